@@ -23,7 +23,7 @@ const nodeFetch = `
   const [url, target] = process.argv.slice(1);
   fetch(url).then(({ body }) => pipeline(Readable.fromWeb(body), createWriteStream(target)));`;
 
-interface Errand {
+interface DownloadTask {
   url: string;
   target: string;
   /** PEM file of the authority to trust. */
@@ -33,7 +33,7 @@ interface Errand {
 }
 
 /** The same errand for our engine, under Node and under the Bun of the agent, and for those beside it. */
-export async function downloaders({ url, target, ca, compileCache }: Errand): Promise<Variant[]> {
+export async function downloaders({ url, target, ca, compileCache }: DownloadTask): Promise<Variant[]> {
   const trust = url.startsWith('https:') ? { SSL_CERT_FILE: ca } : {};
   const env = { ...plainEnvironment(compileCache), ...trust };
   const bun = await bunFor(process.arch as Arch);

@@ -55,7 +55,7 @@ const banned: Record<string, Banned> = {
 /** Matched against the line as it is written. */
 const bannedNames: Record<string, Banned> = {
   mostX: { word: /\b(most|least)[A-Z]\w*/g, use: 'max, min' },
-  atOnce: { word: /\batOnce\w*/g, use: 'immediate, concurrent' },
+  immediateRetries: { word: /\batOnce\w*/g, use: 'immediate, concurrent' },
   World: { word: /\b(world|\w*World)\b(?=\W)/g, use: 'host, context' },
 };
 

@@ -1,10 +1,10 @@
-import type { Answer } from '../src/codes/answers.ts';
+import type { Remedy } from '../src/codes/remedies.ts';
 import { causeInfo } from '../src/codes/causes.ts';
-import { codeRows, whoActs } from '../src/codes/codes.ts';
+import { codeRows, whoMustAct } from '../src/codes/codes.ts';
 import { removals } from '../src/codes/evictions.ts';
 import type { CodeRow } from '../src/codes/row.ts';
 
-const answers: Record<Answer | 'requeued', string> = {
+const remedies: Record<Remedy | 'requeued', string> = {
   elsewhere: 'tried again elsewhere',
   later: 'tried again later',
   'more-memory': 'tried again with more memory',
@@ -18,8 +18,8 @@ export const codesOf = ({ codes = [], subcodes }: CodeRow): string[] =>
   codes.flatMap((code) => subcodes?.map((subcode) => `${code}/${subcode}`) ?? [String(code)]);
 
 /** A row's sentence without what one job's words fill in. */
-const saysOf = ({ says }: CodeRow): string =>
-  `${says
+const sentenceOf = ({ sentence }: CodeRow): string =>
+  `${sentence
     .replaceAll(/\{\w+(?:\|([^}]*))?\}/g, (_, otherwise: string | undefined) => otherwise ?? '')
     .replaceAll(/ {2,}/g, ' ')
     .replace(/\.$/, '')}.`;
@@ -31,15 +31,15 @@ function phrasesOf(words: string | undefined): string {
 }
 
 const line = (row: CodeRow, codes: string): string => {
-  const { words, cause, fault, answer = 'never' } = row;
+  const { phrases, cause, fault, answer = 'never' } = row;
   const cells = [
     codes,
-    phrasesOf(words),
-    saysOf(row),
+    phrasesOf(phrases),
+    sentenceOf(row),
     `\`${cause}\``,
     `\`${fault ?? causeInfo(cause).fault}\``,
-    codes === 'any' ? 'as its code says' : answers[answer],
-    whoActs(row),
+    codes === 'any' ? 'as its code says' : remedies[answer],
+    whoMustAct(row),
   ];
   return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
 };

@@ -1,7 +1,7 @@
 import type { FaultKind } from '../src/fault/kinds.ts';
-import { defaultPolicy, stallSeconds } from '../src/transfer/policy.ts';
+import { defaultTransferLimits, stallSeconds } from '../src/transfer/limits.ts';
 
-const [alone, beside] = [false, true].map((isBeside) => stallSeconds(defaultPolicy, isBeside));
+const [alone, beside] = [false, true].map((isBeside) => stallSeconds(defaultTransferLimits, isBeside));
 
 /** Where and how each kind of fault is found, for the page of faults. */
 export const found: Readonly<Record<FaultKind, string>> = {

@@ -1,30 +1,30 @@
 import { found } from './fault-found.ts';
-import { kinds, ownExits, type FaultKind } from '../src/fault/kinds.ts';
+import { kinds, agentExits, type FaultKind } from '../src/fault/kinds.ts';
 import { makePlan } from '../src/job/plan.ts';
 import { checkSpec } from '../src/job/read-spec.ts';
 import { condorPolicy } from '../src/pool/condor/submit/condor-policy.ts';
 import { condorProfiles } from '../src/pool/condor/submit/profiles.ts';
 import { localPolicy } from '../src/pool/local/order.ts';
-import { answerToKind, type Answer } from '../src/codes/answers.ts';
+import { remedyForKind, type Remedy } from '../src/codes/remedies.ts';
 import { causeInfo } from '../src/codes/causes.ts';
 import { codeRows } from '../src/codes/codes.ts';
 import { codesOf } from './codes-table.ts';
-import { waitWords } from '../src/recovery/policy-words.ts';
+import { describeWaits } from '../src/recovery/describe-policy.ts';
 
 /** A job file that leaves everything about failures as it is. */
-const usual = 'name = "usual"\n[train]\ncommand = "true"\noutputs = ["model.pt"]\n';
+const defaultFile = 'name = "usual"\n[train]\ncommand = "true"\noutputs = ["model.pt"]\n';
 
-function usualPlan() {
-  const read = checkSpec(usual, 'updraft.toml');
+function defaultPlan() {
+  const read = checkSpec(defaultFile, 'updraft.toml');
   if ('problems' in read) throw new Error('the usual job file has problems');
   return makePlan({ spec: read.spec, file: '/updraft.toml', folder: '/', files: [] });
 }
 
-const plan = usualPlan();
+const plan = defaultPlan();
 const pool = condorPolicy(plan, condorProfiles.htcondor);
 const alone = localPolicy(plan);
 
-const places: Record<Exclude<Answer, 'never'>, string> = {
+const places: Record<Exclude<Remedy, 'never'>, string> = {
   elsewhere: 'Tried again at another site',
   later: 'Tried again at any place',
   'more-memory': 'Tried again with twice the memory',
@@ -35,13 +35,13 @@ const places: Record<Exclude<Answer, 'never'>, string> = {
 function done(kind: FaultKind): string {
   if (kind === 'pool-hold')
     return 'By HTCondor’s code and subcode: see [recovery](recovery.md#htcondors-codes).';
-  if (kinds[kind].exit < ownExits.from) return 'The command ends; what is in the queue stays as it is.';
+  if (kinds[kind].exit < agentExits.from) return 'The command ends; what is in the queue stays as it is.';
   if (kind === 'evicted')
     return 'Tried again wherever there is a slot. It does not count against `attempts`, up to 20 times (10 on the local pool).';
-  const answer = answerToKind(kind, 1);
+  const answer = remedyForKind(kind, 1);
   if (answer === 'never')
     return 'Nothing: the job ends. The same would happen again until something is changed.';
-  return `${places[answer]}: ${waitWords(pool, kind)}. On the local pool: ${waitWords(alone, kind)}. Then it is given up.`;
+  return `${places[answer]}: ${describeWaits(pool, kind)}. On the local pool: ${describeWaits(alone, kind)}. Then it is given up.`;
 }
 
 /** HTCondor's codes that are of this kind. */

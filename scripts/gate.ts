@@ -53,13 +53,13 @@ function runStep(step: Step): Promise<StepResult> {
 export async function gate(onResult: (result: StepResult) => void): Promise<StepResult[]> {
   const waiting = [...steps];
   const results: StepResult[] = [];
-  const lane = async (): Promise<void> => {
+  const worker = async (): Promise<void> => {
     for (let step = waiting.shift(); step !== undefined; step = waiting.shift()) {
       const result = await runStep(step);
       results.push(result);
       onResult(result);
     }
   };
-  await Promise.all([lane(), lane()]);
+  await Promise.all([worker(), worker()]);
   return results;
 }

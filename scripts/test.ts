@@ -35,7 +35,7 @@ function report(tally: Tally, { name, passed, output }: StepResult): void {
   }
 }
 
-/** As `tellSlowest` names them: a long file that begins last leaves the other core idle. */
+/** As `printSlowest` names them: a long file that begins last leaves the other core idle. */
 const longest = [
   'condor/ways',
   'docs/guides',
@@ -98,8 +98,8 @@ async function runFile(file: string): Promise<FileResult> {
     if (details.type === 'suite') return;
     result.failed.push(name);
     const error: unknown = details.error.cause;
-    const told = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    console.log(`FAILED ${placed(file, name)}\n${told}`);
+    const reported = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    console.log(`FAILED ${placed(file, name)}\n${reported}`);
   });
   tests.on('test:stderr', ({ message }) => process.stderr.write(message));
   await new Promise((resolve) => tests.on('end', resolve).resume());
@@ -115,7 +115,7 @@ const placed = (file: string, name: string): string => `${path.relative(root, fi
  */
 async function runTests(tally: Tally): Promise<void> {
   const first = await runFiles(testFiles(), { longest: 4, shortest: 2 });
-  tellSlowest(first);
+  printSlowest(first);
   const broken = [...first].filter(([, { failed }]) => failed.length > 0);
   // Many broken files are no accident, and running them again would only take long.
   const again = broken.length <= 8 ? broken.map(([file]) => file) : [];
@@ -133,7 +133,7 @@ async function runTests(tally: Tally): Promise<void> {
 }
 
 /** `npm test` has to stay short: these are the files to look at. */
-function tellSlowest(results: Map<string, FileResult>): void {
+function printSlowest(results: Map<string, FileResult>): void {
   const slowest = [...results].sort(([, a], [, b]) => b.seconds - a.seconds).slice(0, 8);
   for (const [file, { seconds }] of slowest)
     if (seconds >= 30) console.log(`${seconds.toFixed(0).padStart(4)} s  ${path.relative(root, file)}`);

@@ -1,14 +1,14 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { format } from 'prettier';
-import { kinds, ownExits, type Retry } from '../src/fault/kinds.ts';
-import { defaultPolicy } from '../src/transfer/policy.ts';
+import { kinds, agentExits, type RetryRule } from '../src/fault/kinds.ts';
+import { defaultTransferLimits } from '../src/transfer/limits.ts';
 import { codesTable } from './codes-table.ts';
 import { faultsPage } from './faults-page.ts';
 import { jobFilePage } from './job-file-page.ts';
 
 /** Writes what the pages take from the code; with `--check` only says whether they are up to date. */
-const retryWords: Record<Retry, string> = {
+const retryText: Record<RetryRule, string> = {
   same: 'yes, also at the same place',
   elsewhere: 'yes, at another place',
   more: 'yes, with more of it',
@@ -19,13 +19,13 @@ const rows = Object.entries(kinds)
   .sort(([, a], [, b]) => a.exit - b.exit)
   .map(
     ([kind, { exit, retry, what }]) =>
-      `| ${exit} | [\`${kind}\`](faults.md#${kind}) | ${what} | ${retryWords[retry]} |`,
+      `| ${exit} | [\`${kind}\`](faults.md#${kind}) | ${what} | ${retryText[retry]} |`,
   );
 
 const exitCodesPage = `# Exit codes
 
 The command line and the agent end with the same codes. 0 is success. A training's own exit status passes through the agent unchanged, unless it
-lies in Updraft's range, ${ownExits.from} to ${ownExits.to}; a training that ended by a signal of its own making gives 128 plus the signal's number, one that was killed from outside 86 or 87. 85 says that a checkpoint
+lies in Updraft's range, ${agentExits.from} to ${agentExits.to}; a training that ended by a signal of its own making gives 128 plus the signal's number, one that was killed from outside 86 or 87. 85 says that a checkpoint
 was saved and that the same is to be run again: trainings end so, and the agent on HTCondor ([checkpoints](checkpoints.md)).
 
 With \`--json\` a command that fails prints one object, \`{"error": {"kind", "message", "fix", "about", "exit"}}\`, on stdout. Commands whose very answer
@@ -60,8 +60,8 @@ const pages = {
   'faults.md': await tidy(faultsPage()),
   'job-file.md': await tidy(jobFilePage()),
   'recovery.md': await tidy(withTable('recovery.md', codesTable())),
-  'plugin.md': withFigure('plugin.md', left, defaultPolicy.stallSeconds),
-  'objects.md': withFigure('objects.md', left, defaultPolicy.stallSeconds),
+  'plugin.md': withFigure('plugin.md', left, defaultTransferLimits.stallSeconds),
+  'objects.md': withFigure('objects.md', left, defaultTransferLimits.stallSeconds),
 };
 const isCheck = process.argv.includes('--check');
 

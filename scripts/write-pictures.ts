@@ -16,7 +16,7 @@ import { systemClock } from '../src/base/clock.ts';
 import { serveDashboard } from '../src/dashboard/serve-dashboard.ts';
 import { findChromium, startChromium, type Tab } from '../test/browser/chromium.ts';
 import { imagenetRun } from '../test/dashboard/imagenet-run.ts';
-import { folderRun, tell } from '../test/dashboard/served.ts';
+import { folderRun, describeJob } from '../test/dashboard/served.ts';
 import { osgLog } from './osg-log.ts';
 
 /** `npm run pictures`: writes the pictures of README.md with a real Chromium, the same ones on every day. */
@@ -51,7 +51,7 @@ async function pictureDashboard(tab: Tab): Promise<void> {
   const clock = { ...systemClock, now: () => now };
   await using dashboard = await serveDashboard({
     runs: [{ ...folderRun(run), place: 'runs/imagenet-k3v9q1' }],
-    tell,
+    describe: describeJob,
     clock,
     version: '0.1.0',
   });

@@ -6,7 +6,7 @@ export type { EventOf, Garbled, LogEvent } from './eventlog/events.ts';
 export type { EventKind } from './eventlog/kinds.ts';
 export { ledger } from './report/ledger.ts';
 export type { AttemptRow, Ledger, JobRow } from './report/ledger.ts';
-export { columns, columnWords } from './report/columns.ts';
+export { columns, columnLabels } from './report/columns.ts';
 export type { Amounts, Column } from './report/columns.ts';
 export type { Cause } from './codes/causes.ts';
 export type { AttemptHistory, JobHistory } from './history/history.ts';

@@ -8,7 +8,7 @@ import { systemClock } from '../src/base/clock.ts';
 import { withLease } from '../src/base/lease.ts';
 import { identifyProcess } from '../src/base/process-identity.ts';
 import { sites } from '../src/mini/pool/condor-config.ts';
-import { type PoolState, runningPool, startPool, stopPool } from '../src/mini/pool/pool.ts';
+import { type MiniPoolState, runningPool, startPool, stopPool } from '../src/mini/pool/pool.ts';
 import { rootFolder } from '../src/mini/pool/root-folder.ts';
 
 const cache = path.join(process.env['XDG_CACHE_HOME'] ?? path.join(os.homedir(), '.cache'), 'updraft');
@@ -17,7 +17,7 @@ const shared = process.env['UPDRAFT_TEST_POOL'];
 const home = shared ?? path.join(cache, `test-pool-${process.pid}`);
 /** `XDG_CACHE_HOME` of all that runs on the pool: an agent is packed once, which takes seconds. */
 export const poolCache = path.join(home, 'cache');
-const world = {
+const context = {
   clock: systemClock,
   kill: (pid: number, signal: NodeJS.Signals): void => {
     try {
@@ -31,7 +31,7 @@ const world = {
 if (shared === undefined) after(() => stopTestPool(home));
 
 /** A real HTCondor pool, shared by all tests; undefined, and the test skipped, where the machine can have none. */
-export async function testPool(t: TestContext): Promise<PoolState | undefined> {
+export async function testPool(t: TestContext): Promise<MiniPoolState | undefined> {
   const self = identifyProcess(process.pid);
   const root = await poolRoot();
   if (self === undefined || 'lacks' in root) {
@@ -64,16 +64,16 @@ const limits = [
   'PROCD_MAX_SNAPSHOT_INTERVAL = 1',
 ];
 
-async function startOnce(root: string): Promise<PoolState> {
+async function startOnce(root: string): Promise<MiniPoolState> {
   const running = await runningPool(home);
   if (running !== undefined) return running;
   const signal = AbortSignal.timeout(300_000);
-  return await startPool({ root, home, sites, signal, config: limits, ...world });
+  return await startPool({ root, home, sites, signal, config: limits, ...context });
 }
 
 /** Stops the pool of a folder, if one runs, and removes what it left. */
 export async function stopTestPool(folder: string): Promise<void> {
   const state = await runningPool(folder);
-  if (state !== undefined) await stopPool(state, world);
+  if (state !== undefined) await stopPool(state, context);
   await rm(folder, { recursive: true, force: true });
 }

@@ -2,12 +2,12 @@ import { execFile } from 'node:child_process';
 import { access, mkdir, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import type { PoolState } from '../src/mini/pool/pool.ts';
+import type { MiniPoolState } from '../src/mini/pool/pool.ts';
 
 const run = promisify(execFile);
 
 /** An image with PyTorch, made of the pool's own root folder and kept beside it; not compressed, to save time. */
-export async function torchImage({ root, bin }: PoolState): Promise<string> {
+export async function torchImage({ root, bin }: MiniPoolState): Promise<string> {
   const image = `${root}.sif`;
   const isMade = await access(image).then(
     () => true,

@@ -3,12 +3,12 @@ import type { RunState } from '../src/journal/state.ts';
 import { followRunStates } from '../src/run/run-states.ts';
 
 /** Longer than any pool takes, on a busy machine, to do what a test waits for. */
-const patienceMs = 300_000;
+const timeoutMs = 300_000;
 
 /** The first state of a run that satisfies, or the last one. */
 export async function untilState(run: string, satisfies: (state: RunState) => boolean): Promise<RunState> {
   let last: RunState | undefined;
-  const signal = AbortSignal.timeout(patienceMs);
+  const signal = AbortSignal.timeout(timeoutMs);
   for await (const seen of followRunStates(run, { clock: systemClock, signal })) {
     last = seen;
     if (satisfies(seen)) break;

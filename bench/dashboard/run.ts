@@ -10,7 +10,7 @@ import { imagenetRun } from '../../test/dashboard/imagenet-run.ts';
 import { median } from '../interleave.ts';
 import { markdownTable } from '../markdown-table.ts';
 import { scratchFolder } from '../scratch.ts';
-import { allRows, looksOf, type Look } from './look.ts';
+import { allRows, timePages, type PageTiming } from './time-pages.ts';
 
 /** `node bench/dashboard/run.ts [ROUNDS [JOBS]]` */
 const [rounds = '5', jobs = '10000'] = process.argv.slice(2);
@@ -51,12 +51,12 @@ const pages = [
   { name: 'its table written out whole', address: file('plain.html'), port: '.port' },
   { name: '`updraft report --html`', address: file('report.html'), port: 'html' },
 ];
-const looks = await looksOf(live, pages, Number(rounds));
+const timings = await timePages(live, pages, Number(rounds));
 server.kill();
 
-const middle = (all: Look[], figure: keyof Look) => median(all.map((look) => look[figure]));
+const middle = (all: PageTiming[], figure: keyof PageTiming) => median(all.map((timing) => timing[figure]));
 const sizes = [undefined, 'dashboard.html', 'plain.html', 'report.html'];
-const rows = [...looks].map(([name, all], index) => [
+const rows = [...timings].map(([name, all], index) => [
   name,
   sizes[index] === undefined ? '' : (statSync(at(sizes[index])).size / 1e6).toFixed(2),
   ...(['paint', 'ready', 'frame', 'slowFrame'] as const).map((figure) => middle(all, figure).toFixed(0)),

@@ -38,9 +38,9 @@ const costs = await interleave(variants, {
 });
 const pythonCpu = cpuOf(costs.get('HTCondor’s Python, `JobEventLog.events`') ?? []);
 const rows = [...costs].map(([name, runs]) => {
-  const told = /"events": ?(\d+)/.exec(runs[0]?.output ?? '')?.[1];
-  if (told !== undefined && Number(told) !== events)
-    throw new Error(`${name} found ${told} of ${events} events`);
+  const found = /"events": ?(\d+)/.exec(runs[0]?.output ?? '')?.[1];
+  if (found !== undefined && Number(found) !== events)
+    throw new Error(`${name} found ${found} of ${events} events`);
   const memory = /"megabytes": ?(\d+)/.exec(runs[0]?.output ?? '')?.[1];
   const cpu = cpuOf(runs);
   const wall = median(runs.map((run) => run.wall));

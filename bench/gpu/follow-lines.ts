@@ -6,7 +6,7 @@ export interface TimedLine {
   text: string;
 }
 
-const lookEveryMs = 20;
+const pollMs = 20;
 
 /** Reads a log while it is written, until `ended` settles; it need not exist yet. */
 export async function followLines(file: string, ended: Promise<unknown>): Promise<TimedLine[]> {
@@ -24,7 +24,7 @@ export async function followLines(file: string, ended: Promise<unknown>): Promis
     rest = parts.pop() ?? '';
     lines.push(...parts.map((part) => ({ at, text: part })));
     if (isLast) return lines;
-    await new Promise((resolve) => setTimeout(resolve, lookEveryMs));
+    await new Promise((resolve) => setTimeout(resolve, pollMs));
   }
 }
 

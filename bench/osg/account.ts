@@ -33,7 +33,7 @@ export async function accountFor(setting: Setting, { jobs, model }: Finished): P
   const report = logReport(judged, ledger, { logs: [], notes: [] });
   // A transfer that met stalls takes longer than it must: only what it takes without them counts as needed.
   const usefulTransfer = ledger.rows.reduce((sum, { job, outcome, millis }) => {
-    const needed = (setting.world.jobs[numberOf(job)]?.transferSeconds ?? 0) / setting.scale;
+    const needed = (setting.scenario.jobs[numberOf(job)]?.transferSeconds ?? 0) / setting.scale;
     return sum + (outcome === 'success' ? Math.min(needed, millis.usefulTransfer / 1000) : 0);
   }, 0);
   return { report, valid: valid.size, usefulCompute: report.slotSeconds.usefulCompute, usefulTransfer };

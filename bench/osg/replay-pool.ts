@@ -3,7 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { systemClock } from '../../src/base/clock.ts';
 import { sites } from '../../src/mini/pool/condor-config.ts';
-import { type PoolState, startPool, stopPool } from '../../src/mini/pool/pool.ts';
+import { type MiniPoolState, startPool, stopPool } from '../../src/mini/pool/pool.ts';
 import { rootFolder } from '../../src/mini/pool/root-folder.ts';
 
 /** Slots of each site, in the proportion of the published jobs there: enough that no job has to wait for one. */
@@ -18,7 +18,7 @@ export const cacheFolder = path.join(
   'updraft',
 );
 
-const world = {
+const scenario = {
   clock: systemClock,
   kill: (pid: number, signal: NodeJS.Signals): void => {
     try {
@@ -35,14 +35,14 @@ export async function openPool(
   scale: number,
   say: (line: string) => void,
   signal: AbortSignal,
-): Promise<{ state: PoolState } & AsyncDisposable> {
+): Promise<{ state: MiniPoolState } & AsyncDisposable> {
   const root = process.env['UPDRAFT_TEST_POOL_ROOT'] ?? (await rootFolder({ cacheFolder, say, signal }));
   await mkdir(home, { recursive: true });
   const state = await startPool({
     root,
     home,
     signal,
-    ...world,
+    ...scenario,
     sites: sites.map((site) => {
       const cpus = slots[site.name] ?? 1;
       return { ...site, cpus, memoryMegabytes: 512 * cpus };
@@ -59,5 +59,5 @@ export async function openPool(
       `MachineMaxVacateTime = ${Math.max(3, Math.ceil(600 / scale))}`,
     ],
   });
-  return { state, [Symbol.asyncDispose]: () => stopPool(state, world) };
+  return { state, [Symbol.asyncDispose]: () => stopPool(state, scenario) };
 }

@@ -4,20 +4,20 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { systemClock } from '../../src/base/clock.ts';
 import { startFederation, type MiniFederation } from '../../src/mini/federation/federation.ts';
-import type { PoolState } from '../../src/mini/pool/pool.ts';
+import type { MiniPoolState } from '../../src/mini/pool/pool.ts';
 import type { Dataset } from './dataset.ts';
 import { troubleOf } from './trouble-rules.ts';
-import type { World } from './world.ts';
+import type { Scenario } from './scenario.ts';
 
 const run = promisify(execFile);
 
 /** What both ways are given. */
 export interface Setting {
-  world: World;
+  scenario: Scenario;
   /** Seconds of the table for one of the replay. */
   scale: number;
   dataset: Dataset;
-  pool: PoolState;
+  pool: MiniPoolState;
   /** The folder for both ways' files; jobs must be able to see it. */
   folder: string;
   say: (line: string) => void;
@@ -29,17 +29,17 @@ export interface Stage extends AsyncDisposable {
   /** Of this way. */
   folder: string;
   /** What REPLAY_WORLD names. */
-  worldFolder: string;
+  scenarioFolder: string;
   federation: MiniFederation;
 }
 
 /** Opens the federation, fills its caches, and then lets the trouble begin. */
 export async function openStage(setting: Setting, name: string): Promise<Stage> {
-  const { world, scale, dataset } = setting;
+  const { scenario, scale, dataset } = setting;
   const folder = path.join(setting.folder, name);
-  const worldFolder = path.join(folder, 'world');
-  await mkdir(path.join(worldFolder, 'starts'), { recursive: true });
-  await writeFile(path.join(worldFolder, 'slots.json'), JSON.stringify(slotScript(world, scale)));
+  const scenarioFolder = path.join(folder, 'world');
+  await mkdir(path.join(scenarioFolder, 'starts'), { recursive: true });
+  await writeFile(path.join(scenarioFolder, 'slots.json'), JSON.stringify(slotScript(scenario, scale)));
   const federation = await startFederation({
     namespaces: [{ prefix: '/ospool', folder: dataset.published, public: true }],
     caches: 3,
@@ -47,15 +47,15 @@ export async function openStage(setting: Setting, name: string): Promise<Stage> 
   });
   for (const { httpUrl } of federation.caches)
     await (await fetch(`${httpUrl}/ospool/train.tar`)).arrayBuffer();
-  for (const rule of troubleOf(world, { bytes: dataset.bytes, scale })) await federation.trouble.add(rule);
-  return { folder, worldFolder, federation, [Symbol.asyncDispose]: () => federation.stop() };
+  for (const rule of troubleOf(scenario, { bytes: dataset.bytes, scale })) await federation.trouble.add(rule);
+  return { folder, scenarioFolder, federation, [Symbol.asyncDispose]: () => federation.stop() };
 }
 
 /** As machine.py reads it: seconds of the replay. */
-function slotScript({ jobs, usual }: World, scale: number): object {
+function slotScript({ jobs, typical }: Scenario, scale: number): object {
   return {
-    usual: Object.fromEntries(
-      Object.entries(usual).map(([site, seconds]) => [site, seconds.map((each) => each / scale)]),
+    typical: Object.fromEntries(
+      Object.entries(typical).map(([site, seconds]) => [site, seconds.map((each) => each / scale)]),
     ),
     slots: jobs.map(({ slots }) =>
       slots.map(({ computeSeconds, offline = false }) => ({ seconds: computeSeconds / scale, offline })),
@@ -72,18 +72,18 @@ export async function condor({ pool }: Setting, tool: string, ...args: string[])
 /** Takes the slots back that the script says, so many seconds after a training has begun on them. */
 export async function evictAsScripted(
   setting: Setting,
-  { worldFolder }: Stage,
+  { scenarioFolder }: Stage,
   cluster: number,
   signal: AbortSignal,
 ): Promise<void> {
   const seen = new Set<string>();
-  const { world, scale } = setting;
+  const { scenario, scale } = setting;
   while (!signal.aborted) {
-    for (const name of await readdir(path.join(worldFolder, 'starts'))) {
+    for (const name of await readdir(path.join(scenarioFolder, 'starts'))) {
       if (seen.has(name)) continue;
       seen.add(name);
       const [job = 0, start = 0, shadows = 0] = name.split('.').map(Number);
-      const after = world.jobs[job]?.slots[start]?.evictedAfter;
+      const after = scenario.jobs[job]?.slots[start]?.evictedAfter;
       if (after === undefined) continue;
       void evict(setting, { id: `${cluster}.${job}`, shadows, seconds: after / scale }, signal);
     }

@@ -1,13 +1,13 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { accountFor, type Account } from './account.ts';
-import { cutWorld } from './cut-world.ts';
+import { cutScenario } from './cut-scenario.ts';
 import { makeDataset } from './dataset.ts';
 import { cacheFolder, openPool } from './replay-pool.ts';
 import type { Setting } from './replay.ts';
 import { runSeedLeg, type Finished } from './seed-leg.ts';
 import { runUpdraftLeg } from './updraft-leg.ts';
-import { osgWorld } from './world.ts';
+import { osgScenario } from './scenario.ts';
 
 interface Way {
   name: string;
@@ -47,10 +47,10 @@ export async function runReplay(options: ReplayOptions): Promise<Map<string, Acc
   // Not in /tmp: HTCondor gives every job one of its own.
   const folder = await mkdtemp(path.join(cacheFolder, 'osg-replay-'));
   try {
-    const all = osgWorld(seed);
-    const world = options.jobs < all.jobs.length ? cutWorld(all, options.jobs) : all;
+    const all = osgScenario(seed);
+    const scenario = options.jobs < all.jobs.length ? cutScenario(all, options.jobs) : all;
     const dataset = makeDataset(path.join(folder, 'data'), seed);
-    return await runWays(chosen, { world, dataset, scale, folder, say, signal: options.signal });
+    return await runWays(chosen, { scenario, dataset, scale, folder, say, signal: options.signal });
   } finally {
     if (options.keep) say(`kept in ${folder}`);
     else await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
@@ -74,9 +74,9 @@ async function runWays(chosen: Way[], common: Omit<Setting, 'pool'>): Promise<Ma
 }
 
 async function runWay({ name, run }: Way, common: Omit<Setting, 'pool'>): Promise<Account> {
-  const { folder, scale, say, signal, world } = common;
+  const { folder, scale, say, signal, scenario } = common;
   await using pool = await openPool(await mkdtemp(path.join(folder, 'pool-')), scale, say, signal);
-  say(`${name}: ${world.jobs.length} jobs`);
+  say(`${name}: ${scenario.jobs.length} jobs`);
   const setting = { ...common, pool: pool.state };
   const account = await accountFor(setting, await run(setting));
   say(`${name}: over`);

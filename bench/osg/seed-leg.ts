@@ -4,7 +4,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import { readLogs } from '../../src/report/read-logs.ts';
 import type { JobHistory } from '../../src/history/history.ts';
 import { condor, evictAsScripted, openStage, type Setting, type Stage } from './replay.ts';
-import { limitSeconds, stallSeconds } from './world.ts';
+import { limitSeconds, stallSeconds } from './scenario.ts';
 
 const here = import.meta.dirname;
 
@@ -30,8 +30,8 @@ export async function runSeedLeg(setting: Setting): Promise<Finished> {
     for (;;) {
       await systemClock.sleep(1000, setting.signal);
       const { jobs } = await readLogs([log], { signal: setting.signal });
-      await operator.look(jobs);
-      if (jobs.every((job) => isOver(job) || operator.leavesHeld(job)))
+      await operator.check(jobs);
+      if (jobs.every((job) => isOver(job) || operator.isLeftHeld(job)))
         return { jobs, model: (job) => path.join(stage.folder, 'results', String(job), 'model.json') };
     }
   } finally {
@@ -49,20 +49,20 @@ async function writeFiles(setting: Setting, stage: Stage): Promise<string> {
   await copyFile(path.join(here, 'seed/wrapper.sh'), path.join(folder, 'wrapper.sh'));
   await copyFile(path.join(here, 'seed/osdf_plugin.py'), path.join(folder, 'osdf_plugin'));
   for (const name of ['wrapper.sh', 'osdf_plugin']) await chmod(path.join(folder, name), 0o755);
-  for (const job of setting.world.jobs.keys())
+  for (const job of setting.scenario.jobs.keys())
     await mkdir(path.join(folder, 'results', String(job)), { recursive: true });
   const submit = path.join(folder, 'job.sub');
   await writeFile(submit, [...description(setting, stage), ...queue(setting), ''].join('\n'));
   return submit;
 }
 
-function description({ scale }: Setting, { folder, worldFolder, federation }: Stage): string[] {
+function description({ scale }: Setting, { folder, scenarioFolder, federation }: Stage): string[] {
   const cache = federation.caches[0]?.httpUrl ?? '';
   const silence = stallSeconds / scale;
   return [
     `executable = ${folder}/wrapper.sh`,
     `arguments = $(ProcId) ${cache}/ospool/weights.json`,
-    `environment = "REPLAY_WORLD=${worldFolder} OSDF_CACHE=${cache} OSDF_SILENCE=${silence}"`,
+    `environment = "REPLAY_WORLD=${scenarioFolder} OSDF_CACHE=${cache} OSDF_SILENCE=${silence}"`,
     `initialdir = ${folder}/results/$(ProcId)`,
     'should_transfer_files = YES',
     'when_to_transfer_output = ON_EXIT',
@@ -81,8 +81,8 @@ function description({ scale }: Setting, { folder, worldFolder, federation }: St
 }
 
 /** Every job where the table says it ran; after an eviction, where it went on. */
-function queue({ world }: Setting): string[] {
-  const items = world.jobs.map(({ firstSite, lastSite, slots }) => {
+function queue({ scenario }: Setting): string[] {
+  const items = scenario.jobs.map(({ firstSite, lastSite, slots }) => {
     const evictions = slots.filter(({ evictedAfter }) => evictedAfter !== undefined).length;
     return `  ${firstSite} ${lastSite} ${evictions}`;
   });
@@ -106,12 +106,12 @@ class Operator {
     this.#cluster = cluster;
   }
 
-  leavesHeld(job: JobHistory): boolean {
+  isLeftHeld(job: JobHistory): boolean {
     return job.outcome === 'held' && holdsOf(job) > this.#releases(numberOf(job.id)).length;
   }
 
   /** Releases every job whose time has come. */
-  async look(jobs: readonly JobHistory[]): Promise<void> {
+  async check(jobs: readonly JobHistory[]): Promise<void> {
     for (const job of jobs) {
       const number = numberOf(job.id);
       const done = this.#released.get(number) ?? 0;
@@ -125,7 +125,7 @@ class Operator {
   }
 
   #releases(job: number): number[] {
-    return this.#setting.world.jobs[job]?.releasedAfter ?? [];
+    return this.#setting.scenario.jobs[job]?.releasedAfter ?? [];
   }
 }
 

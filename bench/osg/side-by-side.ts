@@ -1,4 +1,4 @@
-import { lossColumns, columnWords } from '../../src/report/columns.ts';
+import { lossColumns, columnLabels } from '../../src/report/columns.ts';
 import { markdownTable } from '../markdown-table.ts';
 import type { Account } from './account.ts';
 
@@ -32,7 +32,7 @@ export function sideBySide(ways: ReadonlyMap<string, Account>, scale: number): s
       ),
       ...lost.map((column) =>
         row(
-          columnWords[column],
+          columnLabels[column],
           share(({ report }) => report.slotSeconds[column]),
         ),
       ),

@@ -1,15 +1,15 @@
-import { burstsOf, type CacheDeed, type JobWorld, type World } from './world.ts';
+import { burstsOf, type CacheAction, type JobScenario, type Scenario } from './scenario.ts';
 
 /** What the federation does to the jobs of a world, in its own language of trouble. */
-export function troubleOf(world: World, scaled: Scaled): string[] {
+export function troubleOf(scenario: Scenario, scaled: Scaled): string[] {
   return [
-    ...burstsOf(world).flatMap((burst) => burstRules(world, burst, scaled)),
-    ...world.jobs.flatMap((job, number) => jobRules(job, number, scaled)),
+    ...burstsOf(scenario).flatMap((burst) => burstRules(scenario, burst, scaled)),
+    ...scenario.jobs.flatMap((job, number) => jobRules(job, number, scaled)),
   ];
 }
 
 /** One span for all jobs of a burst, from when the first of them asks; and none is so late that it is not denied once. */
-function burstRules({ jobs }: World, burst: number[], { scale }: Scaled): string[] {
+function burstRules({ jobs }: Scenario, burst: number[], { scale }: Scaled): string[] {
   const seconds = Math.max(...burst.map((job) => jobs[job]?.missingSeconds ?? 0)) / scale;
   const from = burst.length === 1 ? String(burst[0]) : `{${burst.join(',')}}`;
   return [
@@ -28,20 +28,20 @@ interface Scaled {
 }
 
 /** What it does to the job of this number alone. */
-function jobRules(job: JobWorld, number: number, { bytes, scale }: Scaled): string[] {
+function jobRules(job: JobScenario, number: number, { bytes, scale }: Scaled): string[] {
   const from = `from *.${number}#*`;
   const rate = (bytes * scale) / job.transferSeconds;
   const after = (seconds: number): number =>
     Math.max(4096, Math.round((bytes * seconds) / job.transferSeconds));
   // One limit for all servers: it is the job's own way to the network that it stands for.
   const rules = [`all: limit ${Math.round(rate)}B/s ${from}`];
-  const deeds = deedRules(job.deeds, after).map((rule) => `${rule} ${from}`);
-  rules.push(...deeds.map((rule) => `cache-1: ${rule}`));
+  const actions = actionRules(job.actions, after).map((rule) => `${rule} ${from}`);
+  rules.push(...actions.map((rule) => `cache-1: ${rule}`));
   if (job.corrupted) {
-    rules.push(`cache-1: corrupt at 0 length 1KiB skip ${Math.max(1, job.deeds.length)} first 1 ${from}`);
+    rules.push(`cache-1: corrupt at 0 length 1KiB skip ${Math.max(1, job.actions.length)} first 1 ${from}`);
     // Whoever does not wait for the first cache gets the damaged delivery from the second.
     rules.push(`cache-2: corrupt at 0 length 1KiB first 1 ${from}`);
-  } else if (job.secondCacheToo) rules.push(...deeds.map((rule) => `cache-2: ${rule}`));
+  } else if (job.secondCacheToo) rules.push(...actions.map((rule) => `cache-2: ${rule}`));
   return rules;
 }
 
@@ -49,23 +49,23 @@ function jobRules(job: JobWorld, number: number, { bytes, scale }: Scaled): stri
  * Deeds in a row become one rule. A rule lets pass the requests to which something else happens: for stalls those are
  * all others before it; resets are not asked about while there is a stall.
  */
-function deedRules(deeds: readonly CacheDeed[], after: (seconds: number) => number): string[] {
+function actionRules(actions: readonly CacheAction[], after: (seconds: number) => number): string[] {
   const rules: { kind: string; after: number; skip: number; first: number }[] = [];
   const passed = { stall: 0, reset: 0 };
   let open: (typeof rules)[number] | undefined;
-  for (const deed of deeds) {
-    if (deed.kind === open?.kind) {
+  for (const action of actions) {
+    if (action.kind === open?.kind) {
       open.first += 1;
-      if (deed.kind === 'reset') passed.stall += 1;
+      if (action.kind === 'reset') passed.stall += 1;
       continue;
     }
     open =
-      deed.kind === 'serve'
+      action.kind === 'serve'
         ? undefined
-        : { kind: deed.kind, after: after(deed.afterSeconds), skip: passed[deed.kind], first: 1 };
+        : { kind: action.kind, after: after(action.afterSeconds), skip: passed[action.kind], first: 1 };
     if (open !== undefined) rules.push(open);
-    if (deed.kind !== 'stall') passed.stall += 1;
-    if (deed.kind === 'serve') passed.reset += 1;
+    if (action.kind !== 'stall') passed.stall += 1;
+    if (action.kind === 'serve') passed.reset += 1;
   }
   return rules.map(({ kind, skip, first, ...rule }) => {
     const skipped = skip === 0 ? '' : ` skip ${skip}`;

@@ -9,7 +9,7 @@ import { runJobs } from '../../src/history/run-jobs.ts';
 import { readRunState } from '../../src/run/run-states.ts';
 import { condor, evictAsScripted, openStage, type Setting, type Stage } from './replay.ts';
 import type { Finished } from './seed-leg.ts';
-import { burstsOf, limitSeconds, type World } from './world.ts';
+import { burstsOf, limitSeconds, type Scenario } from './scenario.ts';
 
 const here = import.meta.dirname;
 const run = promisify(execFile);
@@ -24,7 +24,7 @@ export async function runUpdraftLeg(setting: Setting): Promise<Finished & { run:
   const over = new AbortController();
   void evictAsScripted(setting, stage, cluster, AbortSignal.any([over.signal, setting.signal]));
   try {
-    const state = await untilOver(runFolder, setting.world.jobs.length, setting.signal);
+    const state = await untilOver(runFolder, setting.scenario.jobs.length, setting.signal);
     const model = (job: number): string =>
       path.join(runFolder, 'results', String(job).padStart(4, '0'), 'model.json');
     return { jobs: runJobs(state), model, run: runFolder };
@@ -34,8 +34,8 @@ export async function runUpdraftLeg(setting: Setting): Promise<Finished & { run:
   }
 }
 
-async function writeFiles(setting: Setting, { folder, worldFolder }: Stage): Promise<void> {
-  const { world, scale, dataset } = setting;
+async function writeFiles(setting: Setting, { folder, scenarioFolder }: Stage): Promise<void> {
+  const { scenario, scale, dataset } = setting;
   await mkdir(folder, { recursive: true });
   await cp(path.join(here, 'workload'), folder, { recursive: true });
   await copyFile(path.join(dataset.published, 'weights.json'), path.join(folder, 'weights.json'));
@@ -51,7 +51,7 @@ async function writeFiles(setting: Setting, { folder, worldFolder }: Stage): Pro
       'checkpoint = "checkpoints"',
       // The same work everywhere, and sites that differ by half: what takes twice as long is no usual slot.
       'slow_limit = 2',
-      `env = { REPLAY_WORLD = "${worldFolder}" }`,
+      `env = { REPLAY_WORLD = "${scenarioFolder}" }`,
       '[data.train]',
       'url = "osdf:///ospool/train.tar"',
       'unpack = "nested"',
@@ -63,7 +63,7 @@ async function writeFiles(setting: Setting, { folder, worldFolder }: Stage): Pro
       `time = "${Math.ceil(limitSeconds / scale)}s"`,
       '[run]',
       'pool = "condor"',
-      `jobs = ${world.jobs.length}`,
+      `jobs = ${scenario.jobs.length}`,
       `requirements = '${firstMatch(setting)}'`,
       'attempts = 5',
       '',
@@ -75,19 +75,19 @@ async function writeFiles(setting: Setting, { folder, worldFolder }: Stage): Pro
 const matchEverySeconds = 660;
 
 /** A job is offered the same slot first as in the other way; what comes after is between Updraft and the pool. */
-function firstMatch({ world, pool, scale }: Setting): string {
+function firstMatch({ scenario, pool, scale }: Setting): string {
   const names = pool.sites.map((site) => `"${site}"`).join(', ');
-  const codes = world.jobs.map(({ firstSite }) => pool.sites.indexOf(firstSite)).join('');
+  const codes = scenario.jobs.map(({ firstSite }) => pool.sites.indexOf(firstSite)).join('');
   const site = `{${names}}[int(substr("${codes}", ProcId, 1))]`;
-  const since = `time() - QDate >= {${turnsOf(world).join(',')}}[ProcId] * ${matchEverySeconds / scale}`;
+  const since = `time() - QDate >= {${turnsOf(scenario).join(',')}}[ProcId] * ${matchEverySeconds / scale}`;
   return `(NumShadowStarts ?: 0) > 0 || (TARGET.GLIDEIN_ResourceName == ${site} && ${since})`;
 }
 
 /** The turns in which jobs come: one by one, but those that met the same burst of 404 together. */
-function turnsOf(world: World): number[] {
-  const followers = new Set(burstsOf(world).flatMap((burst) => burst.slice(1)));
+function turnsOf(scenario: Scenario): number[] {
+  const followers = new Set(burstsOf(scenario).flatMap((burst) => burst.slice(1)));
   let turn = -1;
-  return world.jobs.map((_, number) => (followers.has(number) ? turn : ++turn));
+  return scenario.jobs.map((_, number) => (followers.has(number) ? turn : ++turn));
 }
 
 async function submit({ pool }: Setting, { folder, federation }: Stage): Promise<string> {
@@ -108,7 +108,7 @@ async function submit({ pool }: Setting, { folder, federation }: Stage): Promise
 }
 
 /** Who looks at many jobs often takes from them what they are timed by. */
-const lookMsPerJob = 100;
+const pollMsPerJob = 100;
 /** Rules of a run wait less long than this before they let a job go on. */
 const heldForGoodMs = 60_000;
 
@@ -116,7 +116,7 @@ const heldForGoodMs = 60_000;
 async function untilOver(runFolder: string, jobs: number, signal: AbortSignal): Promise<RunState> {
   let movedAt = systemClock.monotonic();
   for (;;) {
-    await systemClock.sleep(Math.max(3000, lookMsPerJob * jobs), signal);
+    await systemClock.sleep(Math.max(3000, pollMsPerJob * jobs), signal);
     const state = await readRunState(runFolder);
     const moving = state.jobs.filter(({ status, held }) => status !== 'ended' && held === undefined);
     const isOver = state.jobs.every(({ status }) => status === 'ended');

@@ -63,7 +63,7 @@ export async function runOnPool(folder: string, packed: PackedEnvironment): Prom
   const project = path.join(folder, 'project');
   for (const one of [home, project]) mkdirSync(one);
   const site = sites.slice(0, 1).map((one) => ({ ...one, cpus: 2, memoryMegabytes: 8000 }));
-  const world = {
+  const context = {
     clock: systemClock,
     kill: (pid: number, name: NodeJS.Signals): void => void process.kill(pid, name),
   };
@@ -71,7 +71,7 @@ export async function runOnPool(folder: string, packed: PackedEnvironment): Prom
   await using federation = await startFederation({
     namespaces: [{ prefix: '/envs', folder: path.dirname(packed.executable), public: true }],
   });
-  const state = await startPool({ root: rootIn, home, sites: site, signal, config: [], ...world });
+  const state = await startPool({ root: rootIn, home, sites: site, signal, config: [], ...context });
   let peakBytes = 0;
   const sample = setInterval(() => {
     const said = spawnSync('du', ['-s', '--block-size=1', poolFolders(home).execute], { encoding: 'utf8' });
@@ -103,7 +103,7 @@ export async function runOnPool(folder: string, packed: PackedEnvironment): Prom
     return { ...figures(run), peakBytes, memory: stdout.trim().replace(' ', ' of ') };
   } finally {
     clearInterval(sample);
-    await stopPool(state, world);
+    await stopPool(state, context);
   }
 }
 

@@ -77,7 +77,7 @@ console.log(
 );
 if (!values['no-pool']) console.log(`${poolTable(await runOnPool(work, packed), packed)}\n`);
 if (!values['no-peers']) {
-  const costs = await interleave(variants(), { rounds: Number(values.rounds), prepare: anew, prove });
+  const costs = await interleave(variants(), { rounds: Number(values.rounds), prepare: freshFolder, prove });
   const medians = [...costs].map(([name, runs]) => {
     const wall = median(runs.map((one) => one.wall));
     const cpu = median(runs.map((one) => one.cpu));
@@ -115,7 +115,7 @@ function variants(): Variant[] {
 }
 
 /** The last tree is put aside: removing it would cost the next run. What is older goes. */
-async function anew(): Promise<void> {
+async function freshFolder(): Promise<void> {
   const old = path.join(work, 'old');
   rmSync(old, { recursive: true, force: true });
   if (existsSync(folder)) renameSync(folder, old);

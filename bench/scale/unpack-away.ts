@@ -56,7 +56,7 @@ const unpacker = openUnpacker({
 const fetched = await fetchToStream(url, (chunk) => unpacker.write(chunk), {
   locator,
   manifest,
-  policy: { windowBytes: 32 << 20 },
+  limits: { windowBytes: 32 << 20 },
 });
 const unpacked = await unpacker.finish();
 throwAway();

@@ -1,5 +1,5 @@
 import type { Section } from '../../src/report/sections.ts';
-import { showShare } from '../../src/report/show.ts';
+import { formatShare } from '../../src/report/format.ts';
 import type { StudyView, SplitGroup } from './study-view.ts';
 
 /** Also less than an hour, as the study has it. */
@@ -33,7 +33,7 @@ export function studySections({
     what,
     String(amount),
     showHours(amount),
-    share === undefined ? '' : showShare(share),
+    share === undefined ? '' : formatShare(share),
   ];
   return [
     {
@@ -42,9 +42,9 @@ export function studySections({
       head: [{ title: '' }, right('jobs'), right('share of failed')],
       rows: [
         ['success', String(jobs.success), ''],
-        ['held in transfer', String(jobs.heldInTransfer), showShare(failureShares.heldInTransfer)],
-        ['wrong output', String(jobs.wrongOutput), showShare(failureShares.wrongOutput)],
-        ['held in compute', String(jobs.heldInCompute), showShare(failureShares.heldInCompute)],
+        ['held in transfer', String(jobs.heldInTransfer), formatShare(failureShares.heldInTransfer)],
+        ['wrong output', String(jobs.wrongOutput), formatShare(failureShares.wrongOutput)],
+        ['held in compute', String(jobs.heldInCompute), formatShare(failureShares.heldInCompute)],
       ],
     },
     {

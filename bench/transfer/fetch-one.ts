@@ -21,7 +21,7 @@ const manifest =
 const policy = process.env['UPDRAFT_BENCH_UNPROVEN'] === undefined ? {} : { digestSeconds: 0.001 };
 const fetched = await fetchToFile(url, target, {
   locator,
-  policy,
+  limits: policy,
   ...(manifest !== undefined && { manifest }),
 });
 console.log(JSON.stringify({ ...fetched, maxRssBytes: process.resourceUsage().maxRSS * 1024 }));

@@ -5,7 +5,7 @@ import { plainEnvironment, program } from '../peers.ts';
 
 const fetchOne = path.join(import.meta.dirname, '..', 'transfer', 'fetch-one.ts');
 
-export interface Errand {
+export interface DownloadTask {
   federation: MiniFederation;
   /** Path of the object in the federation. */
   object: string;
@@ -19,8 +19,8 @@ export interface Errand {
 }
 
 /** The same errand for each client, given as much help as it can use. */
-export function clients(errand: Errand): Variant[] {
-  const { federation, object, target, manifestFile, sha256, token, compileCache } = errand;
+export function clients(task: DownloadTask): Variant[] {
+  const { federation, object, target, manifestFile, sha256, token, compileCache } = task;
   const { caFile, caches, discoveryHost, discoveryUrl } = federation;
   const urls = caches.map(({ url }) => url + object);
   const env = {

@@ -2,12 +2,12 @@ import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { startFederation, type MiniFederation } from '../../src/mini/federation/federation.ts';
-import { likes } from '../../src/mini/federation/like.ts';
+import { serverModels } from '../../src/mini/federation/server-traits.ts';
 import { manifestOf } from '../manifest-of.ts';
 import { markdownTable } from '../markdown-table.ts';
 import { measure } from '../measure.ts';
 import { scratchFolder, sha256OfFile, writeRandomFile } from '../scratch.ts';
-import { clients, type Errand } from './clients.ts';
+import { clients, type DownloadTask } from './clients.ts';
 import { type Obstacle, troubleCourse } from './course.ts';
 
 /**
@@ -22,8 +22,8 @@ const { values } = parseArgs({
     cold: { type: 'boolean', default: false },
   },
 });
-const like = likes.find((each) => each === values.like);
-if (values.like !== undefined && like === undefined) throw new Error(`--like ${likes.join(' or ')}`);
+const like = serverModels.find((each) => each === values.like);
+if (values.like !== undefined && like === undefined) throw new Error(`--like ${serverModels.join(' or ')}`);
 const limitSeconds = Number(values.limit);
 const mebibytes = 64;
 const course = troubleCourse(mebibytes << 20);
@@ -49,7 +49,7 @@ let names: string[] = [];
 const succeeded = new Map<string, number>();
 for (const obstacle of course) {
   const row = [obstacle.name];
-  const errand = errandFor(obstacle, federation);
+  const errand = taskFor(obstacle, federation);
   const variants = clients(errand).filter(({ name }) => values.only?.includes(name) ?? true);
   names = variants.map(({ name }) => name);
   for (const { name, command, env } of variants) {
@@ -66,7 +66,7 @@ const title = `### ${mebibytes} MiB, ${servers} of 50 MB/s each, at most ${limit
 console.log(`\n${title}\n\n${markdownTable(['', ...names], rows)}`);
 process.exitCode = succeeded.get('Updraft') === course.length ? 0 : 1;
 
-function errandFor({ token: needsToken }: Obstacle, of: MiniFederation): Errand {
+function taskFor({ token: needsToken }: Obstacle, of: MiniFederation): DownloadTask {
   const closedOne = needsToken === true;
   return {
     federation: of,

@@ -32,7 +32,7 @@ try {
   const variants = all.filter(({ name }) => values.only.some((text) => name.includes(text)));
   const costs = await interleave(variants, {
     rounds: Number(values.rounds),
-    prepare: anew,
+    prepare: freshFolder,
     prove: ({ name }) => prove(name, archive),
   });
   const peaks = new Map<string, number>();
@@ -46,7 +46,7 @@ try {
  * On a disk the last tree is only put aside: ext4 spends long looking for inodes while many were just freed, which
  * the next run would pay for.
  */
-function anew(): void {
+function freshFolder(): void {
   if (values.where === 'memory') rmSync(folder, { recursive: true, force: true });
   else if (existsSync(folder)) renameSync(folder, path.join(work, `old-${readdirSync(work).length}`));
   mkdirSync(folder);
@@ -66,15 +66,15 @@ function prove(name: string, { hash, files }: NestedArchive): void {
 
 /** The most that the run's folder held at once, looked at every quarter of a second, in a run of its own. */
 async function peakBytes(variant: Variant): Promise<number> {
-  anew();
+  freshFolder();
   let peak = 0;
-  const look = setInterval(() => {
+  const sample = setInterval(() => {
     const said = spawnSync('du', ['-s', '--block-size=1', folder], { encoding: 'utf8' }).stdout;
     peak = Math.max(peak, Number(said.split('\t')[0]));
   }, 250);
   await measure(variant.command, variant.env === undefined ? {} : { env: variant.env });
-  clearInterval(look);
-  anew();
+  clearInterval(sample);
+  freshFolder();
   return peak;
 }
 

@@ -15,7 +15,7 @@ const jobs = Number(process.argv[2] ?? 10_000);
 const cluster = 1000;
 /** How many events come between two looks. */
 const burst = Math.ceil(jobs / 20);
-const looks = 12;
+const refreshes = 12;
 
 const folder = path.join(scratchFolder('memory'), 'project');
 mkdirSync(folder);
@@ -32,10 +32,10 @@ const events = [...clusterEvents(cluster, jobs)];
 /** Everything runs and begins to return its output; the rest is written while it is watched. */
 const before = Math.floor(events.length * 0.77);
 writeFileSync(path.join(run, condorFiles.eventLog), events.slice(0, before).join(''));
-for (let look = 0; look < looks; look += 1) {
-  const from = before + look * burst;
-  writeFileSync(path.join(run, `burst-${look}`), events.slice(from, from + burst).join(''));
+for (let refreshScript = 0; refreshScript < refreshes; refreshScript += 1) {
+  const from = before + refreshScript * burst;
+  writeFileSync(path.join(run, `burst-${refreshScript}`), events.slice(from, from + burst).join(''));
 }
-process.stdout.write(`${jobs} jobs, ${before} events, then ${looks} times ${burst} more\n\n`);
-const look = path.join(import.meta.dirname, 'look.ts');
-execFileSync(process.execPath, [look, run, String(looks)], { stdio: 'inherit' });
+process.stdout.write(`${jobs} jobs, ${before} events, then ${refreshes} times ${burst} more\n\n`);
+const refreshScript = path.join(import.meta.dirname, 'look.ts');
+execFileSync(process.execPath, [refreshScript, run, String(refreshes)], { stdio: 'inherit' });

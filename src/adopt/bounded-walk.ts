@@ -93,12 +93,12 @@ function matches(name: string, pattern: string): boolean {
   return tokens.slice(token).every((rest) => rest === '*');
 }
 
-function matchesOne(letter: string, token: string): boolean {
+function matchesOne(char: string, token: string): boolean {
   if (token === '?') return true;
   const [, not, set] = /^\[(!?)(.+)\]$/s.exec(token) ?? [];
-  if (set === undefined) return letter === token.replace(/^\\(?=.)/s, '');
+  if (set === undefined) return char === token.replace(/^\\(?=.)/s, '');
   const ranges = set.match(/.-.|./gs) ?? [];
-  const isIn = ranges.some((range) => letter >= (range[0] ?? '') && letter <= (range.at(-1) ?? ''));
+  const isIn = ranges.some((range) => char >= (range[0] ?? '') && char <= (range.at(-1) ?? ''));
   return isIn !== (not === '!');
 }
 

@@ -1,4 +1,4 @@
-import { findAll, type Finding, ordered, type Rule } from '../base/finding.ts';
+import { applyRules, type Finding, sortFindings, type Rule } from '../base/finding.ts';
 import type { SubmitFacts } from './submit-facts.ts';
 import { containerRules } from './rules/container.ts';
 import { nameRules } from './rules/names.ts';
@@ -30,20 +30,20 @@ export const allRules: readonly Pick<Rule<never>, 'name' | 'level' | 'about'>[] 
 /** All that is wrong or risky in a job's shell script; nothing for a text that is no shell script. */
 export function lintWrapper(file: string, text: string): Finding[] {
   const wrapper = readWrapper(file, text);
-  return wrapper === undefined ? [] : inOrder(findAll(wrapperRules, wrapper));
+  return wrapper === undefined ? [] : inOrder(applyRules(wrapperRules, wrapper));
 }
 
 /** All that is wrong or risky in a submit description and its script, the worst first. */
 export function lintSubmission(evidence: SubmitFacts): Finding[] {
   const { wrapper } = evidence;
-  return ordered([
-    ...inOrder(findAll(submitRules, evidence)),
+  return sortFindings([
+    ...inOrder(applyRules(submitRules, evidence)),
     ...(wrapper === undefined ? [] : lintWrapper(wrapper.file, wrapper.text)),
   ]);
 }
 
 /** The worst first, then as the file has them. */
 const inOrder = (findings: Finding[]): Finding[] =>
-  ordered(
+  sortFindings(
     findings.sort((a, b) => (a.file ?? '').localeCompare(b.file ?? '') || (a.line ?? 0) - (b.line ?? 0)),
   );

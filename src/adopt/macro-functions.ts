@@ -159,8 +159,8 @@ function evaluated(text: string): string {
  * The parts of a file name that `$F<letters>(name)` keeps: p path, d parent folder (dd two of them), n name, x
  * extension, f full path first, b bare (no trailing slash, no leading dot), q quoted, a with single quotes.
  */
-function filePart(letters: string, name: string, cwd: string): string {
-  const flags = letters.toLowerCase();
+function filePart(chars: string, name: string, cwd: string): string {
+  const flags = chars.toLowerCase();
   const file = fullName(/^"(.*)"$/s.exec(name.trim())?.[1] ?? name, flags, cwd);
   const quote = !flags.includes('q') ? '' : flags.includes('a') ? "'" : '"';
   return quote + selectPart(file, flags) + quote;

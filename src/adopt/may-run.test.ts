@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { spellings } from '../../test/adopt/spellings.ts';
-import { whyNotAsked } from './may-run.ts';
+import { whyNotRun } from './may-run.ts';
 
 const harmless = [
   'requirements = (A > 1) || (B > 2)\nqueue',
@@ -14,11 +14,11 @@ const harmless = [
 ];
 
 test('HTCondor may read what has no include, use, if or pipe', () => {
-  for (const text of harmless) assert.equal(whyNotAsked(text), undefined, text);
+  for (const text of harmless) assert.equal(whyNotRun(text), undefined, text);
 });
 
 test('no spelling of a command passes that HTCondor would run', () => {
-  const passed = Object.entries(spellings).filter(([, text]) => whyNotAsked(text) === undefined);
+  const passed = Object.entries(spellings).filter(([, text]) => whyNotRun(text) === undefined);
   assert.deepEqual(
     passed.map(([name]) => name),
     // Plain text to HTCondor, as the test against the real one shows.

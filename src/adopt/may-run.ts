@@ -1,11 +1,11 @@
-import { logicalLines } from './argument-words.ts';
+import { logicalLines } from './split-arguments.ts';
 
 /**
  * Why `condor_submit` must not read this text, even to try: reading may run commands, and which ones depends on the
  * pool's configuration. Judged by the raw text, more strictly than HTCondor reads it; undefined when nothing in it can
  * make HTCondor run anything.
  */
-export function whyNotAsked(text: string): string | undefined {
+export function whyNotRun(text: string): string | undefined {
   if (text.includes('\0')) return 'the file has zero bytes, which HTCondor reads in its own way';
   if (/\\[ \t\r]*\n\s*#/.test(text))
     return 'it has a comment inside a continued line, which HTCondor keeps in part';

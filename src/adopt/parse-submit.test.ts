@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseSubmit } from './parse-submit.ts';
-import type { ReaderWorld } from './submit-reader.ts';
+import type { ReaderContext } from './submit-reader.ts';
 
-function read(text: string, world: Partial<ReaderWorld> = {}) {
-  const submission = parseSubmit(text, { file: 'job.sub', ...world });
+function read(text: string, context: Partial<ReaderContext> = {}) {
+  const submission = parseSubmit(text, { file: 'job.sub', ...context });
   return {
     submission,
     jobs: submission.queues.flatMap(({ jobs }) => jobs),
@@ -12,8 +12,8 @@ function read(text: string, world: Partial<ReaderWorld> = {}) {
   };
 }
 
-const argumentsOf = (text: string, world: Partial<ReaderWorld> = {}): (string | undefined)[] =>
-  read(text, world).jobs.map(({ commands }) => commands['arguments']);
+const argumentsOf = (text: string, context: Partial<ReaderContext> = {}): (string | undefined)[] =>
+  read(text, context).jobs.map(({ commands }) => commands['arguments']);
 
 test('names are the same in any case, and a later value replaces an earlier one', () => {
   assert.deepEqual(argumentsOf('X = 1\nArguments = $(x)$(Y:none)\nx = 2\nqueue'), ['2none']);
@@ -125,8 +125,8 @@ test('text over several lines ends at its tag', () => {
   assert.match(read('arguments @=end\none').problems[0] ?? '', /never ended/);
 });
 
-const queued = (queue: string, world: Partial<ReaderWorld> = {}): (string | undefined)[] =>
-  argumentsOf(`arguments = $(Process):$(Step):$(ItemIndex):$(Item)$(a),$(b)\n${queue}`, world);
+const queued = (queue: string, context: Partial<ReaderContext> = {}): (string | undefined)[] =>
+  argumentsOf(`arguments = $(Process):$(Step):$(ItemIndex):$(Item)$(a),$(b)\n${queue}`, context);
 
 test('every form of the queue statement makes its jobs', () => {
   assert.deepEqual(queued('queue'), ['0:0:0:,']);
@@ -169,7 +169,7 @@ test('several queue statements keep what was set before and count on', () => {
 });
 
 test('of a big batch the first jobs are resolved, and all are counted', () => {
-  const { submission } = read('queue 2000000', { mostJobs: 3 });
+  const { submission } = read('queue 2000000', { maxJobs: 3 });
   assert.deepEqual([submission.queues[0]?.total, submission.queues[0]?.jobs.length], [2_000_000, 3]);
 });
 

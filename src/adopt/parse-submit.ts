@@ -1,13 +1,13 @@
 import type { SourceLine } from '../base/finding.ts';
-import { type LogicalLine, logicalLines } from './argument-words.ts';
+import { type LogicalLine, logicalLines } from './split-arguments.ts';
 import { expandMacros, expandSelf } from './expand-macros.ts';
 import { CircularMacro } from './expansion-budget.ts';
-import { readQueue } from './read-queue.ts';
+import { readQueueStatement } from './read-queue.ts';
 import { queueArguments } from './resolve-jobs.ts';
 import type { Submission } from './submission.ts';
-import { BadCondition, evaluateCondition, type ReaderWorld, SubmitReader } from './submit-reader.ts';
+import { BadCondition, evaluateCondition, type ReaderContext, SubmitReader } from './submit-reader.ts';
 
-const deepestInclude = 20;
+const maxIncludeDepth = 20;
 /** As in HTCondor. */
 const maxBranches = 63;
 
@@ -16,9 +16,9 @@ const maxBranches = 63;
  * (`include command`, `queue from … |`) are reported instead. It never throws; what HTCondor would refuse is among the
  * problems, and reading stops there as HTCondor's does.
  */
-export function parseSubmit(text: string, world: ReaderWorld): Submission {
-  const reader = new SubmitReader(world);
-  readText(reader, text, world.file, 0);
+export function parseSubmit(text: string, context: ReaderContext): Submission {
+  const reader = new SubmitReader(context);
+  readText(reader, text, context.file, 0);
   return reader.submission;
 }
 
@@ -62,8 +62,8 @@ function readBranch(reader: SubmitReader, text: string, branches: IfStack): bool
     reader.refer(condition, /^!?\s*defined\s+([\w.]+)/i.exec(condition)?.[1]);
     return evaluateCondition(condition, reader.conditions());
   };
-  const complaint = branches.step(word.toLowerCase(), test);
-  if (complaint !== undefined) throw new BadCondition(complaint);
+  const problem = branches.step(word.toLowerCase(), test);
+  if (problem !== undefined) throw new BadCondition(problem);
   return true;
 }
 
@@ -71,7 +71,7 @@ function readStatement(reader: SubmitReader, text: string, place: SourceLine, li
   const queue = queueArguments(text);
   if (queue !== undefined) {
     if (lines.depth > 0) reader.stop('a queue statement may not stand in an included file', place);
-    else readQueue(reader, queue, place, lines);
+    else readQueueStatement(reader, queue, place, lines);
     return;
   }
   const colon = /^@?(include|use|error|warning)\b([^=:]*):\s*(.*)$/is.exec(text);
@@ -146,10 +146,10 @@ function include(
   depth: number,
 ): void {
   const isCommand = /\b(command|output)\b/i.test(options) || target.endsWith('|');
-  const text = isCommand ? undefined : reader.world.include?.(target);
+  const text = isCommand ? undefined : reader.context.include?.(target);
   if (isCommand)
     reader.note('not-run', `\`${target}\` would be run to include what it prints; it was not run`, place);
-  else if (text !== undefined && depth < deepestInclude) {
+  else if (text !== undefined && depth < maxIncludeDepth) {
     // Files that include each other twice would be read for ever.
     reader.budget.spendAll(text);
     readText(reader, text, target, depth + 1);

@@ -1,5 +1,5 @@
 import type { SourceLine } from '../base/finding.ts';
-import type { LogicalLine } from './argument-words.ts';
+import type { LogicalLine } from './split-arguments.ts';
 import { expandMacros } from './expand-macros.ts';
 import { CircularMacro } from './expansion-budget.ts';
 import {
@@ -22,7 +22,12 @@ interface Following {
 const maxQueues = 1000;
 
 /** Reads one queue statement with its items and resolves its first jobs. */
-export function readQueue(reader: SubmitReader, text: string, place: SourceLine, lines: Following): void {
+export function readQueueStatement(
+  reader: SubmitReader,
+  text: string,
+  place: SourceLine,
+  lines: Following,
+): void {
   reader.refer(text);
   if (reader.submission.queues.length >= maxQueues) {
     reader.stop(`more than ${maxQueues} queue statements are not read`, place);
@@ -88,7 +93,7 @@ function matchingItems(
   { patterns, of }: { patterns: string[]; of: 'files' | 'dirs' | 'any' },
   place: SourceLine,
 ): string[] | undefined {
-  const { glob } = reader.world;
+  const { glob } = reader.context;
   if (glob === undefined) return undefined;
   const found = new Set<string>();
   for (const pattern of patterns) {
@@ -121,7 +126,7 @@ function inlineItems(
 }
 
 function itemsOfFile(reader: SubmitReader, name: string, place: SourceLine): string[] | undefined {
-  const text = reader.world.include?.(name);
+  const text = reader.context.include?.(name);
   if (text === undefined) {
     reader.note('missing', `the list of items ${name} cannot be read`, place);
     return undefined;

@@ -24,7 +24,7 @@ export function resolveJobs(
   const first = reader.nextProcess;
   reader.nextProcess += total;
   const resolved = reader.submission.queues.reduce((sum, one) => sum + one.jobs.length, 0);
-  const wanted = resolved > maxResolved ? 1 : reader.mostJobs;
+  const wanted = resolved > maxResolved ? 1 : reader.maxJobs;
   for (let number = 0; number < Math.min(total, wanted); number++) {
     const row = selected[Math.floor(number / queue.count)];
     if (row === undefined) break;
@@ -41,34 +41,34 @@ export function resolveJobs(
   return { jobs, total };
 }
 
-interface Turn {
+interface JobPosition {
   process: number;
   step: number;
   row: number;
   item: Record<string, string>;
 }
 
-function resolveJob(reader: SubmitReader, turn: Turn, place: SourceLine): SubmittedJob {
+function resolveJob(reader: SubmitReader, position: JobPosition, place: SourceLine): SubmittedJob {
   const noteChance = (): void => {
     const message = 'a value is chosen by chance when the file is submitted; here one of them stands for all';
     if (!reader.submission.problems.some(({ kind }) => kind === 'chance'))
       reader.note('chance', message, place);
   };
-  const scope = reader.scope(liveValues(turn, String(reader.world.cluster ?? 1)), noteChance);
+  const scope = reader.scope(liveValues(position, String(reader.context.cluster ?? 1)), noteChance);
   const commands: Record<string, string> = {};
   const attributes: Record<string, string> = {};
   // A queue variable may itself be a command, as in `queue arguments from list.txt`.
-  const items = Object.entries(turn.item).map(([name, value]) => ({ name, value }));
+  const items = Object.entries(position.item).map(([name, value]) => ({ name, value }));
   for (const { name, value } of [...reader.macros.all(), ...items]) {
     const attribute = /^MY\.(.+)$/i.exec(name)?.[1];
     const command = attribute === undefined ? canonicalCommand(name) : undefined;
     if (attribute !== undefined) attributes[attribute] = expandMacros(value, scope);
     else if (command !== undefined) commands[command] = expandMacros(value, scope);
   }
-  return { process: turn.process, item: turn.item, commands, attributes };
+  return { process: position.process, item: position.item, commands, attributes };
 }
 
-function liveValues({ process, step, row, item }: Turn, cluster: string): Record<string, string> {
+function liveValues({ process, step, row, item }: JobPosition, cluster: string): Record<string, string> {
   const live: Record<string, string> = {
     cluster,
     clusterid: cluster,

@@ -1,4 +1,4 @@
-import type { Answer, Found, SourceLine } from '../base/finding.ts';
+import type { RuleResult, Found, SourceLine } from '../base/finding.ts';
 import type { Assignment, Submission, SubmittedJob, SubmittedQueue } from './submission.ts';
 
 /** What stands at a path of the access point. */
@@ -78,7 +78,7 @@ export const isUrl = (name: string): boolean => /^[A-Za-z][\w.+-]*:\/\//.test(na
 
 /** A rule's check that looks at every queue statement by itself. */
 export const perBatch =
-  (check: (batch: Batch, evidence: SubmitFacts) => Answer) =>
+  (check: (batch: Batch, evidence: SubmitFacts) => RuleResult) =>
   (evidence: SubmitFacts): Found[] =>
     batches(evidence).flatMap((batch) => check(batch, evidence) ?? []);
 
@@ -111,7 +111,7 @@ export function parseQuantity(text: string, plainUnit: 'k' | 'm'): Quantity | un
 }
 
 /** `1.5 GB` in HTCondor's units, where a GB is 1024 MB. */
-export function showQuantity(bytes: number): string {
+export function formatQuantity(bytes: number): string {
   const [name, factor] = bytes >= 2 ** 30 ? (['GB', 2 ** 30] as const) : (['MB', 2 ** 20] as const);
   return bytes < 2 ** 20 ? `${Math.ceil(bytes / 1024)} KB` : `${Number((bytes / factor).toFixed(1))} ${name}`;
 }

@@ -7,7 +7,7 @@ import type { ReadingProblem, Submission } from './submission.ts';
 import { canonicalCommand } from './submit-commands.ts';
 
 /** The world around a submit description; without it nothing outside the text is read. */
-export interface ReaderWorld {
+export interface ReaderContext {
   /** The name of the file, for places. */
   file: string;
   /** Folder of `condor_submit`. */
@@ -19,30 +19,36 @@ export interface ReaderWorld {
   glob?: (pattern: string, of: 'files' | 'dirs' | 'any') => string[] | undefined;
   version?: readonly [number, number, number];
   /** At most so many jobs of one queue statement are resolved. */
-  mostJobs?: number;
+  maxJobs?: number;
   /** The number that the schedd gave; before that, the one of `condor_submit -dry-run` stands for it. */
   cluster?: number | undefined;
   now?: Date;
 }
 
 /** Jobs of one queue statement that are looked at one by one: enough for every rule, little for a big batch. */
-const defaultMostJobs = 100;
+const defaultMaxJobs = 100;
 
 /** What is known while a submit description is being read. */
 export class SubmitReader {
-  readonly world: ReaderWorld;
+  readonly context: ReaderContext;
   readonly macros = new Macros();
   readonly budget = new ExpansionBudget();
   readonly submission: Submission;
-  readonly mostJobs: number;
+  readonly maxJobs: number;
   stopped = false;
   /** The number of the next job in its cluster. */
   nextProcess = 0;
 
-  constructor(world: ReaderWorld) {
-    this.world = world;
-    this.mostJobs = world.mostJobs ?? defaultMostJobs;
-    this.submission = { file: world.file, assignments: [], queues: [], problems: [], referenced: new Set() };
+  constructor(context: ReaderContext) {
+    this.context = context;
+    this.maxJobs = context.maxJobs ?? defaultMaxJobs;
+    this.submission = {
+      file: context.file,
+      assignments: [],
+      queues: [],
+      problems: [],
+      referenced: new Set(),
+    };
   }
 
   assign(name: string, value: string, place: SourceLine): void {
@@ -75,19 +81,19 @@ export class SubmitReader {
     this.note('odd-comment', message, place);
   }
 
-  conditions(): ConditionWorld {
+  conditions(): ConditionContext {
     const scope = this.scope();
     return {
       expand: (text) => expandMacros(text, scope),
       lookup: (name) => scope.lookup(name),
-      version: this.world.version ?? [25, 0, 0],
+      version: this.context.version ?? [25, 0, 0],
     };
   }
 
   /** What an expansion sees now; `live` are the values of one job and hide the file's own. */
   scope(live: Readonly<Record<string, string>> = {}, chosen: () => void = () => undefined): Scope {
-    const { env = {}, cwd = '/' } = this.world;
-    const ambient = ambientMacros(this.world);
+    const { env = {}, cwd = '/' } = this.context;
+    const ambient = ambientMacros(this.context);
     return {
       lookup: (name) =>
         live[name.toLowerCase()] ?? this.macros.get(name)?.value ?? ambient[name.toLowerCase()],
@@ -100,7 +106,7 @@ export class SubmitReader {
 }
 
 /** What HTCondor defines for every submit description. */
-function ambientMacros({ file, now }: ReaderWorld): Record<string, string> {
+function ambientMacros({ file, now }: ReaderContext): Record<string, string> {
   const two = (value: number): string => String(value).padStart(2, '0');
   return {
     arch: 'X86_64',
@@ -120,7 +126,7 @@ function ambientMacros({ file, now }: ReaderWorld): Record<string, string> {
 }
 
 /** What an `if` may ask about, besides literal truth values. */
-interface ConditionWorld {
+interface ConditionContext {
   expand(text: string): string;
   lookup(name: string): string | undefined;
   /** HTCondor's version as three numbers: of the pool the file is meant for. */
@@ -131,21 +137,21 @@ interface ConditionWorld {
 export class BadCondition extends Error {}
 
 /** The value of the condition of `if` or `elif`. */
-export function evaluateCondition(text: string, world: ConditionWorld): boolean {
-  const expanded = text.includes('$') ? world.expand(text).trim() : text.trim();
+export function evaluateCondition(text: string, context: ConditionContext): boolean {
+  const expanded = text.includes('$') ? context.expand(text).trim() : text.trim();
   const negated = expanded.startsWith('!');
   const condition = negated ? expanded.slice(1).trim() : expanded;
   if (condition === '' && text.includes('$')) return negated;
-  return evaluate(condition, world) !== negated;
+  return evaluate(condition, context) !== negated;
 }
 
-function evaluate(condition: string, world: ConditionWorld): boolean {
+function evaluate(condition: string, context: ConditionContext): boolean {
   const literal = truth(condition);
   if (literal !== undefined) return literal;
   const version = /^version\s*(!?[<>=]=?|!)\s*v?(\d+)\.(\d+)(?:\.(\d+))?$/i.exec(condition);
-  if (version !== null) return compareVersion(version, world.version);
+  if (version !== null) return compareVersion(version, context.version);
   const defined = /^defined\b\s*(.*)$/i.exec(condition);
-  if (defined !== null) return isDefined((defined[1] ?? '').trim(), world);
+  if (defined !== null) return isDefined((defined[1] ?? '').trim(), context);
   if (/^version\b/i.test(condition)) throw new BadCondition('the version literal is invalid');
   throw new BadCondition(
     /^[\w.]+$/.test(condition) ? 'it is not a truth value' : 'HTCondor knows no complex conditions',
@@ -158,11 +164,11 @@ function truth(text: string): boolean | undefined {
   return /^[-\d.]+$/.test(text) ? Number.parseFloat(text) !== 0 : undefined;
 }
 
-function isDefined(name: string, world: ConditionWorld): boolean {
+function isDefined(name: string, context: ConditionContext): boolean {
   if (name === '') return false;
   if (/^use\s/i.test(name)) return false;
   if (!/^[\w.]+$/.test(name)) throw new BadCondition('`defined` takes one name');
-  return (world.lookup(name) ?? '') !== '' || truth(name) !== undefined;
+  return (context.lookup(name) ?? '') !== '' || truth(name) !== undefined;
 }
 
 function compareVersion(match: RegExpExecArray, running: readonly [number, number, number]): boolean {

@@ -59,7 +59,7 @@ export async function survey(options: SurveyOptions): Promise<SubmitFacts> {
     glob: (pattern, of) => filesMatching(folder, pattern, of, maxMatched),
     ...defined({ version }),
   });
-  const files = lookAt(folder, pathsOf(submission));
+  const files = statPaths(folder, pathsOf(submission));
   const wrapper = await wrapperOf(folder, submission);
   return {
     submission,
@@ -108,7 +108,7 @@ function pathsOf(submission: Submission): Map<string, boolean> {
   return paths;
 }
 
-function lookAt(folder: string, paths: Map<string, boolean>): Map<string, FileFact> {
+function statPaths(folder: string, paths: Map<string, boolean>): Map<string, FileFact> {
   const facts = new Map<string, FileFact>();
   const budget = { left: maxMeasured };
   for (const [name, isInput] of [...paths].slice(0, maxNames)) {

@@ -5,25 +5,25 @@ import type { Redact } from '../base/redact.ts';
 import { identifyProcess } from '../base/process-identity.ts';
 import { asFault, Fault } from '../fault/fault.ts';
 import { makeClaim } from '../job/claim.ts';
-import type { Order } from '../job/job.ts';
+import type { WorkOrder } from '../job/job.ts';
 import { attemptFiles } from '../job/layout.ts';
 import { openAgentJournal } from '../journal/file.ts';
 import { Chirp } from './notes/chirp.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import { vacateGraceMs } from './machine/condor-ads.ts';
 import { openSoftware } from './environment/open-software.ts';
-import { liveNote, Notes, type Note } from './notes/notes.ts';
-import { countRanOut } from './notes/ran-out.ts';
+import { liveRecorder, JournalWriter, type Recorder } from './notes/journal-writer.ts';
+import { countShortage } from './notes/count-shortage.ts';
 import { openSharedNotes } from './notes/shared-notes.ts';
 import { readOrder } from './order/order.ts';
 import { runPlugin } from './plugin/plugin.ts';
-import { isPluginCall } from './plugin/plugin-words.ts';
-import { nextAttempt, shellWords } from './next-attempt.ts';
+import { isPluginCall } from './plugin/plugin-args.ts';
+import { nextAttempt, shellAssignments } from './next-attempt.ts';
 import { runAttempt } from './run-attempt.ts';
 import { checkpointExit } from './training/ending.ts';
-import { LogHider, takeSecrets, withoutSecretTexts } from './training/secrets.ts';
-import { readSandboxOrder, readSharedOrder } from './order/place-order.ts';
-import type { World } from './attempt.ts';
+import { LogRedactor, takeSecrets, redactTexts } from './training/secrets.ts';
+import { readSandboxOrder, readSharedOrder } from './order/sandbox-order.ts';
+import type { Context } from './attempt.ts';
 
 const help = `updraft-agent ${packageJson.version}: runs one attempt of a job on the machine it is started on.
 
@@ -44,9 +44,9 @@ anything else is the training's own status, or 128 and the signal that ended it.
 `;
 
 /** How long a training, and then its saving, may take after the attempt was asked to end, where nobody says how long. */
-const usualGraceMs = 10_000;
+const defaultGraceMs = 10_000;
 
-function world(): World {
+function createContext(): Context {
   const stop = new AbortController();
   const forceStop = new AbortController();
   const ask = (fault: Fault): void => (stop.signal.aborted ? forceStop.abort() : stop.abort(fault));
@@ -65,7 +65,7 @@ function world(): World {
     cwd: process.cwd(),
     signal: stop.signal,
     forceStop: forceStop.signal,
-    graceMs: () => vacateGraceMs(process.env) ?? usualGraceMs,
+    graceMs: () => vacateGraceMs(process.env) ?? defaultGraceMs,
     kill,
   };
 }
@@ -80,60 +80,61 @@ function kill(pid: number, signal: NodeJS.Signals): void {
 }
 
 /** With what a scheduler's sandbox has. */
-function sandboxWorld(): World {
+function sandboxContext(): Context {
   return {
-    ...world(),
-    pausesIn: process.cwd(),
+    ...createContext(),
+    restartFolder: process.cwd(),
     // The starter removes the sandbox, and takes the checkpoint away only after we are gone.
     poolCleans: 'always',
-    shows: { out: process.stdout.fd, err: process.stderr.fd },
+    liveLogs: { out: process.stdout.fd, err: process.stderr.fd },
   };
 }
 
-async function run(asOrdered: Order, plainWorld: World): Promise<number> {
-  const { order, redact, ...secrets } = await takeSecrets(asOrdered);
-  const ours = { ...plainWorld, secrets: secrets.values };
-  const inSandbox = ours.pausesIn !== undefined;
-  await claim(order, ours.pid);
+async function run(rawOrder: WorkOrder, baseContext: Context): Promise<number> {
+  const { order, redact, ...secrets } = await takeSecrets(rawOrder);
+  const context = { ...baseContext, secrets: secrets.values };
+  const inSandbox = context.restartFolder !== undefined;
+  await claim(order, context.pid);
   const journal = await openAgentJournal(
     path.join(order.attemptFolder, attemptFiles.journal),
     { job: order.job.id, attempt: order.attempt },
-    ours.clock,
+    context.clock,
   );
-  const notes = new Notes(journal);
-  const chirp = inSandbox ? await Chirp.open(ours.env, ours.clock) : undefined;
-  const tell = chirp === undefined ? undefined : liveNote(order, chirp, { ...ours.clock, now: journal.now });
-  const note: Note = (body) => {
-    const shown = withoutSecretTexts(body, redact);
-    notes.note(shown);
-    tell?.(shown);
+  const writer = new JournalWriter(journal);
+  const chirp = inSandbox ? await Chirp.open(context.env, context.clock) : undefined;
+  const recordLive =
+    chirp === undefined ? undefined : liveRecorder(order, chirp, { ...context.clock, now: journal.now });
+  const record: Recorder = (body) => {
+    const shown = redactTexts(body, redact);
+    writer.record(shown);
+    recordLive?.(shown);
   };
-  const { exit, fault, cleanUp } = await runAttempt(order, ours, note, openSharedNotes(order, chirp));
-  new LogHider(order, secrets.values).hide();
-  if (exit === checkpointExit) secrets.putBack();
-  if (fault !== undefined) show(fault, redact);
-  if (fault !== undefined && chirp !== undefined) await countRanOut(fault, chirp, ours.env);
-  await cleanUp(notes.isWritten);
+  const { exit, fault, cleanUp } = await runAttempt(order, context, record, openSharedNotes(order, chirp));
+  new LogRedactor(order, secrets.values).redact();
+  if (exit === checkpointExit) secrets.restore();
+  if (fault !== undefined) printFault(fault, redact);
+  if (fault !== undefined && chirp !== undefined) await countShortage(fault, chirp, context.env);
+  await cleanUp(writer.flush);
   await chirp?.close();
-  if (!(await notes.close())) process.stderr.write('updraft-agent: the journal found no room on its disk\n');
+  if (!(await writer.close())) process.stderr.write('updraft-agent: the journal found no room on its disk\n');
   return exit;
 }
 
 async function runHere(file: string): Promise<number> {
-  const ours = world();
-  return await run(await readOrder(path.resolve(file)), ours);
+  const context = createContext();
+  return await run(await readOrder(path.resolve(file)), context);
 }
 
 async function runSandbox(file: string): Promise<number> {
-  const ours = sandboxWorld();
-  return await run(await readSandboxOrder(path.resolve(file), ours), ours);
+  const context = sandboxContext();
+  return await run(await readSandboxOrder(path.resolve(file), context), context);
 }
 
 async function runShared(file: string, [folder = '', number = '']: string[]): Promise<number> {
   // The job's script removes the folder that it starts us in.
-  const ours: World = { ...world(), poolCleans: 'when-asked' };
+  const context: Context = { ...createContext(), poolCleans: 'when-asked' };
   const place = { run: path.resolve(folder), attempt: Number(number) };
-  return await run(await readSharedOrder(path.resolve(file), place, ours), ours);
+  return await run(await readSharedOrder(path.resolve(file), place, context), context);
 }
 
 /** Once an attempt on a cluster has ended: stdout is what the job's script does next. */
@@ -142,19 +143,19 @@ async function next(
   [journal = '', folder = '', status = '', asked = '']: string[],
 ): Promise<void> {
   const ended = { policy, journal, folder, status: Number(status), isAsked: asked !== '' };
-  process.stdout.write(`${shellWords(await nextAttempt(ended, process.env, systemClock.now()))}\n`);
+  process.stdout.write(`${shellAssignments(await nextAttempt(ended, process.env, systemClock.now()))}\n`);
 }
 
 /** For an interactive job: stdout is the activation script, stderr is talk. */
 async function software(file: string): Promise<void> {
-  const ours = world();
-  const order = await readSandboxOrder(path.resolve(file), ours);
-  const talk = (line: string): void => void process.stderr.write(`${line}\n`);
-  process.stdout.write(`${await openSoftware(order, ours, talk)}\n`);
+  const context = createContext();
+  const order = await readSandboxOrder(path.resolve(file), context);
+  const print = (line: string): void => void process.stderr.write(`${line}\n`);
+  process.stdout.write(`${await openSoftware(order, context, print)}\n`);
 }
 
 /** Makes the attempt ours, or says why it cannot be. */
-async function claim({ attemptFolder, attempt, job }: Order, pid: number): Promise<void> {
+async function claim({ attemptFolder, attempt, job }: WorkOrder, pid: number): Promise<void> {
   const me = identifyProcess(pid);
   if (me === undefined) throw new Fault('self-test-failed', '/proc cannot be read', { fix: 'mount /proc' });
   const made = await makeClaim(attemptFolder, me).catch((error: unknown) => {
@@ -172,35 +173,36 @@ async function claim({ attemptFolder, attempt, job }: Order, pid: number): Promi
 }
 
 /** As HTCondor's plugin: 1 tells it that trying the same again is of no use. */
-async function plugin(words: string[]): Promise<number> {
+async function plugin(args: string[]): Promise<number> {
   const out = (text: string): void => void process.stdout.write(text);
-  const talk = (line: string): void => void process.stderr.write(`updraft_plugin: ${line}\n`);
+  const print = (line: string): void => void process.stderr.write(`updraft_plugin: ${line}\n`);
   try {
-    return await runPlugin(words, world(), { out, talk });
+    return await runPlugin(args, createContext(), { out, log: print });
   } catch (thrown) {
-    show(asFault(thrown));
+    printFault(asFault(thrown));
     return 1;
   }
 }
 
-async function main(words: string[]): Promise<number> {
-  if (isPluginCall(process.argv0, words)) return await plugin(words);
-  const [word, file, ...more] = words;
-  if (word === '--version') process.stdout.write(`${packageJson.version}\n`);
-  else if (word === '--help') process.stdout.write(help);
-  else if (word === 'run' && file !== undefined && more.length === 0) return await runHere(file);
-  else if (word === 'sandbox' && file !== undefined && more.length === 0) return await runSandbox(file);
-  else if (word === 'shared' && file !== undefined && more.length === 2) return await runShared(file, more);
-  else if (word === 'next' && file !== undefined && more.length === 4) await next(file, more);
-  else if (word === 'software' && file !== undefined && more.length === 0) await software(file);
+async function main(args: string[]): Promise<number> {
+  if (isPluginCall(process.argv0, args)) return await plugin(args);
+  const [command, file, ...more] = args;
+  if (command === '--version') process.stdout.write(`${packageJson.version}\n`);
+  else if (command === '--help') process.stdout.write(help);
+  else if (command === 'run' && file !== undefined && more.length === 0) return await runHere(file);
+  else if (command === 'sandbox' && file !== undefined && more.length === 0) return await runSandbox(file);
+  else if (command === 'shared' && file !== undefined && more.length === 2)
+    return await runShared(file, more);
+  else if (command === 'next' && file !== undefined && more.length === 4) await next(file, more);
+  else if (command === 'software' && file !== undefined && more.length === 0) await software(file);
   else
-    throw new Fault('usage', `cannot understand: ${words.join(' ')}`, {
+    throw new Fault('usage', `cannot understand: ${args.join(' ')}`, {
       fix: 'updraft-agent run ORDER.json',
     });
   return 0;
 }
 
-function show({ message, fix }: Fault, redact: Redact = (text) => text): void {
+function printFault({ message, fix }: Fault, redact: Redact = (text) => text): void {
   process.stderr.write(redact(`updraft-agent: ${message}\n`));
   if (fix !== undefined) process.stderr.write(redact(`  fix: ${fix}\n`));
 }
@@ -214,7 +216,7 @@ async function end(): Promise<never> {
     process.exit(await main(process.argv.slice(2)));
   } catch (thrown) {
     const fault = asFault(thrown);
-    show(fault);
+    printFault(fault);
     process.exit(fault.info.exit);
   }
 }

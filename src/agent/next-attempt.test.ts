@@ -4,14 +4,14 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
 import type { Policy } from '../recovery/policy.ts';
-import { nextAttempt, shellWords } from './next-attempt.ts';
+import { nextAttempt, shellAssignments } from './next-attempt.ts';
 
 const usual: Policy = {
   attempts: 5,
   avoid: 'machine',
   memory: { asked: 1e9, most: 4e9 },
   disk: { asked: 1e9, most: 1e9 },
-  pace: { firstWait: 300, mostWait: 3600, atOnce: 2, letGo: 0 },
+  backoff: { initialBackoff: 300, maxBackoff: 3600, immediateRetries: 2, forgetAfter: 0 },
 };
 const [noGpu, missing, evicted, timeLimit, killed] = [115, 96, 113, 114, 137];
 const t = '2026-01-01T00:00:00.000Z';
@@ -112,7 +112,7 @@ test('what the scheduler takes away is tried again at once, however often, until
   const { end, folder } = await jobOn(context, { giveUpSeconds: 3600 });
   for (let time = 0; time < 12; time++)
     assert.equal(
-      shellWords(await end(time % 2 === 0 ? { status: evicted } : { status: 3, isAsked: true })),
+      shellAssignments(await end(time % 2 === 0 ? { status: evicted } : { status: 3, isAsked: true })),
       'outcome=evicted again=1 delay=0 avoid= more= moved=',
     );
   const longAgo = Date.now() / 1000 - 7200;

@@ -2,14 +2,14 @@ import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { defined } from '../base/defined.ts';
 import type { Env } from '../base/env.ts';
-import { answerToKind, kindOfExit } from '../codes/answers.ts';
+import { remedyForKind, kindOfExit } from '../codes/remedies.ts';
 import { kinds } from '../fault/kinds.ts';
 import { attemptFiles } from '../job/layout.ts';
 import { isAgentEntry } from '../journal/codec.ts';
 import { foldAgent } from '../journal/fold-agent.ts';
 import { readJournal } from '../journal/tail.ts';
 import type { AgentState } from '../journal/state.ts';
-import { decide, hasMovedOn, type EndedAttempt } from '../recovery/decide.ts';
+import { decide, hasProgressed, type EndedAttempt } from '../recovery/decide.ts';
 import type { Policy } from '../recovery/policy.ts';
 
 /** An attempt that has ended on a node of a cluster, and what is known there of its job. */
@@ -40,7 +40,7 @@ export interface NextAttempt {
 }
 
 /** An agent that is killed while its job goes on was killed by the kernel, for want of memory. */
-const killed = 128 + 9;
+const killedExitCode = 128 + 9;
 const megabyte = 2 ** 20;
 
 /** Decides, by the policy that every pool goes by, on the next attempt of a job whose attempt did not succeed. */
@@ -48,8 +48,8 @@ export async function nextAttempt(ended: AttemptOnNode, env: Env, now: number): 
   const policy = JSON.parse(await readFile(ended.policy, 'utf8')) as Policy;
   const queuedAt = (await stat(ended.policy)).mtimeMs;
   const { status, isAsked } = ended;
-  const kind = status === killed ? 'memory-exceeded' : kindOfExit(status);
-  const movedOn = kind === 'time-limit' && hasMovedOn(await agentState(ended.folder));
+  const kind = status === killedExitCode ? 'memory-exceeded' : kindOfExit(status);
+  const movedOn = kind === 'time-limit' && hasProgressed(await agentState(ended.folder));
   // What was taken from it says nothing against the job, and Slurm itself makes it wait.
   if (!movedOn && (isAsked || kind === 'evicted')) {
     const isLate = now > queuedAt + (policy.giveUpSeconds ?? Infinity) * 1000;
@@ -64,7 +64,7 @@ export async function nextAttempt(ended: AttemptOnNode, env: Env, now: number): 
     movedOn,
   };
   const decision = decide({ queuedAt, attempts: [...failed, last] }, policy, now);
-  const answer = kind && answerToKind(kind, failed.length + 1);
+  const answer = kind && remedyForKind(kind, failed.length + 1);
   return {
     outcome: 'failed',
     again: decision.do !== 'end' && (kind !== 'memory-exceeded' || more !== undefined),
@@ -99,7 +99,7 @@ async function agentState(folder: string): Promise<AgentState | undefined> {
 }
 
 /** As assignments of a shell. */
-export const shellWords = ({ outcome, again, delay, avoid, more, moved }: NextAttempt): string =>
+export const shellAssignments = ({ outcome, again, delay, avoid, more, moved }: NextAttempt): string =>
   [
     `outcome=${outcome}`,
     `again=${again ? 1 : ''}`,

@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, statfsSync } from 'node:fs';
 import path from 'node:path';
 import { Fault } from '../fault/fault.ts';
-import type { Order } from '../job/job.ts';
+import type { WorkOrder } from '../job/job.ts';
 
 /** The attempt's own folder, of which nothing is left at its end. */
 export interface Scratch {
@@ -19,7 +19,7 @@ export interface Scratch {
 }
 
 /** Makes a folder of a new name that nobody else can read. */
-export function makeScratch(order: Order): Scratch {
+export function makeScratch(order: WorkOrder): Scratch {
   const parent = order.scratchParent;
   let root: string;
   try {
@@ -61,14 +61,14 @@ function unusable(parent: string, error: unknown): Fault {
 
 /** Says which disk is full, and how big it is. */
 export function diskFull(folder: string, cause: unknown): Fault {
-  return new Fault('disk-full', `the disk of ${folder} has no room left${roomOf(folder)}`, {
+  return new Fault('disk-full', `the disk of ${folder} has no room left${describeSpace(folder)}`, {
     fix: 'ask for more disk in [resources], or free some on this machine',
     about: folder,
     cause,
   });
 }
 
-function roomOf(folder: string): string {
+function describeSpace(folder: string): string {
   try {
     const { bavail, blocks, bsize } = statfsSync(folder);
     const megabytes = (count: number): string => ((count * bsize) / 1e6).toFixed(0);

@@ -22,11 +22,11 @@ export interface Rule<Facts> {
   level: Level;
   /** What it says about a job or a file, as one sentence. */
   about: string;
-  check: (facts: Facts) => Answer;
+  check: (facts: Facts) => RuleResult;
 }
 
 /** What a rule has to say: nothing, one thing, or one of each that it is about. */
-export type Answer = Found | readonly Found[] | undefined;
+export type RuleResult = Found | readonly Found[] | undefined;
 
 /** A finding as people and programs get it, from `check` and from `adopt`. */
 export interface Finding {
@@ -39,7 +39,7 @@ export interface Finding {
 }
 
 /** All that the rules find, in the order of the rules. */
-export function findAll<Facts>(rules: readonly Rule<Facts>[], facts: Facts): Finding[] {
+export function applyRules<Facts>(rules: readonly Rule<Facts>[], facts: Facts): Finding[] {
   return rules.flatMap(({ name, level, check }) =>
     [check(facts) ?? []]
       .flat()
@@ -48,7 +48,7 @@ export function findAll<Facts>(rules: readonly Rule<Facts>[], facts: Facts): Fin
 }
 
 /** The worst first, each thing once. */
-export function ordered(findings: readonly Finding[]): Finding[] {
+export function sortFindings(findings: readonly Finding[]): Finding[] {
   const different = [...new Map(findings.map((finding) => [JSON.stringify(finding), finding])).values()];
   return different.sort((a, b) => levels.indexOf(a.level) - levels.indexOf(b.level));
 }

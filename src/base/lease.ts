@@ -17,7 +17,7 @@ interface Generation {
 }
 
 /** Old generations stay for a while, so that one reading the folder meanwhile cannot miss all of them. */
-const kept = 8;
+const keptGenerations = 8;
 const waitMs = 20;
 
 /**
@@ -28,12 +28,12 @@ const waitMs = 20;
 export async function acquireLease(folder: string, self: ProcessIdentity): Promise<Lease | undefined> {
   await mkdir(folder, { recursive: true });
   for (;;) {
-    const top = await topGeneration(folder);
+    const top = await latestGeneration(folder);
     if (top?.holder !== undefined && livenessOf(top.holder) !== 'dead') return undefined;
     const mine = (top?.number ?? 0) + 1;
     if (!(await createExclusive(fileOf(folder, mine), JSON.stringify({ holder: self })))) continue;
     // Whoever slept between looking and making may have made a number that was used and removed long ago.
-    if (Math.max(...(await numbers(folder))) !== mine) {
+    if (Math.max(...(await generationNumbers(folder))) !== mine) {
       await rm(fileOf(folder, mine), { force: true });
       continue;
     }
@@ -67,12 +67,12 @@ export async function withLease<T>(
 
 /** Who holds or last held the lease; undefined when it was released or never taken. */
 export async function leaseHolder(folder: string): Promise<ProcessIdentity | undefined> {
-  return (await topGeneration(folder))?.holder;
+  return (await latestGeneration(folder))?.holder;
 }
 
-async function topGeneration(folder: string): Promise<Generation | undefined> {
+async function latestGeneration(folder: string): Promise<Generation | undefined> {
   for (;;) {
-    const all = await numbers(folder);
+    const all = await generationNumbers(folder);
     if (all.length === 0) return undefined;
     const number = Math.max(...all);
     try {
@@ -85,7 +85,7 @@ async function topGeneration(folder: string): Promise<Generation | undefined> {
   }
 }
 
-async function numbers(folder: string): Promise<number[]> {
+async function generationNumbers(folder: string): Promise<number[]> {
   const names = await namesIn(folder);
   return names.filter((name) => /^\d+\.json$/.test(name)).map((name) => Number.parseInt(name, 10));
 }
@@ -102,7 +102,7 @@ async function namesIn(folder: string): Promise<string[]> {
 /** Removes old generations, and the drafts of those who came too late or were killed while they wrote. */
 async function removeBefore(folder: string, top: number): Promise<void> {
   for (const name of await namesIn(folder)) {
-    const limit = name.endsWith('.draft') ? top + 1 : top - kept;
+    const limit = name.endsWith('.draft') ? top + 1 : top - keptGenerations;
     if (Number.parseInt(name, 10) < limit) await rm(path.join(folder, name), { force: true });
   }
 }

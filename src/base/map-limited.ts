@@ -14,7 +14,7 @@ export async function mapLimited<Item, Result>(
 }
 
 /** Rejects with the signal's reason as soon as it aborts, whatever `promise` does. */
-export async function orAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+export async function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return await promise;
   return await new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason as Error);

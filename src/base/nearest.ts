@@ -1,10 +1,10 @@
 /** The known word a mistyped one most likely meant, or undefined if none is near. */
 export function nearest(word: string, known: Iterable<string>): string | undefined {
   let best: string | undefined;
-  let least = Math.max(1, Math.floor(word.length / 2)) + 1;
+  let bestDistance = Math.max(1, Math.floor(word.length / 2)) + 1;
   for (const candidate of known) {
     const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
-    if (distance < least) [best, least] = [candidate, distance];
+    if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
   }
   return best;
 }
@@ -17,10 +17,10 @@ function editDistance(from: string, to: string): number {
     const next = [i];
     for (let j = 1; j <= to.length; j++) {
       const substitute = at(row, j - 1) + (from[i - 1] === to[j - 1] ? 0 : 1);
-      let least = Math.min(at(row, j) + 1, at(next, j - 1) + 1, substitute);
+      let smallest = Math.min(at(row, j) + 1, at(next, j - 1) + 1, substitute);
       if (i > 1 && j > 1 && from[i - 1] === to[j - 2] && from[i - 2] === to[j - 1])
-        least = Math.min(least, at(before, j - 2) + 1);
-      next.push(least);
+        smallest = Math.min(smallest, at(before, j - 2) + 1);
+      next.push(smallest);
     }
     [before, row] = [row, next];
   }

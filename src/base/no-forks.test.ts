@@ -4,10 +4,10 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
-import { noForkWords } from './no-forks.ts';
+import { noForkCommand } from './no-forks.ts';
 
 test('what runs behind these words cannot start a process', async (t) => {
-  const words = await noForkWords({ PATH: process.env['PATH'] });
+  const words = await noForkCommand({ PATH: process.env['PATH'] });
   if (words === undefined) {
     t.skip('this kernel gives neither namespaces nor limits to this user');
     return;
@@ -21,5 +21,5 @@ test('what runs behind these words cannot start a process', async (t) => {
 });
 
 test('where nothing of the kind is on the PATH, there are none', async () => {
-  assert.equal(await noForkWords({ PATH: '/nowhere' }), undefined);
+  assert.equal(await noForkCommand({ PATH: '/nowhere' }), undefined);
 });

@@ -5,17 +5,17 @@ import type { Env } from './env.ts';
  * Words before a command that may create no process: `true` becomes the first process of a fresh process namespace, and
  * when that one has ended the kernel refuses every fork into it. Works for root too.
  */
-export const deadNamespace = [
+export const fullPidNamespace = [
   ...['unshare', '--user', '--map-current-user', '--pid', '--'],
   ...['sh', '-c', '/bin/true; exec "$@"', 'sh'],
 ];
 
 /** Where there are no namespaces; root is exempt from it. */
-const noProcesses = ['prlimit', '--nproc=0:0', '--'];
+const zeroProcesses = ['prlimit', '--nproc=0:0', '--'];
 
 /** The words of these that this kernel and user honour. */
-export async function noForkWords(env: Env): Promise<string[] | undefined> {
-  for (const words of [deadNamespace, noProcesses]) if (await refusesForks(words, env)) return words;
+export async function noForkCommand(env: Env): Promise<string[] | undefined> {
+  for (const words of [fullPidNamespace, zeroProcesses]) if (await refusesForks(words, env)) return words;
   return undefined;
 }
 

@@ -1,22 +1,22 @@
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
-import { orAborted } from './map-limited.ts';
+import { abortable } from './map-limited.ts';
 
 const never = new Promise<string>(() => undefined);
 
 test('a promise is not waited for once the signal has aborted', async () => {
   const stop = new AbortController();
-  const waiting = orAborted(never, stop.signal);
+  const waiting = abortable(never, stop.signal);
   stop.abort(new Error('enough'));
   await assert.rejects(waiting, /enough/);
-  await assert.rejects(orAborted(never, stop.signal), /enough/);
+  await assert.rejects(abortable(never, stop.signal), /enough/);
 });
 
 test('otherwise it ends as the promise does, and leaves nothing at the signal', async () => {
   const { signal } = new AbortController();
-  assert.equal(await orAborted(Promise.resolve('done'), signal), 'done');
-  await assert.rejects(orAborted(Promise.reject(new Error('broken')), signal), /broken/);
-  assert.equal(await orAborted(Promise.resolve('done'), undefined), 'done');
+  assert.equal(await abortable(Promise.resolve('done'), signal), 'done');
+  await assert.rejects(abortable(Promise.reject(new Error('broken')), signal), /broken/);
+  assert.equal(await abortable(Promise.resolve('done'), undefined), 'done');
   assert.equal(getEventListeners(signal, 'abort').length, 0);
 });

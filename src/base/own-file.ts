@@ -6,7 +6,8 @@ interface Owned {
 }
 
 /** Whether nobody but this user can have written a file. Groups may: many systems give each user one of their own. */
-export const isOwn = ({ uid, mode }: Owned, user: number): boolean => uid === user && (mode & 0o002) === 0;
+export const isPrivate = ({ uid, mode }: Owned, user: number): boolean =>
+  uid === user && (mode & 0o002) === 0;
 
 /** The user as whom this process writes files; undefined where the system has no `/proc`. */
 export function fileUser(): number | undefined {

@@ -24,29 +24,29 @@ const escaped = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).
 const parameter =
   '(?:authz|access_token|token|key|password|sig|[\\w-]*signature|[\\w-]*credential|x-amz-[\\w-]+)';
 /** Only where a query's parameter can begin: folders may well be called `key=1`. */
-const inQueries = new RegExp(`(?<=^|[?&\\s"'(<])(${parameter}=)[^&#\\s"'<>()|,;]+`, 'gi');
-const inAddresses = /(:\/\/)[^/?#\s"'@]*@/g;
+const secretInQuery = new RegExp(`(?<=^|[?&\\s"'(<])(${parameter}=)[^&#\\s"'<>()|,;]+`, 'gi');
+const secretInAddress = /(:\/\/)[^/?#\s"'@]*@/g;
 /** Not the word `token` in a sentence: secrets have figures or dots inside. */
-const inHeaders = /(Bearer(?:\s|%20)+)(?=[\w~+/%=-]*[\d.][\w~+/%=-])[\w.~+/%=-]+/gi;
+const secretInHeader = /(Bearer(?:\s|%20)+)(?=[\w~+/%=-]*[\d.][\w~+/%=-])[\w.~+/%=-]+/gi;
 
 /** A URL, or words that hold some, without what gives access: passwords, signatures, tokens. */
 export const withoutSecrets = (text: string): string =>
-  text.replaceAll(inAddresses, '$1').replaceAll(inQueries, '$1…').replaceAll(inHeaders, '$1…');
+  text.replaceAll(secretInAddress, '$1').replaceAll(secretInQuery, '$1…').replaceAll(secretInHeader, '$1…');
 
 /** The first few of many names, and how many more there are: `a, b and 3 more`. */
-export function firstFew(names: readonly string[], most: number): string {
-  const more = names.length - most;
-  return `${names.slice(0, most).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+export function firstFew(names: readonly string[], max: number): string {
+  const more = names.length - max;
+  return `${names.slice(0, max).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
 /**
  * The line of what a failed program said that tells best why: its first line that begins with "error" or "fatal",
  * with the last cause where it lists them; else its last line. What follows a stack trace's head tells nothing.
  */
-export function informativeLine(said: string): string {
-  const drawn = drawnError(said);
-  if (drawn !== undefined) return drawn;
-  const lines = said
+export function informativeLine(output: string): string {
+  const boxed = boxedError(output);
+  if (boxed !== undefined) return boxed;
+  const lines = output
     .replace(/^\s*stack backtrace:[^]*/im, '')
     .split('\n')
     .map((line) => line.trim())
@@ -59,8 +59,8 @@ export function informativeLine(said: string): string {
 }
 
 /** Some programs draw their errors: a cross before what failed, arrows to its causes, lines broken at the screen's width. */
-function drawnError(said: string): string | undefined {
-  const lines = said.split('\n').map((line) => line.replace(/^[\s│]+/, '').trimEnd());
+function boxedError(output: string): string | undefined {
+  const lines = output.split('\n').map((line) => line.replace(/^[\s│]+/, '').trimEnd());
   const what = lines.findIndex((line) => line.includes('×'));
   const cause = lines.findLastIndex((line) => line.startsWith('╰─▶'));
   if (what === -1) return undefined;

@@ -21,7 +21,7 @@ export function identifyProcess(pid: number): ProcessIdentity | undefined {
   const state = fields[0];
   const ticks = fields[19];
   if (state === undefined || ticks === undefined || state === 'Z' || state === 'X') return undefined;
-  return { pid, start: `${ourSpace()}/${ticks}`, host: os.hostname() };
+  return { pid, start: `${processNamespace()}/${ticks}`, host: os.hostname() };
 }
 
 /** This process; undefined on a system that has no `/proc`. */
@@ -32,12 +32,13 @@ export function identifySelf(): ProcessIdentity | undefined {
 
 export function livenessOf({ pid, start, host }: ProcessIdentity): Liveness {
   // A laptop's host name changes with its network, and containers of one machine share its boot.
-  if (start.startsWith(`${ourSpace()}/`)) return identifyProcess(pid)?.start === start ? 'alive' : 'dead';
+  if (start.startsWith(`${processNamespace()}/`))
+    return identifyProcess(pid)?.start === start ? 'alive' : 'dead';
   return host === os.hostname() ? 'dead' : 'elsewhere';
 }
 
 /** What makes a process id of ours mean one process. */
-function ourSpace(): string {
+function processNamespace(): string {
   const boot = readOrUndefined('/proc/sys/kernel/random/boot_id')?.trim() ?? '';
   return `${boot}/${/\d+/.exec(readlinkSync('/proc/self/ns/pid'))?.[0] ?? ''}`;
 }

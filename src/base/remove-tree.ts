@@ -16,7 +16,7 @@ export interface RemoveOptions {
 }
 
 /** Files that are removed at once: a slow disk is kept busy, and the event loop is never held up. */
-const atOnce = 32;
+const maxParallel = 32;
 
 /**
  * Removes a folder and all it holds, also what was made read-only. It goes on past what cannot be removed and then
@@ -40,9 +40,9 @@ async function removeFolder(folder: string, removal: Removal): Promise<void> {
     await chmod(folder, 0o700);
     const entries = await readdir(folder, { withFileTypes: true });
     const files = entries.filter((entry) => !entry.isDirectory());
-    for (let from = 0; from < files.length; from += atOnce) {
+    for (let from = 0; from < files.length; from += maxParallel) {
       removal.signal?.throwIfAborted();
-      const some = files.slice(from, from + atOnce);
+      const some = files.slice(from, from + maxParallel);
       await Promise.all(some.map(({ name }) => removeFile(path.join(folder, name), removal)));
       removal.onProgress?.(removal.removed);
     }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { flag, listOf, maybe, oneOf, orNull, shape, tableOf, text, Wrong } from './shape.ts';
+import { bool, listOf, optional, oneOf, nullable, shape, recordOf, text, Mismatch } from './shape.ts';
 
 const house = shape<{
   name: string;
@@ -9,8 +9,8 @@ const house = shape<{
   tags: Record<string, string | null>;
 }>({
   name: text,
-  rooms: listOf(shape<{ floor: 1 | 2; lit?: boolean }>({ floor: oneOf([1, 2]), lit: maybe(flag) })),
-  tags: tableOf(orNull(text)),
+  rooms: listOf(shape<{ floor: 1 | 2; lit?: boolean }>({ floor: oneOf([1, 2]), lit: optional(bool) })),
+  tags: recordOf(nullable(text)),
 });
 const right = { name: 'a', rooms: [{ floor: 1 }, { floor: 2, lit: true }], tags: { x: null, y: 'z' } };
 
@@ -28,7 +28,7 @@ test('what is wrong is named by its place', () => {
     [{ ...right, tags: { x: 'y', 'a b': 4 } }, '`tags.a b` must be a text, not 4'],
   ] as const) {
     const read = house(value);
-    assert.ok(read instanceof Wrong);
+    assert.ok(read instanceof Mismatch);
     assert.equal(read.describe('the house'), message);
   }
 });
@@ -37,7 +37,7 @@ test('no value makes a check fail otherwise', () => {
   fc.assert(
     fc.property(fc.anything(), (value) => {
       const read = house(value);
-      assert.ok(read instanceof Wrong || typeof read.name === 'string');
+      assert.ok(read instanceof Mismatch || typeof read.name === 'string');
     }),
   );
 });

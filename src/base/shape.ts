@@ -1,8 +1,8 @@
 /**
  * Checks of values that came from outside, for what the agent carries: a schema library is bigger than the agent. A
- * field gives the value as the program may rely on it, or `Wrong`.
+ * field gives the value as the program may rely on it, or `Mismatch`.
  */
-export type Field<T> = (value: unknown) => T | Wrong;
+export type Field<T> = (value: unknown) => T | Mismatch;
 
 /** One field for every key of T: what may be missing must be said to. */
 export type Fields<T> = {
@@ -10,7 +10,7 @@ export type Fields<T> = {
 };
 
 /** What was found where something else must be. */
-export class Wrong {
+export class Mismatch {
   readonly what: string;
   readonly value: unknown;
   readonly path: string;
@@ -21,8 +21,8 @@ export class Wrong {
     this.path = path;
   }
 
-  below(step: string): Wrong {
-    return new Wrong(
+  below(step: string): Mismatch {
+    return new Mismatch(
       this.what,
       this.value,
       /^$|^\[/.test(this.path) ? step + this.path : `${step}.${this.path}`,
@@ -37,22 +37,22 @@ export class Wrong {
 }
 
 export const field =
-  <T>(what: string, holds: (value: unknown) => boolean): Field<T> =>
+  <T>(what: string, accepts: (value: unknown) => boolean): Field<T> =>
   (value) =>
-    holds(value) ? (value as T) : new Wrong(what, value);
+    accepts(value) ? (value as T) : new Mismatch(what, value);
 
 export const text = field<string>('a text', (value) => typeof value === 'string');
-export const flag = field<boolean>('true or false', (value) => typeof value === 'boolean');
+export const bool = field<boolean>('true or false', (value) => typeof value === 'boolean');
 
 export const oneOf = <const T>(values: readonly T[]): Field<T> =>
   field(`one of ${values.join(', ')}`, (value) => values.includes(value as T));
 
-export const maybe =
+export const optional =
   <T>(read: Field<T>): Field<T | undefined> =>
   (value) =>
     value === undefined ? undefined : read(value);
 
-export const orNull =
+export const nullable =
   <T>(read: Field<T>): Field<T | null> =>
   (value) =>
     value === null ? null : read(value);
@@ -60,22 +60,23 @@ export const orNull =
 export const listOf =
   <T>(read: Field<T>): Field<T[]> =>
   (value) => {
-    if (!Array.isArray(value)) return new Wrong('a list', value);
+    if (!Array.isArray(value)) return new Mismatch('a list', value);
     const items = value.map(read);
-    const index = items.findIndex((item) => item instanceof Wrong);
-    return index < 0 ? (items as T[]) : (items[index] as Wrong).below(`[${index}]`);
+    const index = items.findIndex((item) => item instanceof Mismatch);
+    return index < 0 ? (items as T[]) : (items[index] as Mismatch).below(`[${index}]`);
   };
 
-export const tableOf =
+export const recordOf =
   <T>(read: Field<T>): Field<Record<string, T>> =>
   (value) =>
-    isTable(value) ? readAll(value, Object.keys(value), () => read) : new Wrong('a table', value);
+    isTable(value) ? readAll(value, Object.keys(value), () => read) : new Mismatch('a table', value);
 
 /** A table with these fields; others, which a later version may have written, are kept as they are. */
 export function shape<T>(fields: Fields<T>): Field<T> {
   const names = Object.keys(fields);
   const of = (name: string): Field<unknown> => fields[name as keyof T];
-  return (value) => (isTable(value) ? (readAll(value, names, of) as T | Wrong) : new Wrong('a table', value));
+  return (value) =>
+    isTable(value) ? (readAll(value, names, of) as T | Mismatch) : new Mismatch('a table', value);
 }
 
 const isTable = (value: unknown): value is object =>
@@ -85,11 +86,11 @@ function readAll<T>(
   value: object,
   names: readonly string[],
   fieldOf: (name: string) => Field<T>,
-): Record<string, T> | Wrong {
+): Record<string, T> | Mismatch {
   const copy: Record<string, unknown> = { ...value };
   for (const name of names) {
     const read = fieldOf(name)(copy[name]);
-    if (read instanceof Wrong) return read.below(name);
+    if (read instanceof Mismatch) return read.below(name);
     if (read !== undefined) copy[name] = read;
   }
   return copy as Record<string, T>;

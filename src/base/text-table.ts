@@ -8,9 +8,9 @@ export const widthOf = (text: string): number => Array.from(text).length;
 
 /** The text in at most `width` characters; what is left out is shown as an ellipsis. */
 export function clip(text: string, width: number): string {
-  const marks = Array.from(text);
-  if (marks.length <= width) return text;
-  return width <= 0 ? '' : `${marks.slice(0, width - 1).join('')}…`;
+  const chars = Array.from(text);
+  if (chars.length <= width) return text;
+  return width <= 0 ? '' : `${chars.slice(0, width - 1).join('')}…`;
 }
 
 export function pad(text: string, width: number, align: 'left' | 'right' = 'left'): string {
@@ -24,7 +24,7 @@ export function textTable(columns: readonly TableColumn[], rows: readonly (reado
     .map((column, index) => ({
       ...column,
       index,
-      width: rows.reduce((most, row) => Math.max(most, widthOf(row[index] ?? '')), widthOf(column.title)),
+      width: rows.reduce((max, row) => Math.max(max, widthOf(row[index] ?? '')), widthOf(column.title)),
     }))
     .filter(({ index }) => rows.some((row) => (row[index] ?? '') !== ''));
   const line = (cell: (index: number, title: string) => string) =>

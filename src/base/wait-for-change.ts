@@ -2,7 +2,7 @@ import { watch, type FSWatcher } from 'node:fs';
 import type { Clock } from './clock.ts';
 
 /** Watching costs the kernel a handle per file; beyond this many, the slow look does. */
-const mostWatched = 32;
+const maxWatched = 32;
 
 /**
  * Resolves when one of the files changes, and at the latest after `ms`: a change made on another machine of a
@@ -16,7 +16,7 @@ export async function waitForChange(
 ): Promise<void> {
   const changed = new AbortController();
   const wake = () => changed.abort();
-  const watchers = paths.slice(0, mostWatched).flatMap((path) => watchFile(path, wake));
+  const watchers = paths.slice(0, maxWatched).flatMap((path) => watchFile(path, wake));
   try {
     await clock.sleep(ms, signal === undefined ? changed.signal : AbortSignal.any([signal, changed.signal]));
   } catch (error) {

@@ -1,5 +1,5 @@
 import type { Facts } from './facts.ts';
-import { findAll, ordered, type Finding, type Level, type Rule } from '../base/finding.ts';
+import { applyRules, sortFindings, type Finding, type Level, type Rule } from '../base/finding.ts';
 import { cudaRules, imageRules, softwareRules } from './rules/software.ts';
 import { diskRules } from './rules/disk.ts';
 import { downloadRules, type DownloadFacts } from './rules/downloads.ts';
@@ -41,5 +41,5 @@ export function checkFacts(facts: Facts): Finding[] {
     ],
   };
   const rules = families.flatMap(([, own]) => own);
-  return ordered([...findAll(rules, all), ...scriptFindings(facts)]);
+  return sortFindings([...applyRules(rules, all), ...scriptFindings(facts)]);
 }

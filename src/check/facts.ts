@@ -128,15 +128,15 @@ export interface PlanLimits {
   nativeInputBytes?: number;
   /** From here on a file of its own belongs into the federation. */
   nativeFileBytes?: number;
-  /** Objects up to this size are welcome in caches; beyond `mostObjectBytes` the staff wants to be asked. */
-  goodObjectBytes?: number;
-  mostObjectBytes?: number;
+  /** Objects up to this size are welcome in caches; beyond `maxObjectBytes` the staff wants to be asked. */
+  recommendedObjectBytes?: number;
+  maxObjectBytes?: number;
   /** Classes of how long a job may take, the shortest first; the pool holds what takes longer. */
   durations?: DurationClass[];
   /** For jobs with GPUs, where these have classes of their own. */
   gpuDurations?: DurationClass[];
   /** More GPUs than this in a job are hard to get. */
-  goodGpus?: number;
+  recommendedGpus?: number;
   /** The pool accounts by project and wants its name. */
   wantsProject: boolean;
 }

@@ -24,12 +24,12 @@ const askPython = [
 ].join('\n');
 
 /** Where interpreters are looked for beside those that the commands name, as the agent does. */
-const usualPythons = ['python3', 'python', '/usr/bin/python3', '/usr/local/bin/python3'];
+const defaultPythons = ['python3', 'python', '/usr/bin/python3', '/usr/local/bin/python3'];
 
 /** A script for `/bin/sh` that tells which tools and modules are there. It changes nothing and needs no network. */
 export function probeScript({ tools, modules, pythons }: Uses, wantCuda: boolean): string {
   const quoted = (names: readonly string[]): string => names.map(shellQuote).join(' ');
-  const asked = modules.length === 0 ? [] : [...new Set([...pythons, ...usualPythons])];
+  const asked = modules.length === 0 ? [] : [...new Set([...pythons, ...defaultPythons])];
   return [
     'cd /',
     `for tool in ${quoted(tools.map(({ name }) => name))}; do`,

@@ -30,7 +30,7 @@ export function attributeOf(ad: Ad, name: string): AdValue {
 }
 
 /** A number that HTCondor shall take for a real one, though it may be whole. */
-export const real = (value: number): Expression => new Expression(value.toFixed(6));
+export const formatReal = (value: number): Expression => new Expression(value.toFixed(6));
 
 const escapes: Record<string, string> = {
   '\b': '\\b',
@@ -43,19 +43,19 @@ const escapes: Record<string, string> = {
 };
 
 /** The ad in new syntax, on one line. Attributes without a value are left out. */
-export function showAd(ad: Ad): string {
+export function formatAd(ad: Ad): string {
   const shown = Object.entries(ad).filter(([, value]) => value !== undefined);
-  return `[ ${shown.map(([name, value]) => `${name} = ${showValue(value)}`).join('; ')} ]`;
+  return `[ ${shown.map(([name, value]) => `${name} = ${formatValue(value)}`).join('; ')} ]`;
 }
 
-function showValue(value: AdValue): string {
-  if (typeof value === 'string') return `"${value.replaceAll(/[\0-\x1f\x7f"\\]/g, showMark)}"`;
+function formatValue(value: AdValue): string {
+  if (typeof value === 'string') return `"${value.replaceAll(/[\0-\x1f\x7f"\\]/g, escapeChar)}"`;
   if (value instanceof Expression) return value.expression;
-  if (Array.isArray(value)) return `{ ${value.map(showValue).join(', ')} }`;
-  return isAd(value) ? showAd(value) : String(value);
+  if (Array.isArray(value)) return `{ ${value.map(formatValue).join(', ')} }`;
+  return isAd(value) ? formatAd(value) : String(value);
 }
 
 /** A string of HTCondor's cannot hold a NUL; it would end there. */
-function showMark(mark: string): string {
+function escapeChar(mark: string): string {
   return escapes[mark] ?? `\\${(mark.charCodeAt(0) || 0x20).toString(8).padStart(3, '0')}`;
 }

@@ -4,31 +4,33 @@ import { Expression, isAd, setAttribute, type Ad, type AdValue } from './ad.ts';
 export function parseJsonAd(text: string): Ad | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? adOfJson(value) : undefined;
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? adFromJson(value)
+      : undefined;
   } catch {
     return undefined;
   }
 }
 
-function adOfJson(value: object): Ad {
+function adFromJson(value: object): Ad {
   const ad: Ad = {};
-  for (const [name, item] of Object.entries(value)) setAttribute(ad, name, valueOfJson(item));
+  for (const [name, item] of Object.entries(value)) setAttribute(ad, name, valueFromJson(item));
   return ad;
 }
 
-function valueOfJson(value: unknown): AdValue {
+function valueFromJson(value: unknown): AdValue {
   if (typeof value === 'string') {
     // ClassAds mark in JSON what JSON has no form for.
     const expression = /^\\?\/Expr\((.*)\)\\?\/$/s.exec(value)?.[1];
     return expression === undefined ? value : new Expression(expression.trim());
   }
   if (typeof value === 'number' || typeof value === 'boolean') return value;
-  if (Array.isArray(value)) return value.map(valueOfJson);
-  return typeof value === 'object' && value !== null ? adOfJson(value) : undefined;
+  if (Array.isArray(value)) return value.map(valueFromJson);
+  return typeof value === 'object' && value !== null ? adFromJson(value) : undefined;
 }
 
-const mark = /\s*<(\/?)(\w+)(?:\s+[nv]="([^"]*)")?\s*(\/?)>/y;
-const deepest = 64;
+const tagPattern = /\s*<(\/?)(\w+)(?:\s+[nv]="([^"]*)")?\s*(\/?)>/y;
+const maxDepth = 64;
 
 /** The attributes of an event in XML (`<c>…</c>`); undefined if it is none. */
 export function parseXmlAd(text: string): Ad | undefined {
@@ -44,7 +46,7 @@ export function parseXmlAd(text: string): Ad | undefined {
 
 class NotXml extends Error {}
 
-interface Mark {
+interface Tag {
   closing: boolean;
   name: string;
   argument: string;
@@ -61,7 +63,7 @@ class XmlReader {
 
   value(depth: number): AdValue {
     const { name, argument, empty, closing } = this.#mark();
-    if (closing || depth > deepest) throw new NotXml();
+    if (closing || depth > maxDepth) throw new NotXml();
     if (name === 'b') return argument === 't';
     if (name === 'c') return empty ? {} : this.#ad(depth + 1);
     if (name === 'l') return empty ? [] : this.#list(depth + 1);
@@ -90,11 +92,11 @@ class XmlReader {
     return list;
   }
 
-  #mark(): Mark {
-    mark.lastIndex = this.#at;
-    const match = mark.exec(this.#text);
+  #mark(): Tag {
+    tagPattern.lastIndex = this.#at;
+    const match = tagPattern.exec(this.#text);
     if (!match) throw new NotXml();
-    this.#at = mark.lastIndex;
+    this.#at = tagPattern.lastIndex;
     return {
       closing: match[1] === '/',
       name: match[2] ?? '',

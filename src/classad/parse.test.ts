@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { attributeOf, Expression, isAd, showAd, type Ad, type AdValue } from './ad.ts';
+import { attributeOf, Expression, isAd, formatAd, type Ad, type AdValue } from './ad.ts';
 import { parseAdLines, parseAds, parseAdValue } from './parse.ts';
 
 test('ads are read one after the other with nothing between them', () => {
@@ -96,7 +96,7 @@ const ads: fc.Memo<Ad> = fc.memo((depth) =>
 test('what is written can be read again', () => {
   fc.assert(
     fc.property(fc.array(ads(3), { maxLength: 3 }), (many) => {
-      const text = many.map(showAd).join('');
+      const text = many.map(formatAd).join('');
       // HTCondor's strings cannot hold a NUL.
       fc.pre(!text.includes('\\040'));
       assert.deepEqual(parseAds(text), many);
@@ -107,7 +107,7 @@ test('what is written can be read again', () => {
 
 test('no text makes the lenient reader fail, and what it reads is what the strict one reads', () => {
   fc.assert(
-    fc.property(fc.oneof(fc.string(), ads(2).map(showAd)), (text) => {
+    fc.property(fc.oneof(fc.string(), ads(2).map(formatAd)), (text) => {
       const lenient = parseAdValue(text);
       if (isAd(lenient)) assert.deepEqual(parseAds(text), [lenient]);
     }),

@@ -62,10 +62,10 @@ class Reader {
   ad(depth: number): Ad {
     this.#expect('[', depth);
     const ad: Ad = {};
-    while (!this.#take(']')) {
+    while (!this.#accept(']')) {
       const [, quoted, plain = ''] = this.#match(attributeName) ?? this.#fail("'Name ='");
       setAttribute(ad, quoted === undefined ? plain : unescape(quoted), this.value(depth + 1));
-      if (!this.#take(';') && !this.#sees(']')) this.#fail("';' or ']'");
+      if (!this.#accept(';') && !this.#nextIs(']')) this.#fail("';' or ']'");
     }
     return ad;
   }
@@ -81,8 +81,8 @@ class Reader {
   }
 
   #simple(depth: number): AdValue {
-    if (this.#sees('[')) return this.ad(depth);
-    if (this.#sees('{')) return this.#list(depth);
+    if (this.#nextIs('[')) return this.ad(depth);
+    if (this.#nextIs('{')) return this.#list(depth);
     const [, text, number, word] = this.#match(literal) ?? [];
     if (text !== undefined) return this.#unescape(text);
     if (number !== undefined) return Number(number);
@@ -92,9 +92,9 @@ class Reader {
   #list(depth: number): AdValue[] {
     this.#expect('{', depth);
     const list: AdValue[] = [];
-    while (!this.#take('}')) {
+    while (!this.#accept('}')) {
       list.push(this.value(depth + 1));
-      if (!this.#take(',') && !this.#sees('}')) this.#fail("',' or '}'");
+      if (!this.#accept(',') && !this.#nextIs('}')) this.#fail("',' or '}'");
     }
     return list;
   }
@@ -128,20 +128,20 @@ class Reader {
     return found;
   }
 
-  #sees(mark: string): boolean {
+  #nextIs(mark: string): boolean {
     this.#skipSpace();
     return this.#text[this.#at] === mark;
   }
 
-  #take(mark: string): boolean {
-    if (!this.#sees(mark)) return false;
+  #accept(mark: string): boolean {
+    if (!this.#nextIs(mark)) return false;
     this.#at += 1;
     this.#skipSpace();
     return true;
   }
 
   #expect(mark: string, depth: number): void {
-    if (depth > maxDepth || !this.#take(mark)) this.#fail(`'${mark}'`);
+    if (depth > maxDepth || !this.#accept(mark)) this.#fail(`'${mark}'`);
   }
 
   #fail(expected: string): never {

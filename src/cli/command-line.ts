@@ -8,8 +8,8 @@ import { kinds } from '../fault/kinds.ts';
 import type { Cli } from './cli.ts';
 import { buildProgram } from './commands.ts';
 import { withMiniPool } from './mini/state-folder.ts';
-import { showFault, systemFault } from './show-fault.ts';
-import { isUtf8, withPlainMarks } from './text/glyphs.ts';
+import { printFault, systemFault } from './print-fault.ts';
+import { isUtf8, toAscii } from './text/glyphs.ts';
 import { terminalOf } from './text/terminal.ts';
 
 /** The process that runs a command line, and how it is started again. */
@@ -18,10 +18,10 @@ export interface Started {
   self: string[];
 }
 
-async function world({ process, self }: Started, isJson: boolean): Promise<Cli> {
+async function createCli({ process, self }: Started, isJson: boolean): Promise<Cli> {
   /** Files and pipes get what programs expect; a terminal, what it can show. */
   const shown = (text: string, isTerminal: boolean): string =>
-    isTerminal && !isUtf8(process.env) ? withPlainMarks(text) : text;
+    isTerminal && !isUtf8(process.env) ? toAscii(text) : text;
 
   const stop = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM'] as const)
@@ -86,7 +86,7 @@ export async function runCommandLine(started: Started): Promise<number> {
   const { process } = started;
   const argv = process.argv.slice(2);
   process.stdout.on('error', (error: NodeJS.ErrnoException) => outputFailed(process, error));
-  const cli = await world(started, argv.includes('--json'));
+  const cli = await createCli(started, argv.includes('--json'));
   try {
     const words = argv.filter((word) => !word.startsWith('-'));
     const root = await buildProgram(cli, words.slice(0, words[0] === 'help' ? 2 : 1));
@@ -96,7 +96,7 @@ export async function runCommandLine(started: Started): Promise<number> {
   } catch (thrown) {
     if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 0 : 2;
     const fault = systemFault(thrown) ?? asFault(thrown);
-    showFault(cli, fault, argv.includes('--json'));
+    printFault(cli, fault, argv.includes('--json'));
     return fault.info.exit;
   }
 }

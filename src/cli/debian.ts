@@ -15,7 +15,7 @@ export interface Installer {
 }
 
 /** Whether packages can be installed here without asking anybody. */
-export async function mayInstall({ uid }: Installer): Promise<boolean> {
+export async function canInstall({ uid }: Installer): Promise<boolean> {
   const release = await readFile('/etc/os-release', 'utf8').catch(() => '');
   return uid === 0 && /^ID(_LIKE)?=.*\b(debian|ubuntu)\b/m.test(release);
 }
@@ -36,9 +36,9 @@ function apt(machine: Installer, args: string[], packages: string[]): Promise<vo
       stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
       signal: machine.signal,
     });
-    let complaints = '';
+    let errors = '';
     child.stderr?.on('data', (chunk: Buffer) => {
-      complaints = (complaints + chunk.toString()).slice(-2000);
+      errors = (errors + chunk.toString()).slice(-2000);
     });
     child.stdio[3]?.on('data', (chunk: Buffer) => {
       const last = chunk.toString().trim().split('\n').at(-1) ?? '';
@@ -50,9 +50,7 @@ function apt(machine: Installer, args: string[], packages: string[]): Promise<vo
       const fix = `apt-get install ${packages.join(' ')}`;
       if (code === 0) resolve();
       else
-        reject(
-          new Fault('self-test-failed', `apt-get ${args[0] ?? ''} failed: ${complaints.trim()}`, { fix }),
-        );
+        reject(new Fault('self-test-failed', `apt-get ${args[0] ?? ''} failed: ${errors.trim()}`, { fix }));
     });
   });
 }

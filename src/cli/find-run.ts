@@ -4,7 +4,7 @@ import { firstFew, printable } from '../base/printable.ts';
 import { shellQuote } from '../base/shell-quote.ts';
 import { Fault } from '../fault/fault.ts';
 import { runFiles, runsFolder } from '../job/layout.ts';
-import { statIfThere } from '../job/list-files.ts';
+import { statIfExists } from '../job/list-files.ts';
 
 /** A run's folder, and how a command line names it. */
 export interface FoundRun {
@@ -23,7 +23,7 @@ export async function findRun(cwd: string, word: string | undefined): Promise<Fo
     if (await isRun(folder)) return { folder, argument: shellQuote(word) };
   }
   const around = word === undefined ? await runAround(cwd) : undefined;
-  const folder = around ?? choose(await runsAbove(cwd), word, cwd);
+  const folder = around ?? chooseRun(await runsAbove(cwd), word, cwd);
   return { folder, argument: shellQuote(path.basename(folder)) };
 }
 
@@ -47,7 +47,7 @@ async function runsAbove(cwd: string): Promise<string[]> {
   return [];
 }
 
-function choose(runs: string[], word: string | undefined, cwd: string): string {
+function chooseRun(runs: string[], word: string | undefined, cwd: string): string {
   const [latest] = runs;
   if (latest === undefined) throw noRuns(cwd, word);
   if (word === undefined) return latest;
@@ -88,7 +88,7 @@ function* upwards(from: string): Generator<string> {
 }
 
 async function isRun(folder: string): Promise<boolean> {
-  return (await statIfThere(path.join(folder, runFiles.journal)))?.isFile() === true;
+  return (await statIfExists(path.join(folder, runFiles.journal)))?.isFile() === true;
 }
 
 /** By the journal's first words, which a copy of the folder keeps; by the file's date where they are garbled. */
@@ -108,7 +108,7 @@ async function whenCreated(folder: string): Promise<{ folder: string; created: s
 
 /** What a word of the user's names: files, pipes and devices are read; a folder may be a run's. */
 export async function pathKind(file: string): Promise<'file' | 'folder' | undefined> {
-  const found = await statIfThere(file);
+  const found = await statIfExists(file);
   return found === undefined ? undefined : found.isDirectory() ? 'folder' : 'file';
 }
 

@@ -1,7 +1,7 @@
 import { type Command, Help } from 'commander';
 import type { Cli } from './cli.ts';
 import { helpTexts } from './help-texts.ts';
-import { commandLines, wrap } from './text/words.ts';
+import { commandLines, wrap } from './text/phrases.ts';
 
 /** Longer lines are hard to read, however wide the terminal is. */
 const maxWidth = 100;

@@ -5,7 +5,7 @@ import type { LoadOptions } from '../job/load-plan.ts';
 import type { Cli } from './cli.ts';
 
 /** The same words in a command that we suggest: each with its space before it, and nothing where it would be the default. */
-export function jobFileWord(where: string, options: JobFileOptions = {}): string {
+export function jobFileArgument(where: string, options: JobFileOptions = {}): string {
   const words = [
     ...(where === '.' ? [] : [where]),
     ...(options.with ?? []).flatMap((one) => ['--with', one]),

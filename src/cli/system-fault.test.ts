@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Fault } from '../fault/fault.ts';
-import { systemFault } from './show-fault.ts';
+import { systemFault } from './print-fault.ts';
 
 const refused = (code: string, file?: string): Error =>
   Object.assign(new Error(`${code}: x`), {

@@ -8,7 +8,7 @@ export type Outlook = 'passing' | 'lasting' | 'unclear';
  * What must change before another try can end better: a request, the user's files, something that only the user or the
  * staff can see to (`you`, `staff`), `nothing` because nothing was wrong, or no more than the place or the time (`retry`).
  */
-export type Change = 'memory' | 'disk' | 'time' | 'files' | 'you' | 'staff' | 'retry' | 'nothing';
+export type RequiredChange = 'memory' | 'disk' | 'time' | 'files' | 'you' | 'staff' | 'retry' | 'nothing';
 
 interface CauseInfo {
   /** In a few words. */
@@ -20,13 +20,13 @@ interface CauseInfo {
   /** The kind of fault, where none has the same name and it is more than a hold. */
   fault?: FaultKind;
   /** `you` where it is left out. */
-  change?: Change;
+  change?: RequiredChange;
   /** Where it is another one than the change usually has. */
   outlook?: Outlook;
 }
 
 /** Where another try ends the same way is known from what must change, but for a few causes. */
-const usualOutlook = (change: Change): Outlook =>
+const defaultOutlook = (change: RequiredChange): Outlook =>
   change === 'retry' ? 'passing' : change === 'staff' || change === 'nothing' ? 'unclear' : 'lasting';
 
 const overrides = (name: string): string =>
@@ -253,23 +253,23 @@ export type Cause = PoolCause | FaultKind;
 export function causeInfo(
   cause: Cause,
 ): CauseInfo & Required<Pick<CauseInfo, 'fault' | 'change' | 'outlook'>> {
-  const info: CauseInfo = cause in causes ? causes[cause as PoolCause] : ownInfo(cause as FaultKind);
-  const { change = 'you', outlook = usualOutlook(change) } = info;
+  const info: CauseInfo = cause in causes ? causes[cause as PoolCause] : faultKindInfo(cause as FaultKind);
+  const { change = 'you', outlook = defaultOutlook(change) } = info;
   const fault = info.fault ?? (cause in kinds ? (cause as FaultKind) : 'pool-hold');
   return { ...info, fault, change, outlook };
 }
 
 /** Of faults that Updraft alone finds. */
-function ownInfo(kind: FaultKind): CauseInfo {
+function faultKindInfo(kind: FaultKind): CauseInfo {
   const { what, retry } = kinds[kind];
   return {
     title: `${what.charAt(0).toLowerCase()}${what.slice(1).replace(/\.$/, '')}`,
     advice: sentence(fixes[kind] ?? ''),
-    change: ownChanges[kind] ?? (retry === 'never' ? 'you' : 'retry'),
+    change: changeByKind[kind] ?? (retry === 'never' ? 'you' : 'retry'),
   };
 }
 
-const ownChanges: Partial<Record<FaultKind, Change>> = {
+const changeByKind: Partial<Record<FaultKind, RequiredChange>> = {
   'training-failed': 'files',
   'gpu-memory': 'files',
   'wrong-output': 'files',
@@ -286,7 +286,7 @@ export const sentence = (text: string): string =>
 export const causeTitle = (cause: Cause): string => causeInfo(cause).title;
 
 /** What helps against a cause, for those who see many jobs at once; a run of Updraft's has no submit file of the user's. */
-export function remedyOf(cause: Cause, source: 'log' | 'run' = 'log'): string {
+export function adviceFor(cause: Cause, source: 'log' | 'run' = 'log'): string {
   const { advice, submit } = causeInfo(cause);
   return submit === undefined || source === 'run' ? advice : `${advice} ${submit}`;
 }

@@ -1,4 +1,4 @@
-import { timeWords } from './holds.ts';
+import { timePhrases } from './holds.ts';
 import { rowsWith, type CodeRow } from './row.ts';
 
 /** Of an attempt that ended because its job was removed, and of one whose machine could not be reached any more. */
@@ -9,17 +9,19 @@ export const disconnectedCode = 1008;
 export const evictions: readonly CodeRow[] = [
   {
     codes: [1007],
-    words: 'transfer stalled for # seconds',
+    phrases: 'transfer stalled for # seconds',
     cause: 'transfer-stalled',
     answer: 'requeued',
-    says: 'The transfer made no progress for {stalled|too many} seconds, so HTCondor ended it. The cache or the file-transfer plugin is to blame, not the machine.',
+    sentence:
+      'The transfer made no progress for {stalled|too many} seconds, so HTCondor ended it. The cache or the file-transfer plugin is to blame, not the machine.',
   },
   {
     codes: [disconnectedCode],
-    words: 'job not found at execution machine|no longer at old port',
+    phrases: 'job not found at execution machine|no longer at old port',
     cause: 'disconnected',
     answer: 'requeued',
-    says: 'The connection to the machine was lost, and after reconnecting the job was gone: HTCondor or the machine had been restarted.',
+    sentence:
+      'The connection to the machine was lost, and after reconnecting the job was gone: HTCondor or the machine had been restarted.',
   },
   ...rowsWith('disconnected', 'requeued', [
     [disconnectedCode, 'The connection to the machine was lost and not restored in time{words}.'],
@@ -55,40 +57,40 @@ export const evictions: readonly CodeRow[] = [
     [[1026, 1027, 1028, 1029, 1030, 1032, 1033, 1034, 1035], 'The machine rejected the job.'],
     [1037, 'The machine is moving to another pool.'],
   ]),
-  { codes: [removedCode], cause: 'user', says: 'The job was removed from the queue{words}.' },
+  { codes: [removedCode], cause: 'user', sentence: 'The job was removed from the queue{words}.' },
 ];
 
 /** Why jobs left the queue for good, by HTCondor's words: there is no code. */
 export const removals: readonly CodeRow[] = [
-  { words: 'via condor_rm (by user', cause: 'user', says: '{user|A user} removed it with condor_rm.' },
-  { words: '(by user', cause: 'user', says: '{user|A user} removed it{words}.' },
+  { phrases: 'via condor_rm (by user', cause: 'user', sentence: '{user|A user} removed it with condor_rm.' },
+  { phrases: '(by user', cause: 'user', sentence: '{user|A user} removed it{words}.' },
   {
-    words: 'OtherJobRemoveRequirements',
+    phrases: 'OtherJobRemoveRequirements',
     cause: 'user',
-    says: 'It belonged to another job, such as a DAG, and was removed together with it.',
+    sentence: 'It belonged to another job, such as a DAG, and was removed together with it.',
   },
   {
-    words: timeWords
+    phrases: timePhrases
       .split('|')
       .flatMap((time) => [`SYSTEM_PERIODIC_REMOVE…${time}`, `${time}…exceeded`, `exceeded…${time}`])
       .join('|'),
     cause: 'time-limit',
-    says: 'The access point removed it for its running time{words}.',
+    sentence: 'The access point removed it for its running time{words}.',
   },
   {
-    words: 'SYSTEM_PERIODIC_REMOVE…memory',
+    phrases: 'SYSTEM_PERIODIC_REMOVE…memory',
     cause: 'memory-exceeded',
-    says: 'The access point removed it for its use of memory{words}.',
+    sentence: 'The access point removed it for its use of memory{words}.',
   },
   {
-    words: 'SYSTEM_PERIODIC_REMOVE',
+    phrases: 'SYSTEM_PERIODIC_REMOVE',
     cause: 'pool-policy',
-    says: 'A rule of the access point removed it{words}.',
+    sentence: 'A rule of the access point removed it{words}.',
   },
   {
-    words: 'PeriodicRemove|expression',
+    phrases: 'PeriodicRemove|expression',
     cause: 'job-policy',
-    says: 'A rule of the job removed it{words}.',
+    sentence: 'A rule of the job removed it{words}.',
   },
-  { words: 'via condor_rm', cause: 'user', says: 'A user removed it with condor_rm.' },
+  { phrases: 'via condor_rm', cause: 'user', sentence: 'A user removed it with condor_rm.' },
 ];

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readGivenUp, sayGivenUp } from './given-up.ts';
+import { parseGivenUp, formatGivenUp } from './given-up.ts';
 
 test('servers that were given up are read from the words of a hold as they were said', () => {
-  const said = sayGivenUp(['cache-1.example:8443', 'origin', 'cache-1.example:8443']);
-  assert.deepEqual(readGivenUp(`Details: osdf:///a: it stalled${said} (updraft 1.2.3, host h)|`), [
+  const said = formatGivenUp(['cache-1.example:8443', 'origin', 'cache-1.example:8443']);
+  assert.deepEqual(parseGivenUp(`Details: osdf:///a: it stalled${said} (updraft 1.2.3, host h)|`), [
     { server: 'cache-1.example:8443', times: 2 },
     { server: 'origin', times: 1 },
   ]);
-  assert.deepEqual([sayGivenUp([]), readGivenUp('Details: 404; gave up hope')], ['', []]);
+  assert.deepEqual([formatGivenUp([]), parseGivenUp('Details: 404; gave up hope')], ['', []]);
 });

@@ -1,30 +1,30 @@
 import { rowsWith, type CodeRow } from './row.ts';
-import { accessPointFull, quotaWords } from './transfers.ts';
+import { accessPointFull, quotaPhrases } from './transfers.ts';
 
 const memory = {
   cause: 'memory-exceeded',
-  says: 'It used more memory than requested{memory}.',
+  sentence: 'It used more memory than requested{memory}.',
   more: ['The slot had {slotMemory} MB.'],
   advice: 'Request at least {enoughMemory} MB of memory.',
 } as const;
-const disk = { cause: 'disk-exceeded', says: 'It used more disk than requested{disk}.' } as const;
+const disk = { cause: 'disk-exceeded', sentence: 'It used more disk than requested{disk}.' } as const;
 const image = {
   cause: 'environment-broken',
-  says: 'The container image{image} could not be used on that machine.',
+  sentence: 'The container image{image} could not be used on that machine.',
   more: ['The container tool said: {tool}'],
 } as const;
 
 /** Words for running times that a rule of the access point does not allow. */
-export const timeWords = 'wall time|walltime|run time|runtime|duration|running for';
+export const timePhrases = 'wall time|walltime|run time|runtime|duration|running for';
 
 const notStarted = (by: Partial<CodeRow>, why: string): CodeRow => ({
   codes: [6],
   ...by,
   cause: 'command-missing',
-  says: `The program{program} could not be started${why}.`,
+  sentence: `The program{program} could not be started${why}.`,
 });
-const tooBig = (way: string, name: string): Pick<CodeRow, 'says' | 'more'> => ({
-  says: `The ${way} files that HTCondor transfers exceed the limit of the access point or the job (${name}){sizes}.`,
+const tooBig = (way: string, name: string): Pick<CodeRow, 'sentence' | 'more'> => ({
+  sentence: `The ${way} files that HTCondor transfers exceed the limit of the access point or the job (${name}){sizes}.`,
   more: ['Splitting the files does not help: the limit is on the total size.'],
 });
 
@@ -46,10 +46,11 @@ export const clearHolds: readonly CodeRow[] = [
     subcodes: [5, 11, 12, 116],
     cause: 'machine-broken',
     answer: 'elsewhere',
-    says: 'The machine could not start the program{program}: out of memory, out of processes, or a disk error (errno {subcode|#}).',
+    sentence:
+      'The machine could not start the program{program}: out of memory, out of processes, or a disk error (errno {subcode|#}).',
   },
   notStarted(
-    { words: 'invalid interpreter' },
+    { phrases: 'invalid interpreter' },
     ': the machine does not have {interpreter|the interpreter} that its first line names',
   ),
   notStarted(
@@ -66,19 +67,19 @@ export const clearHolds: readonly CodeRow[] = [
   ),
   notStarted({ outlook: 'unclear' }, '{words}'),
   ...rowsWith('staging', 'never', [[16, 'Its input is being copied to the access point{words}.']]),
-  { codes: [26], words: 'memory', ...memory },
+  { codes: [26], phrases: 'memory', ...memory },
   {
     codes: [26],
-    words: 'cpu',
+    phrases: 'cpu',
     cause: 'cpu-exceeded',
-    says: 'The access point held it for its CPU usage{words}.',
+    sentence: 'The access point held it for its CPU usage{words}.',
   },
-  { codes: [26], words: 'disk', ...disk },
+  { codes: [26], phrases: 'disk', ...disk },
   {
     codes: [26],
-    words: timeWords,
+    phrases: timePhrases,
     cause: 'time-limit',
-    says: 'The access point held it for its running time{words}.',
+    sentence: 'The access point held it for its running time{words}.',
   },
   ...rowsWith('pool-policy', 'never', [
     [26, 'A rule of the access point held it{words}.'],
@@ -102,37 +103,37 @@ export const clearHolds: readonly CodeRow[] = [
   ]),
 ];
 
-const memoryWords =
+const memoryPhrases =
   'memory usage exceeded|memory limit exceeded|over memory limit|over cgroup memory limit|too much memory|out of memory';
-const diskWords = 'disk usage exceeded|more disk space than requested';
+const diskPhrases = 'disk usage exceeded|more disk space than requested';
 
 /** Memory and disk, also where only the words say so. */
 export const resources: readonly CodeRow[] = [
   { codes: [21, 34], subcodes: [102], ...memory, answer: 'more-memory' },
   { codes: [21, 34], subcodes: [104], ...disk, answer: 'more-disk' },
-  { codes: [21, 34], words: memoryWords, ...memory, answer: 'more-memory' },
-  { codes: [21, 34], words: diskWords, ...disk, answer: 'more-disk' },
-  { words: memoryWords, ...memory },
-  { words: diskWords, ...disk },
+  { codes: [21, 34], phrases: memoryPhrases, ...memory, answer: 'more-memory' },
+  { codes: [21, 34], phrases: diskPhrases, ...disk, answer: 'more-disk' },
+  { phrases: memoryPhrases, ...memory },
+  { phrases: diskPhrases, ...disk },
 ];
 
 const keepAway = 'Exclude that machine until its staff have repaired it.';
 
 /** Words that decide where a code says nothing, and codes that say it all. */
 export const otherHolds: readonly CodeRow[] = [
-  { words: quotaWords, ...accessPointFull },
+  { phrases: quotaPhrases, ...accessPointFull },
   // Errors ENOSPC and EDQUOT of streams and the event log: a full disk may have cut the words off.
   { codes: [9, 22], subcodes: [28, 122], ...accessPointFull },
   {
-    words: 'failed to create a user',
+    phrases: 'failed to create a user',
     cause: 'machine-broken',
-    says: 'The machine is broken: it could not create the account that jobs run under{words}.',
+    sentence: 'The machine is broken: it could not create the account that jobs run under{words}.',
     advice: keepAway,
   },
   {
-    words: 'lvm',
+    phrases: 'lvm',
     cause: 'machine-broken',
-    says: 'The machine is broken: it could not create the disk for the job (LVM){words}.',
+    sentence: 'The machine is broken: it could not create the disk for the job (LVM){words}.',
     advice: keepAway,
   },
   ...rowsWith('file-unusable', 'never', [

@@ -1,5 +1,5 @@
 import type { FaultKind } from '../fault/kinds.ts';
-import type { Answer } from './answers.ts';
+import type { Remedy } from './remedies.ts';
 import type { Outlook, PoolCause } from './causes.ts';
 
 /**
@@ -11,14 +11,14 @@ export interface CodeRow {
   codes?: readonly number[];
   subcodes?: readonly number[];
   /** Only where HTCondor's words have one of these phrases, with `|` between them; `#` is a number, `…` anything. */
-  words?: string;
+  phrases?: string;
   /** Only where the words name a URL like this. */
   url?: RegExp;
   cause: PoolCause;
   /** What the policy does about a hold: nothing unless it says so here. Evictions go back to the queue by themselves. */
-  answer?: Answer | 'requeued';
+  answer?: Remedy | 'requeued';
   /** What happened, in a sentence. */
-  says: string;
+  sentence: string;
   /** More sentences; one whose names cannot be filled in is left out. */
   more?: readonly string[];
   /** What could be done besides what the cause advises. */
@@ -32,15 +32,15 @@ export interface CodeRow {
 export const rowsWith = (
   cause: PoolCause,
   answer: CodeRow['answer'] & string,
-  rows: readonly [codes: number | readonly number[], says: string, advice?: string][],
+  rows: readonly [codes: number | readonly number[], sentence: string, advice?: string][],
 ): CodeRow[] =>
-  rows.map(([codes, says, advice]) => {
-    const row = { codes: typeof codes === 'number' ? [codes] : codes, cause, answer, says };
+  rows.map(([codes, sentence, advice]) => {
+    const row = { codes: typeof codes === 'number' ? [codes] : codes, cause, answer, sentence };
     return advice === undefined ? row : { ...row, advice };
   });
 
 /** A hold or an eviction as HTCondor gives it. */
-export interface Said {
+export interface ReportedReason {
   code: number | undefined;
   subcode: number | undefined;
   reason: string;
@@ -63,24 +63,24 @@ const escape = (phrase: string): string =>
 
 const patterns = new Map<string, RegExp>();
 
-function hasWords(text: string, phrases: string): boolean {
+function hasPhrase(text: string, phrases: string): boolean {
   const pattern = patterns.get(phrases) ?? new RegExp(patternOf(phrases), 'is');
   patterns.set(phrases, pattern);
   return pattern.test(text);
 }
 
 /** A question to rows whether they are for this; the words are made ready once. */
-export function fitsTo({ code, subcode, reason }: Said): (row: CodeRow) => boolean {
-  const [words, url = ''] = [wordsOf(reason), namedUrl(reason)];
+export function matchesRow({ code, subcode, reason }: ReportedReason): (row: CodeRow) => boolean {
+  const [words, url = ''] = [normalize(reason), namedUrl(reason)];
   return (row) =>
     (row.codes === undefined || (code !== undefined && row.codes.includes(code))) &&
     (row.subcodes === undefined || (subcode !== undefined && row.subcodes.includes(subcode))) &&
-    (row.words === undefined || hasWords(words, row.words)) &&
+    (row.phrases === undefined || hasPhrase(words, row.phrases)) &&
     (row.url === undefined || row.url.test(url));
 }
 
 /** What a reason says of the trouble itself: not the place before it, nor names that may look like an answer. */
-const wordsOf = (reason: string): string =>
+const normalize = (reason: string): string =>
   reason
     .replace(/^.*?\bdetails:/is, '')
     .replaceAll(/\(? ?URL file = [^)]*\)?/gi, '')

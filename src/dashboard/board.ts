@@ -1,15 +1,15 @@
 import { counted } from '../base/counted.ts';
 import type { FetchState, RunState } from '../journal/state.ts';
-import { showMillis } from '../report/show.ts';
-import { ledgerRowsOf } from './job-row.ts';
+import { formatMillis } from '../report/format.ts';
+import { phaseRowsOf } from './job-row.ts';
 import type { Board, CacheFigures, Problem, SiteFigures, Tone } from './page-data.ts';
-import { doingOf, problemsOf } from './problems.ts';
+import { activitiesOf, problemsOf } from './problems.ts';
 import { wasteOf } from './waste.ts';
 
-export type Surroundings = Pick<Board, 'place' | 'trouble' | 'stop' | 'retry'>;
+export type BoardContext = Pick<Board, 'place' | 'trouble' | 'stop' | 'retry'>;
 
 /** The run in figures, the four questions first. Pure. */
-export function boardOf(state: RunState, standing: Surroundings, now: number): Board {
+export function boardOf(state: RunState, context: BoardContext, now: number): Board {
   const wrong = problemsOf(state, now);
   return {
     run: state.run,
@@ -22,13 +22,13 @@ export function boardOf(state: RunState, standing: Surroundings, now: number): B
     counts: countsOf(state),
     verdict: verdictOf(state, wrong, now),
     wrong,
-    doing: doingOf(state),
+    doing: activitiesOf(state),
     waste: wasteOf(state),
     sites: sitesOf(state),
     caches: cachesOf(state),
     garbled: state.garbled,
     account: state.trouble ?? null,
-    ...standing,
+    ...context,
   };
 }
 
@@ -81,16 +81,16 @@ function pace(state: RunState, now: number): string {
   const from = millisOf(state.createdAt);
   if (from === null) return '';
   const to = millisOf(state.endedAt) ?? now;
-  return `; ${state.endedAt === undefined ? 'going for' : 'took'} ${showMillis(Math.max(0, to - from))}`;
+  return `; ${state.endedAt === undefined ? 'going for' : 'took'} ${formatMillis(Math.max(0, to - from))}`;
 }
 
 /** More rows than this are no overview: the biggest are shown. */
-const mostRows = 50;
+const maxRows = 50;
 
 /** How each site did: the site where the pool names one, else the machine. Pure. */
 function sitesOf({ jobs }: RunState): SiteFigures[] {
   const sites = new Map<string, SiteFigures>();
-  for (const row of jobs.flatMap(ledgerRowsOf)) {
+  for (const row of jobs.flatMap(phaseRowsOf)) {
     const site = row.site || row.host || '(not known)';
     const empty = { site, attempts: 0, success: 0, running: 0, lost: 0, training: 0, slot: 0 };
     const figures = sites.get(site) ?? empty;
@@ -100,10 +100,10 @@ function sitesOf({ jobs }: RunState): SiteFigures[] {
     figures.training += row.millis.training ?? 0;
     figures.slot += Object.values(row.millis).reduce((sum, millis) => sum + millis, 0);
   }
-  return [...sites.values()].sort((a, b) => b.attempts - a.attempts).slice(0, mostRows);
+  return [...sites.values()].sort((a, b) => b.attempts - a.attempts).slice(0, maxRows);
 }
 
-interface Serving extends CacheFigures {
+interface ServerTotals extends CacheFigures {
   doneBytes: number;
   doneSeconds: number;
 }
@@ -113,25 +113,25 @@ interface Serving extends CacheFigures {
  * server, or the servers together, that it comes from now. Pure.
  */
 function cachesOf(state: RunState): CacheFigures[] {
-  const servers = new Map<string, Serving>();
+  const servers = new Map<string, ServerTotals>();
   for (const job of state.jobs)
     for (const attempt of job.attempts)
       for (const fetch of attempt.agent?.fetches ?? [])
-        addFetch(servers, fetch, attempt.endedAt === undefined);
+        countFetch(servers, fetch, attempt.endedAt === undefined);
   return [...servers.values()]
     .sort((a, b) => b.bytes - a.bytes || b.setbacks - a.setbacks)
-    .slice(0, mostRows)
+    .slice(0, maxRows)
     .map(({ doneBytes, doneSeconds, ...figures }) => ({
       ...figures,
       meanRate: doneSeconds > 0 ? doneBytes / doneSeconds : null,
     }));
 }
 
-function addFetch(servers: Map<string, Serving>, fetch: FetchState, live: boolean): void {
+function countFetch(servers: Map<string, ServerTotals>, fetch: FetchState, live: boolean): void {
   const { done, seconds = 0, bytes } = fetch;
   const given = done ? (fetch.servers ?? []) : fetch.server === '' ? [] : [{ server: fetch.server, bytes }];
   for (const part of given) {
-    const server = servingOf(servers, part.server);
+    const server = totalsOf(servers, part.server);
     server.fetches += 1;
     server.bytes += part.bytes;
     if (live && !done) server.rate += fetch.rate;
@@ -141,13 +141,13 @@ function addFetch(servers: Map<string, Serving>, fetch: FetchState, live: boolea
     }
   }
   for (const setback of fetch.setbacks) {
-    const server = servingOf(servers, setback.server);
+    const server = totalsOf(servers, setback.server);
     server.setbacks += 1;
     server.lastSetback = setback.fault.kind;
   }
 }
 
-function servingOf(servers: Map<string, Serving>, name: string): Serving {
+function totalsOf(servers: Map<string, ServerTotals>, name: string): ServerTotals {
   const known = servers.get(name) ?? {
     server: name,
     fetches: 0,

@@ -20,7 +20,7 @@ export class Gatekeeper {
   }
 
   admit(token: string): Admission {
-    if (!same(token, this.token)) return 'wrong';
+    if (!isSame(token, this.token)) return 'wrong';
     if (this.#used) return 'used';
     this.#used = true;
     return { cookie: `${this.#cookieName}=${this.#session}; HttpOnly; SameSite=Strict; Path=/` };
@@ -31,7 +31,7 @@ export class Gatekeeper {
       .split(';')
       .map((part) => part.trim().split('='))
       .flatMap(([name, value]) => (name === this.#cookieName && value !== undefined ? [value] : []));
-    return values.some((value) => same(value, this.#session));
+    return values.some((value) => isSame(value, this.#session));
   }
 }
 
@@ -43,5 +43,5 @@ export const isLoopback = ({ host = '' }: IncomingHttpHeaders): boolean =>
 export const isOwnPage = ({ host, origin, 'sec-fetch-site': site }: IncomingHttpHeaders): boolean =>
   origin === `http://${host ?? ''}` && (site === undefined || site === 'same-origin');
 
-const same = (a: string, b: string): boolean => timingSafeEqual(digest(a), digest(b));
+const isSame = (a: string, b: string): boolean => timingSafeEqual(digest(a), digest(b));
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();

@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { printable } from '../base/printable.ts';
+import { clip } from '../base/text-table.ts';
 import type { Explanation } from '../diagnosis/explanation.ts';
 import { faultOf } from '../history/run-jobs.ts';
 import { attemptFiles, attemptFolder } from '../job/layout.ts';
@@ -8,13 +9,13 @@ import { readJournal } from '../journal/tail.ts';
 import { isOpen, type AttemptState, type JobState, type RunState } from '../journal/state.ts';
 import { checkpointSentences } from '../why/checkpoint-sentences.ts';
 import { explainRunJob } from '../why/explain-run-job.ts';
-import { clip, ledgerRowsOf, partsOf } from './job-row.ts';
+import { phaseRowsOf, partsOf } from './job-row.ts';
 import type { CurvePoint, JobDetail } from './page-data.ts';
 import { actionOn, canRetry, type RunSource } from './run-source.ts';
 
 /** A curve with more points than this looks the same. */
 const maxPoints = 400;
-const longestText = 12_000;
+const maxTextChars = 12_000;
 
 /** The explanations of jobs, as `updraft why` gives them; from the run's state alone where nothing else is at hand. */
 export const explainJobs = async (
@@ -31,7 +32,7 @@ export async function jobDetail(
   explanation: Explanation,
   points = maxPoints,
 ): Promise<JobDetail> {
-  const rows = ledgerRowsOf(job);
+  const rows = phaseRowsOf(job);
   const { argument } = source;
   return {
     id: job.id,
@@ -44,8 +45,8 @@ export async function jobDetail(
         outcome: attempt.outcome ?? 'running',
         why: clip(printable(attempt.why), 400),
         where: clip(printable([row?.site, row?.host].filter((part) => part !== '').join(', ')), 200),
-        fault: clip(printable(fault?.message ?? ''), longestText),
-        fix: clip(printable(fault?.fix ?? ''), longestText),
+        fault: clip(printable(fault?.message ?? ''), maxTextChars),
+        fix: clip(printable(fault?.fix ?? ''), maxTextChars),
         notes: notesOn(attempt).map((note) => clip(printable(note), 600)),
         parts: row === undefined ? [] : partsOf(row),
       };
@@ -65,7 +66,7 @@ export async function jobDetail(
 
 function shown({ standing, cause, title, because, doing, advice }: Explanation): JobDetail['explanation'] {
   const safe = (sentences: readonly string[]): string[] =>
-    sentences.map((sentence) => clip(printable(sentence), longestText));
+    sentences.map((sentence) => clip(printable(sentence), maxTextChars));
   const [headline = ''] = safe([`${standing}: ${title}`]);
   return { cause, headline, because: safe(because), doing: safe(doing), advice: safe(advice) };
 }
@@ -83,25 +84,25 @@ function notesOn(attempt: AttemptState): string[] {
 async function lossCurve(
   folder: string,
   attempts: readonly AttemptState[],
-  most: number,
+  max: number,
 ): Promise<JobDetail['curve']> {
-  const told: Progress[] = [];
+  const reported: Progress[] = [];
   for (const { job, attempt } of attempts) {
     const file = path.join(attemptFolder(folder, job, attempt), attemptFiles.journal);
     const { entries } = await readJournal(file);
-    told.push(...entries.filter((entry) => entry.kind === 'progress').filter(hasLoss));
+    reported.push(...entries.filter((entry) => entry.kind === 'progress').filter(hasLoss));
   }
-  const unit = told.some(({ epoch }) => epoch !== undefined)
+  const unit = reported.some(({ epoch }) => epoch !== undefined)
     ? 'epochs'
-    : told.some(({ step }) => step !== undefined)
+    : reported.some(({ step }) => step !== undefined)
       ? 'steps'
       : 'reports';
-  const points = told.map((entry, index) => ({
+  const points = reported.map((entry, index) => ({
     attempt: entry.attempt,
     x: short({ epochs: epochsOf(entry), steps: entry.step ?? 0, reports: index + 1 }[unit]),
     loss: short(entry.loss ?? 0),
   }));
-  return { unit, points: thinned(points, most) };
+  return { unit, points: thinned(points, max) };
 }
 
 /** More figures than a screen can show would only make the page longer. */
@@ -117,7 +118,7 @@ function epochsOf({ epoch = 0, step, steps }: Progress): number {
 }
 
 /** Every so-manieth point, and always the last. */
-function thinned(points: CurvePoint[], most: number): CurvePoint[] {
-  const every = Math.ceil(points.length / most);
+function thinned(points: CurvePoint[], max: number): CurvePoint[] {
+  const every = Math.ceil(points.length / max);
   return points.filter((_, index) => index % every === 0 || index === points.length - 1);
 }

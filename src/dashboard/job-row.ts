@@ -1,30 +1,31 @@
+import { clip } from '../base/text-table.ts';
 import type { JobState, RunState } from '../journal/state.ts';
-import type { AttemptHistory, Doing } from '../history/history.ts';
+import type { AttemptHistory, Activity } from '../history/history.ts';
 import { runJobs } from '../history/run-jobs.ts';
-import type { AttemptBar, JobRow, Tone } from './page-data.ts';
+import type { AttemptBar, BoardRow, Tone } from './page-data.ts';
 
 /** How a job is told in a line, in the words of the command line. */
-export interface JobWords {
+export interface JobDescription {
   word: string;
   where: string;
   figures: string[];
   notes: string[];
 }
-export type TellJob = (job: JobState, now: number) => JobWords;
+export type DescribeJob = (job: JobState, now: number) => JobDescription;
 
 /** Notes come from logs, which may be of any length. */
-const longestNote = 300;
+const maxNoteChars = 300;
 
 /** One job as a line of the table. Pure. */
-export function jobRow(job: JobState, tell: TellJob, now: number): JobRow {
-  const { word, where, figures, notes } = tell(job, now);
+export function jobRow(job: JobState, describe: DescribeJob, now: number): BoardRow {
+  const { word, where, figures, notes } = describe(job, now);
   return {
     id: job.id,
     state: word,
     tone: toneOf(job),
     where: clip(where, 80),
     figures: clip(figures.join(' · '), 80),
-    note: clip(notes.join(' · '), longestNote),
+    note: clip(notes.join(' · '), maxNoteChars),
     bars: attemptBars(job),
   };
 }
@@ -37,9 +38,6 @@ function toneOf({ status, outcome, held, attempts }: JobState): Tone {
   return outcome === 'stopped' ? 'idle' : 'bad';
 }
 
-export const clip = (text: string, most: number): string =>
-  text.length <= most ? text : `${text.slice(0, most - 1)}…`;
-
 /** One attempt by what was done on its slot, in milliseconds; its wait is in the total. */
 export interface PhaseRow {
   outcome: string;
@@ -49,7 +47,7 @@ export interface PhaseRow {
   total: number;
 }
 
-export function ledgerRowsOf(job: JobState): PhaseRow[] {
+export function phaseRowsOf(job: JobState): PhaseRow[] {
   const alone: Pick<RunState, 'jobs'> = { jobs: [job] };
   const [history] = runJobs(alone as RunState);
   return (history?.attempts ?? []).map((attempt, index) => ({
@@ -80,7 +78,7 @@ function isSetUp(spans: AttemptHistory['spans'], index: number): boolean {
 }
 
 function attemptBars(job: JobState): AttemptBar[] {
-  const rows = ledgerRowsOf(job);
+  const rows = phaseRowsOf(job);
   return job.attempts.flatMap(({ attempt, startedAt, agent }, index) => {
     const from = Date.parse(startedAt ?? agent?.startedAt ?? '');
     const row = rows[index];
@@ -103,7 +101,7 @@ export const slotPhases = [
 ] as const;
 type Phase = (typeof slotPhases)[number];
 
-const phaseOf: Record<Doing, Phase> = {
+const phaseOf: Record<Activity, Phase> = {
   queue: 'overhead',
   starting: 'overhead',
   suspended: 'overhead',

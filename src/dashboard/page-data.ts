@@ -93,7 +93,7 @@ export interface CacheFigures {
   lastSetback: string;
 }
 
-export interface JobRow {
+export interface BoardRow {
   id: string;
   state: string;
   tone: Tone;
@@ -115,9 +115,9 @@ export interface AttemptBar {
 export type Part = [phase: string, millis: number];
 
 /** What one event of the stream carries. */
-export interface Change {
+export interface BoardUpdate {
   board: Board;
-  rows: JobRow[];
+  rows: BoardRow[];
   /** Forget all rows told before. */
   reset: boolean;
 }
@@ -165,7 +165,7 @@ export interface Opening {
   mode: 'live' | 'static';
   base: string;
   runs: { name: string; href: string; current: boolean }[];
-  change: Change;
+  change: BoardUpdate;
   details: Record<string, JobDetail>;
   /** What an attempt can be at, in the order in which it comes; each has its colour and its pattern in the style. */
   phases: readonly string[];

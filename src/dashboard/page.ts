@@ -5,7 +5,7 @@ import type { Clock } from '../base/clock.ts';
 import type { JobState, RunState } from '../journal/state.ts';
 import { boardOf } from './board.ts';
 import { explainJobs, jobDetail } from './job-detail.ts';
-import { jobRow, slotPhases, type TellJob } from './job-row.ts';
+import { jobRow, slotPhases, type DescribeJob } from './job-row.ts';
 import type { JobDetail, Opening } from './page-data.ts';
 import type { RunSource } from './run-source.ts';
 
@@ -81,18 +81,18 @@ const embedded = (value: unknown): string =>
 const hashOf = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 
 /** Jobs that are told in full; of a big run the file would grow beyond what a browser likes. */
-const mostDetails = 300;
+const maxDetails = 300;
 const curvePoints = 60;
 
 /** The dashboard of a run at this moment as one file that needs no server and no network. */
 export async function staticPage(
   source: RunSource,
   state: RunState,
-  { tell, clock, version }: { tell: TellJob; clock: Clock; version: string },
+  { describe, clock, version }: { describe: DescribeJob; clock: Clock; version: string },
 ): Promise<string> {
   const now = clock.now();
   const details: Record<string, JobDetail> = {};
-  const jobs = state.jobs.toSorted(byNeed).slice(0, mostDetails);
+  const jobs = state.jobs.toSorted(byPriority).slice(0, maxDetails);
   const explanations = new Map((await explainJobs(source, state, jobs)).map((one) => [one.job, one]));
   for (const job of jobs) {
     const explanation = explanations.get(job.id);
@@ -105,7 +105,7 @@ export async function staticPage(
     runs: [],
     change: {
       board: boardOf(state, { place: source.place, trouble: null, stop: null, retry: null }, now),
-      rows: state.jobs.map((job) => jobRow(job, tell, now)),
+      rows: state.jobs.map((job) => jobRow(job, describe, now)),
       reset: true,
     },
     details,
@@ -115,7 +115,7 @@ export async function staticPage(
 }
 
 /** Those with trouble first, then those with several attempts. */
-const byNeed = (a: JobState, b: JobState): number => need(b) - need(a);
+const byPriority = (a: JobState, b: JobState): number => priority(b) - priority(a);
 
-const need = ({ outcome, held, attempts }: JobState): number =>
+const priority = ({ outcome, held, attempts }: JobState): number =>
   (held !== undefined || (outcome !== undefined && outcome !== 'success') ? 1000 : 0) + attempts.length;

@@ -1,17 +1,17 @@
+import { clip } from '../base/text-table.ts';
 import { causeInfo, type Cause } from '../codes/causes.ts';
 import { kinds, type FaultKind } from '../fault/kinds.ts';
 import { causeOfJob, causeOfAttempt, faultOf } from '../history/run-jobs.ts';
-import { connectionWords } from '../journal/connection-words.ts';
+import { describeConnection } from '../journal/describe-connection.ts';
 import type { FaultRecord } from '../journal/entry.ts';
 import type { AttemptState, JobState, RunState } from '../journal/state.ts';
-import { clip } from './job-row.ts';
 import type { Board, Problem } from './page-data.ts';
 import { sentenceOf } from './waste.ts';
 
 /** An agent says something at least every half minute; after this long without a word nobody knows how it is. */
 const silenceMillis = 120_000;
-const longestMessage = 600;
-const mostExamples = 5;
+const maxMessageChars = 600;
+const maxExamples = 5;
 
 /** What is wrong with the run now: each cause once, those that wait for the user first. Pure. */
 export function problemsOf(state: RunState, now: number): Problem[] {
@@ -23,7 +23,7 @@ export function problemsOf(state: RunState, now: number): Problem[] {
       if (known === undefined) found.set(key, problem);
       else {
         known.jobs += 1;
-        if (known.examples.length < mostExamples) known.examples.push(job.id);
+        if (known.examples.length < maxExamples) known.examples.push(job.id);
       }
     }
   return [...found.values()].sort((a, b) => Number(b.needsYou) - Number(a.needsYou) || b.jobs - a.jobs);
@@ -32,34 +32,34 @@ export function problemsOf(state: RunState, now: number): Problem[] {
 function jobProblems(job: JobState, now: number): Problem[] {
   const last = job.attempts.at(-1);
   const cause = causeOfJob(job);
-  if (job.held !== undefined) return [told(job, cause ?? 'user', job.held, true)];
+  if (job.held !== undefined) return [problemOf(job, cause ?? 'user', job.held, true)];
   if (job.status === 'ended') {
     if (cause === undefined || job.outcome === 'stopped') return [];
-    return [told(job, cause, job.fault ?? faultOf(last), true)];
+    return [problemOf(job, cause, job.fault ?? faultOf(last), true)];
   }
   if (last === undefined) return [];
-  if (job.status === 'waiting') return [told(job, cause ?? 'silent-end', faultOf(last), false)];
+  if (job.status === 'waiting') return [problemOf(job, cause ?? 'silent-end', faultOf(last), false)];
   const lost = last.pool?.disconnected;
   if (lost !== undefined)
-    return [{ ...told(job, 'disconnected', undefined, false), message: connectionWords(lost) }];
+    return [{ ...problemOf(job, 'disconnected', undefined, false), message: describeConnection(lost) }];
   const quiet = last.heardAt !== undefined && now - last.heardAt > silenceMillis;
   return [...(quiet ? [silent(job)] : []), ...setbacks(job, last)];
 }
 
-function told(job: JobState, cause: Cause, fault: FaultRecord | undefined, needsYou: boolean): Problem {
+function problemOf(job: JobState, cause: Cause, fault: FaultRecord | undefined, needsYou: boolean): Problem {
   return {
     cause,
     what: sentenceOf(cause),
     jobs: 1,
     examples: [job.id],
-    message: clip(fault?.message ?? '', longestMessage),
-    fix: clip(fault?.fix ?? causeInfo(cause).advice, longestMessage),
+    message: clip(fault?.message ?? '', maxMessageChars),
+    fix: clip(fault?.fix ?? causeInfo(cause).advice, maxMessageChars),
     needsYou,
   };
 }
 
 const silent = (job: JobState): Problem => ({
-  ...told(job, 'silent-end', undefined, false),
+  ...problemOf(job, 'silent-end', undefined, false),
   cause: 'silent',
   what: 'Nothing was heard for more than two minutes: the machine or the network may be gone.',
 });
@@ -68,20 +68,20 @@ function setbacks(job: JobState, { agent }: AttemptState): Problem[] {
   const open = agent?.fetches.filter(({ done }) => !done) ?? [];
   const last = open.flatMap((fetch) => fetch.setbacks).at(-1);
   if (last === undefined) return [];
-  return [{ ...told(job, last.fault.kind, last.fault, false), fix: '' }];
+  return [{ ...problemOf(job, last.fault.kind, last.fault, false), fix: '' }];
 }
 
 /** What is being done about it, without anybody asking. Pure. */
-export function doingOf(state: RunState): Board['doing'] {
+export function activitiesOf(state: RunState): Board['doing'] {
   const counts = new Map<string, number>();
   for (const job of state.jobs) {
-    const what = doing(job);
+    const what = activityOf(job);
     if (what !== undefined) counts.set(what, (counts.get(what) ?? 0) + 1);
   }
   return [...counts].map(([what, jobs]) => ({ what, jobs })).sort((a, b) => b.jobs - a.jobs);
 }
 
-function doing(job: JobState): string | undefined {
+function activityOf(job: JobState): string | undefined {
   const last = job.attempts.at(-1);
   if (job.status === 'ended') return undefined;
   if (job.stopRequested) return 'being stopped, as asked';

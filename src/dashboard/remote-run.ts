@@ -13,9 +13,9 @@ import { RemoteShell } from './remote-shell.ts';
 import { logPart, type RunSource } from './run-source.ts';
 
 /** How often the other machine is asked: an access point is shared, and a training does not change in a second. */
-const lookMillis = 5000;
+const pollMs = 5000;
 /** The longest wait before a lost connection is tried again. */
-const mostMillis = 60_000;
+const maxPollMs = 60_000;
 
 export interface RemoteOptions {
   env: Env;
@@ -56,33 +56,33 @@ export async function openRemoteRun(address: string, options: RemoteOptions): Pr
     throw error;
   }
   const { explain } = options;
-  const upkeep = new Upkeep(mirror, options.clock, done.signal);
+  const loop = new MirrorLoop(mirror, options.clock, done.signal);
   return {
     place: address,
     folder,
     argument: shellQuote(remote),
     explain: explain && ((state, jobs) => explain(folder, state, jobs)),
-    readEnd: (file, mostBytes) => mirror.readEnd(file, mostBytes),
-    printedFile: (job, stream) => options.printedFile(folder, job, stream),
+    readEnd: (file, maxBytes) => mirror.readEnd(file, maxBytes),
+    outputFile: (job, stream) => options.printedFile(folder, job, stream),
     async *follow(signal) {
-      const broken = upkeep.untilTrouble();
+      const broken = loop.untilTrouble();
       yield* options.follow(folder, AbortSignal.any([signal, broken]));
     },
     async [Symbol.asyncDispose]() {
       await close();
-      await upkeep.ended;
+      await loop.ended;
     },
   };
 }
 
 /** Keeps the copy up to date for as long as it may, through lost connections; each time it waits longer to try again. */
-class Upkeep {
+class MirrorLoop {
   readonly ended: Promise<void>;
   #trouble: Fault | undefined;
   #broken = new AbortController();
 
   constructor(mirror: RemoteMirror, clock: Clock, signal: AbortSignal) {
-    this.ended = this.#keepUp(mirror, clock, signal);
+    this.ended = this.#run(mirror, clock, signal);
   }
 
   /** Aborts when the copy cannot be kept up, at once where that is so now. */
@@ -91,9 +91,9 @@ class Upkeep {
     return this.#broken.signal;
   }
 
-  async #keepUp(mirror: RemoteMirror, clock: Clock, signal: AbortSignal): Promise<void> {
+  async #run(mirror: RemoteMirror, clock: Clock, signal: AbortSignal): Promise<void> {
     for (let failures = 0; ;) {
-      const wait = Math.min(mostMillis, lookMillis * 2 ** failures);
+      const wait = Math.min(maxPollMs, pollMs * 2 ** failures);
       const isOver = await clock.sleep(wait, signal).then(
         () => false,
         () => true,
@@ -106,18 +106,18 @@ class Upkeep {
         failures = 0;
       } catch (error) {
         failures += 1;
-        this.#trouble = again(asFault(error));
+        this.#trouble = withRetryHint(asFault(error));
         this.#broken.abort(this.#trouble);
       }
     }
   }
 }
 
-const again = ({ kind, message, fix }: Fault): Fault =>
+const withRetryHint = ({ kind, message, fix }: Fault): Fault =>
   new Fault(kind, `${message}; it is tried again by itself`, fix === undefined ? {} : { fix });
 
 /** Bytes of one file that are asked for at once. */
-const pieceBytes = 4 << 20;
+const chunkBytes = 4 << 20;
 
 /** A copy of the journals of a run on another machine, kept up by asking for what they gained. */
 class RemoteMirror {
@@ -153,10 +153,10 @@ class RemoteMirror {
   }
 
   /** The end of any file of the run, or of the other machine where the path is a whole one. */
-  async readEnd(file: string, mostBytes: number): Promise<LogPart> {
+  async readEnd(file: string, maxBytes: number): Promise<LogPart> {
     const quoted = shellQuote(path.isAbsolute(file) ? file : `./${file}`);
     const lines = await this.#inFolder(
-      `if [ -f ${quoted} ]; then wc -c < ${quoted}; tail -c ${mostBytes} ${quoted} | base64; fi`,
+      `if [ -f ${quoted} ]; then wc -c < ${quoted}; tail -c ${maxBytes} ${quoted} | base64; fi`,
     );
     const bytes = Buffer.from(lines.slice(1).join(''), 'base64');
     return logPart(bytes, Math.max(bytes.length, Number(lines[0] ?? 0)));
@@ -182,7 +182,7 @@ class RemoteMirror {
     }
     if (!this.#sizes.has(name)) await mkdir(path.dirname(copy), { recursive: true });
     while (have < size || !this.#sizes.has(name)) {
-      const want = Math.min(pieceBytes, size - have);
+      const want = Math.min(chunkBytes, size - have);
       const lines = await this.#inFolder(
         `tail -c +${have + 1} ${shellQuote(`./${name}`)} | head -c ${want} | base64`,
       );

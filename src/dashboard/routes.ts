@@ -11,11 +11,11 @@ import { type PageMaker, plainPage } from './page.ts';
 import type { RunHub } from './run-hub.ts';
 
 /** Pages that follow a run at once: more than this is a mistake, or not meant well. */
-const mostStreams = 16;
+const maxStreams = 16;
 const logBytes = 64 * 1024;
 /** Rows in the page itself, enough to fill a screen; the stream brings the rest. */
 const firstRows = 60;
-const mostBody = 1 << 20;
+const maxBodyBytes = 1 << 20;
 
 export interface ServedRuns {
   hubs: readonly RunHub[];
@@ -26,7 +26,7 @@ export interface ServedRuns {
 }
 
 /** Answers a request of a browser that was let in. */
-export async function answer(
+export async function handleRequest(
   site: ServedRuns,
   request: IncomingMessage,
   response: ServerResponse,
@@ -46,7 +46,7 @@ export async function answer(
 }
 
 function sendPage(site: ServedRuns, hub: RunHub, response: ServerResponse): void {
-  const news = hub.newsSince(undefined);
+  const news = hub.changesSince(undefined);
   if (news === undefined) {
     sendHtml(response, 200, plainPage('Reading the run …', hub.trouble ?? 'This takes a moment.', '/', 1));
     return;
@@ -70,7 +70,7 @@ function sendPage(site: ServedRuns, hub: RunHub, response: ServerResponse): void
 }
 
 function openStream(site: ServedRuns, hub: RunHub, request: IncomingMessage, response: ServerResponse): void {
-  if (site.streams.size >= mostStreams) {
+  if (site.streams.size >= maxStreams) {
     sendText(response, 503, 'Too many pages follow this run already: close some.');
     return;
   }
@@ -99,7 +99,7 @@ async function sendLog(hub: RunHub, url: URL, response: ServerResponse): Promise
     sendText(response, 404, 'The job has no such attempt.');
     return;
   }
-  const elsewhere = await hub.source.printedFile?.(job?.id ?? '', stream);
+  const elsewhere = await hub.source.outputFile?.(job?.id ?? '', stream);
   const part = await hub.source.readEnd(elsewhere ?? file, logBytes);
   sendJson(response, { ...part, text: printableLines(part.text) });
 }
@@ -149,9 +149,9 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
   let size = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     size += chunk.length;
-    if (size <= mostBody) chunks.push(chunk);
+    if (size <= maxBodyBytes) chunks.push(chunk);
   }
-  if (size > mostBody) throw new Fault('usage', 'the request is too long');
+  if (size > maxBodyBytes) throw new Fault('usage', 'the request is too long');
   return Buffer.concat(chunks).toString('utf8');
 }
 
@@ -169,7 +169,7 @@ function sendJson(response: ServerResponse, value: unknown): void {
 }
 
 /** Rows in one event: a page can draw between two of them. */
-const mostRows = 500;
+const maxRows = 500;
 const heartbeatMillis = 15_000;
 
 /**
@@ -189,26 +189,26 @@ class EventStream {
     response.writeHead(200, { 'Content-Type': 'text/event-stream; charset=utf-8' });
     // The browser asks again after this long when the connection is lost.
     response.write('retry: 2000\n\n');
-    this.#stopListening = hub.listen(() => this.#tell());
-    response.on('drain', () => this.#tell());
+    this.#stopListening = hub.listen(() => this.#send());
+    response.on('drain', () => this.#send());
     response.on('close', this.#stopListening);
-    this.#tell();
+    this.#send();
   }
 
   /** Shows that the connection lives. */
-  beat(): void {
+  sendHeartbeat(): void {
     if (!this.#response.writableNeedDrain) this.#response.write(': alive\n\n');
   }
 
-  #tell(): void {
+  #send(): void {
     if (this.#response.writableNeedDrain) return;
-    const news = this.#hub.newsSince(this.#mark);
+    const news = this.#hub.changesSince(this.#mark);
     if (news === undefined || news.mark === this.#mark) return;
     const { board, rows, reset, mark } = news;
-    for (let from = 0; from === 0 || from < rows.length; from += mostRows) {
-      const change = { board, rows: rows.slice(from, from + mostRows), reset: reset && from === 0 };
+    for (let from = 0; from === 0 || from < rows.length; from += maxRows) {
+      const change = { board, rows: rows.slice(from, from + maxRows), reset: reset && from === 0 };
       // Only the last part carries the mark: a page cut off before it asks for all of them again.
-      const id = from + mostRows >= rows.length ? `id: ${mark}\n` : '';
+      const id = from + maxRows >= rows.length ? `id: ${mark}\n` : '';
       this.#response.write(`${id}event: change\ndata: ${JSON.stringify(change)}\n\n`);
     }
     this.#mark = mark;
@@ -229,6 +229,6 @@ export async function keepAlive(
     );
     if (isOver) return;
     for (const hub of hubs) hub.refresh();
-    for (const stream of streams) stream.beat();
+    for (const stream of streams) stream.sendHeartbeat();
   }
 }

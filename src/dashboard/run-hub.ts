@@ -6,34 +6,34 @@ import { asFault } from '../fault/fault.ts';
 import { runFiles } from '../job/layout.ts';
 import type { JobState, RunState } from '../journal/state.ts';
 import { boardOf } from './board.ts';
-import { jobRow, type TellJob } from './job-row.ts';
-import type { Board, Change, JobRow } from './page-data.ts';
+import { jobRow, type DescribeJob } from './job-row.ts';
+import type { Board, BoardUpdate, BoardRow } from './page-data.ts';
 import { actionOn, canRetry, type RunSource } from './run-source.ts';
 
 /** The page is told at most this often. */
-const restMillis = 250;
+const minIntervalMs = 250;
 /** How long a folder that cannot be read, or a run that has ended, is left alone. */
-const againMillis = 2000;
+const retryMs = 2000;
 
-interface Kept {
+interface CachedRow {
   job: JobState;
-  row: JobRow;
+  row: BoardRow;
   text: string;
   /** The version in which the row last changed. */
   version: number;
 }
 
 /** Changes since a mark, and the mark to ask from next time. */
-export interface MarkedChange extends Change {
+export interface MarkedChange extends BoardUpdate {
   mark: string;
 }
 
 /** Follows one run and knows what changed since any earlier moment: each row remembers when it last changed. */
 export class RunHub {
   readonly source: RunSource;
-  readonly #tell: TellJob;
+  readonly #describe: DescribeJob;
   readonly #clock: Clock;
-  readonly #rows = new Map<string, Kept>();
+  readonly #rows = new Map<string, CachedRow>();
   readonly #listeners = new Set<() => void>();
   /** Marks of another hub, or from before a restart of the journals, mean nothing here. */
   #epoch = newEpoch();
@@ -42,9 +42,9 @@ export class RunHub {
   #board: Board | undefined;
   #trouble: string | null = null;
 
-  constructor(source: RunSource, tell: TellJob, clock: Clock) {
+  constructor(source: RunSource, describe: DescribeJob, clock: Clock) {
     this.source = source;
-    this.#tell = tell;
+    this.#describe = describe;
     this.#clock = clock;
   }
 
@@ -64,7 +64,7 @@ export class RunHub {
   }
 
   /** What is new since the mark; everything when the mark is none of ours. Undefined until the run was read. */
-  newsSince(mark: string | undefined): MarkedChange | undefined {
+  changesSince(mark: string | undefined): MarkedChange | undefined {
     if (this.#board === undefined) return undefined;
     const [epoch, version] = mark?.split('.') ?? [];
     const known = epoch === this.#epoch ? Number(version) : 0;
@@ -75,14 +75,14 @@ export class RunHub {
 
   /** Looks at the clock again: what was not heard of for long shows only by the time that passed. */
   refresh(): void {
-    if (this.#state !== undefined) this.take(this.#state);
+    if (this.#state !== undefined) this.update(this.#state);
   }
 
-  take(state: RunState): void {
+  update(state: RunState): void {
     const now = this.#clock.now();
     if (state.jobs.length < this.#rows.size) this.#forget();
     this.#version += 1;
-    for (const job of state.jobs) this.#takeJob(job, now);
+    for (const job of state.jobs) this.#updateJob(job, now);
     this.#state = state;
     const { source } = this;
     const ended = state.endedAt !== undefined || state.stopRequested;
@@ -98,23 +98,23 @@ export class RunHub {
       try {
         for await (const state of this.source.follow(signal)) {
           this.#trouble = null;
-          this.take(state);
-          await this.#clock.sleep(restMillis, signal);
+          this.update(state);
+          await this.#clock.sleep(minIntervalMs, signal);
         }
-        await this.#untilGrown(signal);
+        await this.#waitForGrowth(signal);
       } catch (error) {
         if (isOver(signal)) return;
         this.#trouble = asFault(error).message;
         this.refresh();
-        await this.#clock.sleep(againMillis, signal).catch(() => undefined);
+        await this.#clock.sleep(retryMs, signal).catch(() => undefined);
       }
     }
   }
 
-  #takeJob(job: JobState, now: number): void {
+  #updateJob(job: JobState, now: number): void {
     const known = this.#rows.get(job.id);
     if (known?.job === job && job.status !== 'running') return;
-    const row = jobRow(job, this.#tell, now);
+    const row = jobRow(job, this.#describe, now);
     const text = JSON.stringify(row);
     const version = known?.text === text ? known.version : this.#version;
     this.#rows.set(job.id, { job, row, text, version });
@@ -126,11 +126,11 @@ export class RunHub {
   }
 
   /** A run that has ended begins again when somebody retries it: its journal grows. */
-  async #untilGrown(signal: AbortSignal): Promise<void> {
+  async #waitForGrowth(signal: AbortSignal): Promise<void> {
     const journal = path.join(this.source.folder, runFiles.journal);
     const size = async () => (await stat(journal).catch(() => undefined))?.size;
     const before = await size();
-    while ((await size()) === before) await this.#clock.sleep(againMillis, signal);
+    while ((await size()) === before) await this.#clock.sleep(retryMs, signal);
   }
 }
 

@@ -14,9 +14,9 @@ export interface RunSource {
   /** Why jobs of the run stand as they do, from all that is in its folder. */
   explain?: ((state: RunState, jobs: readonly JobState[]) => Promise<Explanation[]>) | undefined;
   /** The end of a file of the run, by its path in the folder. */
-  readEnd(file: string, mostBytes: number): Promise<LogPart>;
+  readEnd(file: string, maxBytes: number): Promise<LogPart>;
   /** Where the pool keeps what a job prints, if that is not with its attempts. */
-  printedFile?: ((job: string, stream: 'out' | 'err') => Promise<string | undefined>) | undefined;
+  outputFile?: ((job: string, stream: 'out' | 'err') => Promise<string | undefined>) | undefined;
   /** How a command line names the run, quoted for a shell. */
   readonly argument: string;
   /** Stops jobs (all for none named); undefined where that has to be done on another machine. */
@@ -42,12 +42,12 @@ export const canRetry = ({ isAdopted }: RunSource, { status, outcome }: JobState
   isAdopted !== true && status === 'ended' && outcome !== 'success';
 
 /** The last bytes of a file as text; an absent file is empty. A character that is cut in half is left out. */
-export async function readEnd(path: string, mostBytes: number): Promise<LogPart> {
+export async function readEnd(path: string, maxBytes: number): Promise<LogPart> {
   const file = await open(path, 'r').catch(() => undefined);
   if (file === undefined) return { text: '', size: 0, from: 0 };
   try {
     const { size } = await file.stat();
-    const from = Math.max(0, size - mostBytes);
+    const from = Math.max(0, size - maxBytes);
     const { bytesRead, buffer } = await file.read(Buffer.alloc(size - from), 0, size - from, from);
     return logPart(buffer.subarray(0, bytesRead), size);
   } finally {

@@ -3,15 +3,15 @@ import type { AddressInfo } from 'node:net';
 import type { Clock } from '../base/clock.ts';
 import { Fault } from '../fault/fault.ts';
 import { Gatekeeper, isLoopback } from './gatekeeper.ts';
-import type { TellJob } from './job-row.ts';
+import type { DescribeJob } from './job-row.ts';
 import { pageMaker, plainPage } from './page.ts';
-import { answer, keepAlive, sendHtml, sendText, type ServedRuns } from './routes.ts';
+import { handleRequest, keepAlive, sendHtml, sendText, type ServedRuns } from './routes.ts';
 import { RunHub } from './run-hub.ts';
 import type { RunSource } from './run-source.ts';
 
 export interface DashboardOptions {
   runs: readonly RunSource[];
-  tell: TellJob;
+  describe: DescribeJob;
   clock: Clock;
   version: string;
   /** 0, the default, takes any that is free. */
@@ -29,22 +29,22 @@ export interface Dashboard {
 export async function serveDashboard(options: DashboardOptions): Promise<Dashboard> {
   const { clock, version, port = 0 } = options;
   const done = new AbortController();
-  const hubs = options.runs.map((run) => new RunHub(run, options.tell, clock));
+  const hubs = options.runs.map((run) => new RunHub(run, options.describe, clock));
   const site: ServedRuns = { hubs, makePage: await pageMaker(), streams: new Set(), clock, version };
   const server = createServer();
   const address = await listen(server, port);
-  const keeper = new Gatekeeper(address.port);
-  server.on('request', (request, response) => void respond(site, keeper, request, response));
+  const gatekeeper = new Gatekeeper(address.port);
+  server.on('request', (request, response) => void respond(site, gatekeeper, request, response));
   const following = hubs.map((hub) => hub.run(done.signal));
-  const beating = keepAlive(site.streams, hubs, clock, done.signal);
+  const heartbeat = keepAlive(site.streams, hubs, clock, done.signal);
   return {
-    url: `http://127.0.0.1:${address.port}/?token=${keeper.token}`,
+    url: `http://127.0.0.1:${address.port}/?token=${gatekeeper.token}`,
     port: address.port,
     async [Symbol.asyncDispose]() {
       done.abort();
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
-      await Promise.all([...following, beating]);
+      await Promise.all([...following, heartbeat]);
     },
   };
 }
@@ -76,15 +76,15 @@ const always = {
 
 async function respond(
   site: ServedRuns,
-  keeper: Gatekeeper,
+  gatekeeper: Gatekeeper,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
   for (const [name, value] of Object.entries(always)) response.setHeader(name, value);
   try {
     if (!isLoopback(request.headers)) sendText(response, 421, 'This page answers to 127.0.0.1 only.');
-    else if (keeper.isKnown(request.headers)) await answer(site, request, response);
-    else admit(keeper, request, response);
+    else if (gatekeeper.isKnown(request.headers)) await handleRequest(site, request, response);
+    else admit(gatekeeper, request, response);
   } catch {
     // The run's folder may have gone in mid-answer; the page shows the hub's own word on that.
     if (!response.headersSent) sendText(response, 500, 'This could not be read.');
@@ -92,9 +92,9 @@ async function respond(
   }
 }
 
-function admit(keeper: Gatekeeper, request: IncomingMessage, response: ServerResponse): void {
+function admit(gatekeeper: Gatekeeper, request: IncomingMessage, response: ServerResponse): void {
   const token = new URL(request.url ?? '/', 'http://localhost').searchParams.get('token');
-  const admission = token === null || request.method !== 'GET' ? 'wrong' : keeper.admit(token);
+  const admission = token === null || request.method !== 'GET' ? 'wrong' : gatekeeper.admit(token);
   if (typeof admission === 'object') {
     response.setHeader('Set-Cookie', admission.cookie);
     // Not a redirect: a browser that came from elsewhere would not send the new cookie along with one.

@@ -1,10 +1,10 @@
-import { kindOfExit } from '../codes/answers.ts';
+import { kindOfExit } from '../codes/remedies.ts';
 import type { Cause } from '../codes/causes.ts';
-import { causeOfSaid } from '../codes/codes.ts';
+import { causeOfReason } from '../codes/codes.ts';
 import { removals } from '../codes/evictions.ts';
-import { fitsTo } from '../codes/row.ts';
+import { matchesRow } from '../codes/row.ts';
 import type { Termination } from '../eventlog/details.ts';
-import { fill, inWords } from './facts.ts';
+import { fill, afterColon } from './facts.ts';
 import { safeLine } from './quote-event.ts';
 
 const known = new Map<string, Cause>();
@@ -18,7 +18,7 @@ export function causeOf(code: number | undefined, subcode: number | undefined, r
   const key = `${code ?? ''} ${subcode ?? ''} ${reason}`;
   const found = known.get(key);
   if (found !== undefined) return found;
-  const cause = causeOfSaid({ code, subcode, reason });
+  const cause = causeOfReason({ code, subcode, reason });
   if (known.size >= maxKnown) known.clear();
   known.set(key, cause);
   return cause;
@@ -37,7 +37,7 @@ export function exitCause(termination: Termination | undefined, ours: boolean): 
 /** Who or what removed a job, by HTCondor's words for it, and that in a sentence. */
 export function removalCause(reason: string): [Cause, string] {
   const said = reason.trim();
-  const row = removals.find(fitsTo({ code: undefined, subcode: undefined, reason: said }));
+  const row = removals.find(matchesRow({ code: undefined, subcode: undefined, reason: said }));
   if (row === undefined)
     return [
       'unknown',
@@ -46,8 +46,8 @@ export function removalCause(reason: string): [Cause, string] {
         : `It was removed for this reason: ${safeLine(said)}`,
     ];
   const user = /\(by user ([^)]+)\)/.exec(said)?.[1];
-  const words = inWords(said.replace(/\s*\(by user [^)]+\)$/, ''));
-  return [row.cause, fill(row.says, { user: user && safeLine(user), words }) ?? row.says];
+  const words = afterColon(said.replace(/\s*\(by user [^)]+\)$/, ''));
+  return [row.cause, fill(row.sentence, { user: user && safeLine(user), words }) ?? row.sentence];
 }
 
 /** Who removes a job that is on hold gives up on what held it: then that is why it has no good end. */

@@ -1,6 +1,6 @@
 import { causeInfo, type Cause, type Outlook } from '../codes/causes.ts';
-import { ownHoldOf, rowOf } from '../codes/codes.ts';
-import { isEmpty, type Said } from '../codes/row.ts';
+import { readPolicyHold, codeRowOf } from '../codes/codes.ts';
+import { isEmpty, type ReportedReason } from '../codes/row.ts';
 import type { Resource } from '../eventlog/details.ts';
 import { kinds } from '../fault/kinds.ts';
 import { factsOf, fill } from './facts.ts';
@@ -19,32 +19,33 @@ export interface Diagnosis {
   submitAdvice?: string[];
 }
 
-type Given = Said & { resources: readonly Resource[] };
+type HoldAccount = ReportedReason & { resources: readonly Resource[] };
 
 /**
  * What a hold or an eviction comes from, by the table of codes, with the figures and names of this one. What the table
  * does not know is `unknown` and keeps its words: it is not guessed into a class.
  */
-export function diagnose(account: Given, seenMb = 0): Diagnosis {
-  const own = ownHoldOf(account);
-  if (own?.by === 'exit') return ownEnd(account.reason, own.kind);
-  if (own?.by === 'late') return byCause('time-limit', [`${safeLine(account.reason)}.`.replace(/^g/, 'G')]);
-  const row = rowOf(own?.said ?? account);
-  const given = { ...account, ...own?.said };
-  const facts = factsOf(given, seenMb);
-  const sentences = row === undefined ? [unknown(given)] : [row.says, ...(row.more ?? [])];
+export function diagnose(account: HoldAccount, seenMb = 0): Diagnosis {
+  const own = readPolicyHold(account);
+  if (own?.by === 'exit') return ownRuleDiagnosis(account.reason, own.kind);
+  if (own?.by === 'late')
+    return diagnosisOf('time-limit', [`${safeLine(account.reason)}.`.replace(/^g/, 'G')]);
+  const row = codeRowOf(own?.said ?? account);
+  const fullAccount = { ...account, ...own?.said };
+  const facts = factsOf(fullAccount, seenMb);
+  const sentences = row === undefined ? [unknown(fullAccount)] : [row.sentence, ...(row.more ?? [])];
   const because = row === undefined ? sentences : sentences.flatMap((one) => fill(one, facts) ?? []);
   const again =
     own && `It was started ${own.starts} times and never succeeded, so the rules of the run held it.`;
   const advice = row?.advice === undefined ? undefined : fill(row.advice, facts);
-  return byCause(row?.cause ?? 'unknown', [...because, ...(again === undefined ? [] : [again])], {
+  return diagnosisOf(row?.cause ?? 'unknown', [...because, ...(again === undefined ? [] : [again])], {
     advice: advice === undefined ? [] : [advice],
     ...(row?.outlook === undefined ? {} : { outlook: row.outlook }),
   });
 }
 
 /** A diagnosis with what its cause says in general, after what is said of this one. */
-export function byCause(
+export function diagnosisOf(
   cause: Cause,
   because: string[],
   { advice = [], outlook }: { advice?: string[]; outlook?: Outlook } = {},
@@ -60,7 +61,7 @@ export function byCause(
 }
 
 /** The rule that keeps a job of ours back after an attempt that ended by itself, until it is tried again. */
-function ownEnd(reason: string, kind: keyof typeof kinds | undefined): Diagnosis {
+function ownRuleDiagnosis(reason: string, kind: keyof typeof kinds | undefined): Diagnosis {
   const meaning = kind === undefined ? '.' : ` (${kind}): ${kinds[kind].what}`;
   return {
     cause: kind ?? 'signal',
@@ -70,7 +71,7 @@ function ownEnd(reason: string, kind: keyof typeof kinds | undefined): Diagnosis
   };
 }
 
-function unknown({ code, subcode, reason }: Given): string {
+function unknown({ code, subcode, reason }: HoldAccount): string {
   if (code !== undefined && code >= 1000)
     return `It left the slot with code ${code}, which Updraft does not know${isEmpty(reason) ? '.' : `: ${safeLine(reason)}`}`;
   const codes = code === undefined ? 'no code' : `code ${code}, subcode ${subcode ?? 0}`;

@@ -2,7 +2,7 @@ import type { Cause } from '../codes/causes.ts';
 import type { Resource } from '../eventlog/details.ts';
 
 /** How a job stands. `looping`: it starts over and over and ends the same way each time, and nobody holds it. */
-export type Standing = 'succeeded' | 'failed' | 'held' | 'looping' | 'running' | 'waiting' | 'removed';
+export type JobStatus = 'succeeded' | 'failed' | 'held' | 'looping' | 'running' | 'waiting' | 'removed';
 
 /** Where it is written: a place in an event log or an entry of a journal, with its words. */
 export interface Evidence {
@@ -34,7 +34,7 @@ export interface Explanation {
   job: string;
   /** Its node, where a DAG submitted it. */
   node?: string;
-  standing: Standing;
+  standing: JobStatus;
   /** A kind of fault where Updraft itself found it, otherwise by HTCondor's account. */
   cause: Cause;
   /** The cause in a few words, the same for all jobs it befell. */

@@ -1,8 +1,8 @@
 import { printable, withoutSecrets } from '../base/printable.ts';
 import { shellQuote } from '../base/shell-quote.ts';
 import { clip } from '../base/text-table.ts';
-import { transferWay } from '../codes/codes.ts';
-import { isEmpty, namedUrl, type Said } from '../codes/row.ts';
+import { transferDirection } from '../codes/codes.ts';
+import { isEmpty, namedUrl, type ReportedReason } from '../codes/row.ts';
 import type { Resource } from '../eventlog/details.ts';
 import { safeLine } from './quote-event.ts';
 
@@ -20,20 +20,20 @@ export function fill(sentence: string, facts: Facts): string | undefined {
 }
 
 /** HTCondor's words as part of a sentence. */
-export const inWords = (reason: string): string => (isEmpty(reason) ? '' : `: ${safeLine(reason)}`);
+export const afterColon = (reason: string): string => (isEmpty(reason) ? '' : `: ${safeLine(reason)}`);
 
 /** What an account says, by the names that sentences use. */
-export function factsOf(said: Said & { resources: readonly Resource[] }, seenMb: number): Facts {
+export function factsOf(said: ReportedReason & { resources: readonly Resource[] }, seenMb: number): Facts {
   const { code, subcode, reason } = said;
   return {
-    words: inWords(reason),
+    words: afterColon(reason),
     subcode: subcode ?? 0,
     stalled: /stalled for (\d+) seconds/i.exec(reason)?.[1],
     limit: limitOf(reason),
     sizes: sizesOf(reason),
     ...startFacts(reason),
     ...memoryFacts(said, seenMb),
-    ...transferFacts(transferWay(code, reason) ?? 'input', subcode, reason),
+    ...transferFacts(transferDirection(code, reason) ?? 'input', subcode, reason),
   };
 }
 
@@ -56,7 +56,7 @@ function startFacts(reason: string): Facts {
 const after = (name: string | undefined): string => (name === undefined ? '' : ` ${safeLine(name)}`);
 
 /** How much memory was requested and used, in MB, where the words say it. */
-export function memorySaid(reason: string): { asked: number; used: number } | undefined {
+export function parseMemory(reason: string): { asked: number; used: number } | undefined {
   const [, asked, used] =
     /limit of (\d+) megabytes\D+usage: (\d+) megabytes/i.exec(reason) ??
     /requested (\d+) ?MB, used (\d+) ?MB/i.exec(reason) ??
@@ -69,7 +69,7 @@ function memoryFacts(
   seenMb: number,
 ): Facts {
   const row = resources.find(({ name }) => name === 'Memory');
-  const said = memorySaid(reason);
+  const said = parseMemory(reason);
   // What was resident says nothing about a limit on the image's size.
   const seen = /\bImageSize\b/.test(reason) ? 0 : Math.max(row?.usage ?? 0, seenMb);
   const used = Math.max(said?.used ?? 0, seen);
@@ -134,5 +134,5 @@ function namedFile(reason: string): string | undefined {
 }
 
 /** HTCondor writes `|` for a line end. */
-const short = (words: string): string =>
-  clip(printable(withoutSecrets(words).replaceAll('|', ' ')).trim(), 300);
+const short = (text: string): string =>
+  clip(printable(withoutSecrets(text).replaceAll('|', ' ')).trim(), 300);

@@ -116,8 +116,8 @@ interface Rule {
   because: (torch: TorchBuild, cuda: string, cudnn: string | undefined) => string | undefined;
 }
 
-const atLeast = (version: string | undefined, least: string): boolean =>
-  version !== undefined && compareVersions(version, least) >= 0;
+const atLeast = (version: string | undefined, minimum: string): boolean =>
+  version !== undefined && compareVersions(version, minimum) >= 0;
 
 /** The oldest cards that still run it; of several rules that apply, the strictest counts. */
 const rules: Rule[] = [
@@ -184,9 +184,14 @@ function askedOf(virtual: string, { packages, platform }: LockedSet): Need[] {
     : [...asked, { version, because: `locked for the platform ${platform.name}` }];
 }
 
-function mostOf(asked: Need[]): Need | undefined {
-  const [most] = asked.sort((a, b) => compareVersions(b.version, a.version));
-  return most && { ...most, version: most.version.includes('.') ? most.version : `${most.version}.0` };
+function newest(asked: Need[]): Need | undefined {
+  const [newestNeed] = asked.sort((a, b) => compareVersions(b.version, a.version));
+  return (
+    newestNeed && {
+      ...newestNeed,
+      version: newestNeed.version.includes('.') ? newestNeed.version : `${newestNeed.version}.0`,
+    }
+  );
 }
 
 /** The newest of all that is asked for; where nobody asks, the libraries run on any driver of their major version. */
@@ -199,7 +204,7 @@ function driverNeed(
   if (declared !== undefined) asked.push({ version: declared, because: 'the manifest declares it' });
   if (asked.length === 0 && cuda !== undefined)
     asked.push({ version: cuda.split('.')[0] ?? cuda, because: `its libraries are of CUDA ${cuda}` });
-  return mostOf(asked);
+  return newest(asked);
 }
 
 function cardNeed(set: LockedSet, torch: TorchBuild | undefined, cuda: string | undefined): Need | undefined {
@@ -211,5 +216,5 @@ function cardNeed(set: LockedSet, torch: TorchBuild | undefined, cuda: string | 
     const reason = torch && cuda !== undefined ? because(torch, cuda, cudnn) : undefined;
     if (reason !== undefined) asked.push({ version: capability.toFixed(1), because: reason });
   }
-  return mostOf(asked);
+  return newest(asked);
 }

@@ -7,14 +7,14 @@ import type { Env } from '../base/env.ts';
 const run = promisify(execFile);
 
 /** An interpreter that was asked, and what it answered. */
-export interface PythonTried {
+export interface TriedPython {
   path: string;
   /** What it cannot import, or why it does not run. */
   lacks: string;
 }
 
 export type PythonSearch =
-  { found: string; tried: PythonTried[] } | { found: undefined; tried: PythonTried[] };
+  { found: string; tried: TriedPython[] } | { found: undefined; tried: TriedPython[] };
 
 /** For each module named, one statement; the first that fails is told with its reason. */
 const eachOf = (statement: string): string =>
@@ -37,7 +37,7 @@ interface Search {
   /** That a module is installed will do; importing one like PyTorch takes seconds. */
   isQuick?: boolean;
   /** Interpreters that have been asked already. */
-  except?: readonly PythonTried[];
+  except?: readonly TriedPython[];
 }
 
 /**
@@ -49,7 +49,7 @@ export async function findPython(
   env: Env,
   { signal, only, isQuick = false, except = [] }: Search = {},
 ): Promise<PythonSearch> {
-  const tried: PythonTried[] = [];
+  const tried: TriedPython[] = [];
   for (const candidate of await candidates(env, only)) {
     if (except.some((one) => one.path === candidate)) continue;
     const lacks = await ask(candidate, isQuick ? findEach : importEach, modules, env, signal);

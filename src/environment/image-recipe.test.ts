@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { apptainerDefinition, dockerfile } from './image-recipe.ts';
-import { hashName, packWords } from './pixi-tools.ts';
+import { hashName, packArgs } from './pixi-tools.ts';
 
 const input = { manifest: 'pixi.toml', environment: 'gpu', cuda: '12', hash: 'ab'.repeat(32) };
 
@@ -55,7 +55,7 @@ test('pixi-pack is called in the form of its version', () => {
     output: 'x.sh',
     executable: true,
   };
-  assert.equal(packWords('pixi-pack 0.6.5', request)[0], 'pack');
+  assert.equal(packArgs('pixi-pack 0.6.5', request)[0], 'pack');
   const words = [
     '--environment',
     'gpu',
@@ -66,8 +66,8 @@ test('pixi-pack is called in the form of its version', () => {
     '--create-executable',
     'pixi.toml',
   ];
-  assert.deepEqual(packWords('pixi-pack 0.7.10', request), words);
+  assert.deepEqual(packArgs('pixi-pack 0.7.10', request), words);
   const own = { ...request, unpackSource: 'bin/pixi-unpack' };
-  assert.ok(packWords('pixi-pack 0.7.10', own).includes('--pixi-unpack-source'));
-  assert.ok(!packWords('pixi-pack 0.7.10', { ...own, executable: false }).includes('--pixi-unpack-source'));
+  assert.ok(packArgs('pixi-pack 0.7.10', own).includes('--pixi-unpack-source'));
+  assert.ok(!packArgs('pixi-pack 0.7.10', { ...own, executable: false }).includes('--pixi-unpack-source'));
 });

@@ -19,7 +19,7 @@ import {
   type PixiManifest,
   platformsOf,
 } from './pixi-manifest.ts';
-import { readManifest } from './read-manifest.ts';
+import { readPixiManifest } from './read-manifest.ts';
 
 /** A Pixi workspace on this machine. */
 export interface Workspace {
@@ -48,7 +48,7 @@ export const lockName = 'pixi.lock';
 /** Reads a manifest and the lock beside it. */
 export async function loadWorkspace(manifestFile: string): Promise<Workspace> {
   const lockFile = path.join(path.dirname(manifestFile), lockName);
-  const manifest = readManifest(await textOf(manifestFile), manifestFile);
+  const manifest = readPixiManifest(await textOf(manifestFile), manifestFile);
   const text = await readFile(lockFile, 'utf8').catch((error: unknown) => {
     const { code, message } = error as NodeJS.ErrnoException;
     const what = code === 'ENOENT' ? 'is not there' : `cannot be read: ${message}`;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { lockMismatches, namePlatforms } from './load-workspace.ts';
 import { readLock, selectLocked } from './pixi-lock.ts';
-import { readManifest } from './read-manifest.ts';
+import { readPixiManifest } from './read-manifest.ts';
 
 const url = (name: string): string => `https://conda.example.org/noarch/${name}-1.5-0.conda`;
 
@@ -36,7 +36,7 @@ function lock(platforms: Record<string, string[]>) {
   return readLock(`${text.join('\n')}\n`, 'pixi.lock');
 }
 
-const manifest = (text: string) => readManifest(text, 'pixi.toml');
+const manifest = (text: string) => readPixiManifest(text, 'pixi.toml');
 
 const two = manifest(`[workspace]
 platforms = ["linux-64", { name = "gpu", platform = "linux-64", cuda = "12" }]

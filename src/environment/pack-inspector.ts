@@ -2,7 +2,7 @@ import { createHash, type Hash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { Fault } from '../fault/fault.ts';
 import type { EntrySink, FileEntry, FolderEntry, HardlinkEntry, SymlinkEntry } from '../unpack/entry.ts';
-import { usualLimits } from '../unpack/limits.ts';
+import { defaultUnpackLimits } from '../unpack/limits.ts';
 import { quoted } from '../unpack/safe-path.ts';
 import { TarReader } from '../unpack/tar-reader.ts';
 import { lockedPackage, type LockedPackage } from './locked-package.ts';
@@ -15,7 +15,7 @@ import {
   wrongPack,
 } from './pack-splitter.ts';
 
-const mostText = 64 << 20;
+const maxTextBytes = 64 << 20;
 
 /**
  * Looks at the tar of pixi-pack as it passes: every package is hashed and must be the one its channel's index
@@ -34,7 +34,7 @@ export class PackInspector implements EntrySink {
 
   constructor(name: string) {
     this.#name = name;
-    this.#reader = new TarReader(name, this, usualLimits);
+    this.#reader = new TarReader(name, this, defaultUnpackLimits);
   }
 
   async write(piece: Buffer): Promise<void> {
@@ -79,7 +79,8 @@ export class PackInspector implements EntrySink {
     this.#hash?.hash.update(piece);
     if (this.#text === undefined) return;
     this.#text.bytes += piece.length;
-    if (this.#text.bytes > mostText) throw brokenPack(this.#name, `its ${this.#text.path} is far too big`);
+    if (this.#text.bytes > maxTextBytes)
+      throw brokenPack(this.#name, `its ${this.#text.path} is far too big`);
     this.#text.pieces.push(Buffer.from(piece));
   }
 

@@ -61,18 +61,18 @@ export function checkPlatform({ platform }: PackMetadata, here: string, name: st
   );
 }
 
-type Waiting = void | Promise<void>;
+type MaybePromise = void | Promise<void>;
 
 /** Where the parts of an archive of pixi-pack go. */
 export interface PackParts {
-  tar: (piece: Buffer) => Waiting;
+  tar: (piece: Buffer) => MaybePromise;
   /** The unpacking program that a self-extracting archive brings. */
-  program: (piece: Buffer) => Waiting;
+  program: (piece: Buffer) => MaybePromise;
 }
 
 const headerEnd = Buffer.from('\n@@END_HEADER@@\n');
 const archiveEnd = '@@END_ARCHIVE@@';
-const longestHeader = 1 << 16;
+const maxHeaderBytes = 1 << 16;
 const [newline, at] = [0x0a, 0x40];
 
 /**
@@ -158,7 +158,7 @@ export class PackSplitter {
   #endHeader(bytes: Buffer): Buffer | null {
     const end = bytes.indexOf(headerEnd);
     if (end === -1) {
-      if (bytes.length > longestHeader)
+      if (bytes.length > maxHeaderBytes)
         throw wrongPack(
           this.#name,
           'it is a script, but none of pixi-pack: the mark of its payload is missing',

@@ -152,16 +152,16 @@ function parseYaml(text: string, file: string, line: number): unknown {
     const [reason = ''] = (error as Error).message.split('\n');
     throw new Fault('file-invalid', `${where}: this is not valid YAML: ${reason}`, {
       about: file,
-      fix: mend,
+      fix: lockFix,
       cause: error,
     });
   }
 }
 
-const mend = 'do not edit a lock by hand; write it again with: updraft env lock';
+const lockFix = 'do not edit a lock by hand; write it again with: updraft env lock';
 
 const broken = (file: string, what: string): Fault =>
-  new Fault('file-invalid', `${file}: this is no pixi.lock: ${what}`, { about: file, fix: mend });
+  new Fault('file-invalid', `${file}: this is no pixi.lock: ${what}`, { about: file, fix: lockFix });
 
 function otherVersion(file: string, version: number): Fault {
   const newer = version > Math.max(...versions);

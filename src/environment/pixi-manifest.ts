@@ -62,9 +62,9 @@ function featuresOf(manifest: PixiManifest, environment: string): Feature[] {
 /** The platforms that an environment is for: those that all of its features allow, by their names or by a subdir. */
 export function platformsOf(manifest: PixiManifest, environment: string): ManifestPlatform[] {
   const features = featuresOf(manifest, environment);
-  const isName = (word: string): boolean => manifest.platforms.some(({ name }) => name === word);
-  const allows = (words: string[], { name, subdir }: ManifestPlatform): boolean =>
-    words.includes(name) || (words.includes(subdir) && !isName(subdir));
+  const isName = (text: string): boolean => manifest.platforms.some(({ name }) => name === text);
+  const allows = (names: string[], { name, subdir }: ManifestPlatform): boolean =>
+    names.includes(name) || (names.includes(subdir) && !isName(subdir));
   return manifest.platforms.filter((platform) =>
     features.every(({ platforms }) => platforms === undefined || allows(platforms, platform)),
   );
@@ -114,14 +114,14 @@ type Lines = Map<string, number>;
  * What the standard tables of a `pyproject.toml` ask for, by the feature that Pixi makes of each: the project's own
  * requirements, its optional ones and its dependency groups. A group that is included in another is not followed.
  */
-export function readRequirements(whole: Table, lines: Lines): Map<string, Dependency[]> {
-  const project = tableOf(whole['project']);
+export function readRequirements(document: Table, lines: Lines): Map<string, Dependency[]> {
+  const project = tableOf(document['project']);
   const from = (path: string[], list: unknown): Dependency[] =>
     (Array.isArray(list) ? (list as unknown[]) : []).flatMap((text, index) =>
       typeof text === 'string' ? requirement(text, lines.get(JSON.stringify([...path, index]))) : [],
     );
   const groups = [['project', 'optional-dependencies'], ['dependency-groups']].flatMap((path) => {
-    const table = path.reduce<Table>((outer, key) => tableOf(outer[key]), whole);
+    const table = path.reduce<Table>((outer, key) => tableOf(outer[key]), document);
     return Object.entries(table).map(([name, list]) => [name, from([...path, name], list)] as const);
   });
   const own = [...python(project, lines), ...from(['project', 'dependencies'], project['dependencies'])];

@@ -39,7 +39,7 @@ export interface PackRequest {
 }
 
 /** The words that pack an environment. `version` is what `pixi-pack --version` said: before 0.7 it had subcommands. */
-export function packWords(version: string, request: PackRequest): string[] {
+export function packArgs(version: string, request: PackRequest): string[] {
   const number = /\d+(\.\d+)*/.exec(version)?.[0];
   const isOld = number !== undefined && compareVersions(number, '0.7') < 0;
   const source = isOld ? '--pixi-pack-source' : '--pixi-unpack-source';
@@ -67,7 +67,7 @@ export function onePlatformLock(
   environment: string,
   { name, inLock = name }: LockedPlatform,
 ): string {
-  const lock = yaml().parse(text, { logLevel: 'error', maxAliasCount: 0 }) as WholeLock;
+  const lock = yaml().parse(text, { logLevel: 'error', maxAliasCount: 0 }) as LockDocument;
   const { packages = {}, ...rest } = lock.environments[environment] ?? {};
   return yaml().stringify({
     ...lock,
@@ -76,7 +76,7 @@ export function onePlatformLock(
   });
 }
 
-interface WholeLock {
+interface LockDocument {
   platforms?: { name: string }[];
   environments: Record<string, { packages?: Record<string, unknown> } | undefined>;
 }

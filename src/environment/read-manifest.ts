@@ -25,11 +25,11 @@ const textOf = (value: unknown): string | undefined =>
   typeof value === 'string' || typeof value === 'number' ? String(value) : undefined;
 
 /** Reads a `pixi.toml`, or the `[tool.pixi]` of a `pyproject.toml`. */
-export function readManifest(text: string, file: string): PixiManifest {
+export function readPixiManifest(text: string, file: string): PixiManifest {
   const program = parse(text, file);
-  const whole = getStaticTOMLValue(program);
+  const document = getStaticTOMLValue(program);
   const isPyproject = /(^|\/)pyproject\.toml$/.test(file);
-  const root = isPyproject ? tableAt(whole['tool'], 'pixi') : whole;
+  const root = isPyproject ? tableAt(document['tool'], 'pixi') : document;
   const above = isPyproject ? ['tool', 'pixi'] : [];
   const lines = tomlLines(program);
   const lineOf: LineOf = (...path) => lines.get(JSON.stringify([...above, ...path]));
@@ -37,7 +37,7 @@ export function readManifest(text: string, file: string): PixiManifest {
   const workspace = { ...tableAt(root, 'project'), ...tableAt(root, 'workspace') };
   const platforms = listAt(workspace, 'platforms').map(readPlatform);
   if (platforms.length === 0) throw noWorkspace(file, isPyproject);
-  const name = textOf(workspace['name']) ?? textOf(tableAt(whole, 'project')['name']);
+  const name = textOf(workspace['name']) ?? textOf(tableAt(document, 'project')['name']);
   const features = Object.keys(tableAt(root, 'feature')).map((feature): [string, Feature] => [
     feature,
     featureOf(tableAt(tableAt(root, 'feature'), feature), (...path) => lineOf('feature', feature, ...path)),
@@ -50,7 +50,7 @@ export function readManifest(text: string, file: string): PixiManifest {
       typeof channel === 'string' ? channel : (textOf(tableAt({ channel }, 'channel')['channel']) ?? []),
     ),
     platforms,
-    features: isPyproject ? withRequirements(declared, readRequirements(whole, lines)) : declared,
+    features: isPyproject ? withRequirements(declared, readRequirements(document, lines)) : declared,
     environments: environmentsOf(tableAt(root, 'environments'), lineOf),
   };
 }
@@ -186,7 +186,7 @@ const keys: Record<string, string> = {
 };
 
 /** What Pixi takes for granted, and leaves out of names. */
-const usual: Record<string, string> = { __glibc: '2.28', __linux: '4.18', __osx: '13.0' };
+const defaults: Record<string, string> = { __glibc: '2.28', __linux: '4.18', __osx: '13.0' };
 
 /** A platform of a manifest: a name, or since pixi 0.71 a table that says what the platform has. */
 function readPlatform(value: unknown): ManifestPlatform {
@@ -218,9 +218,10 @@ function derivedName(subdir: string, virtual: Record<string, string>): string {
   const inOrder = [...Object.entries(keys), ...others.sort().map((name) => [name, name] as const)];
   const parts = inOrder.flatMap(([key, name]) => {
     const value = virtual[name];
-    const asUsual = usual[name];
-    const isUsual = asUsual !== undefined && compareVersions(value ?? asUsual, asUsual) === 0;
-    return value === undefined || isUsual ? [] : [inName(key), inName(value)];
+    const defaultValue = defaults[name];
+    const isDefault =
+      defaultValue !== undefined && compareVersions(value ?? defaultValue, defaultValue) === 0;
+    return value === undefined || isDefault ? [] : [inName(key), inName(value)];
   });
   return [subdir, ...parts].join('-');
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { lockMismatches } from './load-workspace.ts';
 import { readLock } from './pixi-lock.ts';
-import { readManifest } from './read-manifest.ts';
+import { readPixiManifest } from './read-manifest.ts';
 
 const lock = readLock(
   `version: 6
@@ -29,7 +29,7 @@ packages:
 /** What a lock with Python 3.12, OpenCV and PyTorch lacks of a project that asks for this. */
 const lacks = (project: string): string[] => {
   const text = `[project]\nname = "mine"\n${project}\n[tool.pixi.workspace]\nplatforms = ["linux-64"]\n`;
-  return lockMismatches(readManifest(text, 'pyproject.toml'), lock, 'default', 'linux-64');
+  return lockMismatches(readPixiManifest(text, 'pyproject.toml'), lock, 'default', 'linux-64');
 };
 
 for (const [what, project, expected] of [

@@ -6,7 +6,7 @@ import type { EndedByItself } from './details.ts';
 import type { EventKind } from './kinds.ts';
 import {
   bodyOf,
-  bytesOf,
+  readTransferredBytes,
   endedByItself,
   evictionReason,
   find,
@@ -48,23 +48,23 @@ function fields<Fields extends Record<string, Decoder<unknown>>>(table: Fields):
 }
 
 /** A text: where the pattern finds it in the lines below an event's first one, and the attributes that have it. */
-const word = (pattern: RegExp, ...names: string[]): Decoder<string | undefined> => ({
+const textField = (pattern: RegExp, ...names: string[]): Decoder<string | undefined> => ({
   text: ({ lines }) => find(lines, pattern),
   ad: (ad) => firstOf(names, (name) => string(ad[name])),
 });
 
 /** The same in the first line itself. */
-const titleWord = (pattern: RegExp, name: string): Decoder<string | undefined> => ({
+const titleText = (pattern: RegExp, name: string): Decoder<string | undefined> => ({
   text: ({ title }) => find([title], pattern),
   ad: (ad) => string(ad[name]),
 });
 
-const figure = (pattern: RegExp, ...names: string[]): Decoder<number | undefined> => ({
+const numberField = (pattern: RegExp, ...names: string[]): Decoder<number | undefined> => ({
   text: ({ lines }) => findNumber(lines, pattern),
   ad: (ad) => firstOf(names, (name) => number(ad[name])),
 });
 
-const titleFigure = (pattern: RegExp, name: string): Decoder<number | undefined> => ({
+const titleNumber = (pattern: RegExp, name: string): Decoder<number | undefined> => ({
   text: ({ title }) => findNumber([title], pattern),
   ad: (ad) => number(ad[name]),
 });
@@ -88,7 +88,7 @@ const orEmpty = ({ text, ad }: Decoder<string | undefined>): Decoder<string> => 
   ad: (all, written) => ad(all, written) ?? '',
 });
 
-const says = (pattern: RegExp, name: string): Decoder<boolean> => ({
+const matches = (pattern: RegExp, name: string): Decoder<boolean> => ({
   text: ({ lines }) => lines.some((line) => pattern.test(line)),
   ad: (ad) => ad[name] === true,
 });
@@ -106,21 +106,21 @@ const code = (group: 1 | 2, name: string): Decoder<number | undefined> => ({
 const codes = { code: code(1, 'HoldReasonCode'), subcode: code(2, 'HoldReasonSubCode') };
 
 const usages = { text: ({ lines }: TextBody) => usagesOf(lines), ad: adUsages };
-const bytes = { text: ({ lines }: TextBody) => bytesOf(lines), ad: adBytes };
+const bytes = { text: ({ lines }: TextBody) => readTransferredBytes(lines), ad: adBytes };
 const resources = { text: ({ lines }: TextBody) => resourcesOf(lines), ad: adResources };
 const termination = { text: ({ lines }: TextBody) => terminationOf(lines), ad: adTermination };
 const ended: Decoder<EndedByItself | undefined> = {
   text: ({ lines }) => endedByItself(lines),
   ad: () => undefined,
 };
-const dagNode = word(/DAG Node: (.*\S)/, 'DAGNodeName');
-const node = titleFigure(/^Node (-?\d+)/, 'Node');
+const dagNode = textField(/DAG Node: (.*\S)/, 'DAGNodeName');
+const node = titleNumber(/^Node (-?\d+)/, 'Node');
 const whole = ({ title, lines }: TextBody): string => [title, ...lines].join('\n').trim();
-const requeued = says(/\(0\) Job terminated and was requeued/, 'TerminatedAndRequeued');
+const requeued = matches(/\(0\) Job terminated and was requeued/, 'TerminatedAndRequeued');
 
 const execute = {
-  host: titleWord(/on host: (.*\S)/, 'ExecuteHost'),
-  slot: word(/^\s*SlotName: (.*\S)/, 'SlotName'),
+  host: titleText(/on host: (.*\S)/, 'ExecuteHost'),
+  slot: textField(/^\s*SlotName: (.*\S)/, 'SlotName'),
   /** Resources of the slot and whatever the pool or the job asked to be written, such as `GLIDEIN_ResourceName`. */
   attributes: {
     text: ({ lines }: TextBody) => parseAdLines(lines),
@@ -138,24 +138,24 @@ const reason = fields({
 const nothing = fields({});
 
 const grid = fields({
-  resource: word(/^\s*(?:GridResource|RM-Contact): (.*\S)/, 'GridResource', 'RMContact'),
-  jobId: word(/^\s*(?:GridJobId|JM-Contact): (.*\S)/, 'GridJobId', 'JMContact'),
-  reason: word(/^\s*Reason: (.*\S)/, 'Reason'),
+  resource: textField(/^\s*(?:GridResource|RM-Contact): (.*\S)/, 'GridResource', 'RMContact'),
+  jobId: textField(/^\s*(?:GridJobId|JM-Contact): (.*\S)/, 'GridJobId', 'JMContact'),
+  reason: textField(/^\s*Reason: (.*\S)/, 'Reason'),
 });
 
-const expiration = figure(/^\s*Reservation Expiration: (\d+)/, 'ExpirationTime');
+const expiration = numberField(/^\s*Reservation Expiration: (\d+)/, 'ExpirationTime');
 
 /** A file or a reservation in the execution point's store of reused data. */
 const dataReuse = fields({
-  bytes: figure(/^\s*Bytes(?: reserved)?: (\d+)/, 'ReservedSpace', 'Size'),
+  bytes: numberField(/^\s*Bytes(?: reserved)?: (\d+)/, 'ReservedSpace', 'Size'),
   expires: {
     text: (body) => inMillis(expiration.text(body)),
     ad: (ad, text) => inMillis(expiration.ad(ad, text)),
   },
-  uuid: word(/^\s*(?:Reservation )?UUID: (.*\S)/, 'UUID'),
-  tag: word(/^\s*Tag: (.*\S)/, 'Tag'),
-  checksum: word(/^\s*Checksum Value: (.*\S)/, 'Checksum'),
-  checksumType: word(/^\s*Checksum Type: (.*\S)/, 'ChecksumType'),
+  uuid: textField(/^\s*(?:Reservation )?UUID: (.*\S)/, 'UUID'),
+  tag: textField(/^\s*Tag: (.*\S)/, 'Tag'),
+  checksum: textField(/^\s*Checksum Value: (.*\S)/, 'Checksum'),
+  checksumType: textField(/^\s*Checksum Type: (.*\S)/, 'ChecksumType'),
 });
 
 const inMillis = (seconds: number | undefined) => (seconds === undefined ? undefined : seconds * 1000);
@@ -176,15 +176,15 @@ const completion = /\t(Complete|Incomplete|Paused|Error)(?: (-?\d+))?\s*$/;
 type Completion = 'complete' | 'incomplete' | 'paused' | 'error';
 
 function completionOf(value: AdValue): Completion | undefined {
-  const told = number(value);
-  if (told === undefined || told < 0) return told === undefined ? undefined : 'error';
-  return (['incomplete', 'complete'] as const)[told] ?? 'paused';
+  const named = number(value);
+  if (named === undefined || named < 0) return named === undefined ? undefined : 'error';
+  return (['incomplete', 'complete'] as const)[named] ?? 'paused';
 }
 
 /** HTCondor counts the steps of both directions, input first, from 1 to 6. */
 const transferType = ({ Type: type }: Ad): number => {
-  const told = number(type) ?? 0;
-  return told >= 1 && told <= 6 ? told - 1 : NaN;
+  const direction = number(type) ?? 0;
+  return direction >= 1 && direction <= 6 ? direction - 1 : NaN;
 };
 
 const triggered = (attributes: Ad) =>
@@ -198,15 +198,15 @@ const decoders = {
   submit,
   execute: fields(execute),
   'executable-error': fields({
-    errorType: titleFigure(/^\((-?\d+)\)/, 'ExecuteErrorType'),
+    errorType: titleNumber(/^\((-?\d+)\)/, 'ExecuteErrorType'),
     text: { text: ({ title }) => title.replace(/^\(-?\d+\)\s*/, ''), ad: () => '' },
   }),
   checkpointed: fields({
     usages,
-    sentBytes: figure(/^\s*(\d+) {2}- {2}Run Bytes Sent By Job For Checkpoint/, 'SentBytes'),
+    sentBytes: numberField(/^\s*(\d+) {2}- {2}Run Bytes Sent By Job For Checkpoint/, 'SentBytes'),
   }),
   evicted: fields({
-    checkpointed: says(/\(1\) Job was checkpointed/, 'Checkpointed'),
+    checkpointed: matches(/\(1\) Job was checkpointed/, 'Checkpointed'),
     /** Ended by itself and put back into the queue by the job's own policy; `termination` is how it ended then. */
     requeued,
     termination: {
@@ -217,7 +217,7 @@ const decoders = {
       text: (body) => evictionReason(body.lines, requeued.text(body)),
       ad: (ad) => string(ad.Reason),
     },
-    code: titleFigure(/Code (-?\d+) Subcode -?\d+/, 'ReasonCode'),
+    code: titleNumber(/Code (-?\d+) Subcode -?\d+/, 'ReasonCode'),
     subcode: {
       text: ({ title }) => findNumber([title], /Code -?\d+ Subcode (-?\d+)/),
       ad: (ad) => number(ad.ReasonSubCode) ?? (number(ad.ReasonCode) === undefined ? undefined : 0),
@@ -228,21 +228,21 @@ const decoders = {
   }),
   terminated: fields(terminated),
   'image-size': fields({
-    imageSizeKb: titleFigure(/: (-?\d+)/, 'Size'),
-    memoryUsageMb: figure(/^\s*(\d+) {2}- {2}MemoryUsage/, 'MemoryUsage'),
-    residentSetSizeKb: figure(/^\s*(\d+) {2}- {2}ResidentSetSize/, 'ResidentSetSize'),
-    proportionalSetSizeKb: figure(/^\s*(\d+) {2}- {2}ProportionalSetSize/, 'ProportionalSetSize'),
+    imageSizeKb: titleNumber(/: (-?\d+)/, 'Size'),
+    memoryUsageMb: numberField(/^\s*(\d+) {2}- {2}MemoryUsage/, 'MemoryUsage'),
+    residentSetSizeKb: numberField(/^\s*(\d+) {2}- {2}ResidentSetSize/, 'ResidentSetSize'),
+    proportionalSetSizeKb: numberField(/^\s*(\d+) {2}- {2}ProportionalSetSize/, 'ProportionalSetSize'),
   }),
   'shadow-exception': fields({ message: orEmpty(rest(/^\s*\d+ {2}- {2}Run Bytes/, 'Message')), bytes }),
   generic: fields({ text: { text: whole, ad: (ad) => (string(ad.Info) ?? '').trimEnd() } }),
   aborted: fields({ reason: rest(/^\s*Job terminated (?:of its own|by itself)/, 'Reason'), ended }),
-  suspended: fields({ processes: figure(/suspended: (\d+)/, 'NumberOfPIDs') }),
+  suspended: fields({ processes: numberField(/suspended: (\d+)/, 'NumberOfPIDs') }),
   unsuspended: nothing,
   held: fields({
     reason: {
       text: ({ lines }) => {
-        const told = paragraph(lines.filter((line) => !codeLine.test(line)));
-        return told === 'Reason unspecified' ? undefined : told;
+        const reported = paragraph(lines.filter((line) => !codeLine.test(line)));
+        return reported === 'Reason unspecified' ? undefined : reported;
       },
       ad: (ad) => string(ad.HoldReason),
     },
@@ -271,17 +271,17 @@ const decoders = {
   }),
   disconnected: fields({
     reason: { text: ({ lines }) => paragraph(lines.slice(0, 1)), ad: (ad) => string(ad.DisconnectReason) },
-    slot: word(/Trying to reconnect to (\S+)/, 'StartdName'),
-    host: word(/Trying to reconnect to \S+ (\S+)/, 'StartdAddr'),
+    slot: textField(/Trying to reconnect to (\S+)/, 'StartdName'),
+    host: textField(/Trying to reconnect to \S+ (\S+)/, 'StartdAddr'),
   }),
   reconnected: fields({
-    slot: titleWord(/reconnected to (.*\S)/, 'StartdName'),
-    host: word(/startd address: (.*\S)/, 'StartdAddr'),
-    starter: word(/starter address: (.*\S)/, 'StarterAddr'),
+    slot: titleText(/reconnected to (.*\S)/, 'StartdName'),
+    host: textField(/startd address: (.*\S)/, 'StartdAddr'),
+    starter: textField(/starter address: (.*\S)/, 'StarterAddr'),
   }),
   'reconnect-failed': fields({
     reason: { text: ({ lines }) => paragraph(lines.slice(0, 1)), ad: (ad) => string(ad.Reason) },
-    slot: word(/Can not reconnect to ([^\s,]+)/, 'StartdName'),
+    slot: textField(/Can not reconnect to ([^\s,]+)/, 'StartdName'),
   }),
   'grid-resource-up': grid,
   'grid-resource-down': grid,
@@ -301,8 +301,8 @@ const decoders = {
   }),
   'cluster-submit': submit,
   'cluster-remove': fields({
-    jobs: figure(/Materialized (\d+) jobs/, 'NextProcId'),
-    items: figure(/from (\d+) items/, 'NextRow'),
+    jobs: numberField(/Materialized (\d+) jobs/, 'NextProcId'),
+    items: numberField(/from (\d+) items/, 'NextRow'),
     completion: {
       text: ({ lines: [progress = ''] }) => completion.exec(progress)?.[1]?.toLowerCase() as Completion,
       ad: (ad) => completionOf(ad.Completion),
@@ -315,8 +315,8 @@ const decoders = {
   }),
   'factory-paused': fields({
     reason: rest(/^\s*(?:Pause|Hold)Code /, 'Reason'),
-    pauseCode: figure(/^\s*PauseCode (-?\d+)/, 'PauseCode'),
-    holdCode: figure(/^\s*HoldCode (-?\d+)/, 'HoldCode'),
+    pauseCode: numberField(/^\s*PauseCode (-?\d+)/, 'PauseCode'),
+    holdCode: numberField(/^\s*HoldCode (-?\d+)/, 'HoldCode'),
   }),
   'factory-resumed': reason,
   'file-transfer': fields({
@@ -329,8 +329,8 @@ const decoders = {
       text: ({ title }) => steps[transferTitle.exec(title)?.[1] as keyof typeof steps],
       ad: (ad) => (['queued', 'started', 'finished'] as const)[transferType(ad) % 3],
     },
-    queueSeconds: figure(/Seconds spent in queue: (\d+)/, 'QueueingDelay'),
-    host: word(/Transferring to host: (.*\S)/, 'Host'),
+    queueSeconds: numberField(/Seconds spent in queue: (\d+)/, 'QueueingDelay'),
+    host: textField(/Transferring to host: (.*\S)/, 'Host'),
   }),
   'reserve-space': dataReuse,
   'release-space': dataReuse,
@@ -339,7 +339,7 @@ const decoders = {
   'file-removed': dataReuse,
   'dataflow-job-skipped': reason,
   'common-files': fields({
-    type: titleWord(/Common files event: (.*\S)/, 'Type'),
+    type: titleText(/Common files event: (.*\S)/, 'Type'),
     text: { text: ({ lines }) => paragraph(lines) ?? '', ad: () => '' },
   }),
   unknown: fields({ text: { text: whole, ad: (_, text) => text } }),

@@ -12,7 +12,7 @@ export interface FrameSink {
 type State = 'between' | 'text' | 'json' | 'xml' | 'garbled';
 
 /** A part that grows beyond this is taken as it is, so that no input makes the reader keep all of it. */
-const largestPart = 4 * 1024 * 1024;
+const maxPartBytes = 4 * 1024 * 1024;
 
 const newline = 0x0a;
 
@@ -43,7 +43,7 @@ export class Framer {
   feed(piece: Uint8Array, headroom = 0): void {
     this.#append(piece, headroom);
     this.#scan();
-    if (this.#used - this.#keepFrom() > largestPart) this.#giveUp();
+    if (this.#used - this.#keepFrom() > maxPartBytes) this.#giveUp();
   }
 
   /** The log ends here. */

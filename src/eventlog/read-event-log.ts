@@ -2,7 +2,7 @@ import { open, type FileHandle } from 'node:fs/promises';
 import { Fault } from '../fault/fault.ts';
 import { datingOf, type Dating } from './dating.ts';
 import type { Garbled, LogEvent } from './events.ts';
-import { OneByOne } from './one-by-one.ts';
+import { BatchIterator } from './batch-iterator.ts';
 import { createParser, type Parser } from './parse.ts';
 
 export interface ReadOptions {
@@ -22,31 +22,31 @@ export interface LogBeginning extends Dating {
   writtenAt: number;
 }
 
-const pieceSize = 1024 * 1024;
+const chunkBytes = 1024 * 1024;
 /** More than all but monstrous events need. */
 const headroom = 16 * 1024;
 
 /** The events of a log, in order; memory stays flat however long it is. Dates without a year end near the file's own. */
 export const readEventLog = (path: string, options: ReadOptions = {}): AsyncIterableIterator<LogEvent> =>
-  new OneByOne(eventsByPiece(path, options));
+  new BatchIterator(eventBatches(path, options));
 
-async function* eventsByPiece(path: string, options: ReadOptions): AsyncGenerator<LogEvent[], void, void> {
+async function* eventBatches(path: string, options: ReadOptions): AsyncGenerator<LogEvent[], void, void> {
   let events: LogEvent[] = [];
   await using file = await openLog(path);
-  let piece = await readPiece(file, options.signal);
+  let piece = await readChunk(file, options.signal);
   const { parser } = await parserFor(file, piece, (event) => events.push(event), options);
   for (let more = true; more;) {
     more = feed(parser, piece);
     yield events;
     events = [];
-    if (more) piece = await readPiece(file, options.signal);
+    if (more) piece = await readChunk(file, options.signal);
   }
 }
 
 /** How a log begins; reads no more of it than that. */
 export async function beginningOf(path: string, options: ReadOptions = {}): Promise<LogBeginning> {
   await using file = await openLog(path);
-  const piece = await readPiece(file, options.signal);
+  const piece = await readChunk(file, options.signal);
   let first: number | undefined;
   const { parser, dating } = await parserFor(file, piece, ({ time }) => void (first ??= time), options);
   feed(parser, piece);
@@ -63,9 +63,9 @@ export async function scanEventLog(
   options: ReadOptions = {},
 ): Promise<Dating> {
   await using file = await openLog(path);
-  let piece = await readPiece(file, options.signal);
+  let piece = await readChunk(file, options.signal);
   const { parser, dating } = await parserFor(file, piece, onEvent, options);
-  while (feed(parser, piece)) piece = await readPiece(file, options.signal);
+  while (feed(parser, piece)) piece = await readChunk(file, options.signal);
   return dating;
 }
 
@@ -85,10 +85,10 @@ async function parserFor(
 }
 
 /** The next piece behind free room; nothing but the room at the end. Read in order alone, as a pipe must be. */
-async function readPiece(file: FileHandle, signal: AbortSignal | undefined): Promise<Buffer> {
+async function readChunk(file: FileHandle, signal: AbortSignal | undefined): Promise<Buffer> {
   signal?.throwIfAborted();
-  const room = Buffer.allocUnsafeSlow(headroom + pieceSize);
-  const { bytesRead } = await file.read(room, headroom, pieceSize, null);
+  const room = Buffer.allocUnsafeSlow(headroom + chunkBytes);
+  const { bytesRead } = await file.read(room, headroom, chunkBytes, null);
   return room.subarray(0, headroom + bytesRead);
 }
 

@@ -10,9 +10,9 @@ export interface StampOptions {
 }
 
 const minute = 60_000;
-const hourLong = 60 * minute;
+const hourMs = 60 * minute;
 /** Events are written by several processes: so much later one may be written before another. */
-const disorder = 5 * minute;
+const maxDisorder = 5 * minute;
 const day = 1440 * minute;
 const halfYear = 183 * day;
 const elevenMonths = 335 * day;
@@ -40,18 +40,19 @@ export class StampReader {
 
   /** Where the time that begins at `at` ends, or -1 if there is none. */
   read(bytes: Uint8Array, at: number): number {
-    if (bytes[at + 2] === 0x2f) return this.#readClock(bytes, at + 5, -1, two(bytes, at), two(bytes, at + 3));
+    if (bytes[at + 2] === 0x2f)
+      return this.#readClock(bytes, at + 5, -1, twoDigits(bytes, at), twoDigits(bytes, at + 3));
     if (bytes[at + 4] !== 0x2d || bytes[at + 7] !== 0x2d) return -1;
-    const year = two(bytes, at) * 100 + two(bytes, at + 2);
-    return this.#readClock(bytes, at + 10, year, two(bytes, at + 5), two(bytes, at + 8));
+    const year = twoDigits(bytes, at) * 100 + twoDigits(bytes, at + 2);
+    return this.#readClock(bytes, at + 10, year, twoDigits(bytes, at + 5), twoDigits(bytes, at + 8));
   }
 
   #readClock(bytes: Uint8Array, at: number, year: number, month: number, date: number): number {
     const between = bytes[at];
     if ((between !== 0x20 && between !== 0x54) || bytes[at + 3] !== 0x3a || bytes[at + 6] !== 0x3a) return -1;
-    const hour = two(bytes, at + 1);
-    const minutes = two(bytes, at + 4);
-    const seconds = two(bytes, at + 7);
+    const hour = twoDigits(bytes, at + 1);
+    const minutes = twoDigits(bytes, at + 4);
+    const seconds = twoDigits(bytes, at + 7);
     // Anything that is not a digit has made its number NaN, and NaN its sum.
     if (!Number.isFinite(year + month + date + hour + minutes + seconds)) return -1;
     let end = at + 9;
@@ -72,7 +73,7 @@ export class StampReader {
     else this.time = this.#hour(year, month, date, hour, offset) + minutes * minute;
     this.time += seconds * 1000 + Math.floor(fraction);
     // Of the two hours it is the first, unless the log has gone past it.
-    if (this.#isTwice && this.time < before - disorder) this.time += hourLong;
+    if (this.#isTwice && this.time < before - maxDisorder) this.time += hourMs;
     return end;
   }
 
@@ -84,7 +85,8 @@ export class StampReader {
       return 0;
     }
     if (sign === 0x2b || sign === 0x2d) {
-      const minutes = two(bytes, at + 1) * 60 + two(bytes, bytes[at + 3] === 0x3a ? at + 4 : at + 3);
+      const minutes =
+        twoDigits(bytes, at + 1) * 60 + twoDigits(bytes, bytes[at + 3] === 0x3a ? at + 4 : at + 3);
       if (Number.isFinite(minutes)) {
         this.zone = 'offset';
         return sign === 0x2b ? minutes : -minutes;
@@ -103,7 +105,7 @@ export class StampReader {
       ? new Date(year, month - 1, date, hour).getTime()
       : Date.UTC(year, month - 1, date, hour) - offset * minute;
     this.#hourKey = key;
-    this.#isTwice = Number.isNaN(offset) && new Date(start + hourLong).getHours() === hour;
+    this.#isTwice = Number.isNaN(offset) && new Date(start + hourMs).getHours() === hour;
     this.#hourStart = daysOf(year, month) < date ? NaN : start;
     return this.#hourStart;
   }
@@ -136,7 +138,7 @@ export class StampReader {
   }
 }
 
-function two(bytes: Uint8Array, at: number): number {
+function twoDigits(bytes: Uint8Array, at: number): number {
   const tens = (bytes[at] ?? 0) - 0x30;
   const ones = (bytes[at + 1] ?? 0) - 0x30;
   return tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9 ? tens * 10 + ones : NaN;

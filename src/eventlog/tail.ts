@@ -22,7 +22,7 @@ export interface TailOptions extends ParserOptions {
 const pieceSize = 1024 * 1024;
 const headSize = 256;
 /** How often to poll where the file system reports no changes. */
-const slowLookMs = 2000;
+const slowPollMs = 2000;
 
 /** Reads a growing log: each `read` hands over the whole events that are new. A log that is not there yet is empty. */
 export class EventLogTail {
@@ -31,7 +31,7 @@ export class EventLogTail {
   #parser: Parser;
   #inode = 0;
   /** When the file was made: another one may get the same inode. */
-  #bornAt = 0;
+  #createdAt = 0;
   #offset = 0;
   #changedAt = 0;
   /** The log's first bytes: a file that was cut may have grown longer than it was. */
@@ -46,7 +46,7 @@ export class EventLogTail {
 
   /** Reads what is new; whether anything was. */
   async read(signal?: AbortSignal): Promise<boolean> {
-    const found = await ifThere(stat(this.path));
+    const found = await unlessMissing(stat(this.path));
     if (found === undefined) {
       if (this.#inode !== 0 && !this.#gone) this.#notice('gone');
       this.#gone = this.#inode !== 0;
@@ -63,22 +63,22 @@ export class EventLogTail {
   async #finishRotated(signal: AbortSignal | undefined): Promise<void> {
     const rotated = await rotatedLogs(this.path, this.#inode);
     for (const [index, path] of rotated.entries()) {
-      if (index > 0) this.#startOver();
+      if (index > 0) this.#restart();
       await this.#readFile(path, signal);
       this.#parser.end();
     }
     this.#notice(rotated.length > 0 ? 'rotated' : 'replaced');
-    this.#startOver();
+    this.#restart();
   }
 
   async #readFile(path: string, signal: AbortSignal | undefined): Promise<boolean> {
-    const opened = await ifThere(open(path, 'r'));
+    const opened = await unlessMissing(open(path, 'r'));
     if (opened === undefined) return false;
     await using file = opened;
     const { ino, mtimeMs, birthtimeMs, size } = await file.stat();
-    if (this.#inode !== 0) await this.#startOverIfOther(file, size, birthtimeMs);
+    if (this.#inode !== 0) await this.#restartIfReplaced(file, size, birthtimeMs);
     this.#inode = ino;
-    this.#bornAt = birthtimeMs;
+    this.#createdAt = birthtimeMs;
     this.#changedAt = mtimeMs;
     const before = this.#offset;
     for (;;) {
@@ -97,17 +97,17 @@ export class EventLogTail {
     return this.#offset > before;
   }
 
-  async #startOverIfOther(file: FileHandle, size: number, bornAt: number): Promise<void> {
-    const isOther = bornAt !== this.#bornAt;
+  async #restartIfReplaced(file: FileHandle, size: number, createdAt: number): Promise<void> {
+    const isOther = createdAt !== this.#createdAt;
     if (size >= this.#offset) {
       const { buffer } = await file.read(Buffer.alloc(this.#head.length), { position: 0 });
       if (buffer.equals(this.#head)) return;
     }
     this.#notice(isOther ? 'replaced' : 'shrank');
-    this.#startOver();
+    this.#restart();
   }
 
-  #startOver(): void {
+  #restart(): void {
     this.#parser = createParser(this.#options);
     this.#inode = 0;
     this.#offset = 0;
@@ -129,11 +129,11 @@ export async function followEventLog(path: string, options: FollowOptions): Prom
   const tail = new EventLogTail(path, options);
   for (;;) {
     const grew = await tail.read(options.signal);
-    if (!grew) await waitForChange([path], slowLookMs, options.clock, options.signal);
+    if (!grew) await waitForChange([path], slowPollMs, options.clock, options.signal);
   }
 }
 
-async function ifThere<T>(operation: Promise<T>): Promise<T | undefined> {
+async function unlessMissing<T>(operation: Promise<T>): Promise<T | undefined> {
   try {
     return await operation;
   } catch (error) {
@@ -143,7 +143,7 @@ async function ifThere<T>(operation: Promise<T>): Promise<T | undefined> {
 }
 
 /** More rotations than any pool keeps. */
-const mostRotations = 100;
+const maxRotations = 100;
 
 /**
  * Where a log that was moved aside is now, found by its inode, followed by the logs that took its place and were
@@ -152,7 +152,7 @@ const mostRotations = 100;
 async function rotatedLogs(path: string, inode: number): Promise<string[]> {
   if ((await inodeOf(`${path}.old`)) === inode) return [`${path}.old`];
   const newer: string[] = [];
-  for (let number = 1; number <= mostRotations; number++) {
+  for (let number = 1; number <= maxRotations; number++) {
     const name = `${path}.${number}`;
     const found = await inodeOf(name);
     if (found === undefined) return [];

@@ -71,7 +71,7 @@ export function usagesOf(lines: readonly string[]): Usages {
   return usages;
 }
 
-export function bytesOf(lines: readonly string[]): TransferredBytes {
+export function readTransferredBytes(lines: readonly string[]): TransferredBytes {
   const bytes: TransferredBytes = {};
   for (const line of lines) {
     const match = /^\s*(\d+(?:\.\d+)?) {2}- {2}(Run|Total) Bytes (Sent|Received) By/.exec(line);

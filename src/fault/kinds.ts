@@ -1,10 +1,10 @@
 /** Where another try can help: at the same place, only at another one, where there is more of what ran out, or nowhere. */
-export type Retry = 'same' | 'elsewhere' | 'more' | 'never';
+export type RetryRule = 'same' | 'elsewhere' | 'more' | 'never';
 
 export interface KindInfo {
   /** Exit code of the CLI and of the agent alike; 85 is kept for checkpoints. */
   exit: number;
-  retry: Retry;
+  retry: RetryRule;
   /** What it is, in a sentence for the user. */
   what: string;
 }
@@ -110,4 +110,4 @@ export const kinds = {
 export type FaultKind = keyof typeof kinds;
 
 /** Exit codes in this range say what the agent found; a training's own must not be mistaken for them. */
-export const ownExits = { from: 86, to: 119 } as const;
+export const agentExits = { from: 86, to: 119 } as const;

@@ -3,7 +3,7 @@ import type { Clock } from '../base/clock.ts';
 /** Hears of each wait before it begins: until when (milliseconds since the epoch), and after what failure. */
 export type OnWait = (until: number, failed: Error) => void;
 
-interface Patience {
+interface BackOffOptions {
   clock: Clock;
   signal: AbortSignal | undefined;
   onWait?: OnWait | undefined;
@@ -11,10 +11,10 @@ interface Patience {
 
 /** What one try showed: an answer to keep, or a failure and whether waiting can help. */
 export type Try<T> =
-  { done: T } | { failed: Error; again: boolean; afterMs?: number | undefined; patienceMs: number };
+  { done: T } | { failed: Error; retry: boolean; afterMs?: number | undefined; timeoutMs: number };
 
-const firstMs = 1_000;
-const longestMs = 30_000;
+const initialBackoffMs = 1_000;
+const maxBackoffMs = 30_000;
 
 /**
  * Tries until done, until waiting cannot help, or until the failure's own patience is used up. Waits double from
@@ -22,16 +22,16 @@ const longestMs = 30_000;
  * are never shorter than the other side asked for.
  */
 export async function withBackOff<T>(
-  { clock, signal, onWait }: Patience,
+  { clock, signal, onWait }: BackOffOptions,
   attempt: () => Promise<Try<T>>,
 ): Promise<T> {
   const start = clock.monotonic();
-  for (let wait = firstMs; ; wait = Math.min(wait * 2, longestMs)) {
+  for (let wait = initialBackoffMs; ; wait = Math.min(wait * 2, maxBackoffMs)) {
     const tried = await attempt();
     if ('done' in tried) return tried.done;
     const pause = Math.max(wait * (1 + Math.random() / 4), tried.afterMs ?? 0);
     const spent = clock.monotonic() - start;
-    if (!tried.again || spent + pause > tried.patienceMs) throw tried.failed;
+    if (!tried.retry || spent + pause > tried.timeoutMs) throw tried.failed;
     onWait?.(clock.now() + pause, tried.failed);
     await clock.sleep(pause, signal);
   }

@@ -68,7 +68,7 @@ export function mergedChoice(own: CacheChoice | undefined, ofAll: CacheChoice): 
   return { preferred, only, avoided: [...own.avoided, ...ofAll.avoided] };
 }
 
-interface Chosen {
+interface ChosenServers {
   servers: ObjectServer[];
   leftOut: LeftOut[];
 }
@@ -88,7 +88,7 @@ export function chooseServers(
   named: readonly ObjectServer[],
   choice: CacheChoice,
   object: WantedObject,
-): Chosen {
+): ChosenServers {
   const preferred: ObjectServer[] = [];
   const leftOut: LeftOut[] = [];
   for (const cache of choice.preferred) {
@@ -118,7 +118,7 @@ const uniqueByUrl = (servers: readonly ObjectServer[]): ObjectServer[] =>
   servers.filter(({ url }, index) => servers.findIndex((other) => other.url === url) === index);
 
 /** Why there is nobody left to ask. */
-export function nobodyLeft(url: string, leftOut: readonly LeftOut[]): Fault {
+export function noServerLeft(url: string, leftOut: readonly LeftOut[]): Fault {
   const said = leftOut.map(({ server, by, why }) =>
     why === 'avoided'
       ? `${server} is to be avoided (${by})`

@@ -5,12 +5,12 @@ import { Fault } from '../fault/fault.ts';
 import { avoidedList, noChoice, pelicanList } from './cache-choice.ts';
 import type { CacheChoice } from './located.ts';
 
-interface CacheWorld {
+interface CacheContext {
   env: Env;
   cwd: string;
 }
 
-interface SourceList {
+interface CacheList {
   by: string;
   entries: string[];
 }
@@ -19,14 +19,14 @@ interface SourceList {
  * What is said of the caches of all objects where this runs. Of Pelican's places the first one that says anything counts,
  * in Pelican's own order; ours goes before them, and lets the director's caches follow.
  */
-export function readCacheChoice(world: CacheWorld): CacheChoice {
-  const { env } = world;
-  const avoided = avoidedList(inText(env['UPDRAFT_AVOID_CACHES'] ?? ''), 'UPDRAFT_AVOID_CACHES');
-  const ours = inText(env['UPDRAFT_CACHES'] ?? '').filter((entry) => entry !== '+');
+export function readCacheChoice(context: CacheContext): CacheChoice {
+  const { env } = context;
+  const avoided = avoidedList(splitEntries(env['UPDRAFT_AVOID_CACHES'] ?? ''), 'UPDRAFT_AVOID_CACHES');
+  const ours = splitEntries(env['UPDRAFT_CACHES'] ?? '').filter((entry) => entry !== '+');
   if (ours.length > 0) return { ...pelicanList([...ours, '+'], 'UPDRAFT_CACHES'), avoided };
-  const ofJob = inJobAd(world);
+  const ofJob = fromJobAd(context);
   if (ofJob !== undefined) return { ...pelicanList(ofJob.entries, ofJob.by), avoided };
-  const said = inVariables(env) ?? inFiles(world);
+  const said = fromVariables(env) ?? fromConfigFiles(context);
   const list = said === undefined ? noChoice : pelicanList(said.entries, said.by, 'servers-unreachable');
   return { ...list, avoided };
 }
@@ -40,21 +40,21 @@ const variables = [
   'PELICAN_CLIENT_PREFERREDCACHES',
 ];
 
-function inVariables(env: Env): SourceList | undefined {
+function fromVariables(env: Env): CacheList | undefined {
   for (const by of variables) {
-    const entries = inText(env[by] ?? '');
+    const entries = splitEntries(env[by] ?? '');
     if (entries.length > 0) return { by, entries };
   }
   return undefined;
 }
 
 /** Entries between commas or blanks, with or without quotes. */
-const inText = (text: string): string[] => text.split(/[\s,"']+/).filter((entry) => entry !== '');
+const splitEntries = (text: string): string[] => text.split(/[\s,"']+/).filter((entry) => entry !== '');
 
 const attribute = 'PelicanCfg_Client_PreferredCaches';
 
 /** A text or a list of texts; HTCondor writes each attribute of a job on one line. */
-function inJobAd({ env, cwd }: CacheWorld): SourceList | undefined {
+function fromJobAd({ env, cwd }: CacheContext): CacheList | undefined {
   const file = env['_CONDOR_JOB_AD'];
   // One that only lies in the folder may be anybody's.
   const text = file === undefined ? '' : readText(path.resolve(cwd, file));
@@ -66,23 +66,23 @@ function inJobAd({ env, cwd }: CacheWorld): SourceList | undefined {
       about: attribute,
       fix: `write +${attribute} = "https://HOST:PORT, +"`,
     });
-  const entries = inText(value.replace(/^\{|\}$/g, ''));
+  const entries = splitEntries(value.replace(/^\{|\}$/g, ''));
   return entries.length === 0 ? undefined : { by, entries };
 }
 
 /** Of Pelican's configuration files only the first that exists counts, as with Pelican. */
-function inFiles({ env }: CacheWorld): SourceList | undefined {
+function fromConfigFiles({ env }: CacheContext): CacheList | undefined {
   const home = env['HOME'];
   const folders = [...(home === undefined ? [] : [path.join(home, '.config', 'pelican')]), '/etc/pelican'];
   const files = folders.map((folder) => path.join(folder, 'pelican.yaml'));
   const file = files.find((each) => readText(each) !== '');
-  return file === undefined ? undefined : inYaml(readText(file), file);
+  return file === undefined ? undefined : fromYaml(readText(file), file);
 }
 
 const key = /^\s*[\w.]+:(?:\s|$)/;
 
 /** `Client: PreferredCaches:`, in either form of a list. What else the file says is not for us to judge. */
-function inYaml(text: string, file: string): SourceList | undefined {
+function fromYaml(text: string, file: string): CacheList | undefined {
   const lines = text.split('\n').map((line) => line.replace(/(^|\s)#.*$/, ''));
   const isBelow = (line: string): boolean => /^\s*(?:-|$)|^\s/.test(line);
   const client = lines.findIndex((line) => /^Client:\s*$/i.test(line));
@@ -96,7 +96,7 @@ function inYaml(text: string, file: string): SourceList | undefined {
     .join('\n')
     .trim();
   const list = /^\[([^[\]]*)\]$/.exec(value)?.[1] ?? value.replaceAll(/^\s*-\s+/gm, '');
-  const entries = inText(list);
+  const entries = splitEntries(list);
   return entries.length === 0 ? undefined : { by: `${file}:${at + 1}`, entries };
 }
 

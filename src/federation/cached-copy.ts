@@ -30,8 +30,8 @@ export async function askCopy(located: Located, server: ObjectServer, how: WireO
     const software = asked.headers['server'] ?? '';
     const isXrootd = /^xrootd/i.test(software);
     // Pelican's own cache gives an Age only to the plain question, which costs nothing where it has the object.
-    const told = isXrootd || ageOf(asked) !== undefined ? asked : await head();
-    const [age, length] = [ageOf(told), asked.headers['content-length']];
+    const reported = isXrootd || ageOf(asked) !== undefined ? asked : await head();
+    const [age, length] = [ageOf(reported), asked.headers['content-length']];
     // XRootD says its version before 6; those give no Age to a HEAD. Later ones do where all of the object is there.
     const without = isXrootd ? (software === 'XRootD' ? 'none' : 'unknown') : 'part';
     const holds = age === undefined ? without : 'whole';

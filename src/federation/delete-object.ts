@@ -1,9 +1,9 @@
 import { Fault } from '../fault/fault.ts';
 import { withBackOff, type Try } from './back-off.ts';
 import type { Located, ObjectServer } from './located.ts';
-import { refused, requestObject, silent, type ObjectOptions } from './object-request.ts';
+import { afterRefusal, requestObject, afterSilence, type ObjectOptions } from './object-request.ts';
 
-const patienceMs = 30_000;
+const timeoutMs = 30_000;
 
 /** Asks the origin to delete an object, or a folder; throws `object-missing` for what is not there. Gives the `host:port`. */
 export async function deleteObject(url: string, options: ObjectOptions): Promise<string> {
@@ -32,12 +32,15 @@ async function tryDelete(
     // An earlier try whose answer was lost may have done it.
     if ((status >= 200 && status < 300) || (status === 404 && tries > 1)) return { done: true };
     if (status === 405 || status === 501)
-      return { failed: notAllowed(located.url, server), again: false, patienceMs };
-    const next = refused(located, server, answer, { now: options.federation.wire.clock.now(), patienceMs });
+      return { failed: notAllowed(located.url, server), retry: false, timeoutMs };
+    const next = afterRefusal(located, server, answer, {
+      now: options.federation.wire.clock.now(),
+      timeoutMs,
+    });
     // Pelican's origin answers 400 now and then to what it does at the second try.
-    return status === 400 && tries === 1 && 'failed' in next ? { ...next, again: true } : next;
+    return status === 400 && tries === 1 && 'failed' in next ? { ...next, retry: true } : next;
   } catch (error) {
-    return silent(located.url, error, patienceMs);
+    return afterSilence(located.url, error, timeoutMs);
   }
 }
 

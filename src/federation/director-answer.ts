@@ -154,33 +154,33 @@ export interface Question {
 }
 
 /** How long to go on asking, in milliseconds. */
-export interface DirectorPatience {
+export interface DirectorTimeouts {
   silent: number;
   /** One that has just started knows no servers yet. */
   starting: number;
 }
 
 /** It, or something in front of it, is being changed; or it is no director. */
-const nonsenseMs = 3_500;
+const invalidReplyMs = 3_500;
 
 /** Decides what a director's reply to a question means, and whether to ask again. */
 export function readDirectorReply(
   question: Question,
   reply: ControlAnswer | NoAnswer,
   now: number,
-  patience: DirectorPatience,
+  timeouts: DirectorTimeouts,
 ): Try<DirectorAnswer> {
   if (reply instanceof NoAnswer)
     return {
       failed: unreachable(question, `gives no answer: ${reply.message}`, reply),
-      again: reply.mayPass,
-      patienceMs: patience.silent,
+      retry: reply.mayPass,
+      timeoutMs: timeouts.silent,
     };
   if (reply.status >= 300 && reply.status < 400) return readRedirect(question, reply);
   const afterMs = retryAfterMs(reply.headers['retry-after'], now);
   if (reply.status === 429) {
-    const failed = unreachable(question, `has just started and knows no servers yet: ${words(reply)}`);
-    return { failed, again: true, patienceMs: patience.starting, afterMs };
+    const failed = unreachable(question, `has just started and knows no servers yet: ${errorTextOf(reply)}`);
+    return { failed, retry: true, timeoutMs: timeouts.starting, afterMs };
   }
   const isPelican = (reply.headers['server'] ?? '').startsWith('pelican/');
   const isIngress = !isPelican && reply.status === 404;
@@ -189,13 +189,13 @@ export function readDirectorReply(
       ? ''
       : ` (something in front of it: ${reply.headers['server'] ?? 'it does not say what'})`;
     return {
-      failed: unreachable(question, `answers ${reply.status}${who}: ${words(reply)}`),
-      again: true,
-      patienceMs: patience.silent,
+      failed: unreachable(question, `answers ${reply.status}${who}: ${errorTextOf(reply)}`),
+      retry: true,
+      timeoutMs: timeouts.silent,
       afterMs,
     };
   }
-  return { failed: refusal(question, reply), again: false, patienceMs: 0 };
+  return { failed: refusal(question, reply), retry: false, timeoutMs: 0 };
 }
 
 function readRedirect(question: Question, reply: ControlAnswer): Try<DirectorAnswer> {
@@ -205,7 +205,7 @@ function readRedirect(question: Question, reply: ControlAnswer): Try<DirectorAns
     question,
     `answers nonsense: status ${reply.status} with no server in its Link or Location`,
   );
-  return { failed, again: true, patienceMs: nonsenseMs };
+  return { failed, retry: true, timeoutMs: invalidReplyMs };
 }
 
 function unreachable(question: Question, why: string, cause?: unknown): Fault {
@@ -221,7 +221,7 @@ function refusal(question: Question, reply: ControlAnswer): Fault {
   const object = unescapePath(question.path);
   const [kind, what, fix] = reasonOf(question, reply, object);
   const host = new URL(question.directorUrl).host;
-  return new Fault(kind, `${what} (the director ${host} answers ${reply.status}: ${words(reply)})`, {
+  return new Fault(kind, `${what} (the director ${host} answers ${reply.status}: ${errorTextOf(reply)})`, {
     about: object,
     fix,
   });
@@ -263,6 +263,6 @@ function reasonOf(question: Question, reply: ControlAnswer, object: string): [Fa
   }
 }
 
-function words(reply: ControlAnswer): string {
+function errorTextOf(reply: ControlAnswer): string {
   return errorText(reply.body) || 'no explanation';
 }

@@ -25,39 +25,39 @@ interface DirectorOptions {
   headers: Record<string, string>;
 }
 
-interface Known {
+interface KnownAnswer {
   answer: DirectorAnswer;
   /** The object it was said of. */
   path: string;
   at: number;
 }
 
-const keepMs = 5 * 60_000;
+const ttlMs = 5 * 60_000;
 /** A director is silent about servers for up to five minutes after its start. */
-const patience = { silent: 30_000, starting: 5 * 60_000 };
+const timeouts = { silent: 30_000, starting: 5 * 60_000 };
 /** Where an older answer can be had instead. */
-const littlePatience = { silent: 3_000, starting: 3_000 };
+const shortTimeouts = { silent: 3_000, starting: 3_000 };
 
 export function createDirector(options: DirectorOptions): Director {
   const { clock } = options;
   /** By question less its object, then by namespace. */
-  const known = new Map<string, Map<string, Known>>();
-  const shared = new SharedWork<Known>();
+  const known = new Map<string, Map<string, KnownAnswer>>();
+  const shared = new SharedWork<KnownAnswer>();
   const listeners = new Listeners();
 
-  async function learn(question: Question, signal: AbortSignal): Promise<Known> {
-    const waiting = recall(question) === undefined ? patience : littlePatience;
+  async function learn(question: Question, signal: AbortSignal): Promise<KnownAnswer> {
+    const waiting = recall(question) === undefined ? timeouts : shortTimeouts;
     const onWait = listeners.say(keyOf(question));
     const answer = await withBackOff({ clock, signal, onWait }, async () =>
       readDirectorReply(question, await send(options, question, signal), clock.now(), waiting),
     );
     const learnt = { answer, path: question.path, at: clock.monotonic() };
-    const namespaces = known.get(keyOf(question)) ?? new Map<string, Known>();
+    const namespaces = known.get(keyOf(question)) ?? new Map<string, KnownAnswer>();
     known.set(keyOf(question), namespaces.set(scopeOf(learnt), learnt));
     return learnt;
   }
 
-  function recall(question: Question): Known | undefined {
+  function recall(question: Question): KnownAnswer | undefined {
     const namespaces = known.get(keyOf(question))?.values() ?? [];
     const fitting = [...namespaces].filter((one) => answerTo(question, one) !== undefined);
     return fitting.sort((one, other) => scopeOf(other).length - scopeOf(one).length)[0];
@@ -69,7 +69,7 @@ export function createDirector(options: DirectorOptions): Director {
     signal: AbortSignal | undefined,
   ): Promise<DirectorAnswer> {
     const folder = question.path.slice(0, question.path.lastIndexOf('/') + 1);
-    const ask = (key: string): Promise<Known> =>
+    const ask = (key: string): Promise<KnownAnswer> =>
       shared.run(`${keyOf(question)} ${key}`, signal, (stop) => learn(question, stop));
     try {
       const answer = answerTo(question, await ask(folder));
@@ -84,7 +84,7 @@ export function createDirector(options: DirectorOptions): Director {
     async ask(question, { fresh, signal, onWait }) {
       const before = recall(question);
       const answer = before && answerTo(question, before);
-      if (answer !== undefined && !fresh && before !== undefined && before.at > clock.monotonic() - keepMs)
+      if (answer !== undefined && !fresh && before !== undefined && before.at > clock.monotonic() - ttlMs)
         return answer;
       try {
         return await listeners.during(keyOf(question), onWait, askWithNeighbours(question, signal));
@@ -98,11 +98,11 @@ export function createDirector(options: DirectorOptions): Director {
 }
 
 /** What the answer holds for: its namespace, or only the object where it names none that has the object. */
-function scopeOf({ answer, path }: Known): string {
+function scopeOf({ answer, path }: KnownAnswer): string {
   return answer.namespace !== undefined && isUnder(path, answer.namespace) ? answer.namespace : path;
 }
 
-function answerTo(question: Question, known: Known): DirectorAnswer | undefined {
+function answerTo(question: Question, known: KnownAnswer): DirectorAnswer | undefined {
   return isUnder(question.path, scopeOf(known))
     ? answerFor(known.answer, known.path, question.path)
     : undefined;

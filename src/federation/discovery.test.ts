@@ -61,7 +61,7 @@ test('the document is asked for over https, once, and names the director', async
 
 test('a host where nobody listens is asked again only as long as somebody waits for it', async () => {
   // Waits are spread by a quarter: both bounds leave room for the longest and none for one more.
-  for (const [refusedMs, waits] of [
+  for (const [refusedTimeoutMs, waits] of [
     [4_000, 2],
     [undefined, 4],
   ] as const) {
@@ -72,7 +72,7 @@ test('a host where nobody listens is asked again only as long as somebody waits 
       clock,
       plainHttp: plainHttpRule({}),
       userAgent: 'updraft/0',
-      refusedMs,
+      refusedTimeoutMs,
     });
     await assert.rejects(discovery.discover('127.0.0.1:9'), /127\.0\.0\.1:9 refuses connections/);
     assert.equal(clock.slept.length, waits);

@@ -26,22 +26,22 @@ interface DiscoveryOptions {
   plainHttp: PlainHttpRule;
   userAgent: string;
   /** How long a host that refuses connections is asked again. */
-  refusedMs?: number | undefined;
+  refusedTimeoutMs?: number | undefined;
 }
 
 const wellKnown = '/.well-known/pelican-configuration';
 /** A document with none of these describes something else. */
 const fields = ['director_endpoint', 'discovery_endpoint', 'namespace_registration_endpoint', 'jwks_uri'];
-const keepMs = 30 * 60_000;
+const ttlMs = 30 * 60_000;
 /** A failure is remembered just long enough that a hundred files of one job do not each wait for it. */
-const keepFailureMs = 10_000;
-const patienceMs = 30_000;
+const failureTtlMs = 10_000;
+const timeoutMs = 30_000;
 
-type Remembered = { until: number } & ({ federation: Federation } | { failure: Fault });
+type CachedDiscovery = { until: number } & ({ federation: Federation } | { failure: Fault });
 
 export function createDiscovery(options: DiscoveryOptions): Discovery {
   const { clock } = options;
-  const remembered = new Map<string, Remembered>();
+  const remembered = new Map<string, CachedDiscovery>();
   const shared = new SharedWork<Federation>();
   const listeners = new Listeners();
 
@@ -49,11 +49,11 @@ export function createDiscovery(options: DiscoveryOptions): Discovery {
     try {
       const patience = { clock, signal, onWait: listeners.say(host) };
       const federation = await withBackOff(patience, () => tryOnce(options, host, signal));
-      remembered.set(host, { until: clock.monotonic() + keepMs, federation });
+      remembered.set(host, { until: clock.monotonic() + ttlMs, federation });
       return federation;
     } catch (error) {
       if (error instanceof Fault && error.kind === 'discovery-failed')
-        remembered.set(host, { until: clock.monotonic() + keepFailureMs, failure: error });
+        remembered.set(host, { until: clock.monotonic() + failureTtlMs, failure: error });
       throw error;
     }
   }
@@ -87,8 +87,8 @@ async function tryOnce(
     return refused(options, host, answer);
   } catch (error) {
     if (!(error instanceof NoAnswer)) throw error;
-    const patience = error.reason === 'refused' ? (options.refusedMs ?? patienceMs) : patienceMs;
-    return { failed: failed(host, error.message, error), again: error.mayPass, patienceMs: patience };
+    const patience = error.reason === 'refused' ? (options.refusedTimeoutMs ?? timeoutMs) : timeoutMs;
+    return { failed: failed(host, error.message, error), retry: error.mayPass, timeoutMs: patience };
   }
 }
 
@@ -96,8 +96,8 @@ function refused(options: DiscoveryOptions, host: string, answer: ControlAnswer)
   const afterMs = retryAfterMs(answer.headers['retry-after'], options.clock.now());
   return {
     failed: failed(host, `it answers ${answer.status} where the description of a federation was expected`),
-    again: answer.status >= 500 || answer.status === 429,
-    patienceMs,
+    retry: answer.status >= 500 || answer.status === 429,
+    timeoutMs,
     afterMs,
   };
 }

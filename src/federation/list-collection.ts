@@ -3,7 +3,7 @@ import { Fault } from '../fault/fault.ts';
 import type { ControlAnswer } from '../http/request.ts';
 import { escapePath, unescapePath } from './escape-path.ts';
 import type { Located, ObjectServer } from './located.ts';
-import { requestObject, requestPatiently, statusFault, type ObjectOptions } from './object-request.ts';
+import { requestObject, requestWithRetries, statusFault, type ObjectOptions } from './object-request.ts';
 
 /** Something in a collection. */
 export interface CollectionEntry {
@@ -39,7 +39,7 @@ const maxDepth = 100;
 
 /** All objects below a collection; collections themselves are left out. */
 export async function* walkCollection(url: string, options: ObjectOptions): AsyncGenerator<CollectionEntry> {
-  yield* walk(url, options, await askTree(url, options), '');
+  yield* walk(url, options, await listTree(url, options), '');
 }
 
 /** What is in each folder, by its path below the one that was asked about: `` itself, `a/`, `a/b/`. */
@@ -68,14 +68,14 @@ async function* walk(
  * Asks for all below a collection at once. Pelican's origins answer that; XRootD names the folder alone, as if it were
  * empty, and others refuse: an empty tree, and the walk asks for each folder.
  */
-async function askTree(url: string, options: ObjectOptions): Promise<Tree> {
+async function listTree(url: string, options: ObjectOptions): Promise<Tree> {
   const located = await options.federation.locate(url, options);
   const server = listingServer(located);
   const request = {
     method: 'PROPFIND' as const,
     server,
     headers: { Depth: 'infinity' },
-    maxBody: largestListing,
+    maxBody: maxListingBytes,
   };
   const answer = await requestObject(located, request, options).catch(() => undefined);
   options.signal?.throwIfAborted();
@@ -85,7 +85,7 @@ async function askTree(url: string, options: ObjectOptions): Promise<Tree> {
   return treeOf(url, self, children);
 }
 
-function treeOf(url: string, self: Resource | undefined, children: Resource[]): Tree {
+function treeOf(url: string, self: DavResource | undefined, children: DavResource[]): Tree {
   const tree: Tree = new Map();
   const [base = ''] = url.split('?');
   for (const child of children) {
@@ -105,12 +105,12 @@ function treeOf(url: string, self: Resource | undefined, children: Resource[]): 
 
 const byName = (one: CollectionEntry, other: CollectionEntry): number => (one.name < other.name ? -1 : 1);
 
-function facts({ isCollection, size, etag, modified }: Resource): Omit<CollectionEntry, 'url' | 'name'> {
+function facts({ isCollection, size, etag, modified }: DavResource): Omit<CollectionEntry, 'url' | 'name'> {
   return defined({ isCollection, size, etag, modified });
 }
 
 /** Names become file names: one that could climb out of its folder is nobody's mistake. */
-function nameOf({ path }: Pick<Resource, 'path'>, url: string): string {
+function nameOf({ path }: Pick<DavResource, 'path'>, url: string): string {
   const name = unescapePath(path.slice(path.lastIndexOf('/') + 1));
   if (name === '' || name === '.' || name === '..' || name.includes('\0'))
     throw new Fault('data-wrong', `${url}: its listing has the name ${JSON.stringify(name)}`, { about: url });
@@ -119,21 +119,26 @@ function nameOf({ path }: Pick<Resource, 'path'>, url: string): string {
 
 interface Listing {
   /** What the URL itself names. */
-  self: Resource | undefined;
+  self: DavResource | undefined;
   /** What is in it, where it is a collection. */
-  children: Resource[];
+  children: DavResource[];
   /** `host:port` that answered. */
   host: string;
 }
 
 /** A hundred thousand names of a folder take some fifty megabytes. */
-const largestListing = 128 << 20;
+const maxListingBytes = 128 << 20;
 
 /** Asks the server that lists about a path: only itself, or what is in it too. */
 async function propfind(located: Located, options: ObjectOptions, depth: '1'): Promise<Listing> {
   const server = listingServer(located);
-  const request = { method: 'PROPFIND' as const, server, headers: { Depth: depth }, maxBody: largestListing };
-  const answer = await requestPatiently(located, request, options);
+  const request = {
+    method: 'PROPFIND' as const,
+    server,
+    headers: { Depth: depth },
+    maxBody: maxListingBytes,
+  };
+  const answer = await requestWithRetries(located, request, options);
   if (answer.status === 405 || answer.status === 501) throw noListing(located);
   if (answer.status !== 207)
     throw statusFault(answer.status, { object: located.url, host: server.host, tokenFix: located.tokenFix });
@@ -146,7 +151,7 @@ async function propfind(located: Located, options: ObjectOptions, depth: '1'): P
 }
 
 /** What an answer to a question of depth 0 describes. */
-export function describedBy({ body, url }: ControlAnswer): Resource | undefined {
+export function describedBy({ body, url }: ControlAnswer): DavResource | undefined {
   return split(parseMultistatus(body) ?? [], new URL(url).pathname).self;
 }
 
@@ -165,7 +170,7 @@ export function originAt(url: string): ObjectServer {
  * Tells what was asked about from what is in it. Servers behind a prefix may name paths of their own: then the
  * shortest is the collection itself.
  */
-function split(resources: Resource[], pathname: string): Pick<Listing, 'self' | 'children'> {
+function split(resources: DavResource[], pathname: string): Pick<Listing, 'self' | 'children'> {
   const asked = escapePath(pathname).replace(/(.)\/+$/, '$1');
   const shortest = resources.toSorted((one, other) => one.path.length - other.path.length)[0];
   const self = resources.find(({ path }) => path === asked) ?? shortest;
@@ -181,7 +186,7 @@ function noListing(located: Located): Fault {
 }
 
 /** One resource of a WebDAV listing. */
-export interface Resource {
+export interface DavResource {
   /** Escaped path at the server, without a slash at its end. */
   path: string;
   isCollection: boolean;
@@ -209,7 +214,7 @@ function* tokens(xml: string): Generator<Token | undefined> {
       return;
     }
     const inside = xml.slice(start + opening.length, end);
-    const name = opening === '<' ? tagName.exec(inside.slice(0, longestName))?.[1] : undefined;
+    const name = opening === '<' ? tagName.exec(inside.slice(0, maxNameLength))?.[1] : undefined;
     if (opening === '<![CDATA[') yield { text: inside };
     else if (name !== undefined)
       yield { name, isClosing: inside.startsWith('/'), isEmpty: inside.endsWith('/') };
@@ -217,7 +222,7 @@ function* tokens(xml: string): Generator<Token | undefined> {
   }
 }
 
-const longestName = 200;
+const maxNameLength = 200;
 /** What ends only by its own mark. */
 const hidden = [
   ['<!--', '-->'],
@@ -240,8 +245,8 @@ function tagEnd(xml: string, start: number): number {
  * Reads the part of a 207 answer that clients need, from whatever prefixes and order the server writes it in:
  * XRootD, Pelican and Apache differ in all of them. Undefined when the text is no multistatus at all, or broken.
  */
-export function parseMultistatus(xml: string): Resource[] | undefined {
-  const resources: Resource[] = [];
+export function parseMultistatus(xml: string): DavResource[] | undefined {
+  const resources: DavResource[] = [];
   const open: string[] = [];
   let fields = new Map<string, string>();
   let isMultistatus = false;
@@ -268,7 +273,7 @@ export function parseMultistatus(xml: string): Resource[] | undefined {
   return isMultistatus ? resources : undefined;
 }
 
-function toResource(fields: Map<string, string>): Resource[] {
+function toResource(fields: Map<string, string>): DavResource[] {
   const field = (name: string): string => fields.get(name)?.trim() ?? '';
   const path = hrefPath(field('href'));
   if (path === undefined) return [];

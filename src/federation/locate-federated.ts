@@ -9,7 +9,7 @@ import { parseNamespaceHeaders, type DirectorAnswer, type Question } from './dir
 import type { Director } from './director.ts';
 import { isTrustworthy, type Discovery, type PlainHttpRule } from './discovery.ts';
 import { unescapePath } from './escape-path.ts';
-import { chooseServers, mergedChoice, noChoice, nobodyLeft } from './cache-choice.ts';
+import { chooseServers, mergedChoice, noChoice, noServerLeft } from './cache-choice.ts';
 import { readText } from './cache-sources.ts';
 import type {
   CacheChoice,
@@ -21,7 +21,7 @@ import type {
   Verb,
 } from './located.ts';
 import type { FederatedUrl } from './object-url.ts';
-import { howToGet, type TokenChoice, type Tokens, type TokenUse } from './token.ts';
+import { tokenAdvice, type TokenChoice, type Tokens, type TokenUse } from './token.ts';
 
 /** What finding an object in a federation takes. */
 export interface FederationParts {
@@ -36,7 +36,7 @@ export interface FederationParts {
 }
 
 /** Caches answer 504 a second before this, so that we hear of a slow origin instead of hanging up on it. */
-const patienceHeader = '9.5s';
+const timeoutHeader = '9.5s';
 
 /** Finds an object of a federation: asks what the federation is made of, then its director. */
 export async function locateFederated(
@@ -65,7 +65,7 @@ export async function locateFederated(
     requireToken: answer.requireToken,
     isTrustworthy: (server) => isTrustworthy(server, parts.plainHttp),
   });
-  if (servers.length === 0 && (isOrigin || choice.only)) throw nobodyLeft(url.text, leftOut);
+  if (servers.length === 0 && (isOrigin || choice.only)) throw noServerLeft(url.text, leftOut);
   if (servers.length === 0) return await withoutCaches(parts, url, options, leftOut);
   const use = tokenUse(answer, asked);
   const issuance = issuanceOf(answer, asked);
@@ -75,7 +75,7 @@ export async function locateFederated(
     ...(leftOut.length > 0 && { leftOut }),
     ...(choice.only && { onlyBy: choice.preferred[0]?.by ?? '' }),
     requireToken: answer.requireToken,
-    tokenFix: howToGet(use),
+    tokenFix: tokenAdvice(use),
     ...defined({ issuance }),
     ...(answer.namespace === undefined ? {} : { namespace: unescapePath(answer.namespace) }),
     ...(answer.collectionsUrl === undefined
@@ -105,7 +105,7 @@ async function withoutCaches(
 ): Promise<Located> {
   const direct = await locateFederated(parts, url, { ...options, direct: true }).catch((error: unknown) => {
     options.signal?.throwIfAborted();
-    throw error instanceof Fault ? nobodyLeft(url.text, leftOut) : error;
+    throw error instanceof Fault ? noServerLeft(url.text, leftOut) : error;
   });
   return { ...direct, leftOut: [...leftOut, ...(direct.leftOut ?? [])] };
 }
@@ -128,7 +128,7 @@ export function tokenChoice(credential: string | undefined, { tokenFile }: Locat
  */
 async function askDirector(
   parts: FederationParts,
-  asked: Asked & { directorUrl: string },
+  asked: Lookup & { directorUrl: string },
   choice: TokenChoice,
   options: LocateOptions,
 ): Promise<DirectorAnswer> {
@@ -200,14 +200,14 @@ function usableServers(
   });
 }
 
-interface Asked {
+interface Lookup {
   url: FederatedUrl;
   verb: Verb;
   discoveryUrl: string;
   directorUrl: string | undefined;
 }
 
-function tokenUse(answer: DirectorAnswer, asked: Asked) {
+function tokenUse(answer: DirectorAnswer, asked: Lookup) {
   const { url, verb, discoveryUrl, directorUrl } = asked;
   const { generation, issuers, namespace, servers } = answer;
   return {
@@ -217,7 +217,7 @@ function tokenUse(answer: DirectorAnswer, asked: Asked) {
     issuers: [...new Set([...(generation === undefined ? [] : [generation.issuer]), ...issuers])],
     federation: {
       url: discoveryUrl,
-      isUsers: url.isUsers,
+      isUsersOwn: url.isUsersOwn,
       servers: directorUrl === undefined ? servers : [directorUrl, ...servers],
     },
     ...defined({ basePath: generation?.basePath, loginUrl: issuanceOf(answer, asked)?.url }),
@@ -225,13 +225,13 @@ function tokenUse(answer: DirectorAnswer, asked: Asked) {
 }
 
 /** Who has logins for the namespace: the issuer that the director names, unless it hands out tokens in another way. */
-function issuanceOf({ generation, issuers, namespace }: DirectorAnswer, asked: Asked): Issuance | undefined {
+function issuanceOf({ generation, issuers, namespace }: DirectorAnswer, asked: Lookup): Issuance | undefined {
   const issuer = generation?.issuer ?? issuers[0];
   if (issuer === undefined || namespace === undefined) return undefined;
   const { strategy = 'OAuth2', basePath, maxScopeDepth } = generation ?? {};
   if (strategy.toLowerCase() !== 'oauth2') return undefined;
   const { discoveryUrl: federation, url } = asked;
-  const shown = url.isUsers ? `osdf://${namespace}` : `pelican://${url.discoveryHost}${namespace}`;
+  const shown = url.isUsersOwn ? `osdf://${namespace}` : `pelican://${url.discoveryHost}${namespace}`;
   const place = { federation, namespace: unescapePath(namespace), url: shown, issuer };
   return { ...place, ...defined({ basePath, maxScopeDepth }) };
 }
@@ -239,7 +239,7 @@ function issuanceOf({ generation, issuers, namespace }: DirectorAnswer, asked: A
 function dataHeaders({ userAgent, jobId }: JobIdentity, verb: Verb): Record<string, string> {
   const headers = { 'User-Agent': userAgent, 'X-Pelican-JobId': jobId };
   if (verb !== 'GET') return headers;
-  return { ...headers, 'X-Pelican-Timeout': patienceHeader };
+  return { ...headers, 'X-Pelican-Timeout': timeoutHeader };
 }
 
 function isNamed(url: string, named: readonly (string | undefined)[]): boolean {

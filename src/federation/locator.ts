@@ -16,7 +16,7 @@ import {
 import { locateFederated, readJobIdentity, tokenChoice, type FederationParts } from './locate-federated.ts';
 import type { CacheChoice, Located, LocateOptions, Locator, ObjectServer } from './located.ts';
 import { parseObjectUrl, type FileUrl, type PlainUrl } from './object-url.ts';
-import { createTokens, type KeptTokens, type TokenUse } from './token.ts';
+import { createTokens, type LoginTokens, type TokenUse } from './token.ts';
 
 interface LocatorOptions {
   env: Env;
@@ -25,9 +25,9 @@ interface LocatorOptions {
   clock: Clock;
   version: string;
   /** Milliseconds for which a federation's host that refuses connections is asked again; usually as one that is silent. */
-  refusedMs?: number;
+  refusedTimeoutMs?: number;
   /** The tokens of the user's logins, for commands that the user gives. */
-  kept?: (wire: { request: Request; plainHttp: PlainHttpRule; userAgent: string }) => KeptTokens;
+  loginTokens?: (wire: { request: Request; plainHttp: PlainHttpRule; userAgent: string }) => LoginTokens;
 }
 
 /** A locator that also lends its connections, for the small requests about objects. */
@@ -42,8 +42,8 @@ export function createLocator({
   uid,
   clock,
   version,
-  refusedMs,
-  kept,
+  refusedTimeoutMs,
+  loginTokens,
 }: LocatorOptions): FederationLocator {
   const ca = readTrust(env);
   const wire = new ConnectionPool({ clock, ca });
@@ -56,9 +56,21 @@ export function createLocator({
     request,
     plainHttp,
     identity,
-    discovery: createDiscovery({ request, clock, plainHttp, userAgent: identity.userAgent, refusedMs }),
+    discovery: createDiscovery({
+      request,
+      clock,
+      plainHttp,
+      userAgent: identity.userAgent,
+      refusedTimeoutMs,
+    }),
     director: createDirector({ request, clock, headers }),
-    tokens: createTokens({ env, cwd, uid, clock, kept: kept?.({ request, plainHttp, ...identity }) }),
+    tokens: createTokens({
+      env,
+      cwd,
+      uid,
+      clock,
+      loginTokens: loginTokens?.({ request, plainHttp, ...identity }),
+    }),
     cacheChoice: () => (cacheChoice ??= readCacheChoice({ env, cwd })),
   };
   return {

@@ -22,10 +22,10 @@ interface ServerRequest extends Omit<ControlRequest, 'headers' | 'url' | 'signal
   headers?: Record<string, string>;
 }
 
-const redirects = 5;
-const patienceMs = 15_000;
+const maxRedirects = 5;
+const timeoutMs = 15_000;
 /** Nobody listens there: that seldom passes while somebody waits for an answer. */
-const refusedMs = 3_000;
+const refusedTimeoutMs = 3_000;
 
 /** Asks one server something small about an object, with all it needs to know of us. */
 export async function requestObject(
@@ -36,11 +36,17 @@ export async function requestObject(
   const { server, url = server.url, headers = {}, ...rest } = request;
   const ours = await located.headers({ ...server, url });
   const send = createRequest(options.federation.wire);
-  return await send({ redirects, ...rest, url, headers: { ...ours, ...headers }, signal: options.signal });
+  return await send({
+    redirects: maxRedirects,
+    ...rest,
+    url,
+    headers: { ...ours, ...headers },
+    signal: options.signal,
+  });
 }
 
 /** Asks until the server answers for good, for a short while; refusals come back as answers, silence as a Fault. */
-export async function requestPatiently(
+export async function requestWithRetries(
   located: Located,
   request: ServerRequest,
   options: ObjectOptions,
@@ -50,31 +56,31 @@ export async function requestPatiently(
     try {
       const answer = await requestObject(located, request, options);
       if (!mayPass(answer.status)) return { done: answer };
-      return refused(located, request.server, answer, { now: clock.now(), patienceMs });
+      return afterRefusal(located, request.server, answer, { now: clock.now(), timeoutMs });
     } catch (error) {
       const isRefused = error instanceof NoAnswer && error.reason === 'refused';
-      return silent(located.url, error, isRefused ? refusedMs : patienceMs);
+      return afterSilence(located.url, error, isRefused ? refusedTimeoutMs : timeoutMs);
     }
   });
 }
 
 /** What a refusal means for the next try. */
-export function refused(
+export function afterRefusal(
   { url: object, tokenFix }: Located,
   { host }: ObjectServer,
   { status, headers }: ControlAnswer,
-  { now, patienceMs }: { now: number; patienceMs: number },
+  { now, timeoutMs }: { now: number; timeoutMs: number },
 ): Try<never> {
   const afterMs = retryAfterMs(headers['retry-after'], now);
   const retryAfterSeconds = afterMs === undefined ? undefined : Math.ceil(afterMs / 1000);
   const failed = statusFault(status, { object, host, tokenFix, retryAfterSeconds });
-  return { failed, again: mayPass(status), patienceMs, afterMs };
+  return { failed, retry: mayPass(status), timeoutMs, afterMs };
 }
 
 /** What silence means for the next try; anything else that was thrown goes on. */
-export function silent(object: string, error: unknown, patienceMs: number): Try<never> {
+export function afterSilence(object: string, error: unknown, timeoutMs: number): Try<never> {
   if (!(error instanceof NoAnswer)) throw error;
-  return { failed: noAnswerFault(object, error), again: error.mayPass, patienceMs };
+  return { failed: noAnswerFault(object, error), retry: error.mayPass, timeoutMs };
 }
 
 /** Silence of a server, as a Fault about the object. */
@@ -98,8 +104,8 @@ export function statusFault(
   status: number,
   { object, host, retryAfterSeconds, tokenFix }: StatusContext,
 ): Fault {
-  const [kind, what, usualFix] = meaning(status);
-  const fix = kind === 'token-refused' ? (tokenFix ?? usualFix) : usualFix;
+  const [kind, what, defaultFix] = meaning(status);
+  const fix = kind === 'token-refused' ? (tokenFix ?? defaultFix) : defaultFix;
   return new Fault(kind, `${object}: ${host} ${what} (status ${status})`, {
     about: object,
     fix,

@@ -21,7 +21,7 @@ export interface FederatedUrl extends Named, ObjectQuery {
   /** `host[:port]` that says what the federation is made of. */
   discoveryHost: string;
   /** It is the OSDF, or what the user has set in its place: not one that a URL from elsewhere brings up. */
-  isUsers: boolean;
+  isUsersOwn: boolean;
   /** Path in the federation, escaped, from `/`, without a slash at its end. */
   path: string;
 }
@@ -59,12 +59,12 @@ export function parseObjectUrl(url: string, env: Env): ObjectUrl {
         kind: 'federated',
         ...named,
         discoveryHost: discoveryHostOfOsdf(env),
-        isUsers: true,
+        isUsersOwn: true,
         ...ofOsdf(text, rest),
       };
     case 'pelican': {
       const place = ofPelican(text, rest);
-      return { kind: 'federated', ...named, ...place, isUsers: place.discoveryHost === hostOfOsdf(env) };
+      return { kind: 'federated', ...named, ...place, isUsersOwn: place.discoveryHost === hostOfOsdf(env) };
     }
     case 'https':
     case 'http':

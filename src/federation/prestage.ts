@@ -1,6 +1,6 @@
 import { Fault } from '../fault/fault.ts';
 import { withDeadline } from '../http/connections.ts';
-import { ask, type Answer } from '../http/exchange.ts';
+import { sendRequest, type HttpResponse } from '../http/exchange.ts';
 import { NoAnswer, noAnswer } from '../http/no-answer.ts';
 import { retryAfterMs } from './back-off.ts';
 import type { Located, ObjectServer } from './located.ts';
@@ -56,7 +56,14 @@ export async function prestage(
   url.searchParams.set('path', path);
   const headers = await located.headers({ ...server, url: url.href });
   try {
-    const answer = await ask(wire, { method: 'GET', url: url.href, headers, headMs, redirects: 0, signal });
+    const answer = await sendRequest(wire, {
+      method: 'GET',
+      url: url.href,
+      headers,
+      headMs,
+      redirects: 0,
+      signal,
+    });
     if (answer.head.status !== 200) {
       answer.connection.destroy();
       throw refusal(located, server, answer, wire.clock.now());
@@ -68,7 +75,7 @@ export async function prestage(
   }
 }
 
-function refusal(located: Located, { host }: ObjectServer, { head }: Answer, now: number): Fault {
+function refusal(located: Located, { host }: ObjectServer, { head }: HttpResponse, now: number): Fault {
   const afterMs = retryAfterMs(head.headers.get('retry-after'), now);
   const retryAfterSeconds = afterMs === undefined ? undefined : Math.ceil(afterMs / 1000);
   return statusFault(head.status, {
@@ -83,7 +90,7 @@ function refusal(located: Located, { host }: ObjectServer, { head }: Answer, now
 async function follow(
   { url }: Located,
   { host }: ObjectServer,
-  { connection }: Answer,
+  { connection }: HttpResponse,
   on: PrestageEvents,
   { clock, signal }: { clock: ObjectOptions['federation']['wire']['clock']; signal: AbortSignal },
 ): Promise<void> {
@@ -100,7 +107,7 @@ async function follow(
       if (reached > offset) on.offset((offset = reached));
     }
   };
-  const late = (): NoAnswer => {
+  const timeoutError = (): NoAnswer => {
     const isQueued = last.startsWith('status: queued') && clock.now() >= until;
     const what = isQueued
       ? `has kept it in its queue for ${queueMs / 60_000} minutes`
@@ -111,7 +118,7 @@ async function follow(
   const ended = async (): Promise<void> => {
     const before = moves;
     try {
-      await withDeadline({ clock, signal, ms: stallMs, late }, () => body);
+      await withDeadline({ clock, signal, ms: stallMs, timeoutError }, () => body);
     } catch (error) {
       if (!(error instanceof NoAnswer) || moves === before) throw error;
       await ended();

@@ -1,4 +1,4 @@
-import { orAborted } from '../base/map-limited.ts';
+import { abortable } from '../base/map-limited.ts';
 
 /**
  * Lets callers who want the same thing at the same time share one piece of work. Each caller's signal ends only
@@ -16,7 +16,7 @@ export class SharedWork<T> {
     const entry = this.#running.get(key) ?? this.#start(key, work);
     entry.waiting++;
     try {
-      return await orAborted(entry.result, signal);
+      return await abortable(entry.result, signal);
     } finally {
       if (--entry.waiting === 0) {
         this.#forget(key, entry.stop);

@@ -6,7 +6,7 @@ import { NoAnswer } from '../http/no-answer.ts';
 import type { ControlAnswer } from '../http/request.ts';
 import { askCopy, type CachedCopy } from './cached-copy.ts';
 import { parseDigestHeader, wantDigest, type Digests } from './digest-header.ts';
-import { knowObject, MissingAtOrigin, originOf, type KnowOptions } from './known-object.ts';
+import { readOriginFacts, MissingAtOrigin, originOf, type OriginOptions } from './origin-facts.ts';
 import type { Located, LocateOptions, ObjectServer } from './located.ts';
 import { noAnswerFault, requestObject, statusFault, type ObjectOptions } from './object-request.ts';
 
@@ -48,7 +48,7 @@ export async function statObject(url: string, options: StatOptions): Promise<Obj
     signal,
   };
   try {
-    const known = await knowObject(located, know);
+    const known = await readOriginFacts(located, know);
     if (known === undefined) return await askServers(located, options);
     const { size, modified, etag, isCollection, server } = known;
     const digests = digest === true && !isCollection ? await findDigests(located, know, options) : {};
@@ -64,7 +64,7 @@ export async function statObject(url: string, options: StatOptions): Promise<Obj
 }
 
 /** Caches that have the object have its digests at hand; the origin may read all of it to compute them. */
-async function findDigests(located: Located, know: KnowOptions, options: StatOptions): Promise<Digests> {
+async function findDigests(located: Located, know: OriginOptions, options: StatOptions): Promise<Digests> {
   for (const server of located.servers.filter(({ kind }) => kind === 'cache')) {
     if ((await askCopy(located, server, options)).holds !== 'whole') continue;
     const digests = await askDigests(located, server, options);
@@ -89,7 +89,7 @@ async function askServers(located: Located, options: StatOptions): Promise<Objec
       worst = worse(worst, noAnswerFault(located.url, error));
     }
   }
-  throw worst === undefined || worst.kind === 'object-missing' ? unsure(located) : worst;
+  throw worst === undefined || worst.kind === 'object-missing' ? uncertainFault(located) : worst;
 }
 
 async function statFile(url: string, server: ObjectServer): Promise<ObjectInfo> {
@@ -164,7 +164,7 @@ function worse(before: Fault | undefined, now: Fault): Fault {
 }
 
 /** Caches remember a 404 for a while after the object has come, and a new one may know only half of the federation. */
-function unsure({ url }: Located): Fault {
+function uncertainFault({ url }: Located): Fault {
   return new Fault('servers-unreachable', `${url}: no cache has it, and its origin does not answer`, {
     about: url,
     fix: 'check the spelling of the path, and try again later: only the origin can say that it is not there',

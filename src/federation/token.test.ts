@@ -17,7 +17,7 @@ const use: TokenUse = {
   to: 'https://cache.example:8443/ns/dir/x',
   federation: {
     url: 'https://fed.example',
-    isUsers: true,
+    isUsersOwn: true,
     servers: ['https://director.example', 'https://cache.example:8443/ns/dir/x'],
   },
 };
@@ -37,7 +37,7 @@ function token(name: string, claims: Record<string, unknown> = {}): string {
   });
 }
 
-async function world(t: TestContext, files: Record<string, string>, env: Record<string, string> = {}) {
+async function context(t: TestContext, files: Record<string, string>, env: Record<string, string> = {}) {
   const cwd = await mkdtemp(path.join(os.tmpdir(), 'updraft-token-'));
   t.after(() => rm(cwd, { recursive: true }));
   for (const [name, text] of Object.entries(files)) {
@@ -67,7 +67,7 @@ test('places are searched in the documented order', async (t) => {
     '.condor_creds/scitokens.use': scitokens!,
     '.condor_creds/aaa.use': aaa!,
   };
-  const all = await world(t, files);
+  const all = await context(t, files);
   const env: Record<string, string> = {
     BEARER_TOKEN: variable!,
     BEARER_TOKEN_FILE: 'file',
@@ -94,7 +94,7 @@ test('a file the user names counts alone; a credential the URL names goes first'
   const mine = token('mine');
   const igwn = token('igwn');
   const env = { BEARER_TOKEN: token('environment'), _CONDOR_CREDS: 'creds' };
-  const { find, cwd } = await world(t, { mine, 'creds/igwn_ligo.use': igwn }, env);
+  const { find, cwd } = await context(t, { mine, 'creds/igwn_ligo.use': igwn }, env);
   assert.equal(await find({ tokenFile: 'mine' }), mine);
   assert.equal(await find({ credential: 'igwn.ligo' }), igwn);
   assert.equal(await find({ credential: 'unknown' }), env.BEARER_TOKEN);
@@ -106,7 +106,7 @@ test('a file the user names counts alone; a credential the URL names goes first'
 
 test('files may be raw or JSON; rubbish and header-breaking text are no tokens', async (t) => {
   const raw = token('raw');
-  const { find } = await world(t, {
+  const { find } = await context(t, {
     raw: `\n${raw}\n`,
     json: JSON.stringify({ access_token: raw, expires_in: 1 }),
     bad: 'two\r\nlines',
@@ -130,7 +130,7 @@ test('the first token that is current, of the issuer and of the path wins over e
     '.condor_creds/f.use': right,
     '.condor_creds/.hidden': token('hidden'),
   };
-  const { find, cwd } = await world(t, files);
+  const { find, cwd } = await context(t, files);
   assert.equal(await find(), right);
   await rm(path.join(cwd, '.condor_creds/f.use'));
   assert.equal(
@@ -147,7 +147,7 @@ test('scopes of both token profiles cover by whole path components', async (t) =
     wanted: Partial<TokenUse> = {},
   ): Promise<boolean> => {
     const candidate = token('candidate', claims);
-    const { find } = await world(t, { '.condor_creds/a.use': last, '.condor_creds/b.use': candidate });
+    const { find } = await context(t, { '.condor_creds/a.use': last, '.condor_creds/b.use': candidate });
     return (await find({}, { ...use, ...wanted })) === candidate;
   };
   assert.equal(await chosen({ scope: 'openid storage.read:/' }), true);
@@ -163,7 +163,7 @@ test('scopes of both token profiles cover by whole path components', async (t) =
 });
 
 test('a token that was replaced is read again', async (t) => {
-  const { find, cwd } = await world(t, { '.condor_creds/scitokens.use': token('old') });
+  const { find, cwd } = await context(t, { '.condor_creds/scitokens.use': token('old') });
   await find();
   const renewed = token('new');
   await writeFile(path.join(cwd, '.condor_creds/scitokens.use'), renewed);
@@ -172,7 +172,7 @@ test('a token that was replaced is read again', async (t) => {
 
 test('an expired token is named by place and time, never shown', async (t) => {
   const old = token('old', { exp: anHourAgo });
-  const { find, cwd } = await world(t, { old }, { BEARER_TOKEN_FILE: 'old' });
+  const { find, cwd } = await context(t, { old }, { BEARER_TOKEN_FILE: 'old' });
   const fault = await failure(find());
   assert.equal(fault.kind, 'token-expired');
   assert.match(fault.message, /BEARER_TOKEN_FILE \(.*old\) expired at 2025-12-31T23:00:00\.000Z/);
@@ -181,7 +181,7 @@ test('an expired token is named by place and time, never shown', async (t) => {
 });
 
 test('without any token the places looked at and the way to one are told', async (t) => {
-  const { find, cwd } = await world(t, {});
+  const { find, cwd } = await context(t, {});
   const fault = await failure(find());
   assert.equal(fault.kind, 'token-missing');
   assert.match(fault.message, new RegExp(`/tmp/bt_u${uid}`));
@@ -194,14 +194,14 @@ const evil = {
   to: 'https://cache.evil.example/ns/dir/x',
   federation: {
     url: 'https://evil.example',
-    isUsers: false,
+    isUsersOwn: false,
     servers: ['https://evil.example', 'https://cache.evil.example/ns/dir/x'],
   },
 };
 
 test('a token of another issuer is never sent, found or named, and the message says why', async (t) => {
   const other = token('other', { iss: 'https://other.example' });
-  const { find } = await world(t, { other, opaque: 'opaque-secret' }, { BEARER_TOKEN: other });
+  const { find } = await context(t, { other, opaque: 'opaque-secret' }, { BEARER_TOKEN: other });
   for (const wanted of [use, evil]) {
     const fault = await failure(find({}, wanted));
     assert.equal(fault.kind, 'token-missing');
@@ -219,7 +219,7 @@ test('a token of another issuer is never sent, found or named, and the message s
 test('a hostile federation that names the issuer of a token as its own does not get the token', async (t) => {
   const mine = token('mine');
   const forAll = token('any', { aud: 'https://wlcg.cern.ch/jwt/v1/any' });
-  const { find, cwd } = await world(t, { mine });
+  const { find, cwd } = await context(t, { mine });
   for (const found of [mine, forAll, token('aud', { aud: ['https://cache.example:8443'] })]) {
     await writeFile(path.join(cwd, 'found'), found);
     const tokens = createTokens({ env: { BEARER_TOKEN_FILE: 'found' }, cwd, uid, clock });
@@ -232,7 +232,7 @@ test('a hostile federation that names the issuer of a token as its own does not 
 
 test('an audience or the issuer ties a token to a host or a federation', async (t) => {
   const goes = async (claims: Record<string, unknown>, wanted: TokenUse): Promise<boolean> => {
-    const { find } = await world(t, {}, { BEARER_TOKEN: token('found', claims) });
+    const { find } = await context(t, {}, { BEARER_TOKEN: token('found', claims) });
     return await find({}, wanted).then(
       () => true,
       () => false,
@@ -249,7 +249,7 @@ test('an audience or the issuer ties a token to a host or a federation', async (
 });
 
 test('a token that does not say who issued it goes only where it is named', async (t) => {
-  const { find } = await world(t, { opaque: 'opaque-secret' }, { BEARER_TOKEN: 'opaque-secret' });
+  const { find } = await context(t, { opaque: 'opaque-secret' }, { BEARER_TOKEN: 'opaque-secret' });
   const fault = await failure(find());
   assert.match(fault.message, /BEARER_TOKEN does not say who issued it/);
   assert.ok(!fault.message.includes('opaque-secret'));
@@ -258,7 +258,7 @@ test('a token that does not say who issued it goes only where it is named', asyn
 
 test('in a folder that others share, only a file of the user alone is used', async (t) => {
   const me = statSync('/proc/self').uid;
-  const { cwd } = await world(t, { [`bt_u${me}`]: token('mine'), [`bt_u${me + 1}`]: token('theirs') });
+  const { cwd } = await context(t, { [`bt_u${me}`]: token('mine'), [`bt_u${me + 1}`]: token('theirs') });
   const find = (user: number): Promise<string> =>
     createTokens({ env: { XDG_RUNTIME_DIR: cwd }, cwd, uid: user, clock }).find(use, {});
   await chmod(path.join(cwd, `bt_u${me}`), 0o600);

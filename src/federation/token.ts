@@ -4,7 +4,7 @@ import type { Env } from '../base/env.ts';
 import { Fault } from '../fault/fault.ts';
 import { isUnder } from './escape-path.ts';
 import type { Verb } from './located.ts';
-import { createTokenFiles, tokenPlaces, type TokenPlace } from './token-places.ts';
+import { createTokenFiles, tokenLocations, type TokenLocation } from './token-locations.ts';
 
 /** Whose token, where the user says. */
 export interface TokenChoice {
@@ -25,12 +25,12 @@ export interface Tokens {
   find(use: TokenUse, choice: TokenChoice): Promise<string>;
 }
 
-interface TokenWorld {
+interface TokenContext {
   env: Env;
   cwd: string;
   uid: number;
   clock: Clock;
-  kept?: KeptTokens | undefined;
+  loginTokens?: LoginTokens | undefined;
 }
 
 /** A user's login, as far as its token's use goes. */
@@ -44,13 +44,13 @@ interface TokenLogin {
 }
 
 /** Tokens of logins: looked for where no other fits. */
-export interface KeptTokens {
+export interface LoginTokens {
   /** The login for a use, renewed where its end is near; `why` says what kept it from being renewed, or used. */
   find(use: TokenUse): Promise<{ login?: TokenLogin; why?: string }>;
 }
 
 /** Whether a login was made for the namespace of a use, in its federation. */
-export const isOfUse = (login: Omit<TokenLogin, 'accessToken' | 'scopes'>, use: TokenUse): boolean =>
+export const isForUse = (login: Omit<TokenLogin, 'accessToken' | 'scopes'>, use: TokenUse): boolean =>
   login.federation === use.federation?.url && login.namespace === use.namespace;
 
 interface Candidate {
@@ -63,15 +63,15 @@ interface Candidate {
   why?: string | undefined;
 }
 
-export function createTokens(world: TokenWorld): Tokens {
+export function createTokens(context: TokenContext): Tokens {
   const files = createTokenFiles();
   return {
     async find(use, choice) {
-      const places = await tokenPlaces(world, choice);
-      const looked: string[] = [];
+      const places = await tokenLocations(context, choice);
+      const searched: string[] = [];
       const found: Candidate[] = [];
       for (const place of places) {
-        const read = 'token' in place ? place : await files.read(place, world.uid);
+        const read = 'token' in place ? place : await files.read(place, context.uid);
         const name = nameOf(place);
         if ('token' in read)
           found.push({
@@ -80,21 +80,25 @@ export function createTokens(world: TokenWorld): Tokens {
             claims: readClaims(read.token),
             isNamed: place.isNamed === true,
           });
-        looked.push('token' in read ? name : `${name} (${read.without})`);
+        searched.push('token' in read ? name : `${name} (${read.without})`);
       }
       const mayBeKept = choice.tokenFile === undefined && choice.onlyNamed !== true;
-      if (mayBeKept && fitting(found, use, world.clock.now()) === undefined)
-        found.push(...(await fromLogin(world, use, looked)));
-      return choose(found, use, world.clock.now(), looked);
+      if (mayBeKept && fitting(found, use, context.clock.now()) === undefined)
+        found.push(...(await fromLogin(context, use, searched)));
+      return choose(found, use, context.clock.now(), searched);
     },
   };
 }
 
 /** The user's login, which says itself where it belongs and what for. */
-async function fromLogin({ kept }: TokenWorld, use: TokenUse, looked: string[]): Promise<Candidate[]> {
-  const { login, why } = (await kept?.find(use)) ?? {};
+async function fromLogin(
+  { loginTokens }: TokenContext,
+  use: TokenUse,
+  searched: string[],
+): Promise<Candidate[]> {
+  const { login, why } = (await loginTokens?.find(use)) ?? {};
   if (login === undefined) {
-    if (why !== undefined) looked.push(why);
+    if (why !== undefined) searched.push(why);
     return [];
   }
   const { issuer, scopes, accessToken, expires } = login;
@@ -102,30 +106,31 @@ async function fromLogin({ kept }: TokenWorld, use: TokenUse, looked: string[]):
   return [{ place: `your login at ${issuer}`, token: accessToken, claims, isNamed: true, why }];
 }
 
-function current(found: Candidate[], use: TokenUse, now: number): Candidate[] {
+function unexpired(found: Candidate[], use: TokenUse, now: number): Candidate[] {
   return found.filter(
     (one) =>
-      whyNot(one, use) === undefined && (one.claims?.expires === undefined || one.claims.expires > now),
+      refusalReason(one, use) === undefined &&
+      (one.claims?.expires === undefined || one.claims.expires > now),
   );
 }
 
 function fitting(found: Candidate[], use: TokenUse, now: number): Candidate | undefined {
-  return current(found, use, now).find(({ claims }) => claims !== undefined && fits(claims, use));
+  return unexpired(found, use, now).find(({ claims }) => claims !== undefined && fits(claims, use));
 }
 
-function choose(found: Candidate[], use: TokenUse, now: number, looked: string[]): string {
-  const chosen = fitting(found, use, now) ?? current(found, use, now)[0];
+function choose(found: Candidate[], use: TokenUse, now: number, searched: string[]): string {
+  const chosen = fitting(found, use, now) ?? unexpired(found, use, now)[0];
   if (chosen !== undefined) return chosen.token;
-  const expired = found.find((one) => whyNot(one, use) === undefined);
-  if (expired !== undefined) throw tooOld(use, expired);
-  throw found.length === 0 ? missing(use, looked) : notSent(use, found);
+  const expired = found.find((one) => refusalReason(one, use) === undefined);
+  if (expired !== undefined) throw expiredFault(use, expired);
+  throw found.length === 0 ? missingFault(use, searched) : unusableFault(use, found);
 }
 
 /**
  * Why a token must not go to a host; undefined where it may. A director can claim any issuer as its own, so that an
  * issuer it names is not enough: something besides what the federation says of itself has to tie a token to it.
  */
-function whyNot({ claims, isNamed }: Candidate, use: TokenUse): string | undefined {
+function refusalReason({ claims, isNamed }: Candidate, use: TokenUse): string | undefined {
   const { federation, issuers } = use;
   if (claims === undefined) return isNamed ? undefined : 'does not say who issued it';
   if (federation === undefined) return undefined;
@@ -143,7 +148,7 @@ function isTied({ issuer = '', audience }: TokenClaims, to: string, federation: 
   const isMeant = (url: string): boolean => meant.includes(new URL(url).origin);
   if (isMeant(to) || isMeant(federation.url)) return true;
   const isForAll = audience.length === 0 || audience.some((text) => anyAudience.includes(text));
-  return federation.isUsers && (isForAll || federation.servers.some(isMeant));
+  return federation.isUsersOwn && (isForAll || federation.servers.some(isMeant));
 }
 
 /** What WLCG tokens and SciTokens say that any server may take. */
@@ -154,8 +159,8 @@ function originOf(text: string): string | undefined {
   return URL.parse(/^https?:/.test(text) ? text : `https://${text}`)?.origin;
 }
 
-function notSent(use: TokenUse, found: Candidate[]): Fault {
-  const why = found.map((one) => `${one.place} ${whyNot(one, use) ?? ''}`).join('; ');
+function unusableFault(use: TokenUse, found: Candidate[]): Fault {
+  const why = found.map((one) => `${one.place} ${refusalReason(one, use) ?? ''}`).join('; ');
   const issuers =
     use.issuers.length === 0 ? 'names no issuer' : `takes tokens from ${use.issuers.join(', ')}`;
   return new Fault(
@@ -163,12 +168,12 @@ function notSent(use: TokenUse, found: Candidate[]): Fault {
     `${use.namespace} asks for a token, and none of yours was sent to ${new URL(use.to).host}: the namespace ${issuers}; ${why}`,
     {
       about: use.path,
-      fix: `if you trust this federation with one of them, name its file; else ${howToGet(use)}`,
+      fix: `if you trust this federation with one of them, name its file; else ${tokenAdvice(use)}`,
     },
   );
 }
 
-function tooOld(use: TokenUse, { place, claims, why }: Candidate): Fault {
+function expiredFault(use: TokenUse, { place, claims, why }: Candidate): Fault {
   const when = new Date(claims?.expires ?? 0).toISOString();
   const ended = why === undefined ? '' : `, and was not renewed: ${why}`;
   const isLogin = place.startsWith('your login');
@@ -177,25 +182,25 @@ function tooOld(use: TokenUse, { place, claims, why }: Candidate): Fault {
     `the token for ${use.namespace} from ${place} expired at ${when}${ended}`,
     {
       about: place,
-      fix: isLogin ? howToGet(use) : `get a new one into ${place}; ${howToGet(use)}`,
+      fix: isLogin ? tokenAdvice(use) : `get a new one into ${place}; ${tokenAdvice(use)}`,
     },
   );
 }
 
-function missing(use: TokenUse, looked: string[]): Fault {
-  const where = looked.length === 0 ? 'nowhere to look' : looked.join(', ');
+function missingFault(use: TokenUse, searched: string[]): Fault {
+  const where = searched.length === 0 ? 'nowhere to look' : searched.join(', ');
   return new Fault(
     'token-missing',
     `${use.namespace} asks for a token and none was found; looked at: ${where}`,
     {
       about: use.path,
-      fix: howToGet(use),
+      fix: tokenAdvice(use),
     },
   );
 }
 
 /** What to do about a token that is missing, old or refused. */
-export function howToGet(use: Pick<TokenUse, 'verb' | 'issuers' | 'loginUrl'>): string {
+export function tokenAdvice(use: Pick<TokenUse, 'verb' | 'issuers' | 'loginUrl'>): string {
   const write = use.verb === 'GET' ? '' : ' --write';
   const login = use.loginUrl === undefined ? '' : `\`updraft login ${use.loginUrl}${write}\`, or `;
   const from = use.issuers[0] === undefined ? '' : ` from ${use.issuers[0]}`;
@@ -203,7 +208,7 @@ export function howToGet(use: Pick<TokenUse, 'verb' | 'issuers' | 'loginUrl'>): 
   return `${login}get a token with scope ${scope}${from}, put it in a file and name that: \`token_file\` in a job file, --token-file at the prompt`;
 }
 
-function nameOf(place: TokenPlace): string {
+function nameOf(place: TokenLocation): string {
   return 'token' in place
     ? place.name
     : place.because === undefined
@@ -234,7 +239,7 @@ export interface TokenFederation {
   /** Where it was discovered, which its trust hangs on. */
   url: string;
   /** The user's own one, `osdf:`: tokens for everybody may go there. */
-  isUsers: boolean;
+  isUsersOwn: boolean;
   /** Director and servers of the object. */
   servers: string[];
 }

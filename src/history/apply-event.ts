@@ -1,13 +1,13 @@
 import type { Cause } from '../codes/causes.ts';
 import { disconnectedCode, removedCode } from '../codes/evictions.ts';
 import { causeOf, exitCause, removalCause } from '../diagnosis/cause-of.ts';
-import { memorySaid } from '../diagnosis/facts.ts';
+import { parseMemory } from '../diagnosis/facts.ts';
 import type { EvictedDetails, FileTransferDetails } from '../eventlog/decode.ts';
 import type { Resource, Termination } from '../eventlog/details.ts';
 import type { EventOf, LogEvent } from '../eventlog/events.ts';
 import type { AttemptEnd, AttemptHistory } from './history.ts';
-import { longestWords, type JobFold, type Said } from './job-fold.ts';
-import { gpuOf, machineOf, once, siteOf } from './place.ts';
+import { maxTextChars, type JobFold, type EventReason } from './job-fold.ts';
+import { gpuModels, machineOf, intern, siteOf } from './worker.ts';
 
 /** Takes an event into the account of its job. */
 export function applyEvent(job: JobFold, event: LogEvent): void {
@@ -32,7 +32,7 @@ export function applyEvent(job: JobFold, event: LogEvent): void {
     case 'submit':
       return;
     default:
-      if (!endings(job, event)) interlude(job, event);
+      if (!endings(job, event)) interruption(job, event);
   }
 }
 
@@ -42,13 +42,13 @@ function jobAd(job: JobFold, event: EventOf<'job-ad-information'> & LogEvent): v
     job.attempt.site = siteOf(event.details.attributes);
   if (job.job.owner !== undefined || !event.text.includes('Owner')) return;
   const owner = event.details.attributes['Owner'];
-  if (typeof owner === 'string') job.job.owner = once(owner);
+  if (typeof owner === 'string') job.job.owner = intern(owner);
 }
 
 /** The attempt an event is of; the log may have missed its beginning. */
 function underWay(job: JobFold): AttemptHistory | undefined {
   if (job.attempt === undefined && job.job.attempts.length === 0 && job.ended === undefined)
-    job.beginUnseen();
+    job.startUnseen();
   return job.attempt;
 }
 
@@ -56,14 +56,14 @@ function complain(job: JobFold, { details }: EventOf<'remote-error'>): void {
   const attempt = underWay(job);
   if (attempt === undefined) return;
   if (attempt.machine === '') attempt.machine = machineOf(details.host, undefined);
-  job.complaint = details.text.slice(0, longestWords);
+  job.complaint = details.text.slice(0, maxTextChars);
   if (attempt.details !== undefined && job.evidence !== undefined)
     attempt.details.complaint = { text: job.complaint, evidence: job.evidence };
 }
 
 /** What happens in the middle of an attempt. */
-function interlude(job: JobFold, event: LogEvent): void {
-  const attempt = interludes.has(event.kind) ? underWay(job) : undefined;
+function interruption(job: JobFold, event: LogEvent): void {
+  const attempt = interruptions.has(event.kind) ? underWay(job) : undefined;
   if (attempt === undefined) return;
   if (event.kind === 'suspended') job.enter('suspended');
   else if (event.kind === 'unsuspended') job.enter('executing');
@@ -83,7 +83,7 @@ function interlude(job: JobFold, event: LogEvent): void {
   job.connect(event.kind === 'disconnected');
 }
 
-const interludes = new Set<LogEvent['kind']>([
+const interruptions = new Set<LogEvent['kind']>([
   'suspended',
   'unsuspended',
   'disconnected',
@@ -99,7 +99,7 @@ function execute(job: JobFold, { details }: EventOf<'execute'>): void {
   if (attempt === undefined) return;
   attempt.site = siteOf(details.attributes) || attempt.site;
   attempt.machine = machineOf(details.slot, details.host) || attempt.machine;
-  attempt.gpu = gpuOf(details.attributes) || attempt.gpu;
+  attempt.gpu = gpuModels(details.attributes) || attempt.gpu;
   job.announce();
 }
 
@@ -144,7 +144,7 @@ function endings(job: JobFold, event: LogEvent): boolean {
     case 'held': {
       const cause = accountCause(job, event.details);
       job.hold(cause, endOf('vacated', event.details));
-      if (cause === 'memory-exceeded') keepMemory(job.job.attempts.at(-1), event.details.reason);
+      if (cause === 'memory-exceeded') recordMemory(job.job.attempts.at(-1), event.details.reason);
       return true;
     }
     case 'released':
@@ -172,22 +172,22 @@ const takenAway = ({ executed }: JobFold): 'evicted' | 'transfer-failed' =>
 
 const endOf = (
   how: AttemptEnd['how'],
-  { code, subcode, reason = '' }: Said,
+  { code, subcode, reason = '' }: EventReason,
   termination?: Termination,
   resources: readonly Resource[] = [],
-): AttemptEnd => ({ how, code, subcode, reason: reason.slice(0, longestWords), termination, resources });
+): AttemptEnd => ({ how, code, subcode, reason: reason.slice(0, maxTextChars), termination, resources });
 
-function accountCause({ complaint }: JobFold, { code, subcode, reason = '' }: Said): Cause {
+function accountCause({ complaint }: JobFold, { code, subcode, reason = '' }: EventReason): Cause {
   const words = reason.trim() === '' ? complaint : reason;
-  return causeOf(code, subcode, words.slice(0, longestWords));
+  return causeOf(code, subcode, words.slice(0, maxTextChars));
 }
 
 function terminated(job: JobFold, { details }: EventOf<'terminated'>): void {
   const { termination, resources } = details;
   // An event that was cut off before it said how: nothing is known yet.
   if (termination === undefined) return;
-  if (job.attempt === undefined) job.beginUnseen();
-  if (job.attempt !== undefined) keepFigures(job.attempt, details);
+  if (job.attempt === undefined) job.startUnseen();
+  if (job.attempt !== undefined) recordUsage(job.attempt, details);
   const found = exitCause(termination, job.ours);
   const cause = found === 'none' ? undefined : found;
   const ending = cause === undefined ? 'success' : cause === 'wrong-output' ? 'wrong-output' : 'failed';
@@ -206,7 +206,7 @@ function evicted(job: JobFold, details: EvictedDetails): void {
   const attempt = underWay(job);
   if (attempt === undefined) return;
   const { requeued, termination, resources, code } = details;
-  keepFigures(attempt, details);
+  recordUsage(attempt, details);
   attempt.checkpointed = details.checkpointed;
   if (requeued) {
     const cause = exitCause(termination, job.ours);
@@ -221,18 +221,18 @@ function evicted(job: JobFold, details: EvictedDetails): void {
   job.end(takenAway(job), cause, endOf('vacated', details, undefined, resources));
 }
 
-interface Figures {
+interface UsageFigures {
   bytes: { runReceived?: number; runSent?: number };
   resources: readonly Resource[];
 }
 
 /** Rows that say what was used; the rest is not worth a million times the memory. */
-function keepFigures(attempt: AttemptHistory, { bytes, resources }: Figures): void {
+function recordUsage(attempt: AttemptHistory, { bytes, resources }: UsageFigures): void {
   attempt.resources = resources
     .filter(({ usage, request }) => usage !== undefined && request !== undefined)
     .map(({ name, unit, usage = 0, request = 0 }) => ({
-      name: once(name),
-      unit: once(unit ?? ''),
+      name: intern(name),
+      unit: intern(unit ?? ''),
       usage,
       request,
     }));
@@ -241,8 +241,8 @@ function keepFigures(attempt: AttemptHistory, { bytes, resources }: Figures): vo
 }
 
 /** What the words of a hold say of memory, where no table says that much. */
-function keepMemory(attempt: AttemptHistory | undefined, reason = ''): void {
-  const said = memorySaid(reason);
+function recordMemory(attempt: AttemptHistory | undefined, reason = ''): void {
+  const said = parseMemory(reason);
   if (attempt === undefined || said === undefined) return;
   const row = attempt.resources.find(({ name }) => name === 'Memory');
   if (row !== undefined) row.usage = Math.max(row.usage, said.used);

@@ -5,7 +5,7 @@ import type { Resource, Termination } from '../eventlog/details.ts';
 /** What happens on a slot, as far as a log says. `cut-off` is between a lost connection and a failed try to restore it;
  * `stalled` is input that stood still until a server was given up, and `starved` training that waited for data which
  * still arrived, where a run's own journal says so. */
-export type Doing =
+export type Activity =
   | 'queue'
   | 'input'
   | 'stalled'
@@ -54,7 +54,7 @@ export interface AttemptHistory {
   number: number;
   /** What the job waited for before this attempt. */
   waits: Span<Wait>[];
-  spans: Span<Doing>[];
+  spans: Span<Activity>[];
   ending: Ending;
   /** Why, unless it went well. */
   cause?: Cause;
@@ -95,7 +95,7 @@ export interface AttemptDetails {
   to: number;
   began: Evidence;
   /** What it was last seen doing. */
-  doing: Doing;
+  doing: Activity;
   /** The most memory it was seen to use, in MB. */
   memoryMb: number;
   /** What the execution point complained of last. */

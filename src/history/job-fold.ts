@@ -1,11 +1,11 @@
 import type { Cause } from '../codes/causes.ts';
-import { transferWay } from '../codes/codes.ts';
+import { transferDirection } from '../codes/codes.ts';
 import { causeOfRemoved } from '../diagnosis/cause-of.ts';
 import type { Evidence } from '../diagnosis/explanation.ts';
 import type {
   AttemptEnd,
   AttemptHistory,
-  Doing,
+  Activity,
   Ending,
   JobDetails,
   JobHistory,
@@ -13,20 +13,20 @@ import type {
   Span,
   Wait,
 } from './history.ts';
-import { machineIn } from './place.ts';
+import { machineInReason } from './worker.ts';
 
 /** What happens to a job, as it happens. An end may be corrected by another of the same attempt: a hold says why. */
-export type Change =
+export type JobTransition =
   | { kind: 'began'; attempt: AttemptHistory }
-  | { kind: 'doing'; attempt: AttemptHistory; doing: Doing }
+  | { kind: 'doing'; attempt: AttemptHistory; doing: Activity }
   | { kind: 'connection'; isLost: boolean }
   | { kind: 'ended'; attempt: AttemptHistory; end: AttemptEnd }
-  | { kind: 'held'; cause: Cause; said: Said }
+  | { kind: 'held'; cause: Cause; said: EventReason }
   | { kind: 'released'; reason: string }
   | { kind: 'finished'; outcome: JobOutcome; reason: string };
 
 /** What an event says of a hold or an end. */
-export interface Said {
+export interface EventReason {
   code?: number | undefined;
   subcode?: number | undefined;
   reason?: string | undefined;
@@ -36,21 +36,21 @@ export interface Said {
 export interface FoldContext {
   /** Whether the jobs are a run's of ours, whatever the log says. */
   ours: boolean;
-  onChange?: ((fold: JobFold, change: Change) => void) | undefined;
+  onChange?: ((fold: JobFold, change: JobTransition) => void) | undefined;
 }
 
-const longestReason = 600;
+const maxReasonChars = 600;
 /** Text that is kept of a reason for an explanation, whatever a container printed into it. */
-export const longestWords = 4000;
+export const maxTextChars = 4000;
 /** An eviction and the hold or removal it belongs to are written within this time. */
 const sameMomentMs = 1000;
 /** Holds by a person or by a rule: they befall jobs in the queue too, and may quote what befell an attempt before. */
-const holdsInQueue: ReadonlySet<number> = new Set([1, 3, 26]);
+const queueHoldCodes: ReadonlySet<number> = new Set([1, 3, 26]);
 const outputCauses = new Set<Cause>(['output-failed', 'output-missing', 'output-too-big']);
 
 /** Whether the results did not come home whole. */
 const isAboutOutput = (cause: Cause | undefined, { code, reason }: AttemptEnd): boolean =>
-  cause !== undefined && (outputCauses.has(cause) || transferWay(code, reason) === 'output');
+  cause !== undefined && (outputCauses.has(cause) || transferDirection(code, reason) === 'output');
 
 /**
  * One job while its events come in. Time never runs backwards here: an event older than the one before it counts as
@@ -60,7 +60,7 @@ export class JobFold {
   readonly job: JobHistory;
   readonly #context: FoldContext;
   #attempt: AttemptHistory | undefined;
-  #doing: Doing = 'starting';
+  #doing: Activity = 'starting';
   #wait: Wait = 'idle';
   #waits: Span<Wait>[] = [];
   /** These are milliseconds since the job's first event. */
@@ -101,7 +101,7 @@ export class JobFold {
     return this.#attempt;
   }
 
-  get doing(): Doing | undefined {
+  get doing(): Activity | undefined {
     return this.#attempt && this.#doing;
   }
 
@@ -133,7 +133,7 @@ export class JobFold {
     this.job.id = id;
   }
 
-  begin(doing: Doing): void {
+  begin(doing: Activity): void {
     if (this.#attempt !== undefined) this.#lose();
     this.#closeWait();
     this.#attempt = {
@@ -163,7 +163,7 @@ export class JobFold {
   }
 
   /** An attempt whose beginning the log does not have: nobody knows what the time until now was. */
-  beginUnseen(): void {
+  startUnseen(): void {
     const [since, now] = [this.#since, this.#now];
     this.#now = since;
     this.begin('silent');
@@ -172,7 +172,7 @@ export class JobFold {
     if (this.#attempt?.details !== undefined) this.#attempt.details.from = undefined;
   }
 
-  enter(doing: Doing): void {
+  enter(doing: Activity): void {
     // The output stops half way when the connection breaks.
     this.#closeSpan(this.#now, doing === 'cut-off');
     this.rename(doing);
@@ -180,7 +180,7 @@ export class JobFold {
   }
 
   /** What was thought of the time since the last change was wrong: it was this. */
-  rename(doing: Doing): void {
+  rename(doing: Activity): void {
     this.#doing = doing;
     if (this.#attempt?.details === undefined) return;
     this.#attempt.details.doing = doing;
@@ -208,7 +208,8 @@ export class JobFold {
     attempt.waits = attempt.waits.slice();
     attempt.ending = ending;
     // A slot's name says more than the address that input was sent to.
-    if (!this.#executed || attempt.machine === '') attempt.machine = machineIn(end.reason) || attempt.machine;
+    if (!this.#executed || attempt.machine === '')
+      attempt.machine = machineInReason(end.reason) || attempt.machine;
     this.#attempt = undefined;
     this.#wait = 'idle';
     this.#settle(attempt, cause, end);
@@ -217,13 +218,13 @@ export class JobFold {
   hold(cause: Cause, end: AttemptEnd): void {
     const wasHeld = this.#ended === 'held';
     const last = this.job.attempts.at(-1);
-    const justEnded = this.#justEnded();
+    const justEnded = this.#endedJustNow();
     // An attempt that fails before its first event leaves the hold alone; the hold names its machine.
-    const isUnseen = !holdsInQueue.has(end.code ?? 0) && machineIn(end.reason) !== '';
+    const isUnseen = !queueHoldCodes.has(end.code ?? 0) && machineInReason(end.reason) !== '';
     if (this.#attempt === undefined && justEnded === undefined && isUnseen) this.begin('starting');
     const attempt = this.#attempt ?? justEnded;
     const before = wasHeld || last === undefined ? undefined : last.details?.end;
-    this.#endNowOrJustNow('held', cause, end);
+    this.#endCurrentOrLast('held', cause, end);
     this.#closeWait();
     this.#wait = 'held';
     if (!wasHeld) this.job.holds = (this.job.holds ?? 0) + 1;
@@ -255,7 +256,7 @@ export class JobFold {
   remove(cause: Cause, end: AttemptEnd): void {
     // Asked for while the results were on their way: they came all the same.
     if (this.#attempt === undefined && this.#ended === 'success') return;
-    this.#endNowOrJustNow('removed', cause, end);
+    this.#endCurrentOrLast('removed', cause, end);
     const wasHeld = this.#ended === 'held';
     const why = causeOfRemoved(cause, wasHeld ? this.job.cause : undefined);
     if (this.details !== undefined && this.evidence !== undefined)
@@ -301,7 +302,7 @@ export class JobFold {
     if (cause === undefined) delete this.job.cause;
     else this.job.cause = cause;
     if (reason === '') delete this.job.reason;
-    else this.job.reason = reason.slice(0, longestReason);
+    else this.job.reason = reason.slice(0, maxReasonChars);
   }
 
   /** Another attempt begins and this one never ended: it is accounted for up to its last event. */
@@ -317,7 +318,7 @@ export class JobFold {
   /** `broken`: output that was under way has not arrived. */
   #closeSpan(to: number, broken: boolean): void {
     if (to > this.#since) {
-      const span: Span<Doing> = { doing: this.#doing, from: this.#since, to };
+      const span: Span<Activity> = { doing: this.#doing, from: this.#since, to };
       if (broken && this.#doing === 'output') span.failed = true;
       this.#attempt?.spans.push(span);
     }
@@ -349,7 +350,7 @@ export class JobFold {
   }
 
   /** An attempt that was taken away at this very moment. */
-  #justEnded(): AttemptHistory | undefined {
+  #endedJustNow(): AttemptHistory | undefined {
     const last = this.job.attempts.at(-1);
     if (this.#attempt !== undefined || this.#ended !== undefined || this.#wait !== 'idle') return undefined;
     if (last?.ending !== 'evicted' && last?.ending !== 'transfer-failed') return undefined;
@@ -357,8 +358,8 @@ export class JobFold {
   }
 
   /** Some releases first report a hold or a removal as an eviction. */
-  #endNowOrJustNow(ending: 'held' | 'removed', cause: Cause, end: AttemptEnd): void {
-    const last = this.#justEnded();
+  #endCurrentOrLast(ending: 'held' | 'removed', cause: Cause, end: AttemptEnd): void {
+    const last = this.#endedJustNow();
     if (this.#attempt !== undefined) this.end(ending, cause, end);
     else if (last !== undefined) {
       last.ending = ending;
@@ -369,7 +370,7 @@ export class JobFold {
     }
   }
 
-  #changed(change: Change): void {
+  #changed(change: JobTransition): void {
     this.#context.onChange?.(this, change);
   }
 }

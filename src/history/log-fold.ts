@@ -4,7 +4,7 @@ import { applyEvent } from './apply-event.ts';
 import type { JobHistory } from './history.ts';
 import { JobFold, type FoldContext } from './job-fold.ts';
 import { noFacts, zoneName, type LogFacts } from './log-facts.ts';
-import { once } from './place.ts';
+import { intern } from './worker.ts';
 
 export interface FoldOptions extends Partial<FoldContext> {
   /** Keeps evidence for explanations, which names the log so. */
@@ -12,7 +12,7 @@ export interface FoldOptions extends Partial<FoldContext> {
 }
 
 /** A job by one of its names, and how far which log has got with it. */
-interface Known {
+interface KnownJobId {
   id: string;
   fold: JobFold;
   log: number;
@@ -30,7 +30,7 @@ export class LogFold {
   readonly facts: LogFacts = { ...noFacts, hasTransfers: false };
   readonly #context: FoldContext;
   readonly #evidence: string | undefined;
-  readonly #known = new Map<string, Known>();
+  readonly #known = new Map<string, KnownJobId>();
   /** The jobs that are nodes of a DAG, by node and process. */
   readonly #nodes = new Map<string, JobFold>();
   /** The cluster that a node goes on as when the one before it, which is still on a slot, has ended. */
@@ -105,12 +105,12 @@ export class LogFold {
     if (event.kind === 'file-transfer') facts.hasTransfers = true;
     if (event.time === undefined) return;
     if (facts.firstTime === undefined) nameZone(facts, event);
-    else if (facts.zone === undefined && event.kind === 'terminated') seeZone(facts, event);
+    else if (facts.zone === undefined && event.kind === 'terminated') inferZone(facts, event);
     facts.firstTime = Math.min(facts.firstTime ?? event.time, event.time);
     facts.lastTime = Math.max(facts.lastTime ?? event.time, event.time);
   }
 
-  #find(event: LogEvent, at: number | undefined): Known {
+  #find(event: LogEvent, at: number | undefined): KnownJobId {
     const id = `${event.cluster}.${event.proc}`;
     const known = this.#known.get(id);
     if (known === undefined) return this.#open(id, event, at);
@@ -120,7 +120,7 @@ export class LogFold {
     return known;
   }
 
-  #open(number: string, event: LogEvent, at: number | undefined): Known {
+  #open(number: string, event: LogEvent, at: number | undefined): KnownJobId {
     const uses = this.#known.has(number) ? (this.#uses.get(number) ?? 1) + 1 : 1;
     if (uses > 1) this.#uses.set(number, uses);
     const id = uses === 1 ? number : `${number}#${uses}`;
@@ -132,7 +132,7 @@ export class LogFold {
       knownUntil: -Infinity,
       latest: 0,
       bornAt: at,
-      bornOn: event.kind === 'submit' ? once(event.details.host ?? '') : undefined,
+      bornOn: event.kind === 'submit' ? intern(event.details.host ?? '') : undefined,
     };
     this.#known.set(number, known);
     return known;
@@ -185,17 +185,17 @@ function nameZone(facts: LogFacts, { zone, timeText }: LogEvent): void {
   facts.zone = zoneName(facts.offsetMinutes);
 }
 
-const quarter = 15 * 60_000;
+const quarterHour = 15 * 60_000;
 /** The event of an end is written soon after the end itself. */
-const soon = 120_000;
+const soonMs = 120_000;
 
 /** Some releases give the moment of an end in UTC beside the log's own clock. */
-function seeZone(facts: LogFacts, { time = 0, details }: EventOf<'terminated'>): void {
+function inferZone(facts: LogFacts, { time = 0, details }: EventOf<'terminated'>): void {
   if (details.ended === undefined) return;
   const written = time - new Date(time).getTimezoneOffset() * 60_000;
   const ahead = written - details.ended.time;
-  const east = Math.floor((ahead + 1000) / quarter) * quarter;
-  if (ahead - east <= soon && Math.abs(east) <= 56 * quarter) facts.zone = zoneName(east / 60_000);
+  const east = Math.floor((ahead + 1000) / quarterHour) * quarterHour;
+  if (ahead - east <= soonMs && Math.abs(east) <= 56 * quarterHour) facts.zone = zoneName(east / 60_000);
 }
 
 /** Bits of numbers that logs of today do not have; others that HTCondor does not use (yet) share one with another. */
@@ -217,5 +217,5 @@ function bitOf(event: LogEvent): number {
 const hasBit = (bits: number, bit: number): boolean => Math.floor(bits / bit) % 2 === 1;
 
 /** Whether an earlier log has it; of the last moment it may have had only a part. */
-const isRepeated = ({ knownUntil, latest }: Known, bit: number, time: number): boolean =>
+const isRepeated = ({ knownUntil, latest }: KnownJobId, bit: number, time: number): boolean =>
   time < knownUntil || (time === knownUntil && hasBit(latest, bit));

@@ -32,7 +32,7 @@ export async function readHistory(
   };
   let garbledBytes = 0;
   const onGarbled = ({ bytes }: { bytes: Uint8Array }): void => void (garbledBytes += bytes.length);
-  for (const { path, within, isKnown } of await inOrder(paths, signal)) {
+  for (const { path, within, isKnown } of await sortByTime(paths, signal)) {
     fold.nextLog();
     const { isYearless, moment } = await scanEventLog(path, add, { signal, onGarbled, within });
     if (isYearless && moment === undefined && !isKnown) fold.facts.guessedYear = true;
@@ -40,7 +40,7 @@ export async function readHistory(
   return { jobs: fold.finish(), facts: fold.facts, garbledBytes };
 }
 
-interface Placed {
+interface DatedLog {
   path: string;
   /** A moment after its first date, where another log of them gives it. */
   within: number | undefined;
@@ -54,9 +54,9 @@ const halfYear = 183 * 86_400_000;
  * Logs that follow each other, as rotated ones do, must be read in their order. Of those without a year, which may be
  * copies of any date, each is placed as near as can be to one that has it, or else to the one written first.
  */
-async function inOrder(paths: readonly string[], signal: AbortSignal | undefined): Promise<Placed[]> {
+async function sortByTime(paths: readonly string[], signal: AbortSignal | undefined): Promise<DatedLog[]> {
   if (paths.length < 2) return paths.map((path) => ({ path, within: undefined, isKnown: false }));
-  const logs: (Placed & LogBeginning)[] = [];
+  const logs: (DatedLog & LogBeginning)[] = [];
   for (const path of paths) {
     await refusePipe(path);
     logs.push({ path, within: undefined, isKnown: false, ...(await beginningOf(path, { signal })) });

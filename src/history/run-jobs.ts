@@ -1,9 +1,9 @@
 import { defined } from '../base/defined.ts';
-import { leftOutWords, preferredWords } from '../codes/cache-words.ts';
+import { describeLeftOut, describePreference } from '../codes/describe-caches.ts';
 import type { Cause } from '../codes/causes.ts';
-import { readGivenUp } from '../codes/given-up.ts';
+import { parseGivenUp } from '../codes/given-up.ts';
 import { removalCause } from '../diagnosis/cause-of.ts';
-import { connectionWords } from '../journal/connection-words.ts';
+import { describeConnection } from '../journal/describe-connection.ts';
 import type { FaultRecord, Outcome, ServerShare } from '../journal/entry.ts';
 import type { AgentState, AttemptState, FetchState, JobState, RunState } from '../journal/state.ts';
 import type {
@@ -45,7 +45,7 @@ function runJob(job: JobState, createdAt: string | undefined, context: RunContex
   const from = Date.parse(first?.waitingSince ?? first?.startedAt ?? createdAt ?? '') || 0;
   let now = 0;
   const attempts = job.attempts.map((attempt, index) => {
-    const logged = runAttempt(attempt, now, isGoneOn(job, index), context);
+    const logged = runAttempt(attempt, now, checkpointWasUsed(job, index), context);
     now = logged.spans.at(-1)?.to ?? logged.waits.at(-1)?.to ?? now;
     return logged;
   });
@@ -64,7 +64,7 @@ function runJob(job: JobState, createdAt: string | undefined, context: RunContex
     outcome,
     ...defined({ holds: job.holds }),
     ...(isOver ? defined({ cause: causeOfJob(job), reason: fault?.message }) : {}),
-    ...(lost && { cause: 'disconnected' as const, reason: connectionWords(lost) }),
+    ...(lost && { cause: 'disconnected' as const, reason: describeConnection(lost) }),
   };
 }
 
@@ -119,20 +119,20 @@ const endingOf = ({ outcome }: JobState): Ending => (outcome === undefined ? 'fa
 function causeOf(fault: FaultRecord | undefined, ending: Ending): Cause {
   if (fault?.cause !== undefined) return fault.cause;
   if (fault?.kind === 'interrupted' || (fault === undefined && ending === 'removed'))
-    return whoStopped(fault?.message ?? '');
+    return stopCause(fault?.message ?? '');
   if (fault !== undefined) return fault.kind;
   if (ending === 'lost') return 'silent-end';
   return ending === 'evicted' ? 'evicted' : 'exit-code';
 }
 
 /** A rule may have removed it; if none did, somebody asked for it, in whatever words. */
-function whoStopped(reason: string): Cause {
+function stopCause(reason: string): Cause {
   const [cause] = removalCause(reason);
   return cause === 'unknown' ? 'user' : cause;
 }
 
 /** Whether the checkpoint of an attempt was of use: the next one went on from it, or may still do so. */
-function isGoneOn({ attempts, status }: JobState, index: number): boolean {
+function checkpointWasUsed({ attempts, status }: JobState, index: number): boolean {
   const saved = attempts[index];
   const next = attempts.slice(index + 1).find(({ agent }) => agent?.training !== undefined)?.agent?.resumed;
   if (next === undefined) return attempts.length === index + 1 && status !== 'ended';
@@ -177,7 +177,7 @@ const cacheShares = (agent: AgentState | undefined): CacheShare[] => (agent?.fet
 const givenUpShares = ({ agent, fault }: AttemptState): CacheShare[] =>
   agent !== undefined || fault === undefined
     ? []
-    : readGivenUp(fault.message).map(({ server: name, times: setbacks }) => ({
+    : parseGivenUp(fault.message).map(({ server: name, times: setbacks }) => ({
         name,
         bytes: 0,
         seconds: 0,
@@ -197,7 +197,7 @@ function sharesOf(fetch: FetchState): CacheShare[] {
         name,
         bytes: sent,
         seconds: done ? seconds : 0,
-        ...(by === undefined ? {} : { wanted: preferredWords(by) }),
+        ...(by === undefined ? {} : { wanted: describePreference(by) }),
       },
     ]),
   );
@@ -205,7 +205,7 @@ function sharesOf(fetch: FetchState): CacheShare[] {
     const share = shares.get(name) ?? { ...none, name };
     shares.set(name, { ...share, setbacks: share.setbacks + 1 });
   }
-  const others = leftOut.map((one) => ({ ...none, name: one.server, wanted: leftOutWords(one) }));
+  const others = leftOut.map((one) => ({ ...none, name: one.server, wanted: describeLeftOut(one) }));
   return [...shares.values(), ...others];
 }
 

@@ -1,11 +1,11 @@
 import type { Phase } from '../journal/entry.ts';
 import type { AgentState, AttemptState } from '../journal/state.ts';
-import type { Doing, AttemptHistory, Span } from './history.ts';
+import type { Activity, AttemptHistory, Span } from './history.ts';
 
-type Drawn = Phase | 'stalled' | 'starved' | 'unknown';
+type DrawnPhase = Phase | 'stalled' | 'starved' | 'unknown';
 
 /** The phases in the order in which they are drawn. */
-const order: [Drawn, Doing][] = [
+const order: [DrawnPhase, Activity][] = [
   ['queued', 'queue'],
   ['preparing', 'starting'],
   ['stalled', 'stalled'],
@@ -37,11 +37,11 @@ export function runSpans(
   const waits = next('idle' as const, between(attempt.waitingSince, attempt.startedAt));
   const start = now;
   const unsaved = isKept ? unsavedMillis(attempt) : undefined;
-  const isVain = !isKept && attempt.outcome !== 'success';
+  const isWasted = !isKept && attempt.outcome !== 'success';
   const spans = order.flatMap(([phase, doing]) => {
     const millis = phaseMillis(attempt, phase);
     if (unsaved === undefined)
-      return next(isVain && phase === 'saving' ? ('starting' as const) : doing, millis);
+      return next(isWasted && phase === 'saving' ? ('starting' as const) : doing, millis);
     if (phase === 'training') return next(doing, millis - unsaved);
     // A moment at least, since it is the saving that parts what was kept from what was not.
     return phase === 'saving'
@@ -72,7 +72,7 @@ function starvedMillis(agent: AgentState | undefined): number {
   return Math.min(Math.max(0, Math.round((waited + waitedBefore) * 1000)), agent?.millis.training ?? 0);
 }
 
-function phaseMillis({ agent, pool }: AttemptState, phase: Drawn): number {
+function phaseMillis({ agent, pool }: AttemptState, phase: DrawnPhase): number {
   if (phase === 'stalled') return stalledMillis(agent);
   if (phase === 'starved') return starvedMillis(agent);
   const isPools =

@@ -1,19 +1,19 @@
 import type { Clock } from '../base/clock.ts';
-import { orAborted } from '../base/map-limited.ts';
+import { abortable } from '../base/map-limited.ts';
 import { HttpConnection } from './http-connection.ts';
 import { NoAnswer, noAnswer } from './no-answer.ts';
 
 /** Servers and what lies between forget connections on which nothing happens. */
-const keepMs = 15_000;
+const maxIdleMs = 15_000;
 const maxPerServer = 4;
 
 /**
  * Open connections that wait for their next request; those who fetch many objects share one. They do not keep the
  * process from ending.
  */
-export class KeptConnections implements Disposable {
+export class IdleConnections implements Disposable {
   readonly #clock: Clock;
-  readonly #kept = new Map<string, { connection: HttpConnection; since: number }[]>();
+  readonly #idle = new Map<string, { connection: HttpConnection; since: number }[]>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -21,9 +21,9 @@ export class KeptConnections implements Disposable {
 
   /** An open connection to this server (`https://host:port`), if there is one. */
   take(origin: string): HttpConnection | undefined {
-    const kept = this.#kept.get(origin) ?? [];
-    for (let last = kept.pop(); last !== undefined; last = kept.pop()) {
-      const isFresh = this.#clock.monotonic() - last.since < keepMs;
+    const idle = this.#idle.get(origin) ?? [];
+    for (let last = idle.pop(); last !== undefined; last = idle.pop()) {
+      const isFresh = this.#clock.monotonic() - last.since < maxIdleMs;
       if (isFresh && last.connection.idle) {
         last.connection.keepsProcess(true);
         return last.connection;
@@ -33,20 +33,20 @@ export class KeptConnections implements Disposable {
     return undefined;
   }
 
-  give(origin: string, connection: HttpConnection): void {
-    const kept = this.#kept.get(origin) ?? [];
-    if (kept.length >= maxPerServer) {
+  release(origin: string, connection: HttpConnection): void {
+    const idle = this.#idle.get(origin) ?? [];
+    if (idle.length >= maxPerServer) {
       connection.destroy();
       return;
     }
     connection.keepsProcess(false);
-    kept.push({ connection, since: this.#clock.monotonic() });
-    this.#kept.set(origin, kept);
+    idle.push({ connection, since: this.#clock.monotonic() });
+    this.#idle.set(origin, idle);
   }
 
   [Symbol.dispose](): void {
-    for (const { connection } of [...this.#kept.values()].flat()) connection.destroy();
-    this.#kept.clear();
+    for (const { connection } of [...this.#idle.values()].flat()) connection.destroy();
+    this.#idle.clear();
   }
 }
 
@@ -56,7 +56,7 @@ interface PoolOptions {
   ca: string[] | undefined;
   connectMs?: number;
   /** Where open connections come from, and stay afterwards; its own where none are shared. */
-  kept?: KeptConnections | undefined;
+  idle?: IdleConnections | undefined;
 }
 
 /**
@@ -67,21 +67,21 @@ export class ConnectionPool {
   readonly clock: Clock;
   readonly #ca: string[] | undefined;
   readonly #connectMs: number;
-  readonly #kept: KeptConnections;
+  readonly #idle: IdleConnections;
   readonly #isShared: boolean;
   readonly #used = new Set<HttpConnection>();
 
-  constructor({ clock, ca, connectMs = 10_000, kept }: PoolOptions) {
+  constructor({ clock, ca, connectMs = 10_000, idle }: PoolOptions) {
     this.clock = clock;
     this.#ca = ca;
     this.#connectMs = connectMs;
-    this.#isShared = kept !== undefined;
-    this.#kept = kept ?? new KeptConnections(clock);
+    this.#isShared = idle !== undefined;
+    this.#idle = idle ?? new IdleConnections(clock);
   }
 
   /** An open connection that was used before, if there is one. */
   takeIdle(url: URL): HttpConnection | undefined {
-    const connection = this.#kept.take(url.origin);
+    const connection = this.#idle.take(url.origin);
     if (connection !== undefined) this.#used.add(connection);
     return connection;
   }
@@ -97,10 +97,10 @@ export class ConnectionPool {
     };
     const { clock } = this;
     const ms = this.#connectMs;
-    const late = () =>
+    const timeoutError = () =>
       new NoAnswer('timeout', url.host, `does not take the connection within ${ms / 1000} s`);
     try {
-      const connection = await withDeadline({ clock, signal, ms, late }, (inner) =>
+      const connection = await withDeadline({ clock, signal, ms, timeoutError }, (inner) =>
         HttpConnection.open(endpoint, inner),
       );
       this.#used.add(connection);
@@ -112,9 +112,9 @@ export class ConnectionPool {
   }
 
   /** Takes a connection back; one that cannot be used again is closed. */
-  give(url: URL, connection: HttpConnection): void {
+  release(url: URL, connection: HttpConnection): void {
     // One that is not listed was in use when the pool was closed.
-    if (this.#used.delete(connection) && connection.idle) this.#kept.give(url.origin, connection);
+    if (this.#used.delete(connection) && connection.idle) this.#idle.release(url.origin, connection);
     else connection.destroy();
   }
 
@@ -122,7 +122,7 @@ export class ConnectionPool {
   close(): void {
     for (const connection of this.#used) connection.destroy();
     this.#used.clear();
-    if (!this.#isShared) this.#kept[Symbol.dispose]();
+    if (!this.#isShared) this.#idle[Symbol.dispose]();
   }
 }
 
@@ -131,23 +131,23 @@ interface Deadline {
   signal: AbortSignal;
   ms: number;
   /** What it ends with when the time is up. */
-  late: () => Error;
+  timeoutError: () => Error;
 }
 
 /** Runs `work` with a signal that aborts after `ms`, or with the outer signal; does not wait for work that ignores it. */
 export async function withDeadline<T>(
-  { clock, signal, ms, late }: Deadline,
+  { clock, signal, ms, timeoutError }: Deadline,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const isLate = new AbortController();
   const finished = new AbortController();
   clock.sleep(ms, finished.signal).then(
-    () => isLate.abort(late()),
+    () => isLate.abort(timeoutError()),
     () => undefined,
   );
   const either = AbortSignal.any([signal, isLate.signal]);
   try {
-    return await orAborted(work(either), either);
+    return await abortable(work(either), either);
   } finally {
     finished.abort();
   }

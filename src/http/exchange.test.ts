@@ -4,7 +4,7 @@ import { objectBytes, serveObject } from '../../test/transfer/object-server.ts';
 import { jumpingClock } from '../../test/federation/jumping-clock.ts';
 import type { Fault } from '../fault/fault.ts';
 import { ConnectionPool } from './connections.ts';
-import { ask, requestHead } from './exchange.ts';
+import { sendRequest, requestHead } from './exchange.ts';
 
 const url = new URL('http://host:8000/a%20b?x=1');
 
@@ -49,12 +49,12 @@ test('a connection is used again, and one that the server closed meanwhile is re
   const pool = new ConnectionPool({ clock: jumpingClock(), ca: undefined });
   t.after(() => pool.close());
   for (let nth = 0; nth < 3; nth++) {
-    const { head, connection, url: from } = await ask(pool, request(closes.server.url));
+    const { head, connection, url: from } = await sendRequest(pool, request(closes.server.url));
     assert.equal(head.status, 200);
     let bytes = 0;
     await connection.body((data) => void (bytes += data.length));
     assert.equal(bytes, 1000);
-    pool.give(from, connection);
+    pool.release(from, connection);
   }
   assert.equal(ports.size, 2);
 });
@@ -66,12 +66,12 @@ test('redirects in a circle end', async (t) => {
   });
   const pool = new ConnectionPool({ clock: jumpingClock(), ca: undefined });
   t.after(() => pool.close());
-  await assert.rejects(ask(pool, request(circle.server.url)), /redirects more than 5 times/);
+  await assert.rejects(sendRequest(pool, request(circle.server.url)), /redirects more than 5 times/);
 });
 
 test('what is not http is not asked for', async (t) => {
   const pool = new ConnectionPool({ clock: jumpingClock(), ca: undefined });
   t.after(() => pool.close());
   for (const bad of ['ftp://host/x', 'nonsense'])
-    await assert.rejects(ask(pool, request(bad)), (error: Fault) => error.kind === 'url-invalid');
+    await assert.rejects(sendRequest(pool, request(bad)), (error: Fault) => error.kind === 'url-invalid');
 });

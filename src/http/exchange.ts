@@ -5,7 +5,7 @@ import type { HttpConnection, Method } from './http-connection.ts';
 import { NoAnswer, noAnswer } from './no-answer.ts';
 import type { ResponseHead } from './response.ts';
 
-export interface Ask {
+export interface HttpRequest {
   method: Method;
   url: string;
   headers: Record<string, string>;
@@ -18,7 +18,7 @@ export interface Ask {
   signal: AbortSignal;
 }
 
-export interface Answer {
+export interface HttpResponse {
   head: ResponseHead;
   /** Holds the body, to be read and then given back, or destroyed. */
   connection: HttpConnection;
@@ -27,23 +27,28 @@ export interface Answer {
 }
 
 /** Sends a request, follows redirects, and resolves when the head of the answer is there; throws NoAnswer. */
-export async function ask(pool: ConnectionPool, request: Ask): Promise<Answer> {
+export async function sendRequest(pool: ConnectionPool, request: HttpRequest): Promise<HttpResponse> {
   const first = { url: parseUrl(request.url), headers: request.headers };
   return await followRedirects(
     first,
     request.redirects ?? 5,
-    ({ url, headers }) => askOnce(pool, request, url, requestText(request, url, headers)),
+    ({ url, headers }) => sendOnce(pool, request, url, requestText(request, url, headers)),
     ({ connection }) => connection.destroy(),
   );
 }
 
-function requestText({ method, body }: Ask, url: URL, headers: Record<string, string>): string {
+function requestText({ method, body }: HttpRequest, url: URL, headers: Record<string, string>): string {
   if (body === undefined) return requestHead(method, url, headers);
   const length = { 'Content-Length': String(Buffer.byteLength(body)) };
   return requestHead(method, url, { ...headers, ...length }) + body;
 }
 
-async function askOnce(pool: ConnectionPool, request: Ask, url: URL, text: string): Promise<Answer> {
+async function sendOnce(
+  pool: ConnectionPool,
+  request: HttpRequest,
+  url: URL,
+  text: string,
+): Promise<HttpResponse> {
   // What changes something at the server is not sent twice, as it might be over a connection that just ended.
   const idle = request.method === 'POST' ? undefined : pool.takeIdle(url);
   if (idle !== undefined) {
@@ -65,16 +70,18 @@ async function askOnce(pool: ConnectionPool, request: Ask, url: URL, text: strin
 
 async function headOf(
   { clock }: ConnectionPool,
-  { method, headers, headMs: ms, signal }: Ask,
+  { method, headers, headMs: ms, signal }: HttpRequest,
   url: URL,
   connection: HttpConnection,
   text: string,
 ): Promise<ResponseHead> {
-  const late = () => new NoAnswer('timeout', url.host, `sends no answer within ${ms / 1000} s`);
+  const timeoutError = () => new NoAnswer('timeout', url.host, `sends no answer within ${ms / 1000} s`);
   // An answer to POST may be a new token, and letters that it shares with what was sent belong to it.
   const redact = redactSent(method === 'POST' ? {} : headers);
   try {
-    return await withDeadline({ clock, signal, ms, late }, () => connection.request(method, text, redact));
+    return await withDeadline({ clock, signal, ms, timeoutError }, () =>
+      connection.request(method, text, redact),
+    );
   } catch (error) {
     connection.destroy();
     throw error;

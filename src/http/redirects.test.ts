@@ -3,7 +3,7 @@ import { test, type TestContext } from 'node:test';
 import { jumpingClock } from '../../test/federation/jumping-clock.ts';
 import { testAuthority, webServer } from '../../test/federation/web-server.ts';
 import { ConnectionPool } from './connections.ts';
-import { ask } from './exchange.ts';
+import { sendRequest } from './exchange.ts';
 import { NoAnswer, type NoAnswerReason } from './no-answer.ts';
 import { createRequest, upload } from './request.ts';
 import { readTrust } from './trust.ts';
@@ -21,7 +21,8 @@ function doors(t: TestContext) {
   const { signal } = new AbortController();
   const control = createRequest(pool);
   return {
-    data: (url: string) => ask(pool, { method: 'GET', url, headers, headMs: 20_000, redirects: 3, signal }),
+    data: (url: string) =>
+      sendRequest(pool, { method: 'GET', url, headers, headMs: 20_000, redirects: 3, signal }),
     control: (url: string) => control({ method: 'GET', url, headers, redirects: 3 }),
     upload: (url: string) => upload(pool, { url, headers, body, size: 5, stallMs: 40_000, redirects: 3 }),
   };

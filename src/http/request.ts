@@ -1,6 +1,13 @@
 import type { Redact } from '../base/redact.ts';
 import { withDeadline, type ConnectionPool } from './connections.ts';
-import { ask, followRedirects, parseUrl, redactSent, requestHead, type Answer } from './exchange.ts';
+import {
+  sendRequest,
+  followRedirects,
+  parseUrl,
+  redactSent,
+  requestHead,
+  type HttpResponse,
+} from './exchange.ts';
 import type { Method } from './http-connection.ts';
 import { NoAnswer, noAnswer } from './no-answer.ts';
 import type { ResponseHead } from './response.ts';
@@ -40,7 +47,15 @@ const maxBody = 1 << 20;
 export function createRequest(pool: ConnectionPool): Request {
   return async ({ method, url, redirects = 0, ...request }) => {
     const { headers = {}, body, headerMs = headMs, signal = new AbortController().signal } = request;
-    const answer = await ask(pool, { method, url, headers, body, headMs: headerMs, redirects, signal });
+    const answer = await sendRequest(pool, {
+      method,
+      url,
+      headers,
+      body,
+      headMs: headerMs,
+      redirects,
+      signal,
+    });
     return controlAnswer(await readAnswer(pool, answer, signal, request.maxBody));
   };
 }
@@ -58,29 +73,29 @@ function controlAnswer({ head, body, url }: ReadAnswer): ControlAnswer {
 
 async function readAnswer(
   pool: ConnectionPool,
-  { head, connection, url }: Answer,
+  { head, connection, url }: HttpResponse,
   signal: AbortSignal,
-  largest = maxBody,
+  maxBytes = maxBody,
 ): Promise<ReadAnswer> {
   const { clock } = pool;
-  const late = () => new NoAnswer('timeout', url.host, 'stops in the middle of its answer');
+  const timeoutError = () => new NoAnswer('timeout', url.host, 'stops in the middle of its answer');
   const chunks: Buffer[] = [];
   let length = 0;
   const take = (data: Buffer): void => {
     length += data.length;
-    if (length > largest) connection.destroy();
+    if (length > maxBytes) connection.destroy();
     else chunks.push(Buffer.from(data));
   };
   try {
-    await withDeadline({ clock, signal, ms: bodyMs, late }, () => connection.body(take));
+    await withDeadline({ clock, signal, ms: bodyMs, timeoutError }, () => connection.body(take));
   } catch (error) {
     connection.destroy();
     signal.throwIfAborted();
     throw noAnswer(url.host, error);
   }
-  if (length > largest)
-    throw new NoAnswer('garbage', url.host, `sends more than the ${largest} bytes such an answer can have`);
-  pool.give(url, connection);
+  if (length > maxBytes)
+    throw new NoAnswer('garbage', url.host, `sends more than the ${maxBytes} bytes such an answer can have`);
+  pool.release(url, connection);
   return { head, body: connection.redact(Buffer.concat(chunks).toString('utf8')), url };
 }
 
@@ -114,7 +129,7 @@ async function uploadOnce(
   redact: Redact,
 ): Promise<ReadAnswer> {
   const { clock } = pool;
-  const late = () =>
+  const timeoutError = () =>
     new NoAnswer('timeout', url.host, `takes nothing and says nothing within ${ms / 1000} s`);
   const connection = pool.takeIdle(url) ?? (await pool.open(url, signal));
   try {
@@ -130,10 +145,10 @@ async function uploadOnce(
       if (isAnswered) break;
       const taken = connection.send(chunk);
       if (taken !== undefined)
-        await withDeadline({ clock, signal, ms, late }, () => Promise.race([taken, answered]));
+        await withDeadline({ clock, signal, ms, timeoutError }, () => Promise.race([taken, answered]));
       sent += chunk.length;
     }
-    const head = await withDeadline({ clock, signal, ms, late }, () => answer);
+    const head = await withDeadline({ clock, signal, ms, timeoutError }, () => answer);
     const read = await readAnswer(pool, { head, connection, url }, signal);
     // A connection with half a body on it is of no further use.
     if (sent < size) connection.destroy();

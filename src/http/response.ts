@@ -9,7 +9,7 @@ export interface ResponseHead {
   keepAlive: boolean;
 }
 
-const maximumHeadBytes = 64 * 1024;
+const maxHeadBytes = 64 * 1024;
 
 /** Reads the head of a response from bytes that arrive in pieces of any size. */
 export class HeadParser {
@@ -18,11 +18,11 @@ export class HeadParser {
   /** The head and where the body begins in `chunk`, or undefined while the head is not complete. */
   feed(chunk: Buffer): { head: ResponseHead; bodyAt: number } | undefined {
     const before = this.#text.length;
-    const room = maximumHeadBytes - before;
+    const room = maxHeadBytes - before;
     this.#text += chunk.toString('latin1', 0, room);
     const end = this.#text.indexOf('\r\n\r\n', Math.max(0, before - 3));
     if (end < 0) {
-      if (this.#text.length >= maximumHeadBytes) throw new ProtocolError('response head over 64 KiB');
+      if (this.#text.length >= maxHeadBytes) throw new ProtocolError('response head over 64 KiB');
       if (before < 5 && this.#text.length >= 5 && !this.#text.startsWith('HTTP/'))
         throw new ProtocolError('not an HTTP response');
       return undefined;
@@ -131,8 +131,8 @@ class CloseBody implements BodyDecoder {
   }
 }
 
-const maximumLine = 8 * 1024;
-const maximumTrailers = 64;
+const maxLineBytes = 8 * 1024;
+const maxTrailers = 64;
 
 /** `chunked`: size line, data, empty line; after the last chunk, trailers up to an empty line. */
 class ChunkedBody implements BodyDecoder {
@@ -154,8 +154,8 @@ class ChunkedBody implements BodyDecoder {
     }
     const newline = chunk.indexOf(0x0a, at);
     const next = newline < 0 ? chunk.length : newline + 1;
-    this.#line += chunk.toString('latin1', at, Math.min(next, at + maximumLine));
-    if (this.#line.length >= maximumLine) throw new ProtocolError('chunk line too long');
+    this.#line += chunk.toString('latin1', at, Math.min(next, at + maxLineBytes));
+    if (this.#line.length >= maxLineBytes) throw new ProtocolError('chunk line too long');
     if (newline >= 0) {
       const line = this.#line.replace(/\r?\n$/, '');
       this.#line = '';
@@ -174,7 +174,7 @@ class ChunkedBody implements BodyDecoder {
       this.#left = Number.parseInt(size, 16);
       this.#expects = this.#left === 0 ? 'trailer' : 'data';
     } else if (line !== '') {
-      if (this.#trailerLines.push(line) > maximumTrailers) throw new ProtocolError('too many trailers');
+      if (this.#trailerLines.push(line) > maxTrailers) throw new ProtocolError('too many trailers');
     } else {
       this.trailers = parseFields(this.#trailerLines);
       this.done = true;

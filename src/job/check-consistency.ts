@@ -17,7 +17,7 @@ import {
 } from './source-file.ts';
 import type { Scalar } from './spec.ts';
 
-const mostJobs = 100_000;
+const maxJobs = 100_000;
 
 /**
  * What no single value shows: placeholders without a parameter, folders that collide, methods that do not fit.
@@ -66,8 +66,8 @@ function checkNumber(source: SourceFile, matrix: Record<string, Scalar[]>): Spec
   const each = valueAt(source.value, ['run', 'jobs']) ?? 1;
   const combined = Object.values(matrix).reduce((product, values) => product * values.length, 1);
   const total = combined * (typeof each === 'number' ? each : 1);
-  if (total <= mostJobs || combined === 1) return [];
-  const message = `${combined} combinations make ${total} jobs; expected at most ${mostJobs}`;
+  if (total <= maxJobs || combined === 1) return [];
+  const message = `${combined} combinations make ${total} jobs; expected at most ${maxJobs}`;
   return [problemAt(source, ['run', 'matrix'], message)];
 }
 
@@ -126,13 +126,13 @@ function checkMethods(source: SourceFile): SpecProblem[] {
     const url = valueAt(source.value, ['data', name, 'url']);
     if (typeof url !== 'string') return [];
     const at = ['data', name, 'method'];
-    const wrong = misfit(valueAt(source.value, at), url);
+    const wrong = methodMismatch(valueAt(source.value, at), url);
     return wrong === undefined ? [] : [problemAt(source, at, wrong)];
   });
 }
 
 /** Which methods can fetch which URLs. */
-function misfit(method: unknown, url: string): string | undefined {
+function methodMismatch(method: unknown, url: string): string | undefined {
   const [kind, fitting]: [string, string[]] = /^https?:/i.test(url)
     ? ['an https:// URL', ['https', 'stream']]
     : /^file:/i.test(url)
@@ -198,10 +198,10 @@ function checkTemplates(source: SourceFile, matrix: Record<string, Scalar[]>): S
   const known = [...new Set([...Object.keys(matrix), ...builtinNames])];
   for (const [at, text] of templatesOf(source.value)) {
     const shell = at[1] === 'command' || at[1] === 'check';
-    const complaints = templateComplaints(text, known, shell);
-    if (complaints.length === 0 && at[1] === 'outputs' && isInside(text))
-      complaints.push(...filledPathComplaints(text, matrix));
-    problems.push(...complaints.map((complaint) => problemAt(source, at, complaint)));
+    const found = templateProblems(text, known, shell);
+    if (found.length === 0 && at[1] === 'outputs' && isInside(text))
+      found.push(...filledPathProblems(text, matrix));
+    problems.push(...found.map((message) => problemAt(source, at, message)));
   }
   return problems;
 }
@@ -219,17 +219,17 @@ function templatesOf(value: unknown): [KeyPath, string][] {
   });
 }
 
-function templateComplaints(text: string, known: string[], shell: boolean): string[] {
+function templateProblems(text: string, known: string[], shell: boolean): string[] {
   const { parts, problem } = parseTemplate(text);
   if (problem !== undefined) return [`has ${problem}`];
   const contexts = shell ? shellContexts(parts) : [];
-  const complaints = new Set<string>();
+  const found = new Set<string>();
   for (const [index, part] of parts.entries()) {
     if ('literal' in part) continue;
-    if (!known.includes(part.name)) complaints.add(unknownParameter(part.name, known));
-    else if (contexts[index] === 'unclear') complaints.add(unclearPlace(part.name));
+    if (!known.includes(part.name)) found.add(unknownParameter(part.name, known));
+    else if (contexts[index] === 'unclear') found.add(unclearPlace(part.name));
   }
-  return [...complaints];
+  return [...found];
 }
 
 function unknownParameter(name: string, known: string[]): string {
@@ -243,7 +243,7 @@ function unclearPlace(name: string): string {
   return `{${name}} cannot be quoted safely in a substitution, here-document, comment or after a backslash; expected the variable $${variable} there`;
 }
 
-function filledPathComplaints(text: string, matrix: Record<string, Scalar[]>): string[] {
+function filledPathProblems(text: string, matrix: Record<string, Scalar[]>): string[] {
   for (const values of combinations(matrix)) {
     const filled = fillText(text, { ...values, job: '0000', index: 0 });
     if (!isInside(filled))

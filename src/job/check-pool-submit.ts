@@ -16,14 +16,14 @@ export function checkPoolSubmit(source: SourceFile): SpecProblem[] {
   const lines = traits?.submitLines ?? submitFileLines;
   return entriesAt(source.value, ['pool', 'submit']).flatMap(([name, value]) => {
     const at = ['pool', 'submit', name];
-    const wrong = wrongName(name, lines);
+    const wrong = nameProblem(name, lines);
     if (wrong !== undefined) return [problemAtKey(source, at, wrong)];
-    const said = typeof value === 'string' ? wrongText(value) : undefined;
+    const said = typeof value === 'string' ? textProblem(value) : undefined;
     return said === undefined ? [] : [problemAt(source, at, said)];
   });
 }
 
-function wrongName(name: string, { names, expected, byKey, fixed }: PoolLines): string | undefined {
+function nameProblem(name: string, { names, expected, byKey, fixed }: PoolLines): string | undefined {
   const plain = name.toLowerCase().replace(/^(\+|my\.)/, '');
   if (fixed.test(plain)) return 'Updraft writes this line itself, and its recovery rests on it; take it out';
   const instead = Object.keys(byKey).find((key) => byKey[key]?.test(plain));
@@ -31,7 +31,7 @@ function wrongName(name: string, { names, expected, byKey, fixed }: PoolLines): 
   return names.test(name) ? undefined : `this name cannot be used; expected ${expected}`;
 }
 
-function wrongText(text: string): string | undefined {
+function textProblem(text: string): string | undefined {
   if (/[\0\n\r]/.test(text)) return 'has a line break; expected one line';
   if (/\\\s*$/.test(text)) return 'ends in a backslash, which would join it with the line below; take it out';
   if (/\$\$?[\w:]*[([]/.test(text)) return 'has a macro, like $(NAME); expected the value itself';

@@ -6,8 +6,8 @@ import { parseDuration, parseSize } from './units.ts';
 /** Where `[recovery]` contradicts itself or the rest of the file, each with what to do about it. */
 export function checkRecovery(source: SourceFile, matrix: Record<string, Scalar[]>): SpecProblem[] {
   return [
-    ...checkMost(source, 'memory'),
-    ...checkMost(source, 'disk'),
+    ...checkMax(source, 'memory'),
+    ...checkMax(source, 'disk'),
     ...checkGiveUp(source),
     ...checkFailedJobs(source, matrix),
     ...checkSingle(source),
@@ -22,21 +22,21 @@ function lessThan(
   parse: (text: string) => number | undefined,
   messageOf: (value: string, other: string) => string,
 ): SpecProblem[] {
-  const [text, least] = [valueAt(source.value, at), valueAt(source.value, other)];
-  if (typeof text !== 'string' || typeof least !== 'string') return [];
+  const [text, min] = [valueAt(source.value, at), valueAt(source.value, other)];
+  if (typeof text !== 'string' || typeof min !== 'string') return [];
   // What is no figure at all is for the schema to say.
-  const isLess = (parse(text) ?? Infinity) < (parse(least) ?? -Infinity);
-  return isLess ? [problemAt(source, at, messageOf(text, least))] : [];
+  const isLess = (parse(text) ?? Infinity) < (parse(min) ?? -Infinity);
+  return isLess ? [problemAt(source, at, messageOf(text, min))] : [];
 }
 
-const checkMost = (source: SourceFile, what: 'memory' | 'disk'): SpecProblem[] =>
+const checkMax = (source: SourceFile, what: 'memory' | 'disk'): SpecProblem[] =>
   lessThan(
     source,
     ['recovery', `${what}_max`],
     ['resources', what],
     parseSize,
-    (most, asked) =>
-      `"${most}" is less than ${what} = "${asked}", with which the first attempt begins; expected as much or more`,
+    (max, asked) =>
+      `"${max}" is less than ${what} = "${asked}", with which the first attempt begins; expected as much or more`,
   );
 
 const checkGiveUp = (source: SourceFile): SpecProblem[] =>
@@ -51,12 +51,12 @@ const checkGiveUp = (source: SourceFile): SpecProblem[] =>
 
 function checkFailedJobs(source: SourceFile, matrix: Record<string, Scalar[]>): SpecProblem[] {
   const at = ['recovery', 'failed_jobs'];
-  const most = valueAt(source.value, at);
+  const max = valueAt(source.value, at);
   const each = valueAt(source.value, ['run', 'jobs']) ?? 1;
-  if (typeof most !== 'number' || typeof each !== 'number') return [];
+  if (typeof max !== 'number' || typeof each !== 'number') return [];
   const jobs = Object.values(matrix).reduce((product, values) => product * values.length, each);
-  if (most <= jobs) return [];
-  const message = `${most} can never be reached: the run has ${counted(jobs, 'job')}; expected ${jobs} or less, or leave it out`;
+  if (max <= jobs) return [];
+  const message = `${max} can never be reached: the run has ${counted(jobs, 'job')}; expected ${jobs} or less, or leave it out`;
   return [problemAt(source, at, message)];
 }
 

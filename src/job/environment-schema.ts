@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defined } from '../base/defined.ts';
 import { deliveries } from '../environment/size-environment.ts';
-import { count, entry, matching, oneOf, path, table, text, urlOrPath } from './field-schemas.ts';
+import { count, entry, matching, choiceOf, path, table, nonEmptyText, urlOrPath } from './field-schemas.ts';
 
 const archive = 'an archive of pixi-pack: a file beside this one, or a URL, like "env-1a2b3c4d.sh"';
 
@@ -17,7 +17,7 @@ const packTable = table('a table like { url = "osdf:///my-project/env-1a2b3c4d.s
   manifest: urlOrPath('a URL, or a file beside this one')
     .optional()
     .describe('Manifest of chunk hashes: a URL, or a file beside this one.'),
-  token_file: text('the path of a file with the token')
+  token_file: nonEmptyText('the path of a file with the token')
     .optional()
     .describe('File with the bearer token; never put the token itself here.'),
 });
@@ -30,10 +30,10 @@ const pack = z.union(
 
 /** `[environment]` of the user's file. */
 export const environmentSchema = table('a table', {
-  image: text('an Apptainer image: a URL or a path')
+  image: nonEmptyText('an Apptainer image: a URL or a path')
     .optional()
     .describe("Apptainer image (default: the worker's own software)."),
-  image_token_file: text('the path of a file with the token')
+  image_token_file: nonEmptyText('the path of a file with the token')
     .optional()
     .describe('File with the bearer token for an image that needs one.'),
   python: z
@@ -48,18 +48,18 @@ export const environmentSchema = table('a table', {
     .describe(
       'Manifest of the Pixi workspace with the software. Its lock file decides GPU, memory and disk.',
     ),
-  pixi_environment: text('the name of an environment of the workspace')
+  pixi_environment: nonEmptyText('the name of an environment of the workspace')
     .optional()
     .describe('Environment of the workspace (default: "default").'),
-  platform: text('a platform of the lock, like "linux-64"')
+  platform: nonEmptyText('a platform of the lock, like "linux-64"')
     .optional()
     .describe('Platform of the workers (default: "linux-64").'),
-  delivery: oneOf(deliveries)
+  delivery: choiceOf(deliveries)
     .optional()
     .describe(
       'How the Pixi environment reaches the worker: in an image, as a pixi-pack archive, or on the local pool installed by Pixi.',
     ),
-  fallback: oneOf(['system'])
+  fallback: choiceOf(['system'])
     .optional()
     .describe(
       "On the local pool, without a pixi.lock that Pixi could write: use this machine's own software, with a warning. No other pool falls back.",

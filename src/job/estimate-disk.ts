@@ -38,7 +38,7 @@ export function estimateDisk(
 }
 
 /** The room of an image of which no lock tells what is in it. */
-export function imageRoom({ environment, run }: Spec, bytesHere = 0): Parameters<typeof estimateDisk>[3] {
+export function imageDisk({ environment, run }: Spec, bytesHere = 0): Parameters<typeof estimateDisk>[3] {
   const isFetched = environment.image?.includes('://') === true;
   const bytes = isFetched ? unknownImage : bytesHere;
   // Where it is kept once, for all jobs, it takes no room of a job.

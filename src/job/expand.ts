@@ -27,13 +27,13 @@ export function expandJobs(spec: Spec): Job[] {
         command: fillShell(train.command, values),
         outputs: train.outputs.map((output) => plainPath(fillText(output, values))),
         ...(train.check !== undefined && { check: fillShell(train.check, values) }),
-        env: { ...Object.fromEntries(env), ...ownVariables(id, index, parameters) },
+        env: { ...Object.fromEntries(env), ...jobVariables(id, index, parameters) },
       },
     };
   });
 }
 
-function ownVariables(id: string, index: number, parameters: Record<string, Scalar>): Record<string, string> {
+function jobVariables(id: string, index: number, parameters: Record<string, Scalar>): Record<string, string> {
   const own: Record<string, string> = { UPDRAFT_JOB: id, UPDRAFT_INDEX: String(index) };
   for (const [name, value] of Object.entries(parameters))
     own[`UPDRAFT_PARAM_${name.toUpperCase()}`] = String(value);
@@ -136,7 +136,7 @@ export const builtinNames = ['job', 'index'] as const;
 
 export const isBuiltin = (name: string): boolean => (builtinNames as readonly string[]).includes(name);
 
-const piece = /(\$\{[^{}]*\}|[^{}$]+|\$)|(\{\{|\}\})|\{([A-Za-z_]\w*)\}|[{}]/g;
+const tokenPattern = /(\$\{[^{}]*\}|[^{}$]+|\$)|(\{\{|\}\})|\{([A-Za-z_]\w*)\}|[{}]/g;
 
 /**
  * Cuts a text at `{name}`; `{{` and `}}` stand for braces, and the shell's own `${NAME}` stays as it is. A brace
@@ -145,7 +145,7 @@ const piece = /(\$\{[^{}]*\}|[^{}$]+|\$)|(\{\{|\}\})|\{([A-Za-z_]\w*)\}|[{}]/g;
 export function parseTemplate(text: string): { parts: Part[]; problem?: string } {
   const parts: Part[] = [];
   let literal = '';
-  for (const [whole, plain, doubled, name] of text.matchAll(piece)) {
+  for (const [whole, plain, doubled, name] of text.matchAll(tokenPattern)) {
     if (name !== undefined) {
       parts.push({ literal }, { name });
       literal = '';

@@ -26,16 +26,16 @@ function show(value: unknown): string {
 /** No byte that an operating system refuses in arguments, variables and paths. */
 const withoutNul = (value: string): boolean => !value.includes('\0');
 
-export const text = (what: string) =>
+export const nonEmptyText = (what: string) =>
   z.string(entry(what)).refine((value) => value.trim() !== '' && withoutNul(value), entry(what));
 
-export const matching = (what: string, pattern: RegExp) => text(what).regex(pattern, entry(what));
+export const matching = (what: string, pattern: RegExp) => nonEmptyText(what).regex(pattern, entry(what));
 
 export const urlOrPath = (what: string) =>
-  text(what).refine((value) => URL.canParse(value) || isInside(value), entry(what));
+  nonEmptyText(what).refine((value) => URL.canParse(value) || isInside(value), entry(what));
 
 export const path = (what: string) =>
-  text(what)
+  nonEmptyText(what)
     .refine(isInside, {
       error: ({ input }) =>
         `is ${show(input)}; expected a relative path without ".." or line breaks: nothing outside the job's folder is touched`,
@@ -49,7 +49,7 @@ export const count = (what: string, min: number, max = Number.MAX_SAFE_INTEGER) 
   return z.number(range).int(range).min(min, range).max(max, range);
 };
 
-export function oneOf<const Values extends readonly string[]>(values: Values) {
+export function choiceOf<const Values extends readonly string[]>(values: Values) {
   const what = expected(`one of ${values.map((value) => `"${value}"`).join(', ')}`);
   return z.enum(values, {
     error: ({ input }) => {
@@ -68,11 +68,11 @@ export const scalar = () =>
     .union([z.string(), z.number(), z.boolean()], entry('a text, a number, true or false'))
     .refine((value) => typeof value !== 'string' || withoutNul(value), { error: 'holds a NUL character' });
 
-const sizeWords = 'a size with a unit, like "16 GB" or "512 MiB"';
+const sizeDescription = 'a size with a unit, like "16 GB" or "512 MiB"';
 
 /** Bytes; `word` is a text that is taken as it is. */
 export function size<Word extends string = never>(word?: Word) {
-  const what = word === undefined ? sizeWords : `"${word}" or ${sizeWords}`;
+  const what = word === undefined ? sizeDescription : `"${word}" or ${sizeDescription}`;
   return z
     .string({
       error: ({ input }) =>
@@ -112,7 +112,7 @@ export function duration() {
 /** Caches of a federation. */
 export const cacheList = () =>
   z.array(
-    text(`a cache: ${cacheNameForms}`).refine(
+    nonEmptyText(`a cache: ${cacheNameForms}`).refine(
       (value) => parseCacheName(value) !== undefined,
       entry(`a cache: ${cacheNameForms}`),
     ),
@@ -123,18 +123,18 @@ const schemes = ['osdf:', 'stash:', 'pelican:', 'https:', 'http:', 'file:'];
 
 /** URL of an object. Credentials do not belong in it: it is written to journals and shown. */
 export const url = () =>
-  text('a URL, like "osdf:///ospool/uc-shared/public/data.tar.gz"').check((payload) => {
-    const complain = (message: string): void =>
+  nonEmptyText('a URL, like "osdf:///ospool/uc-shared/public/data.tar.gz"').check((payload) => {
+    const report = (message: string): void =>
       void payload.issues.push({ code: 'custom', input: payload.value, message });
     const parsed = URL.parse(payload.value);
     // Pelican allows a credential's name before the scheme: igwn+osdf://.
     if (parsed === null || !schemes.includes(parsed.protocol.replace(/^.*\+/, '')))
-      complain(
+      report(
         `is ${show(payload.value)}; expected a URL that begins with osdf://, pelican://, https://, http:// or file://`,
       );
     else if (parsed.username !== '' || parsed.password !== '' || parsed.searchParams.has('authz'))
-      complain('holds a credential; put the token into a file and name it in token_file');
-    else if (parsed.pathname.length < 2) complain('names no object; expected a path after the host');
+      report('holds a credential; put the token into a file and name it in token_file');
+    else if (parsed.pathname.length < 2) report('names no object; expected a path after the host');
   });
 
 /** Keys that have another name in the spec than their own in camel case: most of them name their unit there. */

@@ -8,13 +8,13 @@ import {
   entry,
   matching,
   names,
-  oneOf,
+  choiceOf,
   path,
   paths,
   scalar,
   size,
   table,
-  text,
+  nonEmptyText,
   url,
   urlOrPath,
 } from './field-schemas.ts';
@@ -26,17 +26,17 @@ const variable = () =>
   );
 
 const secret = table('a table like { from = "env" } or { from = "file", path = "~/.wandb-key" }', {
-  from: oneOf(secretPlaces).describe(
+  from: choiceOf(secretPlaces).describe(
     'env: a variable of the shell that submits; file: a file on that machine.',
   ),
   name: matching('the name of a variable', /^[A-Za-z_][A-Za-z0-9_]*$/)
     .optional()
     .describe('With env: the variable, if it has another name.'),
-  path: text('the path of a file with the secret').optional().describe('With file: its path.'),
+  path: nonEmptyText('the path of a file with the secret').optional().describe('With file: its path.'),
 });
 
 const train = table('the table [train] with command and outputs', {
-  command: text('the command that trains, like "python3 train.py --epochs 5"').describe(
+  command: nonEmptyText('the command that trains, like "python3 train.py --epochs 5"').describe(
     'The training, run by /bin/sh in the work folder. {name} is a parameter of [run.matrix]; {job} and {index} are the id and number of the job; {{ and }} are literal braces.',
   ),
   files: paths('a list of files and folders beside this file, like ["train.py"]')
@@ -52,7 +52,7 @@ const train = table('the table [train] with command and outputs', {
     .describe(
       'Files that a valid result must have, new and not empty. Without them a job has failed, whatever its exit code.',
     ),
-  check: text('a command, like "python3 check.py"')
+  check: nonEmptyText('a command, like "python3 check.py"')
     .optional()
     .describe('Command that runs after the training; the result is valid only if it exits with 0.'),
   checkpoint: path('a folder in the work folder, like "checkpoints"')
@@ -106,12 +106,12 @@ const data = table('a table like [data.train]', {
     .describe(
       'Start the training with the first part of the data. Each file (in a nested archive: each folder) appears when it is complete; the file .arriving disappears when all is there.',
     ),
-  unpack: oneOf(unpackModes)
+  unpack: choiceOf(unpackModes)
     .default('auto')
     .describe(
       'auto decides by the name of the object; nested is a tar of tars, with a folder for each inner tar.',
     ),
-  method: oneOf(dataMethods)
+  method: choiceOf(dataMethods)
     .default('auto')
     .describe(
       'How the data reaches the job (docs/methods.md). updraft plan shows what auto chooses, and why.',
@@ -129,7 +129,7 @@ const data = table('a table like [data.train]', {
   manifest: urlOrPath('a URL, or a file beside this one')
     .optional()
     .describe('Manifest of chunk hashes: a URL, or a file beside this one.'),
-  token_file: text('the path of a file with the token')
+  token_file: nonEmptyText('the path of a file with the token')
     .optional()
     .describe(
       'File with the bearer token; never put the token itself here (default: your login for the namespace).',
@@ -180,8 +180,8 @@ const run = table('a table', {
     )
     .default({})
     .describe('Parameters and their values; every combination is a job.'),
-  pool: oneOf(pools).default('local').describe('Where the jobs run.'),
-  profile: oneOf(profiles)
+  pool: choiceOf(pools).default('local').describe('Where the jobs run.'),
+  profile: choiceOf(profiles)
     .optional()
     .describe('On HTCondor: whose rules and limits apply (default: detected).'),
   project: matching('a project name: letters, digits, ".", "_" and "-"', /^[A-Za-z0-9][A-Za-z0-9._-]*$/)
@@ -206,7 +206,7 @@ const run = table('a table', {
 }).describe('How many jobs, and where.');
 
 const recovery = table('a table', {
-  avoid: oneOf(avoidances)
+  avoid: choiceOf(avoidances)
     .default('site')
     .describe(
       'What the next attempt avoids after a failure that another place can fix: the site, the machine, or nothing.',

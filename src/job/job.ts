@@ -1,4 +1,4 @@
-import type { CacheWishes } from './caches.ts';
+import type { CachePreferences } from './caches.ts';
 import type { DataSource, Environment, Resources, Scalar, Train } from './spec.ts';
 
 /** One training to be brought to one valid result: a spec with its parameters filled in. */
@@ -10,7 +10,7 @@ export interface Job {
 }
 
 /** What our plugin brought into the sandbox before the agent began. */
-export interface Brought {
+export interface DeliveredObject {
   object: string;
   bytes: number;
   seconds: number;
@@ -48,15 +48,15 @@ export interface OrderedRecovery {
   attempts: number;
   failedJobs?: number;
   /** Seconds: the first wait, and the longest. */
-  firstWait: number;
-  mostWait: number;
+  initialBackoff: number;
+  maxBackoff: number;
 }
 
 /**
  * What one attempt is told to do: the only thing the agent reads. Paths are absolute on the machine where the
  * attempt runs. It never holds a token, only the path of a token's file.
  */
-export interface Order extends CacheWishes {
+export interface WorkOrder extends CachePreferences {
   version: 1;
   run: string;
   job: Job;
@@ -81,7 +81,7 @@ export interface Order extends CacheWishes {
   /** Folder of the notes that the attempts of the run share, where it is on the machine of the attempt. */
   notesFolder?: string;
   /** No order has it: the agent finds it in its sandbox. */
-  brought?: Brought[];
+  brought?: DeliveredObject[];
   /** How often figures are told to the access point while the attempt runs, where there is a way. */
   liveSeconds?: number;
 }

@@ -25,7 +25,7 @@ export function layerOfSetting(setting: string): Layer {
  * One source over another: what its `without` names is taken out, tables are merged, everything else is replaced; each
  * value keeps its own place.
  */
-export function layOver(base: SourceFile, over: SourceFile): SourceFile {
+export function overlay(base: SourceFile, over: SourceFile): SourceFile {
   const places = new Map(base.places);
   const from = (place: TextPosition): TextPosition => ({ ...place, file: over.file });
   for (const [key, { key: name, value }] of over.places)
@@ -36,7 +36,7 @@ export function layOver(base: SourceFile, over: SourceFile): SourceFile {
   const { without = [], ...rest } = over.value;
   const left = structuredClone(base.value);
   for (const [index, key] of (Array.isArray(without) ? without : [without]).entries())
-    if (!takeOut(left, String(key))) {
+    if (!removeKey(left, String(key))) {
       const message = `${base.file} has no "${String(key)}" that could be taken out; expected a list of its keys, like ["environment.image"]`;
       problems.push(problemAt(over, ['without', index], message));
     }
@@ -44,11 +44,11 @@ export function layOver(base: SourceFile, over: SourceFile): SourceFile {
 }
 
 /** Removes what a dotted key names; false when there is no such thing. */
-function takeOut(table: Table, key: string): boolean {
+function removeKey(table: Table, key: string): boolean {
   const [, first = key, rest] = /^([^.]+)\.(.+)$/s.exec(key) ?? [];
   if (!Object.hasOwn(table, first)) return false;
   const inner = table[first];
-  if (rest !== undefined) return isTable(inner) && takeOut(inner, rest);
+  if (rest !== undefined) return isTable(inner) && removeKey(inner, rest);
   return Reflect.deleteProperty(table, first);
 }
 

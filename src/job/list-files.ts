@@ -22,7 +22,7 @@ export async function listFiles(folder: string, entry: string): Promise<PlannedF
 
 async function walk(root: string, entry: string, above: readonly string[]): Promise<PlannedFile[]> {
   const real = await realpath(path.join(root, entry)).catch((error: unknown) => {
-    throw new FileProblem(explain(root, entry, error));
+    throw new FileProblem(describeError(root, entry, error));
   });
   if (!`${real}/`.startsWith(`${root}/`))
     throw new FileProblem(`"${entry}" is a link to ${real}, outside the folder; copy the file into ${root}`);
@@ -47,7 +47,7 @@ async function hashFile(file: string, entry: string): Promise<string> {
   return hash.digest('hex');
 }
 
-function explain(root: string, entry: string, error: unknown): string {
+function describeError(root: string, entry: string, error: unknown): string {
   const code = (error as NodeJS.ErrnoException).code;
   if (code !== 'ENOENT' && code !== 'ENOTDIR') return `"${entry}" cannot be read (${code ?? String(error)})`;
   const wildcard = /[*?[]/.test(entry) ? '; wildcards are not expanded, name the files or their folder' : '';
@@ -55,7 +55,7 @@ function explain(root: string, entry: string, error: unknown): string {
 }
 
 /** What stands at a path that the user named; undefined for nothing. What may not be looked at is told as such. */
-export async function statIfThere(file: string): Promise<Stats | undefined> {
+export async function statIfExists(file: string): Promise<Stats | undefined> {
   try {
     return await stat(file);
   } catch (error) {

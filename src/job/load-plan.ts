@@ -5,10 +5,16 @@ import { Fault } from '../fault/fault.ts';
 import { isInside } from './inside.ts';
 import { type Layer, layerOfSetting } from './layers.ts';
 import { jobFileNames } from './layout.ts';
-import { FileProblem, listFiles, statIfThere } from './list-files.ts';
+import { FileProblem, listFiles, statIfExists } from './list-files.ts';
 import { makePlan, type Plan, type PlannedFile, withEnvironment } from './plan.ts';
 import { checkSpec } from './read-spec.ts';
-import { bytesHere, fileSize, resolveData, resolveEnvironment, resolveToken } from './resolve-environment.ts';
+import {
+  localBytes,
+  fileSize,
+  resolveData,
+  resolveEnvironment,
+  resolveToken,
+} from './resolve-environment.ts';
 import {
   type KeyPath,
   problemAt,
@@ -67,7 +73,7 @@ export async function loadJobFile(
   const planned = { ...spec, resources, environment: software };
   const input = { spec: planned, file, folder, files, data, environment, imageTokenFile };
   const imageBytes = isOwn || image === undefined ? 0 : await fileSize(path.resolve(folder, image));
-  return { plan: makePlan({ ...input, bytesHere: await bytesHere(data), imageBytes }), source };
+  return { plan: makePlan({ ...input, localBytes: await localBytes(data), imageBytes }), source };
 }
 
 async function readLayers(options: LoadOptions, cwd: string): Promise<Layer[]> {
@@ -122,7 +128,7 @@ async function collectFiles(
 
 /** The job file that a path means: the file itself, or the one in the folder. */
 async function findJobFile(folderOrFile: string): Promise<string> {
-  const info = await statIfThere(folderOrFile);
+  const info = await statIfExists(folderOrFile);
   if (info === undefined)
     throw new Fault('file-invalid', `${folderOrFile}: no such file or folder`, {
       about: folderOrFile,

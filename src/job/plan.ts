@@ -4,7 +4,7 @@ import { stableJson } from '../base/stable-json.ts';
 import type { EnvironmentFacts } from '../environment/describe-environment.ts';
 import { type Delivery, type EnvironmentSize, sizeEnvironment } from '../environment/size-environment.ts';
 import { chooseMethod } from './choose-method.ts';
-import { estimateDisk, imageRoom } from './estimate-disk.ts';
+import { estimateDisk, imageDisk } from './estimate-disk.ts';
 import { expandJobs } from './expand.ts';
 import type { Job, OrderedData, OrderedEnvironment } from './job.ts';
 import type { DataMethod, DataSource, Environment, Resources, Spec } from './spec.ts';
@@ -59,7 +59,7 @@ export interface PlanInput {
   /** The data sources with paths made absolute; by default as in the spec. */
   data?: DataSource[];
   /** Sizes of those that are files of this machine, by their names. */
-  bytesHere?: ReadonlyMap<string, number>;
+  localBytes?: ReadonlyMap<string, number>;
   /** The size of the image, where it is a file of this machine. */
   imageBytes?: number | undefined;
   environment?: PlannedEnvironment | undefined;
@@ -73,14 +73,14 @@ export function makePlan(input: PlanInput): Plan {
     folder,
     files,
     data = spec.data,
-    bytesHere,
+    localBytes,
     imageBytes,
     environment,
     imageTokenFile,
   } = input;
   const planned = data.map((source) => ({ ...source, ...chooseMethod(source, spec.run.pool) }));
   const sent = files.reduce((sum, one) => sum + one.bytes, 0);
-  const software = environment?.size ?? imageRoom(spec, imageBytes);
+  const software = environment?.size ?? imageDisk(spec, imageBytes);
   return {
     version: 1,
     file,
@@ -91,7 +91,7 @@ export function makePlan(input: PlanInput): Plan {
     files,
     data: planned,
     ...defined({ environment, imageTokenFile }),
-    disk: estimateDisk(spec.resources.diskBytes, planned, sent, software, bytesHere),
+    disk: estimateDisk(spec.resources.diskBytes, planned, sent, software, localBytes),
   };
 }
 
@@ -145,13 +145,13 @@ export function environmentSize(
 export function withEnvironment(
   resources: Resources,
   environment: PlannedEnvironment | undefined,
-  saysMemory: boolean,
+  setsMemory: boolean,
 ): Resources {
   if (environment === undefined) return resources;
   const { facts, size } = environment;
   const { cuda, capability } = facts?.needs ?? {};
   const gpu = { ...defined({ cuda, capability }), ...resources.gpu };
-  const memoryBytes = saysMemory ? resources.memoryBytes : Math.max(resources.memoryBytes, size?.memory ?? 0);
+  const memoryBytes = setsMemory ? resources.memoryBytes : Math.max(resources.memoryBytes, size?.memory ?? 0);
   return {
     ...resources,
     memoryBytes,

@@ -5,7 +5,7 @@ import { yaml } from '../environment/pixi-lock.ts';
 import { Fault } from '../fault/fault.ts';
 import { checkConsistency } from './check-consistency.ts';
 import { fileSchema } from './file-schema.ts';
-import { type Layer, layOver } from './layers.ts';
+import { type Layer, overlay } from './layers.ts';
 import { readToml } from './read-toml.ts';
 import {
   type KeyPath,
@@ -35,7 +35,7 @@ export function readSpec(text: string, file: string): Spec {
 export function checkSpec(text: string, file: string, layers: Layer[] = []): SpecReading {
   const source = layers
     .map((layer) => readLayer(layer))
-    .reduce(layOver, readSource(text.replace(/^\uFEFF/, ''), file));
+    .reduce(overlay, readSource(text.replace(/^\uFEFF/, ''), file));
   if (source.value === undefined) return failed(source, source.problems);
   const parsed = fileSchema.safeParse(source.value);
   const problems = [
@@ -93,7 +93,7 @@ function readYaml(text: string, file: string): SourceFile {
     };
   });
   const places: SourceFile['places'] = new Map();
-  notePlaces(document.contents, [], places, placeOf);
+  recordPlaces(document.contents, [], places, placeOf);
   const readable = document.errors.every((error) => error.code === 'DUPLICATE_KEY');
   try {
     return { file, value: readable ? (document.toJS() ?? {}) : undefined, places, problems };
@@ -106,7 +106,7 @@ function readYaml(text: string, file: string): SourceFile {
 const notYaml = (reason: string): string =>
   `this is not valid YAML (${reason.charAt(0).toLowerCase()}${reason.slice(1)})`;
 
-function notePlaces(
+function recordPlaces(
   node: unknown,
   path: KeyPath,
   places: SourceFile['places'],
@@ -120,19 +120,19 @@ function notePlaces(
       const at = placeOf(key.range[0]);
       const range = isNode(value) && !isMap(value) ? value.range : undefined;
       places.set(placeKey(inner), { key: at, value: range ? placeOf(range[0]) : at });
-      notePlaces(value, inner, places, placeOf);
+      recordPlaces(value, inner, places, placeOf);
     }
   if (!isSeq(node)) return;
   for (const [index, item] of node.items.entries()) {
     if (!isNode(item) || !item.range) continue;
     const at = placeOf(item.range[0]);
     places.set(placeKey([...path, index]), { key: at, value: at });
-    notePlaces(item, [...path, index], places, placeOf);
+    recordPlaces(item, [...path, index], places, placeOf);
   }
 }
 
 /** What other tools call our keys: users bring these words along. */
-const otherWords: Record<string, string> = {
+const foreignKeys: Record<string, string> = {
   executable: 'train.command',
   arguments: 'train.command',
   transfer_input_files: 'train.files',
@@ -164,7 +164,7 @@ function schemaProblems(error: z.ZodError, source: SourceFile): SpecProblem[] {
 function unknownKey(table: KeyPath, key: string): string {
   const known = keysAt(table);
   const where = table.length === 0 ? 'the top of the file' : `[${showKey(table)}]`;
-  const close = nearest(key, known) ?? otherWords[key.toLowerCase()] ?? elsewhere(table, key);
+  const close = nearest(key, known) ?? foreignKeys[key.toLowerCase()] ?? sectionWithKey(table, key);
   const hint = close === undefined ? '' : ` (did you mean "${close}"?)`;
   return `no such key; expected at ${where}: ${known.join(', ')}${hint}`;
 }
@@ -190,7 +190,7 @@ function keysAt(table: KeyPath): string[] {
 }
 
 /** A key that belongs into another table, or that stands in a table that should not be there. */
-function elsewhere(table: KeyPath, key: string): string | undefined {
+function sectionWithKey(table: KeyPath, key: string): string | undefined {
   for (const section of keysAt([]))
     if (keysAt([section]).includes(key) && section !== table[0]) return `${section}.${key}`;
   return keysAt([]).includes(key) ? key : undefined;

@@ -13,7 +13,7 @@ export function readToml(text: string, file: string): SourceFile {
   const tree = parse(text, file, problems);
   const places: SourceFile['places'] = new Map();
   if (tree === undefined) return { file, value: undefined, places, problems };
-  for (const node of tree.body[0].body) notePlaces(node, [], places);
+  for (const node of tree.body[0].body) recordPlaces(node, [], places);
   const proto = [...places].find(([path]) => path.includes('"__proto__"'));
   if (proto !== undefined) {
     problems.push({ file, ...proto[1].key, key: '__proto__', message: 'this name cannot be used as a key' });
@@ -56,7 +56,7 @@ function syntaxProblem(error: ParseError, lines: string[], file: string, repeate
   return {
     ...place,
     key,
-    message: `this is not valid TOML (${plainer[error.message] ?? lowerFirst(error.message)})${hint}`,
+    message: `this is not valid TOML (${plainMessages[error.message] ?? lowerFirst(error.message)})${hint}`,
   };
 }
 
@@ -67,7 +67,7 @@ function tableAbove(lines: string[], row: number): string | undefined {
 }
 
 /** The parser's words where they would not help a user. */
-const plainer: Record<string, string> = {
+const plainMessages: Record<string, string> = {
   'Unspecified values are invalid': 'a value is missing here',
   'Unterminated string constant': 'the closing quote is missing',
   'Unterminated array': 'the closing "]" is missing',
@@ -75,7 +75,7 @@ const plainer: Record<string, string> = {
 
 const lowerFirst = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);
 
-function notePlaces(
+function recordPlaces(
   node: AST.TOMLKeyValue | AST.TOMLTable,
   above: KeyPath,
   places: SourceFile['places'],
@@ -86,16 +86,16 @@ function notePlaces(
     const key = start(part);
     if (!places.has(placeKey(path))) places.set(placeKey(path), { key, value: key });
   }
-  if (node.type === 'TOMLTable') for (const inner of node.body) notePlaces(inner, node.resolvedKey, places);
-  else noteValue(node.value, path, places);
+  if (node.type === 'TOMLTable') for (const inner of node.body) recordPlaces(inner, node.resolvedKey, places);
+  else recordValue(node.value, path, places);
 }
 
-function noteValue(node: AST.TOMLContentNode, path: KeyPath, places: SourceFile['places']): void {
+function recordValue(node: AST.TOMLContentNode, path: KeyPath, places: SourceFile['places']): void {
   const value = start(node);
   places.set(placeKey(path), { key: places.get(placeKey(path))?.key ?? value, value });
-  if (node.type === 'TOMLInlineTable') for (const inner of node.body) notePlaces(inner, path, places);
+  if (node.type === 'TOMLInlineTable') for (const inner of node.body) recordPlaces(inner, path, places);
   if (node.type !== 'TOMLArray') return;
-  for (const [index, element] of node.elements.entries()) noteValue(element, [...path, index], places);
+  for (const [index, element] of node.elements.entries()) recordValue(element, [...path, index], places);
 }
 
 const start = (node: AST.TOMLNode): TextPosition => ({

@@ -29,8 +29,9 @@ export async function resolveEnvironment(
   const delivery = said ?? (named === undefined ? 'container' : 'pack');
   const { runsHere, title } = poolTraits[spec.run.pool];
   if (delivery === 'install' && !runsHere)
-    problems.push(problemAt(source, ['environment', 'delivery'], notInstalled(title)));
-  const fallback = allowed && runsHere ? await notHere(pixi?.manifest ?? '', delivery, places) : undefined;
+    problems.push(problemAt(source, ['environment', 'delivery'], pixiMissing(title)));
+  const fallback =
+    allowed && runsHere ? await workspaceMissing(pixi?.manifest ?? '', delivery, places) : undefined;
   if (fallback !== undefined) return { delivery, fallback };
   const facts = await readFacts(spec, source, places.folder, problems);
   const pack = named === undefined ? undefined : await resolvePack(named, source, places, problems);
@@ -42,11 +43,11 @@ export async function resolveEnvironment(
   };
 }
 
-const notInstalled = (title: string): string =>
+const pixiMissing = (title: string): string =>
   `"install" is for the pool "local": ${title} has neither Pixi nor the workspace; expected "pack" or "container"`;
 
 /** Why an environment cannot be had on this machine, and the command that changes it; undefined where it can. */
-async function notHere(
+async function workspaceMissing(
   manifest: string,
   delivery: Delivery,
   { folder, env }: { folder: string; env: Env },
@@ -180,7 +181,7 @@ export async function resolveToken(
 }
 
 /** The sizes of the data sources that are files of this machine, by their names. */
-export async function bytesHere(data: readonly DataSource[]): Promise<Map<string, number>> {
+export async function localBytes(data: readonly DataSource[]): Promise<Map<string, number>> {
   const sizes = new Map<string, number>();
   for (const { name, url } of data) {
     const size = /^file:/i.test(url) ? await fileSize(localPath(url)) : undefined;

@@ -1,13 +1,13 @@
 import {
   field,
-  flag,
+  bool,
   listOf,
-  maybe,
+  optional,
   oneOf,
-  orNull,
+  nullable,
   shape,
   text,
-  Wrong,
+  Mismatch,
   type Field,
   type Fields,
 } from '../base/shape.ts';
@@ -29,15 +29,15 @@ import {
 const notFinite = ['NaN', 'Infinity', '-Infinity'];
 const number: Field<number> = (value) => {
   if (typeof value === 'number') return value;
-  return notFinite.includes(value as string) ? Number(value) : new Wrong('a number', value);
+  return notFinite.includes(value as string) ? Number(value) : new Mismatch('a number', value);
 };
 
 const texts = listOf(text);
 const fault: Field<FaultRecord> = shape<Omit<FaultRecord, 'cause'>>({
   kind: oneOf(Object.keys(kinds) as FaultKind[]),
   message: text,
-  fix: maybe(text),
-  about: maybe(text),
+  fix: optional(text),
+  about: optional(text),
 });
 
 /** Every kind names every field it has, so that a new field cannot be forgotten here. */
@@ -56,24 +56,30 @@ const runShapes: Shapes<RunBody> = {
   },
   'canary-set': { rungs: listOf(number) },
   'round-started': { round: number, jobs: texts, why: text },
-  submitting: { by: shape({ pid: number, start: text, host: text }), round: maybe(number) },
-  submitted: { cluster: number, round: maybe(number) },
+  submitting: { by: shape({ pid: number, start: text, host: text }), round: optional(number) },
+  submitted: { cluster: number, round: optional(number) },
   'attempt-started': { job: text, attempt: number, why: text },
   'attempt-disconnected': { job: text, attempt: number, until: text },
   'attempt-reconnected': { job: text, attempt: number },
-  'attempt-phase': { job: text, attempt: number, phase: oneOf(phases), host: maybe(text), site: maybe(text) },
+  'attempt-phase': {
+    job: text,
+    attempt: number,
+    phase: oneOf(phases),
+    host: optional(text),
+    site: optional(text),
+  },
   'attempt-ended': {
     job: text,
     attempt: number,
     outcome: oneOf(outcomes),
-    exit: orNull(number),
-    fault: maybe(fault),
-    movedOn: maybe(flag),
+    exit: nullable(number),
+    fault: optional(fault),
+    movedOn: optional(bool),
   },
   'job-held': { job: text, fault },
   'job-released': { job: text, why: text },
-  'job-ended': { job: text, outcome: oneOf(outcomes), results: maybe(text), fault: maybe(fault) },
-  'stop-requested': { jobs: (value) => (value === 'all' ? value : texts(value)), why: maybe(text) },
+  'job-ended': { job: text, outcome: oneOf(outcomes), results: optional(text), fault: optional(fault) },
+  'stop-requested': { jobs: (value) => (value === 'all' ? value : texts(value)), why: optional(text) },
   'run-ended': { succeeded: number, failed: number },
 };
 
@@ -82,57 +88,57 @@ const agentShapes: Shapes<AgentBody> = {
     version: text,
     host: text,
     pid: number,
-    site: maybe(text),
+    site: optional(text),
     gpus: texts,
   },
   phase: { phase: oneOf(phases) },
-  'self-test': { checks: listOf(shape({ name: text, ok: flag, said: text })) },
-  'fetch-progress': { object: text, bytes: number, total: maybe(number), rate: number, server: text },
+  'self-test': { checks: listOf(shape({ name: text, ok: bool, said: text })) },
+  'fetch-progress': { object: text, bytes: number, total: optional(number), rate: number, server: text },
   'fetch-setback': { object: text, server: text, fault },
   fetched: {
     object: text,
     bytes: number,
     seconds: number,
     verified: oneOf(['manifest', 'digest', 'size', 'none']),
-    servers: listOf(shape<ServerShare>({ server: text, bytes: number, preferredBy: maybe(text) })),
-    leftOut: maybe(listOf(shape<ServerLeftOut>({ server: text, by: text, why: oneOf(leftOutReasons) }))),
+    servers: listOf(shape<ServerShare>({ server: text, bytes: number, preferredBy: optional(text) })),
+    leftOut: optional(listOf(shape<ServerLeftOut>({ server: text, by: text, why: oneOf(leftOutReasons) }))),
   },
-  unpacked: { object: text, files: number, bytes: number, proven: flag },
+  unpacked: { object: text, files: number, bytes: number, proven: bool },
   'environment-ready': { how: text, seconds: number, bytes: number },
   'training-started': { pid: number, command: text },
   progress: {
-    epoch: maybe(number),
-    epochs: maybe(number),
-    step: maybe(number),
-    steps: maybe(number),
-    loss: maybe(number),
-    accuracy: maybe(number),
-    waited: maybe(number),
+    epoch: optional(number),
+    epochs: optional(number),
+    step: optional(number),
+    steps: optional(number),
+    loss: optional(number),
+    accuracy: optional(number),
+    waited: optional(number),
   },
-  'first-epoch': { seconds: number, said: maybe(text) },
+  'first-epoch': { seconds: number, said: optional(text) },
   heartbeat: { memoryBytes: number, quietSeconds: number },
   'checkpoint-saved': {
     files: number,
     bytes: number,
     sha256: text,
-    seconds: maybe(number),
-    epoch: maybe(number),
-    step: maybe(number),
+    seconds: optional(number),
+    epoch: optional(number),
+    step: optional(number),
   },
   'checkpoint-restored': {
     savedBy: number,
-    epoch: maybe(number),
-    step: maybe(number),
-    otherCode: maybe(flag),
+    epoch: optional(number),
+    step: optional(number),
+    otherCode: optional(bool),
   },
   'checkpoint-refused': { reason: text },
-  'resume-checked': { movedOn: flag, epoch: maybe(number), step: maybe(number) },
+  'resume-checked': { movedOn: bool, epoch: optional(number), step: optional(number) },
   'agent-paused': {},
-  'training-ended': { status: orNull(number), signal: maybe(text) },
+  'training-ended': { status: nullable(number), signal: optional(text) },
   output: { path: text, bytes: number, sha256: text },
   fault: { fault },
   'clean-progress': { files: number, bytes: number },
-  cleaned: { files: maybe(number), bytes: number, by: maybe(oneOf(['pool'])) },
+  cleaned: { files: optional(number), bytes: number, by: optional(oneOf(['pool'])) },
   'agent-ended': { outcome: oneOf(outcomes), exit: number },
 };
 
@@ -140,7 +146,7 @@ const envelope = {
   v: oneOf([1]),
   t: field<string>('a time', (value) => typeof value === 'string' && !Number.isNaN(Date.parse(value))),
   seq: number,
-  boot: maybe(shape({ id: text, up: number })),
+  boot: optional(shape({ id: text, up: number })),
 };
 
 const readers = new Map<string, Field<unknown>>([
@@ -177,7 +183,7 @@ export function decode(line: string): Entry | 'garbled' | 'unknown' {
   const read = readers.get(kind);
   if (v !== 1 || read === undefined) return 'unknown';
   const entry = read(value);
-  return entry instanceof Wrong ? 'garbled' : (entry as Entry);
+  return entry instanceof Mismatch ? 'garbled' : (entry as Entry);
 }
 
 /** Whether the entry is of the execution point; otherwise it is of the access point. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Fault } from '../fault/fault.ts';
-import { recordOf } from './entry.ts';
+import { toFaultRecord } from './entry.ts';
 
 test('a record holds only what the fault says', () => {
-  assert.deepEqual(recordOf(new Fault('disk-full', 'full')), { kind: 'disk-full', message: 'full' });
+  assert.deepEqual(toFaultRecord(new Fault('disk-full', 'full')), { kind: 'disk-full', message: 'full' });
 });

@@ -186,7 +186,7 @@ export type AgentEntry = Envelope & { job: string; attempt: number } & AgentBody
 export type Entry = RunEntry | AgentEntry;
 
 /** A fault as the journal keeps it. */
-export function recordOf(fault: Fault): FaultRecord {
+export function toFaultRecord(fault: Fault): FaultRecord {
   const { kind, message, fix, about } = fault;
   return {
     kind,

@@ -159,10 +159,10 @@ test('a writer killed in mid-sentence has lost nothing it was told is safe', asy
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     const exited = once(child, 'exit');
-    let told = 0;
+    let reported = 0;
     for await (const number of createInterface({ input: child.stdout })) {
       safe = Number(number);
-      if (++told === 20 + round) child.kill('SIGKILL');
+      if (++reported === 20 + round) child.kill('SIGKILL');
     }
     assert.equal((await exited)[1], 'SIGKILL');
     const { entries } = await readJournal(file);

@@ -35,7 +35,7 @@ export function foldAgent(before: AgentState | undefined, entry: AgentEntry): Ag
     case 'training-ended':
       return { ...state, training: changeTraining(state.training ?? { command: '' }, entry) };
     case 'heartbeat':
-      return { ...state, ...beat(state, entry) };
+      return { ...state, ...heartbeat(state, entry) };
     case 'self-test':
       return withLacks(state, entry);
     case 'checkpoint-saved': {
@@ -87,7 +87,7 @@ function started(
 const withFault = ({ outcome, faults }: AgentState, fault: FaultRecord): FaultRecord[] =>
   outcome === undefined ? [...faults, fault] : [fault, ...faults];
 
-function beat(
+function heartbeat(
   { peakMemoryBytes = 0 }: AgentState,
   { memoryBytes, quietSeconds }: Extract<AgentEntry, { kind: 'heartbeat' }>,
 ): Partial<AgentState> {
@@ -148,7 +148,7 @@ function fetchChange(old: FetchState, entry: FetchEntry): Partial<FetchState> {
       return { setbacks: [...old.setbacks, { server: entry.server, fault: entry.fault }] };
     case 'fetched': {
       const { bytes, seconds, verified, servers, leftOut } = entry;
-      const most = servers.toSorted((a, b) => b.bytes - a.bytes)[0]?.server ?? old.server;
+      const topServer = servers.toSorted((a, b) => b.bytes - a.bytes)[0]?.server ?? old.server;
       return {
         bytes,
         total: bytes,
@@ -156,7 +156,7 @@ function fetchChange(old: FetchState, entry: FetchEntry): Partial<FetchState> {
         verified,
         rate: 0,
         done: true,
-        server: most,
+        server: topServer,
         servers,
         ...defined({ leftOut }),
       };
@@ -184,7 +184,7 @@ function changeTraining(old: TrainingState, entry: TrainingEntry): TrainingState
 }
 
 /** Bytes that come are told at least this often: a shorter silence says nothing. */
-const toldWithinMs = 1000;
+const maxReportGapMs = 1000;
 
 /**
  * How long fetching has stood still, after one more entry: the time in which no byte of anything came until a server was
@@ -198,8 +198,8 @@ function changeStall(state: AgentState, entry: AgentEntry): StallState | undefin
   if (entry.kind === 'fetch-progress') return isMore(state, entry) ? since(stall.millis) : stall;
   if (entry.kind === 'fetched') return since(stall.millis);
   if (entry.kind !== 'fetch-setback') return stall;
-  const stood = Date.parse(entry.t) - Date.parse(stall.since);
-  return since(stall.millis + (stood > toldWithinMs ? stood : 0), stall.bytesAt);
+  const stalledMs = Date.parse(entry.t) - Date.parse(stall.since);
+  return since(stall.millis + (stalledMs > maxReportGapMs ? stalledMs : 0), stall.bytesAt);
 }
 
 function isMore(

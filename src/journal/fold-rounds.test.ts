@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { RunBody, RunEntry } from './entry.ts';
 import { fold } from './fold.ts';
 
-const told = (...bodies: RunBody[]): RunEntry[] =>
+const reported = (...bodies: RunBody[]): RunEntry[] =>
   bodies.map((body, seq) => ({
     v: 1,
     t: new Date(Date.UTC(2026, 0, 1) + seq * 1000).toISOString(),
@@ -32,9 +32,9 @@ const round = (number: number, ...jobs: string[]): RunBody => ({
 });
 
 test('a job of a new round waits again, and its attempts go on after those it had', () => {
-  const entries = told(created('0', '1'), ...attempt('0', 1, 'failed'), ...attempt('1', 1, 'success'));
+  const entries = reported(created('0', '1'), ...attempt('0', 1, 'failed'), ...attempt('1', 1, 'success'));
   assert.notEqual(fold(entries).endedAt, undefined);
-  const retried = fold([...entries, ...told(round(2, '0'))]);
+  const retried = fold([...entries, ...reported(round(2, '0'))]);
   const [job, other] = retried.jobs;
   assert.equal(retried.endedAt, undefined);
   assert.deepEqual(
@@ -42,25 +42,25 @@ test('a job of a new round waits again, and its attempts go on after those it ha
     ['waiting', undefined, 2, 1],
   );
   assert.deepEqual([other?.outcome, other?.round], ['success', undefined]);
-  const over = fold([...entries, ...told(round(2, '0'), ...attempt('0', 2, 'success'))]);
+  const over = fold([...entries, ...reported(round(2, '0'), ...attempt('0', 2, 'success'))]);
   assert.deepEqual([over.tally.success, over.jobs[0]?.attempts.length, over.rounds], [2, 2, 2]);
 });
 
 test('a retry forgets that its jobs were to stop, and a stop after it counts', () => {
-  const stopped = told(
+  const stopped = reported(
     created('0'),
     { kind: 'stop-requested', jobs: 'all' },
     ...attempt('0', 1, 'stopped'),
     round(2, '0'),
   );
   assert.deepEqual([fold(stopped).stopRequested, fold(stopped).jobs[0]?.stopRequested], [false, false]);
-  const again = fold([...stopped, ...told({ kind: 'stop-requested', jobs: ['0'] })]);
+  const again = fold([...stopped, ...reported({ kind: 'stop-requested', jobs: ['0'] })]);
   assert.equal(again.jobs[0]?.stopRequested, true);
 });
 
 test('a round that a log tells again changes nothing that came after it', () => {
-  const journal = told(created('0'), round(2, '0'), { kind: 'stop-requested', jobs: ['0'] });
-  const log = told(...attempt('0', 1, 'failed'), round(2, '0'));
+  const journal = reported(created('0'), round(2, '0'), { kind: 'stop-requested', jobs: ['0'] });
+  const log = reported(...attempt('0', 1, 'failed'), round(2, '0'));
   const [job] = fold([...journal, ...log]).jobs;
   assert.deepEqual(
     [job?.status, job?.stopRequested, job?.round, job?.attemptsBefore],
@@ -69,16 +69,16 @@ test('a round that a log tells again changes nothing that came after it', () => 
 });
 
 test('jobs behind a canary are kept back, and a failed canary ends the run without them', () => {
-  const begun = told(created('0', '1', '2'), { kind: 'canary-set', rungs: [1] });
+  const begun = reported(created('0', '1', '2'), { kind: 'canary-set', rungs: [1] });
   assert.deepEqual(
     fold(begun).jobs.map(({ isKeptBack }) => isKeptBack),
     [undefined, true, true],
   );
-  const failed = fold([...begun, ...told(...attempt('0', 1, 'failed'))]);
+  const failed = fold([...begun, ...reported(...attempt('0', 1, 'failed'))]);
   assert.notEqual(failed.endedAt, undefined);
-  const good = [...begun, ...told(...attempt('0', 1, 'success'))];
+  const good = [...begun, ...reported(...attempt('0', 1, 'success'))];
   assert.equal(fold(good).endedAt, undefined);
-  const climbed = fold([...good, ...told(round(2, '1', '2'))]);
+  const climbed = fold([...good, ...reported(round(2, '1', '2'))]);
   assert.deepEqual(
     climbed.jobs.map(({ isKeptBack, status }) => isKeptBack ?? status),
     ['ended', 'waiting', 'waiting'],
@@ -87,13 +87,13 @@ test('jobs behind a canary are kept back, and a failed canary ends the run witho
 
 test('a job whose hold nobody was to release waits again once somebody has released it', () => {
   const fault = { kind: 'training-failed', message: 'too little memory' } as const;
-  const held = told(
+  const held = reported(
     created('0'),
     { kind: 'job-held', job: '0', fault },
     { kind: 'job-ended', job: '0', outcome: 'failed' },
   );
   assert.notEqual(fold(held).endedAt, undefined);
-  const released = fold([...held, ...told({ kind: 'job-released', job: '0', why: 'updraft retry' })]);
+  const released = fold([...held, ...reported({ kind: 'job-released', job: '0', why: 'updraft retry' })]);
   assert.deepEqual(
     [released.endedAt, released.jobs[0]?.status, released.jobs[0]?.held],
     [undefined, 'waiting', undefined],

@@ -10,7 +10,7 @@ import {
   type JobState,
   type PoolAccount,
   type RunState,
-  type Tally,
+  type JobCounts,
 } from './state.ts';
 
 /** The state of a run from all its entries, in the order of `merge`. Pure. */
@@ -60,12 +60,12 @@ export class RunFold {
   }
 
   /** Notes when the agent's journal last grew, by the clock of the access point's file system. */
-  heard(job: string, attempt: number, heardAt: number): void {
+  journalGrew(job: string, attempt: number, heardAt: number): void {
     this.#changeAttempt(job, attempt, (old) => ({ ...old, heardAt }));
   }
 
   state(garbled = 0, trouble?: AccountTrouble): RunState {
-    const jobs = [...this.#jobs.values()].map((job) => (trouble?.isAllLost ? untold(job) : job));
+    const jobs = [...this.#jobs.values()].map((job) => (trouble?.isAllLost ? asUnknown(job) : job));
     const endedAt = runEndedAt(jobs);
     return {
       ...this.#run,
@@ -114,9 +114,7 @@ export class RunFold {
         return;
       case 'job-held':
       case 'job-released':
-        this.#changeJob(entry.job, (old) =>
-          entry.kind === 'job-held' ? heldFor(old, entry) : released(old),
-        );
+        this.#changeJob(entry.job, (old) => (entry.kind === 'job-held' ? asHeld(old, entry) : released(old)));
         return;
       case 'attempt-ended':
         this.#endAttempt(entry);
@@ -224,7 +222,7 @@ const stopping = (job: JobState, t: string): JobState =>
     : { ...job, stopRequested: true };
 
 /** A job that seems to wait only because nobody tells of it. */
-const untold = (job: JobState): JobState =>
+const asUnknown = (job: JobState): JobState =>
   job.status === 'waiting' && !job.isKeptBack ? { ...job, isUntold: true } : job;
 
 /** A job that waits anew. */
@@ -260,7 +258,7 @@ function inPool(old: AttemptState, entry: Extract<RunEntry, { kind: 'attempt-pha
   return { ...old, pool, phase: phaseOf(old.agent, pool) };
 }
 
-const heldFor = (job: JobState, { fault }: Extract<RunEntry, { kind: 'job-held' }>): JobState => ({
+const asHeld = (job: JobState, { fault }: Extract<RunEntry, { kind: 'job-held' }>): JobState => ({
   ...job,
   held: fault,
   holds: (job.holds ?? 0) + (job.held === undefined ? 1 : 0),
@@ -298,9 +296,9 @@ function closed(pool: PoolAccount, phase: Phase, t: string): PoolAccount {
   return next;
 }
 
-function tally(jobs: readonly JobState[]): Tally {
+function tally(jobs: readonly JobState[]): JobCounts {
   const counts = Object.fromEntries(outcomes.map((outcome) => [outcome, 0])) as Record<Outcome, number>;
-  const sum: Tally = { total: jobs.length, waiting: 0, running: 0, ...counts };
+  const sum: JobCounts = { total: jobs.length, waiting: 0, running: 0, ...counts };
   for (const job of jobs) sum[job.status === 'ended' ? (job.outcome ?? 'lost') : job.status] += 1;
   return sum;
 }

@@ -10,7 +10,7 @@ import { agentJournals, assertRunFolder, attemptKey, type EntrySource } from './
 import type { AccountTrouble, RunState } from './state.ts';
 import { JournalTail } from './tail.ts';
 
-interface Followed {
+interface FollowedAttempt {
   job: string;
   attempt: number;
   tail: JournalTail;
@@ -23,10 +23,10 @@ interface Followed {
 }
 
 /** Journals read at once: runs can have more attempts than a process may have files open. */
-const readAtOnce = 64;
+const maxOpenFiles = 64;
 
 /** How often files are looked at when nothing told of a change. */
-const lookMillis = 1000;
+const pollMs = 1000;
 
 /**
  * The states of a run, from now until it ends: one at once, then one after every change. Reads only what the
@@ -46,28 +46,28 @@ export async function* followRun(
     const state = follower.state();
     if (changed || first) yield state;
     if (state.endedAt !== undefined) return;
-    await waitForChange(follower.livePaths(), lookMillis, clock, signal);
+    await waitForChange(follower.livePaths(), pollMs, clock, signal);
     // Where thousands of agents speak there is always a change: looking takes a fifth of the time, no more.
-    await clock.sleep(Math.min(4 * tookMillis, 2 * lookMillis), signal);
+    await clock.sleep(Math.min(4 * tookMillis, 2 * pollMs), signal);
   }
 }
 
 /** What grows under our eyes grows now: a file with another date was written after the clock was set. */
-const soundDate = (date: number | undefined, now: number): number | undefined =>
-  date === undefined || Math.abs(date - now) < 10 * lookMillis ? date : now;
+const saneDate = (date: number | undefined, now: number): number | undefined =>
+  date === undefined || Math.abs(date - now) < 10 * pollMs ? date : now;
 
 class Follower {
   readonly #clock: Clock;
   readonly #runFolder: string;
   readonly #run: JournalTail;
   readonly #source: EntrySource | undefined;
-  readonly #attempts = new Map<string, Followed>();
+  readonly #attempts = new Map<string, FollowedAttempt>();
   #fold = new RunFold();
   readonly #garbled = new Map<string, number>();
   #trouble: AccountTrouble | undefined;
   /** Kept, because the run's journal may start again while what is told does not. */
-  #written: Entry[] = [];
-  #told: Entry[] = [];
+  #fromJournal: Entry[] = [];
+  #fromSource: Entry[] = [];
 
   constructor(runFolder: string, source: EntrySource | undefined, clock: Clock) {
     this.#clock = clock;
@@ -86,7 +86,7 @@ class Follower {
   }
 
   /** The attempts whose agents may still speak. */
-  #live(): Followed[] {
+  #live(): FollowedAttempt[] {
     return [...this.#attempts.values()].filter(({ over, silent }) => !(over && silent));
   }
 
@@ -101,8 +101,8 @@ class Follower {
     const news = (await this.#source?.read()) ?? { entries: [], garbled: 0 };
     this.#count(this.#run.path, run.garbled, run.restarted);
     this.#count('', news.garbled, false);
-    this.#written = run.restarted ? run.entries : this.#written.concat(run.entries);
-    this.#told = this.#told.concat(news.entries);
+    this.#fromJournal = run.restarted ? run.entries : this.#fromJournal.concat(run.entries);
+    this.#fromSource = this.#fromSource.concat(news.entries);
     const troubled = this.#trouble?.message !== news.trouble?.message;
     this.#trouble = news.trouble;
     if (run.restarted) {
@@ -110,10 +110,12 @@ class Follower {
       this.#attempts.clear();
       await this.findAttempts();
     }
-    const fresh = run.restarted ? this.#written.concat(this.#told) : run.entries.concat(news.entries);
+    const fresh = run.restarted
+      ? this.#fromJournal.concat(this.#fromSource)
+      : run.entries.concat(news.entries);
     for (const entry of fresh) this.#add(entry);
-    const heard = await mapLimited(this.#live(), readAtOnce, (one) => this.#readAgent(one));
-    return run.restarted || troubled || fresh.length > 0 || heard.includes(true);
+    const changed = await mapLimited(this.#live(), maxOpenFiles, (one) => this.#readAgent(one));
+    return run.restarted || troubled || fresh.length > 0 || changed.includes(true);
   }
 
   #add(entry: Entry): void {
@@ -124,24 +126,24 @@ class Follower {
     if (entry.kind === 'attempt-ended') this.#follow(entry.job, entry.attempt).over = true;
   }
 
-  async #readAgent(followed: Followed): Promise<boolean> {
+  async #readAgent(followed: FollowedAttempt): Promise<boolean> {
     const { job, attempt, tail } = followed;
     const { entries, garbled, restarted } = await tail.read();
     this.#count(tail.path, garbled, restarted);
     if (restarted || (entries.length > 0 && !followed.spoken)) this.#fold.forgetAgent(job, attempt);
-    const heardAt = followed.spoken ? soundDate(tail.changedAt, this.#clock.now()) : tail.changedAt;
+    const heardAt = followed.spoken ? saneDate(tail.changedAt, this.#clock.now()) : tail.changedAt;
     if (entries.length > 0) followed.spoken = true;
     for (const entry of entries) this.#fold.add(entry);
-    if (entries.length > 0 && heardAt !== undefined) this.#fold.heard(job, attempt, heardAt);
+    if (entries.length > 0 && heardAt !== undefined) this.#fold.journalGrew(job, attempt, heardAt);
     if (entries.some(({ kind }) => kind === 'agent-ended')) followed.silent = true;
     return entries.length > 0 || restarted;
   }
 
-  #follow(job: string, attempt: number): Followed {
+  #follow(job: string, attempt: number): FollowedAttempt {
     const known = this.#attempts.get(attemptKey({ job, attempt }));
     if (known !== undefined) return known;
     const file = path.join(attemptFolder(this.#runFolder, job, attempt), attemptFiles.journal);
-    const followed: Followed = {
+    const followed: FollowedAttempt = {
       job,
       attempt,
       tail: new JournalTail(file),

@@ -13,11 +13,11 @@ import { readJournal } from './tail.ts';
 export interface EntrySource {
   /** Files whose change tells of news. */
   readonly paths: readonly string[];
-  read(): Promise<News>;
+  read(): Promise<SourceUpdate>;
 }
 
 /** What a source has to tell since it was last read. */
-export interface News {
+export interface SourceUpdate {
   /** Of the access point, and what agents said on another way than their journals, which count more. */
   entries: Entry[];
   garbled: number;
@@ -26,31 +26,32 @@ export interface News {
 }
 
 /** Journals read at once: runs can have more attempts than a process may have files open. */
-const readAtOnce = 64;
+const maxOpenFiles = 64;
 
 /** The state of the run in a folder, from its journals and, where its pool keeps a log of its own, from that. */
 export async function loadRun(runFolder: string, source?: EntrySource): Promise<RunState> {
   await assertRunFolder(runFolder);
   const run = await readJournal(path.join(runFolder, runFiles.journal));
-  const attempts = await mapLimited(await agentJournals(runFolder), readAtOnce, async (attempt) => ({
+  const attempts = await mapLimited(await agentJournals(runFolder), maxOpenFiles, async (attempt) => ({
     ...attempt,
     journal: await readJournal(attempt.path),
   }));
-  const news = await source?.read();
-  const heard = new Set(attempts.filter(({ journal }) => journal.entries.length > 0).map(attemptKey));
-  const told = news?.entries.filter(isAgentEntry).filter((entry) => !heard.has(attemptKey(entry))) ?? [];
-  const agents = [told, ...attempts.map(({ journal }) => journal.entries.filter(isAgentEntry))];
-  const runEntries = [...run.entries, ...(news?.entries ?? [])].filter(
+  const update = await source?.read();
+  const withJournal = new Set(attempts.filter(({ journal }) => journal.entries.length > 0).map(attemptKey));
+  const reported =
+    update?.entries.filter(isAgentEntry).filter((entry) => !withJournal.has(attemptKey(entry))) ?? [];
+  const agents = [reported, ...attempts.map(({ journal }) => journal.entries.filter(isAgentEntry))];
+  const runEntries = [...run.entries, ...(update?.entries ?? [])].filter(
     (entry): entry is RunEntry => !isAgentEntry(entry),
   );
   const folding = new RunFold();
   for (const entry of merge(runEntries, agents)) folding.add(entry);
   for (const { job, attempt, journal } of attempts)
-    if (journal.changedAt !== undefined) folding.heard(job, attempt, journal.changedAt);
-  const garbled = run.garbled + (news?.garbled ?? 0);
+    if (journal.changedAt !== undefined) folding.journalGrew(job, attempt, journal.changedAt);
+  const garbled = run.garbled + (update?.garbled ?? 0);
   return folding.state(
     attempts.reduce((sum, { journal }) => sum + journal.garbled, garbled),
-    news?.trouble,
+    update?.trouble,
   );
 }
 
@@ -69,8 +70,8 @@ export async function agentJournals(
   runFolder: string,
 ): Promise<{ job: string; attempt: number; path: string }[]> {
   const jobs = path.join(runFolder, runFiles.jobs);
-  const perJob = await mapLimited(await namesIn(jobs), readAtOnce, async (job) => {
-    const names = await namesIn(path.join(jobs, job));
+  const perJob = await mapLimited(await listNames(jobs), maxOpenFiles, async (job) => {
+    const names = await listNames(path.join(jobs, job));
     return names.flatMap((name) => {
       const attempt = Number(/^attempt-(\d+)$/.exec(name)?.[1]);
       if (Number.isNaN(attempt)) return [];
@@ -80,7 +81,7 @@ export async function agentJournals(
   return perJob.flat();
 }
 
-async function namesIn(folder: string): Promise<string[]> {
+async function listNames(folder: string): Promise<string[]> {
   const names = await readdir(folder).catch(() => []);
   return names.sort();
 }

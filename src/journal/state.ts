@@ -16,7 +16,7 @@ export interface RunState {
   rounds: number;
   stopRequested: boolean;
   jobs: JobState[];
-  tally: Tally;
+  tally: JobCounts;
   /** Journal lines that could not be understood. */
   garbled: number;
   /** Why there may be more to tell than this. */
@@ -32,7 +32,7 @@ export interface AccountTrouble {
 }
 
 /** Jobs by how they stand; the parts add up to `total`. */
-export interface Tally extends Record<Outcome, number> {
+export interface JobCounts extends Record<Outcome, number> {
   total: number;
   /** No attempt yet, or between two; also those of which nobody can tell. */
   waiting: number;

@@ -9,7 +9,7 @@ const maxLine = 1 << 20;
 const newline = 0x0a;
 
 /** What a journal gained since it was last read. */
-export interface Grown {
+export interface JournalGrowth {
   entries: Entry[];
   /** Lines that are no entry we understand. */
   garbled: number;
@@ -42,8 +42,8 @@ export class JournalTail {
     return this.#rest.length === 0 ? undefined : this.#rest.toString('utf8');
   }
 
-  async read(): Promise<Grown> {
-    const grown: Grown = { entries: [], garbled: 0, restarted: false };
+  async read(): Promise<JournalGrowth> {
+    const grown: JournalGrowth = { entries: [], garbled: 0, restarted: false };
     const found = await this.#ifThere(stat(this.path));
     // Most journals of a large run do not grow between two looks: those cost one call.
     if (found === undefined || (found.ino === this.#inode && found.size === this.#offset)) return grown;
@@ -66,7 +66,7 @@ export class JournalTail {
     return grown;
   }
 
-  async #readTo(file: FileHandle, end: number, grown: Grown): Promise<void> {
+  async #readTo(file: FileHandle, end: number, grown: JournalGrowth): Promise<void> {
     while (this.#offset < end) {
       const want = Math.min(chunkBytes, end - this.#offset);
       const reading = file.read(Buffer.allocUnsafe(want), 0, want, this.#offset);
@@ -94,7 +94,7 @@ export class JournalTail {
     }
   }
 
-  #take(bytes: Buffer, grown: Grown): void {
+  #take(bytes: Buffer, grown: JournalGrowth): void {
     let start = 0;
     for (let end = bytes.indexOf(newline); end >= 0; end = bytes.indexOf(newline, start)) {
       const line = Buffer.concat([this.#rest, bytes.subarray(start, end)]);
@@ -112,7 +112,7 @@ export class JournalTail {
   }
 }
 
-function addLine(line: string, grown: Grown): void {
+function addLine(line: string, grown: JournalGrowth): void {
   // Whoever appends after a torn line starts a new one; after a whole line that leaves an empty line.
   if (line.trim() === '') return;
   const entry = decode(line);

@@ -9,13 +9,13 @@ import { Fault } from '../fault/fault.ts';
 import { fetchedBy, type Plan } from '../job/plan.ts';
 
 /** What starts a program inside the image of a plan, as HTCondor does it: the agent runs in there, too. */
-export interface ImageStart {
+export interface ImageRunner {
   runner: string;
   image: string;
 }
 
 /** Variables that lead into the software of the machine instead of the image's. */
-export const misleading = [
+export const hiddenEnvVars = [
   'PYTHONPATH',
   'PYTHONHOME',
   'VIRTUAL_ENV',
@@ -25,7 +25,10 @@ export const misleading = [
 ];
 
 /** How jobs of this plan get into their image on this machine; undefined for those without one. */
-export async function imageStart({ spec, folder, file }: Plan, env: Env): Promise<ImageStart | undefined> {
+export async function findImageRunner(
+  { spec, folder, file }: Plan,
+  env: Env,
+): Promise<ImageRunner | undefined> {
   const { image } = spec.environment;
   if (image === undefined) return undefined;
   const runner = await findProgram(['apptainer', 'singularity'], env);
@@ -38,12 +41,16 @@ export async function imageStart({ spec, folder, file }: Plan, env: Env): Promis
         fix: 'install Apptainer, take `image` out of [environment] to use the software of this machine, or choose another pool',
       },
     );
-  return { runner, image: imagePlace(image, { folder, file }, env) };
+  return { runner, image: imageSource(image, { folder, file }, env) };
 }
 
 /** What Apptainer is given for an image: a path, or a URL that it understands itself. */
-export function imagePlace(image: string, { folder, file }: Pick<Plan, 'folder' | 'file'>, env: Env): string {
-  const kept = keptImage(image, env);
+export function imageSource(
+  image: string,
+  { folder, file }: Pick<Plan, 'folder' | 'file'>,
+  env: Env,
+): string {
+  const kept = cachedImage(image, env);
   if (kept !== undefined && !existsSync(kept))
     throw new Fault('pool-unreachable', `the image ${image} is not on this machine`, {
       about: file,
@@ -56,7 +63,7 @@ export function imagePlace(image: string, { folder, file }: Pick<Plan, 'folder' 
  * Where an image that only a federation or a web server has is kept on this machine, by its URL; undefined for one
  * that Apptainer finds itself.
  */
-export function keptImage(image: string, env: Env): string | undefined {
+export function cachedImage(image: string, env: Env): string | undefined {
   if (!/^(osdf|pelican|stash|https?):/i.test(image)) return undefined;
   const mark = createHash('sha256').update(image).digest('hex').slice(0, 16);
   const name = path.posix.basename(image.replace(/[?#].*$/, '')).replaceAll(/[^\w.-]/g, '_');
@@ -73,8 +80,8 @@ export function readFolders(plan: Plan): string[] {
 }
 
 /** The command that runs `command` in the image, with all folders that an attempt needs at their own paths. */
-export function inImage(
-  { runner, image }: ImageStart,
+export function imageCommand(
+  { runner, image }: ImageRunner,
   command: string[],
   folders: { run: string; scratch: string; agent: string[] },
   plan: Plan,
@@ -104,4 +111,4 @@ export function inImage(
 
 /** The environment of an attempt in an image: what points at the machine's own software is left out. */
 export const imageEnvironment = (env: Env): Env =>
-  Object.fromEntries(Object.entries(env).filter(([name]) => !misleading.includes(name)));
+  Object.fromEntries(Object.entries(env).filter(([name]) => !hiddenEnvVars.includes(name)));

@@ -35,7 +35,7 @@ const unpack = [
 ];
 
 /** Unpacks the agent, and leaves with the code of a broken environment where it does not run. */
-export const readyAgent: readonly string[] = [
+export const unpackAgentLines: readonly string[] = [
   ...unpack,
   `./${agent} --version > .${agent}.version || {`,
   '  echo "updraft: the agent does not run here: it needs glibc 2.28 or newer, as in Debian 10 or RHEL 8" >&2',
@@ -44,9 +44,9 @@ export const readyAgent: readonly string[] = [
 ];
 
 /** Unpacks the agent and becomes it. */
-function starting(verb: 'sandbox' | 'software'): string[] {
+function startLines(verb: 'sandbox' | 'software'): string[] {
   return [
-    ...readyAgent,
+    ...unpackAgentLines,
     `if [ -f ${authority} ]; then SSL_CERT_FILE=$PWD/${authority}; export SSL_CERT_FILE; fi`,
     `exec ./${agent} ${verb} "$1"`,
     '',
@@ -60,11 +60,11 @@ function starting(verb: 'sandbox' | 'software'): string[] {
 export const launcherScript = [
   '#!/bin/sh',
   `mkdir -p ${runFiles.jobs} ${runFiles.results}`,
-  ...starting('sandbox'),
+  ...startLines('sandbox'),
 ].join('\n');
 
 /** Unpacks and brings up the software of an interactive job; prints the script that activates it. */
-export const softwareScript = ['#!/bin/sh', ...starting('software')].join('\n');
+export const softwareScript = ['#!/bin/sh', ...startLines('software')].join('\n');
 
 /** The agent as HTCondor's plugin; it runs before the job, in the same sandbox. */
 export const pluginScript = ['#!/bin/sh', ...unpack, `exec ./${agent} "$@"`, ''].join('\n');

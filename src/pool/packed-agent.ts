@@ -54,8 +54,8 @@ async function removeOld(cache: string): Promise<void> {
     return { file, at: (await stat(file).catch(() => undefined))?.mtimeMs ?? 0 };
   });
   const newest = dated.sort((a, b) => b.at - a.at);
-  const [packs, drafts] = [true, false].map((isWhole) =>
-    newest.filter(({ file }) => file.endsWith('.gz') === isWhole),
+  const [packs, drafts] = [true, false].map((isComplete) =>
+    newest.filter(({ file }) => file.endsWith('.gz') === isComplete),
   );
   for (const { file } of packs?.slice(versionsKept) ?? []) await rm(file, { force: true });
   // Whoever packs takes seconds; a draft that is much older than the pack just made has lost its maker.
@@ -92,7 +92,7 @@ async function isThere(file: string): Promise<boolean> {
 export async function agentCommand(env: Env, self: readonly string[]): Promise<string[]> {
   const named = env['UPDRAFT_AGENT'];
   if (named !== undefined && named !== '') {
-    if (await can(named, constants.X_OK)) return [path.resolve(named)];
+    if (await isAccessible(named, constants.X_OK)) return [path.resolve(named)];
     throw new Fault('pool-unreachable', `UPDRAFT_AGENT names ${named}, which cannot be executed`, {
       fix: 'set it to the path of an agent executable, or unset it',
       about: named,
@@ -101,16 +101,16 @@ export async function agentCommand(env: Env, self: readonly string[]): Promise<s
   const [node = '', main = ''] = self;
   const root = path.resolve(path.dirname(main), '..', '..');
   const built = path.join(root, 'dist', `updraft-agent-linux-${os.arch()}`);
-  if (await can(built, constants.X_OK)) return [built];
+  if (await isAccessible(built, constants.X_OK)) return [built];
   const source = path.join(path.dirname(main), '..', 'agent', path.basename(main));
-  if (await can(source, constants.R_OK)) return [node, source];
+  if (await isAccessible(source, constants.R_OK)) return [node, source];
   throw new Fault('pool-unreachable', `there is no agent for this machine: ${built} is not there`, {
     fix: 'build it with `npm run build:agent`, or set UPDRAFT_AGENT to an agent executable',
     about: built,
   });
 }
 
-function can(file: string, mode: number): Promise<boolean> {
+function isAccessible(file: string, mode: number): Promise<boolean> {
   return access(file, mode).then(
     () => true,
     () => false,

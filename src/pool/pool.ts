@@ -34,7 +34,7 @@ export type ResourceChange = Partial<Pick<Resources, 'memoryBytes' | 'timeSecond
 export type Kill = (pid: number, signal: NodeJS.Signals) => void;
 
 /** What a pool needs of the process that opens it. */
-export interface PoolStart {
+export interface PoolContext {
   /** How this program is started: executable and leading arguments. */
   self: readonly string[];
   env: Env;
@@ -57,7 +57,7 @@ export interface RunAccount {
   /** The jobs as the scheduler's own log has them, by their ids, where there is one that explains them. */
   histories?: Map<string, JobHistory>;
   /** Puts the user's names of files into what the scheduler says. */
-  named?: (said: string) => string;
+  withUserNames?: (said: string) => string;
 }
 
 /** What is known of a pool's runs from their folders alone: no scheduler is asked, nothing is started. */
@@ -117,5 +117,5 @@ export interface Pool extends PoolRecords {
 
 /** A kind of pool: how its runs are read, and how it is opened. */
 export interface PoolKind extends PoolRecords {
-  open(start: PoolStart): Pool;
+  open(start: PoolContext): Pool;
 }

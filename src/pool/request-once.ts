@@ -38,8 +38,8 @@ export interface SubmitRequest {
 /** The scheduler looked at the request and made nothing of it. */
 export class SubmitRefused extends Fault {}
 
-const lookEveryMs = 100;
-const tryAgain = 'the same command again finds out what became of it, and submits no job twice';
+const pollMs = 100;
+const retryAdvice = 'the same command again finds out what became of it, and submits no job twice';
 
 /**
  * Makes a request exactly once, whoever is killed when: the command that submits is started and named in the journal
@@ -73,10 +73,10 @@ async function findEarlier(
   by: ProcessIdentity,
   { tools, clock }: Submitter,
 ): Promise<number | undefined> {
-  const deadline = clock.monotonic() + tools.patienceMs;
+  const deadline = clock.monotonic() + tools.timeoutMs;
   while (livenessOf(by) === 'alive') {
-    if (clock.monotonic() > deadline) throw tools.silence(`${name} (process ${by.pid})`, tryAgain);
-    await clock.sleep(lookEveryMs);
+    if (clock.monotonic() > deadline) throw tools.timeoutFault(`${name} (process ${by.pid})`, retryAdvice);
+    await clock.sleep(pollMs);
   }
   return await find();
 }
@@ -105,27 +105,27 @@ async function submit(
   if (by !== undefined) await journal.append({ kind: 'submitting', by, round });
   child.stdin.on('error', () => undefined); // its exit tells
   child.stdin.end(input);
-  const code = await inTime(name, child, ended, { tools, clock });
+  const code = await exitInTime(name, child, ended, { tools, clock });
   const cluster = Number.parseInt(said.out, 10);
   if (code === 0 && !Number.isNaN(cluster)) return cluster;
-  throw refusal(name, toldBy(said), file, tools);
+  throw refusal(name, outputOf(said), file, tools);
 }
 
-function refusal(name: string, told: string, file: string, { words }: SchedulerTools): Fault {
-  const message = `${name} refused the run: ${told}`;
-  if (!words.isUnreachable(told))
+function refusal(name: string, reported: string, file: string, { info }: SchedulerTools): Fault {
+  const message = `${name} refused the run: ${reported}`;
+  if (!info.isUnreachable(reported))
     return new SubmitRefused('pool-unreachable', message, {
       fix: `see ${file}; the same command again submits it`,
       about: file,
     });
   return new Fault('pool-unreachable', message, {
-    fix: `the scheduler does not answer: try the same command again in a while; \`${words.queue}\` shows when it is back`,
+    fix: `the scheduler does not answer: try the same command again in a while; \`${info.queue}\` shows when it is back`,
     about: file,
   });
 }
 
 /** The exit code of the command. One that takes too long is left alone: ended half-way it might have submitted. */
-async function inTime(
+async function exitInTime(
   name: string,
   child: ChildProcessByStdio<Writable, Readable, Readable>,
   ended: Promise<number | null>,
@@ -133,7 +133,7 @@ async function inTime(
 ): Promise<number | null> {
   const over = new AbortController();
   try {
-    const late = clock.sleep(tools.patienceMs, over.signal).then(() => 'late' as const);
+    const late = clock.sleep(tools.timeoutMs, over.signal).then(() => 'late' as const);
     late.catch(() => undefined);
     const code = await Promise.race([ended, late]);
     if (code !== 'late') return code;
@@ -142,10 +142,10 @@ async function inTime(
   }
   child.unref();
   for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy();
-  throw tools.silence(name, tryAgain);
+  throw tools.timeoutFault(name, retryAdvice);
 }
 
-function toldBy({ out, err }: { out: string; err: string }): string {
+function outputOf({ out, err }: { out: string; err: string }): string {
   const text = err.trim() === '' ? out.trim() : err.trim();
   return text === '' ? 'it said nothing' : text.replace(/\s*\n\s*/g, ' ').slice(0, 1000);
 }

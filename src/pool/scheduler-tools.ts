@@ -8,13 +8,13 @@ import { Fault } from '../fault/fault.ts';
 const run = promisify(execFile);
 
 /** A scheduler with a hundred thousand jobs answers within this; one that does not is down or drowning. */
-const patienceSeconds = 60;
+const timeoutSeconds = 60;
 
 /** The same for `doctor`, which asks everybody at once: a host that is silent must not hold up its page. */
 export const examineSeconds = '15';
 
 /** What is particular to one scheduler's commands. */
-export interface SchedulerWords {
+export interface SchedulerInfo {
   /** The command that shows its queue. */
   queue: string;
   /** The machine on which its users work. */
@@ -29,15 +29,15 @@ export class SchedulerTools {
   /** In which they are started. */
   readonly env: Env;
   /** How long to wait for the scheduler's answer: UPDRAFT_POOL_SECONDS, or a minute. */
-  readonly patienceMs: number;
-  readonly words: SchedulerWords;
+  readonly timeoutMs: number;
+  readonly info: SchedulerInfo;
 
-  constructor(folder: string, env: Env, words: SchedulerWords) {
+  constructor(folder: string, env: Env, words: SchedulerInfo) {
     this.folder = folder;
     this.env = env;
-    this.words = words;
+    this.info = words;
     const seconds = Number(env['UPDRAFT_POOL_SECONDS']);
-    this.patienceMs = 1000 * (seconds > 0 ? seconds : patienceSeconds);
+    this.timeoutMs = 1000 * (seconds > 0 ? seconds : timeoutSeconds);
   }
 
   /** How to start one of them. */
@@ -60,7 +60,7 @@ export class SchedulerTools {
       const { stdout } = await run(this.command(name), args, {
         env: { ...this.env },
         encoding: 'buffer',
-        timeout: this.patienceMs,
+        timeout: this.timeoutMs,
         killSignal: 'SIGKILL',
         maxBuffer: 1 << 28,
         ...defined({ cwd, signal }),
@@ -73,9 +73,9 @@ export class SchedulerTools {
   }
 
   /** For a scheduler that did not answer `name` in time. */
-  silence(name: string, fix = 'try again in a while'): Fault {
-    const { machine, queue } = this.words;
-    return new Fault('pool-unreachable', `${name} had no answer within ${this.patienceMs / 1000} s`, {
+  timeoutFault(name: string, fix = 'try again in a while'): Fault {
+    const { machine, queue } = this.info;
+    return new Fault('pool-unreachable', `${name} had no answer within ${this.timeoutMs / 1000} s`, {
       fix: `the scheduler is busy or down: ${fix}, or ask the staff of the ${machine}; \`${queue}\` shows when it is back`,
       about: name,
     });
@@ -83,11 +83,11 @@ export class SchedulerTools {
 
   #fault(name: string, error: unknown): Fault {
     const { killed, stderr, message } = error as Error & { killed?: boolean; stderr?: Buffer };
-    if (killed === true) return this.silence(name);
+    if (killed === true) return this.timeoutFault(name);
     const words = stderr?.toString().trim() ?? '';
     const said = words === '' ? message : words;
-    const fix = this.words.isUnreachable(said)
-      ? `the scheduler does not answer: try again in a while; \`${this.words.queue}\` shows when it is back`
+    const fix = this.info.isUnreachable(said)
+      ? `the scheduler does not answer: try again in a while; \`${this.info.queue}\` shows when it is back`
       : `see what ${name} says`;
     return new Fault('pool-unreachable', `${name}: ${said}`, { fix, about: name, cause: error });
   }

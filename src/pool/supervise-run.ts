@@ -5,12 +5,12 @@ import { agentCommand } from './packed-agent.ts';
 import { startAgent } from './local/agent-process.ts';
 import { detectMachine, localPoolFolder } from './local/machine.ts';
 import { supervise } from './local/supervisor.ts';
-import { dropSecrets } from './kept-secrets.ts';
-import type { PoolStart } from './pool.ts';
+import { deleteSecrets } from './stored-secrets.ts';
+import type { PoolContext } from './pool.ts';
 import { readPlan } from './read-plan.ts';
 
 /** What the supervisor's process hands in. */
-export interface SupervisorWorld extends PoolStart {
+export interface SupervisorContext extends PoolContext {
   signal: AbortSignal;
   err(text: string): void;
 }
@@ -19,20 +19,20 @@ export interface SupervisorWorld extends PoolStart {
 const stopGraceMs = 30_000;
 
 /** Brings a run on the local pool to its end; the whole of a supervisor's process. */
-export async function superviseRun(runFolder: string, world: SupervisorWorld): Promise<void> {
-  const { env, clock, signal, kill } = world;
-  const self = identifyProcess(world.pid);
+export async function superviseRun(runFolder: string, context: SupervisorContext): Promise<void> {
+  const { env, clock, signal, kill } = context;
+  const self = identifyProcess(context.pid);
   if (self === undefined)
     throw new Fault('pool-unreachable', 'the local pool needs Linux: there is no /proc on this machine');
   const how = await supervise({
     runFolder: path.resolve(runFolder),
     plan: await readPlan(runFolder),
-    agent: await agentCommand(env, world.self),
+    agent: await agentCommand(env, context.self),
     scratchRoot: path.resolve(env['UPDRAFT_SCRATCH'] ?? env['TMPDIR'] ?? '/tmp'),
     poolFolder: localPoolFolder(env),
     machine: await detectMachine(env),
     startAgent,
-    say: (line) => world.err(`${new Date(clock.now()).toISOString()} ${line}\n`),
+    say: (line) => context.err(`${new Date(clock.now()).toISOString()} ${line}\n`),
     stopGraceMs,
     self,
     env,
@@ -40,5 +40,5 @@ export async function superviseRun(runFolder: string, world: SupervisorWorld): P
     signal,
     kill,
   });
-  if (how === 'ended') await dropSecrets(path.basename(path.resolve(runFolder)), env);
+  if (how === 'ended') await deleteSecrets(path.basename(path.resolve(runFolder)), env);
 }

@@ -4,7 +4,7 @@ import type { FaultKind } from '../fault/kinds.ts';
 import type { Outcome } from '../journal/entry.ts';
 import { decide, type Decision, type EndedAttempt } from './decide.ts';
 import type { Policy } from './policy.ts';
-import { endOfHold } from './releases.ts';
+import { endFromHold } from './releases.ts';
 
 const second = 1_000;
 const hour = 3600 * second;
@@ -15,7 +15,7 @@ const alone = (attempts: number, more: Partial<Policy> = {}): Policy => ({
   avoid: 'none',
   memory: { asked: 1e9, most: 1e9 },
   disk: { asked: 1e9, most: 1e9 },
-  pace: { firstWait: 5, mostWait: 300, atOnce: 0, letGo: 0 },
+  backoff: { initialBackoff: 5, maxBackoff: 300, immediateRetries: 0, forgetAfter: 0 },
   ...more,
 });
 
@@ -24,7 +24,7 @@ const pool = (attempts: number, more: Partial<Policy> = {}): Policy =>
   alone(attempts, {
     avoid: 'site',
     memory: { asked: 1e9, most: 4e9 },
-    pace: { firstWait: 300, mostWait: 3600, atOnce: 2, letGo: 1800 },
+    backoff: { initialBackoff: 300, maxBackoff: 3600, immediateRetries: 2, forgetAfter: 1800 },
     ...more,
   });
 
@@ -35,7 +35,7 @@ const failed = (kind: FaultKind, endedAt = 0): EndedAttempt => ({
 });
 const held = (code: number, subcode = 0): EndedAttempt => ({
   outcome: 'failed',
-  ...endOfHold({ code, subcode, reason: '' }),
+  ...endFromHold({ code, subcode, reason: '' }),
   endedAt: 0,
 });
 const ended = (outcome: Outcome, endedAt = 0): EndedAttempt => ({ outcome, endedAt });

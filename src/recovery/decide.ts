@@ -1,4 +1,4 @@
-import { answerToKind, type Answer } from '../codes/answers.ts';
+import { remedyForKind, type Remedy } from '../codes/remedies.ts';
 import type { FaultRecord, Outcome } from '../journal/entry.ts';
 import type { AgentState, AttemptState } from '../journal/state.ts';
 import { growthSteps, waitAfter, type Policy } from './policy.ts';
@@ -8,14 +8,14 @@ export interface EndedAttempt {
   outcome: Outcome;
   fault?: FaultRecord | undefined;
   /** What helps, where a hold of the scheduler says it and no fault of ours does. */
-  answer?: Answer | undefined;
+  remedy?: Remedy | undefined;
   endedAt: number;
   /** Its time was up, and it left a checkpoint further on than the one it began with. */
   movedOn?: boolean | undefined;
 }
 
 /** What became of a job so far. */
-export interface History {
+export interface PastAttempts {
   /** When the job was queued, in milliseconds since the epoch, where it is known. */
   queuedAt?: number | undefined;
   attempts: readonly EndedAttempt[];
@@ -28,14 +28,14 @@ export type Decision =
   | { do: 'end'; outcome: Outcome; why: string };
 
 /** A job whose attempts are always taken away must end some day too. */
-const maxTaken = 10;
+const maxEvictions = 10;
 
 /**
  * The next step of a job from its history alone: another attempt where that can help, at once or after a wait that
  * doubles each time, and an end where it cannot. Attempts that were taken away (lost, evicted) say nothing against the
  * job and do not count against its limit, nor do those that moved on until their time was up. Pure.
  */
-export function decide({ queuedAt, attempts }: History, policy: Policy, now: number): Decision {
+export function decide({ queuedAt, attempts }: PastAttempts, policy: Policy, now: number): Decision {
   const last = attempts.at(-1);
   if (last === undefined) return { do: 'start', why: 'first attempt' };
   const end = (why: string): Decision => ({ do: 'end', outcome: last.outcome, why });
@@ -50,7 +50,7 @@ export function decide({ queuedAt, attempts }: History, policy: Policy, now: num
   const why = `attempt ${attempts.length} ${describeEnd(last)}`;
   if (now < until) return { do: 'wait', until, why: `${why}; waiting ${wait} s before the next` };
   if (last.movedOn === true) return { do: 'start', why: `${why}; its checkpoint is kept, and it moved on` };
-  return { do: 'start', why: isTaken(last) ? `${why}, which does not count against the job` : why };
+  return { do: 'start', why: isEvicted(last) ? `${why}, which does not count against the job` : why };
 }
 
 function endReason(
@@ -60,46 +60,50 @@ function endReason(
 ): string | undefined {
   if (last.outcome === 'success') return 'there is a valid result';
   if (last.outcome === 'stopped') return 'it was stopped';
-  const taken = attempts.filter(isTaken).length;
-  const failed = attempts.length - taken;
-  if (isTaken(last)) return taken < maxTaken ? undefined : `${taken} attempts were evicted or lost`;
-  if (answerTo(last, failed, attempts, policy) === 'never') return 'another attempt would fail the same way';
+  const evicted = attempts.filter(isEvicted).length;
+  const failed = attempts.length - evicted;
+  if (isEvicted(last)) return evicted < maxEvictions ? undefined : `${evicted} attempts were evicted or lost`;
+  if (remedyFor(last, failed, attempts, policy) === 'never') return 'another attempt would fail the same way';
   const { attempts: limit } = policy;
   return failed < limit ? undefined : `${failed} of ${limit} attempts failed`;
 }
 
 function waitSeconds(attempts: readonly EndedAttempt[], last: EndedAttempt, policy: Policy): number {
-  const { pace } = policy;
-  const same = attempts.filter((one) => isTaken(one) === isTaken(last)).length;
-  const isAtOnce =
-    !isTaken(last) && answerTo(last, same, attempts, policy) !== 'later' && same <= pace.atOnce;
-  return isAtOnce ? 0 : waitAfter(same, pace);
+  const { backoff } = policy;
+  const same = attempts.filter((one) => isEvicted(one) === isEvicted(last)).length;
+  const isImmediate =
+    !isEvicted(last) &&
+    remedyFor(last, same, attempts, policy) !== 'later' &&
+    same <= backoff.immediateRetries;
+  return isImmediate ? 0 : waitAfter(same, backoff);
 }
 
-const isTaken = ({ outcome }: EndedAttempt): boolean => outcome === 'lost' || outcome === 'evicted';
+const isEvicted = ({ outcome }: EndedAttempt): boolean => outcome === 'lost' || outcome === 'evicted';
 
 /** A wrong result or an unexplained failure of the training would come out the same again. */
-function answerTo(
-  { fault, answer }: EndedAttempt,
+function remedyFor(
+  { fault, remedy }: EndedAttempt,
   failures: number,
   attempts: readonly EndedAttempt[],
   policy: Policy,
-): Answer {
-  const meant = answer ?? (fault === undefined ? 'never' : answerToKind(fault.kind, failures));
+): Remedy {
+  const meant = remedy ?? (fault === undefined ? 'never' : remedyForKind(fault.kind, failures));
   // A disk may be full of other people's files: another place helps, though no more may be asked for.
-  return answer === undefined && meant === 'more-disk' ? meant : allowed(policy, meant, ranOutIn(attempts));
+  return remedy === undefined && meant === 'more-disk'
+    ? meant
+    : allowedRemedy(policy, meant, outOfMemoryCount(attempts));
 }
 
 /** How many attempts needed more memory than they had. */
-export const ranOutIn = (attempts: readonly Pick<EndedAttempt, 'fault' | 'answer'>[]): number =>
-  attempts.filter(({ fault, answer }) => answer === 'more-memory' || fault?.kind === 'memory-exceeded')
+export const outOfMemoryCount = (attempts: readonly Pick<EndedAttempt, 'fault' | 'remedy'>[]): number =>
+  attempts.filter(({ fault, remedy }) => remedy === 'more-memory' || fault?.kind === 'memory-exceeded')
     .length;
 
 /**
  * An answer as far as a policy allows it: more of what ran out can only be asked for where there may be more; `ranOut`
  * attempts ended for want of memory, and the last may have had all there is.
  */
-export function allowed({ memory, disk }: Policy, answer: Answer, ranOut: number): Answer {
+export function allowedRemedy({ memory, disk }: Policy, answer: Remedy, ranOut: number): Remedy {
   if (answer === 'more-memory') return ranOut > growthSteps(memory).length ? 'never' : answer;
   return answer === 'more-disk' && growthSteps(disk).length === 0 ? 'never' : answer;
 }
@@ -110,11 +114,11 @@ function describeEnd({ outcome, fault }: EndedAttempt): string {
 }
 
 /** Whether an attempt whose time was up saved something, and went past what it began with: only time was lacking. */
-export const hasMovedOn = (agent: AgentState | undefined): boolean =>
+export const hasProgressed = (agent: AgentState | undefined): boolean =>
   agent?.checkpoint !== undefined && (agent.resumed === undefined || agent.resumed.movedOn === true);
 
 /** What became of a job, from the attempts in its journals. */
-export const historyOf = (attempts: readonly AttemptState[]): History => {
+export const pastAttempts = (attempts: readonly AttemptState[]): PastAttempts => {
   const queuedAt = Date.parse(attempts[0]?.waitingSince ?? '');
   return {
     ...(Number.isNaN(queuedAt) ? {} : { queuedAt }),
@@ -128,7 +132,7 @@ export const historyOf = (attempts: readonly AttemptState[]): History => {
 };
 
 /** What will happen to a job by the rules of its run. */
-export interface Outlook {
+export interface RetryOutlook {
   /** Attempts that failed so far, and how many may. */
   failures: number;
   attempts: number;
@@ -138,7 +142,7 @@ export interface Outlook {
 }
 
 /** Tells what happens next, and what happens if the trouble goes on. Pure. */
-export function simulate(policy: Policy, history: History, now: number): Outlook {
+export function simulate(policy: Policy, history: PastAttempts, now: number): RetryOutlook {
   const last = history.attempts.at(-1);
   const failures = history.attempts.filter(({ outcome }) => isFailure(outcome)).length;
   const next = decide(history, policy, now);
@@ -146,14 +150,14 @@ export function simulate(policy: Policy, history: History, now: number): Outlook
     failures,
     attempts: policy.attempts,
     next,
-    waits: last === undefined ? [] : waitsOf(policy, history, last),
+    waits: last === undefined ? [] : futureWaits(policy, history, last),
   };
 }
 
 const isFailure = (outcome: EndedAttempt['outcome']): boolean =>
   outcome === 'failed' || outcome === 'wrong-output';
 
-function waitsOf(policy: Policy, history: History, last: EndedAttempt): number[] {
+function futureWaits(policy: Policy, history: PastAttempts, last: EndedAttempt): number[] {
   const waits: number[] = [];
   const attempts = [...history.attempts];
   let at = last.endedAt;

@@ -2,17 +2,17 @@ import type { OrderedRecovery } from '../job/job.ts';
 import type { Avoidance, Recovery, Spec } from '../job/spec.ts';
 
 /** How fast a pool tries again, in seconds. */
-export interface Pace {
-  /** The first wait; each further one is twice as long, up to `mostWait`. */
-  firstWait: number;
-  mostWait: number;
+export interface Backoff {
+  /** The first wait; each further one is twice as long, up to `maxBackoff`. */
+  initialBackoff: number;
+  maxBackoff: number;
   /**
    * So many failures are answered by another place, or by more memory or disk, without a wait; 0 where there is one
    * machine only.
    */
-  atOnce: number;
+  immediateRetries: number;
   /** A job that found no other place for so long goes back to those where it failed. */
-  letGo: number;
+  forgetAfter: number;
 }
 
 /** What one job may ask for: at first, and at most after it ran out. In bytes. */
@@ -37,29 +37,32 @@ export interface Policy {
   leaseSeconds?: number;
   /** Jobs that failed for good after which the rest of the run is given up. */
   failedJobs?: number;
-  pace: Pace;
+  backoff: Backoff;
 }
 
 /** What a policy is made from besides the user's file. */
 export interface PolicyTerms {
   diskBytes: number;
-  pace: Pace;
+  backoff: Backoff;
 }
 
 /** HTCondor's own JobLeaseDuration. */
-export const usualLeaseSeconds = 2400;
+export const defaultLeaseSeconds = 2400;
 
 /** How far requests grow without a limit of the user's, in times of what was asked for. */
-const usualGrowth = 4;
+const defaultGrowth = 4;
 
 /** A spec; those of old runs know nothing of recovery. */
-type Asked = Pick<Spec, 'run' | 'resources'> & { recovery?: Recovery };
+type PolicySpec = Pick<Spec, 'run' | 'resources'> & { recovery?: Recovery };
 
-export function policyOf({ run, resources, recovery }: Asked, { diskBytes, pace }: PolicyTerms): Policy {
+export function policyOf(
+  { run, resources, recovery }: PolicySpec,
+  { diskBytes, backoff }: PolicyTerms,
+): Policy {
   const { avoid = 'site', memoryMaxBytes, diskMaxBytes, giveUpSeconds, failedJobs } = recovery ?? {};
-  const hasChoice = run.attempts > 1 && pace.atOnce > 0;
+  const hasChoice = run.attempts > 1 && backoff.immediateRetries > 0;
   // `disk = "auto"` may come to more than the user allows it to grow to.
-  const growth = (mayGrow: boolean, asked: number, most = asked * usualGrowth): Growth => ({
+  const growth = (mayGrow: boolean, asked: number, most = asked * defaultGrowth): Growth => ({
     asked,
     most: mayGrow ? Math.max(asked, most) : asked,
   });
@@ -71,26 +74,26 @@ export function policyOf({ run, resources, recovery }: Asked, { diskBytes, pace 
     disk: growth(hasChoice, diskBytes, diskMaxBytes),
     ...(giveUpSeconds === undefined ? {} : { giveUpSeconds }),
     ...(failedJobs === undefined ? {} : { failedJobs }),
-    pace,
+    backoff,
   };
 }
 
 /** Seconds to wait after the nth failure. */
 export const waitAfter = (
   failures: number,
-  { firstWait, mostWait }: Pick<Pace, 'firstWait' | 'mostWait'>,
-): number => Math.min(mostWait, firstWait * 2 ** (Math.max(1, failures) - 1));
+  { initialBackoff, maxBackoff }: Pick<Backoff, 'initialBackoff' | 'maxBackoff'>,
+): number => Math.min(maxBackoff, initialBackoff * 2 ** (Math.max(1, failures) - 1));
 
 /** What the attempts themselves must know of a policy. */
-export const orderedRecovery = ({ attempts, failedJobs, pace }: Policy): OrderedRecovery => ({
+export const attemptRecovery = ({ attempts, failedJobs, backoff }: Policy): OrderedRecovery => ({
   attempts,
   ...(failedJobs === undefined ? {} : { failedJobs }),
-  firstWait: pace.firstWait,
-  mostWait: pace.mostWait,
+  initialBackoff: backoff.initialBackoff,
+  maxBackoff: backoff.maxBackoff,
 });
 
 /** What is asked for after it ran out as often as that. */
-export const askedAfter = (growth: Growth, times: number): number =>
+export const requestAfter = (growth: Growth, times: number): number =>
   growthSteps(growth).slice(0, times).at(-1) ?? growth.asked;
 
 /** What is asked for, attempt by attempt, when each runs out of it: twice as much each time. */

@@ -9,7 +9,7 @@ const policy: Policy = {
   giveUpSeconds: 1000,
   memory: { asked: 1, most: 1 },
   disk: { asked: 1, most: 1 },
-  pace: { firstWait: 300, mostWait: 3600, atOnce: 2, letGo: 600 },
+  backoff: { initialBackoff: 300, maxBackoff: 3600, immediateRetries: 2, forgetAfter: 600 },
 };
 
 test('a hold that would be over too late is never released, and whoever watches knows it at once', () => {

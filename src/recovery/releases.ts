@@ -1,18 +1,18 @@
-import { kindOfExit, ownHold } from '../codes/answers.ts';
-import { answerToHold, type Hold } from '../codes/codes.ts';
-import { allowed, type EndedAttempt } from './decide.ts';
+import { kindOfExit, policyHoldCode } from '../codes/remedies.ts';
+import { remedyForHold, type ReportedHold } from '../codes/codes.ts';
+import { allowedRemedy, type EndedAttempt } from './decide.ts';
 import { waitAfter, type Policy } from './policy.ts';
 
 /** What a hold says of the attempt that it ended; one of our own says what the agent ended with. */
-export function endOfHold(hold: Hold): Pick<EndedAttempt, 'fault' | 'answer'> {
-  const kind = hold.code === ownHold ? kindOfExit(hold.subcode) : undefined;
+export function endFromHold(hold: ReportedHold): Pick<EndedAttempt, 'fault' | 'remedy'> {
+  const kind = hold.code === policyHoldCode ? kindOfExit(hold.subcode) : undefined;
   return kind === undefined
-    ? { answer: answerToHold(hold, 1) }
+    ? { remedy: remedyForHold(hold, 1) }
     : { fault: { kind, message: hold.reason.trim() } };
 }
 
 /** A job by its failures: how many, how many of them for want of memory, and how long after it was queued, in seconds. */
-export interface Failures {
+export interface FailureCounts {
   failures: number;
   ranOut: number;
   heldAfter?: number;
@@ -21,11 +21,11 @@ export interface Failures {
 /** Whether the rules of its run will release a job that is held for this. */
 export function willRelease(
   policy: Policy,
-  hold: Hold,
-  { failures, ranOut, heldAfter = 0 }: Failures,
+  hold: ReportedHold,
+  { failures, ranOut, heldAfter = 0 }: FailureCounts,
 ): boolean {
-  const answer = allowed(policy, answerToHold(hold, failures), ranOut);
-  const { attempts, pace, giveUpSeconds = Infinity } = policy;
-  const wait = answer !== 'later' && failures <= pace.atOnce ? 0 : waitAfter(failures, pace);
+  const answer = allowedRemedy(policy, remedyForHold(hold, failures), ranOut);
+  const { attempts, backoff, giveUpSeconds = Infinity } = policy;
+  const wait = answer !== 'later' && failures <= backoff.immediateRetries ? 0 : waitAfter(failures, backoff);
   return answer !== 'never' && failures < attempts && heldAfter + wait < giveUpSeconds;
 }

@@ -1,5 +1,5 @@
 import { causeInfo } from '../codes/causes.ts';
-import type { AttemptHistory, Doing, Ending, JobHistory, Span, Wait } from '../history/history.ts';
+import type { AttemptHistory, Activity, Ending, JobHistory, Span, Wait } from '../history/history.ts';
 import { noAmounts, usefulColumns, type Amounts, type Column } from './columns.ts';
 
 /** Endings of an attempt that came to its own end, so that what it sent last were its results. */
@@ -85,9 +85,9 @@ const isKept = (column: Column): boolean => column === 'usefulCompute' || column
 
 /** What brings data to an attempt, and the column of it in one whose work was of use. */
 const arrivals = { input: 'usefulTransfer', unpacking: 'unpacking', starved: 'waitingForData' } as const;
-const isArrival = (doing: Doing): doing is keyof typeof arrivals => Object.hasOwn(arrivals, doing);
+const isArrival = (doing: Activity): doing is keyof typeof arrivals => Object.hasOwn(arrivals, doing);
 
-const plain: Record<Exclude<Doing, keyof typeof arrivals | 'output' | 'executing'>, Column> = {
+const plain: Record<Exclude<Activity, keyof typeof arrivals | 'output' | 'executing'>, Column> = {
   queue: 'overhead',
   starting: 'overhead',
   stalled: 'retriedTransfer',
@@ -111,7 +111,7 @@ function endedByItself({ ending, cause = 'unknown' }: AttemptHistory): boolean {
   return byItself.has(ending) || ((ending === 'held' || ending === 'evicted') && afterTheEnd.has(cause));
 }
 
-const lastOutput = (spans: readonly Span<Doing>[]): number =>
+const lastOutput = (spans: readonly Span<Activity>[]): number =>
   spans.findLastIndex(({ doing }) => doing === 'output');
 
 /** The moment up to which the work was saved: the end of the last checkpoint that was sent whole. */

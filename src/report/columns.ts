@@ -2,7 +2,7 @@
  * Where a second between a job's first and last event can go. Every second is in exactly one column; what a log does
  * not say is `unknown`, and what is not decided yet is `underWay`.
  */
-export const columnWords = {
+export const columnLabels = {
   usefulCompute: 'useful compute',
   usefulTransfer: 'useful transfer',
   unpacking: 'unpacking',
@@ -23,9 +23,9 @@ export const columnWords = {
   idle: 'idle between attempts',
   held: 'held',
 };
-export type Column = keyof typeof columnWords;
+export type Column = keyof typeof columnLabels;
 export type Amounts = Record<Column, number>;
-export const columns = Object.keys(columnWords) as Column[];
+export const columns = Object.keys(columnLabels) as Column[];
 
 /** On no slot. */
 const offSlot: ReadonlySet<Column> = new Set(['queued', 'idle', 'held']);

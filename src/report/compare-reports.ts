@@ -1,7 +1,7 @@
-import { columnWords, slotColumns } from './columns.ts';
+import { columnLabels, slotColumns } from './columns.ts';
 import type { LogReport } from './log-report.ts';
 import type { Section } from './sections.ts';
-import { showHours, showSeconds, showShare } from './show.ts';
+import { formatHours, formatSeconds, formatShare } from './format.ts';
 
 /** Two reports side by side, and what changed from the first to the second. */
 export function compareReports(a: LogReport, b: LogReport, names: [string, string]): Section[] {
@@ -22,13 +22,13 @@ export function compareReports(a: LogReport, b: LogReport, names: [string, strin
       head,
       rows: [
         row('jobs', ({ jobs }) => jobs.total, String),
-        row('success', ({ jobs }) => (jobs.total === 0 ? null : jobs.success / jobs.total), showShare),
+        row('success', ({ jobs }) => (jobs.total === 0 ? null : jobs.success / jobs.total), formatShare),
         row('attempts', ({ attempts }) => attempts, String),
-        row('time on slots', ({ slotTotalSeconds }) => slotTotalSeconds, showHours),
-        row('useful compute', ({ usefulShare }) => usefulShare, showShare),
-        row('mean to completion', ({ completion }) => completion.meanSeconds, showSeconds),
-        row('median to completion', ({ completion }) => completion.medianSeconds, showSeconds),
-        row('95 % within', ({ completion }) => completion.p95Seconds, showSeconds),
+        row('time on slots', ({ slotTotalSeconds }) => slotTotalSeconds, formatHours),
+        row('useful compute', ({ usefulShare }) => usefulShare, formatShare),
+        row('mean to completion', ({ completion }) => completion.meanSeconds, formatSeconds),
+        row('median to completion', ({ completion }) => completion.medianSeconds, formatSeconds),
+        row('95 % within', ({ completion }) => completion.p95Seconds, formatSeconds),
       ],
     },
     {
@@ -36,7 +36,7 @@ export function compareReports(a: LogReport, b: LogReport, names: [string, strin
       title: 'Where the time on slots went, per job',
       head,
       rows: used.map((column) =>
-        row(columnWords[column], (report) => perJob(report, report.slotSeconds[column]), showSeconds),
+        row(columnLabels[column], (report) => perJob(report, report.slotSeconds[column]), formatSeconds),
       ),
     },
     {

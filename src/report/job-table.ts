@@ -1,9 +1,9 @@
 import type { Cause } from '../codes/causes.ts';
-import type { AttemptHistory, Doing, JobHistory, Trained } from '../history/history.ts';
+import type { AttemptHistory, Activity, JobHistory, Trained } from '../history/history.ts';
 import { csvLine } from './attempt-csv.ts';
 import type { JobRow, RowOutcome } from './ledger.ts';
 import type { JobName } from './log-report.ts';
-import { secondsOf, siteNames, unknownSite } from './places.ts';
+import { secondsOf, siteNames, unknownSite } from './sites.ts';
 
 /** One job in one row, as studies of many jobs print it. Times are seconds; null is what never came to pass. */
 export interface JobTableRow extends JobName {
@@ -47,8 +47,8 @@ function tableRow(
   const visited = attempts.map(siteOf).filter((site) => site !== unknownSite);
   const inputs = attempts.flatMap(({ spans }) => spans.filter(isInput));
   const [first, end] = [inputs[0], inputs.at(-1)];
-  const mover = attempts.findLast(({ spans }) => spans.some(isInput));
-  const seconds = (attempt: AttemptHistory | undefined, ...wanted: Doing[]) =>
+  const lastTransfer = attempts.findLast(({ spans }) => spans.some(isInput));
+  const seconds = (attempt: AttemptHistory | undefined, ...wanted: Activity[]) =>
     attempt?.spans.some(({ doing }) => wanted.includes(doing)) === true
       ? secondsOf(attempt, ...wanted)
       : null;
@@ -62,7 +62,7 @@ function tableRow(
     slotBusySeconds:
       last === undefined ? null : last.spans.reduce((sum, { from, to }) => sum + to - from, 0) / 1000,
     transferTotalSeconds: first === undefined || end === undefined ? null : (end.to - first.from) / 1000,
-    lastTransferSeconds: seconds(mover, 'input', 'stalled'),
+    lastTransferSeconds: seconds(lastTransfer, 'input', 'stalled'),
     stalls: attempts.reduce((sum, { stalls = 0 }) => sum + stalls, 0),
     holds,
     evictions: attempts.filter(({ ending }) => ending === 'evicted').length,
@@ -74,7 +74,7 @@ function tableRow(
   };
 }
 
-const isInput = ({ doing }: { doing: Doing }): boolean => doing === 'input' || doing === 'stalled';
+const isInput = ({ doing }: { doing: Activity }): boolean => doing === 'input' || doing === 'stalled';
 
 function validity(outcome: RowOutcome): boolean | null {
   if (outcome === 'suspicious' || outcome === 'running' || outcome === 'waiting') return null;

@@ -1,4 +1,4 @@
-import { causeTitle, remedyOf, type Cause } from '../codes/causes.ts';
+import { causeTitle, adviceFor, type Cause } from '../codes/causes.ts';
 import type { JobHistory } from '../history/history.ts';
 import { inSeconds, lossColumns, type Amounts, type Column } from './columns.ts';
 import type { JobRow, Ledger, RowOutcome } from './ledger.ts';
@@ -13,11 +13,11 @@ import {
   lostMillis,
   type SiteReport,
   siteReports,
-} from './places.ts';
+} from './sites.ts';
 import { resourceReports, type ResourceReport } from './resource-reports.ts';
 import { ascending, mean, quantile } from './statistics.ts';
 import type { Suspect } from './validity.ts';
-import { verdictOf, type Source, type Verdict } from './verdict.ts';
+import { verdictOf, type SourceKind, type Verdict } from './verdict.ts';
 
 /**
  * A report on the jobs of event logs: what `report --json` prints. The keys are stable; new ones may be added.
@@ -25,7 +25,7 @@ import { verdictOf, type Source, type Verdict } from './verdict.ts';
  */
 export interface LogReport {
   format: 1;
-  source: Source;
+  source: SourceKind;
   /** The logs, as they were named. */
   logs: string[];
   firstEventAt: string | null;
@@ -89,7 +89,7 @@ export interface FailureReport {
 interface Extras {
   logs: string[];
   notes: string[];
-  source?: Source;
+  source?: SourceKind;
   suspects?: Suspect[];
   resources?: ResourceReport[];
 }
@@ -155,7 +155,7 @@ function completion(rows: readonly JobRow[]): LogReport['completion'] {
   };
 }
 
-function failureReports(jobs: readonly JobHistory[], source: Source): FailureReport[] {
+function failureReports(jobs: readonly JobHistory[], source: SourceKind): FailureReport[] {
   const failed = jobs.filter(isFailed);
   return [...Map.groupBy(failed, ({ cause = 'unknown' }) => cause)]
     .map(([cause, same]): FailureReport => {
@@ -167,7 +167,7 @@ function failureReports(jobs: readonly JobHistory[], source: Source): FailureRep
         jobs: same.length,
         share: same.length / failed.length,
         what: causeTitle(cause),
-        remedy: remedyOf(cause, source),
+        remedy: adviceFor(cause, source),
         example: example ?? null,
       };
     })
@@ -209,12 +209,12 @@ function mostWasteful(rows: readonly JobRow[]): LogReport['mostWasteful'] {
       outcome,
       attempts: attempts.length,
       lostSeconds: lostMillis({ millis }) / 1000,
-      mostly: mostOf(millis),
+      mostly: largestColumn(millis),
     }))
     .filter(({ lostSeconds }) => lostSeconds > 0)
     .sort((a, b) => b.lostSeconds - a.lostSeconds)
     .slice(0, listed);
 }
 
-const mostOf = (millis: Amounts): Column =>
-  lossColumns.reduce((most, column) => (millis[column] > millis[most] ? column : most));
+const largestColumn = (millis: Amounts): Column =>
+  lossColumns.reduce((largest, column) => (millis[column] > millis[largest] ? column : largest));

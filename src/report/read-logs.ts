@@ -4,7 +4,7 @@ import { ledgerOf, type Ledger } from './ledger.ts';
 import type { JobHistory } from '../history/history.ts';
 import { readHistory } from '../history/read-history.ts';
 import { logReport, type LogReport } from './log-report.ts';
-import { judge, type Validity } from './validity.ts';
+import { judgeJobs, type Validity } from './validity.ts';
 
 /** Event logs, read and accounted for. */
 export interface ReadLogs {
@@ -20,7 +20,7 @@ export async function readLogs(
 ): Promise<ReadLogs> {
   const { jobs: read, facts, garbledBytes } = await readHistory(paths, { signal });
   if (facts.events === 0 && garbledBytes > 0) throw noEvents(paths);
-  const { jobs, suspects } = judge(read, validity);
+  const { jobs, suspects } = judgeJobs(read, validity);
   const ledger = ledgerOf(jobs, facts, new Set(suspects.map(({ job }) => job)));
   const notes = notesOn(ledger, garbledBytes);
   return { jobs, ledger, report: logReport(jobs, ledger, { logs: [...paths], notes, suspects }) };

@@ -93,4 +93,4 @@ export function runReport(folder: string, state: RunState, context: RunContext =
 }
 
 const first = (times: readonly number[], sign = 1): number | undefined =>
-  times.length === 0 ? undefined : sign * times.reduce((least, time) => Math.min(least, time));
+  times.length === 0 ? undefined : sign * times.reduce((best, time) => Math.min(best, time));

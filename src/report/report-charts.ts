@@ -7,8 +7,8 @@ import { lossColumns, slotColumns } from './columns.ts';
 import type { JobRow, Ledger } from './ledger.ts';
 import type { AttemptHistory, JobHistory } from '../history/history.ts';
 import type { LogReport } from './log-report.ts';
-import { lostMillis, secondsOf, siteNames, transferRate } from './places.ts';
-import { showSeconds } from './show.ts';
+import { lostMillis, secondsOf, siteNames, transferRate } from './sites.ts';
+import { formatSeconds } from './format.ts';
 
 export interface Chart {
   /** The part of the report that it belongs to; `top` stands before them all. */
@@ -22,11 +22,11 @@ const maxRows = 40;
 
 /** Every chart there is something to draw for. */
 export function reportCharts(jobs: readonly JobHistory[], { rows }: Ledger, report: LogReport): Chart[] {
-  const wasteful = mostLost(rows);
+  const wasteful = highestLoss(rows);
   const doubted = new Set(report.suspicious.map(({ job }) => job));
   const sure = jobs.filter(({ id }) => !doubted.has(id));
   return [
-    ...whole(report),
+    ...slotTimeChart(report),
     ...completions(rows, report),
     ...compute(sure),
     ...losses(wasteful),
@@ -37,7 +37,7 @@ export function reportCharts(jobs: readonly JobHistory[], { rows }: Ledger, repo
   ];
 }
 
-function whole({ slotSeconds, slotTotalSeconds }: LogReport): Chart[] {
+function slotTimeChart({ slotSeconds, slotTotalSeconds }: LogReport): Chart[] {
   const title = 'Where the time on slots went';
   const seconds = Object.fromEntries(slotColumns.map((column) => [column, slotSeconds[column]]));
   if (slotTotalSeconds === 0) return [];
@@ -46,7 +46,7 @@ function whole({ slotSeconds, slotTotalSeconds }: LogReport): Chart[] {
 }
 
 /** The jobs that lost most; what is too little to be seen beside the worst is left out. */
-function mostLost(rows: readonly JobRow[]): JobRow[] {
+function highestLoss(rows: readonly JobRow[]): JobRow[] {
   const lost = rows.map((row) => ({ row, millis: lostMillis(row) })).sort((a, b) => b.millis - a.millis);
   const visible = (lost[0]?.millis ?? 0) / 200;
   return lost
@@ -90,7 +90,7 @@ function compute(jobs: readonly JobHistory[]): Chart[] {
     {
       section: 'sites',
       title,
-      svg: stripChart(found, { id: 'compute', title, axis: 'compute', unit: timeUnit, show: showSeconds }),
+      svg: stripChart(found, { id: 'compute', title, axis: 'compute', unit: timeUnit, show: formatSeconds }),
     },
   ];
 }

@@ -3,8 +3,8 @@ import { clip, pad, textTable, widthOf } from '../base/text-table.ts';
 import { addAmounts, columns, noAmounts, slotColumns, sumOver, type Column } from './columns.ts';
 import type { RunAttempt, RunReport } from './read-run.ts';
 import type { LogReport } from './log-report.ts';
-import { timePicture, type Section } from './sections.ts';
-import { showHours, showMillis, showShare } from './show.ts';
+import { timeSummary, type Section } from './sections.ts';
+import { formatHours, formatMillis, formatShare } from './format.ts';
 
 /** A page: how many characters wide, and the marks that its bars are made of. */
 export interface TextPage {
@@ -12,20 +12,20 @@ export interface TextPage {
   glyphs: { done: string; running: string; failed: string; idle: string };
 }
 
-const barRoom = 30;
-const maxPicture = 76;
+const barWidth = 30;
+const maxBarWidth = 76;
 /** Reasons may be of any length; the JSON has them whole. */
-const longestLine = 400;
+const maxLineChars = 400;
 
 /** What a reader should know first: the verdict, and one bar of where the time on slots went. */
 function openingText(report: LogReport, { width, glyphs }: TextPage): string[] {
   const { verdict, slotTotalSeconds } = report;
   const line = typeof verdict?.line === 'string' ? [`  ${printable(verdict.line)}`] : [];
   const said = verdict === null ? [] : [...wrap(printable(verdict.text), width), ...line, ''];
-  const parts = timePicture(report);
+  const parts = timeSummary(report);
   if (parts.length === 0) return said;
   const marks = [glyphs.done, glyphs.running, glyphs.failed, glyphs.idle];
-  const room = Math.min(width, maxPicture) - 2;
+  const room = Math.min(width, maxBarWidth) - 2;
   let [drawn, at] = ['', 0];
   for (const [index, { share }] of parts.entries()) {
     at += share;
@@ -33,11 +33,11 @@ function openingText(report: LogReport, { width, glyphs }: TextPage): string[] {
   }
   // Spaces that do not break keep a mark, its words and its share on one line.
   const key = parts.map(({ words, share }, index) =>
-    `${marks[index]} ${words} ${showShare(share)}`.replaceAll(' ', '\u00a0'),
+    `${marks[index]} ${words} ${formatShare(share)}`.replaceAll(' ', '\u00a0'),
   );
   return [
     ...said,
-    `${showHours(slotTotalSeconds)} on slots`,
+    `${formatHours(slotTotalSeconds)} on slots`,
     `  ${drawn}`,
     ...wrap(key.join('  '), width - 2).map((text) => `  ${text.replaceAll('\u00a0', ' ')}`),
     '',
@@ -71,7 +71,7 @@ function sectionLines({ title, head, rows, bars, after: notes = [] }: Section, p
       rows.map((row, index) => [...row.slice(0, shown).map(printable), ...drawn(index, room)]),
     );
   const spare = width - 4 - Math.max(0, ...tableOf(head.length, 0).map(widthOf));
-  let table = tableOf(head.length, Math.min(barRoom, spare));
+  let table = tableOf(head.length, Math.min(barWidth, spare));
   let shown = head.length;
   // Figures are whole or not there; words may be cut.
   while (head[shown - 1]?.align === 'right' && bars === undefined) {
@@ -89,7 +89,7 @@ function sectionLines({ title, head, rows, bars, after: notes = [] }: Section, p
     ...(titled ? table : table.slice(1)).map((line) => clip(`  ${line}`, width)),
     ...after.flatMap((line) => {
       const indent = line.startsWith('  ') ? '    ' : '  ';
-      return wrap(clip(printable(line.trim()), longestLine), width - indent.length - 2).map(
+      return wrap(clip(printable(line.trim()), maxLineChars), width - indent.length - 2).map(
         (part, index) => `${indent}${index === 0 ? '' : '  '}${part}`,
       );
     }),
@@ -182,7 +182,7 @@ function attemptTable(attempts: readonly RunAttempt[], width: number): string[] 
 type Shown = Pick<RunAttempt, 'job' | 'attempt' | 'machine' | 'site' | 'seconds'> & { ending: string };
 
 function tableOf(attempts: readonly Shown[], shown: Column[], other: Column[]): string[] {
-  const show = (seconds: number) => (seconds === 0 ? '-' : showMillis(seconds * 1000));
+  const show = (seconds: number) => (seconds === 0 ? '-' : formatMillis(seconds * 1000));
   const rows = attempts.map(({ job, attempt, ending, machine, site, seconds }) => [
     printable(job),
     String(attempt),
@@ -190,7 +190,7 @@ function tableOf(attempts: readonly Shown[], shown: Column[], other: Column[]): 
     clip(printable(site === '' ? machine : site), 16),
     ...shown.map((column) => show(seconds[column])),
     other.length === 0 ? '' : show(sumOver(seconds, other)),
-    showMillis(sumOver(seconds, columns) * 1000),
+    formatMillis(sumOver(seconds, columns) * 1000),
   ]);
   const right = (title: string) => ({ title, align: 'right' as const });
   const titles = [...shown.map((column) => right(short[column])), right('other'), right('total')];

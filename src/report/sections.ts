@@ -1,11 +1,11 @@
-import { causeTitle, remedyOf } from '../codes/causes.ts';
+import { causeTitle, adviceFor } from '../codes/causes.ts';
 import { formatSize } from '../job/units.ts';
 import { logTime } from '../history/log-facts.ts';
-import { columnWords, lossColumns, slotColumns, sumOver, usefulColumns } from './columns.ts';
+import { columnLabels, lossColumns, slotColumns, sumOver, usefulColumns } from './columns.ts';
 import type { JobTableRow } from './job-table.ts';
 import type { JobName, LogReport } from './log-report.ts';
-import { unknownSite, type GroupReport } from './places.ts';
-import { showAmount, showHours, showMillis, showSeconds, showShare } from './show.ts';
+import { unknownSite, type GroupReport } from './sites.ts';
+import { formatAmount, formatHours, formatMillis, formatSeconds, formatShare } from './format.ts';
 import { avoidLine } from './verdict.ts';
 
 /** A part of a report: a table with words around it, to be shown as text, Markdown or HTML. */
@@ -36,7 +36,7 @@ function table(
   return { id, title, head: heads, rows: rows.map((row) => row.map(String)), ...more };
 }
 
-const showRate = (bytesPerSecond: number | null): string =>
+const formatRate = (bytesPerSecond: number | null): string =>
   bytesPerSecond === null ? '-' : `${formatSize(bytesPerSecond)}/s`;
 
 const maxSites = 20;
@@ -45,7 +45,7 @@ const maxJobs = 20;
 const maxMachines = 10;
 
 /** One picture of where the time on slots went: shares that add up to 1. */
-export function timePicture({
+export function timeSummary({
   slotSeconds,
   slotTotalSeconds,
 }: LogReport): { words: string; share: number }[] {
@@ -107,16 +107,16 @@ function summarySection(report: LogReport): Section {
   const { jobs, nodes, attempts, slotTotalSeconds, usefulShare, completion } = report;
   const { total, success, ...others } = jobs;
   const rest = Object.entries(others).filter(([, count]) => count > 0);
-  const words = rest.map(([name, count]) => `${count} ${outcomeWords[name] ?? name}`).join(', ');
+  const words = rest.map(([name, count]) => `${count} ${outcomeLabels[name] ?? name}`).join(', ');
   return table('summary', 'Summary', '|', [
     ...whenRow(report),
     [nodes ? 'nodes' : 'jobs', `${total}${words === '' ? '' : ` (${words})`}`],
-    ['success', total === 0 ? '-' : `${success} (${showShare(success / total)})`],
+    ['success', total === 0 ? '-' : `${success} (${formatShare(success / total)})`],
     ['attempts', attempts],
-    ['time on slots', showHours(slotTotalSeconds)],
-    ['useful compute', usefulShare === null ? '-' : `${showShare(usefulShare)} of it`],
+    ['time on slots', formatHours(slotTotalSeconds)],
+    ['useful compute', usefulShare === null ? '-' : `${formatShare(usefulShare)} of it`],
     ...lostRows(report),
-    ['first match to completion', completionWords(completion)],
+    ['first match to completion', describeCompletion(completion)],
   ]);
 }
 
@@ -127,7 +127,7 @@ function whenRow({ firstEventAt, lastEventAt, clock }: LogReport): string[][] {
   const dayOf = (time: string) =>
     logTime(Date.parse(time), { zone: undefined, offsetMinutes: offsetMinutes ?? undefined }).slice(0, 10);
   const [from, to] = [dayOf(firstEventAt), dayOf(lastEventAt)];
-  const took = showMillis(Date.parse(lastEventAt) - Date.parse(firstEventAt));
+  const took = formatMillis(Date.parse(lastEventAt) - Date.parse(firstEventAt));
   const where = zone ?? 'no zone given';
   const days = `${from === to ? from : `${from} to ${to}`}${guessedYear ? ' (year guessed)' : ''}`;
   return [['when', `${days}, ${took}, ${where}`]];
@@ -140,16 +140,16 @@ function lostRows({ slotSeconds, slotTotalSeconds, setbacks }: LogReport): strin
   if (lost === 0) return [];
   const isKnown = worst !== undefined && worst.lostSeconds > 0;
   return [
-    ['lost', `${showShare(lost / slotTotalSeconds)} of it, ${showHours(lost)}`],
+    ['lost', `${formatShare(lost / slotTotalSeconds)} of it, ${formatHours(lost)}`],
     ...(isKnown ? [['lost mostly because', causeTitle(worst.cause)]] : []),
   ];
 }
 
-const outcomeWords: Record<string, string> = { wrongOutput: 'with a wrong output' };
+const outcomeLabels: Record<string, string> = { wrongOutput: 'with a wrong output' };
 
-function completionWords({ meanSeconds, medianSeconds, p95Seconds }: LogReport['completion']): string {
+function describeCompletion({ meanSeconds, medianSeconds, p95Seconds }: LogReport['completion']): string {
   if (meanSeconds === null) return '-';
-  return `mean ${showSeconds(meanSeconds)}, median ${showSeconds(medianSeconds)}, 95 % within ${showSeconds(p95Seconds)}`;
+  return `mean ${formatSeconds(meanSeconds)}, median ${formatSeconds(medianSeconds)}, 95 % within ${formatSeconds(p95Seconds)}`;
 }
 
 function timeSection({ slotSeconds, slotTotalSeconds }: LogReport): Section {
@@ -157,12 +157,12 @@ function timeSection({ slotSeconds, slotTotalSeconds }: LogReport): Section {
     .filter((column) => slotSeconds[column] > 0)
     .sort((a, b) => slotSeconds[b] - slotSeconds[a]);
   const off = (['queued', 'idle', 'held'] as const).filter((column) => slotSeconds[column] > 0);
-  const waits = off.map((column) => `${showHours(slotSeconds[column])} ${columnWords[column]}`).join(', ');
+  const waits = off.map((column) => `${formatHours(slotSeconds[column])} ${columnLabels[column]}`).join(', ');
   const bars = used.map((column) => slotSeconds[column] / slotTotalSeconds);
   const rows = used.map((column, index) => [
-    columnWords[column],
-    showHours(slotSeconds[column]),
-    showShare(bars[index] ?? 0),
+    columnLabels[column],
+    formatHours(slotSeconds[column]),
+    formatShare(bars[index] ?? 0),
   ]);
   const after = waits === '' ? [] : [`On no slot: ${waits}.`];
   return table('time', 'Where the time on slots went', 'what | time> | share>', rows, { bars, after });
@@ -177,7 +177,7 @@ function suspectSection({ suspicious }: LogReport): Section {
 }
 
 function failureSection({ failures }: LogReport): Section {
-  const rows = failures.map(({ cause, jobs, share, what }) => [cause, jobs, showShare(share), what]);
+  const rows = failures.map(({ cause, jobs, share, what }) => [cause, jobs, formatShare(share), what]);
   const after = failures.flatMap(({ cause, remedy, example }) => [
     `${cause}: ${remedy}`,
     ...(example === null
@@ -195,10 +195,10 @@ function setbackSection({ setbacks, failures, source }: LogReport): Section {
   const rows = setbacks.map(({ cause, attempts, lostSeconds }) => [
     cause,
     attempts,
-    showHours(lostSeconds),
+    formatHours(lostSeconds),
     causeTitle(cause),
   ]);
-  const after = costly.map(({ cause }) => `${cause}: ${remedyOf(cause, source)}`);
+  const after = costly.map(({ cause }) => `${cause}: ${adviceFor(cause, source)}`);
   return table('setbacks', 'Attempts without a valid result, by cause', head, rows, { after });
 }
 
@@ -212,11 +212,11 @@ function siteSection({ sites }: LogReport, all: boolean, hasSites: boolean): Sec
     site.name,
     site.attempts,
     site.success,
-    showHours(site.lostSeconds),
+    formatHours(site.lostSeconds),
     site.cause ?? '',
-    showSeconds(site.computeMedianSeconds),
-    showSeconds(site.transferMedianSeconds),
-    showRate(site.transferBytesPerSecond),
+    formatSeconds(site.computeMedianSeconds),
+    formatSeconds(site.transferMedianSeconds),
+    formatRate(site.transferBytesPerSecond),
   ]);
   const after = left > 0 ? [`${left} more that lost less are shown with --all.`] : [];
   return table('sites', title, head, rows, { after });
@@ -228,9 +228,9 @@ function groupSection(id: string, title: string, what: string, groups: readonly 
     group.name,
     group.attempts,
     group.success,
-    showHours(group.lostSeconds),
-    showHours(group.slotTotalSeconds),
-    showShare(group.usefulShare),
+    formatHours(group.lostSeconds),
+    formatHours(group.slotTotalSeconds),
+    formatShare(group.usefulShare),
   ]);
   return table(id, title, head, rows);
 }
@@ -250,10 +250,10 @@ function brokenSection({ brokenMachines, source }: LogReport): Section {
 function wasteSection({ mostWasteful }: LogReport): Section {
   const rows = mostWasteful.map(({ outcome, attempts, lostSeconds, mostly, ...name }) => [
     labelOf(name),
-    outcomeWords[outcome] ?? outcome,
+    outcomeLabels[outcome] ?? outcome,
     attempts,
-    showSeconds(lostSeconds),
-    columnWords[mostly],
+    formatSeconds(lostSeconds),
+    columnLabels[mostly],
   ]);
   const head = 'job | outcome | attempts> | lost> | mostly';
   return table('waste', 'Most wasteful jobs', head, rows);
@@ -265,12 +265,12 @@ function jobSection(jobs: readonly JobTableRow[], maxRows: number): Section {
   const whole = (seconds: number | null) => (seconds === null ? '' : Math.round(seconds));
   const rows = shown.map((row) => [
     labelOf(row),
-    ...(isSweep ? [parameterWords(row)] : []),
-    outcomeWords[row.outcome] ?? row.outcome,
+    ...(isSweep ? [describeParameters(row)] : []),
+    outcomeLabels[row.outcome] ?? row.outcome,
     row.valid === null ? '?' : row.valid ? 'yes' : 'no',
     // The last one is where it ended.
     `${row.sites.at(-1) ?? ''}${row.sites.length > 1 ? ` (+${row.sites.length - 1})` : ''}`,
-    ...(isScored ? [showShare(row.accuracy)] : []),
+    ...(isScored ? [formatShare(row.accuracy)] : []),
     ...[row.executeSeconds, row.slotBusySeconds, row.transferTotalSeconds, row.lastTransferSeconds].map(
       whole,
     ),
@@ -293,13 +293,13 @@ function jobNotes(jobs: readonly JobTableRow[]): string[] {
 }
 
 const hasParameters = ({ parameters }: JobTableRow): boolean => Object.keys(parameters).length > 0;
-const parameterWords = ({ parameters }: JobTableRow): string =>
+const describeParameters = ({ parameters }: JobTableRow): string =>
   Object.entries(parameters)
     .map(([name, value]) => `${name}=${value}`)
     .join(' ');
 
 function slowestSection({ slowest }: LogReport): Section {
-  const rows = slowest.map(({ seconds, ...name }) => [labelOf(name), showSeconds(seconds)]);
+  const rows = slowest.map(({ seconds, ...name }) => [labelOf(name), formatSeconds(seconds)]);
   return table('slowest', 'Slowest jobs that ended well', 'job | first match to completion>', rows);
 }
 
@@ -307,7 +307,7 @@ function slowestSection({ slowest }: LogReport): Section {
 function cacheSection({ caches }: LogReport): Section {
   const isWanted = caches.some(({ wanted }) => wanted !== null);
   const rows = caches.map(({ name, fetches, bytes, share, bytesPerSecond, setbacks, wanted }) => {
-    const figures = [fetches, formatSize(bytes), showShare(share), showRate(bytesPerSecond), setbacks];
+    const figures = [fetches, formatSize(bytes), formatShare(share), formatRate(bytesPerSecond), setbacks];
     return [name, ...figures, ...(isWanted ? [wanted ?? ''] : [])];
   });
   const head = `server | fetches> | given> | share> | rate> | given up>${isWanted ? ' | wanted' : ''}`;
@@ -317,8 +317,8 @@ function cacheSection({ caches }: LogReport): Section {
 /** What was asked for and used, and what to ask for. */
 function resourceSection({ resources }: LogReport): Section {
   const rows = resources.map(({ name, unit, requestedMax, usedMedian, usedMax, suggested, advice }) => {
-    const amounts = [requestedMax, usedMedian, usedMax].map((value) => showAmount(value, unit));
-    return [name, ...amounts, suggested === null ? '' : showAmount(suggested, unit), advice];
+    const amounts = [requestedMax, usedMedian, usedMax].map((value) => formatAmount(value, unit));
+    return [name, ...amounts, suggested === null ? '' : formatAmount(suggested, unit), advice];
   });
   const head = 'resource | asked> | used, median> | used, max> | better ask for> |';
   return table('resources', 'Resources asked for and used', head, rows);

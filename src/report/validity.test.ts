@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JobHistory } from '../history/history.ts';
-import { judge, readValid, type Validity } from './validity.ts';
+import { judgeJobs, readValid, type Validity } from './validity.ts';
 
 interface Given {
   id?: string;
@@ -27,10 +27,10 @@ const among = (...odd: Omit<Given, 'id'>[]): JobHistory[] => [
   ...odd.map((given, index) => job({ id: `1.${90 + index}`, ...given })),
 ];
 const suspected = (jobs: JobHistory[], validity: Validity = {}) =>
-  judge(jobs, validity).suspects.map(({ job: id }) => id);
+  judgeJobs(jobs, validity).suspects.map(({ job: id }) => id);
 
 test('a job that sent nothing home, or took a small part of the others’ time, is suspicious', () => {
-  const { suspects, jobs } = judge(among({ seconds: 3700, bytes: 0 }, { seconds: 30, bytes: 1e6 }), {});
+  const { suspects, jobs } = judgeJobs(among({ seconds: 3700, bytes: 0 }, { seconds: 30, bytes: 1e6 }), {});
   assert.deepEqual(
     suspects.map((one) => [one.job, one.why]),
     [
@@ -66,28 +66,28 @@ test('nodes of a DAG are alike where their names differ in numbers only', () => 
   );
   const gather = job({ id: '99.0', node: 'gather', seconds: 5 });
   assert.deepEqual(
-    judge([...nodes, gather], {}).suspects.map(({ node }) => node),
+    judgeJobs([...nodes, gather], {}).suspects.map(({ node }) => node),
     ['train-7'],
   );
 });
 
 test('a rule of the user decides about every result, and a list about those in it', () => {
   const jobs = among({ seconds: 3700, bytes: 0 });
-  const ruled = judge(jobs, { valid: readValid('bytes > 1k && seconds>=60') });
+  const ruled = judgeJobs(jobs, { valid: readValid('bytes > 1k && seconds>=60') });
   assert.deepEqual(
     [ruled.suspects, ruled.jobs.at(-1)?.outcome, ruled.jobs[0]?.outcome],
     [[], 'wrongOutput', 'success'],
   );
   assert.equal(ruled.jobs.at(-1)?.attempts.at(-1)?.ending, 'wrong-output');
-  const lenient = judge(jobs, { valid: readValid('seconds>0') });
+  const lenient = judgeJobs(jobs, { valid: readValid('seconds>0') });
   assert.deepEqual([lenient.suspects, lenient.jobs.at(-1)?.outcome], [[], 'success']);
-  const listed = judge(jobs, { invalid: new Set(['1.90', '1.3']) });
+  const listed = judgeJobs(jobs, { invalid: new Set(['1.90', '1.3']) });
   assert.deepEqual(
     [listed.suspects, listed.jobs.filter(({ outcome }) => outcome === 'wrongOutput').map(({ id }) => id)],
     [[], ['1.3', '1.90']],
   );
   const node = job({ node: 'A', seconds: 1 });
-  assert.equal(judge([node], { invalid: new Set(['A']) }).jobs[0]?.outcome, 'wrongOutput');
+  assert.equal(judgeJobs([node], { invalid: new Set(['A']) }).jobs[0]?.outcome, 'wrongOutput');
 });
 
 test('a rule compares bytes and seconds with numbers; all else is refused', () => {

@@ -1,8 +1,8 @@
 import { Fault } from '../fault/fault.ts';
 import type { AttemptHistory, JobHistory } from '../history/history.ts';
 import { formatSize } from '../job/units.ts';
-import { secondsOf } from './places.ts';
-import { showSeconds } from './show.ts';
+import { secondsOf } from './sites.ts';
+import { formatSeconds } from './format.ts';
 import { ascending, quantile } from './statistics.ts';
 
 /** What the user knows of results that the log calls good. */
@@ -34,7 +34,7 @@ export interface Judged {
 }
 
 /** The jobs with what the user knows of their results, and those that nothing but their exit code speaks for. */
-export function judge(jobs: readonly JobHistory[], { valid, invalid = new Set() }: Validity): Judged {
+export function judgeJobs(jobs: readonly JobHistory[], { valid, invalid = new Set() }: Validity): Judged {
   const judged = jobs.map((job) => {
     if (job.outcome !== 'success') return job;
     const isListed = invalid.has(job.id) || (job.node !== undefined && invalid.has(job.node));
@@ -85,7 +85,7 @@ function suspectsOf(jobs: readonly JobHistory[]): Suspect[] {
           ? [`sent home ${formatSize(own.bytes ?? 0)}, others ${formatSize(bytes.median)}`]
           : []),
         ...(seconds !== undefined && own.seconds <= seconds.max
-          ? [`ran for ${showSeconds(own.seconds)}, others for ${showSeconds(seconds.median)}`]
+          ? [`ran for ${formatSeconds(own.seconds)}, others for ${formatSeconds(seconds.median)}`]
           : []),
       ];
       if (why.length === 0) return [];

@@ -1,5 +1,5 @@
 import { counted } from '../base/counted.ts';
-import { causeTitle, remedyOf, type Cause } from '../codes/causes.ts';
+import { causeTitle, adviceFor, type Cause } from '../codes/causes.ts';
 import type { JobHistory } from '../history/history.ts';
 import type { JobRow } from './ledger.ts';
 import {
@@ -9,12 +9,12 @@ import {
   isEverywhere,
   lostMillis,
   measured,
-  placedAttempts,
+  attemptsBySite,
   siteNames,
   unknownSite,
-} from './places.ts';
+} from './sites.ts';
 import type { ResourceReport } from './resource-reports.ts';
-import { showAmount, showShare } from './show.ts';
+import { formatAmount, formatShare } from './format.ts';
 
 /** The one fact that explains most of what was lost, and what to do about it. */
 export interface Verdict {
@@ -29,10 +29,10 @@ export interface Verdict {
 }
 
 /** Where the jobs come from: a log of anybody's, whose submit file is theirs, or a run, which has a job file. */
-export type Source = 'log' | 'run';
+export type SourceKind = 'log' | 'run';
 
-interface Known {
-  source: Source;
+interface VerdictInput {
+  source: SourceKind;
   jobs: readonly JobHistory[];
   rows: readonly JobRow[];
   slotMillis: number;
@@ -44,31 +44,31 @@ interface Known {
 /** Less than these is not worth a sentence. */
 const [minShareOfSlots, minMillis, minAttempts] = [0.05, 300_000, 3];
 /** Fewer attempts at a place, or elsewhere, prove nothing about it. */
-const minAtPlace = 5;
+const minAttemptsThere = 5;
 const majority = 0.5;
 /** A place is to blame when attempts elsewhere go well, and this many times as often. */
 const [fineElsewhere, timesAsOften] = [0.25, 3];
 /** Of a site's loss: then it is the machine's and not the site's. */
-const allOfIt = 0.9;
+const nearlyAll = 0.9;
 
 /** Undefined facts explain nothing: there is no verdict unless one explains most of the loss. */
-export function verdictOf(known: Known): Verdict | null {
-  const tried = triesOf(known);
+export function verdictOf(input: VerdictInput): Verdict | null {
+  const tried = triesOf(input);
   const lost = tried.reduce((sum, { millis }) => sum + millis, 0);
   const bad = tried.filter(({ isGood, millis }) => !isGood && millis > 0).length;
-  if (lost < Math.max(minMillis, known.slotMillis * minShareOfSlots) || bad < minAttempts) return null;
-  const site = worstPlace(tried, lost, ({ site: name }) => name);
-  const machine = worstPlace(tried, lost, ({ host }) => host);
+  if (lost < Math.max(minMillis, input.slotMillis * minShareOfSlots) || bad < minAttempts) return null;
+  const site = worstSite(tried, lost, ({ site: name }) => name);
+  const machine = worstSite(tried, lost, ({ host }) => host);
   const isMachine =
     machine !== null &&
-    (site === null || site.name === machine.name || machine.share >= site.share * allOfIt);
-  if (isMachine) return placeVerdict('machine', machine, known);
-  if (site !== null) return placeVerdict('site', site, known);
-  return cacheVerdict(tried, lost, known.caches) ?? causeVerdict(tried, lost, known);
+    (site === null || site.name === machine.name || machine.share >= site.share * nearlyAll);
+  if (isMachine) return siteVerdict('machine', machine, input);
+  if (site !== null) return siteVerdict('site', site, input);
+  return cacheVerdict(tried, lost, input.caches) ?? causeVerdict(tried, lost, input);
 }
 
 /** An attempt as a verdict sees it. */
-interface Try {
+interface TriedAttempt {
   job: JobHistory;
   site: string;
   host: string;
@@ -78,9 +78,9 @@ interface Try {
   millis: number;
 }
 
-function triesOf({ jobs, rows }: Known): Try[] {
+function triesOf({ jobs, rows }: VerdictInput): TriedAttempt[] {
   const nameOf = siteNames(jobs);
-  return placedAttempts(jobs, rows).map(({ job, attempt, row }) => {
+  return attemptsBySite(jobs, rows).map(({ job, attempt, row }) => {
     const isRemoved = row.millis.lostToRemoval > 0 && row.ending !== 'removed';
     const stalled = row.millis.retriedTransfer > 0 ? 'transfer-stalled' : undefined;
     return {
@@ -95,7 +95,7 @@ function triesOf({ jobs, rows }: Known): Try[] {
   });
 }
 
-interface Place {
+interface SiteLoss {
   name: string;
   share: number;
   attempts: number;
@@ -104,7 +104,11 @@ interface Place {
   elsewhere: string;
 }
 
-function worstPlace(tried: readonly Try[], lost: number, nameOf: (one: Try) => string): Place | null {
+function worstSite(
+  tried: readonly TriedAttempt[],
+  lost: number,
+  nameOf: (one: TriedAttempt) => string,
+): SiteLoss | null {
   const groups = [...Map.groupBy(tried, nameOf)].map(([name, here]) => ({ name, here, millis: sumOf(here) }));
   const worst = groups.sort((a, b) => b.millis - a.millis)[0];
   if (worst === undefined || worst.name === '' || worst.name === unknownSite) return null;
@@ -114,8 +118,8 @@ function worstPlace(tried: readonly Try[], lost: number, nameOf: (one: Try) => s
   const shareElsewhere = others === 0 ? 0 : (allGood - good) / others;
   const isToBlame =
     millis >= lost * majority &&
-    here.length >= minAtPlace &&
-    others >= minAtPlace &&
+    here.length >= minAttemptsThere &&
+    others >= minAttemptsThere &&
     shareElsewhere >= fineElsewhere &&
     shareElsewhere >= (good / here.length) * timesAsOften;
   if (!isToBlame) return null;
@@ -127,7 +131,7 @@ function worstPlace(tried: readonly Try[], lost: number, nameOf: (one: Try) => s
   const elsewhere =
     healed > 0
       ? `${healed} of its ${counted(failed.size, 'job')} succeeded elsewhere`
-      : `elsewhere ${showShare(shareElsewhere)} of the attempts are good`;
+      : `elsewhere ${formatShare(shareElsewhere)} of the attempts are good`;
   return {
     name,
     share: millis / lost,
@@ -138,10 +142,12 @@ function worstPlace(tried: readonly Try[], lost: number, nameOf: (one: Try) => s
   };
 }
 
-const sumOf = (tried: readonly Try[]): number => tried.reduce((sum, { millis }) => sum + millis, 0);
-const goodOf = (tried: readonly Try[]): number => tried.filter(({ isGood }) => isGood).length;
+const sumOf = (tried: readonly TriedAttempt[]): number => tried.reduce((sum, { millis }) => sum + millis, 0);
+const goodOf = (tried: readonly TriedAttempt[]): number => tried.filter(({ isGood }) => isGood).length;
 
-function mainCause(tried: readonly Try[]): { cause: Cause; here: Try[]; millis: number } | undefined {
+function mainCause(
+  tried: readonly TriedAttempt[],
+): { cause: Cause; here: TriedAttempt[]; millis: number } | undefined {
   return [...Map.groupBy(tried, ({ cause }) => cause)]
     .flatMap(([cause, here]) => (cause === undefined ? [] : [{ cause, here, millis: sumOf(here) }]))
     .sort((a, b) => b.millis - a.millis)[0];
@@ -154,7 +160,7 @@ const isAddress = (name: string): boolean => /^[\d.]+$|:/.test(name);
  * machines of a run, which may be on a pool that knows no requirements. In a submit file, self-reference keeps the
  * requirements that are there already. An attribute that a machine does not have excludes nothing.
  */
-export function avoidLine(kind: 'site' | 'machine', name: string, source: Source): string | null {
+export function avoidLine(kind: 'site' | 'machine', name: string, source: SourceKind): string | null {
   if (kind === 'machine' && (source === 'run' || isAddress(name))) return null;
   // Logs name a site by either.
   const attributes = kind === 'machine' ? ['Machine'] : ['GLIDEIN_ResourceName', 'GLIDEIN_Site'];
@@ -162,7 +168,7 @@ export function avoidLine(kind: 'site' | 'machine', name: string, source: Source
   return source === 'run' ? `requirements = '${all}'` : `requirements = ($(requirements:True)) && ${all}`;
 }
 
-function placeVerdict(kind: 'site' | 'machine', place: Place, { source, broken }: Known): Verdict {
+function siteVerdict(kind: 'site' | 'machine', place: SiteLoss, { source, broken }: VerdictInput): Verdict {
   const { name, share, attempts, good, cause, elsewhere } = place;
   const line = avoidLine(kind, name, source);
   const inARow = kind === 'machine' ? broken.find((machine) => machine.name === name)?.inARow : undefined;
@@ -181,7 +187,7 @@ const percent = (share: number): string => `${Math.round(share * 100)} %`;
 
 /** Only a run's own journal says which server was given up. */
 function cacheVerdict(
-  tried: readonly Try[],
+  tried: readonly TriedAttempt[],
   lost: number,
   caches: readonly CacheReport[],
 ): Verdict | undefined {
@@ -198,12 +204,16 @@ function cacheVerdict(
 /** Nothing can be done about a cause that nobody knows. */
 const unexplained: ReadonlySet<Cause> = new Set(['unknown', 'silent-end', 'none']);
 
-function causeVerdict(tried: readonly Try[], lost: number, { resources, source }: Known): Verdict | null {
+function causeVerdict(
+  tried: readonly TriedAttempt[],
+  lost: number,
+  { resources, source }: VerdictInput,
+): Verdict | null {
   const worst = mainCause(tried.filter(({ millis }) => millis > 0));
   if (worst === undefined || worst.millis < lost * majority || unexplained.has(worst.cause)) return null;
   const { cause, here, millis } = worst;
   const line = cause === 'memory-exceeded' ? memoryLine(resources, source) : null;
-  const advice = line === null ? remedyOf(cause, source) : 'Ask for more:';
+  const advice = line === null ? adviceFor(cause, source) : 'Ask for more:';
   const attempts = `(${counted(here.length, 'attempt')})`;
   const text =
     cause === 'user'
@@ -212,10 +222,10 @@ function causeVerdict(tried: readonly Try[], lost: number, { resources, source }
   return { kind: 'cause', name: cause, share: millis / lost, text, line };
 }
 
-function memoryLine(resources: readonly ResourceReport[], source: Source): string | null {
+function memoryLine(resources: readonly ResourceReport[], source: SourceKind): string | null {
   const memory = resources.find(({ name }) => name === 'Memory');
   const wanted = memory?.suggested ?? null;
   if (wanted === null) return null;
-  const amount = showAmount(Math.ceil(wanted / 1024), 'GB');
+  const amount = formatAmount(Math.ceil(wanted / 1024), 'GB');
   return source === 'run' ? `memory = "${amount}"` : `request_memory = ${amount.replace(' ', '')}`;
 }

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
 import { systemClock } from '../base/clock.ts';
 import type { Plan } from '../job/plan.ts';
-import { sweepDrafts, whileCreating } from './create-run.ts';
+import { sweepDrafts, withCreationLease } from './create-run.ts';
 
 test('what a command left that was killed while it made a run goes with the next command', async (t) => {
   const folder = await temporaryFolder(t, { 'runs/.a-1.draft/plan.json': '{', 'runs/b-2/plan.json': '{}' });
@@ -15,15 +15,15 @@ test('what a command left that was killed while it made a run goes with the next
     (await readdir(path.join(folder, 'runs'))).filter((name) => name !== '.creating');
   assert.deepEqual(await visible(), ['b-2']);
   await mkdir(path.join(folder, 'runs/.c-3.draft'));
-  await whileCreating({ folder } as Plan, { pid: process.pid, clock: systemClock }, async () => {
+  await withCreationLease({ folder } as Plan, { pid: process.pid, clock: systemClock }, async () => {
     assert.deepEqual(await visible(), ['b-2']);
   });
 });
 
 test('the draft of a living command stays', async (t) => {
   const folder = await temporaryFolder(t, {});
-  const world = { pid: process.pid, clock: systemClock };
-  await whileCreating({ folder } as Plan, world, async () => {
+  const context = { pid: process.pid, clock: systemClock };
+  await withCreationLease({ folder } as Plan, context, async () => {
     const draft = path.join(folder, 'runs/.a-1.draft');
     await mkdir(draft);
     await sweepDrafts(path.join(folder, 'runs'), process.pid);

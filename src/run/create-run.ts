@@ -13,7 +13,7 @@ import { poolTraits } from '../job/pool-traits.ts';
 import { openJournal } from '../journal/file.ts';
 
 /** The lease of whoever makes a run. */
-const creating = '.creating';
+const leaseName = '.creating';
 
 /** A name for a new run of the plan. */
 export const newRunName = ({ spec }: Plan, clock: Clock): string => `${spec.name}-${newId(clock)}`;
@@ -22,7 +22,7 @@ export const newRunName = ({ spec }: Plan, clock: Clock): string => `${spec.name
  * Runs `action`, which looks for an earlier run and makes one if there is none, while nobody else in the folder does: so the
  * same command given twice at once makes one run.
  */
-export async function whileCreating<T>(
+export async function withCreationLease<T>(
   { folder }: Plan,
   { pid, clock }: { pid: number; clock: Clock },
   action: () => Promise<T>,
@@ -31,7 +31,7 @@ export async function whileCreating<T>(
   // Where processes cannot be told apart, nobody can be waited for.
   if (self === undefined) return await action();
   const runs = path.join(folder, runsFolder);
-  const lease = path.join(runs, creating);
+  const lease = path.join(runs, leaseName);
   await mkdir(lease, { recursive: true }).catch((error: unknown) => {
     throw cannotCreate(runs, error);
   });
@@ -54,7 +54,7 @@ export async function sweepDrafts(runs: string, pid: number): Promise<void> {
   const self = identifyProcess(pid);
   const names = await readdir(runs).catch(() => []);
   if (self === undefined || !names.some((name) => draftPattern.test(name))) return;
-  const lease = await acquireLease(path.join(runs, creating), self).catch(() => undefined);
+  const lease = await acquireLease(path.join(runs, leaseName), self).catch(() => undefined);
   if (lease === undefined) return;
   await removeDrafts(runs);
   await lease.release();

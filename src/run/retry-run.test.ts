@@ -4,14 +4,14 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
 import { Fault } from '../fault/fault.ts';
-import { lackingJobs } from './retry-run.ts';
+import { unfinishedJobs } from './retry-run.ts';
 
 test('a run made of somebody’s submit file is not tried again: what it lacks, and how it is queued, is not ours', async (t) => {
   const folder = await temporaryFolder(t);
   await mkdir(path.join(folder, 'condor'));
   await writeFile(path.join(folder, 'condor', 'job.sub'), 'queue\n');
   await assert.rejects(
-    lackingJobs(folder, []),
+    unfinishedJobs(folder, []),
     (error) => error instanceof Fault && error.kind === 'usage' && /updraft adopt/.test(error.fix ?? ''),
   );
 });

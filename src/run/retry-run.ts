@@ -9,24 +9,24 @@ import { openJournal } from '../journal/file.ts';
 import type { JobState, RunState } from '../journal/state.ts';
 import { isAdopted } from '../pool/htcondor.ts';
 import type { Pool, ResourceChange } from '../pool/pool.ts';
-import { type RoundsWorld, startRound, withRounds } from './rounds.ts';
+import { type RoundContext, startRound, withRounds } from './rounds.ts';
 
 /** How a job stands that has no valid result and that nobody works on. */
-export type Lack = 'failed' | 'removed' | 'held' | 'missing';
+export type UnfinishedState = 'failed' | 'removed' | 'held' | 'missing';
 
-export interface Lacking {
+export interface UnfinishedJob {
   job: JobState;
-  lack: Lack;
+  lack: UnfinishedState;
 }
 
 /** Results looked at at once. */
-const atOnce = 32;
+const concurrency = 32;
 
 /**
  * The jobs of a run that can be tried again. One that succeeded, but whose results are gone, is `missing`. Throws a
  * Fault for an adopted run: what its jobs bring home, and how they are submitted, is its owner's alone.
  */
-export async function lackingJobs(runFolder: string, jobs: readonly JobState[]): Promise<Lacking[]> {
+export async function unfinishedJobs(runFolder: string, jobs: readonly JobState[]): Promise<UnfinishedJob[]> {
   if (await isAdopted(runFolder))
     throw new Fault(
       'usage',
@@ -36,14 +36,14 @@ export async function lackingJobs(runFolder: string, jobs: readonly JobState[]):
         about: runFolder,
       },
     );
-  const lacks = await mapLimited(jobs, atOnce, (job) => lackOf(runFolder, job));
+  const lacks = await mapLimited(jobs, concurrency, (job) => unfinishedState(runFolder, job));
   return jobs.flatMap((job, index) => {
     const lack = lacks[index];
     return lack === undefined ? [] : [{ job, lack }];
   });
 }
 
-async function lackOf(runFolder: string, job: JobState): Promise<Lack | undefined> {
+async function unfinishedState(runFolder: string, job: JobState): Promise<UnfinishedState | undefined> {
   if (job.status !== 'ended') return undefined;
   if (job.held !== undefined) return 'held';
   if (job.outcome === 'stopped') return 'removed';
@@ -62,14 +62,14 @@ async function hasResults(runFolder: string, { id, attempts }: JobState): Promis
   return true;
 }
 
-export interface Retry {
+export interface RetryRequest {
   /** Ids; those that do not lack a result by then are left alone. */
   jobs: readonly string[];
   change: ResourceChange;
   newFiles?: readonly PlannedFile[] | undefined;
 }
 
-export interface Retried {
+export interface RetryResult {
   /** Handed to the pool in a new round. */
   queued: string[];
   /** Held by the scheduler, and released by it. */
@@ -80,11 +80,11 @@ export interface Retried {
 export async function retryRun(
   runFolder: string,
   pool: Pool,
-  { jobs, change, newFiles }: Retry,
-  world: RoundsWorld,
-): Promise<Retried> {
-  return await withRounds(runFolder, pool, world, async (state) => {
-    const lacking = await lackingJobs(runFolder, asked(state, jobs));
+  { jobs, change, newFiles }: RetryRequest,
+  context: RoundContext,
+): Promise<RetryResult> {
+  return await withRounds(runFolder, pool, context, async (state) => {
+    const lacking = await unfinishedJobs(runFolder, requestedJobs(state, jobs));
     const ids = lacking.map(({ job }) => job.id);
     const held = lacking.filter(({ lack }) => lack === 'held').map(({ job }) => job.id);
     // What a held job will be sent is settled: other files need another submission.
@@ -92,20 +92,20 @@ export async function retryRun(
     const left = canRelease ? await pool.release(runFolder, held, change) : held;
     if (left.length > 0) await pool.stop(runFolder, left);
     const released = new Set(held).difference(new Set(left));
-    if (released.size > 0) await tellReleased(runFolder, released, world);
+    if (released.size > 0) await recordReleased(runFolder, released, context);
     const queued = ids.filter((id) => !released.has(id));
     const why = 'asked for with updraft retry';
     if (queued.length > 0)
-      await startRound(runFolder, state, pool, { jobs: queued, why, change, newFiles }, world.clock);
+      await startRound(runFolder, state, pool, { jobs: queued, why, change, newFiles }, context.clock);
     return { queued, released: [...released] };
   });
 }
 
 /** The scheduler's log tells it too; whoever waits for the run's journal to grow learns of it here. */
-async function tellReleased(
+async function recordReleased(
   runFolder: string,
   jobs: Iterable<string>,
-  { clock }: RoundsWorld,
+  { clock }: RoundContext,
 ): Promise<void> {
   await using journal = await openJournal(path.join(runFolder, runFiles.journal), clock);
   await journal.append(
@@ -113,13 +113,13 @@ async function tellReleased(
   );
 }
 
-function asked({ jobs }: RunState, ids: readonly string[]): JobState[] {
+function requestedJobs({ jobs }: RunState, ids: readonly string[]): JobState[] {
   const meant = new Set(ids);
   return jobs.filter(({ id }) => meant.has(id));
 }
 
 /** The files that a plan sends as they are in the user's folder by now. Throws a Fault when one is gone. */
-export async function filesNow({ spec, folder, files }: Plan): Promise<PlannedFile[]> {
+export async function currentFiles({ spec, folder, files }: Plan): Promise<PlannedFile[]> {
   const named = spec.train.files;
   const isNamed = ({ path }: PlannedFile): boolean =>
     named.some((entry) => path === entry || `${path}/`.startsWith(entry.endsWith('/') ? entry : `${entry}/`));

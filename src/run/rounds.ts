@@ -77,7 +77,7 @@ function changed(plan: Plan, { memoryBytes, diskBytes, timeSeconds }: ResourceCh
 }
 
 /** What starting rounds needs of the world. */
-export interface RoundsWorld {
+export interface RoundContext {
   clock: Clock;
   pid: number;
 }
@@ -89,7 +89,7 @@ export interface RoundsWorld {
 export async function withRounds<T>(
   runFolder: string,
   pool: Pool,
-  { clock, pid }: RoundsWorld,
+  { clock, pid }: RoundContext,
   action: (state: RunState) => Promise<T>,
 ): Promise<T> {
   const self = identifyProcess(pid);

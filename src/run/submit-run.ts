@@ -9,10 +9,10 @@ import { runsFolder } from '../job/layout.ts';
 import type { Plan } from '../job/plan.ts';
 import type { Pool, Round } from '../pool/pool.ts';
 import { readPlan } from '../pool/read-plan.ts';
-import { createRun, newRunName, whileCreating } from './create-run.ts';
-import { climb } from './keep-going.ts';
+import { createRun, newRunName, withCreationLease } from './create-run.ts';
+import { startNextBatch } from './keep-going.ts';
 import { readRunState } from './run-states.ts';
-import type { RoundsWorld } from './rounds.ts';
+import type { RoundContext } from './rounds.ts';
 
 export interface SubmitOptions {
   /** Start another run even when there is one of the same plan. */
@@ -38,33 +38,38 @@ export interface Submitted {
  */
 export async function submitRun(plan: Plan, pool: Pool, options: SubmitOptions): Promise<Submitted> {
   const { same } = await findEarlier(plan);
-  if (same !== undefined && !options.isNew) return await takeUp(same, pool, options);
-  const made = await whileCreating(plan, options, async () => {
+  if (same !== undefined && !options.isNew) return await resumeEarlier(same, pool, options);
+  const made = await withCreationLease(plan, options, async () => {
     const earlier = await findEarlier(plan);
     return earlier.same === undefined || options.isNew
       ? await create(plan, pool, earlier, options)
       : earlier.same;
   });
-  if (!('why' in made)) return await takeUp(made, pool, options);
+  if (!('why' in made)) return await resumeEarlier(made, pool, options);
   await pool.submit(made.folder);
   return made;
 }
 
-async function takeUp(
+async function resumeEarlier(
   { folder, isEnded }: EarlierRun,
   pool: Pool,
   options: SubmitOptions,
 ): Promise<Submitted> {
   if (isEnded)
-    return { folder, how: 'finished', why: await howEnded(folder, 'nothing changed since it ended') };
-  return await goOn(folder, pool, options, 'it has not ended and nothing changed');
+    return { folder, how: 'finished', why: await describeEnd(folder, 'nothing changed since it ended') };
+  return await continueRun(folder, pool, options, 'it has not ended and nothing changed');
 }
 
-async function create(plan: Plan, pool: Pool, earlier: Earlier, options: SubmitOptions): Promise<Submitted> {
+async function create(
+  plan: Plan,
+  pool: Pool,
+  earlier: EarlierRuns,
+  options: SubmitOptions,
+): Promise<Submitted> {
   const { version, clock } = options;
   const run = newRunName(plan, clock);
-  const canary = rungsFor(plan, options.canary);
-  const first = canary && firstRung(plan, canary[0] ?? 0);
+  const canary = batchesFor(plan, options.canary);
+  const first = canary && firstBatch(plan, canary[0] ?? 0);
   const rendering = await pool.render(plan, run, first);
   const folder = await createRun(plan, rendering.files, version, clock, run, canary);
   const ahead = first === undefined ? '' : `; ${first.jobs.length} of ${plan.jobs.length} jobs go ahead`;
@@ -72,21 +77,26 @@ async function create(plan: Plan, pool: Pool, earlier: Earlier, options: SubmitO
 }
 
 /** Takes up a run by its folder, as it was made: what its job file says by now does not matter. */
-export async function resumeRun(folder: string, pool: Pool, world: RoundsWorld): Promise<Submitted> {
+export async function resumeRun(folder: string, pool: Pool, context: RoundContext): Promise<Submitted> {
   const { endedAt } = await readRunState(folder);
   if (endedAt !== undefined)
-    return { folder, how: 'finished', why: await howEnded(folder, `it ended at ${endedAt}`) };
-  return await goOn(folder, pool, world, 'it has not ended');
+    return { folder, how: 'finished', why: await describeEnd(folder, `it ended at ${endedAt}`) };
+  return await continueRun(folder, pool, context, 'it has not ended');
 }
 
-async function goOn(folder: string, pool: Pool, world: RoundsWorld, why: string): Promise<Submitted> {
+async function continueRun(
+  folder: string,
+  pool: Pool,
+  context: RoundContext,
+  why: string,
+): Promise<Submitted> {
   await pool.submit(folder);
-  const ahead = await climb(folder, pool, world);
+  const ahead = await startNextBatch(folder, pool, context);
   const more = `; all that went ahead have a valid result, and ${ahead.length} more go ahead now`;
   return { folder, how: 'continued', why: ahead.length === 0 ? why : `${why}${more}` };
 }
 
-async function howEnded(folder: string, unchanged: string): Promise<string> {
+async function describeEnd(folder: string, unchanged: string): Promise<string> {
   const { jobs } = await readRunState(folder);
   const bad = jobs.filter(({ outcome }) => outcome !== undefined && outcome !== 'success');
   const kept = jobs.filter(({ isKeptBack }) => isKeptBack).length;
@@ -100,17 +110,17 @@ async function howEnded(folder: string, unchanged: string): Promise<string> {
 }
 
 /** Rungs that leave somebody behind; a ladder that the first rung climbs is none. */
-function rungsFor({ jobs }: Plan, rungs: number[] | undefined): number[] | undefined {
-  return rungs !== undefined && (rungs[0] ?? 0) < jobs.length ? rungs : undefined;
+function batchesFor({ jobs }: Plan, batches: number[] | undefined): number[] | undefined {
+  return batches !== undefined && (batches[0] ?? 0) < jobs.length ? batches : undefined;
 }
 
-const firstRung = ({ jobs }: Plan, size: number): Round => ({
+const firstBatch = ({ jobs }: Plan, size: number): Round => ({
   number: 1,
   jobs: jobs.slice(0, size).map(({ id }) => id),
   attemptsBefore: new Map(),
 });
 
-function reason(plan: Plan, { same, newest }: Earlier, { isNew }: SubmitOptions): string {
+function reason(plan: Plan, { same, newest }: EarlierRuns, { isNew }: SubmitOptions): string {
   if (newest === undefined) return 'the first run under this name';
   const last = path.basename(newest.folder);
   if (isNew && same !== undefined) return `another run was asked for, beside ${last}`;
@@ -139,7 +149,7 @@ export interface EarlierRun {
   isEnded: boolean;
 }
 
-export interface Earlier {
+export interface EarlierRuns {
   /** The run of this very plan to go on with: an unfinished one, or else the newest. */
   same: EarlierRun | undefined;
   /** The newest run under this name, whatever its plan. */
@@ -147,8 +157,8 @@ export interface Earlier {
 }
 
 /** Looks for runs under the plan's name. What is no readable run is left alone. */
-export async function findEarlier(plan: Plan): Promise<Earlier> {
-  const earlier: Earlier = { same: undefined, newest: undefined };
+export async function findEarlier(plan: Plan): Promise<EarlierRuns> {
+  const earlier: EarlierRuns = { same: undefined, newest: undefined };
   for (const folder of await runsNamed(plan)) {
     const its = await readPlan(folder).catch(() => undefined);
     const isSame = its?.planHash === plan.planHash;

@@ -29,7 +29,7 @@ export async function* listSamples(folder: string, below = ''): AsyncGenerator<S
     sampleKey = key;
     const file = path.join(folder, name);
     if (isFolder) yield* listSamples(file, `${below}${name}/`);
-    else sample.push(await describe(file, `${below}${name}`));
+    else sample.push(await describeFile(file, `${below}${name}`));
   }
   if (sample.length > 0) yield sample;
 }
@@ -47,7 +47,7 @@ async function readFolder(folder: string): Promise<{ name: string; isFolder: boo
 }
 
 /** Looks at one file; a link to a file counts as that file. */
-export async function describe(file: string, name: string): Promise<DataFile> {
+export async function describeFile(file: string, name: string): Promise<DataFile> {
   const info = await stat(file).catch((error: unknown) => {
     throw unreadable(file, error);
   });

@@ -12,14 +12,11 @@ export interface Shard {
 }
 
 /** Packs samples into shards of about this size; a sample is never split, so one that is larger is a shard of its own. */
-export async function* planShards(
-  samples: AsyncIterable<Sample>,
-  largestBytes: number,
-): AsyncGenerator<Shard> {
+export async function* planShards(samples: AsyncIterable<Sample>, maxBytes: number): AsyncGenerator<Shard> {
   let shard: Shard = { index: 0, files: [], bytes: tarEnd.length };
   for await (const sample of samples) {
     const bytes = sample.reduce((sum, file) => sum + entryBytes(file), 0);
-    if (shard.files.length > 0 && shard.bytes + bytes > largestBytes) {
+    if (shard.files.length > 0 && shard.bytes + bytes > maxBytes) {
       yield shard;
       shard = { index: shard.index + 1, files: [], bytes: tarEnd.length };
     }
@@ -54,21 +51,21 @@ export async function* shuffleSamples(samples: AsyncIterable<Sample>): AsyncGene
 const blockSize = 512;
 /** The same files make the same archive wherever and whenever it is made: times and owners say nothing of the data. */
 const fixedTime = 315_532_800;
-const largestOctal = 0o77777777777;
+const maxOctal = 0o77777777777;
 
 /** What goes before a file's bytes in a tar: a ustar header, and before it a pax one where ustar cannot say it. */
 function tarHeader({ name, bytes, isExecutable }: Pick<DataFile, 'name' | 'bytes' | 'isExecutable'>): Buffer {
   const mode = isExecutable ? 0o755 : 0o644;
-  const plain = Buffer.from(name).length <= 100 && /^[\x20-\x7e]*$/.test(name) && bytes <= largestOctal;
+  const plain = Buffer.from(name).length <= 100 && /^[\x20-\x7e]*$/.test(name) && bytes <= maxOctal;
   if (plain) return ustar({ name, bytes, mode, type: '0' });
   const records = Buffer.from(
-    paxRecord('path', name) + (bytes > largestOctal ? paxRecord('size', String(bytes)) : ''),
+    paxRecord('path', name) + (bytes > maxOctal ? paxRecord('size', String(bytes)) : ''),
   );
   return Buffer.concat([
     ustar({ name: 'PaxHeader', bytes: records.length, mode: 0o644, type: 'x' }),
     records,
     padding(records.length),
-    ustar({ name: shortName(name), bytes: Math.min(bytes, largestOctal), mode, type: '0' }),
+    ustar({ name: shortName(name), bytes: Math.min(bytes, maxOctal), mode, type: '0' }),
   ]);
 }
 
@@ -142,7 +139,7 @@ export async function writeShard({ files, bytes }: Shard, target: string, watch:
   const write = async (part: Buffer): Promise<void> => {
     maker.update(part);
     await output.writeFile(part).catch((error: unknown) => {
-      throw onTarget(target, error);
+      throw writeFault(target, error);
     });
     watch.onBytes(part.length);
   };
@@ -194,7 +191,7 @@ async function opened(file: string, flags: 'r' | 'w'): Promise<FileHandle> {
   try {
     return await open(file, flags);
   } catch (error) {
-    if (flags === 'w') throw onTarget(file, error);
+    if (flags === 'w') throw writeFault(file, error);
     throw new Fault('file-invalid', `${file} cannot be read: ${(error as Error).message}`, {
       about: file,
       cause: error,
@@ -202,7 +199,7 @@ async function opened(file: string, flags: 'r' | 'w'): Promise<FileHandle> {
   }
 }
 
-function onTarget(file: string, error: unknown): Fault {
+function writeFault(file: string, error: unknown): Fault {
   const isFull = ['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException).code ?? '');
   return new Fault(isFull ? 'disk-full' : 'scratch-unusable', `${file}: ${(error as Error).message}`, {
     about: file,

@@ -94,7 +94,7 @@ test('beside a cache that is fetching the object and slow at it, those that have
     },
   };
   const without: ServerOptions = { bytes, head: (_, response) => void response.writeHead(504).end() };
-  const more = { sha256: sha256(bytes), policy: { floorBytesPerSecond: 0, stallSeconds: 600 } };
+  const more = { sha256: sha256(bytes), limits: { floorBytesPerSecond: 0, stallSeconds: 600 } };
   const { servers, served } = await get(t, [slow, without, { bytes, headers: hot }], more);
   assert.deepEqual(
     servers[1]!.seen.map(({ method, headers }) => [method, headers['cache-control']]),
@@ -188,7 +188,7 @@ test('where an answer has no size, a disk without room is found by what the orig
     propfind: { size, modified: hot['Last-Modified'] },
   };
   const write = t.mock.method(PartFile.prototype, 'write');
-  const room = t.mock.method(PartFile.prototype, 'littleRoom', () => 0);
+  const room = t.mock.method(PartFile.prototype, 'blindLimit', () => 0);
   const shortage = {
     kind: 'disk-full',
     message: /1,125,8\d\d,\d\d\d,\d\d\d,\d\d\d bytes needed, [\d,]+ free/,

@@ -37,8 +37,8 @@ async function get(t: TestContext, caches: ServerOptions[], origin?: ServerOptio
   };
   const locator = locatorOf(servers.length > 0 ? servers : [lister!], lister && { lister, direct: [lister] });
   const began = clock.monotonic();
-  const policy = { laps: 4, stallSeconds: 5 };
-  const outcome = await fetchToFile(url, target, { locator, clock, onEvent, policy }).catch(
+  const limits = { laps: 4, stallSeconds: 5 };
+  const outcome = await fetchToFile(url, target, { locator, clock, onEvent, limits }).catch(
     (error: unknown) => error as Error,
   );
   const seconds = (clock.monotonic() - began) / 1000;

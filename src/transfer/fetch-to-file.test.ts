@@ -19,15 +19,15 @@ import { Fault } from '../fault/fault.ts';
 import type { FaultKind } from '../fault/kinds.ts';
 import type { FetchEvent } from './fetch.ts';
 import { fetchToFile, type FetchToFileOptions } from './fetch-to-file.ts';
-import { KeptConnections } from '../http/connections.ts';
+import { IdleConnections } from '../http/connections.ts';
 import { PartFile } from './sinks/part-file.ts';
-import type { Policy } from './policy.ts';
+import type { TransferLimits } from './limits.ts';
 
 const url = 'osdf:///ns/data.bin';
 const mebibyte = 1 << 20;
 const clock = fastClock(10);
 /** Patience for tests, in seconds of the fast clock. */
-const hurried: Partial<Policy> = { stallSeconds: 3, headSeconds: 5, digestSeconds: 10, laps: 2 };
+const hurried: Partial<TransferLimits> = { stallSeconds: 3, headSeconds: 5, digestSeconds: 10, maxPasses: 2 };
 
 interface Scene {
   target: string;
@@ -61,7 +61,7 @@ async function scene(
         clock,
         onEvent: (event) => events.push(event),
         ...options,
-        policy: { ...hurried, ...options?.policy },
+        limits: { ...hurried, ...options?.limits },
       }),
   };
 }
@@ -230,7 +230,7 @@ test('what caches alone say is missing is asked for again, and is not missing fo
   const missing = { status: 404, body: Buffer.from('no') };
   const burst: ServerOptions = { bytes, get: (e) => e.answer(e.nth < 3 ? missing : {}) };
   const s = await scene(t, [burst, burst]);
-  await s.fetch({ policy: { laps: 6 } });
+  await s.fetch({ limits: { maxPasses: 6 } });
   same(s.target, bytes);
   const never: ServerOptions = { bytes, get: (e) => e.answer(missing) };
   const nowhere = await scene(t, [never, never]);
@@ -441,8 +441,8 @@ test('a dead server is passed over, and when all are dead the fault says so', as
 test('where nobody was ever reached, patience may be shorter than with a server that breaks', async (t) => {
   const server = { url: 'http://127.0.0.1:9/ns/data.bin', host: '127.0.0.1:9', kind: 'cache' as const };
   const s = await scene(t, []);
-  const policy = { laps: 6, unreachedLaps: 2 };
-  await fails(s.fetch({ locator: locatorOf([{ server, seen: [] }]), policy }), 'servers-unreachable');
+  const limits = { maxPasses: 6, maxUnreachedPasses: 2 };
+  await fails(s.fetch({ locator: locatorOf([{ server, seen: [] }]), limits }), 'servers-unreachable');
   assert.equal(s.setbacks().filter((kind) => kind === 'servers-unreachable').length, 2);
 });
 
@@ -476,7 +476,7 @@ test('a stopped fetch leaves what it has, and the next one goes on from there', 
   const s = await scene(t, [pauses]);
   const first = s.fetch({
     signal: stop.signal,
-    policy: { stallSeconds: 300 },
+    limits: { stallSeconds: 300 },
     onEvent: (event) => event.kind === 'progress' && event.bytes === 2 * mebibyte && stop.abort(),
   });
   await fails(first, 'interrupted');
@@ -603,7 +603,7 @@ test('a token renewed in mid-transfer is used for the rest', async (t) => {
   const headers = { Authorization: 'Bearer old' };
   const s = await scene(t, [expires], { headers });
   await s.fetch({
-    policy: { laps: 4 },
+    limits: { maxPasses: 4 },
     onEvent: (event) => {
       if (event.kind === 'setback' && event.fault.kind === 'token-refused')
         headers.Authorization = 'Bearer new';
@@ -626,7 +626,7 @@ test('a token that expires in mid-transfer is waited for and told of once; where
       return { Authorization: 'Bearer good' };
     };
     const s = await scene(t, [breaks], { headers });
-    const fetched = s.fetch({ sha256: sha256(bytes), policy: { renewSeconds } });
+    const fetched = s.fetch({ sha256: sha256(bytes), limits: { renewSeconds } });
     if (renewSeconds === 5) await fails(fetched, 'token-expired', /^it is old$/);
     else {
       await fetched;
@@ -696,7 +696,7 @@ test('a server that died before it said a digest is not waited for: who sent the
   };
   const digest = Buffer.from(sha256(bytes), 'hex').toString('base64');
   const s = await scene(t, [dead, { bytes, headers: { Digest: `sha-256=${digest}` } }]);
-  const fetched = await s.fetch({ policy: { digestSeconds: 10_000 } });
+  const fetched = await s.fetch({ limits: { digestSeconds: 10_000 } });
   assert.equal(fetched.verified, 'digest');
   same(s.target, bytes);
 });
@@ -786,7 +786,7 @@ test('a disk without room for the object is found before the first byte', async 
 test('connections are left to the next fetch where somebody keeps them', async (t) => {
   const bytes = objectBytes(1000);
   const s = await scene(t, [{ bytes }]);
-  using connections = new KeptConnections(systemClock);
+  using connections = new IdleConnections(systemClock);
   const ports = new Set<number | undefined>();
   const options = { sha256: sha256(bytes), overwrite: true };
   const seen = (): number => {

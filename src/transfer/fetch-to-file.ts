@@ -1,18 +1,25 @@
 import fs from 'node:fs';
 import { defined } from '../base/defined.ts';
 import { Fault } from '../fault/fault.ts';
-import { knowObject } from '../federation/known-object.ts';
+import { readOriginFacts } from '../federation/origin-facts.ts';
 import type { Located, LocateOptions } from '../federation/located.ts';
 import { ConnectionPool, withDeadline } from '../http/connections.ts';
-import { leavesUnknown } from './engine/check-answer.ts';
+import { lacksIdentity } from './engine/check-response.ts';
 import { Roster, type Source } from './engine/roster.ts';
 import { Transfer } from './engine/transfer.ts';
-import { asStopped, settle, type Fetched, type FetchOptions, type Settings, type Verified } from './fetch.ts';
-import { askObject, hasher, likely, type Algorithm, type ObjectFacts } from './proof/digest.ts';
+import {
+  toStopFault,
+  resolveSettings,
+  type Fetched,
+  type FetchOptions,
+  type Settings,
+  type Verification,
+} from './fetch.ts';
+import { askObject, hasher, likelyAlgorithm, type Algorithm, type ObjectChecksums } from './proof/digest.ts';
 import { FileSink } from './sinks/file-sink.ts';
-import { onDisk, PartFile } from './sinks/part-file.ts';
-import { earlierPart, JournalKeeper, type EarlierPart, type PartJournal } from './sinks/part-journal.ts';
-import type { BadRange } from './sinks/sink.ts';
+import { withDiskFaults, PartFile } from './sinks/part-file.ts';
+import { earlierPart, PartJournalWriter, type EarlierPart, type PartJournal } from './sinks/part-journal.ts';
+import type { OnDamaged } from './sinks/sink.ts';
 
 export interface FetchToFileOptions extends FetchOptions {
   /** Replace a target that holds something else. */
@@ -28,7 +35,7 @@ export async function fetchToFile(
   target: string,
   options: FetchToFileOptions,
 ): Promise<Fetched> {
-  const settings = settle(url, options);
+  const settings = resolveSettings(url, options);
   const started = settings.clock.monotonic();
   const there = options.overwrite === true ? undefined : await alreadyThere(url, target, settings);
   if (there !== undefined) return there;
@@ -39,9 +46,9 @@ export async function fetchToFile(
     const { size: bytes, record, digest } = fetch;
     return { bytes, seconds, verified, ...record, ...defined({ digest }) };
   } catch (error) {
-    const thrown = await fetch.asShortage(error);
+    const thrown = await fetch.withShortage(error);
     await fetch.suspend();
-    throw asStopped(settings, thrown);
+    throw toStopFault(settings, thrown);
   } finally {
     fetch.close();
   }
@@ -53,7 +60,7 @@ async function openFetch(url: string, target: string, settings: Settings): Promi
     return new FileFetch(url, target, settings, file, await earlierPart(target, file, settings));
   } catch (error) {
     file.close();
-    throw asStopped(settings, error);
+    throw toStopFault(settings, error);
   }
 }
 
@@ -61,16 +68,16 @@ async function openFetch(url: string, target: string, settings: Settings): Promi
 const graceMs = 1_000;
 const lateMs = 5_000;
 
-const isUnproven = (proof: Verified): boolean => proof === 'size' || proof === 'none';
+const isUnproven = (proof: Verification): boolean => proof === 'size' || proof === 'none';
 
 class FileFetch {
   readonly #settings: Settings;
   readonly #file: PartFile;
   readonly #sink: FileSink;
   readonly #transfer: Transfer;
-  #facts: Promise<ObjectFacts | undefined> = Promise.resolve(undefined);
+  #facts: Promise<ObjectChecksums | undefined> = Promise.resolve(undefined);
   #asked: Source | undefined;
-  readonly #keeper: JournalKeeper;
+  readonly #journal: PartJournalWriter;
   readonly #startedAt: number;
   /** What the bytes were held against. */
   digest: Fetched['digest'];
@@ -85,11 +92,13 @@ class FileFetch {
     this.#settings = settings;
     this.#startedAt = settings.clock.monotonic();
     this.#file = file;
-    const { manifest, sha256, clock, policy } = settings;
-    const onBad: BadRange = (range, servers) => this.#transfer.reject(range, servers);
-    this.#sink = new FileSink(file, { manifest, onBad });
+    const { manifest, sha256, clock, limits } = settings;
+    const onDamaged: OnDamaged = (range, servers) => this.#transfer.reject(range, servers);
+    this.#sink = new FileSink(file, { manifest, onDamaged });
     if (sha256 !== undefined && manifest === undefined) this.#sink.hashBy('sha-256');
-    this.#keeper = new JournalKeeper(target, file, clock, earlier?.done ?? [], () => this.#journal());
+    this.#journal = new PartJournalWriter(target, file, clock, earlier?.done ?? [], () =>
+      this.#currentJournal(),
+    );
     this.#transfer = new Transfer({
       url,
       ...settings,
@@ -102,11 +111,11 @@ class FileFetch {
       },
       onFound: (source) => {
         if (manifest !== undefined || sha256 !== undefined) return;
-        this.#sink.hashBy(likely);
+        this.#sink.hashBy(likelyAlgorithm);
         this.#asked = source;
-        this.#facts = this.#ask(source, policy.digestSeconds * 1000).then((facts) => {
+        this.#facts = this.#ask(source, limits.digestSeconds * 1000).then((facts) => {
           this.#sink.hashBy(
-            facts?.digest?.algorithm ?? (source.server.kind === 'cache' ? likely : undefined),
+            facts?.digest?.algorithm ?? (source.server.kind === 'cache' ? likelyAlgorithm : undefined),
           );
           return facts;
         });
@@ -123,7 +132,7 @@ class FileFetch {
   }
 
   /** Fetches, proves, and gives the file its name. */
-  async run(): Promise<Verified> {
+  async run(): Promise<Verification> {
     const { repair } = this.#transfer;
     await this.#transfer.run();
     let proof = await this.#prove();
@@ -133,7 +142,7 @@ class FileFetch {
     }
     repair.acquit();
     this.#file.publish(this.size);
-    this.#keeper.remove();
+    this.#journal.remove();
     return proof;
   }
 
@@ -141,12 +150,12 @@ class FileFetch {
   async suspend(): Promise<void> {
     const { known, segments, origin } = this.#transfer;
     // Stopped so soon that nobody has said yet what a later attempt must know to go on.
-    if (leavesUnknown(known) && (segments.done[0]?.end ?? 0) > 0) await origin.answer();
-    this.#keeper.suspend();
+    if (lacksIdentity(known) && (segments.done[0]?.end ?? 0) > 0) await origin.answer();
+    this.#journal.suspend();
   }
 
   /** A disk that became full on the way: with what the rest needs, where somebody says that. */
-  async asShortage(error: unknown): Promise<unknown> {
+  async withShortage(error: unknown): Promise<unknown> {
     if (!(error instanceof Fault) || error.kind !== 'disk-full') return error;
     if (this.#transfer.known.size === undefined) await this.#transfer.origin.answer();
     const { size } = this.#transfer.known;
@@ -160,10 +169,10 @@ class FileFetch {
 
   close(): void {
     this.#transfer.close();
-    this.#keeper.close();
+    this.#journal.close();
   }
 
-  async #prove(): Promise<Verified | Fault> {
+  async #prove(): Promise<Verification | Fault> {
     const { manifest, sha256, signal, shownUrl: about } = this.#settings;
     if (manifest !== undefined) return 'manifest';
     const facts = sha256 === undefined ? await this.#lastWord(this.#asked) : undefined;
@@ -198,13 +207,13 @@ class FileFetch {
    * What servers say when all bytes are here. Beside one that does not answer others are asked, if there are any; and a
    * cache learns the digest of what it was still fetching once it has all of it.
    */
-  async #lastWord(asked: Source | undefined): Promise<ObjectFacts | undefined> {
+  async #lastWord(asked: Source | undefined): Promise<ObjectChecksums | undefined> {
     const { clock, signal } = this.#settings;
     const others = asked === undefined ? [] : this.#transfer.witnesses.beside(asked.server.host);
-    const within = (ms: number, facts: Promise<ObjectFacts | undefined>) =>
+    const within = (ms: number, facts: Promise<ObjectChecksums | undefined>) =>
       others.length === 0
         ? facts
-        : withDeadline({ clock, signal, ms, late: () => new Error('late') }, () => facts).catch(
+        : withDeadline({ clock, signal, ms, timeoutError: () => new Error('late') }, () => facts).catch(
             () => undefined,
           );
     const early = await within(graceMs, this.#facts);
@@ -220,17 +229,17 @@ class FileFetch {
     return (await within(waitMs, last)) ?? early;
   }
 
-  #ask(source: Source, waitMs: number): Promise<ObjectFacts | undefined> {
+  #ask(source: Source, waitMs: number): Promise<ObjectChecksums | undefined> {
     return askObject(source, this.#transfer.pool, waitMs, this.#settings.signal);
   }
 
   #progressed(): void {
-    this.#keeper.tick();
+    this.#journal.tick();
     const [first] = this.#transfer.segments.done;
     if (first?.start === 0) this.#sink.follow(first.end);
   }
 
-  #journal(): PartJournal | undefined {
+  #currentJournal(): PartJournal | undefined {
     const { known, segments } = this.#transfer;
     const { done } = segments;
     if (known.size === undefined || done.length === 0) return undefined;
@@ -240,7 +249,7 @@ class FileFetch {
 
 /** The result, if the target already holds the object; a Fault if it holds something else; else undefined. */
 async function alreadyThere(url: string, target: string, settings: Settings): Promise<Fetched | undefined> {
-  const stat = onDisk(target, () => fs.statSync(target, { throwIfNoEntry: false }));
+  const stat = withDiskFaults(target, () => fs.statSync(target, { throwIfNoEntry: false }));
   if (stat === undefined) return undefined;
   if (!stat.isFile())
     throw new Fault('scratch-unusable', `${target} exists and is not a file`, { about: target });
@@ -257,7 +266,7 @@ async function compare(
   target: string,
   size: number,
   settings: Settings,
-): Promise<Verified | undefined> {
+): Promise<Verification | undefined> {
   const { manifest, sha256 } = settings;
   const proof = manifest?.sha256 ?? sha256;
   if (settings.size !== undefined && settings.size !== size) return undefined;
@@ -278,22 +287,22 @@ async function compare(
 }
 
 /** What the origin says, and whether a server has a digest where that agrees with what is here. */
-async function askAny(url: string, here: number, settings: Settings): Promise<ObjectFacts | undefined> {
-  const { locator, clock, policy, signal, tokenFile, connections: kept } = settings;
+async function askAny(url: string, here: number, settings: Settings): Promise<ObjectChecksums | undefined> {
+  const { locator, clock, limits, signal, tokenFile, connections: idle } = settings;
   const roster = new Roster();
-  const connectMs = policy.connectSeconds * 1000;
-  const pool = new ConnectionPool({ clock, ca: locator.ca, connectMs, kept });
+  const connectMs = limits.connectSeconds * 1000;
+  const pool = new ConnectionPool({ clock, ca: locator.ca, connectMs, idle });
   const locate = (how: LocateOptions): Promise<Located> =>
     locator.locate(url, { ...how, signal, ...(tokenFile !== undefined && { tokenFile }) });
   try {
     const located = await locate({});
     roster.add(located, clock.monotonic());
-    const known = await knowObject(located, { wire: pool, locate, signal }).catch(() => undefined);
+    const known = await readOriginFacts(located, { wire: pool, locate, signal }).catch(() => undefined);
     signal.throwIfAborted();
     const facts = { size: known?.size, digest: undefined };
     if (known?.size !== undefined && known.size !== here) return facts;
     for (const source of roster.sources) {
-      const answer = await askObject(source, pool, policy.digestSeconds * 1000, signal);
+      const answer = await askObject(source, pool, limits.digestSeconds * 1000, signal);
       if (answer !== undefined) return answer;
     }
     return facts;

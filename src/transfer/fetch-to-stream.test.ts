@@ -17,12 +17,12 @@ import { Fault } from '../fault/fault.ts';
 import type { FetchEvent, FetchOptions } from './fetch.ts';
 import { fetchToStream } from './fetch-to-stream.ts';
 import type { Manifest } from './proof/manifest.ts';
-import type { Policy } from './policy.ts';
+import type { TransferLimits } from './limits.ts';
 
 const url = 'osdf:///ns/data.bin';
 const mebibyte = 1 << 20;
 const clock = fastClock(10);
-const hurried: Partial<Policy> = { stallSeconds: 3, headSeconds: 5, digestSeconds: 10, laps: 2 };
+const hurried: Partial<TransferLimits> = { stallSeconds: 3, headSeconds: 5, digestSeconds: 10, maxPasses: 2 };
 
 function manifestOf(bytes: Buffer, chunkBytes: number): Manifest {
   const chunks: string[] = [];
@@ -55,7 +55,7 @@ async function receive(
       clock,
       onEvent: (event) => event.kind === 'setback' && setbacks.push(event),
       ...options,
-      policy: { ...hurried, ...options.policy },
+      limits: { ...hurried, ...options.limits },
     },
   );
   return { hash: hash.digest('hex'), setbacks, result };
@@ -105,7 +105,7 @@ test('a slow writer is not mistaken for a stalled server', async (t) => {
   const bytes = objectBytes(2 * mebibyte);
   const servers = await serveAll(t, [{ bytes }]);
   let waited = false;
-  const { hash, setbacks } = await receive(servers, { policy: { stallSeconds: 2 } }, async () => {
+  const { hash, setbacks } = await receive(servers, { limits: { stallSeconds: 2 } }, async () => {
     if (waited) return;
     waited = true;
     await clock.sleep(5_000);
@@ -169,7 +169,7 @@ test('a chunk that is damaged everywhere ends the fetch as corrupt', async (t) =
   damaged[100] = (damaged[100] ?? 0) ^ 1;
   const servers = await serveAll(t, [{ bytes: damaged }, { bytes: damaged }]);
   await assert.rejects(
-    receive(servers, { manifest: manifestOf(bytes, mebibyte), policy: { laps: 100 } }),
+    receive(servers, { manifest: manifestOf(bytes, mebibyte), limits: { maxPasses: 100 } }),
     (error: Fault) => error.kind === 'data-corrupt',
   );
   // Each was asked for it twice, and one of them once more.
@@ -227,7 +227,7 @@ test('a stalled cache among good ones costs little', async (t) => {
   const stalls: ServerOptions = { bytes, headers: { Age }, get: (e) => e.begin(100_000, () => undefined) };
   const servers = await serveAll(t, [{ bytes, headers: { Age } }, stalls, { bytes, headers: { Age } }]);
   // On the fast clock: who waits for the stalled one takes minutes, and a busy machine does not.
-  const { hash, result } = await receive(servers, { policy: { stallSeconds: 3000 } });
+  const { hash, result } = await receive(servers, { limits: { stallSeconds: 3000 } });
   assert.equal(hash, sha256(bytes));
   assert.ok(result.seconds < 1500, `took ${result.seconds} s`);
 });

@@ -2,10 +2,17 @@ import { defined } from '../base/defined.ts';
 import { Fault } from '../fault/fault.ts';
 import { withDeadline } from '../http/connections.ts';
 import { Transfer } from './engine/transfer.ts';
-import { asStopped, settle, type Fetched, type FetchOptions, type Settings, type Verified } from './fetch.ts';
-import { askObject, hasher, likely, type Algorithm, type ObjectFacts } from './proof/digest.ts';
+import {
+  toStopFault,
+  resolveSettings,
+  type Fetched,
+  type FetchOptions,
+  type Settings,
+  type Verification,
+} from './fetch.ts';
+import { askObject, hasher, likelyAlgorithm, type Algorithm, type ObjectChecksums } from './proof/digest.ts';
 import type { Hasher } from './proof/hasher.ts';
-import { OrderedSink, ProvenSink, type Sink, type Write } from './sinks/sink.ts';
+import { OrderedSink, VerifyingSink, type Sink, type Write } from './sinks/sink.ts';
 
 /**
  * Fetches an object and hands its bytes to `write` in order; a chunk is the engine's again when `write` returns
@@ -13,7 +20,7 @@ import { OrderedSink, ProvenSink, type Sink, type Write } from './sinks/sink.ts'
  * Fault may follow bytes that were already handed on.
  */
 export async function fetchToStream(url: string, write: Write, options: FetchOptions): Promise<Fetched> {
-  const settings = settle(url, options);
+  const settings = resolveSettings(url, options);
   const started = settings.clock.monotonic();
   const fetch = new StreamFetch(url, write, settings);
   try {
@@ -24,7 +31,7 @@ export async function fetchToStream(url: string, write: Write, options: FetchOpt
   } catch (error) {
     // Whoever reads the stream may have found it damaged.
     for (const { server } of fetch.transfer.record.servers) settings.suspects.add(server);
-    throw asStopped(settings, error);
+    throw toStopFault(settings, error);
   } finally {
     fetch.transfer.close();
   }
@@ -41,12 +48,12 @@ class StreamFetch {
   readonly #write: Write;
   #hash: Hasher | undefined;
   #algorithm: Algorithm | undefined;
-  #facts: Promise<ObjectFacts | undefined> = Promise.resolve(undefined);
+  #facts: Promise<ObjectChecksums | undefined> = Promise.resolve(undefined);
 
   constructor(url: string, write: Write, settings: Settings) {
     this.#settings = settings;
     this.#write = write;
-    const { manifest, sha256, policy, signal } = settings;
+    const { manifest, sha256, limits, signal } = settings;
     if (sha256 !== undefined) this.#hashWith('sha-256');
     this.transfer = new Transfer({
       url,
@@ -56,13 +63,13 @@ class StreamFetch {
       earlier: undefined,
       onFound: async (source, pool) => {
         if (manifest !== undefined || sha256 !== undefined) return;
-        this.#facts = askObject(source, pool, policy.digestSeconds * 1000, signal);
+        this.#facts = askObject(source, pool, limits.digestSeconds * 1000, signal);
         await this.#chooseDigest();
       },
     });
   }
 
-  async run(): Promise<Verified> {
+  async run(): Promise<Verification> {
     await this.transfer.run();
     const { manifest, sha256 } = this.#settings;
     if (manifest !== undefined) return 'manifest';
@@ -79,12 +86,12 @@ class StreamFetch {
   }
 
   #sink(): Sink {
-    const { manifest, policy } = this.#settings;
+    const { manifest, limits } = this.#settings;
     if (manifest !== undefined)
-      return new ProvenSink(manifest, policy.windowBytes, this.#write, (range, servers) =>
+      return new VerifyingSink(manifest, limits.windowBytes, this.#write, (range, servers) =>
         this.transfer.reject(range, servers),
       );
-    return new OrderedSink(policy.windowBytes, (chunk) => {
+    return new OrderedSink(limits.windowBytes, (chunk) => {
       this.#hash?.update(chunk);
       return this.#write(chunk);
     });
@@ -97,9 +104,9 @@ class StreamFetch {
 
   async #chooseDigest(): Promise<void> {
     const { clock, signal } = this.#settings;
-    const wait = { clock, signal, ms: digestGraceMs, late: () => new Error('late') };
+    const wait = { clock, signal, ms: digestGraceMs, timeoutError: () => new Error('late') };
     const facts = await withDeadline(wait, () => this.#facts).catch(() => 'late' as const);
-    if (facts === 'late') this.#hashWith(likely);
+    if (facts === 'late') this.#hashWith(likelyAlgorithm);
     else if (facts?.digest !== undefined) {
       this.#hashWith(facts.digest.algorithm);
       this.#settings.onDigest();

@@ -2,13 +2,13 @@ import { systemClock, type Clock } from '../base/clock.ts';
 import { withoutSecrets } from '../base/printable.ts';
 import { Fault } from '../fault/fault.ts';
 import type { Locator } from '../federation/located.ts';
-import type { KeptConnections } from '../http/connections.ts';
+import type { IdleConnections } from '../http/connections.ts';
 import type { FetchRecord, Turn } from './engine/turn.ts';
-import { defaultPolicy, type Policy } from './policy.ts';
+import { defaultTransferLimits, type TransferLimits } from './limits.ts';
 import type { Manifest } from './proof/manifest.ts';
 
 /** How far the bytes were proven: by chunk hashes, by a whole-object digest, by their number, or not at all. */
-export type Verified = 'manifest' | 'digest' | 'size' | 'none';
+export type Verification = 'manifest' | 'digest' | 'size' | 'none';
 
 export type FetchEvent =
   | { kind: 'progress'; bytes: number; total: number | undefined; rate: number; server: string }
@@ -27,14 +27,14 @@ export interface FetchOptions {
   bytes?: number;
   /** Hashes of the object's chunks: damage is found at once and only the damaged chunk is fetched again. */
   manifest?: Manifest;
-  policy?: Partial<Policy>;
+  limits?: Partial<TransferLimits>;
   /**
    * Hosts whose bytes turned out wrong: they are asked only when nobody else has the object. Fetches add to it, and
    * those that share it learn from each other.
    */
   suspects?: Set<string>;
   /** Connections that fetches leave to each other. */
-  connections?: KeptConnections;
+  connections?: IdleConnections;
   onEvent?: (event: FetchEvent) => void;
   /** Called once a server has a digest that the whole object will be held against. */
   onDigest?: () => void;
@@ -43,7 +43,7 @@ export interface FetchOptions {
 export interface Fetched extends FetchRecord {
   bytes: number;
   seconds: number;
-  verified: Verified;
+  verified: Verification;
   /** The digest that the bytes were held against; `server` is empty where the user knew it. */
   digest?: { algorithm: string; hex: string; server: string };
 }
@@ -60,15 +60,15 @@ export interface Settings {
   sha256: string | undefined;
   /** What the user or the manifest says the size is. */
   size: number | undefined;
-  policy: Policy;
+  limits: TransferLimits;
   suspects: Set<string>;
-  connections: KeptConnections | undefined;
+  connections: IdleConnections | undefined;
   onEvent: (event: FetchEvent) => void;
   onDigest: () => void;
 }
 
 /** Fills in defaults and refuses options that contradict each other. */
-export function settle(url: string, options: FetchOptions): Settings {
+export function resolveSettings(url: string, options: FetchOptions): Settings {
   const { manifest, bytes } = options;
   const shownUrl = withoutSecrets(url);
   const invalid = (what: string) => new Fault('file-invalid', `${shownUrl}: ${what}`);
@@ -88,7 +88,7 @@ export function settle(url: string, options: FetchOptions): Settings {
     manifest,
     sha256,
     size: manifest?.bytes ?? bytes,
-    policy: { ...defaultPolicy, ...options.policy },
+    limits: { ...defaultTransferLimits, ...options.limits },
     suspects: options.suspects ?? new Set(),
     connections: options.connections,
     onEvent: options.onEvent ?? (() => undefined),
@@ -97,7 +97,7 @@ export function settle(url: string, options: FetchOptions): Settings {
 }
 
 /** What a fetch is rejected with when the user stopped it. */
-export function asStopped({ shownUrl, signal }: Settings, error: unknown): unknown {
+export function toStopFault({ shownUrl, signal }: Settings, error: unknown): unknown {
   if (!signal.aborted || signal.reason instanceof Fault) return error;
   return new Fault('interrupted', `${shownUrl}: stopped`, { about: shownUrl, cause: signal.reason });
 }

@@ -4,7 +4,12 @@ import { Fault } from '../fault/fault.ts';
 import { withBackOff, type Try } from '../federation/back-off.ts';
 import { wantOf, type Digests } from '../federation/digest-header.ts';
 import type { Located, ObjectServer } from '../federation/located.ts';
-import { refused, requestObject, silent, type ObjectOptions } from '../federation/object-request.ts';
+import {
+  afterRefusal,
+  requestObject,
+  afterSilence,
+  type ObjectOptions,
+} from '../federation/object-request.ts';
 import { askDigests } from '../federation/stat-object.ts';
 import type { ConnectionPool } from '../http/connections.ts';
 import { NoAnswer } from '../http/no-answer.ts';
@@ -32,7 +37,7 @@ interface Upload {
   options: PutOptions;
 }
 
-const patienceMs = 5 * 60_000;
+const timeoutMs = 5 * 60_000;
 const sameSecondMs = 1100;
 
 /** Uploads a file as one object: streamed, tried again when the way breaks, then compared with the origin's copy. */
@@ -94,10 +99,10 @@ async function tryPut(upload: Upload, server: ObjectServer, isGuarded: boolean):
   try {
     const { answer, digests } = await send(upload, server, isGuarded);
     if (answer.status === 200 || answer.status === 201 || answer.status === 204) return { done: digests };
-    if (answer.status === 412) return { failed: exists(located.url), again: false, patienceMs };
-    return refused(located, server, answer, { now: options.federation.wire.clock.now(), patienceMs });
+    if (answer.status === 412) return { failed: exists(located.url), retry: false, timeoutMs };
+    return afterRefusal(located, server, answer, { now: options.federation.wire.clock.now(), timeoutMs });
   } catch (error) {
-    return silent(located.url, error, patienceMs);
+    return afterSilence(located.url, error, timeoutMs);
   }
 }
 
@@ -165,7 +170,7 @@ export interface SentFile {
 
 /** How long an origin may take for the next piece, or for its answer once it has all. */
 const stallMs = 100_000;
-const redirects = 3;
+const maxRedirects = 3;
 
 /** PUTs the first `size` bytes of a file, hashing on the way; stops as soon as the server has answered. */
 export async function sendFile(request: FileToSend): Promise<SentFile> {
@@ -187,6 +192,6 @@ export async function sendFile(request: FileToSend): Promise<SentFile> {
       throw new Fault('file-invalid', `${file} became shorter while it was being sent`, { about: file });
     digests = Object.fromEntries(hashers.map(([name, one]) => [name, one.hex()]));
   }
-  const answer = await upload(wire, { url, headers, size, body, stallMs, redirects, signal });
+  const answer = await upload(wire, { url, headers, size, body, stallMs, redirects: maxRedirects, signal });
   return { answer, digests };
 }

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Budget } from './budget.ts';
-import { usualLimits } from './limits.ts';
+import { defaultUnpackLimits } from './limits.ts';
 
 test('what is far more than expected is stopped while it comes; a surplus that may be replaced is not', () => {
-  const bytes = new Budget('a.tar', { bytes: 1e9 }, usualLimits);
+  const bytes = new Budget('a.tar', { bytes: 1e9 }, defaultUnpackLimits);
   bytes.addBytes(2e9);
   assert.throws(() => bytes.addBytes(1e9), {
     kind: 'data-unexpected',
     message: 'a.tar: holds more than 2,000,000,000 bytes where 1,000,000,000 are expected',
   });
-  const files = new Budget('a.tar', { files: 5 }, usualLimits);
+  const files = new Budget('a.tar', { files: 5 }, defaultUnpackLimits);
   for (let file = 0; file < 1000; file++) files.addFile();
   assert.throws(() => files.settle(), { message: 'a.tar: holds 1,000 files where 5 are expected' });
   assert.throws(() => {
@@ -19,7 +19,7 @@ test('what is far more than expected is stopped while it comes; a surplus that m
 });
 
 test('entries that replace earlier ones do not count twice', () => {
-  const budget = new Budget('a.tar', { files: 1, bytes: 10 }, usualLimits);
+  const budget = new Budget('a.tar', { files: 1, bytes: 10 }, defaultUnpackLimits);
   for (let time = 0; time < 3; time++) {
     budget.addFile();
     budget.addBytes(10);
@@ -30,7 +30,7 @@ test('entries that replace earlier ones do not count twice', () => {
 
 test('room that was made meanwhile counts; where there is none left, it is said before anything is written', () => {
   let free = 100;
-  const budget = new Budget('a.tar', {}, usualLimits, () => free);
+  const budget = new Budget('a.tar', {}, defaultUnpackLimits, () => free);
   budget.addFile(90);
   budget.addBytes(90);
   free = 60;

@@ -1,5 +1,5 @@
 import { Fault } from '../fault/fault.ts';
-import type { Limits } from './limits.ts';
+import type { UnpackLimits } from './limits.ts';
 
 /** What the user says the archive holds: files, and bytes in those files. */
 export interface Expected {
@@ -22,7 +22,7 @@ export class Budget {
   #written = 0;
   readonly #archive: string;
   readonly #expect: Expected;
-  readonly #limits: Limits;
+  readonly #limits: UnpackLimits;
   readonly #askFree: () => number | undefined;
   /** Bytes that may be written in all, by the room there was when it was last asked for. */
   #room: number;
@@ -30,7 +30,7 @@ export class Budget {
   constructor(
     archive: string,
     expect: Expected,
-    limits: Limits,
+    limits: UnpackLimits,
     askFree: () => number | undefined = () => undefined,
   ) {
     this.#archive = archive;

@@ -1,7 +1,7 @@
 import type { Gunzip, InflateRaw, ZstdDecompress } from 'node:zlib';
 import { asFault, Fault } from '../fault/fault.ts';
 import type { ByteSink } from './entry.ts';
-import { checkRatio, type Limits } from './limits.ts';
+import { checkRatio, type UnpackLimits } from './limits.ts';
 
 /** Piece size of what comes out. */
 export const chunkSize = 256 * 1024;
@@ -9,7 +9,7 @@ export const chunkSize = 256 * 1024;
 /** One of Node's decompressing streams, with its output handed to a sink; the work is done off the main thread. */
 export class Decompressor {
   readonly #archive: string;
-  readonly #limits: Limits;
+  readonly #limits: UnpackLimits;
   readonly #next: ByteSink;
   readonly #stream: Gunzip | InflateRaw | ZstdDecompress;
   readonly #pumped: Promise<void>;
@@ -19,7 +19,12 @@ export class Decompressor {
   #wake: () => void = () => undefined;
   #bytesIn = 0;
 
-  constructor(stream: Gunzip | InflateRaw | ZstdDecompress, archive: string, next: ByteSink, limits: Limits) {
+  constructor(
+    stream: Gunzip | InflateRaw | ZstdDecompress,
+    archive: string,
+    next: ByteSink,
+    limits: UnpackLimits,
+  ) {
     this.#archive = archive;
     this.#limits = limits;
     this.#next = next;

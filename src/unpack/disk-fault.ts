@@ -32,7 +32,7 @@ export function errorCode(error: unknown): string | undefined {
 }
 
 /** What lies at a path, links not followed; nothing if nothing can lie there. */
-export function statIfThere(file: string): Stats | undefined {
+export function lstatIfExists(file: string): Stats | undefined {
   try {
     return lstatSync(file);
   } catch (error) {

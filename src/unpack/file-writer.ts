@@ -20,9 +20,9 @@ import path from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Fault } from '../fault/fault.ts';
 import type { Budget } from './budget.ts';
-import { diskFault, errorCode, statIfThere } from './disk-fault.ts';
+import { diskFault, errorCode, lstatIfExists } from './disk-fault.ts';
 import type { EntrySink, FileEntry, FolderEntry, HardlinkEntry, SymlinkEntry } from './entry.ts';
-import type { Limits } from './limits.ts';
+import type { UnpackLimits } from './limits.ts';
 import { LinkCheck } from './safe-link.ts';
 import { parentOf, quoted, type SafePath } from './safe-path.ts';
 
@@ -32,7 +32,7 @@ const fileType = 0o170000;
 const linkType = 0o120000;
 const maxLinkBytes = 4096;
 /** Links and times that are set before others get their turn. */
-const inOneTurn = 500;
+const batchSize = 500;
 /** File systems that cannot make a hard link say one of these; a copy serves as well. */
 const cannotLink = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'EXDEV', 'EMLINK', 'ENOSYS']);
 
@@ -40,7 +40,7 @@ interface WriterOptions {
   root: string;
   archive: string;
   budget: Budget;
-  limits: Limits;
+  limits: UnpackLimits;
   /** The folder in which everything appears at the end. */
   into: string;
   /** Whole files are moved there before the end. */
@@ -56,7 +56,7 @@ export class FileWriter implements EntrySink {
   readonly #root: string;
   readonly #archive: string;
   readonly #budget: Budget;
-  readonly #limits: Limits;
+  readonly #limits: UnpackLimits;
   readonly #into: string;
   readonly #published: string | undefined;
   readonly #folders = new Set<string>(['']);
@@ -138,7 +138,7 @@ export class FileWriter implements EntrySink {
   amend(file: SafePath, mode: number): void {
     this.#guarded(() => {
       const full = this.#full(file);
-      const stat = statIfThere(full);
+      const stat = lstatIfExists(full);
       if (!stat?.isFile()) return;
       if ((mode & fileType) === linkType) {
         if (stat.size > maxLinkBytes)
@@ -160,7 +160,7 @@ export class FileWriter implements EntrySink {
   async finish(): Promise<void> {
     const check = new LinkCheck(this.#links, (folder) => this.#isFolder(folder));
     await this.#forEachLink((link, target) => {
-      const wrong = check.whatIsWrong(link);
+      const wrong = check.problemWith(link);
       if (wrong !== undefined) throw this.#unsafe(`the link ${quoted(link)} to ${quoted(target)} ${wrong}`);
     });
     await this.#forEachLink((link, target) => {
@@ -175,7 +175,7 @@ export class FileWriter implements EntrySink {
     let done = 0;
     for (const [link, target] of this.#links) {
       this.#guarded(() => act(link, target));
-      if (++done % inOneTurn === 0) await nextTurn();
+      if (++done % batchSize === 0) await nextTurn();
     }
   }
 
@@ -220,7 +220,7 @@ export class FileWriter implements EntrySink {
   /** A later entry of the same name replaces the earlier one, as with tar; removing it first spares its hard links. */
   #removeEarlier(file: SafePath): void {
     const full = this.#full(file);
-    const stat = statIfThere(full);
+    const stat = lstatIfExists(full);
     if (stat === undefined) return;
     if (stat.isDirectory()) throw this.#unsafe(`${quoted(file)} is a folder and a file at once`);
     // A file system that ignores case finds an entry whose name is another one.
@@ -277,7 +277,7 @@ export class FileWriter implements EntrySink {
     }
     if (link === target) return;
     const roots = this.#published === undefined ? [this.#root] : [this.#root, this.#published];
-    const file = roots.map((root) => path.join(root, target)).find((one) => statIfThere(one)?.isFile());
+    const file = roots.map((root) => path.join(root, target)).find((one) => lstatIfExists(one)?.isFile());
     if (file === undefined)
       throw new Fault(
         'archive-damaged',

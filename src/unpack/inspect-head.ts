@@ -1,7 +1,7 @@
 import { Fault } from '../fault/fault.ts';
 import type { EntrySink } from './entry.ts';
 import { KindGate } from './kind-gate.ts';
-import { usualLimits } from './limits.ts';
+import { defaultUnpackLimits } from './limits.ts';
 import { NestedSink } from './nested-sink.ts';
 import { openReader } from './open-reader.ts';
 import type { UnpackerOptions } from './open-unpacker.ts';
@@ -29,7 +29,7 @@ export async function inspectHead(
     name,
     nothing,
     (kind, innerName, sink) => {
-      const { input } = openReader(kind, innerName, sink, usualLimits);
+      const { input } = openReader(kind, innerName, sink, defaultUnpackLimits);
       inner.push(input);
       return input;
     },
@@ -37,7 +37,11 @@ export async function inspectHead(
   );
   const sink = mode === 'nested' ? nested : nothing;
   const promised = mode === 'auto' || mode === 'nested' ? undefined : mode;
-  const gate = new KindGate(name, promised, (kind) => openReader(kind, name, sink, usualLimits).input);
+  const gate = new KindGate(
+    name,
+    promised,
+    (kind) => openReader(kind, name, sink, defaultUnpackLimits).input,
+  );
   try {
     await gate.write(head);
     await gate.end();

@@ -1,6 +1,6 @@
 import { archiveKinds, type ArchiveKind } from '../base/archive-kinds.ts';
 import { Fault } from '../fault/fault.ts';
-import type { ByteSink, Waiting } from './entry.ts';
+import type { ByteSink, MaybePromise } from './entry.ts';
 import { blockSize, parseTarHeader } from './tar-header.ts';
 
 /** What is no archive is mostly an error page: its size is told if it is no bigger than this. */
@@ -16,7 +16,7 @@ export class KindGate implements ByteSink {
   readonly #open: (kind: ArchiveKind) => ByteSink;
   #head = Buffer.alloc(0);
   #bytes = 0;
-  #seen: Seen | undefined;
+  #detected: Detected | undefined;
   #reader: ByteSink | undefined;
 
   /** Without a promised kind any archive will do. */
@@ -26,10 +26,10 @@ export class KindGate implements ByteSink {
     this.#open = open;
   }
 
-  write(piece: Buffer): Waiting {
+  write(piece: Buffer): MaybePromise {
     this.#bytes += piece.length;
     if (this.#reader !== undefined) return this.#reader.write(piece);
-    if (this.#seen !== undefined) {
+    if (this.#detected !== undefined) {
       this.#countWrong();
       return;
     }
@@ -41,7 +41,7 @@ export class KindGate implements ByteSink {
   async end(): Promise<void> {
     if (this.#bytes === 0)
       throw new Fault('archive-damaged', `${this.#name}: is empty`, { about: this.#name });
-    if (this.#seen === undefined) await this.#decide(this.#head);
+    if (this.#detected === undefined) await this.#decide(this.#head);
     if (this.#reader === undefined) throw this.#wrong(this.#bytes.toLocaleString('en-US'));
     await this.#reader.end();
   }
@@ -50,19 +50,19 @@ export class KindGate implements ByteSink {
     this.#reader?.destroy();
   }
 
-  #decide(bytes: Buffer): Waiting {
-    const seen = (this.#seen = seeArchive(bytes.subarray(0, headBytes)));
-    if (!('kind' in seen)) {
+  #decide(bytes: Buffer): MaybePromise {
+    const detected = (this.#detected = detectArchive(bytes.subarray(0, headBytes)));
+    if (!('kind' in detected)) {
       this.#countWrong();
       return;
     }
-    if (this.#promised !== undefined && seen.kind !== this.#promised)
+    if (this.#promised !== undefined && detected.kind !== this.#promised)
       throw new Fault(
         'archive-kind',
-        `${this.#name}: is a ${seen.kind} archive where ${this.#promised} is asked for`,
-        { about: this.#name, fix: `Write unpack = "${seen.kind}", or "auto".` },
+        `${this.#name}: is a ${detected.kind} archive where ${this.#promised} is asked for`,
+        { about: this.#name, fix: `Write unpack = "${detected.kind}", or "auto".` },
       );
-    this.#reader = this.#open(seen.kind);
+    this.#reader = this.#open(detected.kind);
     return this.#reader.write(bytes);
   }
 
@@ -71,7 +71,7 @@ export class KindGate implements ByteSink {
   }
 
   #wrong(bytes: string): Fault {
-    const { other, text } = this.#seen as Extract<Seen, { other: string }>;
+    const { other, text } = this.#detected as Extract<Detected, { other: string }>;
     return new Fault(
       text ? 'data-wrong' : 'archive-kind',
       `${this.#name}: is ${other}, ${bytes} bytes, and no archive`,
@@ -83,7 +83,7 @@ export class KindGate implements ByteSink {
 }
 
 /** What bytes are: an archive, or something else in words; text is what servers send instead of data. */
-type Seen = { kind: ArchiveKind } | { other: string; text?: true };
+type Detected = { kind: ArchiveKind } | { other: string; text?: true };
 
 /** How archives begin, in hex; a tar is known by its first header. */
 const magics: Readonly<Record<ArchiveKind, readonly string[]>> = {
@@ -104,11 +104,11 @@ const others: readonly (readonly [hex: string, other: string])[] = [
   ['25504446', 'a PDF document'],
 ];
 
-/** Bytes `seeArchive` wants to see, if the file has as many. */
+/** Bytes `detectArchive` wants to see, if the file has as many. */
 const headBytes = blockSize;
 
 /** Recognizes a file by its first bytes. */
-function seeArchive(head: Buffer): Seen {
+function detectArchive(head: Buffer): Detected {
   if (head.length >= blockSize && typeof parseTarHeader(head, 0) === 'object') return { kind: 'tar' };
   const hex = head.toString('hex', 0, 16);
   const kind = archiveKinds.find((kind) => magics[kind].some((start) => hex.startsWith(start)));
@@ -119,10 +119,10 @@ function seeArchive(head: Buffer): Seen {
   if (/^5[0-9a-f]2a4d18/.test(hex)) return { kind: 'tar.zst' };
   if (head.toString('latin1', 257, 262) === 'ustar' || head.every((byte) => byte === 0))
     return { kind: 'tar' };
-  return seeText(head);
+  return detectText(head);
 }
 
-function seeText(head: Buffer): Seen {
+function detectText(head: Buffer): Detected {
   const text = head
     .toString('utf8')
     .replace(/^\ufeff/, '')

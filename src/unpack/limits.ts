@@ -1,7 +1,7 @@
 import { Fault } from '../fault/fault.ts';
 
 /** How much an archive may ask for before it is called hostile. */
-export interface Limits {
+export interface UnpackLimits {
   /** Files, folders and links together. */
   entries: number;
   /** Folders within each other. */
@@ -15,7 +15,7 @@ export interface Limits {
 }
 
 /** ImageNet-21k has 14 million files, and deflate cannot exceed 1032 to 1. */
-export const usualLimits: Limits = {
+export const defaultUnpackLimits: UnpackLimits = {
   entries: 20_000_000,
   depth: 64,
   ratio: 1100,
@@ -23,11 +23,11 @@ export const usualLimits: Limits = {
   foldersHeld: 50_000,
 };
 
-const alwaysFine = 2 ** 30;
+const uncheckedBytes = 2 ** 30;
 
 /** Throws once a compressed archive has grown beyond what data does. */
-export function checkRatio(archive: string, bytesIn: number, bytesOut: number, limits: Limits): void {
-  if (bytesOut <= alwaysFine || bytesOut <= bytesIn * limits.ratio) return;
+export function checkRatio(archive: string, bytesIn: number, bytesOut: number, limits: UnpackLimits): void {
+  if (bytesOut <= uncheckedBytes || bytesOut <= bytesIn * limits.ratio) return;
   throw new Fault(
     'archive-unsafe',
     `${archive}: ${bytesIn.toLocaleString('en-US')} compressed bytes became more than ` +

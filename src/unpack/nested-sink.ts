@@ -8,7 +8,7 @@ import {
   type FolderEntry,
   type HardlinkEntry,
   type SymlinkEntry,
-  type Waiting,
+  type MaybePromise,
 } from './entry.ts';
 import { repackSparse } from './sparse.ts';
 import { joinSafe, safePath, type SafePath } from './safe-path.ts';
@@ -56,11 +56,11 @@ export class NestedSink implements EntrySink {
     );
   }
 
-  data(piece: Buffer): Waiting {
+  data(piece: Buffer): MaybePromise {
     return this.#inner === undefined ? this.#sink.data(piece) : this.#inner.write(piece);
   }
 
-  hole(bytes: number): Waiting {
+  hole(bytes: number): MaybePromise {
     if (this.#inner === undefined) return this.#sink.hole(bytes);
     if (bytes > maxInnerHole)
       throw new Fault('archive-unsafe', `${this.#archive}: an inner archive has a hole of over 1 GiB`, {
@@ -71,7 +71,7 @@ export class NestedSink implements EntrySink {
     return bytes <= 1 << 20 ? zeros : andThen(zeros, () => this.hole(bytes - (1 << 20)));
   }
 
-  end(): Waiting {
+  end(): MaybePromise {
     const inner = this.#inner;
     this.#inner = undefined;
     return andThen(inner === undefined ? this.#sink.end() : inner.end(), () => {

@@ -3,7 +3,7 @@ import { Fault } from '../fault/fault.ts';
 import type { ArchiveKind } from '../base/archive-kinds.ts';
 import { chunkSize, Decompressor } from './decompressor.ts';
 import type { ByteSink, EntrySink } from './entry.ts';
-import type { Limits } from './limits.ts';
+import type { UnpackLimits } from './limits.ts';
 import { PullStage } from './pull-stage.ts';
 import { TarReader } from './tar-reader.ts';
 import { Unbzip2Stage } from './unbzip2.ts';
@@ -19,7 +19,12 @@ export interface Reader {
 }
 
 /** Opens what is needed to read one kind of archive; `archive` names it in messages. */
-export function openReader(kind: ArchiveKind, archive: string, sink: EntrySink, limits: Limits): Reader {
+export function openReader(
+  kind: ArchiveKind,
+  archive: string,
+  sink: EntrySink,
+  limits: UnpackLimits,
+): Reader {
   const tar = new TarReader(archive, sink, limits);
   const ended = (): boolean => tar.ended;
   switch (kind) {
@@ -41,7 +46,7 @@ export function openReader(kind: ArchiveKind, archive: string, sink: EntrySink, 
 }
 
 /** Unpacks gzip, also of several members, and hands the bytes on. Only zeros may follow the last member. */
-function gunzip(archive: string, next: ByteSink, limits: Limits): ByteSink {
+function gunzip(archive: string, next: ByteSink, limits: UnpackLimits): ByteSink {
   const decompressor = new Decompressor(createGunzip({ chunkSize }), archive, next, limits);
   let isOver = false;
   return stage(decompressor, next, async (piece) => {
@@ -54,7 +59,7 @@ function gunzip(archive: string, next: ByteSink, limits: Limits): ByteSink {
 }
 
 /** Unpacks zstd of any number of frames and hands the bytes on. */
-function unzstd(archive: string, next: ByteSink, limits: Limits): ByteSink {
+function unzstd(archive: string, next: ByteSink, limits: UnpackLimits): ByteSink {
   const decompressor = new Decompressor(createZstdDecompress({ chunkSize }), archive, next, limits);
   const frames = new ZstdFrames();
   const write = async (piece: Buffer): Promise<void> => {

@@ -2,10 +2,10 @@ import type { ArchiveKind } from '../base/archive-kinds.ts';
 import { asFault, Fault } from '../fault/fault.ts';
 import { Budget, type Expected } from './budget.ts';
 import { freeBytes } from './disk-fault.ts';
-import { andThen, type ByteSink, type EntrySink, type Waiting } from './entry.ts';
+import { andThen, type ByteSink, type EntrySink, type MaybePromise } from './entry.ts';
 import { FileWriter } from './file-writer.ts';
 import { KindGate } from './kind-gate.ts';
-import { usualLimits, type Limits } from './limits.ts';
+import { defaultUnpackLimits, type UnpackLimits } from './limits.ts';
 import { NestedSink } from './nested-sink.ts';
 import { openReader, type Reader } from './open-reader.ts';
 import type { SafePath } from './safe-path.ts';
@@ -53,7 +53,7 @@ export interface UnpackerOptions {
    * Of a zip nothing can: what its files are stands at its end.
    */
   arriving?: { stagedUnder: string; onPart: () => unknown };
-  limits?: Partial<Limits>;
+  limits?: Partial<UnpackLimits>;
 }
 
 /** Opens the way from an archive's bytes to files in a folder. */
@@ -74,7 +74,7 @@ class ArchiveUnpacker implements Unpacker {
   #publishing: Promise<void> | undefined;
 
   constructor({ name, mode, into, expect = {}, limits, arriving }: UnpackerOptions) {
-    const bounds = { ...usualLimits, ...limits };
+    const bounds = { ...defaultUnpackLimits, ...limits };
     this.#name = name;
     this.#arriving = arriving;
     this.#staging = new Staging(into, arriving?.stagedUnder);
@@ -93,7 +93,7 @@ class ArchiveUnpacker implements Unpacker {
     this.#gate = new KindGate(name, promised, (kind) => this.#openReader(kind, sink, bounds));
   }
 
-  write(chunk: Buffer): Waiting {
+  write(chunk: Buffer): MaybePromise {
     if (this.#failure !== undefined) throw this.#failure;
     try {
       const waiting = this.#gate.write(chunk);
@@ -136,7 +136,7 @@ class ArchiveUnpacker implements Unpacker {
     await this.#staging.remove();
   }
 
-  #openNested(limits: Limits): NestedSink {
+  #openNested(limits: UnpackLimits): NestedSink {
     return new NestedSink(
       this.#name,
       this.#writer,
@@ -155,7 +155,7 @@ class ArchiveUnpacker implements Unpacker {
     this.#arriving.onPart();
   }
 
-  #openReader(kind: ArchiveKind, sink: EntrySink, limits: Limits): ByteSink {
+  #openReader(kind: ArchiveKind, sink: EntrySink, limits: UnpackLimits): ByteSink {
     const reader = openReader(kind, this.#name, sink, limits);
     this.#opened = { kind, reader };
     return reader.input;

@@ -1,5 +1,5 @@
 import { Fault } from '../fault/fault.ts';
-import type { ByteSink, Waiting } from './entry.ts';
+import type { ByteSink, MaybePromise } from './entry.ts';
 
 /** Bytes that came in pieces, to be taken in others. What is taken stays valid until the next push. */
 export class ByteQueue {
@@ -44,7 +44,7 @@ export class ByteQueue {
 }
 
 /** Bytes a parser asks for: exactly so many, or at most so many but at least one. */
-export interface Want {
+export interface ByteRequest {
   bytes: number;
   atMost?: true;
   /** The input may be over here, between two things. */
@@ -52,7 +52,7 @@ export interface Want {
 }
 
 /** A parser that reads top to bottom: it yields what it wants (or has to wait for) and gets the bytes back. */
-export type Pull<Result = void> = Generator<Want | Promise<void>, Result, Buffer>;
+export type Pull<Result = void> = Generator<ByteRequest | Promise<void>, Result, Buffer>;
 
 const nothing = Buffer.alloc(0);
 
@@ -62,7 +62,7 @@ export class PullStage implements ByteSink {
   readonly #parser: Pull;
   readonly #queue = new ByteQueue();
   readonly #next: ByteSink | undefined;
-  #wanted: IteratorResult<Want | Promise<void>, void> | undefined;
+  #wanted: IteratorResult<ByteRequest | Promise<void>, void> | undefined;
 
   /** `next` is what the parser writes to, if anything; it ends with this stage. */
   constructor(archive: string, parse: (queue: ByteQueue) => Pull, next?: ByteSink) {
@@ -71,12 +71,12 @@ export class PullStage implements ByteSink {
     this.#next = next;
   }
 
-  write(piece: Buffer): Waiting {
+  write(piece: Buffer): MaybePromise {
     this.#queue.push(piece);
     return this.#run();
   }
 
-  end(): Waiting {
+  end(): MaybePromise {
     const wanted = this.#wanted;
     const whole =
       wanted?.done === true || (this.#queue.length === 0 && wanted !== undefined && mayEnd(wanted.value));
@@ -94,7 +94,7 @@ export class PullStage implements ByteSink {
     this.#next?.destroy();
   }
 
-  #run(): Waiting {
+  #run(): MaybePromise {
     this.#wanted ??= this.#parser.next(nothing);
     while (!this.#wanted.done) {
       const want = this.#wanted.value;
@@ -112,6 +112,6 @@ export class PullStage implements ByteSink {
   }
 }
 
-function mayEnd(want: Want | Promise<void>): boolean {
+function mayEnd(want: ByteRequest | Promise<void>): boolean {
   return 'mayEnd' in want;
 }

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { LinkCheck } from './safe-link.ts';
 
 const wrong = (path: string, links: Record<string, string>): string | undefined =>
-  new LinkCheck(new Map(Object.entries(links)), (folder) => folder === 'd/l' || folder === 'x').whatIsWrong(
+  new LinkCheck(new Map(Object.entries(links)), (folder) => folder === 'd/l' || folder === 'x').problemWith(
     path,
   );
 
@@ -44,7 +44,7 @@ test('100,000 links to the end of a chain are followed once each', () => {
   }
   const links = new Counted([...chain, ...many]);
   const check = new LinkCheck(links, () => true);
-  for (const [link] of many) assert.match(check.whatIsWrong(link) ?? '', /^$|circle/);
+  for (const [link] of many) assert.match(check.problemWith(link) ?? '', /^$|circle/);
   assert.ok(links.gets < 300_000, `${links.gets}`);
 });
 
@@ -52,7 +52,7 @@ test('links that lead far and wide are refused before they take long', () => {
   const long = Array.from({ length: 2000 }, (_, i): [string, string] => [`l${i}`, 'aaaa/'.repeat(800)]);
   const check = new LinkCheck(new Map(long), () => true);
   assert.match(
-    long.map(([link]) => check.whatIsWrong(link) ?? '').find((wrong) => wrong !== '') ?? '',
+    long.map(([link]) => check.problemWith(link) ?? '').find((wrong) => wrong !== '') ?? '',
     /further than/,
   );
 });

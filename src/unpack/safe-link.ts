@@ -13,7 +13,7 @@ const maxWork = { base: 20_000_000, perLink: 4000 };
 const folderWork = 1000;
 
 /** Where a link leads after all links on its way are followed, and over how many. */
-interface Followed {
+interface ResolvedLink {
   end: string;
   hops: number;
 }
@@ -26,7 +26,7 @@ interface Followed {
 export class LinkCheck {
   readonly #links: Links;
   readonly #isFolder: (path: string) => boolean;
-  readonly #known = new Map<string, Followed | string>();
+  readonly #known = new Map<string, ResolvedLink | string>();
   #workLeft: number;
 
   /** `isFolder` says whether a folder, and no link, lies at a path. */
@@ -37,7 +37,7 @@ export class LinkCheck {
   }
 
   /** What is wrong with the link at this path, or nothing if it stays inside. */
-  whatIsWrong(path: string): string | undefined {
+  problemWith(path: string): string | undefined {
     const target = this.#links.get(path);
     if (target === undefined) return undefined;
     const followed = this.#follow(path, target, 0);
@@ -45,15 +45,15 @@ export class LinkCheck {
   }
 
   /** Where a link ends, or what is wrong with it. */
-  #follow(path: string, target: string, depth: number): Followed | string {
+  #follow(path: string, target: string, depth: number): ResolvedLink | string {
     const known = this.#known.get(path);
     if (known !== undefined) return known;
-    const followed = depth > maxHops ? inACircle : this.#walk(path, target, depth);
+    const followed = depth > maxHops ? linkLoop : this.#walk(path, target, depth);
     this.#known.set(path, followed);
     return followed;
   }
 
-  #walk(path: string, target: string, depth: number): Followed | string {
+  #walk(path: string, target: string, depth: number): ResolvedLink | string {
     if (target === '') return 'leads nowhere';
     if (target.includes('\0')) return 'has a zero byte in its target';
     if (target.startsWith('/')) return 'leads to an absolute path';
@@ -66,7 +66,7 @@ export class LinkCheck {
       if (++steps > maxSteps) return 'leads further than any link should';
       if (part === '..') {
         if (reached === '') return 'leads out of the folder';
-        if (isDown && (this.#workLeft -= folderWork) < 0) return tooFar;
+        if (isDown && (this.#workLeft -= folderWork) < 0) return linkTooDeep;
         if (isDown && !this.#isFolder(reached))
           return `leads through ${quoted(reached)}, which is no folder of it`;
         reached = parent(reached);
@@ -74,21 +74,21 @@ export class LinkCheck {
       }
       isDown = true;
       reached = reached === '' ? part : `${reached}/${part}`;
-      if ((this.#workLeft -= reached.length) < 0) return tooFar;
+      if ((this.#workLeft -= reached.length) < 0) return linkTooDeep;
       const next = this.#links.get(reached);
       if (next === undefined) continue;
       const through = this.#follow(reached, next, depth + 1);
       if (typeof through === 'string') return through;
       reached = through.end;
       hops += through.hops;
-      if (hops > maxHops) return inACircle;
+      if (hops > maxHops) return linkLoop;
     }
     return { end: reached, hops };
   }
 }
 
-const tooFar = 'and others lead further than links should';
-const inACircle = 'leads in a circle';
+const linkTooDeep = 'and others lead further than links should';
+const linkLoop = 'leads in a circle';
 
 function parent(path: string): string {
   const slash = path.lastIndexOf('/');

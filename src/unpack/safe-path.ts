@@ -17,7 +17,7 @@ export const quoted = (name: string): string => printable(JSON.stringify(name));
 
 /** Checks a name from an archive; `archive` is only for the message. */
 export function safePath(name: string, archive: string, maxDepth: number): SafePath {
-  const wrong = whatIsWrong(name);
+  const wrong = problemWith(name);
   if (wrong !== undefined) throw unsafe(archive, name, wrong);
   const parts = name.split('/').filter((part) => part !== '' && part !== '.');
   if (parts.length > maxDepth) throw unsafe(archive, name, `lies more than ${maxDepth} folders deep`);
@@ -40,7 +40,7 @@ export function parentOf(path: SafePath): SafePath {
   return (slash === -1 ? '' : path.slice(0, slash)) as SafePath;
 }
 
-function whatIsWrong(name: string): string | undefined {
+function problemWith(name: string): string | undefined {
   if (name === '') return 'has no name';
   if (name.startsWith('/')) return 'is an absolute path';
   if (/^[A-Za-z]:(?:[\\/]|$)/.test(name)) return 'begins with a drive letter';

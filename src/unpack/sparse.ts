@@ -1,5 +1,5 @@
 import { Fault } from '../fault/fault.ts';
-import type { EntrySink, Waiting } from './entry.ts';
+import type { EntrySink, MaybePromise } from './entry.ts';
 import { quoted } from './safe-path.ts';
 import { blockSize, tarNumber } from './tar-header.ts';
 
@@ -71,7 +71,7 @@ export class SparseFile {
     if (bytes !== stored) throw this.damaged('does not say where all of its bytes belong');
   }
 
-  data(piece: Buffer): Waiting {
+  data(piece: Buffer): MaybePromise {
     for (let at = 0; at < piece.length;) {
       if (this.#at === this.#pieceEnd) {
         const waiting = this.#skipTo(this.#pieces[this.#next] ?? this.#size);
@@ -88,7 +88,7 @@ export class SparseFile {
     }
   }
 
-  end(): Waiting {
+  end(): MaybePromise {
     const waiting = this.#skipTo(this.#size);
     return waiting === undefined ? this.#sink.end() : waiting.then(() => this.#sink.end());
   }
@@ -101,7 +101,7 @@ export class SparseFile {
     );
   }
 
-  #skipTo(offset: number): Waiting {
+  #skipTo(offset: number): MaybePromise {
     const hole = offset - this.#at;
     this.#at = offset;
     return hole > 0 ? this.#sink.hole(hole) : undefined;

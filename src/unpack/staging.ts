@@ -15,7 +15,7 @@ import path from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { identifySelf, livenessOf, type ProcessIdentity } from '../base/process-identity.ts';
 import { Fault } from '../fault/fault.ts';
-import { diskFault, statIfThere } from './disk-fault.ts';
+import { diskFault, lstatIfExists } from './disk-fault.ts';
 
 /**
  * The hidden folder in which an archive is unpacked. It lies in the nearest existing folder on the way to the
@@ -37,7 +37,7 @@ export class Staging {
       if (nearest === this.#into) this.#into = nearest = realpathSync(nearest);
       this.#hidden = mkdtempSync(path.join(nearest, stagingPrefix));
       markOwner(this.#hidden);
-      removeLeftOver(nearest, this.#hidden);
+      removeLeftovers(nearest, this.#hidden);
       this.folder = path.join(this.#hidden, 'tree');
       mkdirSync(this.folder);
     } catch (error) {
@@ -52,7 +52,7 @@ export class Staging {
   async publish(check: () => void): Promise<void> {
     const moves = this.#move(this.folder, this.#into);
     for (let step = 1; !moves.next().done; step++)
-      if (step % inOneTurn === 0) {
+      if (step % batchSize === 0) {
         await nextTurn();
         try {
           check();
@@ -74,7 +74,7 @@ export class Staging {
     if (folder === '.') return;
     this.#checkWay(path.dirname(folder));
     const full = path.join(this.#into, folder);
-    if (statIfThere(full)?.isDirectory() === false) throw inTheWay(full);
+    if (lstatIfExists(full)?.isDirectory() === false) throw alreadyExists(full);
   }
 
   /** Takes one name at each step. Nothing is moved before every name is known to be free. */
@@ -100,21 +100,21 @@ export class Staging {
 }
 
 /** Names and folders that leave the loop to others after so many. */
-const inOneTurn = 500;
+const batchSize = 500;
 
 /** The names of a tree that can be moved whole; folders that exist on both sides are merged. */
 function* free(tree: string, target: string, name: string): Generator<string> {
   const [from, to] = [path.join(tree, name), path.join(target, name)];
-  const there = statIfThere(to);
+  const there = lstatIfExists(to);
   if (there === undefined) {
     yield name;
     return;
   }
-  if (!there.isDirectory() || !lstatSync(from).isDirectory()) throw inTheWay(to);
+  if (!there.isDirectory() || !lstatSync(from).isDirectory()) throw alreadyExists(to);
   for (const inner of readdirSync(from)) yield* free(tree, target, path.join(name, inner));
 }
 
-function inTheWay(file: string): Fault {
+function alreadyExists(file: string): Fault {
   return new Fault('scratch-unusable', `${file} exists already and would be overwritten`, {
     about: file,
     fix: `Remove it, or unpack into another folder.`,
@@ -130,15 +130,15 @@ function markOwner(hidden: string): void {
 }
 
 /** Removes the hidden folders that processes of the same user left in `folder` when they were killed. */
-function removeLeftOver(folder: string, mine: string): void {
+function removeLeftovers(folder: string, mine: string): void {
   const { uid } = lstatSync(mine);
   const others = readdirSync(folder).filter((name) => name.startsWith(stagingPrefix));
   for (const hidden of others.map((name) => path.join(folder, name)))
-    if (hidden !== mine && isLeftOver(hidden, uid)) rmSync(hidden, { recursive: true, force: true });
+    if (hidden !== mine && isLeftover(hidden, uid)) rmSync(hidden, { recursive: true, force: true });
 }
 
 /** A folder is left alone unless it says whose it is, and that one is known to have ended. */
-function isLeftOver(hidden: string, uid: number): boolean {
+function isLeftover(hidden: string, uid: number): boolean {
   try {
     const stat = lstatSync(hidden);
     if (!stat.isDirectory() || stat.uid !== uid) return false;

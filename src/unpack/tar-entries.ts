@@ -1,10 +1,10 @@
 import { isUtf8 } from 'node:buffer';
 import { Fault } from '../fault/fault.ts';
 import type { EntrySink } from './entry.ts';
-import type { Limits } from './limits.ts';
+import type { UnpackLimits } from './limits.ts';
 import { quoted, safePath, type SafePath } from './safe-path.ts';
 import { oldSparse, repackSparse, SparseFile } from './sparse.ts';
-import { text, type Name, type TarHeader } from './tar-header.ts';
+import { readTextField, type Name, type TarHeader } from './tar-header.ts';
 
 /** Entries that only describe the next one (or, for `g`, all that follow). */
 export type MetaType = 'x' | 'g' | 'L' | 'K';
@@ -35,7 +35,7 @@ export interface TarFile {
 export class TarEntries {
   readonly #archive: string;
   readonly #sink: EntrySink;
-  readonly #limits: Limits;
+  readonly #limits: UnpackLimits;
   readonly #global: Records = new Map();
   #globalBytes = 0;
   #local: Records = new Map();
@@ -44,7 +44,7 @@ export class TarEntries {
   #longName: Name | undefined;
   #longTarget: Name | undefined;
 
-  constructor(archive: string, sink: EntrySink, limits: Limits) {
+  constructor(archive: string, sink: EntrySink, limits: UnpackLimits) {
     this.#archive = archive;
     this.#sink = sink;
     this.#limits = limits;
@@ -66,8 +66,8 @@ export class TarEntries {
   }
 
   addMeta(type: MetaType, bytes: Buffer): void {
-    if (type === 'L') this.#longName = text(bytes, 0, bytes.length);
-    else if (type === 'K') this.#longTarget = text(bytes, 0, bytes.length);
+    if (type === 'L') this.#longName = readTextField(bytes, 0, bytes.length);
+    else if (type === 'K') this.#longTarget = readTextField(bytes, 0, bytes.length);
     else {
       if (type === 'g') this.#countGlobal(bytes.length);
       const records = type === 'x' ? new Map<string, Buffer>() : this.#global;

@@ -31,13 +31,13 @@ export function parseTarHeader(block: Buffer, at: number): TarHeader | NotHeader
   const mtime = tarNumber(block, at + 136, 12);
   if (size === undefined || size < 0 || mode === undefined || mtime === undefined) return 'bad-number';
   const name = fullName(block, at);
-  const target = text(block, at + 157, 100);
+  const target = readTextField(block, at + 157, 100);
   const flag = block[at + 156] ?? 0;
   return { name, type: flag === 0 ? '0' : String.fromCharCode(flag), size, mode, mtime, target };
 }
 
 /** A field up to its first zero byte. */
-export function text(bytes: Buffer, at: number, length: number): Name {
+export function readTextField(bytes: Buffer, at: number, length: number): Name {
   const zero = bytes.indexOf(0, at);
   const end = zero === -1 || zero > at + length ? Math.min(at + length, bytes.length) : zero;
   const decoded = bytes.toString('utf8', at, end);
@@ -46,10 +46,10 @@ export function text(bytes: Buffer, at: number, length: number): Name {
 }
 
 function fullName(block: Buffer, at: number): Name {
-  const name = text(block, at, 100);
+  const name = readTextField(block, at, 100);
   // GNU's own magic ("ustar  ") keeps other things where POSIX has the prefix.
   if (block.toString('latin1', at + 257, at + 263) !== 'ustar\0') return name;
-  const prefix = text(block, at + 345, 155);
+  const prefix = readTextField(block, at + 345, 155);
   if (prefix === '') return name;
   if (typeof prefix === 'string' && typeof name === 'string') return `${prefix}/${name}`;
   return Buffer.concat([Buffer.from(prefix), Buffer.from('/'), Buffer.from(name)]);

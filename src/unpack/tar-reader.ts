@@ -1,6 +1,6 @@
 import { Fault } from '../fault/fault.ts';
-import { andThen, type ByteSink, type EntrySink, type Waiting } from './entry.ts';
-import type { Limits } from './limits.ts';
+import { andThen, type ByteSink, type EntrySink, type MaybePromise } from './entry.ts';
+import type { UnpackLimits } from './limits.ts';
 import { quoted } from './safe-path.ts';
 import type { SparseFile } from './sparse.ts';
 import { TarEntries, type MetaType } from './tar-entries.ts';
@@ -37,9 +37,9 @@ export class TarReader implements ByteSink {
   #found = 0;
   #zeroBlocks = 0;
   #current = '';
-  #waiting: Waiting = undefined;
+  #waiting: MaybePromise = undefined;
 
-  constructor(archive: string, sink: EntrySink, limits: Limits) {
+  constructor(archive: string, sink: EntrySink, limits: UnpackLimits) {
     this.#archive = archive;
     this.#sink = sink;
     this.#entries = new TarEntries(archive, sink, limits);
@@ -50,7 +50,7 @@ export class TarReader implements ByteSink {
     return this.#zeroBlocks >= 2;
   }
 
-  write(piece: Buffer): Waiting {
+  write(piece: Buffer): MaybePromise {
     let at = 0;
     while (at < piece.length) {
       const taken = this.#take(piece, at);

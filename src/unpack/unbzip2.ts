@@ -3,7 +3,7 @@ import bzip2 from '@openpgp/unbzip2-stream/lib/bzip2.js';
 import { Fault } from '../fault/fault.ts';
 import { chunkSize } from './decompressor.ts';
 import type { ByteSink } from './entry.ts';
-import { checkRatio, type Limits } from './limits.ts';
+import { checkRatio, type UnpackLimits } from './limits.ts';
 import { ByteQueue } from './pull-stage.ts';
 
 /** More than the longest code makes of the biggest block. */
@@ -17,7 +17,7 @@ const cut = new Error('more bytes are needed');
 export class Unbzip2Stage implements ByteSink {
   readonly #archive: string;
   readonly #next: ByteSink;
-  readonly #limits: Limits;
+  readonly #limits: UnpackLimits;
   readonly #queue = new ByteQueue();
   #work = new Int32Array(0);
   /** Times 100,000 bytes in a block; nothing between two streams. */
@@ -31,7 +31,7 @@ export class Unbzip2Stage implements ByteSink {
   #isOver = false;
   #isDestroyed = false;
 
-  constructor(archive: string, next: ByteSink, limits: Limits) {
+  constructor(archive: string, next: ByteSink, limits: UnpackLimits) {
     this.#archive = archive;
     this.#next = next;
     this.#limits = limits;

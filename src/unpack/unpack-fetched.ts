@@ -1,9 +1,9 @@
 import { Fault } from '../fault/fault.ts';
-import type { Waiting } from './entry.ts';
+import type { MaybePromise } from './entry.ts';
 import type { Unpacked, Unpacker } from './open-unpacker.ts';
 
 /** What the bytes of an object are held against: in chunks as they come, or as a whole at the end. */
-interface Proofs {
+interface ExpectedDigests {
   manifest?: unknown;
   sha256?: string;
 }
@@ -15,18 +15,18 @@ interface Proofs {
  */
 export async function unpackFetched<Fetched extends { verified: string }>(
   unpacker: Unpacker,
-  { manifest, sha256 }: Proofs,
-  fetch: (write: (chunk: Buffer) => Waiting, onDigest: () => void) => Promise<Fetched>,
+  { manifest, sha256 }: ExpectedDigests,
+  fetch: (write: (chunk: Buffer) => MaybePromise, onDigest: () => void) => Promise<Fetched>,
 ): Promise<{ fetched: Fetched; unpacked: Unpacked }> {
   let hasDigest = sha256 !== undefined;
   let damage: Fault | undefined;
   const keep = (error: unknown): void => {
     if (!isDamage(error)) throw error;
-    if (manifest !== undefined) throw publishedSo(error);
+    if (manifest !== undefined) throw publishedDamaged(error);
     if (!hasDigest) throw error;
     damage = error;
   };
-  const write = (chunk: Buffer): Waiting => {
+  const write = (chunk: Buffer): MaybePromise => {
     if (damage !== undefined) return;
     try {
       return unpacker.write(chunk)?.catch(keep);
@@ -40,7 +40,7 @@ export async function unpackFetched<Fetched extends { verified: string }>(
     return { fetched, unpacked: await unpacker.finish() };
   } catch (error) {
     const isProven = fetched.verified === 'manifest' || fetched.verified === 'digest';
-    throw isProven && isDamage(error) ? publishedSo(error) : error;
+    throw isProven && isDamage(error) ? publishedDamaged(error) : error;
   }
 }
 
@@ -48,7 +48,7 @@ function isDamage(error: unknown): error is Fault {
   return error instanceof Fault && error.kind === 'archive-damaged';
 }
 
-function publishedSo(damage: Fault): Fault {
+function publishedDamaged(damage: Fault): Fault {
   return new Fault('archive-kind', `${damage.message}; its digest is right, so it was published damaged`, {
     fix: 'Make the archive again and publish it.',
     cause: damage,

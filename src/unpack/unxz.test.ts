@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import { Fault } from '../fault/fault.ts';
-import { usualLimits } from './limits.ts';
+import { defaultUnpackLimits } from './limits.ts';
 import { UnxzStage } from './unxz.ts';
 
 const noXz = spawnSync('xz', ['--version']).status !== 0 && 'xz is not on this machine';
@@ -33,7 +33,7 @@ async function decode(packed: Buffer, pieceSize: number): Promise<Buffer> {
     end: () => undefined,
     destroy: () => undefined,
   };
-  const stage = new UnxzStage('x.xz', next, usualLimits);
+  const stage = new UnxzStage('x.xz', next, defaultUnpackLimits);
   for (let at = 0; at < packed.length; at += pieceSize)
     await stage.write(packed.subarray(at, at + pieceSize));
   await stage.end();
@@ -90,9 +90,9 @@ test('no wrong bit changes what comes out unnoticed', { skip: noXz }, async () =
 test('an archive given up before its first byte does not hold up the next', { skip: noXz }, async () => {
   const packed = spawnSync('xz', ['-c'], { input: 'small' }).stdout;
   const nothing = { write: () => undefined, end: () => undefined, destroy: () => undefined };
-  new UnxzStage('x.xz', nothing, usualLimits).destroy();
+  new UnxzStage('x.xz', nothing, defaultUnpackLimits).destroy();
   assert.equal((await decode(packed, 100)).toString(), 'small');
-  const begun = new UnxzStage('x.xz', nothing, usualLimits);
+  const begun = new UnxzStage('x.xz', nothing, defaultUnpackLimits);
   await begun.write(packed.subarray(0, 30));
   begun.destroy();
   assert.equal((await decode(packed, 100)).toString(), 'small');
@@ -107,7 +107,7 @@ test('a failing reader ends the work and frees the decoder', { skip: noXz }, asy
     end: () => undefined,
     destroy: () => undefined,
   };
-  const stage = new UnxzStage('x.xz', full, usualLimits);
+  const stage = new UnxzStage('x.xz', full, defaultUnpackLimits);
   await assert.rejects(stage.write(packed), { kind: 'disk-full' });
   assert.equal((await decode(packed, 1000)).length, sample(400_000).length);
 });

@@ -1,7 +1,7 @@
 import xz from 'xz-decompress';
 import { asFault, Fault } from '../fault/fault.ts';
 import type { ByteSink } from './entry.ts';
-import { checkRatio, type Limits } from './limits.ts';
+import { checkRatio, type UnpackLimits } from './limits.ts';
 
 /** Enough to read the stream header and the filters of the first block. */
 const headBytes = 12 + 1024;
@@ -14,7 +14,7 @@ const repack = 'Pack it again: xz -dc OLD.tar.xz | zstd > NEW.tar.zst';
 export class UnxzStage implements ByteSink {
   readonly #archive: string;
   readonly #next: ByteSink;
-  readonly #limits: Limits;
+  readonly #limits: UnpackLimits;
   readonly #unpacked: ReadableStreamDefaultReader<Uint8Array>;
   readonly #pumped: Promise<void>;
   /** Resolved while the decoder waits for bytes. */
@@ -25,7 +25,7 @@ export class UnxzStage implements ByteSink {
   #bytesIn = 0;
   #failure: Fault | undefined;
 
-  constructor(archive: string, next: ByteSink, limits: Limits) {
+  constructor(archive: string, next: ByteSink, limits: UnpackLimits) {
     this.#archive = archive;
     this.#next = next;
     this.#limits = limits;

@@ -1,8 +1,8 @@
 import { crc32, createInflateRaw } from 'node:zlib';
 import { Fault } from '../fault/fault.ts';
 import { chunkSize, Decompressor } from './decompressor.ts';
-import type { ByteSink, EntrySink, Waiting } from './entry.ts';
-import type { Limits } from './limits.ts';
+import type { ByteSink, EntrySink, MaybePromise } from './entry.ts';
+import type { UnpackLimits } from './limits.ts';
 import type { ByteQueue, Pull } from './pull-stage.ts';
 import { quoted } from './safe-path.ts';
 import { big, signatures, type ZipEntry } from './zip-records.ts';
@@ -16,7 +16,7 @@ export interface ZipData {
   descriptor?: number;
 }
 
-const maxAtOnce = 1 << 20;
+const maxChunkBytes = 1 << 20;
 
 /** Hands an entry's data to the sink; sizes and checksum stated ahead are held against it. */
 export function* readZipData(
@@ -24,7 +24,7 @@ export function* readZipData(
   entry: ZipEntry,
   sink: EntrySink,
   queue: ByteQueue,
-  limits: Limits,
+  limits: UnpackLimits,
 ): Pull<ZipData> {
   const out = new CheckedData(sink);
   let packed: number;
@@ -47,7 +47,7 @@ export function* readZipData(
 
 function* stored(entry: ZipEntry, out: CheckedData): Pull<number> {
   for (let left = entry.packed; left > 0;) {
-    const piece: Buffer = yield { bytes: Math.min(left, maxAtOnce), atMost: true };
+    const piece: Buffer = yield { bytes: Math.min(left, maxChunkBytes), atMost: true };
     left -= piece.length;
     const waiting = out.write(piece);
     if (waiting !== undefined) yield waiting;
@@ -67,7 +67,7 @@ const lookahead = 28;
  */
 function* storedUpToDescriptor(out: CheckedData, queue: ByteQueue): Pull<number> {
   for (;;) {
-    let window: Buffer = yield { bytes: maxAtOnce, atMost: true };
+    let window: Buffer = yield { bytes: maxChunkBytes, atMost: true };
     if (window.length < lookahead) {
       queue.unread(window.length);
       window = yield { bytes: lookahead };
@@ -123,14 +123,14 @@ function* inflated(
   entry: ZipEntry,
   out: CheckedData,
   queue: ByteQueue,
-  limits: Limits,
+  limits: UnpackLimits,
 ): Pull<number> {
   const decompressor = new Decompressor(createInflateRaw({ chunkSize }), archive, out, limits);
   let packed = 0;
   try {
     for (let over = false; !over && (entry.described || packed < entry.packed);) {
-      const most = entry.described ? maxAtOnce : Math.min(entry.packed - packed, maxAtOnce);
-      const piece: Buffer = yield { bytes: most, atMost: true };
+      const maxBytes = entry.described ? maxChunkBytes : Math.min(entry.packed - packed, maxChunkBytes);
+      const piece: Buffer = yield { bytes: maxBytes, atMost: true };
       let used = 0;
       yield decompressor.write(piece).then((count) => void (used = count));
       queue.unread(piece.length - used);
@@ -154,7 +154,7 @@ class CheckedData implements ByteSink {
     this.#sink = sink;
   }
 
-  write(piece: Buffer): Waiting {
+  write(piece: Buffer): MaybePromise {
     this.crc = crc32(piece, this.crc);
     this.unpacked += piece.length;
     return this.#sink.data(piece);

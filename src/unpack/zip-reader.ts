@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib';
 import { Fault } from '../fault/fault.ts';
 import type { EntrySink } from './entry.ts';
-import type { Limits } from './limits.ts';
+import type { UnpackLimits } from './limits.ts';
 import type { ByteQueue, Pull } from './pull-stage.ts';
 import { quoted, safePath, type SafePath } from './safe-path.ts';
 import { readZipData, type ZipData } from './zip-data.ts';
@@ -24,7 +24,7 @@ import {
 export class ZipReader {
   readonly #archive: string;
   readonly #sink: EntrySink;
-  readonly #limits: Limits;
+  readonly #limits: UnpackLimits;
   /** A fingerprint of each entry that is not listed yet, by its offset: small, as there may be millions. */
   readonly #unlisted = new Map<number, number>();
   #listed = 0;
@@ -35,7 +35,7 @@ export class ZipReader {
   #bytes = 0;
   ended = false;
 
-  constructor(archive: string, sink: EntrySink, limits: Limits) {
+  constructor(archive: string, sink: EntrySink, limits: UnpackLimits) {
     this.#archive = archive;
     this.#sink = sink;
     this.#limits = limits;

@@ -1,5 +1,5 @@
 /** What the walk through a frame does next: look at some bytes, pass some over, or note that the frame is over. */
-type Step = { look: number } | { pass: number } | 'frame-over';
+type Step = { peek: number } | { pass: number } | 'frame-over';
 
 const frameMagic = 0xfd2fb528;
 const skippableMagic = 0x184d2a50;
@@ -10,8 +10,8 @@ const skippableMagic = 0x184d2a50;
  */
 export class ZstdFrames {
   readonly #walk = walkFrames();
-  #step: Step = { look: 4 };
-  #looked = Buffer.alloc(0);
+  #step: Step = { peek: 4 };
+  #peeked = Buffer.alloc(0);
   #passed = 0;
   /** Whether the bytes so far end exactly with a frame. */
   between = true;
@@ -46,8 +46,8 @@ export class ZstdFrames {
       this.#passed += taken;
       return taken;
     }
-    const taken = Math.min(step.look - this.#looked.length, piece.length - at);
-    this.#looked = Buffer.concat([this.#looked, piece.subarray(at, at + taken)]);
+    const taken = Math.min(step.peek - this.#peeked.length, piece.length - at);
+    this.#peeked = Buffer.concat([this.#peeked, piece.subarray(at, at + taken)]);
     return taken;
   }
 
@@ -56,15 +56,15 @@ export class ZstdFrames {
     for (;;) {
       const step = this.#step;
       if (step === 'frame-over') return step;
-      if ('pass' in step ? this.#passed < step.pass : this.#looked.length < step.look) return step;
-      if (!this.#advance(this.#looked)) return undefined;
+      if ('pass' in step ? this.#passed < step.pass : this.#peeked.length < step.peek) return step;
+      if (!this.#advance(this.#peeked)) return undefined;
     }
   }
 
-  #advance(looked: Buffer): boolean {
-    this.#looked = Buffer.alloc(0);
+  #advance(peeked: Buffer): boolean {
+    this.#peeked = Buffer.alloc(0);
     this.#passed = 0;
-    const next = this.#walk.next(looked);
+    const next = this.#walk.next(peeked);
     if (next.done) return false;
     this.#step = next.value;
     return true;
@@ -74,14 +74,14 @@ export class ZstdFrames {
 /** Returns only when the bytes are not zstd. */
 function* walkFrames(): Generator<Step, void, Buffer> {
   for (;;) {
-    const magic = (yield { look: 4 }).readUInt32LE();
-    if ((magic & 0xfffffff0) >>> 0 === skippableMagic) yield { pass: (yield { look: 4 }).readUInt32LE() };
+    const magic = (yield { peek: 4 }).readUInt32LE();
+    if ((magic & 0xfffffff0) >>> 0 === skippableMagic) yield { pass: (yield { peek: 4 }).readUInt32LE() };
     else if (magic !== frameMagic) return;
     else {
-      const descriptor = (yield { look: 1 }).readUInt8();
+      const descriptor = (yield { peek: 1 }).readUInt8();
       yield { pass: headerRest(descriptor) };
       for (let last = false; !last;) {
-        const block = (yield { look: 3 }).readUIntLE(0, 3);
+        const block = (yield { peek: 3 }).readUIntLE(0, 3);
         const type = (block >> 1) & 3;
         if (type === 3) return;
         last = (block & 1) === 1;

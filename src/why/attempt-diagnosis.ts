@@ -1,5 +1,5 @@
 import type { Cause } from '../codes/causes.ts';
-import { byCause, diagnose, type Diagnosis } from '../diagnosis/diagnose.ts';
+import { diagnosisOf, diagnose, type Diagnosis } from '../diagnosis/diagnose.ts';
 import { safeLine } from '../diagnosis/quote-event.ts';
 import type { Termination } from '../eventlog/details.ts';
 import type { AttemptEnd, AttemptHistory } from '../history/history.ts';
@@ -16,18 +16,18 @@ function endDiagnosis({ details, cause }: AttemptHistory): Diagnosis | undefined
   if (end === undefined || end.how === 'removed') return undefined;
   if (end.how === 'silent') return silentEnd;
   if (end.how === 'exited') return exitDiagnosis(end, cause ?? 'exit-code', memoryMb);
-  if (end.reason.trim() !== '' || complaint === undefined) return accountDiagnosis(end, memoryMb);
+  if (end.reason.trim() !== '' || complaint === undefined) return reasonDiagnosis(end, memoryMb);
   // The complaint's own code is the other side's view of the transfer: only its words are taken.
-  return accountDiagnosis({ ...end, reason: complaint.text }, memoryMb);
+  return reasonDiagnosis({ ...end, reason: complaint.text }, memoryMb);
 }
 
-const silentEnd = byCause('silent-end', [
+const silentEnd = diagnosisOf('silent-end', [
   'The log has no event for its end: HTCondor’s process for it on the access point was killed, or the access point was restarted.',
 ]);
 
-function accountDiagnosis(end: AttemptEnd, memoryMb: number): Diagnosis {
+function reasonDiagnosis(end: AttemptEnd, memoryMb: number): Diagnosis {
   if (end.how === 'vacated' && end.code === undefined && end.reason.trim() === '')
-    return byCause('evicted', ['The pool took the slot back; the log does not say why.']);
+    return diagnosisOf('evicted', ['The pool took the slot back; the log does not say why.']);
   const diagnosis = diagnose(end, memoryMb);
   if (end.how !== 'exception' || diagnosis.cause !== 'unknown') return diagnosis;
   return {
@@ -48,9 +48,9 @@ const shellCodes: Partial<Record<number, string[]>> = {
 /** How a program ended by itself. */
 function exitDiagnosis({ termination, resources }: AttemptEnd, cause: Cause, memoryMb: number): Diagnosis {
   if (termination?.normal === true && termination.returnValue === 0)
-    return { ...byCause('none', ['It exited with code 0.']), advice: [] };
+    return { ...diagnosisOf('none', ['It exited with code 0.']), advice: [] };
   if (termination?.normal === true)
-    return byCause(cause, [
+    return diagnosisOf(cause, [
       `The program exited with code ${termination.returnValue}.`,
       ...(shellCodes[termination.returnValue] ?? []),
     ]);
@@ -70,13 +70,13 @@ function signalDiagnosis(
       ? 'The log does not say how the program ended.'
       : `The program was killed by signal ${signal}.`;
   const crashed = 'It accessed invalid memory: a bug in it or in a library.';
-  if (signal === 11) return byCause('signal', [how, crashed]);
-  if (asked === undefined) return byCause('signal', [how]);
+  if (signal === 11) return diagnosisOf('signal', [how, crashed]);
+  if (asked === undefined) return diagnosisOf('signal', [how]);
   const seen = `It requested ${asked} MB of memory and used up to ${used} MB, as far as the log shows.`;
   if (signal === 9 && used > asked)
-    return byCause('signal', [how, seen], {
+    return diagnosisOf('signal', [how, seen], {
       advice: ['Request more memory: the machine may have killed it for that.'],
     });
   const other = 'It does not look like a lack of memory; the log does not show who sent the signal.';
-  return byCause('signal', [how, seen, ...(signal === 9 && used < asked / 2 ? [other] : [])]);
+  return diagnosisOf('signal', [how, seen, ...(signal === 9 && used < asked / 2 ? [other] : [])]);
 }

@@ -1,5 +1,5 @@
 import { formatSize } from '../job/units.ts';
-import { positionWords, resumeWords } from '../journal/resume-words.ts';
+import { describePosition, describeResume } from '../journal/describe-resume.ts';
 import type { AttemptState } from '../journal/state.ts';
 import { safeLine } from '../diagnosis/quote-event.ts';
 
@@ -9,12 +9,12 @@ export function checkpointSentences(attempt: AttemptState | undefined): string[]
   const sentences = refused.map((reason) => `A checkpoint was not used: ${safeLine(reason)}.`);
   if (resumed !== undefined) {
     const proof = resumed.movedOn === true ? ', and has passed it' : '';
-    sentences.push(`It ${resumeWords(resumed)}${proof}.`);
+    sentences.push(`It ${describeResume(resumed)}${proof}.`);
     if (resumed.otherCode === true)
       sentences.push('That checkpoint was saved by a different command or with different files.');
   }
   if (checkpoint !== undefined) {
-    const where = positionWords(checkpoint);
+    const where = describePosition(checkpoint);
     const size = formatSize(checkpoint.bytes);
     sentences.push(
       `Its last checkpoint${where === '' ? '' : ` (${where})`} was saved at ${timeText(checkpoint.savedAt)}, ${size}.`,

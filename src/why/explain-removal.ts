@@ -1,12 +1,12 @@
 import { causeTitle, type Cause } from '../codes/causes.ts';
 import { diagnose, type Diagnosis } from '../diagnosis/diagnose.ts';
-import { holdCount } from './explained.ts';
+import { holdCount } from './build-explanation.ts';
 import type { Evidence, Explanation } from '../diagnosis/explanation.ts';
-import type { Doing, JobDetails, JobHistory } from '../history/history.ts';
+import type { Activity, JobDetails, JobHistory } from '../history/history.ts';
 import { detailsOf, streaksOf, describeStreaks } from './past-attempts.ts';
 import { causeOfRemoved, removalCause } from '../diagnosis/cause-of.ts';
-import { showSpan } from './show-span.ts';
-import type { RunRules } from './what-is-done.ts';
+import { formatSpan } from './format-span.ts';
+import type { RunRules } from './describe-action.ts';
 
 type Removal = NonNullable<JobDetails['removal']>;
 
@@ -23,7 +23,7 @@ export function explainRemoval(
     job: story.id,
     standing: 'removed',
     cause,
-    title: `${reason.trim() === '' ? 'it was removed' : (removalTitles[removal] ?? causeTitle(removal))}${sufferedFrom(before)}`,
+    title: `${reason.trim() === '' ? 'it was removed' : (removalTitles[removal] ?? causeTitle(removal))}${describeTrouble(before)}`,
     because: [because, ...before.because],
     evidence: [...before.evidence, evidence],
     doing: ['Nothing: it has left the queue.'],
@@ -37,13 +37,13 @@ export function explainRemoval(
 }
 
 /** What it had suffered from, where that is more than bad luck. */
-function sufferedFrom({ diagnosis }: Before): string {
-  if (diagnosis === undefined || diagnosis.outlook === 'passing' || isNoTrouble.has(diagnosis.cause))
+function describeTrouble({ diagnosis }: Before): string {
+  if (diagnosis === undefined || diagnosis.outlook === 'passing' || harmlessCauses.has(diagnosis.cause))
     return '';
   return `; before that, ${causeTitle(diagnosis.cause)}`;
 }
 
-const isNoTrouble = new Set<Cause>(['none', 'user']);
+const harmlessCauses = new Set<Cause>(['none', 'user']);
 
 const removalTitles: Partial<Record<Cause, string>> = {
   user: 'a user removed it',
@@ -53,7 +53,7 @@ const removalTitles: Partial<Record<Cause, string>> = {
   unknown: 'it was removed for a reason that Updraft does not know',
 };
 
-const whileDoing: Record<Doing, string> = {
+const activityText: Record<Activity, string> = {
   queue: 'queueing',
   input: 'fetching',
   stalled: 'fetching',
@@ -87,7 +87,7 @@ function beforeRemoval(story: JobHistory, wasHeld: boolean): Before {
     return { because, evidence: [...(table === undefined ? [] : [table]), hold.evidence], diagnosis };
   }
   const last = story.attempts.at(-1);
-  const waited = showSpan(story.from, story.to);
+  const waited = formatSpan(story.from, story.to);
   if (last === undefined && first === latest)
     return { because: ['The log has only its removal.'], evidence: [] };
   if (last === undefined)
@@ -100,7 +100,7 @@ function beforeRemoval(story: JobHistory, wasHeld: boolean): Before {
   const diagnosis = streaks.at(-1)?.diagnosis;
   const running =
     last.ending === 'removed' && last.details?.end?.how === 'removed'
-      ? [`It was ${whileDoing[last.details.doing]} at the time (attempt ${last.number}).`]
+      ? [`It was ${activityText[last.details.doing]} at the time (attempt ${last.number}).`]
       : [];
   return { because: [...running, ...past.because], evidence: past.evidence, ...(diagnosis && { diagnosis }) };
 }

@@ -3,9 +3,9 @@ import { causeOfJob, faultOf } from '../history/run-jobs.ts';
 import type { Entry, FaultRecord } from '../journal/entry.ts';
 import type { AttemptState, JobState } from '../journal/state.ts';
 import { checkpointAdvice, checkpointSentences, timeText } from './checkpoint-sentences.ts';
-import { goodTitle } from './explained.ts';
+import { goodTitle } from './build-explanation.ts';
 import type { Decision } from '../recovery/decide.ts';
-import type { Evidence, Explanation, Standing } from '../diagnosis/explanation.ts';
+import type { Evidence, Explanation, JobStatus } from '../diagnosis/explanation.ts';
 import { safeLine } from '../diagnosis/quote-event.ts';
 
 /** An entry and the file it stands in. */
@@ -15,7 +15,7 @@ export interface FiledEntry {
 }
 
 /** What a run's journals say of one job. */
-export interface RunJobAccount {
+export interface RunJobRecord {
   job: JobState;
   /** The entries of its journals, in their order. */
   entries: readonly FiledEntry[];
@@ -30,11 +30,11 @@ export interface RunJobAccount {
 }
 
 /** Why a job of a run stands as it does, by Updraft's own account and, for HTCondor, by that of the pool. Pure. */
-export function explainRunJob(account: RunJobAccount): Explanation {
-  const { job } = account;
+export function explainRunJob(record: RunJobRecord): Explanation {
+  const { job } = record;
   // A job removed while its results were on their way has them all the same.
-  const isLate = job.outcome === 'success' && account.fromLog?.standing === 'removed';
-  const fromLog = isLate ? undefined : account.fromLog;
+  const isLate = job.outcome === 'success' && record.fromLog?.standing === 'removed';
+  const fromLog = isLate ? undefined : record.fromLog;
   const last = job.attempts.at(-1);
   const found = faultOf(last);
   // A hold has its own cause, unless it keeps the job back for what the agent found.
@@ -49,7 +49,7 @@ export function explainRunJob(account: RunJobAccount): Explanation {
     };
   const standing = fromLog?.standing ?? standingOf(job);
   const isGood = standing === 'succeeded' || (standing === 'running' && last?.outcome === undefined);
-  const own = isGood ? goodAccount(job, last) : badAccount(account, last, fault);
+  const own = isGood ? describeSuccess(job, last) : describeFailure(record, last, fault);
   const log = isGood ? undefined : fromLog;
   const cause = isGood ? own.cause : (causeOfJob(job) ?? own.cause);
   return {
@@ -57,9 +57,9 @@ export function explainRunJob(account: RunJobAccount): Explanation {
     standing,
     cause,
     title: own.title,
-    because: [...own.because, ...resumed, ...besideTheAgent(job, own, fromLog)],
-    evidence: [...evidenceOf(account), ...(fromLog?.evidence ?? [])],
-    doing: fromLog?.doing ?? doing(account),
+    because: [...own.because, ...resumed, ...fromLogToo(job, own, fromLog)],
+    evidence: [...evidenceOf(record), ...(fromLog?.evidence ?? [])],
+    doing: fromLog?.doing ?? describeActivity(record),
     advice: [
       ...new Set([
         ...own.advice,
@@ -70,29 +70,29 @@ export function explainRunJob(account: RunJobAccount): Explanation {
   };
 }
 
-type Own = Pick<Explanation, 'cause' | 'title' | 'because' | 'advice'>;
+type OwnExplanation = Pick<Explanation, 'cause' | 'title' | 'because' | 'advice'>;
 
 /** HTCondor has no more to say than the agent's exit code. */
-const isOwnEnd = (log: Explanation | undefined, own: Own): boolean =>
+const isOwnEnd = (log: Explanation | undefined, own: OwnExplanation): boolean =>
   log?.cause === 'exit-code' || log?.cause === own.cause;
 
-const isOfPast = (sentence: string): boolean => /^Attempts? \d/.test(sentence);
+const isAboutPast = (sentence: string): boolean => /^Attempts? \d/.test(sentence);
 const isExitCode = (sentence: string): boolean => /^The program exited with code/.test(sentence);
 
 /**
  * What became of earlier attempts, and what HTCondor's log adds, each thing once: an earlier attempt is the agent's to
  * explain where it was there at every end, and the exit code of the agent says no more than its words.
  */
-function besideTheAgent(job: JobState, own: Own, log: Explanation | undefined): string[] {
+function fromLogToo(job: JobState, own: OwnExplanation, log: Explanation | undefined): string[] {
   if (log === undefined) return pastSentences(job);
   const isAgents = job.attempts.slice(0, -1).every(isByAgent);
   const said = log.because.filter(
-    (sentence) => !(isAgents && isOfPast(sentence)) && !(isOwnEnd(log, own) && isExitCode(sentence)),
+    (sentence) => !(isAgents && isAboutPast(sentence)) && !(isOwnEnd(log, own) && isExitCode(sentence)),
   );
   return [...(isAgents ? pastSentences(job) : []), ...said];
 }
 
-function standingOf({ status, outcome, held }: JobState): Standing {
+function standingOf({ status, outcome, held }: JobState): JobStatus {
   if (held !== undefined) return 'held';
   if (status !== 'ended') return status;
   if (outcome === 'success') return 'succeeded';
@@ -102,7 +102,7 @@ function standingOf({ status, outcome, held }: JobState): Standing {
 /** Whether the agent itself reported the fault: it was there. */
 const isByAgent = (attempt: AttemptState | undefined): boolean => (attempt?.agent?.faults.length ?? 0) > 0;
 
-function goodAccount({ status, attempts }: JobState, last: AttemptState | undefined): Own {
+function describeSuccess({ status, attempts }: JobState, last: AttemptState | undefined): OwnExplanation {
   if (status === 'ended')
     return {
       cause: 'none',
@@ -115,26 +115,26 @@ function goodAccount({ status, attempts }: JobState, last: AttemptState | undefi
     cause: 'none',
     title: causeTitle('none'),
     because: [
-      `Attempt ${last?.attempt ?? 1}${placeOf(last)} is ${last?.phase ?? 'queued'}.${why}`,
-      ...heardOf(last),
+      `Attempt ${last?.attempt ?? 1}${siteOfAttempt(last)} is ${last?.phase ?? 'queued'}.${why}`,
+      ...lastContact(last),
     ],
     advice: [],
   };
 }
 
-const heardOf = (last: AttemptState | undefined): string[] =>
+const lastContact = (last: AttemptState | undefined): string[] =>
   last?.agent === undefined
     ? []
     : [`Its agent last reported at ${timeText(last.agent.lastAt)}, by its own clock.`];
 
-function badAccount(
-  { job, entries, fromLog }: RunJobAccount,
+function describeFailure(
+  { job, entries, fromLog }: RunJobRecord,
   last: AttemptState | undefined,
   fault: FaultRecord | undefined,
-): Own {
+): OwnExplanation {
   if (job.outcome === 'stopped' || (job.stopRequested && fault === undefined))
-    return stopAccount(entries, fromLog);
-  if (job.held !== undefined) return heldAccount(job.held);
+    return describeStop(entries, fromLog);
+  if (job.held !== undefined) return describeHold(job.held);
   if (last === undefined)
     return {
       cause: 'waits-for-slot',
@@ -142,27 +142,27 @@ function badAccount(
       because: ['It is waiting for its first attempt.'],
       advice: [],
     };
-  if (fault !== undefined) return faultAccount(last, fault);
-  const heard =
+  if (fault !== undefined) return describeFault(last, fault);
+  const contact =
     last.agent === undefined
       ? 'Its agent never reported.'
       : `Its agent last reported while ${last.agent.phase}.`;
   return {
     cause: 'silent-end',
     title: 'its last attempt exited without reporting why',
-    because: [`Attempt ${last.attempt}${placeOf(last)}: ${last.outcome ?? 'lost'}. ${heard}`],
+    because: [`Attempt ${last.attempt}${siteOfAttempt(last)}: ${last.outcome ?? 'lost'}. ${contact}`],
     advice: ['Read what the training printed before: `updraft logs`.'],
   };
 }
 
-const heldAccount = ({ message, fix, cause = 'user' }: FaultRecord): Own => ({
+const describeHold = ({ message, fix, cause = 'user' }: FaultRecord): OwnExplanation => ({
   cause,
   title: cause === 'user' ? 'it is held' : causeTitle(cause),
   because: [`${safeLine(message)}.`],
   advice: fix === undefined ? [] : [safeLine(fix)],
 });
 
-function stopAccount(entries: readonly FiledEntry[], fromLog: Explanation | undefined): Own {
+function describeStop(entries: readonly FiledEntry[], fromLog: Explanation | undefined): OwnExplanation {
   const reasons = entries.map(({ entry }) => (entry.kind === 'stop-requested' ? entry.why : undefined));
   const why = reasons.findLast((reason) => reason !== undefined);
   if (why !== undefined)
@@ -178,14 +178,14 @@ function stopAccount(entries: readonly FiledEntry[], fromLog: Explanation | unde
   return { cause: 'user', title: 'it was stopped', because, advice };
 }
 
-function faultAccount(last: AttemptState, fault: FaultRecord): Own {
+function describeFault(last: AttemptState, fault: FaultRecord): OwnExplanation {
   const { kind, message, fix, about, cause = kind } = fault;
   const object = about === undefined || message.includes(about) ? '' : ` (${safeLine(about)})`;
   return {
     cause,
     title: causeTitle(cause),
     because: [
-      `Attempt ${last.attempt}${placeOf(last)}: ${safeLine(message)}${object}`,
+      `Attempt ${last.attempt}${siteOfAttempt(last)}: ${safeLine(message)}${object}`,
       ...setbackSentences(last),
     ],
     advice: [...adviceOf(cause, fix)],
@@ -219,8 +219,8 @@ function pastSentences({ attempts }: JobState): string[] {
       return `${alike.length === 1 ? 'Attempt' : 'Attempts'} ${numbers} ended the same way.`;
     const said = first === undefined ? '' : endedAs(first);
     return alike.length === 1
-      ? `Attempt ${numbers}${placeOf(first)} ${said}`
-      : `Attempts ${numbers} ended alike; the first${placeOf(first)} ${said}`;
+      ? `Attempt ${numbers}${siteOfAttempt(first)} ${said}`
+      : `Attempts ${numbers} ended alike; the first${siteOfAttempt(first)} ${said}`;
   });
 }
 
@@ -237,7 +237,7 @@ function endedAs(attempt: AttemptState): string {
   return `ended: ${outcome}${fault.kind === outcome ? '' : `, ${fault.kind}`}: ${safeLine(fault.message)}`;
 }
 
-function placeOf(attempt: AttemptState | undefined): string {
+function siteOfAttempt(attempt: AttemptState | undefined): string {
   const place = attempt?.agent?.site ?? attempt?.pool?.site ?? attempt?.agent?.host ?? attempt?.pool?.host;
   return place === undefined || place === '' ? '' : ` at ${safeLine(place)}`;
 }
@@ -245,15 +245,15 @@ function placeOf(attempt: AttemptState | undefined): string {
 const maxSetbacks = 2;
 
 /** The entries about trouble and of ends, attempt by attempt, with the latest few setbacks. */
-function evidenceOf({ entries }: RunJobAccount): Evidence[] {
+function evidenceOf({ entries }: RunJobRecord): Evidence[] {
   const setbacks = entries.filter(({ entry }) => entry.kind === 'fetch-setback');
   const left = new Set(setbacks.slice(0, -maxSetbacks));
-  const shown = entries.filter((one) => isTelling(one.entry) && !left.has(one));
+  const shown = entries.filter((one) => isRelevant(one.entry) && !left.has(one));
   const attemptOf = ({ entry }: FiledEntry): number => ('attempt' in entry ? entry.attempt : Infinity);
   return shown.toSorted((a, b) => Math.sign(attemptOf(a) - attemptOf(b)) || 0).map(quoteEntry);
 }
 
-const isTelling = (entry: Entry): boolean =>
+const isRelevant = (entry: Entry): boolean =>
   entry.kind === 'attempt-ended' ||
   entry.kind === 'fault' ||
   entry.kind === 'fetch-setback' ||
@@ -270,7 +270,7 @@ function quoteEntry({ file, entry }: FiledEntry): Evidence {
   return { file, entry: entry.seq, at: entry.t, lines: [safeLine(`${entry.kind} ${JSON.stringify(rest)}`)] };
 }
 
-function doing({ job, decision, isSupervised, queue }: RunJobAccount): string[] {
+function describeActivity({ job, decision, isSupervised, queue }: RunJobRecord): string[] {
   const { status, outcome, attempts, held } = job;
   if (held !== undefined) return ['Nothing: it stays held until somebody releases it.'];
   if (queue !== undefined && status === 'waiting')

@@ -6,13 +6,13 @@ import { diagnose, type Diagnosis } from '../diagnosis/diagnose.ts';
 import { safeLine } from '../diagnosis/quote-event.ts';
 import { explainRemoval } from './explain-removal.ts';
 import { explainLoop, explainRunning, explainWaiting, loopOf } from './explain-under-way.ts';
-import { adviceOf, explained, goodTitle, holdCount, nothingWrong, reconnects } from './explained.ts';
+import { adviceOf, explained, goodTitle, holdCount, nothingWrong, reconnects } from './build-explanation.ts';
 import type { Explanation } from '../diagnosis/explanation.ts';
 import type { AttemptHistory, JobHistory } from '../history/history.ts';
-import { placeOf } from '../history/place.ts';
+import { siteOrMachine } from '../history/worker.ts';
 import { detailsOf, streaksOf, describeStreaks, type Streak } from './past-attempts.ts';
-import { showSpan } from './show-span.ts';
-import { doneAboutExit, doneAboutHold, type RunRules } from './what-is-done.ts';
+import { formatSpan } from './format-span.ts';
+import { describeExitAction, describeHoldAction, type RunRules } from './describe-action.ts';
 
 /** A job's current state explained, from its events alone; `rules` where the job is one of a run of ours. Pure. */
 export function explainStory(job: JobHistory, rules?: RunRules): Explanation {
@@ -49,7 +49,7 @@ function explainExit(job: JobHistory, last: AttemptHistory, rules: RunRules | un
     title: isGood ? goodTitle(last.number) : causeTitle(diagnosis.cause),
     because: [...diagnosis.because, ...past.because, ...reconnects(job)],
     evidence: [...past.evidence, end?.evidence ?? detailsOf(job).last],
-    doing: isGood ? [] : doneAboutExit(count, exitOf(end?.termination), rules),
+    doing: isGood ? [] : describeExitAction(count, exitOf(end?.termination), rules),
     advice: [
       ...adviceOf(diagnosis, rules),
       ...(isGood ? adviceOnLosses(streaks) : []),
@@ -119,7 +119,7 @@ function explainHold(job: JobHistory, rules: RunRules | undefined): Explanation 
       ...(isAboutResources(diagnosis) && hold.table !== undefined ? [hold.table] : []),
       hold.evidence,
     ],
-    doing: doneAboutHold(job, hold, rules),
+    doing: describeHoldAction(job, hold, rules),
     advice: [...adviceOf(diagnosis, rules), `${isLasting ? 'Once that is fixed' : 'To try again'}: ${again}`],
   });
 }
@@ -132,8 +132,8 @@ function attemptLine(count: number, held: AttemptHistory | undefined): string {
     return count === 0
       ? 'It was held before its first attempt.'
       : `It was not running; ${count} ${count === 1 ? 'attempt' : 'attempts'} had ended before.`;
-  const place = placeOf(held);
-  const took = showSpan(held.details?.from, held.details?.to);
+  const place = siteOrMachine(held);
+  const took = formatSpan(held.details?.from, held.details?.to);
   const where = place === '' ? '' : ` at ${place}`;
   return `This happened in attempt ${held.number}${where}${took === '' ? '' : `, after ${took}`}.`;
 }

@@ -1,13 +1,13 @@
 import type { Diagnosis } from '../diagnosis/diagnose.ts';
-import { adviceOf, explained, nothingWrong, reconnects } from './explained.ts';
+import { adviceOf, explained, nothingWrong, reconnects } from './build-explanation.ts';
 import type { Explanation } from '../diagnosis/explanation.ts';
-import type { AttemptHistory, Doing, JobHistory } from '../history/history.ts';
-import { placeOf } from '../history/place.ts';
-import { connectionWords } from '../journal/connection-words.ts';
-import { usualLeaseSeconds } from '../recovery/policy.ts';
+import type { AttemptHistory, Activity, JobHistory } from '../history/history.ts';
+import { siteOrMachine } from '../history/worker.ts';
+import { describeConnection } from '../journal/describe-connection.ts';
+import { defaultLeaseSeconds } from '../recovery/policy.ts';
 import { detailsOf, describeStreaks, type Streak } from './past-attempts.ts';
-import { showSpan } from './show-span.ts';
-import { doneAboutLoop, doneAboutWaiting, type RunRules } from './what-is-done.ts';
+import { formatSpan } from './format-span.ts';
+import { describeLoopAction, describeWaitAction, type RunRules } from './describe-action.ts';
 
 /** Enough in a row to say that it will go on so. */
 const loopLength = 3;
@@ -32,21 +32,21 @@ export function explainLoop(
 ): Explanation {
   const { diagnosis, from, to, first, last } = loop;
   const count = to - from + 1;
-  const span = showSpan(first.details?.from, last.details?.to);
+  const span = formatSpan(first.details?.from, last.details?.to);
   const past = describeStreaks(streaks.slice(0, -1));
   return explained(job, 'looping', diagnosis, {
     because: [
       ...diagnosis.because,
-      `It has ended this way ${count} times in a row${span === '' ? '' : ` within ${span}`}, most recently at ${placeOf(last) || 'an unnamed machine'}.`,
+      `It has ended this way ${count} times in a row${span === '' ? '' : ` within ${span}`}, most recently at ${siteOrMachine(last) || 'an unnamed machine'}.`,
       ...past.because,
     ],
     evidence: [first, last].flatMap(({ details }) => details?.end?.evidence ?? []),
-    doing: doneAboutLoop(count, rules),
+    doing: describeLoopAction(count, rules),
     advice: [...adviceOf(diagnosis, rules), `Stop it until that is fixed: condor_hold ${job.id}`],
   });
 }
 
-const whileDoing: Record<Doing, string> = {
+const activityText: Record<Activity, string> = {
   queue: 'is waiting to receive its input',
   input: 'is receiving its input',
   stalled: 'is receiving its input, but the transfer has stalled',
@@ -70,7 +70,7 @@ export function explainRunning(
   const { doing = 'executing', began, to = job.to } = last.details ?? {};
   const details = detailsOf(job);
   const past = describeStreaks(streaks);
-  const place = placeOf(last);
+  const place = siteOrMachine(last);
   const cause = doing === 'cut-off' ? 'disconnected' : 'none';
   return explained(
     job,
@@ -78,7 +78,7 @@ export function explainRunning(
     { ...nothingWrong, cause },
     {
       because: [
-        `Attempt ${last.number}${place === '' ? '' : ` at ${place}`} ${whileDoing[doing]} according to the log (last event ${details.last.at}).`,
+        `Attempt ${last.number}${place === '' ? '' : ` at ${place}`} ${activityText[doing]} according to the log (last event ${details.last.at}).`,
         ...past.because,
         ...reconnects(job),
       ],
@@ -99,9 +99,9 @@ export function explainRunning(
 }
 
 function lostSentence(since: number, rules: RunRules | undefined): string {
-  const lease = rules?.policy.leaseSeconds ?? usualLeaseSeconds;
+  const lease = rules?.policy.leaseSeconds ?? defaultLeaseSeconds;
   const [from, until] = [since, since + lease * 1000].map((time) => new Date(time).toISOString());
-  const words = connectionWords({ since: from ?? '', until: until ?? '' });
+  const words = describeConnection({ since: from ?? '', until: until ?? '' });
   const usual = rules === undefined ? ', unless its submit file sets another job_lease_duration' : '';
   return `D${words.slice(1)}${usual}.`;
 }
@@ -132,7 +132,7 @@ export function explainWaiting(
   return explained(job, 'waiting', last.diagnosis, {
     because: ['It is waiting for a slot again.', ...past.because],
     evidence: [...past.evidence, ...(release === undefined ? [] : [release.evidence])],
-    doing: doneAboutWaiting(job, rules),
+    doing: describeWaitAction(job, rules),
     advice: [...adviceOf(last.diagnosis, rules), analyze],
   });
 }

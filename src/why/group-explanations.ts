@@ -1,8 +1,8 @@
-import type { Explanation, Standing } from '../diagnosis/explanation.ts';
+import type { Explanation, JobStatus } from '../diagnosis/explanation.ts';
 
 /** Jobs that stand the same way for the same cause. */
 export interface ExplainedGroup {
-  standing: Standing;
+  standing: JobStatus;
   cause: Explanation['cause'];
   title: string;
   /** Their ids, or the names of their nodes. */
@@ -11,7 +11,7 @@ export interface ExplainedGroup {
   example: Explanation;
 }
 
-const order: Standing[] = ['looping', 'held', 'failed', 'removed', 'waiting', 'running', 'succeeded'];
+const order: JobStatus[] = ['looping', 'held', 'failed', 'removed', 'waiting', 'running', 'succeeded'];
 
 /** Many explanations as few: what needs somebody first, and the most frequent first. */
 export function groupExplanations(explanations: readonly Explanation[]): ExplainedGroup[] {

@@ -2,7 +2,7 @@ import { attemptDiagnosis } from './attempt-diagnosis.ts';
 import type { Diagnosis } from '../diagnosis/diagnose.ts';
 import type { Evidence } from '../diagnosis/explanation.ts';
 import type { AttemptHistory, JobDetails, JobHistory } from '../history/history.ts';
-import { placeOf } from '../history/place.ts';
+import { siteOrMachine } from '../history/worker.ts';
 
 /** Attempts in a row that ended for the same cause. */
 export interface Streak {
@@ -15,11 +15,11 @@ export interface Streak {
 
 const maxStreaks = 4;
 
-const nowhere: Evidence = { file: '', at: '', lines: [] };
+const noEvidence: Evidence = { file: '', at: '', lines: [] };
 
 /** What the log was asked to keep of a job. */
 export const detailsOf = ({ details }: JobHistory): JobDetails =>
-  details ?? { first: nowhere, last: nowhere, holds: [], releases: [] };
+  details ?? { first: noEvidence, last: noEvidence, holds: [], releases: [] };
 
 /** The ended attempts of a job, those in a row with the same cause together. */
 export function streaksOf(attempts: readonly AttemptHistory[]): Streak[] {
@@ -72,7 +72,7 @@ function evidenceOfEnd({ details }: AttemptHistory): Evidence[] {
 }
 
 function sentence({ from, to, diagnosis, last }: Streak, now: Diagnosis | undefined): string {
-  const place = placeOf(last);
+  const place = siteOrMachine(last);
   const at = place === '' ? '' : ` at ${place}`;
   const because = diagnosis.because.slice(0, 2).join(' ');
   if (now !== undefined && because === now.because.slice(0, 2).join(' '))

@@ -4,7 +4,7 @@ import { chmod, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { argumentWords, environmentWords, rawWords } from '../../src/adopt/argument-words.ts';
+import { splitArguments, splitEnvironment, splitRaw } from '../../src/adopt/split-arguments.ts';
 import { parseSubmit } from '../../src/adopt/parse-submit.ts';
 import type { SubmittedJob } from '../../src/adopt/submission.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -29,8 +29,8 @@ function ours({ commands, attributes }: SubmittedJob, folder: string): Record<st
   const place = (name: string | undefined): string | undefined =>
     name === undefined ? undefined : path.resolve(home, name);
   return {
-    arguments: argumentWords(commands['arguments'] ?? ''),
-    environment: environmentWords(commands['environment'] ?? '').sort(),
+    arguments: splitArguments(commands['arguments'] ?? ''),
+    environment: splitEnvironment(commands['environment'] ?? '').sort(),
     inputs: (commands['transfer_input_files'] ?? '').split(/,\s*/),
     log: place(commands['log']),
     output: place(commands['output']),
@@ -57,10 +57,10 @@ function theirs(ad: Record<string, string>, expected: Record<string, unknown>): 
   ]);
   return {
     arguments:
-      ad['arguments'] === undefined ? old(ad['args'], /\s+/) : rawWords(textOf(ad['arguments']) ?? ''),
+      ad['arguments'] === undefined ? old(ad['args'], /\s+/) : splitRaw(textOf(ad['arguments']) ?? ''),
     environment: (ad['environment'] === undefined
       ? old(ad['env'], /;/)
-      : rawWords(textOf(ad['environment']) ?? '')
+      : splitRaw(textOf(ad['environment']) ?? '')
     ).sort(),
     inputs: (textOf(ad['transferinput']) ?? '').split(/,\s*/),
     log: place(ad['userlog']),
@@ -138,7 +138,7 @@ test('what we refuse to split, and what we refuse to read, HTCondor refuses too'
     assert.match(condor.dryRun(folder, 'job.sub').said, /ERROR/, text);
     const { problems, queues } = parseSubmit(description, { file: 'job.sub' });
     const isRead = !problems.some(({ kind }) => kind === 'syntax');
-    if (isRead) assert.throws(() => argumentWords(queues[0]?.jobs[0]?.commands['arguments'] ?? ''), text);
+    if (isRead) assert.throws(() => splitArguments(queues[0]?.jobs[0]?.commands['arguments'] ?? ''), text);
   }
 });
 
@@ -171,7 +171,7 @@ test('arguments of any content are split as HTCondor splits them', async (t) => 
       [...list.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(([, text = '']) => text.replaceAll(/\\(.)/g, '$1')),
     );
   assert.deepEqual(
-    values.map((value) => argumentWords(value)),
+    values.map((value) => splitArguments(value)),
     split,
   );
 });

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { whyNotAsked } from '../../src/adopt/may-run.ts';
+import { whyNotRun } from '../../src/adopt/may-run.ts';
 import type { CondorAnswer } from '../../src/cli/adopt/ask-condor.ts';
 import * as adopt from '../../src/cli/commands/adopt.ts';
 import * as check from '../../src/cli/commands/check.ts';
@@ -37,7 +37,7 @@ test('no spelling of a command is run: HTCondor is not asked, and could start no
     writeFileSync(path.join(cwd, 'job.sub'), text);
     if (dryRun({})) {
       dangerous++;
-      if (whyNotAsked(text) === undefined) wrong.push(`${name}: HTCondor would be asked, and would run it`);
+      if (whyNotRun(text) === undefined) wrong.push(`${name}: HTCondor would be asked, and would run it`);
     }
     if (dryRun({ UPDRAFT_NO_FORKS: '1' })) wrong.push(`${name}: the kernel let it run`);
     await runCommand(adopt, ['job.sub'], { cwd, env }).catch(() => undefined);

@@ -10,7 +10,7 @@ import type { RunState } from '../../src/journal/state.ts';
 import { startFederation } from '../../src/mini/federation/federation.ts';
 import { followRunStates } from '../../src/run/run-states.ts';
 import { runCommand } from '../cli/run-command.ts';
-import { condorBench } from '../condor/condor-bench.ts';
+import { condorHarness } from '../condor/condor-harness.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 const description = [
@@ -37,9 +37,9 @@ interface Answer {
 
 /** Somebody's project at the shared pool; undefined, and the test skipped, where there is none. */
 async function project(t: TestContext, files: Record<string, string>) {
-  const bench = await condorBench(t, files);
-  if (bench === undefined) return undefined;
-  const { folder: cwd, env } = bench;
+  const harness = await condorHarness(t, files);
+  if (harness === undefined) return undefined;
+  const { folder: cwd, env } = harness;
   await chmod(path.join(cwd, 'run.sh'), 0o755);
   return {
     cwd,
@@ -62,12 +62,12 @@ test('a file is submitted as it is, and its run is followed although every job h
     'job.sub': description,
     'run.sh': '#!/bin/sh\nset -e\necho "job $1"\necho m > model.pt\n[ "$1" != 1 ]\n',
   };
-  const bench = await project(t, files);
-  if (bench === undefined) return;
+  const harness = await project(t, files);
+  if (harness === undefined) return;
   // Given twice at once, which makes one run.
   const [{ submitted, condor, findings }, beside] = await Promise.all([
-    bench.run('job.sub', '--submit'),
-    bench.run('job.sub', '--submit'),
+    harness.run('job.sub', '--submit'),
+    harness.run('job.sub', '--submit'),
   ]);
   assert.deepEqual([findings, condor.accepted, condor.messages], [[], true, []]);
   assert.deepEqual(beside.submitted, submitted);
@@ -79,11 +79,11 @@ test('a file is submitted as it is, and its run is followed although every job h
       ['failed', 2],
     ],
   );
-  const own = await readFile(path.join(bench.cwd, `own.${submitted?.cluster ?? ''}.0.log`), 'utf8');
+  const own = await readFile(path.join(harness.cwd, `own.${submitted?.cluster ?? ''}.0.log`), 'utf8');
   assert.match(own, /^005 /m);
-  assert.equal(await readFile(path.join(bench.cwd, 'model.0.pt'), 'utf8'), 'm\n');
-  assert.equal(await readFile(path.join(bench.cwd, 'job.sub'), 'utf8'), description);
-  const { out } = await runCommand(logs, [path.basename(submitted?.folder ?? ''), '1'], { cwd: bench.cwd });
+  assert.equal(await readFile(path.join(harness.cwd, 'model.0.pt'), 'utf8'), 'm\n');
+  assert.equal(await readFile(path.join(harness.cwd, 'job.sub'), 'utf8'), description);
+  const { out } = await runCommand(logs, [path.basename(submitted?.folder ?? ''), '1'], { cwd: harness.cwd });
   assert.equal(out, 'job 1\n');
 });
 
@@ -97,14 +97,14 @@ test("a file is submitted with Updraft's plugin, which brings what osdf names, f
   const script = '#!/bin/sh\nset -e\ncp data.txt model.pt\n';
   const [odd, split] = ["of é 'x' $(y)", 'a, b'];
   const files = Object.fromEntries([odd, split].map((name) => [`${name}/job.sub`, job]));
-  const bench = await project(t, { ...files, [`${odd}/run.sh`]: script, 'run.sh': script });
-  if (bench === undefined) return;
-  await chmod(path.join(bench.cwd, odd, 'run.sh'), 0o755);
-  const { submitted } = await bench.run(`${odd}/job.sub`, '--with-plugin', '--yes');
+  const harness = await project(t, { ...files, [`${odd}/run.sh`]: script, 'run.sh': script });
+  if (harness === undefined) return;
+  await chmod(path.join(harness.cwd, odd, 'run.sh'), 0o755);
+  const { submitted } = await harness.run(`${odd}/job.sub`, '--with-plugin', '--yes');
   const state = await finalState(submitted?.folder ?? '');
   assert.equal(state?.tally.success, 1, JSON.stringify(state?.jobs));
-  assert.equal(await readFile(path.join(bench.cwd, odd, 'model.0.pt'), 'utf8'), 'the data\n');
-  await assert.rejects(bench.run(`${split}/job.sub`, '--with-plugin', '--yes'), /splits its lists at ","/);
+  assert.equal(await readFile(path.join(harness.cwd, odd, 'model.0.pt'), 'utf8'), 'the data\n');
+  await assert.rejects(harness.run(`${split}/job.sub`, '--with-plugin', '--yes'), /splits its lists at ","/);
 });
 
 test("HTCondor's own warnings and refusals are part of the answer", async (t) => {
@@ -113,12 +113,12 @@ test("HTCondor's own warnings and refusals are part of the answer", async (t) =>
     'bad.sub': 'executable = none.sh\nqueue\n',
     'run.sh': '#!/bin/sh\n',
   };
-  const bench = await project(t, files);
-  if (bench === undefined) return;
-  const { condor } = await bench.run('job.sub');
+  const harness = await project(t, files);
+  if (harness === undefined) return;
+  const { condor } = await harness.run('job.sub');
   assert.match(condor.messages.join('\n'), /max_retires = 3' was unused/);
   await assert.rejects(
-    bench.run('bad.sub'),
+    harness.run('bad.sub'),
     (error) => error instanceof Fault && error.kind === 'file-invalid',
   );
 });

@@ -4,7 +4,7 @@ import http, { type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { tar } from '../archives/make-tar.ts';
-import { AgentBench } from './agent-bench.ts';
+import { AgentHarness } from './agent-harness.ts';
 
 /** Two classes, each a tar in the tar, as ImageNet comes. */
 const inner = (text: string): Buffer => tar({ name: '1.jpg', data: text }, { name: '2.jpg', data: text });
@@ -20,34 +20,36 @@ ls data >> model.pt`;
 const data = { name: 'train', unpack: 'nested', arriving: true, expect: { files: 4 } } as const;
 
 test('a training starts when the first part is there, and the rest appears while it runs', async (t) => {
-  const bench = await AgentBench.open(t);
+  const harness = await AgentHarness.open(t);
   const server = await heldBack(t);
-  const agent = bench.start(await bench.order({ data: [{ ...data, url: server.url }], train: { command } }));
+  const agent = harness.start(
+    await harness.order({ data: [{ ...data, url: server.url }], train: { command } }),
+  );
   await agent.untilOut('started');
   server.release(archive.subarray(firstClass));
   const { exit, stderr } = await agent.finished;
   assert.equal(stderr, '');
   assert.equal(exit, 0);
-  assert.equal(bench.result('model.pt'), 'n01\nn01\nn02\n');
-  const told = bench.journal().map((entry) => (entry.kind === 'phase' ? entry.phase : entry.kind));
-  assert.ok(told.indexOf('training-started') < told.indexOf('fetched'), told.join());
+  assert.equal(harness.result('model.pt'), 'n01\nn01\nn02\n');
+  const reported = harness.journal().map((entry) => (entry.kind === 'phase' ? entry.phase : entry.kind));
+  assert.ok(reported.indexOf('training-started') < reported.indexOf('fetched'), reported.join());
   assert.deepEqual(
-    bench.entries('phase').map(({ phase }) => phase),
+    harness.entries('phase').map(({ phase }) => phase),
     ['preparing', 'fetching', 'training', 'returning', 'cleaning'],
   );
-  assert.deepEqual(bench.leftovers(), []);
+  assert.deepEqual(harness.leftovers(), []);
 });
 
 test('a result is handed back only when all its data is proven, though the training needed less', async (t) => {
-  const bench = await AgentBench.open(t);
+  const harness = await AgentHarness.open(t);
   const server = await heldBack(t);
   const train = { command: 'ls data > model.pt; echo started' };
-  const agent = bench.start(await bench.order({ data: [{ ...data, url: server.url }], train }));
+  const agent = harness.start(await harness.order({ data: [{ ...data, url: server.url }], train }));
   await agent.until((entries) => entries.some(({ kind }) => kind === 'training-ended'));
   server.release(archive.subarray(firstClass));
   assert.equal((await agent.finished).exit, 0);
   assert.deepEqual(
-    bench.entries('phase').map(({ phase }) => phase),
+    harness.entries('phase').map(({ phase }) => phase),
     ['preparing', 'fetching', 'training', 'fetching', 'returning', 'cleaning'],
   );
 });
@@ -57,34 +59,34 @@ for (const [what, changes, exit, words] of [
   ['have another hash', { sha256: '0'.repeat(64) }, 101, /sha-?256|hash|digest/i],
 ] as const)
   test(`bytes that turn out to ${what} end the training that runs on them`, async (t) => {
-    const bench = await AgentBench.open(t);
+    const harness = await AgentHarness.open(t);
     const server = await heldBack(t);
     const train = { command: `${command}; sleep 60` };
-    const order = await bench.order({ data: [{ ...data, ...changes, url: server.url }], train });
-    const agent = bench.start(order);
+    const order = await harness.order({ data: [{ ...data, ...changes, url: server.url }], train });
+    const agent = harness.start(order);
     await agent.untilOut('started');
     server.release(archive.subarray(firstClass));
     const ended = await agent.finished;
     assert.equal(ended.exit, exit, ended.stderr);
     assert.match(ended.stderr, words);
-    assert.equal(bench.entries('training-ended').length, 1);
-    assert.deepEqual(bench.leftovers(), []);
+    assert.equal(harness.entries('training-ended').length, 1);
+    assert.deepEqual(harness.leftovers(), []);
   });
 
 test('a training that fails ends the fetching too', async (t) => {
-  const bench = await AgentBench.open(t);
+  const harness = await AgentHarness.open(t);
   const server = await heldBack(t);
   const train = { command: 'exit 3' };
-  const { exit } = await bench.run({ data: [{ ...data, url: server.url }], train });
+  const { exit } = await harness.run({ data: [{ ...data, url: server.url }], train });
   assert.equal(exit, 3);
-  assert.deepEqual(bench.leftovers(), []);
+  assert.deepEqual(harness.leftovers(), []);
 });
 
 test('an object that is no archive is a part of its own', async (t) => {
-  const bench = await AgentBench.open(t);
+  const harness = await AgentHarness.open(t);
   const server = await heldBack(t);
-  const agent = bench.start(
-    await bench.order({
+  const agent = harness.start(
+    await harness.order({
       data: [{ name: 'train', url: server.url.replace('.tar', '.bin'), arriving: true }],
       train: { command: 'cp data/all.bin model.pt; test ! -e data/.arriving' },
     }),

@@ -3,45 +3,45 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { identifyProcess } from '../../src/base/process-identity.ts';
-import { AgentBench } from './agent-bench.ts';
+import { AgentHarness } from './agent-harness.ts';
 
 const weights = 'echo weights > model.pt';
 
 test('a valid result is handed back with its hash, and nothing is left', async (t) => {
-  const bench = await AgentBench.open(t);
-  const { exit, stderr } = await bench.run({
+  const harness = await AgentHarness.open(t);
+  const { exit, stderr } = await harness.run({
     files: { 'train.sh': `echo "epoch=1 loss=0.5"; ${weights}` },
     train: { command: 'sh train.sh', files: ['train.sh'], check: 'grep -q weights model.pt' },
   });
   assert.equal(stderr, '');
   assert.equal(exit, 0);
-  assert.equal(bench.result('model.pt'), 'weights\n');
+  assert.equal(harness.result('model.pt'), 'weights\n');
   assert.deepEqual(
-    bench.entries('phase').map(({ phase }) => phase),
+    harness.entries('phase').map(({ phase }) => phase),
     ['preparing', 'training', 'returning', 'cleaning'],
   );
   assert.deepEqual(
-    bench.journal().map(({ seq }) => seq),
-    bench.journal().map((_, index) => index),
+    harness.journal().map(({ seq }) => seq),
+    harness.journal().map((_, index) => index),
   );
-  const [output] = bench.entries('output');
+  const [output] = harness.entries('output');
   assert.equal(output?.path, 'model.pt');
   assert.equal(output.bytes, 8);
   assert.equal(output.sha256, '1b465fa6b6bcbc06a3199e3d2d8aec35d37494a712f888b6d5536684dd89d0f0');
-  assert.equal(bench.entries('progress').at(-1)?.loss, 0.5);
-  assert.deepEqual(bench.leftovers(), []);
+  assert.equal(harness.entries('progress').at(-1)?.loss, 0.5);
+  assert.deepEqual(harness.leftovers(), []);
 });
 
 test('a training that ends 0 without its output has failed, and the message says what is there instead', async (t) => {
-  const bench = await AgentBench.open(t);
-  const { exit, stderr } = await bench.run({ train: { command: 'echo weights > model.pth' } });
+  const harness = await AgentHarness.open(t);
+  const { exit, stderr } = await harness.run({ train: { command: 'echo weights > model.pth' } });
   assert.equal(exit, 112);
   assert.match(stderr, /model\.pt is not there/);
   assert.match(stderr, /there are now: model\.pth/);
-  assert.equal(bench.entries('training-ended')[0]?.status, 0);
-  assert.equal(bench.entries('agent-ended')[0]?.outcome, 'wrong-output');
-  assert.equal(existsSync(bench.at('results/0000')), false);
-  assert.deepEqual(bench.leftovers(), []);
+  assert.equal(harness.entries('training-ended')[0]?.status, 0);
+  assert.equal(harness.entries('agent-ended')[0]?.outcome, 'wrong-output');
+  assert.equal(existsSync(harness.at('results/0000')), false);
+  assert.deepEqual(harness.leftovers(), []);
 });
 
 for (const [what, command, problem] of [
@@ -60,21 +60,21 @@ for (const [what, command, problem] of [
   ['is a folder of empty files', 'rm model.pt; mkdir model.pt; : > model.pt/a', /model\.pt is empty/],
 ] as const)
   test(`an output that ${what} is not a result`, async (t) => {
-    const bench = await AgentBench.open(t);
-    const { exit, stderr } = await bench.run({ files: { 'model.pt': 'of last week' }, train: { command } });
+    const harness = await AgentHarness.open(t);
+    const { exit, stderr } = await harness.run({ files: { 'model.pt': 'of last week' }, train: { command } });
     assert.equal(exit, 112);
     assert.match(stderr, problem);
-    assert.deepEqual(bench.leftovers(), []);
+    assert.deepEqual(harness.leftovers(), []);
   });
 
 test('a result that the check refuses is not handed back', async (t) => {
-  const bench = await AgentBench.open(t);
-  const { exit, stderr } = await bench.run({
+  const harness = await AgentHarness.open(t);
+  const { exit, stderr } = await harness.run({
     train: { command: weights, check: 'echo "accuracy too low" >&2; exit 3' },
   });
   assert.equal(exit, 112);
   assert.match(stderr, /ended with status 3: accuracy too low/);
-  assert.equal(existsSync(bench.at('results/0000')), false);
+  assert.equal(existsSync(harness.at('results/0000')), false);
 });
 
 for (const [status, exit] of [
@@ -89,15 +89,15 @@ for (const [status, exit] of [
   ['kill -SEGV $$', 139],
 ] as const)
   test(`a training that ends by \`${status}\` makes the agent exit ${exit}`, async (t) => {
-    const bench = await AgentBench.open(t);
-    const finished = await bench.run({ train: { command: `${weights}; ${status}` } });
+    const harness = await AgentHarness.open(t);
+    const finished = await harness.run({ train: { command: `${weights}; ${status}` } });
     assert.equal(finished.exit, exit);
-    const [ended] = bench.entries('training-ended');
+    const [ended] = harness.entries('training-ended');
     assert.equal(ended?.status, status.startsWith('exit') ? Number(status.slice(5)) : null);
     const kind = exit === 87 ? 'training-killed' : 'training-failed';
-    assert.equal(bench.entries('fault').at(-1)?.fault.kind, kind);
-    assert.equal(existsSync(bench.at('results/0000')), false);
-    assert.deepEqual(bench.leftovers(), []);
+    assert.equal(harness.entries('fault').at(-1)?.fault.kind, kind);
+    assert.equal(existsSync(harness.at('results/0000')), false);
+    assert.deepEqual(harness.leftovers(), []);
   });
 
 for (const [command, word] of [
@@ -105,48 +105,48 @@ for (const [command, word] of [
   ['./train.sh', './train.sh'],
 ] as const)
   test(`a command that cannot be started (${command}) is named`, async (t) => {
-    const bench = await AgentBench.open(t);
-    const { exit, stderr } = await bench.run({ files: { 'train.sh': 'true' }, train: { command } });
+    const harness = await AgentHarness.open(t);
+    const { exit, stderr } = await harness.run({ files: { 'train.sh': 'true' }, train: { command } });
     assert.equal(exit, 109);
     assert.ok(stderr.includes(`\`${word}\``), stderr);
   });
 
 test('a training without a sign of life is stopped', async (t) => {
-  const bench = await AgentBench.open(t);
-  const { exit, stderr } = await bench.run({
+  const harness = await AgentHarness.open(t);
+  const { exit, stderr } = await harness.run({
     train: { command: 'echo begun; sleep 1000', quietLimitSeconds: 0.5 },
   });
   assert.equal(exit, 111);
   assert.match(stderr, /printed nothing and told no progress/);
-  assert.equal(bench.entries('training-ended')[0]?.signal, 'SIGTERM');
-  assert.deepEqual(bench.leftovers(), []);
+  assert.equal(harness.entries('training-ended')[0]?.signal, 'SIGTERM');
+  assert.deepEqual(harness.leftovers(), []);
 });
 
 test('a training that tells its progress only in its file is alive', async (t) => {
-  const bench = await AgentBench.open(t);
-  const tell = 'echo "{\\"epoch\\":$i,\\"loss\\":NaN}" >> $UPDRAFT_PROGRESS; sleep 0.7';
-  const { exit } = await bench.run({
-    train: { command: `for i in 1 2 3 4 5 6 7 8; do ${tell}; done; ${weights}`, quietLimitSeconds: 4 },
+  const harness = await AgentHarness.open(t);
+  const record = 'echo "{\\"epoch\\":$i,\\"loss\\":NaN}" >> $UPDRAFT_PROGRESS; sleep 0.7';
+  const { exit } = await harness.run({
+    train: { command: `for i in 1 2 3 4 5 6 7 8; do ${record}; done; ${weights}`, quietLimitSeconds: 4 },
   });
   assert.equal(exit, 0);
-  const last = bench.entries('progress').at(-1);
+  const last = harness.entries('progress').at(-1);
   assert.equal(last?.epoch, 8);
   assert.ok(Number.isNaN(last.loss));
 });
 
 test('an attempt ends at its time limit', async (t) => {
-  const bench = await AgentBench.open(t);
-  const { exit } = await bench.run({
+  const harness = await AgentHarness.open(t);
+  const { exit } = await harness.run({
     train: { command: 'while :; do echo working; sleep 0.1; done' },
     resources: { cpus: 1, gpus: 0, memoryBytes: 1e9, diskBytes: 'auto', timeSeconds: 0.5 },
   });
   assert.equal(exit, 114);
-  assert.equal(bench.entries('agent-ended')[0]?.outcome, 'failed');
-  assert.deepEqual(bench.leftovers(), []);
+  assert.equal(harness.entries('agent-ended')[0]?.outcome, 'failed');
+  assert.deepEqual(harness.leftovers(), []);
 });
 
 test('processes a training leaves behind are ended, also those that left its session', async (t) => {
-  const bench = await AgentBench.open(t);
+  const harness = await AgentHarness.open(t);
   const command = [
     'sleep 1000 & echo $! > pids',
     '(cd / && setsid sleep 1000 & echo $! >> pids)',
@@ -154,63 +154,65 @@ test('processes a training leaves behind are ended, also those that left its ses
     '(cd / && exec env -i /bin/sh -c "sleep 1000" & echo $! >> pids)',
     'cp pids model.pt',
   ].join('\n');
-  const { exit } = await bench.run({ train: { command } });
+  const { exit } = await harness.run({ train: { command } });
   assert.equal(exit, 0);
-  const pids = bench.result('model.pt').trim().split('\n').map(Number);
+  const pids = harness.result('model.pt').trim().split('\n').map(Number);
   assert.equal(pids.length, 3);
   for (const pid of pids) assert.equal(identifyProcess(pid), undefined, `process ${pid} lives`);
-  assert.deepEqual(bench.leftovers(), []);
+  assert.deepEqual(harness.leftovers(), []);
 });
 
 test('a second agent on a claimed attempt ends at once and changes nothing', async (t) => {
-  const bench = await AgentBench.open(t);
-  const order = await bench.order({ train: { command: `${weights}; echo x >> ${bench.at('ran')}` } });
-  assert.equal((await bench.start(order).finished).exit, 0);
-  const before = bench.journal();
-  const second = await bench.start(order).finished;
+  const harness = await AgentHarness.open(t);
+  const order = await harness.order({ train: { command: `${weights}; echo x >> ${harness.at('ran')}` } });
+  assert.equal((await harness.start(order).finished).exit, 0);
+  const before = harness.journal();
+  const second = await harness.start(order).finished;
   assert.equal(second.exit, 117);
   assert.match(second.stderr, /claimed already/);
-  assert.deepEqual(bench.journal(), before);
-  assert.equal(await readFile(bench.at('ran'), 'utf8'), 'x\n');
+  assert.deepEqual(harness.journal(), before);
+  assert.equal(await readFile(harness.at('ran'), 'utf8'), 'x\n');
 });
 
 test('a later attempt replaces the results of an earlier one', async (t) => {
-  const bench = await AgentBench.open(t);
-  assert.equal((await bench.run({ train: { command: 'echo first > model.pt' } })).exit, 0);
-  assert.equal((await bench.run({ attempt: 2, train: { command: 'echo second > model.pt' } })).exit, 0);
-  assert.equal(bench.result('model.pt'), 'second\n');
-  assert.deepEqual(bench.leftovers(), []);
+  const harness = await AgentHarness.open(t);
+  assert.equal((await harness.run({ train: { command: 'echo first > model.pt' } })).exit, 0);
+  assert.equal((await harness.run({ attempt: 2, train: { command: 'echo second > model.pt' } })).exit, 0);
+  assert.equal(harness.result('model.pt'), 'second\n');
+  assert.deepEqual(harness.leftovers(), []);
 });
 
 test('the results of another job or the files of a user are never replaced', async (t) => {
-  const bench = await AgentBench.open(t);
-  await mkdir(bench.at('results/0000'), { recursive: true });
-  await writeFile(bench.at('results/0000/model.pt'), 'precious');
-  const { exit, stderr } = await bench.run({ train: { command: `${weights}; echo x > ${bench.at('ran')}` } });
+  const harness = await AgentHarness.open(t);
+  await mkdir(harness.at('results/0000'), { recursive: true });
+  await writeFile(harness.at('results/0000/model.pt'), 'precious');
+  const { exit, stderr } = await harness.run({
+    train: { command: `${weights}; echo x > ${harness.at('ran')}` },
+  });
   assert.equal(exit, 117);
   assert.match(stderr, /already holds something else/);
-  assert.equal(bench.result('model.pt'), 'precious');
-  assert.equal(existsSync(bench.at('ran')), false, 'the training ran in vain');
-  await writeFile(bench.at('results/0000/.updraft.json'), '{"run":"test-run","job":"0001","attempt":1}');
-  const other = await bench.run({ attempt: 2, train: { command: weights } });
+  assert.equal(harness.result('model.pt'), 'precious');
+  assert.equal(existsSync(harness.at('ran')), false, 'the training ran in vain');
+  await writeFile(harness.at('results/0000/.updraft.json'), '{"run":"test-run","job":"0001","attempt":1}');
+  const other = await harness.run({ attempt: 2, train: { command: weights } });
   assert.match(other.stderr, /already holds the results of job 0001 of run test-run/);
 });
 
 test('a checkpoint outlives a failed attempt and is there for the next one', async (t) => {
-  const bench = await AgentBench.open(t);
+  const harness = await AgentHarness.open(t);
   const train = {
     checkpoint: 'ckpt',
     command: 'echo x >> ckpt/epochs; [ $(wc -l < ckpt/epochs) = 2 ] || exit 4; cp ckpt/epochs model.pt',
   };
-  assert.equal((await bench.run({ train })).exit, 4);
-  assert.ok(bench.entries('phase').some(({ phase }) => phase === 'saving'));
-  assert.equal((await bench.run({ attempt: 2, train })).exit, 0);
-  assert.equal(bench.result('model.pt'), 'x\nx\n');
+  assert.equal((await harness.run({ train })).exit, 4);
+  assert.ok(harness.entries('phase').some(({ phase }) => phase === 'saving'));
+  assert.equal((await harness.run({ attempt: 2, train })).exit, 0);
+  assert.equal(harness.result('model.pt'), 'x\nx\n');
 });
 
 test('the training finds its parameters, its data folder and its own settings in its environment', async (t) => {
-  const bench = await AgentBench.open(t);
-  const { exit } = await bench.run({
+  const harness = await AgentHarness.open(t);
+  const { exit } = await harness.run({
     train: {
       command:
         'echo "$UPDRAFT_RUN $UPDRAFT_JOB $UPDRAFT_ATTEMPT $MINE" > model.pt; [ "$PWD" = "$UPDRAFT_WORK" ]',
@@ -218,23 +220,23 @@ test('the training finds its parameters, its data folder and its own settings in
     },
   });
   assert.equal(exit, 0);
-  assert.equal(bench.result('model.pt'), 'test-run 0000 1 it\'s "mine"\n');
+  assert.equal(harness.result('model.pt'), 'test-run 0000 1 it\'s "mine"\n');
 });
 
 test('an order that cannot be read or used is refused with the field that is wrong', async (t) => {
-  const bench = await AgentBench.open(t);
-  const missing = await bench.start(bench.at('nowhere.json')).finished;
+  const harness = await AgentHarness.open(t);
+  const missing = await harness.start(harness.at('nowhere.json')).finished;
   assert.equal(missing.exit, 117);
   assert.match(missing.stderr, /nowhere\.json cannot be read/);
-  const { exit, stderr } = await bench.run({ train: { outputs: ['../../etc/passwd'] } });
+  const { exit, stderr } = await harness.run({ train: { outputs: ['../../etc/passwd'] } });
   assert.equal(exit, 117);
   assert.match(stderr, /`job\.train\.outputs\[0\]` must be a path inside the work folder/);
 });
 
 test('a scratch folder that cannot be made is named', async (t) => {
-  const bench = await AgentBench.open(t);
-  const { exit, stderr } = await bench.run({ scratchParent: bench.at('nowhere') });
+  const harness = await AgentHarness.open(t);
+  const { exit, stderr } = await harness.run({ scratchParent: harness.at('nowhere') });
   assert.equal(exit, 108);
-  assert.ok(stderr.includes(bench.at('nowhere')), stderr);
-  assert.equal(bench.entries('agent-ended')[0]?.exit, 108);
+  assert.ok(stderr.includes(harness.at('nowhere')), stderr);
+  assert.equal(harness.entries('agent-ended')[0]?.exit, 108);
 });

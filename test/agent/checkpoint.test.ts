@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from '
 import path from 'node:path';
 import { test } from 'node:test';
 import type { Train } from '../../src/job/spec.ts';
-import { AgentBench } from './agent-bench.ts';
+import { AgentHarness } from './agent-harness.ts';
 
 /** Counts in its checkpoint, tells each step, and ends at `until`; the checkpoint is written aside and renamed. */
 const counting = (until: number, each = 'sleep 0.2'): Partial<Train> => ({
@@ -16,8 +16,8 @@ done
 echo $n > model.pt`,
 });
 
-const damage = (bench: AgentBench, change: (file: string) => void): void => {
-  const store = bench.at('job/checkpoint');
+const damage = (harness: AgentHarness, change: (file: string) => void): void => {
+  const store = harness.at('job/checkpoint');
   const numbers = readdirSync(store).map((name) => {
     const { number } = JSON.parse(readFileSync(path.join(store, name, 'record.json'), 'utf8')) as {
       number: number;
@@ -29,107 +29,107 @@ const damage = (bench: AgentBench, change: (file: string) => void): void => {
 };
 
 test('an agent that is killed without warning loses no more than what came after the last checkpoint', async (t) => {
-  const bench = await AgentBench.open(t);
-  const first = bench.start(await bench.order({ train: counting(1000, 'sleep 2.5') }));
+  const harness = await AgentHarness.open(t);
+  const first = harness.start(await harness.order({ train: counting(1000, 'sleep 2.5') }));
   await first.until((entries) => entries.filter(({ kind }) => kind === 'checkpoint-saved').length > 1);
   first.child.kill('SIGKILL');
   await first.finished;
-  const [training] = bench.entries('training-started');
+  const [training] = harness.entries('training-started');
   process.kill(-(training?.pid ?? 0), 'SIGKILL');
-  const saved = bench.entries('checkpoint-saved').at(-1);
+  const saved = harness.entries('checkpoint-saved').at(-1);
   assert.ok((saved?.step ?? 0) >= 2, JSON.stringify(saved));
 
-  const done = Number(bench.checkpoint()['step']) + 3;
-  assert.equal((await bench.run({ attempt: 2, train: counting(done) })).exit, 0);
-  assert.equal(bench.result('model.pt'), `${done}\n`);
-  const [restored] = bench.entries('checkpoint-restored', 2);
+  const done = Number(harness.checkpoint()['step']) + 3;
+  assert.equal((await harness.run({ attempt: 2, train: counting(done) })).exit, 0);
+  assert.equal(harness.result('model.pt'), `${done}\n`);
+  const [restored] = harness.entries('checkpoint-restored', 2);
   assert.equal(restored?.savedBy, 1);
-  const told = bench.entries('progress', 2).map(({ step }) => step);
-  assert.ok((told[0] ?? 0) > (saved?.step ?? 0), `it told ${told.join(' ')}`);
-  assert.equal(bench.entries('resume-checked', 2)[0]?.movedOn, true);
+  const reported = harness.entries('progress', 2).map(({ step }) => step);
+  assert.ok((reported[0] ?? 0) > (saved?.step ?? 0), `it told ${reported.join(' ')}`);
+  assert.equal(harness.entries('resume-checked', 2)[0]?.movedOn, true);
 });
 
 test('a training that ends with 85 goes on in the same place, and nothing is fetched or cleaned in between', async (t) => {
-  const bench = await AgentBench.open(t);
-  const data = path.join(bench.folder, 'data.bin');
+  const harness = await AgentHarness.open(t);
+  const data = path.join(harness.folder, 'data.bin');
   writeFileSync(data, 'data');
   const train: Partial<Train> = {
     checkpoint: 'ckpt',
     command:
       'echo x >> starts; cat data/data.bin; echo x >> ckpt/n; [ $(wc -l < ckpt/n) -lt 3 ] && exit 85; cp starts model.pt',
   };
-  const { exit, stderr } = await bench.run({ train, data: [{ url: `file://${data}`, unpack: 'none' }] });
+  const { exit, stderr } = await harness.run({ train, data: [{ url: `file://${data}`, unpack: 'none' }] });
   assert.equal(exit, 0, stderr);
-  assert.equal(bench.result('model.pt'), 'x\nx\nx\n');
-  assert.equal(bench.entries('fetched').length, 1);
-  assert.equal(bench.entries('checkpoint-saved').length, 2);
+  assert.equal(harness.result('model.pt'), 'x\nx\nx\n');
+  assert.equal(harness.entries('fetched').length, 1);
+  assert.equal(harness.entries('checkpoint-saved').length, 2);
   assert.deepEqual(
-    bench.entries('training-ended').map(({ status }) => status),
+    harness.entries('training-ended').map(({ status }) => status),
     [85, 85, 0],
   );
-  assert.equal(existsSync(bench.at('job/checkpoint')), false, 'a valid result needs no checkpoint');
-  assert.deepEqual(bench.leftovers(), []);
+  assert.equal(existsSync(harness.at('job/checkpoint')), false, 'a valid result needs no checkpoint');
+  assert.deepEqual(harness.leftovers(), []);
 });
 
 test('a training that ends with 85 and saved nothing has failed, and is not run for ever', async (t) => {
-  const bench = await AgentBench.open(t);
-  const { exit, stderr } = await bench.run({ train: { checkpoint: 'ckpt', command: 'exit 85' } });
+  const harness = await AgentHarness.open(t);
+  const { exit, stderr } = await harness.run({ train: { checkpoint: 'ckpt', command: 'exit 85' } });
   assert.equal(exit, 110);
   assert.match(stderr, /ended with 85.*nothing new in ckpt/);
 });
 
 test('a damaged checkpoint is refused with the reason, and the one before it is used', async (t) => {
-  const bench = await AgentBench.open(t);
+  const harness = await AgentHarness.open(t);
   const train = { ...counting(3), command: `${counting(3).command ?? ''}; exit 4` };
   const stopAt = (step: number): string =>
     `echo ${step} > ckpt/step.part; mv ckpt/step.part ckpt/step; echo step ${step}; exit 4`;
   for (const attempt of [1, 2, 3])
-    await bench.run({ attempt, train: { ...train, command: stopAt(attempt * 10) } });
-  damage(bench, (folder) => writeFileSync(path.join(folder, 'files/0000'), '99\n'));
-  await bench.run({ attempt: 4, train: { ...train, command: 'cat ckpt/step; exit 4' } });
+    await harness.run({ attempt, train: { ...train, command: stopAt(attempt * 10) } });
+  damage(harness, (folder) => writeFileSync(path.join(folder, 'files/0000'), '99\n'));
+  await harness.run({ attempt: 4, train: { ...train, command: 'cat ckpt/step; exit 4' } });
   assert.match(
-    bench.entries('checkpoint-refused', 4)[0]?.reason ?? '',
+    harness.entries('checkpoint-refused', 4)[0]?.reason ?? '',
     /attempt 3: step is damaged.*SHA-256/,
   );
-  assert.equal(bench.entries('checkpoint-restored', 4)[0]?.savedBy, 2);
-  assert.equal(readFileSync(bench.at('job/attempt-4/out.log'), 'utf8'), '20\n');
+  assert.equal(harness.entries('checkpoint-restored', 4)[0]?.savedBy, 2);
+  assert.equal(readFileSync(harness.at('job/attempt-4/out.log'), 'utf8'), '20\n');
 
-  damage(bench, (folder) => writeFileSync(path.join(folder, 'record.json'), '{"number": 3'));
-  for (const name of readdirSync(bench.at('job/checkpoint')))
-    writeFileSync(path.join(bench.at('job/checkpoint'), name, 'files/0000'), '');
-  await bench.run({ attempt: 5, train: { ...train, command: 'ls ckpt; exit 4' } });
-  const reasons = bench.entries('checkpoint-refused', 5).map(({ reason }) => reason);
+  damage(harness, (folder) => writeFileSync(path.join(folder, 'record.json'), '{"number": 3'));
+  for (const name of readdirSync(harness.at('job/checkpoint')))
+    writeFileSync(path.join(harness.at('job/checkpoint'), name, 'files/0000'), '');
+  await harness.run({ attempt: 5, train: { ...train, command: 'ls ckpt; exit 4' } });
+  const reasons = harness.entries('checkpoint-refused', 5).map(({ reason }) => reason);
   assert.equal(reasons.length, 3);
   assert.match(reasons[0] ?? '', /its record is damaged/);
   assert.match(reasons[1] ?? '', /has 0 bytes instead of 3/);
-  assert.deepEqual(bench.entries('checkpoint-restored', 5), []);
-  assert.equal(readFileSync(bench.at('job/attempt-5/out.log'), 'utf8'), '');
+  assert.deepEqual(harness.entries('checkpoint-restored', 5), []);
+  assert.equal(readFileSync(harness.at('job/attempt-5/out.log'), 'utf8'), '');
 });
 
 test('a checkpoint of another version of the code is used, and that is told', async (t) => {
-  const bench = await AgentBench.open(t);
+  const harness = await AgentHarness.open(t);
   const train: Partial<Train> = { checkpoint: 'ckpt', command: 'sh train.sh' };
-  await bench.run({ train, files: { 'train.sh': 'echo 1 > ckpt/n; exit 3' } });
-  await bench.run({ attempt: 2, train, files: { 'train.sh': 'echo 1 > ckpt/n; exit 3' } });
-  assert.equal(bench.entries('checkpoint-restored', 2)[0]?.otherCode, undefined);
-  await bench.run({ attempt: 3, train, files: { 'train.sh': 'cp ckpt/n model.pt' } });
-  assert.equal(bench.entries('checkpoint-restored', 3)[0]?.otherCode, true);
-  assert.equal(bench.result('model.pt'), '1\n');
+  await harness.run({ train, files: { 'train.sh': 'echo 1 > ckpt/n; exit 3' } });
+  await harness.run({ attempt: 2, train, files: { 'train.sh': 'echo 1 > ckpt/n; exit 3' } });
+  assert.equal(harness.entries('checkpoint-restored', 2)[0]?.otherCode, undefined);
+  await harness.run({ attempt: 3, train, files: { 'train.sh': 'cp ckpt/n model.pt' } });
+  assert.equal(harness.entries('checkpoint-restored', 3)[0]?.otherCode, true);
+  assert.equal(harness.result('model.pt'), '1\n');
 });
 
 test('a training that ignores its checkpoint is noticed', async (t) => {
-  const bench = await AgentBench.open(t);
+  const harness = await AgentHarness.open(t);
   const ignoring = (until: number): Partial<Train> => ({
     checkpoint: 'ckpt',
     command: `for n in $(seq ${until}); do echo "step $n/20"; echo $n > ckpt/part; mv ckpt/part ckpt/step; sleep 0.25; done; exit 4`,
   });
-  await bench.run({ train: ignoring(9) });
-  await bench.run({ attempt: 2, train: ignoring(9) });
-  assert.equal(bench.entries('resume-checked', 2)[0]?.movedOn, false);
+  await harness.run({ train: ignoring(9) });
+  await harness.run({ attempt: 2, train: ignoring(9) });
+  assert.equal(harness.entries('resume-checked', 2)[0]?.movedOn, false);
 });
 
 test('the last few checkpoints are kept, and a file that did not change is kept once', async (t) => {
-  const bench = await AgentBench.open(t);
+  const harness = await AgentHarness.open(t);
   const train: Partial<Train> = {
     checkpoint: 'ckpt',
     checkpointKeep: 2,
@@ -140,37 +140,37 @@ n=$(cat ckpt/n 2>/dev/null || echo 0)
 [ $n = 0 ] && { head -c 3000000 /dev/urandom > ckpt/big; mkdir ckpt/same; cp ckpt/big ckpt/same; ln -s n ckpt/latest; }
 echo $((n+1)) > ckpt/n; exit 85`,
   };
-  await bench.run({ train });
-  assert.equal(bench.entries('checkpoint-saved').length, 4);
-  const store = bench.at('job/checkpoint');
+  await harness.run({ train });
+  assert.equal(harness.entries('checkpoint-saved').length, 4);
+  const store = harness.at('job/checkpoint');
   assert.equal(readdirSync(store).length, 2);
-  assert.equal(bench.checkpoint()['n'], '4\n');
+  assert.equal(harness.checkpoint()['n'], '4\n');
   const files = readdirSync(store, { recursive: true, withFileTypes: true })
     .map(({ parentPath, name }) => statSync(path.join(parentPath, name)))
     .filter(({ size }) => size === 3_000_000);
   assert.deepEqual([files.length, new Set(files.map(({ ino }) => ino)).size], [4, 2]);
-  assert.equal((await bench.run({ attempt: 2, train })).exit, 0);
-  assert.equal(bench.result('model.pt'), 'n\n');
+  assert.equal((await harness.run({ attempt: 2, train })).exit, 0);
+  assert.equal(harness.result('model.pt'), 'n\n');
 });
 
 test('a time limit leaves the training the time to save, and the next attempt goes on', async (t) => {
-  const bench = await AgentBench.open(t);
+  const harness = await AgentHarness.open(t);
   const command = `trap 'echo asked > ckpt/state; exit 1' TERM
 [ -f ckpt/state ] && { cp ckpt/state model.pt; exit 0; }
 while :; do sleep 0.1; done`;
   const resources = { cpus: 1, gpus: 0, memoryBytes: 1e9, diskBytes: 'auto' as const, timeSeconds: 12 };
   const train = { checkpoint: 'ckpt', command };
-  const { exit, stderr } = await bench.run({ train, resources });
+  const { exit, stderr } = await harness.run({ train, resources });
   assert.equal(exit, 114);
   assert.match(stderr, /time limit of 12 s/);
-  assert.equal((await bench.run({ attempt: 2, train, resources })).exit, 0);
-  assert.equal(bench.result('model.pt'), 'asked\n');
+  assert.equal((await harness.run({ attempt: 2, train, resources })).exit, 0);
+  assert.equal(harness.result('model.pt'), 'asked\n');
 });
 
 test('a link that leads out of the checkpoint folder is told, and does not end the training', async (t) => {
-  const bench = await AgentBench.open(t);
+  const harness = await AgentHarness.open(t);
   const command = 'ln -s /etc/passwd ckpt/x; echo 1 > ckpt/n; sleep 2; exit 4';
-  assert.equal((await bench.run({ train: { checkpoint: 'ckpt', command } })).exit, 4);
-  const said = bench.entries('fault').map(({ fault }) => fault.message);
+  assert.equal((await harness.run({ train: { checkpoint: 'ckpt', command } })).exit, 4);
+  const said = harness.entries('fault').map(({ fault }) => fault.message);
   assert.ok(said.some((message) => /x in the checkpoint folder is a link to \/etc\/passwd/.test(message)));
 });

@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { demoFederation } from '../mini/demo-federation.ts';
-import { AgentBench } from './agent-bench.ts';
+import { AgentHarness } from './agent-harness.ts';
 import { serveBytes } from './byte-server.ts';
 import { makeTarGz } from './tar.ts';
 
@@ -13,29 +13,29 @@ const sha256 = createHash('sha256').update(archive).digest('hex');
 const train = { command: 'cat data/set/a.txt data/set/b.txt > model.pt' };
 
 test('an archive from a server is unpacked where the training looks for it', async (t) => {
-  const bench = await AgentBench.open(t);
+  const harness = await AgentHarness.open(t);
   const { url } = await serveBytes(t, archive);
   const data = [{ url: `${url}/set.tar.gz`, sha256, expect: { files: 2, bytes: archive.length } }];
-  const { exit, stderr } = await bench.run({ data, train });
+  const { exit, stderr } = await harness.run({ data, train });
   assert.equal(stderr, '');
   assert.equal(exit, 0);
-  assert.equal(bench.result('model.pt'), 'alphabeta');
+  assert.equal(harness.result('model.pt'), 'alphabeta');
   assert.deepEqual(
-    bench.entries('phase').map(({ phase }) => phase),
+    harness.entries('phase').map(({ phase }) => phase),
     ['preparing', 'fetching', 'unpacking', 'training', 'returning', 'cleaning'],
   );
-  const [fetched] = bench.entries('fetched');
+  const [fetched] = harness.entries('fetched');
   assert.equal(fetched?.bytes, archive.length);
   assert.equal(fetched.verified, 'digest');
-  const [unpacked] = bench.entries('unpacked');
+  const [unpacked] = harness.entries('unpacked');
   assert.equal(unpacked?.files, 2);
   assert.equal(unpacked.bytes, 9);
   assert.equal(unpacked.proven, true);
-  assert.deepEqual(bench.leftovers(), []);
+  assert.deepEqual(harness.leftovers(), []);
 });
 
 test('the agent follows what the order says of caches, before what the machine says, and writes it down', async (t) => {
-  const bench = await AgentBench.open(t);
+  const harness = await AgentHarness.open(t);
   const { federation, objects } = await demoFederation(t);
   const hosts = federation.caches.map(({ url }) => new URL(url).host);
   const [first, last] = [hosts[0] ?? '', hosts.at(-1) ?? ''];
@@ -45,62 +45,62 @@ test('the agent follows what the order says of caches, before what the machine s
     NEAREST_CACHE: `${first},+`,
   };
   const data = [{ url: 'osdf:///demo/sub/small.txt', unpack: 'none' as const, caches: [last] }];
-  const { exit, stderr } = await bench.run(
+  const { exit, stderr } = await harness.run(
     { data, avoidCaches: [first], train: { command: 'cp data/small.txt model.pt' } },
     undefined,
     env,
   );
   assert.equal(exit, 0, stderr);
-  assert.equal(bench.result('model.pt'), objects.small.toString());
-  const [fetched] = bench.entries('fetched');
+  assert.equal(harness.result('model.pt'), objects.small.toString());
+  const [fetched] = harness.entries('fetched');
   const bytes = objects.small.length;
   assert.deepEqual(fetched?.servers, [{ server: last, bytes, preferredBy: 'the job file' }]);
   assert.deepEqual(fetched.leftOut, [{ server: first, by: 'the job file', why: 'avoided' }]);
 });
 
 test('a file of the machine itself is data too, and several sources share a folder', async (t) => {
-  const bench = await AgentBench.open(t);
-  await writeFile(bench.at('set.tar.gz'), archive);
-  await writeFile(bench.at('labels.csv'), 'a,1\n');
+  const harness = await AgentHarness.open(t);
+  await writeFile(harness.at('set.tar.gz'), archive);
+  await writeFile(harness.at('labels.csv'), 'a,1\n');
   const data = [
-    { name: 'set', url: pathToFileURL(bench.at('set.tar.gz')).href },
-    { name: 'labels', url: pathToFileURL(bench.at('labels.csv')).href },
+    { name: 'set', url: pathToFileURL(harness.at('set.tar.gz')).href },
+    { name: 'labels', url: pathToFileURL(harness.at('labels.csv')).href },
   ];
-  const { exit, stderr } = await bench.run({
+  const { exit, stderr } = await harness.run({
     data,
     train: { command: 'cat $UPDRAFT_DATA_SET/set/a.txt $UPDRAFT_DATA_LABELS/labels.csv > model.pt' },
   });
   assert.equal(stderr, '');
   assert.equal(exit, 0);
-  assert.equal(bench.result('model.pt'), 'alphaa,1\n');
+  assert.equal(harness.result('model.pt'), 'alphaa,1\n');
 });
 
 test('an xz archive is unpacked by the executable, and one it cannot read is refused with the way out', async (t) => {
   const fixture = (name: string): string =>
     new URL(`../archives/fixtures/${name}.tar.xz`, import.meta.url).href;
-  const bench = await AgentBench.open(t);
-  const read = await bench.run({
+  const harness = await AgentHarness.open(t);
+  const read = await harness.run({
     data: [{ url: fixture('blocks') }],
     train: { command: 'cp data/a/b/hello.txt model.pt' },
   });
   assert.equal(read.stderr, '');
-  assert.equal(bench.result('model.pt'), 'hello\n');
-  const other = await AgentBench.open(t);
+  assert.equal(harness.result('model.pt'), 'hello\n');
+  const other = await AgentHarness.open(t);
   const refused = await other.run({ data: [{ url: fixture('x86-filter') }], train });
   assert.match(refused.stderr, /uses the x86 filter, which Updraft does not unpack/);
   assert.match(refused.stderr, /xz -dc .* \| zstd/);
 });
 
 test('an object that is no archive is put where it belongs under its own name', async (t) => {
-  const bench = await AgentBench.open(t);
+  const harness = await AgentHarness.open(t);
   const { url } = await serveBytes(t, Buffer.from('1,2,3\n'));
-  const { exit, stderr } = await bench.run({
+  const { exit, stderr } = await harness.run({
     data: [{ url: `${url}/folder/my%20table.csv`, into: 'deep/data' }],
     train: { command: 'cp "deep/data/my table.csv" model.pt' },
   });
   assert.equal(stderr, '');
   assert.equal(exit, 0);
-  assert.equal(bench.result('model.pt'), '1,2,3\n');
+  assert.equal(harness.result('model.pt'), '1,2,3\n');
 });
 
 for (const [what, bytes, exits] of [
@@ -108,62 +108,62 @@ for (const [what, bytes, exits] of [
   ['an HTML page', Buffer.from('<!DOCTYPE html><html><body>Sign in</body></html>'), [102, 104]],
 ] as const)
   test(`data that is ${what} never reaches the training`, async (t) => {
-    const bench = await AgentBench.open(t);
-    await writeFile(bench.at('set.tar.gz'), bytes);
-    const { exit, stderr } = await bench.run({
-      data: [{ url: pathToFileURL(bench.at('set.tar.gz')).href }],
-      train: { command: `echo x > ${bench.at('ran')}` },
+    const harness = await AgentHarness.open(t);
+    await writeFile(harness.at('set.tar.gz'), bytes);
+    const { exit, stderr } = await harness.run({
+      data: [{ url: pathToFileURL(harness.at('set.tar.gz')).href }],
+      train: { command: `echo x > ${harness.at('ran')}` },
     });
     assert.ok(exit !== null && (exits as readonly number[]).includes(exit), `${exit ?? 'signal'}: ${stderr}`);
     assert.ok(stderr.includes('set.tar.gz'), stderr);
-    assert.deepEqual(bench.entries('training-started'), []);
-    assert.deepEqual(bench.leftovers(), []);
+    assert.deepEqual(harness.entries('training-started'), []);
+    assert.deepEqual(harness.leftovers(), []);
   });
 
 test('an archive that was published damaged costs one attempt: its digest is right', async (t) => {
-  const bench = await AgentBench.open(t);
+  const harness = await AgentHarness.open(t);
   const damaged = Buffer.concat([archive.subarray(0, -40), Buffer.alloc(40, 7)]);
   const hash = createHash('sha256').update(damaged).digest('hex');
   const { url } = await serveBytes(t, damaged);
-  const declared = await bench.run({ data: [{ url: `${url}/set.tar.gz`, sha256: hash }], train });
+  const declared = await harness.run({ data: [{ url: `${url}/set.tar.gz`, sha256: hash }], train });
   assert.equal(declared.exit, 104, declared.stderr);
   assert.match(declared.stderr, /its digest is right, so it was published damaged/);
-  assert.deepEqual(bench.entries('fetch-setback'), []);
-  await writeFile(bench.at('set.tar.gz'), damaged);
-  const file = pathToFileURL(bench.at('set.tar.gz')).href;
-  const local = await bench.run({ attempt: 2, data: [{ url: file, sha256: hash }], train });
+  assert.deepEqual(harness.entries('fetch-setback'), []);
+  await writeFile(harness.at('set.tar.gz'), damaged);
+  const file = pathToFileURL(harness.at('set.tar.gz')).href;
+  const local = await harness.run({ attempt: 2, data: [{ url: file, sha256: hash }], train });
   assert.equal(local.exit, 104, local.stderr);
-  const unknown = await bench.run({ attempt: 3, data: [{ url: `${url}/set.tar.gz` }], train });
+  const unknown = await harness.run({ attempt: 3, data: [{ url: `${url}/set.tar.gz` }], train });
   assert.equal(unknown.exit, 103, unknown.stderr);
-  assert.deepEqual(bench.entries('training-started'), []);
+  assert.deepEqual(harness.entries('training-started'), []);
 });
 
 test('data that is not what was expected never reaches the training', async (t) => {
-  const bench = await AgentBench.open(t);
-  await writeFile(bench.at('set.tar.gz'), archive);
-  const url = pathToFileURL(bench.at('set.tar.gz')).href;
-  const few = await bench.run({ data: [{ url, expect: { files: 3 } }], train });
+  const harness = await AgentHarness.open(t);
+  await writeFile(harness.at('set.tar.gz'), archive);
+  const url = pathToFileURL(harness.at('set.tar.gz')).href;
+  const few = await harness.run({ data: [{ url, expect: { files: 3 } }], train });
   assert.equal(few.exit, 106);
-  const other = await bench.run({ attempt: 2, data: [{ url, sha256: '0'.repeat(64) }], train });
+  const other = await harness.run({ attempt: 2, data: [{ url, sha256: '0'.repeat(64) }], train });
   assert.equal(other.exit, 101);
-  const gone = await bench.run({ attempt: 3, data: [{ url: `${url}.none` }], train });
+  const gone = await harness.run({ attempt: 3, data: [{ url: `${url}.none` }], train });
   assert.equal(gone.exit, 96);
   assert.match(gone.stderr, /set\.tar\.gz\.none is not there/);
 });
 
 test('a manifest sent along proves the data', async (t) => {
-  const bench = await AgentBench.open(t);
+  const harness = await AgentHarness.open(t);
   const manifest = { bytes: archive.length, chunkBytes: 4096, sha256, chunks: [sha256] };
   const { url } = await serveBytes(t, archive);
   const data = [{ url: `${url}/set.tar.gz`, manifest: 'set.json' }];
-  const good = await bench.run({
+  const good = await harness.run({
     data,
     train: { ...train, files: [] },
     files: { 'set.json': JSON.stringify(manifest) },
   });
   assert.equal(good.stderr, '');
-  assert.equal(bench.entries('fetched')[0]?.verified, 'manifest');
-  const none = await bench.run({
+  assert.equal(harness.entries('fetched')[0]?.verified, 'manifest');
+  const none = await harness.run({
     attempt: 2,
     data: [{ url: `${url}/set.tar.gz`, manifest: 'none.json' }],
     train,

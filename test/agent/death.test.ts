@@ -3,14 +3,14 @@ import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { cgroupFolders } from '../../src/agent/training/memory-watch.ts';
-import { AgentBench, usual } from './agent-bench.ts';
+import { AgentHarness, defaultCommand } from './agent-harness.ts';
 
 /** How an attempt at a training ended: the agent's exit code, and the fault in its journal. */
-async function died(t: TestContext, command: string, agent = usual) {
-  const bench = await AgentBench.open(t);
-  const { exit } = await bench.run({ train: { command } }, agent);
-  assert.deepEqual(bench.leftovers(), []);
-  const { kind, message } = bench.entries('fault')[0]!.fault;
+async function died(t: TestContext, command: string, agent = defaultCommand) {
+  const harness = await AgentHarness.open(t);
+  const { exit } = await harness.run({ train: { command } }, agent);
+  assert.deepEqual(harness.leftovers(), []);
+  const { kind, message } = harness.entries('fault')[0]!.fault;
   return { exit, kind, message };
 }
 
@@ -33,7 +33,7 @@ function cgroupOf(t: TestContext, bytes: number): string | undefined {
 test('a training that the kernel kills at a real limit of memory needs more of it', async (t) => {
   const cgroup = cgroupOf(t, 400 << 20);
   if (cgroup === undefined) return;
-  const inside = ['/bin/sh', '-c', `echo $$ > ${cgroup}/cgroup.procs; exec "$@"`, 'sh', ...usual];
+  const inside = ['/bin/sh', '-c', `echo $$ > ${cgroup}/cgroup.procs; exec "$@"`, 'sh', ...defaultCommand];
   const { exit, kind, message } = await died(t, `python3 -c 'x = b"x" * (900 << 20)'; exit $?`, inside);
   assert.deepEqual([exit, kind], [86, 'memory-exceeded'], message);
   assert.match(message, /killed by the kernel, because its cgroup \(limit 4\d\d MB\) had no memory left/);

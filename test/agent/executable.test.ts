@@ -10,7 +10,7 @@ import { test, type TestContext } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import packageJson from '../../package.json' with { type: 'json' };
 import { demoFederation } from '../mini/demo-federation.ts';
-import { AgentBench, executable } from './agent-bench.ts';
+import { AgentHarness, executable } from './agent-harness.ts';
 import { makeTarGz } from './tar.ts';
 
 /** True when there is no executable to test, which is then told. */
@@ -44,61 +44,61 @@ for (const [arch, machine] of [
 
 test('the executable does what the sources do, in less than 120 MB', async (t) => {
   if (isMissing(t)) return;
-  const bench = await AgentBench.open(t);
-  writeFileSync(bench.at('set.tar.gz'), archive);
+  const harness = await AgentHarness.open(t);
+  writeFileSync(harness.at('set.tar.gz'), archive);
   const train = { command: 'echo ready; while [ ! -e go ]; do sleep 0.05; done; cp data/set/a.txt model.pt' };
-  const data = [{ url: pathToFileURL(bench.at('set.tar.gz')).href }];
-  const agent = bench.start(await bench.order({ data, train }), [executable]);
+  const data = [{ url: pathToFileURL(harness.at('set.tar.gz')).href }];
+  const agent = harness.start(await harness.order({ data, train }), [executable]);
   await agent.untilOut('ready');
   const status = readFileSync(`/proc/${agent.child.pid ?? 0}/status`, 'utf8');
   const peakBytes = Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) * 1024;
   t.diagnostic(`peak resident memory ${(peakBytes / 1e6).toFixed(0)} MB`);
   assert.ok(peakBytes < 120e6, `${peakBytes}`);
-  const [scratch = ''] = bench.leftovers();
-  writeFileSync(bench.at(path.join('scratch', scratch, 'work', 'go')), '');
+  const [scratch = ''] = harness.leftovers();
+  writeFileSync(harness.at(path.join('scratch', scratch, 'work', 'go')), '');
   assert.equal((await agent.finished).exit, 0);
-  assert.equal(bench.result('model.pt'), 'alpha');
-  assert.deepEqual(bench.leftovers(), []);
+  assert.equal(harness.result('model.pt'), 'alpha');
+  assert.deepEqual(harness.leftovers(), []);
 });
 
 test('after fetching and unpacking the executable leaves the memory to the training', async (t) => {
   if (isMissing(t)) return;
   const { federation, folder } = await demoFederation(t);
-  const bench = await AgentBench.open(t);
+  const harness = await AgentHarness.open(t);
   writeFileSync(path.join(folder, 'demo/set.tar.gz'), makeTarGz({ 'set/a.bin': randomBytes(50_000_000) }));
   const train = { command: 'echo ready; while [ ! -e go ]; do sleep 0.05; done; echo x > model.pt' };
   const env = { UPDRAFT_OSDF_HOST: federation.discoveryHost, SSL_CERT_FILE: federation.caFile };
-  const order = await bench.order({ data: [{ url: 'osdf:///demo/set.tar.gz' }], train });
-  const agent = bench.start(order, [executable], env);
+  const order = await harness.order({ data: [{ url: 'osdf:///demo/set.tar.gz' }], train });
+  const agent = harness.start(order, [executable], env);
   await agent.untilOut('ready');
   const status = readFileSync(`/proc/${agent.child.pid ?? 0}/status`, 'utf8');
   const bytes = Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1024;
   t.diagnostic(`resident memory ${(bytes / 1e6).toFixed(0)} MB`);
   assert.ok(bytes < 120e6, `${bytes}`);
-  const [scratch = ''] = bench.leftovers();
-  writeFileSync(bench.at(path.join('scratch', scratch, 'work', 'go')), '');
+  const [scratch = ''] = harness.leftovers();
+  writeFileSync(harness.at(path.join('scratch', scratch, 'work', 'go')), '');
   assert.equal((await agent.finished).exit, 0);
 });
 
 test('the executable hands back what is there on SIGTERM and cleans up', async (t) => {
   if (isMissing(t)) return;
-  const bench = await AgentBench.open(t);
+  const harness = await AgentHarness.open(t);
   const command =
     'trap "echo saved > ckpt/state; exit 0" TERM; echo ready; while :; do sleep 1000 & wait; done';
-  const agent = bench.start(await bench.order({ train: { command, checkpoint: 'ckpt' } }), [executable]);
+  const agent = harness.start(await harness.order({ train: { command, checkpoint: 'ckpt' } }), [executable]);
   await agent.untilOut('ready');
   agent.child.kill('SIGTERM');
   assert.equal((await agent.finished).exit, 113);
-  assert.deepEqual(bench.checkpoint(), { state: 'saved\n' });
-  assert.deepEqual(bench.leftovers(), []);
+  assert.deepEqual(harness.checkpoint(), { state: 'saved\n' });
+  assert.deepEqual(harness.leftovers(), []);
 });
 
 test('neither variables nor files of the worker can make the executable run something else', async (t) => {
   if (isMissing(t)) return;
-  const bench = await AgentBench.open(t);
-  writeFileSync(bench.at('other.js'), 'console.log("something else"); process.exit(0)');
-  writeFileSync(bench.at('bunfig.toml'), 'preload = ["./other.js"]\n');
-  writeFileSync(bench.at('.env'), 'BUN_OPTIONS=--preload=./other.js\n');
+  const harness = await AgentHarness.open(t);
+  writeFileSync(harness.at('other.js'), 'console.log("something else"); process.exit(0)');
+  writeFileSync(harness.at('bunfig.toml'), 'preload = ["./other.js"]\n');
+  writeFileSync(harness.at('.env'), 'BUN_OPTIONS=--preload=./other.js\n');
   for (const env of [
     {},
     { BUN_OPTIONS: '--preload=./other.js' },
@@ -109,7 +109,7 @@ test('neither variables nor files of the worker can make the executable run some
     { BUN_FEATURE_FLAG_INTERNAL_FOR_TESTING: '1' },
   ]) {
     const done = spawnSync(executable, ['--version'], {
-      cwd: bench.folder,
+      cwd: harness.folder,
       env: { ...process.env, ...env },
       encoding: 'utf8',
     });
@@ -120,13 +120,13 @@ test('neither variables nor files of the worker can make the executable run some
 
 test('a crash is reported to nobody, whatever the environment says', async (t) => {
   if (isMissing(t)) return;
-  const bench = await AgentBench.open(t);
-  const [curl, infile] = [bench.at('curl'), bench.at('in')];
-  writeFileSync(curl, `#!/bin/sh\ntouch ${bench.at('called')}\n`, { mode: 0o755 });
+  const harness = await AgentHarness.open(t);
+  const [curl, infile] = [harness.at('curl'), harness.at('in')];
+  writeFileSync(curl, `#!/bin/sh\ntouch ${harness.at('called')}\n`, { mode: 0o755 });
   spawnSync('mkfifo', [infile]);
-  const agent = spawn(executable, ['-infile', infile, '-outfile', bench.at('out')], {
+  const agent = spawn(executable, ['-infile', infile, '-outfile', harness.at('out')], {
     env: {
-      PATH: `${bench.folder}:${process.env['PATH'] ?? ''}`,
+      PATH: `${harness.folder}:${process.env['PATH'] ?? ''}`,
       BUN_ENABLE_CRASH_REPORTING: '1',
       BUN_CRASH_REPORT_URL: 'https://reports.invalid',
     },
@@ -138,7 +138,7 @@ test('a crash is reported to nobody, whatever the environment says', async (t) =
   assert.ok(pipe.fd > 0);
   agent.kill('SIGSEGV');
   assert.equal((await ended)[1], 'SIGSEGV');
-  assert.equal(existsSync(bench.at('called')), false);
+  assert.equal(existsSync(harness.at('called')), false);
 });
 
 /** Files that `ldd` says a program needs. */
@@ -153,7 +153,7 @@ test('an attempt runs in a root folder that holds only the C library and a shell
     t.skip('chroot and mounting /proc need root');
     return;
   }
-  const bench = await AgentBench.open(t);
+  const harness = await AgentHarness.open(t);
   const needed = [...new Set([...libraries(executable), ...libraries('/bin/sh')])];
   const names = needed.map((file) => path.basename(file).replace(/[.-].*/, ''));
   assert.deepEqual(
@@ -161,14 +161,14 @@ test('an attempt runs in a root folder that holds only the C library and a shell
     [],
     'something other than the C library is needed',
   );
-  for (const file of [...needed, '/bin/sh']) copyInto(bench, file);
-  copyFileSync(executable, bench.at('agent'));
-  writeFileSync(bench.at('set.tar.gz'), archive);
+  for (const file of [...needed, '/bin/sh']) copyInto(harness, file);
+  copyFileSync(executable, harness.at('agent'));
+  writeFileSync(harness.at('set.tar.gz'), archive);
   // The kernel's own view of processes: every worker and container has it.
-  mkdirSync(bench.at('proc'));
-  assert.equal(spawnSync('mount', ['-t', 'proc', 'proc', bench.at('proc')]).status, 0);
+  mkdirSync(harness.at('proc'));
+  assert.equal(spawnSync('mount', ['-t', 'proc', 'proc', harness.at('proc')]).status, 0);
   try {
-    const order = await bench.order({
+    const order = await harness.order({
       data: [{ url: 'file:///set.tar.gz' }],
       train: {
         command: 'echo epoch=1; read line < data/set/a.txt; echo "trained on $line" > model.pt',
@@ -179,23 +179,23 @@ test('an attempt runs in a root folder that holds only the C library and a shell
       resultsTo: '/results/0000',
       attemptFolder: '/job/attempt-1',
     });
-    const inside = `/${path.relative(bench.folder, order)}`;
-    const done = spawnSync('chroot', [bench.folder, '/agent', 'run', inside], {
+    const inside = `/${path.relative(harness.folder, order)}`;
+    const done = spawnSync('chroot', [harness.folder, '/agent', 'run', inside], {
       env: { PATH: process.env['PATH'] },
       encoding: 'utf8',
     });
     assert.equal(done.stderr, '');
     assert.equal(done.status, 0);
   } finally {
-    assert.equal(spawnSync('umount', [bench.at('proc')]).status, 0);
+    assert.equal(spawnSync('umount', [harness.at('proc')]).status, 0);
   }
-  assert.equal(bench.result('model.pt'), 'trained on alpha\n');
-  assert.equal(bench.entries('progress')[0]?.epoch, 1);
-  assert.deepEqual(bench.leftovers(), []);
+  assert.equal(harness.result('model.pt'), 'trained on alpha\n');
+  assert.equal(harness.entries('progress')[0]?.epoch, 1);
+  assert.deepEqual(harness.leftovers(), []);
 });
 
-function copyInto(bench: AgentBench, file: string): void {
-  mkdirSync(path.dirname(bench.at(file)), { recursive: true });
-  copyFileSync(file, bench.at(file));
-  assert.ok(statSync(bench.at(file)).size > 0);
+function copyInto(harness: AgentHarness, file: string): void {
+  mkdirSync(path.dirname(harness.at(file)), { recursive: true });
+  copyFileSync(file, harness.at(file));
+  assert.ok(statSync(harness.at(file)).size > 0);
 }

@@ -5,7 +5,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { AgentBench } from './agent-bench.ts';
+import { AgentHarness } from './agent-harness.ts';
 import { makeTarGz } from './tar.ts';
 
 /** A disk of 2 MB, or undefined where this user cannot have one. */
@@ -23,37 +23,39 @@ async function smallDisk(t: TestContext): Promise<string | undefined> {
 test('data that does not fit ends as disk-full, with the whole journal on the same disk', async (t) => {
   const disk = await smallDisk(t);
   if (disk === undefined) return;
-  const bench = await AgentBench.open(t, disk);
-  const source = await AgentBench.open(t);
+  const harness = await AgentHarness.open(t, disk);
+  const source = await AgentHarness.open(t);
   await writeFile(source.at('big.tar.gz'), makeTarGz({ big: Buffer.alloc(8 << 20) }));
-  const { exit, stderr } = await bench.run({ data: [{ url: pathToFileURL(source.at('big.tar.gz')).href }] });
+  const { exit, stderr } = await harness.run({
+    data: [{ url: pathToFileURL(source.at('big.tar.gz')).href }],
+  });
   assert.equal(exit, 107, stderr);
-  assert.deepEqual(bench.lastKinds(3), ['agent-ended', 'phase', 'cleaned']);
-  assert.deepEqual(bench.leftovers(), []);
+  assert.deepEqual(harness.lastKinds(3), ['agent-ended', 'phase', 'cleaned']);
+  assert.deepEqual(harness.leftovers(), []);
 });
 
 test('a training that fills the disk and fails ended of that, and the journal is complete all the same', async (t) => {
   const disk = await smallDisk(t);
   if (disk === undefined) return;
-  const bench = await AgentBench.open(t, disk);
+  const harness = await AgentHarness.open(t, disk);
   // It goes on for a while with no room left, so that entries come up that cannot be written.
   const command = 'cat /dev/zero > fill; for i in 1 2 3; do echo "epoch=$i"; sleep 0.6; done; exit 9';
-  const { exit } = await bench.run({ train: { command } });
+  const { exit } = await harness.run({ train: { command } });
   assert.equal(exit, 107);
-  assert.equal(bench.entries('training-ended')[0]?.status, 9);
-  assert.match(bench.entries('fault')[0]?.fault.message ?? '', /the disk of .*full \(0 B left in/);
-  assert.deepEqual(bench.lastKinds(3), ['agent-ended', 'phase', 'cleaned']);
-  assert.equal(bench.entries('agent-ended')[0]?.exit, 107);
-  assert.deepEqual(bench.leftovers(), []);
+  assert.equal(harness.entries('training-ended')[0]?.status, 9);
+  assert.match(harness.entries('fault')[0]?.fault.message ?? '', /the disk of .*full \(0 B left in/);
+  assert.deepEqual(harness.lastKinds(3), ['agent-ended', 'phase', 'cleaned']);
+  assert.equal(harness.entries('agent-ended')[0]?.exit, 107);
+  assert.deepEqual(harness.leftovers(), []);
 });
 
 test('a training whose log finds no room, which takes its last words with it, ended of a full disk', async (t) => {
   const disk = await smallDisk(t);
   if (disk === undefined) return;
-  const [bench, elsewhere] = [await AgentBench.open(t, disk), await AgentBench.open(t)];
+  const [harness, elsewhere] = [await AgentHarness.open(t, disk), await AgentHarness.open(t)];
   // The folder of the run is full; the scratch folder is not.
   const command = `head -c 9000000 /dev/zero > ${disk}/fill; python3 -c 'print("epoch=1" * 99999)'`;
-  const { exit } = await bench.run({ train: { command }, scratchParent: elsewhere.at('scratch') });
+  const { exit } = await harness.run({ train: { command }, scratchParent: elsewhere.at('scratch') });
   assert.equal(exit, 107);
   assert.deepEqual(elsewhere.leftovers(), []);
 });
@@ -61,31 +63,31 @@ test('a training whose log finds no room, which takes its last words with it, en
 test('results that do not fit are not handed back in part', async (t) => {
   const disk = await smallDisk(t);
   if (disk === undefined) return;
-  const bench = await AgentBench.open(t);
-  const { exit } = await bench.run({
+  const harness = await AgentHarness.open(t);
+  const { exit } = await harness.run({
     resultsTo: path.join(disk, '0000'),
     train: { command: 'head -c 4000000 /dev/zero > model.pt' },
   });
   assert.equal(exit, 107);
   const left = spawnSync('ls', ['-A', disk], { encoding: 'utf8' }).stdout;
   assert.equal(left, '');
-  assert.deepEqual(bench.leftovers(), []);
+  assert.deepEqual(harness.leftovers(), []);
 });
 
 test('a checkpoint that does not fit is told with the figures, the training goes on, and the one before it stays', async (t) => {
   const disk = await smallDisk(t);
   if (disk === undefined) return;
-  const [bench, elsewhere] = [await AgentBench.open(t, disk), await AgentBench.open(t)];
+  const [harness, elsewhere] = [await AgentHarness.open(t, disk), await AgentHarness.open(t)];
   const fill = (bytes: number): string => `head -c ${bytes} /dev/zero > ckpt/part; mv ckpt/part ckpt/state`;
   const command = `${fill(600_000)}; echo saved > ckpt/name; exit 85`;
   const train = {
     checkpoint: 'ckpt',
     command: `[ -f ckpt/name ] && { ${fill(5_000_000)}; sleep 2; exit 4; }; ${command}`,
   };
-  const { exit } = await bench.run({ train, scratchParent: elsewhere.at('scratch') });
+  const { exit } = await harness.run({ train, scratchParent: elsewhere.at('scratch') });
   assert.equal(exit, 4);
-  const { message } = bench.entries('fault')[0]!.fault;
+  const { message } = harness.entries('fault')[0]!.fault;
   assert.match(message, /the checkpoint needs 5 MB, and the disk of .*checkpoint has [\d.]+ [kM]B free/);
-  assert.equal(bench.checkpoint()['state']?.length, 600_000);
+  assert.equal(harness.checkpoint()['state']?.length, 600_000);
   assert.deepEqual(elsewhere.leftovers(), []);
 });

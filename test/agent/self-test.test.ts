@@ -5,20 +5,20 @@ import type { AddressInfo } from 'node:net';
 import os from 'node:os';
 import { test, type TestContext } from 'node:test';
 import { startFederation } from '../../src/mini/federation/federation.ts';
-import { AgentBench } from './agent-bench.ts';
+import { AgentHarness } from './agent-harness.ts';
 import { serveBytes } from './byte-server.ts';
 
 const resources = { cpus: 1, gpus: 0, memoryBytes: 1e9, diskBytes: 'auto' as const };
 const train = { command: 'echo 1 > model.pt' };
 
 /** Programs by name, first on the PATH of the agent. */
-async function programs(bench: AgentBench, scripts: Record<string, string>): Promise<NodeJS.ProcessEnv> {
-  await mkdir(bench.at('programs'));
+async function programs(harness: AgentHarness, scripts: Record<string, string>): Promise<NodeJS.ProcessEnv> {
+  await mkdir(harness.at('programs'));
   for (const [name, script] of Object.entries(scripts)) {
-    await writeFile(bench.at(`programs/${name}`), `#!/bin/sh\n${script}\n`);
-    await chmod(bench.at(`programs/${name}`), 0o755);
+    await writeFile(harness.at(`programs/${name}`), `#!/bin/sh\n${script}\n`);
+    await chmod(harness.at(`programs/${name}`), 0o755);
   }
-  return { PATH: `${bench.at('programs')}:${process.env['PATH'] ?? ''}` };
+  return { PATH: `${harness.at('programs')}:${process.env['PATH'] ?? ''}` };
 }
 
 /** A server that has everything but what is called `missing`. */
@@ -35,11 +35,11 @@ async function halfEmptyServer(t: TestContext): Promise<string> {
 }
 
 test('before data moves the journal tells what the machine was asked and what it said', async (t) => {
-  const bench = await AgentBench.open(t);
+  const harness = await AgentHarness.open(t);
   const { url } = await serveBytes(t, Buffer.from('1,2,3\n'));
-  const { exit, stderr } = await bench.run({ data: [{ name: 'table', url: `${url}/table.csv` }], train });
+  const { exit, stderr } = await harness.run({ data: [{ name: 'table', url: `${url}/table.csv` }], train });
   assert.equal(exit, 0, stderr);
-  const [entry] = bench.entries('self-test');
+  const [entry] = harness.entries('self-test');
   assert.deepEqual(
     entry?.checks.map(({ name, ok }) => [name, ok]),
     [
@@ -50,14 +50,14 @@ test('before data moves the journal tells what the machine was asked and what it
   );
   assert.match(entry.checks[1]?.said ?? '', /B free in .*scratch/);
   assert.match(entry.checks[2]?.said ?? '', /^127\.0\.0\.1:\d+ has it: 6 B$/);
-  const kinds = bench.journal().map(({ kind }) => kind);
+  const kinds = harness.journal().map(({ kind }) => kind);
   assert.ok(kinds.indexOf('self-test') < kinds.indexOf('fetched'));
 });
 
 test('a machine without the room that was promised is left before anything is fetched', async (t) => {
-  const bench = await AgentBench.open(t);
+  const harness = await AgentHarness.open(t);
   const { url } = await serveBytes(t, Buffer.from('x'));
-  const { exit, stderr } = await bench.run({
+  const { exit, stderr } = await harness.run({
     data: [{ url: `${url}/a.csv` }],
     resources: { ...resources, diskBytes: 1e18 },
   });
@@ -67,23 +67,23 @@ test('a machine without the room that was promised is left before anything is fe
     new RegExp(`${os.hostname()} failed the self-test: disk: .* free in .*, 1000 PB needed`),
   );
   assert.match(stderr, /fix: /);
-  assert.deepEqual(bench.entries('fetched'), []);
-  assert.deepEqual(bench.leftovers(), []);
+  assert.deepEqual(harness.entries('fetched'), []);
+  assert.deepEqual(harness.leftovers(), []);
 });
 
 test('a job that asks for a GPU runs where nvidia-smi finds it, and says which', async (t) => {
-  const bench = await AgentBench.open(t);
-  const env = await programs(bench, {
+  const harness = await AgentHarness.open(t);
+  const env = await programs(harness, {
     'nvidia-smi': 'echo "0, GPU-8c1f4a2b-11, NVIDIA A100, 0"',
     python3: 'exit 3',
   });
   const order = { train, resources: { ...resources, gpus: 1 } };
-  const { exit, stderr } = await bench.run(order, undefined, {
+  const { exit, stderr } = await harness.run(order, undefined, {
     ...env,
     CUDA_VISIBLE_DEVICES: 'GPU-8c1f4a2b',
   });
   assert.equal(exit, 0, stderr);
-  const gpu = bench.entries('self-test')[0]?.checks.find(({ name }) => name === 'gpu');
+  const gpu = harness.entries('self-test')[0]?.checks.find(({ name }) => name === 'gpu');
   assert.deepEqual(gpu, { name: 'gpu', ok: true, said: 'NVIDIA A100 (GPU-8c1f4a2b-11)' });
 });
 
@@ -121,18 +121,18 @@ for (const [what, scripts, given, exit, message] of [
   ],
 ] as const)
   test(`a job that asks for a GPU leaves a machine ${what}`, async (t) => {
-    const bench = await AgentBench.open(t);
-    const env = { ...(await programs(bench, scripts)), CUDA_VISIBLE_DEVICES: given };
-    const result = await bench.run({ train, resources: { ...resources, gpus: 1 } }, undefined, env);
+    const harness = await AgentHarness.open(t);
+    const env = { ...(await programs(harness, scripts)), CUDA_VISIBLE_DEVICES: given };
+    const result = await harness.run({ train, resources: { ...resources, gpus: 1 } }, undefined, env);
     assert.equal(result.exit, exit, result.stderr);
     assert.match(result.stderr, message);
-    assert.deepEqual(bench.entries('training-started'), []);
+    assert.deepEqual(harness.entries('training-started'), []);
   });
 
 test('a last object that is missing is known before the first has been fetched', async (t) => {
-  const bench = await AgentBench.open(t);
+  const harness = await AgentHarness.open(t);
   const url = await halfEmptyServer(t);
-  const { exit, stderr } = await bench.run({
+  const { exit, stderr } = await harness.run({
     data: [
       { name: 'first', url: `${url}/first.csv`, into: 'first' },
       { name: 'last', url: `${url}/missing.csv`, into: 'last' },
@@ -141,11 +141,11 @@ test('a last object that is missing is known before the first has been fetched',
   });
   assert.equal(exit, 96);
   assert.match(stderr, /missing\.csv is not there: 127\.0\.0\.1:\d+ says so/);
-  assert.deepEqual(bench.entries('fetched'), []);
+  assert.deepEqual(harness.entries('fetched'), []);
 });
 
 test('a server that answers, though not well, is left to the transfer', async (t) => {
-  const bench = await AgentBench.open(t);
+  const harness = await AgentHarness.open(t);
   let asked = 0;
   const server = http.createServer((request, response) => {
     // Signed URLs refuse to be asked about.
@@ -156,32 +156,36 @@ test('a server that answers, though not well, is left to the transfer', async (t
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   t.after(() => server.close());
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/a.csv`;
-  const { exit, stderr } = await bench.run({ data: [{ url }], train });
+  const { exit, stderr } = await harness.run({ data: [{ url }], train });
   assert.equal(exit, 0, stderr);
   assert.ok(asked > 0);
 });
 
 test('caches that have lost an object do not count as proof that it is missing; the origin does', async (t) => {
-  const bench = await AgentBench.open(t);
-  await writeFile(bench.at('files/a.csv'), '1\n');
+  const harness = await AgentHarness.open(t);
+  await writeFile(harness.at('files/a.csv'), '1\n');
   const federation = await startFederation({
-    namespaces: [{ prefix: '/demo', folder: bench.at('files'), public: true }],
+    namespaces: [{ prefix: '/demo', folder: harness.at('files'), public: true }],
   });
   t.after(() => federation.stop());
   await federation.trouble.add('caches: 404');
   const env = { UPDRAFT_OSDF_HOST: federation.discoveryHost, SSL_CERT_FILE: federation.caFile };
-  const found = await bench.run({ data: [{ name: 'a', url: 'osdf:///demo/a.csv' }], train }, undefined, env);
+  const found = await harness.run(
+    { data: [{ name: 'a', url: 'osdf:///demo/a.csv' }], train },
+    undefined,
+    env,
+  );
   assert.equal(found.exit, 0, found.stderr);
-  const [entry] = bench.entries('self-test');
+  const [entry] = harness.entries('self-test');
   assert.match(entry?.checks.at(-1)?.said ?? '', /^\S+ has it: 2 B$/);
   const data = [{ name: 'a', url: 'osdf:///demo/b.csv' }];
-  const lost = await bench.run({ attempt: 2, data, train }, undefined, env);
+  const lost = await harness.run({ attempt: 2, data, train }, undefined, env);
   assert.equal(lost.exit, 96, lost.stderr);
   assert.match(lost.stderr, /osdf:\/\/\/demo\/b\.csv/);
 });
 
 test('an attempt that is asked to leave in the middle of its self-test leaves at once', async (t) => {
-  const bench = await AgentBench.open(t);
+  const harness = await AgentHarness.open(t);
   const server = http.createServer();
   const asked = new Promise<void>((resolve) => server.once('request', () => resolve()));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -190,10 +194,10 @@ test('an attempt that is asked to leave in the middle of its self-test leaves at
     server.close();
   });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/a.csv`;
-  const agent = bench.start(await bench.order({ data: [{ url }], train }));
+  const agent = harness.start(await harness.order({ data: [{ url }], train }));
   await agent.before(asked);
   agent.child.kill('SIGTERM');
   const { exit, stderr } = await agent.finished;
   assert.equal(exit, 113, stderr);
-  assert.deepEqual(bench.leftovers(), []);
+  assert.deepEqual(harness.leftovers(), []);
 });

@@ -3,12 +3,12 @@ import { existsSync } from 'node:fs';
 import { test } from 'node:test';
 import { FolderNotes } from '../../src/agent/notes/shared-notes.ts';
 import { RunNorms } from '../../src/agent/slow-slot/slow-slot.ts';
-import type { Order } from '../../src/job/job.ts';
-import { AgentBench } from './agent-bench.ts';
+import type { WorkOrder } from '../../src/job/job.ts';
+import { AgentHarness } from './agent-harness.ts';
 
 test('a silent training that does nothing is ended at its limit, and the message says what was seen', async (t) => {
-  const bench = await AgentBench.open(t);
-  const { exit, stderr } = await bench.run({ train: { command: 'sleep 60', quietLimitSeconds: 1 } });
+  const harness = await AgentHarness.open(t);
+  const { exit, stderr } = await harness.run({ train: { command: 'sleep 60', quietLimitSeconds: 1 } });
   assert.equal(exit, 111);
   assert.match(
     stderr,
@@ -17,8 +17,8 @@ test('a silent training that does nothing is ended at its limit, and the message
 });
 
 test('a silent training that works gets three times the patience', async (t) => {
-  const bench = await AgentBench.open(t);
-  const { exit, stderr } = await bench.run({
+  const harness = await AgentHarness.open(t);
+  const { exit, stderr } = await harness.run({
     train: { command: 'while :; do :; done', quietLimitSeconds: 1 },
   });
   assert.equal(exit, 111);
@@ -27,12 +27,12 @@ test('a silent training that works gets three times the patience', async (t) => 
 });
 
 test('an attempt on a slow machine leaves it and keeps its checkpoint, and the run knows', async (t) => {
-  const bench = await AgentBench.open(t);
-  const notesFolder = bench.at('notes');
+  const harness = await AgentHarness.open(t);
+  const notesFolder = harness.at('notes');
   const others = (attempt: number): RunNorms =>
-    new RunNorms({ job: { id: '0001', parameters: {} }, attempt } as Order, new FolderNotes(notesFolder));
-  for (const attempt of [1, 2, 3]) await others(attempt).tell({ seconds: 0.4, marks: [] });
-  const { exit, stderr } = await bench.run({
+    new RunNorms({ job: { id: '0001', parameters: {} }, attempt } as WorkOrder, new FolderNotes(notesFolder));
+  for (const attempt of [1, 2, 3]) await others(attempt).share({ seconds: 0.4, marks: [] });
+  const { exit, stderr } = await harness.run({
     notesFolder,
     train: { command: 'echo 1 > ck/model.pt; echo "epoch 1/5"; sleep 60', checkpoint: 'ck' },
   });
@@ -41,22 +41,22 @@ test('an attempt on a slow machine leaves it and keeps its checkpoint, and the r
     stderr,
     /the first epoch of job 0000 goes [\d.]+ times slower on .* than elsewhere: .* s and more for what takes 0\.4 s/,
   );
-  assert.ok(existsSync(bench.at('notes/slow/0000-1')));
-  assert.equal(bench.entries('checkpoint-saved').length, 1);
-  assert.deepEqual(bench.leftovers(), []);
+  assert.ok(existsSync(harness.at('notes/slow/0000-1')));
+  assert.equal(harness.entries('checkpoint-saved').length, 1);
+  assert.deepEqual(harness.leftovers(), []);
 });
 
 test('an attempt that keeps up tells the run how long its first epoch took', async (t) => {
-  const bench = await AgentBench.open(t);
-  const notesFolder = bench.at('notes');
-  const { exit } = await bench.run({
+  const harness = await AgentHarness.open(t);
+  const notesFolder = harness.at('notes');
+  const { exit } = await harness.run({
     notesFolder,
     train: { command: 'echo epoch 1; sleep 0.6; echo epoch 2; sleep 0.6; echo 1 > model.pt' },
   });
   assert.equal(exit, 0);
-  const seconds = bench.entries('first-epoch')[0]?.seconds ?? 0;
+  const seconds = harness.entries('first-epoch')[0]?.seconds ?? 0;
   assert.ok(seconds > 0.4, String(seconds));
-  const order = { job: { id: '0001', parameters: {} }, attempt: 1 } as Order;
-  const [told] = await new RunNorms(order, new FolderNotes(notesFolder)).others();
-  assert.equal(told?.seconds.toFixed(3), seconds.toFixed(3));
+  const order = { job: { id: '0001', parameters: {} }, attempt: 1 } as WorkOrder;
+  const [reported] = await new RunNorms(order, new FolderNotes(notesFolder)).others();
+  assert.equal(reported?.seconds.toFixed(3), seconds.toFixed(3));
 });

@@ -5,7 +5,7 @@ import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkS
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { asFault } from '../../src/fault/fault.ts';
-import { usualLimits } from '../../src/unpack/limits.ts';
+import { defaultUnpackLimits } from '../../src/unpack/limits.ts';
 import { openUnpacker } from '../../src/unpack/open-unpacker.ts';
 import { UnxzStage } from '../../src/unpack/unxz.ts';
 import { differences } from './differences.ts';
@@ -31,8 +31,8 @@ export async function compare(
   try {
     const [ours, theirs] = [path.join(root, 'ours'), path.join(root, 'theirs')];
     const refusal = await unpack(bytes, ours);
-    const complaint = extract(bsdtar, file, theirs);
-    return withReason(name, judge(refusal, complaint, ours, theirs));
+    const theirError = extract(bsdtar, file, theirs);
+    return withReason(name, judge(refusal, theirError, ours, theirs));
   } finally {
     // Some are so deep that Node cannot remove them.
     spawnSync('rm', ['-rf', root]);
@@ -59,7 +59,7 @@ async function unxz(bytes: Buffer): Promise<Buffer | string> {
     end: () => undefined,
     destroy: () => undefined,
   };
-  const stage = new UnxzStage('archive', next, usualLimits);
+  const stage = new UnxzStage('archive', next, defaultUnpackLimits);
   try {
     await stage.write(bytes);
     await stage.end();
@@ -79,13 +79,13 @@ function withReason(name: string, found: Pick<Comparison, 'result' | 'detail'>):
 
 function judge(
   refusal: string | undefined,
-  complaint: string | undefined,
+  theirError: string | undefined,
   ours: string,
   theirs: string,
 ): Pick<Comparison, 'result' | 'detail'> {
-  if (refusal !== undefined && complaint !== undefined) return { result: 'same', detail: 'both refuse' };
+  if (refusal !== undefined && theirError !== undefined) return { result: 'same', detail: 'both refuse' };
   if (refusal !== undefined) return { result: 'ours-refuses', detail: refusal };
-  if (complaint !== undefined) return { result: 'theirs-refuses', detail: complaint };
+  if (theirError !== undefined) return { result: 'theirs-refuses', detail: theirError };
   const [here, there] = [listing(ours), listing(theirs)];
   const only = [
     ...here.filter((line) => !there.includes(line)).map((line) => `+${line}`),

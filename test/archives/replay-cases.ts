@@ -13,13 +13,13 @@ export async function replayCases(): Promise<NamedOutcome[]> {
       const options = { mode, ...(expect && { expect }), ...(limits && { limits }) };
       outcomes.push({
         name: `${name}, pieces of ${pieceSize}`,
-        ...sameWords(await replay(bytes, options, pieceSize)),
+        ...withoutPaths(await replay(bytes, options, pieceSize)),
       });
     }
   return outcomes;
 }
 
-function sameWords(outcome: Outcome): Outcome {
+function withoutPaths(outcome: Outcome): Outcome {
   if (outcome.fault === undefined) return outcome;
   const message = outcome.fault.message
     .replace(/cannot be decompressed.*|ends inside a zstd frame/, 'cannot be decompressed')

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 
 /** Every test waits at most this long for what it expects to see: a busy machine needs its time. */
-const patienceMillis = 180_000;
+const timeoutMs = 180_000;
 
 const flags = [
   '--headless',
@@ -116,7 +116,8 @@ export class Chromium {
     if (id !== undefined) this.#waiting.delete(id);
     if (error !== undefined) waiting?.reject(new Error(error.message));
     else waiting?.resolve(result);
-    if (method !== undefined) for (const hear of this.#events.get(sessionId) ?? []) hear(method, params);
+    if (method !== undefined)
+      for (const onEvent of this.#events.get(sessionId) ?? []) onEvent(method, params);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -153,7 +154,7 @@ export class Chromium {
       sessionId: string;
     };
     const tab = new Tab((method, params) => this.send(method, params, sessionId));
-    this.#events.set(sessionId, [(method, params) => tab.hear(method, params)]);
+    this.#events.set(sessionId, [(method, params) => tab.onEvent(method, params)]);
     for (const domain of ['Page', 'Runtime', 'Network', 'Log']) await tab.send(`${domain}.enable`);
     await tab.resize(width, height);
     return tab;
@@ -168,20 +169,20 @@ export class Tab {
   /** Every address the page asked for. */
   readonly requests: string[] = [];
   /** What servers sent as events, in the order it came. */
-  readonly told: string[] = [];
+  readonly console: string[] = [];
 
   constructor(send: Tab['send']) {
     this.send = send;
   }
 
-  hear(method: string, params: unknown): void {
+  onEvent(method: string, params: unknown): void {
     if (method === 'Runtime.exceptionThrown') this.errors.push(JSON.stringify(params));
     if (method === 'Log.entryAdded') {
       const { entry } = params as { entry: { level: string; text: string; url?: string } };
       if (entry.level === 'error' && !(entry.url ?? '').endsWith('/favicon.ico'))
         this.errors.push(entry.text);
     }
-    if (method === 'Network.eventSourceMessageReceived') this.told.push((params as { data: string }).data);
+    if (method === 'Network.eventSourceMessageReceived') this.console.push((params as { data: string }).data);
     if (method === 'Network.requestWillBeSent')
       this.requests.push((params as { request: { url: string } }).request.url);
   }
@@ -218,7 +219,7 @@ export class Tab {
 
   /** Waits until an expression in the page is true; every new page starts it anew. */
   async until(expression: string): Promise<void> {
-    const deadline = performance.now() + patienceMillis;
+    const deadline = performance.now() + timeoutMs;
     for (;;) {
       const isSo = await this.read<boolean>(`Boolean(${expression})`).catch(() => false);
       if (isSo) return;

@@ -1,58 +1,60 @@
 import assert from 'node:assert/strict';
 import { rm } from 'node:fs/promises';
 import { describe, test } from 'node:test';
-import { onlyJob } from '../condor/condor-bench.ts';
-import { catalogueBench, constraint, demoData, endsOf, jobFile } from './catalogue-bench.ts';
+import { onlyJob } from '../condor/condor-harness.ts';
+import { catalogueHarness, constraint, demoData, endsOf, jobFile } from './catalogue-harness.ts';
 
 const copying = jobFile('cp data/x.bin out', { tables: demoData(), run: 'attempts = 3' });
 
 describe('what nobody hopes for', { concurrency: 3 }, () => {
   test('an object deleted while it is being fetched is told as missing, and the job goes on when it is back', async (t) => {
-    const bench = await catalogueBench(t, async (objects) => {
+    const harness = await catalogueHarness(t, async (objects) => {
       await objects.publish('demo/x.bin', 12_000_000);
       await objects.trouble('all: slow 50kB/s on x.bin');
       return { 'updraft.toml': copying.replace('attempts = 3', 'attempts = 9') };
     });
-    if (bench === undefined) return;
-    const { objects } = bench;
-    const run = await bench.submit();
-    await bench.until(run, (state) => (onlyJob(state).attempts[0]?.agent?.fetches.length ?? 0) > 0);
+    if (harness === undefined) return;
+    const { objects } = harness;
+    const run = await harness.submit();
+    await harness.until(run, (state) => (onlyJob(state).attempts[0]?.agent?.fetches.length ?? 0) > 0);
     await rm(objects.published('demo/x.bin'));
     await objects.federation.evict();
     await objects.federation.trouble.clear();
     await objects.trouble('caches: reset on x.bin for 1s');
-    const held = onlyJob(await bench.until(run, (state) => onlyJob(state).held !== undefined));
+    const held = onlyJob(await harness.until(run, (state) => onlyJob(state).held !== undefined));
     assert.equal(held.held?.kind, 'object-missing', endsOf(held));
-    const { because, doing } = await bench.why(run);
+    const { because, doing } = await harness.why(run);
     assert.match(because.join(' '), /x\.bin/);
     assert.match(doing.join(' '), /releases it by itself/);
     await objects.publish('demo/x.bin', 4_000_000);
-    const job = onlyJob(await bench.finish(run));
+    const job = onlyJob(await harness.finish(run));
     assert.equal(job.outcome, 'success', endsOf(job));
   });
 
   test('when all caches, the origin and the director are away for a while, the jobs outlast it', async (t) => {
-    const bench = await catalogueBench(t, async (objects) => {
+    const harness = await catalogueHarness(t, async (objects) => {
       await objects.publish('demo/x.bin', 100_000);
       return { 'updraft.toml': copying.replace('attempts = 3', 'attempts = 5') };
     });
-    if (bench === undefined) return;
-    const { trouble } = bench.objects.federation;
+    if (harness === undefined) return;
+    const { trouble } = harness.objects.federation;
     await trouble.add('all: down');
-    const run = await bench.submit();
-    const met = onlyJob(await bench.until(run, (state) => onlyJob(state).attempts[0]?.outcome !== undefined));
+    const run = await harness.submit();
+    const met = onlyJob(
+      await harness.until(run, (state) => onlyJob(state).attempts[0]?.outcome !== undefined),
+    );
     assert.match(met.attempts[0]?.fault?.kind ?? '', /unreachable|discovery/, endsOf(met));
     await trouble.clear();
-    const job = onlyJob(await bench.finish(run));
+    const job = onlyJob(await harness.finish(run));
     assert.equal(job.outcome, 'success', endsOf(job));
   });
 
   test('a job held for a reason never seen before is kept, shown with its words, and not released', async (t) => {
-    const bench = await catalogueBench(t, () => ({
+    const harness = await catalogueHarness(t, () => ({
       'updraft.toml': jobFile('sleep 600', { run: `requirements = 'MY.Go =?= true'` }),
     }));
-    if (bench === undefined) return;
-    const run = await bench.submit();
+    if (harness === undefined) return;
+    const run = await harness.submit();
     // What a rule of some access point would do; no code of ours, and none that HTCondor gives itself.
     // The condition last: the schedd may look between two edits.
     const rule = {
@@ -61,15 +63,15 @@ describe('what nobody hopes for', { concurrency: 3 }, () => {
       PeriodicHold: 'true',
     };
     for (const [name, value] of Object.entries(rule))
-      await bench.tool('condor_qedit', ...constraint(run), name, value);
-    const held = onlyJob(await bench.until(run, (state) => onlyJob(state).held !== undefined));
+      await harness.tool('condor_qedit', ...constraint(run), name, value);
+    const held = onlyJob(await harness.until(run, (state) => onlyJob(state).held !== undefined));
     assert.match(held.held?.message ?? '', /moon in the wrong house/);
-    const { because, doing, standing } = await bench.why(run);
+    const { because, doing, standing } = await harness.why(run);
     assert.equal(standing, 'held');
     assert.match(because.join(' '), /moon in the wrong house/);
     assert.match(doing.join(' '), /^Nothing/);
     assert.equal(
-      await bench.tool('condor_q', ...constraint(run), '-af', 'JobStatus', 'HoldReasonSubCode'),
+      await harness.tool('condor_q', ...constraint(run), '-af', 'JobStatus', 'HoldReasonSubCode'),
       '5 4711',
     );
   });

@@ -4,15 +4,15 @@ import { chmod, truncate, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { makeTarGz } from '../agent/tar.ts';
-import { onlyJob, result } from '../condor/condor-bench.ts';
-import type { ObjectBench } from '../objects/object-bench.ts';
-import { catalogueBench, demoData, endsOf, jobFile, rulesOf } from './catalogue-bench.ts';
+import { onlyJob, result } from '../condor/condor-harness.ts';
+import type { ObjectHarness } from '../objects/object-harness.ts';
+import { catalogueHarness, demoData, endsOf, jobFile, rulesOf } from './catalogue-harness.ts';
 
 const sha256 = (bytes: Buffer | string): string => createHash('sha256').update(bytes).digest('hex');
 
 describe('content and results that are wrong', { concurrency: 3 }, () => {
   test('F1: input over the limit of the access point is refused with both figures, and a hold for it explained', async (t) => {
-    const bench = await catalogueBench(t, () => ({
+    const harness = await catalogueHarness(t, () => ({
       'updraft.toml': jobFile('cat data/train.tar > out', {
         tables: '[data.d]\nurl = "file:///TRAIN"\nmethod = "native"\nunpack = "none"\n',
         run: 'profile = "ospool"\nproject = "p"',
@@ -27,34 +27,34 @@ request_disk = 1MB
 queue
 `,
     }));
-    if (bench === undefined) return;
-    const at = (name: string): string => path.join(bench.folder, name);
+    if (harness === undefined) return;
+    const at = (name: string): string => path.join(harness.folder, name);
     await truncate(at('train.tar'), 158_783 * 2 ** 20);
     await chmod(at('run.sh'), 0o755);
-    const checked = await bench.check('--quick', '--set', `data.d.url="file://${at('train.tar')}"`);
+    const checked = await harness.check('--quick', '--set', `data.d.url="file://${at('train.tar')}"`);
     assert.equal(checked.exit, 3);
     assert.ok(rulesOf(checked).includes('native-input'), JSON.stringify(checked.findings));
     assert.match(JSON.stringify(checked.findings), /158,783 MB.*5,000 MB/);
-    await bench.tool('condor_submit', 'job.sub');
-    const { cause, because } = await bench.whyLog('job.log');
+    await harness.tool('condor_submit', 'job.sub');
+    const { cause, because } = await harness.whyLog('job.log');
     assert.equal(cause, 'input-too-big');
     assert.match(because.join(' '), /15878[34] MB, and 5000 MB are allowed/);
-    await bench.tool('condor_rm', '-constraint', `Iwd == "${bench.folder}"`);
+    await harness.tool('condor_rm', '-constraint', `Iwd == "${harness.folder}"`);
   });
 
   test('F14: an archive that a cache has damaged is noticed and fetched again from another', async (t) => {
     const bytes = randomBytes(3_000_000);
-    const prepare = async (objects: ObjectBench) => {
+    const prepare = async (objects: ObjectHarness) => {
       await objects.publish('demo/x.tar.gz', makeTarGz({ 'x.bin': bytes }));
       await objects.trouble('cache-1: corrupt at 100kB length 64 on x.tar.gz');
       const data = demoData('x.tar.gz').replace('unpack = "none"\n', '');
       return { 'updraft.toml': jobFile('sha256sum < data/x.bin > out', { tables: data }) };
     };
     // A busy machine must not make a stall of it, after which another cache is asked.
-    const bench = await catalogueBench(t, prepare, {});
-    if (bench === undefined) return;
-    const run = await bench.submit();
-    const job = onlyJob(await bench.finish(run));
+    const harness = await catalogueHarness(t, prepare, {});
+    if (harness === undefined) return;
+    const run = await harness.submit();
+    const job = onlyJob(await harness.finish(run));
     assert.deepEqual([job.outcome, job.attempts.length], ['success', 1], endsOf(job));
     assert.equal(await result(run, 'out'), `${sha256(bytes)}  -\n`);
     const [fetch] = job.attempts[0]?.agent?.fetches ?? [];
@@ -65,27 +65,27 @@ queue
   });
 
   test('F15: a wrapper that hides a failure makes no success: the output decides', async (t) => {
-    const bench = await catalogueBench(t, () => ({
+    const harness = await catalogueHarness(t, () => ({
       'updraft.toml': jobFile('sh run.sh', { train: 'files = ["run.sh"]' }),
       'run.sh': '#!/bin/sh\npython3 -c "raise SystemExit(\'no data\')" > out.part\nrm -f out.part\n',
     }));
-    if (bench === undefined) return;
-    const { findings } = await bench.check('--quick');
+    if (harness === undefined) return;
+    const { findings } = await harness.check('--quick');
     assert.ok(
       findings.some(({ rule }) => rule === 'no-stop-on-error' || rule === 'status-lost'),
       JSON.stringify(findings),
     );
-    const run = await bench.submit();
-    const job = onlyJob(await bench.finish(run));
+    const run = await harness.submit();
+    const job = onlyJob(await harness.finish(run));
     assert.deepEqual([job.outcome, job.attempts[0]?.exit], ['wrong-output', 112], endsOf(job));
-    const { cause, because } = await bench.why(run);
+    const { cause, because } = await harness.why(run);
     assert.equal(cause, 'wrong-output');
     assert.match(because.join(' '), /out\b/);
   });
 
   test('F20: new content under an old name, which caches keep, is noticed; staging gives it a name of its own', async (t) => {
     const [older, newer] = [randomBytes(200_000), randomBytes(200_000)];
-    const prepare = async (objects: ObjectBench) => {
+    const prepare = async (objects: ObjectHarness) => {
       await objects.publish('demo/x.bin', older);
       for (const { httpUrl } of objects.federation.caches)
         await (await fetch(`${httpUrl}/demo/x.bin`)).arrayBuffer();
@@ -93,13 +93,13 @@ queue
       const data = demoData('x.bin', `sha256 = "${sha256(newer)}"`);
       return { 'updraft.toml': jobFile('sha256sum < data/x.bin > out', { tables: data }) };
     };
-    const bench = await catalogueBench(t, prepare, {});
-    if (bench === undefined) return;
-    const run = await bench.submit();
-    const job = onlyJob(await bench.finish(run));
+    const harness = await catalogueHarness(t, prepare, {});
+    if (harness === undefined) return;
+    const run = await harness.submit();
+    const job = onlyJob(await harness.finish(run));
     assert.deepEqual([job.outcome, job.attempts.length], ['success', 1], endsOf(job));
     assert.equal(await result(run, 'out'), `${sha256(newer)}  -\n`);
-    const { objects } = bench;
+    const { objects } = harness;
     const env = await objects.tokenEnv({ namespace: '/inbox' });
     const names = [];
     for (const content of [older, newer]) {

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, test } from 'node:test';
 import type { RunState } from '../../src/journal/state.ts';
-import { onlyJob, result } from '../condor/condor-bench.ts';
-import { catalogueBench, constraint, endsOf, jobFile } from './catalogue-bench.ts';
+import { onlyJob, result } from '../condor/condor-harness.ts';
+import { catalogueHarness, constraint, endsOf, jobFile } from './catalogue-harness.ts';
 import { starterOf } from './starter-of.ts';
 
 /**
@@ -35,28 +35,28 @@ const isPast =
 describe('machines that go away', { concurrency: 4 }, () => {
   test('F8: a job whose connection is lost for good goes on elsewhere from its checkpoint', async (t) => {
     const { mark, files } = counting(14);
-    const bench = await catalogueBench(t, files);
-    if (bench === undefined) return;
-    const run = await bench.submit();
-    await bench.until(run, isPast(4));
+    const harness = await catalogueHarness(t, files);
+    if (harness === undefined) return;
+    const run = await harness.submit();
+    await harness.until(run, isPast(4));
     process.kill(await starterOf(mark), 'SIGKILL');
-    const job = onlyJob(await bench.finish(run));
+    const job = onlyJob(await harness.finish(run));
     assert.equal(job.outcome, 'success', endsOf(job));
     assert.equal(await result(run, 'out'), '14\n');
     assert.equal(job.attempts.at(-1)?.agent?.resumed?.savedBy, 1);
-    const { because } = await bench.why(run);
+    const { because } = await harness.why(run);
     assert.match(because.join(' '), /connection to the machine was lost/);
   });
 
   test('F9: a job whose lease expires on a machine that hangs goes on elsewhere from its checkpoint', async (t) => {
     // Nothing takes it before its lease is as short as HTCondor allows.
     const { mark, files } = counting(60, `requirements = 'MY.Go =?= true'`);
-    const bench = await catalogueBench(t, files);
-    if (bench === undefined) return;
-    const run = await bench.submit();
-    await bench.tool('condor_qedit', ...constraint(run), 'JobLeaseDuration', '20');
-    await bench.tool('condor_qedit', ...constraint(run), 'Go', 'true');
-    await bench.until(run, isPast(4));
+    const harness = await catalogueHarness(t, files);
+    if (harness === undefined) return;
+    const run = await harness.submit();
+    await harness.tool('condor_qedit', ...constraint(run), 'JobLeaseDuration', '20');
+    await harness.tool('condor_qedit', ...constraint(run), 'Go', 'true');
+    await harness.until(run, isPast(4));
     const starter = await starterOf(mark);
     t.after(() => {
       try {
@@ -66,35 +66,35 @@ describe('machines that go away', { concurrency: 4 }, () => {
       }
     });
     process.kill(starter, 'SIGSTOP');
-    const state = await bench.until(run, (seen) => onlyJob(seen).attempts[1]?.agent?.resumed !== undefined);
+    const state = await harness.until(run, (seen) => onlyJob(seen).attempts[1]?.agent?.resumed !== undefined);
     const [first, second] = onlyJob(state).attempts;
     assert.ok(first?.outcome === 'evicted' || first?.outcome === 'lost', endsOf(onlyJob(state)));
     assert.equal(second?.agent?.resumed?.savedBy, 1);
-    const { because } = await bench.why(run);
+    const { because } = await harness.why(run);
     assert.match(because.join(' '), /JobLeaseDuration|connection to the machine was lost/);
   });
 
   test('F12: a training that needs longer than the limit goes on from its checkpoint', async (t) => {
     const { files } = counting(16);
-    const bench = await catalogueBench(t, () => {
+    const harness = await catalogueHarness(t, () => {
       const { 'updraft.toml': toml = '', ...sent } = files();
       return { 'updraft.toml': toml.replace('[resources]', '[resources]\ntime = "6s"'), ...sent };
     });
-    if (bench === undefined) return;
-    const run = await bench.submit();
-    const job = onlyJob(await bench.finish(run));
+    if (harness === undefined) return;
+    const run = await harness.submit();
+    const job = onlyJob(await harness.finish(run));
     assert.equal(job.outcome, 'success', endsOf(job));
     assert.equal(job.attempts[0]?.agent?.resumed?.movedOn, true);
   });
 
   test('F12: without a checkpoint a job that is longer than the pool’s classes is refused in advance', async (t) => {
-    const bench = await catalogueBench(t, () => ({
+    const harness = await catalogueHarness(t, () => ({
       'updraft.toml': jobFile('sleep 1; echo 1 > out')
         .replace('[resources]', '[resources]\ntime = "50h"')
         .replace('[run]', '[run]\nprofile = "ospool"'),
     }));
-    if (bench === undefined) return;
-    const { exit, findings } = await bench.check('--quick');
+    if (harness === undefined) return;
+    const { exit, findings } = await harness.check('--quick');
     assert.equal(exit, 3);
     assert.match(
       findings.find(({ rule }) => rule === 'duration')?.message ?? '',
@@ -104,12 +104,12 @@ describe('machines that go away', { concurrency: 4 }, () => {
 
   test('F17: an eviction in the middle of computing costs what came after the last checkpoint', async (t) => {
     const { files } = counting(14);
-    const bench = await catalogueBench(t, files);
-    if (bench === undefined) return;
-    const run = await bench.submit();
-    await bench.until(run, isPast(6));
-    await bench.tool('condor_vacate_job', ...constraint(run));
-    const job = onlyJob(await bench.finish(run));
+    const harness = await catalogueHarness(t, files);
+    if (harness === undefined) return;
+    const run = await harness.submit();
+    await harness.until(run, isPast(6));
+    await harness.tool('condor_vacate_job', ...constraint(run));
+    const job = onlyJob(await harness.finish(run));
     assert.deepEqual(
       [job.outcome, ...job.attempts.map(({ outcome }) => outcome)],
       ['success', 'evicted', 'success'],

@@ -6,13 +6,13 @@ export async function starterOf(word: string): Promise<number> {
   for (const pid of pids) {
     const words = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
     if (!words.includes(word)) continue;
-    const starter = await climb(Number(pid));
+    const starter = await ancestorOf(Number(pid));
     if (starter !== undefined) return starter;
   }
   throw new Error(`no starter has a job that runs ${word}`);
 }
 
-async function climb(from: number): Promise<number | undefined> {
+async function ancestorOf(from: number): Promise<number | undefined> {
   for (let pid = from; pid > 1;) {
     const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
     if (/^Name:\tcondor_starter$/m.test(status)) return pid;

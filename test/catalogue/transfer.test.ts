@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { rm } from 'node:fs/promises';
 import { describe, test } from 'node:test';
-import { onlyJob } from '../condor/condor-bench.ts';
-import type { ObjectBench } from '../objects/object-bench.ts';
-import { catalogueBench, constraint, demoData, endsOf, jobFile, rulesOf } from './catalogue-bench.ts';
+import { onlyJob } from '../condor/condor-harness.ts';
+import type { ObjectHarness } from '../objects/object-harness.ts';
+import { catalogueHarness, constraint, demoData, endsOf, jobFile, rulesOf } from './catalogue-harness.ts';
 
 const copy = 'cp data/x.bin out';
 
 /** An object of 4 MB, the trouble that its servers have, and a job that copies it. */
 const copying =
   (run: string, ...trouble: string[]) =>
-  async (objects: ObjectBench): Promise<Record<string, string>> => {
+  async (objects: ObjectHarness): Promise<Record<string, string>> => {
     await objects.publish('demo/x.bin', 4_000_000);
     await objects.trouble(...trouble);
     return { 'updraft.toml': jobFile(copy, { tables: demoData(), run }) };
@@ -19,27 +19,27 @@ const copying =
 describe('transfers that fail', { concurrency: 3 }, () => {
   // It takes longest.
   test('F18: a job whose data stalls for ever is given up after its attempts, and says of what', async (t) => {
-    const bench = await catalogueBench(t, copying('attempts = 2', 'all: stall after 1kB on x.bin'));
-    if (bench === undefined) return;
-    const run = await bench.submit();
-    const job = onlyJob(await bench.finish(run));
+    const harness = await catalogueHarness(t, copying('attempts = 2', 'all: stall after 1kB on x.bin'));
+    if (harness === undefined) return;
+    const run = await harness.submit();
+    const job = onlyJob(await harness.finish(run));
     assert.deepEqual([job.outcome, job.attempts.length], ['failed', 2], endsOf(job));
-    const { cause, doing } = await bench.why(run);
+    const { cause, doing } = await harness.why(run);
     assert.equal(cause, 'transfer-stalled');
     assert.match(doing.join(' '), /tried 2 times, and the rules of the run allow 2/);
-    assert.equal(await bench.tool('condor_q', ...constraint(run), '-af', 'ClusterId'), '');
+    assert.equal(await harness.tool('condor_q', ...constraint(run), '-af', 'ClusterId'), '');
   });
 
   test('F2: a web server that falls silent is asked again for the rest, and the job never notices', async (t) => {
-    const bench = await catalogueBench(t, async (objects) => {
+    const harness = await catalogueHarness(t, async (objects) => {
       await objects.publish('demo/x.bin', 4_000_000);
       await objects.trouble('cache-1: stall after 1MB on x.bin first 2');
       const [cache] = objects.federation.caches;
       const data = demoData().replace('osdf://', cache?.httpUrl ?? '');
       return { 'updraft.toml': jobFile(copy, { tables: data }) };
     });
-    if (bench === undefined) return;
-    const job = onlyJob(await bench.finish(await bench.submit()));
+    if (harness === undefined) return;
+    const job = onlyJob(await harness.finish(await harness.submit()));
     assert.deepEqual([job.outcome, job.attempts.length], ['success', 1], endsOf(job));
     const [fetch] = job.attempts[0]?.agent?.fetches ?? [];
     assert.ok(
@@ -49,46 +49,52 @@ describe('transfers that fail', { concurrency: 3 }, () => {
   });
 
   test('F6: a path that is wrong is refused; a 404 that caches make up costs nothing', async (t) => {
-    const bench = await catalogueBench(t, copying('', 'caches: 404 on x.bin'), {});
-    if (bench === undefined) return;
-    const job = onlyJob(await bench.finish(await bench.submit()));
+    const harness = await catalogueHarness(t, copying('', 'caches: 404 on x.bin'), {});
+    if (harness === undefined) return;
+    const job = onlyJob(await harness.finish(await harness.submit()));
     assert.deepEqual([job.outcome, job.attempts.length], ['success', 1], endsOf(job));
     const wrong = ['--quick', '--set', 'data.d.url=osdf:///demo/wrong.bin'];
-    const checked = await bench.check(...wrong);
+    const checked = await harness.check(...wrong);
     assert.deepEqual([checked.exit, rulesOf(checked)], [3, ['object-missing']]);
   });
 
   test('F7: an archive that nobody staged is told before anything is queued', async (t) => {
-    const bench = await catalogueBench(t, (objects) => copying('')(objects));
-    if (bench === undefined) return;
-    await rm(bench.objects.published('demo/x.bin'));
-    const { exit, err } = await bench.objects.updraft(['submit'], { cwd: bench.folder, env: bench.env });
+    const harness = await catalogueHarness(t, (objects) => copying('')(objects));
+    if (harness === undefined) return;
+    await rm(harness.objects.published('demo/x.bin'));
+    const { exit, err } = await harness.objects.updraft(['submit'], {
+      cwd: harness.folder,
+      env: harness.env,
+    });
     assert.equal(exit, 3);
     assert.match(err, /object-missing[\s\S]*nothing was queued/);
     assert.equal(
-      await bench.tool('condor_q', '-constraint', `Iwd == "${bench.folder}"`, '-af', 'ClusterId'),
+      await harness.tool('condor_q', '-constraint', `Iwd == "${harness.folder}"`, '-af', 'ClusterId'),
       '',
     );
   });
 
   test('F10: transfers that stall again and again go on at other servers, in one attempt', async (t) => {
-    const bench = await catalogueBench(t, copying('jobs = 2', 'caches: stall after 500kB on x.bin first 8'));
-    if (bench === undefined) return;
-    const { jobs } = await bench.finish(await bench.submit());
+    const harness = await catalogueHarness(
+      t,
+      copying('jobs = 2', 'caches: stall after 500kB on x.bin first 8'),
+    );
+    if (harness === undefined) return;
+    const { jobs } = await harness.finish(await harness.submit());
     for (const job of jobs) assert.deepEqual([job.outcome, job.attempts.length], ['success', 1], endsOf(job));
   });
 
   test('F11: six jobs meet a burst of 404s, are released and end well', async (t) => {
-    const bench = await catalogueBench(t, copying('jobs = 6', 'all: 404 on x.bin lasting 4s'));
-    if (bench === undefined) return;
-    const { jobs, tally } = await bench.finish(await bench.submit());
+    const harness = await catalogueHarness(t, copying('jobs = 6', 'all: 404 on x.bin lasting 4s'));
+    if (harness === undefined) return;
+    const { jobs, tally } = await harness.finish(await harness.submit());
     assert.equal(tally.success, 6, jobs.map(endsOf).join('\n'));
     const held = jobs.filter(({ attempts }) => attempts[0]?.exit === 96);
     assert.ok(held.length >= 1, 'the burst hit some');
   });
 
   test('F16: jobs that HTCondor holds in transfer are released, held and released again, and end well', async (t) => {
-    const bench = await catalogueBench(t, async (objects) => {
+    const harness = await catalogueHarness(t, async (objects) => {
       await objects.publish('demo/x.bin', 1000);
       await objects.trouble('cache-1: 404 on x.bin first 2');
       const [cache] = objects.federation.caches;
@@ -97,10 +103,10 @@ describe('transfers that fail', { concurrency: 3 }, () => {
         .replace('stream', 'https');
       return { 'updraft.toml': jobFile(copy, { tables: data }) };
     });
-    if (bench === undefined) return;
-    const run = await bench.submit();
-    const job = onlyJob(await bench.finish(run));
+    if (harness === undefined) return;
+    const run = await harness.submit();
+    const job = onlyJob(await harness.finish(run));
     assert.deepEqual([job.outcome, job.attempts.length], ['success', 3], endsOf(job));
-    assert.match((await bench.why(run)).title, /ended well, though not at its first attempt/);
+    assert.match((await harness.why(run)).title, /ended well, though not at its first attempt/);
   });
 });

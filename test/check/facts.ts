@@ -16,7 +16,7 @@ function reading(text: string) {
 }
 
 /** The plan of a job file; keys of [train] come first, tables behind them. */
-export function aPlan(text = '', sent: Record<string, string> = {}): Plan {
+export function makePlanFrom(text = '', sent: Record<string, string> = {}): Plan {
   const files = Object.entries(sent).map(([path, content]) => ({ path, bytes: content.length, sha256: '' }));
   return makePlan({ spec: reading(text).spec, file: '/project/updraft.toml', folder: '/project', files });
 }
@@ -30,7 +30,7 @@ export const whereIn = (text = ''): Where => {
 };
 
 /** The code of a job with these files, started by this command. */
-export const aCode = (sent: Record<string, string>, command = 'python3 train.py'): JobCode =>
+export const makeCode = (sent: Record<string, string>, command = 'python3 train.py'): JobCode =>
   readCode(
     [{ text: command, place: { file: 'updraft.toml', line: 3 } }],
     Object.entries(sent).map(([file, text]) => ({ file, text })),
@@ -38,8 +38,8 @@ export const aCode = (sent: Record<string, string>, command = 'python3 train.py'
 
 /** All facts of a job about which nobody outside was asked. */
 export function someFacts(text = '', sent: Record<string, string> = { 'train.py': 'model.pt' }): Facts {
-  const plan = aPlan(text, sent);
-  const code = aCode(sent, plan.spec.train.command);
+  const plan = makePlanFrom(text, sent);
+  const code = makeCode(sent, plan.spec.train.command);
   return {
     plan,
     where: whereIn(text),

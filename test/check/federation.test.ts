@@ -7,7 +7,7 @@ import { gzipSync } from 'node:zlib';
 import type { Finding } from '../../src/base/finding.ts';
 import { tar } from '../archives/make-tar.ts';
 import { testAuthority, webServer } from '../federation/web-server.ts';
-import { ObjectBench } from '../objects/object-bench.ts';
+import { ObjectHarness } from '../objects/object-harness.ts';
 
 interface Answer {
   ok: boolean;
@@ -18,14 +18,14 @@ interface Answer {
 
 const head = 'name = "x"\n[train]\ncommand = "cat data/* > out"\noutputs = ["out"]\n';
 
-async function jobFile(bench: ObjectBench, data: string): Promise<void> {
-  await mkdir(bench.at('job'), { recursive: true });
-  await writeFile(bench.at('job/updraft.toml'), head + data);
+async function jobFile(harness: ObjectHarness, data: string): Promise<void> {
+  await mkdir(harness.at('job'), { recursive: true });
+  await writeFile(harness.at('job/updraft.toml'), head + data);
 }
 
-async function check(bench: ObjectBench, data: string, env = {}): Promise<Answer & { exit: number }> {
-  await jobFile(bench, data);
-  const { exit, out } = await bench.updraft(['check', 'job', '--quick', '--json'], { env });
+async function check(harness: ObjectHarness, data: string, env = {}): Promise<Answer & { exit: number }> {
+  await jobFile(harness, data);
+  const { exit, out } = await harness.updraft(['check', 'job', '--quick', '--json'], { env });
   return { ...(JSON.parse(out.split('\n')[0] ?? '') as Answer), exit };
 }
 
@@ -34,32 +34,32 @@ const demo = (name = 'x.tar') => `[data.d]\nurl = "osdf:///demo/${name}"\nunpack
 const proven = demo() + 'expect = { bytes = 9 }\n';
 
 test('an object that caches and origin have alike is told with its size, and nothing else', async (t) => {
-  const bench = await ObjectBench.open(t);
-  await bench.publish('demo/x.tar', '123456789');
-  const answer = await check(bench, proven);
+  const harness = await ObjectHarness.open(t);
+  await harness.publish('demo/x.tar', '123456789');
+  const answer = await check(harness, proven);
   assert.deepEqual([answer.exit, answer.ok, rules(answer)], [0, true, []]);
   assert.deepEqual(answer.looked, [{ what: 'data.d', said: '9 B at the origin; none of 2 caches has it' }]);
-  await bench.updraft(['warm', '--caches', '1', 'osdf:///demo/x.tar']);
-  const [warm] = (await check(bench, proven)).looked;
+  await harness.updraft(['warm', '--caches', '1', 'osdf:///demo/x.tar']);
+  const [warm] = (await check(harness, proven)).looked;
   assert.match(warm?.said ?? '', /^9 B at the origin; 1 of 2 caches has it \(127\.0\.0\.1:\d+\)$/);
 });
 
 test('the caches that a job file prefers or avoids are named', async (t) => {
-  const bench = await ObjectBench.open(t);
-  await bench.publish('demo/x.tar', '123456789');
-  const { out } = await bench.updraft(['stat', '--json', 'osdf:///demo/x.tar']);
+  const harness = await ObjectHarness.open(t);
+  await harness.publish('demo/x.tar', '123456789');
+  const { out } = await harness.updraft(['stat', '--json', 'osdf:///demo/x.tar']);
   const [first, second] = (JSON.parse(out) as { servers: { server: string }[] }).servers;
   const wishes = `caches = ["${second!.server}"]\n[run]\navoid_caches = ["${first!.server}"]\n`;
-  const { looked } = await check(bench, proven + wishes);
+  const { looked } = await check(harness, proven + wishes);
   const said = `${second!.server} preferred by the job file; ${first!.server} avoided by the job file`;
   assert.equal(looked[0]?.said, `9 B at the origin; none of 1 cache has it; ${said}`);
 });
 
 test('many jobs and cold caches are worth a note, which costs no cache a byte', async (t) => {
-  const bench = await ObjectBench.open(t);
-  await bench.publish('demo/x.tar', 11_000_000);
+  const harness = await ObjectHarness.open(t);
+  await harness.publish('demo/x.tar', 11_000_000);
   const many = `${demo()}expect = { bytes = 11000000 }\n[run]\njobs = 20\n`;
-  const cold = await check(bench, many);
+  const cold = await check(harness, many);
   assert.deepEqual([cold.exit, rules(cold)], [0, ['note caches-cold']]);
   assert.match(
     cold.findings[0]?.message ?? '',
@@ -67,25 +67,25 @@ test('many jobs and cold caches are worth a note, which costs no cache a byte', 
   );
   assert.match(cold.findings[0]?.fix ?? '', /updraft warm/);
   for (const server of ['origin', 'cache-1', 'cache-2'])
-    assert.equal(bench.federation.counters.server(server).bytes, 0, server);
+    assert.equal(harness.federation.counters.server(server).bytes, 0, server);
   // The caches that the job file names come first.
-  const second = new URL(bench.federation.caches[1]?.url ?? '').host;
-  await jobFile(bench, `${many}caches = ["${second}"]\n`);
-  const warmed = await bench.updraft(['warm', '-n', '1', 'job']);
+  const second = new URL(harness.federation.caches[1]?.url ?? '').host;
+  await jobFile(harness, `${many}caches = ["${second}"]\n`);
+  const warmed = await harness.updraft(['warm', '-n', '1', 'job']);
   assert.match(warmed.out, new RegExp(`${second}: filled, 11 MB in `), warmed.err);
-  assert.deepEqual(rules(await check(bench, many)), []);
+  assert.deepEqual(rules(await check(harness, many)), []);
 });
 
 test('a wrong path is an error with exit code 3, before anything is queued', async (t) => {
-  const bench = await ObjectBench.open(t);
-  const answer = await check(bench, demo('y.tar'));
+  const harness = await ObjectHarness.open(t);
+  const answer = await check(harness, demo('y.tar'));
   assert.deepEqual([answer.exit, answer.ok, rules(answer)], [3, false, ['error object-missing']]);
   assert.deepEqual([answer.findings[0]?.file, answer.findings[0]?.line], ['job/updraft.toml', 6]);
-  const submitted = await bench.updraft(['submit', 'job']);
+  const submitted = await harness.updraft(['submit', 'job']);
   assert.equal(submitted.exit, 3);
   assert.match(submitted.err, /object-missing[\s\S]*1 error, so nothing was queued\n {2}fix: .*--no-check/);
-  await bench.trouble('director: 404 on *y.tar');
-  const [unknown] = (await check(bench, demo('y.tar'))).findings;
+  await harness.trouble('director: 404 on *y.tar');
+  const [unknown] = (await check(harness, demo('y.tar'))).findings;
   assert.match(unknown?.message ?? '', /is not there \(the federation 404\)$/);
 });
 
@@ -94,45 +94,45 @@ test('a cache that answers 404, or lies about the size, is named while jobs may 
     ['cache-2: 404', /but cache 127\.0\.0\.1:\d+ answers 404$/],
     ['cache-1: wrong-size by 3', /but cache 127\.0\.0\.1:\d+ has (6|12) bytes$/],
   ] as const) {
-    const bench = await ObjectBench.open(t);
-    await bench.publish('demo/x.tar', '123456789');
-    await bench.updraft(['warm', 'osdf:///demo/x.tar']);
-    await bench.trouble(trouble);
-    const answer = await check(bench, proven);
+    const harness = await ObjectHarness.open(t);
+    await harness.publish('demo/x.tar', '123456789');
+    await harness.updraft(['warm', 'osdf:///demo/x.tar']);
+    await harness.trouble(trouble);
+    const answer = await check(harness, proven);
     assert.deepEqual([answer.exit, rules(answer)], [0, ['warning servers-differ']], trouble);
     assert.match(answer.findings[0]?.message ?? '', said);
   }
 });
 
 test('an archive that cannot be unpacked is an error, known by its first bytes', async (t) => {
-  const bench = await ObjectBench.open(t);
+  const harness = await ObjectHarness.open(t);
   const pipe = tar(
     { name: 'a', data: 'a' },
     { name: 'p', type: '6' },
     { name: 'big', data: 'x'.repeat(1 << 20) },
   );
-  await bench.publish('demo/x.tar', pipe);
+  await harness.publish('demo/x.tar', pipe);
   const auto = `[data.d]\nurl = "osdf:///demo/x.tar"\nexpect = { bytes = ${pipe.length} }\n`;
-  const served = await check(bench, auto);
+  const served = await check(harness, auto);
   assert.deepEqual([served.exit, rules(served)], [3, ['error archive-unusable']]);
   assert.match(served.findings[0]?.message ?? '', /data\.d: x\.tar: the entry "p" is a named pipe/);
-  await writeFile(bench.at('y.tar.gz'), gzipSync(pipe));
-  const local = await check(bench, `[data.d]\nurl = "file://${bench.at('y.tar.gz')}"\n`);
+  await writeFile(harness.at('y.tar.gz'), gzipSync(pipe));
+  const local = await check(harness, `[data.d]\nurl = "file://${harness.at('y.tar.gz')}"\n`);
   assert.ok(rules(local).includes('error archive-unusable'), rules(local).join());
   const good = tar({ name: 'a', data: 'x'.repeat(1 << 20) });
-  await bench.publish('demo/good.tar', good);
+  await harness.publish('demo/good.tar', good);
   const whole = await check(
-    bench,
+    harness,
     auto.replace('x.tar', 'good.tar').replace(`${pipe.length}`, `${good.length}`),
   );
   assert.deepEqual([whole.exit, rules(whole)], [0, []]);
 });
 
 test('servers that are all down are told as not checked, and stop nothing', async (t) => {
-  const bench = await ObjectBench.open(t);
-  await bench.publish('demo/x.tar', '123456789');
-  await bench.trouble('all: down');
-  const answer = await check(bench, proven);
+  const harness = await ObjectHarness.open(t);
+  await harness.publish('demo/x.tar', '123456789');
+  await harness.trouble('all: down');
+  const answer = await check(harness, proven);
   assert.deepEqual([answer.exit, answer.ok, rules(answer)], [0, true, []]);
   assert.deepEqual(
     answer.unchecked.map(({ what }) => what),
@@ -141,93 +141,93 @@ test('servers that are all down are told as not checked, and stop nothing', asyn
 });
 
 test('an object that was replaced since it was declared is an error with both sizes', async (t) => {
-  const bench = await ObjectBench.open(t);
-  await bench.publish('demo/x.tar', 'another content');
-  const answer = await check(bench, proven);
+  const harness = await ObjectHarness.open(t);
+  await harness.publish('demo/x.tar', 'another content');
+  const answer = await check(harness, proven);
   assert.deepEqual(rules(answer), ['error object-not-as-declared']);
   assert.match(answer.findings[0]?.message ?? '', /has 15 bytes .* says 9 /);
 });
 
 test('a manifest is read and believed; one that is not there is an error', async (t) => {
-  const bench = await ObjectBench.open(t);
+  const harness = await ObjectHarness.open(t);
   const content = '123456789';
-  await bench.publish('demo/x.tar', content);
+  await harness.publish('demo/x.tar', content);
   const manifest = { bytes: 9, chunkBytes: 4096, sha256: sha256(content), chunks: [sha256(content)] };
-  await bench.publish('demo/x.json', JSON.stringify(manifest));
+  await harness.publish('demo/x.json', JSON.stringify(manifest));
   const withManifest = (name: string) => demo() + `manifest = "osdf:///demo/${name}"\n`;
-  assert.deepEqual(rules(await check(bench, withManifest('x.json'))), []);
-  assert.deepEqual(rules(await check(bench, withManifest('none.json'))), ['error manifest-missing']);
+  assert.deepEqual(rules(await check(harness, withManifest('x.json'))), []);
+  assert.deepEqual(rules(await check(harness, withManifest('none.json'))), ['error manifest-missing']);
 });
 
 test('tokens: none, one that lives too short, one that is good', async (t) => {
-  const bench = await ObjectBench.open(t);
-  await bench.publish('private/x.tar', '123456789');
+  const harness = await ObjectHarness.open(t);
+  await harness.publish('private/x.tar', '123456789');
   const data = '[data.d]\nurl = "osdf:///private/x.tar"\nunpack = "none"\nexpect = { bytes = 9 }\n';
-  assert.deepEqual(rules(await check(bench, data)), ['error token-missing']);
-  const short = await bench.tokenEnv({ namespace: '/private', expiresInSeconds: 3600 });
-  assert.deepEqual(rules(await check(bench, data, short)), ['warning token-short']);
-  const long = await bench.tokenEnv({ namespace: '/private', expiresInSeconds: 10 * 86_400 });
-  const answer = await check(bench, data, long);
+  assert.deepEqual(rules(await check(harness, data)), ['error token-missing']);
+  const short = await harness.tokenEnv({ namespace: '/private', expiresInSeconds: 3600 });
+  assert.deepEqual(rules(await check(harness, data, short)), ['warning token-short']);
+  const long = await harness.tokenEnv({ namespace: '/private', expiresInSeconds: 10 * 86_400 });
+  const answer = await check(harness, data, long);
   assert.deepEqual(rules(answer), []);
-  const token = bench.federation.issueToken({ namespace: '/private' }).slice(0, 20);
+  const token = harness.federation.issueToken({ namespace: '/private' }).slice(0, 20);
   assert.doesNotMatch(JSON.stringify(answer), new RegExp(token));
 });
 
 test('a token of the prompt is not enough for a job that will not have it', async (t) => {
-  const bench = await ObjectBench.open(t);
-  await bench.publish('private/x.tar', '123456789');
+  const harness = await ObjectHarness.open(t);
+  await harness.publish('private/x.tar', '123456789');
   const data = '[data.d]\nurl = "osdf:///private/x.tar"\nunpack = "none"\nmethod = "osdf"\n';
-  const env = await bench.tokenEnv({ namespace: '/private', expiresInSeconds: 10 * 86_400 });
+  const env = await harness.tokenEnv({ namespace: '/private', expiresInSeconds: 10 * 86_400 });
   const condor = '[run]\npool = "condor"\n';
-  const { findings } = await check(bench, data + condor, env);
+  const { findings } = await check(harness, data + condor, env);
   const missing = findings.find(({ rule }) => rule === 'token-missing');
   assert.match(`${missing?.message}; ${missing?.fix}`, /does not go with the job; name .*`token_file`/);
   const named = `${data}token_file = ${JSON.stringify(Object.values(env)[0])}\n`;
-  assert.ok(!rules(await check(bench, named + condor)).includes('error token-missing'));
+  assert.ok(!rules(await check(harness, named + condor)).includes('error token-missing'));
 });
 
 test('a plain server that asks for a token is named, with the key to give it', async (t) => {
-  const bench = await ObjectBench.open(t);
+  const harness = await ObjectHarness.open(t);
   const env = { SSL_CERT_FILE: testAuthority };
   for (const [status, words] of [
     [401, /answers 401: it asks for a token; .*`token_file`/],
     [403, /answers 403: it refuses access without a token; .*`token_file`/],
   ] as const) {
     const { url } = await webServer(t, (_, response) => void response.writeHead(status).end());
-    const { findings } = await check(bench, `[data.d]\nurl = "${url}/x.bin"\nunpack = "none"\n`, env);
+    const { findings } = await check(harness, `[data.d]\nurl = "${url}/x.bin"\nunpack = "none"\n`, env);
     const missing = findings.find(({ rule }) => rule === 'token-missing');
     assert.match(`${missing?.message}; ${missing?.fix}`, words);
   }
 });
 
 test('the size that the servers tell counts for the disk, where the job file says none', async (t) => {
-  const bench = await ObjectBench.open(t);
-  await bench.publish('demo/x.tar', 2_000_000);
-  const answer = await check(bench, `${demo()}[resources]\ndisk = "1 MB"\n`);
+  const harness = await ObjectHarness.open(t);
+  await harness.publish('demo/x.tar', 2_000_000);
+  const answer = await check(harness, `${demo()}[resources]\ndisk = "1 MB"\n`);
   assert.deepEqual(rules(answer), ['error disk-too-small', 'note unproven']);
 });
 
 test('a folder instead of an object is an error', async (t) => {
-  const bench = await ObjectBench.open(t);
-  await bench.publish('demo/set/x', '1');
-  assert.ok(rules(await check(bench, demo('set'))).includes('error object-is-folder'));
+  const harness = await ObjectHarness.open(t);
+  await harness.publish('demo/set/x', '1');
+  assert.ok(rules(await check(harness, demo('set'))).includes('error object-is-folder'));
 });
 
 test('a token in a URL is in no report', async (t) => {
-  const bench = await ObjectBench.open(t);
-  await jobFile(bench, demo('none.tar?authz=Bearer%20SECRET'));
+  const harness = await ObjectHarness.open(t);
+  await jobFile(harness, demo('none.tar?authz=Bearer%20SECRET'));
   for (const json of [['--json'], []]) {
-    const { exit, out, err } = await bench.updraft(['check', 'job', '--quick', ...json]);
+    const { exit, out, err } = await harness.updraft(['check', 'job', '--quick', ...json]);
     assert.equal(exit, 3);
     assert.doesNotMatch(out + err, /SECRET/);
   }
 });
 
 test('for people the report has places, fixes and what was looked at; a run goes on without a check', async (t) => {
-  const bench = await ObjectBench.open(t);
-  await bench.publish('demo/x.tar', '123456789');
-  await jobFile(bench, demo());
-  const { exit, out, err } = await bench.updraft(['check', 'job', '--quick']);
+  const harness = await ObjectHarness.open(t);
+  await harness.publish('demo/x.tar', '123456789');
+  await jobFile(harness, demo());
+  const { exit, out, err } = await harness.updraft(['check', 'job', '--quick']);
   assert.equal(exit, 0);
   assert.match(
     out,
@@ -238,8 +238,8 @@ test('for people the report has places, fixes and what was looked at; a run goes
 });
 
 test('a submit description is checked with its URLs, its script and its Python files', async (t) => {
-  const bench = await ObjectBench.open(t);
-  await bench.publish('demo/x.tar', 'x'.repeat(9000));
+  const harness = await ObjectHarness.open(t);
+  await harness.publish('demo/x.tar', 'x'.repeat(9000));
   const files = {
     'job.sub': `executable = run.sh
 arguments = train.py
@@ -253,8 +253,8 @@ queue
     'run.sh': '#!/bin/bash\nset -e\npython3 "$@"\n',
     'train.py': 'resnet50(pretrained=True)\n',
   };
-  for (const [name, text] of Object.entries(files)) await writeFile(path.join(bench.cwd, name), text);
-  const { exit, out } = await bench.updraft(['check', 'job.sub', '--json']);
+  for (const [name, text] of Object.entries(files)) await writeFile(path.join(harness.cwd, name), text);
+  const { exit, out } = await harness.updraft(['check', 'job.sub', '--json']);
   const answer = JSON.parse(out.split('\n')[0] ?? '') as Answer;
   const shown = answer.findings.map(({ rule, file, line }) => `${rule} ${file ?? ''}:${line ?? 0}`);
   assert.equal(exit, 3);

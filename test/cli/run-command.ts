@@ -12,7 +12,7 @@ interface Said {
 export async function runCommand(
   { configure }: { configure: (command: Command, cli: Cli) => void },
   args: string[],
-  world: Partial<Cli> & { cwd: string },
+  context: Partial<Cli> & { cwd: string },
 ): Promise<Said> {
   const said: Said = { out: '', err: '' };
   const cli: Cli = {
@@ -34,7 +34,7 @@ export async function runCommand(
     uid: 0,
     pid: 0,
     kill: () => undefined,
-    ...world,
+    ...context,
   };
   const command = new Command('test').exitOverride();
   command.configureOutput({ writeOut: (text) => cli.out(text), writeErr: (text) => cli.err(text) });

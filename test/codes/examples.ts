@@ -1,11 +1,11 @@
 import { codeRows } from '../../src/codes/codes.ts';
 import { removals } from '../../src/codes/evictions.ts';
-import type { CodeRow, Said } from '../../src/codes/row.ts';
+import type { CodeRow, ReportedReason } from '../../src/codes/row.ts';
 
 /** A hold or an eviction that a row is for. */
 export interface Example {
   row: CodeRow;
-  said: Said;
+  said: ReportedReason;
 }
 
 const urls = ['osdf:///ns/train.tar', 'https://ap.example/ckpt/job_12.0_1700000000/0001/model.pt'];
@@ -14,9 +14,9 @@ const urls = ['osdf:///ns/train.tar', 'https://ap.example/ckpt/job_12.0_17000000
 const wordsWith = (phrase: string): string =>
   `it said ${phrase.replaceAll('#', '3620').replaceAll('…', ' of it, ')}`;
 
-function reasonsOf({ words, url }: CodeRow): string[] {
+function reasonsOf({ phrases, url }: CodeRow): string[] {
   const end = url === undefined ? '' : ` ( URL file = ${urls.find((one) => url.test(one)) ?? 'none'} )`;
-  return words === undefined ? [''] : words.split('|').map((phrase) => wordsWith(phrase) + end);
+  return phrases === undefined ? [''] : phrases.split('|').map((phrase) => wordsWith(phrase) + end);
 }
 
 /** Every row with each of its codes, subcodes and phrases. */

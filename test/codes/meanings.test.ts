@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { codesTable } from '../../scripts/codes-table.ts';
-import type { Answer } from '../../src/codes/answers.ts';
+import type { Remedy } from '../../src/codes/remedies.ts';
 import type { Cause } from '../../src/codes/causes.ts';
-import { answerToHold, exitOfHold, faultOfHold, rowOf } from '../../src/codes/codes.ts';
+import { remedyForHold, exitOfHold, faultOfHold, codeRowOf } from '../../src/codes/codes.ts';
 import { causeOf, exitCause, removalCause } from '../../src/diagnosis/cause-of.ts';
 import type { FaultKind } from '../../src/fault/kinds.ts';
 
 /** What codes mean by HTCondor's own list (condor_holdcodes.h), apart from the table that says so. */
-const meanings: [cause: Cause, fault: FaultKind, answer: Answer, codes: string][] = [
+const meanings: [cause: Cause, fault: FaultKind, answer: Remedy, codes: string][] = [
   ['user', 'interrupted', 'never', '1 15'],
   ['job-policy', 'pool-hold', 'never', '3 5 20 25'],
   ['access-refused', 'token-refused', 'never', '4'],
@@ -56,7 +56,7 @@ for (const [cause, fault, answer, codes] of meanings)
       const said = { code, subcode, reason: '' };
       assert.equal(causeOf(code, subcode), cause, pair);
       assert.equal(faultOfHold(code, subcode, '').kind, fault, pair);
-      assert.equal(answerToHold(said, 1), answer, pair);
+      assert.equal(remedyForHold(said, 1), answer, pair);
     }
   });
 
@@ -155,16 +155,16 @@ for (const [code, subcode, reason, cause, says] of worded)
   test(`"${reason.slice(0, 90)}" is ${cause}`, () => {
     assert.equal(causeOf(code, subcode, reason), cause);
     assert.match(
-      rowOf({ code, subcode, reason })?.says.replaceAll(/\{url[^}]*\}/g, 'osdf:///a/x') ?? '',
+      codeRowOf({ code, subcode, reason })?.sentence.replaceAll(/\{url[^}]*\}/g, 'osdf:///a/x') ?? '',
       says,
     );
   });
 
 test('what is already there is never tried again; what a site says of memory is tried with more', () => {
   const exists = 'Transfer output files failure. Details: remote object already exists, upload aborted';
-  assert.equal(answerToHold({ code: 12, subcode: 256, reason: exists }, 1), 'never');
-  assert.equal(answerToHold({ code: 12, subcode: 256, reason: 'Details: connection reset' }, 1), 'later');
-  assert.equal(answerToHold({ code: 21, subcode: 1001, reason: 'Memory limit exceeded' }, 1), 'more-memory');
+  assert.equal(remedyForHold({ code: 12, subcode: 256, reason: exists }, 1), 'never');
+  assert.equal(remedyForHold({ code: 12, subcode: 256, reason: 'Details: connection reset' }, 1), 'later');
+  assert.equal(remedyForHold({ code: 21, subcode: 1001, reason: 'Memory limit exceeded' }, 1), 'more-memory');
 });
 
 const removed: [reason: string, cause: Cause, says: RegExp][] = [

@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { codesOf } from '../../scripts/codes-table.ts';
-import type { Answer } from '../../src/codes/answers.ts';
-import { causeInfo, remedyOf } from '../../src/codes/causes.ts';
-import { answerToHold, faultOfHold, rowOf } from '../../src/codes/codes.ts';
+import type { Remedy } from '../../src/codes/remedies.ts';
+import { causeInfo, adviceFor } from '../../src/codes/causes.ts';
+import { remedyForHold, faultOfHold, codeRowOf } from '../../src/codes/codes.ts';
 import type { CodeRow } from '../../src/codes/row.ts';
 import { parseEventLog } from '../../src/eventlog/parse.ts';
 import type { LogEvent } from '../../src/eventlog/events.ts';
@@ -15,7 +15,7 @@ import { fold } from '../../src/journal/fold.ts';
 import type { JobState } from '../../src/journal/state.ts';
 import { EventEntries } from '../../src/pool/condor/follow/event-entries.ts';
 import { decide } from '../../src/recovery/decide.ts';
-import { endOfHold } from '../../src/recovery/releases.ts';
+import { endFromHold } from '../../src/recovery/releases.ts';
 import { ledgerOf } from '../../src/report/ledger.ts';
 import { logReport, type LogReport } from '../../src/report/log-report.ts';
 import { attemptDiagnosis } from '../../src/why/attempt-diagnosis.ts';
@@ -29,7 +29,7 @@ const policy = {
   avoid: 'site' as const,
   memory: { asked: 1, most: 4 },
   disk: { asked: 1, most: 4 },
-  pace: { firstWait: 300, mostWait: 3600, atOnce: 2, letGo: 600 },
+  backoff: { initialBackoff: 300, maxBackoff: 3600, immediateRetries: 2, forgetAfter: 600 },
 };
 const table = readFileSync(path.join(import.meta.dirname, '../../docs/recovery.md'), 'utf8').split('\n');
 
@@ -76,7 +76,7 @@ function stateOf(events: readonly LogEvent[]): JobState {
 }
 
 /** A row's sentence as far as it is the same for every job. */
-const beginningOf = ({ says }: CodeRow): string => says.split('{')[0] ?? '';
+const beginningOf = ({ sentence }: CodeRow): string => sentence.split('{')[0] ?? '';
 
 /** What is said to a person: all of it, with nothing left to fill in, and what the table advises on the cause. */
 function assertSaid(example: Example, cause: string | undefined, because: string[], advice: string[]): void {
@@ -125,7 +125,7 @@ function assertInDocs({ row }: Example, codes: string): void {
   assert.ok(line !== undefined, `docs/recovery.md has no line for ${codes}: run \`npm run docs\``);
 }
 
-const waits: Record<Answer, number | undefined> = {
+const waits: Record<Remedy, number | undefined> = {
   elsewhere: 0,
   later: 300,
   'more-memory': 0,
@@ -134,8 +134,8 @@ const waits: Record<Answer, number | undefined> = {
 };
 
 /** Seconds before the next attempt by the policy; undefined where there is none. */
-function waitBy(hold: Parameters<typeof endOfHold>[0]): number | undefined {
-  const decision = decide({ attempts: [{ outcome: 'failed', endedAt: 0, ...endOfHold(hold) }] }, policy, 0);
+function waitBy(hold: Parameters<typeof endFromHold>[0]): number | undefined {
+  const decision = decide({ attempts: [{ outcome: 'failed', endedAt: 0, ...endFromHold(hold) }] }, policy, 0);
   return decision.do === 'end' ? undefined : decision.do === 'wait' ? decision.until / 1000 : 0;
 }
 
@@ -146,7 +146,7 @@ for (const example of examples)
   test(`${nameOf(example)} is the same to all who look at it`, () => {
     const { row, said } = example;
     const { code, subcode = 0, reason } = said;
-    assert.equal(rowOf(said), row, 'another row stands before it');
+    assert.equal(codeRowOf(said), row, 'another row stands before it');
     assertInDocs(example, codesOf(row).join(', ') || 'any');
     // The event that follows says who removed it.
     if (code === removed) return;
@@ -168,10 +168,10 @@ for (const example of examples)
     assert.equal(state.held?.kind, faultOf(row), 'status and dashboard, while it is held');
     assert.deepEqual(
       report.failures.map((one) => [one.cause, one.remedy]),
-      [[row.cause, remedyOf(row.cause)]],
+      [[row.cause, adviceFor(row.cause)]],
     );
     assertRetry(example, job);
-    assert.equal(answerToHold({ code, subcode, reason }, 1), answer);
+    assert.equal(remedyForHold({ code, subcode, reason }, 1), answer);
     if (code !== 1) assert.equal(waitBy({ code, subcode, reason }), waits[answer], 'decide');
   });
 
@@ -193,6 +193,6 @@ test('a code that is not in the table is called unknown by all, and is never an 
     const { job } = historyOf(eventsOf({ row: examples[0]!.row, said }));
     assert.equal(explainStory(job).cause, 'unknown');
     assert.equal(faultOfHold(code, 0, said.reason).kind, 'pool-hold');
-    assert.equal(answerToHold(said, 1), 'never');
+    assert.equal(remedyForHold(said, 1), 'never');
   }
 });

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import type { JobState } from '../../src/journal/state.ts';
-import { condorBench } from './condor-bench.ts';
+import { condorHarness } from './condor-harness.ts';
 
 /** A server that has the object from the moment on at which a test says so. */
 async function serverOf(t: TestContext): Promise<{ url: string; put: () => void }> {
@@ -31,7 +31,7 @@ const saidOf = (jobs: JobState[]): string[] =>
 
 test('while an object is missing everywhere the other jobs do not ask for it, and all end well when it is back', async (t) => {
   const { url, put } = await serverOf(t);
-  const bench = await condorBench(t, {
+  const harness = await condorHarness(t, {
     'updraft.toml': `
 name = "braked"
 [train]
@@ -46,15 +46,15 @@ jobs = 3
 attempts = 20
 `,
   });
-  if (bench === undefined) return;
-  const run = await bench.submit();
+  if (harness === undefined) return;
+  const run = await harness.submit();
   // The brake is drawn out at each miss, so that sooner or later an attempt comes while it holds.
-  await bench.until(run, ({ jobs }) => saidOf(jobs).some((words) => words.includes(heeded)));
+  await harness.until(run, ({ jobs }) => saidOf(jobs).some((words) => words.includes(heeded)));
   const notes = path.join(run, 'notes/brakes');
   const [name = ''] = await readdir(notes);
   assert.match(await readFile(path.join(notes, name), 'utf8'), /data\.txt.*"until":\d+,"misses":\d/);
   put();
-  const { jobs, tally } = await bench.finish(run);
+  const { jobs, tally } = await harness.finish(run);
   assert.equal(tally.success, 3, JSON.stringify(tally));
   assert.ok(
     saidOf(jobs).some((words) => words.includes(heeded)),
@@ -64,7 +64,7 @@ attempts = 20
 });
 
 test('when a job has failed for good the rest of the run is given up, and those that come late say so', async (t) => {
-  const bench = await condorBench(t, {
+  const harness = await condorHarness(t, {
     'updraft.toml': `
 name = "given-up"
 [train]
@@ -79,8 +79,8 @@ jobs = 6
 failed_jobs = 1
 `,
   });
-  if (bench === undefined) return;
-  const { tally, jobs } = await bench.finish(await bench.submit());
+  if (harness === undefined) return;
+  const { tally, jobs } = await harness.finish(await harness.submit());
   assert.ok(tally.failed >= 1 && tally.stopped >= 1, JSON.stringify(tally));
   const late = jobs.find(({ outcome }) => outcome === 'stopped');
   assert.match(late?.attempts.at(-1)?.fault?.message ?? '', /the run is given up: \d{4}/);

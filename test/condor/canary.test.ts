@@ -7,7 +7,7 @@ import * as run from '../../src/cli/commands/run.ts';
 import * as submit from '../../src/cli/commands/submit.ts';
 import { readRunState } from '../../src/run/run-states.ts';
 import { runCommand } from '../cli/run-command.ts';
-import { condorBench } from './condor-bench.ts';
+import { condorHarness } from './condor-harness.ts';
 
 const toml = `
 name = "ladder"
@@ -21,27 +21,27 @@ jobs = 4
 `;
 
 test('run climbs the ladder while it watches; a failed rung queues nothing more, and a good retry lets the rest follow', async (t) => {
-  const bench = await condorBench(t, { 'updraft.toml': toml, 'train.sh': 'exit 3' });
-  if (bench === undefined) return;
-  const world = {
-    cwd: bench.folder,
-    env: bench.env,
+  const harness = await condorHarness(t, { 'updraft.toml': toml, 'train.sh': 'exit 3' });
+  if (harness === undefined) return;
+  const context = {
+    cwd: harness.folder,
+    env: harness.env,
     pid: process.pid,
     kill: (pid: number, signal: NodeJS.Signals) => void process.kill(pid, signal),
   };
   await assert.rejects(
-    runCommand(run, ['--canary', '1,2'], world),
+    runCommand(run, ['--canary', '1,2'], context),
     /job 0000 went ahead and failed \(.*\); the other 3 jobs of ladder-\S+ were never queued/,
   );
-  await writeFile(path.join(bench.folder, 'train.sh'), 'echo 1 > out.txt');
-  const retried = await runCommand(retry, ['--with-new-files', '--json'], world);
+  await writeFile(path.join(harness.folder, 'train.sh'), 'echo 1 > out.txt');
+  const retried = await runCommand(retry, ['--with-new-files', '--json'], context);
   const { folder } = JSON.parse(retried.out) as { folder: string };
-  await bench.until(folder, ({ tally }) => tally.success === 1);
+  await harness.until(folder, ({ tally }) => tally.success === 1);
   // Nobody watches: the same command goes on, once for each rung.
-  const next = await runCommand(submit, [folder], world);
+  const next = await runCommand(submit, [folder], context);
   assert.match(next.err, /all that went ahead have a valid result, and 2 more go ahead now/);
-  await bench.until(folder, ({ tally }) => tally.success === 3);
-  await runCommand(run, [folder], world);
+  await harness.until(folder, ({ tally }) => tally.success === 3);
+  await runCommand(run, [folder], context);
   const state = await readRunState(folder);
   assert.deepEqual([state.tally.success, state.rounds], [4, 4]);
   assert.deepEqual(

@@ -7,7 +7,7 @@ import { test, type TestContext } from 'node:test';
 import type { AgentEntry } from '../../src/journal/entry.ts';
 import { isAgentEntry } from '../../src/journal/codec.ts';
 import { readJournal } from '../../src/journal/tail.ts';
-import { condorBench, onlyJob, result } from './condor-bench.ts';
+import { condorHarness, onlyJob, result } from './condor-harness.ts';
 
 /** Data on a web server, which counts how often it was asked for it. */
 async function served(t: TestContext): Promise<{ url: string; asked: () => number }> {
@@ -63,10 +63,10 @@ const kinds = (entries: AgentEntry[], kind: AgentEntry['kind']): number =>
 
 test('a training that ends with 85 has its checkpoint at the access point and goes on in its sandbox, its data fetched once', async (t) => {
   const { url, asked } = await served(t);
-  const bench = await condorBench(t, job(url, 3, 'exit 85'));
-  if (bench === undefined) return;
-  const run = await bench.submit();
-  const ended = onlyJob(await bench.finish(run));
+  const harness = await condorHarness(t, job(url, 3, 'exit 85'));
+  if (harness === undefined) return;
+  const run = await harness.submit();
+  const ended = onlyJob(await harness.finish(run));
   assert.equal(ended.outcome, 'success', JSON.stringify(ended));
   assert.equal(await result(run, 'out.txt'), '3\n');
   assert.equal(ended.attempts.length, 1);
@@ -78,10 +78,10 @@ test('a training that ends with 85 has its checkpoint at the access point and go
 
 test('checkpoint_every asks the training to save, and it goes on from there', async (t) => {
   const { url, asked } = await served(t);
-  const bench = await condorBench(t, job(url, 12, 'sleep 0.5 & wait $!', 'checkpoint_every = "3s"'));
-  if (bench === undefined) return;
-  const run = await bench.submit();
-  const ended = onlyJob(await bench.finish(run));
+  const harness = await condorHarness(t, job(url, 12, 'sleep 0.5 & wait $!', 'checkpoint_every = "3s"'));
+  if (harness === undefined) return;
+  const run = await harness.submit();
+  const ended = onlyJob(await harness.finish(run));
   assert.equal(ended.outcome, 'success', JSON.stringify(ended));
   assert.equal(asked(), 1);
   const entries = await entriesOf(run, 1);
@@ -92,12 +92,12 @@ test('checkpoint_every asks the training to save, and it goes on from there', as
 test('an attempt that is evicted after such a checkpoint goes on at another slot from what it saved last', async (t) => {
   const { url } = await served(t);
   const each = '[ $n = 2 ] && exit 85; [ $n -gt 2 ] && { sleep 0.5 & wait $!; }';
-  const bench = await condorBench(t, job(url, 12, each));
-  if (bench === undefined) return;
-  const run = await bench.submit();
-  await bench.until(run, (state) => (onlyJob(state).attempts[0]?.agent?.training?.step ?? 0) >= 4);
-  await bench.tool('condor_vacate_job', '-constraint', `UpdraftRun == "${path.basename(run)}"`);
-  const ended = onlyJob(await bench.finish(run));
+  const harness = await condorHarness(t, job(url, 12, each));
+  if (harness === undefined) return;
+  const run = await harness.submit();
+  await harness.until(run, (state) => (onlyJob(state).attempts[0]?.agent?.training?.step ?? 0) >= 4);
+  await harness.tool('condor_vacate_job', '-constraint', `UpdraftRun == "${path.basename(run)}"`);
+  const ended = onlyJob(await harness.finish(run));
   assert.equal(ended.outcome, 'success', JSON.stringify(ended));
   assert.deepEqual(
     ended.attempts.map(({ outcome }) => outcome),
@@ -111,12 +111,12 @@ test('an attempt that is evicted after such a checkpoint goes on at another slot
 
 test('an attempt whose machine vanishes goes on from the last checkpoint that had left it', async (t) => {
   const { url } = await served(t);
-  const bench = await condorBench(t, job(url, 6, '[ $n = 3 ] && exit 85; sleep 0.6 & wait $!'));
-  if (bench === undefined) return;
-  const run = await bench.submit();
-  await bench.until(run, (state) => (onlyJob(state).attempts[0]?.agent?.training?.step ?? 0) >= 4);
-  await bench.tool('condor_vacate_job', '-fast', '-constraint', `UpdraftRun == "${path.basename(run)}"`);
-  const ended = onlyJob(await bench.finish(run));
+  const harness = await condorHarness(t, job(url, 6, '[ $n = 3 ] && exit 85; sleep 0.6 & wait $!'));
+  if (harness === undefined) return;
+  const run = await harness.submit();
+  await harness.until(run, (state) => (onlyJob(state).attempts[0]?.agent?.training?.step ?? 0) >= 4);
+  await harness.tool('condor_vacate_job', '-fast', '-constraint', `UpdraftRun == "${path.basename(run)}"`);
+  const ended = onlyJob(await harness.finish(run));
   assert.equal(ended.outcome, 'success', JSON.stringify(ended));
   // What was saved is known by what was printed before, and that is read now and then.
   assert.match(String(ended.attempts[1]?.agent?.resumed?.step), /^[23]$/);
@@ -124,10 +124,10 @@ test('an attempt whose machine vanishes goes on from the last checkpoint that ha
 
 test('a time limit is no end: the training saves before it and goes on, in the same place with its data', async (t) => {
   const { url, asked } = await served(t);
-  const bench = await condorBench(t, job(url, 16, 'sleep 0.5 & wait $!', '', '[resources]\ntime = "6s"'));
-  if (bench === undefined) return;
-  const run = await bench.submit();
-  const ended = onlyJob(await bench.finish(run));
+  const harness = await condorHarness(t, job(url, 16, 'sleep 0.5 & wait $!', '', '[resources]\ntime = "6s"'));
+  if (harness === undefined) return;
+  const run = await harness.submit();
+  const ended = onlyJob(await harness.finish(run));
   assert.equal(ended.outcome, 'success', JSON.stringify(ended));
   assert.deepEqual([ended.attempts.length, asked()], [1, 1]);
   assert.ok(kinds(await entriesOf(run, 1), 'agent-paused') >= 1);

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { startFederation } from '../../src/mini/federation/federation.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { condorBench, onlyJob, result } from './condor-bench.ts';
+import { condorHarness, onlyJob, result } from './condor-harness.ts';
 import { makeImage } from './make-image.ts';
 import { federationEnv, publishedCifar } from './published-cifar.ts';
 
@@ -14,7 +14,7 @@ test('CIFAR-10 reaches one job natively, by https, through our plugin and as a s
   const { archive, federation, web } = cifar;
   const source = (method: string, url: string): string =>
     `[data.${method}]\nurl = "${url}"\nmethod = "${method}"\ninto = "${method}"\nexpect = { files = 8 }\n`;
-  const bench = await condorBench(
+  const harness = await condorHarness(
     t,
     {
       'updraft.toml': `
@@ -40,9 +40,9 @@ jobs = 2
     },
     { env: cifar.env },
   );
-  if (bench === undefined) return;
-  const run = await bench.submit();
-  const state = await bench.finish(run);
+  if (harness === undefined) return;
+  const run = await harness.submit();
+  const state = await harness.finish(run);
   assert.equal(
     state.tally.success,
     2,
@@ -54,7 +54,7 @@ jobs = 2
 });
 
 test('a job runs in a SIF image of the access point', async (t) => {
-  const bench = await condorBench(t, {
+  const harness = await condorHarness(t, {
     'updraft.toml': `
 name = "boxed"
 [train]
@@ -66,12 +66,12 @@ image = "an image, mine.sif"
 pool = "condor"
 `,
   });
-  if (bench === undefined) return;
-  const image = path.join(bench.folder, 'image');
+  if (harness === undefined) return;
+  const image = path.join(harness.folder, 'image');
   await mkdir(image);
   await makeImage(image);
-  await bench.tool('apptainer', 'build', path.join(bench.folder, 'an image, mine.sif'), image);
-  const job = onlyJob(await bench.finish(await bench.submit()));
+  await harness.tool('apptainer', 'build', path.join(harness.folder, 'an image, mine.sif'), image);
+  const job = onlyJob(await harness.finish(await harness.submit()));
   assert.equal(job.outcome, 'success', JSON.stringify(job.attempts.at(-1)?.fault ?? job.held));
 });
 
@@ -81,7 +81,7 @@ test('a job runs in a private image of the federation, which our plugin fetches 
     namespaces: [{ prefix: '/images', folder: published, public: false }],
   });
   t.after(() => federation[Symbol.asyncDispose]());
-  const bench = await condorBench(
+  const harness = await condorHarness(
     t,
     {
       'updraft.toml': `
@@ -102,20 +102,20 @@ attempts = 1
     },
     { env: federationEnv(federation) },
   );
-  if (bench === undefined) return;
-  const image = path.join(bench.folder, 'image');
+  if (harness === undefined) return;
+  const image = path.join(harness.folder, 'image');
   await mkdir(image);
   await makeImage(image);
   await mkdir(path.join(published, 'v1'));
-  await bench.tool('apptainer', 'build', path.join(published, 'v1/image.sif'), image);
-  const run = await bench.submit();
-  const job = onlyJob(await bench.finish(run));
+  await harness.tool('apptainer', 'build', path.join(published, 'v1/image.sif'), image);
+  const run = await harness.submit();
+  const job = onlyJob(await harness.finish(run));
   assert.equal(job.outcome, 'success', JSON.stringify(job.attempts.at(-1)?.fault ?? job.held));
   assert.equal(await result(run, 'out.txt'), 'image\n');
 });
 
 test('an image without gzip is told by name', async (t) => {
-  const bench = await condorBench(t, {
+  const harness = await condorHarness(t, {
     'updraft.toml': `
 name = "bare"
 [train]
@@ -128,12 +128,12 @@ pool = "condor"
 attempts = 1
 `,
   });
-  if (bench === undefined) return;
-  const image = path.join(bench.folder, 'image');
+  if (harness === undefined) return;
+  const image = path.join(harness.folder, 'image');
   await mkdir(image);
   await makeImage(image, 'gzip');
-  await bench.tool('apptainer', 'build', path.join(bench.folder, 'bare.sif'), image);
-  const job = onlyJob(await bench.finish(await bench.submit()));
+  await harness.tool('apptainer', 'build', path.join(harness.folder, 'bare.sif'), image);
+  const job = onlyJob(await harness.finish(await harness.submit()));
   const [attempt] = job.attempts;
   assert.deepEqual([job.outcome, attempt?.exit, attempt?.fault?.kind], ['failed', 116, 'environment-broken']);
   assert.match(attempt?.fault?.message ?? '', /has no gzip; add it to the image/);

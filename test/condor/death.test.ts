@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
-import { condorBench, onlyJob } from './condor-bench.ts';
+import { condorHarness, onlyJob } from './condor-harness.ts';
 
 /** A run of one job by the real agent, and what HTCondor remembers of each of its attempts. */
 async function died(t: TestContext, command: string) {
@@ -19,12 +19,12 @@ pool = "condor"
 [recovery]
 disk_max = "1 GB"
 `;
-  const bench = await condorBench(t, { 'updraft.toml': job });
-  if (bench === undefined) return undefined;
-  const run = await bench.submit();
-  const state = onlyJob(await bench.finish(run));
+  const harness = await condorHarness(t, { 'updraft.toml': job });
+  if (harness === undefined) return undefined;
+  const run = await harness.submit();
+  const state = onlyJob(await harness.finish(run));
   const mine = `UpdraftRun == "${path.basename(run)}"`;
-  const asked = await bench.tool(
+  const asked = await harness.tool(
     'condor_history',
     '-epochs',
     '-constraint',

@@ -7,7 +7,7 @@ import * as status from '../../src/cli/commands/status.ts';
 import type { RunState } from '../../src/journal/state.ts';
 import { followRunStates, readRunState } from '../../src/run/run-states.ts';
 import { runCommand } from '../cli/run-command.ts';
-import { condorBench, onlyJob } from './condor-bench.ts';
+import { condorHarness, onlyJob } from './condor-harness.ts';
 
 const file = (command: string): Record<string, string> => ({
   'updraft.toml': `
@@ -42,14 +42,14 @@ function states(run: string) {
 const isTraining = (state: RunState): boolean => onlyJob(state).attempts[0]?.pool?.host !== undefined;
 
 test('a log that goes, comes back or is cut while a job runs is told, and the account before is kept', async (t) => {
-  const bench = await condorBench(t, {});
-  if (bench === undefined) return;
-  const go = path.join(bench.folder, 'go');
+  const harness = await condorHarness(t, {});
+  if (harness === undefined) return;
+  const go = path.join(harness.folder, 'go');
   await writeFile(
-    path.join(bench.folder, 'updraft.toml'),
+    path.join(harness.folder, 'updraft.toml'),
     file(`until [ -e ${go} ]; do sleep 0.1; done; echo 1 > out.txt`)['updraft.toml'] ?? '',
   );
-  const run = await bench.submit();
+  const run = await harness.submit();
   const log = path.join(run, 'events.log');
   await using following = states(run);
   await following.until(isTraining);
@@ -75,10 +75,10 @@ test('a log that goes, comes back or is cut while a job runs is told, and the ac
 });
 
 test('a run whose log is missing or is another one says so to whoever asks later', async (t) => {
-  const bench = await condorBench(t, file('echo 1 > out.txt'));
-  if (bench === undefined) return;
-  const run = await bench.submit();
-  const whole = await bench.finish(run);
+  const harness = await condorHarness(t, file('echo 1 > out.txt'));
+  if (harness === undefined) return;
+  const run = await harness.submit();
+  const whole = await harness.finish(run);
   assert.equal(whole.trouble, undefined);
   const log = path.join(run, 'events.log');
   const text = await readFile(log, 'utf8');
@@ -86,7 +86,7 @@ test('a run whose log is missing or is another one says so to whoever asks later
   const lost = await readRunState(run);
   assert.match(lost.trouble?.message ?? '', /is gone: how the jobs stand is not known/);
   assert.equal(onlyJob(lost).isUntold, true);
-  const seen = await runCommand(status, [run], { cwd: bench.folder });
+  const seen = await runCommand(status, [run], { cwd: harness.folder });
   assert.match(seen.out, /: 1 job, 1 not known\n/);
   assert.match(seen.out, /^0000 .* not known /m);
   await writeFile(log, text.replace(/^(\d{3}) \(\d+\./gm, '$1 (99999.').replaceAll(path.basename(run), 'x'));
@@ -94,9 +94,9 @@ test('a run whose log is missing or is another one says so to whoever asks later
 });
 
 test('a log that is replaced by a copy of itself counts no attempt twice', async (t) => {
-  const bench = await condorBench(t, file('sleep 60'));
-  if (bench === undefined) return;
-  const run = await bench.submit();
+  const harness = await condorHarness(t, file('sleep 60'));
+  if (harness === undefined) return;
+  const run = await harness.submit();
   const log = path.join(run, 'events.log');
   await using following = states(run);
   await following.until(isTraining);

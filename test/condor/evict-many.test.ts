@@ -3,7 +3,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { isAgentEntry } from '../../src/journal/codec.ts';
 import { readJournal } from '../../src/journal/tail.ts';
-import { condorBench, onlyJob } from './condor-bench.ts';
+import { condorHarness, onlyJob } from './condor-harness.ts';
 
 /** A training with a folder full of small files beside its checkpoint. */
 const files = {
@@ -29,12 +29,12 @@ echo $n > out.txt
 };
 
 test('an eviction with many files costs neither the checkpoint nor the journal: the pool removes them afterwards', async (t) => {
-  const bench = await condorBench(t, files);
-  if (bench === undefined) return;
-  const run = await bench.submit();
-  await bench.until(run, (state) => (onlyJob(state).attempts[0]?.agent?.training?.step ?? 0) >= 6);
-  await bench.tool('condor_vacate_job', '-constraint', `UpdraftRun == "${path.basename(run)}"`);
-  const ended = onlyJob(await bench.finish(run));
+  const harness = await condorHarness(t, files);
+  if (harness === undefined) return;
+  const run = await harness.submit();
+  await harness.until(run, (state) => (onlyJob(state).attempts[0]?.agent?.training?.step ?? 0) >= 6);
+  await harness.tool('condor_vacate_job', '-constraint', `UpdraftRun == "${path.basename(run)}"`);
+  const ended = onlyJob(await harness.finish(run));
   assert.equal(ended.outcome, 'success', JSON.stringify(ended));
   assert.deepEqual(
     ended.attempts.map(({ outcome }) => outcome),

@@ -4,12 +4,12 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { attemptFiles, attemptFolder, runFiles } from '../../src/job/layout.ts';
 import { condorFiles } from '../../src/pool/condor/condor-files.ts';
-import { condorBench } from './condor-bench.ts';
+import { condorHarness } from './condor-harness.ts';
 
 test('a job on a slow slot leaves it for another, by what the other jobs of the run tell it while they run', async (t) => {
   const command =
     'echo epoch 1; if [ "$UPDRAFT_JOB-$UPDRAFT_ATTEMPT" = 0003-1 ]; then sleep 120; fi; sleep 1; echo epoch 2; echo 1 > model.pt; sleep 1';
-  const bench = await condorBench(t, {
+  const harness = await condorHarness(t, {
     'updraft.toml': `
 name = "slow-slot"
 [train]
@@ -21,9 +21,9 @@ pool = "condor"
 jobs = 4
 `,
   });
-  if (bench === undefined) return;
-  const run = await bench.submit();
-  const state = await bench.finish(run);
+  if (harness === undefined) return;
+  const run = await harness.submit();
+  const state = await harness.finish(run);
   assert.equal(state.tally.success, 4, JSON.stringify(state.tally));
   const [first, second, ...more] = state.jobs[3]?.attempts ?? [];
   assert.equal(first?.exit, 118);
@@ -44,7 +44,7 @@ jobs = 4
 });
 
 test('a slot that only says that it has a GPU is left at once, with the name of the machine', async (t) => {
-  const bench = await condorBench(t, {
+  const harness = await condorHarness(t, {
     'updraft.toml': `
 name = "no-gpu"
 [train]
@@ -57,9 +57,9 @@ pool = "condor"
 attempts = 1
 `,
   });
-  if (bench === undefined) return;
-  const run = await bench.submit();
-  const state = await bench.until(run, ({ jobs }) => jobs[0]?.attempts[0]?.exit === 115);
+  if (harness === undefined) return;
+  const run = await harness.submit();
+  const state = await harness.until(run, ({ jobs }) => jobs[0]?.attempts[0]?.exit === 115);
   const [attempt] = state.jobs[0]?.attempts ?? [];
   assert.equal(attempt?.exit, 115, JSON.stringify(attempt));
   assert.match(
@@ -70,7 +70,7 @@ attempts = 1
 });
 
 test('notes that cannot be written cost an attempt nothing', async (t) => {
-  const bench = await condorBench(t, {
+  const harness = await condorHarness(t, {
     'updraft.toml': `
 name = "no-notes"
 [train]
@@ -80,11 +80,11 @@ outputs = ["model.pt"]
 pool = "condor"
 `,
   });
-  if (bench === undefined) return;
-  const run = await bench.submit();
+  if (harness === undefined) return;
+  const run = await harness.submit();
   // A file lies where the folder should be.
   await writeFile(path.join(run, runFiles.notes), '');
-  const state = await bench.finish(run);
+  const state = await harness.finish(run);
   assert.equal(state.tally.success, 1);
   assert.equal(state.jobs[0]?.attempts.length, 1);
   const journal = await readFile(path.join(attemptFolder(run, '0000', 1), attemptFiles.journal), 'utf8');

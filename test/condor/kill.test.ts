@@ -5,7 +5,7 @@ import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { systemClock } from '../../src/base/clock.ts';
-import { condorBench, type CondorBench } from './condor-bench.ts';
+import { condorHarness, type CondorHarness } from './condor-harness.ts';
 import { runNames } from '../run-names.ts';
 
 const main = path.resolve(import.meta.dirname, '../../src/cli/main.ts');
@@ -29,16 +29,16 @@ const adopted = {
   'run.sh': '#!/bin/sh\nset -e\nsleep 600\n',
 };
 
-function submit({ folder, env }: CondorBench, args = commands.submit) {
+function submit({ folder, env }: CondorHarness, args = commands.submit) {
   const child = spawn(process.execPath, [main, ...args], { cwd: folder, env: { ...env }, stdio: 'ignore' });
   return { child, ended: once(child, 'exit') as Promise<[number | null]> };
 }
 
 /** The real condor_submit, but slow: `before` it reads, or `after` it has submitted and before it says so. */
-async function slowSubmit(bench: CondorBench, script: string): Promise<void> {
-  const slow = path.join(bench.folder, 'slow');
+async function slowSubmit(harness: CondorHarness, script: string): Promise<void> {
+  const slow = path.join(harness.folder, 'slow');
   await mkdir(slow, { recursive: true });
-  const real = (bench.env['PATH'] ?? '').split(':')[0] ?? '';
+  const real = (harness.env['PATH'] ?? '').split(':')[0] ?? '';
   const names = (await readdir(real)).filter((name) => name.startsWith('condor_'));
   for (const name of names) {
     const text =
@@ -48,11 +48,11 @@ async function slowSubmit(bench: CondorBench, script: string): Promise<void> {
     await writeFile(path.join(slow, name), `#!/bin/sh\n${text}\n`);
     await chmod(path.join(slow, name), 0o755);
   }
-  bench.env = { ...bench.env, PATH: `${slow}:${bench.env['PATH'] ?? ''}` };
+  harness.env = { ...harness.env, PATH: `${slow}:${harness.env['PATH'] ?? ''}` };
 }
 
 /** Waits until the run's journal names the process that asks the scheduler. */
-async function untilAsking({ folder }: CondorBench): Promise<void> {
+async function untilAsking({ folder }: CondorHarness): Promise<void> {
   for (;;) {
     const [run] = await runNames(folder);
     const journal = path.join(folder, 'runs', run ?? '', 'journal.jsonl');
@@ -61,15 +61,15 @@ async function untilAsking({ folder }: CondorBench): Promise<void> {
   }
 }
 
-async function assertOnce(t: TestContext, bench: CondorBench, args = commands.submit): Promise<void> {
-  const again = submit(bench, args);
+async function assertOnce(t: TestContext, harness: CondorHarness, args = commands.submit): Promise<void> {
+  const again = submit(harness, args);
   const [code] = await again.ended;
   assert.equal(code, 0);
-  const runs = await runNames(bench.folder);
+  const runs = await runNames(harness.folder);
   assert.equal(runs.length, 1);
   const constraint = `UpdraftRun == "${runs[0] ?? ''}"`;
-  t.after(() => bench.tool('condor_rm', '-constraint', constraint).catch(() => undefined));
-  const clusters = new Set(await bench.ask(constraint, 'ClusterId'));
+  t.after(() => harness.tool('condor_rm', '-constraint', constraint).catch(() => undefined));
+  const clusters = new Set(await harness.ask(constraint, 'ClusterId'));
   assert.equal(clusters.size, 1, `clusters: ${[...clusters].join(' ')}`);
 }
 
@@ -79,47 +79,47 @@ for (const [when, script] of [
 ] as const)
   for (const [command, args] of Object.entries(commands))
     test(`${command} that is killed ${when} and done again makes one cluster`, async (t) => {
-      const bench = await condorBench(t, { 'updraft.toml': file, ...adopted });
-      if (bench === undefined) return;
-      await chmod(path.join(bench.folder, 'run.sh'), 0o755);
-      await slowSubmit(bench, script);
-      const { child, ended } = submit(bench, args);
-      await untilAsking(bench);
+      const harness = await condorHarness(t, { 'updraft.toml': file, ...adopted });
+      if (harness === undefined) return;
+      await chmod(path.join(harness.folder, 'run.sh'), 0o755);
+      await slowSubmit(harness, script);
+      const { child, ended } = submit(harness, args);
+      await untilAsking(harness);
       child.kill('SIGKILL');
       await ended;
-      await assertOnce(t, bench, args);
+      await assertOnce(t, harness, args);
     });
 
 test('a submit that is killed together with condor_submit is done again', async (t) => {
-  const bench = await condorBench(t, { 'updraft.toml': file });
-  if (bench === undefined) return;
-  await slowSubmit(bench, 'sleep 600');
-  const { child, ended } = submit(bench);
-  await untilAsking(bench);
+  const harness = await condorHarness(t, { 'updraft.toml': file });
+  if (harness === undefined) return;
+  await slowSubmit(harness, 'sleep 600');
+  const { child, ended } = submit(harness);
+  await untilAsking(harness);
   child.kill('SIGKILL');
   await ended;
-  const [run = ''] = await runNames(bench.folder);
-  const journal = await readFile(path.join(bench.folder, 'runs', run, 'journal.jsonl'), 'utf8');
+  const [run = ''] = await runNames(harness.folder);
+  const journal = await readFile(path.join(harness.folder, 'runs', run, 'journal.jsonl'), 'utf8');
   const asking = journal.split('\n').find((line) => line.includes('"submitting"')) ?? '';
   process.kill((JSON.parse(asking) as { by: { pid: number } }).by.pid, 'SIGKILL');
-  bench.env = { ...bench.env, PATH: (bench.env['PATH'] ?? '').replace(/^[^:]*slow:/, '') };
-  await assertOnce(t, bench);
+  harness.env = { ...harness.env, PATH: (harness.env['PATH'] ?? '').replace(/^[^:]*slow:/, '') };
+  await assertOnce(t, harness);
 });
 
 test('two submits at the same time make one run and one cluster', async (t) => {
-  const bench = await condorBench(t, { 'updraft.toml': file });
-  if (bench === undefined) return;
-  const first = submit(bench);
-  await untilAsking(bench);
-  const second = submit(bench);
+  const harness = await condorHarness(t, { 'updraft.toml': file });
+  if (harness === undefined) return;
+  const first = submit(harness);
+  await untilAsking(harness);
+  const second = submit(harness);
   await Promise.all([first.ended, second.ended]);
-  await assertOnce(t, bench);
+  await assertOnce(t, harness);
 });
 
 test("a refusal is told in condor_submit's own words, and the next try submits", async (t) => {
-  const bench = await condorBench(t, {
+  const harness = await condorHarness(t, {
     'updraft.toml': file.replace('jobs = 3', 'jobs = 1\nrequirements = "(TARGET.Memory > "'),
   });
-  if (bench === undefined) return;
-  await assert.rejects(bench.submit(), /condor_submit refused the run: .*(requirements|Requirements)/i);
+  if (harness === undefined) return;
+  await assert.rejects(harness.submit(), /condor_submit refused the run: .*(requirements|Requirements)/i);
 });

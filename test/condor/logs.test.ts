@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { condorBench, onlyJob, type CondorBench } from './condor-bench.ts';
+import { condorHarness, onlyJob, type CondorHarness } from './condor-harness.ts';
 
 const main = path.resolve(import.meta.dirname, '../../src/cli/main.ts');
 
@@ -24,7 +24,7 @@ pool = "condor"
 `;
 
 /** `updraft logs` as it is told what to show; `until` waits for a word of what it prints. */
-function logs(t: TestContext, { folder, env }: CondorBench, ...args: string[]) {
+function logs(t: TestContext, { folder, env }: CondorHarness, ...args: string[]) {
   const child = spawn(process.execPath, [main, 'logs', ...args], {
     cwd: folder,
     env: { ...env },
@@ -43,21 +43,21 @@ function logs(t: TestContext, { folder, env }: CondorBench, ...args: string[]) {
 }
 
 test('what a running job prints on its machine is followed, and each byte is shown once', async (t) => {
-  const bench = await condorBench(t, {});
-  if (bench === undefined) return;
-  const go = path.join(bench.folder, 'go');
-  await writeFile(path.join(bench.folder, 'updraft.toml'), talking(go));
-  const run = await bench.submit();
-  const following = logs(t, bench, '-f');
+  const harness = await condorHarness(t, {});
+  if (harness === undefined) return;
+  const go = path.join(harness.folder, 'go');
+  await writeFile(path.join(harness.folder, 'updraft.toml'), talking(go));
+  const run = await harness.submit();
+  const following = logs(t, harness, '-f');
   await following.until('\n60000\n');
 
-  const [once, aside] = await Promise.all([logs(t, bench).ended, logs(t, bench, '--err').ended]);
+  const [once, aside] = await Promise.all([logs(t, harness).ended, logs(t, harness, '--err').ended]);
   assert.equal(aside.out, 'aside\n', aside.err);
   // Of more than a page, the latest is shown while the job runs, and how much is not.
   assert.ok(once.out.endsWith('\n59999\n60000\n'), once.err);
   assert.match(once.err, /^--- \d+ bytes are left out here: all comes when the attempt ends ---$/m);
 
-  const left = logs(t, bench, '-f');
+  const left = logs(t, harness, '-f');
   await left.until('60000\n');
   left.child.kill('SIGINT');
   const { code, err } = await left.ended;
@@ -69,8 +69,8 @@ test('what a running job prints on its machine is followed, and each byte is sho
   const shown = whole.out.split('\n');
   assert.deepEqual([shown.at(-3), shown.at(-2)], ['60000', 'last']);
   assert.equal(new Set(shown).size, shown.length);
-  assert.equal(onlyJob(await bench.finish(run)).outcome, 'success');
-  const after = await logs(t, bench).ended;
+  assert.equal(onlyJob(await harness.finish(run)).outcome, 'success');
+  const after = await logs(t, harness).ended;
   const numbers = Array.from({ length: 60_000 }, (_, index) => String(index + 1));
   assert.equal(after.out, ['first é', ...numbers, 'last', ''].join('\n'));
 });

@@ -10,7 +10,7 @@ import { runReport } from '../../src/report/read-run.ts';
 import { makeTarGz } from '../agent/tar.ts';
 import { runCommand } from '../cli/run-command.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { condorBench, onlyJob, type CondorBench } from './condor-bench.ts';
+import { condorHarness, onlyJob, type CondorHarness } from './condor-harness.ts';
 import { federationEnv } from './published-cifar.ts';
 
 const methods = ['native', 'https', 'osdf', 'stream'] as const;
@@ -65,10 +65,10 @@ attempts = ${attempts}
 `;
 }
 
-const bench = (t: TestContext, { federation }: Published, files: Record<string, string>) =>
-  condorBench(t, files, { env: { ...federationEnv(federation), UPDRAFT_STALL_SECONDS: '3' } });
+const harness = (t: TestContext, { federation }: Published, files: Record<string, string>) =>
+  condorHarness(t, files, { env: { ...federationEnv(federation), UPDRAFT_STALL_SECONDS: '3' } });
 
-const reportOf = async (run: string, here: CondorBench) => {
+const reportOf = async (run: string, here: CondorHarness) => {
   const state = await here.finish(run);
   const job = onlyJob(state);
   return { state, job, report: runReport(run, state), fetch: job.attempts.at(-1)?.agent?.fetches[0] };
@@ -82,7 +82,7 @@ test('the same trouble is told in the same words and columns, whichever method m
   const accounts = await Promise.all(
     methods.map(async (method) => {
       const file = jobFile(method, urlOf(method, '/public', all), `sha256 = "${all.sha256}"`);
-      const here = await bench(t, all, { 'updraft.toml': file });
+      const here = await harness(t, all, { 'updraft.toml': file });
       return here === undefined ? undefined : { method, run: await here.submit(), here };
     }),
   );
@@ -123,7 +123,7 @@ suite('on one pool', { concurrency: true }, () => {
       const all = await published(t);
       const file = jobFile(method, urlOf(method, '/private', all), 'token_file = "token"', 1);
       const token = all.federation.issueToken();
-      const here = await bench(t, all, { 'updraft.toml': file, token });
+      const here = await harness(t, all, { 'updraft.toml': file, token });
       if (here === undefined) return;
       const { job } = await reportOf(await here.submit(), here);
       assert.equal(job.outcome, 'success', JSON.stringify(job.attempts.at(-1)?.fault ?? job.held));
@@ -137,7 +137,7 @@ suite('on one pool', { concurrency: true }, () => {
       const all = await published(t);
       const token = all.federation.issueToken({ scope: 'storage.read:/elsewhere' });
       const file = jobFile('osdf', urlOf('osdf', '/private', all), more);
-      const here = await bench(t, all, { 'updraft.toml': file, token });
+      const here = await harness(t, all, { 'updraft.toml': file, token });
       if (here === undefined) return;
       const run = await here.submit();
       const { job } = await reportOf(run, here);
@@ -150,7 +150,7 @@ suite('on one pool', { concurrency: true }, () => {
   test('input that never arrives is lost time, and the servers that were given up are named', async (t) => {
     const all = await published(t);
     for (const server of ['caches', 'origin']) await all.federation.trouble.add(`${server}: 404 on *.gz`);
-    const here = await bench(t, all, {
+    const here = await harness(t, all, {
       'updraft.toml': jobFile('osdf', urlOf('osdf', '/public', all), '', 1),
     });
     if (here === undefined) return;

@@ -10,9 +10,9 @@ const kill = (pid: number, signal: NodeJS.Signals): void => void process.kill(pi
 /** A pool of the test's own, with one site, whose scheduler may be stopped and killed. */
 export async function ownPool(t: TestContext, root: string, config: string[] = []) {
   const home = await temporaryFolder(t);
-  const world = { clock: systemClock, kill };
+  const context = { clock: systemClock, kill };
   const signal = AbortSignal.timeout(180_000);
-  const state = await startPool({ root, home, sites: sites.slice(0, 1), signal, config, ...world });
+  const state = await startPool({ root, home, sites: sites.slice(0, 1), signal, config, ...context });
   const childOf = async (parent: number, wanted: string): Promise<number> => {
     const children = await readFile(`/proc/${parent}/task/${parent}/children`, 'utf8');
     for (const pid of children.trim().split(' ').map(Number)) {
@@ -29,7 +29,7 @@ export async function ownPool(t: TestContext, root: string, config: string[] = [
         (pid) => kill(pid, 'SIGCONT'),
         () => undefined,
       );
-    await stopPool(state, world);
+    await stopPool(state, context);
   });
   return { bin: state.bin, schedd, startd, starter: async () => childOf(await startd(), 'condor_starter') };
 }

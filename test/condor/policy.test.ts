@@ -4,10 +4,10 @@ import { chmod, copyFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
-import { kindOfExit } from '../../src/codes/answers.ts';
+import { kindOfExit } from '../../src/codes/remedies.ts';
 import { decide, type EndedAttempt } from '../../src/recovery/decide.ts';
 import type { Policy } from '../../src/recovery/policy.ts';
-import { endOfHold } from '../../src/recovery/releases.ts';
+import { endFromHold } from '../../src/recovery/releases.ts';
 import { recoveryLines } from '../../src/pool/condor/submit/recovery-lines.ts';
 import { examples } from '../codes/examples.ts';
 import { testPool } from '../pool.ts';
@@ -18,7 +18,7 @@ const policy = (mayGrow: boolean): Policy => ({
   avoid: 'site',
   memory: { asked: 1e9, most: mayGrow ? 4e9 : 1e9 },
   disk: { asked: 1e9, most: 1e9 },
-  pace: { firstWait: 300, mostWait: 1000, atOnce: 2, letGo: 600 },
+  backoff: { initialBackoff: 300, maxBackoff: 1000, immediateRetries: 2, forgetAfter: 600 },
 });
 
 /** The rules as attributes of a job, by the names that HTCondor gives them. */
@@ -61,13 +61,13 @@ const countsOf = (code: number, subcode: number, failures: number): string =>
       ? `NumHoldsByReason = [ ${code === 21 ? 'StartdHeldJob' : 'JobOutOfResources'} = ${failures} ]`
       : '';
 
-const history = (last: Pick<EndedAttempt, 'fault' | 'answer'>, failures: number): EndedAttempt[] =>
+const history = (last: Pick<EndedAttempt, 'fault' | 'remedy'>, failures: number): EndedAttempt[] =>
   Array.from({ length: failures }, () => ({ outcome: 'failed' as const, endedAt: 0, ...last }));
 
 /** Seconds before the next attempt by the policy; undefined where there is none. */
 function waitBy(
   one: Policy,
-  last: Pick<EndedAttempt, 'fault' | 'answer'>,
+  last: Pick<EndedAttempt, 'fault' | 'remedy'>,
   failures: number,
 ): number | undefined {
   const decision = decide({ attempts: history(last, failures) }, one, 0);
@@ -120,7 +120,7 @@ for (const mayGrow of [true, false])
     const isReal = (each: (typeof all)[number]): boolean =>
       each.code !== 3 || kindOfExit(each.subcode) === undefined || waitOf(each) !== 0;
     const waitOf = ({ failures, ...hold }: (typeof all)[number]): number | undefined =>
-      waitBy(one, endOfHold(hold), failures);
+      waitBy(one, endFromHold(hold), failures);
     const cases = all.filter(isReal);
     const adAt = (held: number, { code, subcode, reason, failures }: (typeof cases)[number]): string =>
       `${rulesAd(one)}\n${countsOf(code, subcode, failures)}\nNumHolds = ${failures}\nHoldReasonCode = ${code}\nHoldReasonSubCode = ${subcode}\nHoldReason = ${JSON.stringify(reason)}\nEnteredCurrentStatus = ${now - held}\nQDate = ${now - 5000}`;

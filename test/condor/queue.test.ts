@@ -6,7 +6,7 @@ import { requestStop } from '../../src/run/request-stop.ts';
 import { readRunState } from '../../src/run/run-states.ts';
 import * as why from '../../src/cli/commands/why.ts';
 import { runCommand } from '../cli/run-command.ts';
-import { condorBench, letWait, onlyJob } from './condor-bench.ts';
+import { condorHarness, limitIdle, onlyJob } from './condor-harness.ts';
 
 const waiting = `
 name = "waiting"
@@ -19,18 +19,18 @@ jobs = 2
 `;
 
 test('jobs removed by hand, outside, are told as stopped with the words of whoever did it', async (t) => {
-  const bench = await condorBench(t, { 'updraft.toml': waiting });
-  if (bench === undefined) return;
-  const run = await bench.submit();
-  await bench.until(run, ({ tally }) => tally.running === 2);
-  await bench.tool(
+  const harness = await condorHarness(t, { 'updraft.toml': waiting });
+  if (harness === undefined) return;
+  const run = await harness.submit();
+  await harness.until(run, ({ tally }) => tally.running === 2);
+  await harness.tool(
     'condor_rm',
     '-reason',
     'wrong data',
     '-constraint',
     `UpdraftRun == "${path.basename(run)}"`,
   );
-  const { jobs } = await bench.finish(run);
+  const { jobs } = await harness.finish(run);
   for (const job of jobs) {
     assert.equal(job.outcome, 'stopped');
     assert.match(job.attempts.at(-1)?.fault?.message ?? '', /wrong data/);
@@ -38,42 +38,42 @@ test('jobs removed by hand, outside, are told as stopped with the words of whoev
 });
 
 test('a run of more jobs than may wait is stopped whole, also those that never were in the queue', async (t) => {
-  letWait(t, 30);
+  limitIdle(t, 30);
   const nowhere = `jobs = 40\nrequirements = 'TARGET.Machine == "none"'`;
-  const bench = await condorBench(t, { 'updraft.toml': waiting.replace('jobs = 2', nowhere) });
-  if (bench === undefined) return;
-  const run = await bench.submit();
+  const harness = await condorHarness(t, { 'updraft.toml': waiting.replace('jobs = 2', nowhere) });
+  if (harness === undefined) return;
+  const run = await harness.submit();
   const constraint = `UpdraftRun == "${path.basename(run)}"`;
-  const queued = await bench.tool('condor_q', '-constraint', constraint, '-af', 'ProcId');
+  const queued = await harness.tool('condor_q', '-constraint', constraint, '-af', 'ProcId');
   assert.ok(queued.split('\n').length <= 30, queued);
   const before = await readRunState(run);
   assert.deepEqual([before.tally.waiting, before.trouble], [40, undefined]);
   await assert.rejects(
-    bench.pool.stop(run, ['0001', '0039']),
+    harness.pool.stop(run, ['0001', '0039']),
     /1 of these jobs are not in the queue yet \(0039\)/,
   );
 
   const stopping = await requestStop(run, before, [], systemClock);
-  await bench.pool.stop(run, stopping);
-  const { tally, endedAt } = await bench.until(run, (state) => state.endedAt !== undefined);
+  await harness.pool.stop(run, stopping);
+  const { tally, endedAt } = await harness.until(run, (state) => state.endedAt !== undefined);
   assert.deepEqual([tally.stopped, endedAt === undefined], [40, false]);
   const { out } = await runCommand(why, [run, '39'], { cwd: run });
   assert.match(out, /^0039 removed: it was removed before it was in the queue$/m);
-  assert.equal(await bench.tool('condor_q', '-constraint', constraint, '-af', 'ProcId'), '');
+  assert.equal(await harness.tool('condor_q', '-constraint', constraint, '-af', 'ProcId'), '');
 });
 
 test('a job held by hand is shown as held with the reason, and goes on when it is released', async (t) => {
-  const bench = await condorBench(t, {
+  const harness = await condorHarness(t, {
     'updraft.toml': waiting.replace('sleep 600', 'echo 1 > out.txt').replace('jobs = 2', 'jobs = 1'),
   });
-  if (bench === undefined) return;
-  const run = await bench.submit();
+  if (harness === undefined) return;
+  const run = await harness.submit();
   const mine = ['-constraint', `UpdraftRun == "${path.basename(run)}"`];
-  await bench.tool('condor_hold', '-reason', 'not today', ...mine);
-  const held = onlyJob(await bench.until(run, (state) => onlyJob(state).held !== undefined));
+  await harness.tool('condor_hold', '-reason', 'not today', ...mine);
+  const held = onlyJob(await harness.until(run, (state) => onlyJob(state).held !== undefined));
   assert.match(held.held?.message ?? '', /not today/);
   assert.equal(held.status, 'waiting');
-  await bench.tool('condor_release', ...mine);
-  const job = onlyJob(await bench.finish(run));
+  await harness.tool('condor_release', ...mine);
+  const job = onlyJob(await harness.finish(run));
   assert.deepEqual([job.outcome, job.held], ['success', undefined]);
 });

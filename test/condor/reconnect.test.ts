@@ -4,27 +4,27 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { systemClock } from '../../src/base/clock.ts';
 import * as why from '../../src/cli/commands/why.ts';
-import { jobWord } from '../../src/cli/run-view/job-words.ts';
+import { describeState } from '../../src/cli/run-view/describe-job.ts';
 import type { Explanation } from '../../src/diagnosis/explanation.ts';
 import { readRunState } from '../../src/run/run-states.ts';
 import { runCommand } from '../cli/run-command.ts';
 import { testPool } from '../pool.ts';
-import { condorBench, onlyJob, result } from './condor-bench.ts';
+import { condorHarness, onlyJob, result } from './condor-harness.ts';
 import { ownPool } from './own-pool.ts';
 
 test('a job goes on while its scheduler is killed and comes back, and is read as the one attempt it is', async (t) => {
   const shared = await testPool(t);
   if (shared === undefined) return;
   const { bin, schedd } = await ownPool(t, shared.root, ['MASTER_BACKOFF_CONSTANT = 1']);
-  const bench = await condorBench(t, {}, { env: { PATH: `${bin}:${process.env['PATH'] ?? ''}` } });
-  if (bench === undefined) return;
-  const go = path.join(bench.folder, 'go');
+  const harness = await condorHarness(t, {}, { env: { PATH: `${bin}:${process.env['PATH'] ?? ''}` } });
+  if (harness === undefined) return;
+  const go = path.join(harness.folder, 'go');
   await writeFile(
-    path.join(bench.folder, 'updraft.toml'),
+    path.join(harness.folder, 'updraft.toml'),
     `name = "kept"\n[train]\ncommand = '''echo begun >> out.txt; until [ -e "${go}" ]; do sleep 0.1; done'''\noutputs = ["out.txt"]\n[run]\npool = "condor"\n`,
   );
-  const run = await bench.submit();
-  await bench.until(run, (state) => onlyJob(state).attempts[0]?.agent?.phase === 'training');
+  const run = await harness.submit();
+  await harness.until(run, (state) => onlyJob(state).attempts[0]?.agent?.phase === 'training');
 
   process.kill(await schedd(), 'SIGKILL');
   const log = path.join(run, 'events.log');
@@ -33,7 +33,7 @@ test('a job goes on while its scheduler is killed and comes back, and is read as
   assert.deepEqual([back.status, back.attempts.length], ['running', 1]);
 
   await writeFile(go, '');
-  const job = onlyJob(await bench.finish(run));
+  const job = onlyJob(await harness.finish(run));
   assert.deepEqual([job.outcome, job.attempts.length], ['success', 1], JSON.stringify(job));
   assert.equal(await result(run, 'out.txt'), 'begun\n');
 });
@@ -44,28 +44,28 @@ test('a job whose machine is out of reach is disconnected, with when the pool gi
   const { bin, startd, starter } = await ownPool(t, shared.root);
   const command = '[ $UPDRAFT_ATTEMPT -gt 1 ] || exec sleep 600; echo done > out.txt';
   const job = `name = "lost"\n[train]\ncommand = '${command}'\noutputs = ["out.txt"]\n[run]\npool = "condor"\n`;
-  const bench = await condorBench(
+  const harness = await condorHarness(
     t,
     { 'updraft.toml': job },
     { env: { PATH: `${bin}:${process.env['PATH'] ?? ''}` } },
   );
-  if (bench === undefined) return;
-  const run = await bench.submit();
-  await bench.until(run, (state) => onlyJob(state).attempts[0]?.agent?.phase === 'training');
+  if (harness === undefined) return;
+  const run = await harness.submit();
+  await harness.until(run, (state) => onlyJob(state).attempts[0]?.agent?.phase === 'training');
 
   // A machine that answers nobody: HTCondor finds neither the job nor that it is gone.
   const [machine, sandbox] = [await startd(), await starter()];
   process.kill(machine, 'SIGSTOP');
   process.kill(sandbox, 'SIGKILL');
-  const cut = onlyJob(await bench.until(run, (state) => jobWord(onlyJob(state)) === 'disconnected'));
+  const cut = onlyJob(await harness.until(run, (state) => describeState(onlyJob(state)) === 'disconnected'));
   const { since, until } = cut.attempts[0]!.pool!.disconnected!;
   assert.equal(Date.parse(until) - Date.parse(since), 1_200_000);
-  const { out } = await runCommand(why, [run, '0', '--json'], { cwd: bench.folder, env: bench.env });
+  const { out } = await runCommand(why, [run, '0', '--json'], { cwd: harness.folder, env: harness.env });
   const [said] = (JSON.parse(out) as { jobs: Explanation[] }).jobs;
   assert.equal(said?.cause, 'disconnected');
   assert.match(said.doing.join(' '), /Disconnected since .*; the pool gives up at /);
 
   process.kill(machine, 'SIGCONT');
-  const end = onlyJob(await bench.finish(run));
+  const end = onlyJob(await harness.finish(run));
   assert.deepEqual([end.outcome, end.attempts[0]?.outcome], ['success', 'evicted'], JSON.stringify(end));
 });

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import * as rehearse from '../../src/cli/commands/rehearse.ts';
 import { runCommand } from '../cli/run-command.ts';
-import { condorBench } from './condor-bench.ts';
+import { condorHarness } from './condor-harness.ts';
 
 /** It saves at every epoch, and never reads what it saved. */
 const forgetful = `
@@ -14,12 +14,12 @@ cp data/data.bin out.txt
 `;
 
 test('a rehearsal on HTCondor vacates the job twice, and finds that the training does not read its checkpoint', async (t) => {
-  const bench = await condorBench(t, { 'train.sh': forgetful });
-  if (bench === undefined) return;
-  const data = path.join(bench.folder, 'data.bin');
+  const harness = await condorHarness(t, { 'train.sh': forgetful });
+  if (harness === undefined) return;
+  const data = path.join(harness.folder, 'data.bin');
   await writeFile(data, Buffer.alloc(100_000, 7));
   await writeFile(
-    path.join(bench.folder, 'updraft.toml'),
+    path.join(harness.folder, 'updraft.toml'),
     `name = "forgetful"
 [train]\ncommand = "sh train.sh"\nfiles = ["train.sh"]\noutputs = ["out.txt"]\ncheckpoint = "ckpt"
 [data.one]\nurl = "file://${data}"\ninto = "data"
@@ -28,8 +28,8 @@ test('a rehearsal on HTCondor vacates the job twice, and finds that the training
   let out = '';
   await assert.rejects(
     runCommand(rehearse, [], {
-      cwd: bench.folder,
-      env: bench.env,
+      cwd: harness.folder,
+      env: harness.env,
       pid: process.pid,
       out: (text: string) => void (out += text),
       kill: (pid: number, signal: NodeJS.Signals) => void process.kill(pid, signal),

@@ -10,13 +10,13 @@ import {
   environmentValue,
   literal,
 } from '../../src/pool/condor/submit/submit-text.ts';
-import { condorBench, type CondorBench } from './condor-bench.ts';
+import { condorHarness, type CondorHarness } from './condor-harness.ts';
 
 /** Attributes of the jobs that HTCondor's own condor_submit makes of a description. */
-async function dryRun(bench: CondorBench, description: string): Promise<Record<string, string>[]> {
-  await writeFile(path.join(bench.folder, 'dry.sub'), description);
-  const out = path.join(bench.folder, 'dry.out');
-  await bench.tool('condor_submit', 'dry.sub', '-dry-run', out);
+async function dryRun(harness: CondorHarness, description: string): Promise<Record<string, string>[]> {
+  await writeFile(path.join(harness.folder, 'dry.sub'), description);
+  const out = path.join(harness.folder, 'dry.out');
+  await harness.tool('condor_submit', 'dry.sub', '-dry-run', out);
   const jobs = (await readFile(out, 'utf8')).split(/\n\s*\n/).map((ad) => {
     const lines = ad.split('\n').flatMap((line) => {
       const [, name, value] = /^(\w+)\s*=\s*(.*)$/.exec(line) ?? [];
@@ -28,20 +28,20 @@ async function dryRun(bench: CondorBench, description: string): Promise<Record<s
 }
 
 async function rendered(t: TestContext, toml: string): Promise<Record<string, string> | undefined> {
-  const bench = await condorBench(t, {
+  const harness = await condorHarness(t, {
     'updraft.toml': `name = "r"\n[train]\ncommand = "true"\noutputs = ["o"]\n${toml}`,
     'image.sif': 'not really',
     'condor/updraft-job': '#!/bin/sh\n',
     updraft_plugin: '#!/bin/sh\n',
     'condor/inputs/image.sif': 'not really',
   });
-  if (bench === undefined) return undefined;
-  const { files, shown = '' } = await bench.pool.render(
-    await loadPlan(bench.folder, { cwd: bench.folder }),
+  if (harness === undefined) return undefined;
+  const { files, shown = '' } = await harness.pool.render(
+    await loadPlan(harness.folder, { cwd: harness.folder }),
     'r-1',
   );
-  await writeFile(path.join(bench.folder, 'condor/jobs.items'), files['condor/jobs.items'] ?? '');
-  const [job] = await dryRun(bench, files[shown] ?? '');
+  await writeFile(path.join(harness.folder, 'condor/jobs.items'), files['condor/jobs.items'] ?? '');
+  const [job] = await dryRun(harness, files[shown] ?? '');
   return job;
 }
 
@@ -70,13 +70,13 @@ const oddText = fc
   .filter((text) => !/^\s*$/.test(text));
 
 test('any words and variables reach the job as they are', async (t) => {
-  const bench = await condorBench(t, {});
-  if (bench === undefined) return;
+  const harness = await condorHarness(t, {});
+  if (harness === undefined) return;
   // All in one job: starting the program is what costs.
   const words = fc.sample(oddText, { numRuns: 200, seed: 7 });
   const variables = Object.fromEntries(words.map((word, index) => [`V${index}`, word]));
   const [job] = await dryRun(
-    bench,
+    harness,
     [
       'executable = /bin/true',
       `arguments = ${argumentsValue(words)}`,
@@ -128,10 +128,10 @@ requirements = "TARGET.HasAVX2 =?= true"`,
   const memory = `^min\\(\\{ ?${Math.ceil(12e9 / 2 ** 20)},${Math.ceil(3e9 / 2 ** 20)} \\* pow\\(2,`;
   assert.match(job['RequestMemory'] ?? '', new RegExp(memory));
   const asked = Math.ceil(5.17e9 / 2 ** 10);
-  const most = Math.ceil((4 * 5e9 + 0.17e9) / 2 ** 10);
+  const max = Math.ceil((4 * 5e9 + 0.17e9) / 2 ** 10);
   assert.match(
     job['RequestDisk'] ?? '',
-    new RegExp(`^min\\(\\{ ?${most},${asked} \\* pow\\(2,.*ExitCode =\\?= 107`),
+    new RegExp(`^min\\(\\{ ?${max},${asked} \\* pow\\(2,.*ExitCode =\\?= 107`),
   );
   assert.equal(job['RequestGPUs'], '2');
   assert.equal(job['GPUsMinCapability'], '7.5');
@@ -206,7 +206,7 @@ test('the customs of the OSPool and of CHTC are in the jobs for them', async (t)
 });
 
 test('lines of [pool.submit] are on the job in the queue', async (t) => {
-  const bench = await condorBench(t, {
+  const harness = await condorHarness(t, {
     'updraft.toml': `name = "own"
 [train]
 command = "true"
@@ -222,11 +222,11 @@ accounting_group = "group_physics"
 "MY.Weight" = 1.5
 `,
   });
-  if (bench === undefined) return;
-  const run = await bench.submit();
+  if (harness === undefined) return;
+  const run = await harness.submit();
   const constraint = `UpdraftRun == "${path.basename(run)}"`;
   const names = ['AcctGroup', 'WantGlidein', 'DesiredSites', 'Weight'];
-  const queued = await bench.tool('condor_q', '-constraint', constraint, '-af:r', ...names);
+  const queued = await harness.tool('condor_q', '-constraint', constraint, '-af:r', ...names);
   assert.equal(queued.trim(), String.raw`"group_physics" true "A, \"B\"" 1.5`);
-  await bench.tool('condor_rm', '-constraint', constraint);
+  await harness.tool('condor_rm', '-constraint', constraint);
 });

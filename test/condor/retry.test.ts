@@ -11,7 +11,7 @@ import { readJournal } from '../../src/journal/tail.ts';
 import { retryRun } from '../../src/run/retry-run.ts';
 import { readRunState } from '../../src/run/run-states.ts';
 import { runCommand } from '../cli/run-command.ts';
-import { condorBench, result, type CondorBench } from './condor-bench.ts';
+import { condorHarness, result, type CondorHarness } from './condor-harness.ts';
 
 const toml = `
 name = "again"
@@ -26,11 +26,11 @@ jobs = 3
 `;
 const failing =
   'echo "$1" > ckpt/was; [ "$1" = 1 ] && { echo "no such layer" >&2; exit 3; }; echo 1 > out.txt';
-const mended = 'echo "mended"; cat ckpt/was > out.txt';
+const fixed = 'echo "mended"; cat ckpt/was > out.txt';
 
-const inBench = (bench: CondorBench) => ({
-  cwd: bench.folder,
-  env: bench.env,
+const inHarness = (harness: CondorHarness) => ({
+  cwd: harness.folder,
+  env: harness.env,
   pid: process.pid,
   kill: (pid: number, signal: NodeJS.Signals) => void process.kill(pid, signal),
 });
@@ -40,14 +40,14 @@ const clusters = async (run: string): Promise<number[]> => {
 };
 
 test('a failed job goes on in a further cluster of the same run, and every command reads both', async (t) => {
-  const bench = await condorBench(t, { 'updraft.toml': toml, 'train.sh': failing });
-  if (bench === undefined) return;
-  const run = await bench.submit();
-  assert.equal((await bench.finish(run)).tally.failed, 1);
-  await writeFile(path.join(bench.folder, 'train.sh'), mended);
-  const told = await runCommand(retry, ['--with-new-files', '--json'], inBench(bench));
-  assert.deepEqual((JSON.parse(told.out) as { queued: string[] }).queued, ['0001']);
-  const state = await bench.finish(run);
+  const harness = await condorHarness(t, { 'updraft.toml': toml, 'train.sh': failing });
+  if (harness === undefined) return;
+  const run = await harness.submit();
+  assert.equal((await harness.finish(run)).tally.failed, 1);
+  await writeFile(path.join(harness.folder, 'train.sh'), fixed);
+  const reported = await runCommand(retry, ['--with-new-files', '--json'], inHarness(harness));
+  assert.deepEqual((JSON.parse(reported.out) as { queued: string[] }).queued, ['0001']);
+  const state = await harness.finish(run);
   assert.deepEqual(
     state.jobs.map(({ id, outcome, attempts }) => [id, outcome, attempts.map(({ attempt }) => attempt)]),
     [
@@ -59,75 +59,78 @@ test('a failed job goes on in a further cluster of the same run, and every comma
   assert.equal(state.jobs[1]?.attempts[1]?.agent?.outcome, 'success');
   assert.equal(await result(run, 'out.txt', '0001'), '1\n');
   assert.equal((await clusters(run)).length, 2);
-  assert.match((await runCommand(logs, ['1'], inBench(bench))).out, /mended/);
-  assert.match((await runCommand(why, ['1'], inBench(bench))).out, /0001 succeeded/);
-  const figures = JSON.parse((await runCommand(report, ['--json'], inBench(bench))).out) as {
+  assert.match((await runCommand(logs, ['1'], inHarness(harness))).out, /mended/);
+  assert.match((await runCommand(why, ['1'], inHarness(harness))).out, /0001 succeeded/);
+  const figures = JSON.parse((await runCommand(report, ['--json'], inHarness(harness))).out) as {
     jobs: { total: number; success: number };
   };
   assert.deepEqual([figures.jobs.total, figures.jobs.success], [3, 3]);
-  const nothing = await runCommand(retry, [], inBench(bench));
+  const nothing = await runCommand(retry, [], inHarness(harness));
   assert.match(nothing.err, /nothing to retry/);
 });
 
 test('a retry that died before HTCondor was asked is finished by the next one, and no job is submitted twice', async (t) => {
-  const bench = await condorBench(t, { 'updraft.toml': toml, 'train.sh': failing });
-  if (bench === undefined) return;
-  const run = await bench.submit();
-  await bench.finish(run);
-  const killed = { ...bench.pool, submit: () => Promise.reject(new Error('killed')) };
+  const harness = await condorHarness(t, { 'updraft.toml': toml, 'train.sh': failing });
+  if (harness === undefined) return;
+  const run = await harness.submit();
+  await harness.finish(run);
+  const killed = { ...harness.pool, submit: () => Promise.reject(new Error('killed')) };
   const wish = { jobs: ['0001'], change: {} };
-  const world = { clock: systemClock, pid: process.pid };
-  await assert.rejects(retryRun(run, killed, wish, world), /killed/);
+  const context = { clock: systemClock, pid: process.pid };
+  await assert.rejects(retryRun(run, killed, wish, context), /killed/);
   assert.equal((await clusters(run)).length, 1);
-  assert.deepEqual(await retryRun(run, bench.pool, wish, world), { queued: [], released: [] });
-  const job = (await bench.finish(run)).jobs[1];
+  assert.deepEqual(await retryRun(run, harness.pool, wish, context), { queued: [], released: [] });
+  const job = (await harness.finish(run)).jobs[1];
   assert.deepEqual([job?.outcome, job?.attempts.length, (await clusters(run)).length], ['failed', 2, 2]);
 });
 
 test('a job that is held for good is changed and released, and stays where it is in the queue', async (t) => {
   const file = 'data.txt';
-  const bench = await condorBench(t, { [file]: 'there\n' });
-  if (bench === undefined) return;
-  const data = path.join(bench.folder, file);
+  const harness = await condorHarness(t, { [file]: 'there\n' });
+  if (harness === undefined) return;
+  const data = path.join(harness.folder, file);
   await writeFile(
-    path.join(bench.folder, 'updraft.toml'),
+    path.join(harness.folder, 'updraft.toml'),
     `name = "held"
 [train]\ncommand = "cat in/${file} > out.txt"\noutputs = ["out.txt"]
 [data.one]\nurl = "file://${data}"\ninto = "in"\nmethod = "native"
 [resources]\nmemory = "250 MB"
 [run]\npool = "condor"\n`,
   );
-  const run = await bench.submit();
+  const run = await harness.submit();
   await rename(data, `${data}.away`);
-  const held = (await bench.finish(run)).jobs[0];
+  const held = (await harness.finish(run)).jobs[0];
   assert.notEqual(held?.held, undefined);
-  const told = await runCommand(why, ['0'], inBench(bench));
-  assert.ok(told.out.replaceAll(/\s+/g, ' ').includes(`${data} does not exist on the access point`), told.out);
-  const dry = await runCommand(retry, ['--dry-run'], inBench(bench));
+  const reported = await runCommand(why, ['0'], inHarness(harness));
+  assert.ok(
+    reported.out.replaceAll(/\s+/g, ' ').includes(`${data} does not exist on the access point`),
+    reported.out,
+  );
+  const dry = await runCommand(retry, ['--dry-run'], inHarness(harness));
   assert.match(dry.out, /0000 held: an input file is missing on the access point/);
   await rename(`${data}.away`, data);
-  const retried = await runCommand(retry, ['--memory', '300 MB', '--json'], inBench(bench));
+  const retried = await runCommand(retry, ['--memory', '300 MB', '--json'], inHarness(harness));
   assert.deepEqual((JSON.parse(retried.out) as { released: string[] }).released, ['0000']);
-  const job = (await bench.finish(run)).jobs[0];
+  const job = (await harness.finish(run)).jobs[0];
   assert.deepEqual([job?.outcome, job?.attempts.length], ['success', 2]);
   assert.equal((await clusters(run)).length, 1);
   const [cluster] = await clusters(run);
-  assert.equal((await bench.ask(`ClusterId == ${cluster ?? ''}`, 'RequestMemory'))[0], '287');
+  assert.equal((await harness.ask(`ClusterId == ${cluster ?? ''}`, 'RequestMemory'))[0], '287');
 });
 
 test('stopping a retried job removes it from the cluster it is in now', async (t) => {
   const waiting = 'echo "$1" > ckpt/was; [ -e ckpt/again ] && sleep 600; touch ckpt/again; exit 3';
-  const bench = await condorBench(t, {
+  const harness = await condorHarness(t, {
     'updraft.toml': toml.replace('jobs = 3', 'jobs = 1'),
     'train.sh': waiting,
   });
-  if (bench === undefined) return;
-  const run = await bench.submit();
-  await bench.finish(run);
-  await runCommand(retry, ['--json'], inBench(bench));
-  await bench.until(run, ({ jobs }) => jobs[0]?.attempts[1]?.agent?.phase === 'training');
-  await bench.pool.stop(run, ['0000']);
-  const [job] = (await bench.finish(run)).jobs;
+  if (harness === undefined) return;
+  const run = await harness.submit();
+  await harness.finish(run);
+  await runCommand(retry, ['--json'], inHarness(harness));
+  await harness.until(run, ({ jobs }) => jobs[0]?.attempts[1]?.agent?.phase === 'training');
+  await harness.pool.stop(run, ['0000']);
+  const [job] = (await harness.finish(run)).jobs;
   assert.deepEqual([job?.outcome, job?.attempts.length], ['stopped', 2]);
   assert.match(await readFile(path.join(run, 'events.log'), 'utf8'), /updraft stop/);
   assert.notEqual((await readRunState(run)).endedAt, undefined);

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import { condorBench, onlyJob, result } from './condor-bench.ts';
+import { condorHarness, onlyJob, result } from './condor-harness.ts';
 
 const toml = (text: string): Record<string, string> => ({ 'updraft.toml': text });
 
 test('names with spaces, quotes, macros, commas and letters of other scripts survive the way there and back', async (t) => {
   const odd = `it's "odd" $(HOME) $$(Arch), ünï;=x`;
-  const bench = await condorBench(
+  const harness = await condorHarness(
     t,
     {
       'updraft.toml': `
@@ -25,9 +25,9 @@ pool = "condor"
     },
     { inside: `a b'c "d" $(HOME), é` },
   );
-  if (bench === undefined) return;
-  const run = await bench.submit();
-  const state = await bench.finish(run);
+  if (harness === undefined) return;
+  const run = await harness.submit();
+  const state = await harness.finish(run);
   const job = onlyJob(state);
   assert.equal(job.outcome, 'success', JSON.stringify(job));
   assert.equal(await result(run, 'out=1; ü.txt'), 'through\n');
@@ -39,7 +39,7 @@ pool = "condor"
 });
 
 test('every combination of a matrix is a job of one cluster, with its own parameters and results', async (t) => {
-  const bench = await condorBench(
+  const harness = await condorHarness(
     t,
     toml(`
 name = "matrix"
@@ -51,9 +51,9 @@ pool = "condor"
 matrix = { word = ["a b", "q\\"'q", "$(x) \\u001f"], lr = [0.1, 0.01] }
 `),
   );
-  if (bench === undefined) return;
-  const run = await bench.submit();
-  const state = await bench.finish(run);
+  if (harness === undefined) return;
+  const run = await harness.submit();
+  const state = await harness.finish(run);
   assert.equal(state.tally.success, 6);
   const results = await Promise.all(state.jobs.map(({ id }) => result(run, 'out.txt', id)));
   assert.deepEqual(results, [
@@ -67,7 +67,7 @@ matrix = { word = ["a b", "q\\"'q", "$(x) \\u001f"], lr = [0.1, 0.01] }
 });
 
 test('a fault that may pass is tried again by the schedd, and each attempt keeps its own journal', async (t) => {
-  const bench = await condorBench(
+  const harness = await condorHarness(
     t,
     toml(`
 name = "retried"
@@ -81,9 +81,9 @@ pool = "condor"
 attempts = 2
 `),
   );
-  if (bench === undefined) return;
-  const run = await bench.submit();
-  const job = onlyJob(await bench.finish(run));
+  if (harness === undefined) return;
+  const run = await harness.submit();
+  const job = onlyJob(await harness.finish(run));
   assert.deepEqual([job.outcome, job.attempts.length], ['failed', 2]);
   for (const attempt of job.attempts) {
     assert.equal(attempt.agent?.outcome, 'failed');
@@ -93,7 +93,7 @@ attempts = 2
 });
 
 test("a training's own failure ends the job at once, with its status and its last words", async (t) => {
-  const bench = await condorBench(
+  const harness = await condorHarness(
     t,
     toml(`
 name = "failing"
@@ -104,9 +104,9 @@ outputs = ["out.txt"]
 pool = "condor"
 `),
   );
-  if (bench === undefined) return;
-  const run = await bench.submit();
-  const job = onlyJob(await bench.finish(run));
+  if (harness === undefined) return;
+  const run = await harness.submit();
+  const job = onlyJob(await harness.finish(run));
   assert.deepEqual([job.outcome, job.attempts.length], ['failed', 1]);
   assert.equal(job.attempts[0]?.exit, 3);
   assert.match(job.attempts[0].fault?.message ?? '', /ValueError: no such layer/);
@@ -115,17 +115,17 @@ pool = "condor"
 });
 
 test('a training without its outputs is a wrong output, whatever its exit code', async (t) => {
-  const bench = await condorBench(
+  const harness = await condorHarness(
     t,
     toml('name = "wrong"\n[train]\ncommand = "true"\noutputs = ["out.txt"]\n[run]\npool = "condor"\n'),
   );
-  if (bench === undefined) return;
-  const job = onlyJob(await bench.finish(await bench.submit()));
+  if (harness === undefined) return;
+  const job = onlyJob(await harness.finish(await harness.submit()));
   assert.equal(job.outcome, 'wrong-output');
 });
 
 test('an evicted attempt goes on from its checkpoint at the next slot', async (t) => {
-  const bench = await condorBench(
+  const harness = await condorHarness(
     t,
     toml(`
 name = "evicted"
@@ -141,12 +141,12 @@ checkpoint = "ckpt"
 pool = "condor"
 `),
   );
-  if (bench === undefined) return;
-  const run = await bench.submit();
-  await bench.until(run, (state) => onlyJob(state).attempts[0]?.agent?.phase === 'training');
+  if (harness === undefined) return;
+  const run = await harness.submit();
+  await harness.until(run, (state) => onlyJob(state).attempts[0]?.agent?.phase === 'training');
   const constraint = `UpdraftRun == "${path.basename(run)}"`;
-  await bench.tool('condor_vacate_job', '-constraint', constraint);
-  const job = onlyJob(await bench.finish(run));
+  await harness.tool('condor_vacate_job', '-constraint', constraint);
+  const job = onlyJob(await harness.finish(run));
   assert.equal(job.outcome, 'success', JSON.stringify(job));
   assert.deepEqual(
     job.attempts.map(({ outcome }) => outcome),

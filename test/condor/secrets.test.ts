@@ -4,12 +4,12 @@ import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { testPool } from '../pool.ts';
-import { condorBench, onlyJob, result } from './condor-bench.ts';
+import { condorHarness, onlyJob, result } from './condor-harness.ts';
 
 const secret = `S3cr3t-of-a-job-${process.pid}-abcdef`;
 
 test('a secret reaches a training on HTCondor, also after a checkpoint, and is in no file of run or pool', async (t) => {
-  const bench = await condorBench(
+  const harness = await condorHarness(
     t,
     {
       'updraft.toml': `
@@ -35,9 +35,9 @@ attempts = 1
     },
     { env: { MY_KEY: secret } },
   );
-  if (bench === undefined) return;
-  const run = await bench.submit();
-  const job = onlyJob(await bench.finish(run));
+  if (harness === undefined) return;
+  const run = await harness.submit();
+  const job = onlyJob(await harness.finish(run));
   assert.equal(job.outcome, 'success', JSON.stringify(job.attempts.at(-1)?.fault ?? job.held));
   const changed = secret.replaceAll('S', 's');
   assert.equal(await result(run, 'out.txt'), `${changed}\n${changed}\n`);

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { shellQuote } from '../../src/base/shell-quote.ts';
 import { makeExecutable, makePack } from '../environment/make-pack.ts';
-import { condorBench } from './condor-bench.ts';
+import { condorHarness } from './condor-harness.ts';
 
 const main = path.resolve(import.meta.dirname, '../../src/cli/main.ts');
 
@@ -14,7 +14,7 @@ test(
   'updraft shell gives a terminal on a machine of the pool, with the files of the training and its software',
   { timeout: 240_000 },
   async (t) => {
-    const bench = await condorBench(t, {
+    const harness = await condorHarness(t, {
       'updraft.toml': `
 name = "by-hand"
 [train]
@@ -30,15 +30,15 @@ pool = "condor"
 `,
       'hello.txt': 'sent along\n',
     });
-    if (bench === undefined) return;
-    await writeFile(path.join(bench.folder, 'env.sh'), makeExecutable(makePack()));
-    const temporary = path.join(bench.folder, 'tmp');
+    if (harness === undefined) return;
+    await writeFile(path.join(harness.folder, 'env.sh'), makeExecutable(makePack()));
+    const temporary = path.join(harness.folder, 'tmp');
     await mkdir(temporary);
     const command = [process.execPath, main, 'shell'].map(shellQuote).join(' ');
     // The terminal, as a person has one.
     const child = spawn('script', ['-qec', command, '/dev/null'], {
-      cwd: bench.folder,
-      env: { ...bench.env, TERM: 'dumb', TMPDIR: temporary },
+      cwd: harness.folder,
+      env: { ...harness.env, TERM: 'dumb', TMPDIR: temporary },
     });
     t.after(() => child.kill());
     const missing = await new Promise((resolve) => child.once('spawn', resolve).once('error', resolve));

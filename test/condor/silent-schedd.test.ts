@@ -4,13 +4,13 @@ import { once } from 'node:events';
 import path from 'node:path';
 import { test } from 'node:test';
 import { testPool } from '../pool.ts';
-import { condorBench, type CondorBench } from './condor-bench.ts';
+import { condorHarness, type CondorHarness } from './condor-harness.ts';
 import { ownPool } from './own-pool.ts';
 import { runNames } from '../run-names.ts';
 
 const main = path.resolve(import.meta.dirname, '../../src/cli/main.ts');
 
-async function updraft({ folder, env }: CondorBench, ...args: string[]) {
+async function updraft({ folder, env }: CondorHarness, ...args: string[]) {
   const child = spawn(process.execPath, [main, ...args], {
     cwd: folder,
     env: { ...env },
@@ -24,39 +24,39 @@ async function updraft({ folder, env }: CondorBench, ...args: string[]) {
 }
 
 test('a scheduler that does not answer is told in time by submit and stop, and status works without it', async (t) => {
-  const bench = await condorBench(t, {
+  const harness = await condorHarness(t, {
     'updraft.toml':
       'name = "silent"\n[train]\ncommand = "sleep 600"\noutputs = ["x"]\n[run]\npool = "condor"\nprofile = "htcondor"\n',
   });
   const shared = await testPool(t);
-  if (bench === undefined || shared === undefined) return;
+  if (harness === undefined || shared === undefined) return;
   const { bin, schedd: findSchedd } = await ownPool(t, shared.root);
   const schedd = await findSchedd();
-  bench.env = { ...bench.env, PATH: `${bin}:${process.env['PATH'] ?? ''}`, UPDRAFT_POOL_SECONDS: '2' };
+  harness.env = { ...harness.env, PATH: `${bin}:${process.env['PATH'] ?? ''}`, UPDRAFT_POOL_SECONDS: '2' };
 
   process.kill(schedd, 'SIGSTOP');
-  const submitted = await updraft(bench, 'submit');
+  const submitted = await updraft(harness, 'submit');
   assert.equal(submitted.code, 4, submitted.err);
   assert.match(submitted.err, /condor_submit had no answer within 2 s/);
   assert.match(
     submitted.err,
     /fix: the scheduler is busy or down: the same command again .* submits no job twice/,
   );
-  assert.equal((await updraft(bench, 'status')).code, 0);
+  assert.equal((await updraft(harness, 'status')).code, 0);
 
   process.kill(schedd, 'SIGCONT');
-  bench.env = { ...bench.env, UPDRAFT_POOL_SECONDS: '200' };
-  const again = await updraft(bench, 'submit');
+  harness.env = { ...harness.env, UPDRAFT_POOL_SECONDS: '200' };
+  const again = await updraft(harness, 'submit');
   assert.equal(again.code, 0, again.err);
-  assert.equal((await runNames(bench.folder)).length, 1);
+  assert.equal((await runNames(harness.folder)).length, 1);
 
   process.kill(schedd, 'SIGSTOP');
-  bench.env = { ...bench.env, UPDRAFT_POOL_SECONDS: '2' };
-  const stopped = await updraft(bench, 'stop', '--yes');
+  harness.env = { ...harness.env, UPDRAFT_POOL_SECONDS: '2' };
+  const stopped = await updraft(harness, 'stop', '--yes');
   assert.equal(stopped.code, 4, stopped.err);
   assert.match(stopped.err, /condor_rm had no answer within 2 s/);
   process.kill(schedd, 'SIGCONT');
-  bench.env = { ...bench.env, UPDRAFT_POOL_SECONDS: '200' };
-  const stoppedAgain = await updraft(bench, 'stop', '--yes');
+  harness.env = { ...harness.env, UPDRAFT_POOL_SECONDS: '200' };
+  const stoppedAgain = await updraft(harness, 'stop', '--yes');
   assert.equal(stoppedAgain.code, 0, stoppedAgain.err);
 });

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { testPool } from '../pool.ts';
 import { torchImage } from '../torch-image.ts';
-import { condorBench, letWait, onlyJob, result } from './condor-bench.ts';
+import { condorHarness, limitIdle, onlyJob, result } from './condor-harness.ts';
 import { publishedCifar } from './published-cifar.ts';
 
 type Cifar = NonNullable<Awaited<ReturnType<typeof publishedCifar>>>;
@@ -42,7 +42,7 @@ async function workBy(
   // One way is enough to show PyTorch; the examples train in an image.
   const trains = image === undefined && way === 'stream';
   const { command, outputs } = trains ? training : reader;
-  const bench = await condorBench(
+  const harness = await condorHarness(
     t,
     {
       'read.py': reading,
@@ -67,10 +67,10 @@ pool = "condor"
     },
     { env: { ...cifar.env, OMP_NUM_THREADS: '1' } },
   );
-  if (bench === undefined) return;
-  await copyFile(cifar.script, path.join(bench.folder, 'train.py'));
-  const run = await bench.submit();
-  const job = onlyJob(await bench.finish(run));
+  if (harness === undefined) return;
+  await copyFile(cifar.script, path.join(harness.folder, 'train.py'));
+  const run = await harness.submit();
+  const job = onlyJob(await harness.finish(run));
   assert.equal(job.outcome, 'success', `${way}: ${JSON.stringify(job.attempts.at(-1)?.fault ?? job.held)}`);
   if (trains)
     assert.ok((JSON.parse(await result(run, 'metrics.json')) as { accuracy: number }).accuracy >= 0);
@@ -95,10 +95,10 @@ test(
   'twelve jobs of one run, which enter the queue as room comes, read CIFAR-10 through our plugin',
   { timeout: 400_000 },
   async (t) => {
-    letWait(t, 5);
+    limitIdle(t, 5);
     const cifar = await publishedCifar(t);
     if (cifar === undefined) return;
-    const bench = await condorBench(
+    const harness = await condorHarness(
       t,
       {
         'updraft.toml': `
@@ -123,10 +123,10 @@ jobs = 12
       },
       { env: cifar.env },
     );
-    if (bench === undefined) return;
-    const run = await bench.submit();
+    if (harness === undefined) return;
+    const run = await harness.submit();
     assert.match(await readFile(path.join(run, 'condor/job.sub'), 'utf8'), /^max_idle = 5$/m);
-    const state = await bench.until(run, ({ endedAt, tally: { total, ...parts }, trouble }) => {
+    const state = await harness.until(run, ({ endedAt, tally: { total, ...parts }, trouble }) => {
       const sum = Object.values(parts).reduce((all, part) => all + part, 0);
       assert.deepEqual([total, sum, trouble], [12, 12, undefined]);
       return endedAt !== undefined;

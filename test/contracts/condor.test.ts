@@ -1,4 +1,4 @@
-import { condorBench } from '../condor/condor-bench.ts';
+import { condorHarness } from '../condor/condor-harness.ts';
 import { poolContract } from './pool.ts';
 
-poolContract('condor', condorBench);
+poolContract('condor', condorHarness);

@@ -2,12 +2,12 @@ import process from 'node:process';
 import path from 'node:path';
 import { systemClock } from '../../src/base/clock.ts';
 import { openPool } from '../../src/pool/open-pool.ts';
-import { projectRoot, RunBench } from '../run/run-bench.ts';
+import { projectRoot, RunHarness } from '../run/run-harness.ts';
 import { poolContract } from './pool.ts';
 import { writeFile } from 'node:fs/promises';
 
 poolContract('local', async (t, files) => {
-  const { folder, env } = await RunBench.make(t);
+  const { folder, env } = await RunHarness.make(t);
   for (const [name, text] of Object.entries(files)) await writeFile(path.join(folder, name), text);
   const self = [process.execPath, path.join(projectRoot, 'src/cli/main.ts')];
   const kill = (pid: number, signal: NodeJS.Signals): void => void process.kill(pid, signal);

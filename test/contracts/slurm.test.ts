@@ -1,4 +1,4 @@
-import { slurmBench } from '../slurm/slurm-bench.ts';
+import { slurmHarness } from '../slurm/slurm-harness.ts';
 import { poolContract } from './pool.ts';
 
-poolContract('slurm', slurmBench);
+poolContract('slurm', slurmHarness);

@@ -12,8 +12,8 @@ import { openJournal } from '../../src/journal/file.ts';
 import { fold } from '../../src/journal/fold.ts';
 import { JournalTail, readJournal } from '../../src/journal/tail.ts';
 import { agentCommand } from '../../src/pool/packed-agent.ts';
-import { attemptEnd } from '../../src/pool/attempt-end.ts';
-import type { Pool, PoolKind, PoolRecords, PoolStart } from '../../src/pool/pool.ts';
+import { readAttemptExit } from '../../src/pool/attempt-exit.ts';
+import type { Pool, PoolKind, PoolRecords, PoolContext } from '../../src/pool/pool.ts';
 import { policyOf } from '../../src/recovery/policy.ts';
 
 const traits: PoolTraits = {
@@ -28,7 +28,7 @@ const traits: PoolTraits = {
   submitLines: submitFileLines,
 };
 const account = 'toy.jsonl';
-const pace = { firstWait: 1, mostWait: 1, atOnce: 1, letGo: 0 };
+const backoff = { initialBackoff: 1, maxBackoff: 1, immediateRetries: 1, forgetAfter: 0 };
 
 const records: PoolRecords = {
   traits,
@@ -43,12 +43,12 @@ const records: PoolRecords = {
 /** A fourth pool: a scheduler that is this very process, starts all jobs at once and forgets them when it ends. */
 export const toyKind: PoolKind = { ...records, open: toyPool };
 
-function toyPool(start: PoolStart): Pool {
+function toyPool(start: PoolContext): Pool {
   const scheduler = new Scheduler(start);
   return {
     ...records,
     limits: () => Promise.resolve(undefined),
-    policy: ({ spec, disk }) => Promise.resolve(policyOf(spec, { diskBytes: disk.bytes, pace })),
+    policy: ({ spec, disk }) => Promise.resolve(policyOf(spec, { diskBytes: disk.bytes, backoff })),
     examine: () => Promise.resolve('a toy, and it answers'),
     slots: () => Promise.resolve(undefined),
     render({ spec, data, environment, jobs, isRehearsal }, run, round) {
@@ -78,12 +78,12 @@ function toyPool(start: PoolStart): Pool {
 }
 
 class Scheduler {
-  readonly #start: PoolStart;
+  readonly #start: PoolContext;
   readonly #submitted = new Set<string>();
   readonly #agents = new Map<string, ChildProcess>();
   readonly #stopped = new Set<string>();
 
-  constructor(start: PoolStart) {
+  constructor(start: PoolContext) {
     this.#start = start;
   }
 
@@ -133,7 +133,7 @@ class Scheduler {
     await note(runFolder, clock, { kind: 'attempt-started', job, attempt, why: 'the toy started it' });
     const code = await this.#attempt(runFolder, order, job, attempt);
     const isStopped = this.#stopped.has(`${runFolder}/${job}`);
-    const end = await attemptEnd(folder, { code, signal: null });
+    const end = await readAttemptExit(folder, { code, signal: null });
     await note(runFolder, clock, { kind: 'attempt-ended', job, attempt, ...end });
     const outcome = isStopped ? 'stopped' : end.outcome;
     if (code === kinds.evicted.exit && !isStopped) await this.#run(runFolder, order, job, attempt + 1);

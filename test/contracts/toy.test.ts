@@ -13,7 +13,7 @@ import type { PoolName } from '../../src/job/spec.ts';
 import { openPool, poolKinds } from '../../src/pool/open-pool.ts';
 import { submitRun } from '../../src/run/submit-run.ts';
 import { runCommand } from '../cli/run-command.ts';
-import { projectRoot, RunBench } from '../run/run-bench.ts';
+import { projectRoot, RunHarness } from '../run/run-harness.ts';
 import { untilState } from '../until-state.ts';
 import { poolContract, type Opened } from './pool.ts';
 import { toyKind } from './toy-pool.ts';
@@ -22,7 +22,7 @@ import { toyKind } from './toy-pool.ts';
 Object.assign(poolTraits, { toy: toyKind.traits });
 Object.assign(poolKinds, { toy: toyKind });
 
-const world = {
+const context = {
   self: [process.execPath, path.join(projectRoot, 'src/cli/main.ts')],
   clock: systemClock,
   pid: process.pid,
@@ -30,9 +30,9 @@ const world = {
 };
 
 async function openToy(t: TestContext, files: Record<string, string>): Promise<Opened> {
-  const { folder, env } = await RunBench.make(t);
+  const { folder, env } = await RunHarness.make(t);
   for (const [name, text] of Object.entries(files)) await writeFile(path.join(folder, name), text);
-  return { folder, pool: openPool('toy', { ...world, env }) };
+  return { folder, pool: openPool('toy', { ...context, env }) };
 }
 
 poolContract('toy', openToy);
@@ -43,10 +43,10 @@ test('commands read and explain a run of a pool that they have never heard of', 
   });
   const plan = await loadPlan(folder, { cwd: folder });
   plan.spec.run.pool = 'toy' as PoolName;
-  const { folder: run } = await submitRun(plan, pool, { isNew: true, version: '0.0.0', ...world });
+  const { folder: run } = await submitRun(plan, pool, { isNew: true, version: '0.0.0', ...context });
   await untilState(run, ({ endedAt }) => endedAt !== undefined);
   const cwd = folder;
   assert.match((await runCommand(status, [run], { cwd })).out, /1 job, 1 failed/);
   assert.match((await runCommand(why, [run, '0'], { cwd })).out, /^0000 failed: [^]*exit status 3/m);
-  assert.match((await runCommand(stop, [run, '--yes'], { cwd, ...world })).err, /next:/);
+  assert.match((await runCommand(stop, [run, '--yes'], { cwd, ...context })).err, /next:/);
 });

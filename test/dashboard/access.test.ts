@@ -3,7 +3,7 @@ import { request, type IncomingMessage } from 'node:http';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import type { Dashboard } from '../../src/dashboard/serve-dashboard.ts';
-import type { Change } from '../../src/dashboard/page-data.ts';
+import type { BoardUpdate } from '../../src/dashboard/page-data.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { imagenetRun, type WrittenRun } from './imagenet-run.ts';
 import { folderRun, served } from './served.ts';
@@ -148,7 +148,7 @@ test('what a journal calls a job cannot lead out of the run', async (t) => {
 
 interface Told {
   id: string;
-  change: Change;
+  change: BoardUpdate;
 }
 
 /** The first events of the stream; those of the same moment count as one. */
@@ -173,7 +173,7 @@ function readEvents(
           heard = events.length;
           if (heard < count) return;
           asked.destroy();
-          resolve(events.map(([, id = '', data = '']) => ({ id, change: JSON.parse(data) as Change })));
+          resolve(events.map(([, id = '', data = '']) => ({ id, change: JSON.parse(data) as BoardUpdate })));
         });
         response.on('error', () => undefined);
       },

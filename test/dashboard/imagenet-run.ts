@@ -12,14 +12,14 @@ import type { RunState } from '../../src/journal/state.ts';
 type At<Body> = [second: number, body: Body];
 
 /** Takes what happens in a run, in any order. */
-interface ToldRun {
+interface RunWriter {
   add(second: number, body: RunBody): void;
   agent(job: string, attempt: number, entries: At<AgentBody>[]): Promise<void>;
   print(job: string, attempt: number, text: string): Promise<void>;
 }
 
 /** Writes the journals of a run with any history, at any time, without waiting for it to pass. */
-export class WrittenRun implements ToldRun {
+export class WrittenRun implements RunWriter {
   readonly folder: string;
   readonly #created: number;
   readonly #lines: string[] = [];
@@ -67,7 +67,7 @@ export class WrittenRun implements ToldRun {
 }
 
 /** A run that is in no file: the journals of ten thousand jobs take longer to write and read than all that is shown of them. */
-export class RememberedRun implements ToldRun {
+export class RememberedRun implements RunWriter {
   readonly #created: number;
   readonly #run: RunEntry[] = [];
   readonly #agents: AgentEntry[][] = [];
@@ -141,7 +141,7 @@ interface Life {
   resumed?: number;
 }
 
-interface ToldLife extends Life {
+interface DetailedLife extends Life {
   stepsPerEpoch: number;
 }
 
@@ -150,10 +150,10 @@ export async function imagenetRun(
   folder: string,
   now: number,
   jobs = 24,
-  options: Telling = {},
+  options: RunDetails = {},
 ): Promise<WrittenRun> {
   const run = new WrittenRun(folder, now - hourAndHalf);
-  await tellImagenet(run, path.basename(folder), jobs, options);
+  await writeImagenet(run, path.basename(folder), jobs, options);
   await run.write();
   return run;
 }
@@ -161,19 +161,19 @@ export async function imagenetRun(
 /** The same without files; `name` is the run's. */
 export async function rememberedImagenet(name: string, now: number, jobs: number): Promise<RememberedRun> {
   const run = new RememberedRun(now - hourAndHalf);
-  await tellImagenet(run, name, jobs, { stepsPerEpoch: 2 });
+  await writeImagenet(run, name, jobs, { stepsPerEpoch: 2 });
   run.begin();
   return run;
 }
 
 const hourAndHalf = 5400_000;
 
-interface Telling {
+interface RunDetails {
   message?: string;
   stepsPerEpoch?: number;
 }
 
-async function tellImagenet(run: ToldRun, name: string, jobs: number, options: Telling): Promise<void> {
+async function writeImagenet(run: RunWriter, name: string, jobs: number, options: RunDetails): Promise<void> {
   const ids = Array.from({ length: jobs }, (_, index) => jobId(index));
   run.add(0, {
     kind: 'run-created',
@@ -193,15 +193,15 @@ async function tellImagenet(run: ToldRun, name: string, jobs: number, options: T
 }
 
 async function writeJob(
-  run: ToldRun,
+  run: RunWriter,
   job: string,
   index: number,
-  { message = 'no bytes for 100 s', stepsPerEpoch = 20 }: Telling,
+  { message = 'no bytes for 100 s', stepsPerEpoch = 20 }: RunDetails,
 ): Promise<void> {
   if (index % 8 === 7) return;
   let second = 60 + (index % 12) * 40;
-  for (const [number, told] of livesOf(index, message).entries()) {
-    const life = { ...told, stepsPerEpoch };
+  for (const [number, reported] of livesOf(index, message).entries()) {
+    const life = { ...reported, stepsPerEpoch };
     second = await writeAttempt(run, job, number + 1, life, second, index);
     if (life.outcome === 'running') return;
     if (life.outcome === 'success') run.add(second, { kind: 'job-ended', job, outcome: 'success' });
@@ -253,10 +253,10 @@ function livesOf(index: number, message: string): Life[] {
 }
 
 async function writeAttempt(
-  run: ToldRun,
+  run: RunWriter,
   job: string,
   attempt: number,
-  life: ToldLife,
+  life: DetailedLife,
   from: number,
   index: number,
 ): Promise<number> {
@@ -316,7 +316,7 @@ async function writeAttempt(
 }
 
 function trainingEntries(
-  life: ToldLife,
+  life: DetailedLife,
   fetched: number,
   object: string,
   total: number,

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { systemClock } from '../../src/base/clock.ts';
-import type { Change } from '../../src/dashboard/page-data.ts';
+import type { BoardUpdate } from '../../src/dashboard/page-data.ts';
 import { staticPage } from '../../src/dashboard/page.ts';
 import { loadRun } from '../../src/journal/load-run.ts';
 import type { RunState } from '../../src/journal/state.ts';
@@ -12,7 +12,7 @@ import type { Tab } from '../browser/chromium.ts';
 import { openChromium } from '../browser/shared-chromium.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { imagenetRun, rememberedImagenet, type WrittenRun } from './imagenet-run.ts';
-import { folderRun, served, tell } from './served.ts';
+import { folderRun, served, describeJob } from './served.ts';
 
 interface Opened {
   tab: Tab;
@@ -46,7 +46,7 @@ async function opened(t: TestContext, { width, height, message }: Wish = {}): Pr
 }
 
 const fileOf = (folder: string, state: RunState): Promise<string> =>
-  staticPage(folderRun(folder), state, { tell, clock: systemClock, version: '0.0.0' });
+  staticPage(folderRun(folder), state, { describe: describeJob, clock: systemClock, version: '0.0.0' });
 
 for (const [device, width, height] of [
   ['a desktop', 1280, 900],
@@ -231,16 +231,16 @@ test('of ten thousand jobs only those in sight are in the page, a change sends i
   await tab.read(`document.querySelector('.port').scrollTop = 1e9`);
   await tab.untilText('table.jobs', '9999');
   assert.ok((await tab.read<number>(rows)) < 60);
-  tab.told.length = 0;
+  tab.console.length = 0;
   run.append(5399, { kind: 'job-ended', job: '0007', outcome: 'stopped' });
   await tab.untilText('#verdict', '1 stopped');
-  const told = tab.told.find((text) => text.includes('"stopped"')) ?? '';
-  const { rows: changed } = JSON.parse(told) as Change;
+  const reported = tab.console.find((text) => text.includes('"stopped"')) ?? '';
+  const { rows: changed } = JSON.parse(reported) as BoardUpdate;
   assert.deepEqual(
     changed.map(({ id }) => id),
     ['0007'],
   );
-  t.diagnostic(`a change is told in ${told.length} characters`);
+  t.diagnostic(`a change is told in ${reported.length} characters`);
   const bytes = Buffer.byteLength(await fileOf(folder, run.state()));
   t.diagnostic(`the file has ${(bytes / 1e6).toFixed(2)} MB`);
   assert.ok(bytes < 5e6, `${bytes} bytes`);

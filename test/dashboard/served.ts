@@ -4,20 +4,20 @@ import { systemClock } from '../../src/base/clock.ts';
 import {
   jobFigures,
   jobNotes,
-  jobWord,
+  describeState,
   latestAttempt,
-  shownPlace,
-} from '../../src/cli/run-view/job-words.ts';
-import type { JobWords } from '../../src/dashboard/job-row.ts';
+  displaySite,
+} from '../../src/cli/run-view/describe-job.ts';
+import type { JobDescription } from '../../src/dashboard/job-row.ts';
 import { readEnd, type RunSource } from '../../src/dashboard/run-source.ts';
 import { type Dashboard, serveDashboard } from '../../src/dashboard/serve-dashboard.ts';
 import { followRun } from '../../src/journal/follow-run.ts';
 import type { JobState } from '../../src/journal/state.ts';
 
 /** A job in the words of the command line. */
-export const tell = (job: JobState, now: number): JobWords => ({
-  word: jobWord(job),
-  where: shownPlace(latestAttempt(job)),
+export const describeJob = (job: JobState, now: number): JobDescription => ({
+  word: describeState(job),
+  where: displaySite(latestAttempt(job)),
   figures: jobFigures(job),
   notes: jobNotes(job, now),
 });
@@ -28,7 +28,7 @@ export const folderRun = (folder: string, stopped: string[][] = [], retried: str
   folder,
   argument: path.basename(folder),
   follow: (signal) => followRun(folder, { clock: systemClock, signal }),
-  readEnd: (file, mostBytes) => readEnd(path.join(folder, file), mostBytes),
+  readEnd: (file, maxBytes) => readEnd(path.join(folder, file), maxBytes),
   stop: (jobs) => {
     stopped.push(jobs);
     return Promise.resolve();
@@ -41,7 +41,7 @@ export const folderRun = (folder: string, stopped: string[][] = [], retried: str
 
 /** The dashboard of a run, ended with the test. */
 export async function served(t: TestContext, run: RunSource, clock = systemClock): Promise<Dashboard> {
-  const dashboard = await serveDashboard({ runs: [run], tell, clock, version: '0.0.0' });
+  const dashboard = await serveDashboard({ runs: [run], describe: describeJob, clock, version: '0.0.0' });
   t.after(() => dashboard[Symbol.asyncDispose]());
   return dashboard;
 }

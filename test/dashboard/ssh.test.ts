@@ -5,7 +5,7 @@ import { test, type TestContext } from 'node:test';
 import type { SubmitFacts } from '../../src/adopt/submit-facts.ts';
 import { parseSubmit } from '../../src/adopt/parse-submit.ts';
 import { type Clock, systemClock } from '../../src/base/clock.ts';
-import { printedFile } from '../../src/cli/adopt/printed-file.ts';
+import { findOutput } from '../../src/cli/adopt/find-output.ts';
 import { adoptedPlan } from '../../src/cli/adopt/submit-adopted.ts';
 import { openRemoteRun, type RemoteRun } from '../../src/dashboard/remote-run.ts';
 import { RunHub } from '../../src/dashboard/run-hub.ts';
@@ -15,7 +15,7 @@ import { loadRun } from '../../src/journal/load-run.ts';
 import { accountFiles, isAdopted } from '../../src/pool/condor/condor-files.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { imagenetRun } from './imagenet-run.ts';
-import { tell } from './served.ts';
+import { describeJob } from './served.ts';
 import { sshServer } from './ssh-server.ts';
 
 /** Waits are short here, and real. */
@@ -45,7 +45,7 @@ const remote = (address: string, env: { PATH: string }): Promise<RemoteRun> =>
     clock: hurried,
     patterns: accountFiles,
     printedFile: async (folder, job, stream) => {
-      const printed = await printedFile({}, folder, job, stream);
+      const printed = await findOutput({}, folder, job, stream);
       return typeof printed === 'string' ? printed : printed.file;
     },
     follow: (folder, signal) => followRun(folder, { clock: hurried, signal }),
@@ -68,12 +68,12 @@ test('a run on another machine is followed over ssh, live, and its logs are read
     'exec sh',
   ]);
   // When a journal last grew is told by its own file system.
-  const told = async (folder: string) =>
+  const reported = async (folder: string) =>
     (await loadRun(folder)).jobs.map((job) => ({
       ...job,
-      attempts: job.attempts.map((attempt) => ({ ...attempt, heardAt: 0 })),
+      attempts: job.attempts.map((attempt) => ({ ...attempt, receivedAt: 0 })),
     }));
-  assert.deepEqual(await told(run.folder), await told(written.folder));
+  assert.deepEqual(await reported(run.folder), await reported(written.folder));
   const done = new AbortController();
   let grown = false;
   for await (const state of run.follow(done.signal)) {
@@ -106,7 +106,7 @@ test('over ssh, too, an adopted run is known as such, and what its jobs print is
   await using adopted = await remote(`ap1.example:${folder}/adopted`, env);
   await using own = await remote(`ap1.example:${folder}/own`, env);
   assert.deepEqual([await isAdopted(adopted.folder), await isAdopted(own.folder)], [true, false]);
-  const file = await adopted.printedFile?.('0000', 'out');
+  const file = await adopted.outputFile?.('0000', 'out');
   assert.equal(file, path.join(folder, '0.out'));
   assert.equal((await adopted.readEnd(file, 100)).text, 'epoch 1\n');
 });
@@ -162,7 +162,7 @@ test('over a real OpenSSH a run is followed, and again after the connection was 
   await chmod(parent, 0o755);
   const written = await imagenetRun(path.join(parent, "it's a run"), Date.now(), 8);
   await using run = await remote(`ap.example:${written.folder}`, server.env);
-  const hub = new RunHub(run, tell, hurried);
+  const hub = new RunHub(run, describeJob, hurried);
   const done = new AbortController();
   const following = hub.run(done.signal);
   t.after(async () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { ExampleBench } from '../examples/example-bench.ts';
+import { ExampleHarness } from '../examples/example-harness.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
 const guides = readdirSync(path.join(root, 'docs/guides')).map((name) => `docs/guides/${name}`);
@@ -13,9 +13,9 @@ const modulesOf = (page: string): string[] => (page.endsWith('pixi-pack.md') ? [
 
 for (const page of pages)
   test(`${page}: its commands do what it says`, { timeout: 600_000 }, async (t) => {
-    const bench = await ExampleBench.open(t, undefined, modulesOf(page));
-    if (bench === undefined) return;
-    const { code, out, err } = await bench.followPage(page);
+    const harness = await ExampleHarness.open(t, undefined, modulesOf(page));
+    if (harness === undefined) return;
+    const { code, out, err } = await harness.followPage(page);
     assert.equal(code, 0, `${out}\n${err}`);
   });
 

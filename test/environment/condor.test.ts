@@ -3,13 +3,13 @@ import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import { condorBench, onlyJob, result } from '../condor/condor-bench.ts';
+import { condorHarness, onlyJob, result } from '../condor/condor-harness.ts';
 import { makeExecutable, makePack } from './make-pack.ts';
 
 test('on a real pool an archive of pixi-pack travels with the job, is unpacked on the worker, and leaves nothing', async (t) => {
   const archive = makeExecutable(makePack());
   const sha256 = createHash('sha256').update(archive).digest('hex');
-  const bench = await condorBench(t, {
+  const harness = await condorHarness(t, {
     'updraft.toml': `
 name = "packed"
 [train]
@@ -24,10 +24,10 @@ memory = "500 MB"
 pool = "condor"
 `,
   });
-  if (bench === undefined) return;
-  await writeFile(path.join(bench.folder, 'env.sh'), archive);
-  const run = await bench.submit();
-  const job = onlyJob(await bench.finish(run));
+  if (harness === undefined) return;
+  await writeFile(path.join(harness.folder, 'env.sh'), archive);
+  const run = await harness.submit();
+  const job = onlyJob(await harness.finish(run));
   assert.equal(job.outcome, 'success', JSON.stringify(job));
   assert.match(await result(run, 'said.txt'), /^tiny in \S+\/software\/env\n$/);
   const journal = await readFile(path.join(run, 'jobs/0000/attempt-1/agent.jsonl'), 'utf8');

@@ -6,7 +6,7 @@ import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { findProgram } from '../../src/base/find-program.ts';
 import { startFederation } from '../../src/mini/federation/federation.ts';
-import { enterWords } from '../../src/mini/pool/pool.ts';
+import { enterCommand } from '../../src/mini/pool/pool.ts';
 import { compileCache } from '../compile-cache.ts';
 import { makeImage } from '../condor/make-image.ts';
 import { testPool } from '../pool.ts';
@@ -39,7 +39,7 @@ async function updraftInRoot(
 ): Promise<Ended | undefined> {
   const pool = await testPool(t);
   if (pool === undefined) return undefined;
-  const [nsenter = '', ...enter] = enterWords({ keeper: pool.keeper.pid, master: pool.master });
+  const [nsenter = '', ...enter] = enterCommand({ keeper: pool.keeper.pid, master: pool.master });
   const env = [
     'env',
     '-i',

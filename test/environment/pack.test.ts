@@ -12,7 +12,7 @@ import { findProgram } from '../../src/base/find-program.ts';
 import * as env from '../../src/cli/commands/env.ts';
 import { condaPlatform } from '../../src/environment/pack-splitter.ts';
 import type { OrderedData } from '../../src/job/job.ts';
-import { AgentBench } from '../agent/agent-bench.ts';
+import { AgentHarness } from '../agent/agent-harness.ts';
 import { runCommand } from '../cli/run-command.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { makeChannel } from './make-channel.ts';
@@ -31,15 +31,15 @@ interface Told {
 }
 
 /** Runs an attempt whose software comes as this archive. */
-async function attemptWith(t: TestContext, archive: Buffer, told: Told = {}) {
-  const bench = await AgentBench.open(t);
-  const { name = 'env-1a2b3c4d.sh', sha256, bytes, unpacker } = told;
-  await mkdir(bench.at('packs'));
-  await writeFile(bench.at('data.bin'), 'data');
-  await writeFile(bench.at(`packs/${name}`), archive);
+async function attemptWith(t: TestContext, archive: Buffer, reported: Told = {}) {
+  const harness = await AgentHarness.open(t);
+  const { name = 'env-1a2b3c4d.sh', sha256, bytes, unpacker } = reported;
+  await mkdir(harness.at('packs'));
+  await writeFile(harness.at('data.bin'), 'data');
+  await writeFile(harness.at(`packs/${name}`), archive);
   const pack: OrderedData = {
     name: 'environment.pack',
-    url: pathToFileURL(bench.at(`packs/${name}`)).href,
+    url: pathToFileURL(harness.at(`packs/${name}`)).href,
     into: 'environment',
     unpack: 'none',
     method: 'native',
@@ -47,16 +47,16 @@ async function attemptWith(t: TestContext, archive: Buffer, told: Told = {}) {
     ...(sha256 === undefined ? {} : { sha256 }),
   };
   if (unpacker !== undefined) {
-    await writeFile(bench.at('files/pixi-unpack'), unpacker);
-    await chmod(bench.at('files/pixi-unpack'), 0o755);
+    await writeFile(harness.at('files/pixi-unpack'), unpacker);
+    await chmod(harness.at('files/pixi-unpack'), 0o755);
   }
-  const ended = await bench.run({
+  const ended = await harness.run({
     environment: { python: [], pack, ...(unpacker === undefined ? {} : { unpacker: 'pixi-unpack' }) },
-    train: { command: told.command ?? 'tiny > model.pt && echo "$TINY_ACTIVE" >> model.pt' },
-    data: told.data === undefined ? [] : [{ url: pathToFileURL(bench.at('data.bin')).href }],
+    train: { command: reported.command ?? 'tiny > model.pt && echo "$TINY_ACTIVE" >> model.pt' },
+    data: reported.data === undefined ? [] : [{ url: pathToFileURL(harness.at('data.bin')).href }],
   });
-  assert.deepEqual(bench.leftovers(), [], 'nothing is left of the software');
-  return { bench, ...ended };
+  assert.deepEqual(harness.leftovers(), [], 'nothing is left of the software');
+  return { bench: harness, ...ended };
 }
 
 const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
@@ -64,16 +64,16 @@ const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).dig
 for (const old of [false, true])
   test(`a self-extracting archive of ${old ? 'pixi-pack before 0.7' : 'pixi-pack'} is unpacked on the scratch disk and activated for the training`, async (t) => {
     const archive = makeExecutable(makePack(), { old });
-    const { bench, exit, stderr } = await attemptWith(t, archive, { sha256: sha256(archive) });
+    const { bench: harness, exit, stderr } = await attemptWith(t, archive, { sha256: sha256(archive) });
     assert.equal(stderr, '');
     assert.equal(exit, 0);
-    const [said = '', active = ''] = bench.result('model.pt').split('\n');
+    const [said = '', active = ''] = harness.result('model.pt').split('\n');
     assert.match(said, /^tiny in .*\/software\/env$/);
     assert.equal(active, said.replace('tiny in', 'yes,'));
-    const phases = bench.entries('phase').map(({ phase }) => phase);
+    const phases = harness.entries('phase').map(({ phase }) => phase);
     assert.deepEqual(phases, ['preparing', 'fetching', 'unpacking', 'training', 'returning', 'cleaning']);
-    assert.equal(bench.entries('fetched')[0]?.verified, 'digest');
-    const [ready] = bench.entries('environment-ready');
+    assert.equal(harness.entries('fetched')[0]?.verified, 'digest');
+    const [ready] = harness.entries('environment-ready');
     assert.equal(ready?.how, 'pack env-1a2b3c4d.sh');
     assert.equal(ready.bytes, makePack().length);
   });
@@ -95,13 +95,17 @@ for (const form of ['sh', 'tar'])
     const { out } = await runCommand(env, [...words, ...ways], where);
     const made = JSON.parse(out) as { file: string; sha256: string; packages: number };
     assert.equal(made.packages, 1);
-    const { bench, exit, stderr } = await attemptWith(t, await readFile(path.join(folder, made.file)), {
+    const {
+      bench: harness,
+      exit,
+      stderr,
+    } = await attemptWith(t, await readFile(path.join(folder, made.file)), {
       name: made.file,
       sha256: made.sha256,
       ...(form === 'tar' && { unpacker: `#!/bin/sh\nexec '${unpacker}' "$@"\n` }),
     });
     assert.equal(exit, 0, stderr);
-    assert.match(bench.result('model.pt'), /^tiny in (.*\/software\/env)\nyes, \1\n$/);
+    assert.match(harness.result('model.pt'), /^tiny in (.*\/software\/env)\nyes, \1\n$/);
   });
 
 test('a plain tar is unpacked by the pixi-unpack that was sent along', async (t) => {
@@ -111,11 +115,11 @@ test('a plain tar is unpacked by the pixi-unpack that was sent along', async (t)
 });
 
 test('the check of the result runs in the software too', async (t) => {
-  const bench = await AgentBench.open(t);
-  await writeFile(bench.at('env.sh'), makeExecutable(makePack()));
-  const url = pathToFileURL(bench.at('env.sh')).href;
+  const harness = await AgentHarness.open(t);
+  await writeFile(harness.at('env.sh'), makeExecutable(makePack()));
+  const url = pathToFileURL(harness.at('env.sh')).href;
   const pack: OrderedData = { name: 'p', url, into: 'e', unpack: 'none', method: 'native', expect: {} };
-  const { exit } = await bench.run({
+  const { exit } = await harness.run({
     environment: { python: [], pack },
     train: { command: 'echo weights > model.pt', check: 'tiny' },
   });
@@ -199,32 +203,36 @@ const broken: [string, () => Buffer, RegExp, Told?][] = [
   ],
 ];
 
-for (const [what, make, message, told] of broken)
+for (const [what, make, message, reported] of broken)
   test(`an archive that ${what} is told by name before any data moves`, async (t) => {
     const archive = make();
-    const { bench, exit, stderr } = await attemptWith(t, archive, {
-      ...told,
-      ...(told?.proven === undefined ? {} : { sha256: sha256(archive) }),
+    const {
+      bench: harness,
+      exit,
+      stderr,
+    } = await attemptWith(t, archive, {
+      ...reported,
+      ...(reported?.proven === undefined ? {} : { sha256: sha256(archive) }),
       data: true,
     });
-    assert.equal(exit, told?.exit ?? 116);
+    assert.equal(exit, reported?.exit ?? 116);
     assert.match(stderr, message);
-    assert.equal(bench.entries('fetched').filter(({ object }) => object.includes('data.bin')).length, 0);
+    assert.equal(harness.entries('fetched').filter(({ object }) => object.includes('data.bin')).length, 0);
   });
 
 test('an archive whose bytes are not those that were promised never runs', async (t) => {
   const archive = makeExecutable(makePack());
-  const { bench, exit, stderr } = await attemptWith(t, archive, { sha256: 'ab'.repeat(32) });
+  const { bench: harness, exit, stderr } = await attemptWith(t, archive, { sha256: 'ab'.repeat(32) });
   assert.equal(exit, 101);
   assert.match(stderr, /SHA-256 is [0-9a-f]{64}, should be abab/);
-  assert.equal(bench.entries('environment-ready').length, 0);
+  assert.equal(harness.entries('environment-ready').length, 0);
 });
 
 test('a disk that cannot hold the unpacked software is told with figures before anything is fetched', async (t) => {
-  const { bench, exit, stderr } = await attemptWith(t, makeExecutable(makePack()), { bytes: 1e18 });
+  const { bench: harness, exit, stderr } = await attemptWith(t, makeExecutable(makePack()), { bytes: 1e18 });
   assert.equal(exit, 107);
   assert.match(stderr, /unpacking env-1a2b3c4d\.sh needs [\d.]+ PB .* left \(archive 750 PB \+ /);
-  assert.deepEqual(bench.entries('fetched'), []);
+  assert.deepEqual(harness.entries('fetched'), []);
 });
 
 test('the fixture is what it claims: its own script unpacks it with bash', async (t) => {

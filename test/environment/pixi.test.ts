@@ -26,7 +26,7 @@ cpu = ["cpu"]
 gpu = ["gpu"]
 `;
 
-interface Bench {
+interface PixiHarness {
   folder: string;
   manifest: string;
   pixi: string;
@@ -35,11 +35,11 @@ interface Bench {
 }
 
 /** A workspace beside a channel of its own, for the pixi of this machine; skips the test where there is none. */
-async function pixiBench(
+async function pixiHarness(
   t: TestContext,
   text: string,
   platforms = `["${here}"]`,
-): Promise<Bench | undefined> {
+): Promise<PixiHarness | undefined> {
   const pixi = await findProgram(['pixi'], process.env);
   if (pixi === undefined) {
     t.skip('no pixi on the PATH of this machine');
@@ -67,88 +67,90 @@ interface Facts {
   hash: string;
 }
 
-const factsOf = async ({ run }: Bench, ...words: string[]): Promise<Facts> =>
+const factsOf = async ({ run }: PixiHarness, ...words: string[]): Promise<Facts> =>
   JSON.parse((await run('show', '--json', '-p', here, ...words)).out) as Facts;
 
 test('a lock that pixi writes is read: builds, needs and packages as pixi lists them', async (t) => {
-  const bench = await pixiBench(t, features);
-  if (bench === undefined) return;
-  const { out } = await bench.run('lock');
+  const harness = await pixiHarness(t, features);
+  if (harness === undefined) return;
+  const { out } = await harness.run('lock');
   assert.match(out, /pixi\.lock: version \d, 3 environments on their platforms; pixi agrees/);
-  const [cpu, gpu] = [await factsOf(bench, '-e', 'cpu'), await factsOf(bench, '-e', 'gpu')];
+  const [cpu, gpu] = [await factsOf(harness, '-e', 'cpu'), await factsOf(harness, '-e', 'gpu')];
   assert.deepEqual([cpu.torch.build, gpu.torch.build], ['cpu', 'gpu']);
   assert.deepEqual([gpu.torch.cuda, gpu.needs.cuda], ['12.6', '12.4']);
-  const words = ['list', '--json', '--locked', '--environment', 'gpu', '--manifest-path', bench.manifest];
-  const listed = await promisify(execFile)(bench.pixi, words, {
-    env: { ...process.env, HOME: bench.folder, CONDA_OVERRIDE_CUDA: '12.4' },
+  const words = ['list', '--json', '--locked', '--environment', 'gpu', '--manifest-path', harness.manifest];
+  const listed = await promisify(execFile)(harness.pixi, words, {
+    env: { ...process.env, HOME: harness.folder, CONDA_OVERRIDE_CUDA: '12.4' },
   });
   assert.equal((JSON.parse(listed.stdout) as unknown[]).length, gpu.packages);
 });
 
 test('a lock that pixi does not agree with is told, and is not written anew unasked', async (t) => {
-  const bench = await pixiBench(t, features);
-  if (bench === undefined) return;
-  await bench.run('lock');
-  const before = await bench.lock();
-  const text = await readFile(bench.manifest, 'utf8');
+  const harness = await pixiHarness(t, features);
+  if (harness === undefined) return;
+  await harness.run('lock');
+  const before = await harness.lock();
+  const text = await readFile(harness.manifest, 'utf8');
   // Nothing that could be seen without a solver: another strategy.
-  await writeFile(bench.manifest, text.replace('[workspace]', '[workspace]\nsolve-strategy = "lowest"'));
-  await assert.rejects(bench.run('lock', '--check'), {
+  await writeFile(harness.manifest, text.replace('[workspace]', '[workspace]\nsolve-strategy = "lowest"'));
+  await assert.rejects(harness.run('lock', '--check'), {
     kind: 'file-invalid',
     message: /says pixi: .* is out of date because the lock.?file was solved with a different strategy/,
   });
-  assert.equal(await bench.lock(), before);
-  await bench.run('lock');
-  assert.match((await bench.run('lock', '--check')).out, /pixi agrees/);
+  assert.equal(await harness.lock(), before);
+  await harness.run('lock');
+  assert.match((await harness.run('lock', '--check')).out, /pixi agrees/);
 });
 
 test('a lock of version 6 is as good to pixi, and stays what it is', async (t) => {
-  const bench = await pixiBench(t, features);
-  if (bench === undefined) return;
-  await bench.run('lock');
-  const { hash } = await factsOf(bench, '-e', 'gpu');
-  const seven = await bench.lock();
+  const harness = await pixiHarness(t, features);
+  if (harness === undefined) return;
+  await harness.run('lock');
+  const { hash } = await factsOf(harness, '-e', 'gpu');
+  const seven = await harness.lock();
   const six = seven
     .replace(/^version: \d+$/m, 'version: 6')
     .replace(/^platforms:\n[^]*?(?=^environments:)/m, '')
     .replaceAll(/^( +)p1:$/gm, `$1${here}:`);
-  await writeFile(path.join(bench.folder, 'pixi.lock'), six);
-  assert.match((await bench.run('lock', '--check')).out, /version 6, 3 environments .*; pixi agrees/);
-  assert.equal(await bench.lock(), six);
-  assert.equal((await factsOf(bench, '-e', 'gpu')).hash, hash);
+  await writeFile(path.join(harness.folder, 'pixi.lock'), six);
+  assert.match((await harness.run('lock', '--check')).out, /version 6, 3 environments .*; pixi agrees/);
+  assert.equal(await harness.lock(), six);
+  assert.equal((await factsOf(harness, '-e', 'gpu')).hash, hash);
 });
 
 test('what pixi cannot solve is told in its words, and the lock stays', async (t) => {
-  const bench = await pixiBench(t, features);
-  if (bench === undefined) return;
-  await bench.run('lock');
-  const before = await bench.lock();
+  const harness = await pixiHarness(t, features);
+  if (harness === undefined) return;
+  await harness.run('lock');
+  const before = await harness.lock();
   await writeFile(
-    bench.manifest,
-    `${await readFile(bench.manifest, 'utf8')}\n[feature.cpu.target.linux.dependencies]\nscipy = "*"\n`,
+    harness.manifest,
+    `${await readFile(harness.manifest, 'utf8')}\n[feature.cpu.target.linux.dependencies]\nscipy = "*"\n`,
   );
-  await assert.rejects(bench.run('lock'), {
+  await assert.rejects(harness.run('lock'), {
     kind: 'environment-broken',
     message: /^pixi failed: .*No candidates were found for scipy/,
   });
-  assert.equal(await bench.lock(), before);
+  assert.equal(await harness.lock(), before);
 });
 
 test('of a platform with and without CUDA the one that is meant is shown and installed', async (t) => {
   const platforms = `["${here}", { name = "with-gpu", platform = "${here}", cuda = "12.4" }]`;
-  const bench = await pixiBench(t, 'pytorch = "*"\n', platforms);
-  if (bench === undefined) return;
-  await bench.run('lock');
-  assert.equal((await factsOf(bench, '-e', 'default')).torch.build, 'cpu');
-  const gpu = JSON.parse((await bench.run('show', '-e', 'default', '-p', 'with-gpu', '--json')).out) as Facts;
+  const harness = await pixiHarness(t, 'pytorch = "*"\n', platforms);
+  if (harness === undefined) return;
+  await harness.run('lock');
+  assert.equal((await factsOf(harness, '-e', 'default')).torch.build, 'cpu');
+  const gpu = JSON.parse(
+    (await harness.run('show', '-e', 'default', '-p', 'with-gpu', '--json')).out,
+  ) as Facts;
   assert.equal(gpu.torch.build, 'gpu');
-  const { out } = await bench.run('image', '-p', 'with-gpu', '--docker');
+  const { out } = await harness.run('image', '-p', 'with-gpu', '--docker');
   // The commands of the recipe, here instead of in an image.
   const [, commands = ''] = /^RUN ([^]*?)\n\n/m.exec(out) ?? [];
-  const local = commands.replaceAll('/opt/environment', bench.folder);
-  await promisify(execFile)('bash', ['-ec', local], { env: { ...process.env, HOME: bench.folder } });
-  const { stdout } = await promisify(execFile)('bash', [path.join(bench.folder, 'entry.sh'), 'python']);
-  assert.equal(stdout, `python of ${bench.folder}/.pixi/envs/default\n`);
-  const installed = await promisify(execFile)('ls', [`${bench.folder}/.pixi/envs/default/conda-meta`]);
+  const local = commands.replaceAll('/opt/environment', harness.folder);
+  await promisify(execFile)('bash', ['-ec', local], { env: { ...process.env, HOME: harness.folder } });
+  const { stdout } = await promisify(execFile)('bash', [path.join(harness.folder, 'entry.sh'), 'python']);
+  assert.equal(stdout, `python of ${harness.folder}/.pixi/envs/default\n`);
+  const installed = await promisify(execFile)('ls', [`${harness.folder}/.pixi/envs/default/conda-meta`]);
   assert.match(installed.stdout, /^pytorch-2\.5\.1-cuda126_/m);
 });

@@ -2,35 +2,35 @@ import assert from 'node:assert/strict';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { ExampleBench, sharedFolder } from './example-bench.ts';
+import { ExampleHarness, sharedFolder } from './example-harness.ts';
 
 const examples = path.resolve(import.meta.dirname, '../../examples');
-const open = (t: TestContext): Promise<ExampleBench | undefined> =>
-  ExampleBench.open(t, 'cifar10-resnet', ['torch', 'numpy']);
+const open = (t: TestContext): Promise<ExampleHarness | undefined> =>
+  ExampleHarness.open(t, 'cifar10-resnet', ['torch', 'numpy']);
 /** The archive's folder as the agent unpacks it. */
-const archive = sharedFolder(async (bench) => {
-  const made = await bench.run('make_data.py', '--images-per-batch', '100');
+const archive = sharedFolder(async (harness) => {
+  const made = await harness.run('make_data.py', '--images-per-batch', '100');
   assert.equal(made.code, 0, made.err);
   const script = 'import tarfile\ntarfile.open("published/cifar-10-python.tar.gz").extractall("data")\n';
-  await writeFile(path.join(bench.folder, 'unpack.py'), script);
-  assert.equal((await bench.run('unpack.py')).code, 0);
-  return path.join(bench.folder, 'data/cifar-10-batches-py');
+  await writeFile(path.join(harness.folder, 'unpack.py'), script);
+  assert.equal((await harness.run('unpack.py')).code, 0);
+  return path.join(harness.folder, 'data/cifar-10-batches-py');
 });
-const unpacked = (bench: ExampleBench): Promise<string> => archive(bench, 'data/cifar-10-batches-py');
+const unpacked = (harness: ExampleHarness): Promise<string> => archive(harness, 'data/cifar-10-batches-py');
 const small = '--epochs 1 --device cpu --width 4 --batch-size 20 --log-interval 1'.split(' ');
 
 test(
   'CIFAR-10: the README of the ResNet leads to a checked result on this machine',
   { timeout: 300_000 },
   async (t) => {
-    const bench = await open(t);
-    if (bench === undefined) return;
-    const { code, err } = await bench.followPage('examples/cifar10-resnet/README.md');
+    const harness = await open(t);
+    if (harness === undefined) return;
+    const { code, err } = await harness.followPage('examples/cifar10-resnet/README.md');
     assert.equal(code, 0, err);
-    const { state } = await bench.result();
+    const { state } = await harness.result();
     const agent = state.jobs[0]?.attempts[0]?.agent;
     assert.deepEqual([agent?.fetches[0]?.unpackedFiles, agent?.training?.epoch], [8, 2]);
-    assert.equal(((await bench.metrics())['history'] as unknown[]).length, 2);
+    assert.equal(((await harness.metrics())['history'] as unknown[]).length, 2);
   },
 );
 
@@ -38,11 +38,11 @@ test(
   'CIFAR-10: the README of the small network leads to a checked result on this machine',
   { timeout: 300_000 },
   async (t) => {
-    const bench = await ExampleBench.open(t, 'cifar10', ['torch', 'numpy']);
-    if (bench === undefined) return;
-    const { code, err } = await bench.followPage('examples/cifar10/README.md');
+    const harness = await ExampleHarness.open(t, 'cifar10', ['torch', 'numpy']);
+    if (harness === undefined) return;
+    const { code, err } = await harness.followPage('examples/cifar10/README.md');
     assert.equal(code, 0, err);
-    assert.equal((await bench.result()).state.tally.success, 1);
+    assert.equal((await harness.result()).state.tally.success, 1);
   },
 );
 
@@ -53,16 +53,16 @@ test('CIFAR-10: both examples make their data in the same way', async () => {
 });
 
 test('CIFAR-10: each batch is trained on as soon as it is there', async (t) => {
-  const bench = await open(t);
-  if (bench === undefined) return;
-  const folder = await unpacked(bench);
+  const harness = await open(t);
+  if (harness === undefined) return;
+  const folder = await unpacked(harness);
   const data = path.dirname(folder);
-  const later = path.join(bench.folder, 'later');
+  const later = path.join(harness.folder, 'later');
   await mkdir(later);
   const names = ['data_batch_1', 'data_batch_2', 'data_batch_3', 'test_batch'];
   for (const name of names) await rename(path.join(folder, name), path.join(later, name));
   await writeFile(path.join(data, '.arriving'), '');
-  const training = bench.start('cifar10_resnet.py', ...small);
+  const training = harness.start('cifar10_resnet.py', ...small);
   await training.until('[180/500');
   for (const name of names) await rename(path.join(later, name), path.join(folder, name));
   await rm(path.join(data, '.arriving'));
@@ -71,49 +71,51 @@ test('CIFAR-10: each batch is trained on as soon as it is there', async (t) => {
 });
 
 test('CIFAR-10: a training that is asked to leave while it waits saves, ends with 85, and goes on from there', async (t) => {
-  const bench = await open(t);
-  if (bench === undefined) return;
-  const folder = await unpacked(bench);
+  const harness = await open(t);
+  if (harness === undefined) return;
+  const folder = await unpacked(harness);
   const marker = path.join(path.dirname(folder), '.arriving');
   const [kept, away] = ['data_batch_5', 'later_batch_5'].map((name) => path.join(folder, name));
   await rename(kept!, away!);
   await writeFile(marker, '');
-  const training = bench.start('cifar10_resnet.py', ...small);
+  const training = harness.start('cifar10_resnet.py', ...small);
   await training.until('[380/500');
   training.child.kill('SIGTERM');
   const stopped = await training.ended;
   assert.equal(stopped.code, 85, stopped.err);
   await rename(away!, kept!);
   await rm(marker);
-  const again = await bench.run('cifar10_resnet.py', ...small);
+  const again = await harness.run('cifar10_resnet.py', ...small);
   assert.equal(again.code, 0, again.err);
   assert.match(again.out, /Resuming in epoch 1 with [1-4] batches to go/);
 });
 
 test('CIFAR-10: a training that is asked to leave within a batch goes on with the very next step', async (t) => {
-  const bench = await open(t);
-  if (bench === undefined) return;
-  await unpacked(bench);
-  const training = bench.start('cifar10_resnet.py', ...small);
+  const harness = await open(t);
+  if (harness === undefined) return;
+  await unpacked(harness);
+  const training = harness.start('cifar10_resnet.py', ...small);
   await training.until('[20/500');
   training.child.kill('SIGTERM');
   const stopped = await training.ended;
   assert.equal(stopped.code, 85, stopped.err);
-  const again = await bench.run('cifar10_resnet.py', ...small);
+  const again = await harness.run('cifar10_resnet.py', ...small);
   assert.equal(again.code, 0, again.err);
-  const told = [...`${stopped.out}${again.out}`.matchAll(/\[(\d+)\/500/g)].map(([, seen]) => Number(seen));
+  const reported = [...`${stopped.out}${again.out}`.matchAll(/\[(\d+)\/500/g)].map(([, seen]) =>
+    Number(seen),
+  );
   assert.deepEqual(
-    told,
+    reported,
     Array.from({ length: 25 }, (_, step) => 20 * step),
   );
 });
 
 test('CIFAR-10: a checkpoint that cannot be read is told by name in one line', async (t) => {
-  const bench = await open(t);
-  if (bench === undefined) return;
-  await mkdir(path.join(bench.folder, 'checkpoints'));
-  await writeFile(path.join(bench.folder, 'checkpoints/checkpoint.pt'), 'cut off');
-  const run = await bench.run('cifar10_resnet.py', ...small);
+  const harness = await open(t);
+  if (harness === undefined) return;
+  await mkdir(path.join(harness.folder, 'checkpoints'));
+  await writeFile(path.join(harness.folder, 'checkpoints/checkpoint.pt'), 'cut off');
+  const run = await harness.run('cifar10_resnet.py', ...small);
   assert.equal(run.code, 1, run.out);
   assert.match(
     run.err,
@@ -130,21 +132,21 @@ for (const [what, damage, words] of [
   ],
 ] as const)
   test(`CIFAR-10: a batch that ${what} is told by name in one line`, async (t) => {
-    const bench = await open(t);
-    if (bench === undefined) return;
-    const folder = await unpacked(bench);
+    const harness = await open(t);
+    if (harness === undefined) return;
+    const folder = await unpacked(harness);
     await damage(path.join(folder, 'data_batch_2'));
-    const run = await bench.run('cifar10_resnet.py', ...small);
+    const run = await harness.run('cifar10_resnet.py', ...small);
     assert.equal(run.code, 1, run.out);
     assert.match(run.err, words);
     assert.equal(run.err.trim().split('\n').length, 1, run.err);
   });
 
 test('CIFAR-10: a machine without a GPU is refused when one is asked for', async (t) => {
-  const bench = await open(t);
-  if (bench === undefined) return;
-  bench.env['CUDA_VISIBLE_DEVICES'] = '';
-  const run = await bench.run('cifar10_resnet.py', '--device', 'cuda');
+  const harness = await open(t);
+  if (harness === undefined) return;
+  harness.env['CUDA_VISIBLE_DEVICES'] = '';
+  const run = await harness.run('cifar10_resnet.py', '--device', 'cuda');
   assert.equal(run.code, 1);
   assert.match(run.err, /no GPU that PyTorch can use/);
 });

@@ -2,17 +2,17 @@ import assert from 'node:assert/strict';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { ExampleBench, sharedFolder } from './example-bench.ts';
+import { ExampleHarness, sharedFolder } from './example-harness.ts';
 
 const modules = ['torch', 'numpy', 'PIL'];
-const open = (t: TestContext): Promise<ExampleBench | undefined> =>
-  ExampleBench.open(t, 'imagenet-resnet50', modules);
+const open = (t: TestContext): Promise<ExampleHarness | undefined> =>
+  ExampleHarness.open(t, 'imagenet-resnet50', modules);
 /** The least that is still ResNet-50 on class folders. */
 const small = '--batch-size 8 --image-size 32 --held-out 0.2 --mix 8 --workers 0 --log-interval 1'.split(' ');
 
 /** Class folders as the agent unpacks them: three classes of six images. */
-const classFolders = sharedFolder(async (bench) => {
-  const made = await bench.run('make_data.py', 'small.tar', '--classes', '3', '--images-per-class', '6');
+const classFolders = sharedFolder(async (harness) => {
+  const made = await harness.run('make_data.py', 'small.tar', '--classes', '3', '--images-per-class', '6');
   assert.equal(made.code, 0, made.err);
   const script = `
 import sys, tarfile, io, os
@@ -20,50 +20,50 @@ for entry in tarfile.open("small.tar"):
     folder = os.path.join("data", entry.name[:-4])
     tarfile.open(fileobj=io.BytesIO(tarfile.open("small.tar").extractfile(entry.name).read())).extractall(folder)
 `;
-  await writeFile(path.join(bench.folder, 'unpack.py'), script);
-  const done = await bench.run('unpack.py');
+  await writeFile(path.join(harness.folder, 'unpack.py'), script);
+  const done = await harness.run('unpack.py');
   assert.equal(done.code, 0, done.err);
-  return path.join(bench.folder, 'data');
+  return path.join(harness.folder, 'data');
 });
-const unpacked = (bench: ExampleBench): Promise<string> => classFolders(bench, 'data');
+const unpacked = (harness: ExampleHarness): Promise<string> => classFolders(harness, 'data');
 
 test('ImageNet: the README leads to a checked ResNet-50 on this machine', { timeout: 300_000 }, async (t) => {
-  const bench = await open(t);
-  if (bench === undefined) return;
-  const { code, err } = await bench.followPage('examples/imagenet-resnet50/README.md');
+  const harness = await open(t);
+  if (harness === undefined) return;
+  const { code, err } = await harness.followPage('examples/imagenet-resnet50/README.md');
   assert.equal(code, 0, err);
-  const { state, results } = await bench.result();
+  const { state, results } = await harness.result();
   assert.equal(state.tally.success, 1);
   const agent = state.jobs[0]?.attempts[0]?.agent;
   assert.equal(agent?.fetches[0]?.unpackedFiles, 96);
   assert.deepEqual([agent.training?.epoch, agent.training?.epochs], [2, 2]);
   assert.ok(agent.training?.accuracy !== undefined && agent.training.loss !== undefined);
-  const metrics = await bench.metrics();
+  const metrics = await harness.metrics();
   assert.equal((metrics['epochs'] as unknown[]).length, 2);
   const classes = (await readFile(path.join(results, 'classes.txt'), 'utf8')).trim().split('\n');
   assert.deepEqual(classes, classes.toSorted());
 });
 
 test('ImageNet: whatever order the classes arrive in, the model numbers them by their names', async (t) => {
-  const bench = await open(t);
-  if (bench === undefined) return;
-  const data = await unpacked(bench);
-  const later = path.join(bench.folder, 'later');
+  const harness = await open(t);
+  if (harness === undefined) return;
+  const data = await unpacked(harness);
+  const later = path.join(harness.folder, 'later');
   await rename(path.join(data, 'n01440764'), later);
   await writeFile(path.join(data, '.arriving'), '');
-  const training = bench.start('main.py', '--epochs', '1', '--save-model', ...small);
+  const training = harness.start('main.py', '--epochs', '1', '--save-model', ...small);
   await training.until('Train Epoch: 1/1');
   await rename(later, path.join(data, 'n01440764'));
   await rm(path.join(data, '.arriving'));
   const { code, err } = await training.ended;
   assert.equal(code, 0, err);
-  const classes = await readFile(path.join(bench.folder, 'classes.txt'), 'utf8');
+  const classes = await readFile(path.join(harness.folder, 'classes.txt'), 'utf8');
   assert.equal(classes, 'n01440764\nn01443537\nn01484850\n');
 });
 
 test('ImageNet: images of all classes may arrive mixed, and each is taken once', async (t) => {
-  const bench = await open(t);
-  if (bench === undefined) return;
+  const harness = await open(t);
+  if (harness === undefined) return;
   const script = `
 import os
 import images
@@ -85,22 +85,22 @@ assert sorted(path for path, _ in items) == sorted("mixed/" + name for name in
     ["a/1.jpeg", "a/2.jpeg", "b/1.jpeg", "b/2.jpeg", "b/3.jpeg", "c/1.jpeg", "c/2.jpeg"]), items
 assert all(folders.classes[label] == path.split("/")[1] for path, label in items), items
 `;
-  await writeFile(path.join(bench.folder, 'mixed.py'), script);
-  const { code, err } = await bench.run('mixed.py');
+  await writeFile(path.join(harness.folder, 'mixed.py'), script);
+  const { code, err } = await harness.run('mixed.py');
   assert.equal(code, 0, err);
 });
 
 test('ImageNet: where classes arrive one by one, each image is new once, and the first are not forgotten over the last', async (t) => {
-  const bench = await open(t);
-  if (bench === undefined) return;
+  const harness = await open(t);
+  if (harness === undefined) return;
   const script = `
 import images
-class OneByOne(images.ClassFolders):
+class BatchIterator(images.ClassFolders):
     def scan(self):
         label = len(self.training) // 4
         self.training.extend((f"{label}/{number}", label) for number in range(4))
         return label < 39
-batches = list(images.arriving_batches(OneByOne(".", 32), 4, 4, 0, lambda: False))
+batches = list(images.arriving_batches(BatchIterator(".", 32), 4, 4, 0, lambda: False))
 used = []
 for batch in batches:
     again = [item for item in batch if not item[3]]
@@ -111,14 +111,14 @@ late = [label for batch in batches[-20:] for _, label, *_ in batch]
 assert min(late) < 20 and len(set(late)) > 15, late
 assert sum(map(len, batches)) <= 320, len(batches)
 `;
-  await writeFile(path.join(bench.folder, 'sorted.py'), script);
-  const { code, err } = await bench.run('sorted.py');
+  await writeFile(path.join(harness.folder, 'sorted.py'), script);
+  const { code, err } = await harness.run('sorted.py');
   assert.equal(code, 0, err);
 });
 
 test('ImageNet: weights to start from are taken whole, but for the last layer where classes have no number yet', async (t) => {
-  const bench = await open(t);
-  if (bench === undefined) return;
+  const harness = await open(t);
+  if (harness === undefined) return;
   const script = `
 import os, sys
 import torch
@@ -140,17 +140,17 @@ assert set(published) - set(taken()) == {"fc.weight", "fc.bias"}
 open("weights.pth", "w").write("<html>Sign in</html>")
 taken()
 `;
-  await writeFile(path.join(bench.folder, 'weights.py'), script);
-  const { code, err } = await bench.run('weights.py');
+  await writeFile(path.join(harness.folder, 'weights.py'), script);
+  const { code, err } = await harness.run('weights.py');
   assert.equal(code, 1, err);
   assert.match(err, /^weights\.pth holds no weights of ResNet-50: .+\n$/);
 });
 
 test('ImageNet: numbering the classes anew changes no score but its place, nor the momentum', async (t) => {
-  const bench = await open(t);
-  if (bench === undefined) return;
+  const harness = await open(t);
+  if (harness === undefined) return;
   await writeFile(
-    path.join(bench.folder, 'renumber.py'),
+    path.join(harness.folder, 'renumber.py'),
     `
 import sys
 import torch
@@ -170,25 +170,25 @@ assert torch.equal(after[:, 3:], before[:, 3:])
 assert torch.equal(training.optimizer.state[training.model.fc.bias]["momentum_buffer"][:3], momentum[[2, 0, 1]])
 `,
   );
-  const { code, err } = await bench.run('renumber.py');
+  const { code, err } = await harness.run('renumber.py');
   assert.equal(code, 0, err);
 });
 
 test('ImageNet: a training that is asked to leave saves, ends with 85, and goes on from there', async (t) => {
-  const bench = await open(t);
-  if (bench === undefined) return;
-  await unpacked(bench);
-  const training = bench.start('main.py', '--epochs', '1', ...small);
+  const harness = await open(t);
+  if (harness === undefined) return;
+  await unpacked(harness);
+  const training = harness.start('main.py', '--epochs', '1', ...small);
   await training.until('Train Epoch: 1/1');
   training.child.kill('SIGTERM');
   const stopped = await training.ended;
   assert.equal(stopped.code, 85, stopped.err);
-  const again = await bench.run('main.py', '--epochs', '1', ...small);
+  const again = await harness.run('main.py', '--epochs', '1', ...small);
   assert.equal(again.code, 0, again.err);
   assert.match(again.out, /Resuming in epoch 1 after \d+ images/);
 });
 
-for (const [what, damage, told] of [
+for (const [what, damage, reported] of [
   [
     'an empty class folder',
     async (data: string) => await mkdir(path.join(data, 'n01999999')),
@@ -209,17 +209,17 @@ for (const [what, damage, told] of [
     `ImageNet: ${what} is told by name in one line, and ends the training`,
     { timeout: 300_000 },
     async (t) => {
-      const bench = await open(t);
-      if (bench === undefined) return;
-      const data = await unpacked(bench);
+      const harness = await open(t);
+      if (harness === undefined) return;
+      const data = await unpacked(harness);
       await damage(data);
       const classes = what === 'an empty class folder' ? '4' : '3';
       // An image is decoded by a worker, which has a mouth of its own.
       const workers = what === 'a broken JPEG' ? ['--workers', '1'] : [];
       const words = ['--epochs', '1', '--expect-classes', classes, ...small, ...workers];
-      const run = await bench.run('main.py', ...words);
+      const run = await harness.run('main.py', ...words);
       assert.equal(run.code, 1, run.out);
-      assert.match(run.err, told);
+      assert.match(run.err, reported);
       assert.equal(run.err.trim().split('\n').length, 1, run.err);
     },
   );

@@ -3,36 +3,43 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { findProgram } from '../../src/base/find-program.ts';
-import { ExampleBench } from './example-bench.ts';
+import { ExampleHarness } from './example-harness.ts';
 
 test(
   'MNIST with Pixi: the README leads to a checked result on this machine',
   { timeout: 300_000 },
   async (t) => {
-    const bench = await ExampleBench.open(t, 'mnist-pixi', ['torch', 'numpy']);
-    if (bench === undefined) return;
-    const { code, err } = await bench.followPage('examples/mnist-pixi/README.md');
+    const harness = await ExampleHarness.open(t, 'mnist-pixi', ['torch', 'numpy']);
+    if (harness === undefined) return;
+    const { code, err } = await harness.followPage('examples/mnist-pixi/README.md');
     assert.equal(code, 0, err);
-    const { state } = await bench.result();
+    const { state } = await harness.result();
     assert.deepEqual([state.tally.success, state.jobs[0]?.attempts[0]?.agent?.fetches.length], [1, 4]);
-    assert.ok(((await bench.metrics())['accuracy'] as number) > 0.5);
+    assert.ok(((await harness.metrics())['accuracy'] as number) > 0.5);
   },
 );
 
 test('MNIST with Pixi: a file that is missing, cut or something else is told by name', async (t) => {
-  const bench = await ExampleBench.open(t, 'mnist-pixi', ['torch', 'numpy']);
-  if (bench === undefined) return;
-  assert.equal((await bench.run('make_data.py')).code, 0);
-  const images = path.join(bench.folder, 'published/train-images-idx3-ubyte.gz');
+  const harness = await ExampleHarness.open(t, 'mnist-pixi', ['torch', 'numpy']);
+  if (harness === undefined) return;
+  assert.equal((await harness.run('make_data.py')).code, 0);
+  const images = path.join(harness.folder, 'published/train-images-idx3-ubyte.gz');
   const whole = await readFile(images);
   const train = async (): Promise<string> => {
-    const run = await bench.run('torch_mnist.py', '--data-dir', 'published', '--device', 'cpu', '--dry-run');
+    const run = await harness.run(
+      'torch_mnist.py',
+      '--data-dir',
+      'published',
+      '--device',
+      'cpu',
+      '--dry-run',
+    );
     assert.equal(run.code, 1, run.out);
     return run.err;
   };
   await writeFile(images, whole.subarray(0, 2000));
   assert.match(await train(), /train-images-idx3-ubyte\.gz cannot be read/);
-  await writeFile(images, await readFile(path.join(bench.folder, 'published/train-labels-idx1-ubyte.gz')));
+  await writeFile(images, await readFile(path.join(harness.folder, 'published/train-labels-idx1-ubyte.gz')));
   assert.match(await train(), /is not an MNIST file: it begins with 00 00 08 01/);
   await rm(images);
   assert.match(await train(), /train-images-idx3-ubyte\.gz is not in published/);
@@ -40,36 +47,36 @@ test('MNIST with Pixi: a file that is missing, cut or something else is told by 
 
 for (const name of ['mnist-pixi', 'hello-pytorch-pixi-pack'])
   test(`${name}: without its lock this machine's own software is planned, for a pool nothing`, async (t) => {
-    const bench = await ExampleBench.open(t, name, []);
-    if (bench === undefined) return;
-    const here = await bench.updraft('plan');
+    const harness = await ExampleHarness.open(t, name, []);
+    if (harness === undefined) return;
+    const here = await harness.updraft('plan');
     assert.equal(here.code, 0, here.err);
     assert.match(
       here.out,
       /this machine's own software, not the Pixi environment: pixi\.lock is not there; write it with: updraft env lock/,
     );
-    assert.equal((await bench.updraft('plan', '--with', 'own-python.toml', '--set', 'run.jobs=2')).code, 0);
-    const { code, err } = await bench.updraft('plan', '--with', 'pool.toml');
+    assert.equal((await harness.updraft('plan', '--with', 'own-python.toml', '--set', 'run.jobs=2')).code, 0);
+    const { code, err } = await harness.updraft('plan', '--with', 'pool.toml');
     assert.equal(code, 3, err);
     assert.match(err, /pixi\.lock/);
     assert.match(err, /updraft env lock|pixi lock/);
   });
 
 test('Hello, GPU: the README leads to a checked result on this machine', { timeout: 300_000 }, async (t) => {
-  const bench = await ExampleBench.open(t, 'hello-pytorch-pixi-pack', ['torch']);
-  if (bench === undefined) return;
-  const { code, out, err } = await bench.followPage('examples/hello-pytorch-pixi-pack/README.md');
+  const harness = await ExampleHarness.open(t, 'hello-pytorch-pixi-pack', ['torch']);
+  if (harness === undefined) return;
+  const { code, out, err } = await harness.followPage('examples/hello-pytorch-pixi-pack/README.md');
   assert.equal(code, 0, err);
   assert.match(out, /"device": "c(pu|uda)"/);
-  if ((await findProgram(['pixi'], bench.env)) === undefined)
+  if ((await findProgram(['pixi'], harness.env)) === undefined)
     assert.match(err, /running with this machine's own software, .*updraft env lock/);
 });
 
 test('Hello, GPU: a machine without one is refused, and what PyTorch was built for is told', async (t) => {
-  const bench = await ExampleBench.open(t, 'hello-pytorch-pixi-pack', ['torch']);
-  if (bench === undefined) return;
-  bench.env['CUDA_VISIBLE_DEVICES'] = '';
-  const { code, err } = await bench.run('hello_pytorch.py', '--require-gpu');
+  const harness = await ExampleHarness.open(t, 'hello-pytorch-pixi-pack', ['torch']);
+  if (harness === undefined) return;
+  harness.env['CUDA_VISIBLE_DEVICES'] = '';
+  const { code, err } = await harness.run('hello_pytorch.py', '--require-gpu');
   assert.equal(code, 1);
   assert.match(err, /PyTorch \S+ \((a CPU build|built for CUDA [\d.]+)\) finds no GPU on this machine/);
 });

@@ -2,20 +2,20 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { testPool } from '../pool.ts';
 import { torchImage } from '../torch-image.ts';
-import { ExampleBench } from './example-bench.ts';
+import { ExampleHarness } from './example-harness.ts';
 
 async function runOnPool(t: TestContext, example: string, modules: string[], prefix: string): Promise<void> {
-  const bench = await ExampleBench.open(t, example, modules);
-  if (bench === undefined) return;
+  const harness = await ExampleHarness.open(t, example, modules);
+  if (harness === undefined) return;
   const pool = await testPool(t);
   if (pool === undefined) return;
   const image = await torchImage(pool);
-  await bench.publish(prefix);
-  bench.env['PATH'] = `${pool.bin}:${bench.env['PATH'] ?? ''}`;
+  await harness.publish(prefix);
+  harness.env['PATH'] = `${pool.bin}:${harness.env['PATH'] ?? ''}`;
   const job = ['--with', 'small.toml', '--pool', 'condor', '--set', `environment.image=${image}`];
-  const { code, err } = await bench.updraft('run', ...job, '--set', 'run.jobs=1');
+  const { code, err } = await harness.updraft('run', ...job, '--set', 'run.jobs=1');
   assert.equal(code, 0, err);
-  const { state } = await bench.result();
+  const { state } = await harness.result();
   assert.equal(state.tally.success, 1);
   const agent = state.jobs[0]?.attempts.at(-1)?.agent;
   assert.match(agent?.site ?? '', /CHTC-Spark-CE1|PDX-Coeus-CE1|GP-ARGO-ksu-backfill/);

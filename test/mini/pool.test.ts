@@ -5,7 +5,7 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { livenessOf } from '../../src/base/process-identity.ts';
-import type { PoolState } from '../../src/mini/pool/pool.ts';
+import type { MiniPoolState } from '../../src/mini/pool/pool.ts';
 import { testPool } from '../pool.ts';
 import { compileCache } from '../compile-cache.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -27,8 +27,8 @@ async function newUser(t: TestContext) {
   };
   const updraft = async (...words: string[]): Promise<string> =>
     (await run(process.execPath, [main, ...words], { cwd: home, env })).stdout;
-  const pool = async (word: string): Promise<PoolState & { running?: boolean; stopped?: boolean }> =>
-    JSON.parse(await updraft('mini', 'pool', word, '--json')) as PoolState;
+  const pool = async (word: string): Promise<MiniPoolState & { running?: boolean; stopped?: boolean }> =>
+    JSON.parse(await updraft('mini', 'pool', word, '--json')) as MiniPoolState;
   return { home, env, updraft, pool, [Symbol.asyncDispose]: () => pool('down').then(() => undefined) };
 }
 

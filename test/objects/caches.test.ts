@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import { ObjectBench } from './object-bench.ts';
+import { ObjectHarness } from './object-harness.ts';
 
 interface Got {
   servers: { server: string; bytes: number; preferredBy?: string }[];
@@ -12,22 +12,22 @@ interface Got {
 const url = 'osdf:///demo/x';
 
 /** Where the caches of a bench are, by the names of the mini federation. */
-async function cacheHosts(bench: ObjectBench): Promise<string[]> {
-  const { out } = await bench.updraft(['stat', '--json', url]);
+async function cacheHosts(harness: ObjectHarness): Promise<string[]> {
+  const { out } = await harness.updraft(['stat', '--json', url]);
   const { servers } = JSON.parse(out) as { servers: { server: string }[] };
   return servers.map(({ server }) => server);
 }
 
 test('get takes a preferred cache first, falls back from one that fails, asks none that is avoided, and says who wanted it', async (t) => {
-  const bench = await ObjectBench.open(t, { caches: 3 });
-  const bytes = await bench.publish('demo/x', 1000);
-  const [first = '', second = '', third = ''] = await cacheHosts(bench);
+  const harness = await ObjectHarness.open(t, { caches: 3 });
+  const bytes = await harness.publish('demo/x', 1000);
+  const [first = '', second = '', third = ''] = await cacheHosts(harness);
   const get = async (options: string[], env: Record<string, string> = {}): Promise<Got> => {
-    const done = await bench.updraft(['get', '--json', '--overwrite', ...options, url], {
-      env: { ...bench.env, ...env },
+    const done = await harness.updraft(['get', '--json', '--overwrite', ...options, url], {
+      env: { ...harness.env, ...env },
     });
     assert.equal(done.exit, 0, done.err + done.out);
-    assert.ok(bytes.equals(await readFile(bench.at('x'))));
+    assert.ok(bytes.equals(await readFile(harness.at('x'))));
     return JSON.parse(done.out) as Got;
   };
   const from = ({ servers }: Got) => servers.map(({ server, preferredBy }) => [server, preferredBy]);
@@ -43,50 +43,50 @@ test('get takes a preferred cache first, falls back from one that fails, asks no
     [third, 'OSDF_NEAREST_CACHE'],
   ]);
   assert.deepEqual(from(await get(['--cache', second], { NEAREST_CACHE: third })), [[second, '--cache']]);
-  const file = bench.at('.config/pelican/pelican.yaml');
+  const file = harness.at('.config/pelican/pelican.yaml');
   await mkdir(path.dirname(file), { recursive: true });
   await writeFile(file, `Client:\n  PreferredCaches: ["https://${second}"]\n`);
-  assert.deepEqual(from(await get([], { HOME: bench.cwd })), [[second, `${file}:2`]]);
+  assert.deepEqual(from(await get([], { HOME: harness.cwd })), [[second, `${file}:2`]]);
 
-  const words = await bench.updraft(['get', '--overwrite', '--cache', third, '--avoid-cache', first, url]);
+  const words = await harness.updraft(['get', '--overwrite', '--cache', third, '--avoid-cache', first, url]);
   assert.match(
     words.out,
     new RegExp(
       `from ${third} \\(preferred by --cache\\); not asked: ${first} \\(avoided by --avoid-cache\\)`,
     ),
   );
-  const stat = await bench.updraft(['stat', '--cache', third, '--avoid-cache', first, url]);
+  const stat = await harness.updraft(['stat', '--cache', third, '--avoid-cache', first, url]);
   assert.match(stat.out, new RegExp(`^cache +${third} .*; preferred by --cache$`, 'm'));
   assert.match(stat.out, new RegExp(`^not asked +${first} +avoided by --avoid-cache$`, 'm'));
 });
 
 test('a list of Pelican without + asks nobody else, not even the origin, and says how to change that', async (t) => {
-  const bench = await ObjectBench.open(t);
-  await bench.publish('demo/x', 1000);
-  const only = { env: { ...bench.env, NEAREST_CACHE: 'https://127.0.0.1:1' } };
-  const { exit, err } = await bench.updraft(['get', url], only);
+  const harness = await ObjectHarness.open(t);
+  await harness.publish('demo/x', 1000);
+  const only = { env: { ...harness.env, NEAREST_CACHE: 'https://127.0.0.1:1' } };
+  const { exit, err } = await harness.updraft(['get', url], only);
   assert.equal(exit, 92, err);
   assert.match(err, /fix: only the caches of NEAREST_CACHE were asked: end the list with "\+"/);
-  const wrong = await bench.updraft(['get', url], { env: { ...bench.env, NEAREST_CACHE: 'a b@c' } });
+  const wrong = await harness.updraft(['get', url], { env: { ...harness.env, NEAREST_CACHE: 'a b@c' } });
   assert.match(wrong.err, /NEAREST_CACHE: "b@c" is not a cache\n +fix: write HOST, HOST:PORT or https:/);
   for (const word of ['a,b', 'x@y', '+'])
-    assert.equal((await bench.updraft(['get', '--cache', word, url])).exit, 2);
-  const both = await bench.updraft(['cat', '--cache', 'a', '--avoid-cache', 'a', url]);
+    assert.equal((await harness.updraft(['get', '--cache', word, url])).exit, 2);
+  const both = await harness.updraft(['cat', '--cache', 'a', '--avoid-cache', 'a', url]);
   assert.deepEqual([both.exit, /a is named by --cache and by --avoid-cache/.test(both.err)], [2, true]);
 });
 
 test("a protected object's token goes to no cache from the environment that the director does not name", async (t) => {
-  const bench = await ObjectBench.open(t);
-  await bench.publish('private/x', 1000);
-  const token = await bench.tokenEnv({ namespace: '/private' });
+  const harness = await ObjectHarness.open(t);
+  await harness.publish('private/x', 1000);
+  const token = await harness.tokenEnv({ namespace: '/private' });
   const env = { ...token, NEAREST_CACHE: '127.0.0.1:1,+' };
-  const { exit, out, err } = await bench.updraft(['get', 'osdf:///private/x'], { env });
+  const { exit, out, err } = await harness.updraft(['get', 'osdf:///private/x'], { env });
   assert.equal(exit, 0, err);
   assert.match(
     out,
     /not asked: 127\.0\.0\.1:1 \(preferred by NEAREST_CACHE, but the director does not list it/,
   );
-  const alone = await bench.updraft(['get', '--overwrite', 'osdf:///private/x'], {
+  const alone = await harness.updraft(['get', '--overwrite', 'osdf:///private/x'], {
     env: { ...token, PELICAN_NEAREST_CACHE: '127.0.0.1:1' },
   });
   assert.equal(alone.exit, 92, alone.err);

@@ -4,65 +4,65 @@ import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { fastClock } from '../fast-clock.ts';
-import { ended, ObjectBench } from './object-bench.ts';
+import { ended, ObjectHarness } from './object-harness.ts';
 
 test('objects come one after the other, and nothing else is on stdout', async (t) => {
-  const bench = await ObjectBench.open(t);
-  const first = await bench.publish('demo/a, b; ü.bin', 700_000);
-  const second = await bench.publish('demo/empty', '');
-  const third = await bench.publish('demo/c', 'the end');
+  const harness = await ObjectHarness.open(t);
+  const first = await harness.publish('demo/a, b; ü.bin', 700_000);
+  const second = await harness.publish('demo/empty', '');
+  const third = await harness.publish('demo/c', 'the end');
   const words = ['cat', 'osdf:///demo/a, b; ü.bin', 'osdf:///demo/empty', 'osdf:///demo/c'];
-  const { exit, out, err } = await ended(bench.spawn(words));
+  const { exit, out, err } = await ended(harness.spawn(words));
   assert.equal(exit, 0, err);
   assert.deepEqual(Buffer.from(out, 'latin1'), Buffer.concat([first, second, third]));
   assert.match(err, /demo\/c: verified: digest/);
 });
 
 test('a reader that goes away ends it quietly, before all was fetched', async (t) => {
-  const bench = await ObjectBench.open(t);
-  await bench.publish('demo/big', 30_000_000);
+  const harness = await ObjectHarness.open(t);
+  await harness.publish('demo/big', 30_000_000);
   const script = 'set -o pipefail; "$0" "$@" | head -c 1000 | wc -c';
-  const [program = '', ...args] = bench.spawnWords(['cat', '-q', 'osdf:///demo/big']);
-  const child = spawn('bash', ['-c', script, program, ...args], bench.spawnOptions());
+  const [program = '', ...args] = harness.spawnArguments(['cat', '-q', 'osdf:///demo/big']);
+  const child = spawn('bash', ['-c', script, program, ...args], harness.spawnOptions());
   const { exit, out, err } = await ended(child);
   assert.deepEqual([exit, out.trim(), err], [0, '1000', '']);
 });
 
 test('a reader that is slow is waited for', async (t) => {
-  const bench = await ObjectBench.open(t);
-  const object = await bench.publish('demo/big', 3_000_000);
-  let [under, most] = [0, 0];
+  const harness = await ObjectHarness.open(t);
+  const object = await harness.publish('demo/big', 3_000_000);
+  let [under, max] = [0, 0];
   const taken: Buffer[] = [];
-  const { exit } = await bench.updraft(['cat', 'osdf:///demo/big'], {
+  const { exit } = await harness.updraft(['cat', 'osdf:///demo/big'], {
     outBytes: async (chunk) => {
-      most = Math.max(most, ++under);
+      max = Math.max(max, ++under);
       // Not until the reader has it may the chunk be used for something else.
       await new Promise((resolve) => setImmediate(resolve));
       taken.push(Buffer.from(chunk));
       under--;
     },
   });
-  assert.deepEqual([exit, most], [0, 1]);
+  assert.deepEqual([exit, max], [0, 1]);
   assert.deepEqual(Buffer.concat(taken), object);
 });
 
 test('a failure after bytes were written is an exit code, and with a manifest bad bytes are never written', async (t) => {
-  const bench = await ObjectBench.open(t);
-  const object = await bench.publish('demo/x', 500_000);
-  await bench.trouble('caches: corrupt at 100000 length 50 on x');
-  const bare = await bench.updraft(['cat', 'osdf:///demo/x']);
+  const harness = await ObjectHarness.open(t);
+  const object = await harness.publish('demo/x', 500_000);
+  await harness.trouble('caches: corrupt at 100000 length 50 on x');
+  const bare = await harness.updraft(['cat', 'osdf:///demo/x']);
   assert.equal(bare.exit, 101, bare.err);
   // Where the origin damages what it sends, no cache has anything better.
-  await bench.federation.trouble.clear();
-  await bench.federation.evict();
-  await bench.trouble('origin: corrupt at 100000 length 50 on x');
+  await harness.federation.trouble.clear();
+  await harness.federation.evict();
+  await harness.trouble('origin: corrupt at 100000 length 50 on x');
   const sha256 = (part: Buffer): string => createHash('sha256').update(part).digest('hex');
   const chunks = [0, 1, 2, 3, 4].map((index) =>
     sha256(object.subarray(index * 100_000, (index + 1) * 100_000)),
   );
   const manifest = { bytes: object.length, chunkBytes: 100_000, sha256: sha256(object), chunks };
-  await writeFile(bench.at('x.json'), JSON.stringify(manifest));
-  const proven = await bench.updraft(['cat', 'osdf:///demo/x', '--manifest', 'x.json'], {
+  await writeFile(harness.at('x.json'), JSON.stringify(manifest));
+  const proven = await harness.updraft(['cat', 'osdf:///demo/x', '--manifest', 'x.json'], {
     clock: fastClock(20),
   });
   assert.equal(proven.exit, 101, proven.err);
@@ -70,19 +70,24 @@ test('a failure after bytes were written is an exit code, and with a manifest ba
 });
 
 test('an object that is missing ends it, with what is before it written', async (t) => {
-  const bench = await ObjectBench.open(t);
-  await bench.publish('demo/a', 'first');
-  const { exit, out } = await bench.updraft(['cat', 'osdf:///demo/a', 'osdf:///demo/none', 'osdf:///demo/a']);
+  const harness = await ObjectHarness.open(t);
+  await harness.publish('demo/a', 'first');
+  const { exit, out } = await harness.updraft([
+    'cat',
+    'osdf:///demo/a',
+    'osdf:///demo/none',
+    'osdf:///demo/a',
+  ]);
   assert.deepEqual([exit, out], [96, 'first']);
 });
 
 test('output that cannot be written is told', async (t) => {
-  const bench = await ObjectBench.open(t);
-  await bench.publish('demo/a', 500_000);
+  const harness = await ObjectHarness.open(t);
+  await harness.publish('demo/a', 500_000);
   const script = 'exec "$0" "$@" > /dev/full';
-  const [program = '', ...args] = bench.spawnWords(['cat', 'osdf:///demo/a']);
+  const [program = '', ...args] = harness.spawnArguments(['cat', 'osdf:///demo/a']);
   const child = spawn('/bin/sh', ['-c', script, program, ...args], {
-    ...bench.spawnOptions(),
+    ...harness.spawnOptions(),
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   const { exit, err } = await ended(child);

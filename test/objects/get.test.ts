@@ -11,25 +11,25 @@ import { waitForChange } from '../../src/base/wait-for-change.ts';
 import { Fault } from '../../src/fault/fault.ts';
 import { makeTarGz } from '../agent/tar.ts';
 import { fastClock } from '../fast-clock.ts';
-import { ended, ObjectBench } from './object-bench.ts';
+import { ended, ObjectHarness } from './object-harness.ts';
 
 test('an object becomes a file, is proven, and is not fetched twice', async (t) => {
-  const bench = await ObjectBench.open(t);
-  const bytes = await bench.publish('demo/set.bin', 3_000_000);
-  const first = await bench.updraft(['get', 'osdf:///demo/set.bin']);
+  const harness = await ObjectHarness.open(t);
+  const bytes = await harness.publish('demo/set.bin', 3_000_000);
+  const first = await harness.updraft(['get', 'osdf:///demo/set.bin']);
   assert.equal(first.exit, 0, first.err);
   assert.match(first.out, /^set\.bin: 3 MB in .*; from 127\.0\.0\.1:\d+.*; verified: digest\n$/);
-  assert.deepEqual(await readFile(bench.at('set.bin')), bytes);
-  const again = await bench.updraft(['get', 'osdf:///demo/set.bin', 'osdf:///demo/set.bin', './']);
+  assert.deepEqual(await readFile(harness.at('set.bin')), bytes);
+  const again = await harness.updraft(['get', 'osdf:///demo/set.bin', 'osdf:///demo/set.bin', './']);
   assert.match(again.out, /^set\.bin: 3 MB, already there; verified: digest\n$/);
-  assert.deepEqual(await readdir(bench.cwd), ['set.bin']);
+  assert.deepEqual(await readdir(harness.cwd), ['set.bin']);
 });
 
 test('a folder comes with every name it holds, and empty objects', async (t) => {
-  const bench = await ObjectBench.open(t);
+  const harness = await ObjectHarness.open(t);
   const names = ['a, b.txt', 'c;d.txt', 'deep/er/ü ñ 漢.txt', '50% #1?.txt', 'empty', "it's.txt"];
-  for (const name of names) await bench.publish(`demo/all/${name}`, name === 'empty' ? '' : name);
-  const { exit, out, err } = await bench.updraft([
+  for (const name of names) await harness.publish(`demo/all/${name}`, name === 'empty' ? '' : name);
+  const { exit, out, err } = await harness.updraft([
     'get',
     '-r',
     'osdf:///demo/all',
@@ -40,49 +40,49 @@ test('a folder comes with every name it holds, and empty objects', async (t) => 
   assert.equal(exit, 0, err);
   assert.equal(out.trim().split('\n').length, names.length);
   for (const name of names)
-    assert.equal(await readFile(bench.at(`copy/${name}`), 'utf8'), name === 'empty' ? '' : name);
+    assert.equal(await readFile(harness.at(`copy/${name}`), 'utf8'), name === 'empty' ? '' : name);
   // The same command again means the same files.
-  const again = await bench.updraft(['get', '-r', 'osdf:///demo/all', 'copy']);
+  const again = await harness.updraft(['get', '-r', 'osdf:///demo/all', 'copy']);
   assert.equal(again.exit, 0, again.err);
-  assert.deepEqual(await readdir(bench.cwd), ['copy']);
+  assert.deepEqual(await readdir(harness.cwd), ['copy']);
 });
 
 test('a name as long as a disk takes is no trouble', async (t) => {
-  const bench = await ObjectBench.open(t);
+  const harness = await ObjectHarness.open(t);
   const name = 'ü'.repeat(127);
-  await bench.publish(`demo/${name}`, 'x');
-  const { exit, err } = await bench.updraft(['get', `osdf:///demo/${name}`]);
+  await harness.publish(`demo/${name}`, 'x');
+  const { exit, err } = await harness.updraft(['get', `osdf:///demo/${name}`]);
   assert.equal(exit, 0, err);
-  assert.deepEqual(await readdir(bench.cwd), [name]);
-  const env = await bench.tokenEnv({ namespace: '/inbox' });
-  const put = await bench.updraft(['put', name, 'osdf:///inbox/'], { env });
+  assert.deepEqual(await readdir(harness.cwd), [name]);
+  const env = await harness.tokenEnv({ namespace: '/inbox' });
+  const put = await harness.updraft(['put', name, 'osdf:///inbox/'], { env });
   assert.equal(put.exit, 0, put.err);
 });
 
 test('a folder that is asked for as if it were an object is told to be one', async (t) => {
-  const bench = await ObjectBench.open(t);
-  await bench.publish('demo/all/a', 'a');
-  const { exit, err } = await bench.updraft(['get', 'osdf:///demo/all'], { clock: fastClock(50) });
+  const harness = await ObjectHarness.open(t);
+  await harness.publish('demo/all/a', 'a');
+  const { exit, err } = await harness.updraft(['get', 'osdf:///demo/all'], { clock: fastClock(50) });
   assert.equal(exit, 97, err);
   assert.match(err, /osdf:\/\/\/demo\/all is a folder[^]*fix: updraft get --recursive osdf:\/\/\/demo\/all/);
 });
 
 test('one object that is missing does not keep the others, and is named at the end', async (t) => {
-  const bench = await ObjectBench.open(t);
-  for (const name of ['a', 'b']) await bench.publish(`demo/${name}`, name);
+  const harness = await ObjectHarness.open(t);
+  for (const name of ['a', 'b']) await harness.publish(`demo/${name}`, name);
   const words = ['get', 'osdf:///demo/a', 'osdf:///demo/none', 'osdf:///demo/b', 'here/'];
-  const { exit, err } = await bench.updraft(words);
+  const { exit, err } = await harness.updraft(words);
   assert.equal(exit, 96);
   assert.match(err, /here\/none FAILED: .*404/);
   assert.match(err, /2 of 3 done; not done:\n {2}osdf:\/\/\/demo\/none \(object-missing\)/);
-  assert.deepEqual((await readdir(bench.at('here'))).sort(), ['a', 'b']);
+  assert.deepEqual((await readdir(harness.at('here'))).sort(), ['a', 'b']);
 });
 
 test('with --json each object is one line, those that failed too', async (t) => {
-  const bench = await ObjectBench.open(t);
-  await bench.publish('demo/a', 'abc');
-  await bench.trouble('cache-1: 404 on a first 1');
-  const { exit, out, err } = await bench.updraft([
+  const harness = await ObjectHarness.open(t);
+  await harness.publish('demo/a', 'abc');
+  await harness.trouble('cache-1: 404 on a first 1');
+  const { exit, out, err } = await harness.updraft([
     'get',
     '--json',
     'osdf:///demo/a',
@@ -96,7 +96,7 @@ test('with --json each object is one line, those that failed too', async (t) => 
     .split('\n')
     .map((line) => JSON.parse(line) as Record<string, unknown>);
   const good = lines.find(({ url }) => url === 'osdf:///demo/a')!;
-  assert.deepEqual([good['bytes'], good['verified'], good['target']], [3, 'digest', bench.at('a')]);
+  assert.deepEqual([good['bytes'], good['verified'], good['target']], [3, 'digest', harness.at('a')]);
   assert.equal((good['setbacks'] as { kind: string }[])[0]?.kind, 'object-missing');
   assert.equal((good['servers'] as unknown[]).length, 1);
   const bad = lines.find(({ url }) => url === 'osdf:///demo/none')!;
@@ -104,25 +104,25 @@ test('with --json each object is one line, those that failed too', async (t) => 
 });
 
 test('tokens are looked for, and what is wrong with them is told without showing them', async (t) => {
-  const bench = await ObjectBench.open(t);
-  await bench.publish('private/x', 'secret');
+  const harness = await ObjectHarness.open(t);
+  await harness.publish('private/x', 'secret');
   const get = ['get', 'osdf:///private/x', '--overwrite'];
-  const none = await bench.updraft(get);
+  const none = await harness.updraft(get);
   assert.equal(none.exit, 93);
   assert.match(none.err, /\/private asks for a token and none was found; looked at: /);
-  const env = await bench.tokenEnv({ namespace: '/private' });
-  assert.equal((await bench.updraft(get, { env })).exit, 0);
-  assert.equal((await bench.updraft([...get, '--token-file', env['BEARER_TOKEN_FILE']!])).exit, 0);
-  const old = await bench.updraft(get, {
-    env: await bench.tokenEnv({ namespace: '/private', expiresInSeconds: -60 }),
+  const env = await harness.tokenEnv({ namespace: '/private' });
+  assert.equal((await harness.updraft(get, { env })).exit, 0);
+  assert.equal((await harness.updraft([...get, '--token-file', env['BEARER_TOKEN_FILE']!])).exit, 0);
+  const old = await harness.updraft(get, {
+    env: await harness.tokenEnv({ namespace: '/private', expiresInSeconds: -60 }),
   });
   assert.equal(old.exit, 95);
   assert.match(
     old.err,
     /^x FAILED: the token for \/private from BEARER_TOKEN_FILE .* expired at [^;]*\n {2}fix: /,
   );
-  const other = await bench.updraft(get, {
-    env: await bench.tokenEnv({ namespace: '/private', scope: 'storage.read:/elsewhere' }),
+  const other = await harness.updraft(get, {
+    env: await harness.tokenEnv({ namespace: '/private', scope: 'storage.read:/elsewhere' }),
     clock: fastClock(20),
   });
   assert.equal(other.exit, 94, other.err);
@@ -134,24 +134,24 @@ test('tokens are looked for, and what is wrong with them is told without showing
 });
 
 test('a file that holds something else is left alone unless the user says otherwise', async (t) => {
-  const bench = await ObjectBench.open(t);
-  await bench.publish('demo/x', 'new');
-  await writeFile(bench.at('x'), 'mine, and longer');
-  const { exit, err } = await bench.updraft(['get', 'osdf:///demo/x']);
+  const harness = await ObjectHarness.open(t);
+  await harness.publish('demo/x', 'new');
+  await writeFile(harness.at('x'), 'mine, and longer');
+  const { exit, err } = await harness.updraft(['get', 'osdf:///demo/x']);
   assert.equal(exit, 2);
   assert.match(err, /x exists and is not osdf:\/\/\/demo\/x\n.*--overwrite/);
-  assert.equal(await readFile(bench.at('x'), 'utf8'), 'mine, and longer');
-  assert.equal((await bench.updraft(['get', 'osdf:///demo/x', '--overwrite'])).exit, 0);
-  assert.equal(await readFile(bench.at('x'), 'utf8'), 'new');
+  assert.equal(await readFile(harness.at('x'), 'utf8'), 'mine, and longer');
+  assert.equal((await harness.updraft(['get', 'osdf:///demo/x', '--overwrite'])).exit, 0);
+  assert.equal(await readFile(harness.at('x'), 'utf8'), 'new');
 });
 
 test('a place that cannot be written to is named', async (t) => {
-  const bench = await ObjectBench.open(t);
-  await bench.publish('demo/x', 'new');
-  await writeFile(bench.at('file'), '');
-  const { exit, err } = await bench.updraft(['get', 'osdf:///demo/x', 'file/below/']);
+  const harness = await ObjectHarness.open(t);
+  await harness.publish('demo/x', 'new');
+  await writeFile(harness.at('file'), '');
+  const { exit, err } = await harness.updraft(['get', 'osdf:///demo/x', 'file/below/']);
   assert.equal(exit, 108);
-  assert.ok(err.includes(bench.at('file/below')), err);
+  assert.ok(err.includes(harness.at('file/below')), err);
 });
 
 test('a disk without room is found before anything is fetched', async (t) => {
@@ -165,32 +165,32 @@ test('a disk without room is found before anything is fetched', async (t) => {
     t.skip('mounting a small tmpfs needs root');
     return;
   }
-  const bench = await ObjectBench.open(t);
-  await bench.publish('demo/x', 2_000_000);
-  const { exit, err } = await bench.updraft(['get', 'osdf:///demo/x', `${disk}/`]);
+  const harness = await ObjectHarness.open(t);
+  await harness.publish('demo/x', 2_000_000);
+  const { exit, err } = await harness.updraft(['get', 'osdf:///demo/x', `${disk}/`]);
   assert.equal(exit, 107);
   assert.match(err, /2,000,000 bytes needed, [\d,]+ free/);
   assert.deepEqual(await readdir(disk), []);
 });
 
 test('archives are unpacked as they arrive, and only whole ones appear', async (t) => {
-  const bench = await ObjectBench.open(t);
-  await bench.publish('demo/set.tar.gz', makeTarGz({ 'a/1': 'one', 'a/2': 'two' }));
-  await bench.publish('demo/other.tar', makeTarGz({ a: 'a' }));
-  const good = await bench.updraft(['get', '--unpack', 'osdf:///demo/set.tar.gz', 'set']);
+  const harness = await ObjectHarness.open(t);
+  await harness.publish('demo/set.tar.gz', makeTarGz({ 'a/1': 'one', 'a/2': 'two' }));
+  await harness.publish('demo/other.tar', makeTarGz({ a: 'a' }));
+  const good = await harness.updraft(['get', '--unpack', 'osdf:///demo/set.tar.gz', 'set']);
   assert.equal(good.exit, 0, good.err);
   assert.match(good.out, /verified: digest; 2 files \(6 B\) unpacked into set/);
-  assert.equal(await readFile(bench.at('set/a/1'), 'utf8'), 'one');
-  const named = await bench.updraft(['get', '--unpack', 'osdf:///demo/set.tar.gz', '--into', 'named']);
+  assert.equal(await readFile(harness.at('set/a/1'), 'utf8'), 'one');
+  const named = await harness.updraft(['get', '--unpack', 'osdf:///demo/set.tar.gz', '--into', 'named']);
   assert.equal(named.exit, 0, named.err);
-  assert.equal(await readFile(bench.at('named/a/2'), 'utf8'), 'two');
-  const bad = await bench.updraft(['get', 'osdf:///demo/other.tar', '--unpack=tar', '--into', 'bad']);
+  assert.equal(await readFile(harness.at('named/a/2'), 'utf8'), 'two');
+  const bad = await harness.updraft(['get', 'osdf:///demo/other.tar', '--unpack=tar', '--into', 'bad']);
   assert.equal(bad.exit, 104, bad.err);
-  assert.deepEqual(await readdir(bench.at('bad')), []);
+  assert.deepEqual(await readdir(harness.at('bad')), []);
 });
 
 test('words that make no sense are refused before anything is fetched', async (t) => {
-  const bench = await ObjectBench.open(t);
+  const harness = await ObjectHarness.open(t);
   const expected: [string[], number, RegExp][] = [
     [[], 2, /no URL is given/],
     [['osd:///demo/x'], 97, /unknown scheme 'osd'[^]*did you mean osdf:/],
@@ -205,17 +205,17 @@ test('words that make no sense are refused before anything is fetched', async (t
     [['osdf:///demo/x', 'here', '--into', 'there'], 2, /keep one of them/],
   ];
   for (const [words, exit, message] of expected) {
-    const said = await bench.updraft(['get', ...words]);
+    const said = await harness.updraft(['get', ...words]);
     assert.equal(said.exit, exit, `${words.join(' ')}: ${said.err}`);
     assert.match(said.err, message);
   }
-  assert.equal(bench.federation.counters.server('cache-1').requests, 0);
-  assert.deepEqual(await readdir(bench.cwd), []);
+  assert.equal(harness.federation.counters.server('cache-1').requests, 0);
+  assert.deepEqual(await readdir(harness.cwd), []);
 });
 
 test('a host that is no federation is named', async (t) => {
-  const bench = await ObjectBench.open(t);
-  const { exit, err } = await bench.updraft(['get', 'pelican://127.0.0.1:1/demo/x'], {
+  const harness = await ObjectHarness.open(t);
+  const { exit, err } = await harness.updraft(['get', 'pelican://127.0.0.1:1/demo/x'], {
     clock: fastClock(20),
   });
   assert.equal(exit, 90, err);
@@ -223,66 +223,66 @@ test('a host that is no federation is named', async (t) => {
 });
 
 test('stopped by the user, what came stays for the next time', async (t) => {
-  const bench = await ObjectBench.open(t);
-  const bytes = await bench.publish('demo/x', 4_000_000);
-  await bench.trouble('caches: stall after 1MB on x');
+  const harness = await ObjectHarness.open(t);
+  const bytes = await harness.publish('demo/x', 4_000_000);
+  await harness.trouble('caches: stall after 1MB on x');
   const stop = new AbortController();
-  const running = bench.updraft(['get', 'osdf:///demo/x'], { signal: stop.signal });
-  while (!existsSync(bench.at('x.part.json'))) await waitForChange([bench.cwd], 50, systemClock);
+  const running = harness.updraft(['get', 'osdf:///demo/x'], { signal: stop.signal });
+  while (!existsSync(harness.at('x.part.json'))) await waitForChange([harness.cwd], 50, systemClock);
   stop.abort(new Fault('interrupted', 'stopped by the user'));
   const { exit, err } = await running;
   assert.equal(exit, 5);
   assert.match(err, /it goes on where it stopped/);
-  await bench.federation.trouble.clear();
-  const again = await bench.updraft(['get', 'osdf:///demo/x']);
+  await harness.federation.trouble.clear();
+  const again = await harness.updraft(['get', 'osdf:///demo/x']);
   assert.equal(again.exit, 0, again.err);
   assert.match(again.out, /^x: 4 MB in .*; \d.*MB of it were there from an earlier time; from /);
-  assert.deepEqual(await readFile(bench.at('x')), bytes);
+  assert.deepEqual(await readFile(harness.at('x')), bytes);
 });
 
 test('killed without warning, the same command goes on with what is on the disk', async (t) => {
-  const bench = await ObjectBench.open(t);
-  const bytes = await bench.publish('demo/x', 12_000_000);
-  await mkdir(bench.at('into'));
-  await bench.trouble('caches: limit 3MB/s on x');
-  const child = bench.spawn(['get', 'osdf:///demo/x', 'into/']);
+  const harness = await ObjectHarness.open(t);
+  const bytes = await harness.publish('demo/x', 12_000_000);
+  await mkdir(harness.at('into'));
+  await harness.trouble('caches: limit 3MB/s on x');
+  const child = harness.spawn(['get', 'osdf:///demo/x', 'into/']);
   const gone = once(child, 'exit');
-  while (!(await readdir(bench.at('into'))).includes('x.part.json'))
-    await waitForChange([bench.at('into')], 50, systemClock);
+  while (!(await readdir(harness.at('into'))).includes('x.part.json'))
+    await waitForChange([harness.at('into')], 50, systemClock);
   child.kill('SIGKILL');
   await gone;
-  await bench.federation.trouble.clear();
-  const kept = JSON.parse(await readFile(bench.at('into/x.part.json'), 'utf8')) as {
+  await harness.federation.trouble.clear();
+  const kept = JSON.parse(await readFile(harness.at('into/x.part.json'), 'utf8')) as {
     done: { start: number; end: number }[];
   };
   const had = kept.done.reduce((sum, { start, end }) => sum + end - start, 0);
   assert.ok(had > 0);
-  const again = await ended(bench.spawn(['get', '--json', 'osdf:///demo/x', 'into/']));
+  const again = await ended(harness.spawn(['get', '--json', 'osdf:///demo/x', 'into/']));
   assert.equal(again.exit, 0, again.err);
   const { servers } = JSON.parse(again.out) as { servers: { bytes: number }[] };
   assert.equal(
     servers.reduce((sum, each) => sum + each.bytes, 0),
     bytes.length - had,
   );
-  assert.deepEqual(await readFile(bench.at('into/x')), bytes);
-  assert.deepEqual(await readdir(bench.at('into')), ['x']);
+  assert.deepEqual(await readFile(harness.at('into/x')), bytes);
+  assert.deepEqual(await readdir(harness.at('into')), ['x']);
 });
 
 test('pack= in a URL means --unpack at the prompt as in the plugin; uploads with it are refused', async (t) => {
-  const bench = await ObjectBench.open(t);
-  const env = await bench.tokenEnv({ namespace: '/inbox' });
-  await bench.publish('demo/set.tar.gz', makeTarGz({ 'x/a.txt': 'a', 'x/b.txt': 'b' }));
-  await bench.publish('demo/plain', 'no archive');
+  const harness = await ObjectHarness.open(t);
+  const env = await harness.tokenEnv({ namespace: '/inbox' });
+  await harness.publish('demo/set.tar.gz', makeTarGz({ 'x/a.txt': 'a', 'x/b.txt': 'b' }));
+  await harness.publish('demo/plain', 'no archive');
   const url = 'osdf:///demo/set.tar.gz?pack=auto';
-  const got = await bench.updraft(['get', url, 'data']);
+  const got = await harness.updraft(['get', url, 'data']);
   assert.equal(got.exit, 0, got.err);
   assert.match(got.out, /2 files \(2 B\) unpacked into data/);
-  assert.deepEqual((await readdir(bench.at('data/x'))).sort(), ['a.txt', 'b.txt']);
+  assert.deepEqual((await readdir(harness.at('data/x'))).sort(), ['a.txt', 'b.txt']);
   // One is unpacked, the other kept as it is, both into the folder.
-  const both = await bench.updraft(['get', url, 'osdf:///demo/plain', 'both/']);
+  const both = await harness.updraft(['get', url, 'osdf:///demo/plain', 'both/']);
   assert.equal(both.exit, 0, both.err);
-  assert.deepEqual((await readdir(bench.at('both'))).sort(), ['plain', 'x']);
-  await writeFile(bench.at('a'), 'a');
+  assert.deepEqual((await readdir(harness.at('both'))).sort(), ['plain', 'x']);
+  await writeFile(harness.at('a'), 'a');
   const expected: [string[], number, RegExp][] = [
     [['get', '--unpack=zip', url], 2, /pack=auto in the URL and --unpack=zip contradict each other/],
     [['get', '-r', url], 2, /pack=auto in the URL and --recursive contradict each other/],
@@ -292,9 +292,9 @@ test('pack= in a URL means --unpack at the prompt as in the plugin; uploads with
     [['put', 'a', 'osdf:///inbox/a?pack=tar'], 97, /files are uploaded as they are\n.*updraft stage/],
   ];
   for (const [words, exit, message] of expected) {
-    const said = await bench.updraft(words, { env, clock: fastClock(50) });
+    const said = await harness.updraft(words, { env, clock: fastClock(50) });
     assert.match(said.err, message, words.join(' '));
     assert.equal(said.exit, exit, `${words.join(' ')}: ${said.err}`);
   }
-  assert.deepEqual(await readdir(bench.published('inbox')), []);
+  assert.deepEqual(await readdir(harness.published('inbox')), []);
 });

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { fastClock } from '../fast-clock.ts';
 import { configureOf } from '../../src/cli/commands.ts';
-import { showFault } from '../../src/cli/show-fault.ts';
+import { printFault } from '../../src/cli/print-fault.ts';
 import type { Cli } from '../../src/cli/cli.ts';
 import { asFault } from '../../src/fault/fault.ts';
 import { runCommand } from '../cli/run-command.ts';
@@ -49,7 +49,7 @@ async function hostile(t: TestContext, reply: Reply = refuse) {
     try {
       await runCommand({ configure: await configureOf(name) }, args, cli);
     } catch (thrown) {
-      showFault(cli as unknown as Cli, asFault(thrown), false);
+      printFault(cli as unknown as Cli, asFault(thrown), false);
     }
     return said;
   };

@@ -4,41 +4,41 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { systemClock, type Clock } from '../../src/base/clock.ts';
 import type { Cli } from '../../src/cli/cli.ts';
-import type { KeptLogin } from '../../src/federation/login/login-store.ts';
+import type { StoredLogin } from '../../src/federation/login/login-store.ts';
 import type { DeviceFlow } from '../../src/mini/federation/device-flow.ts';
-import { ended, ObjectBench } from './object-bench.ts';
+import { ended, ObjectHarness } from './object-harness.ts';
 
-type Ended = Awaited<ReturnType<ObjectBench['updraft']>>;
+type Ended = Awaited<ReturnType<ObjectHarness['updraft']>>;
 
 /** A federation with logins, and a person who decides on each as soon as its code is shown. */
-class LoginBench {
-  readonly bench: ObjectBench;
+class LoginHarness {
+  readonly bench: ObjectHarness;
   readonly flow: DeviceFlow;
   verdict: 'approved' | 'denied' | 'none' = 'approved';
 
-  private constructor(bench: ObjectBench, flow: DeviceFlow) {
-    this.bench = bench;
+  private constructor(harness: ObjectHarness, flow: DeviceFlow) {
+    this.bench = harness;
     this.flow = flow;
   }
 
-  static async open(t: TestContext): Promise<LoginBench> {
-    const bench = await ObjectBench.open(t);
+  static async open(t: TestContext): Promise<LoginHarness> {
+    const harness = await ObjectHarness.open(t);
     for (const prefix of ['/private', '/inbox'])
-      bench.federation.logins(prefix).settings.intervalSeconds = 0.01;
-    return new LoginBench(bench, bench.federation.logins('/private'));
+      harness.federation.logins(prefix).settings.intervalSeconds = 0.01;
+    return new LoginHarness(harness, harness.federation.logins('/private'));
   }
 
-  async updraft(words: string[], world: Partial<Cli> = {}): Promise<Ended> {
+  async updraft(words: string[], context: Partial<Cli> = {}): Promise<Ended> {
     let err = '';
     const said = await this.bench.updraft(words, {
       uid: process.getuid?.() ?? 0,
-      ...world,
+      ...context,
       err: (text) => {
         err += text;
         const code = /code {3}(\S+)/.exec(text)?.[1];
         if (code !== undefined && this.verdict !== 'none')
           this.bench.federation.decideLogin(code, this.verdict);
-        world.err?.(text);
+        context.err?.(text);
       },
     });
     return { ...said, err };
@@ -54,10 +54,10 @@ class LoginBench {
   }
 
   /** The one login that is kept. */
-  async kept(): Promise<KeptLogin & { file: string }> {
+  async kept(): Promise<StoredLogin & { file: string }> {
     const [file = '', ...others] = await this.files('.json');
     assert.deepEqual(others, []);
-    return { ...(JSON.parse(await readFile(file, 'utf8')) as KeptLogin), file };
+    return { ...(JSON.parse(await readFile(file, 'utf8')) as StoredLogin), file };
   }
 
   /** Puts the end of the kept token into the past. */
@@ -74,7 +74,7 @@ class LoginBench {
 }
 
 test('a login is shown, approved, kept for its user alone, used, listed and forgotten', async (t) => {
-  const login = await LoginBench.open(t);
+  const login = await LoginHarness.open(t);
   await login.bench.publish('private/sub/x', 'hello');
   const before = await login.updraft(['get', 'osdf:///private/sub/x', 'a']);
   assert.equal(before.exit, 93);
@@ -116,7 +116,7 @@ test('a login is shown, approved, kept for its user alone, used, listed and forg
 });
 
 test('uploads take a login that may write; --forget all leaves nothing', async (t) => {
-  const login = await LoginBench.open(t);
+  const login = await LoginHarness.open(t);
   await writeFile(login.bench.at('f'), 'new');
   const refused = await login.updraft(['put', 'f', 'osdf:///inbox/me/f']);
   assert.match(refused.err, /`updraft login osdf:\/\/\/inbox --write`/);
@@ -128,7 +128,7 @@ test('uploads take a login that may write; --forget all leaves nothing', async (
 });
 
 test('a login that is denied, not approved in time, or stopped leaves nothing but the registration', async (t) => {
-  const login = await LoginBench.open(t);
+  const login = await LoginHarness.open(t);
   login.verdict = 'denied';
   const denied = await login.updraft(['login', 'osdf:///private']);
   assert.equal(denied.exit, 94);
@@ -154,7 +154,7 @@ test('a login that is denied, not approved in time, or stopped leaves nothing bu
 });
 
 test('two processes that find a token at its end get one new one; one that is not renewed any more says so', async (t) => {
-  const login = await LoginBench.open(t);
+  const login = await LoginHarness.open(t);
   await login.bench.publish('private/x', 'hello');
   assert.equal((await login.updraft(['login', 'osdf:///private'])).exit, 0);
   await login.age();
@@ -182,7 +182,7 @@ test('two processes that find a token at its end get one new one; one that is no
 });
 
 test('a token that comes to its end in the middle of a transfer is renewed, and none is refused', async (t) => {
-  const login = await LoginBench.open(t);
+  const login = await LoginHarness.open(t);
   const bytes = await login.bench.publish('private/x', 3_000_000);
   assert.equal((await login.updraft(['login', 'osdf:///private'])).exit, 0);
   await login.bench.trouble('cache-1: reset after 1MB on x first 1');
@@ -202,7 +202,7 @@ test('a token that comes to its end in the middle of a transfer is renewed, and 
 });
 
 test('a login that others could read is refused by name', async (t) => {
-  const login = await LoginBench.open(t);
+  const login = await LoginHarness.open(t);
   await login.bench.publish('private/x', 'hello');
   assert.equal((await login.updraft(['login', 'osdf:///private'])).exit, 0);
   const { file } = await login.kept();
@@ -215,7 +215,7 @@ test('a login that others could read is refused by name', async (t) => {
 });
 
 test('get, put and check at a terminal offer the login, and take no for an answer', async (t) => {
-  const login = await LoginBench.open(t);
+  const login = await LoginHarness.open(t);
   await login.bench.publish('private/d/x', 'hello');
   await writeFile(login.bench.at('f'), 'new');
   const job = '[train]\ncommand = "cat data/* > out"\noutputs = ["out"]\n';
@@ -247,7 +247,7 @@ test('get, put and check at a terminal offer the login, and take no for an answe
 });
 
 test('jobs are sent the token of a login, and never what renews it', async (t) => {
-  const login = await LoginBench.open(t);
+  const login = await LoginHarness.open(t);
   assert.equal((await login.updraft(['login', 'osdf:///private'])).exit, 0);
   const job = '[train]\ncommand = "cat data/* > out"\noutputs = ["out"]\n';
   const data = '[data.d]\nurl = "osdf:///private/x"\nunpack = "none"\n';

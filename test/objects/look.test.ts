@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { rm, truncate } from 'node:fs/promises';
 import { test } from 'node:test';
-import { ObjectBench } from './object-bench.ts';
+import { ObjectHarness } from './object-harness.ts';
 
 test('ls shows names as they are, sizes on request, and all below with --recursive', async (t) => {
-  const bench = await ObjectBench.open(t);
-  await bench.publish('demo/set/b, c; ü.txt', '12345');
-  await bench.publish('demo/set/deep/a', '');
-  const plain = await bench.updraft(['ls', 'osdf:///demo/set']);
+  const harness = await ObjectHarness.open(t);
+  await harness.publish('demo/set/b, c; ü.txt', '12345');
+  await harness.publish('demo/set/deep/a', '');
+  const plain = await harness.updraft(['ls', 'osdf:///demo/set']);
   assert.deepEqual([plain.exit, plain.out], [0, 'b, c; ü.txt\ndeep/\n']);
-  const long = await bench.updraft(['ls', '-l', 'osdf:///demo/set']);
+  const long = await harness.updraft(['ls', '-l', 'osdf:///demo/set']);
   assert.match(long.out, /^ +5 B {2}\d{4}-\d\d-\d\d \d\d:\d\d {2}b, c; ü\.txt\n +- .* deep\/\n$/);
-  const all = await bench.updraft(['ls', '--recursive', '--json', 'osdf:///demo/set']);
+  const all = await harness.updraft(['ls', '--recursive', '--json', 'osdf:///demo/set']);
   const entries = all.out
     .trim()
     .split('\n')
@@ -26,38 +26,38 @@ test('ls shows names as they are, sizes on request, and all below with --recursi
 });
 
 test('ls of what is not there, of an object, and without a token', async (t) => {
-  const bench = await ObjectBench.open(t);
-  await bench.publish('demo/x', '123');
-  const none = await bench.updraft(['ls', 'osdf:///demo/none']);
+  const harness = await ObjectHarness.open(t);
+  await harness.publish('demo/x', '123');
+  const none = await harness.updraft(['ls', 'osdf:///demo/none']);
   assert.equal(none.exit, 96);
-  assert.equal((await bench.updraft(['ls', 'osdf:///demo/x'])).out, 'x\n');
-  assert.equal((await bench.updraft(['ls', 'osdf:///private'])).exit, 93);
-  const env = await bench.tokenEnv({ namespace: '/private' });
-  const empty = await bench.updraft(['ls', 'osdf:///private'], { env });
+  assert.equal((await harness.updraft(['ls', 'osdf:///demo/x'])).out, 'x\n');
+  assert.equal((await harness.updraft(['ls', 'osdf:///private'])).exit, 93);
+  const env = await harness.tokenEnv({ namespace: '/private' });
+  const empty = await harness.updraft(['ls', 'osdf:///private'], { env });
   assert.deepEqual([empty.exit, empty.out, empty.err], [0, '', 'nothing is in it\n']);
 });
 
 test('a name cannot drive the terminal', async (t) => {
-  const bench = await ObjectBench.open(t);
-  await bench.publish('demo/set/\u001b[31mred', 'x');
-  await bench.publish('demo/set/new\nline', 'x');
-  const { out } = await bench.updraft(['ls', 'osdf:///demo/set']);
+  const harness = await ObjectHarness.open(t);
+  await harness.publish('demo/set/\u001b[31mred', 'x');
+  await harness.publish('demo/set/new\nline', 'x');
+  const { out } = await harness.updraft(['ls', 'osdf:///demo/set']);
   assert.doesNotMatch(out, /\u001b/);
-  const got = await bench.updraft(['get', '-r', 'osdf:///demo/set', 'here']);
+  const got = await harness.updraft(['get', '-r', 'osdf:///demo/set', 'here']);
   assert.match(got.out, /^here\/new line: 1 B .*\n/m);
-  await bench.trouble('all: 404 on *red');
-  await rm(bench.at('here'), { recursive: true });
-  const failed = await bench.updraft(['get', '-r', 'osdf:///demo/set', 'here']);
+  await harness.trouble('all: 404 on *red');
+  await rm(harness.at('here'), { recursive: true });
+  const failed = await harness.updraft(['get', '-r', 'osdf:///demo/set', 'here']);
   assert.equal(failed.exit, 96, failed.err);
   assert.doesNotMatch(got.out + got.err + failed.out + failed.err, /\u001b/);
 });
 
 test('stat tells what the object is, whether a token is needed, and who has it', async (t) => {
-  const bench = await ObjectBench.open(t);
-  await bench.publish('demo/x', '123456789');
-  await bench.updraft(['get', 'osdf:///demo/x']);
-  await bench.trouble('cache-2: down');
-  const { exit, out } = await bench.updraft(['stat', '--digest', 'osdf:///demo/x']);
+  const harness = await ObjectHarness.open(t);
+  await harness.publish('demo/x', '123456789');
+  await harness.updraft(['get', 'osdf:///demo/x']);
+  await harness.trouble('cache-2: down');
+  const { exit, out } = await harness.updraft(['stat', '--digest', 'osdf:///demo/x']);
   assert.equal(exit, 0);
   for (const line of [
     /^size {7}9 \(9 B\)$/m,
@@ -68,23 +68,23 @@ test('stat tells what the object is, whether a token is needed, and who has it',
     /^cache {6}127\.0\.0\.1:\d+ {2}no answer$/m,
   ])
     assert.match(out, line);
-  const json = JSON.parse((await bench.updraft(['stat', '--json', 'osdf:///demo/x'])).out) as Record<
+  const json = JSON.parse((await harness.updraft(['stat', '--json', 'osdf:///demo/x'])).out) as Record<
     string,
     unknown
   >;
   assert.deepEqual([json['size'], json['requireToken'], json['namespace']], [9, false, '/demo']);
   assert.equal((json['servers'] as unknown[]).length, 2);
-  const folder = await bench.updraft(['stat', 'osdf:///demo']);
+  const folder = await harness.updraft(['stat', 'osdf:///demo']);
   assert.match(folder.out, /^kind {7}folder$/m);
-  assert.equal((await bench.updraft(['stat', 'osdf:///demo/none'])).exit, 96);
-  assert.equal((await bench.updraft(['stat', '--json', 'osdf:///private/x'])).exit, 93);
+  assert.equal((await harness.updraft(['stat', 'osdf:///demo/none'])).exit, 96);
+  assert.equal((await harness.updraft(['stat', '--json', 'osdf:///private/x'])).exit, 93);
 });
 
 test('a big object that no cache has is known at once, and no cache computes digests for that', async (t) => {
-  const bench = await ObjectBench.open(t, { like: 'pelican-go' });
-  await bench.publish('demo/x', '');
-  await truncate(bench.published('demo/x'), 4 * 2 ** 30);
-  const { exit, out, err } = await bench.updraft(['stat', 'osdf:///demo/x']);
+  const harness = await ObjectHarness.open(t, { like: 'pelican-go' });
+  await harness.publish('demo/x', '');
+  await truncate(harness.published('demo/x'), 4 * 2 ** 30);
+  const { exit, out, err } = await harness.updraft(['stat', 'osdf:///demo/x']);
   assert.equal(exit, 0, err);
   assert.match(out, /^size {7}4294967296 \(4\.3 GB\)$/m);
   assert.equal(out.match(/^cache .* {2}not cached yet$/gm)?.length, 2, out);

@@ -1,49 +1,49 @@
 import assert from 'node:assert/strict';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import { ObjectBench } from './object-bench.ts';
+import { ObjectHarness } from './object-harness.ts';
 
 test('a file becomes an object, is compared, and does not replace another', async (t) => {
-  const bench = await ObjectBench.open(t);
-  const env = await bench.tokenEnv({ namespace: '/inbox' });
-  await writeFile(bench.at('model.pt'), 'weights');
-  const first = await bench.updraft(['put', 'model.pt', 'osdf:///inbox/me/model.pt'], { env });
+  const harness = await ObjectHarness.open(t);
+  const env = await harness.tokenEnv({ namespace: '/inbox' });
+  await writeFile(harness.at('model.pt'), 'weights');
+  const first = await harness.updraft(['put', 'model.pt', 'osdf:///inbox/me/model.pt'], { env });
   assert.equal(first.exit, 0, first.err);
   assert.match(first.out, /^osdf:\/\/\/inbox\/me\/model\.pt: 7 B in .*; verified: digest\n$/);
-  await writeFile(bench.at('model.pt'), 'better weights');
-  const second = await bench.updraft(['put', 'model.pt', 'osdf:///inbox/me/'], { env });
+  await writeFile(harness.at('model.pt'), 'better weights');
+  const second = await harness.updraft(['put', 'model.pt', 'osdf:///inbox/me/'], { env });
   assert.equal(second.exit, 2);
   assert.match(second.err, /exists already\n.*--overwrite/);
-  assert.equal(await readFile(bench.published('inbox/me/model.pt'), 'utf8'), 'weights');
-  const third = await bench.updraft(['put', 'model.pt', 'osdf:///inbox/me/', '--overwrite'], { env });
+  assert.equal(await readFile(harness.published('inbox/me/model.pt'), 'utf8'), 'weights');
+  const third = await harness.updraft(['put', 'model.pt', 'osdf:///inbox/me/', '--overwrite'], { env });
   assert.equal(third.exit, 0, third.err);
-  assert.equal(await readFile(bench.published('inbox/me/model.pt'), 'utf8'), 'better weights');
+  assert.equal(await readFile(harness.published('inbox/me/model.pt'), 'utf8'), 'better weights');
 });
 
 test('folders go with every name and empty files, and come back the same', async (t) => {
-  const bench = await ObjectBench.open(t);
-  const env = await bench.tokenEnv({ namespace: '/inbox' });
-  await mkdir(bench.at('out/deep'), { recursive: true });
+  const harness = await ObjectHarness.open(t);
+  const env = await harness.tokenEnv({ namespace: '/inbox' });
+  await mkdir(harness.at('out/deep'), { recursive: true });
   const names = ['a, b; c.txt', 'deep/ü 50%20 #?.txt', 'empty'];
-  for (const name of names) await writeFile(bench.at(`out/${name}`), name === 'empty' ? '' : name);
-  const put = await bench.updraft(['put', '--recursive', '--json', 'out', 'osdf:///inbox/out'], { env });
+  for (const name of names) await writeFile(harness.at(`out/${name}`), name === 'empty' ? '' : name);
+  const put = await harness.updraft(['put', '--recursive', '--json', 'out', 'osdf:///inbox/out'], { env });
   assert.equal(put.exit, 0, put.out);
   assert.equal(put.out.trim().split('\n').length, 3);
-  assert.deepEqual((await readdir(bench.published('inbox/out'))).sort(), ['a, b; c.txt', 'deep', 'empty']);
-  const again = await bench.updraft(['put', '--recursive', 'out', 'osdf:///inbox/out'], { env });
+  assert.deepEqual((await readdir(harness.published('inbox/out'))).sort(), ['a, b; c.txt', 'deep', 'empty']);
+  const again = await harness.updraft(['put', '--recursive', 'out', 'osdf:///inbox/out'], { env });
   assert.equal(again.exit, 0, again.err);
   assert.equal(again.out.match(/: there already; verified: digest$/gm)?.length, 3, again.out);
-  const get = await bench.updraft(['get', '-r', 'osdf:///inbox/out', 'back'], { env });
+  const get = await harness.updraft(['get', '-r', 'osdf:///inbox/out', 'back'], { env });
   assert.equal(get.exit, 0, get.err);
   for (const name of names)
-    assert.equal(await readFile(bench.at(`back/${name}`), 'utf8'), name === 'empty' ? '' : name);
+    assert.equal(await readFile(harness.at(`back/${name}`), 'utf8'), name === 'empty' ? '' : name);
 });
 
 test('what cannot be uploaded is told, and the other files go', async (t) => {
-  const bench = await ObjectBench.open(t);
-  const env = await bench.tokenEnv({ namespace: '/inbox' });
-  await writeFile(bench.at('a'), 'a');
-  await mkdir(bench.at('folder'));
+  const harness = await ObjectHarness.open(t);
+  const env = await harness.tokenEnv({ namespace: '/inbox' });
+  await writeFile(harness.at('a'), 'a');
+  await mkdir(harness.at('folder'));
   const expected: [string[], number, RegExp][] = [
     [['a', 'osdf:///demo/a'], 97, /where nothing can be uploaded/],
     [['none', 'osdf:///inbox/none'], 3, /none cannot be read/],
@@ -52,10 +52,10 @@ test('what cannot be uploaded is told, and the other files go', async (t) => {
     [['a', 'file:///tmp/a'], 97, /not a place to upload to/],
   ];
   for (const [words, exit, message] of expected) {
-    const said = await bench.updraft(['put', ...words], { env });
+    const said = await harness.updraft(['put', ...words], { env });
     assert.match(said.err, message);
     assert.equal(said.exit, exit, `${words.join(' ')}: ${said.err}`);
   }
-  const none = await bench.updraft(['put', 'a', 'osdf:///inbox/a']);
+  const none = await harness.updraft(['put', 'a', 'osdf:///inbox/a']);
   assert.equal(none.exit, 93);
 });

@@ -2,34 +2,34 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import { ObjectBench } from './object-bench.ts';
+import { ObjectHarness } from './object-harness.ts';
 
 test('an object is deleted at its origin, with a token that may, and caches are spoken of', async (t) => {
-  const bench = await ObjectBench.open(t);
-  await bench.publish('inbox/me/a, 50%20.txt', 'a');
+  const harness = await ObjectHarness.open(t);
+  await harness.publish('inbox/me/a, 50%20.txt', 'a');
   const url = 'osdf:///inbox/me/a, 50%2520.txt';
-  const reader = await bench.tokenEnv({ namespace: '/inbox', scope: 'storage.read:/ storage.create:/' });
-  const refused = await bench.updraft(['rm', url], { env: reader });
+  const reader = await harness.tokenEnv({ namespace: '/inbox', scope: 'storage.read:/ storage.create:/' });
+  const refused = await harness.updraft(['rm', url], { env: reader });
   assert.equal(refused.exit, 94, refused.err);
   assert.match(refused.err, /scope storage\.modify/);
-  assert.equal((await bench.updraft(['rm', url])).exit, 93);
-  const env = await bench.tokenEnv({ namespace: '/inbox' });
-  const dry = await bench.updraft(['rm', '--dry-run', url], { env });
+  assert.equal((await harness.updraft(['rm', url])).exit, 93);
+  const env = await harness.tokenEnv({ namespace: '/inbox' });
+  const dry = await harness.updraft(['rm', '--dry-run', url], { env });
   assert.match(dry.err, /1 object would be deleted; nothing was/);
-  assert.ok(existsSync(bench.published('inbox/me/a, 50%20.txt')));
-  const done = await bench.updraft(['rm', url], { env });
+  assert.ok(existsSync(harness.published('inbox/me/a, 50%20.txt')));
+  const done = await harness.updraft(['rm', url], { env });
   assert.equal(done.exit, 0, done.err);
   assert.match(done.err, /1 object deleted at the origin; caches may hand out their copies for a while/);
-  assert.ok(!existsSync(bench.published('inbox/me/a, 50%20.txt')));
-  const again = await bench.updraft(['rm', '--json', url], { env });
+  assert.ok(!existsSync(harness.published('inbox/me/a, 50%20.txt')));
+  const again = await harness.updraft(['rm', '--json', url], { env });
   assert.equal(again.exit, 96, again.out);
 });
 
 test('a folder goes only with --recursive and somebody who agrees; a root never', async (t) => {
-  const bench = await ObjectBench.open(t);
-  const env = await bench.tokenEnv({ namespace: '/inbox' });
-  for (const name of ['a', 'deep/b', 'deep/er/c']) await bench.publish(`inbox/old/${name}`, name);
-  await bench.publish('inbox/other', 'x');
+  const harness = await ObjectHarness.open(t);
+  const env = await harness.tokenEnv({ namespace: '/inbox' });
+  for (const name of ['a', 'deep/b', 'deep/er/c']) await harness.publish(`inbox/old/${name}`, name);
+  await harness.publish('inbox/other', 'x');
   const url = 'osdf:///inbox/old';
   const asked: string[] = [];
   const answer = (said: string) => (question: string) => {
@@ -47,29 +47,29 @@ test('a folder goes only with --recursive and somebody who agrees; a root never'
     // All are looked at before the first one goes.
     [['-r', '-y', url, 'osdf:///inbox/none'], /inbox\/none is not there/],
   ];
-  for (const [words, message, world] of refusals) {
-    const said = await bench.updraft(['rm', ...words], { env, ...world });
+  for (const [words, message, context] of refusals) {
+    const said = await harness.updraft(['rm', ...words], { env, ...context });
     assert.match(said.err, message, words.join(' '));
     assert.notEqual(said.exit, 0);
-    assert.ok(existsSync(bench.published('inbox/old/deep/er/c')), words.join(' '));
+    assert.ok(existsSync(harness.published('inbox/old/deep/er/c')), words.join(' '));
   }
   assert.match(asked[0] ?? '', /^delete 3 objects \(16 B\) below osdf:\/\/\/inbox\/old\? \[y\/N\] $/);
-  const done = await bench.updraft(['rm', '-r', url], { env, ask: answer('y') });
+  const done = await harness.updraft(['rm', '-r', url], { env, ask: answer('y') });
   assert.equal(done.exit, 0, done.err);
-  assert.ok(!existsSync(bench.published('inbox/old')));
-  assert.ok(existsSync(bench.published('inbox/other')));
+  assert.ok(!existsSync(harness.published('inbox/old')));
+  assert.ok(existsSync(harness.published('inbox/other')));
 });
 
 test('what came into a folder since it was listed stays', async (t) => {
-  const bench = await ObjectBench.open(t);
-  const env = await bench.tokenEnv({ namespace: '/inbox' });
-  await bench.publish('inbox/old/a', 'a');
+  const harness = await ObjectHarness.open(t);
+  const env = await harness.tokenEnv({ namespace: '/inbox' });
+  await harness.publish('inbox/old/a', 'a');
   const ask = async (): Promise<string> => {
-    await writeFile(bench.published('inbox/old/late'), 'late');
+    await writeFile(harness.published('inbox/old/late'), 'late');
     return 'yes';
   };
-  const { exit, err } = await bench.updraft(['rm', '-r', 'osdf:///inbox/old'], { env, ask });
+  const { exit, err } = await harness.updraft(['rm', '-r', 'osdf:///inbox/old'], { env, ask });
   assert.equal(exit, 98, err);
-  assert.ok(existsSync(bench.published('inbox/old/late')));
-  assert.ok(!existsSync(bench.published('inbox/old/a')));
+  assert.ok(existsSync(harness.published('inbox/old/late')));
+  assert.ok(!existsSync(harness.published('inbox/old/a')));
 });

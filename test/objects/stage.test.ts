@@ -4,7 +4,7 @@ import { mkdir, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promise
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { loadPlan } from '../../src/job/load-plan.ts';
-import { ObjectBench } from './object-bench.ts';
+import { ObjectHarness } from './object-harness.ts';
 
 const long = 'x'.repeat(120);
 const files: Record<string, string> = { [`b/${long}.txt`]: 'long', 'b/ü, ;.txt': 'odd', 'b/empty': '' };
@@ -16,50 +16,61 @@ for (const folder of ['a', 'b'])
 
 async function dataset(
   t: TestContext,
-): Promise<{ bench: ObjectBench; env: Record<string, string | undefined> }> {
-  const bench = await ObjectBench.open(t);
+): Promise<{ bench: ObjectHarness; env: Record<string, string | undefined> }> {
+  const harness = await ObjectHarness.open(t);
   for (const [name, content] of Object.entries(files)) {
-    await mkdir(path.dirname(bench.at(`set/${name}`)), { recursive: true });
-    await writeFile(bench.at(`set/${name}`), content);
+    await mkdir(path.dirname(harness.at(`set/${name}`)), { recursive: true });
+    await writeFile(harness.at(`set/${name}`), content);
   }
-  return { bench, env: await bench.tokenEnv({ namespace: '/inbox' }) };
+  return { bench: harness, env: await harness.tokenEnv({ namespace: '/inbox' }) };
 }
 
 const stage = ['stage', 'set', 'osdf:///inbox/sets', '--shard-size', '1MB'];
 
 test('a folder becomes proven shards that any tar reads, samples whole, and comes back the same', async (t) => {
-  const { bench, env } = await dataset(t);
-  const { exit, out, err } = await bench.updraft(stage, { env });
+  const { bench: harness, env } = await dataset(t);
+  const { exit, out, err } = await harness.updraft(stage, { env });
   assert.equal(exit, 0, err);
   assert.match(
     out,
     /^\[data\.set-0000\]\nurl = "osdf:\/\/\/inbox\/sets\/set-0000-[0-9a-f]{8}\.tar"\nmanifest = /,
   );
-  const tars = (await readdir(bench.published('inbox/sets'))).filter((name) => name.endsWith('.tar'));
+  const tars = (await readdir(harness.published('inbox/sets'))).filter((name) => name.endsWith('.tar'));
   assert.ok(tars.length > 1);
-  await writeFile(bench.at('updraft.toml'), `name = "x"\n[train]\ncommand = "true"\noutputs = ["m"]\n${out}`);
-  assert.equal((await loadPlan(bench.at('updraft.toml'))).data.length, tars.length, 'a job file takes them');
+  await writeFile(
+    harness.at('updraft.toml'),
+    `name = "x"\n[train]\ncommand = "true"\noutputs = ["m"]\n${out}`,
+  );
+  assert.equal(
+    (await loadPlan(harness.at('updraft.toml'))).data.length,
+    tars.length,
+    'a job file takes them',
+  );
   for (const tar of tars) {
-    const names = spawnSync('tar', ['tf', bench.published(`inbox/sets/${tar}`)], { encoding: 'utf8' }).stdout;
+    const names = spawnSync('tar', ['tf', harness.published(`inbox/sets/${tar}`)], {
+      encoding: 'utf8',
+    }).stdout;
     for (const [, stem] of names.matchAll(/^(.*)\.jpg$/gm)) assert.ok(names.includes(`${stem ?? ''}.cls`));
   }
   const urls = tars.map((tar) => `osdf:///inbox/sets/${tar}`);
-  const get = await bench.updraft(['get', '--staged', '--unpack=tar', ...urls, 'back'], { env });
+  const get = await harness.updraft(['get', '--staged', '--unpack=tar', ...urls, 'back'], { env });
   assert.equal(get.exit, 0, get.err);
   assert.match(get.out, /verified: every chunk by the manifest/);
   for (const [name, content] of Object.entries(files))
-    assert.equal(await readFile(bench.at(`back/${name}`), 'utf8'), content);
+    assert.equal(await readFile(harness.at(`back/${name}`), 'utf8'), content);
 });
 
 test('shuffled, folders are mixed from the first shard on, samples stay whole, and it is the same every time', async (t) => {
-  const { bench, env } = await dataset(t);
+  const { bench: harness, env } = await dataset(t);
   const shuffled = [...stage.slice(0, 2), 'osdf:///inbox/mixed', '--shuffle', ...stage.slice(3)];
-  const { exit, out, err } = await bench.updraft(shuffled, { env });
+  const { exit, out, err } = await harness.updraft(shuffled, { env });
   assert.equal(exit, 0, err);
-  assert.equal((await bench.updraft(shuffled, { env })).out, out);
-  const tars = (await readdir(bench.published('inbox/mixed'))).filter((name) => name.endsWith('.tar'));
+  assert.equal((await harness.updraft(shuffled, { env })).out, out);
+  const tars = (await readdir(harness.published('inbox/mixed'))).filter((name) => name.endsWith('.tar'));
   const [first = [], ...others] = tars.sort().map((tar) => {
-    const { stdout } = spawnSync('tar', ['tf', bench.published(`inbox/mixed/${tar}`)], { encoding: 'utf8' });
+    const { stdout } = spawnSync('tar', ['tf', harness.published(`inbox/mixed/${tar}`)], {
+      encoding: 'utf8',
+    });
     return stdout.trim().split('\n');
   });
   assert.deepEqual(new Set(first.map((name) => name.split('/')[0])), new Set(['a', 'b']));
@@ -71,15 +82,15 @@ test('shuffled, folders are mixed from the first shard on, samples stay whole, a
 });
 
 test('the same command again sends only what is missing, and says why', async (t) => {
-  const { bench, env } = await dataset(t);
-  const first = await bench.updraft(stage, { env });
-  const again = await bench.updraft(stage, { env });
+  const { bench: harness, env } = await dataset(t);
+  const first = await harness.updraft(stage, { env });
+  const again = await harness.updraft(stage, { env });
   assert.equal(again.out, first.out);
   assert.doesNotMatch(again.err, /uploaded;/);
-  const [tar = ''] = (await readdir(bench.published('inbox/sets'))).filter((name) => name.endsWith('.tar'));
-  await rm(bench.published(`inbox/sets/${tar}`));
-  await utimes(bench.at('set/b/3.jpg'), 1, 1);
-  const third = await bench.updraft(stage, { env });
+  const [tar = ''] = (await readdir(harness.published('inbox/sets'))).filter((name) => name.endsWith('.tar'));
+  await rm(harness.published(`inbox/sets/${tar}`));
+  await utimes(harness.at('set/b/3.jpg'), 1, 1);
+  const third = await harness.updraft(stage, { env });
   assert.equal(third.out, first.out);
   assert.match(
     third.err,
@@ -90,24 +101,24 @@ test('the same command again sends only what is missing, and says why', async (t
 });
 
 test('a file is uploaded as it is, and a rehearsal uploads nothing', async (t) => {
-  const { bench, env } = await dataset(t);
-  const dry = await bench.updraft([...stage, '--dry-run'], { env });
+  const { bench: harness, env } = await dataset(t);
+  const dry = await harness.updraft([...stage, '--dry-run'], { env });
   assert.match(dry.out, /^set-0000-\*\.tar {2}\d+ kB {2}\d+ files\n/);
-  assert.deepEqual(await readdir(bench.published('inbox')), []);
-  await writeFile(bench.at('labels.csv'), 'a,1\n');
-  const { exit, out } = await bench.updraft(['stage', 'labels.csv', 'osdf:///inbox', '--json'], { env });
+  assert.deepEqual(await readdir(harness.published('inbox')), []);
+  await writeFile(harness.at('labels.csv'), 'a,1\n');
+  const { exit, out } = await harness.updraft(['stage', 'labels.csv', 'osdf:///inbox', '--json'], { env });
   assert.equal(exit, 0, out);
   const object = JSON.parse(out) as { url: string; sha256: string; bytes: number };
   assert.equal(object.url, `osdf:///inbox/labels-${object.sha256.slice(0, 8)}.csv`);
   assert.equal(
-    await readFile(bench.published(path.basename(object.url).replace(/^/, 'inbox/')), 'utf8'),
+    await readFile(harness.published(path.basename(object.url).replace(/^/, 'inbox/')), 'utf8'),
     'a,1\n',
   );
 });
 
 test('what cannot be staged is named', async (t) => {
-  const { bench, env } = await dataset(t);
-  await mkdir(bench.at('empty'));
+  const { bench: harness, env } = await dataset(t);
+  await mkdir(harness.at('empty'));
   const expected: [string[], number, RegExp][] = [
     [['none', 'osdf:///inbox/x'], 3, /none is not there/],
     [['empty', 'osdf:///inbox/x'], 3, /empty holds no files/],
@@ -115,34 +126,34 @@ test('what cannot be staged is named', async (t) => {
     [['set', 'file:///tmp/x'], 2, /not of a federation/],
   ];
   for (const [words, exit, message] of expected) {
-    const said = await bench.updraft(['stage', ...words], { env });
+    const said = await harness.updraft(['stage', ...words], { env });
     assert.equal(said.exit, exit, said.err);
     assert.match(said.err, message);
   }
-  assert.equal((await bench.updraft(stage)).exit, 93);
+  assert.equal((await harness.updraft(stage)).exit, 93);
 });
 
 test('manifests that are kept prove by a key that is never uploaded, and damage is found by them', async (t) => {
-  const { bench, env } = await dataset(t);
+  const { bench: harness, env } = await dataset(t);
   const keep = [...stage, '--manifests', 'proofs'];
-  const first = await bench.updraft(keep, { env });
+  const first = await harness.updraft(keep, { env });
   assert.equal(first.exit, 0, first.err);
   const [, tar = '', proof = ''] = /^url = ".*\/(.*)"\nmanifest = "(.*)"$/m.exec(first.out) ?? [];
   assert.equal(proof, `proofs/${tar}.manifest.json`);
-  const kept = JSON.parse(await readFile(bench.at(proof), 'utf8')) as { keyed: { key: string } };
-  const uploaded = await readFile(bench.published(`inbox/sets/${tar}.manifest.json`), 'utf8');
+  const kept = JSON.parse(await readFile(harness.at(proof), 'utf8')) as { keyed: { key: string } };
+  const uploaded = await readFile(harness.published(`inbox/sets/${tar}.manifest.json`), 'utf8');
   assert.ok(!uploaded.includes(kept.keyed.key));
   assert.doesNotMatch(uploaded, /keyed/);
-  await rm(bench.at(proof));
-  await bench.updraft(keep, { env });
+  await rm(harness.at(proof));
+  await harness.updraft(keep, { env });
   const get = ['get', '--manifest', proof, `osdf:///inbox/sets/${tar}`];
-  const good = await bench.updraft([...get, 'good.tar'], { env });
+  const good = await harness.updraft([...get, 'good.tar'], { env });
   assert.equal(good.exit, 0, good.err);
   assert.match(good.out, /verified: every chunk by the manifest/);
-  const bytes = await readFile(bench.published(`inbox/sets/${tar}`));
+  const bytes = await readFile(harness.published(`inbox/sets/${tar}`));
   bytes[700] = (bytes[700] ?? 0) ^ 1;
-  await writeFile(bench.published(`inbox/sets/other.tar`), bytes);
-  const bad = await bench.updraft(['get', '--manifest', proof, 'osdf:///inbox/sets/other.tar', 'bad.tar'], {
+  await writeFile(harness.published(`inbox/sets/other.tar`), bytes);
+  const bad = await harness.updraft(['get', '--manifest', proof, 'osdf:///inbox/sets/other.tar', 'bad.tar'], {
     env,
   });
   assert.equal(bad.exit, 101, bad.err);

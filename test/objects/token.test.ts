@@ -2,25 +2,25 @@ import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { systemClock, type Clock } from '../../src/base/clock.ts';
-import { ObjectBench } from './object-bench.ts';
+import { ObjectHarness } from './object-harness.ts';
 
 const size = 3_000_000;
 const hour = { namespace: '/private', expiresInSeconds: 3600 };
 
 test('a token that servers refuse in mid-transfer is read again from its file, and the transfer goes on', async (t) => {
-  const bench = await ObjectBench.open(t);
-  const bytes = await bench.publish('private/x', size);
-  await bench.trouble(
+  const harness = await ObjectHarness.open(t);
+  const bytes = await harness.publish('private/x', size);
+  await harness.trouble(
     'cache-1: expire-token after 1MB on x first 1',
     'cache-1: reset after 2MB on x first 1',
   );
-  const env = await bench.tokenEnv(hour);
+  const env = await harness.tokenEnv(hour);
   let said = '';
-  const { exit } = await bench.updraft(['get', 'osdf:///private/x', 'got'], {
+  const { exit } = await harness.updraft(['get', 'osdf:///private/x', 'got'], {
     env,
     err: (text) => {
       said += text;
-      if (/token has expired/.test(text)) void renew(bench, env['BEARER_TOKEN_FILE']!);
+      if (/token has expired/.test(text)) void renew(harness, env['BEARER_TOKEN_FILE']!);
     },
   });
   assert.equal(exit, 0, said);
@@ -28,24 +28,24 @@ test('a token that servers refuse in mid-transfer is read again from its file, a
     said,
     /answers 403 Forbidden \(authorization_denied: token has expired\); asking another server/,
   );
-  assert.deepEqual(await readFile(bench.at('got')), bytes);
+  assert.deepEqual(await readFile(harness.at('got')), bytes);
 });
 
 test('a token past its own date is not sent any more; a new one in its file is waited for, then used', async (t) => {
-  const bench = await ObjectBench.open(t);
-  const bytes = await bench.publish('private/x', size);
-  await bench.trouble('cache-1: reset after 1MB on x first 1');
-  const env = await bench.tokenEnv({ namespace: '/private', expiresInSeconds: 600 });
+  const harness = await ObjectHarness.open(t);
+  const bytes = await harness.publish('private/x', size);
+  await harness.trouble('cache-1: reset after 1MB on x first 1');
+  const env = await harness.tokenEnv({ namespace: '/private', expiresInSeconds: 600 });
   let ahead = 0;
   const clock: Clock = { ...systemClock, now: () => systemClock.now() + ahead };
   let said = '';
-  const { exit } = await bench.updraft(['get', 'osdf:///private/x', 'got'], {
+  const { exit } = await harness.updraft(['get', 'osdf:///private/x', 'got'], {
     env,
     clock,
     err: (text) => {
       said += text;
       if (/going on where it stopped/.test(text)) ahead = 700_000;
-      if (/waiting for a new one/.test(text)) void renew(bench, env['BEARER_TOKEN_FILE']!);
+      if (/waiting for a new one/.test(text)) void renew(harness, env['BEARER_TOKEN_FILE']!);
     },
   });
   assert.equal(exit, 0, said);
@@ -54,22 +54,22 @@ test('a token past its own date is not sent any more; a new one in its file is w
     1,
     said,
   );
-  assert.deepEqual(await readFile(bench.at('got')), bytes);
+  assert.deepEqual(await readFile(harness.at('got')), bytes);
   for (const name of ['cache-1', 'cache-2', 'origin'])
-    assert.equal(bench.federation.counters.server(name).outcomes['403'], undefined);
+    assert.equal(harness.federation.counters.server(name).outcomes['403'], undefined);
 });
 
 test('one cache that refuses a good token does not matter', async (t) => {
-  const bench = await ObjectBench.open(t);
-  const bytes = await bench.publish('private/x', size);
-  await bench.trouble('cache-1: 403 on x');
-  const env = await bench.tokenEnv(hour);
-  const { exit, err } = await bench.updraft(['get', 'osdf:///private/x', 'got'], { env });
+  const harness = await ObjectHarness.open(t);
+  const bytes = await harness.publish('private/x', size);
+  await harness.trouble('cache-1: 403 on x');
+  const env = await harness.tokenEnv(hour);
+  const { exit, err } = await harness.updraft(['get', 'osdf:///private/x', 'got'], { env });
   assert.equal(exit, 0, err);
   assert.match(err, /answers 403 .*; asking another server/);
-  assert.deepEqual(await readFile(bench.at('got')), bytes);
+  assert.deepEqual(await readFile(harness.at('got')), bytes);
 });
 
-async function renew({ federation }: ObjectBench, file: string): Promise<void> {
+async function renew({ federation }: ObjectHarness, file: string): Promise<void> {
   await writeFile(file, federation.issueToken(hour));
 }

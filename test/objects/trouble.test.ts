@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { fastClock } from '../fast-clock.ts';
-import { ObjectBench } from './object-bench.ts';
+import { ObjectHarness } from './object-harness.ts';
 
 interface Case {
   what: string;
@@ -146,28 +146,28 @@ const cases: Case[] = [
 
 for (const { what, rules, exit, says, faster, caches = 2, manifest } of cases)
   test(`get and ${what}: exit code ${exit}, and the user knows why`, async (t) => {
-    const bench = await ObjectBench.open(t, { caches });
-    const object = await bench.publish('demo/x', bytes);
-    if (manifest) await writeFile(bench.at('x.json'), manifestOf(object));
-    await bench.trouble(...rules);
+    const harness = await ObjectHarness.open(t, { caches });
+    const object = await harness.publish('demo/x', bytes);
+    if (manifest) await writeFile(harness.at('x.json'), manifestOf(object));
+    await harness.trouble(...rules);
     const words = ['get', 'osdf:///demo/x', 'got', ...(manifest ? ['--manifest', 'x.json'] : [])];
-    const ended = await bench.updraft(words, faster === undefined ? {} : { clock: fastClock(faster) });
+    const ended = await harness.updraft(words, faster === undefined ? {} : { clock: fastClock(faster) });
     assert.equal(ended.exit, exit, ended.err);
     assert.match(ended.err, says);
     assert.doesNotMatch(ended.err, /^\s+at /m);
     if (exit === 0) {
-      assert.deepEqual(await readFile(bench.at('got')), object);
+      assert.deepEqual(await readFile(harness.at('got')), object);
       assert.match(ended.out, manifest ? /verified: every chunk by the manifest/ : /verified: digest/);
-    } else assert.ok(!(await readdir(bench.cwd)).includes('got'));
+    } else assert.ok(!(await readdir(harness.cwd)).includes('got'));
   });
 
 test('get leaves a silent server after the seconds that UPDRAFT_STALL_SECONDS says', async (t) => {
-  const bench = await ObjectBench.open(t, { caches: 1 });
-  await bench.publish('demo/x', bytes);
-  await bench.trouble('caches: stall on x', 'origin: stall on x');
+  const harness = await ObjectHarness.open(t, { caches: 1 });
+  await harness.publish('demo/x', bytes);
+  await harness.trouble('caches: stall on x', 'origin: stall on x');
   const silence = async (seconds: string): Promise<number> => {
-    const world = { clock: fastClock(50), env: { UPDRAFT_STALL_SECONDS: seconds } };
-    const { err } = await bench.updraft(['get', 'osdf:///demo/x', 'got'], world);
+    const context = { clock: fastClock(50), env: { UPDRAFT_STALL_SECONDS: seconds } };
+    const { err } = await harness.updraft(['get', 'osdf:///demo/x', 'got'], context);
     return Number(/then nothing for ([\d.]+) s/.exec(err)?.[1]);
   };
   const [short, long] = [await silence('7'), await silence('31')];

@@ -3,9 +3,9 @@ import { access } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
-import { cutWorld } from '../../bench/osg/cut-world.ts';
+import { cutScenario } from '../../bench/osg/cut-scenario.ts';
 import { runReplay } from '../../bench/osg/run-replay.ts';
-import { osgWorld } from '../../bench/osg/world.ts';
+import { osgScenario } from '../../bench/osg/scenario.ts';
 import { testPool } from '../pool.ts';
 
 const jobs = 10;
@@ -23,7 +23,9 @@ test('of ten of the published jobs, one of each kind of trouble, as many succeed
   }
   // The replay has a pool of its own; where this one cannot be had, that one cannot either.
   if ((await testPool(t)) === undefined) return;
-  const expected = cutWorld(osgWorld(1), jobs).jobs.filter(({ row }) => row.outcome === 'success').length;
+  const expected = cutScenario(osgScenario(1), jobs).jobs.filter(
+    ({ row }) => row.outcome === 'success',
+  ).length;
   const accounts = await runReplay({
     jobs,
     seed: 1,

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { troubleOf } from '../../bench/osg/trouble-rules.ts';
-import { burstsOf, osgWorld, type JobWorld, type Slot } from '../../bench/osg/world.ts';
+import { burstsOf, osgScenario, type JobScenario, type Slot } from '../../bench/osg/scenario.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { Trouble } from '../../src/mini/federation/trouble.ts';
 
-const world = osgWorld(1);
-const { jobs } = world;
-const count = (is: (job: JobWorld) => boolean): number => jobs.filter(is).length;
+const context = osgScenario(1);
+const { jobs } = context;
+const count = (is: (job: JobScenario) => boolean): number => jobs.filter(is).length;
 const slots: Slot[] = jobs.flatMap((job) => job.slots);
 
 test('the replayed world has what the table of the published jobs has', () => {
-  const deeds = jobs.flatMap((job) => job.deeds);
+  const deeds = jobs.flatMap((job) => job.actions);
   assert.deepEqual(
     {
       jobs: jobs.length,
@@ -37,13 +37,13 @@ test('the replayed world has what the table of the published jobs has', () => {
 });
 
 test('a seed gives one world, another seed another', () => {
-  assert.deepEqual(osgWorld(1), osgWorld(1));
-  assert.notDeepEqual(osgWorld(1), osgWorld(2));
+  assert.deepEqual(osgScenario(1), osgScenario(1));
+  assert.notDeepEqual(osgScenario(1), osgScenario(2));
 });
 
 test('the jobs of the table that found nothing did so in one burst, but for one', () => {
   assert.deepEqual(
-    burstsOf(world).map(({ length }) => length),
+    burstsOf(context).map(({ length }) => length),
     [1, 15],
   );
 });
@@ -59,8 +59,8 @@ test('the first cache does to the requests of every job what the script says, in
     () => servers,
     () => Promise.resolve(),
   );
-  for (const rule of troubleOf(world, { bytes: 8e6, scale: 180 })) await trouble.add(rule);
-  for (const [number, { deeds, corrupted }] of jobs.entries()) {
+  for (const rule of troubleOf(context, { bytes: 8e6, scale: 180 })) await trouble.add(rule);
+  for (const [number, { actions, corrupted }] of jobs.entries()) {
     const asked = { server: 'cache-1', object: '/ospool/train.tar', job: `ap#12.${number}#1763` };
     const answer = (): string => {
       const damaged = trouble.pick('corrupt', asked) !== undefined;
@@ -68,7 +68,7 @@ test('the first cache does to the requests of every job what the script says, in
       if (trouble.pick('reset', asked) !== undefined) return 'reset';
       return damaged ? 'damaged' : 'serve';
     };
-    const expected = [...deeds.map(({ kind }) => kind), corrupted ? 'damaged' : 'serve', 'serve'];
+    const expected = [...actions.map(({ kind }) => kind), corrupted ? 'damaged' : 'serve', 'serve'];
     assert.deepEqual(
       expected.map(() => answer()),
       expected,

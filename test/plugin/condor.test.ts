@@ -4,16 +4,16 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, test, type TestContext } from 'node:test';
 import { demoFederation } from '../mini/demo-federation.ts';
-import { executable } from '../agent/agent-bench.ts';
+import { executable } from '../agent/agent-harness.ts';
 import { makeTarGz } from '../agent/tar.ts';
-import { CondorBench } from './condor-bench.ts';
+import { PluginPool } from './plugin-pool.ts';
 
-const bench = await CondorBench.start(executable);
-after(() => bench.stop());
+const harness = await PluginPool.start(executable);
+after(() => harness.stop());
 
 const skipped = (t: TestContext): boolean => {
-  if (bench.lacks !== undefined) t.skip(bench.lacks);
-  return bench.lacks !== undefined;
+  if (harness.lacks !== undefined) t.skip(harness.lacks);
+  return harness.lacks !== undefined;
 };
 
 test('inputs arrive whole through a cache that stalls, by the plugin that the job brings along', async (t) => {
@@ -22,7 +22,7 @@ test('inputs arrive whole through a cache that stalls, by the plugin that the jo
   const weights = randomBytes(1_000_000);
   writeFileSync(path.join(folder, 'demo/weights, v1;é.pt'), weights);
   await federation.trouble.add('cache-1: stall after 100kB');
-  const job = await bench.run(t, federation, {
+  const job = await harness.run(t, federation, {
     executable: '/bin/sh',
     arguments: '"-c \'cat big.bin small.txt weights*\'"',
     transfer_input_files:
@@ -35,7 +35,7 @@ test('inputs arrive whole through a cache that stalls, by the plugin that the jo
 test('a missing object holds the job with a reason that names object, servers and site', async (t) => {
   if (skipped(t)) return;
   const { federation } = await demoFederation(t);
-  const job = await bench.run(t, federation, {
+  const job = await harness.run(t, federation, {
     executable: '/bin/true',
     transfer_input_files: 'osdf:///demo/big.bin, osdf:///demo/none.txt, osdf:///demo/sub/small.txt',
   });
@@ -59,7 +59,7 @@ for (const [proof, trouble, subcode] of [
     if (trouble !== undefined) await federation.trouble.add(trouble);
     const whole = makeTarGz({ 'set/a.txt': 'alpha' });
     writeFileSync(path.join(folder, 'demo/cut.tar.gz'), whole.subarray(0, -20));
-    const job = await bench.run(t, federation, {
+    const job = await harness.run(t, federation, {
       executable: '/bin/true',
       transfer_input_files: 'osdf:///demo/cut.tar.gz?pack=auto',
     });
@@ -70,9 +70,9 @@ for (const [proof, trouble, subcode] of [
 test('results go to output_destination, folders and all', async (t) => {
   if (skipped(t)) return;
   const { federation, folder } = await demoFederation(t);
-  const token = path.join(bench.home, 'token');
+  const token = path.join(harness.home, 'token');
   writeFileSync(token, federation.issueToken({ namespace: '/inbox' }), { mode: 0o600 });
-  const job = await bench.run(
+  const job = await harness.run(
     t,
     federation,
     {
@@ -98,15 +98,15 @@ test("a collection and what an archive holds arrive as folders, and the pool's h
   if (skipped(t)) return;
   const { federation, folder, objects } = await demoFederation(t);
   writeFileSync(path.join(folder, 'demo/set.tar.gz'), makeTarGz({ 'set/a.txt': 'alpha' }));
-  const job = await bench.run(t, federation, {
+  const job = await harness.run(t, federation, {
     executable: '/bin/sh',
     arguments: '"-c \'cat sub/small.txt set/a.txt\'"',
     transfer_input_files: 'osdf:///demo/sub?recursive, osdf:///demo/set.tar.gz?pack=auto',
   });
   assert.equal(job.ended, 'completed', job.log);
   assert.equal(readFileSync(job.out, 'utf8'), `${objects.small.toString()}alpha`);
-  const [told] = (await bench.transfers(t, job)) as { InputPluginResultList: TransferAd[] }[];
-  const kept = told?.InputPluginResultList.map(({ TransferUrl, TransferFileName, DeveloperData }) => {
+  const [reported] = (await harness.transfers(t, job)) as { InputPluginResultList: TransferAd[] }[];
+  const kept = reported?.InputPluginResultList.map(({ TransferUrl, TransferFileName, DeveloperData }) => {
     // The attempt that delivered: on a busy machine a cache may be given up before it.
     const last = Number(DeveloperData['Attempts']) - 1;
     const of = (name: string): unknown => DeveloperData[`${name}${last}`];

@@ -6,7 +6,7 @@ import { attributeOf, type Ad } from '../../src/classad/ad.ts';
 import { makeTarGz } from '../agent/tar.ts';
 import { demoFederation } from '../mini/demo-federation.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { adOf, callPlugin, runAgent, textAt } from './plugin-bench.ts';
+import { adOf, callPlugin, runAgent, textAt } from './call-plugin.ts';
 
 const big = 'osdf:///demo/big.bin';
 const small = 'osdf:///demo/sub/small.txt';

@@ -7,7 +7,7 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { attributeOf } from '../../src/classad/ad.ts';
 import { demoFederation } from '../mini/demo-federation.ts';
-import { callPlugin, textAt } from './plugin-bench.ts';
+import { callPlugin, textAt } from './call-plugin.ts';
 
 /** A disk of 1 MB with an outfile of HTCondor's on it, or undefined where this user cannot have one. */
 async function smallDisk(t: TestContext): Promise<string | undefined> {

@@ -3,15 +3,15 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { adoptTransfers } from '../../src/agent/order/place-order.ts';
-import type { Order } from '../../src/job/job.ts';
+import { adoptTransfers } from '../../src/agent/order/sandbox-order.ts';
+import type { WorkOrder } from '../../src/job/job.ts';
 import { sandboxFiles } from '../../src/job/layout.ts';
 import type { AgentEntry } from '../../src/journal/entry.ts';
 import { readJournal } from '../../src/journal/tail.ts';
 import type { MiniFederation } from '../../src/mini/federation/federation.ts';
 import { demoFederation } from '../mini/demo-federation.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { callPlugin } from './plugin-bench.ts';
+import { callPlugin } from './call-plugin.ts';
 
 const secret = 'osdf:///private/secret.txt';
 
@@ -56,7 +56,7 @@ test('the plugin uses the token that was sent along, and its journal becomes the
   assert.equal(exit, 0, stderr);
   const attemptFolder = path.join(folder, 'jobs/0003/attempt-2');
   mkdirSync(attemptFolder, { recursive: true });
-  const { brought } = await adoptTransfers({ attemptFolder } as Order, folder);
+  const { brought } = await adoptTransfers({ attemptFolder } as WorkOrder, folder);
   assert.deepEqual(
     brought?.map(({ object, bytes, verified }) => [object, bytes, verified]),
     [[secret, objects.secret.length, 'digest']],
@@ -70,7 +70,7 @@ test('the plugin uses the token that was sent along, and its journal becomes the
   const phases = entries.flatMap((entry) => (entry.kind === 'phase' ? [entry.phase] : []));
   assert.deepEqual(phases, ['preparing', 'fetching', 'preparing']);
   assert.ok(!readFileSync(path.join(attemptFolder, 'agent.jsonl'), 'utf8').includes(token));
-  assert.equal((await adoptTransfers({ attemptFolder } as Order, folder)).brought, undefined);
+  assert.equal((await adoptTransfers({ attemptFolder } as WorkOrder, folder)).brought, undefined);
 });
 
 test('the plugin holds the bytes against the digest of the job file', async (t) => {

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { demoFederation } from '../mini/demo-federation.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { callPlugin, textAt } from './plugin-bench.ts';
+import { callPlugin, textAt } from './call-plugin.ts';
 
 test('no variable of the machine makes a director with an unknown certificate a trusted one', async (t) => {
   const { federation } = await demoFederation(t);

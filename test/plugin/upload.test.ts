@@ -5,9 +5,9 @@ import { test, type TestContext } from 'node:test';
 import { attributeOf } from '../../src/classad/ad.ts';
 import { demoFederation } from '../mini/demo-federation.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { adOf, callPlugin, textAt } from './plugin-bench.ts';
+import { adOf, callPlugin, textAt } from './call-plugin.ts';
 
-async function bench(t: TestContext) {
+async function harness(t: TestContext) {
   const { federation, folder: origin } = await demoFederation(t);
   const token = federation.issueToken({ namespace: '/inbox' });
   const folder = await temporaryFolder(t, {
@@ -30,7 +30,7 @@ async function bench(t: TestContext) {
 }
 
 test('every file is sent, and one that is not there fails alone', async (t) => {
-  const { origin, send } = await bench(t);
+  const { origin, send } = await harness(t);
   const { exit, ads } = await send(['model.pt', 'gone.txt', 'log.txt']);
   assert.equal(exit, 1);
   assert.equal(readFileSync(path.join(origin, 'inbox/run/model.pt'), 'utf8'), 'weights');
@@ -44,7 +44,7 @@ test('every file is sent, and one that is not there fails alone', async (t) => {
 });
 
 test('the same file again is a success, another one is not put in its place unless asked', async (t) => {
-  const { origin, send, folder } = await bench(t);
+  const { origin, send, folder } = await harness(t);
   assert.equal((await send(['model.pt'])).exit, 0);
   assert.equal((await send(['model.pt'])).exit, 0);
   const other = path.join(folder, 'model.pt');
@@ -61,7 +61,7 @@ test('the same file again is a success, another one is not put in its place unle
 });
 
 test('uploads that would need packing or a walk are refused clearly', async (t) => {
-  const { send } = await bench(t);
+  const { send } = await harness(t);
   const { exit, ads } = await send(['model.pt'], {}, '?pack=tar.gz');
   assert.equal(exit, 1);
   assert.match(

@@ -5,22 +5,22 @@ import process from 'node:process';
 import { test } from 'node:test';
 import { readClaim } from '../../src/job/claim.ts';
 import { attemptFolder } from '../../src/job/layout.ts';
-import { RunBench } from './run-bench.ts';
+import { RunHarness } from './run-harness.ts';
 
-async function declareCheckpoint(bench: RunBench): Promise<void> {
-  const file = path.join(bench.folder, 'updraft.toml');
+async function declareCheckpoint(harness: RunHarness): Promise<void> {
+  const file = path.join(harness.folder, 'updraft.toml');
   await writeFile(file, (await readFile(file, 'utf8')).replace('[train]', '[train]\ncheckpoint = "ckpt"'));
 }
 
 test('a training that needs more time than an attempt has goes on in the next ones, as often as it takes', async (t) => {
-  const bench = await RunBench.make(t);
+  const harness = await RunHarness.make(t);
   const command = `n=$(cat ckpt/step || echo 0); trap 'exit 1' TERM
     while [ $n -lt 20 ]; do n=$((n+1)); echo "step $n"; echo $n > ckpt/part; mv ckpt/part ckpt/step; sleep 0.4 & wait; done; echo $n > model.pt`;
-  await bench.describe(command, 'attempts = 1', '[resources]\ncpus = 1\nmemory = "10 MB"\ntime = "5s"');
-  await declareCheckpoint(bench);
-  assert.equal((await bench.updraft('submit')).code, 0);
-  const [run = ''] = await bench.runs();
-  const { tally, jobs } = await bench.until(run, ({ endedAt }) => endedAt !== undefined);
+  await harness.describe(command, 'attempts = 1', '[resources]\ncpus = 1\nmemory = "10 MB"\ntime = "5s"');
+  await declareCheckpoint(harness);
+  assert.equal((await harness.updraft('submit')).code, 0);
+  const [run = ''] = await harness.runs();
+  const { tally, jobs } = await harness.until(run, ({ endedAt }) => endedAt !== undefined);
   assert.equal(tally.success, 1, JSON.stringify(jobs[0]?.attempts.at(-1)?.fault));
   const cut = jobs[0]!.attempts.slice(0, -1);
   assert.ok(cut.length >= 2);
@@ -28,15 +28,15 @@ test('a training that needs more time than an attempt has goes on in the next on
 });
 
 test('a training whose agent is killed goes on from its last checkpoint, and status and why say so', async (t) => {
-  const bench = await RunBench.make(t);
+  const harness = await RunHarness.make(t);
   const command = `n=$(cat ckpt/step || echo 0); [ $n = 0 ] || echo "step $((n+1))"
     while [ $UPDRAFT_ATTEMPT = 1 ]; do n=$((n+1)); echo "step $n"; echo $n > ckpt/part; mv ckpt/part ckpt/step; sleep 2.5; done
     while [ ! -e "$GO" ]; do sleep 0.1; done; echo $n > model.pt`;
-  await bench.describe(command);
-  await declareCheckpoint(bench);
-  assert.equal((await bench.updraft('submit')).code, 0);
-  const [run = ''] = await bench.runs();
-  const saved = await bench.until(
+  await harness.describe(command);
+  await declareCheckpoint(harness);
+  assert.equal((await harness.updraft('submit')).code, 0);
+  const [run = ''] = await harness.runs();
+  const saved = await harness.until(
     run,
     ({ jobs }) => (jobs[0]?.attempts[0]?.agent?.checkpoint?.step ?? 0) >= 2,
   );
@@ -44,11 +44,11 @@ test('a training whose agent is killed goes on from its last checkpoint, and sta
   const claim = await readClaim(attemptFolder(run, '0000', 1));
   assert.ok(claim !== undefined && 'pid' in claim);
   process.kill(claim.pid, 'SIGKILL');
-  await bench.until(run, ({ jobs }) => jobs[0]?.attempts[1]?.agent?.resumed?.movedOn === true);
-  assert.match((await bench.updraft('status')).out, new RegExp(`resumed from step ${step} of attempt 1`));
-  const why = (await bench.updraft('why')).out.replace(/\s+/g, ' ');
+  await harness.until(run, ({ jobs }) => jobs[0]?.attempts[1]?.agent?.resumed?.movedOn === true);
+  assert.match((await harness.updraft('status')).out, new RegExp(`resumed from step ${step} of attempt 1`));
+  const why = (await harness.updraft('why')).out.replace(/\s+/g, ' ');
   assert.match(why, new RegExp(`It resumed from step ${step} of attempt 1, and has passed it`));
-  await writeFile(bench.env['GO'] ?? '', '');
-  const { tally } = await bench.until(run, ({ endedAt }) => endedAt !== undefined);
+  await writeFile(harness.env['GO'] ?? '', '');
+  const { tally } = await harness.until(run, ({ endedAt }) => endedAt !== undefined);
   assert.equal(tally.success, 1);
 });

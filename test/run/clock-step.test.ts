@@ -4,18 +4,18 @@ import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { runJobs } from '../../src/history/run-jobs.ts';
 import { loadRun } from '../../src/journal/load-run.ts';
 import { supervise } from '../../src/pool/local/supervisor.ts';
-import { RunBench } from './run-bench.ts';
+import { RunHarness } from './run-harness.ts';
 
 const hour = 3_600_000;
 
 for (const step of [2 * hour, 8760 * hour, -2 * hour]) {
   test(`an access point whose clock is set by ${step / hour} h at every look adds no hour to a run`, async (t) => {
-    const bench = await RunBench.make(t);
-    await bench.describe('echo 1 > model.pt');
-    const run = await bench.createRun();
+    const harness = await RunHarness.make(t);
+    await harness.describe('echo 1 > model.pt');
+    const run = await harness.createRun();
     let set = 0;
     const clock: Clock = { ...systemClock, now: () => systemClock.now() + (set += step) };
-    assert.equal(await supervise(await bench.supervision(run, { clock })), 'ended');
+    assert.equal(await supervise(await harness.supervision(run, { clock })), 'ended');
     const state = await loadRun(run);
     const [job] = runJobs(state);
     assert.ok(job !== undefined && job.to - job.from < hour / 2, JSON.stringify(job));

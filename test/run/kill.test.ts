@@ -11,56 +11,56 @@ import { loadRun } from '../../src/journal/load-run.ts';
 import { supervise } from '../../src/pool/local/supervisor.ts';
 import { supervisorState } from '../../src/pool/local/local-pool.ts';
 import { hurriedClock } from './hurried-clock.ts';
-import { eventually, isIn, projectRoot, RunBench } from './run-bench.ts';
+import { eventually, isIn, projectRoot, RunHarness } from './run-harness.ts';
 
 const untilGo = 'echo begun >> "$LOG"; while [ ! -e "$GO" ]; do sleep 0.02; done; echo 1 > model.pt';
 
 test('an attempt outlives kill -9 of its supervisor, is adopted by the next one, and is not started twice', async (t) => {
-  const bench = await RunBench.make(t);
-  await bench.describe(untilGo);
-  assert.equal((await bench.updraft('submit')).code, 0);
-  const [run] = await bench.runs();
-  await bench.until(run!, isIn('0000', 'training'));
-  await bench.killSupervisor(run!);
+  const harness = await RunHarness.make(t);
+  await harness.describe(untilGo);
+  assert.equal((await harness.updraft('submit')).code, 0);
+  const [run] = await harness.runs();
+  await harness.until(run!, isIn('0000', 'training'));
+  await harness.killSupervisor(run!);
   assert.equal((await supervisorState(run!)).state, 'died');
-  const again = await bench.updraft('submit', '--json');
+  const again = await harness.updraft('submit', '--json');
   assert.equal((JSON.parse(again.out) as { how: string }).how, 'continued');
   assert.equal((await supervisorState(run!)).state, 'running');
-  await writeFile(bench.env['GO']!, '');
-  const { tally, jobs } = await bench.until(run!, ({ endedAt }) => endedAt !== undefined);
+  await writeFile(harness.env['GO']!, '');
+  const { tally, jobs } = await harness.until(run!, ({ endedAt }) => endedAt !== undefined);
   assert.equal(tally.success, 1);
   assert.equal(jobs[0]!.attempts.length, 1);
-  assert.deepEqual(await bench.trainings(), ['begun']);
-  assert.equal((await bench.runs()).length, 1);
+  assert.deepEqual(await harness.trainings(), ['begun']);
+  assert.equal((await harness.runs()).length, 1);
 });
 
 test('an agent that ends while nobody supervises is believed by the next supervisor', async (t) => {
-  const bench = await RunBench.make(t);
-  await bench.describe(untilGo);
-  await bench.updraft('submit');
-  const [run] = await bench.runs();
-  await bench.until(run!, isIn('0000', 'training'));
-  await bench.killSupervisor(run!);
-  await writeFile(bench.env['GO']!, '');
-  await eventually(async () => (await bench.processes()).length === 0);
+  const harness = await RunHarness.make(t);
+  await harness.describe(untilGo);
+  await harness.updraft('submit');
+  const [run] = await harness.runs();
+  await harness.until(run!, isIn('0000', 'training'));
+  await harness.killSupervisor(run!);
+  await writeFile(harness.env['GO']!, '');
+  await eventually(async () => (await harness.processes()).length === 0);
   assert.equal((await loadRun(run!)).jobs[0]!.status, 'running');
-  await bench.updraft('submit');
-  const { tally, jobs } = await bench.until(run!, ({ endedAt }) => endedAt !== undefined);
+  await harness.updraft('submit');
+  const { tally, jobs } = await harness.until(run!, ({ endedAt }) => endedAt !== undefined);
   assert.equal(tally.success, 1);
   assert.equal(jobs[0]!.attempts.length, 1);
 });
 
 test('an attempt that was journalled but never started is made void, so that a late agent cannot run it', async (t) => {
-  const bench = await RunBench.make(t);
-  await bench.describe('echo begun >> "$LOG"; echo 1 > model.pt');
-  const run = await bench.createRun();
-  await dieInStart(bench, run, `process.kill(process.pid, 'SIGKILL')`);
+  const harness = await RunHarness.make(t);
+  await harness.describe('echo begun >> "$LOG"; echo 1 > model.pt');
+  const run = await harness.createRun();
+  await dieInStart(harness, run, `process.kill(process.pid, 'SIGKILL')`);
   assert.deepEqual(
-    (await bench.entries(run)).map(({ kind }) => kind),
+    (await harness.entries(run)).map(({ kind }) => kind),
     ['run-created', 'attempt-started'],
   );
 
-  const outcome = await supervise(await bench.supervision(run, { clock: hurriedClock() }));
+  const outcome = await supervise(await harness.supervision(run, { clock: hurriedClock() }));
   assert.equal(outcome, 'ended');
   const { tally, jobs } = await loadRun(run);
   assert.equal(tally.success, 1);
@@ -72,45 +72,45 @@ test('an attempt that was journalled but never started is made void, so that a l
   assert.ok('void' in (await readClaim(attemptFolder(run, '0000', 1)))!);
 
   const late = spawn(
-    path.join(bench.folder, 'agent'),
+    path.join(harness.folder, 'agent'),
     ['run', path.join(attemptFolder(run, '0000', 1), 'order.json')],
     {
-      env: bench.env,
+      env: harness.env,
       stdio: 'ignore',
     },
   );
   await once(late, 'exit');
   assert.equal(late.exitCode, 117);
-  assert.deepEqual(await bench.trainings(), ['begun']);
-  assert.deepEqual(await readdir(bench.scratch), []);
+  assert.deepEqual(await harness.trainings(), ['begun']);
+  assert.deepEqual(await readdir(harness.scratch), []);
 });
 
 test('an agent that comes up after its attempt was given up ends without running it', async (t) => {
-  const bench = await RunBench.make(t);
-  await bench.describe('echo "$UPDRAFT_ATTEMPT" >> "$LOG"; echo 1 > model.pt');
-  const run = await bench.createRun();
+  const harness = await RunHarness.make(t);
+  await harness.describe('echo "$UPDRAFT_ATTEMPT" >> "$LOG"; echo 1 > model.pt');
+  const run = await harness.createRun();
   // The supervisor dies just after it started an agent that is slow to come up.
   await dieInStart(
-    bench,
+    harness,
     run,
     `spawn('/bin/sh', ['-c', 'while [ ! -e "$GO" ]; do sleep 0.02; done; exec "$@"', 'sh', ...start.command],
        { env: start.env, detached: true, stdio: 'ignore' });
      process.kill(process.pid, 'SIGKILL')`,
   );
-  await supervise(await bench.supervision(run, { clock: hurriedClock() }));
-  await writeFile(bench.env['GO']!, '');
-  await eventually(async () => (await bench.processes()).length === 0);
-  assert.deepEqual(await bench.trainings(), ['2']);
+  await supervise(await harness.supervision(run, { clock: hurriedClock() }));
+  await writeFile(harness.env['GO']!, '');
+  await eventually(async () => (await harness.processes()).length === 0);
+  assert.deepEqual(await harness.trainings(), ['2']);
   assert.equal((await loadRun(run)).tally.success, 1);
 });
 
 test('an agent that is killed is noticed, its training ended, its scratch removed, and the job tried again', async (t) => {
-  const bench = await RunBench.make(t);
+  const harness = await RunHarness.make(t);
   const command = 'echo $$ >> "$LOG"; if [ "$UPDRAFT_ATTEMPT" = 1 ]; then sleep 1000; fi; echo 1 > model.pt';
-  await bench.describe(command);
-  const run = await bench.createRun();
-  const supervised = supervise(await bench.supervision(run, { clock: hurriedClock() }));
-  await bench.until(run, isIn('0000', 'training'));
+  await harness.describe(command);
+  const run = await harness.createRun();
+  const supervised = supervise(await harness.supervision(run, { clock: hurriedClock() }));
+  await harness.until(run, isIn('0000', 'training'));
   const claim = await readClaim(attemptFolder(run, '0000', 1));
   assert.ok(claim !== undefined && 'pid' in claim);
   process.kill(claim.pid, 'SIGKILL');
@@ -121,77 +121,77 @@ test('an agent that is killed is noticed, its training ended, its scratch remove
     ['lost', 'success'],
   );
   assert.match(jobs[0]!.attempts[0]!.fault!.message, /the agent was ended by SIGKILL/);
-  assert.deepEqual(await readdir(bench.scratch), []);
-  assert.deepEqual(await bench.processes(), []);
+  assert.deepEqual(await readdir(harness.scratch), []);
+  assert.deepEqual(await harness.processes(), []);
 });
 
 test('there are never two supervisors of one run', async (t) => {
-  const bench = await RunBench.make(t);
-  await bench.describe(untilGo, 'jobs = 2');
-  const run = await bench.createRun();
-  const options = await bench.supervision(run);
+  const harness = await RunHarness.make(t);
+  await harness.describe(untilGo, 'jobs = 2');
+  const run = await harness.createRun();
+  const options = await harness.supervision(run);
   const first = supervise(options);
-  await bench.until(run, isIn('0000', 'training'));
+  await harness.until(run, isIn('0000', 'training'));
   assert.equal(await supervise(options), 'held');
-  await Promise.all([bench.updraft('submit'), bench.updraft('submit')]);
-  await writeFile(bench.env['GO']!, '');
+  await Promise.all([harness.updraft('submit'), harness.updraft('submit')]);
+  await writeFile(harness.env['GO']!, '');
   assert.equal(await first, 'ended');
-  assert.deepEqual(await bench.trainings(), ['begun', 'begun']);
+  assert.deepEqual(await harness.trainings(), ['begun', 'begun']);
 });
 
 test('kill -9 of the command that watches leaves the run going, and the same command tells its end', async (t) => {
-  const bench = await RunBench.make(t);
-  await bench.describe(untilGo);
-  const watching = bench.start('run');
-  await eventually(async () => (await bench.runs()).some((run) => !path.basename(run).startsWith('.')));
-  const [run] = await bench.runs();
-  await bench.until(run!, isIn('0000', 'training'));
+  const harness = await RunHarness.make(t);
+  await harness.describe(untilGo);
+  const watching = harness.start('run');
+  await eventually(async () => (await harness.runs()).some((run) => !path.basename(run).startsWith('.')));
+  const [run] = await harness.runs();
+  await harness.until(run!, isIn('0000', 'training'));
   process.kill(watching.pid, 'SIGKILL');
   await watching.answer;
-  await writeFile(bench.env['GO']!, '');
-  const again = await bench.updraft('run');
+  await writeFile(harness.env['GO']!, '');
+  const again = await harness.updraft('run');
   assert.equal(again.code, 0);
   assert.match(again.err, /going on with bench-|already finished: bench-/);
-  assert.deepEqual(await bench.trainings(), ['begun']);
+  assert.deepEqual(await harness.trainings(), ['begun']);
 });
 
 test('a supervisor that dies under a watching `run` is replaced, and the run ends well', async (t) => {
-  const bench = await RunBench.make(t);
-  await bench.describe(untilGo);
-  const run = await bench.createRun();
-  const watching = bench.start('run');
-  await bench.until(run, isIn('0000', 'training'));
-  await bench.killSupervisor(run);
+  const harness = await RunHarness.make(t);
+  await harness.describe(untilGo);
+  const run = await harness.createRun();
+  const watching = harness.start('run');
+  await harness.until(run, isIn('0000', 'training'));
+  await harness.killSupervisor(run);
   await eventually(async () => (await supervisorState(run)).state === 'running');
-  await writeFile(bench.env['GO']!, '');
+  await writeFile(harness.env['GO']!, '');
   assert.equal((await watching.answer).code, 0);
-  assert.deepEqual(await bench.trainings(), ['begun']);
+  assert.deepEqual(await harness.trainings(), ['begun']);
 });
 
 test('a finished run keeps nothing of the machine', async (t) => {
-  const bench = await RunBench.make(t);
-  await bench.describe('echo 1 > model.pt', 'jobs = 2');
-  await supervise(await bench.supervision(await bench.createRun()));
+  const harness = await RunHarness.make(t);
+  await harness.describe('echo 1 > model.pt', 'jobs = 2');
+  await supervise(await harness.supervision(await harness.createRun()));
   assert.deepEqual(
-    (await readdir(bench.pool)).filter((name) => name.endsWith('.share')),
+    (await readdir(harness.pool)).filter((name) => name.endsWith('.share')),
     [],
   );
-  assert.deepEqual(await readdir(bench.scratch), []);
+  assert.deepEqual(await readdir(harness.scratch), []);
 });
 
 test('a supervisor that is told to end leaves its attempts running, and the next one goes on with them', async (t) => {
-  const bench = await RunBench.make(t);
-  await bench.describe(untilGo);
-  await bench.updraft('submit');
-  const [run] = await bench.runs();
-  await bench.until(run!, isIn('0000', 'training'));
+  const harness = await RunHarness.make(t);
+  await harness.describe(untilGo);
+  await harness.updraft('submit');
+  const [run] = await harness.runs();
+  await harness.until(run!, isIn('0000', 'training'));
   const before = await supervisorState(run!);
   assert.ok(before.state === 'running');
   process.kill(before.pid, 'SIGTERM');
   await eventually(async () => (await supervisorState(run!)).state === 'died');
-  await bench.updraft('submit');
-  await writeFile(bench.env['GO']!, '');
-  const { jobs } = await bench.until(run!, ({ endedAt }) => endedAt !== undefined);
+  await harness.updraft('submit');
+  await writeFile(harness.env['GO']!, '');
+  const { jobs } = await harness.until(run!, ({ endedAt }) => endedAt !== undefined);
   assert.deepEqual(
     jobs[0]!.attempts.map(({ outcome }) => outcome),
     ['success'],
@@ -199,53 +199,53 @@ test('a supervisor that is told to end leaves its attempts running, and the next
 });
 
 test('a journal whose first line was lost still brings every job of the plan to its end', async (t) => {
-  const bench = await RunBench.make(t);
-  await bench.describe('echo 1 > model.pt', 'jobs = 2');
-  const run = await bench.createRun();
+  const harness = await RunHarness.make(t);
+  await harness.describe('echo 1 > model.pt', 'jobs = 2');
+  const run = await harness.createRun();
   await writeFile(path.join(run, 'journal.jsonl'), '{"v":1,"t":"2026-\n');
-  assert.equal(await supervise(await bench.supervision(run)), 'ended');
+  assert.equal(await supervise(await harness.supervision(run)), 'ended');
   assert.equal((await loadRun(run)).tally.success, 2);
 });
 
 test('whatever entry of the journal was the last before kill -9, every job ends well and no attempt runs twice', async (t) => {
-  const bench = await RunBench.make(t);
-  await bench.describe('echo "$UPDRAFT_JOB/$UPDRAFT_ATTEMPT" >> "$LOG"; echo 1 > model.pt', 'jobs = 4');
-  const run = await bench.createRun();
+  const harness = await RunHarness.make(t);
+  await harness.describe('echo "$UPDRAFT_JOB/$UPDRAFT_ATTEMPT" >> "$LOG"; echo 1 > model.pt', 'jobs = 4');
+  const run = await harness.createRun();
   // Each dies as soon as the journal has grown by one or two entries, at whatever it was doing then. After more
   // deaths than these a job would rightly be given up.
   for (let deaths = 0; deaths < 8; deaths++)
-    await mortalSupervisor(bench, run, (await bench.entries(run)).length + 1 + (deaths % 2));
-  await mortalSupervisor(bench, run, Infinity);
+    await mortalSupervisor(harness, run, (await harness.entries(run)).length + 1 + (deaths % 2));
+  await mortalSupervisor(harness, run, Infinity);
   const { tally, jobs } = await loadRun(run);
   assert.equal(tally.success, 4);
-  const trainings = await bench.trainings();
+  const trainings = await harness.trainings();
   assert.equal(new Set(trainings).size, trainings.length);
   for (const { attempts } of jobs)
     assert.equal(attempts.filter(({ outcome }) => outcome === 'success').length, 1);
-  assert.deepEqual(await readdir(bench.scratch), []);
+  assert.deepEqual(await readdir(harness.scratch), []);
 });
 
 /** A supervisor in a process of its own that is killed once the journal has so many entries. */
-async function mortalSupervisor(bench: RunBench, run: string, entries: number): Promise<void> {
-  const child = await startSupervisor(bench, run, 'startAgent');
+async function mortalSupervisor(harness: RunHarness, run: string, entries: number): Promise<void> {
+  const child = await startSupervisor(harness, run, 'startAgent');
   const exited = once(child, 'exit');
-  await eventually(async () => child.exitCode !== null || (await bench.entries(run)).length >= entries);
+  await eventually(async () => child.exitCode !== null || (await harness.entries(run)).length >= entries);
   child.kill('SIGKILL');
   await exited;
 }
 
 /** A supervisor in a process of its own that does `act` instead of starting its first agent. */
-async function dieInStart(bench: RunBench, run: string, act: string): Promise<void> {
+async function dieInStart(harness: RunHarness, run: string, act: string): Promise<void> {
   const start = `async (start) => { ${act}; return new Promise(() => {}); }`;
-  const child = await startSupervisor(bench, run, start);
+  const child = await startSupervisor(harness, run, start);
   await once(child, 'exit');
   assert.equal(child.signalCode, 'SIGKILL');
 }
 
-async function startSupervisor(bench: RunBench, run: string, startAgent: string): Promise<ChildProcess> {
+async function startSupervisor(harness: RunHarness, run: string, startAgent: string): Promise<ChildProcess> {
   const from = (file: string): string => JSON.stringify(path.join(projectRoot, file));
   // Functions do not travel as JSON: the other process brings its own.
-  const options = JSON.stringify(await bench.supervision(run));
+  const options = JSON.stringify(await harness.supervision(run));
   const source = `
     import { spawn } from 'node:child_process';
     import { identifyProcess } from ${from('src/base/process-identity.ts')};
@@ -263,6 +263,6 @@ async function startSupervisor(bench: RunBench, run: string, startAgent: string)
     });`;
   return spawn(process.execPath, ['--input-type=module-typescript', '-e', source], {
     stdio: 'inherit',
-    env: bench.env,
+    env: harness.env,
   });
 }

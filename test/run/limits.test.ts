@@ -4,26 +4,26 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { loadRun } from '../../src/journal/load-run.ts';
 import { supervise } from '../../src/pool/local/supervisor.ts';
-import { RunBench } from './run-bench.ts';
+import { RunHarness } from './run-harness.ts';
 
 /** The most trainings that ran at the same time, by their own account. */
-function mostAtOnce(lines: string[]): number {
-  let [running, most] = [0, 0];
+function maxParallel(lines: string[]): number {
+  let [running, max] = [0, 0];
   for (const line of lines) {
     running += line === '+' ? 1 : -1;
-    most = Math.max(most, running);
+    max = Math.max(max, running);
   }
-  return most;
+  return max;
 }
 
 /** An environment in which nvidia-smi knows these GPUs, and Python no PyTorch that could try them. */
-async function withGpus(bench: RunBench, gpus: string[]): Promise<Record<string, string>> {
-  const bin = path.join(bench.folder, 'gpu-bin');
+async function withGpus(harness: RunHarness, gpus: string[]): Promise<Record<string, string>> {
+  const bin = path.join(harness.folder, 'gpu-bin');
   await mkdir(bin);
   const listing = gpus.map((uuid, index) => `echo "${index}, ${uuid}, NVIDIA A100, 0"`);
   await writeFile(path.join(bin, 'nvidia-smi'), ['#!/bin/sh', ...listing, ''].join('\n'), { mode: 0o755 });
   await writeFile(path.join(bin, 'python3'), '#!/bin/sh\nexit 3\n', { mode: 0o755 });
-  return { ...bench.env, PATH: `${bin}:${bench.env['PATH'] ?? ''}` };
+  return { ...harness.env, PATH: `${bin}:${harness.env['PATH'] ?? ''}` };
 }
 
 /** Ends only after a second training has begun, so that a pool that ran one at a time would never end. */
@@ -35,65 +35,65 @@ const inPairs = [
 ].join('; ');
 
 test('eight jobs on two CPUs run two at a time, and each keeps its own result', async (t) => {
-  const bench = await RunBench.make(t);
-  await bench.describe(inPairs, 'jobs = 8');
-  const run = await bench.createRun();
-  assert.equal(await supervise(await bench.supervision(run)), 'ended');
+  const harness = await RunHarness.make(t);
+  await harness.describe(inPairs, 'jobs = 8');
+  const run = await harness.createRun();
+  assert.equal(await supervise(await harness.supervision(run)), 'ended');
   const { tally, jobs } = await loadRun(run);
   assert.equal(tally.success, 8);
-  const lines = await bench.trainings();
+  const lines = await harness.trainings();
   assert.equal(lines.length, 16);
-  assert.equal(mostAtOnce(lines), 2);
+  assert.equal(maxParallel(lines), 2);
   for (const { id, results } of jobs)
     assert.equal(await readFile(path.join(run, results!, 'model.pt'), 'utf8'), `${id}\n`);
 });
 
 test('two runs at once share the CPUs of the machine', async (t) => {
-  const bench = await RunBench.make(t);
-  await bench.describe(inPairs, 'jobs = 4');
-  const runs = [await bench.createRun(), await bench.createRun()];
+  const harness = await RunHarness.make(t);
+  await harness.describe(inPairs, 'jobs = 4');
+  const runs = [await harness.createRun(), await harness.createRun()];
   assert.notEqual(runs[0], runs[1]);
-  await Promise.all(runs.map(async (run) => supervise(await bench.supervision(run))));
-  assert.equal((await bench.trainings()).length, 16);
-  assert.equal(mostAtOnce(await bench.trainings()), 2);
+  await Promise.all(runs.map(async (run) => supervise(await harness.supervision(run))));
+  assert.equal((await harness.trainings()).length, 16);
+  assert.equal(maxParallel(await harness.trainings()), 2);
 });
 
 test('memory is shared as strictly as CPUs', async (t) => {
-  const bench = await RunBench.make(t);
-  await bench.describe(
+  const harness = await RunHarness.make(t);
+  await harness.describe(
     'echo + >> "$LOG"; sleep 0.2; echo - >> "$LOG"; echo 1 > model.pt',
     'jobs = 3',
     '[resources]\ncpus = 1\nmemory = "600 MiB"',
   );
-  const run = await bench.createRun();
-  await supervise(await bench.supervision(run));
-  assert.equal(mostAtOnce(await bench.trainings()), 1);
+  const run = await harness.createRun();
+  await supervise(await harness.supervision(run));
+  assert.equal(maxParallel(await harness.trainings()), 1);
 });
 
 test('every GPU is given to one attempt at a time, and jobs without GPUs see none', async (t) => {
-  const bench = await RunBench.make(t);
+  const harness = await RunHarness.make(t);
   const command =
     'echo "$CUDA_VISIBLE_DEVICES" >> "$LOG"; mkdir "$LOG.$CUDA_VISIBLE_DEVICES" && sleep 0.2 && echo 1 > model.pt; rmdir "$LOG.$CUDA_VISIBLE_DEVICES"';
-  await bench.describe(command, 'jobs = 4', '[resources]\ncpus = 1\nmemory = "10 MB"\ngpus = 1');
+  await harness.describe(command, 'jobs = 4', '[resources]\ncpus = 1\nmemory = "10 MB"\ngpus = 1');
   const machine = { cpus: 8, memoryBytes: 2 ** 30, gpus: ['GPU-a', 'GPU-b'] };
-  const env = await withGpus(bench, machine.gpus);
-  const run = await bench.createRun();
-  await supervise(await bench.supervision(run, { machine, env }));
+  const env = await withGpus(harness, machine.gpus);
+  const run = await harness.createRun();
+  await supervise(await harness.supervision(run, { machine, env }));
   assert.equal((await loadRun(run)).tally.success, 4);
-  const lines = await bench.trainings();
+  const lines = await harness.trainings();
   assert.deepEqual(new Set(lines), new Set(['GPU-a', 'GPU-b']));
-  await bench.describe('echo "none:$CUDA_VISIBLE_DEVICES" >> "$LOG"; echo 1 > model.pt');
-  await supervise(await bench.supervision(await bench.createRun(), { machine }));
-  assert.equal((await bench.trainings()).at(-1), 'none:');
+  await harness.describe('echo "none:$CUDA_VISIBLE_DEVICES" >> "$LOG"; echo 1 > model.pt');
+  await supervise(await harness.supervision(await harness.createRun(), { machine }));
+  assert.equal((await harness.trainings()).at(-1), 'none:');
 });
 
 test('a job that asks for more than the machine has is refused with figures, and nothing is made', async (t) => {
-  const bench = await RunBench.make(t);
-  await bench.describe('true', '', '[resources]\ncpus = 4096\nmemory = "900 TB"');
-  const { code, out, err } = await bench.updraft('submit');
+  const harness = await RunHarness.make(t);
+  await harness.describe('true', '', '[resources]\ncpus = 4096\nmemory = "900 TB"');
+  const { code, out, err } = await harness.updraft('submit');
   assert.equal(code, 4);
   assert.equal(out, '');
   assert.match(err, /cpus = 4096 \(it has \d+\), memory = 900 TB \(it has [\d.]+ [GTM]B\)/);
   assert.match(err, /fix: ask for less in \[resources\]/);
-  assert.deepEqual(await bench.runs(), []);
+  assert.deepEqual(await harness.runs(), []);
 });

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import type { Proof } from '../../src/run/rehearse/proofs.ts';
-import { RunBench } from './run-bench.ts';
+import type { RehearsalStep } from '../../src/run/rehearse/rehearsal-steps.ts';
+import { RunHarness } from './run-harness.ts';
 
 const resuming = `
 e=$(cat ckpt/epoch 2>/dev/null || echo 0)
@@ -12,20 +12,20 @@ cp data/data.bin model.pt
 `;
 
 test('a job that resumes is evicted twice for real, and every proof is shown', async (t) => {
-  const bench = await RunBench.make(t);
-  await bench.describe('sh train.sh', 'jobs = 3');
-  const file = path.join(bench.folder, 'updraft.toml');
+  const harness = await RunHarness.make(t);
+  await harness.describe('sh train.sh', 'jobs = 3');
+  const file = path.join(harness.folder, 'updraft.toml');
   const text = await readFile(file, 'utf8');
-  const data = path.join(bench.folder, 'data.bin');
+  const data = path.join(harness.folder, 'data.bin');
   await writeFile(data, Buffer.alloc(100_000, 7));
-  await writeFile(path.join(bench.folder, 'train.sh'), resuming);
+  await writeFile(path.join(harness.folder, 'train.sh'), resuming);
   await writeFile(
     file,
     `${text.replace('outputs =', 'files = ["train.sh"]\ncheckpoint = "ckpt"\noutputs =')}
 [data.one]\nurl = "file://${data}"\ninto = "data"\n`,
   );
-  const { code, out, err } = await bench.updraft('rehearse', '--json');
-  const { run, proofs } = JSON.parse(out) as { run: string; proofs: Proof[] };
+  const { code, out, err } = await harness.updraft('rehearse', '--json');
+  const { run, proofs } = JSON.parse(out) as { run: string; proofs: RehearsalStep[] };
   assert.equal(code, 0, err);
   assert.match(run, /^rehearsal-bench-/);
   assert.deepEqual(
@@ -40,12 +40,12 @@ test('a job that resumes is evicted twice for real, and every proof is shown', a
       ['valid result', 'shown'],
     ],
   );
-  const [runFolder] = await bench.runs();
-  const state = await bench.until(runFolder!, ({ endedAt }) => endedAt !== undefined);
+  const [runFolder] = await harness.runs();
+  const state = await harness.until(runFolder!, ({ endedAt }) => endedAt !== undefined);
   assert.deepEqual(
     state.jobs.map(({ attempts }) => attempts.map(({ outcome }) => outcome)),
     [['evicted', 'evicted', 'success']],
   );
   assert.ok(proofs.filter(({ lostMillis }) => lostMillis !== undefined && lostMillis > 0).length === 2);
-  assert.deepEqual(await readdir(bench.scratch), []);
+  assert.deepEqual(await readdir(harness.scratch), []);
 });

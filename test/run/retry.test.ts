@@ -2,27 +2,27 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import type { Order } from '../../src/job/job.ts';
+import type { WorkOrder } from '../../src/job/job.ts';
 import { loadRun } from '../../src/journal/load-run.ts';
 import type { JobState } from '../../src/journal/state.ts';
 import { supervise } from '../../src/pool/local/supervisor.ts';
 import { hurriedClock } from './hurried-clock.ts';
-import { RunBench } from './run-bench.ts';
+import { RunHarness } from './run-harness.ts';
 
 /** Brings one job to its end whose attempts end as the words say. */
-async function endedJob(bench: RunBench, words: string, attempts: number): Promise<JobState> {
-  await bench.useAgent(path.join(import.meta.dirname, 'scripted-agent.ts'));
-  await bench.describe(words, `attempts = ${attempts}`);
-  const run = await bench.createRun();
-  await supervise(await bench.supervision(run, { clock: hurriedClock() }));
+async function endedJob(harness: RunHarness, words: string, attempts: number): Promise<JobState> {
+  await harness.useAgent(path.join(import.meta.dirname, 'scripted-agent.ts'));
+  await harness.describe(words, `attempts = ${attempts}`);
+  const run = await harness.createRun();
+  await supervise(await harness.supervision(run, { clock: hurriedClock() }));
   return (await loadRun(run)).jobs[0]!;
 }
 
 const outcomes = ({ attempts }: JobState): unknown[] => attempts.map(({ outcome }) => outcome);
 
 test('a failure that another attempt can mend is tried again, later each time, with the reason in the journal', async (t) => {
-  const bench = await RunBench.make(t);
-  const job = await endedJob(bench, 'transfer-stalled data-corrupt success', 3);
+  const harness = await RunHarness.make(t);
+  const job = await endedJob(harness, 'transfer-stalled data-corrupt success', 3);
   assert.equal(job.outcome, 'success');
   assert.deepEqual(outcomes(job), ['failed', 'failed', 'success']);
   assert.equal(job.attempts[0]!.why, 'first attempt');
@@ -35,67 +35,69 @@ test('a failure that another attempt can mend is tried again, later each time, w
 });
 
 test('a failure that no other attempt can mend is final', async (t) => {
-  const bench = await RunBench.make(t);
-  const job = await endedJob(bench, 'training-failed success', 5);
+  const harness = await RunHarness.make(t);
+  const job = await endedJob(harness, 'training-failed success', 5);
   assert.equal(job.outcome, 'failed');
   assert.deepEqual(outcomes(job), ['failed']);
   assert.equal(job.attempts[0]!.fault!.kind, 'training-failed');
 });
 
 test('a training that is killed is tried again, and its third death is final', async (t) => {
-  const bench = await RunBench.make(t);
-  const healed = await endedJob(bench, 'training-killed success', 5);
+  const harness = await RunHarness.make(t);
+  const healed = await endedJob(harness, 'training-killed success', 5);
   assert.deepEqual(outcomes(healed), ['failed', 'success']);
-  const lost = await endedJob(await RunBench.make(t), 'training-killed', 5);
+  const lost = await endedJob(await RunHarness.make(t), 'training-killed', 5);
   assert.deepEqual(outcomes(lost), ['failed', 'failed', 'failed']);
 });
 
 test('an attempt that ran out of memory is followed by one with twice as much of the machine', async (t) => {
-  const bench = await RunBench.make(t);
-  await bench.useAgent(path.join(import.meta.dirname, 'scripted-agent.ts'));
-  await bench.describe('memory-exceeded', 'attempts = 5', '[resources]\nmemory = "10 MB"');
-  const run = await bench.createRun();
-  await supervise(await bench.supervision(run, { clock: hurriedClock() }));
+  const harness = await RunHarness.make(t);
+  await harness.useAgent(path.join(import.meta.dirname, 'scripted-agent.ts'));
+  await harness.describe('memory-exceeded', 'attempts = 5', '[resources]\nmemory = "10 MB"');
+  const run = await harness.createRun();
+  await supervise(await harness.supervision(run, { clock: hurriedClock() }));
   const orders = [1, 2, 3].map((attempt) =>
     readFile(path.join(run, `jobs/0000/attempt-${attempt}/order.json`), 'utf8'),
   );
-  const asked = (await Promise.all(orders)).map((text) => (JSON.parse(text) as Order).resources.memoryBytes);
+  const asked = (await Promise.all(orders)).map(
+    (text) => (JSON.parse(text) as WorkOrder).resources.memoryBytes,
+  );
   assert.deepEqual(asked, [10e6, 20e6, 40e6]);
   // It had all that may be asked for.
   assert.equal((await loadRun(run)).jobs[0]!.attempts.length, 3);
 });
 
 test('a job ends as failed when its attempts are used up', async (t) => {
-  const bench = await RunBench.make(t);
-  const job = await endedJob(bench, 'disk-full', 2);
+  const harness = await RunHarness.make(t);
+  const job = await endedJob(harness, 'disk-full', 2);
   assert.equal(job.outcome, 'failed');
   assert.deepEqual(outcomes(job), ['failed', 'failed']);
 });
 
 test('when as many jobs have failed for good as the file allows, the rest of the run is given up', async (t) => {
-  const bench = await RunBench.make(t);
-  await bench.useAgent(path.join(import.meta.dirname, 'scripted-agent.ts'));
+  const harness = await RunHarness.make(t);
+  await harness.useAgent(path.join(import.meta.dirname, 'scripted-agent.ts'));
   const more = '[resources]\ncpus = 1\nmemory = "10 MB"\n[recovery]\nfailed_jobs = 1';
-  await bench.describe('training-failed', 'jobs = 8', more);
-  const run = await bench.createRun();
-  await supervise(await bench.supervision(run, { clock: hurriedClock() }));
+  await harness.describe('training-failed', 'jobs = 8', more);
+  const run = await harness.createRun();
+  await supervise(await harness.supervision(run, { clock: hurriedClock() }));
   const { jobs, tally } = await loadRun(run);
   assert.ok(tally.failed >= 1 && tally.stopped >= 1, JSON.stringify(tally));
   assert.equal(tally.failed + tally.stopped, jobs.length);
 });
 
 test('an agent that dies costs the job none of its attempts', async (t) => {
-  const bench = await RunBench.make(t);
-  const job = await endedJob(bench, 'crash success', 1);
+  const harness = await RunHarness.make(t);
+  const job = await endedJob(harness, 'crash success', 1);
   assert.deepEqual(outcomes(job), ['lost', 'success']);
 });
 
 test('an agent that cannot be started is told with what to do, and the pool stays free', async (t) => {
-  const bench = await RunBench.make(t);
-  await bench.describe('true', 'attempts = 2');
-  const run = await bench.createRun();
-  const agent = [path.join(bench.folder, 'no-such-agent')];
-  await supervise(await bench.supervision(run, { agent, clock: hurriedClock() }));
+  const harness = await RunHarness.make(t);
+  await harness.describe('true', 'attempts = 2');
+  const run = await harness.createRun();
+  const agent = [path.join(harness.folder, 'no-such-agent')];
+  await supervise(await harness.supervision(run, { agent, clock: hurriedClock() }));
   const { jobs, tally } = await loadRun(run);
   assert.equal(tally.failed, 1);
   assert.equal(jobs[0]!.attempts.length, 2);
@@ -104,11 +106,11 @@ test('an agent that cannot be started is told with what to do, and the pool stay
 });
 
 test('a scratch folder that is not there is told with what to do', async (t) => {
-  const bench = await RunBench.make(t);
-  await bench.describe('true', 'attempts = 1');
-  const run = await bench.createRun();
-  const scratchRoot = path.join(bench.folder, 'nowhere');
-  await supervise(await bench.supervision(run, { scratchRoot }));
+  const harness = await RunHarness.make(t);
+  await harness.describe('true', 'attempts = 1');
+  const run = await harness.createRun();
+  const scratchRoot = path.join(harness.folder, 'nowhere');
+  await supervise(await harness.supervision(run, { scratchRoot }));
   const { fault } = (await loadRun(run)).jobs[0]!.attempts[0]!;
   assert.equal(fault!.kind, 'scratch-unusable');
   assert.match(fault!.message, /nowhere/);
@@ -116,11 +118,11 @@ test('a scratch folder that is not there is told with what to do', async (t) => 
 });
 
 test('a training that succeeds without its output has failed, and `run` says so by its exit code', async (t) => {
-  const bench = await RunBench.make(t);
-  await bench.describe('true');
-  const { code, err } = await bench.updraft('run');
+  const harness = await RunHarness.make(t);
+  await harness.describe('true');
+  const { code, err } = await harness.updraft('run');
   assert.equal(code, 1);
   assert.match(err, /1 of 1 job of bench-\S+ has no valid result/);
-  const [run] = await bench.runs();
+  const [run] = await harness.runs();
   assert.equal((await loadRun(run!)).jobs[0]!.outcome, 'wrong-output');
 });

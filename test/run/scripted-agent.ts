@@ -7,11 +7,11 @@ import { systemClock } from '../../src/base/clock.ts';
 import { identifyProcess } from '../../src/base/process-identity.ts';
 import { kinds, type FaultKind } from '../../src/fault/kinds.ts';
 import { makeClaim } from '../../src/job/claim.ts';
-import type { Order } from '../../src/job/job.ts';
+import type { WorkOrder } from '../../src/job/job.ts';
 import { attemptFiles } from '../../src/job/layout.ts';
 import { openAgentJournal } from '../../src/journal/file.ts';
 
-const order = JSON.parse(await readFile(process.argv[3] ?? '', 'utf8')) as Order;
+const order = JSON.parse(await readFile(process.argv[3] ?? '', 'utf8')) as WorkOrder;
 const { job, attempt, attemptFolder } = order;
 if (!(await makeClaim(attemptFolder, identifyProcess(process.pid)!)))
   process.exit(kinds['order-invalid'].exit);

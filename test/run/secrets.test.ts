@@ -3,38 +3,38 @@ import { execFileSync } from 'node:child_process';
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import { RunBench } from './run-bench.ts';
+import { RunHarness } from './run-harness.ts';
 
 const secret = 'S3cr3t-value-0123456789';
 
 test('a secret reaches the training and nothing else: no file, no log, no report has it', async (t) => {
-  const bench = await RunBench.make(t);
+  const harness = await RunHarness.make(t);
   const command =
     'echo "key is $WANDB_API_KEY"; echo "loss=1 $TWO" >&2; printf %s "$WANDB_API_KEY" | tr S s > model.pt; test ! -e ../../secrets.json';
   const secrets =
     '[train.secrets]\nWANDB_API_KEY = { from = "env" }\nTWO = { from = "file", path = "two" }\n';
-  await bench.describe(command, '', secrets);
-  const missing = await bench.updraft('submit');
+  await harness.describe(command, '', secrets);
+  const missing = await harness.updraft('submit');
   assert.match(missing.err, /the secret WANDB_API_KEY is not in the environment variable WANDB_API_KEY/);
-  assert.match((await bench.updraft('plan')).out, /secrets +WANDB_API_KEY from .*, where it is missing/);
-  const checked = await bench.updraft('check');
+  assert.match((await harness.updraft('plan')).out, /secrets +WANDB_API_KEY from .*, where it is missing/);
+  const checked = await harness.updraft('check');
   assert.match(checked.out + checked.err, /secret-missing/);
 
-  bench.env['WANDB_API_KEY'] = secret;
-  await writeFile(path.join(bench.folder, 'two'), `${secret}-two\n`);
-  const ran = await bench.updraft('run');
+  harness.env['WANDB_API_KEY'] = secret;
+  await writeFile(path.join(harness.folder, 'two'), `${secret}-two\n`);
+  const ran = await harness.updraft('run');
   assert.equal(ran.code, 0, ran.err + ran.out);
-  const [run = ''] = await bench.runs();
+  const [run = ''] = await harness.runs();
   const result = await readFile(path.join(run, 'results/0000/model.pt'), 'utf8');
   assert.equal(result.trim(), secret.replaceAll('S', 's'));
   const log = await readFile(path.join(run, 'jobs/0000/attempt-1/out.log'), 'utf8');
   assert.equal(log, `key is ${'*'.repeat(secret.length)}\n`);
-  await bench.updraft('report', '--html', 'report.html');
-  const shown = await bench.updraft('logs');
-  assert.ok(!(ran.out + ran.err + shown.out + (await bench.updraft('why')).out).includes(secret));
+  await harness.updraft('report', '--html', 'report.html');
+  const shown = await harness.updraft('logs');
+  assert.ok(!(ran.out + ran.err + shown.out + (await harness.updraft('why')).out).includes(secret));
   const found = (folder: string): string =>
     execFileSync('sh', ['-c', `grep -rlF -e ${secret} -- ${folder} || true`], {
-      cwd: bench.folder,
+      cwd: harness.folder,
     }).toString();
   assert.equal(found('runs state scratch report.html'), '');
 
@@ -46,5 +46,5 @@ test('a secret reaches the training and nothing else: no file, no log, no report
   ])
     assert.equal((await stat(path.join(run, name))).mode & 0o077, 0, name);
   assert.equal((await stat(path.join(run, 'jobs'))).mode & 0o077, 0);
-  assert.deepEqual(await readdir(path.join(bench.folder, 'state/updraft/secrets')), []);
+  assert.deepEqual(await readdir(path.join(harness.folder, 'state/updraft/secrets')), []);
 });

@@ -9,15 +9,15 @@ import { loadRun } from '../../src/journal/load-run.ts';
 import { supervise } from '../../src/pool/local/supervisor.ts';
 import { requestStop } from '../../src/run/request-stop.ts';
 import { hurriedClock } from './hurried-clock.ts';
-import { eventually, isIn, RunBench } from './run-bench.ts';
+import { eventually, isIn, RunHarness } from './run-harness.ts';
 import { systemClock } from '../../src/base/clock.ts';
 
 const forEver = 'echo begun >> "$LOG"; sleep 1000';
 
 /** Nothing of the run is left on the machine. */
-async function assertNothingLeft(bench: RunBench): Promise<void> {
-  await eventually(async () => (await bench.processes()).length === 0);
-  assert.deepEqual(await readdir(bench.scratch), []);
+async function assertNothingLeft(harness: RunHarness): Promise<void> {
+  await eventually(async () => (await harness.processes()).length === 0);
+  assert.deepEqual(await readdir(harness.scratch), []);
 }
 
 /** A server that begins to send an object and never ends. */
@@ -38,93 +38,93 @@ async function silentServer(t: TestContext): Promise<string> {
 }
 
 test('a stop while training ends the running and the waiting jobs, and leaves nothing behind', async (t) => {
-  const bench = await RunBench.make(t);
-  await bench.describe(forEver, 'jobs = 64');
-  await bench.updraft('submit');
-  const [run] = await bench.runs();
-  await bench.until(run!, isIn('0000', 'training'));
-  const { code, out } = await bench.updraft('stop', '--json');
+  const harness = await RunHarness.make(t);
+  await harness.describe(forEver, 'jobs = 64');
+  await harness.updraft('submit');
+  const [run] = await harness.runs();
+  await harness.until(run!, isIn('0000', 'training'));
+  const { code, out } = await harness.updraft('stop', '--json');
   assert.equal(code, 0);
   assert.equal((JSON.parse(out) as { stopped: string[] }).stopped.length, 64);
   const { tally, jobs } = await loadRun(run!);
   assert.equal(tally.stopped, 64);
   assert.deepEqual(jobs.at(-1)!.attempts, []);
   assert.equal(jobs[0]!.attempts[0]!.outcome, 'stopped');
-  await bench.until(run!, ({ endedAt }) => endedAt !== undefined);
-  await assertNothingLeft(bench);
+  await harness.until(run!, ({ endedAt }) => endedAt !== undefined);
+  await assertNothingLeft(harness);
 
-  const entries = await bench.entries(run!);
-  const again = await bench.updraft('stop', '--yes');
+  const entries = await harness.entries(run!);
+  const again = await harness.updraft('stop', '--yes');
   assert.equal(again.code, 0);
   assert.match(again.err, /nothing to stop/);
-  assert.equal((await bench.entries(run!)).length, entries.length);
+  assert.equal((await harness.entries(run!)).length, entries.length);
 });
 
 test('a stop while fetching ends the attempt at once', async (t) => {
-  const bench = await RunBench.make(t);
+  const harness = await RunHarness.make(t);
   const data = `[data.set]\nurl = "${await silentServer(t)}"\ninto = "data"`;
-  await bench.describe('echo 1 > model.pt', '', `[resources]\ncpus = 1\nmemory = "10 MB"\n${data}`);
-  const run = await bench.createRun();
-  const supervised = supervise(await bench.supervision(run));
-  await bench.until(run, isIn('0000', 'fetching'));
+  await harness.describe('echo 1 > model.pt', '', `[resources]\ncpus = 1\nmemory = "10 MB"\n${data}`);
+  const run = await harness.createRun();
+  const supervised = supervise(await harness.supervision(run));
+  await harness.until(run, isIn('0000', 'fetching'));
   await requestStop(run, await loadRun(run), [], systemClock);
   assert.equal(await supervised, 'ended');
   assert.equal((await loadRun(run)).tally.stopped, 1);
-  await assertNothingLeft(bench);
+  await assertNothingLeft(harness);
 });
 
 test('a stop works when the supervisor is dead', async (t) => {
-  const bench = await RunBench.make(t);
-  await bench.describe(forEver);
-  await bench.updraft('submit');
-  const [run] = await bench.runs();
-  await bench.until(run!, isIn('0000', 'training'));
-  await bench.killSupervisor(run!);
-  assert.equal((await bench.updraft('stop', '--yes')).code, 0);
+  const harness = await RunHarness.make(t);
+  await harness.describe(forEver);
+  await harness.updraft('submit');
+  const [run] = await harness.runs();
+  await harness.until(run!, isIn('0000', 'training'));
+  await harness.killSupervisor(run!);
+  assert.equal((await harness.updraft('stop', '--yes')).code, 0);
   assert.equal((await loadRun(run!)).tally.stopped, 1);
-  await bench.until(run!, ({ endedAt }) => endedAt !== undefined);
-  await assertNothingLeft(bench);
+  await harness.until(run!, ({ endedAt }) => endedAt !== undefined);
+  await assertNothingLeft(harness);
 });
 
 test('an agent that does not end when asked is ended by force, with its training', async (t) => {
-  const bench = await RunBench.make(t);
-  await bench.describe('trap "" TERM INT; echo begun >> "$LOG"; while :; do sleep 1; done');
-  const run = await bench.createRun();
+  const harness = await RunHarness.make(t);
+  await harness.describe('trap "" TERM INT; echo begun >> "$LOG"; while :; do sleep 1; done');
+  const run = await harness.createRun();
   // On this clock the grace is over before the agent's own, which is measured by the real one.
-  const supervised = supervise(await bench.supervision(run, { clock: hurriedClock(), stopGraceMs: 2_000 }));
-  await bench.until(run, isIn('0000', 'training'));
+  const supervised = supervise(await harness.supervision(run, { clock: hurriedClock(), stopGraceMs: 2_000 }));
+  await harness.until(run, isIn('0000', 'training'));
   await requestStop(run, await loadRun(run), [], systemClock);
   assert.equal(await supervised, 'ended');
   const { jobs } = await loadRun(run);
   assert.equal(jobs[0]!.attempts[0]!.outcome, 'stopped');
   assert.equal(jobs[0]!.attempts.length, 1);
-  await assertNothingLeft(bench);
+  await assertNothingLeft(harness);
 });
 
 test('jobs and runs that are not there are named', async (t) => {
-  const bench = await RunBench.make(t);
-  assert.equal((await bench.updraft('stop')).code, 2);
-  await bench.describe('echo 1 > model.pt');
-  const run = await bench.createRun();
-  const { code, err } = await bench.updraft('stop', run, '0000', '7');
+  const harness = await RunHarness.make(t);
+  assert.equal((await harness.updraft('stop')).code, 2);
+  await harness.describe('echo 1 > model.pt');
+  const run = await harness.createRun();
+  const { code, err } = await harness.updraft('stop', run, '0000', '7');
   assert.equal(code, 2);
   assert.match(err, /has no job "7"/);
   assert.match(err, /fix: /);
   // A number alone is a job of the latest run, as it is for `logs`, `why` and `retry`.
-  assert.match((await bench.updraft('stop', '7')).err, /has no job "7"/);
+  assert.match((await harness.updraft('stop', '7')).err, /has no job "7"/);
 });
 
 test('Ctrl-C on `run` leaves the run going and says how to come back and how to stop', async (t) => {
-  const bench = await RunBench.make(t);
-  await bench.describe('while [ ! -e "$GO" ]; do sleep 0.02; done; echo 1 > model.pt');
-  const run = await bench.createRun();
-  const watching = bench.start('run');
-  await bench.until(run, isIn('0000', 'training'));
+  const harness = await RunHarness.make(t);
+  await harness.describe('while [ ! -e "$GO" ]; do sleep 0.02; done; echo 1 > model.pt');
+  const run = await harness.createRun();
+  const watching = harness.start('run');
+  await harness.until(run, isIn('0000', 'training'));
   process.kill(watching.pid, 'SIGINT');
   const { code, err } = await watching.answer;
   assert.equal(code, 5);
   assert.match(err, /left bench-\S+: it goes on by itself/);
   assert.match(err, /updraft watch bench-.*updraft stop bench-/);
-  await writeFile(bench.env['GO']!, '');
-  assert.equal((await bench.until(run, ({ endedAt }) => endedAt !== undefined)).tally.success, 1);
+  await writeFile(harness.env['GO']!, '');
+  assert.equal((await harness.until(run, ({ endedAt }) => endedAt !== undefined)).tally.success, 1);
 });

@@ -20,14 +20,14 @@ const sha256 = createHash('sha256').update(bytes).digest('hex');
 const mib = 1 << 20;
 const page = '<!DOCTYPE html>\n<html><body>a page that is data</body></html>\n';
 
-interface Bench {
+interface ContractHarness {
   source: Source;
   locator: FederationLocator;
   /** The client's own folder, new for each promise. */
   folder: string;
 }
 
-type Promised = (bench: Bench) => Promise<void>;
+type Promised = (harness: ContractHarness) => Promise<void>;
 
 const promises: Record<string, Promised> = {
   async 'a whole object arrives, proven by its hash'({ source, locator, folder }) {
@@ -38,8 +38,8 @@ const promises: Record<string, Promised> = {
     assert.deepEqual(await readFile(target), bytes);
   },
 
-  async 'without a hash of ours the digest of the server is the proof, where it offers one'(bench) {
-    const { source, locator, folder } = bench;
+  async 'without a hash of ours the digest of the server is the proof, where it offers one'(harness) {
+    const { source, locator, folder } = harness;
     const target = path.join(folder, 'whole.bin');
     const fetched = await fetchToFile(`${source.url}/whole.bin`, target, { locator });
     assert.equal(fetched.verified, source.offers.digests ? 'digest' : 'size');
@@ -62,8 +62,8 @@ const promises: Record<string, Promised> = {
     assert.deepEqual(Buffer.from(await answer.arrayBuffer()), bytes.subarray(mib - 7, mib + 7));
   },
 
-  async 'a connection that breaks is made up for, from the byte where it broke'(bench) {
-    const { source, locator, folder } = bench;
+  async 'a connection that breaks is made up for, from the byte where it broke'(harness) {
+    const { source, locator, folder } = harness;
     const target = path.join(folder, 'cut.bin');
     const setbacks: string[] = [];
     await source.cutOnce(8 * mib);
@@ -79,15 +79,15 @@ const promises: Record<string, Promised> = {
     assert.deepEqual(await readFile(target), bytes);
   },
 
-  async 'a server that falls silent is left, and the rest comes from the byte where it did'(bench) {
-    const { source, locator, folder } = bench;
+  async 'a server that falls silent is left, and the rest comes from the byte where it did'(harness) {
+    const { source, locator, folder } = harness;
     const target = path.join(folder, 'silent.bin');
     const setbacks: string[] = [];
     await source.stallOnce(8 * mib);
     const fetched = await fetchToFile(`${source.url}/silent.bin`, target, {
       locator,
       sha256,
-      policy: { stallSeconds: 2 },
+      limits: { stallSeconds: 2 },
       onEvent: (event) => {
         if (event.kind === 'setback') setbacks.push(event.fault.message);
       },
@@ -188,8 +188,8 @@ const promises: Record<string, Promised> = {
     assert.equal((await readFile(target)).length, 0);
   },
 
-  async 'names with spaces, commas, semicolons and letters of all languages work'(bench) {
-    const { source, locator, folder } = bench;
+  async 'names with spaces, commas, semicolons and letters of all languages work'(harness) {
+    const { source, locator, folder } = harness;
     const target = path.join(folder, 'odd.bin');
     const name = encodeURIComponent('two words, ä;b.txt');
     await fetchToFile(`${source.url}/${name}`, target, { locator });
@@ -225,7 +225,7 @@ for (const [name, start] of Object.entries(sources))
     if (source === undefined) return;
     await publish(source.folder);
     for (const [promise, keep] of Object.entries(promises))
-      await t.test(promise, async (each) => keep(await benchOf(each, source)));
+      await t.test(promise, async (each) => keep(await harnessFor(each, source)));
   });
 
 async function publish(folder: string): Promise<void> {
@@ -239,7 +239,7 @@ async function publish(folder: string): Promise<void> {
   await writeFile(path.join(folder, 'folder', 'one.txt'), 'one');
 }
 
-async function benchOf(t: TestContext, source: Source): Promise<Bench> {
+async function harnessFor(t: TestContext, source: Source): Promise<ContractHarness> {
   const folder = await temporaryFolder(t);
   const own = { cwd: folder, uid: 4_000_000_004, clock: systemClock, version: '0' };
   return { source, folder, locator: createLocator({ env: source.env, ...own }) };

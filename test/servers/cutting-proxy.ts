@@ -10,7 +10,7 @@ export interface CuttingProxy {
   /** Lets no more bytes through on the next connection that has carried so many to the client. */
   stallOnce(bytes: number): void;
   /** All that clients said. */
-  heard(): string;
+  received(): string;
 }
 
 /** Stands between a client and a server, as a network does that breaks connections; TLS passes through untouched. */
@@ -58,6 +58,6 @@ export async function cuttingProxy(t: TestContext, serverUrl: string): Promise<C
     url: `${protocol}//127.0.0.1:${(server.address() as net.AddressInfo).port}`,
     cutOnce: (bytes) => void (cutAfter = bytes),
     stallOnce: (bytes) => void (stallAfter = bytes),
-    heard: () => Buffer.concat(said).toString('latin1'),
+    received: () => Buffer.concat(said).toString('latin1'),
   };
 }

@@ -8,7 +8,7 @@ const systemFolders = ['/usr/local/sbin', '/usr/sbin', '/sbin', '/usr/local/bin'
 
 /** Where a program is, or why it cannot be had; on Debian, root installs what is missing. */
 export function findProgram(program: string, packages: string[]): { file: string } | { missing: string } {
-  const there = lookFor(program);
+  const there = findOnPath(program);
   if (there !== undefined) return { file: there };
   if (!existsSync('/etc/debian_version') || os.userInfo().uid !== 0)
     return { missing: `${program} is not here (Debian: apt-get install ${packages.join(' ')})` };
@@ -20,7 +20,7 @@ export function findProgram(program: string, packages: string[]): { file: string
     spawnSync('apt-get', ['update', '-qq'], { env });
     done = install();
   }
-  const file = lookFor(program);
+  const file = findOnPath(program);
   const why = done.stderr.trim().split('\n').at(-1) ?? '';
   return file === undefined ? { missing: `${program} could not be installed: ${why}` } : { file };
 }
@@ -33,7 +33,7 @@ export function needProgram(t: TestContext, program: string, packages: string[])
   return undefined;
 }
 
-function lookFor(program: string): string | undefined {
+function findOnPath(program: string): string | undefined {
   return systemFolders.map((folder) => path.join(folder, program)).find(isExecutable);
 }
 

@@ -41,9 +41,9 @@ export async function startProcess(
     pid: child.pid ?? 0,
     async stop() {
       child.kill('SIGTERM');
-      const patience = setTimeout(() => child.kill('SIGKILL'), 5_000);
+      const timeout = setTimeout(() => child.kill('SIGKILL'), 5_000);
       await ended;
-      clearTimeout(patience);
+      clearTimeout(timeout);
     },
   };
 }

@@ -4,7 +4,7 @@ import type { TestContext } from 'node:test';
 import type { Env } from '../../src/base/env.ts';
 import { makeCertificateAuthority } from '../../src/mini/federation/x509.ts';
 import { startFederation } from '../../src/mini/federation/federation.ts';
-import type { Like } from '../../src/mini/federation/like.ts';
+import type { ServerModel } from '../../src/mini/federation/server-traits.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { cuttingProxy } from './cutting-proxy.ts';
 import { needProgram } from './debian-packages.ts';
@@ -33,7 +33,7 @@ export interface Source {
 type Start = (t: TestContext) => Promise<Source | undefined>;
 
 const miniFederation =
-  (like?: Like): Start =>
+  (like?: ServerModel): Start =>
   async (t) => {
     const folder = await temporaryFolder(t);
     const namespaces = [{ prefix: '/demo', folder, public: true }];

@@ -63,14 +63,14 @@ const promises: Record<string, (t: TestContext, site: Site) => Promise<void>> = 
     const proxy = await cuttingProxy(t, site.cache.httpUrl);
     const straight = fetchFrom(t, site, [proxy.url], 'closed.bin', 'secret-token');
     assert.equal((await straight.fetched).bytes, bytes.length);
-    assert.match(proxy.heard(), /^Authorization: Bearer secret-token\r$/m);
+    assert.match(proxy.received(), /^Authorization: Bearer secret-token\r$/m);
 
     const beyond = await cuttingProxy(t, site.cache.httpUrl);
     const named = await redirecting(t, () => beyond.url);
     const around = fetchFrom(t, site, [named.url], 'closed.bin', 'secret-token');
     assert.equal((await around.fetched).bytes, bytes.length);
     assert.ok(named.heard.every((authorization) => authorization === 'Bearer secret-token'));
-    assert.doesNotMatch(beyond.heard(), /secret-token/);
+    assert.doesNotMatch(beyond.received(), /secret-token/);
   },
 
   async 'what is uploaded is proven by digest, replaced, listed, and deleted at the origin'(t, site) {

@@ -9,7 +9,7 @@ import { after, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { systemClock } from '../../src/base/clock.ts';
 import { identifyProcess, livenessOf, type ProcessIdentity } from '../../src/base/process-identity.ts';
-import { enterRootScript, enterWords } from '../../src/mini/pool/pool.ts';
+import { enterRootScript, enterCommand } from '../../src/mini/pool/pool.ts';
 import { poolUser } from '../../src/mini/pool/root-folder.ts';
 import { freePorts } from '../servers/server-process.ts';
 import { poolRoot } from '../pool.ts';
@@ -147,7 +147,7 @@ async function writeTools(bin: string, keeper: number, first: number): Promise<v
   const settings = Object.entries(slurmEnvironment).map(([name, value]) => `${name}=${value}`);
   const inside = [
     '#!/bin/sh',
-    `exec ${enterWords({ keeper, master: first }).join(' ')} \\`,
+    `exec ${enterCommand({ keeper, master: first }).join(' ')} \\`,
     `  env PATH=/usr/sbin:/usr/bin ${settings.join(' ')} \\`,
     `  sh -c 'cd "$1" && shift && exec "$@"' sh "$PWD" "\${0##*/}" "$@"`,
     '',

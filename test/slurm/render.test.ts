@@ -4,9 +4,9 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { loadPlan } from '../../src/job/load-plan.ts';
-import { renderOrders, renderSbatch } from '../../src/pool/slurm/render-sbatch.ts';
+import { renderSlurmOrders, renderSbatch } from '../../src/pool/slurm/render-sbatch.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { project } from './slurm-bench.ts';
+import { project } from './slurm-harness.ts';
 
 const everything = project('', {
   run: 'jobs = 12\npartition = "gpu"\nproject = "physics"\nqos = "normal"\nrequirements = "a100|h100"',
@@ -16,7 +16,12 @@ const everything = project('', {
 test('a run is rendered as the golden script has it', async (t) => {
   const folder = await temporaryFolder(t, everything);
   const plan = await loadPlan(folder, { cwd: folder });
-  const image = { place: '/images/torch.sif', gpus: true, reads: ["/data/it's"], hides: ['PYTHONPATH'] };
+  const image = {
+    place: '/images/torch.sif',
+    gpus: true,
+    reads: ["/data/it's"],
+    hiddenVariables: ['PYTHONPATH'],
+  };
   const text = renderSbatch({ plan, run: 'bench-20260101T000000_abcd', image });
   assert.equal(text, await readFile(path.join(import.meta.dirname, 'golden.sbatch'), 'utf8'));
   assert.equal(spawnSync('sh', ['-n'], { input: text }).status, 0);
@@ -29,7 +34,7 @@ test('a later round has its own jobs, name and orders, under the same numbers', 
   const text = renderSbatch({ plan, run: 'bench-1', round });
   assert.match(text, /^#SBATCH --job-name=bench-1\.r3\n#SBATCH --array=2-3,9$/m);
   assert.match(text, /^order=\$run\/rounds\/3\/orders\/\$job\.json$/m);
-  assert.deepEqual(Object.keys(renderOrders(plan, 'bench-1', round)), [
+  assert.deepEqual(Object.keys(renderSlurmOrders(plan, 'bench-1', round)), [
     'rounds/3/orders/0002.json',
     'rounds/3/orders/0003.json',
     'rounds/3/orders/0009.json',

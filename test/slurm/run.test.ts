@@ -3,7 +3,7 @@ import { mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import type { JobState, RunState } from '../../src/journal/state.ts';
-import { project, slurmBench } from './slurm-bench.ts';
+import { project, slurmHarness } from './slurm-harness.ts';
 
 /** Sets n to how often this job was tried before. */
 const counting = 'n=$(cat "$MARKS/$1" 2> /dev/null || echo 0); echo $((n + 1)) > "$MARKS/$1"';
@@ -14,16 +14,16 @@ const triesOf = ({ attempts }: JobState): unknown[] =>
 const hosts = ({ attempts }: JobState): (string | undefined)[] => attempts.map(({ pool }) => pool?.host);
 
 test('the jobs of a run are one array, and their results, logs and account are in its folder', async (t) => {
-  const bench = await slurmBench(
+  const harness = await slurmHarness(
     t,
     project('echo "hello from $1"; echo "$1" > model.pt', { run: 'jobs = 3\nproject = "physics"' }),
   );
-  if (bench === undefined) return;
-  const run = await bench.submit();
-  const state = await bench.finish(run);
+  if (harness === undefined) return;
+  const run = await harness.submit();
+  const state = await harness.finish(run);
   assert.deepEqual(outcomes(state), ['success', 'success', 'success']);
   assert.equal(await readFile(path.join(run, 'results/0002/model.pt'), 'utf8'), '2\n');
-  const shown = await bench.tool(
+  const shown = await harness.tool(
     'squeue',
     '-h',
     '-a',
@@ -35,11 +35,11 @@ test('the jobs of a run are one array, and their results, logs and account are i
     '%F %a',
   );
   assert.match(shown, /^(\d+) physics(\n\1 physics){2}$/);
-  const logs = await bench.updraft('logs', path.basename(run), '1');
+  const logs = await harness.updraft('logs', path.basename(run), '1');
   assert.equal(logs.out, 'hello from 1\n');
-  const report = await bench.updraft('report', path.basename(run));
+  const report = await harness.updraft('report', path.basename(run));
   assert.match(report.out, /success +3 \(100\.0 %\)/);
-  assert.deepEqual(await readdir(bench.scratch), []);
+  assert.deepEqual(await readdir(harness.scratch), []);
 });
 
 test('what another try can heal is healed with nobody watching: elsewhere, with more memory, after an eviction', async (t) => {
@@ -53,13 +53,13 @@ test('what another try can heal is healed with nobody watching: elsewhere, with 
     'esac',
     'echo "$SLURM_MEM_PER_NODE" > model.pt',
   ].join('\n');
-  const bench = await slurmBench(t, project(train, { run: 'jobs = 4', train: 'quiet_limit = "10s"' }));
-  if (bench === undefined) return;
-  await markIn(bench.folder);
-  const run = await bench.submit();
-  await bench.until(run, ({ jobs }) => jobs[2]?.attempts[0]?.agent?.phase === 'training');
-  await bench.pool.evict(run, '0002');
-  const { jobs } = await bench.finish(run);
+  const harness = await slurmHarness(t, project(train, { run: 'jobs = 4', train: 'quiet_limit = "10s"' }));
+  if (harness === undefined) return;
+  await markIn(harness.folder);
+  const run = await harness.submit();
+  await harness.until(run, ({ jobs }) => jobs[2]?.attempts[0]?.agent?.phase === 'training');
+  await harness.pool.evict(run, '0002');
+  const { jobs } = await harness.finish(run);
   assert.deepEqual(jobs.map(triesOf), [
     ['memory-exceeded', 'success'],
     ['training-hung', 'success'],
@@ -74,27 +74,27 @@ test('what another try can heal is healed with nobody watching: elsewhere, with 
 
 test('jobs that somebody cancels are stopped, whether they run, wait or are held; a retry makes a new array of them', async (t) => {
   const train = `${counting}\n[ "$n" -gt 0 ] || while :; do echo on; sleep 0.2; done\necho 1 > model.pt`;
-  const bench = await slurmBench(t, project(train, { run: 'jobs = 3', resources: 'cpus = 8' }));
-  if (bench === undefined) return;
-  await markIn(bench.folder);
-  const run = await bench.submit();
+  const harness = await slurmHarness(t, project(train, { run: 'jobs = 3', resources: 'cpus = 8' }));
+  if (harness === undefined) return;
+  await markIn(harness.folder);
+  const run = await harness.submit();
   const name = path.basename(run);
-  await bench.until(run, ({ jobs }) => jobs.filter(({ status }) => status === 'running').length === 2);
-  const array = await bench
+  await harness.until(run, ({ jobs }) => jobs.filter(({ status }) => status === 'running').length === 2);
+  const array = await harness
     .tool('squeue', '-h', '-r', '--name', name, '-o', '%F')
     .then((text) => text.split('\n')[0]!);
-  await bench.tool('scontrol', 'uhold', `${array}_2`);
-  assert.match((await bench.updraft('status', name)).out, /^0002 .*Slurm holds it: JobHeldUser/m);
-  await bench.tool('scancel', `${array}_1`);
-  const stop = await bench.updraft('stop', name, '--yes');
+  await harness.tool('scontrol', 'uhold', `${array}_2`);
+  assert.match((await harness.updraft('status', name)).out, /^0002 .*Slurm holds it: JobHeldUser/m);
+  await harness.tool('scancel', `${array}_1`);
+  const stop = await harness.updraft('stop', name, '--yes');
   assert.equal(stop.code, 0, stop.err);
-  const state = await bench.finish(run);
+  const state = await harness.finish(run);
   assert.deepEqual(outcomes(state), ['stopped', 'stopped', 'stopped']);
   assert.equal(state.jobs[2]?.held, undefined);
-  assert.equal(await bench.tool('squeue', '-h', '--name', name, '-t', 'PD,R'), '');
-  const retry = await bench.updraft('retry', name, '0', '--yes', '--memory', '1500 MB');
+  assert.equal(await harness.tool('squeue', '-h', '--name', name, '-t', 'PD,R'), '');
+  const retry = await harness.updraft('retry', name, '0', '--yes', '--memory', '1500 MB');
   assert.equal(retry.code, 0, retry.err);
-  const again = await bench.until(run, ({ jobs }) => jobs[0]?.outcome === 'success');
+  const again = await harness.until(run, ({ jobs }) => jobs[0]?.outcome === 'success');
   assert.deepEqual(
     again.jobs.map(({ attempts }) => attempts.length),
     [2, 1, 0],
@@ -106,56 +106,56 @@ test('jobs that somebody cancels are stopped, whether they run, wait or are held
 });
 
 test('a submission whose answer nobody heard is found again, by its name or by its own jobs', async (t) => {
-  const bench = await slurmBench(
+  const harness = await slurmHarness(
     t,
     project('while [ ! -e "$MARKS/go" ]; do sleep 0.2; done; echo 1 > model.pt'),
   );
-  if (bench === undefined) return;
-  await markIn(bench.folder);
-  const run = await bench.submit();
+  if (harness === undefined) return;
+  await markIn(harness.folder);
+  const run = await harness.submit();
   const arrays = (): Promise<string> =>
-    bench.tool('squeue', '-h', '-a', '-t', 'all', '--name', path.basename(run), '-o', '%F');
+    harness.tool('squeue', '-h', '-a', '-t', 'all', '--name', path.basename(run), '-o', '%F');
   const before = await arrays();
-  await bench.until(run, ({ jobs }) => jobs[0]?.status === 'running');
+  await harness.until(run, ({ jobs }) => jobs[0]?.status === 'running');
   const journal = path.join(run, 'journal.jsonl');
-  for (const isTold of [true, false]) {
+  for (const isReported of [true, false]) {
     const lines = (await readFile(journal, 'utf8')).split('\n');
     await writeFile(journal, lines.filter((line) => !line.includes('"submitted"')).join('\n'));
-    if (!isTold) await rm(path.join(run, 'slurm/arrays'), { recursive: true });
-    await bench.pool.submit(run);
+    if (!isReported) await rm(path.join(run, 'slurm/arrays'), { recursive: true });
+    await harness.pool.submit(run);
     assert.match(await readFile(journal, 'utf8'), new RegExp(`"kind":"submitted","cluster":${before}\\b`));
     assert.equal(await arrays(), before);
   }
-  await writeFile(path.join(bench.folder, 'marks/go'), '');
-  assert.deepEqual(outcomes(await bench.finish(run)), ['success']);
+  await writeFile(path.join(harness.folder, 'marks/go'), '');
+  assert.deepEqual(outcomes(await harness.finish(run)), ['success']);
 });
 
 test('a job that Slurm kills for its memory is told so, and what to ask for', async (t) => {
   const train = `python3 -c 'import time; x = bytearray(1500 << 20); time.sleep(600)'`;
-  const bench = await slurmBench(t, project(train));
-  if (bench === undefined) return;
-  const run = await bench.submit();
+  const harness = await slurmHarness(t, project(train));
+  if (harness === undefined) return;
+  const run = await harness.submit();
   const name = path.basename(run);
-  await bench.left(name);
-  const status = await bench.updraft('status', name);
+  await harness.left(name);
+  const status = await harness.updraft('status', name);
   assert.match(status.out, /1 job, 1 failed/);
-  const why = await bench.updraft('why', name, '0');
+  const why = await harness.updraft('why', name, '0');
   assert.match(why.out, /more memory than requested[\s\S]*retry --memory/);
 });
 
 test('what no node can run is told before it is queued, with the figures of the partitions', async (t) => {
-  const bench = await slurmBench(
+  const harness = await slurmHarness(
     t,
     project('', { resources: 'cpus = 9\ntime = "3h"', run: 'partition = "main"' }),
   );
-  if (bench === undefined) return;
-  const check = await bench.updraft('check');
+  if (harness === undefined) return;
+  const check = await harness.updraft('check');
   assert.equal(check.code, 3);
   assert.match(check.out, /none of the 2 machines[\s\S]*`cpus\s+= 9` 0, `time = "3h"` 0/);
-  const submit = await bench.updraft('submit', '--no-check');
+  const submit = await harness.updraft('submit', '--no-check');
   assert.equal(submit.code, 4);
   assert.match(submit.err, /sbatch refused the run: .*(?:time limit|node configuration)/i);
-  const doctor = await bench.updraft('doctor');
+  const doctor = await harness.updraft('doctor');
   assert.match(doctor.out, /^ok {2}Slurm +Slurm \d+\.\S+, partitions main\*, long/m);
 });
 

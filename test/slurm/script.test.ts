@@ -9,7 +9,7 @@ import { readJournal } from '../../src/journal/tail.ts';
 import { renderSbatch, slurmPolicy } from '../../src/pool/slurm/render-sbatch.ts';
 import { compileCache } from '../compile-cache.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { project } from './slurm-bench.ts';
+import { project } from './slurm-harness.ts';
 
 interface Told {
   exit: number | null;
@@ -29,7 +29,7 @@ interface Step {
 }
 
 /** A job's script with an agent and a Slurm that do as the test says; each step is one start of the job. */
-async function taskBench(
+async function taskHarness(
   t: TestContext,
   more: Parameters<typeof project>[1] = {},
 ): Promise<{ step: (step: Step) => Promise<Told>; folder: string }> {
@@ -92,7 +92,7 @@ async function taskBench(
 }
 
 test('a valid result ends the job, and nothing is asked of Slurm', async (t) => {
-  const { step } = await taskBench(t);
+  const { step } = await taskHarness(t);
   assert.deepEqual(await step({ exit: 0 }), {
     exit: 0,
     asked: [],
@@ -101,7 +101,7 @@ test('a valid result ends the job, and nothing is asked of Slurm', async (t) => 
 });
 
 test('a failure is answered as the agent decides: queued again elsewhere, later, or not', async (t) => {
-  const { step } = await taskBench(t, { run: 'attempts = 3' });
+  const { step } = await taskHarness(t, { run: 'attempts = 3' });
   const starts: string[] = [];
   for (const [node, exit] of [
     ['n1', 115],
@@ -117,13 +117,13 @@ test('a failure is answered as the agent decides: queued again elsewhere, later,
 });
 
 test('memory that the agent asks for is asked of Slurm', async (t) => {
-  const { step } = await taskBench(t);
+  const { step } = await taskHarness(t);
   const { asked } = await step({ exit: 137, env: { SLURM_MEM_PER_NODE: '954' } });
   assert.equal(asked[1], 'update JobId=7_0 MinMemoryNode=1908');
 });
 
 test('a job that Slurm itself is ending is never queued again by its script, and its end is left to Slurm to tell', async (t) => {
-  const { step } = await taskBench(t);
+  const { step } = await taskHarness(t);
   for (const state of ['COMPLETING', 'CANCELLED', 'PREEMPTED']) {
     const { asked, ends } = await step({ exit: 113, state });
     assert.deepEqual([asked, ends.at(-1)], [[], 'attempt-ended evicted'], state);
@@ -131,7 +131,7 @@ test('a job that Slurm itself is ending is never queued again by its script, and
 });
 
 test('a clock that is set while an attempt runs changes no time in the journal', async (t) => {
-  const { step, folder } = await taskBench(t);
+  const { step, folder } = await taskHarness(t);
   // A day earlier from the second question on; the script may ask only once.
   const date = [
     '#!/bin/sh',
@@ -149,14 +149,14 @@ test('a clock that is set while an attempt runs changes no time in the journal',
 });
 
 test('an attempt whose node was lost is told by the next one', async (t) => {
-  const { step, folder } = await taskBench(t);
+  const { step, folder } = await taskHarness(t);
   await mkdir(path.join(folder, 'jobs/0000/attempt-1'), { recursive: true });
   const { ends } = await step({ exit: 0 });
   assert.deepEqual(ends, ['attempt-ended lost', 'attempt-ended success', 'job-ended success']);
 });
 
 test('a node on which the agent does not run is left for another, at most twice', async (t) => {
-  const { step } = await taskBench(t);
+  const { step } = await taskHarness(t);
   const env = { FAKE_BROKEN: '1' };
   const first = await step({ exit: 0, env });
   assert.equal(first.exit, 116);

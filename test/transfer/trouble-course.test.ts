@@ -9,20 +9,25 @@ import { type Obstacle, troubleCourse } from '../../bench/trouble/course.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { createLocator } from '../../src/federation/locator.ts';
 import { startFederation } from '../../src/mini/federation/federation.ts';
-import { type Like, likes } from '../../src/mini/federation/like.ts';
+import { type ServerModel, serverModels } from '../../src/mini/federation/server-traits.ts';
 import { fetchToFile } from '../../src/transfer/fetch-to-file.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 const bytes = randomBytes(6 << 20);
 
-for (const like of likes)
+for (const like of serverModels)
   test(`the client passes the trouble course at servers like ${like}`, { concurrency: 4 }, async (t) => {
     const course = troubleCourse(bytes.length, 0.1);
     await Promise.all(course.map((each, index) => t.test(each.name, (own) => pass(own, like, each, index))));
   });
 
 /** Every other obstacle is met with empty caches. */
-async function pass(t: TestContext, like: Like, { rules, token }: Obstacle, index: number): Promise<void> {
+async function pass(
+  t: TestContext,
+  like: ServerModel,
+  { rules, token }: Obstacle,
+  index: number,
+): Promise<void> {
   const folder = await temporaryFolder(t);
   const published = path.join(folder, 'published');
   await mkdir(published);
@@ -45,7 +50,7 @@ async function pass(t: TestContext, like: Like, { rules, token }: Obstacle, inde
   await fetchToFile('osdf:///demo/object.bin', target, {
     locator: createLocator({ env, ...own }),
     manifest: manifestOf(path.join(published, 'object.bin')),
-    policy: { stallSeconds: 2 },
+    limits: { stallSeconds: 2 },
     ...(token === true && { tokenFile }),
     onEvent: (event) => {
       // The access point renews a token that has expired.

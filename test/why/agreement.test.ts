@@ -7,7 +7,7 @@ import type { LogEvent } from '../../src/eventlog/events.ts';
 import { parseEventLog } from '../../src/eventlog/parse.ts';
 import { loadRun } from '../../src/journal/load-run.ts';
 import { stamps } from '../eventlogs/plain.ts';
-import { differences, saidOfLog, saidOfRun } from './agreement.ts';
+import { differences, accountsOfLog, accountsOfRun } from './agreement.ts';
 import { eventLogs } from './render-log.ts';
 
 const eventsOf = (log: Uint8Array): LogEvent[] => parseEventLog(log, stamps).events;
@@ -20,7 +20,7 @@ test('why, report, status and the page agree on every job, after every end in ev
     const events = eventsOf(readFileSync(path.join(eventLogs, log)));
     for (const [index, { kind }] of events.entries()) {
       if (!ends.has(kind) && index < events.length - 1) continue;
-      const said = saidOfLog(events.slice(0, index + 1));
+      const said = accountsOfLog(events.slice(0, index + 1));
       compared += said.length;
       assert.deepEqual(differences(said), [], `${log}, event ${index + 1}`);
     }
@@ -29,14 +29,14 @@ test('why, report, status and the page agree on every job, after every end in ev
 });
 
 test('they agree on each of the published 100 jobs', () => {
-  const said = saidOfLog(eventsOf(Buffer.from(osgLog())));
+  const said = accountsOfLog(eventsOf(Buffer.from(osgLog())));
   assert.deepEqual([said.length, differences(said)], [100, []]);
 });
 
 test('they agree on the jobs of runs by their journals', async () => {
   const journals = path.join(import.meta.dirname, '../journals');
   for (const run of readdirSync(journals))
-    assert.deepEqual(differences(saidOfRun(await loadRun(path.join(journals, run)))), [], run);
+    assert.deepEqual(differences(accountsOfRun(await loadRun(path.join(journals, run)))), [], run);
 });
 
 /** `UPDRAFT_LOGS=FOLDER node --test test/why/agreement.test.ts` compares the logs of a folder. */
@@ -46,7 +46,7 @@ test('they agree on the logs of a folder of your own', { skip }, (t) => {
   let [logs, jobs, four] = [0, 0, 0];
   const wrong: string[] = [];
   for (const log of logsIn(folder ?? '')) {
-    const said = saidOfLog(eventsOf(readFileSync(path.join(folder ?? '', log))));
+    const said = accountsOfLog(eventsOf(readFileSync(path.join(folder ?? '', log))));
     logs += 1;
     jobs += said.length;
     four += said.filter((one) => 'status' in one.said).length;

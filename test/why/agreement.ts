@@ -2,17 +2,17 @@ import type { LogEvent } from '../../src/eventlog/events.ts';
 import type { Explanation } from '../../src/diagnosis/explanation.ts';
 import type { JobHistory } from '../../src/history/history.ts';
 import { LogFold } from '../../src/history/log-fold.ts';
-import { placeOf } from '../../src/history/place.ts';
+import { siteOrMachine } from '../../src/history/worker.ts';
 import { runJobs } from '../../src/history/run-jobs.ts';
 import { fold } from '../../src/journal/fold.ts';
 import type { JobState, RunState } from '../../src/journal/state.ts';
 import { EventEntries } from '../../src/pool/condor/follow/event-entries.ts';
 import { explainRunJob } from '../../src/why/explain-run-job.ts';
 import { explainStory } from '../../src/why/explain-story.ts';
-import { shownPlace } from '../../src/cli/run-view/job-words.ts';
+import { displaySite } from '../../src/cli/run-view/describe-job.ts';
 
 /** What a command says of a job, as far as all must say the same. */
-interface Word {
+interface Account {
   outcome: string;
   cause: string;
   /** Of its last attempt, where that has executed or ended. */
@@ -20,14 +20,14 @@ interface Word {
 }
 
 /** A job, and who says what of it. */
-export interface Said {
+export interface JobAccounts {
   job: string;
-  said: Record<string, Word>;
+  said: Record<string, Account>;
 }
 
 const outcomes: Partial<Record<string, string>> = { succeeded: 'success', wrongOutput: 'failed' };
 
-const word = (outcome: string, cause: string | undefined, place: string): Word => ({
+const accountOf = (outcome: string, cause: string | undefined, place: string): Account => ({
   outcome: outcomes[outcome] ?? outcome,
   // What a job that goes on suffered from before is not what it stands as.
   cause: isOpen(outcome) || cause === 'none' ? '' : (cause ?? ''),
@@ -36,36 +36,36 @@ const word = (outcome: string, cause: string | undefined, place: string): Word =
 
 const isOpen = (outcome: string): boolean => ['running', 'waiting', 'succeeded', 'success'].includes(outcome);
 
-function byHistory({ outcome, cause, attempts }: JobHistory): Word {
+function byHistory({ outcome, cause, attempts }: JobHistory): Account {
   const last = attempts.at(-1);
-  return word(outcome, cause, last === undefined ? '' : placeOf(last));
+  return accountOf(outcome, cause, last === undefined ? '' : siteOrMachine(last));
 }
 
 /** `open`: whether a job that starts over and over is between two of its starts, or in one. */
-const byExplanation = ({ standing, cause }: Explanation, open: string, place: string): Word =>
-  word(standing === 'looping' ? open : standing, cause, place);
+const byExplanation = ({ standing, cause }: Explanation, open: string, place: string): Account =>
+  accountOf(standing === 'looping' ? open : standing, cause, place);
 
 /** What `report`, `why`, `status` and the dashboard say of the jobs of a log. Nodes of a DAG are no run's. */
-export function saidOfLog(events: readonly LogEvent[]): Said[] {
+export function accountsOfLog(events: readonly LogEvent[]): JobAccounts[] {
   const logged = jobsOf(events, new LogFold());
   const explained = jobsOf(events, new LogFold({ evidence: 'job.log' }));
   const state = statusOf(events);
   return [...logged].map(([id, history]) => {
     const quoted = explained.get(id) ?? history;
     const why = explainStory(quoted);
-    const said: Said['said'] = {
+    const said: JobAccounts['said'] = {
       report: byHistory(history),
       why: byExplanation(why, quoted.outcome, byHistory(quoted).place),
     };
     const job = history.node === undefined ? state.get(id) : undefined;
     // One that the log has nothing of but its submission is in the run's own journal.
-    if (job !== undefined) Object.assign(said, saidOfState(job, why));
+    if (job !== undefined) Object.assign(said, accountsOfState(job, why));
     return { job: id, said: withoutFetching(said, history) };
   });
 }
 
 /** While an attempt only receives its input, the status says nothing of its place yet. */
-function withoutFetching(said: Said['said'], { attempts }: JobHistory): Said['said'] {
+function withoutFetching(said: JobAccounts['said'], { attempts }: JobHistory): JobAccounts['said'] {
   const last = attempts.at(-1);
   const isPlaced = last?.ending !== 'running' || last.spans.some(({ doing }) => doing === 'executing');
   if (isPlaced) return said;
@@ -78,8 +78,8 @@ function jobsOf(events: readonly LogEvent[], folding: LogFold): Map<string, JobH
 }
 
 /** What status and dashboard say, from the entries that a log of a run becomes. */
-function saidOfState(job: JobState, fromLog?: Explanation): Said['said'] {
-  const place = shownPlace(job.attempts.at(-1));
+function accountsOfState(job: JobState, fromLog?: Explanation): JobAccounts['said'] {
+  const place = displaySite(job.attempts.at(-1));
   const [history] = runJobs({ jobs: [job] } as unknown as RunState);
   return {
     status: { ...byHistory(history as JobHistory), place },
@@ -101,15 +101,15 @@ function statusOf(events: readonly LogEvent[]): Map<string, JobState> {
 }
 
 /** The same of the jobs of a run by its journals. */
-export const saidOfRun = (state: RunState): Said[] =>
+export const accountsOfRun = (state: RunState): JobAccounts[] =>
   state.jobs.map((job, index) => {
     const history = runJobs(state)[index];
     const report = history === undefined ? {} : { report: byHistory(history) };
-    return { job: job.id, said: { ...report, ...saidOfState(job) } };
+    return { job: job.id, said: { ...report, ...accountsOfState(job) } };
   });
 
 /** Where they differ, in lines. */
-export function differences(all: readonly Said[]): string[] {
+export function differences(all: readonly JobAccounts[]): string[] {
   return all.flatMap(({ job, said }) => {
     const words = Object.entries(said).map(([who, one]) => [who, JSON.stringify(one)] as const);
     const isSame = words.every(([, one]) => one === words[0]?.[1]);

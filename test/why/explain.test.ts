@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { explanationText } from '../../src/cli/commands/why.ts';
 import type { Explanation } from '../../src/diagnosis/explanation.ts';
 import { groupExplanations } from '../../src/why/group-explanations.ts';
-import type { RunRules } from '../../src/why/what-is-done.ts';
+import type { RunRules } from '../../src/why/describe-action.ts';
 import { explainText } from './render-log.ts';
 
 const event = (number: string, second: number, title: string, ...body: string[]): string =>
@@ -42,7 +42,7 @@ const rules: RunRules = {
     avoid: 'site',
     memory: { asked: 1, most: 1 },
     disk: { asked: 1, most: 1 },
-    pace: { firstWait: 120, mostWait: 3600, atOnce: 2, letGo: 600 },
+    backoff: { initialBackoff: 120, maxBackoff: 3600, immediateRetries: 2, forgetAfter: 600 },
   },
   file: 'condor/job.sub',
 };

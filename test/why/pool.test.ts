@@ -6,10 +6,10 @@ import { test } from 'node:test';
 import * as why from '../../src/cli/commands/why.ts';
 import type { Explanation } from '../../src/diagnosis/explanation.ts';
 import { runCommand } from '../cli/run-command.ts';
-import { condorBench, onlyJob } from '../condor/condor-bench.ts';
+import { condorHarness, onlyJob } from '../condor/condor-harness.ts';
 
 test('a job that the agent gave up on a real pool is explained by the agent and by HTCondor’s log', async (t) => {
-  const bench = await condorBench(t, {
+  const harness = await condorHarness(t, {
     'updraft.toml': `
 name = "given-up"
 [train]
@@ -20,10 +20,10 @@ pool = "condor"
 attempts = 2
 `,
   });
-  if (bench === undefined) return;
-  const run = await bench.submit();
-  await bench.finish(run);
-  const { out } = await runCommand(why, [run, '0', '--json'], { cwd: bench.folder, env: bench.env });
+  if (harness === undefined) return;
+  const run = await harness.submit();
+  await harness.finish(run);
+  const { out } = await runCommand(why, [run, '0', '--json'], { cwd: harness.folder, env: harness.env });
   const [job] = (JSON.parse(out) as { jobs: Explanation[] }).jobs;
   assert.deepEqual([job?.standing, job?.cause], ['failed', 'training-failed'], out);
   const files = new Set(job?.evidence.map(({ file }) => file));
@@ -40,7 +40,7 @@ test('an input that its server does not have is released a few times, then held 
   t.after(() => server.close());
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
-  const bench = await condorBench(t, {
+  const harness = await condorHarness(t, {
     'updraft.toml': `
 name = "missing"
 [train]
@@ -54,12 +54,12 @@ pool = "condor"
 attempts = 2
 `,
   });
-  if (bench === undefined) return;
-  const run = await bench.submit();
-  const job = onlyJob(await bench.finish(run));
+  if (harness === undefined) return;
+  const run = await harness.submit();
+  const job = onlyJob(await harness.finish(run));
   assert.deepEqual([job.outcome, job.attempts.length, job.held?.kind], ['failed', 2, 'object-missing']);
   assert.match(job.held?.message ?? '', /missing\.dat/);
-  const { out } = await runCommand(why, [run], { cwd: bench.folder, env: bench.env });
+  const { out } = await runCommand(why, [run], { cwd: harness.folder, env: harness.env });
   assert.match(out, /^0000 held: an input was not found \(404\)\n/);
   assert.match(out, /It has been held 2 times and released once, by a rule/);
   assert.match(

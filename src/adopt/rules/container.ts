@@ -6,7 +6,7 @@ import {
   type Batch,
   type SubmitFacts,
 } from '../submit-facts.ts';
-import type { Answer, Rule } from '../../base/finding.ts';
+import type { RuleResult, Rule } from '../../base/finding.ts';
 
 /** Rules about images. */
 export const containerRules: Rule<SubmitFacts>[] = [
@@ -64,7 +64,7 @@ export const containerRules: Rule<SubmitFacts>[] = [
   },
 ];
 
-function mutableImage(batch: Batch): Answer {
+function mutableImage(batch: Batch): RuleResult {
   const name = ['container_image', 'docker_image'].find((command) => {
     const image = valueOf(batch, command) ?? '';
     const isRegistry = command === 'docker_image' || /^(docker|oras):\/\//.test(image);

@@ -9,7 +9,7 @@ import {
   type Batch,
   type SubmitFacts,
 } from '../submit-facts.ts';
-import type { Answer, Found, Rule } from '../../base/finding.ts';
+import type { RuleResult, Found, Rule } from '../../base/finding.ts';
 
 /** Rules about the names of files that jobs write on the access point. */
 export const nameRules: Rule<SubmitFacts>[] = [
@@ -92,7 +92,7 @@ function withNumber(name: string): string {
   return path.posix.join(dir, `${stem}.$(Cluster).$(Process)${ext}`);
 }
 
-function sharedResults(batch: Batch): Answer {
+function sharedResults(batch: Batch): RuleResult {
   if (valueOf(batch, 'output_destination') !== undefined) return [];
   const shared = repeated(batch, (one) => returnedFiles(one));
   if (shared === undefined) return [];
@@ -117,7 +117,7 @@ function returnedFiles(batch: Batch): string[] {
     .map((name) => whereTo(batch, name));
 }
 
-function fixedNames(batch: Batch): Answer {
+function fixedNames(batch: Batch): RuleResult {
   if (batch.queue.total !== 1) return [];
   const fixed = ['output', 'error'].filter((command) => {
     const raw = batch.queue.inForce.get(command)?.value ?? '';
@@ -133,7 +133,7 @@ function fixedNames(batch: Batch): Answer {
   };
 }
 
-function missingFolders(batch: Batch, evidence: SubmitFacts): Answer {
+function missingFolders(batch: Batch, evidence: SubmitFacts): RuleResult {
   const seen = new Set<string>();
   return ['output', 'error', 'log'].flatMap((command) => {
     const name = valueOf(batch, command);

@@ -7,10 +7,10 @@ import {
   parseQuantity,
   perBatch,
   whereSet,
-  showQuantity,
+  formatQuantity,
   valueOf,
 } from '../submit-facts.ts';
-import type { Answer, Rule } from '../../base/finding.ts';
+import type { RuleResult, Rule } from '../../base/finding.ts';
 
 /** Rules about what a job asks of the machine and of the pool. */
 export const resourceRules: Rule<SubmitFacts>[] = [
@@ -80,20 +80,20 @@ const plainUnits = { request_memory: 'm', request_disk: 'k' } as const;
 type Request = keyof typeof plainUnits;
 const requests: Request[] = ['request_memory', 'request_disk'];
 
-function withoutUnits(batch: Batch): Answer {
+function withoutUnits(batch: Batch): RuleResult {
   return requests.flatMap((name) => {
     const quantity = parseQuantity(valueOf(batch, name) ?? '', plainUnits[name]);
     if (quantity === undefined || quantity.hasUnit) return [];
     const unit = name === 'request_memory' ? 'MB' : 'KB';
     return {
-      message: `\`${name} = ${valueOf(batch, name) ?? ''}\` means ${unit}, ${showQuantity(quantity.bytes)} in all; some access points refuse it`,
-      fix: `write the unit: ${name} = ${showQuantity(quantity.bytes)}`,
+      message: `\`${name} = ${valueOf(batch, name) ?? ''}\` means ${unit}, ${formatQuantity(quantity.bytes)} in all; some access points refuse it`,
+      fix: `write the unit: ${name} = ${formatQuantity(quantity.bytes)}`,
       place: whereSet(batch, name),
     };
   });
 }
 
-function withoutRequest(batch: Batch): Answer {
+function withoutRequest(batch: Batch): RuleResult {
   const missing = requests.filter((name) => valueOf(batch, name) === undefined);
   if (missing.length === 0) return [];
   return {
@@ -105,31 +105,31 @@ function withoutRequest(batch: Batch): Answer {
 
 const resources = ['cpus', 'memory', 'disk', 'gpus'];
 
-function oddResources(batch: Batch): Answer {
+function oddResources(batch: Batch): RuleResult {
   return Object.keys(batch.job.commands).flatMap((command) => {
     const name = /^request_(\w+)$/.exec(command)?.[1];
-    const meant = name === undefined || resources.includes(name) ? undefined : nearest(name, resources);
-    if (name === undefined || meant === undefined) return [];
+    const suggestion = name === undefined || resources.includes(name) ? undefined : nearest(name, resources);
+    if (name === undefined || suggestion === undefined) return [];
     return {
       message: `\`${command}\` asks for a resource named "${name}", which no machine has: the job would wait for ever`,
-      fix: `did you mean request_${meant}?`,
+      fix: `did you mean request_${suggestion}?`,
       place: whereSet(batch, command),
     };
   });
 }
 
-function belowUse(batch: Batch, { usage }: SubmitFacts): Answer {
+function belowUse(batch: Batch, { usage }: SubmitFacts): RuleResult {
   const used: Record<Request, number | undefined> = {
     request_memory: usage?.memoryMegabytes === undefined ? undefined : usage.memoryMegabytes * 2 ** 20,
     request_disk: usage?.diskKilobytes === undefined ? undefined : usage.diskKilobytes * 1024,
   };
   return requests.flatMap((name) => {
     const asked = parseQuantity(valueOf(batch, name) ?? '', plainUnits[name])?.bytes;
-    const most = used[name];
-    if (asked === undefined || most === undefined || asked >= most) return [];
-    const enough = Math.ceil((most * 1.2) / 2 ** 30);
+    const max = used[name];
+    if (asked === undefined || max === undefined || asked >= max) return [];
+    const enough = Math.ceil((max * 1.2) / 2 ** 30);
     return {
-      message: `${showQuantity(asked)} asked for, ${showQuantity(most)} used by a job of ${usage?.log ?? ''}: such jobs are held or killed`,
+      message: `${formatQuantity(asked)} asked for, ${formatQuantity(max)} used by a job of ${usage?.log ?? ''}: such jobs are held or killed`,
       fix: `${name} = ${enough} GB`,
       place: whereSet(batch, name),
     };
@@ -149,7 +149,7 @@ const wantsGpu = (batch: Batch): boolean => {
   return asked !== undefined && asked !== '0';
 };
 
-function anyGpu(batch: Batch): Answer {
+function anyGpu(batch: Batch): RuleResult {
   const conditioned =
     gpuConditions.some((name) => valueOf(batch, name) !== undefined) ||
     /cuda|gpu/i.test(valueOf(batch, 'requirements') ?? '');
@@ -162,7 +162,7 @@ function anyGpu(batch: Batch): Answer {
   };
 }
 
-function ignoredConditions(batch: Batch): Answer {
+function ignoredConditions(batch: Batch): RuleResult {
   const set = gpuConditions.filter((name) => assignmentOf(batch.queue, name) !== undefined);
   const [first] = set;
   if (wantsGpu(batch) || first === undefined) return [];
@@ -173,7 +173,7 @@ function ignoredConditions(batch: Batch): Answer {
   };
 }
 
-function durationCategory(batch: Batch, { limits }: SubmitFacts): Answer {
+function durationCategory(batch: Batch, { limits }: SubmitFacts): RuleResult {
   const known = limits.durationCategories;
   const given = attributeValue(batch, 'JobDurationCategory')?.replaceAll('"', '');
   if (known.length === 0 || (given !== undefined && known.includes(given))) return [];

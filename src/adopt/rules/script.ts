@@ -1,6 +1,6 @@
 import path from 'node:path';
-import { findAll, type Found, type Rule } from '../../base/finding.ts';
-import { argumentWords, BadQuoting } from '../argument-words.ts';
+import { applyRules, type Found, type Rule } from '../../base/finding.ts';
+import { splitArguments, BadQuoting } from '../split-arguments.ts';
 import {
   type Batch,
   type SubmitFacts,
@@ -87,7 +87,7 @@ function usesOf(
 
 function argumentsOf(batch: Batch): string[] {
   try {
-    return argumentWords(valueOf(batch, 'arguments') ?? '');
+    return splitArguments(valueOf(batch, 'arguments') ?? '');
   } catch (error) {
     if (error instanceof BadQuoting) return [];
     throw error;
@@ -108,7 +108,7 @@ function unreachableCheckpoint(batch: Batch, evidence: SubmitFacts): Found[] {
   const code = valueOf(batch, 'checkpoint_exit_code');
   const script = wrapperOf(evidence);
   if (code === undefined || script === undefined) return [];
-  const losing = findAll(wrapperRules, script).find(({ rule }) =>
+  const losing = applyRules(wrapperRules, script).find(({ rule }) =>
     /^(status-lost|pipe-status-lost|option-as-command)$/.test(rule),
   );
   if (losing === undefined) return [];

@@ -1,4 +1,4 @@
-import { argumentWords, BadQuoting, environmentWords } from '../argument-words.ts';
+import { splitArguments, BadQuoting, splitEnvironment } from '../split-arguments.ts';
 import { batches, whereSet, valueOf, type Batch, type SubmitFacts } from '../submit-facts.ts';
 import type { Found, Rule } from '../../base/finding.ts';
 import type { Assignment, ReadingProblem } from '../submission.ts';
@@ -184,8 +184,8 @@ const inParentheses = (text: string): string => (/^\([^()]*\)$/.test(text) ? tex
 
 function quotingOf(batch: Batch): Found[] {
   const checks = [
-    ['arguments', argumentWords],
-    ['environment', environmentWords],
+    ['arguments', splitArguments],
+    ['environment', splitEnvironment],
   ] as const;
   return checks.flatMap(([command, words]) => {
     try {
@@ -221,13 +221,13 @@ function unusedNames({ submission }: SubmitFacts): Found[] {
     )
     .map(({ name, place }, index) => {
       // Comparing costs; nobody mistypes more.
-      const meant = index < 100 ? nearestCommand(name) : undefined;
+      const suggestion = index < 100 ? nearestCommand(name) : undefined;
       return {
-        message: `\`${name}\` is no submit command and nothing uses it${meant === undefined ? '' : `: did you mean \`${meant}\`?`}`,
+        message: `\`${name}\` is no submit command and nothing uses it${suggestion === undefined ? '' : `: did you mean \`${suggestion}\`?`}`,
         fix:
-          meant === undefined
+          suggestion === undefined
             ? 'remove it, or prefix it with `+` if it is an attribute of the job'
-            : `write \`${meant}\`, or \`+${name}\` if it is an attribute of the job`,
+            : `write \`${suggestion}\`, or \`+${name}\` if it is an attribute of the job`,
         place,
       };
     });

@@ -8,10 +8,10 @@ import {
   parseQuantity,
   perBatch,
   whereSet,
-  showQuantity,
+  formatQuantity,
   valueOf,
 } from '../submit-facts.ts';
-import type { Answer, Rule } from '../../base/finding.ts';
+import type { RuleResult, Rule } from '../../base/finding.ts';
 
 /** Rules about what travels to the job and back. */
 export const transferRules: Rule<SubmitFacts>[] = [
@@ -117,7 +117,7 @@ export const transferRules: Rule<SubmitFacts>[] = [
 ];
 
 /** Of a long list the first ones tell enough. */
-const mostMissing = 5;
+const maxMissing = 5;
 
 const isOff = (batch: Batch): boolean => /^(no|false)$/i.test(valueOf(batch, 'should_transfer_files') ?? '');
 
@@ -127,7 +127,7 @@ const inputsOf = (batch: Batch): string[] => fileList(valueOf(batch, 'transfer_i
 const factOf = ({ files }: SubmitFacts, { job }: Batch, name: string): FileFact | undefined =>
   files.get(path.posix.join(path.posix.isAbsolute(name) ? '/' : (job.commands['initialdir'] ?? '.'), name));
 
-function missingExecutable(batch: Batch, { files }: SubmitFacts): Answer {
+function missingExecutable(batch: Batch, { files }: SubmitFacts): RuleResult {
   const name = valueOf(batch, 'executable');
   if (name === undefined && needsExecutable(batch))
     return {
@@ -149,7 +149,7 @@ const needsExecutable = (batch: Batch): boolean =>
   !['shell', 'container_image', 'docker_image'].some((name) => valueOf(batch, name) !== undefined) &&
   !/^(container|docker|grid)$/i.test(valueOf(batch, 'universe') ?? '');
 
-function missingInitialdir({ queue }: Batch, { files }: SubmitFacts): Answer {
+function missingInitialdir({ queue }: Batch, { files }: SubmitFacts): RuleResult {
   const missing = queue.jobs.filter(
     ({ commands: { initialdir } }) =>
       initialdir !== undefined && files.get(path.posix.normalize(initialdir))?.kind === 'missing',
@@ -164,13 +164,13 @@ function missingInitialdir({ queue }: Batch, { files }: SubmitFacts): Answer {
   };
 }
 
-function missingInputs({ queue }: Batch, evidence: SubmitFacts): Answer {
+function missingInputs({ queue }: Batch, evidence: SubmitFacts): RuleResult {
   const missing = new Map<string, Batch>();
   for (const job of queue.jobs)
     for (const name of inputsOf({ queue, job }))
       if (factOf(evidence, { queue, job }, name)?.kind === 'missing' && !missing.has(name))
         missing.set(name, { queue, job });
-  return [...missing].slice(0, mostMissing).map(([name, batch]) => {
+  return [...missing].slice(0, maxMissing).map(([name, batch]) => {
     const words = name.split(/\s+/);
     const blanks = words.length > 1 && words.every((word) => !/[,"']/.test(word));
     return {
@@ -192,7 +192,7 @@ function sentBytes(batch: Batch, evidence: SubmitFacts): number {
   return bytes + (executable?.kind === 'file' ? executable.bytes : 0);
 }
 
-function tooLarge(batch: Batch, evidence: SubmitFacts): Answer {
+function tooLarge(batch: Batch, evidence: SubmitFacts): RuleResult {
   const own = Number(valueOf(batch, 'max_transfer_input_mb') ?? NaN);
   const limit = own > 0 ? own : Math.floor(evidence.limits.inputBytes / 2 ** 20);
   const megabytes = Math.ceil(sentBytes(batch, evidence) / 2 ** 20);
@@ -204,19 +204,19 @@ function tooLarge(batch: Batch, evidence: SubmitFacts): Answer {
   };
 }
 
-function large(batch: Batch, evidence: SubmitFacts): Answer {
+function large(batch: Batch, evidence: SubmitFacts): RuleResult {
   const bytes = sentBytes(batch, evidence);
   const { adviseBytes, inputBytes, title } = evidence.limits;
   if (bytes <= adviseBytes || bytes > inputBytes) return [];
   const jobs = batch.queue.total ?? 1;
   return {
-    message: `${showQuantity(bytes)} of input from the access point for each job, ${showQuantity(bytes * jobs)} in all: ${title} advises at most ${showQuantity(adviseBytes)}`,
+    message: `${formatQuantity(bytes)} of input from the access point for each job, ${formatQuantity(bytes * jobs)} in all: ${title} advises at most ${formatQuantity(adviseBytes)}`,
     fix: 'put the large files on the federation and name them as osdf:/// URLs: caches near the workers then serve them',
     place: whereSet(batch, 'transfer_input_files'),
   };
 }
 
-function diskBelowInput(batch: Batch, evidence: SubmitFacts): Answer {
+function diskBelowInput(batch: Batch, evidence: SubmitFacts): RuleResult {
   const asked = parseQuantity(valueOf(batch, 'request_disk') ?? '', 'k')?.bytes;
   const image = valueOf(batch, 'container_image') ?? '';
   const urls = new Set([...inputsOf(batch), image].filter(isUrl));
@@ -224,13 +224,13 @@ function diskBelowInput(batch: Batch, evidence: SubmitFacts): Answer {
   const needed = sentBytes(batch, evidence) + fetched;
   if (asked === undefined || isOff(batch) || asked >= needed) return [];
   return {
-    message: `${showQuantity(asked)} of disk asked for, and the input alone takes ${showQuantity(needed)}: such jobs are held, or fill the disk of others`,
+    message: `${formatQuantity(asked)} of disk asked for, and the input alone takes ${formatQuantity(needed)}: such jobs are held, or fill the disk of others`,
     fix: `request_disk = ${Math.ceil((needed * 1.2) / 2 ** 30)} GB, and as much again for what is unpacked and written`,
     place: whereSet(batch, 'request_disk'),
   };
 }
 
-function noOutputs(batch: Batch): Answer {
+function noOutputs(batch: Batch): RuleResult {
   const declared = ['transfer_output_files', 'output_destination', 'transfer_output_remaps'].some(
     (name) => name in batch.job.commands,
   );
@@ -244,7 +244,7 @@ function noOutputs(batch: Batch): Answer {
   };
 }
 
-function transferOff(batch: Batch): Answer {
+function transferOff(batch: Batch): RuleResult {
   const lists = ['transfer_input_files', 'transfer_output_files'].filter(
     (name) => valueOf(batch, name) !== undefined,
   );
@@ -258,7 +258,7 @@ function transferOff(batch: Batch): Answer {
 
 const secret = /[?&](authz|access_token|token|signature|x-amz-signature|sig|key|password)=/i;
 
-function secretUrls(batch: Batch): Answer {
+function secretUrls(batch: Batch): RuleResult {
   return [...inputsOf(batch), ...fileList(valueOf(batch, 'transfer_output_remaps'))].flatMap((url) => {
     const name =
       isUrl(url) || url.includes('://')
@@ -277,7 +277,7 @@ function secretUrls(batch: Batch): Answer {
 const understood =
   /^\?(recursive|pack|directread|skipstat)(=\w+)?(&(recursive|pack|directread|skipstat)(=\w+)?)*$/i;
 
-function queryUrls(batch: Batch): Answer {
+function queryUrls(batch: Batch): RuleResult {
   return inputsOf(batch)
     .filter(
       (url) =>
@@ -295,7 +295,7 @@ function queryUrls(batch: Batch): Answer {
 
 const versioned = /\d+\.\d+|v\d+|[0-9a-f]{7,}|\d{4}/i;
 
-function mutableObjects(batch: Batch): Answer {
+function mutableObjects(batch: Batch): RuleResult {
   const urls = [...inputsOf(batch), valueOf(batch, 'container_image') ?? ''].filter((url) =>
     /^(osdf|stash|pelican):\/\//i.test(url),
   );

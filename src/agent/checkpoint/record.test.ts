@@ -52,9 +52,11 @@ test('a record whose paths leave the checkpoint folder is damaged, though its ha
 });
 
 /** The first verdict on what a training tells after it was given a checkpoint. */
-function verdict(from: Position, began: Position, ...told: Position[]): boolean | undefined {
+function verdict(from: Position, began: Position, ...reported: Position[]): boolean | undefined {
   const check = new ResumeCheck(from, began);
-  return told.map((position) => check.hear(position)?.movedOn).find((movedOn) => movedOn !== undefined);
+  return reported
+    .map((position) => check.onPosition(position)?.movedOn)
+    .find((movedOn) => movedOn !== undefined);
 }
 
 test('a training that tells a position past the checkpoint has moved on', () => {

@@ -29,7 +29,7 @@ export function positionIn({ epoch, step }: Position): Position {
 }
 
 /** One file of a checkpoint. It is kept under its number in the list: names that change must not pile up. */
-export interface KeptFile {
+export interface CheckpointFile {
   /** In the checkpoint folder. */
   path: string;
   bytes: number;
@@ -49,7 +49,7 @@ export interface CheckpointRecord {
   position: Position;
   /** Where the training was when it began from nothing. */
   began?: Position;
-  files: KeptFile[];
+  files: CheckpointFile[];
   /** Links inside the checkpoint folder, by path. */
   links: Record<string, string>;
   /** Of the lists of files and links. */
@@ -57,12 +57,12 @@ export interface CheckpointRecord {
 }
 
 /** What the record of a new checkpoint says beside its files. */
-export type About = Pick<CheckpointRecord, 'attempt' | 'savedAt' | 'code' | 'position' | 'began'>;
+export type RecordDetails = Pick<CheckpointRecord, 'attempt' | 'savedAt' | 'code' | 'position' | 'began'>;
 
 const recordFile = 'record.json';
 
 /** The name of a kept file in the folder of its checkpoint. */
-export const keptName = (index: number): string => path.join('files', String(index).padStart(4, '0'));
+export const fileName = (index: number): string => path.join('files', String(index).padStart(4, '0'));
 
 const digestOf = ({ files, links }: Pick<CheckpointRecord, 'files' | 'links'>): string =>
   createHash('sha256')
@@ -71,8 +71,8 @@ const digestOf = ({ files, links }: Pick<CheckpointRecord, 'files' | 'links'>): 
 
 export function makeRecord(
   number: number,
-  about: About,
-  files: KeptFile[],
+  about: RecordDetails,
+  files: CheckpointFile[],
   links: ReadonlyMap<string, string>,
 ): CheckpointRecord {
   const lists = { files, links: Object.fromEntries(links) };
@@ -84,7 +84,7 @@ export async function writeRecord(folder: string, record: CheckpointRecord): Pro
   await using file = await open(path.join(folder, recordFile), 'wx', 0o600);
   await file.writeFile(`${JSON.stringify(record, undefined, 2)}\n`);
   await file.sync().catch(ignoreUnsyncable);
-  await syncFolder(path.join(folder, path.dirname(keptName(0))));
+  await syncFolder(path.join(folder, path.dirname(fileName(0))));
   await syncFolder(folder);
 }
 
@@ -112,7 +112,7 @@ function parsed(text: string): CheckpointRecord | undefined {
 
 /** A kept checkpoint, or a folder that should hold one and does not. */
 export type Generation = { folder: string } & ({ record: CheckpointRecord } | { damage: string });
-export type Whole = Extract<Generation, { record: unknown }>;
+export type IntactGeneration = Extract<Generation, { record: unknown }>;
 
 /** What a store holds, the latest first; what is damaged before all, because nobody knows when it was made. */
 export async function findGenerations(store: string): Promise<Generation[]> {
@@ -125,9 +125,9 @@ export async function findGenerations(store: string): Promise<Generation[]> {
   return generations.sort((a, b) => numberOf(b) - numberOf(a));
 }
 
-export const isWhole = (generation: Generation): generation is Whole => 'record' in generation;
+export const isIntact = (generation: Generation): generation is IntactGeneration => 'record' in generation;
 
-export const bytesOf = ({ files }: CheckpointRecord): number =>
+export const checkpointBytes = ({ files }: CheckpointRecord): number =>
   files.reduce((sum, { bytes }) => sum + bytes, 0);
 
 async function readGeneration(folder: string): Promise<Generation> {
@@ -140,7 +140,7 @@ async function readGeneration(folder: string): Promise<Generation> {
 
 /** Finite, so that two damaged ones can be compared. */
 const numberOf = (generation: Generation): number =>
-  isWhole(generation) ? generation.record.number : Number.MAX_SAFE_INTEGER;
+  isIntact(generation) ? generation.record.number : Number.MAX_SAFE_INTEGER;
 
 /**
  * Finds out whether a training that was given a checkpoint goes on from it. It does when it tells a position past the
@@ -158,21 +158,21 @@ export class ResumeCheck {
   }
 
   /** The verdict, once, when what the training tells now decides it. */
-  hear(told: Position): (Position & { movedOn: boolean }) | undefined {
-    const position = positionIn(told);
+  onPosition(reported: Position): (Position & { movedOn: boolean }) | undefined {
+    const position = positionIn(reported);
     const ahead = comparePositions(position, this.#from);
     if (this.#isDone || ahead === undefined) return undefined;
     this.#first ??= position;
     // A first word, such as a banner, is not yet a count.
     const counts = (comparePositions(position, this.#first) ?? 0) > 0;
-    const movedOn = ahead > 0 && !this.#beganAgain();
-    if (!movedOn && !(counts && this.#beganAgain())) return undefined;
+    const movedOn = ahead > 0 && !this.#restarted();
+    if (!movedOn && !(counts && this.#restarted())) return undefined;
     this.#isDone = true;
     return { movedOn, ...position };
   }
 
   /** Whether its first word is nearer to the beginning than to the checkpoint, in epochs or else in steps. */
-  #beganAgain(): boolean {
+  #restarted(): boolean {
     const [began, first, from] = [this.#began ?? {}, this.#first ?? {}, this.#from];
     if ((comparePositions(first, from) ?? 0) >= 0) return false;
     const unit = began.epoch !== from.epoch ? 'epoch' : 'step';

@@ -18,37 +18,37 @@ async function settled(t: Parameters<typeof temporaryFolder>[0]) {
 
 test('what was there at the beginning is no news, and what stands still between two looks is', async (t) => {
   const { settledFolder, replace } = await settled(t);
-  assert.equal(settledFolder.look(0), undefined);
+  assert.equal(settledFolder.poll(0), undefined);
   replace('model', '1');
-  assert.equal(settledFolder.look(1000), undefined);
-  const look = settledFolder.look(2000);
+  assert.equal(settledFolder.poll(1000), undefined);
+  const look = settledFolder.poll(2000);
   assert.deepEqual([...(look?.files.keys() ?? [])], ['model', 'old']);
-  settledFolder.keep(look!);
-  assert.equal(settledFolder.look(3000), undefined);
+  settledFolder.markSaved(look!);
+  assert.equal(settledFolder.poll(3000), undefined);
 });
 
 test('a file that somebody has open for writing is waited for, though it does not change', async (t) => {
   const { settledFolder, written, replace } = await settled(t);
   replace('model', '1');
   written.add('model');
-  for (const now of [0, 1000, 2000]) assert.equal(settledFolder.look(now), undefined);
+  for (const now of [0, 1000, 2000]) assert.equal(settledFolder.poll(now), undefined);
   written.clear();
-  assert.ok(settledFolder.look(3000));
+  assert.ok(settledFolder.poll(3000));
 });
 
 test('a checkpoint that is replaced all the time is taken after a few seconds', async (t) => {
   const { settledFolder, replace } = await settled(t);
   for (const second of [0, 1, 2, 3, 4]) {
     replace('model', String(second));
-    assert.equal(settledFolder.look(second * 1000), undefined);
+    assert.equal(settledFolder.poll(second * 1000), undefined);
   }
   replace('model', '6');
-  const look = settledFolder.look(6000);
+  const look = settledFolder.poll(6000);
   assert.ok(look);
   replace('model', '7');
-  assert.equal(settledFolder.isStill(look), true);
-  settledFolder.keep(look);
-  assert.equal(settledFolder.look(7000), undefined);
+  assert.equal(settledFolder.isUnchanged(look), true);
+  settledFolder.markSaved(look);
+  assert.equal(settledFolder.poll(7000), undefined);
 });
 
 test('a log that grows without end holds nothing up for more than a minute', async (t) => {
@@ -56,24 +56,24 @@ test('a log that grows without end holds nothing up for more than a minute', asy
   replace('model', '1');
   for (let second = 0; second < 60; second++) {
     appendFileSync(path.join(folder, 'log'), 'line\n');
-    assert.equal(settledFolder.look(second * 1000), undefined);
+    assert.equal(settledFolder.poll(second * 1000), undefined);
   }
   appendFileSync(path.join(folder, 'log'), 'line\n');
-  assert.ok(settledFolder.look(60_000));
+  assert.ok(settledFolder.poll(60_000));
 });
 
 test('a checkpoint that is changed while it is copied is not still, and an emptied folder is nothing to keep', async (t) => {
   const { folder, settledFolder, replace } = await settled(t);
   mkdirSync(path.join(folder, 'deep'));
   writeFileSync(path.join(folder, 'deep/model'), '1');
-  settledFolder.look(0);
-  const look = settledFolder.look(1000);
+  settledFolder.poll(0);
+  const look = settledFolder.poll(1000);
   assert.ok(look);
   assert.ok(look.files.has('deep/model'));
   replace('optimizer', '1');
-  assert.equal(settledFolder.isStill(look), false);
+  assert.equal(settledFolder.isUnchanged(look), false);
   for (const name of ['old', 'deep', 'optimizer']) rmSync(path.join(folder, name), { recursive: true });
-  settledFolder.look(2000);
-  assert.equal(settledFolder.look(3000), undefined);
-  assert.equal(settledFolder.news(), undefined);
+  settledFolder.poll(2000);
+  assert.equal(settledFolder.poll(3000), undefined);
+  assert.equal(settledFolder.unsavedSnapshot(), undefined);
 });

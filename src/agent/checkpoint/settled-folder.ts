@@ -5,9 +5,9 @@ import { Fault } from '../../fault/fault.ts';
 import { isInside } from '../../job/inside.ts';
 
 /** A folder may never stand still. What is only ever replaced as a whole is then taken after this time … */
-const replacedMs = 5000;
+const maxReplacingMs = 5000;
 /** … and what is written to without end, such as a log, after this. */
-const writtenMs = 60_000;
+const maxWritingMs = 60_000;
 
 /**
  * Finds the moments in which a folder holds something new and stands still: nothing in it differs from the look
@@ -18,18 +18,18 @@ export class SettledFolder {
   readonly #folder: string;
   readonly #beingWritten: () => Set<string>;
   /** What does not stand still, and since when. */
-  readonly #restless = new Map<string, number>();
+  readonly #unsettled = new Map<string, number>();
   /** Of these, what nobody waits for any longer. */
   #takenAsIs = new Set<string>();
-  #last: FolderLook;
-  #kept: FolderLook;
+  #last: FolderSnapshot;
+  #kept: FolderSnapshot;
   #isMoving = false;
 
   /** What the folder holds now counts as kept. `beingWritten` tells the files that somebody has open for writing. */
   constructor(folder: string, beingWritten: () => Set<string>) {
     this.#folder = folder;
     this.#beingWritten = beingWritten;
-    this.#last = lookAt(folder);
+    this.#last = snapshotFolder(folder);
     this.#kept = this.#last;
   }
 
@@ -39,61 +39,61 @@ export class SettledFolder {
   }
 
   /** What the folder holds, when it stands still and is not what was kept; `now` in milliseconds. */
-  look(now: number): FolderLook | undefined {
+  poll(now: number): FolderSnapshot | undefined {
     const before = this.#last;
-    const look = this.#next();
-    if (this.#newsIn(look).size === 0) return undefined;
+    const snapshot = this.#next();
+    if (this.#changedIn(snapshot).size === 0) return undefined;
     const written = this.#beingWritten();
-    const restless = changes(before, look).union(written);
-    for (const name of this.#restless.keys()) if (!restless.has(name)) this.#restless.delete(name);
-    for (const name of restless) if (!this.#restless.has(name)) this.#restless.set(name, now);
-    const patience = (name: string): number =>
-      written.has(name) || !isReplaced(before, look, name) ? writtenMs : replacedMs;
-    const isLate = (name: string): boolean => now - (this.#restless.get(name) ?? now) >= patience(name);
-    this.#takenAsIs = new Set([...restless].filter(isLate));
-    return this.#takenAsIs.size === restless.size ? look : undefined;
+    const unsettled = changes(before, snapshot).union(written);
+    for (const name of this.#unsettled.keys()) if (!unsettled.has(name)) this.#unsettled.delete(name);
+    for (const name of unsettled) if (!this.#unsettled.has(name)) this.#unsettled.set(name, now);
+    const maxWaitMs = (name: string): number =>
+      written.has(name) || !isReplaced(before, snapshot, name) ? maxWritingMs : maxReplacingMs;
+    const isLate = (name: string): boolean => now - (this.#unsettled.get(name) ?? now) >= maxWaitMs(name);
+    this.#takenAsIs = new Set([...unsettled].filter(isLate));
+    return this.#takenAsIs.size === unsettled.size ? snapshot : undefined;
   }
 
   /** What the folder holds, when that is not what was kept: for when nobody writes any more. */
-  news(): FolderLook | undefined {
-    const look = this.#next();
-    return this.#newsIn(look).size === 0 ? undefined : look;
+  unsavedSnapshot(): FolderSnapshot | undefined {
+    const snapshot = this.#next();
+    return this.#changedIn(snapshot).size === 0 ? undefined : snapshot;
   }
 
   /** Whether the folder still is as it was seen, but for what never stands still. */
-  isStill(look: FolderLook): boolean {
-    return changes(look, lookAt(this.#folder)).difference(this.#takenAsIs).size === 0;
+  isUnchanged(snapshot: FolderSnapshot): boolean {
+    return changes(snapshot, snapshotFolder(this.#folder)).difference(this.#takenAsIs).size === 0;
   }
 
-  keep(look: FolderLook): void {
-    this.#kept = look;
-    this.#restless.clear();
+  markSaved(snapshot: FolderSnapshot): void {
+    this.#kept = snapshot;
+    this.#unsettled.clear();
   }
 
   /** A folder that was emptied is nothing to keep. */
-  #newsIn(look: FolderLook): Set<string> {
-    return look.files.size === 0 ? new Set() : changes(this.#kept, look);
+  #changedIn(snapshot: FolderSnapshot): Set<string> {
+    return snapshot.files.size === 0 ? new Set() : changes(this.#kept, snapshot);
   }
 
-  #next(): FolderLook {
-    const look = lookAt(this.#folder);
-    this.#isMoving = changes(this.#last, look).size > 0;
-    this.#last = look;
-    return look;
+  #next(): FolderSnapshot {
+    const snapshot = snapshotFolder(this.#folder);
+    this.#isMoving = changes(this.#last, snapshot).size > 0;
+    this.#last = snapshot;
+    return snapshot;
   }
 }
 
 /** Whether a path lost its file or got another one: a rename does so at once, and whole. */
-function isReplaced(before: FolderLook, after: FolderLook, name: string): boolean {
+function isReplaced(before: FolderSnapshot, after: FolderSnapshot, name: string): boolean {
   const [old, now] = [before.files.get(name), after.files.get(name)];
   return now === undefined || (old !== undefined && old.inode !== now.inode);
 }
 
 /** The paths at which two looks differ. */
-function changes(before: FolderLook, after: FolderLook): Set<string> {
+function changes(before: FolderSnapshot, after: FolderSnapshot): Set<string> {
   const names = new Set([before, after].flatMap(({ files, links }) => [...files.keys(), ...links.keys()]));
-  const at = ({ files, links }: FolderLook, name: string): string | undefined =>
-    files.get(name)?.print ?? links.get(name);
+  const at = ({ files, links }: FolderSnapshot, name: string): string | undefined =>
+    files.get(name)?.fingerprint ?? links.get(name);
   return new Set([...names].filter((name) => at(before, name) !== at(after, name)));
 }
 
@@ -101,8 +101,8 @@ function changes(before: FolderLook, after: FolderLook): Set<string> {
 export function openForWriting(pids: readonly number[], folder: string): Set<string> {
   const found = new Set<string>();
   for (const pid of pids)
-    for (const descriptor of quietly(() => readdirSync(`/proc/${pid}/fd`)) ?? []) {
-      const file = quietly(() => readlinkSync(`/proc/${pid}/fd/${descriptor}`));
+    for (const descriptor of ignoreErrors(() => readdirSync(`/proc/${pid}/fd`)) ?? []) {
+      const file = ignoreErrors(() => readlinkSync(`/proc/${pid}/fd/${descriptor}`));
       if (file?.startsWith(folder + path.sep) === true && writes(pid, descriptor))
         found.add(path.relative(folder, file));
     }
@@ -110,14 +110,14 @@ export function openForWriting(pids: readonly number[], folder: string): Set<str
 }
 
 function writes(pid: number, descriptor: string): boolean {
-  const info = quietly(() => readFileSync(`/proc/${pid}/fdinfo/${descriptor}`, 'utf8')) ?? '';
+  const info = ignoreErrors(() => readFileSync(`/proc/${pid}/fdinfo/${descriptor}`, 'utf8')) ?? '';
   const flags = Number.parseInt(/^flags:\s*([0-7]+)/m.exec(info)?.[1] ?? '0', 8);
   // The lowest two bits: 0 reads, 1 writes, 2 does both.
   return (flags & 3) !== 0;
 }
 
 /** A process may end while it is looked at, or be another user's. */
-function quietly<T>(read: () => T): T | undefined {
+function ignoreErrors<T>(read: () => T): T | undefined {
   try {
     return read();
   } catch {
@@ -125,44 +125,48 @@ function quietly<T>(read: () => T): T | undefined {
   }
 }
 
-interface SeenFile {
+interface FileState {
   bytes: number;
   inode: bigint;
   /** Changes whenever the file is written to, replaced or renamed. */
-  print: string;
+  fingerprint: string;
 }
 
 /** What a folder holds at one moment: its files and its links, by path. */
-export interface FolderLook {
-  files: Map<string, SeenFile>;
+export interface FolderSnapshot {
+  files: Map<string, FileState>;
   links: Map<string, string>;
 }
 
 /** Looks at a folder; what vanishes meanwhile is not in it, and a folder that is not there is empty. */
-export function lookAt(folder: string): FolderLook {
-  const look: FolderLook = { files: new Map(), links: new Map() };
-  enter(folder, '', look);
-  return look;
+export function snapshotFolder(folder: string): FolderSnapshot {
+  const snapshot: FolderSnapshot = { files: new Map(), links: new Map() };
+  scan(folder, '', snapshot);
+  return snapshot;
 }
 
-function enter(root: string, inside: string, look: FolderLook): void {
+function scan(root: string, inside: string, snapshot: FolderSnapshot): void {
   for (const entry of entriesOf(path.join(root, inside))) {
     const name = path.join(inside, entry.name);
-    if (entry.isDirectory()) enter(root, name, look);
-    else if (entry.isFile()) seeFile(root, name, look);
-    else if (entry.isSymbolicLink()) seeLink(root, name, look);
+    if (entry.isDirectory()) scan(root, name, snapshot);
+    else if (entry.isFile()) addFile(root, name, snapshot);
+    else if (entry.isSymbolicLink()) addLink(root, name, snapshot);
   }
 }
 
-function seeFile(root: string, name: string, { files }: FolderLook): void {
+function addFile(root: string, name: string, { files }: FolderSnapshot): void {
   const info = statSync(path.join(root, name), { bigint: true, throwIfNoEntry: false });
   if (info === undefined) return;
   const { dev, ino, size, mtimeNs, ctimeNs } = info;
-  files.set(name, { bytes: Number(size), inode: ino, print: [dev, ino, size, mtimeNs, ctimeNs].join(' ') });
+  files.set(name, {
+    bytes: Number(size),
+    inode: ino,
+    fingerprint: [dev, ino, size, mtimeNs, ctimeNs].join(' '),
+  });
 }
 
-function seeLink(root: string, name: string, { links }: FolderLook): void {
-  const target = unlessGone(() => readlinkSync(path.join(root, name)));
+function addLink(root: string, name: string, { links }: FolderSnapshot): void {
+  const target = ignoreMissing(() => readlinkSync(path.join(root, name)));
   if (target === undefined) return;
   if (path.isAbsolute(target) || !isInside(path.normalize(path.join(path.dirname(name), target))))
     throw new Fault(
@@ -177,11 +181,11 @@ function seeLink(root: string, name: string, { links }: FolderLook): void {
 }
 
 const entriesOf = (folder: string) =>
-  unlessGone(() => readdirSync(folder, { withFileTypes: true }))?.sort((a, b) =>
+  ignoreMissing(() => readdirSync(folder, { withFileTypes: true }))?.sort((a, b) =>
     a.name < b.name ? -1 : 1,
   ) ?? [];
 
-function unlessGone<T>(act: () => T): T | undefined {
+function ignoreMissing<T>(act: () => T): T | undefined {
   try {
     return act();
   } catch (error) {

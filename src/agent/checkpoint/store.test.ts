@@ -3,30 +3,30 @@ import { cpSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
-import { lookAt } from './settled-folder.ts';
-import { isWhole, type CheckpointRecord } from './record.ts';
-import { CheckpointStore, type Keep } from './store.ts';
+import { snapshotFolder } from './settled-folder.ts';
+import { isIntact, type CheckpointRecord } from './record.ts';
+import { CheckpointStore, type Retention } from './store.ts';
 
 const about = { attempt: 1, savedAt: '2026-01-01T00:00:00.000Z', code: 'c', position: {} };
-const usual = { signal: new AbortController().signal, isLast: false, isStill: () => true };
+const usual = { signal: new AbortController().signal, isLast: false, isUnchanged: () => true };
 
-async function bench(t: TestContext, keep: Keep) {
+async function bench(t: TestContext, keep: Retention) {
   const folder = await temporaryFolder(t, { 'work/old': 'x' });
   const work = path.join(folder, 'work');
   const store = new CheckpointStore(path.join(folder, 'store'), keep);
   const save = (text: string, options = usual): Promise<CheckpointRecord | undefined> => {
     writeFileSync(path.join(work, 'model'), text);
-    return store.save(work, lookAt(work), about, options);
+    return store.save(work, snapshotFolder(work), about, options);
   };
   const numbers = async (): Promise<number[]> =>
-    (await store.generations()).filter(isWhole).map(({ record }) => record.number);
+    (await store.generations()).filter(isIntact).map(({ record }) => record.number);
   return { folder, store, save, numbers };
 }
 
 test('a checkpoint that was written to, or stopped, in the middle is not there, and those before it are', async (t) => {
   const { store, save, numbers } = await bench(t, { generations: 3, bytes: Infinity });
   await save('1');
-  assert.equal(await save('2', { ...usual, isStill: () => false }), undefined);
+  assert.equal(await save('2', { ...usual, isUnchanged: () => false }), undefined);
   const stopped = AbortSignal.abort(new Error('out of time'));
   await assert.rejects(save('3', { ...usual, signal: stopped }), /out of time/);
   assert.deepEqual(await numbers(), [1]);
@@ -45,7 +45,7 @@ test('names go round, so that a pool that only ever adds to the folder keeps no 
   assert.equal(readdirSync(home).length, 3);
   const there = new CheckpointStore(home, { generations: 2, bytes: Infinity });
   assert.deepEqual(
-    (await there.generations()).map((one) => (isWhole(one) ? one.record.number : one.damage)),
+    (await there.generations()).map((one) => (isIntact(one) ? one.record.number : one.damage)),
     [7, 6, 5],
   );
 });

@@ -7,22 +7,22 @@ import { ignoreUnsyncable, syncFolder } from '../../base/sync-folder.ts';
 import { Fault } from '../../fault/fault.ts';
 import { formatSize } from '../../job/units.ts';
 import {
-  bytesOf,
+  checkpointBytes,
   findGenerations,
-  isWhole,
-  keptName,
+  isIntact,
+  fileName,
   makeRecord,
   writeRecord,
-  type About,
+  type RecordDetails,
   type CheckpointRecord,
   type Generation,
-  type KeptFile,
-  type Whole,
+  type CheckpointFile,
+  type IntactGeneration,
 } from './record.ts';
-import type { FolderLook } from './settled-folder.ts';
+import type { FolderSnapshot } from './settled-folder.ts';
 
 /** How much is kept. */
-export interface Keep {
+export interface Retention {
   generations: number;
   /** Those before the last one go when all together are bigger than this. */
   bytes: number;
@@ -33,7 +33,7 @@ interface SaveOptions {
   /** Nobody will write to the folder any more: its files need not be copied where a second name will do. */
   isLast: boolean;
   /** Whether the folder is still as it was seen; a checkpoint that was written to meanwhile is not kept. */
-  isStill: () => boolean;
+  isUnchanged: () => boolean;
 }
 
 const draftName = '.draft';
@@ -44,14 +44,14 @@ const draftName = '.draft';
  */
 export class CheckpointStore {
   readonly folder: string;
-  readonly #keep: Keep;
+  readonly #retention: Retention;
   /** Where the latest checkpoint has the files of the training's folder, by their prints. */
   #copies = new Map<string, { file: string; sha256: string }>();
   readonly #unusable = new Set<string>();
 
-  constructor(folder: string, keep: Keep) {
+  constructor(folder: string, retention: Retention) {
     this.folder = folder;
-    this.#keep = keep;
+    this.#retention = retention;
   }
 
   generations(): Promise<Generation[]> {
@@ -61,14 +61,14 @@ export class CheckpointStore {
   /** Keeps what a folder holds; undefined when it was written to meanwhile. Before it throws, nothing kept has gone. */
   async save(
     from: string,
-    look: FolderLook,
-    about: About,
+    snapshot: FolderSnapshot,
+    about: RecordDetails,
     options: SaveOptions,
   ): Promise<CheckpointRecord | undefined> {
-    const whole = (await this.generations()).filter(isWhole);
-    const usable = whole.filter(({ folder }) => !this.#unusable.has(folder));
+    const intact = (await this.generations()).filter(isIntact);
+    const usable = intact.filter(({ folder }) => !this.#unusable.has(folder));
     await mkdir(this.folder, { recursive: true });
-    const fresh = [...look.files].filter(([, { print }]) => !this.#copies.has(print));
+    const fresh = [...snapshot.files].filter(([, { fingerprint }]) => !this.#copies.has(fingerprint));
     await assertRoom(
       this.folder,
       from,
@@ -78,11 +78,11 @@ export class CheckpointStore {
     );
     const draft = path.join(this.folder, draftName);
     try {
-      const files = await this.#fill(draft, from, look, options);
-      if (files === undefined || !options.isStill()) return undefined;
-      const number = Math.max(0, ...whole.map(({ record }) => record.number)) + 1;
-      const record = makeRecord(number, about, files, look.links);
-      await this.#publish(draft, record, look);
+      const files = await this.#fill(draft, from, snapshot, options);
+      if (files === undefined || !options.isUnchanged()) return undefined;
+      const number = Math.max(0, ...intact.map(({ record }) => record.number)) + 1;
+      const record = makeRecord(number, about, files, snapshot.links);
+      await this.#publish(draft, record, snapshot);
       return record;
     } finally {
       await removeTree(draft);
@@ -90,11 +90,11 @@ export class CheckpointStore {
   }
 
   /** Notes which files of a folder are those of a kept checkpoint, so that they need not be copied when it is saved. */
-  adopt({ folder, record }: Whole, look: FolderLook): void {
+  adopt({ folder, record }: IntactGeneration, snapshot: FolderSnapshot): void {
     this.#copies = new Map(
       record.files.flatMap(({ path: name, sha256 }, index) => {
-        const print = look.files.get(name)?.print;
-        return print === undefined ? [] : [[print, { file: path.join(folder, keptName(index)), sha256 }]];
+        const print = snapshot.files.get(name)?.fingerprint;
+        return print === undefined ? [] : [[print, { file: path.join(folder, fileName(index)), sha256 }]];
       }),
     );
   }
@@ -113,16 +113,16 @@ export class CheckpointStore {
   async #fill(
     draft: string,
     from: string,
-    look: FolderLook,
+    snapshot: FolderSnapshot,
     options: SaveOptions,
-  ): Promise<KeptFile[] | undefined> {
+  ): Promise<CheckpointFile[] | undefined> {
     await removeTree(draft);
-    await mkdir(path.join(draft, path.dirname(keptName(0))), { recursive: true });
-    const files: KeptFile[] = [];
+    await mkdir(path.join(draft, path.dirname(fileName(0))), { recursive: true });
+    const files: CheckpointFile[] = [];
     try {
-      for (const [name, { print, bytes }] of look.files) {
-        const target = path.join(draft, keptName(files.length));
-        const sha256 = await this.#keepFile(path.join(from, name), print, target, options);
+      for (const [name, { fingerprint, bytes }] of snapshot.files) {
+        const target = path.join(draft, fileName(files.length));
+        const sha256 = await this.#keepFile(path.join(from, name), fingerprint, target, options);
         files.push({ path: name, bytes, sha256 });
       }
     } catch (error) {
@@ -134,29 +134,29 @@ export class CheckpointStore {
 
   async #keepFile(source: string, print: string, target: string, options: SaveOptions): Promise<string> {
     const copy = this.#copies.get(print);
-    if (copy !== undefined && (await linkKept(copy.file, target))) return copy.sha256;
-    if (options.isLast && (await linkKept(source, target))) return await hashKept(target, options.signal);
-    return await copyKept(source, target, options.signal);
+    if (copy !== undefined && (await linkFile(copy.file, target))) return copy.sha256;
+    if (options.isLast && (await linkFile(source, target))) return await hashFile(target, options.signal);
+    return await copyAndHash(source, target, options.signal);
   }
 
-  async #publish(draft: string, record: CheckpointRecord, look: FolderLook): Promise<void> {
+  async #publish(draft: string, record: CheckpointRecord, snapshot: FolderSnapshot): Promise<void> {
     await writeRecord(draft, record);
-    const folder = path.join(this.folder, String(record.number % (this.#keep.generations + 1)));
+    const folder = path.join(this.folder, String(record.number % (this.#retention.generations + 1)));
     await removeTree(folder);
     await rename(draft, folder);
     await syncFolder(this.folder);
     this.#unusable.delete(folder);
-    this.adopt({ folder, record }, look);
+    this.adopt({ folder, record }, snapshot);
     await this.#prune();
   }
 
   async #prune(): Promise<void> {
     const all = await this.generations();
-    const usable = all.filter(isWhole).filter(({ folder }) => !this.#unusable.has(folder));
+    const usable = all.filter(isIntact).filter(({ folder }) => !this.#unusable.has(folder));
     let bytes = 0;
     const kept = usable.filter(({ record }, age) => {
-      bytes += bytesOf(record);
-      return age < this.#keep.generations && (age === 0 || bytes <= this.#keep.bytes);
+      bytes += checkpointBytes(record);
+      return age < this.#retention.generations && (age === 0 || bytes <= this.#retention.bytes);
     });
     for (const { folder } of all) if (!kept.some((one) => one.folder === folder)) await removeTree(folder);
     this.#unusable.clear();
@@ -171,7 +171,7 @@ async function assertRoom(
   store: string,
   from: string,
   copied: number[],
-  kept: readonly Whole[],
+  kept: readonly IntactGeneration[],
   isLast: boolean,
 ): Promise<void> {
   const isSameDisk = (await stat(store)).dev === (await stat(from)).dev;
@@ -198,7 +198,7 @@ async function freeBytes(folder: string): Promise<number> {
 const chunkBytes = 1 << 20;
 
 /** Copies a file, in pieces so that it can be stopped, and tells the SHA-256 of the very bytes that are on the disk then. */
-async function copyKept(source: string, target: string, signal: AbortSignal): Promise<string> {
+async function copyAndHash(source: string, target: string, signal: AbortSignal): Promise<string> {
   await using input = await open(source, 'r');
   await using output = await open(target, 'wx', 0o600);
   const hash = createHash('sha256');
@@ -211,7 +211,7 @@ async function copyKept(source: string, target: string, signal: AbortSignal): Pr
 }
 
 /** A second name for a file nobody will write to any more; false where the file system cannot. */
-async function linkKept(source: string, target: string): Promise<boolean> {
+async function linkFile(source: string, target: string): Promise<boolean> {
   try {
     await link(source, target);
     return true;
@@ -221,7 +221,7 @@ async function linkKept(source: string, target: string): Promise<boolean> {
 }
 
 /** The SHA-256 of a file, which is on the disk when it is told. */
-async function hashKept(file: string, signal: AbortSignal): Promise<string> {
+async function hashFile(file: string, signal: AbortSignal): Promise<string> {
   await using input = await open(file, 'r');
   const hash = createHash('sha256');
   for await (const chunk of pieces(input, signal)) hash.update(chunk);
@@ -244,12 +244,12 @@ async function* pieces(input: FileHandle, signal: AbortSignal): AsyncGenerator<B
  * afterwards. Tells what is wrong; undefined when every byte is the one that was saved.
  */
 export async function restoreGeneration(
-  { folder, record }: Whole,
+  { folder, record }: IntactGeneration,
   into: string,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   for (const [index, file] of record.files.entries()) {
-    const problem = await restoreFile(path.join(folder, keptName(index)), file, into, signal);
+    const problem = await restoreFile(path.join(folder, fileName(index)), file, into, signal);
     if (problem === undefined) continue;
     await removeTree(into);
     await mkdir(into, { recursive: true });
@@ -264,7 +264,7 @@ export async function restoreGeneration(
 
 async function restoreFile(
   kept: string,
-  file: Whole['record']['files'][number],
+  file: IntactGeneration['record']['files'][number],
   into: string,
   signal: AbortSignal,
 ): Promise<string | undefined> {
@@ -276,6 +276,6 @@ async function restoreFile(
   if (bytes !== file.bytes) return `has ${bytes} bytes instead of ${file.bytes}`;
   const target = path.join(into, file.path);
   await mkdir(path.dirname(target), { recursive: true });
-  const sha256 = await copyKept(kept, target, signal);
+  const sha256 = await copyAndHash(kept, target, signal);
   return sha256 === file.sha256 ? undefined : 'is damaged: its SHA-256 is not the one it was saved with';
 }

@@ -7,29 +7,29 @@ import type { Scratch } from '../scratch.ts';
 import { openStaging } from './stage-data.ts';
 
 /** Data that goes on arriving while the training runs. */
-export interface Arriving {
+export interface ArrivingData {
   /** The attempt as the training sees it: it is asked to end when the data fails, with the data's fault. */
   attempt: Attempt;
   /** Waits until everything is there and proven, or throws what is wrong with it. */
-  whole(): Promise<void>;
+  complete(): Promise<void>;
   /** Fetches no more. */
   stop(): Promise<void>;
 }
 
 /** Begins to fetch the data whose source says `arriving`, and comes back when the first part of it is there. */
-export async function startArriving(attempt: Attempt): Promise<Arriving> {
-  const { world, note } = attempt;
+export async function startArrivingData(attempt: Attempt): Promise<ArrivingData> {
+  const { context, record } = attempt;
   const sources = attempt.order.data.filter(({ arriving }) => arriving);
-  if (sources.length === 0) return { attempt, whole: () => Promise.resolve(), stop: () => Promise.resolve() };
+  if (sources.length === 0) return { attempt, complete: () => Promise.resolve(), stop: () => Promise.resolve() };
   const [failed, stopped] = [new AbortController(), new AbortController()];
   const first = Promise.withResolvers<undefined>();
   let [isTraining, isDone] = [false, false];
   const fetching: Attempt = {
     ...attempt,
-    world: { ...world, signal: AbortSignal.any([world.signal, stopped.signal]) },
+    context: { ...context, signal: AbortSignal.any([context.signal, stopped.signal]) },
     // While the training runs, the time is the training's.
-    note: (body) => {
-      if (body.kind !== 'phase' || !isTraining) note(body);
+    record: (body) => {
+      if (body.kind !== 'phase' || !isTraining) record(body);
     },
   };
   const all = fetchAll(sources, fetching, () => first.resolve(undefined));
@@ -40,9 +40,9 @@ export async function startArriving(attempt: Attempt): Promise<Arriving> {
   await Promise.race([first.promise, all]);
   isTraining = true;
   return {
-    attempt: { ...attempt, world: { ...world, signal: AbortSignal.any([world.signal, failed.signal]) } },
-    async whole() {
-      if (!isDone) note({ kind: 'phase', phase: 'fetching' });
+    attempt: { ...attempt, context: { ...context, signal: AbortSignal.any([context.signal, failed.signal]) } },
+    async complete() {
+      if (!isDone) record({ kind: 'phase', phase: 'fetching' });
       await all;
     },
     async stop() {

@@ -1,10 +1,10 @@
 import { byJobFile, preferCaches } from '../../federation/cache-choice.ts';
 import type { Locator } from '../../federation/located.ts';
 import { isSameHome } from '../../federation/object-url.ts';
-import { cachesOf, type CacheWishes } from '../../job/caches.ts';
-import type { Order } from '../../job/job.ts';
+import { cachesOf, type CachePreferences } from '../../job/caches.ts';
+import type { WorkOrder } from '../../job/job.ts';
 
-interface WishedObject extends CacheWishes {
+interface ObjectPreferences extends CachePreferences {
   url?: string;
 }
 
@@ -14,8 +14,8 @@ interface WishedObject extends CacheWishes {
  */
 export function locatorFor<L extends Locator>(
   locator: L,
-  order: Order | undefined,
-  source: WishedObject = {},
+  order: WorkOrder | undefined,
+  source: ObjectPreferences = {},
   url = source.url,
 ): L {
   if (order === undefined) return locator;

@@ -9,18 +9,18 @@ import { createLocator } from '../../federation/locator.ts';
 import { isSameHome, type ObjectUrl, parseObjectUrl } from '../../federation/object-url.ts';
 import type { OrderedData } from '../../job/job.ts';
 import type { DataSource } from '../../job/spec.ts';
-import { recordOf } from '../../journal/entry.ts';
+import { toFaultRecord } from '../../journal/entry.ts';
 import { fetchToFile } from '../../transfer/fetch-to-file.ts';
 import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
 import type { Fetched, FetchOptions } from '../../transfer/fetch.ts';
-import { policyFrom } from '../../transfer/policy.ts';
+import { limitsFromEnv } from '../../transfer/limits.ts';
 import { type Manifest, parseManifest } from '../../transfer/proof/manifest.ts';
 import { openUnpacker, type UnpackerOptions } from '../../unpack/open-unpacker.ts';
 import { unpackFetched } from '../../unpack/unpack-fetched.ts';
 import type { Attempt } from '../attempt.ts';
 import { accessPointOf } from '../machine/condor-ads.ts';
-import type { Note } from '../notes/notes.ts';
-import { recordEvents } from './fetch-notes.ts';
+import type { Recorder } from '../notes/journal-writer.ts';
+import { recordEvents } from './record-fetch.ts';
 import { locatorFor } from './object-locator.ts';
 import { readLocal } from './read-local.ts';
 
@@ -51,14 +51,14 @@ export function openStaging(attempt: Attempt): (source: OrderedData, onPart?: ()
   const locator = locatorOf(attempt);
   const suspects = new Set<string>();
   return async (source, onPart) => {
-    attempt.world.signal.throwIfAborted();
+    attempt.context.signal.throwIfAborted();
     const opened = await openSource(source, attempt, locator);
     const staging = { ...opened, options: { ...opened.options, suspects } };
     const name = nameOf(staging.url);
     const mode = source.unpack === 'auto' && archiveKind(name) === undefined ? 'none' : source.unpack;
     if (mode === 'none') await stageFile(staging, name, attempt);
     else if (onPart !== undefined) await stageArchive(staging, mode, attempt, onPart);
-    else await stageWholeArchive(staging, mode, attempt);
+    else await stageArchiveWithRetry(staging, mode, attempt);
     await dropDelivered(source);
   };
 }
@@ -75,15 +75,15 @@ export async function fetchBytes(
   return fetched;
 }
 
-function locatorOf({ world: { env, clock, cwd, uid, version } }: Attempt): Locator {
+function locatorOf({ context: { env, clock, cwd, uid, version } }: Attempt): Locator {
   return createLocator({ env, clock, cwd, uid, version });
 }
 
 async function openSource(source: OrderedData, attempt: Attempt, locator: Locator): Promise<Staging> {
-  const url = parseObjectUrl(source.url, attempt.world.env);
+  const url = parseObjectUrl(source.url, attempt.context.env);
   const local = source.delivered ?? (url.kind === 'file' ? url.file : undefined);
   // What lies in the sandbox has been fetched: it is only put in its place.
-  attempt.note({ kind: 'phase', phase: source.delivered === undefined ? 'fetching' : 'unpacking' });
+  attempt.record({ kind: 'phase', phase: source.delivered === undefined ? 'fetching' : 'unpacking' });
   const arrived = await arrivalOf(source, url, attempt);
   return { source, url, local, arrived, options: await fetchOptions(source, url.text, attempt, locator) };
 }
@@ -91,13 +91,13 @@ async function openSource(source: OrderedData, attempt: Attempt, locator: Locato
 async function readBytes(
   { source, url, local, arrived, options }: Staging,
   write: (chunk: Buffer) => void | Promise<void>,
-  { note }: Attempt,
+  { record }: Attempt,
 ): Promise<Fetched> {
   const fetched =
     local !== undefined
       ? await readLocal(local, write, options)
       : await fetchToStream(source.url, write, options);
-  return noteFetched(url.text, fetched, arrived, note);
+  return recordFetched(url.text, fetched, arrived, record);
 }
 
 /** The scheduler's copy has served: the training may need the room. */
@@ -108,21 +108,21 @@ async function dropDelivered({ delivered }: OrderedData): Promise<void> {
 async function stageFile(
   { source, url, local, arrived, options }: Staging,
   name: string,
-  { scratch, note }: Attempt,
+  { scratch, record }: Attempt,
 ): Promise<void> {
   const draft = path.join(scratch.stage, source.name);
   const fetched =
     local !== undefined
       ? await copyLocal(local, draft, options)
       : await fetchToFile(source.url, draft, options);
-  noteFetched(url.text, fetched, arrived, note);
+  recordFetched(url.text, fetched, arrived, record);
   const folder = path.join(scratch.work, source.into);
   await mkdir(folder, { recursive: true });
   await rename(draft, path.join(folder, name));
 }
 
 /** A delivery that turns out damaged is asked for once more, from servers that had no part in it. */
-async function stageWholeArchive(
+async function stageArchiveWithRetry(
   staging: Staging,
   mode: UnpackerOptions['mode'],
   attempt: Attempt,
@@ -136,8 +136,8 @@ async function stageWholeArchive(
     // Bytes of this machine will be the same again, and so will those that a manifest has proven.
     if (!isDamage || local !== undefined || options.manifest !== undefined) throw error;
     const server = [...(options.suspects ?? [])].join(', ');
-    attempt.note({ kind: 'fetch-setback', object: url.text, server, fault: recordOf(error) });
-    attempt.note({ kind: 'phase', phase: 'fetching' });
+    attempt.record({ kind: 'fetch-setback', object: url.text, server, fault: toFaultRecord(error) });
+    attempt.record({ kind: 'phase', phase: 'fetching' });
     await stageArchive(staging, mode, attempt);
   }
 }
@@ -149,7 +149,7 @@ async function stageArchive(
   onPart?: () => void,
 ): Promise<void> {
   const { source, url } = staging;
-  const { scratch, note } = attempt;
+  const { scratch, record } = attempt;
   const object = url.text;
   const expected = source.expect.files;
   const unpacker = openUnpacker({
@@ -166,15 +166,15 @@ async function stageArchive(
     const proofs = {
       ...(sha256 !== undefined && { sha256 }),
       ...(local === undefined && { manifest: options.manifest }),
-      ...(arrived !== undefined && isProven(arrived) && { manifest: arrived }),
+      ...(arrived !== undefined && isVerified(arrived) && { manifest: arrived }),
     };
     const { fetched, unpacked } = await unpackFetched(unpacker, proofs, async (write, onDigest) => {
-      const whole = await readBytes({ ...staging, options: { ...options, onDigest } }, write, attempt);
-      note({ kind: 'phase', phase: 'unpacking' });
-      return whole;
+      const fetched = await readBytes({ ...staging, options: { ...options, onDigest } }, write, attempt);
+      record({ kind: 'phase', phase: 'unpacking' });
+      return fetched;
     });
     const { files, bytes } = unpacked;
-    note({ kind: 'unpacked', object, files, bytes, proven: isProven(fetched) });
+    record({ kind: 'unpacked', object, files, bytes, proven: isVerified(fetched) });
   } catch (error) {
     await unpacker.abort();
     throw error;
@@ -187,7 +187,7 @@ async function copyLocal(file: string, target: string, options: Staging['options
 }
 
 /** Whether the bytes are known to be those that were published. */
-export const isProven = ({ verified }: Pick<Arrival, 'verified'>): boolean => verified === 'manifest' || verified === 'digest';
+export const isVerified = ({ verified }: Pick<Arrival, 'verified'>): boolean => verified === 'manifest' || verified === 'digest';
 
 /** The object's own name, as a name of a file. */
 function nameOf(url: ObjectUrl): string {
@@ -203,22 +203,22 @@ async function fetchOptions(
   attempt: Attempt,
   locator: Locator,
 ): Promise<Staging['options']> {
-  const { clock, signal, env } = attempt.world;
+  const { clock, signal, env } = attempt.context;
   const { tokenFile, sha256, expect } = source;
   const { order } = attempt;
   const access = { locator: locatorFor(locator, order, source), clock, signal, ...defined({ tokenFile }) };
   const proofAccess = { ...access, locator: locatorFor(locator, order, source, source.manifest) };
-  const manifest = await readManifest(source, order.filesFrom, proofAccess);
+  const manifest = await loadManifest(source, order.filesFrom, proofAccess);
   return {
     ...access,
-    policy: { windowBytes, ...policyFrom(env) },
-    onEvent: recordEvents(object, attempt.note, clock),
+    limits: { windowBytes, ...limitsFromEnv(env) },
+    onEvent: recordEvents(object, attempt.record, clock),
     ...defined({ manifest, sha256, bytes: expect.bytes }),
   };
 }
 
 /** The proof of the object's bytes: fetched like an object, or sent along with the user's files. */
-export async function readManifest(
+export async function loadManifest(
   { url, manifest }: Pick<DataSource, 'url' | 'manifest'>,
   filesFrom: string,
   { tokenFile, ...access }: FetchOptions,
@@ -255,7 +255,7 @@ interface Arrival extends Pick<Fetched, 'seconds' | 'servers' | 'leftOut'> {
 async function arrivalOf(
   { delivered }: OrderedData,
   url: ObjectUrl,
-  { order, world }: Attempt,
+  { order, context }: Attempt,
 ): Promise<Arrival | undefined> {
   if (delivered === undefined) return undefined;
   const brought = order.brought?.find(({ object }) => object === url.text);
@@ -264,18 +264,18 @@ async function arrivalOf(
   // HTCondor makes a file when its first bytes come, and sets its times when the last have come.
   const { birthtimeMs, ctimeMs, size: bytes } = found;
   const seconds = birthtimeMs > 0 ? Math.max(0, ctimeMs - birthtimeMs) / 1000 : 0;
-  const server = url.kind === 'plain' ? new URL(url.href).host : accessPointOf(world.env);
+  const server = url.kind === 'plain' ? new URL(url.href).host : accessPointOf(context.env);
   return { seconds, servers: [{ server, bytes }] };
 }
 
 const proofs: Fetched['verified'][] = ['none', 'size', 'digest', 'manifest'];
 
 /** Writes down what was fetched: from whom it came to the sandbox, in how long, and the better of the proofs. */
-function noteFetched(
+function recordFetched(
   object: string,
   fetched: Fetched,
   arrived: Arrival | undefined,
-  note: Note,
+  record: Recorder,
 ): Fetched {
   const { verified: before, seconds, servers, leftOut } = arrived ?? fetched;
   const isBetter =
@@ -283,6 +283,6 @@ function noteFetched(
   const { bytes } = fetched;
   const verified = isBetter ? fetched.verified : before;
   const known: Fetched = { bytes, seconds, servers, verified, ...defined({ leftOut }) };
-  if (arrived?.verified === undefined || isBetter) note({ kind: 'fetched', object, ...known });
+  if (arrived?.verified === undefined || isBetter) record({ kind: 'fetched', object, ...known });
   return known;
 }

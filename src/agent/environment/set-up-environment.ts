@@ -21,8 +21,8 @@ import { Fault } from '../../fault/fault.ts';
 import type { OrderedData, OrderedWorkspace } from '../../job/job.ts';
 import { formatSize } from '../../job/units.ts';
 import { freeBytes } from '../../unpack/disk-fault.ts';
-import type { Attempt, World } from '../attempt.ts';
-import { fetchBytes, isProven } from '../data/stage-data.ts';
+import type { Attempt, Context } from '../attempt.ts';
+import { fetchBytes, isVerified } from '../data/stage-data.ts';
 
 /**
  * Brings up the software that the order names as an archive of pixi-pack, before any data moves, has Pixi install it
@@ -30,11 +30,11 @@ import { fetchBytes, isProven } from '../data/stage-data.ts';
  */
 export async function setUpEnvironment(attempt: Attempt): Promise<Attempt> {
   const { pack, image, workspace, fallback } = attempt.order.environment;
-  const { world, scratch, note } = attempt;
+  const { context, scratch, record } = attempt;
   if (workspace !== undefined)
-    return { ...attempt, world: { ...world, env: await installWorkspace(workspace, attempt) } };
+    return { ...attempt, context: { ...context, env: await installWorkspace(workspace, attempt) } };
   if (fallback !== undefined)
-    note({
+    record({
       kind: 'environment-ready',
       how: `this machine's own software: ${fallback}`,
       seconds: 0,
@@ -42,65 +42,68 @@ export async function setUpEnvironment(attempt: Attempt): Promise<Attempt> {
     });
   if (pack === undefined) {
     if (image === undefined || !existsSync(imageEntry)) return attempt;
-    return { ...attempt, world: { ...world, env: await enterImage(imageEntry, image, scratch.root, world) } };
+    return {
+      ...attempt,
+      context: { ...context, env: await enterImage(imageEntry, image, scratch.root, context) },
+    };
   }
   const name = pack.url.replace(/[?#].*$/, '').replace(/^.*\//, '');
   const target = path.join(scratch.root, 'software');
   // An attempt that paused finds its software where it left it.
-  const whole = path.join(target, '.whole');
-  if (!existsSync(whole)) {
+  const completeMark = path.join(target, '.whole');
+  if (!existsSync(completeMark)) {
     await unpackInto(target, pack, name, attempt);
-    await writeFile(whole, '');
+    await writeFile(completeMark, '');
   }
-  const env = await activate(await activationScript(target, name), name, target, world);
-  return { ...attempt, world: { ...world, env } };
+  const env = await activate(await activationScript(target, name), name, target, context);
+  return { ...attempt, context: { ...context, env } };
 }
 
 /** Pixi keeps what it installs in the workspace: the first attempt waits for it, the next find it there. */
 async function installWorkspace(
   { manifest, environment }: OrderedWorkspace,
-  { world, scratch, note }: Attempt,
+  { context, scratch, record }: Attempt,
 ): Promise<Env> {
-  const started = world.clock.monotonic();
+  const started = context.clock.monotonic();
   const name = `the environment "${environment}" of ${manifest}`;
   const which = ['--environment', environment, '--manifest-path', manifest];
-  const pixi = async (...words: string[]): Promise<Buffer> => {
-    const ended = await runProgram(['pixi', ...words, ...which], world.env, scratch.root, world);
+  const pixi = async (...args: string[]): Promise<Buffer> => {
+    const ended = await runProgram(['pixi', ...args, ...which], context.env, scratch.root, context);
     if (ended.status === 0) return ended.out;
     const fix = 'try it by hand: pixi install --locked; a lock that does not match: updraft env lock';
-    const message = `pixi ${words[0] ?? ''} failed on ${name}: ${lastWords(ended)}`;
+    const message = `pixi ${args[0] ?? ''} failed on ${name}: ${failureText(ended)}`;
     throw new Fault('environment-broken', message, { about: manifest, fix });
   };
   await pixi('install', '--locked');
   const script = path.join(scratch.root, 'activate.sh');
   await writeFile(script, await pixi('shell-hook', '--locked', '--no-install', '--shell', 'bash'));
-  const env = await activate(script, name, scratch.root, world);
-  const seconds = (world.clock.monotonic() - started) / 1000;
-  note({ kind: 'environment-ready', how: `pixi: ${name}`, seconds, bytes: 0 });
+  const env = await activate(script, name, scratch.root, context);
+  const seconds = (context.clock.monotonic() - started) / 1000;
+  record({ kind: 'environment-ready', how: `pixi: ${name}`, seconds, bytes: 0 });
   return env;
 }
 
 async function unpackInto(target: string, pack: OrderedData, name: string, attempt: Attempt): Promise<void> {
-  const { world, scratch, note } = attempt;
-  const started = world.clock.monotonic();
+  const { context, scratch, record } = attempt;
+  const started = context.clock.monotonic();
   const folder = path.join(scratch.stage, 'software');
   await mkdir(folder, { recursive: true });
   await mkdir(target);
   const { bytes } = pack.expect;
   if (bytes !== undefined)
-    checkRoom(/\.sh$/i.test(name) ? bytes * 0.75 : bytes, 'peakDisk', name, scratch.root);
+    checkSpace(/\.sh$/i.test(name) ? bytes * 0.75 : bytes, 'peakDisk', name, scratch.root);
   const received = await receivePack(pack, name, folder, attempt);
   checkPlatform(received.metadata, condaPlatform(os.arch()), name);
-  checkRoom(received.bytes, 'fromArchive', name, scratch.root);
-  note({ kind: 'phase', phase: 'unpacking' });
+  checkSpace(received.bytes, 'fromArchive', name, scratch.root);
+  record({ kind: 'phase', phase: 'unpacking' });
   await unpack(received, name, target, attempt);
   await rm(folder, { recursive: true, force: true });
-  const seconds = (world.clock.monotonic() - started) / 1000;
-  note({ kind: 'environment-ready', how: `pack ${name}`, seconds, bytes: received.bytes });
+  const seconds = (context.clock.monotonic() - started) / 1000;
+  record({ kind: 'environment-ready', how: `pack ${name}`, seconds, bytes: received.bytes });
 }
 
 /** A disk that will not hold it is told before the bytes are moved, with the figures. */
-function checkRoom(packed: number, from: 'peakDisk' | 'fromArchive', name: string, folder: string): void {
+function checkSpace(packed: number, from: 'peakDisk' | 'fromArchive', name: string, folder: string): void {
   const { peakDisk, why } = sizeEnvironment(Math.round(packed), 'pack', formatSize);
   const need = from === 'peakDisk' ? peakDisk : peakDisk - packed;
   const free = freeBytes(folder) ?? Infinity;
@@ -118,7 +121,7 @@ async function unpack(
   target: string,
   attempt: Attempt,
 ): Promise<void> {
-  const { order, scratch, world } = attempt;
+  const { order, scratch, context } = attempt;
   const program = unpacker ?? sentUnpacker(order.environment.unpacker, order.filesFrom);
   if (program === undefined)
     throw brokenPack(
@@ -127,11 +130,11 @@ async function unpack(
       'set `pixi_unpack` in [environment], or pack it self-extracting: updraft env pack',
     );
   // Its temporary folder lies beside the target: files are linked, not copied, and nothing lands in /tmp.
-  const env = { ...world.env, TMPDIR: path.dirname(tar) };
-  const ended = await runProgram([...program, '-o', target, tar], env, scratch.root, world);
+  const env = { ...context.env, TMPDIR: path.dirname(tar) };
+  const ended = await runProgram([...program, '-o', target, tar], env, scratch.root, context);
   if (ended.status === 0) return;
   const madeBy = metadata.madeBy === undefined ? '' : ` (made by pixi-pack ${metadata.madeBy})`;
-  throw brokenPack(name, `${path.basename(program[0])} failed on it${madeBy}: ${lastWords(ended)}`);
+  throw brokenPack(name, `${path.basename(program[0])} failed on it${madeBy}: ${failureText(ended)}`);
 }
 
 const sentUnpacker = (unpacker: string | undefined, filesFrom: string): [string] | undefined =>
@@ -144,26 +147,26 @@ async function activationScript(target: string, name: string): Promise<string> {
 }
 
 /** What every shell sets for itself. */
-const shellsOwn = new Set(['_', 'SHLVL', 'PWD', 'OLDPWD']);
+const shellVariables = new Set(['_', 'SHLVL', 'PWD', 'OLDPWD']);
 
 /** The variables that an environment's activation script leaves, so that every later command has them, whatever its shell. */
-async function activate(script: string, name: string, folder: string, world: World): Promise<Env> {
-  const env = { ...world.env, BASH_ENV: undefined };
-  const words = ['-c', '. "$1" >/dev/null && env -0', 'activate', script];
-  let ended: ProgramEnd = await runProgram(['bash', ...words], env, folder, world);
+async function activate(script: string, name: string, folder: string, context: Context): Promise<Env> {
+  const env = { ...context.env, BASH_ENV: undefined };
+  const args = ['-c', '. "$1" >/dev/null && env -0', 'activate', script];
+  let ended: ProgramResult = await runProgram(['bash', ...args], env, folder, context);
   // Scripts of packages may be written for bash; a machine without it still gets those of POSIX.
-  if (ended.status === undefined) ended = await runProgram(['/bin/sh', ...words], env, folder, world);
-  if (ended.status !== 0) throw brokenPack(name, `it cannot be activated: ${lastWords(ended)}`);
+  if (ended.status === undefined) ended = await runProgram(['/bin/sh', ...args], env, folder, context);
+  if (ended.status !== 0) throw brokenPack(name, `it cannot be activated: ${failureText(ended)}`);
   return variablesOf(ended.out);
 }
 
 /** The variables that the entry script of an image leaves: those who start a command in an image pass it by. */
-async function enterImage(entry: string, image: string, folder: string, world: World): Promise<Env> {
-  const ended = await runProgram([entry, 'env', '-0'], world.env, folder, world);
+async function enterImage(entry: string, image: string, folder: string, context: Context): Promise<Env> {
+  const ended = await runProgram([entry, 'env', '-0'], context.env, folder, context);
   if (ended.status === 0) return variablesOf(ended.out);
   throw new Fault(
     'environment-broken',
-    `the environment in the image ${image} cannot be activated: ${lastWords(ended)}`,
+    `the environment in the image ${image} cannot be activated: ${failureText(ended)}`,
     { about: image, fix: 'build the image again: updraft env image --build' },
   );
 }
@@ -175,7 +178,7 @@ function variablesOf(out: Buffer): Env {
     .flatMap((pair): [string, string][] => {
       const at = pair.indexOf('=');
       const key = pair.slice(0, at);
-      return at < 1 || shellsOwn.has(key) ? [] : [[key, pair.slice(at + 1)]];
+      return at < 1 || shellVariables.has(key) ? [] : [[key, pair.slice(at + 1)]];
     });
   return Object.fromEntries(pairs);
 }
@@ -210,7 +213,7 @@ async function receivePack(
   });
   let asPublished = false;
   try {
-    asPublished = isProven(await fetchBytes(pack, (chunk) => splitter.write(chunk), attempt));
+    asPublished = isVerified(await fetchBytes(pack, (chunk) => splitter.write(chunk), attempt));
     splitter.end();
     const { metadata } = inspector.finish();
     await chmod(program, 0o700);
@@ -218,12 +221,12 @@ async function receivePack(
     const unpacker: ReceivedPack['unpacker'] = brought && [program, ...brought.subcommand];
     return { tar, bytes: (await stat(tar)).size, metadata, unpacker };
   } catch (thrown) {
-    throw asBroken(thrown, name, asPublished);
+    throw toBrokenFault(thrown, name, asPublished);
   }
 }
 
 /** What a reader of archives found wrong is, here, software that cannot be used; nowhere, if it was published so. */
-function asBroken(thrown: unknown, name: string, asPublished: boolean): unknown {
+function toBrokenFault(thrown: unknown, name: string, asPublished: boolean): unknown {
   if (!(thrown instanceof Fault)) return thrown;
   if (thrown.kind === 'archive-damaged')
     return asPublished ? wrongPack(name, thrown.message) : brokenPack(name, thrown.message);
@@ -232,7 +235,7 @@ function asBroken(thrown: unknown, name: string, asPublished: boolean): unknown 
   return new Fault('archive-kind', message, { about: name, ...defined({ fix }) });
 }
 
-interface ProgramEnd {
+interface ProgramResult {
   /** 0 to 255; null when a signal ended it; undefined when it could not be started. */
   status: number | null | undefined;
   out: Buffer;
@@ -240,18 +243,18 @@ interface ProgramEnd {
   said: string;
 }
 
-const maxSaid = 4000;
-const maxOut = 4 << 20;
+const maxStderr = 4000;
+const maxStdout = 4 << 20;
 
 /** Runs a program in a group of its own to its end, or to the attempt's. */
 async function runProgram(
-  words: [string, ...string[]],
+  args: [string, ...string[]],
   env: Env,
   cwd: string,
-  { signal, kill }: World,
-): Promise<ProgramEnd> {
+  { signal, kill }: Context,
+): Promise<ProgramResult> {
   signal.throwIfAborted();
-  const [program, ...rest] = words;
+  const [program, ...rest] = args;
   const child = spawn(program, rest, {
     cwd,
     env: { ...env },
@@ -262,15 +265,15 @@ async function runProgram(
   let [said, bytes] = ['', 0];
   child.stdout.on('data', (piece: Buffer) => {
     bytes += piece.length;
-    if (bytes <= maxOut) pieces.push(piece);
+    if (bytes <= maxStdout) pieces.push(piece);
   });
-  child.stderr.on('data', (piece: Buffer) => (said = (said + piece.toString('utf8')).slice(-maxSaid)));
+  child.stderr.on('data', (piece: Buffer) => (said = (said + piece.toString('utf8')).slice(-maxStderr)));
   const stop = (): void => {
     if (child.pid !== undefined) kill(-child.pid, 'SIGKILL');
   };
   signal.addEventListener('abort', stop, { once: true });
   try {
-    const status = await new Promise<ProgramEnd['status']>((resolve) => {
+    const status = await new Promise<ProgramResult['status']>((resolve) => {
       child.once('error', (error) => {
         said = error.message;
         resolve(undefined);
@@ -285,7 +288,7 @@ async function runProgram(
 }
 
 /** Why a program failed, in its own words, or how it ended. */
-function lastWords({ said, status }: ProgramEnd): string {
+function failureText({ said, status }: ProgramResult): string {
   const line = informativeLine(said);
   if (line !== '') return line;
   return status === null ? 'a signal ended it' : `it ended with status ${status ?? 'unknown'}`;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
-import { allowedSeconds, slotMemoryBytes, startsOf, vacateGraceMs } from './condor-ads.ts';
+import { allowedSeconds, slotMemoryBytes, startCount, vacateGraceMs } from './condor-ads.ts';
 
 test('starts, limits, memory and the time to leave come from the ads of the job and the machine', async (t) => {
   const job =
@@ -12,7 +12,7 @@ test('starts, limits, memory and the time to leave come from the ads of the job 
     _CONDOR_JOB_AD: path.join(folder, 'job'),
     _CONDOR_MACHINE_AD: path.join(folder, 'machine'),
   };
-  assert.equal(startsOf(env), 3);
+  assert.equal(startCount(env), 3);
   assert.equal(allowedSeconds(env, 1_000_000), 400);
   assert.equal(allowedSeconds(env, 1_200_000), 300);
   assert.equal(vacateGraceMs(env), 240_000);
@@ -29,7 +29,7 @@ test('a machine whose clock is hours off still has the time that the job is allo
 
 test('outside of HTCondor there are none', () => {
   assert.deepEqual(
-    [startsOf({}), allowedSeconds({}, 0), vacateGraceMs({})],
+    [startCount({}), allowedSeconds({}, 0), vacateGraceMs({})],
     [undefined, undefined, undefined],
   );
 });

@@ -7,12 +7,12 @@ import { parseAdLines } from '../../classad/parse.ts';
 const shareOfVacateTime = 0.4;
 
 /** How often HTCondor tried to start the job, with this start counted; undefined outside of it. */
-export function startsOf(env: Env): number | undefined {
-  return numberIn(readAd(env, '_CONDOR_JOB_AD'), 'NumShadowStarts');
+export function startCount(env: Env): number | undefined {
+  return numberAttribute(readAd(env, '_CONDOR_JOB_AD'), 'NumShadowStarts');
 }
 
 /** The job's id in its run, where it is a job of a run of ours. */
-export function jobOf(env: Env): string | undefined {
+export function jobIdOf(env: Env): string | undefined {
   const job = attributeOf(readAd(env, '_CONDOR_JOB_AD'), 'UpdraftJob');
   return typeof job === 'string' && /^\w+$/.test(job) ? job : undefined;
 }
@@ -30,38 +30,44 @@ export function accessPointOf(env: Env): string {
  */
 export function allowedSeconds(env: Env, now: number): number | undefined {
   const ad = readAd(env, '_CONDOR_JOB_AD');
-  const [whole, began] = [numberIn(ad, 'AllowedJobDuration'), numberIn(ad, 'JobCurrentStartDate')];
-  return least([numberIn(ad, 'AllowedExecuteDuration'), whole && whole - passed(began, now / 1000, whole)]);
+  const [allowed, startedAt] = [
+    numberAttribute(ad, 'AllowedJobDuration'),
+    numberAttribute(ad, 'JobCurrentStartDate'),
+  ];
+  return smallest([
+    numberAttribute(ad, 'AllowedExecuteDuration'),
+    allowed && allowed - elapsedSeconds(startedAt, now / 1000, allowed),
+  ]);
 }
 
 /** Seconds since the access point began the attempt. More than it allows cannot be: then the two clocks differ. */
-function passed(began: number | undefined, now: number, whole: number): number {
-  const seconds = began === undefined ? 0 : now - began;
-  return seconds < 0 || seconds >= whole ? 0 : seconds;
+function elapsedSeconds(startedAt: number | undefined, now: number, allowed: number): number {
+  const seconds = startedAt === undefined ? 0 : now - startedAt;
+  return seconds < 0 || seconds >= allowed ? 0 : seconds;
 }
 
 /** How long the training, and then its saving, may take when HTCondor wants the slot back; undefined outside of it. */
 export function vacateGraceMs(env: Env): number | undefined {
-  const seconds = least([
-    numberIn(readAd(env, '_CONDOR_MACHINE_AD'), 'MachineMaxVacateTime'),
-    numberIn(readAd(env, '_CONDOR_JOB_AD'), 'JobMaxVacateTime'),
+  const seconds = smallest([
+    numberAttribute(readAd(env, '_CONDOR_MACHINE_AD'), 'MachineMaxVacateTime'),
+    numberAttribute(readAd(env, '_CONDOR_JOB_AD'), 'JobMaxVacateTime'),
   ]);
   return seconds === undefined ? undefined : seconds * shareOfVacateTime * 1000;
 }
 
 /** The memory of the slot, which grows with the job's request; undefined outside of HTCondor. */
 export function slotMemoryBytes(env: Env): number | undefined {
-  const megabytes = numberIn(readAd(env, '_CONDOR_MACHINE_AD'), 'Memory');
+  const megabytes = numberAttribute(readAd(env, '_CONDOR_MACHINE_AD'), 'Memory');
   return megabytes && megabytes * 2 ** 20;
 }
 
-function least(numbers: (number | undefined)[]): number | undefined {
+function smallest(numbers: (number | undefined)[]): number | undefined {
   const known = numbers.filter((number) => number !== undefined);
   return known.length === 0 ? undefined : Math.min(...known);
 }
 
 /** A number, or a product of numbers such as `10 * 60`. */
-function numberIn(ad: Ad, name: string): number | undefined {
+function numberAttribute(ad: Ad, name: string): number | undefined {
   const value = attributeOf(ad, name);
   if (typeof value === 'number') return value >= 0 ? value : undefined;
   if (!(value instanceof Expression) || !/^[\d.]+(?:\s*\*\s*[\d.]+)*$/.test(value.expression))

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
-import { readPlace } from '../plugin/plugin-env.ts';
+import { readWorker } from '../plugin/plugin-env.ts';
 import { describeMachine } from './machine.ts';
 
 test('agent and plugin name the site that the event log names, whatever the environment calls it', async (t) => {
   const place = async (machine: string): Promise<(string | undefined)[]> => {
     const ad = path.join(await temporaryFolder(t, { machine }), 'machine');
     const env = { _CONDOR_MACHINE_AD: ad, OSG_SITE_NAME: 'Campus' };
-    return [describeMachine(env).site, readPlace(env).site];
+    return [describeMachine(env).site, readWorker(env).site];
   };
   assert.deepEqual(await place('glidein_site = "S"\nGLIDEIN_ResourceName = "R"\n'), ['R', 'R']);
   assert.deepEqual(await place('GLIDEIN_Site = "S"\n'), ['S', 'S']);

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { defined } from '../../base/defined.ts';
 import type { Env } from '../../base/env.ts';
 import { siteIn } from '../../classad/site.ts';
-import type { World } from '../attempt.ts';
+import type { Context } from '../attempt.ts';
 import { readAd } from './condor-ads.ts';
 
 interface Machine {
@@ -59,18 +59,18 @@ export interface Gpu {
 }
 
 /** What became of asking: it is not installed, it hangs, it complains, or it tells. */
-export type SmiAnswer =
+export type SmiResult =
   { kind: 'absent' } | { kind: 'silent' } | { kind: 'failed'; said: string } | { kind: 'gpus'; gpus: Gpu[] };
 
 const query = ['--query-gpu=index,uuid,name,utilization.gpu', '--format=csv,noheader,nounits'];
 /** Where it lies when the PATH does not say so: containers get it mounted. */
-const usualPlaces = '/usr/bin:/usr/local/nvidia/bin:/usr/local/cuda/bin';
+const fallbackPath = '/usr/bin:/usr/local/nvidia/bin:/usr/local/cuda/bin';
 /** A machine with eight GPUs and no persistence daemon takes some seconds. */
-const patienceMs = 20_000;
+const smiTimeoutMs = 20_000;
 
-export async function askNvidiaSmi(world: World): Promise<SmiAnswer> {
-  const env = { ...world.env, PATH: `${world.env['PATH'] ?? ''}:${usualPlaces}` };
-  const answer = await askProgram('nvidia-smi', query, { env, patienceMs }, world);
+export async function queryNvidiaSmi(context: Context): Promise<SmiResult> {
+  const env = { ...context.env, PATH: `${context.env['PATH'] ?? ''}:${fallbackPath}` };
+  const answer = await queryProgram('nvidia-smi', query, { env, timeoutMs: smiTimeoutMs }, context);
   if (answer.kind !== 'ended') return answer.kind === 'absent' ? { kind: 'absent' } : { kind: 'silent' };
   const said = answer.stdout.trim() || answer.stderr.trim();
   if (answer.status !== 0) return { kind: 'failed', said: said.split('\n')[0] ?? '' };
@@ -87,63 +87,63 @@ export function parseGpus(listing: string): Gpu[] {
 }
 
 /** HTCondor's word for a slot that was given no GPU; the others are CUDA's own. */
-const none = new Set(['', '10000', '-1', 'none', 'void', 'NoDevFiles']);
+const noGpuNames = new Set(['', '10000', '-1', 'none', 'void', 'NoDevFiles']);
 
 /** What this process may use, as `CUDA_VISIBLE_DEVICES` names it; undefined when nothing is said. */
-export function givenGpus(env: Env): string[] | undefined {
+export function assignedGpus(env: Env): string[] | undefined {
   const text = env['CUDA_VISIBLE_DEVICES'];
   if (text === undefined) return undefined;
   return text
     .split(',')
     .map((name) => name.trim())
-    .filter((name) => !none.has(name));
+    .filter((name) => !noGpuNames.has(name));
 }
 
 /** The GPU that a name means: an index, the beginning of a UUID, or a part (`MIG-…`), of which any may hold it. */
-export function gpuOf(name: string, gpus: Gpu[]): Gpu | undefined {
+export function findGpu(name: string, gpus: Gpu[]): Gpu | undefined {
   if (name.startsWith('MIG-')) return gpus[0];
   return gpus.find(({ index, uuid }) => index === name || uuid.startsWith(name));
 }
 
-export type ProgramAnswer =
+export type ProgramOutput =
   | { kind: 'absent' }
   | { kind: 'silent' }
   | { kind: 'ended'; status: number | null; stdout: string; stderr: string };
 
-interface Asking {
+interface ProgramOptions {
   env: Record<string, string | undefined>;
   cwd?: string;
-  patienceMs: number;
+  timeoutMs: number;
 }
 
-const maxCharacters = 64 * 1024;
+const maxChars = 64 * 1024;
 
 /**
  * Runs a program that answers in a few lines. One that does not end in time is killed and left: where a driver hangs,
  * the programs that ask it cannot even be killed, and nobody may wait for them. Rejects only when the attempt must end.
  */
-export async function askProgram(
+export async function queryProgram(
   program: string,
   args: string[],
-  { env, cwd = '/', patienceMs }: Asking,
-  { clock, signal }: Pick<World, 'clock' | 'signal'>,
-): Promise<ProgramAnswer> {
+  { env, cwd = '/', timeoutMs }: ProgramOptions,
+  { clock, signal }: Pick<Context, 'clock' | 'signal'>,
+): Promise<ProgramOutput> {
   signal.throwIfAborted();
   const child = spawn(program, args, { env, cwd, stdio: ['ignore', 'pipe', 'pipe'] });
   const text = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const)
     child[name].on(
       'data',
-      (bytes: Buffer) => (text[name] = (text[name] + bytes.toString()).slice(-maxCharacters)),
+      (bytes: Buffer) => (text[name] = (text[name] + bytes.toString()).slice(-maxChars)),
     );
   const over = new AbortController();
-  const ended = new Promise<ProgramAnswer>((resolve) => {
+  const ended = new Promise<ProgramOutput>((resolve) => {
     child.once('error', () => resolve({ kind: 'absent' }));
     child.once('close', (status) => resolve({ kind: 'ended', status, ...text }));
   });
   const late = clock
-    .sleep(patienceMs, AbortSignal.any([over.signal, signal]))
-    .then((): ProgramAnswer => ({ kind: 'silent' }));
+    .sleep(timeoutMs, AbortSignal.any([over.signal, signal]))
+    .then((): ProgramOutput => ({ kind: 'silent' }));
   try {
     return await Promise.race([ended, late]);
   } finally {

@@ -23,7 +23,7 @@ const maxBytes = 4 << 20;
 /** Takes a stream of chirp answers apart; they come in the order of the questions. */
 export class ChirpAnswers {
   readonly #questions: Question[] = [];
-  #heard = Buffer.alloc(0);
+  #received = Buffer.alloc(0);
 
   /** The answer to the next question; undefined when the line breaks before. */
   next(rest: Rest): Promise<Answer | undefined> {
@@ -31,17 +31,17 @@ export class ChirpAnswers {
   }
 
   /** False when this cannot be the answers to what was asked: then nothing that follows can be understood. */
-  hear(bytes: Buffer): boolean {
-    this.#heard = Buffer.concat([this.#heard, bytes]);
+  receive(bytes: Buffer): boolean {
+    this.#received = Buffer.concat([this.#received, bytes]);
     for (let question = this.#questions[0]; question !== undefined; question = this.#questions[0]) {
-      const found = take(this.#heard, question.rest);
-      if (found === undefined) return this.#heard.length <= maxBytes;
+      const found = parseReply(this.#received, question.rest);
+      if (found === undefined) return this.#received.length <= maxBytes;
       if (Number.isNaN(found.answer.code)) return false;
-      this.#heard = this.#heard.subarray(found.length);
+      this.#received = this.#received.subarray(found.length);
       this.#questions.shift();
       question.answer(found.answer);
     }
-    return this.#heard.length === 0;
+    return this.#received.length === 0;
   }
 
   end(): void {
@@ -50,28 +50,28 @@ export class ChirpAnswers {
 }
 
 /** The first answer in what was heard and how long it is; undefined while it is not whole. */
-function take(heard: Buffer, rest: Rest): { answer: Answer; length: number } | undefined {
-  const end = heard.indexOf('\n');
+function parseReply(received: Buffer, rest: Rest): { answer: Answer; length: number } | undefined {
+  const end = received.indexOf('\n');
   if (end < 0) return undefined;
-  const line = heard.toString('latin1', 0, end);
+  const line = received.toString('latin1', 0, end);
   const code = /^-?\d+$/.test(line) ? Number(line) : Number.NaN;
   const start = end + 1;
   const length =
-    rest === 'bytes' ? Math.max(code, 0) : rest === 'line' && code >= 0 ? lineLength(heard, start) : 0;
+    rest === 'bytes' ? Math.max(code, 0) : rest === 'line' && code >= 0 ? lineLength(received, start) : 0;
   if (Number.isNaN(code)) return { answer: { code, text: '' }, length: start };
-  if (length === undefined || heard.length < start + length) return undefined;
-  return { answer: { code, text: heard.toString('utf8', start, start + length) }, length: start + length };
+  if (length === undefined || received.length < start + length) return undefined;
+  return { answer: { code, text: received.toString('utf8', start, start + length) }, length: start + length };
 }
 
-function lineLength(heard: Buffer, start: number): number | undefined {
-  const end = heard.indexOf('\n', start);
+function lineLength(received: Buffer, start: number): number | undefined {
+  const end = received.indexOf('\n', start);
   return end < 0 ? undefined : end + 1 - start;
 }
 
 /** HTCondor takes lines up to 5120 bytes; what is longer is not worth a line in a log. */
 const maxLine = 4000;
 /** How long the access point may take to answer before nobody waits for it any more. */
-const patienceMs = 5000;
+const timeoutMs = 5000;
 
 /**
  * The line to the access point that HTCondor keeps open for every job: what is said appears in the job's event log at
@@ -90,10 +90,10 @@ export class Chirp {
     this.#ended = new Promise((resolve) => socket.once('close', () => resolve()));
     socket.on('error', () => socket.destroy());
     socket.on('data', (bytes) => {
-      if (!this.#answers.hear(bytes)) socket.destroy();
+      if (!this.#answers.receive(bytes)) socket.destroy();
     });
     socket.once('close', () => this.#answers.end());
-    void this.#say(`cookie ${cookie}\n`, 'nothing');
+    void this.#send(`cookie ${cookie}\n`, 'nothing');
     socket.unref();
   }
 
@@ -109,19 +109,19 @@ export class Chirp {
   /** Writes a line into the job's event log. */
   log(line: string): void {
     const escaped = line.replace(/[\\ \t]/g, String.raw`\$&`).replace(/[\r\n]+/g, String.raw`\ `);
-    if (Buffer.byteLength(escaped) <= maxLine) void this.#say(`ulog ${escaped}\n`, 'nothing');
+    if (Buffer.byteLength(escaped) <= maxLine) void this.#send(`ulog ${escaped}\n`, 'nothing');
   }
 
   /**
    * Asks for something and gives the answer; undefined when none comes in time. Words hold no blanks and no
    * backslashes; `payload` follows the line as it is.
    */
-  async ask(words: string[], rest: Rest = 'nothing', payload = ''): Promise<Answer | undefined> {
+  async ask(args: string[], rest: Rest = 'nothing', payload = ''): Promise<Answer | undefined> {
     const over = new AbortController();
-    const late = this.#clock.sleep(patienceMs, over.signal).catch(() => undefined);
+    const late = this.#clock.sleep(timeoutMs, over.signal).catch(() => undefined);
     try {
       return await Promise.race([
-        this.#say(`${words.join(' ')}\n${payload}`, rest),
+        this.#send(`${args.join(' ')}\n${payload}`, rest),
         late.then(() => undefined),
       ]);
     } finally {
@@ -129,7 +129,7 @@ export class Chirp {
     }
   }
 
-  #say(text: string, rest: Rest): Promise<Answer | undefined> {
+  #send(text: string, rest: Rest): Promise<Answer | undefined> {
     if (!this.#socket.writable) return Promise.resolve(undefined);
     this.#socket.write(text);
     return this.#answers.next(rest);
@@ -139,7 +139,7 @@ export class Chirp {
   async close(): Promise<void> {
     this.#socket.ref();
     this.#socket.end();
-    this.#socket.setTimeout(patienceMs, () => this.#socket.destroy());
+    this.#socket.setTimeout(timeoutMs, () => this.#socket.destroy());
     await this.#ended;
   }
 }

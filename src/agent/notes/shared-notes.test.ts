@@ -5,7 +5,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { ManualClock } from '../../../test/agent/manual-clock.ts';
-import type { Order } from '../../job/job.ts';
+import type { WorkOrder } from '../../job/job.ts';
 import { Chirp, ChirpAnswers } from './chirp.ts';
 import { openSharedNotes, type SharedNotes } from './shared-notes.ts';
 
@@ -17,7 +17,7 @@ async function temporaryFolder(t: TestContext): Promise<string> {
 
 async function folderNotes(t: TestContext): Promise<{ notes: SharedNotes; folder: string }> {
   const folder = await temporaryFolder(t);
-  return { notes: openSharedNotes({ notesFolder: folder } as Order, undefined), folder };
+  return { notes: openSharedNotes({ notesFolder: folder } as WorkOrder, undefined), folder };
 }
 
 /** A line to an access point that answers each line as it is told to. */
@@ -45,7 +45,7 @@ async function chirpTo(t: TestContext, answer: (line: string, socket: Socket) =>
   const chirp = await Chirp.open({ _CONDOR_CHIRP_CONFIG: file }, clock);
   assert.ok(chirp);
   t.after(() => chirp.close());
-  return { notes: openSharedNotes({} as Order, chirp), clock };
+  return { notes: openSharedNotes({} as WorkOrder, chirp), clock };
 }
 
 test('a note that one attempt puts is listed and read by the others, and a later one replaces it', async (t) => {
@@ -90,7 +90,7 @@ test('where the notes cannot be written, or there is no way to them, nothing is 
   const folder = await temporaryFolder(t);
   await writeFile(path.join(folder, 'file'), '');
   for (const order of [{ notesFolder: path.join(folder, 'file') }, {}]) {
-    const notes = openSharedNotes(order as Order, undefined);
+    const notes = openSharedNotes(order as WorkOrder, undefined);
     assert.equal(await notes.put('norms/a', 'x'), false);
     assert.deepEqual(await notes.list('norms'), []);
     assert.equal(await notes.read('norms/a'), undefined);
@@ -111,7 +111,7 @@ test('answers over chirp, wherever they are cut, find their questions', async ()
     const answers = new ChirpAnswers();
     const rests = ['nothing', 'bytes', 'nothing', 'line', 'line', 'bytes'] as const;
     const asked = Promise.all(rests.map((rest) => answers.next(rest)));
-    assert.ok(answers.hear(stream.subarray(0, cut)) && answers.hear(stream.subarray(cut)));
+    assert.ok(answers.receive(stream.subarray(0, cut)) && answers.receive(stream.subarray(cut)));
     assert.deepEqual(await asked, [
       { code: 0, text: '' },
       { code: 14, text: '0000-1\n0001-1\n' },

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { Order } from '../../job/job.ts';
+import type { WorkOrder } from '../../job/job.ts';
 import { runFiles } from '../../job/layout.ts';
 import type { Chirp } from './chirp.ts';
 
@@ -20,15 +20,15 @@ import type { Chirp } from './chirp.ts';
  */
 export interface SharedNotes {
   /** Writes the note `folder/name`; false when it could not be. */
-  put(note: string, text: string): Promise<boolean>;
+  put(record: string, text: string): Promise<boolean>;
   /** Names of the notes in a folder, sorted. */
   list(folder: string): Promise<string[]>;
   /** The text of the note `folder/name`, if there is one. */
-  read(note: string): Promise<string | undefined>;
+  read(record: string): Promise<string | undefined>;
 }
 
 /** The way from here to the run's notes: the sandbox's line to the access point, or the folder that the order names. */
-export function openSharedNotes({ notesFolder }: Order, chirp: Chirp | undefined): SharedNotes {
+export function openSharedNotes({ notesFolder }: WorkOrder, chirp: Chirp | undefined): SharedNotes {
   if (chirp !== undefined) return new ChirpNotes(chirp);
   return notesFolder === undefined ? noNotes : new FolderNotes(notesFolder);
 }
@@ -47,8 +47,8 @@ export class FolderNotes implements SharedNotes {
     this.#root = root;
   }
 
-  async put(note: string, text: string): Promise<boolean> {
-    const place = splitNoteName(note);
+  async put(record: string, text: string): Promise<boolean> {
+    const place = splitNoteName(record);
     if (place === undefined || !isNoteText(text)) return false;
     const folder = path.join(this.#root, place.folder);
     const draft = path.join(folder, `.${place.name}.${randomBytes(4).toString('hex')}`);
@@ -68,9 +68,9 @@ export class FolderNotes implements SharedNotes {
     return names.filter(isFolderName).sort();
   }
 
-  async read(note: string): Promise<string | undefined> {
-    if (splitNoteName(note) === undefined) return undefined;
-    return await readFile(path.join(this.#root, note), 'utf8').catch(() => undefined);
+  async read(record: string): Promise<string | undefined> {
+    if (splitNoteName(record) === undefined) return undefined;
+    return await readFile(path.join(this.#root, record), 'utf8').catch(() => undefined);
   }
 }
 
@@ -92,8 +92,8 @@ class ChirpNotes implements SharedNotes {
     this.#chirp = chirp;
   }
 
-  async put(note: string, text: string): Promise<boolean> {
-    const place = splitNoteName(note);
+  async put(record: string, text: string): Promise<boolean> {
+    const place = splitNoteName(record);
     if (place === undefined || !isNoteText(text) || !(await this.#make(place.folder))) return false;
     const folder = `${runFiles.notes}/${place.folder}`;
     const draft = `${folder}/.${place.name}.${randomBytes(4).toString('hex')}`;
@@ -116,9 +116,9 @@ class ChirpNotes implements SharedNotes {
     return (answer?.text ?? '').split('\n').filter(isFolderName).sort();
   }
 
-  async read(note: string): Promise<string | undefined> {
-    if (splitNoteName(note) === undefined) return undefined;
-    const answer = await this.#chirp.ask(['getfile', `${runFiles.notes}/${note}`], 'bytes');
+  async read(record: string): Promise<string | undefined> {
+    if (splitNoteName(record) === undefined) return undefined;
+    const answer = await this.#chirp.ask(['getfile', `${runFiles.notes}/${record}`], 'bytes');
     return answer === undefined || answer.code < 0 ? undefined : answer.text;
   }
 
@@ -142,8 +142,8 @@ const part = '[A-Za-z0-9][A-Za-z0-9._-]{0,99}';
 const isFolderName = (text: string): boolean => new RegExp(`^${part}$`).test(text);
 
 /** The folder and the name of a note, or undefined when they are not safe. */
-function splitNoteName(note: string): { folder: string; name: string } | undefined {
-  const [folder = '', name = '', ...more] = note.split('/');
+function splitNoteName(record: string): { folder: string; name: string } | undefined {
+  const [folder = '', name = '', ...more] = record.split('/');
   return isFolderName(folder) && isFolderName(name) && more.length === 0 ? { folder, name } : undefined;
 }
 

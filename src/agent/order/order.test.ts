@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Fault } from '../../fault/fault.ts';
-import type { Order } from '../../job/job.ts';
+import type { WorkOrder } from '../../job/job.ts';
 import { parseOrder } from './order.ts';
 
-const order: Order = {
+const order: WorkOrder = {
   version: 1,
   run: 'r',
   job: {

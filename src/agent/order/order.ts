@@ -2,20 +2,20 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import {
   field,
-  flag,
+  bool,
   listOf,
-  maybe,
+  optional,
   oneOf,
   shape,
-  tableOf,
+  recordOf,
   text,
-  Wrong,
+  Mismatch,
   type Field,
 } from '../../base/shape.ts';
 import { Fault } from '../../fault/fault.ts';
 import { isInside } from '../../job/inside.ts';
 import { secretPlaces, unpackModes } from '../../job/choices.ts';
-import type { Order, OrderedData, OrderedRecovery, OrderedWorkspace } from '../../job/job.ts';
+import type { WorkOrder, OrderedData, OrderedRecovery, OrderedWorkspace } from '../../job/job.ts';
 import type { Resources, Scalar, SecretSource, Train } from '../../job/spec.ts';
 
 /**
@@ -24,7 +24,7 @@ import type { Resources, Scalar, SecretSource, Train } from '../../job/spec.ts';
 export async function readOrder(
   file: string,
   complete: (value: unknown) => unknown = (value) => value,
-): Promise<Order> {
+): Promise<WorkOrder> {
   const json = await readFile(file, 'utf8').catch((error: unknown) => {
     throw new Fault('order-invalid', `the order ${file} cannot be read: ${(error as Error).message}`, {
       fix: 'name a file that the access point wrote: updraft-agent run ORDER.json',
@@ -46,9 +46,9 @@ export async function readOrder(
 const isTable = (value: unknown): boolean => typeof value === 'object' && value !== null;
 
 /** The value as an Order, or a Fault that names the first field that is wrong. */
-export function parseOrder(value: unknown, file: string): Order {
+export function parseOrder(value: unknown, file: string): WorkOrder {
   const read = order(value);
-  if (!(read instanceof Wrong)) return read;
+  if (!(read instanceof Mismatch)) return read;
   throw new Fault('order-invalid', `the order ${file} is wrong: ${read.describe('the order')}`, {
     fix: 'use the agent of the same version as the updraft that wrote the order, or submit the job again',
   });
@@ -78,16 +78,16 @@ const train = shape<Train>({
   command: word,
   files: listOf(inside),
   outputs: listOf(inside),
-  check: maybe(word),
-  checkpoint: maybe(inside),
-  checkpointKeep: maybe(ordinal),
-  checkpointEverySeconds: maybe(amount),
-  env: tableOf(text),
-  secrets: maybe(
-    tableOf(shape<SecretSource>({ from: oneOf(secretPlaces), name: maybe(word), path: maybe(word) })),
+  check: optional(word),
+  checkpoint: optional(inside),
+  checkpointKeep: optional(ordinal),
+  checkpointEverySeconds: optional(amount),
+  env: recordOf(text),
+  secrets: optional(
+    recordOf(shape<SecretSource>({ from: oneOf(secretPlaces), name: optional(word), path: optional(word) })),
   ),
-  quietLimitSeconds: maybe(amount),
-  slowLimit: maybe(amount),
+  quietLimitSeconds: optional(amount),
+  slowLimit: optional(amount),
 });
 
 const data = shape<Omit<OrderedData, 'method'>>({
@@ -95,55 +95,55 @@ const data = shape<Omit<OrderedData, 'method'>>({
   url: word,
   into: inside,
   unpack: oneOf(unpackModes),
-  expect: shape<OrderedData['expect']>({ files: maybe(amount), bytes: maybe(amount) }),
-  sha256: maybe(sha256),
-  manifest: maybe(word),
-  tokenFile: maybe(word),
-  delivered: maybe(absolute),
-  arriving: maybe(oneOf([true])),
-  caches: maybe(listOf(word)),
-  avoidCaches: maybe(listOf(word)),
+  expect: shape<OrderedData['expect']>({ files: optional(amount), bytes: optional(amount) }),
+  sha256: optional(sha256),
+  manifest: optional(word),
+  tokenFile: optional(word),
+  delivered: optional(absolute),
+  arriving: optional(oneOf([true])),
+  caches: optional(listOf(word)),
+  avoidCaches: optional(listOf(word)),
 }) as Field<OrderedData>;
 
 const resources = shape<Pick<Resources, 'cpus' | 'gpus' | 'memoryBytes' | 'timeSeconds'>>({
   cpus: amount,
   gpus: amount,
   memoryBytes: amount,
-  timeSeconds: maybe(amount),
+  timeSeconds: optional(amount),
 }) as Field<Resources>;
 
-const order = shape<Omit<Order, 'brought'>>({
+const order = shape<Omit<WorkOrder, 'brought'>>({
   version: oneOf([1]),
   run: word,
-  job: shape<Order['job']>({ id: word, parameters: tableOf(scalar), train }),
+  job: shape<WorkOrder['job']>({ id: word, parameters: recordOf(scalar), train }),
   attempt: ordinal,
-  isRehearsal: maybe(flag),
-  attemptsBefore: maybe(amount),
+  isRehearsal: optional(bool),
+  attemptsBefore: optional(amount),
   data: listOf(data),
-  environment: shape<Order['environment']>({
-    image: maybe(word),
+  environment: shape<WorkOrder['environment']>({
+    image: optional(word),
     python: listOf(word),
-    pack: maybe(data),
-    imageToken: maybe(word),
-    unpacker: maybe(inside),
-    workspace: maybe(shape<OrderedWorkspace>({ manifest: absolute, environment: word })),
-    fallback: maybe(word),
+    pack: optional(data),
+    imageToken: optional(word),
+    unpacker: optional(inside),
+    workspace: optional(shape<OrderedWorkspace>({ manifest: absolute, environment: word })),
+    fallback: optional(word),
   }),
   resources,
-  recovery: maybe(
+  recovery: optional(
     shape<OrderedRecovery>({
       attempts: ordinal,
-      failedJobs: maybe(ordinal),
-      firstWait: amount,
-      mostWait: amount,
+      failedJobs: optional(ordinal),
+      initialBackoff: amount,
+      maxBackoff: amount,
     }),
   ),
   filesFrom: absolute,
   scratchParent: absolute,
   resultsTo: absolute,
   attemptFolder: absolute,
-  notesFolder: maybe(absolute),
-  caches: maybe(listOf(word)),
-  avoidCaches: maybe(listOf(word)),
-  liveSeconds: maybe(amount),
+  notesFolder: optional(absolute),
+  caches: optional(listOf(word)),
+  avoidCaches: optional(listOf(word)),
+  liveSeconds: optional(amount),
 });

@@ -7,63 +7,71 @@ import { asFault, Fault } from '../../fault/fault.ts';
 import { walkCollection } from '../../federation/list-collection.ts';
 import type { FederationLocator } from '../../federation/locator.ts';
 import { parseObjectUrl, type FederatedUrl } from '../../federation/object-url.ts';
-import type { KeptConnections } from '../../http/connections.ts';
-import type { Order, OrderedData } from '../../job/job.ts';
+import type { IdleConnections } from '../../http/connections.ts';
+import type { WorkOrder, OrderedData } from '../../job/job.ts';
 import { deliveredName } from '../../job/layout.ts';
 import { fetchToFile } from '../../transfer/fetch-to-file.ts';
 import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
 import type { Fetched, FetchOptions } from '../../transfer/fetch.ts';
-import type { Policy } from '../../transfer/policy.ts';
+import type { TransferLimits } from '../../transfer/limits.ts';
 import { openUnpacker } from '../../unpack/open-unpacker.ts';
 import { unpackFetched } from '../../unpack/unpack-fetched.ts';
-import type { World } from '../attempt.ts';
-import { recordEvents } from '../data/fetch-notes.ts';
+import type { Context } from '../attempt.ts';
+import { recordEvents } from '../data/record-fetch.ts';
 import { locatorFor } from '../data/object-locator.ts';
-import { readManifest } from '../data/stage-data.ts';
-import type { Note } from '../notes/notes.ts';
+import { loadManifest } from '../data/stage-data.ts';
+import type { Recorder } from '../notes/journal-writer.ts';
 import { errorCodeOf } from './report.ts';
-import type { Done, Endpoint, Outcome, TransferRequest } from './requests.ts';
+import type { TransferInfo, ServerRecord, RequestOutcome, TransferRequest } from './requests.ts';
 
 /** Small objects cost more in waiting than in bytes. */
-const atOnce = 4;
+const concurrency = 4;
 
 /** What a transfer leaves for its results besides how it ended. */
-type TransferLog = Required<Pick<Outcome, 'endpoints' | 'parts'>>;
+type TransferLog = Required<Pick<RequestOutcome, 'endpoints' | 'parts'>>;
 
 /** Brings one object, or with `?recursive` all of a collection, or with `?pack=` what an archive holds. */
 export async function download(
   { url, file }: TransferRequest,
-  world: TransferWorld,
+  context: TransferContext,
   { endpoints, parts }: TransferLog,
-): Promise<Done> {
-  const target = path.resolve(world.cwd, file);
-  const { order, note, clock } = world;
+): Promise<TransferInfo> {
+  const target = path.resolve(context.cwd, file);
+  const { order, record, clock } = context;
   const source = order === undefined ? undefined : sourceOf(file, order);
-  const parsed = parseObjectUrl(source?.url ?? url, world.env);
+  const parsed = parseObjectUrl(source?.url ?? url, context.env);
   const started = clock.monotonic();
   const tokenFile = source?.tokenFile ?? imageToken(file, order);
-  const options = await fetchOptions(parsed.text, { ...source, ...defined({ tokenFile }) }, world);
-  const watched = watchedBy(endpoints, options, clock);
+  const options = await fetchOptions(parsed.text, { ...source, ...defined({ tokenFile }) }, context);
+  const watched = observe(endpoints, options, clock);
   const fetched =
     parsed.kind === 'federated' && parsed.recursive
-      ? await downloadCollection(url, withoutQuery(target, url), options, world, parts)
+      ? await downloadCollection(url, stripQuery(target, url), options, context, parts)
       : parsed.kind === 'federated' && parsed.pack !== undefined
         ? await downloadPacked(url, parsed.pack, path.dirname(target), watched)
         : await fetchToFile(url, target, { ...watched, overwrite: true });
   const seconds = (clock.monotonic() - started) / 1000;
   const { bytes, verified, servers, leftOut } = fetched;
-  note({ kind: 'fetched', object: parsed.text, bytes, seconds, verified, servers, ...defined({ leftOut }) });
+  record({
+    kind: 'fetched',
+    object: parsed.text,
+    bytes,
+    seconds,
+    verified,
+    servers,
+    ...defined({ leftOut }),
+  });
   return fetched;
 }
 
 /** What the job's order says of a file that HTCondor asks for: proofs, and the token that was sent along. */
-const sourceOf = (file: string, { data, environment: { pack } }: Order): OrderedData | undefined =>
+const sourceOf = (file: string, { data, environment: { pack } }: WorkOrder): OrderedData | undefined =>
   [...data, ...(pack === undefined ? [] : [pack])].find(
     ({ delivered }) => delivered !== undefined && path.basename(delivered) === path.basename(file),
   );
 
 /** The image is no data of the job, and has a token of its own. */
-const imageToken = (file: string, order: Order | undefined): string | undefined =>
+const imageToken = (file: string, order: WorkOrder | undefined): string | undefined =>
   deliveredName(order?.environment.image ?? '') === path.basename(file)
     ? order?.environment.imageToken
     : undefined;
@@ -71,24 +79,24 @@ const imageToken = (file: string, order: Order | undefined): string | undefined 
 async function fetchOptions(
   object: string,
   source: Partial<OrderedData>,
-  { locator, clock, signal, policy, connections, order, note }: TransferWorld,
+  { locator, clock, signal, limits, connections, order, record }: TransferContext,
 ): Promise<FetchOptions> {
   const { tokenFile, sha256, expect, manifest: proof } = source;
   const own = { locator: locatorFor(locator, order, source) };
-  const access = { ...own, clock, signal, policy, connections, ...defined({ tokenFile }) };
+  const access = { ...own, clock, signal, limits, connections, ...defined({ tokenFile }) };
   const asked = { url: source.url ?? '', ...defined({ manifest: proof }) };
-  const manifest = await readManifest(asked, order?.filesFrom ?? '', {
+  const manifest = await loadManifest(asked, order?.filesFrom ?? '', {
     ...access,
     locator: locatorFor(locator, order, source, proof),
   });
   return {
     ...access,
     ...defined({ manifest, sha256, bytes: expect?.bytes }),
-    onEvent: recordEvents(object, note, clock),
+    onEvent: recordEvents(object, record, clock),
   };
 }
 
-function watchedBy(endpoints: Endpoint[], options: FetchOptions, clock: Clock): FetchOptions {
+function observe(endpoints: ServerRecord[], options: FetchOptions, clock: Clock): FetchOptions {
   return {
     ...options,
     onEvent(event) {
@@ -101,7 +109,7 @@ function watchedBy(endpoints: Endpoint[], options: FetchOptions, clock: Clock): 
 }
 
 /** Those who delivered, as the last endpoints of a transfer. */
-export const deliverers = ({ turns = [] }: Done, clock: Clock): Endpoint[] =>
+export const deliverers = ({ turns = [] }: TransferInfo, clock: Clock): ServerRecord[] =>
   turns.map((turn) => ({ ...turn, endedAt: clock.now() }));
 
 /** Several objects at once, into a folder. Each has its own end; one that fails does not stop the others. */
@@ -109,19 +117,19 @@ async function downloadCollection(
   url: string,
   folder: string,
   options: FetchOptions,
-  { locator, signal, clock }: TransferWorld,
-  parts: Outcome[],
-): Promise<Done> {
+  { locator, signal, clock }: TransferContext,
+  parts: RequestOutcome[],
+): Promise<TransferInfo> {
   await mkdir(folder, { recursive: true });
   const entries = await Array.fromAsync(walkCollection(url, { federation: locator, signal }));
-  const all = await mapLimited(entries, atOnce, async (entry): Promise<Outcome> => {
+  const all = await mapLimited(entries, concurrency, async (entry): Promise<RequestOutcome> => {
     const file = path.join(folder, entry.name);
-    const [startedAt, endpoints]: [number, Endpoint[]] = [clock.now(), []];
-    const fetching = async (): Promise<Done> => {
+    const [startedAt, endpoints]: [number, ServerRecord[]] = [clock.now(), []];
+    const fetching = async (): Promise<TransferInfo> => {
       signal.throwIfAborted();
       await mkdir(path.dirname(file), { recursive: true });
       return await fetchToFile(entry.url, file, {
-        ...watchedBy(endpoints, options, clock),
+        ...observe(endpoints, options, clock),
         overwrite: true,
       });
     };
@@ -133,12 +141,15 @@ async function downloadCollection(
   const faults = all.flatMap(({ result }) => (result instanceof Fault ? [result] : []));
   const worst = faults.find((fault) => !errorCodeOf(fault).retryable) ?? faults[0];
   if (worst !== undefined) throw worst;
-  const none: Done = { bytes: 0, verified: 'digest', servers: [] };
+  const none: TransferInfo = { bytes: 0, verified: 'digest', servers: [] };
   return all.reduce((total, { result }) => (result instanceof Fault ? total : sumOf(total, result)), none);
 }
 
 /** All of a collection as one transfer. */
-function sumOf(total: Done, { bytes, verified, servers, turns = [], leftOut = total.leftOut }: Done): Done {
+function sumOf(
+  total: TransferInfo,
+  { bytes, verified, servers, turns = [], leftOut = total.leftOut }: TransferInfo,
+): TransferInfo {
   return {
     bytes: total.bytes + bytes,
     verified: verified === 'digest' ? total.verified : verified,
@@ -179,17 +190,17 @@ async function downloadPacked(
 }
 
 /** HTCondor names the file after all that follows the last slash of the URL, query and all. */
-function withoutQuery(target: string, url: string): string {
+function stripQuery(target: string, url: string): string {
   const query = url.slice(url.indexOf('?'));
   return target.endsWith(query) ? target.slice(0, -query.length) : target;
 }
 
 /** What transfers share. */
-export interface TransferWorld extends Pick<World, 'env' | 'clock' | 'cwd' | 'signal'> {
+export interface TransferContext extends Pick<Context, 'env' | 'clock' | 'cwd' | 'signal'> {
   locator: FederationLocator;
-  policy: Partial<Policy>;
-  connections: KeptConnections;
+  limits: Partial<TransferLimits>;
+  connections: IdleConnections;
   /** What the job is to do, where it is one of ours. */
-  order: Order | undefined;
-  note: Note;
+  order: WorkOrder | undefined;
+  record: Recorder;
 }

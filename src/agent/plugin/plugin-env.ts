@@ -34,13 +34,13 @@ export function pluginEnv(env: Env): Env {
 }
 
 /** The machine as the pool calls it. */
-export interface Place {
+export interface Worker {
   host: string;
   site?: string;
 }
 
 /** Reads the names from the machine's ad, which HTCondor gives to every plugin. */
-export function readPlace(env: Env): Place {
+export function readWorker(env: Env): Worker {
   const file = env['_CONDOR_MACHINE_AD'] ?? '.machine.ad';
   const ad = readAd({ _CONDOR_MACHINE_AD: file }, '_CONDOR_MACHINE_AD');
   const host = ['K8SPhysicalHostName', 'Machine']

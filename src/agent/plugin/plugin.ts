@@ -8,53 +8,63 @@ import { createLocator } from '../../federation/locator.ts';
 import { parseObjectUrl } from '../../federation/object-url.ts';
 import { putObject } from '../../transfer/put-object.ts';
 import { statObject } from '../../federation/stat-object.ts';
-import { KeptConnections } from '../../http/connections.ts';
-import { policyFrom } from '../../transfer/policy.ts';
-import type { World } from '../attempt.ts';
-import { deliverers, download, type TransferWorld } from './download.ts';
-import { pluginEnv, readPlace } from './plugin-env.ts';
-import { readWords, type TransferWords } from './plugin-words.ts';
+import { IdleConnections } from '../../http/connections.ts';
+import { limitsFromEnv } from '../../transfer/limits.ts';
+import type { Context } from '../attempt.ts';
+import { deliverers, download, type TransferContext } from './download.ts';
+import { pluginEnv, readWorker } from './plugin-env.ts';
+import { parseArgs, type TransferArgs } from './plugin-args.ts';
 import { errorCodeOf, OutFile, writeReport, type ResultContext } from './report.ts';
-import { openTransfers, type TransferJournal } from './transfer-journal.ts';
-import { readRequests, type Done, type Endpoint, type Outcome, type TransferRequest } from './requests.ts';
+import { openTransferJournal, type TransferJournal } from './transfer-journal.ts';
+import {
+  readRequests,
+  type TransferInfo,
+  type ServerRecord,
+  type RequestOutcome,
+  type TransferRequest,
+} from './requests.ts';
 
 /** How HTCondor, and the retry policies that pools build on it, read a plugin's end. */
 const exits = { success: 0, final: 1, noReport: 3, retryable: 11 };
-const filesAtOnce = 5;
+const concurrentFiles = 5;
 
-/** How the plugin speaks: `out` is what was asked for, `talk` is for the starter's log. */
-export interface PluginVoice {
+/** How the plugin speaks: `out` is what was asked for, `log` is for the starter's log. */
+export interface PluginOutput {
   out: (text: string) => void;
-  talk: (line: string) => void;
+  log: (line: string) => void;
 }
 
 /** Acts as HTCondor's file-transfer plugin for `osdf`, `pelican` and `stash` URLs; tells the exit code. */
-export async function runPlugin(words: string[], world: World, { out, talk }: PluginVoice): Promise<number> {
-  const asked = readWords(words);
+export async function runPlugin(
+  args: string[],
+  context: Context,
+  { out, log }: PluginOutput,
+): Promise<number> {
+  const asked = parseArgs(args);
   if (asked.kind !== 'transfer') {
-    out(asked.kind === 'version' ? `${world.version}\n` : describePlugin(world.version));
+    out(asked.kind === 'version' ? `${context.version}\n` : describePlugin(context.version));
     return exits.success;
   }
   try {
-    return await transferAll(asked, { ...world, env: pluginEnv(world.env) }, talk);
+    return await transferAll(asked, { ...context, env: pluginEnv(context.env) }, log);
   } catch (thrown) {
     const { message } = asFault(thrown);
-    talk(message);
+    log(message);
     return exits.noReport;
   }
 }
 
 async function transferAll(
-  { infile, outfile, direction }: TransferWords,
-  world: World,
-  talk: PluginVoice['talk'],
+  { infile, outfile, direction }: TransferArgs,
+  context: Context,
+  talk: PluginOutput['log'],
 ): Promise<number> {
-  const { env, cwd, version } = world;
+  const { env, cwd, version } = context;
   const file = new OutFile(path.resolve(cwd, outfile));
   try {
-    await using journal = await openTransfers(path.resolve(cwd, infile), direction, world);
-    const outcomes = await transferRequests(path.resolve(cwd, infile), direction, world, journal);
-    writeReport(file, outcomes, { direction, version, place: readPlace(env) });
+    await using journal = await openTransferJournal(path.resolve(cwd, infile), direction, context);
+    const outcomes = await transferRequests(path.resolve(cwd, infile), direction, context, journal);
+    writeReport(file, outcomes, { direction, version, worker: readWorker(env) });
     for (const { request, result } of outcomes)
       if (result instanceof Fault) talk(`${request.url}: ${result.message}`);
     return exitOf(outcomes);
@@ -67,15 +77,15 @@ async function transferAll(
 async function transferRequests(
   infile: string,
   direction: ResultContext['direction'],
-  world: World,
+  context: Context,
   journal: TransferJournal,
-): Promise<Outcome[]> {
-  const now = world.clock.now();
-  const failed = (request: TransferRequest, thrown: unknown): Outcome => ({
+): Promise<RequestOutcome[]> {
+  const now = context.clock.now();
+  const failed = (request: TransferRequest, thrown: unknown): RequestOutcome => ({
     request,
     result: asFault(thrown),
     startedAt: now,
-    endedAt: world.clock.now(),
+    endedAt: context.clock.now(),
     endpoints: [],
   });
   let requests: TransferRequest[];
@@ -85,11 +95,11 @@ async function transferRequests(
     return [failed({ url: '', file: '' }, thrown)];
   }
   try {
-    using connections = new KeptConnections(world.clock);
-    const shared = transferWorld(world, connections, journal);
+    using connections = new IdleConnections(context.clock);
+    const shared = transferContext(context, connections, journal);
     const clashes = direction === 'download' ? clashesIn(requests) : new Map<TransferRequest, Fault>();
-    const begun = new Map<string, Promise<Outcome>>();
-    return await mapLimited(requests, filesAtOnce, async (request) => {
+    const begun = new Map<string, Promise<RequestOutcome>>();
+    return await mapLimited(requests, concurrentFiles, async (request) => {
       const clash = clashes.get(request);
       if (clash !== undefined) return failed(request, clash);
       // The same object asked for twice as the same file is one transfer with two answers.
@@ -103,25 +113,36 @@ async function transferRequests(
   }
 }
 
-function transferWorld(world: World, connections: KeptConnections, journal: TransferJournal): TransferWorld {
-  const { order, note } = journal;
-  return { ...world, locator: createLocator(world), policy: policyFrom(world.env), connections, order, note };
+function transferContext(
+  context: Context,
+  connections: IdleConnections,
+  journal: TransferJournal,
+): TransferContext {
+  const { order, record } = journal;
+  return {
+    ...context,
+    locator: createLocator(context),
+    limits: limitsFromEnv(context.env),
+    connections,
+    order,
+    record,
+  };
 }
 
 async function transferOne(
   request: TransferRequest,
   direction: ResultContext['direction'],
-  world: TransferWorld,
-): Promise<Outcome> {
-  const { clock, signal } = world;
-  const [startedAt, endpoints, parts]: [number, Endpoint[], Outcome[]] = [clock.now(), [], []];
-  let result: Done | Fault;
+  context: TransferContext,
+): Promise<RequestOutcome> {
+  const { clock, signal } = context;
+  const [startedAt, endpoints, parts]: [number, ServerRecord[], RequestOutcome[]] = [clock.now(), [], []];
+  let result: TransferInfo | Fault;
   try {
     signal.throwIfAborted();
     if (request.file === '') throw new Fault('order-invalid', `${request.url} comes without a LocalFileName`);
     result = await (direction === 'download'
-      ? download(request, world, { endpoints, parts })
-      : upload(request, world));
+      ? download(request, context, { endpoints, parts })
+      : upload(request, context));
     endpoints.push(...deliverers(result, clock));
   } catch (thrown) {
     result = asFault(signal.aborted ? signal.reason : thrown);
@@ -152,7 +173,7 @@ function clashesIn(requests: readonly TransferRequest[]): Map<TransferRequest, F
   return clashes;
 }
 
-function exitOf(outcomes: readonly Outcome[]): number {
+function exitOf(outcomes: readonly RequestOutcome[]): number {
   const faults = outcomes.flatMap(({ result }) => (result instanceof Fault ? [result] : []));
   if (faults.length === 0) return exits.success;
   return faults.every((fault) => errorCodeOf(fault).retryable) ? exits.retryable : exits.final;
@@ -173,11 +194,11 @@ function describePlugin(version: string): string {
 }
 
 /** Sends one file. An object that is there already is left alone, and is a success if it is the very file. */
-async function upload({ url, file }: TransferRequest, world: TransferWorld): Promise<Done> {
-  const { env, cwd, signal, clock, locator: federation } = world;
+async function upload({ url, file }: TransferRequest, context: TransferContext): Promise<TransferInfo> {
+  const { env, cwd, signal, clock, locator: federation } = context;
   const started = clock.monotonic();
   const source = path.resolve(cwd, file);
-  refuseQuery(url, world);
+  refuseQuery(url, context);
   try {
     const overwrite = env['UPDRAFT_OVERWRITE'] === '1';
     const { bytes, verified, server } = await putObject(source, url, { federation, signal, overwrite });
@@ -185,13 +206,13 @@ async function upload({ url, file }: TransferRequest, world: TransferWorld): Pro
     return { bytes, verified, servers: [{ server, bytes }], turns: [{ server, bytes, seconds }] };
   } catch (error) {
     if (!(error instanceof Fault) || error.kind !== 'usage') throw error;
-    const same = await alreadySent(source, url, world);
+    const same = await alreadySent(source, url, context);
     if (same === undefined) throw mayNotReplace(error);
     return same;
   }
 }
 
-function refuseQuery(url: string, { env }: TransferWorld): void {
+function refuseQuery(url: string, { env }: TransferContext): void {
   const parsed = parseObjectUrl(url, env);
   if (parsed.kind !== 'federated' || (!parsed.recursive && parsed.pack === undefined)) return;
   const what = parsed.recursive ? 'recursive' : 'pack';
@@ -202,8 +223,12 @@ function refuseQuery(url: string, { env }: TransferWorld): void {
 }
 
 /** An attempt that was cut off after its upload comes by again with the same file. */
-async function alreadySent(source: string, url: string, world: TransferWorld): Promise<Done | undefined> {
-  const { locator: federation, signal } = world;
+async function alreadySent(
+  source: string,
+  url: string,
+  context: TransferContext,
+): Promise<TransferInfo | undefined> {
+  const { locator: federation, signal } = context;
   const { size, digests } = await statObject(url, { federation, signal, direct: true, digest: true });
   const { size: bytes } = await stat(source);
   if (size !== bytes || digests.md5 === undefined || digests.md5 !== (await md5Of(source))) return undefined;

@@ -6,11 +6,11 @@ import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import { attributeOf, type Ad, type AdValue } from '../../classad/ad.ts';
 import { parseAds } from '../../classad/parse.ts';
 import { Fault } from '../../fault/fault.ts';
-import type { Done, Outcome } from './requests.ts';
+import type { TransferInfo, RequestOutcome } from './requests.ts';
 import { OutFile, writeReport } from './report.ts';
 
-const context = { direction: 'download', version: '1.2.3', place: { host: 'h', site: 'S' } } as const;
-const outcome = (url: string, result: Outcome['result']): Outcome => ({
+const context = { direction: 'download', version: '1.2.3', worker: { host: 'h', site: 'S' } } as const;
+const outcome = (url: string, result: RequestOutcome['result']): RequestOutcome => ({
   request: { url, file: `/s/${path.basename(url)}` },
   result,
   startedAt: 1000,
@@ -21,7 +21,7 @@ const good = outcome('osdf:///d/good', { bytes: 7, verified: 'digest', servers: 
 const stalled = outcome('osdf:///d/stalled', new Fault('transfer-stalled', 'no byte\ncame'));
 const missing = outcome('osdf:///d/missing', new Fault('object-missing', 'is not there', { fix: 'look' }));
 
-async function report(t: Parameters<typeof temporaryFolder>[0], outcomes: Outcome[], before?: string) {
+async function report(t: Parameters<typeof temporaryFolder>[0], outcomes: RequestOutcome[], before?: string) {
   const file = path.join(await temporaryFolder(t), 'out');
   if (before !== undefined) writeFileSync(file, before);
   const out = new OutFile(file);
@@ -57,7 +57,7 @@ test('a failure says why, where, what to do and whether to try again, also in Pe
 
 test('a success says how much, when and how well proven', async (t) => {
   const [ad] = (await report(t, [good])).ads;
-  const told = [
+  const reported = [
     'TransferSuccess',
     'TransferFileName',
     'TransferFileBytes',
@@ -65,7 +65,7 @@ test('a success says how much, when and how well proven', async (t) => {
     'TransferType',
   ];
   assert.deepEqual(
-    told.map((name) => at(ad, name)),
+    reported.map((name) => at(ad, name)),
     [true, 'good', 7, 'osdf', 'download'],
   );
   assert.deepEqual([at(ad, 'TransferStartTime'), at(ad, 'TransferEndTime')], [1, 3]);
@@ -76,10 +76,10 @@ test('a success says how much, when and how well proven', async (t) => {
 test('each attempt is described as operators know it, in types that the starter keeps', async (t) => {
   const far = new Fault('transfer-stalled', 'far: sent 10 bytes, then nothing');
   const turn = { bytes: 7, seconds: 1.5, firstByteSeconds: 0.25, age: 3600, version: 'pelican/7.28.0' };
-  const both: Outcome = {
+  const both: RequestOutcome = {
     ...good,
     result: {
-      ...(good.result as Done),
+      ...(good.result as TransferInfo),
       digest: { algorithm: 'sha-256', hex: 'ab12', server: 'near:8443' },
       leftOut: [{ server: 'bad:8443', by: 'UPDRAFT_AVOID_CACHES', why: 'avoided' }],
     },
@@ -123,15 +123,18 @@ test('a failure before any server was asked counts as an attempt, and a long lis
   assert.equal(at(early, 'DeveloperData', 'IsRetryable1'), false);
   const endpoints = Array.from({ length: 20 }, (_, i) => ({ server: `c${i}`, endedAt: 1000 }));
   const long = (await report(t, [{ ...stalled, endpoints }])).ads[0];
-  const told = ['Attempts', 'Endpoint11', 'Endpoint12', 'Endpoint19'];
+  const reported = ['Attempts', 'Endpoint11', 'Endpoint12', 'Endpoint19'];
   assert.deepEqual(
-    told.map((name) => at(long, 'DeveloperData', name)),
+    reported.map((name) => at(long, 'DeveloperData', name)),
     [20, undefined, 'c12', 'c19'],
   );
 });
 
 test('each object of a collection has an ad, but not of a very large one', async (t) => {
-  const part = (name: string): Outcome => ({ ...good, request: { url: good.request.url, file: name } });
+  const part = (name: string): RequestOutcome => ({
+    ...good,
+    request: { url: good.request.url, file: name },
+  });
   const small = await report(t, [{ ...good, parts: [part('a/x'), part('a/y')] }]);
   assert.deepEqual(
     small.ads.map((ad) => at(ad, 'TransferFileName')),

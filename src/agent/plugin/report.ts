@@ -1,30 +1,30 @@
 import { closeSync, constants, fstatSync, fsyncSync, openSync, writeSync } from 'node:fs';
 import path from 'node:path';
 import { printable } from '../../base/printable.ts';
-import { real, showAd, type Ad } from '../../classad/ad.ts';
-import { leftOutWords } from '../../codes/cache-words.ts';
-import { sayGivenUp } from '../../codes/given-up.ts';
+import { formatReal, formatAd, type Ad } from '../../classad/ad.ts';
+import { describeLeftOut } from '../../codes/describe-caches.ts';
+import { formatGivenUp } from '../../codes/given-up.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { FaultKind } from '../../fault/kinds.ts';
-import type { Place } from './plugin-env.ts';
-import type { Done, Endpoint, Outcome } from './requests.ts';
+import type { Worker } from './plugin-env.ts';
+import type { TransferInfo, ServerRecord, RequestOutcome } from './requests.ts';
 
 /** HTCondor quotes the first failure as the reason of a hold, so what no other try can mend comes first. */
-function ranked(outcomes: readonly Outcome[]): Outcome[] {
-  const rank = ({ result }: Outcome): number =>
+function ranked(outcomes: readonly RequestOutcome[]): RequestOutcome[] {
+  const rank = ({ result }: RequestOutcome): number =>
     result instanceof Fault ? (errorCodeOf(result).retryable ? 1 : 0) : 2;
   return outcomes.toSorted((one, other) => rank(one) - rank(other));
 }
 
 /** An ad for each would fill the history of the pool. */
-const objectsTold = 1000;
+const maxObjectAds = 1000;
 
 /** The objects of a collection, as Pelican's client reports them; of very many the failures and the sum of the rest. */
-function perObject(outcome: Outcome): Outcome[] {
+function perObject(outcome: RequestOutcome): RequestOutcome[] {
   const { parts = [], result } = outcome;
   if (parts.length === 0) return [outcome];
-  if (parts.length <= objectsTold) return parts;
-  const failed = parts.filter((part) => part.result instanceof Fault).slice(0, objectsTold);
+  if (parts.length <= maxObjectAds) return parts;
+  const failed = parts.filter((part) => part.result instanceof Fault).slice(0, maxObjectAds);
   return result instanceof Fault ? failed : [outcome];
 }
 
@@ -32,16 +32,20 @@ function perObject(outcome: Outcome): Outcome[] {
  * Writes one ad per outcome: in full, or, where the disk has no room, as briefly as it takes to fit into what is
  * there. Throws a Fault if not even that works.
  */
-export function writeReport(file: OutFile, outcomes: readonly Outcome[], context: ResultContext): void {
-  const text = (ad: (outcome: Outcome) => Ad): string =>
+export function writeReport(
+  file: OutFile,
+  outcomes: readonly RequestOutcome[],
+  context: ResultContext,
+): void {
+  const text = (ad: (outcome: RequestOutcome) => Ad): string =>
     ranked(outcomes.flatMap(perObject))
-      .map((outcome) => `${showAd(ad(outcome))}\n`)
+      .map((outcome) => `${formatAd(ad(outcome))}\n`)
       .join('');
   const { room } = file;
   try {
     file.write(text((outcome) => resultAd(outcome, context)));
   } catch (error) {
-    const brief = [1500, 300, 60].map((longest) => text((outcome) => briefAd(outcome, context, longest)));
+    const brief = [1500, 300, 60].map((maxLength) => text((outcome) => briefAd(outcome, context, maxLength)));
     const fitting = brief.find((each) => Buffer.byteLength(each) <= room);
     if (fitting === undefined) throw error;
     file.write(fitting);
@@ -52,32 +56,36 @@ export function writeReport(file: OutFile, outcomes: readonly Outcome[], context
 export interface ResultContext {
   direction: 'download' | 'upload';
   version: string;
-  place: Place;
+  worker: Worker;
 }
 
 /** Servers told of by name; a transfer that failed a hundred times has nothing new to say. */
-const endpointsTold = 8;
-const maxError = 1500;
+const maxEndpointAds = 8;
+const maxErrorLength = 1500;
 
 /** The result of one request, as HTCondor's starter and the tools that read its transfer history want it. */
-function resultAd(outcome: Outcome, context: ResultContext): Ad {
+function resultAd(outcome: RequestOutcome, context: ResultContext): Ad {
   const { request, result, startedAt, endedAt, endpoints } = outcome;
   const seconds = (ms: number): number => Math.floor(ms / 1000);
   return {
     ...briefAd(outcome, context),
     TransferProtocol: /^(?:.*\+)?([^:+]+):/.exec(request.url)?.[1]?.toLowerCase(),
     TransferType: context.direction,
-    TransferLocalMachineName: context.place.host,
+    TransferLocalMachineName: context.worker.host,
     TransferStartTime: seconds(startedAt),
     TransferEndTime: seconds(endedAt),
-    ConnectionTimeSeconds: real((endedAt - startedAt) / 1000),
+    ConnectionTimeSeconds: formatReal((endedAt - startedAt) / 1000),
     DeveloperData: developerData(result, endpoints, context),
     TransferErrorData: result instanceof Fault ? [errorData(result, endpoints, context)] : undefined,
   };
 }
 
 /** As little as HTCondor has to know: for a disk that has no room for more. */
-function briefAd({ request, result, endpoints }: Outcome, context: ResultContext, longest = maxError): Ad {
+function briefAd(
+  { request, result, endpoints }: RequestOutcome,
+  context: ResultContext,
+  maxLength = maxErrorLength,
+): Ad {
   const failed = result instanceof Fault;
   const bytes = failed ? 0 : result.bytes;
   return {
@@ -86,7 +94,7 @@ function briefAd({ request, result, endpoints }: Outcome, context: ResultContext
     TransferFileName: path.basename(request.file),
     TransferFileBytes: bytes,
     TransferTotalBytes: bytes,
-    TransferError: failed ? errorText(result, endpoints, context, longest) : undefined,
+    TransferError: failed ? errorText(result, endpoints, context, maxLength) : undefined,
     TransferRetryable: failed ? errorCodeOf(result).retryable : undefined,
   };
 }
@@ -94,42 +102,46 @@ function briefAd({ request, result, endpoints }: Outcome, context: ResultContext
 /** HTCondor puts this sentence into the hold reason, which may be all the user sees. */
 function errorText(
   fault: Fault,
-  endpoints: readonly Endpoint[],
-  { version, place }: ResultContext,
-  longest: number,
+  endpoints: readonly ServerRecord[],
+  { version, worker }: ResultContext,
+  maxLength: number,
 ): string {
   const where = [
     `updraft ${version}`,
-    ...(place.site === undefined ? [] : [`site ${place.site}`]),
-    `host ${place.host}`,
+    ...(worker.site === undefined ? [] : [`site ${worker.site}`]),
+    `host ${worker.host}`,
   ];
   const fix = fault.fix === undefined ? '' : `; fix: ${fault.fix}`;
-  const said = shortened(`${printable(fault.message)}${printable(fix)}`, longest);
-  const givenUp = sayGivenUp(endpoints.flatMap((one) => (one.fault === undefined ? [] : [one.server])));
-  return `${said}${longest < maxError ? '' : givenUp} (${where.join(', ')})`;
+  const said = shortened(`${printable(fault.message)}${printable(fix)}`, maxLength);
+  const givenUp = formatGivenUp(endpoints.flatMap((one) => (one.fault === undefined ? [] : [one.server])));
+  return `${said}${maxLength < maxErrorLength ? '' : givenUp} (${where.join(', ')})`;
 }
 
 /** Per attempt as Pelican's client has it, numbered from 0; a failure before the first one has the number 1. */
-function developerData(result: Outcome['result'], endpoints: Endpoint[], { version }: ResultContext): Ad {
+function developerData(
+  result: RequestOutcome['result'],
+  endpoints: ServerRecord[],
+  { version }: ResultContext,
+): Ad {
   const [fault, done] = result instanceof Fault ? [result, undefined] : [undefined, result];
   const isEarly = fault !== undefined && endpoints.length === 0;
   const data: Ad = {
     PelicanClientVersion: `updraft-${version}`,
     Attempts: isEarly ? 1 : endpoints.length,
     Verified: done?.verified,
-    NotAsked: done?.leftOut?.map((one) => `${one.server} (${leftOutWords(one)})`),
+    NotAsked: done?.leftOut?.map((one) => `${one.server} (${describeLeftOut(one)})`),
     ...checksums(done),
     ...(isEarly ? failureOf(fault, 1) : {}),
   };
-  const first = Math.max(0, endpoints.length - endpointsTold);
+  const first = Math.max(0, endpoints.length - maxEndpointAds);
   for (const [index, endpoint] of endpoints.slice(first).entries())
     Object.assign(data, attemptOf(endpoint, first + index));
   return data;
 }
 
-function attemptOf(endpoint: Endpoint, number: number): Ad {
+function attemptOf(endpoint: ServerRecord, number: number): Ad {
   const { server, preferredBy, bytes, seconds, firstByteSeconds, age, version, fault, endedAt } = endpoint;
-  const time = (value: number | undefined) => (value === undefined ? undefined : real(value));
+  const time = (value: number | undefined) => (value === undefined ? undefined : formatReal(value));
   return {
     ...numbered(number, {
       Endpoint: server,
@@ -156,14 +168,14 @@ const numbered = (number: number, ad: Ad): Ad =>
   Object.fromEntries(Object.entries(ad).map(([name, value]) => [`${name}${number}`, value]));
 
 /** What was computed here and what the server said, which agree where the transfer is a success. */
-function checksums(done: Done | undefined): Ad {
+function checksums(done: TransferInfo | undefined): Ad {
   if (done?.digest === undefined) return {};
   const { algorithm, hex, server } = done.digest;
   const digest = { [algorithm.replaceAll('-', '')]: hex };
   return { ClientChecksums: digest, ServerChecksums: server === '' ? undefined : digest };
 }
 
-function errorData(fault: Fault, endpoints: Endpoint[], { version }: ResultContext): Ad {
+function errorData(fault: Fault, endpoints: ServerRecord[], { version }: ResultContext): Ad {
   const { code, type, retryable } = errorCodeOf(fault);
   const message = shortened(printable(fault.message), 300);
   return {
@@ -183,8 +195,8 @@ function errorData(fault: Fault, endpoints: Endpoint[], { version }: ResultConte
   };
 }
 
-const shortened = (text: string, longest: number): string =>
-  text.length <= longest ? text : `${text.slice(0, longest - 1)}…`;
+const shortened = (text: string, maxLength: number): string =>
+  text.length <= maxLength ? text : `${text.slice(0, maxLength - 1)}…`;
 
 /** What went wrong in the words and numbers of Pelican's client, which sites' tools and dashboards know. */
 interface ErrorCode {

@@ -28,7 +28,7 @@ export async function readRequests(infile: string): Promise<TransferRequest[]> {
 }
 
 /** One server's part in a transfer: what it sent, or how it failed. */
-export interface Endpoint extends Partial<Turn> {
+export interface ServerRecord extends Partial<Turn> {
   server: string;
   preferredBy?: string;
   fault?: Fault;
@@ -37,16 +37,16 @@ export interface Endpoint extends Partial<Turn> {
 }
 
 /** What a transfer did: how much, from or to whom, and how far the bytes were proven. */
-export type Done = Omit<Fetched, 'seconds'>;
+export type TransferInfo = Omit<Fetched, 'seconds'>;
 
 /** How one request ended. */
-export interface Outcome {
+export interface RequestOutcome {
   request: TransferRequest;
-  result: Done | Fault;
+  result: TransferInfo | Fault;
   /** Milliseconds since the epoch. */
   startedAt: number;
   endedAt: number;
-  endpoints: Endpoint[];
+  endpoints: ServerRecord[];
   /** Of a collection: how each of its objects ended. */
-  parts?: Outcome[];
+  parts?: RequestOutcome[];
 }

@@ -1,50 +1,50 @@
 import { stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { Order } from '../../job/job.ts';
+import type { WorkOrder } from '../../job/job.ts';
 import { sandboxFiles } from '../../job/layout.ts';
 import { encode } from '../../journal/codec.ts';
 import { openAgentJournal } from '../../journal/file.ts';
-import type { World } from '../attempt.ts';
-import { jobOf } from '../machine/condor-ads.ts';
-import { Notes, type Note } from '../notes/notes.ts';
-import { peekSandboxOrder } from '../order/place-order.ts';
+import type { Context } from '../attempt.ts';
+import { jobIdOf } from '../machine/condor-ads.ts';
+import { JournalWriter, type Recorder } from '../notes/journal-writer.ts';
+import { peekSandboxOrder } from '../order/sandbox-order.ts';
 import type { ResultContext } from './report.ts';
 
 /** What the plugin leaves for the agent of the same attempt; in a job of others it has no order and keeps nothing. */
 export interface TransferJournal extends AsyncDisposable {
-  order: Order | undefined;
-  note: Note;
+  order: WorkOrder | undefined;
+  record: Recorder;
 }
 
 /** Longer than it takes to unpack the agent: then the file's time is another clock's. */
 const maxStartMs = 600_000;
 
 /** Opens the journal of what comes in before the agent begins. The time in which the plugin itself started is no transfer. */
-export async function openTransfers(
+export async function openTransferJournal(
   infile: string,
   direction: ResultContext['direction'],
-  world: World,
+  context: Context,
 ): Promise<TransferJournal> {
-  const job = direction === 'download' ? jobOf(world.env) : undefined;
+  const job = direction === 'download' ? jobIdOf(context.env) : undefined;
   const order =
     job === undefined
       ? undefined
-      : await peekSandboxOrder(path.join(world.cwd, `${job}.json`), world).catch(() => undefined);
-  const none = { order, note: () => undefined, [Symbol.asyncDispose]: () => Promise.resolve() };
+      : await peekSandboxOrder(path.join(context.cwd, `${job}.json`), context).catch(() => undefined);
+  const none = { order, record: () => undefined, [Symbol.asyncDispose]: () => Promise.resolve() };
   if (order === undefined) return none;
   try {
-    const file = path.join(world.cwd, sandboxFiles.transfers);
+    const file = path.join(context.cwd, sandboxFiles.transfers);
     const attempt = { job: order.job.id, attempt: order.attempt };
-    const t = new Date(await calledAt(infile, world.clock.now())).toISOString();
+    const t = new Date(await calledAt(infile, context.clock.now())).toISOString();
     const first = encode({ v: 1, t, seq: 0, ...attempt, kind: 'phase', phase: 'preparing' });
     await writeFile(file, `${first}\n`, { mode: 0o600 });
-    const notes = new Notes(await openAgentJournal(file, attempt, world.clock));
-    notes.note({ kind: 'phase', phase: 'fetching' });
+    const notes = new JournalWriter(await openAgentJournal(file, attempt, context.clock));
+    notes.record({ kind: 'phase', phase: 'fetching' });
     return {
       order,
-      note: notes.note,
+      record: notes.record,
       async [Symbol.asyncDispose]() {
-        notes.note({ kind: 'phase', phase: 'preparing' });
+        notes.record({ kind: 'phase', phase: 'preparing' });
         // Whether the files arrived is not for their journal to decide.
         await notes.close().catch(() => false);
       },

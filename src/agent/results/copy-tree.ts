@@ -35,7 +35,7 @@ async function copyEntry(
 ): Promise<void> {
   options.signal.throwIfAborted();
   const source = await realpath(path.join(from, name));
-  if (options.within !== undefined && !liesIn(source, options.within))
+  if (options.within !== undefined && !isWithin(source, options.within))
     throw new Fault('wrong-output', `${name} is a link to ${source}, outside the work folder`, {
       about: name,
     });
@@ -57,7 +57,7 @@ async function copyEntry(
 }
 
 /** Whether a path, links resolved, is the folder or lies in it. */
-export function liesIn(file: string, folder: string): boolean {
+export function isWithin(file: string, folder: string): boolean {
   return file === folder || file.startsWith(folder.endsWith(path.sep) ? folder : folder + path.sep);
 }
 
@@ -72,11 +72,11 @@ async function copyFile(source: string, target: string, signal: AbortSignal): Pr
     const { bytesRead } = await input.read(chunk, 0, chunkBytes);
     if (bytesRead === 0) return hash.digest('hex');
     hash.update(chunk.subarray(0, bytesRead));
-    await writeWhole(output, chunk.subarray(0, bytesRead));
+    await writeAll(output, chunk.subarray(0, bytesRead));
   }
 }
 
-async function writeWhole(
+async function writeAll(
   output: { write(bytes: Buffer): Promise<{ bytesWritten: number }> },
   bytes: Buffer,
 ): Promise<void> {
@@ -84,8 +84,8 @@ async function writeWhole(
 }
 
 /** Brings the user's files into the work folder; tells a hash of them and of the command, which names this version of the code. */
-export async function stageFiles({ order, scratch, world }: Attempt): Promise<string> {
-  const { signal } = world;
+export async function stageFiles({ order, scratch, context }: Attempt): Promise<string> {
+  const { signal } = context;
   const { command, files } = order.job.train;
   const version = createHash('sha256').update(JSON.stringify(command));
   for (const name of files) {

@@ -7,16 +7,16 @@ import type { Attempt } from '../attempt.ts';
 import { scratchAt, type Scratch } from '../scratch.ts';
 import { lastErrorLines } from '../training/log-tail.ts';
 import { startShell, stopShell } from '../training/shell.ts';
-import { liesIn } from './copy-tree.ts';
+import { isWithin } from './copy-tree.ts';
 
 /** What was there before the training, by the file system's own clock: the machine's may differ from it. */
-export interface Before {
+export interface OutputSnapshot {
   startedNs: bigint;
   states: Map<string, string | undefined>;
 }
 
 /** Looks at the declared outputs just before the training starts, so that what it did not write cannot pass. */
-export async function snapshotOutputs(outputs: string[], scratch: Scratch): Promise<Before> {
+export async function snapshotOutputs(outputs: string[], scratch: Scratch): Promise<OutputSnapshot> {
   const marker = path.join(scratch.root, 'started');
   await writeFile(marker, '');
   const { mtimeNs } = await stat(marker, { bigint: true });
@@ -26,7 +26,11 @@ export async function snapshotOutputs(outputs: string[], scratch: Scratch): Prom
 }
 
 /** Throws a Fault that names every output that is missing, empty, older than the training, or not in the work folder. */
-export async function checkOutputs(outputs: string[], scratch: Scratch, before: Before): Promise<void> {
+export async function checkOutputs(
+  outputs: string[],
+  scratch: Scratch,
+  before: OutputSnapshot,
+): Promise<void> {
   const problems: string[] = [];
   for (const output of outputs) {
     const problem = await problemOf(output, scratch.work, before);
@@ -34,7 +38,7 @@ export async function checkOutputs(outputs: string[], scratch: Scratch, before: 
   }
   if (problems.length === 0) return;
   throw new Fault('wrong-output', `the training ended without a valid result: ${problems.join('; ')}`, {
-    fix: `the training must write ${outputs.join(', ')} in the folder it starts in${await whatIsThere(scratch.work)}`,
+    fix: `the training must write ${outputs.join(', ')} in the folder it starts in${await listWorkFolder(scratch.work)}`,
     about: outputs.join(', '),
   });
 }
@@ -43,7 +47,7 @@ export async function checkOutputs(outputs: string[], scratch: Scratch, before: 
 export async function checkByCommand(command: string, attempt: Attempt, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   const shell = await startShell(command, attempt);
-  const stop = (): void => void stopShell(shell, attempt.world);
+  const stop = (): void => void stopShell(shell, attempt.context);
   signal.addEventListener('abort', stop, { once: true });
   const ended = await shell.ended;
   signal.removeEventListener('abort', stop);
@@ -58,7 +62,7 @@ export async function checkByCommand(command: string, attempt: Attempt, signal: 
   });
 }
 
-async function problemOf(output: string, work: string, before: Before): Promise<string | undefined> {
+async function problemOf(output: string, work: string, before: OutputSnapshot): Promise<string | undefined> {
   const file = path.join(work, output);
   let target: string;
   try {
@@ -67,7 +71,7 @@ async function problemOf(output: string, work: string, before: Before): Promise<
     if (isGone(error)) return 'is not there';
     throw error;
   }
-  if (!liesIn(target, work)) return `is a link to ${target}, outside the work folder`;
+  if (!isWithin(target, work)) return `is a link to ${target}, outside the work folder`;
   const newest = await newestFile(target);
   if (newest === undefined) return 'is empty';
   if (newest < before.startedNs) return 'is older than the start of the training';
@@ -97,7 +101,7 @@ async function stateOf(file: string): Promise<string | undefined> {
   return `${info.ino} ${info.size} ${info.mtimeNs} ${info.ctimeNs}`;
 }
 
-async function whatIsThere(work: string): Promise<string> {
+async function listWorkFolder(work: string): Promise<string> {
   const names = (await readdir(work)).sort();
   if (names.length === 0) return '; there it left nothing';
   const shown = names.slice(0, 10).join(', ');
@@ -108,21 +112,21 @@ async function whatIsThere(work: string): Promise<string> {
 export interface Paused {
   attempt: number;
   scratch: Scratch;
-  before: Before;
+  before: OutputSnapshot;
   /** The version of the code that runs. */
   code: string;
 }
 
 const markFile = '.updraft-paused.json';
 
-export function leaveMark(folder: string, { attempt, scratch, before, code }: Paused): void {
+export function savePauseMark(folder: string, { attempt, scratch, before, code }: Paused): void {
   const states = [...before.states].map(([name, state]) => [name, state ?? null]);
   const mark = { attempt, code, root: scratch.root, startedNs: String(before.startedNs), states };
   writeFileSync(path.join(folder, markFile), `${JSON.stringify(mark)}\n`);
 }
 
 /** The attempt that paused here, if it is this one; it can be taken up once. */
-export function takeMark(folder: string, attempt: number): Paused | undefined {
+export function takePauseMark(folder: string, attempt: number): Paused | undefined {
   const file = path.join(folder, markFile);
   if (!existsSync(file)) return undefined;
   const mark = JSON.parse(readFileSync(file, 'utf8')) as {

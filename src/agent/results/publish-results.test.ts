@@ -20,8 +20,8 @@ function makeAttempt(t: TestContext, stop: AbortController): { attempt: Attempt;
     resultsTo: path.join(results, '0000'),
   };
   // Stopped just after the first output was copied: the worst moment.
-  const note = (): void => stop.abort(new Error('stopped'));
-  return { attempt: { order, scratch: { work }, note } as unknown as Attempt, results };
+  const record = (): void => stop.abort(new Error('stopped'));
+  return { attempt: { order, scratch: { work }, record } as unknown as Attempt, results };
 }
 
 test('results that are stopped halfway leave the earlier ones as they were', async (t) => {

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { isGone } from '../../base/error-reason.ts';
 import { removeTree } from '../../base/remove-tree.ts';
 import { Fault } from '../../fault/fault.ts';
-import type { Order } from '../../job/job.ts';
+import type { WorkOrder } from '../../job/job.ts';
 import type { Attempt } from '../attempt.ts';
 import { copyTree } from './copy-tree.ts';
 
@@ -18,7 +18,7 @@ interface Owner {
 }
 
 /** Refuses, before any work is done, a results folder that holds something other than this job's earlier results. */
-export async function checkResultsFolder(order: Order): Promise<void> {
+export async function checkResultsFolder(order: WorkOrder): Promise<void> {
   const { run, job, resultsTo } = order;
   const names = await readdir(resultsTo).catch((error: unknown) => {
     if (isGone(error)) return [];
@@ -36,18 +36,21 @@ export async function checkResultsFolder(order: Order): Promise<void> {
 }
 
 /** Copies the outputs beside the results folder and then puts them in its place at once, or not at all. */
-export async function publishResults({ order, scratch, note }: Attempt, signal: AbortSignal): Promise<void> {
+export async function publishResults(
+  { order, scratch, record }: Attempt,
+  signal: AbortSignal,
+): Promise<void> {
   await checkResultsFolder(order);
   const { resultsTo } = order;
   await mkdir(path.dirname(resultsTo), { recursive: true });
-  const draft = besides(resultsTo, 'new');
+  const draft = siblingPath(resultsTo, 'new');
   try {
     await mkdir(draft);
     for (const output of order.job.train.outputs)
       await copyTree(output, scratch.work, draft, {
         signal,
         within: scratch.work,
-        onCopied: (copied) => note({ kind: 'output', ...copied }),
+        onCopied: (copied) => record({ kind: 'output', ...copied }),
       });
     const owner: Owner = { run: order.run, job: order.job.id, attempt: order.attempt };
     await writeFile(path.join(draft, ownerFile), `${JSON.stringify(owner)}\n`);
@@ -60,7 +63,7 @@ export async function publishResults({ order, scratch, note }: Attempt, signal: 
 }
 
 async function swap(draft: string, target: string): Promise<void> {
-  const old = besides(target, 'old');
+  const old = siblingPath(target, 'old');
   const replaced = await rename(target, old).then(
     () => true,
     (error: unknown) => {
@@ -72,7 +75,7 @@ async function swap(draft: string, target: string): Promise<void> {
   if (replaced) await removeTree(old);
 }
 
-const besides = (folder: string, what: string): string =>
+const siblingPath = (folder: string, what: string): string =>
   path.join(path.dirname(folder), `.${path.basename(folder)}.${what}-${randomBytes(6).toString('hex')}`);
 
 async function readOwner(folder: string): Promise<Owner | undefined> {

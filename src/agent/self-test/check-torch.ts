@@ -1,11 +1,11 @@
 import { counted } from '../../base/counted.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { Attempt } from '../attempt.ts';
-import { askProgram, type ProgramAnswer } from '../machine/machine.ts';
+import { queryProgram, type ProgramOutput } from '../machine/machine.ts';
 import { trainingEnv } from '../training/shell.ts';
 
 /** One thing the machine was asked before any data moved, and what it said. */
-export interface Finding {
+export interface SelfTestResult {
   name: string;
   ok: boolean;
   said: string;
@@ -16,10 +16,10 @@ export interface Finding {
 }
 
 /** Asks the machine something; throws only when the attempt must end. */
-export type Check = (attempt: Attempt) => Promise<Finding[]>;
+export type SelfTest = (attempt: Attempt) => Promise<SelfTestResult[]>;
 
 /** A Python on a cold disk takes its time; the GPUs a fraction of a second each. */
-const patienceMs = 60_000;
+const timeoutMs = 60_000;
 
 /**
  * Does what PyTorch does when it starts a GPU, with the same library of the driver, and writes something into its
@@ -57,17 +57,17 @@ print("%s|%s|%d|%d" % (version, built, count.value, driver.value // 1000))
 `;
 
 /** Where the training's Python has PyTorch: whether the two can use the GPUs that the job asks for. */
-export const checkTorch: Check = async ({ order, scratch, world }) => {
+export const checkTorch: SelfTest = async ({ order, scratch, context }) => {
   const asked = order.resources.gpus;
-  const env = trainingEnv(order, scratch, world.env);
-  const answer = await askProgram('python3', ['-c', script], { env, cwd: scratch.tmp, patienceMs }, world);
+  const env = trainingEnv(order, scratch, context.env);
+  const answer = await queryProgram('python3', ['-c', script], { env, cwd: scratch.tmp, timeoutMs }, context);
   return judgeTorch(asked, answer);
 };
 
-export function judgeTorch(asked: number, answer: ProgramAnswer): Finding[] {
+export function judgeTorch(asked: number, answer: ProgramOutput): SelfTestResult[] {
   if (answer.kind === 'absent' || (answer.kind === 'ended' && answer.status === 3)) return [];
-  const bad = (said: string): Finding => ({ name: 'torch', ok: false, said, fix });
-  if (answer.kind === 'silent') return [bad(`the GPU could not be started within ${patienceMs / 1000} s`)];
+  const bad = (said: string): SelfTestResult => ({ name: 'torch', ok: false, said, fix });
+  if (answer.kind === 'silent') return [bad(`the GPU could not be started within ${timeoutMs / 1000} s`)];
   if (answer.status !== 0)
     return [bad(`the GPU cannot be used from Python: ${answer.stderr.trim().split('\n').at(-1) ?? ''}`)];
   const [version = '', built = '', count = '0', driver = '0'] = answer.stdout.trim().split('|');
@@ -85,7 +85,7 @@ const fix =
   'another machine may do; `cuda` in `gpu` of [resources] asks for a driver that is new enough, and an image must be started with its GPUs';
 
 /** The machine is not to blame. */
-function withoutGpus(version: string): Finding {
+function withoutGpus(version: string): SelfTestResult {
   const said = `PyTorch ${version} was built without support for GPUs`;
   const fault = new Fault('environment-broken', `the job asks for a GPU, but its ${said}`, {
     fix: 'use an environment with a CUDA build of PyTorch, or ask for no `gpus`',

@@ -1,12 +1,17 @@
 import os from 'node:os';
 import { defined } from '../../base/defined.ts';
 import { Fault } from '../../fault/fault.ts';
-import { folderFault, knowObject, MissingAtOrigin, type Known } from '../../federation/known-object.ts';
+import {
+  folderFault,
+  readOriginFacts,
+  MissingAtOrigin,
+  type OriginFacts,
+} from '../../federation/origin-facts.ts';
 import type { Located, LocateOptions, ObjectServer } from '../../federation/located.ts';
 import { NoAnswer } from '../../http/no-answer.ts';
 import { requestObject, type ObjectOptions } from '../../federation/object-request.ts';
 
-interface Reached {
+interface ReachableServer {
   /** `host:port` that answered. */
   server: string;
   said: string;
@@ -14,8 +19,8 @@ interface Reached {
 }
 
 /** How long nobody may answer before the machine counts as one that cannot reach them. */
-const patienceMs = 20_000;
-const pauseMs = 2000;
+const timeoutMs = 20_000;
+const retryMs = 2000;
 const headerMs = 10_000;
 
 /**
@@ -23,10 +28,10 @@ const headerMs = 10_000;
  * knows others. Throws what finding the servers throws, `object-missing` when the origin says so, and
  * `servers-unreachable` when nobody has answered for a while.
  */
-export async function reachObject(url: string, options: ObjectOptions): Promise<Reached> {
+export async function reachObject(url: string, options: ObjectOptions): Promise<ReachableServer> {
   const located = await options.federation.locate(url, options);
   const { clock } = options.federation.wire;
-  const end = clock.monotonic() + patienceMs;
+  const end = clock.monotonic() + timeoutMs;
   for (;;) {
     const silent: NoAnswer[] = [];
     const answers = await askServers(located, options, silent);
@@ -37,8 +42,8 @@ export async function reachObject(url: string, options: ObjectOptions): Promise<
     );
     if (gone !== undefined) throw new MissingAtOrigin(located.url, gone.server);
     if (best !== undefined) return reached(best, await askOrigin(url, located, options));
-    if (clock.monotonic() + pauseMs > end) throw unreachable(located, silent);
-    await clock.sleep(pauseMs, options.signal);
+    if (clock.monotonic() + retryMs > end) throw unreachable(located, silent);
+    await clock.sleep(retryMs, options.signal);
   }
 }
 
@@ -51,7 +56,7 @@ interface Answer {
 
 const isGood = ({ status }: Answer): boolean => status === 200;
 
-function reached({ server, status, size }: Answer, origin: Known | undefined): Reached {
+function reached({ server, status, size }: Answer, origin: OriginFacts | undefined): ReachableServer {
   const known = defined({ size: size ?? origin?.size });
   if (status === 200) return { server: server.host, said: 'has it', ...known };
   if (status === 504 && origin !== undefined)
@@ -72,10 +77,14 @@ async function askServers(located: Located, options: ObjectOptions, silent: NoAn
 }
 
 /** Caches remember a 404 after the object has come, and need not have what is there: only who keeps it knows. */
-async function askOrigin(url: string, located: Located, options: ObjectOptions): Promise<Known | undefined> {
+async function askOrigin(
+  url: string,
+  located: Located,
+  options: ObjectOptions,
+): Promise<OriginFacts | undefined> {
   const { federation, signal } = options;
   const locate = (how: LocateOptions): Promise<Located> => federation.locate(url, { ...options, ...how });
-  const known = await knowObject(located, { wire: federation.wire, locate, signal });
+  const known = await readOriginFacts(located, { wire: federation.wire, locate, signal });
   if (known?.isCollection === true) throw folderFault(located.url);
   return known;
 }

@@ -1,30 +1,30 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { givenGpus, parseGpus, type SmiAnswer } from '../machine/machine.ts';
+import { assignedGpus, parseGpus, type SmiResult } from '../machine/machine.ts';
 import { judgeTorch } from './check-torch.ts';
 import { judgeClock, judgeGpus, judgeRoom } from './test-machine.ts';
 
 const listing = `0, GPU-8c1f4a2b-11, NVIDIA A100-SXM4-80GB, 97
 1, GPU-77aa01cd-22, NVIDIA A100-SXM4-80GB, [N/A]
 `;
-const two: SmiAnswer = { kind: 'gpus', gpus: parseGpus(listing) };
+const two: SmiResult = { kind: 'gpus', gpus: parseGpus(listing) };
 
 test('GPUs are there when nvidia-smi knows those the pool gave, by number or by the beginning of their UUID', () => {
-  for (const given of [['GPU-8c1f4a2b'], ['1'], ['0', '1'], ['MIG-1234'], undefined])
-    assert.equal(judgeGpus({ asked: 1, given, smi: two, devices: [] }).ok, true, String(given));
+  for (const assigned of [['GPU-8c1f4a2b'], ['1'], ['0', '1'], ['MIG-1234'], undefined])
+    assert.equal(judgeGpus({ asked: 1, assigned, smi: two, devices: [] }).ok, true, String(assigned));
 });
 
 test('a slot without the GPUs it promised is told by what it lacks', () => {
   const said = (machine: Partial<Parameters<typeof judgeGpus>[0]>): string => {
-    const finding = judgeGpus({ asked: 1, given: undefined, smi: two, devices: [], ...machine });
+    const finding = judgeGpus({ asked: 1, assigned: undefined, smi: two, devices: [], ...machine });
     assert.equal(finding.ok, false, finding.said);
     return finding.said;
   };
-  const hidden = givenGpus({ CUDA_VISIBLE_DEVICES: '10000' });
-  assert.equal(said({ given: hidden }), 'the job asks for 1, and the pool gave this slot none');
-  assert.match(said({ asked: 2, given: ['0'] }), /asks for 2, and the pool gave this slot 0$/);
+  const hidden = assignedGpus({ CUDA_VISIBLE_DEVICES: '10000' });
+  assert.equal(said({ assigned: hidden }), 'the job asks for 1, and the pool gave this slot none');
+  assert.match(said({ asked: 2, assigned: ['0'] }), /asks for 2, and the pool gave this slot 0$/);
   assert.match(
-    said({ given: ['GPU-dead'] }),
+    said({ assigned: ['GPU-dead'] }),
     /GPU-dead was given to this attempt, and nvidia-smi does not know it/,
   );
   assert.match(said({ asked: 3 }), /asks for 3, and nvidia-smi finds 2/);
@@ -39,7 +39,7 @@ test('a slot without the GPUs it promised is told by what it lacks', () => {
 test('where nvidia-smi is not installed the devices are proof enough', () => {
   const finding = judgeGpus({
     asked: 1,
-    given: undefined,
+    assigned: undefined,
     smi: { kind: 'absent' },
     devices: ['/dev/nvidia0'],
   });

@@ -8,20 +8,20 @@ import { asFault, Fault } from '../../fault/fault.ts';
 import { createLocator } from '../../federation/locator.ts';
 import type { ObjectOptions } from '../../federation/object-request.ts';
 import { parseObjectUrl } from '../../federation/object-url.ts';
-import type { Order, OrderedData } from '../../job/job.ts';
+import type { WorkOrder, OrderedData } from '../../job/job.ts';
 import { formatSize } from '../../job/units.ts';
 import type { Attempt } from '../attempt.ts';
 import {
-  askNvidiaSmi,
+  queryNvidiaSmi,
   describeMachine,
-  givenGpus,
-  gpuOf,
+  assignedGpus,
+  findGpu,
   type Gpu,
-  type SmiAnswer,
+  type SmiResult,
 } from '../machine/machine.ts';
-import { Brakes } from '../notes/brakes.ts';
+import { MissingObjects } from '../notes/missing-objects.ts';
 import { diskFull } from '../scratch.ts';
-import { checkTorch, type Check, type Finding } from './check-torch.ts';
+import { checkTorch, type SelfTest, type SelfTestResult } from './check-torch.ts';
 import { locatorFor } from '../data/object-locator.ts';
 import { reachObject } from './reach-object.ts';
 
@@ -31,36 +31,36 @@ import { reachObject } from './reach-object.ts';
  * thrown names the machine.
  */
 export async function testMachine(attempt: Attempt): Promise<void> {
-  await test([checkClock, checkDisk, checkGpus, checkServers], attempt);
+  await runTests([checkClock, checkDisk, checkGpus, checkServers], attempt);
 }
 
 /** The same for what can only be known when the software is there, and before data moves: whether it can use the GPUs. */
 export async function testEnvironment(attempt: Attempt): Promise<void> {
-  if (attempt.order.resources.gpus > 0) await test([checkTorch], attempt);
+  if (attempt.order.resources.gpus > 0) await runTests([checkTorch], attempt);
 }
 
-async function test(checks: Check[], attempt: Attempt): Promise<void> {
-  const found = await Promise.all(checks.map((check) => asked(check, attempt)));
+async function runTests(checks: SelfTest[], attempt: Attempt): Promise<void> {
+  const found = await Promise.all(checks.map((check) => runTest(check, attempt)));
   const findings = found.flat();
-  attempt.note({ kind: 'self-test', checks: findings.map(({ name, ok, said }) => ({ name, ok, said })) });
+  attempt.record({ kind: 'self-test', checks: findings.map(({ name, ok, said }) => ({ name, ok, said })) });
   const bad = findings.find(({ ok }) => !ok);
   if (bad !== undefined) throw faultOf(bad, attempt);
 }
 
 /** A mistake in a check is no reason to leave a machine. */
-async function asked(check: Check, attempt: Attempt): Promise<Finding[]> {
+async function runTest(check: SelfTest, attempt: Attempt): Promise<SelfTestResult[]> {
   try {
     return await check(attempt);
   } catch (error) {
-    attempt.world.signal.throwIfAborted();
+    attempt.context.signal.throwIfAborted();
     const said = error instanceof Error ? error.message : String(error);
     return [{ name: check.name, ok: true, said: `could not be asked: ${said}` }];
   }
 }
 
-function faultOf({ name, said, fault, fix }: Finding, { world }: Attempt): Fault {
+function faultOf({ name, said, fault, fix }: SelfTestResult, { context }: Attempt): Fault {
   if (fault !== undefined) return fault;
-  const { host, site } = describeMachine(world.env);
+  const { host, site } = describeMachine(context.env);
   const where = site === undefined ? host : `${host} (${site})`;
   return new Fault('self-test-failed', `${where} failed the self-test: ${name}: ${said}`, {
     fix: fix ?? 'another machine of the pool may have it',
@@ -74,11 +74,11 @@ const earliest = Date.UTC(2026, 0, 1);
 const maxBehindMs = 15 * 60_000;
 
 /** Whether the machine's clock can be: it must not be behind the moment at which the access point started the attempt. */
-const checkClock: Check = async ({ world }) => [
-  judgeClock(world.clock.now(), await startedByAccessPoint(world.env)),
+const checkClock: SelfTest = async ({ context }) => [
+  judgeClock(context.clock.now(), await startedByAccessPoint(context.env)),
 ];
 
-export function judgeClock(now: number, startedAt: number | undefined): Finding {
+export function judgeClock(now: number, startedAt: number | undefined): SelfTestResult {
   const behind = (startedAt ?? earliest) - now;
   const shown = new Date(now).toISOString().slice(0, 19);
   if (behind <= maxBehindMs) return { name: 'clock', ok: true, said: `${shown}Z` };
@@ -100,11 +100,11 @@ async function startedByAccessPoint(env: Env): Promise<number | undefined> {
   return seconds === undefined ? undefined : Number(seconds) * 1000;
 }
 
-interface Machine {
+interface GpuFacts {
   asked: number;
   /** Names of the GPUs this attempt may use, where somebody said so. */
-  given: string[] | undefined;
-  smi: SmiAnswer;
+  assigned: string[] | undefined;
+  smi: SmiResult;
   /** Device files of GPUs. */
   devices: string[];
 }
@@ -112,23 +112,23 @@ interface Machine {
 const driverFix = 'whoever runs the machine must look at its GPU driver';
 
 /** Whether the GPUs that the job asks for are here and answer. */
-const checkGpus: Check = async ({ order, world }) => {
+const checkGpus: SelfTest = async ({ order, context }) => {
   const asked = order.resources.gpus;
   if (asked === 0) return [];
-  const given = givenGpus(world.env);
-  return [judgeGpus({ asked, given, smi: await askNvidiaSmi(world), devices: await gpuDevices() })];
+  const assigned = assignedGpus(context.env);
+  return [judgeGpus({ asked, assigned, smi: await queryNvidiaSmi(context), devices: await gpuDevices() })];
 };
 
-export function judgeGpus({ asked, given, smi, devices }: Machine): Finding {
-  const bad = (said: string, fix = driverFix): Finding => ({ name: 'gpu', ok: false, said, fix });
-  if (given !== undefined && given.length < asked)
+export function judgeGpus({ asked, assigned, smi, devices }: GpuFacts): SelfTestResult {
+  const bad = (said: string, fix = driverFix): SelfTestResult => ({ name: 'gpu', ok: false, said, fix });
+  if (assigned !== undefined && assigned.length < asked)
     return bad(
-      `the job asks for ${asked}, and the pool gave this slot ${given.length === 0 ? 'none' : given.join(', ')}`,
+      `the job asks for ${asked}, and the pool gave this slot ${assigned.length === 0 ? 'none' : assigned.join(', ')}`,
       'whoever runs the pool must look at how its slots name their GPUs',
     );
   if (smi.kind === 'silent') return bad('nvidia-smi does not answer');
   if (smi.kind === 'failed') return bad(`nvidia-smi says: ${smi.said}`);
-  if (smi.kind === 'gpus') return judgeListed(asked, given, smi.gpus, bad);
+  if (smi.kind === 'gpus') return judgeListed(asked, assigned, smi.gpus, bad);
   // No tool to ask, as in many an image: the devices at least must be there.
   if (devices.length === 0)
     return bad('there is no GPU: neither nvidia-smi nor a device like /dev/nvidia0 is here');
@@ -137,16 +137,16 @@ export function judgeGpus({ asked, given, smi, devices }: Machine): Finding {
 
 function judgeListed(
   asked: number,
-  given: string[] | undefined,
+  assigned: string[] | undefined,
   gpus: Gpu[],
-  bad: (said: string) => Finding,
-): Finding {
-  const names = given ?? gpus.map(({ uuid }) => uuid);
-  const unknown = names.find((name) => gpuOf(name, gpus) === undefined);
+  bad: (said: string) => SelfTestResult,
+): SelfTestResult {
+  const names = assigned ?? gpus.map(({ uuid }) => uuid);
+  const unknown = names.find((name) => findGpu(name, gpus) === undefined);
   if (unknown !== undefined)
     return bad(`${unknown} was given to this attempt, and nvidia-smi does not know it`);
   if (names.length < asked) return bad(`the job asks for ${asked}, and nvidia-smi finds ${names.length}`);
-  const usable = names.flatMap((name) => gpuOf(name, gpus) ?? []);
+  const usable = names.flatMap((name) => findGpu(name, gpus) ?? []);
   const lost = usable.find(({ name }) => /\bERR!|error|is lost/i.test(name));
   if (lost !== undefined) return bad(`nvidia-smi says of ${lost.uuid}: ${lost.name}`);
   return { name: 'gpu', ok: true, said: usable.map(({ name, uuid }) => `${name} (${uuid})`).join(', ') };
@@ -158,37 +158,37 @@ async function gpuDevices(): Promise<string[]> {
   return names.filter((name) => /^(nvidia\d+|kfd|dxg)$/.test(name)).map((name) => `/dev/${name}`);
 }
 
-const atOnce = 4;
+const concurrency = 4;
 
 /**
  * Whether somebody who has the object answers, for everything that the agent itself will fetch: a machine without
  * network is left, and a last object that is missing is known before the first has been fetched.
  */
-const checkServers: Check = async ({ order, world, shared }) => {
-  const { env, clock, cwd, uid, version, signal } = world;
+const checkServers: SelfTest = async ({ order, context, shared }) => {
+  const { env, clock, cwd, uid, version, signal } = context;
   const fetched = order.data.filter(
     ({ url, delivered }) => delivered === undefined && parseObjectUrl(url, env).kind !== 'file',
   );
   if (fetched.length === 0) return [];
   const federation = createLocator({ env, clock, cwd, uid, version });
-  const brakes = order.recovery && new Brakes(shared, clock, order.recovery);
-  return await mapLimited(fetched, atOnce, (source) =>
-    checkObject(source, { federation: locatorFor(federation, order, source), signal }, brakes),
+  const missingObjects = order.recovery && new MissingObjects(shared, clock, order.recovery);
+  return await mapLimited(fetched, concurrency, (source) =>
+    checkObject(source, { federation: locatorFor(federation, order, source), signal }, missingObjects),
   );
 };
 
 async function checkObject(
   source: OrderedData,
   options: ObjectOptions,
-  brakes: Brakes | undefined,
-): Promise<Finding> {
+  missingObjects: MissingObjects | undefined,
+): Promise<SelfTestResult> {
   const name = `data.${source.name}`;
   const { tokenFile } = source;
   const access = { ...options, ...defined({ tokenFile }) };
   try {
-    await brakes?.heed(source.url);
-    const { server, said, size } = await reachOrBrake(source.url, access, brakes);
-    await brakes?.lift(source.url);
+    await missingObjects?.throwIfMissing(source.url);
+    const { server, said, size } = await reachOrMarkMissing(source.url, access, missingObjects);
+    await missingObjects?.markPresent(source.url);
     return { name, ok: true, said: `${server} ${said}${size === undefined ? '' : `: ${formatSize(size)}`}` };
   } catch (thrown) {
     options.signal?.throwIfAborted();
@@ -199,15 +199,15 @@ async function checkObject(
 }
 
 /** An object that is missing everywhere is missing for all jobs of the run. */
-async function reachOrBrake(
+async function reachOrMarkMissing(
   url: string,
   access: ObjectOptions,
-  brakes: Brakes | undefined,
+  missingObjects: MissingObjects | undefined,
 ): ReturnType<typeof reachObject> {
   try {
     return await reachObject(url, access);
   } catch (thrown) {
-    if (asFault(thrown).kind === 'object-missing') await brakes?.pull(url);
+    if (asFault(thrown).kind === 'object-missing') await missingObjects?.markMissing(url);
     throw thrown;
   }
 }
@@ -215,21 +215,21 @@ async function reachOrBrake(
 const probeBytes = 256 << 10;
 
 /** Whether the disk keeps what is written to it, and has the room that the job was promised. */
-const checkDisk: Check = async ({ order, scratch }) => {
+const checkDisk: SelfTest = async ({ order, scratch }) => {
   const broken = await writeAndRead(path.join(scratch.stage, 'probe'));
   if (broken !== undefined) return [broken];
   const { bavail, bsize } = await statfs(scratch.root);
-  return [judgeRoom(bavail * bsize, await stillNeeded(order), order.scratchParent)];
+  return [judgeRoom(bavail * bsize, await remainingBytes(order), order.scratchParent)];
 };
 
-export function judgeRoom(free: number, needed: number, folder: string): Finding {
+export function judgeRoom(free: number, needed: number, folder: string): SelfTestResult {
   const said = `${formatSize(free)} free in ${folder}${needed > 0 ? `, ${formatSize(needed)} needed` : ''}`;
   const fix = 'free some room there, or ask for less `disk` in [resources] if the job needs less';
   return { name: 'disk', ok: free >= needed, said, ...(free >= needed ? {} : { fix }) };
 }
 
 /** What the pool promised, or else what the data is known to take, less what lies there already. */
-async function stillNeeded({ resources, data }: Order): Promise<number> {
+async function remainingBytes({ resources, data }: WorkOrder): Promise<number> {
   const { diskBytes } = resources;
   if (diskBytes === 'auto')
     return data
@@ -251,9 +251,9 @@ async function stillNeeded({ resources, data }: Order): Promise<number> {
   );
 }
 
-async function writeAndRead(file: string): Promise<Finding | undefined> {
+async function writeAndRead(file: string): Promise<SelfTestResult | undefined> {
   const written = randomBytes(probeBytes);
-  const finding = (said: string): Finding => ({
+  const finding = (said: string): SelfTestResult => ({
     name: 'disk',
     ok: false,
     said,

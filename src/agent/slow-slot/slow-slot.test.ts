@@ -38,12 +38,12 @@ function training(
   { job, attempt = 1, parameters = {}, isFresh = true, ...train }: Training,
 ) {
   const clock = new ManualClock();
-  const told: AgentBody[] = [];
+  const reported: AgentBody[] = [];
   const slot = new SlowSlot(
     {
       order: { job: { id: job, parameters, train }, attempt, data: [] },
-      world: { clock, env: { GLIDEIN_ResourceName: 'SITE-A' } },
-      note: (body: AgentBody) => void told.push(body),
+      context: { clock, env: { GLIDEIN_ResourceName: 'SITE-A' } },
+      record: (body: AgentBody) => void reported.push(body),
       shared,
     } as unknown as Attempt,
     isFresh,
@@ -51,14 +51,14 @@ function training(
   const goOn = async (seconds: number): Promise<Fault | undefined> => {
     for (let half = 0; half < seconds * 2; half++) {
       await clock.pass(500);
-      slot.look();
+      slot.check();
       await new Promise((resolve) => setImmediate(resolve));
-      const fault = slot.look();
+      const fault = slot.check();
       if (fault !== undefined) return fault;
     }
     return undefined;
   };
-  return { slot, told, goOn, now: () => clock.monotonic() / 1000 };
+  return { slot, told: reported, goOn, now: () => clock.monotonic() / 1000 };
 }
 
 async function firstEpochs(
@@ -68,9 +68,9 @@ async function firstEpochs(
 ): Promise<void> {
   for (const [index, took] of seconds.entries()) {
     const { slot, goOn } = training(shared, { job: `100${index}`, ...(parameters && { parameters }) });
-    slot.hear({ epoch: 1 });
+    slot.onProgress({ epoch: 1 });
     await goOn(took);
-    slot.hear({ epoch: 2 });
+    slot.onProgress({ epoch: 2 });
     await goOn(1);
   }
 }
@@ -79,7 +79,7 @@ test('an attempt whose first epoch takes more than three times what it takes els
   const { shared, notes } = runNotes();
   await firstEpochs(shared, [10, 12, 11]);
   const { slot, goOn, now } = training(shared, { job: '0007' });
-  slot.hear({ epoch: 1 });
+  slot.onProgress({ epoch: 1 });
   const fault = await goOn(100);
   assert.equal(fault?.kind, 'slow-slot');
   assert.equal(now(), 33.5);
@@ -98,9 +98,9 @@ async function throughSteps(
   for (const [index, seconds] of steps.entries()) {
     const fault = await goOn(seconds);
     if (fault !== undefined) return fault;
-    slot.hear({ epoch: 0, step: index + 1 });
+    slot.onProgress({ epoch: 0, step: index + 1 });
   }
-  slot.hear({ epoch: 1 });
+  slot.onProgress({ epoch: 1 });
   return await goOn(1);
 }
 
@@ -145,7 +145,7 @@ test('a resumed training is judged by a whole epoch: how far it was told to be i
   const { shared } = runNotes();
   await threeThroughSteps(shared, tenSteps(10));
   const { slot, goOn } = training(shared, { job: '0008', isFresh: false });
-  slot.hear({ epoch: 0, step: 2 });
+  slot.onProgress({ epoch: 0, step: 2 });
   assert.equal(await goOn(299), undefined);
   assert.equal((await goOn(5))?.kind, 'slow-slot');
 });
@@ -155,14 +155,14 @@ test('a training that tells its only step as the epoch ends is judged by the epo
   await threeThroughSteps(shared, [30]);
   const { slot, goOn } = training(shared, { job: '0007' });
   assert.equal(await goOn(60), undefined);
-  slot.hear({ epoch: 0, step: 1 });
+  slot.onProgress({ epoch: 0, step: 1 });
   assert.equal(await goOn(29), undefined);
 });
 
 test('steps that are told before any epoch are of something else', async () => {
   const { shared, notes } = runNotes();
   const one = training(shared, { job: '0001' });
-  one.slot.hear({ step: 900 });
+  one.slot.onProgress({ step: 900 });
   await throughSteps(one, tenSteps(10));
   const marks = JSON.parse([...notes.values()][0] ?? '') as [number, number][];
   assert.deepEqual(marks[0], [1, 10]);
@@ -182,10 +182,10 @@ test('a job that has left two machines stays on the third, and says so', async (
   await firstEpochs(shared, [10, 10, 10]);
   for (const attempt of [1, 2])
     assert.equal((await training(shared, { job: '0007', attempt }).goOn(100))?.kind, 'slow-slot');
-  const { slot, told, goOn } = training(shared, { job: '0007', attempt: 3 });
-  slot.hear({ epoch: 1 });
+  const { slot, told: reported, goOn } = training(shared, { job: '0007', attempt: 3 });
+  slot.onProgress({ epoch: 1 });
   assert.equal(await goOn(100), undefined);
-  const [stays] = told;
+  const [stays] = reported;
   assert.ok(stays?.kind === 'first-epoch');
   assert.match(stays.said ?? '', /the job stays, as it has left 2 machines for that already/);
   assert.equal((await training(shared, { job: '0008' }).goOn(100))?.kind, 'slow-slot');
@@ -193,13 +193,13 @@ test('a job that has left two machines stays on the third, and says so', async (
 
 test('an epoch that is over too late is judged as well, and does not become a norm', async () => {
   const { shared, notes } = runNotes();
-  const { slot, goOn, told } = training(shared, { job: '0007' });
-  slot.hear({ epoch: 1 });
+  const { slot, goOn, told: reported } = training(shared, { job: '0007' });
+  slot.onProgress({ epoch: 1 });
   await goOn(40);
   await firstEpochs(shared, [10, 10, 10]);
-  slot.hear({ epoch: 2 });
+  slot.onProgress({ epoch: 2 });
   assert.equal((await goOn(1))?.kind, 'slow-slot');
-  assert.deepEqual(told, [{ kind: 'first-epoch', seconds: 40 }]);
+  assert.deepEqual(reported, [{ kind: 'first-epoch', seconds: 40 }]);
   assert.equal([...notes.keys()].filter((name) => name.startsWith('norms')).length, 3);
 });
 
@@ -214,13 +214,13 @@ test('jobs with other parameters are other work; a seed is not', async () => {
 
 test('what a resumed training took is no norm, and notes that are nonsense count for nothing', async () => {
   const { shared, notes } = runNotes();
-  const { slot, goOn, told } = training(shared, { job: '0001', isFresh: false });
-  slot.hear({ epoch: 4 });
+  const { slot, goOn, told: reported } = training(shared, { job: '0001', isFresh: false });
+  slot.onProgress({ epoch: 4 });
   await goOn(1);
-  slot.hear({ epoch: 5 });
+  slot.onProgress({ epoch: 5 });
   await goOn(1);
   assert.equal(notes.size, 0);
-  assert.deepEqual(told, []);
+  assert.deepEqual(reported, []);
   await firstEpochs(shared, [10, 10]);
   const folder = [...notes.keys()][0]?.split('/')[0] ?? '';
   const nonsense = ['10', '[0]', '[-5]', '[null]', '', '[]', '{}', '[[1],10]', '[["1",5],10]', '[[1,11],10]'];
@@ -244,14 +244,14 @@ test('the access point is asked ever more rarely', async () => {
 test('the end of a training of one epoch is the end of its first, and parts of epochs are counted as such', async () => {
   const { shared } = runNotes();
   const one = training(shared, { job: '0001' });
-  one.slot.hear({ epoch: 1 });
+  one.slot.onProgress({ epoch: 1 });
   await one.goOn(5);
   one.slot.finish();
   assert.deepEqual(one.told, [{ kind: 'first-epoch', seconds: 5 }]);
   const parts = training(shared, { job: '0002' });
-  for (const epoch of [0.2, 0.5, Number.NaN, 0.9]) parts.slot.hear({ epoch });
+  for (const epoch of [0.2, 0.5, Number.NaN, 0.9]) parts.slot.onProgress({ epoch });
   await parts.goOn(2);
-  parts.slot.hear({ epoch: 1.1 });
+  parts.slot.onProgress({ epoch: 1.1 });
   assert.deepEqual(parts.told, [{ kind: 'first-epoch', seconds: 2 }]);
   const none = training(shared, { job: '0003' });
   none.slot.finish();

@@ -2,19 +2,27 @@ import { createHash } from 'node:crypto';
 import { counted } from '../../base/counted.ts';
 import { stableJson } from '../../base/stable-json.ts';
 import { Fault } from '../../fault/fault.ts';
-import type { Order } from '../../job/job.ts';
+import type { WorkOrder } from '../../job/job.ts';
 import { noteFolders } from '../../job/layout.ts';
 import { formatDuration } from '../../job/units.ts';
 import type { Progress } from '../../journal/entry.ts';
 import type { Attempt } from '../attempt.ts';
 import { describeMachine } from '../machine/machine.ts';
 import type { SharedNotes } from '../notes/shared-notes.ts';
-import { epochNorm, FirstEpoch, noteOfPace, paceOfNote, stepNorm, type Norm, type Pace } from './pace.ts';
+import {
+  epochNorm,
+  FirstEpoch,
+  encodeTiming,
+  parseTiming,
+  stepNorm,
+  type Norm,
+  type EpochTiming,
+} from './epoch-timing.ts';
 
 /** So many paces tell enough; each one more costs every attempt a question to the access point. */
-const maxPaces = 15;
+const maxTimings = 15;
 /** Parameters by which the same work is only done again. */
-const repeats = /seed|fold|trial|repeat|replica/i;
+const repeatParameters = /seed|fold|trial|repeat|replica/i;
 
 /**
  * What the attempts of a run tell each other of how they went through their first epochs, and which jobs have left a
@@ -25,55 +33,56 @@ export class RunNorms {
   readonly #job: string;
   readonly #me: string;
   readonly #folder: string;
-  readonly #known = new Map<string, Pace | undefined>();
+  readonly #known = new Map<string, EpochTiming | undefined>();
 
-  constructor({ job, attempt }: Order, shared: SharedNotes) {
+  constructor({ job, attempt }: WorkOrder, shared: SharedNotes) {
     this.#shared = shared;
     this.#job = job.id;
     this.#me = `${job.id}-${attempt}`;
-    const telling = Object.entries(job.parameters).filter(([name]) => !repeats.test(name));
-    const like = createHash('sha256').update(stableJson(telling.sort())).digest('hex');
+    const relevant = Object.entries(job.parameters).filter(([name]) => !repeatParameters.test(name));
+    const like = createHash('sha256').update(stableJson(relevant.sort())).digest('hex');
     this.#folder = `${noteFolders.norms}-${like.slice(0, 12)}`;
   }
 
   /** The paces of other attempts. */
-  async others(): Promise<Pace[]> {
+  async others(): Promise<EpochTiming[]> {
     const names = (await this.#shared.list(this.#folder)).filter((name) => name !== this.#me);
-    for (const name of names.slice(0, maxPaces))
+    for (const name of names.slice(0, maxTimings))
       if (!this.#known.has(name))
-        this.#known.set(name, paceOfNote(await this.#shared.read(`${this.#folder}/${name}`)));
-    return [...this.#known.values()].filter((pace) => pace !== undefined);
+        this.#known.set(name, parseTiming(await this.#shared.read(`${this.#folder}/${name}`)));
+    return [...this.#known.values()].filter((timing) => timing !== undefined);
   }
 
   /** Tells the others how it went here, unless enough have done so. */
-  async tell(pace: Pace): Promise<void> {
+  async share(timing: EpochTiming): Promise<void> {
     const names = await this.#shared.list(this.#folder);
-    if (names.length < maxPaces) await this.#shared.put(`${this.#folder}/${this.#me}`, noteOfPace(pace));
+    if (names.length < maxTimings)
+      await this.#shared.put(`${this.#folder}/${this.#me}`, encodeTiming(timing));
   }
 
   /** How many machines this job has left for being slow. */
-  async leavings(): Promise<number> {
+  async departureCount(): Promise<number> {
     const names = await this.#shared.list(noteFolders.slow);
     return names.filter((name) => name.startsWith(`${this.#job}-`)).length;
   }
 
   /** Tells that this attempt leaves; false when nobody would know. */
-  async leave(seconds: number): Promise<boolean> {
+  async recordDeparture(seconds: number): Promise<boolean> {
     return await this.#shared.put(`${noteFolders.slow}/${this.#me}`, seconds.toFixed(3));
   }
 }
 
 const defaultLimit = 3;
 /** A job that has left so many machines for being slow stays where it is: perhaps it is not the machines. */
-const maxLeavings = 2;
+const maxDepartures = 2;
 /** What goes on for less than this may be slow for a reason that passes, such as a cold disk. */
-const momentSeconds = 20;
+const transientSeconds = 20;
 /** The access point is asked ever more rarely: the longer it takes, the less a moment matters. */
-const firstAskMs = 1000;
-const askGrowth = 1.25;
+const initialPollMs = 1000;
+const pollGrowth = 1.25;
 
 /** Seconds that something has taken here, and the norm that they are far beyond. */
-interface Missed {
+interface Overrun {
   seconds: number;
   norm: Norm;
 }
@@ -90,10 +99,10 @@ export class SlowSlot {
   readonly #epoch = new FirstEpoch();
   readonly #startedAt: number;
   /** Of other attempts. */
-  #paces: readonly Pace[] = [];
-  #askMs = firstAskMs;
+  #timings: readonly EpochTiming[] = [];
+  #pollMs = initialPollMs;
   /** One question to the access point at a time. */
-  #asking: Promise<void> | undefined;
+  #polling: Promise<void> | undefined;
   /** Seconds the first epoch took, when it is over. */
   #took: number | undefined;
   #isJudged = false;
@@ -108,12 +117,12 @@ export class SlowSlot {
     this.#limit = data.some(({ arriving }) => arriving) ? 0 : (job.train.slowLimit ?? defaultLimit);
     this.#isJudged = this.#limit === 0;
     this.#norms = new RunNorms(attempt.order, attempt.shared);
-    this.#startedAt = attempt.world.clock.monotonic();
+    this.#startedAt = attempt.context.clock.monotonic();
   }
 
   /** The training told this of its progress. */
-  hear(progress: Progress): void {
-    if (this.#epoch.hear(progress, this.#seconds())) this.#over();
+  onProgress(progress: Progress): void {
+    if (this.#epoch.onProgress(progress, this.#seconds())) this.#over();
   }
 
   /** The training has ended well: then its first epoch has, too, though no second was told. */
@@ -122,70 +131,70 @@ export class SlowSlot {
   }
 
   /** The Fault to leave with when it takes too long, as soon as the others of the run can know. */
-  look(): Fault | undefined {
-    if (!this.#isJudged && this.#took === undefined && this.#isTime()) this.#ask();
+  check(): Fault | undefined {
+    if (!this.#isJudged && this.#took === undefined && this.#isTime()) this.#poll();
     return this.#fault;
   }
 
   #isTime(): boolean {
     const seconds = this.#seconds();
-    return seconds * 1000 >= this.#askMs || this.#missed(seconds) !== undefined;
+    return seconds * 1000 >= this.#pollMs || this.#overrun(seconds) !== undefined;
   }
 
   /** What it should have done by now, if it is too far behind. */
-  #missed(seconds: number): Missed | undefined {
-    const epoch = epochNorm(this.#paces);
+  #overrun(seconds: number): Overrun | undefined {
+    const epoch = epochNorm(this.#timings);
     if (epoch !== undefined && seconds > this.#limit * epoch.seconds) return { seconds, norm: epoch };
     // What a resumed training told is no measure of how far it has come here.
     if (this.#took !== undefined || !this.#isFresh) return undefined;
     const since = seconds - (this.#epoch.marks[0]?.seconds ?? 0);
-    const step = stepNorm(this.#paces, this.#epoch.reached);
-    const isSlow = step !== undefined && since > Math.max(momentSeconds, this.#limit * step.seconds);
+    const step = stepNorm(this.#timings, this.#epoch.reached);
+    const isSlow = step !== undefined && since > Math.max(transientSeconds, this.#limit * step.seconds);
     return isSlow ? { seconds: since, norm: step } : undefined;
   }
 
-  #ask(): void {
-    this.#asking ??= this.#judge().finally(() => (this.#asking = undefined));
+  #poll(): void {
+    this.#polling ??= this.#judge().finally(() => (this.#polling = undefined));
   }
 
   #seconds(): number {
-    return this.#took ?? (this.#attempt.world.clock.monotonic() - this.#startedAt) / 1000;
+    return this.#took ?? (this.#attempt.context.clock.monotonic() - this.#startedAt) / 1000;
   }
 
   async #judge(): Promise<void> {
-    this.#paces = await this.#norms.others();
+    this.#timings = await this.#norms.others();
     const seconds = this.#seconds();
-    this.#askMs = seconds * 1000 * askGrowth;
-    const missed = this.#missed(seconds);
-    if (missed !== undefined) await this.#leave(missed);
+    this.#pollMs = seconds * 1000 * pollGrowth;
+    const overrun = this.#overrun(seconds);
+    if (overrun !== undefined) await this.#leave(overrun);
     else if (this.#took !== undefined && this.#isFresh)
-      await this.#norms.tell({ seconds: this.#took, marks: this.#epoch.marks });
+      await this.#norms.share({ seconds: this.#took, marks: this.#epoch.marks });
   }
 
-  async #leave(missed: Missed): Promise<void> {
+  async #leave(overrun: Overrun): Promise<void> {
     this.#isJudged = true;
-    const { seconds } = missed;
-    const fault = slow(this.#attempt, missed);
-    const leavings = await this.#norms.leavings();
-    if (leavings >= maxLeavings) {
-      const said = `${fault.message}; the job stays, as it has left ${counted(leavings, 'machine')} for that already`;
-      this.#attempt.note({ kind: 'first-epoch', seconds: rounded(seconds), said });
-    } else if (await this.#norms.leave(seconds)) this.#fault = fault;
+    const { seconds } = overrun;
+    const fault = slow(this.#attempt, overrun);
+    const departures = await this.#norms.departureCount();
+    if (departures >= maxDepartures) {
+      const said = `${fault.message}; the job stays, as it has left ${counted(departures, 'machine')} for that already`;
+      this.#attempt.record({ kind: 'first-epoch', seconds: rounded(seconds), said });
+    } else if (await this.#norms.recordDeparture(seconds)) this.#fault = fault;
   }
 
   #over(): void {
     this.#took = this.#seconds();
-    if (this.#isFresh) this.#attempt.note({ kind: 'first-epoch', seconds: rounded(this.#took) });
+    if (this.#isFresh) this.#attempt.record({ kind: 'first-epoch', seconds: rounded(this.#took) });
     if (this.#isJudged) return;
-    const before = this.#asking ?? Promise.resolve();
+    const before = this.#polling ?? Promise.resolve();
     void before.then(() => {
-      if (!this.#isJudged) this.#ask();
+      if (!this.#isJudged) this.#poll();
     });
   }
 }
 
-function slow({ order, world }: Attempt, { seconds, norm }: Missed): Fault {
-  const { host, site } = describeMachine(world.env);
+function slow({ order, context }: Attempt, { seconds, norm }: Overrun): Fault {
+  const { host, site } = describeMachine(context.env);
   const where = site === undefined ? host : `${host} (${site})`;
   const times = Math.floor((seconds / norm.seconds) * 10) / 10;
   return new Fault(

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { exitCodeOf } from './ending.ts';
 import { deathFault } from './death.ts';
-import { cgroupFolders, MemoryWatch, type Evidence, type MemoryEvidence } from './memory-watch.ts';
-import type { Ended } from './shell.ts';
+import { cgroupFolders, MemoryWatch, type ExitReadings, type MemoryReadings } from './memory-watch.ts';
+import type { CommandEnd } from './shell.ts';
 
 const GB = 1e9;
-const calm: MemoryEvidence = {
+const calm: MemoryReadings = {
   peakBytes: GB,
   availableBytes: 20 * GB,
   totalBytes: 32 * GB,
@@ -16,8 +16,8 @@ const calm: MemoryEvidence = {
 const room = (freeBytes: number, folder = '/scratch') => ({ folder, freeBytes });
 
 /** The kind of fault, and what is said, of a training that asked for 4 GB. */
-function death(ended: Ended, line = '', seen: Partial<MemoryEvidence> = {}, rooms = [room(GB)]) {
-  const evidence: Evidence = { memory: { ...calm, ...seen }, rooms };
+function death(ended: CommandEnd, line = '', seen: Partial<MemoryReadings> = {}, disks = [room(GB)]) {
+  const evidence: ExitReadings = { memory: { ...calm, ...seen }, disks };
   const fault = deathFault(ended, line === '' ? [] : ['Traceback', line], { memoryBytes: 4 * GB }, evidence);
   return { kind: fault?.kind, exit: fault && exitCodeOf(fault, ended), said: fault?.message ?? '' };
 }
@@ -91,7 +91,7 @@ test('words of memory, of the GPU or of the machine', () => {
 
 test('what a program got over, and the code that a traceback quotes, is no death', () => {
   const kindOf = (...lines: string[]) =>
-    deathFault(failed, lines, { memoryBytes: GB }, { memory: calm, rooms: [] })?.kind;
+    deathFault(failed, lines, { memoryBytes: GB }, { memory: calm, disks: [] })?.kind;
   const trace = (code: string) => [
     'Traceback (most recent call last):',
     'File "train.py", line 7, in step',
@@ -158,11 +158,11 @@ test('the watch keeps the peak, and counts kills of its own cgroup and, of the l
       files = machine({ version, ...at });
     };
     step(1, { resident: 100, kills: 4, cgroup: 5 });
-    watch.look(7);
+    watch.poll(7);
     step(60, { resident: 60, kills: 4, cgroup: 5 });
-    watch.look(7);
+    watch.poll(7);
     step(1, { kills: 5, cgroup: 6 });
-    const found = watch.evidence();
+    const found = watch.readings();
     assert.deepEqual(found, {
       peakBytes: 100 * 4096,
       availableBytes: 400 * 1024,

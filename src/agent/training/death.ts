@@ -1,15 +1,20 @@
 import { statfsSync } from 'node:fs';
 import { Fault } from '../../fault/fault.ts';
 import { formatSize } from '../../job/units.ts';
-import { machineIsOut, type Evidence, type MemoryEvidence, type Room } from './memory-watch.ts';
-import type { Ended } from './shell.ts';
+import {
+  machineOutOfMemory,
+  type ExitReadings,
+  type MemoryReadings,
+  type DiskSpace,
+} from './memory-watch.ts';
+import type { CommandEnd } from './shell.ts';
 
 /** What a training asked for; in bytes. */
-export interface AskedFor {
+export interface RequestedMemory {
   memoryBytes: number;
 }
 
-export function roomIn(folder: string): Room[] {
+export function freeSpaceIn(folder: string): DiskSpace[] {
   try {
     const { bavail, bsize, blocks } = statfsSync(folder);
     return blocks === 0 ? [] : [{ folder, freeBytes: bavail * bsize }];
@@ -22,9 +27,9 @@ export function roomIn(folder: string): Room[] {
 export const sharedMemory = '/dev/shm';
 
 /** Less than this is none: file systems keep some for themselves. */
-const noRoom = 256 * 1024;
+const minFreeBytes = 256 * 1024;
 
-const words = {
+const patterns = {
   gpu: /(?:CUDA|HIP) out of memory|CUDA error: out of memory|cudaErrorMemoryAllocation|CUBLAS_STATUS_ALLOC_FAILED/i,
   shared:
     /bus error|insufficient shared memory|unable to (?:write to|open|mmap|resize).*(?:\/torch_|shared memory)/i,
@@ -35,7 +40,7 @@ const words = {
 };
 
 /** Signals that come from outside; others, like SIGSEGV, are of the program's own making. */
-const fromOutside = new Map([
+const externalSignals = new Map([
   [9, 'SIGKILL'],
   [15, 'SIGTERM'],
   [1, 'SIGHUP'],
@@ -43,9 +48,11 @@ const fromOutside = new Map([
 ]);
 
 /** The signal from outside that ended a training, as far as its shell can say. */
-function killedBy({ status, signal }: Ended, lines: readonly string[]): string | undefined {
-  if (signal !== undefined) return [...fromOutside.values()].find((name) => name === signal);
-  return fromOutside.get((status ?? 0) - 128) ?? (lines.some(has(words.killed)) ? 'SIGKILL' : undefined);
+function killedBy({ status, signal }: CommandEnd, lines: readonly string[]): string | undefined {
+  if (signal !== undefined) return [...externalSignals.values()].find((name) => name === signal);
+  return (
+    externalSignals.get((status ?? 0) - 128) ?? (lines.some(has(patterns.killed)) ? 'SIGKILL' : undefined)
+  );
 }
 
 const has = (pattern: RegExp) => (line: string) => pattern.test(line);
@@ -53,9 +60,9 @@ const has = (pattern: RegExp) => (line: string) => pattern.test(line);
 const rank = String.raw`^(?:\[rank\d+\]:\s*)?`;
 const frame = new RegExp(String.raw`${rank}File ".*", line \d+`);
 const traceback = new RegExp(`${rank}Traceback \\(most recent call last\\)|${frame.source}`);
-const raised = new RegExp(String.raw`${rank}[\w.]*(?:Error|Exception)(?::|$)`);
+const exceptionLine = new RegExp(String.raw`${rank}[\w.]*(?:Error|Exception)(?::|$)`);
 /** Exceptions that nothing but the program itself brings about. */
-const mistake = new RegExp(
+const programError = new RegExp(
   String.raw`${rank}(?:Assertion|Attribute|Import|Index|Key|ModuleNotFound|Name|Type|UnboundLocal|Value|ZeroDivision)Error(?::|$)`,
 );
 
@@ -63,13 +70,13 @@ const mistake = new RegExp(
  * The lines that may say what a training died of. The code that a traceback quotes says nothing, and when a program ended by a
  * mistake of its own, it had got over whatever it told of before.
  */
-function telling(lines: readonly string[]): string[] {
+function relevantLines(lines: readonly string[]): string[] {
   const begin = lines.findIndex(has(traceback));
-  const last = lines.findLast(has(raised));
-  const isMistake = begin !== -1 && last !== undefined && mistake.test(last);
+  const last = lines.findLast(has(exceptionLine));
+  const isProgramError = begin !== -1 && last !== undefined && programError.test(last);
   return lines.filter((line, index) => {
     const isQuoted = frame.test(lines[index - 1] ?? '');
-    return raised.test(line) || (!isQuoted && (!isMistake || index >= begin));
+    return exceptionLine.test(line) || (!isQuoted && (!isProgramError || index >= begin));
   });
 }
 
@@ -78,24 +85,24 @@ function telling(lines: readonly string[]): string[] {
  * Undefined where nothing says so. `lines` are its last ones; the words of a program count for as much as the figures.
  */
 export function deathFault(
-  ended: Ended,
+  ended: CommandEnd,
   lines: readonly string[],
-  asked: AskedFor,
-  { memory, rooms }: Evidence,
+  asked: RequestedMemory,
+  { memory, disks }: ExitReadings,
 ): Fault | undefined {
-  const clues = telling(lines);
+  const clues = relevantLines(lines);
   const line = (pattern: RegExp): string | undefined => clues.findLast(has(pattern));
   const said = (text: string | undefined): string => (text === undefined ? '' : `: ${text}`);
-  const gpu = line(words.gpu);
+  const gpu = line(patterns.gpu);
   if (gpu !== undefined) return new Fault('gpu-memory', `the training ran out of GPU memory: ${gpu}`);
-  const full = rooms.filter(({ freeBytes }) => freeBytes < noRoom).map(({ folder }) => folder);
+  const full = disks.filter(({ freeBytes }) => freeBytes < minFreeBytes).map(({ folder }) => folder);
   const isBus = ended.signal === 'SIGBUS' || ended.status === 135;
-  const shared = line(words.shared);
+  const shared = line(patterns.shared);
   if (shared !== undefined || (isBus && full.includes(sharedMemory)))
-    return noSharedMemory(rooms, said(shared));
-  const disk = line(words.disk);
+    return outOfSharedMemory(disks, said(shared));
+  const disk = line(patterns.disk);
   const folder = full.find((name) => name !== sharedMemory);
-  if (disk !== undefined || folder !== undefined) return noDisk(rooms, folder, said(disk ?? lines.at(-1)));
+  if (disk !== undefined || folder !== undefined) return outOfDisk(disks, folder, said(disk ?? lines.at(-1)));
   const signal = killedBy(ended, clues);
   if (signal === 'SIGKILL') return killFault(memory, asked, said(lines.at(-1)));
   if (signal !== undefined)
@@ -103,26 +110,28 @@ export function deathFault(
       `the training was ended by ${signal}, which neither the agent nor the pool sent`,
       lines.at(-1),
     );
-  const short = line(words.memory);
-  return short === undefined ? undefined : noMemory(`found no more memory${usage(memory, asked)}: ${short}`);
+  const short = line(patterns.memory);
+  return short === undefined
+    ? undefined
+    : outOfMemory(`found no more memory${usage(memory, asked)}: ${short}`);
 }
 
 /** The kernel kills by SIGKILL, and so does whoever watches the machine. */
-function killFault(memory: MemoryEvidence, asked: AskedFor, said: string): Fault {
+function killFault(memory: MemoryReadings, asked: RequestedMemory, said: string): Fault {
   const { cgroupKills, machineKills, kernelSaid, peakBytes, limitBytes, availableBytes = Infinity } = memory;
   const figures = usage(memory, asked);
   const limit = limitBytes === undefined ? '' : ` (limit ${formatSize(limitBytes)})`;
-  const byCgroup = kernelSaid !== undefined && !machineIsOut.test(kernelSaid);
+  const byCgroup = kernelSaid !== undefined && !machineOutOfMemory.test(kernelSaid);
   if (cgroupKills > 0 || byCgroup)
-    return noMemory(
+    return outOfMemory(
       `was killed by the kernel, because its cgroup${limit} had no memory left${figures}${said}`,
     );
-  const tookAll = peakBytes >= asked.memoryBytes * enough;
+  const tookAll = peakBytes >= asked.memoryBytes * nearRequestShare;
   const kernel = kernelSaid === undefined ? '' : ` (“${kernelSaid.trim().slice(0, 160)}”)`;
-  const share = machineKills > 0 ? nearlyNone * 3 : nearlyNone;
+  const share = machineKills > 0 ? nearlyOutShare * 3 : nearlyOutShare;
   const isOut = kernelSaid !== undefined || availableBytes < memory.totalBytes * share;
   if (tookAll)
-    return noMemory(`was killed when it had taken all the memory it asked for${figures}${kernel}${said}`);
+    return outOfMemory(`was killed when it had taken all the memory it asked for${figures}${kernel}${said}`);
   if (isOut)
     return killed(
       `the training was killed when the machine ran out of memory, of which it had taken no more than its share${figures}${kernel}`,
@@ -135,22 +144,22 @@ function killFault(memory: MemoryEvidence, asked: AskedFor, said: string): Fault
 }
 
 /** Of what was asked for: it is seen twice a second, and may have grown since. */
-const enough = 0.9;
+const nearRequestShare = 0.9;
 /** Of the machine's memory; a kill beside it, maybe of somebody else's cgroup, makes more of it suspect. */
-const nearlyNone = 0.03;
+const nearlyOutShare = 0.03;
 
-function usage({ peakBytes, availableBytes }: MemoryEvidence, { memoryBytes }: AskedFor): string {
+function usage({ peakBytes, availableBytes }: MemoryReadings, { memoryBytes }: RequestedMemory): string {
   const left = availableBytes === undefined ? '' : `; the machine had ${formatSize(availableBytes)} left`;
   const took = peakBytes === 0 ? 'it requested' : `it used ${formatSize(peakBytes)} of`;
   return ` (${took} ${formatSize(memoryBytes)}${left})`;
 }
 
-const noMemory = (what: string): Fault => new Fault('memory-exceeded', `the training ${what}`);
+const outOfMemory = (what: string): Fault => new Fault('memory-exceeded', `the training ${what}`);
 
 const killed = (what: string, line = ''): Fault =>
   new Fault('training-killed', `${what}${line === '' ? '' : `; its last line: ${line}`}`);
 
-function noDisk(rooms: readonly Room[], folder: string | undefined, said: string): Fault {
+function outOfDisk(rooms: readonly DiskSpace[], folder: string | undefined, said: string): Fault {
   const free = rooms
     .filter((room) => room.folder !== sharedMemory)
     .map((room) => `${formatSize(room.freeBytes)} left in ${room.folder}`);
@@ -160,7 +169,7 @@ function noDisk(rooms: readonly Room[], folder: string | undefined, said: string
   });
 }
 
-const noSharedMemory = (rooms: readonly Room[], said: string): Fault => {
+const outOfSharedMemory = (rooms: readonly DiskSpace[], said: string): Fault => {
   const left = rooms.find(({ folder }) => folder === sharedMemory)?.freeBytes;
   const free = left === undefined ? '' : ` (${formatSize(left)} left)`;
   return new Fault(

@@ -1,23 +1,23 @@
 import os from 'node:os';
 import { raisedAt } from '../../base/traceback.ts';
 import { Fault } from '../../fault/fault.ts';
-import { kinds, ownExits } from '../../fault/kinds.ts';
+import { kinds, agentExits } from '../../fault/kinds.ts';
 import type { Outcome } from '../../journal/entry.ts';
-import { deathFault, type AskedFor } from './death.ts';
-import type { Ended } from './shell.ts';
+import { deathFault, type RequestedMemory } from './death.ts';
+import type { CommandEnd } from './shell.ts';
 
 /** A training that ends with it, and an agent that does, has saved a checkpoint and is to be run again. */
 export const checkpointExit = 85;
 
 /** The agent's exit code: 0 for a valid result, a failed training's own status, otherwise that of the fault. */
-export function exitCodeOf(fault: Fault | undefined, ended: Ended | undefined): number {
+export function exitCodeOf(fault: Fault | undefined, ended: CommandEnd | undefined): number {
   if (fault === undefined) return 0;
-  return fault.kind === 'training-failed' && ended !== undefined ? ownExit(ended) : fault.info.exit;
+  return fault.kind === 'training-failed' && ended !== undefined ? commandExit(ended) : fault.info.exit;
 }
 
-function ownExit({ status, signal }: Ended): number {
+function commandExit({ status, signal }: CommandEnd): number {
   if (status === null) return 128 + (signal === undefined ? 0 : os.constants.signals[signal]);
-  return status >= ownExits.from && status <= ownExits.to ? kinds['training-failed'].exit : status;
+  return status >= agentExits.from && status <= agentExits.to ? kinds['training-failed'].exit : status;
 }
 
 export function outcomeOf(fault: Fault | undefined): Outcome {
@@ -27,21 +27,21 @@ export function outcomeOf(fault: Fault | undefined): Outcome {
 }
 
 /** How shells report a command: `sh: 1: pytohn: not found`, `bash: line 1: pytohn: command not found`. */
-const missingWord = /^\S*sh: (?:line )?\d+: (.+?): (?:command )?(?:not found|Permission denied)$/;
+const missingCommand = /^\S*sh: (?:line )?\d+: (.+?): (?:command )?(?:not found|Permission denied)$/;
 
 /** What to say of a training that did not end with status 0; undefined for one that did. */
 export function trainingFault(
-  ended: Ended,
+  ended: CommandEnd,
   command: string,
   lines: readonly string[],
-  asked: AskedFor,
+  asked: RequestedMemory,
 ): Fault | undefined {
   if (ended.status === 0) return undefined;
   const lastLine = lines.at(-1) ?? '';
   const said = lastLine === '' ? '' : `: ${lastLine}`;
   if (ended.status === 127 || ended.status === 126) {
     // A line of several commands may have lacked any of them: the shell names the one.
-    const word = missingWord.exec(lastLine)?.[1] ?? firstWord(command);
+    const word = missingCommand.exec(lastLine)?.[1] ?? firstWord(command);
     const isMissing = ended.status === 127;
     const what = isMissing ? 'was not found' : 'could not be run';
     return new Fault('command-missing', `the training command \`${word}\` ${what}${said}`, {
@@ -51,7 +51,7 @@ export function trainingFault(
       about: word,
     });
   }
-  const death = ended.evidence && deathFault(ended, lines, asked, ended.evidence);
+  const death = ended.readings && deathFault(ended, lines, asked, ended.readings);
   if (death !== undefined) return death;
   const how =
     ended.signal === undefined

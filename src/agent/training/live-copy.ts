@@ -23,13 +23,13 @@ export class LiveCopy {
     return this.#log;
   }
 
-  /** Takes in what the log has gained, of its first `most` bytes. */
-  copy(most = Infinity): void {
+  /** Takes in what the log has gained, of its first `maxBytes` bytes. */
+  copy(maxBytes = Infinity): void {
     if (this.#failed) return;
     let log: number | undefined;
     try {
       log = openSync(this.#log, 'r');
-      this.#copyFrom(log, most);
+      this.#copyFrom(log, maxBytes);
     } catch (error) {
       // Removed by the training: it may come again. Else the disk is full, or no file is behind the page.
       this.#failed = (error as NodeJS.ErrnoException).code !== 'ENOENT';
@@ -38,10 +38,10 @@ export class LiveCopy {
     }
   }
 
-  #copyFrom(log: number, most: number): void {
-    const size = Math.min(fstatSync(log).size, most);
+  #copyFrom(log: number, maxBytes: number): void {
+    const size = Math.min(fstatSync(log).size, maxBytes);
     if (size === this.#offset) return;
-    if (size < this.#offset || size - this.#offset > this.#room) this.#turn(size);
+    if (size < this.#offset || size - this.#offset > this.#room) this.#startPage(size);
     const bytes = Buffer.allocUnsafe(size - this.#offset);
     const read = readSync(log, bytes, 0, bytes.length, this.#offset);
     this.#write(bytes.subarray(0, read));
@@ -50,7 +50,7 @@ export class LiveCopy {
   }
 
   /** Begins a page, half full where there is so much: whoever looks now wants to see the lines before. */
-  #turn(size: number): void {
+  #startPage(size: number): void {
     try {
       ftruncateSync(this.#to, 0);
     } catch (error) {

@@ -1,10 +1,10 @@
 import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
 import path from 'node:path';
-import type { Order } from '../../job/job.ts';
+import type { WorkOrder } from '../../job/job.ts';
 import { attemptFiles } from '../../job/layout.ts';
 
 /** More than this between two looks is skipped: only the latest lines matter for progress. */
-const window = 64 * 1024;
+const maxReadBytes = 64 * 1024;
 
 /** Gives the whole lines a growing text file gained since the last look; `\r` ends a line too. */
 export class LogTail {
@@ -12,10 +12,10 @@ export class LogTail {
   #offset: number;
   #rest = '';
 
-  /** `isFromNow`: what the file holds already is not read. */
-  constructor(file: string, isFromNow = false) {
+  /** `skipExisting`: what the file holds already is not read. */
+  constructor(file: string, skipExisting = false) {
     this.#file = file;
-    this.#offset = isFromNow ? (statSync(file, { throwIfNoEntry: false })?.size ?? 0) : 0;
+    this.#offset = skipExisting ? (statSync(file, { throwIfNoEntry: false })?.size ?? 0) : 0;
   }
 
   /** `grown` tells a sign of life even where no line is complete yet. */
@@ -23,7 +23,7 @@ export class LogTail {
     const text = this.#newText();
     if (text === '') return { lines: [], grown: false };
     const lines = (this.#rest + text).split(/[\r\n]+/);
-    this.#rest = (lines.pop() ?? '').slice(-window);
+    this.#rest = (lines.pop() ?? '').slice(-maxReadBytes);
     return { lines: lines.filter((line) => line !== ''), grown: true };
   }
 
@@ -42,7 +42,7 @@ export class LogTail {
     try {
       const { size } = fstatSync(file);
       if (size < this.#offset) this.#offset = 0;
-      const from = Math.max(this.#offset, size - window);
+      const from = Math.max(this.#offset, size - maxReadBytes);
       if (from > this.#offset) this.#rest = '';
       const bytes = Buffer.allocUnsafe(size - from);
       const read = readSync(file, bytes, 0, bytes.length, from);
@@ -55,11 +55,11 @@ export class LogTail {
 }
 
 /** As many lines as the end of a traceback has. */
-const lastCount = 12;
+const maxErrorLines = 12;
 
 /** The last lines the training wrote to its error output: as a rule they say why it failed. */
-export function lastErrorLines(order: Order): string[] {
+export function lastErrorLines(order: WorkOrder): string[] {
   const tail = new LogTail(path.join(order.attemptFolder, attemptFiles.err));
   const lines = [...tail.read().lines, tail.rest()].map((line) => line.trim()).filter((line) => line !== '');
-  return lines.slice(-lastCount).map((line) => line.slice(0, 300));
+  return lines.slice(-maxErrorLines).map((line) => line.slice(0, 300));
 }

@@ -3,7 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 
 /** What the kernel and the processes say of a training's memory; all in bytes. */
-export interface MemoryEvidence {
+export interface MemoryReadings {
   /** The most that its processes were seen to have resident; what they share is counted for each. */
   peakBytes: number;
   /** Of the whole machine, when the training was last seen alive. */
@@ -20,20 +20,20 @@ export interface MemoryEvidence {
 }
 
 /** Room on the disk of a folder, in bytes. */
-export interface Room {
+export interface DiskSpace {
   folder: string;
   freeBytes: number;
 }
 
 /** What was to be seen at the moment of a training's death. */
-export interface Evidence {
-  memory: MemoryEvidence;
+export interface ExitReadings {
+  memory: MemoryReadings;
   /** In the scratch folder, beside the logs, and in the memory that processes share as files. */
-  rooms: Room[];
+  disks: DiskSpace[];
 }
 
 /** What is read, for tests. */
-export interface MemoryFiles {
+export interface KernelFiles {
   read: (file: string) => string;
   /** The kernel's messages since a moment of its clock, in seconds. */
   kernelLines: (since: number) => string[];
@@ -43,17 +43,17 @@ export interface MemoryFiles {
 /** Of x86_64, and of most others: figures for people. */
 const pageBytes = 4096;
 /** The line on a kill that no cgroup asked for. */
-export const machineIsOut = /^Out of memory/;
+export const machineOutOfMemory = /^Out of memory/;
 
 /** A kill is counted, and logged, a moment before the training is seen to be gone. */
-const lastSeconds = 5;
+const recentSeconds = 5;
 
 /**
  * Follows the memory of a training, cheaply and often: one that takes too much is dead within seconds, and afterwards
  * the memory is free again.
  */
 export class MemoryWatch {
-  readonly #files: MemoryFiles;
+  readonly #files: KernelFiles;
   readonly #cgroup: string[];
   readonly #killsBefore: number;
   #recent: { at: number; kills: number }[] = [];
@@ -61,19 +61,19 @@ export class MemoryWatch {
   #peak = 0;
   #available: number | undefined;
 
-  constructor(files: MemoryFiles = realFiles) {
+  constructor(files: KernelFiles = kernelFiles) {
     this.#files = files;
     this.#cgroup = cgroupFolders(files.read('/proc/self/cgroup'));
     this.#killsBefore = this.#cgroupKills();
-    this.look(undefined);
+    this.poll(undefined);
   }
 
   /** `pid`: the training's shell, while it lives. */
-  look(pid: number | undefined): void {
+  poll(pid: number | undefined): void {
     const { read, uptime } = this.#files;
     const now = uptime();
     const kills = numberAfter(read('/proc/vmstat'), 'oom_kill');
-    const since = this.#recent.findLastIndex(({ at }) => at <= now - lastSeconds);
+    const since = this.#recent.findLastIndex(({ at }) => at <= now - recentSeconds);
     this.#recent = [...this.#recent.slice(Math.max(since, 0)), { at: now, kills }];
     const resident = pid === undefined ? 0 : this.#residentBytes(pid);
     // Of one that is gone nothing is left to be seen: what counts is what the machine had while it lived.
@@ -84,14 +84,14 @@ export class MemoryWatch {
   }
 
   /** To be asked at once when the training has ended. */
-  evidence(): MemoryEvidence {
-    this.look(-1);
+  readings(): MemoryReadings {
+    this.poll(-1);
     const { read, kernelLines, uptime } = this.#files;
-    const said = kernelLines(uptime() - lastSeconds).findLast((line) => {
+    const said = kernelLines(uptime() - recentSeconds).findLast((line) => {
       const pid = /Killed process (\d+)/.exec(line)?.[1];
-      return pid !== undefined && (this.#seen.has(Number(pid)) || machineIsOut.test(line));
+      return pid !== undefined && (this.#seen.has(Number(pid)) || machineOutOfMemory.test(line));
     });
-    const [limit] = this.#cgroup.flatMap((folder) => limitIn(folder, read)).sort((a, b) => a - b);
+    const [limit] = this.#cgroup.flatMap((folder) => memoryLimits(folder, read)).sort((a, b) => a - b);
     const kills = this.#recent.map((one) => one.kills);
     return {
       peakBytes: this.#peak,
@@ -150,15 +150,15 @@ export function cgroupFolders(listing: string): string[] {
 }
 
 /** Above this nobody means a limit. */
-const noLimit = 2 ** 60;
+const unlimitedBytes = 2 ** 60;
 
-function limitIn(folder: string, read: MemoryFiles['read']): number[] {
+function memoryLimits(folder: string, read: KernelFiles['read']): number[] {
   const text = read(path.join(folder, 'memory.max')) || read(path.join(folder, 'memory.limit_in_bytes'));
   const limit = /^\d+\s*$/.test(text) ? Number(text) : Infinity;
-  return limit < noLimit ? [limit] : [];
+  return limit < unlimitedBytes ? [limit] : [];
 }
 
-const realFiles: MemoryFiles = {
+const kernelFiles: KernelFiles = {
   read(file) {
     try {
       return readFileSync(file, 'utf8');

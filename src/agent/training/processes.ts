@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
-import type { World } from '../attempt.ts';
+import type { Context } from '../attempt.ts';
 
 /** The kernel's unit of CPU time: the same on every Linux that matters. */
 const ticksPerSecond = 100;
@@ -17,9 +17,9 @@ export function attemptProcesses(scratch: string, session?: number): number[] {
 }
 
 /** Ends them by force; true when there was none. */
-export function killProcesses(scratch: string, world: World, session?: number): boolean {
-  const left = attemptProcesses(scratch, session).filter((pid) => pid !== world.pid);
-  for (const pid of left) world.kill(pid, 'SIGKILL');
+export function killProcesses(scratch: string, context: Context, session?: number): boolean {
+  const left = attemptProcesses(scratch, session).filter((pid) => pid !== context.pid);
+  for (const pid of left) context.kill(pid, 'SIGKILL');
   return left.length === 0;
 }
 
@@ -42,13 +42,13 @@ function statOf(pid: number): string[] {
 }
 
 function belongs(pid: number, scratch: string, session: number | undefined): boolean {
-  const [state, , , itsSession] = statOf(pid);
+  const [state, , , sessionId] = statOf(pid);
   if (state === undefined || state === '' || state === 'Z' || state === 'X') return false;
-  if (session !== undefined && Number(itsSession) === session) return true;
-  return textOf(`/proc/${pid}/environ`).includes(`UPDRAFT_SCRATCH=${scratch}\0`) || standsIn(pid, scratch);
+  if (session !== undefined && Number(sessionId) === session) return true;
+  return textOf(`/proc/${pid}/environ`).includes(`UPDRAFT_SCRATCH=${scratch}\0`) || worksIn(pid, scratch);
 }
 
-function standsIn(pid: number, folder: string): boolean {
+function worksIn(pid: number, folder: string): boolean {
   try {
     const cwd = readlinkSync(`/proc/${pid}/cwd`);
     return cwd === folder || cwd.startsWith(`${folder}/`);

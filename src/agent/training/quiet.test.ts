@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hung, quietLimit, type Quiet } from './quiet.ts';
+import { hangFault, quietLimit, type QuietPeriod } from './quiet.ts';
 
-const quiet = (changes: Partial<Quiet>): Quiet => ({
+const quiet = (changes: Partial<QuietPeriod>): QuietPeriod => ({
   seconds: 1800,
   processes: 3,
   cpuSeconds: 0.1,
@@ -27,7 +27,7 @@ test('what waiting costs is no work: a few percent of a core, a GPU that shows a
 });
 
 test('the message says where, for how long, and what was seen', () => {
-  const fault = hung('0007', 'node-a', quiet({ gpuPercent: 0 }));
+  const fault = hangFault('0007', 'node-a', quiet({ gpuPercent: 0 }));
   assert.equal(fault.kind, 'training-hung');
   assert.equal(
     fault.message,
@@ -35,7 +35,7 @@ test('the message says where, for how long, and what was seen', () => {
   );
   assert.match(fault.fix ?? '', /last lines in err\.log/);
   assert.match(
-    hung('0007', 'node-a', quiet({ cpuSeconds: 1700 })).fix ?? '',
+    hangFault('0007', 'node-a', quiet({ cpuSeconds: 1700 })).fix ?? '',
     /it works, but shows nothing of it/,
   );
 });

@@ -2,7 +2,7 @@ import { Fault } from '../../fault/fault.ts';
 import { formatDuration } from '../../job/units.ts';
 
 /** What was seen of a training while it showed no sign of life. */
-export interface Quiet {
+export interface QuietPeriod {
   /** Without a line printed and without a word of progress. */
   seconds: number;
   processes: number;
@@ -13,25 +13,25 @@ export interface Quiet {
 }
 
 /** Where the user set no limit: a training that neither speaks nor does anything for so long does not come back. */
-const idleSeconds = 3600;
+const idleLimitSeconds = 3600;
 /** A training that works without a word gets so many times the patience: libraries that wait for each other spin, too. */
-const busyPatience = 3;
+const busyFactor = 3;
 /** Less than this share of a core is what waiting costs. */
 const idleShare = 0.05;
 const idlePercent = 5;
 
 /** Seconds of silence after which this training hangs; Infinity for one that works, where the user set no limit. */
-export function quietLimit(quiet: Quiet, asked: number | undefined): number {
-  if (isBusy(quiet)) return asked === undefined ? Infinity : asked * busyPatience;
-  return asked ?? idleSeconds;
+export function quietLimit(quiet: QuietPeriod, asked: number | undefined): number {
+  if (isBusy(quiet)) return asked === undefined ? Infinity : asked * busyFactor;
+  return asked ?? idleLimitSeconds;
 }
 
-function isBusy({ seconds, cpuSeconds, gpuPercent = 0 }: Quiet): boolean {
+function isBusy({ seconds, cpuSeconds, gpuPercent = 0 }: QuietPeriod): boolean {
   return cpuSeconds > seconds * idleShare || gpuPercent > idlePercent;
 }
 
 /** The training hangs: what was seen, and where. */
-export function hung(job: string, host: string, quiet: Quiet): Fault {
+export function hangFault(job: string, host: string, quiet: QuietPeriod): Fault {
   const { seconds, processes, cpuSeconds, gpuPercent } = quiet;
   const used = `its ${processes === 1 ? 'process' : `${processes} processes`} used ${cpuSeconds.toFixed(1)} s of CPU`;
   const gpu = gpuPercent === undefined ? '' : ` and at most ${gpuPercent} % of the GPU`;

@@ -3,17 +3,17 @@ import { appendFileSync, existsSync, readFileSync, statSync, writeFileSync } fro
 import path from 'node:path';
 import { test } from 'node:test';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
-import type { Order } from '../../job/job.ts';
-import { LogHider, takeSecrets, withoutSecretTexts } from './secrets.ts';
+import type { WorkOrder } from '../../job/job.ts';
+import { LogRedactor, takeSecrets, redactTexts } from './secrets.ts';
 
 const secret = 'S3cr3t-value';
 
-const orderIn = (folder: string): Order =>
+const orderIn = (folder: string): WorkOrder =>
   ({
     scratchParent: folder,
     attemptFolder: folder,
     job: { train: { env: { A: '1' }, secrets: { KEY: { from: 'env' } } } },
-  }) as unknown as Order;
+  }) as unknown as WorkOrder;
 
 test('secrets are taken with their file, reach the environment, and can be put back for a pause', async (t) => {
   const folder = await temporaryFolder(t, { 'secrets.json': JSON.stringify({ KEY: secret }) });
@@ -21,9 +21,9 @@ test('secrets are taken with their file, reach the environment, and can be put b
   const taken = await takeSecrets(orderIn(folder));
   assert.equal(existsSync(file), false);
   assert.deepEqual(taken.order.job.train.env, { A: '1', KEY: secret });
-  const said = withoutSecretTexts({ kind: 'x', list: [`a ${secret}`, 1, null] }, taken.redact);
+  const said = redactTexts({ kind: 'x', list: [`a ${secret}`, 1, null] }, taken.redact);
   assert.deepEqual(said, { kind: 'x', list: ['a …', 1, null] });
-  taken.putBack();
+  taken.restore();
   assert.equal(statSync(file).mode & 0o777, 0o600);
   assert.deepEqual((await takeSecrets(orderIn(folder))).values, [secret]);
   await assert.rejects(takeSecrets(orderIn(folder)), /no value was sent for KEY of \[train\.secrets\]/);
@@ -32,32 +32,32 @@ test('secrets are taken with their file, reach the environment, and can be put b
 test('a secret in a growing log is blotted out, also one that came in two pieces, and the length stays', async (t) => {
   const folder = await temporaryFolder(t);
   const log = path.join(folder, 'out.log');
-  const hider = new LogHider(orderIn(folder), [secret, 'abc']);
-  hider.hide();
+  const hider = new LogRedactor(orderIn(folder), [secret, 'abc']);
+  hider.redact();
   writeFileSync(log, `one ${secret} two ${secret.slice(0, 5)}`);
-  hider.hide();
+  hider.redact();
   appendFileSync(log, `${secret.slice(5)} abc\n`);
-  hider.hide();
+  hider.redact();
   const stars = '*'.repeat(secret.length);
   assert.equal(readFileSync(log, 'utf8'), `one ${stars} two ${stars} abc\n`);
   const wide = 'x'.repeat((1 << 18) - 4);
   appendFileSync(log, `${wide}${secret}${wide}${secret}`);
-  hider.hide();
+  hider.redact();
   assert.ok(!readFileSync(log, 'utf8').includes(secret));
 });
 
 test('what others are shown of a log ends before the beginning of a secret, and before what came since', async (t) => {
   const folder = await temporaryFolder(t);
   const log = path.join(folder, 'out.log');
-  const hider = new LogHider(orderIn(folder), [secret]);
-  hider.hide();
+  const hider = new LogRedactor(orderIn(folder), [secret]);
+  hider.redact();
   writeFileSync(log, `one ${secret.slice(0, -1)}`);
   assert.equal(hider.settled(log), 0);
-  hider.hide();
+  hider.redact();
   assert.deepEqual([hider.settled(log), hider.seen(log)], [4, 3 + secret.length]);
   appendFileSync(log, `${secret.slice(-1)} two`);
   assert.equal(hider.settled(log), 4);
-  hider.hide();
+  hider.redact();
   assert.equal(hider.settled(log), readFileSync(log).length);
-  assert.equal(new LogHider(orderIn(folder), []).settled(log), Infinity);
+  assert.equal(new LogRedactor(orderIn(folder), []).settled(log), Infinity);
 });

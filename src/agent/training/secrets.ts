@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { createRedact, type Redact } from '../../base/redact.ts';
 import { Fault } from '../../fault/fault.ts';
-import type { Order } from '../../job/job.ts';
+import type { WorkOrder } from '../../job/job.ts';
 import { attemptFiles, sandboxFiles } from '../../job/layout.ts';
 
 /** Shorter ones cannot be told from ordinary text. */
@@ -13,23 +13,23 @@ const minLength = 4;
 export interface Secrets {
   values: readonly string[];
   /** With the secrets in the training's environment: never to be written anywhere. */
-  order: Order;
+  order: WorkOrder;
   redact: Redact;
   /** The agent will be started again in this folder, and will look for them. */
-  putBack(): void;
+  restore(): void;
 }
 
 /** Takes the secrets that were sent with an attempt, file and all. */
-export async function takeSecrets(order: Order): Promise<Secrets> {
+export async function takeSecrets(order: WorkOrder): Promise<Secrets> {
   const names = Object.keys(order.job.train.secrets ?? {});
-  if (names.length === 0) return { values: [], order, redact: (text) => text, putBack: () => undefined };
+  if (names.length === 0) return { values: [], order, redact: (text) => text, restore: () => undefined };
   const file = path.join(order.scratchParent, sandboxFiles.secrets);
   const text = await readFile(file, 'utf8').catch(() => '{}');
   rmSync(file, { force: true });
   const sent = JSON.parse(text) as Partial<Record<string, string>>;
-  const lacking = names.filter((name) => sent[name] === undefined);
-  if (lacking.length > 0)
-    throw new Fault('order-invalid', `no value was sent for ${lacking.join(', ')} of [train.secrets]`, {
+  const missing = names.filter((name) => sent[name] === undefined);
+  if (missing.length > 0)
+    throw new Fault('order-invalid', `no value was sent for ${missing.join(', ')} of [train.secrets]`, {
       fix: 'submit the run again where the secrets can be read: updraft retry',
     });
   const { job } = order;
@@ -39,39 +39,39 @@ export async function takeSecrets(order: Order): Promise<Secrets> {
     values,
     order: { ...order, job: { ...job, train: { ...job.train, env } } },
     redact: createRedact(values.filter((value) => value.length >= minLength)),
-    putBack: () => writeFileSync(file, text, { mode: 0o600 }),
+    restore: () => writeFileSync(file, text, { mode: 0o600 }),
   };
 }
 
 /** A value with the same texts, less the secrets. */
-export function withoutSecretTexts<T>(value: T, redact: Redact): T {
+export function redactTexts<T>(value: T, redact: Redact): T {
   if (typeof value === 'string') return redact(value) as T;
-  if (Array.isArray(value)) return value.map((one: unknown) => withoutSecretTexts(one, redact)) as T;
+  if (Array.isArray(value)) return value.map((one: unknown) => redactTexts(one, redact)) as T;
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([name, one]) => [name, withoutSecretTexts(one as unknown, redact)]),
+    Object.entries(value).map(([name, one]) => [name, redactTexts(one as unknown, redact)]),
   ) as T;
 }
 
 /** Blots secrets out of the logs of an attempt while they grow; their length stays, for whoever follows them. */
-export class LogHider {
+export class LogRedactor {
   readonly #files: string[];
   readonly #secrets: Buffer[];
   readonly #overlap: number;
   readonly #offsets = new Map<string, number>();
   readonly #settled = new Map<string, number>();
 
-  constructor({ attemptFolder }: Order, secrets: readonly string[] = []) {
+  constructor({ attemptFolder }: WorkOrder, secrets: readonly string[] = []) {
     this.#files = [attemptFiles.out, attemptFiles.err].map((name) => path.join(attemptFolder, name));
     this.#secrets = secrets.filter((value) => value.length >= minLength).map((value) => Buffer.from(value));
     this.#overlap = Math.max(0, ...this.#secrets.map(({ length }) => length - 1));
   }
 
-  hide(): void {
-    if (this.#secrets.length > 0) for (const file of this.#files) this.#hideIn(file);
+  redact(): void {
+    if (this.#secrets.length > 0) for (const file of this.#files) this.#redactFile(file);
   }
 
-  /** How much of a log may be shown after `hide`: not the beginning of a secret whose rest may follow, nor what came since. */
+  /** How much of a log may be shown after `redact`: not the beginning of a secret whose rest may follow, nor what came since. */
   settled(file: string): number {
     return this.#secrets.length === 0 ? Infinity : (this.#settled.get(file) ?? 0);
   }
@@ -81,7 +81,7 @@ export class LogHider {
     return this.#secrets.length === 0 ? Infinity : (this.#offsets.get(file) ?? 0);
   }
 
-  #hideIn(file: string): void {
+  #redactFile(file: string): void {
     let fd: number;
     try {
       fd = openSync(file, 'r+');
@@ -94,7 +94,7 @@ export class LogHider {
       this.#offsets.set(file, size);
       // A secret may have been printed in two pieces.
       for (let at = Math.max(0, Math.min(before, size) - this.#overlap); at < size; at += chunkBytes)
-        this.#hideFrom(fd, at);
+        this.#redactFrom(fd, at);
       this.#settled.set(file, size - this.#begun(fd, size));
     } finally {
       closeSync(fd);
@@ -103,9 +103,9 @@ export class LogHider {
 
   /** Length of the longest beginning of a secret that the log ends with. */
   #begun(fd: number, size: number): number {
-    const most = Math.min(size, this.#overlap);
-    const end = Buffer.alloc(most);
-    const read = end.subarray(0, readSync(fd, end, 0, most, size - most));
+    const maxLength = Math.min(size, this.#overlap);
+    const end = Buffer.alloc(maxLength);
+    const read = end.subarray(0, readSync(fd, end, 0, maxLength, size - maxLength));
     for (let at = 0; at < read.length; at++) {
       const tail = read.subarray(at);
       if (this.#secrets.some((secret) => secret.subarray(0, tail.length).equals(tail))) return tail.length;
@@ -113,7 +113,7 @@ export class LogHider {
     return 0;
   }
 
-  #hideFrom(fd: number, from: number): void {
+  #redactFrom(fd: number, from: number): void {
     const bytes = Buffer.alloc(chunkBytes + this.#overlap);
     const read = bytes.subarray(0, readSync(fd, bytes, 0, bytes.length, from));
     for (const secret of this.#secrets)

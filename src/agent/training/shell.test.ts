@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Order } from '../../job/job.ts';
+import type { WorkOrder } from '../../job/job.ts';
 import type { Scratch } from '../scratch.ts';
 import { trainingEnv } from './shell.ts';
 
@@ -16,7 +16,7 @@ const order = {
   },
   data: [{ name: 'train.images', into: 'data/images' }],
   resources: { cpus: 4, gpus: 0 },
-} as unknown as Order;
+} as unknown as WorkOrder;
 
 test("the user's settings win, but the chosen Python stays first on the PATH", () => {
   const env = trainingEnv(order, scratch, { PATH: '/usr/bin', OMP_NUM_THREADS: '2', HOME: '/h' });

@@ -3,37 +3,37 @@ import { closeSync, openSync } from 'node:fs';
 import path from 'node:path';
 import type { Env } from '../../base/env.ts';
 import { Fault } from '../../fault/fault.ts';
-import type { Order } from '../../job/job.ts';
+import type { WorkOrder } from '../../job/job.ts';
 import { attemptFiles } from '../../job/layout.ts';
-import type { Attempt, World } from '../attempt.ts';
+import type { Attempt, Context } from '../attempt.ts';
 import type { Scratch } from '../scratch.ts';
-import type { Evidence } from './memory-watch.ts';
+import type { ExitReadings } from './memory-watch.ts';
 import { attemptProcesses, killProcesses } from './processes.ts';
 
 /** How a command ended: by its status, or by a signal. */
-export interface Ended {
+export interface CommandEnd {
   status: number | null;
   signal?: NodeJS.Signals;
   /** What was to be seen when it ended, unless it ended well. */
-  evidence?: Evidence;
+  readings?: ExitReadings;
 }
 
 export interface Shell {
   /** Also the id of its process group and session. */
   pid: number;
   /** Resolves when the command has ended and nothing of its session is left. */
-  ended: Promise<Ended>;
+  ended: Promise<CommandEnd>;
   /** What belongs to it may end by itself, until this aborts, though the shell itself is gone. */
   lenient: { until?: AbortSignal };
 }
 
-const lookEveryMs = 50;
+const pollMs = 50;
 
 /**
  * Starts a command in the work folder, in a session of its own. The kernel appends its output to the attempt's
  * logs, so that neither a slow nor a dead agent can block it.
  */
-export async function startShell(command: string, { order, scratch, world }: Attempt): Promise<Shell> {
+export async function startShell(command: string, { order, scratch, context }: Attempt): Promise<Shell> {
   const log = (name: string): number => openSync(path.join(order.attemptFolder, name), 'a', 0o600);
   // An empty file as input, and not /dev/null: the smallest of containers have no /dev.
   const files = [
@@ -44,17 +44,17 @@ export async function startShell(command: string, { order, scratch, world }: Att
   try {
     const child = spawn('/bin/sh', ['-c', command], {
       cwd: scratch.work,
-      env: trainingEnv(order, scratch, world.env),
+      env: trainingEnv(order, scratch, context.env),
       detached: true,
       stdio: files,
     });
     return await new Promise<Shell>((resolve, reject) => {
-      child.once('error', (error) => reject(notStarted(error)));
+      child.once('error', (error) => reject(shellMissing(error)));
       const lenient: Shell['lenient'] = {};
-      const ended = new Promise<Ended>((end) => {
+      const ended = new Promise<CommandEnd>((end) => {
         child.once('exit', (status, signal) => {
-          void leave(lenient, scratch.root, child.pid ?? 0, world).then(() => {
-            killProcesses(scratch.root, world, child.pid);
+          void waitForGroup(lenient, scratch.root, child.pid ?? 0, context).then(() => {
+            killProcesses(scratch.root, context, child.pid);
             end({ status, ...(signal === null ? {} : { signal }) });
           });
         });
@@ -67,33 +67,36 @@ export async function startShell(command: string, { order, scratch, world }: Att
 }
 
 /** A shell that was asked to end is gone at once, and with it would be the program in it that still saves. */
-async function leave(
+async function waitForGroup(
   { until }: Shell['lenient'],
   root: string,
   session: number,
-  { clock }: World,
+  { clock }: Context,
 ): Promise<void> {
   while (until?.aborted === false && attemptProcesses(root, session).length > 0)
-    await clock.sleep(lookEveryMs, until).catch(() => undefined);
+    await clock.sleep(pollMs, until).catch(() => undefined);
 }
 
 /** Asks the whole group to save and end, and waits, until it has, or time is up, or the attempt must end. */
-export async function askShell(
+export async function requestSave(
   shell: Shell,
-  { signal, clock, kill }: World,
-  patienceMs: number,
+  { signal, clock, kill }: Context,
+  timeoutMs: number,
 ): Promise<void> {
   const [over, late] = [new AbortController(), new AbortController()];
   void shell.ended.then(() => over.abort());
   shell.lenient.until = late.signal;
   kill(-shell.pid, 'SIGTERM');
-  await clock.sleep(patienceMs, AbortSignal.any([signal, over.signal])).catch(() => undefined);
+  await clock.sleep(timeoutMs, AbortSignal.any([signal, over.signal])).catch(() => undefined);
   // An attempt that must end meanwhile gives it the usual grace.
   if (!signal.aborted) late.abort();
 }
 
 /** Asks the whole group to end, and ends it by force when the grace has passed. */
-export async function stopShell(shell: Shell, { forceStop, clock, kill, graceMs }: World): Promise<Ended> {
+export async function stopShell(
+  shell: Shell,
+  { forceStop, clock, kill, graceMs }: Context,
+): Promise<CommandEnd> {
   const [over, late] = [new AbortController(), new AbortController()];
   void shell.ended.then(() => over.abort());
   shell.lenient.until = late.signal;
@@ -104,7 +107,7 @@ export async function stopShell(shell: Shell, { forceStop, clock, kill, graceMs 
   return await shell.ended;
 }
 
-function notStarted(error: NodeJS.ErrnoException): Fault {
+function shellMissing(error: NodeJS.ErrnoException): Fault {
   return new Fault('command-missing', `/bin/sh cannot be started: ${error.message}`, {
     fix: 'the machine needs a POSIX shell as /bin/sh',
     about: '/bin/sh',
@@ -113,21 +116,21 @@ function notStarted(error: NodeJS.ErrnoException): Fault {
 }
 
 /** What leaves room for the names of sockets, of which a path can have 107 characters. */
-const maxTmp = 70;
+const maxTmpLength = 70;
 
 /**
  * The environment of the training: the machine's, then what Updraft tells it, then what the user sets. The folder
  * with the chosen Python stays first on the PATH whoever sets it.
  */
-export function trainingEnv(order: Order, scratch: Scratch, env: Env): Record<string, string> {
+export function trainingEnv(order: WorkOrder, scratch: Scratch, env: Env): Record<string, string> {
   const { job, run, attempt, resources } = order;
-  const told: Record<string, string | undefined> = {
+  const reported: Record<string, string | undefined> = {
     // Several attempts may share a machine: each keeps to the cores it asked for unless the pool says otherwise.
     OMP_NUM_THREADS: String(Math.max(1, Math.floor(resources.cpus))),
     // Lines must arrive as they are printed, or a training that works looks like one that hangs.
     PYTHONUNBUFFERED: '1',
     ...env,
-    ...(scratch.tmp.length > maxTmp ? {} : { TMPDIR: scratch.tmp }),
+    ...(scratch.tmp.length > maxTmpLength ? {} : { TMPDIR: scratch.tmp }),
     UPDRAFT_RUN: run,
     UPDRAFT_JOB: job.id,
     UPDRAFT_ATTEMPT: String(attempt),
@@ -138,16 +141,16 @@ export function trainingEnv(order: Order, scratch: Scratch, env: Env): Record<st
     UPDRAFT_PROGRESS: scratch.progress,
   };
   if (job.train.checkpoint !== undefined)
-    told['UPDRAFT_CHECKPOINT'] = path.join(scratch.work, job.train.checkpoint);
+    reported['UPDRAFT_CHECKPOINT'] = path.join(scratch.work, job.train.checkpoint);
   for (const { name, into } of order.data)
-    told[`UPDRAFT_DATA_${inCapitals(name)}`] = path.join(scratch.work, into);
+    reported[`UPDRAFT_DATA_${upperCase(name)}`] = path.join(scratch.work, into);
   for (const [name, value] of Object.entries(job.parameters))
-    told[`UPDRAFT_PARAM_${inCapitals(name)}`] = String(value);
-  Object.assign(told, job.train.env);
-  told['PATH'] = [scratch.bin, told['PATH'] ?? '/usr/local/bin:/usr/bin:/bin'].join(':');
+    reported[`UPDRAFT_PARAM_${upperCase(name)}`] = String(value);
+  Object.assign(reported, job.train.env);
+  reported['PATH'] = [scratch.bin, reported['PATH'] ?? '/usr/local/bin:/usr/bin:/bin'].join(':');
   return Object.fromEntries(
-    Object.entries(told).filter((pair): pair is [string, string] => pair[1] !== undefined),
+    Object.entries(reported).filter((pair): pair is [string, string] => pair[1] !== undefined),
   );
 }
 
-const inCapitals = (name: string): string => name.toUpperCase().replace(/[^A-Z0-9]+/g, '_');
+const upperCase = (name: string): string => name.toUpperCase().replace(/[^A-Z0-9]+/g, '_');

@@ -3,15 +3,15 @@ import { test } from 'node:test';
 import { ManualClock } from '../../../test/agent/manual-clock.ts';
 import { Fault } from '../../fault/fault.ts';
 import { limitTime, marginMs, withGrace } from './time-limit.ts';
-import type { World } from '../attempt.ts';
+import type { Context } from '../attempt.ts';
 
 const graceMs = 10_000;
 
-function makeWorld(): { world: World; clock: ManualClock; stop: () => void; forceStop: () => void } {
+function makeContext(): { context: Context; clock: ManualClock; stop: () => void; forceStop: () => void } {
   const clock = new ManualClock();
   const stop = new AbortController();
   const forceStop = new AbortController();
-  const world: World = {
+  const context: Context = {
     env: {},
     clock,
     version: '0',
@@ -24,7 +24,7 @@ function makeWorld(): { world: World; clock: ManualClock; stop: () => void; forc
     kill: () => undefined,
   };
   return {
-    world,
+    context,
     clock,
     stop: () => stop.abort(new Fault('evicted', 'out')),
     forceStop: () => forceStop.abort(),
@@ -34,8 +34,8 @@ function makeWorld(): { world: World; clock: ManualClock; stop: () => void; forc
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 test('work of value goes on until the grace after the signal has passed', async () => {
-  const { world, clock, stop } = makeWorld();
-  const { signal } = withGrace(world);
+  const { context, clock, stop } = makeContext();
+  const { signal } = withGrace(context);
   await clock.pass(graceMs * 5);
   stop();
   await clock.pass(graceMs - 1);
@@ -46,9 +46,9 @@ test('work of value goes on until the grace after the signal has passed', async 
 });
 
 test('a signal that came before gives a whole grace too', async () => {
-  const { world, clock, stop } = makeWorld();
+  const { context, clock, stop } = makeContext();
   stop();
-  const { signal } = withGrace(world);
+  const { signal } = withGrace(context);
   await clock.pass(graceMs - 1);
   assert.equal(signal.aborted, false);
   await clock.pass(1);
@@ -56,8 +56,8 @@ test('a signal that came before gives a whole grace too', async () => {
 });
 
 test('who asks twice is not kept waiting', async () => {
-  const { world, stop, forceStop } = makeWorld();
-  const { signal } = withGrace(world);
+  const { context, stop, forceStop } = makeContext();
+  const { signal } = withGrace(context);
   stop();
   forceStop();
   await turn();
@@ -65,8 +65,8 @@ test('who asks twice is not kept waiting', async () => {
 });
 
 test('work that is done is never aborted', async () => {
-  const { world, clock, stop } = makeWorld();
-  const { signal, done } = withGrace(world);
+  const { context, clock, stop } = makeContext();
+  const { signal, done } = withGrace(context);
   stop();
   done();
   await clock.pass(graceMs * 2);
@@ -74,44 +74,44 @@ test('work that is done is never aborted', async () => {
 });
 
 test('a time limit of months strikes at its time, not before', async () => {
-  const { world, clock } = makeWorld();
+  const { context, clock } = makeContext();
   const days = 40 * 24 * 3600;
-  const limited = limitTime(world, days, false);
+  const limited = limitTime(context, days, false);
   await clock.pass(days * 1000 - 1);
-  assert.equal(limited.world.signal.aborted, false);
+  assert.equal(limited.context.signal.aborted, false);
   await clock.pass(1);
-  assert.equal((limited.world.signal.reason as Fault).kind, 'time-limit');
+  assert.equal((limited.context.signal.reason as Fault).kind, 'time-limit');
 });
 
 test('a time limit that is done does not strike, and none is none', async () => {
-  const { world, clock } = makeWorld();
-  const limited = limitTime(world, 10, false);
+  const { context, clock } = makeContext();
+  const limited = limitTime(context, 10, false);
   limited.done();
   await clock.pass(20_000);
-  assert.equal(limited.world.signal.aborted, false);
-  assert.equal(limitTime(world, undefined, true).world, world);
+  assert.equal(limited.context.signal.aborted, false);
+  assert.equal(limitTime(context, undefined, true).context, context);
 });
 
 test('who saves is asked a margin before the limit, and has half of it to save', async () => {
-  const { world, clock } = makeWorld();
-  const limited = limitTime(world, 3600, true);
+  const { context, clock } = makeContext();
+  const limited = limitTime(context, 3600, true);
   await clock.pass((3600 - 180) * 1000 - 1);
-  assert.equal(limited.world.signal.aborted, false);
+  assert.equal(limited.context.signal.aborted, false);
   await clock.pass(1);
-  assert.equal((limited.world.signal.reason as Fault).kind, 'time-limit');
-  assert.equal(limited.world.graceMs(), 90_000);
+  assert.equal((limited.context.signal.reason as Fault).kind, 'time-limit');
+  assert.equal(limited.context.graceMs(), 90_000);
 });
 
 test('a checkpoint that takes long to save is asked for earlier', async () => {
-  const { world, clock } = makeWorld();
-  const limited = limitTime(world, 3600, true);
+  const { context, clock } = makeContext();
+  const limited = limitTime(context, 3600, true);
   await clock.pass(1800_000);
   const figures = { files: 1, bytes: 1, sha256: '' };
-  limited.hear({ kind: 'checkpoint-saved', seconds: 200, ...figures });
+  limited.onEntry({ kind: 'checkpoint-saved', seconds: 200, ...figures });
   await clock.pass(1800_000 - 600_001);
-  assert.equal(limited.world.signal.aborted, false);
+  assert.equal(limited.context.signal.aborted, false);
   await clock.pass(1);
-  assert.equal(limited.world.signal.aborted, true);
+  assert.equal(limited.context.signal.aborted, true);
 });
 
 test('the margin is a minute or a twentieth, and a quarter of a short limit', () => {

@@ -1,16 +1,16 @@
 import { Fault } from '../../fault/fault.ts';
 import type { AgentBody } from '../../journal/entry.ts';
-import type { World } from '../attempt.ts';
+import type { Context } from '../attempt.ts';
 
 /** Timers cannot be set further ahead than about 24 days. */
 const maxSleepMs = 3_600_000;
-const shortestSleepMs = 1000;
+const minSleepMs = 1000;
 
-interface Limited {
+interface TimeLimit {
   /** The same world, whose signal also aborts when the attempt's time is up. */
-  world: World;
+  context: Context;
   /** What the attempt tells in its journal: how long its checkpoints take to save. */
-  hear(body: AgentBody): void;
+  onEntry(body: AgentBody): void;
   /** Stops the clock. */
   done(): void;
 }
@@ -19,25 +19,25 @@ interface Limited {
  * Limits the attempt's time. With `saves`, its end comes a margin before the limit, in which the training saves and its
  * checkpoint is kept.
  */
-export function limitTime(world: World, seconds: number | undefined, saves: boolean): Limited {
-  if (seconds === undefined) return { world, hear: () => undefined, done: () => undefined };
-  const [up, over] = [new AbortController(), new AbortController()];
-  const { clock } = world;
+export function limitTime(context: Context, seconds: number | undefined, saves: boolean): TimeLimit {
+  if (seconds === undefined) return { context, onEntry: () => undefined, done: () => undefined };
+  const [expired, over] = [new AbortController(), new AbortController()];
+  const { clock } = context;
   let savingMs = 0;
   const margin = (): number => (saves ? marginMs(seconds * 1000, savingMs) : 0);
   const wait = async (): Promise<void> => {
     const end = clock.monotonic() + seconds * 1000;
     const left = (): number => end - margin() - clock.monotonic();
     // Half of what is left at a time: the margin may grow meanwhile.
-    const nap = (): number => Math.min(left(), Math.max(left() / 2, shortestSleepMs), maxSleepMs);
-    while (left() > 0) await clock.sleep(nap(), over.signal);
-    up.abort(timeIsUp(seconds, saves));
+    const sleepMs = (): number => Math.min(left(), Math.max(left() / 2, minSleepMs), maxSleepMs);
+    while (left() > 0) await clock.sleep(sleepMs(), over.signal);
+    expired.abort(timeLimitFault(seconds, saves));
   };
   wait().catch(() => undefined); // rejects only because `done` was called
-  const graceMs = (): number => (up.signal.aborted && saves ? margin() / 2 : world.graceMs());
+  const graceMs = (): number => (expired.signal.aborted && saves ? margin() / 2 : context.graceMs());
   return {
-    world: { ...world, graceMs, signal: AbortSignal.any([world.signal, up.signal]) },
-    hear: (body) => {
+    context: { ...context, graceMs, signal: AbortSignal.any([context.signal, expired.signal]) },
+    onEntry: (body) => {
       if (body.kind === 'checkpoint-saved') savingMs = Math.max(savingMs, (body.seconds ?? 0) * 1000);
     },
     done: () => over.abort(),
@@ -51,7 +51,7 @@ export function limitTime(world: World, seconds: number | undefined, saves: bool
 export const marginMs = (limitMs: number, savingMs: number): number =>
   Math.min(limitMs / 4, Math.max(60_000, limitMs / 20, 3 * savingMs));
 
-function timeIsUp(seconds: number, saves: boolean): Fault {
+function timeLimitFault(seconds: number, saves: boolean): Fault {
   const advice = saves
     ? 'the next attempt goes on from its checkpoint; with more `time` in [resources] it would need fewer'
     : 'ask for more `time` in [resources], or set `checkpoint` so that the next attempt goes on from there';
@@ -62,7 +62,7 @@ function timeIsUp(seconds: number, saves: boolean): Fault {
  * Aborts when the grace after the attempt's signal has passed, or at once when asked to stop by force: for what would be a
  * pity to throw away, such as a result that is ready. `done` must be called at the end of that work.
  */
-export function withGrace({ signal, forceStop, clock, graceMs }: World): {
+export function withGrace({ signal, forceStop, clock, graceMs }: Context): {
   signal: AbortSignal;
   done: () => void;
 } {

@@ -4,23 +4,23 @@ import type { Clock } from '../../base/clock.ts';
 import type { Fault } from '../../fault/fault.ts';
 import { attemptFiles } from '../../job/layout.ts';
 import type { Progress } from '../../journal/entry.ts';
-import type { Attempt, World } from '../attempt.ts';
+import type { Attempt, Context } from '../attempt.ts';
 import { isArriving } from '../data/arriving-data.ts';
-import { askNvidiaSmi, describeMachine, givenGpus, gpuOf } from '../machine/machine.ts';
-import type { Note } from '../notes/notes.ts';
+import { queryNvidiaSmi, describeMachine, assignedGpus, findGpu } from '../machine/machine.ts';
+import type { Recorder } from '../notes/journal-writer.ts';
 import { SlowSlot } from '../slow-slot/slow-slot.ts';
 import { LiveCopy } from './live-copy.ts';
 import { LogTail } from './log-tail.ts';
 import { attemptProcesses, cpuSecondsOf, memoryOf } from './processes.ts';
 import { mergeProgress, progressOfLine, progressOfRecord } from './progress.ts';
-import { hung, type Quiet, quietLimit } from './quiet.ts';
-import { LogHider } from './secrets.ts';
+import { hangFault, type QuietPeriod, quietLimit } from './quiet.ts';
+import { LogRedactor } from './secrets.ts';
 
-const askGpusEveryMs = 30_000;
+const gpuPollMs = 30_000;
 
 /** What a training's processes and GPUs do, seen from outside. */
 class Activity {
-  readonly #world: World;
+  readonly #context: Context;
   readonly #hasGpus: boolean;
   /** CPU seconds of each process at the last look; undefined while nobody looks. */
   #before: Map<number, number> | undefined;
@@ -28,8 +28,8 @@ class Activity {
   #gpuPercent: number | undefined;
   #askedAt = -Infinity;
 
-  constructor(world: World, hasGpus: boolean) {
-    this.#world = world;
+  constructor(context: Context, hasGpus: boolean) {
+    this.#context = context;
     this.#hasGpus = hasGpus;
   }
 
@@ -42,13 +42,13 @@ class Activity {
   }
 
   /** Adds what was done since the last look; the first only remembers where everything stands. */
-  look(pids: number[]): void {
+  sample(pids: number[]): void {
     const now = new Map(pids.map((pid) => [pid, cpuSecondsOf(pid)]));
     const before = this.#before;
     this.#before = now;
     if (before !== undefined)
       for (const [pid, seconds] of now) this.#cpuSeconds += Math.max(0, seconds - (before.get(pid) ?? 0));
-    if (this.#hasGpus) void this.#lookAtGpus();
+    if (this.#hasGpus) void this.#pollGpus();
   }
 
   /** The training is alive: what was seen does not matter any more. */
@@ -58,15 +58,15 @@ class Activity {
     this.#gpuPercent = undefined;
   }
 
-  async #lookAtGpus(): Promise<void> {
-    const { clock, env } = this.#world;
-    if (clock.monotonic() - this.#askedAt < askGpusEveryMs) return;
+  async #pollGpus(): Promise<void> {
+    const { clock, env } = this.#context;
+    if (clock.monotonic() - this.#askedAt < gpuPollMs) return;
     this.#askedAt = clock.monotonic();
     const asked = this.#before;
-    const answer = await askNvidiaSmi(this.#world).catch(() => undefined);
+    const answer = await queryNvidiaSmi(this.#context).catch(() => undefined);
     if (answer?.kind !== 'gpus' || this.#before === undefined || asked === undefined) return;
     const { gpus } = answer;
-    const ours = givenGpus(env)?.flatMap((name) => gpuOf(name, gpus) ?? []) ?? gpus;
+    const ours = assignedGpus(env)?.flatMap((name) => findGpu(name, gpus) ?? []) ?? gpus;
     const percents = ours.flatMap(({ percent }) => percent ?? []);
     if (percents.length > 0) this.#gpuPercent = Math.max(this.#gpuPercent ?? 0, ...percents);
   }
@@ -75,7 +75,7 @@ class Activity {
 /** Of a core: a training that uses less while its data arrives does nothing but wait for it. */
 const idleShare = 0.1;
 /** Processes are looked for less often than they are looked at: that takes all of /proc. */
-const findEveryMs = 2000;
+const processScanMs = 2000;
 
 /**
  * How long a training waited for data that still arrives. Its own word counts; of one that says nothing, the moments in
@@ -85,84 +85,84 @@ class DataWait {
   readonly #activity: Activity;
   #seconds = 0;
   #reported = 0;
-  #isSaid = false;
+  #isReported = false;
   #foundAt = -Infinity;
   #pids: number[] = [];
   #lastAt: number | undefined;
 
-  constructor(world: World) {
-    this.#activity = new Activity(world, false);
+  constructor(context: Context) {
+    this.#activity = new Activity(context, false);
   }
 
   /** What is new of it; nothing where the training speaks for itself. */
-  news(): Progress {
+  takeUpdate(): Progress {
     const waited = Math.round(this.#seconds * 10) / 10;
-    if (this.#isSaid || waited === this.#reported) return {};
+    if (this.#isReported || waited === this.#reported) return {};
     this.#reported = waited;
     return { waited };
   }
 
-  hear({ waited }: Progress): void {
-    if (waited !== undefined) this.#isSaid = true;
+  onProgress({ waited }: Progress): void {
+    if (waited !== undefined) this.#isReported = true;
   }
 
   /** To be asked all the time; `now` in milliseconds. */
-  look(isArriving: boolean, now: number, processes: () => number[]): void {
+  poll(isArriving: boolean, now: number, processes: () => number[]): void {
     const last = this.#lastAt;
-    this.#lastAt = this.#isSaid || !isArriving ? undefined : now;
+    this.#lastAt = this.#isReported || !isArriving ? undefined : now;
     if (this.#lastAt === undefined) return;
     if (last === undefined) this.#activity.forget();
-    if (now - this.#foundAt >= findEveryMs) {
+    if (now - this.#foundAt >= processScanMs) {
       this.#foundAt = now;
       this.#pids = processes();
     }
     const before = this.#activity.cpuSeconds;
-    this.#activity.look(this.#pids);
+    this.#activity.sample(this.#pids);
     const passed = (now - (last ?? now)) / 1000;
     if (this.#activity.cpuSeconds - before < passed * idleShare) this.#seconds += passed;
   }
 }
 
 /** After so long without a sign of life, and then so often, it is looked at what the training does. */
-const lookEverySeconds = 10;
+const quietPollSeconds = 10;
 
 /** Tells a training that hangs from one that works without a word. */
 class QuietWatch {
   readonly #attempt: Attempt;
   readonly #asked: number | undefined;
-  readonly #every: number;
+  readonly #pollSeconds: number;
   readonly #activity: Activity;
   /** Seconds of silence at the last look; undefined while there was none. */
-  #lookedAt: number | undefined;
+  #checkedAt: number | undefined;
 
   constructor(attempt: Attempt) {
     this.#attempt = attempt;
     this.#asked = attempt.order.job.train.quietLimitSeconds;
-    this.#every = Math.min(lookEverySeconds, (this.#asked ?? Infinity) / 4);
-    this.#activity = new Activity(attempt.world, attempt.order.resources.gpus > 0);
+    this.#pollSeconds = Math.min(quietPollSeconds, (this.#asked ?? Infinity) / 4);
+    this.#activity = new Activity(attempt.context, attempt.order.resources.gpus > 0);
   }
 
   /** The Fault to end a training with that has been quiet for so long; `processes` are looked for only when needed. */
-  look(seconds: number, processes: () => number[]): Fault | undefined {
-    if (seconds < this.#every) {
-      if (this.#lookedAt !== undefined) this.#activity.forget();
-      this.#lookedAt = undefined;
+  check(seconds: number, processes: () => number[]): Fault | undefined {
+    if (seconds < this.#pollSeconds) {
+      if (this.#checkedAt !== undefined) this.#activity.forget();
+      this.#checkedAt = undefined;
       return undefined;
     }
-    if (this.#lookedAt !== undefined && seconds - this.#lookedAt < this.#every) return undefined;
-    this.#lookedAt = seconds;
+    if (this.#checkedAt !== undefined && seconds - this.#checkedAt < this.#pollSeconds) return undefined;
+    this.#checkedAt = seconds;
     const pids = processes();
-    this.#activity.look(pids);
+    this.#activity.sample(pids);
     const { cpuSeconds, gpuPercent } = this.#activity;
-    const quiet: Quiet = { seconds, processes: pids.length, cpuSeconds, gpuPercent };
+    const quiet: QuietPeriod = { seconds, processes: pids.length, cpuSeconds, gpuPercent };
     if (seconds <= quietLimit(quiet, this.#asked)) return undefined;
-    const { order, world } = this.#attempt;
-    return hung(order.job.id, describeMachine(world.env).host, quiet);
+    const { order, context } = this.#attempt;
+    return hangFault(order.job.id, describeMachine(context.env).host, quiet);
   }
 }
 
-const heartbeatEveryMs = 10_000;
-const progressEveryMs = 1000;
+const heartbeatMs = 10_000;
+const progressMs = 1000;
 /** Of a core: the kernel walks through every page of every process to tell their memory, 10 ms and more for each gigabyte. */
 const memoryShare = 0.002;
 
@@ -171,41 +171,41 @@ export class TrainingWatch {
   readonly #logs: LogTail[];
   readonly #records: LogTail;
   readonly #copies: LiveCopy[];
-  readonly #hider: LogHider;
+  readonly #redactor: LogRedactor;
   readonly #attempt: Attempt;
   readonly #clock: Clock;
-  readonly #note: Note;
+  readonly #record: Recorder;
   readonly #quiet: QuietWatch;
   readonly #slow: SlowSlot;
   readonly #wait: DataWait;
-  readonly #memory: Rationed<number>;
+  readonly #memory: Throttled<number>;
   #session: number | undefined;
-  #news: Progress = {};
-  #toldAt = -Infinity;
+  #unreported: Progress = {};
+  #reportedAt = -Infinity;
   #beatAt: number;
   #aliveAt: number;
   #arrivedAt = -Infinity;
 
   /** To be made before the training starts: what its logs hold by then is of an earlier one. */
   constructor(attempt: Attempt) {
-    const { order, scratch, world, note } = attempt;
+    const { order, scratch, context, record } = attempt;
     this.#logs = [attemptFiles.out, attemptFiles.err].map(
       (name) => new LogTail(path.join(order.attemptFolder, name), true),
     );
     this.#records = new LogTail(scratch.progress, true);
     this.#copies = (['out', 'err'] as const).flatMap((name) =>
-      world.shows === undefined
+      context.liveLogs === undefined
         ? []
-        : [new LiveCopy(path.join(order.attemptFolder, attemptFiles[name]), world.shows[name])],
+        : [new LiveCopy(path.join(order.attemptFolder, attemptFiles[name]), context.liveLogs[name])],
     );
-    this.#hider = new LogHider(order, world.secrets);
+    this.#redactor = new LogRedactor(order, context.secrets);
     this.#attempt = attempt;
-    this.#clock = world.clock;
-    this.#note = note;
+    this.#clock = context.clock;
+    this.#record = record;
     this.#quiet = new QuietWatch(attempt);
-    this.#wait = new DataWait(world);
+    this.#wait = new DataWait(context);
     this.#slow = new SlowSlot(attempt, startsFresh(attempt));
-    this.#memory = new Rationed(() => memoryOf(this.#processes()), memoryShare, this.#clock);
+    this.#memory = new Throttled(() => memoryOf(this.#processes()), memoryShare, this.#clock);
     this.#beatAt = this.#clock.monotonic();
     this.#aliveAt = this.#beatAt;
   }
@@ -220,41 +220,41 @@ export class TrainingWatch {
     return (this.#clock.monotonic() - this.#aliveAt) / 1000;
   }
 
-  look(): void {
-    this.#hider.hide();
+  poll(): void {
+    this.#redactor.redact();
     for (const log of this.#logs) this.#take(log, progressOfLine);
     this.#take(this.#records, progressOfRecord);
-    for (const copy of this.#copies) copy.copy(this.#hider.settled(copy.log));
+    for (const copy of this.#copies) copy.copy(this.#redactor.settled(copy.log));
     const now = this.#clock.monotonic();
-    this.#wait.look(isArriving(this.#attempt), now, () => this.#processes());
-    if (now - this.#toldAt >= progressEveryMs) this.#tell();
-    if (now - this.#beatAt < heartbeatEveryMs) return;
+    this.#wait.poll(isArriving(this.#attempt), now, () => this.#processes());
+    if (now - this.#reportedAt >= progressMs) this.#report();
+    if (now - this.#beatAt < heartbeatMs) return;
     this.#beatAt = now;
-    this.#news = mergeProgress([this.#news, this.#wait.news()]);
-    const memoryBytes = this.#memory.ask();
-    this.#note({ kind: 'heartbeat', memoryBytes, quietSeconds: Math.round(this.quietSeconds) });
+    this.#unreported = mergeProgress([this.#unreported, this.#wait.takeUpdate()]);
+    const memoryBytes = this.#memory.read();
+    this.#record({ kind: 'heartbeat', memoryBytes, quietSeconds: Math.round(this.quietSeconds) });
   }
 
-  /** The Fault to end the training with, when it hangs or its machine is too slow; to be asked after `look`. */
+  /** The Fault to end the training with, when it hangs or its machine is too slow; to be asked after `poll`. */
   verdict(): Fault | undefined {
     // Whoever waits for data need not speak; the transfer has a watch of its own.
     if (isArriving(this.#attempt)) this.#arrivedAt = this.#clock.monotonic();
     const quiet = (this.#clock.monotonic() - Math.max(this.#aliveAt, this.#arrivedAt)) / 1000;
-    return this.#quiet.look(quiet, () => this.#processes()) ?? this.#slow.look();
+    return this.#quiet.check(quiet, () => this.#processes()) ?? this.#slow.check();
   }
 
   /** The training has ended: its last lines, also one without a line end. */
   finish(succeeded: boolean): void {
-    this.#hider.hide();
+    this.#redactor.redact();
     for (const log of this.#logs) {
       this.#take(log, progressOfLine);
       this.#add([progressOfLine(log.rest())]);
     }
     this.#take(this.#records, progressOfRecord);
     this.#add([progressOfRecord(this.#records.rest())]);
-    this.#news = mergeProgress([this.#news, this.#wait.news()]);
-    for (const copy of this.#copies) copy.copy(this.#hider.seen(copy.log));
-    this.#tell();
+    this.#unreported = mergeProgress([this.#unreported, this.#wait.takeUpdate()]);
+    for (const copy of this.#copies) copy.copy(this.#redactor.seen(copy.log));
+    this.#report();
     if (succeeded) this.#slow.finish();
   }
 
@@ -269,18 +269,18 @@ export class TrainingWatch {
   }
 
   #add(parts: Progress[]): void {
-    this.#news = mergeProgress([this.#news, ...parts]);
+    this.#unreported = mergeProgress([this.#unreported, ...parts]);
     for (const part of parts) {
-      this.#slow.hear(part);
-      this.#wait.hear(part);
+      this.#slow.onProgress(part);
+      this.#wait.onProgress(part);
     }
   }
 
-  #tell(): void {
-    if (Object.keys(this.#news).length === 0) return;
-    this.#note({ kind: 'progress', ...this.#news });
-    this.#news = {};
-    this.#toldAt = this.#clock.monotonic();
+  #report(): void {
+    if (Object.keys(this.#unreported).length === 0) return;
+    this.#record({ kind: 'progress', ...this.#unreported });
+    this.#unreported = {};
+    this.#reportedAt = this.#clock.monotonic();
   }
 }
 
@@ -296,7 +296,7 @@ function startsFresh({ order, scratch }: Attempt): boolean {
 }
 
 /** A value that is costly to get: asked anew only as often as that takes at most a share of the time. */
-export class Rationed<T> {
+export class Throttled<T> {
   readonly #get: () => T;
   readonly #share: number;
   readonly #clock: Clock;
@@ -309,7 +309,7 @@ export class Rationed<T> {
   }
 
   /** The value as it is now, or as it was when it was last paid for. */
-  ask(): T {
+  read(): T {
     const began = this.#clock.monotonic();
     if (this.#last !== undefined && began < this.#last.until) return this.#last.value;
     const value = this.#get();

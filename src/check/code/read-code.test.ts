@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { aCode } from '../../../test/check/facts.ts';
-import { findAll } from '../../base/finding.ts';
+import { makeCode } from '../../../test/check/facts.ts';
+import { applyRules } from '../../base/finding.ts';
 import { downloadRules } from '../rules/downloads.ts';
 import { pythonLines } from './python-lines.ts';
 import { usesOf } from './uses.ts';
 
 const files = (sent: Record<string, string>, command?: string): string[] =>
-  aCode(sent, command).files.map(({ file, kind }) => `${file} ${kind}`);
+  makeCode(sent, command).files.map(({ file, kind }) => `${file} ${kind}`);
 
 test('what the command names, and what that names in turn, is read; the rest is not', () => {
   const sent = {
@@ -33,8 +33,8 @@ test('files that import or run each other are read once', () => {
 });
 
 test('a program that is not sent is not known', () => {
-  assert.equal(aCode({}, '/opt/train --fast').isKnown, false);
-  assert.equal(aCode({ 'train.py': '' }).isKnown, true);
+  assert.equal(makeCode({}, '/opt/train --fast').isKnown, false);
+  assert.equal(makeCode({ 'train.py': '' }).isKnown, true);
 });
 
 test('no text whatever stops the reader', () => {
@@ -68,9 +68,9 @@ test('no text whatever stops the reader', () => {
   fc.assert(
     fc.property(text, text, text, (python, shell, command) => {
       const sent = { 'train.py': python, 'run.sh': shell };
-      const code = aCode(sent, `python3 train.py; sh run.sh; ${command}`);
+      const code = makeCode(sent, `python3 train.py; sh run.sh; ${command}`);
       usesOf(code, Object.keys(sent));
-      findAll(downloadRules, { code, env: {}, folders: [] });
+      applyRules(downloadRules, { code, env: {}, folders: [] });
     }),
     { numRuns: 300 },
   );

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { aCode } from '../../../test/check/facts.ts';
+import { makeCode } from '../../../test/check/facts.ts';
 import { usesOf } from './uses.ts';
 
 function uses(sent: Record<string, string>, command?: string) {
-  const { tools, modules, pythons } = usesOf(aCode(sent, command), Object.keys(sent));
+  const { tools, modules, pythons } = usesOf(makeCode(sent, command), Object.keys(sent));
   const show = (all: typeof tools): string[] =>
     all.map(({ name, place, isCertain }) => `${place.file}:${place.line} ${name}${isCertain ? '' : '?'}`);
   return { tools: show(tools), modules: show(modules), pythons };

@@ -4,13 +4,13 @@ import { someFacts } from '../../../test/check/facts.ts';
 import { sizeEnvironment } from '../../environment/size-environment.ts';
 import { packName } from '../../job/plan.ts';
 import type { PlanFacts } from '../facts.ts';
-import { findAll } from '../../base/finding.ts';
+import { applyRules } from '../../base/finding.ts';
 import { diskRules } from './disk.ts';
 
 function found(bytes: number | undefined, disk: string, more: Partial<PlanFacts> = {}, name = 'd.tar.gz') {
   const expect = bytes === undefined ? '' : `expect = { bytes = ${bytes} }\n`;
   const text = `[data.d]\nurl = "osdf:///${name}"\n${expect}[resources]\ndisk = "${disk}"\n`;
-  return findAll(diskRules, { ...someFacts(text), ...more });
+  return applyRules(diskRules, { ...someFacts(text), ...more });
 }
 
 test('a disk that cannot even hold the object is an error with the disk to ask for', () => {
@@ -41,7 +41,7 @@ test('an image that every job fetches by its URL takes disk, too, and so does a 
   const facts = someFacts('[data.d]\nurl = "osdf:///env.sh"\n[resources]\ndisk = "2 GB"\n');
   const pack = { ...facts.plan.data[0]!, name: packName, expect: { bytes: 3e9 } };
   const plan = { ...facts.plan, data: [], environment: { delivery: 'pack' as const, pack } };
-  const [only] = findAll(diskRules, { ...facts, plan });
+  const [only] = applyRules(diskRules, { ...facts, plan });
   assert.match(only?.message ?? '', /disk = 2 GB cannot hold: 3 GB needed \(3 GB of environment\.pack\)/);
 });
 
@@ -50,17 +50,17 @@ test('disk that Updraft reckons itself has room for an image, and an image that 
     '[data.d]\nurl = "osdf:///d.tar"\nexpect = { bytes = 148000000000 }\n' +
     '[environment]\nimage = "osdf:///a/torch.sif"\n[run]\npool = "condor"\n';
   const facts = { ...someFacts(text), fetchedImageBytes: 5e9 };
-  assert.deepEqual(findAll(diskRules, facts), []);
+  assert.deepEqual(applyRules(diskRules, facts), []);
   const size = sizeEnvironment(4e9, 'container', String);
   const disk = { bytes: 6e9, why: '' };
   const plan = { ...facts.plan, data: [], disk, environment: { delivery: 'container' as const, size } };
-  assert.deepEqual(findAll(diskRules, { ...facts, plan }), []);
+  assert.deepEqual(applyRules(diskRules, { ...facts, plan }), []);
 });
 
 test('disk that was reckoned before the size was known is measured by what the servers tell', () => {
   const facts = someFacts('[data.d]\nurl = "osdf:///d.tar.gz"\n');
   const data = facts.plan.data.map((source) => ({ ...source, expect: { bytes: 150e9 } }));
-  const [only] = findAll(diskRules, { ...facts, plan: { ...facts.plan, data } });
+  const [only] = applyRules(diskRules, { ...facts, plan: { ...facts.plan, data } });
   assert.equal(only?.rule, 'disk-too-small');
   assert.match(only.message, /disk = "auto" comes to 11 GB and cannot hold: 150 GB needed/);
 });

@@ -12,7 +12,7 @@ export const diskRules: Rule<PlanFacts>[] = [
     about: 'The data, the image and the packed environment alone are larger than the disk that is asked for.',
     check: (facts) => {
       const { least, asked } = needs(facts);
-      return asked >= least.bytes ? undefined : short(facts, 'cannot hold', least);
+      return asked >= least.bytes ? undefined : tooSmall(facts, 'cannot hold', least);
     },
   },
   {
@@ -22,7 +22,7 @@ export const diskRules: Rule<PlanFacts>[] = [
       'The disk asked for is less than data, unpacking, image, checkpoints and outputs are expected to take.',
     check: (facts) => {
       const { least, likely, asked } = needs(facts);
-      return asked < least.bytes || asked >= likely.bytes ? undefined : short(facts, 'is tight', likely);
+      return asked < least.bytes || asked >= likely.bytes ? undefined : tooSmall(facts, 'is tight', likely);
     },
   },
 ];
@@ -60,7 +60,7 @@ function needs(facts: PlanFacts): { least: Need; likely: Need; asked: number } {
 const sizeOf = ({ expect }: PlannedData): number => expect.bytes ?? 0;
 const labelOf = ({ name }: PlannedData): string => (name === packName ? packName : `data.${name}`);
 
-function short({ plan, where }: PlanFacts, what: string, need: Need): Found {
+function tooSmall({ plan, where }: PlanFacts, what: string, need: Need): Found {
   const { diskBytes } = plan.spec.resources;
   const rounded = formatSize(Math.ceil((need.bytes * 1.1) / 1e9) * 1e9);
   const asked = formatSize(plan.disk.bytes);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { aCode } from '../../../test/check/facts.ts';
-import { findAll } from '../../base/finding.ts';
+import { makeCode } from '../../../test/check/facts.ts';
+import { applyRules } from '../../base/finding.ts';
 import { downloadRules, type DownloadFacts } from './downloads.ts';
 
 function lines(
@@ -9,8 +9,8 @@ function lines(
   more: Partial<DownloadFacts> & { command?: string } = {},
 ): string[] {
   const { command, ...rest } = more;
-  const facts = { code: aCode(sent, command), env: {}, folders: [], ...rest };
-  return findAll(downloadRules, facts).map(({ file, line }) => `${file ?? ''}:${line ?? 0}`);
+  const facts = { code: makeCode(sent, command), env: {}, folders: [], ...rest };
+  return applyRules(downloadRules, facts).map(({ file, line }) => `${file ?? ''}:${line ?? 0}`);
 }
 const inPython = (source: string, more: Partial<DownloadFacts> = {}): string[] =>
   lines({ 'train.py': source }, more);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { aPlan, whereIn } from '../../../test/check/facts.ts';
-import { findAll } from '../../base/finding.ts';
+import { makePlanFrom, whereIn } from '../../../test/check/facts.ts';
+import { applyRules } from '../../base/finding.ts';
 import type { PlanLimits } from '../facts.ts';
 import { limitRules } from './limits.ts';
 
@@ -9,9 +9,9 @@ const ospool: PlanLimits = {
   title: 'the OSPool',
   nativeInputBytes: 5000 * 2 ** 20,
   nativeFileBytes: 1e9,
-  goodObjectBytes: 10e9,
-  mostObjectBytes: 100e9,
-  goodGpus: 1,
+  recommendedObjectBytes: 10e9,
+  maxObjectBytes: 100e9,
+  recommendedGpus: 1,
   wantsProject: true,
 };
 const plain: PlanLimits = { title: 'an HTCondor pool', wantsProject: false };
@@ -22,7 +22,7 @@ const condor = '[run]\npool = "condor"\nproject = "p"\n';
 
 function found(text: string, limits: PlanLimits, imageBytes?: number) {
   const image = imageBytes === undefined ? undefined : { path: '/x.sif', isThere: true, bytes: imageBytes };
-  return findAll(limitRules, { plan: aPlan(text), limits, where: whereIn(text), image });
+  return applyRules(limitRules, { plan: makePlanFrom(text), limits, where: whereIn(text), image });
 }
 const rules = (text: string, limits: PlanLimits): string[] => found(text, limits).map(({ rule }) => rule);
 
@@ -58,8 +58,8 @@ test('one huge object is a warning with the size up to which caches serve well',
 test('a folder that HTCondor cannot name is told before it is submitted from', () => {
   const inFolder = (folder: string, pool: string) => {
     const text = `[run]\npool = "${pool}"\n`;
-    const facts = { plan: { ...aPlan(text), folder }, limits: plain, where: whereIn(text) };
-    return findAll(limitRules, facts).map(({ rule }) => rule);
+    const facts = { plan: { ...makePlanFrom(text), folder }, limits: plain, where: whereIn(text) };
+    return applyRules(limitRules, facts).map(({ rule }) => rule);
   };
   assert.deepEqual(inFolder('/home/a\nb', 'condor'), ['folder-name']);
   assert.deepEqual(inFolder('/tmp/a', 'slurm'), ['folder-shared']);

@@ -1,4 +1,4 @@
-import type { Answer, Found, Rule } from '../../base/finding.ts';
+import type { RuleResult, Found, Rule } from '../../base/finding.ts';
 import { deliveredName } from '../../job/layout.ts';
 import { fetchedBy, packName, type PlannedData } from '../../job/plan.ts';
 import { poolTraits, type PoolTraits } from '../../job/pool-traits.ts';
@@ -81,7 +81,7 @@ export const limitRules: Rule<PlanFacts>[] = [
     about: 'A job asks for more GPUs than the pool gives out soon.',
     check: ({ plan, limits, where }) => {
       const { gpus } = plan.spec.resources;
-      const good = limits?.goodGpus ?? Infinity;
+      const good = limits?.recommendedGpus ?? Infinity;
       if (gpus <= good) return [];
       return {
         message: `gpus = ${gpus}: on ${limits?.title ?? ''} jobs with more than ${good} wait long`,
@@ -122,7 +122,7 @@ function nativeTotal({ plan, image }: PlanFacts): number {
 /** As HTCondor counts and prints it, for people who compare with a hold's text. */
 const megabytes = (bytes: number): string => `${Math.ceil(bytes / 2 ** 20).toLocaleString('en-US')} MB`;
 
-function tooMuchNative(facts: PlanFacts): Answer {
+function tooMuchNative(facts: PlanFacts): RuleResult {
   const { limits, plan, where, image } = facts;
   const limit = limits?.nativeInputBytes ?? Infinity;
   const total = nativeTotal(facts);
@@ -163,13 +163,13 @@ function largeObject(
   limits: PlanFacts['limits'],
   place: ReturnType<PlanFacts['where']>,
 ): Found | [] {
-  const { goodObjectBytes = Infinity, mostObjectBytes = Infinity, title = '' } = limits ?? {};
+  const { recommendedObjectBytes = Infinity, maxObjectBytes = Infinity, title = '' } = limits ?? {};
   const bytes = sizeOf(source);
-  if (isNative(source) || bytes <= goodObjectBytes) return [];
+  if (isNative(source) || bytes <= recommendedObjectBytes) return [];
   const advice =
-    bytes > mostObjectBytes
-      ? `the staff of ${title} wants to be asked above ${formatSize(mostObjectBytes)}`
-      : `the caches of ${title} serve well up to ${formatSize(goodObjectBytes)}`;
+    bytes > maxObjectBytes
+      ? `the staff of ${title} wants to be asked above ${formatSize(maxObjectBytes)}`
+      : `the caches of ${title} serve well up to ${formatSize(recommendedObjectBytes)}`;
   return {
     message: `data.${source.name} has ${formatSize(bytes)} in one object; ${advice}`,
     fix: 'upload it as objects of 1 to 10 GB with `updraft stage`, each a [data] table of its own',

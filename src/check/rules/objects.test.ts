@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ObjectFact, ServerFact } from '../facts.ts';
-import { findAll } from '../../base/finding.ts';
+import { applyRules } from '../../base/finding.ts';
 import { objectRules } from './objects.ts';
 
 const cache = (n: number, more: Partial<ServerFact> = {}): ServerFact => ({
@@ -29,7 +29,7 @@ function found(servers: ServerFact[], more: Partial<ObjectFact> = {}) {
     isProven: true,
     ...more,
   };
-  return findAll(objectRules, { objects: [object] });
+  return applyRules(objectRules, { objects: [object] });
 }
 const rules = (...args: Parameters<typeof found>): string[] => found(...args).map(({ rule }) => rule);
 

@@ -5,10 +5,10 @@ import { formatDuration, formatSize } from '../../job/units.ts';
 import type { Facts, ObjectFact, ObjectFacts, ServerFact } from '../facts.ts';
 
 const each =
-  (look: (object: ObjectFact) => Omit<Found, 'place'> | undefined) =>
+  (inspect: (object: ObjectFact) => Omit<Found, 'place'> | undefined) =>
   ({ objects }: ObjectFacts): Found[] =>
     objects.flatMap((object) => {
-      const found = look(object);
+      const found = inspect(object);
       return found === undefined ? [] : [{ ...found, place: object.place }];
     });
 
@@ -38,7 +38,7 @@ export const objectRules: Rule<ObjectFacts>[] = [
     level: 'error',
     about: 'Every server has another size or hash than the job file or the manifest declares.',
     check: each((object) => {
-      const answers = object.servers.filter(hasIt);
+      const answers = object.servers.filter(hasObject);
       const differing = answers
         .map((server) => contradiction(object, server))
         .filter((one) => one !== undefined);
@@ -74,7 +74,7 @@ export const objectRules: Rule<ObjectFacts>[] = [
     level: 'note',
     about: 'Only one server answers for an object: when it fails, every job does.',
     check: each(({ label, servers, url }) => {
-      const [only, ...others] = servers.filter((server) => hasIt(server) || server.copy === 'none');
+      const [only, ...others] = servers.filter((server) => hasObject(server) || server.copy === 'none');
       if (only === undefined || others.length > 0 || /^(https?|file):/i.test(url)) return undefined;
       if (servers.length > 1 && servers.some(({ status }) => status === 404)) return undefined;
       return {
@@ -101,7 +101,7 @@ export const objectRules: Rule<ObjectFacts>[] = [
     level: 'note',
     about: 'Nothing declares what an object must be, so that a wrong or cut one is trained on.',
     check: each(({ label, isProven, servers, url }) => {
-      const bytes = servers.find(hasIt)?.bytes;
+      const bytes = servers.find(hasObject)?.bytes;
       if (isProven || bytes === undefined || /^file:/i.test(url)) return undefined;
       return {
         message: `${label}: nothing says what it must be, so a cut or replaced object is not noticed`,
@@ -113,13 +113,13 @@ export const objectRules: Rule<ObjectFacts>[] = [
   },
 ];
 
-const hasIt = ({ status }: ServerFact): boolean => status === 200;
+const hasObject = ({ status }: ServerFact): boolean => status === 200;
 const named = ({ kind, host }: ServerFact): string => (kind === 'plain' ? host : `${kind} ${host}`);
 
 function missing({ label, url, servers }: ObjectFact): Omit<Found, 'place'> | undefined {
   const isGone = ({ status }: ServerFact): boolean => status === 404 || status === 410;
   const origins = servers.filter(({ kind }) => kind !== 'cache');
-  if (servers.some(hasIt) || !servers.some(isGone)) return undefined;
+  if (servers.some(hasObject) || !servers.some(isGone)) return undefined;
   // A cache's 404 alone may pass; the origin's word is final, or that of all.
   if (!origins.some(isGone) && !servers.every(isGone)) return undefined;
   const asked = servers.map((server) => `${named(server)} ${server.status ?? 'no answer'}`).join(', ');
@@ -167,7 +167,7 @@ function differing(object: ObjectFact): Omit<Found, 'place'> | undefined {
 /** The server to believe: one that the declared figures confirm, else the origin, else what most say. */
 function reference(object: ObjectFact): ServerFact | undefined {
   const { servers, declared } = object;
-  const having = servers.filter(hasIt);
+  const having = servers.filter(hasObject);
   const isDeclared = declared.bytes !== undefined || declared.sha256 !== undefined;
   const confirmed = isDeclared
     ? having.find((server) => server.bytes !== undefined && contradiction(object, server) === undefined)
@@ -179,8 +179,8 @@ function reference(object: ObjectFact): ServerFact | undefined {
   )
     return undefined;
   const votes = (server: ServerFact): number => having.filter(({ bytes }) => bytes === server.bytes).length;
-  const [most] = having.toSorted((a, b) => votes(b) - votes(a));
-  return confirmed ?? having.find(({ kind }) => kind === 'origin') ?? most;
+  const [max] = having.toSorted((a, b) => votes(b) - votes(a));
+  return confirmed ?? having.find(({ kind }) => kind === 'origin') ?? max;
 }
 
 function differenceTo(good: ServerFact, server: ServerFact): string | undefined {
@@ -197,7 +197,7 @@ function differenceTo(good: ServerFact, server: ServerFact): string | undefined 
 
 /** So many that the first of them would wait for each other's cold caches, and so much that it matters. */
 const manyJobs = 20;
-const muchBytes = 10_000_000;
+const largeBytes = 10_000_000;
 
 /** Rules about caches that many jobs are about to ask. */
 export const warmRules: Rule<Pick<Facts, 'objects' | 'plan'>>[] = [
@@ -211,7 +211,7 @@ export const warmRules: Rule<Pick<Facts, 'objects' | 'plan'>>[] = [
         const bytes = servers.find(({ bytes: size }) => size !== undefined)?.bytes ?? 0;
         const caches = servers.filter(({ copy }) => copy === 'none' || copy === 'part' || copy === 'whole');
         const isCold = caches.length > 0 && caches.every(({ copy }) => copy !== 'whole');
-        if (!isCold || jobs < manyJobs || bytes < muchBytes) return [];
+        if (!isCold || jobs < manyJobs || bytes < largeBytes) return [];
         return {
           message: `${label}: ${jobs} jobs will ask for ${formatSize(bytes)} each, and none of the ${counted(caches.length, 'cache')} asked has it`,
           fix: 'fill them first with `updraft warm`; for sites far from here name their caches with --cache',

@@ -33,16 +33,16 @@ function namesOf(output: string): string[] {
 }
 
 /** How scripts are run here makes these two no matter: the shell starts them, not HTCondor. */
-const beside = new Set(['no-interpreter', 'run-time-download']);
+const reportedElsewhere = new Set(['no-interpreter', 'run-time-download']);
 
 /** A lost status fails no job here, for the declared outputs decide; what it costs is the checkpoint's exit code. */
-const milder = new Set(['status-lost', 'pipe-status-lost']);
+const demoted = new Set(['status-lost', 'pipe-status-lost']);
 
 /** What the lint of `adopt` says about the shell scripts that the job runs. */
 export function scriptFindings({ code }: CodeFacts): Finding[] {
   return code.files
     .filter(({ kind }) => kind === 'shell')
     .flatMap(({ file, text }) => lintWrapper(file, text))
-    .filter(({ rule }) => !beside.has(rule))
-    .map((finding) => (milder.has(finding.rule) ? { ...finding, level: 'warning' } : finding));
+    .filter(({ rule }) => !reportedElsewhere.has(rule))
+    .map((finding) => (demoted.has(finding.rule) ? { ...finding, level: 'warning' } : finding));
 }

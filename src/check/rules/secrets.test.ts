@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { aPlan, someFacts } from '../../../test/check/facts.ts';
-import { findAll } from '../../base/finding.ts';
+import { makePlanFrom, someFacts } from '../../../test/check/facts.ts';
+import { applyRules } from '../../base/finding.ts';
 import { checkSpec } from '../../job/read-spec.ts';
 import { findSecrets, looksSecret } from '../../job/secrets.ts';
 import { secretRules } from './secrets.ts';
@@ -10,7 +10,7 @@ const secrets =
   '[train.secrets]\nA_KEY = { from = "env", name = "MINE" }\nB = { from = "file", path = "no/such" }\n';
 
 test('a secret that is nowhere is an error that names it and where it was looked for', async () => {
-  const found = await findSecrets(aPlan(secrets), { MINE: 'value' });
+  const found = await findSecrets(makePlanFrom(secrets), { MINE: 'value' });
   assert.deepEqual(
     found.map(({ name, from, value }) => [name, from, value]),
     [
@@ -18,7 +18,7 @@ test('a secret that is nowhere is an error that names it and where it was looked
       ['B', '/project/no/such', undefined],
     ],
   );
-  const [only, ...more] = findAll(secretRules, { ...someFacts(secrets), secrets: found });
+  const [only, ...more] = applyRules(secretRules, { ...someFacts(secrets), secrets: found });
   assert.deepEqual([only?.rule, only?.line, more], ['secret-missing', 7, []]);
   assert.match(only?.message ?? '', /the secret B is not in \/project\/no\/such/);
 });
@@ -26,7 +26,7 @@ test('a secret that is nowhere is an error that names it and where it was looked
 test('a variable of [train.env] that looks like a secret is pointed to [train.secrets]', () => {
   const text =
     '[train.env]\nWANDB_API_KEY = "x"\nHF_TOKEN = "x"\nDB_PASSWORD = "x"\nKEYS = "x"\nTOKENIZERS_PARALLELISM = "false"\n';
-  const found = findAll(secretRules, someFacts(text));
+  const found = applyRules(secretRules, someFacts(text));
   assert.deepEqual(
     found.map(({ rule, line }) => [rule, line]),
     [6, 7, 8].map((line) => ['secret-in-env', line]),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { whereIn } from '../../../test/check/facts.ts';
 import type { SlotFacts } from '../facts.ts';
-import { findAll } from '../../base/finding.ts';
+import { applyRules } from '../../base/finding.ts';
 import { analyseSlots, slotRules } from './slots.ts';
 
 const words = ['memory = 64 GB', 'gpus = 1', 'gpu.cuda = 12.1'];
@@ -23,7 +23,7 @@ function slotsOf(...machines: string[]): SlotFacts {
   };
 }
 const found = (...machines: string[]) =>
-  findAll(slotRules, { slots: slotsOf(...machines), where: whereIn() });
+  applyRules(slotRules, { slots: slotsOf(...machines), where: whereIn() });
 
 test('each condition costs the machines that would match without it, the dearest first', () => {
   const analysis = analyseSlots(slotsOf('mgc!', 'mgc', 'gc', 'gc', 'gc', 'mg', 'm', ''));
@@ -37,7 +37,7 @@ test('each condition costs the machines that would match without it, the dearest
 test('a condition that HTCondor cannot read is an error at its place', () => {
   const slots = { ...slotsOf(), conditions: [], isUnreadable: true };
   const where = whereIn('[run]\npool = "condor"\nrequirements = "(x"\n');
-  const [only, ...others] = findAll(slotRules, { slots, where });
+  const [only, ...others] = applyRules(slotRules, { slots, where });
   assert.deepEqual([only?.rule, only?.line, others.length], ['requirements-invalid', 7, 0]);
 });
 
@@ -66,5 +66,5 @@ test('a condition that keeps three of four machines away is a warning', () => {
 
 test('a job that most machines can run, and a pool that was not asked, are no finding', () => {
   assert.deepEqual(found('mgc', 'mgc', 'g'), []);
-  assert.deepEqual(findAll(slotRules, { slots: undefined, where: whereIn() }), []);
+  assert.deepEqual(applyRules(slotRules, { slots: undefined, where: whereIn() }), []);
 });

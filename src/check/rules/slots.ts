@@ -108,9 +108,9 @@ function nothingMatches(slots: SlotFacts, total: number, where: SlotRuleFacts['w
 
 /** What there is at most, where that is the question. */
 function largestOf({ largest }: SlotFacts, unmet: string): string {
-  const most = [
+  const max = [
     ...(unmet.includes('memory') ? [`${formatSize(largest.memoryBytes)} memory`] : []),
     ...(unmet.includes('disk') ? [`${formatSize(largest.diskBytes)} disk`] : []),
   ];
-  return most.length === 0 ? '' : `; the most there is: ${most.join(', ')}`;
+  return max.length === 0 ? '' : `; the most there is: ${max.join(', ')}`;
 }

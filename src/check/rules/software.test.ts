@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { someFacts } from '../../../test/check/facts.ts';
 import type { SoftwareFact } from '../facts.ts';
-import { findAll } from '../../base/finding.ts';
+import { applyRules } from '../../base/finding.ts';
 import { cudaRules, imageRules, softwareRules } from './software.ts';
 
 const sent = {
@@ -19,7 +19,7 @@ const image = (tools: string[], has?: string[], cuda?: string): SoftwareFact => 
   ...(cuda === undefined ? {} : { cuda }),
 });
 const found = (software: SoftwareFact | undefined) =>
-  findAll(softwareRules, { ...someFacts(job, sent), software });
+  applyRules(softwareRules, { ...someFacts(job, sent), software });
 const shown = (software: SoftwareFact | undefined): string[] =>
   found(software).map(({ level, rule, file, line }) => `${level} ${rule} ${file ?? ''}:${line ?? 0}`);
 
@@ -48,7 +48,7 @@ test('an image without Python is told once, not for every module', () => {
 function cuda(built: string | undefined, resources: string): string[] {
   const text = `[resources]\n${resources}\n`;
   const facts = { ...someFacts(text), software: image([], [], built) };
-  return findAll(cudaRules, facts).map(({ level, rule }) => `${level} ${rule}`);
+  return applyRules(cudaRules, facts).map(({ level, rule }) => `${level} ${rule}`);
 }
 
 test('a driver condition below the CUDA of PyTorch is an error across major versions, a warning within one', () => {
@@ -67,7 +67,7 @@ test('GPUs without a driver condition, and GPUs for a PyTorch without CUDA, are 
 
 test('an image that is not where its path says is an error', () => {
   const at = (isThere: boolean) =>
-    findAll(imageRules, { ...someFacts(), image: { path: '/x.sif', isThere, bytes: 0 } }).map(
+    applyRules(imageRules, { ...someFacts(), image: { path: '/x.sif', isThere, bytes: 0 } }).map(
       ({ rule }) => rule,
     );
   assert.deepEqual([at(true), at(false)], [[], ['image-missing']]);

@@ -1,5 +1,5 @@
 import { counted } from '../../base/counted.ts';
-import type { Answer, Found, Rule } from '../../base/finding.ts';
+import type { RuleResult, Found, Rule } from '../../base/finding.ts';
 import type { Use } from '../code/uses.ts';
 import type { Facts, PlanFacts, SoftwareFacts } from '../facts.ts';
 
@@ -36,34 +36,34 @@ export const softwareRules: Rule<SoftwareFacts>[] = [
     name: 'tool-missing',
     level: 'error',
     about: 'A command that the job runs is not in its image or on its machine.',
-    check: (facts) => lacking(facts, true, missingTools),
+    check: (facts) => missingUses(facts, true, missingTools),
   },
   {
     name: 'module-missing',
     level: 'error',
     about: 'A Python module that the job imports is not in its image or on its machine.',
-    check: (facts) => lacking(facts, true, missingModules),
+    check: (facts) => missingUses(facts, true, missingModules),
   },
   {
     name: 'tool-perhaps-missing',
     level: 'warning',
     about: 'A command that the job runs, but can do without, is not there.',
-    check: (facts) => lacking(facts, false, missingTools),
+    check: (facts) => missingUses(facts, false, missingTools),
   },
   {
     name: 'module-perhaps-missing',
     level: 'warning',
     about: 'A Python module that is imported in a function or branch only is not there.',
-    check: (facts) => lacking(facts, false, missingModules),
+    check: (facts) => missingUses(facts, false, missingModules),
   },
 ];
 
-function lacking(
+function missingUses(
   facts: SoftwareFacts,
   isCertain: boolean,
-  look: (facts: SoftwareFacts) => (Use & Found)[],
+  inspect: (facts: SoftwareFacts) => (Use & Found)[],
 ): Found[] {
-  return look(facts)
+  return inspect(facts)
     .filter((use) => use.isCertain === isCertain)
     .map(({ message, fix, place }) => ({ message, fix, place }));
 }
@@ -167,7 +167,7 @@ function buildOf({ software, plan }: CudaFacts): Build | undefined {
 
 type Version = [major: number, minor: number];
 
-function driver(facts: CudaFacts, isBad: (environment: Version, asked: Version) => boolean): Answer {
+function driver(facts: CudaFacts, isBad: (environment: Version, asked: Version) => boolean): RuleResult {
   const { gpus, gpu } = facts.plan.spec.resources;
   const build = buildOf(facts);
   if (build === undefined || gpus === 0 || gpu?.cuda === undefined) return [];

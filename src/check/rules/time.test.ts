@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { aCode, someFacts } from '../../../test/check/facts.ts';
-import { findAll } from '../../base/finding.ts';
+import { makeCode, someFacts } from '../../../test/check/facts.ts';
+import { applyRules } from '../../base/finding.ts';
 import type { PlanLimits } from '../facts.ts';
 import { resultRules, scriptFindings } from './results.ts';
 import { timeRules } from './time.ts';
@@ -17,7 +17,7 @@ const ospool: PlanLimits = {
 const rules = [...timeRules, ...resultRules];
 
 function found(text: string, code = 'save("model.pt")', limits?: PlanLimits) {
-  return findAll(rules, { ...someFacts(text, { 'train.py': code }), limits });
+  return applyRules(rules, { ...someFacts(text, { 'train.py': code }), limits });
 }
 const names = (...args: Parameters<typeof found>): string[] => found(...args).map(({ rule }) => rule);
 const time = (value: string): string => `checkpoint = "ckpt"\n[resources]\ntime = "${value}"\n`;
@@ -66,7 +66,7 @@ test('an output that nothing writes is warned of with its line; one built from p
 
 test('the lint of scripts is part of it: a lost status is a warning, an option run as a command an error', () => {
   const lint = (script: string) =>
-    scriptFindings({ code: aCode({ 'run.sh': `#!/bin/bash\n${script}` }, 'bash run.sh') }).map(
+    scriptFindings({ code: makeCode({ 'run.sh': `#!/bin/bash\n${script}` }, 'bash run.sh') }).map(
       ({ level, rule, file, line }) => `${level} ${rule} ${file ?? ''}:${line ?? 0}`,
     );
   assert.deepEqual(lint('python3 train.py\nrm -rf data\n'), ['warning status-lost run.sh:3']);

@@ -1,6 +1,6 @@
 import { formatDuration } from '../../job/units.ts';
 import { type CodeFacts, durationClasses, type PlanFacts } from '../facts.ts';
-import type { Answer, Rule } from '../../base/finding.ts';
+import type { RuleResult, Rule } from '../../base/finding.ts';
 import { mentions } from '../code/code.ts';
 
 /** From here on losing an attempt hurts. */
@@ -56,7 +56,7 @@ export const timeRules: Rule<PlanFacts & CodeFacts>[] = [
   },
 ];
 
-function tooLong({ plan, limits, where }: PlanFacts): Answer {
+function tooLong({ plan, limits, where }: PlanFacts): RuleResult {
   const { timeSeconds, gpus } = plan.spec.resources;
   const longest = durationClasses(limits ?? {}, gpus).at(-1);
   if (longest === undefined || timeSeconds === undefined || timeSeconds <= longest.seconds) return [];
@@ -68,7 +68,7 @@ function tooLong({ plan, limits, where }: PlanFacts): Answer {
   };
 }
 
-function unusedCheckpoint({ plan, code, where }: PlanFacts & CodeFacts): Answer {
+function unusedCheckpoint({ plan, code, where }: PlanFacts & CodeFacts): RuleResult {
   const { checkpoint } = plan.spec.train;
   if (checkpoint === undefined || !code.isKnown) return [];
   if (mentions(code, checkpoint) || mentions(code, 'UPDRAFT_CHECKPOINT')) return [];

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { someFacts } from '../../../test/check/facts.ts';
 import type { TokenFact } from '../facts.ts';
-import { findAll } from '../../base/finding.ts';
+import { applyRules } from '../../base/finding.ts';
 import { tokenRules } from './objects.ts';
 
 const hour = 3_600_000;
@@ -11,7 +11,7 @@ const queued = '[resources]\ntime = "10h"\n[run]\npool = "condor"\n';
 
 function found(token: Partial<TokenFact>, text = queued) {
   const facts = someFacts(text);
-  return findAll(tokenRules, { ...facts, tokens: [{ label: 'data.d', place: undefined, ...token }] });
+  return applyRules(tokenRules, { ...facts, tokens: [{ label: 'data.d', place: undefined, ...token }] });
 }
 const endsIn = (hours: number) => ({ expires: someFacts().now + hours * hour });
 

@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import { open, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { text as allOf } from 'node:stream/consumers';
-import { whyNotAsked } from '../../adopt/may-run.ts';
+import { whyNotRun } from '../../adopt/may-run.ts';
 import type { Submission } from '../../adopt/submission.ts';
 import { defined } from '../../base/defined.ts';
 import type { Env } from '../../base/env.ts';
-import { noForkWords } from '../../base/no-forks.ts';
+import { noForkCommand } from '../../base/no-forks.ts';
 import { CondorTools } from '../../pool/htcondor.ts';
 import type { Cli } from '../cli.ts';
 
@@ -35,7 +35,7 @@ export async function askCondor(cli: Cli, file: string, submission: Submission):
   const tools = await CondorTools.find(cli.env).catch(() => undefined);
   const text = await readFile(file, 'utf8');
   const why =
-    tools === undefined ? 'condor_submit is not on the PATH' : (whyNotAsked(text) ?? tooMuch(submission));
+    tools === undefined ? 'condor_submit is not on the PATH' : (whyNotRun(text) ?? tooManyJobs(submission));
   if (tools === undefined || why !== undefined) return { asked: false, messages: [], ...defined({ why }) };
   const version = await tools.version().catch(() => 'of unknown version');
   const { words, env, confined } = await confinement(cli.env, tools);
@@ -58,7 +58,7 @@ export async function askCondor(cli: Cli, file: string, submission: Submission):
   return { asked: true, version, accepted: status === 0, confined, messages: linesOf(said) };
 }
 
-function tooMuch({ problems, queues }: Submission): string | undefined {
+function tooManyJobs({ problems, queues }: Submission): string | undefined {
   const jobs = queues.reduce((sum, { total = 0 }) => sum + total, 0);
   // It would wait for whoever writes into a pipe.
   const unread = problems.find(
@@ -82,7 +82,7 @@ async function confinement(
   const isMini = await tools.isMini();
   // A script in HTCondor's place needs processes of its own; the mini pool's confines what it runs.
   const words =
-    isMini || !(await isScript(tools.command('condor_submit'))) ? await noForkWords(env) : undefined;
+    isMini || !(await isScript(tools.command('condor_submit'))) ? await noForkCommand(env) : undefined;
   if (words === undefined) return { words: [], env, confined: false };
   return isMini
     ? { words: [], env: { ...env, UPDRAFT_NO_FORKS: '1' }, confined: true }

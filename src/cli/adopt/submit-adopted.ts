@@ -1,6 +1,6 @@
 import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { argumentWords } from '../../adopt/argument-words.ts';
+import { splitArguments } from '../../adopt/split-arguments.ts';
 import { type SubmitFacts, fileList, parseQuantity } from '../../adopt/submit-facts.ts';
 import type { Submission } from '../../adopt/submission.ts';
 import { identifyProcess } from '../../base/process-identity.ts';
@@ -13,7 +13,7 @@ import { askCondorOnce, condorFiles, CondorTools } from '../../pool/htcondor.ts'
 import { pluginScript } from '../../pool/launcher.ts';
 import { agentExecutable, placePackedAgent } from '../../pool/packed-agent.ts';
 import { SubmitRefused } from '../../pool/request-once.ts';
-import { createRun, newRunName, whileCreating } from '../../run/create-run.ts';
+import { createRun, newRunName, withCreationLease } from '../../run/create-run.ts';
 import { findEarlier } from '../../run/submit-run.ts';
 import type { Cli } from '../cli.ts';
 
@@ -32,7 +32,7 @@ export interface PlannedRun {
   /** Another one was asked for, whatever there is. */
   isNew: boolean;
   /** It is there already: the same command was given before. */
-  isGoingOn: boolean;
+  isResumed: boolean;
 }
 
 /** What submitting the file would do. The same file again goes on with its run, unless another one is asked for. */
@@ -45,14 +45,14 @@ export async function plannedRun(
   assertCountable(file, evidence);
   const plan = adoptedPlan(file, evidence);
   if (withPlugin) assertListable(plan.folder);
-  const earlier = isNew ? undefined : await openRun(plan, await readFile(file, 'utf8'), withPlugin);
+  const earlier = isNew ? undefined : await findOpenRun(plan, await readFile(file, 'utf8'), withPlugin);
   const run = earlier ?? newRunName(plan, cli.clock);
   const added = additions(evidence.submission, path.join(plan.folder, runsFolder, run), withPlugin);
-  return { run, added, withPlugin, isNew, isGoingOn: earlier !== undefined };
+  return { run, added, withPlugin, isNew, isResumed: earlier !== undefined };
 }
 
 /** The run of this very text that has not ended, or of whose submission nobody has heard yet. */
-async function openRun(plan: Plan, text: string, withPlugin: boolean): Promise<string | undefined> {
+async function findOpenRun(plan: Plan, text: string, withPlugin: boolean): Promise<string | undefined> {
   const { same } = await findEarlier(plan);
   if (same === undefined) return undefined;
   const { entries } = await readJournal(path.join(same.folder, runFiles.journal));
@@ -74,9 +74,9 @@ export async function submitAdopted(
 ): Promise<AdoptedRun> {
   const tools = await CondorTools.find(cli.env);
   const plan = adoptedPlan(file, evidence);
-  const made = planned.isGoingOn
+  const made = planned.isResumed
     ? planned
-    : await whileCreating(plan, cli, () => createAdopted(cli, file, evidence, planned));
+    : await withCreationLease(plan, cli, () => createAdopted(cli, file, evidence, planned));
   const { run } = made;
   const folder = path.join(plan.folder, runsFolder, run);
   try {
@@ -96,7 +96,7 @@ async function createAdopted(
   planned: PlannedRun,
 ): Promise<PlannedRun> {
   const now = planned.isNew ? planned : await plannedRun(cli, file, evidence, planned);
-  if (now.isGoingOn) return now;
+  if (now.isResumed) return now;
   const rendered = {
     [condorFiles.submit]: await readFile(file, 'utf8'),
     ...(planned.withPlugin ? { [condorFiles.plugin]: pluginScript } : {}),
@@ -207,14 +207,14 @@ const nameOf = (file: string): string =>
     .replace(/^[-.]+/, '') || 'adopted';
 
 function commandOf(commands: Record<string, string>): string {
-  const words = [commands['executable'] ?? '', ...argumentWords(commands['arguments'] ?? '')];
+  const words = [commands['executable'] ?? '', ...splitArguments(commands['arguments'] ?? '')];
   return words.map(shellQuote).join(' ');
 }
 
 /** A number that HTCondor would compute is taken for the default: it is only shown. */
-function countOf(text: string | undefined, otherwise: number): number {
-  const value = Number(text ?? otherwise);
-  return Number.isInteger(value) && value >= 0 ? value : otherwise;
+function countOf(text: string | undefined, fallback: number): number {
+  const value = Number(text ?? fallback);
+  return Number.isInteger(value) && value >= 0 ? value : fallback;
 }
 
 /** Statements that are given to `condor_submit` beside the file, which itself stays as it is. */

@@ -29,8 +29,8 @@ export async function surveyFile(
 }
 
 /** What access points commonly allow: a profile that knows better says so. */
-const usualInputBytes = 5000 * 2 ** 20;
-const usualAdviceBytes = 1e9;
+const defaultInputBytes = 5000 * 2 ** 20;
+const defaultAdviceBytes = 1e9;
 
 /** The limits of a profile that a submit description can break. */
 export function limitsOf({
@@ -43,8 +43,8 @@ export function limitsOf({
 }: Profile): PoolLimits {
   return {
     title,
-    inputBytes: nativeInputBytes ?? usualInputBytes,
-    adviseBytes: nativeFileBytes ?? usualAdviceBytes,
+    inputBytes: nativeInputBytes ?? defaultInputBytes,
+    adviseBytes: nativeFileBytes ?? defaultAdviceBytes,
     wantsProject,
     durationCategories:
       durationAttribute === 'JobDurationCategory' ? (durations ?? []).map(({ name }) => name) : [],

@@ -18,8 +18,8 @@ import { formatSize } from '../../job/units.ts';
 import type { FetchOptions } from '../../transfer/fetch.ts';
 import type { Cli } from '../cli.ts';
 import { readProof } from '../object/access.ts';
-import { askServers, lookedText, type ObjectAnswer, withoutToken } from './ask-servers.ts';
-import { type Gathered, type Looked, reasonOf, type Unchecked } from './gathered.ts';
+import { askServers, describeServers, type ObjectAnswer, withoutToken } from './ask-servers.ts';
+import { type Gathered, type Inspected, reasonOf, type Unchecked } from './gathered.ts';
 
 /** What is asked about: a data set of a job file, or an input of a submit description. */
 export type AskedObject = Pick<ObjectFact, 'label' | 'url' | 'place' | 'declared' | 'isProven'> & {
@@ -31,12 +31,12 @@ export type AskedObject = Pick<ObjectFact, 'label' | 'url' | 'place' | 'declared
   caches?: ObjectCaches;
 };
 
-export interface ObjectsGathered {
+export interface CheckedObjects {
   objects: ObjectFact[];
   tokens: TokenFact[];
 }
 
-const atOnce = 8;
+const maxParallel = 8;
 /** How an image of the federation is called here. */
 export const imageLabel = 'environment.image';
 
@@ -95,10 +95,10 @@ export async function askObjects(
   cli: Cli,
   asked: readonly AskedObject[],
   timeoutMs: number,
-): Promise<Gathered<ObjectsGathered>> {
+): Promise<Gathered<CheckedObjects>> {
   const federation = createLocator(cli);
   const signal = AbortSignal.any([cli.signal, AbortSignal.timeout(timeoutMs)]);
-  const answers = await mapLimited(asked, atOnce, (one) => askOne(cli, federation, one, signal));
+  const answers = await mapLimited(asked, maxParallel, (one) => askOne(cli, federation, one, signal));
   cli.signal.throwIfAborted();
   return {
     facts: {
@@ -110,10 +110,10 @@ export async function askObjects(
   };
 }
 
-interface Answer {
+interface ObjectReport {
   object?: ObjectFact;
   token?: TokenFact;
-  looked?: Looked;
+  looked?: Inspected;
   unchecked?: Unchecked;
 }
 
@@ -122,15 +122,15 @@ async function askOne(
   locator: FederationLocator,
   asked: AskedObject,
   signal: AbortSignal,
-): Promise<Answer> {
+): Promise<ObjectReport> {
   const { label, url, place, declared, isProven, tokenFile, manifest } = asked;
   const federation = asked.caches === undefined ? locator : preferCaches(locator, asked.caches, byJobFile);
   const how = { federation, signal, ...(tokenFile === undefined ? {} : { tokenFile }) };
   try {
-    if (/^file:/i.test(url)) return await lookAtFile(asked, signal);
+    if (/^file:/i.test(url)) return await checkFile(asked, signal);
     const { servers, token, isFolder, choice = '' } = withSent(await askServers(url, how), asked, cli.env);
-    const told = token === undefined ? {} : { token: { label, place, ...token } };
-    if (token?.problem !== undefined) return told;
+    const reported = token === undefined ? {} : { token: { label, place, ...token } };
+    if (token?.problem !== undefined) return reported;
     const proof =
       manifest === undefined
         ? {}
@@ -152,7 +152,7 @@ async function askOne(
     };
     if (servers.every(({ status }) => status === undefined))
       return {
-        ...told,
+        ...reported,
         unchecked: {
           what: label,
           why:
@@ -161,7 +161,7 @@ async function askOne(
               : `none of its ${servers.length} servers answers`,
         },
       };
-    return { ...told, object, looked: { what: label, said: lookedText(object) + choice } };
+    return { ...reported, object, looked: { what: label, said: describeServers(object) + choice } };
   } catch (error) {
     cli.signal.throwIfAborted();
     return { unchecked: { what: label, why: signal.aborted ? 'no answer in time' : reasonOf(error) } };
@@ -183,7 +183,7 @@ function withSent(answer: ObjectAnswer, { url, tokenFile, isAlone }: AskedObject
   return withoutToken('it asks for a token, and the one of this prompt does not go with the job');
 }
 
-async function lookAtFile(asked: AskedObject, signal: AbortSignal): Promise<Answer> {
+async function checkFile(asked: AskedObject, signal: AbortSignal): Promise<ObjectReport> {
   const { label, url, place, declared, isProven } = asked;
   const { size } = await stat(fileURLToPath(url));
   const servers = [{ host: 'this machine', kind: 'plain' as const, status: 200, bytes: size }];
@@ -254,7 +254,7 @@ async function fetchHead(url: string, bytes: number, options: FetchOptions): Pro
   };
   const { fetchToStream } = await import('../../transfer/fetch-to-stream.ts');
   try {
-    await fetchToStream(url, take, { ...options, policy: headPolicy });
+    await fetchToStream(url, take, { ...options, limits: headPolicy });
   } catch (error) {
     if (size < bytes) throw error;
   }

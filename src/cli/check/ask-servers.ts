@@ -1,17 +1,17 @@
 import { counted } from '../../base/counted.ts';
 import { defined } from '../../base/defined.ts';
 import type { ObjectFact, ServerFact, TokenFact } from '../../check/facts.ts';
-import { leftOutWords, preferredWords } from '../../codes/cache-words.ts';
+import { describeLeftOut, describePreference } from '../../codes/describe-caches.ts';
 import { Fault } from '../../fault/fault.ts';
 import { askCopy } from '../../federation/cached-copy.ts';
-import { MissingAtOrigin } from '../../federation/known-object.ts';
+import { MissingAtOrigin } from '../../federation/origin-facts.ts';
 import { originAt } from '../../federation/list-collection.ts';
 import type { Located, ObjectServer } from '../../federation/located.ts';
 import type { ObjectOptions } from '../../federation/object-request.ts';
 import { askDigests, viewServer } from '../../federation/stat-object.ts';
 import { readClaims } from '../../federation/token.ts';
 import { formatSize } from '../../job/units.ts';
-import { knowAt } from '../object/access.ts';
+import { statUrl } from '../object/access.ts';
 
 /** What the servers say of an object. */
 export interface ObjectAnswer {
@@ -26,7 +26,7 @@ export interface ObjectAnswer {
 const headerMs = 8000;
 const maxCaches = 6;
 /** A digest of more than this takes a server too long to compute for a question before the run. */
-const cheapBytes = 64 << 20;
+const maxDigestBytes = 64 << 20;
 const digestMs = 5000;
 
 /** Asks the origin of an object what it is, and the caches that the federation names whether they have it. */
@@ -44,7 +44,7 @@ export async function askServers(url: string, how: ObjectOptions): Promise<Objec
   const others = located.servers.filter(({ kind }) => kind === 'plain');
   const [asked, origin] = await Promise.all([
     Promise.all([
-      ...others.map((server) => askPlainly(located, server, how)),
+      ...others.map((server) => askServer(located, server, how)),
       ...caches.map((server) => askCache(located, server, how)),
     ]),
     others.length === 0 ? askOrigin(url, located, how) : undefined,
@@ -57,14 +57,14 @@ export async function askServers(url: string, how: ObjectOptions): Promise<Objec
     return withoutToken(
       `${first.host} answers ${first.status ?? ''}: ${first.status === 401 ? 'it asks for a token' : 'it refuses access without a token'}`,
     );
-  return { servers, choice: choiceWords(located), ...defined({ isFolder: origin?.isFolder, token }) };
+  return { servers, choice: describeChoice(located), ...defined({ isFolder: origin?.isFolder, token }) };
 }
 
-function choiceWords({ servers, leftOut = [] }: Located): string {
+function describeChoice({ servers, leftOut = [] }: Located): string {
   const preferred = servers.flatMap(({ host, preferredBy: by }) =>
-    by === undefined ? [] : [`; ${host} ${preferredWords(by)}`],
+    by === undefined ? [] : [`; ${host} ${describePreference(by)}`],
   );
-  return [...preferred, ...leftOut.map((one) => `; ${one.server} ${leftOutWords(one)}`)].join('');
+  return [...preferred, ...leftOut.map((one) => `; ${one.server} ${describeLeftOut(one)}`)].join('');
 }
 
 async function askCache(located: Located, server: ObjectServer, how: ObjectOptions): Promise<ServerFact> {
@@ -75,7 +75,7 @@ async function askCache(located: Located, server: ObjectServer, how: ObjectOptio
 }
 
 /** By HEAD: at a server that is no cache, or where nobody else says what the object is. */
-async function askPlainly(located: Located, server: ObjectServer, how: ObjectOptions): Promise<ServerFact> {
+async function askServer(located: Located, server: ObjectServer, how: ObjectOptions): Promise<ServerFact> {
   const { host, kind } = server;
   const { status, bytes } = await viewServer(located, server, how, headerMs);
   const digests = status === 200 ? await digestsAt(located, server, bytes, how) : {};
@@ -89,7 +89,7 @@ async function askOrigin(
 ): Promise<{ servers: ServerFact[]; isFolder?: boolean }> {
   const { collectionsUrl } = located;
   try {
-    const known = await knowAt(url, how);
+    const known = await statUrl(url, how);
     const { server: host = '', kind, size: bytes, isCollection: isFolder } = known ?? {};
     if (kind !== 'origin') return { servers: await askDirectly(url, how), ...defined({ isFolder }) };
     const lister = collectionsUrl === undefined ? undefined : originAt(collectionsUrl);
@@ -108,7 +108,7 @@ async function askDirectly(url: string, how: ObjectOptions): Promise<ServerFact[
   const direct = await how.federation.locate(url, { ...how, direct: true }).catch(() => undefined);
   how.signal?.throwIfAborted();
   if (direct === undefined) return [];
-  return await Promise.all(direct.servers.slice(0, 2).map((server) => askPlainly(direct, server, how)));
+  return await Promise.all(direct.servers.slice(0, 2).map((server) => askServer(direct, server, how)));
 }
 
 /** Many servers have no digest at hand: one that would have to read a large object for it is not asked. */
@@ -118,7 +118,7 @@ async function digestsAt(
   bytes = Infinity,
   how: ObjectOptions,
 ): Promise<NonNullable<ServerFact['digests']>> {
-  if (bytes > cheapBytes) return {};
+  if (bytes > maxDigestBytes) return {};
   const signal = AbortSignal.any([AbortSignal.timeout(digestMs), ...(how.signal ? [how.signal] : [])]);
   const digests = await askDigests(located, server, { ...how, signal }).catch(() => ({}));
   how.signal?.throwIfAborted();
@@ -126,7 +126,7 @@ async function digestsAt(
 }
 
 /** Where an object is, in a line. */
-export function lookedText({ servers }: Pick<ObjectFact, 'servers'>): string {
+export function describeServers({ servers }: Pick<ObjectFact, 'servers'>): string {
   const silent = servers.filter(({ status }) => status === undefined).length;
   const also = silent === 0 ? '' : `; ${silent} silent`;
   const first = servers.find(({ status, bytes }) => status === 200 && bytes !== undefined);
@@ -136,10 +136,10 @@ export function lookedText({ servers }: Pick<ObjectFact, 'servers'>): string {
   if (first.kind === 'plain') return `${size} at ${first.host}${also}`;
   const origin = servers.some(({ kind, status }) => kind === 'origin' && status === 200);
   const caches = servers.filter(({ kind, status }) => kind === 'cache' && status !== undefined);
-  return `${size}${origin ? ' at the origin' : ''}${cacheWords(caches)}${also}`;
+  return `${size}${origin ? ' at the origin' : ''}${describeCaches(caches)}${also}`;
 }
 
-function cacheWords(caches: readonly ServerFact[]): string {
+function describeCaches(caches: readonly ServerFact[]): string {
   if (caches.length === 0) return '';
   const having = caches.filter(({ copy }) => copy === 'whole').map(({ host }) => host);
   const unknown = caches.filter(({ copy }) => copy === 'unknown').length;

@@ -23,13 +23,13 @@ import {
   notChecked,
   reasonOf,
   sizesOf,
-  type Told,
+  type CheckReport,
   withoutTokens,
   withSizes,
 } from './gathered.ts';
 
 /** What a check found, what it looked at, and what it could not. */
-export interface Checked extends Told {
+export interface Checked extends CheckReport {
   plan: Plan;
 }
 
@@ -51,14 +51,14 @@ export async function checkPlan(
   { plan, source }: { plan: Plan; source: SourceFile },
   { quick = false, image }: CheckOptions,
 ): Promise<Checked> {
-  const where = placesIn(source);
+  const where = linesOfKeys(source);
   const code = readCode(commandsOf(plan, where), await readTexts(plan));
   const uses = neededBy(plan, code, where);
   const [objects, slots, software, limits, sent] = await Promise.all([
     askObjects(cli, objectsOf(plan, where), quick ? objectMs.quick : objectMs.full),
-    quick ? nothing() : slotsOf(cli, plan, where),
+    quick ? nothingGathered() : slotsOf(cli, plan, where),
     quick
-      ? nothing()
+      ? nothingGathered()
       : askSoftware(cli, softwareOf(plan, uses, image && path.resolve(cli.cwd, image)), softwareMs),
     poolOf(cli, plan).then((pool) => pool.limits(plan)),
     sentImage(plan),
@@ -103,11 +103,11 @@ const softwareOf = (
   uses,
 });
 
-const nothing = (): Promise<Gathered<undefined>> =>
+const nothingGathered = (): Promise<Gathered<undefined>> =>
   Promise.resolve({ facts: undefined, looked: [], unchecked: [] });
 
 /** Where the keys of a job file stand. */
-const placesIn =
+const linesOfKeys =
   (source: SourceFile): Where =>
   (...key) => {
     const { file, line } = problemAt(source, key, '');
@@ -155,7 +155,7 @@ async function sentImage({ spec, folder }: Plan): Promise<PlanFacts['image']> {
 async function slotsOf(cli: Cli, plan: Plan, where: Where): Promise<Gathered<SlotFacts | undefined>> {
   try {
     const facts = await (await poolOf(cli, plan)).slots(plan, where);
-    if (facts === undefined) return await nothing();
+    if (facts === undefined) return await nothingGathered();
     if (facts.isUnreadable === true) return { facts, looked: [], unchecked: [] };
     const { total, matching, free } = analyseSlots(facts);
     const said = `${matching} of ${total} match, ${free} with room now`;
@@ -166,12 +166,12 @@ async function slotsOf(cli: Cli, plan: Plan, where: Where): Promise<Gathered<Slo
   }
 }
 
-const mostFiles = 2000;
+const maxFiles = 2000;
 
 /** The texts among the files sent along. */
 async function readTexts({ folder, files }: Plan): Promise<SentText[]> {
   const texts: SentText[] = [];
-  for (const { path: file } of files.slice(0, mostFiles)) {
+  for (const { path: file } of files.slice(0, maxFiles)) {
     const text = await codeText(path.join(folder, file));
     if (text !== undefined) texts.push({ file, text });
   }

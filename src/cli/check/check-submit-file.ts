@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { argumentWords } from '../../adopt/argument-words.ts';
+import { splitArguments } from '../../adopt/split-arguments.ts';
 import {
   attributeValue,
   type Batch,
@@ -15,7 +15,7 @@ import { shellQuote } from '../../base/shell-quote.ts';
 import type { JobCode, CommandText, SentText } from '../../check/code/code.ts';
 import { readCode } from '../../check/code/read-code.ts';
 import { type Uses, usesOf } from '../../check/code/uses.ts';
-import { findAll, type Finding, ordered } from '../../base/finding.ts';
+import { applyRules, type Finding, sortFindings } from '../../base/finding.ts';
 import { downloadRules } from '../../check/rules/downloads.ts';
 import { objectRules } from '../../check/rules/objects.ts';
 import { softwareRules } from '../../check/rules/software.ts';
@@ -24,10 +24,17 @@ import { surveyFile } from '../adopt/survey-file.ts';
 import type { Cli } from '../cli.ts';
 import { type AskedObject, askObjects, isObject } from './ask-objects.ts';
 import { askSoftware, type SoftwareQuestion } from './ask-software.ts';
-import { codeText, type Looked, sizesOf, type Told, type Unchecked, withoutTokens } from './gathered.ts';
+import {
+  codeText,
+  type Inspected,
+  sizesOf,
+  type CheckReport,
+  type Unchecked,
+  withoutTokens,
+} from './gathered.ts';
 
 /** What a check of a submit description found. */
-export interface CheckedFile extends Told {
+export interface CheckedFile extends CheckReport {
   file: string;
   /** Jobs that it queues; undefined where only HTCondor can know. */
   jobs: number | undefined;
@@ -53,10 +60,10 @@ export async function checkSubmitFile(cli: Cli, file: string, image?: string): P
     askCondor(cli, file, evidence.submission),
   ]);
   const objectBytes = sizesOf(objects.facts.objects, 'url');
-  const findings = ordered([
+  const findings = sortFindings([
     ...lintSubmission({ ...evidence, objectBytes }),
-    ...findAll(objectRules, objects.facts),
-    ...findAll(softwareRules, { uses, software: software.facts }),
+    ...applyRules(objectRules, objects.facts),
+    ...applyRules(softwareRules, { uses, software: software.facts }),
     ...pythonDownloads(code),
     ...refusal(path.basename(file), condor),
   ]);
@@ -85,7 +92,7 @@ const softwareOf = (
   uses,
 });
 
-const accepted = ({ accepted: yes, version = '' }: CondorAnswer): Looked[] =>
+const accepted = ({ accepted: yes, version = '' }: CondorAnswer): Inspected[] =>
   yes === true ? [{ what: `HTCondor ${version}`, said: 'accepts the file' }] : [];
 
 const notAsked = ({ asked, why = '' }: CondorAnswer): Unchecked[] =>
@@ -99,7 +106,7 @@ function refusal(file: string, { accepted: yes, messages }: CondorAnswer): Findi
 
 /** The lint has told of the script's own downloads; those of Python files come here, with a submit file's remedy. */
 function pythonDownloads(code: JobCode): Finding[] {
-  const found = findAll(downloadRules, { code: { ...code, commands: [] }, env: {}, folders: [] });
+  const found = applyRules(downloadRules, { code: { ...code, commands: [] }, env: {}, folders: [] });
   const fix =
     'bring it as an input (transfer_input_files, an osdf:/// URL when it is large) and read it from there';
   return found.map((finding) => ({ ...finding, fix }));
@@ -116,7 +123,7 @@ function commandOf(batch: Batch): CommandText[] {
 /** Quoting that HTCondor refuses is the lint's to tell. */
 function wordsOf(text: string): string[] {
   try {
-    return argumentWords(text);
+    return splitArguments(text);
   } catch {
     return [];
   }

@@ -1,8 +1,8 @@
 import { counted } from '../../base/counted.ts';
 import { printable } from '../../base/printable.ts';
 import { levels, type Finding, type Level } from '../../base/finding.ts';
-import { wrap } from '../text/words.ts';
-import type { Told } from './gathered.ts';
+import { wrap } from '../text/phrases.ts';
+import type { CheckReport } from './gathered.ts';
 
 const titles: Record<Level, string> = {
   error: 'errors: jobs would fail',
@@ -24,12 +24,12 @@ export function findingLines(findings: readonly Finding[], width: number): strin
   return levels.flatMap((level) => {
     const group = findings.filter((finding) => finding.level === level);
     if (group.length === 0) return [];
-    return [titles[level], ...alike(group).flatMap((some) => findingBlock(some, width)), ''];
+    return [titles[level], ...groupAlike(group).flatMap((some) => findingBlock(some, width)), ''];
   });
 }
 
 /** What one rule says with one remedy is told together. */
-function alike(findings: readonly Finding[]): Finding[][] {
+function groupAlike(findings: readonly Finding[]): Finding[][] {
   const groups = new Map<string, Finding[]>();
   for (const finding of findings) {
     const key = `${finding.rule} ${finding.fix}`;
@@ -63,7 +63,7 @@ const placeText = ({ file, line }: Finding): string =>
 const shown = 12;
 
 /** What was looked at and what could not be. */
-function lookedLines({ looked, unchecked }: Told, width: number): string[] {
+function lookedLines({ looked, unchecked }: CheckReport, width: number): string[] {
   const column = Math.max(0, ...looked.slice(0, shown).map(({ what }) => what.length));
   const seen = looked.map(({ what, said }) => `  ${printable(what).padEnd(column)}  ${printable(said)}`);
   const reasons = Map.groupBy(unchecked, ({ why }) => why);
@@ -86,8 +86,8 @@ const cut = (lines: readonly string[], indent: string): string[] =>
     : [...lines.slice(0, shown), `${indent}and ${lines.length - shown} more (--json has all)`];
 
 /** The whole report of a check. */
-export function checkText(title: string, told: Told, columns: number): string {
+export function checkText(title: string, report: CheckReport, columns: number): string {
   const width = Math.max(60, Math.min(columns, 110));
-  const body = [...findingLines(told.findings, width), ...lookedLines(told, width)];
+  const body = [...findingLines(report.findings, width), ...lookedLines(report, width)];
   return `${[title, ...(body.length === 0 ? [] : ['', ...body])].join('\n').trimEnd()}\n`;
 }

@@ -5,7 +5,7 @@ import type { ObjectFact } from '../../check/facts.ts';
 import { environmentSize, packName, type Plan, type PlannedEnvironment } from '../../job/plan.ts';
 
 /** Something that was looked at, and what there was to say of it. */
-export interface Looked {
+export interface Inspected {
   what: string;
   said: string;
 }
@@ -19,7 +19,7 @@ export interface Unchecked {
 /** What one gatherer brings: facts as far as they could be had, and the rest told. */
 export interface Gathered<Facts> {
   facts: Facts;
-  looked: Looked[];
+  looked: Inspected[];
   unchecked: Unchecked[];
 }
 
@@ -38,14 +38,14 @@ export const reasonOf = (error: unknown): string =>
       : String(error);
 
 /** What a check tells. */
-export interface Told {
+export interface CheckReport {
   findings: Finding[];
-  looked: Looked[];
+  looked: Inspected[];
   unchecked: Unchecked[];
 }
 
 /** The same without tokens that people put into URLs: reports are passed on. */
-export const withoutTokens = ({ findings, looked, unchecked }: Told): Told => ({
+export const withoutTokens = ({ findings, looked, unchecked }: CheckReport): CheckReport => ({
   findings: findings.map((one) => ({
     ...one,
     message: withoutSecrets(one.message),
@@ -68,12 +68,12 @@ export const sizesOf = (
   );
 
 /** Larger than any script that people write by hand. */
-const mostBytes = 1 << 20;
+const maxBytes = 1 << 20;
 
 /** The text of a file; undefined for one that cannot be read, is large or is binary, and so no code. */
 export async function codeText(file: string): Promise<string | undefined> {
   const found = await stat(file).catch(() => undefined);
-  if (found?.isFile() !== true || found.size > mostBytes) return undefined;
+  if (found?.isFile() !== true || found.size > maxBytes) return undefined;
   const content = await readFile(file).catch(() => undefined);
   return content === undefined || content.includes(0) ? undefined : content.toString('utf8');
 }
@@ -95,8 +95,8 @@ function withPackSize(environment: PlannedEnvironment, bytes: number | undefined
 
 const sized = <Source extends { expect: { bytes?: number } }>(
   source: Source,
-  told: number | undefined,
+  reported: number | undefined,
 ): Source => {
-  const bytes = source.expect.bytes ?? told;
+  const bytes = source.expect.bytes ?? reported;
   return bytes === undefined ? source : { ...source, expect: { ...source.expect, bytes } };
 };

@@ -13,8 +13,8 @@ import { askCondor, type CondorAnswer } from '../adopt/ask-condor.ts';
 import { readUsage, surveyFile } from '../adopt/survey-file.ts';
 import { findingsText } from '../adopt/findings-text.ts';
 import type { Cli } from '../cli.ts';
-import { ToldFault } from '../show-fault.ts';
-import { isAgreed, nextCommands } from '../text/words.ts';
+import { PrintedFault } from '../print-fault.ts';
+import { askYesNo, nextCommands } from '../text/phrases.ts';
 
 interface Options {
   json?: true;
@@ -62,10 +62,10 @@ async function adopt(cli: Cli, file: string, argument: string, options: Options)
       : undefined;
   if (options.json === true)
     cli.out(
-      `${JSON.stringify({ format: 1, ok: !isBad, ...answer(file, evidence, findings, condor, adopted) })}\n`,
+      `${JSON.stringify({ format: 1, ok: !isBad, ...toJson(file, evidence, findings, condor, adopted) })}\n`,
     );
-  if (adopted !== undefined) tellNext(cli, adopted);
-  else if (isBad && options.json === true) throw new ToldFault(errorsFound(file, argument));
+  if (adopted !== undefined) printNext(cli, adopted);
+  else if (isBad && options.json === true) throw new PrintedFault(errorsFound(file, argument));
   else if (isBad) throw errorsFound(file, argument);
   else if (options.json !== true)
     nextCommands(cli, [[`updraft adopt ${argument} --submit`, 'submit it as it is and watch it']]);
@@ -80,7 +80,7 @@ async function submit(
 ): Promise<AdoptedRun> {
   const withPlugin = options.withPlugin === true;
   const planned = await plannedRun(cli, file, evidence, { withPlugin, isNew: options.new === true });
-  if (planned.isGoingOn) {
+  if (planned.isResumed) {
     cli.err(
       `\n${planned.run} is of this very file and has not ended: nothing is queued twice (--new does)\n`,
     );
@@ -94,14 +94,14 @@ async function submit(
 }
 
 async function confirm(cli: Cli, file: string, isBad: boolean): Promise<void> {
-  if (await isAgreed(cli, isBad ? 'There are errors. Submit it all the same?' : 'Submit it so?')) return;
+  if (await askYesNo(cli, isBad ? 'There are errors. Submit it all the same?' : 'Submit it so?')) return;
   throw new Fault(isBad ? 'file-invalid' : 'interrupted', `${path.basename(file)} was not submitted`, {
     fix: `${isBad ? 'correct the errors, or ' : ''}submit it with --yes`,
     about: file,
   });
 }
 
-function tellNext(cli: Cli, { run, cluster }: AdoptedRun): void {
+function printNext(cli: Cli, { run, cluster }: AdoptedRun): void {
   cli.err(`\nsubmitted as cluster ${cluster}, run ${run}\n`);
   nextCommands(cli, [
     [`updraft watch ${run}`, 'see it live'],
@@ -116,7 +116,7 @@ const errorsFound = (file: string, argument: string): Fault =>
     about: file,
   });
 
-function answer(
+function toJson(
   file: string,
   { submission }: SubmitFacts,
   findings: Finding[],

@@ -12,7 +12,7 @@ import {
 } from '../object/access.ts';
 import { cacheOptions, type CacheOptions } from '../object/cache-options.ts';
 import { packOf } from '../object/get-items.ts';
-import { setbackTeller, verifiedWords } from '../object/transfer-words.ts';
+import { setbackReporter, describeVerified } from '../object/describe-transfer.ts';
 
 interface Options extends ProofOptions, CacheOptions {
   tokenFile?: string;
@@ -45,12 +45,12 @@ async function cat(cli: Cli, urls: string[], options: Options): Promise<void> {
   for (const url of urls) {
     const access = accessTo(cli, locator, options);
     const proof = await readProof(cli, url, options, access);
-    const tell = setbackTeller(url, url, say);
+    const reportSetback = setbackReporter(url, url, say);
     const fetched = await fetchToStream(url, (chunk) => cli.outBytes(chunk), {
       ...access,
       ...proof,
-      onEvent: (event) => (event.kind === 'progress' ? undefined : tell(event)),
+      onEvent: (event) => (event.kind === 'progress' ? undefined : reportSetback(event)),
     });
-    say(`${url}: ${verifiedWords(fetched.verified)}`);
+    say(`${url}: ${describeVerified(fetched.verified)}`);
   }
 }

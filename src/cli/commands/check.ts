@@ -3,18 +3,18 @@ import type { Command } from 'commander';
 import { counted } from '../../base/counted.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
-import { statIfThere } from '../../job/list-files.ts';
+import { statIfExists } from '../../job/list-files.ts';
 import { loadJobFile } from '../../job/load-plan.ts';
 import { tokenless } from '../check/ask-objects.ts';
 import { type Checked, type CheckOptions, checkPlan } from '../check/check-plan.ts';
 import { checkText, countFindings } from '../check/check-text.ts';
 import type { Cli } from '../cli.ts';
-import { jobFileOptions, type JobFileOptions, jobFileWord, loadOptions } from '../job-file-argument.ts';
+import { jobFileOptions, type JobFileOptions, jobFileArgument, loadOptions } from '../job-file-argument.ts';
 import { openFederation } from '../object/access.ts';
 import { offerLogins } from '../object/offer-login.ts';
-import { ToldFault } from '../show-fault.ts';
+import { PrintedFault } from '../print-fault.ts';
 import { headline, sentBytes } from '../submit/plan-text.ts';
-import { nextCommands } from '../text/words.ts';
+import { nextCommands } from '../text/phrases.ts';
 
 interface Options extends JobFileOptions, CheckOptions {
   json?: true;
@@ -41,20 +41,20 @@ async function check(cli: Cli, where: string, options: Options): Promise<void> {
   const job = isMade ? await load() : found;
   const checked = await checkPlan(cli, job, options);
   const errors = checked.findings.filter(({ level }) => level === 'error').length;
-  if (options.json) cli.out(`${JSON.stringify(answer(checked, errors === 0))}\n`);
+  if (options.json) cli.out(`${JSON.stringify(toJson(checked, errors === 0))}\n`);
   else cli.out(checkText(titleOf(checked), checked, cli.columns));
   if (errors > 0)
-    throw errorsFound(checked.plan.file, errors, `updraft check${jobFileWord(where, options)}`, options);
+    throw errorsFound(checked.plan.file, errors, `updraft check${jobFileArgument(where, options)}`, options);
   if (options.json) return;
   nextCommands(cli, [
-    [`updraft plan${jobFileWord(where, options)}`, 'what would be sent and run, and why'],
-    [`updraft run${jobFileWord(where, options)}`, 'submit it and watch'],
+    [`updraft plan${jobFileArgument(where, options)}`, 'what would be sent and run, and why'],
+    [`updraft run${jobFileArgument(where, options)}`, 'submit it and watch'],
   ]);
 }
 
 /** Neither a folder nor named like a job file: what people give to condor_submit may be called anything. */
 async function isSubmitFile(file: string): Promise<boolean> {
-  const found = await statIfThere(file);
+  const found = await statIfExists(file);
   return found?.isDirectory() === false && !/\.(toml|ya?ml)$/i.test(file);
 }
 
@@ -79,7 +79,7 @@ function titleOf({ plan, findings, unchecked }: Checked): string {
   return `${unchecked.length === 0 ? 'ok' : 'nothing wrong so far'}: ${headline(plan)}; ${sent}`;
 }
 
-function answer({ plan, findings, looked, unchecked }: Checked, ok: boolean): Record<string, unknown> {
+function toJson({ plan, findings, looked, unchecked }: Checked, ok: boolean): Record<string, unknown> {
   return {
     ok,
     file: plan.file,
@@ -101,5 +101,5 @@ function errorsFound(file: string, errors: number, again: string, { json }: Opti
     fix: `correct ${errors === 1 ? 'it' : 'them'}, then run: ${again}`,
     about: file,
   });
-  return json ? new ToldFault(fault) : fault;
+  return json ? new PrintedFault(fault) : fault;
 }

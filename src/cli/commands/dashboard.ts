@@ -6,7 +6,7 @@ import { errorReason } from '../../base/error-reason.ts';
 import { printable } from '../../base/printable.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { accessPointReason, machineFacts, openBrowser } from '../../dashboard/host.ts';
-import type { JobWords } from '../../dashboard/job-row.ts';
+import type { JobDescription } from '../../dashboard/job-row.ts';
 import { staticPage } from '../../dashboard/page.ts';
 import { openRemoteRun, type RemoteOptions } from '../../dashboard/remote-run.ts';
 import { readEnd, type RunSource } from '../../dashboard/run-source.ts';
@@ -18,13 +18,13 @@ import { openPool, poolKinds } from '../../pool/open-pool.ts';
 import { requestStop } from '../../run/request-stop.ts';
 import { retryRun } from '../../run/retry-run.ts';
 import { followRunStates, readRunState } from '../../run/run-states.ts';
-import { printedFile } from '../adopt/printed-file.ts';
+import { findOutput } from '../adopt/find-output.ts';
 import type { Cli } from '../cli.ts';
 import { findRun, type FoundRun } from '../find-run.ts';
 import { whileRefreshing } from '../run-view/current-state.ts';
-import { jobFigures, jobNotes, jobWord, latestAttempt, shownPlace } from '../run-view/job-words.ts';
-import { wholeNumber } from '../submit/options.ts';
-import { nextCommands } from '../text/words.ts';
+import { jobFigures, jobNotes, describeState, latestAttempt, displaySite } from '../run-view/describe-job.ts';
+import { integerOption } from '../submit/options.ts';
+import { nextCommands } from '../text/phrases.ts';
 import { explainRun } from '../why/explain-run.ts';
 
 interface Options {
@@ -38,7 +38,7 @@ interface Options {
 export function configure(command: Command, cli: Cli): void {
   command
     .argument('[run...]', 'folders, ids or names of runs (default: the latest)')
-    .option('--port <number>', 'port on this machine (default: a free one)', wholeNumber(65_535, 0))
+    .option('--port <number>', 'port on this machine (default: a free one)', integerOption(65_535, 0))
     .option('--no-open', 'print the link; do not open a browser')
     .option('--static <file>', 'write the page as one file and exit')
     .option(
@@ -53,7 +53,7 @@ export function configure(command: Command, cli: Cli): void {
 
 async function dashboard(cli: Cli, words: string[], options: Options): Promise<void> {
   const { ssh, here, static: file } = options;
-  const found = await runsMeant(cli, words, ssh);
+  const found = await selectRuns(cli, words, ssh);
   if (file === undefined && here === undefined) await refuseOnAccessPoint(cli, found[0]);
   await using stack = new AsyncDisposableStack();
   const runs: RunSource[] = await Promise.all(
@@ -69,7 +69,7 @@ async function dashboard(cli: Cli, words: string[], options: Options): Promise<v
   else await writeStatic(cli, runs, file);
 }
 
-async function runsMeant(cli: Cli, words: string[], ssh: string[]): Promise<FoundRun[]> {
+async function selectRuns(cli: Cli, words: string[], ssh: string[]): Promise<FoundRun[]> {
   if (words.length === 0) return ssh.length > 0 ? [] : [await findRun(cli.cwd, undefined)];
   return Promise.all(words.map((word) => findRun(cli.cwd, word)));
 }
@@ -104,8 +104,8 @@ function localRun(cli: Cli, { folder, argument }: FoundRun): RunSource {
     argument,
     follow: (signal) => followRunStates(folder, { clock: cli.clock, signal }),
     explain: (state, jobs) => explainRun(folder, state, jobs, cli.clock.now()),
-    readEnd: (file, mostBytes) => readEnd(path.resolve(folder, file), mostBytes),
-    printedFile: (job, stream) => printedBy(cli, folder, job, stream),
+    readEnd: (file, maxBytes) => readEnd(path.resolve(folder, file), maxBytes),
+    outputFile: (job, stream) => outputOf(cli, folder, job, stream),
     async stop(jobs) {
       const state = await readRunState(folder);
       const stopping = await requestStop(folder, state, jobs, cli.clock);
@@ -119,13 +119,13 @@ function localRun(cli: Cli, { folder, argument }: FoundRun): RunSource {
   };
 }
 
-async function printedBy(
+async function outputOf(
   cli: Cli,
   folder: string,
   job: string,
   stream: 'out' | 'err',
 ): Promise<string | undefined> {
-  const printed = await printedFile(cli.env, folder, job, stream);
+  const printed = await findOutput(cli.env, folder, job, stream);
   return typeof printed === 'string' ? undefined : printed.file;
 }
 
@@ -135,13 +135,13 @@ const remoteOptions = (cli: Cli): RemoteOptions => ({
   follow: (folder, signal) => followRunStates(folder, { clock: cli.clock, signal }),
   explain: (folder, state, jobs) => explainRun(folder, state, jobs, cli.clock.now()),
   patterns: Object.values(poolKinds).flatMap(({ accountFiles }) => accountFiles),
-  printedFile: (folder, job, stream) => printedBy(cli, folder, job, stream),
+  printedFile: (folder, job, stream) => outputOf(cli, folder, job, stream),
 });
 
-function tell(job: JobState, now: number): JobWords {
+function describeJob(job: JobState, now: number): JobDescription {
   return {
-    word: jobWord(job),
-    where: printable(shownPlace(latestAttempt(job))),
+    word: describeState(job),
+    where: printable(displaySite(latestAttempt(job))),
     figures: jobFigures(job),
     notes: jobNotes(job, now),
   };
@@ -149,7 +149,7 @@ function tell(job: JobState, now: number): JobWords {
 
 async function serve(cli: Cli, runs: RunSource[], { port = 0, open }: Options): Promise<void> {
   const { clock, version, signal } = cli;
-  await using page = await serveDashboard({ runs, tell, clock, version, port });
+  await using page = await serveDashboard({ runs, describe: describeJob, clock, version, port });
   cli.out(`${page.url}\n`);
   cli.err('The link works once, on this machine. Ctrl-C ends the dashboard; the run goes on.\n');
   await using opened = new AsyncDisposableStack();
@@ -166,7 +166,11 @@ async function writeStatic(cli: Cli, runs: RunSource[], file: string): Promise<v
     throw new Fault('usage', '--static takes one run', { fix: 'write a file for each of them' });
   const to = path.resolve(cli.cwd, file);
   const { clock, version } = cli;
-  const html = await staticPage(run, await readRunState(run.folder), { tell, clock, version });
+  const html = await staticPage(run, await readRunState(run.folder), {
+    describe: describeJob,
+    clock,
+    version,
+  });
   await writeFile(to, html).catch((error: unknown) => {
     throw new Fault('file-invalid', `${to} cannot be written: ${errorReason(error)}`, {
       about: to,

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import type { Command } from 'commander';
 import { counted } from '../../base/counted.ts';
 import { isThere } from '../../base/error-reason.ts';
-import { findPython, type PythonTried } from '../../environment/find-python.ts';
+import { findPython, type TriedPython } from '../../environment/find-python.ts';
 import { Fault } from '../../fault/fault.ts';
 import { resultsFolder } from '../../job/layout.ts';
 import { loadPlan } from '../../job/load-plan.ts';
@@ -16,13 +16,13 @@ import { sections } from '../../report/sections.ts';
 import { requestStop } from '../../run/request-stop.ts';
 import { readRunState } from '../../run/run-states.ts';
 import type { Cli } from '../cli.ts';
-import { aptInstall, type Installer, mayInstall, progressLine } from '../debian.ts';
-import { textPage } from '../report/report-words.ts';
+import { aptInstall, type Installer, canInstall, progressLine } from '../debian.ts';
+import { textPage } from '../report/print-report.ts';
 import { assertSucceeded } from '../run-view/after-failure.ts';
 import { watchToEnd } from '../run-view/watch-run.ts';
 import { planText } from '../submit/plan-text.ts';
 import { submitPlan } from '../submit/submit-plan.ts';
-import { nextCommands } from '../text/words.ts';
+import { nextCommands } from '../text/phrases.ts';
 
 export function configure(command: Command, cli: Cli): void {
   command.action(() => demo(cli));
@@ -47,7 +47,7 @@ async function demo(cli: Cli): Promise<void> {
     env: { ...cli.env, ...(await clientSettings(federation, project)) },
   };
   say(planText(await loadPlan(project, { cwd: project })));
-  await runAndTell(inside, cli);
+  await runAndReport(inside, cli);
 }
 
 /** What a user of the federation would export; the token itself stays in its file. */
@@ -61,7 +61,7 @@ async function clientSettings(federation: MiniFederation, project: string): Prom
   };
 }
 
-async function runAndTell(inside: Cli, cli: Cli): Promise<void> {
+async function runAndReport(inside: Cli, cli: Cli): Promise<void> {
   const submitted = await submitPlan(inside, '.', { new: true });
   try {
     assertSucceeded(await watchToEnd(inside, submitted), submitted.argument);
@@ -97,14 +97,14 @@ const modules = ['torch', 'torchvision', 'numpy'];
 export async function ensureTorch(machine: Installer): Promise<string> {
   const before = await findPython(modules, machine.env, { signal: machine.signal });
   if (before.found !== undefined) return before.found;
-  if (!(await mayInstall(machine))) throw missing(before.tried);
+  if (!(await canInstall(machine))) throw missing(before.tried);
   await aptInstall(machine, debianPackages, 'PyTorch is missing');
   const after = await findPython(modules, machine.env, { signal: machine.signal });
   if (after.found === undefined) throw missing(after.tried);
   return after.found;
 }
 
-function missing(tried: PythonTried[]): Fault {
+function missing(tried: TriedPython[]): Fault {
   const list = tried.map(({ path, lacks }) => `\n    ${path} lacks ${lacks}`).join('');
   const what = `no Python here can import torch and torchvision${list || ' (there is no python3)'}`;
   return new Fault('self-test-failed', what, {

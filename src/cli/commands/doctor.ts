@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { printable } from '../../base/printable.ts';
 import type { Cli } from '../cli.ts';
 import { examine, type DoctorFinding } from '../doctor/examine.ts';
-import { nextCommands, wrap } from '../text/words.ts';
+import { nextCommands, wrap } from '../text/phrases.ts';
 
 export function configure(command: Command, cli: Cli): void {
   command.option('--json', 'print JSON').action(async ({ json = false }: { json?: boolean }) => {

@@ -16,8 +16,8 @@ import { archiveText, factsText } from '../environment/facts-text.ts';
 import { configureImage } from '../environment/image.ts';
 import { configurePack } from '../environment/pack.ts';
 import { configureStage } from '../environment/stage.ts';
-import { chosenWords, manifestOf, openWorkspace, runTool } from '../environment/workspace.ts';
-import { nextCommands } from '../text/words.ts';
+import { choiceArguments, manifestOf, openWorkspace, runTool } from '../environment/workspace.ts';
+import { nextCommands } from '../text/phrases.ts';
 
 export function configure(command: Command, cli: Cli): void {
   configureShow(command.command('show'), cli);
@@ -125,9 +125,9 @@ async function show(cli: Cli, word: string, options: Options): Promise<void> {
   const workspace = await openWorkspace(cli, isLock ? path.dirname(place) : word);
   const chosen =
     options.environment === undefined
-      ? lockedOn(workspace, options.platform)
+      ? lockedEnvironment(workspace, options.platform)
       : [{ environment: options.environment, platform: options.platform }];
-  if (chosen.length === 0) throw noneOn(workspace, options.platform);
+  if (chosen.length === 0) throw noneForPlatform(workspace, options.platform);
   const facts = chosen.map(({ environment, platform }) => describeLocked(workspace, environment, platform));
   if (options.json) {
     cli.out(`${JSON.stringify(options.environment === undefined ? facts : facts[0], undefined, 2)}\n`);
@@ -135,11 +135,11 @@ async function show(cli: Cli, word: string, options: Options): Promise<void> {
   }
   const [only, second] = facts;
   cli.out(second === undefined && only !== undefined ? factsText(only) : overview(facts));
-  if (only !== undefined) tellNext(cli, word, only, second !== undefined);
+  if (only !== undefined) printNext(cli, word, only, second !== undefined);
 }
 
-function tellNext(cli: Cli, word: string, first: EnvironmentFacts, areMore: boolean): void {
-  const chosen = chosenWords(word, first);
+function printNext(cli: Cli, word: string, first: EnvironmentFacts, areMore: boolean): void {
+  const chosen = choiceArguments(word, first);
   nextCommands(cli, [
     areMore && [`updraft env show${chosen}`, 'all about one environment'],
     [`updraft env pack${chosen}`, 'make an archive of it that needs nothing of the worker'],
@@ -148,14 +148,14 @@ function tellNext(cli: Cli, word: string, first: EnvironmentFacts, areMore: bool
 }
 
 /** Every environment on the platform of that name, and on all platforms of that subdir. */
-const lockedOn = ({ lock }: Workspace, word: string): { environment: string; platform: string }[] =>
+const lockedEnvironment = ({ lock }: Workspace, word: string): { environment: string; platform: string }[] =>
   [...lock.environments].flatMap(([environment, { platforms }]) =>
     platforms
       .filter(({ name, subdir }) => name === word || subdir === word)
       .map(({ name }) => ({ environment, platform: name })),
   );
 
-function noneOn({ lock }: Workspace, platform: string): Fault {
+function noneForPlatform({ lock }: Workspace, platform: string): Fault {
   const known = new Set(
     [...lock.environments.values()].flatMap(({ platforms }) => platforms.map(({ name }) => name)),
   );

@@ -3,13 +3,13 @@ import { defined } from '../../base/defined.ts';
 import { mapLimited } from '../../base/map-limited.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
-import { KeptConnections } from '../../http/connections.ts';
+import { IdleConnections } from '../../http/connections.ts';
 import { unpackModes } from '../../job/choices.ts';
 import type { UnpackerOptions } from '../../unpack/open-unpacker.ts';
 import type { Cli } from '../cli.ts';
 import { cacheOptions, type CacheOptions } from '../object/cache-options.ts';
 import { TransferBoard, boardMode } from '../object/board.ts';
-import { itemsOfWords, listItems, packOf } from '../object/get-items.ts';
+import { parseGetArguments, listItems, packOf } from '../object/get-items.ts';
 import {
   checkProof,
   hasScheme,
@@ -18,9 +18,9 @@ import {
   type ProofOptions,
 } from '../object/access.ts';
 import { offerLogins } from '../object/offer-login.ts';
-import { endWith, tellResult } from '../object/tell-results.ts';
-import { wholeNumber } from '../submit/options.ts';
-import { nextCommands } from '../text/words.ts';
+import { throwWorstFault, printResult } from '../object/print-results.ts';
+import { integerOption } from '../submit/options.ts';
+import { nextCommands } from '../text/phrases.ts';
 
 interface Options extends ProofOptions, CacheOptions {
   recursive?: true;
@@ -40,7 +40,7 @@ export function configure(command: Command, cli: Cli): void {
     .usage('[options] <url...>')
     .argument('[url...]', 'objects (osdf:, pelican:, https:, http:, file:), then the file or folder to write')
     .option('-r, --recursive', 'the URLs are folders; take everything in them')
-    .option('-p, --parallel <number>', 'number of parallel transfers', wholeNumber(999), 4)
+    .option('-p, --parallel <number>', 'number of parallel transfers', integerOption(999), 4)
     .option('-u, --unpack [mode]', `unpack while downloading: ${modes.join(', ')}`, (word) =>
       unpackMode(word, swallowed),
     )
@@ -58,7 +58,7 @@ export function configure(command: Command, cli: Cli): void {
 async function get(cli: Cli, words: string[], options: Options): Promise<void> {
   if (words.length === 0)
     throw new Fault('usage', 'no URL is given', { fix: 'write what to fetch: updraft get osdf:///PATH' });
-  const wanted = itemsOfWords(words);
+  const wanted = parseGetArguments(words);
   const federation = openFederation(cli, options);
   await offerLogins(cli, federation, options.json ? [] : wanted.urls, {
     verb: 'GET',
@@ -82,16 +82,16 @@ async function get(cli: Cli, words: string[], options: Options): Promise<void> {
   for (const { url } of items.slice(0, 1)) void federation.locate(url, early).catch(() => undefined);
   const { fetchItem } = await import('../object/fetch-item.ts');
   const board = new TransferBoard(cli, boardMode(cli, options), items.length);
-  using connections = new KeptConnections(cli.clock);
+  using connections = new IdleConnections(cli.clock);
   const fetching = { ...options, federation, connections };
   const results = await mapLimited(items, options.parallel, async (item) => {
     const one = asked ?? packOf(item.url, cli.env);
     const result = await fetchItem(cli, board, item, { ...fetching, unpack: one });
-    tellResult(cli, board, result, options);
+    printResult(cli, board, result, options);
     return result;
   });
   board.close();
-  endWith(cli, results, { json: json === true, again: againWords(unpack !== undefined) });
+  throwWorstFault(cli, results, { json: json === true, again: describeNextTry(unpack !== undefined) });
   if (json === undefined && options.quiet === undefined && cli.errIsTerminal)
     nextCommands(cli, [
       [`updraft stat ${shellQuote(words[0] ?? '')}`, 'who has the object, and its digests'],
@@ -115,7 +115,7 @@ function refuseContradiction(
   );
 }
 
-const againWords = (unpacked: boolean): string =>
+const describeNextTry = (unpacked: boolean): string =>
   `run the same command again${unpacked ? ' for what is missing' : ': it goes on where it stopped'}`;
 
 const modes = unpackModes.filter((mode) => mode !== 'none');

@@ -8,8 +8,8 @@ import { Fault } from '../../fault/fault.ts';
 import { jobFileNames } from '../../job/layout.ts';
 import { readSpec } from '../../job/read-spec.ts';
 import type { Cli } from '../cli.ts';
-import { jobFileWord } from '../job-file-argument.ts';
-import { nextCommands } from '../text/words.ts';
+import { jobFileArgument } from '../job-file-argument.ts';
+import { nextCommands } from '../text/phrases.ts';
 
 const root = path.join(import.meta.dirname, '..', '..', '..');
 
@@ -32,7 +32,7 @@ async function templateText(template: string, fileName: string): Promise<string>
 const examples: Record<string, string> = { imagenet: 'imagenet-resnet50' };
 
 /** Where a script that a template names can be had, the best place first; not every one can. */
-const starterPlaces = (template: string, file: string): string[] =>
+const starterPaths = (template: string, file: string): string[] =>
   [`templates/${template}`, `examples/${examples[template] ?? template}`, 'templates/minimal'].map((shelf) =>
     path.join(root, shelf, file),
   );
@@ -61,7 +61,7 @@ export function configure(command: Command, cli: Cli): void {
       const missing = await writeAll(cli, { target, fileName, template, text });
       for (const file of missing)
         cli.err(`${file} is not there yet: put your own there, or change the job file\n`);
-      const here = jobFileWord(folder);
+      const here = jobFileArgument(folder);
       nextCommands(cli, [
         [`updraft check${here}`, 'whether the job file is good'],
         [`updraft plan${here}`, 'what would be sent and run, and why'],
@@ -114,7 +114,7 @@ async function writeAll(cli: Cli, { target, fileName, template, text }: Start): 
     await writeFile(path.join(target, fileName), text);
     cli.out(`${shown(fileName)}\n`);
     for (const name of readSpec(text, fileName).train.files) {
-      const result = await bring(starterPlaces(template, name), path.join(target, name));
+      const result = await copyStarter(starterPaths(template, name), path.join(target, name));
       if (result === 'copied') cli.out(`${shown(name)}\n`);
       if (result === 'missing') missing.push(shown(name));
     }
@@ -128,7 +128,7 @@ async function writeAll(cli: Cli, { target, fileName, template, text }: Start): 
   return missing;
 }
 
-async function bring(places: string[], target: string): Promise<'copied' | 'kept' | 'missing'> {
+async function copyStarter(places: string[], target: string): Promise<'copied' | 'kept' | 'missing'> {
   if (await isThere(target)) return 'kept';
   for (const place of places)
     if (await isThere(place)) {

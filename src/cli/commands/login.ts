@@ -2,10 +2,10 @@ import type { Command } from 'commander';
 import { counted } from '../../base/counted.ts';
 import { textTable } from '../../base/text-table.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
-import { type KeptLogin, LoginStore } from '../../federation/login/login-store.ts';
+import { type StoredLogin, LoginStore } from '../../federation/login/login-store.ts';
 import { formatDuration } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
-import { forgetLogin, logInAt, loginsOf, permissionWords, renewLogin } from '../object/login.ts';
+import { forgetLogin, runLogin, loginsOf, describePermissions, renewLogin } from '../object/login.ts';
 
 interface Options {
   write?: true;
@@ -27,9 +27,9 @@ export function configure(command: Command, cli: Cli): void {
 }
 
 async function login(cli: Cli, url: string | undefined, options: Options): Promise<void> {
-  const wishes = [url, options.list, options.renew, options.forget].filter((one) => one !== undefined);
-  if (wishes.length !== 1)
-    throw new Fault('usage', wishes.length === 0 ? 'nothing to log in to is named' : 'too much at once', {
+  const wanted = [url, options.list, options.renew, options.forget].filter((one) => one !== undefined);
+  if (wanted.length !== 1)
+    throw new Fault('usage', wanted.length === 0 ? 'nothing to log in to is named' : 'too much at once', {
       fix: 'one of: updraft login osdf:///PATH, updraft login --list, updraft login --forget osdf:///PATH',
     });
   if (options.forget !== undefined) await forget(cli, options.forget, options);
@@ -37,9 +37,9 @@ async function login(cli: Cli, url: string | undefined, options: Options): Promi
   else if (url === undefined) await list(cli, options);
   else {
     const write = options.write ? (['create', 'modify'] as const) : [];
-    const made = await logInAt(cli, url, { write, json: options.json === true });
+    const made = await runLogin(cli, url, { write, json: options.json === true });
     if (options.json) cli.out(`${JSON.stringify(shown(made))}\n`);
-    else cli.err(`logged in; may ${permissionWords(made)}; ${untilWords(made, cli.clock.now())}\n`);
+    else cli.err(`logged in; may ${describePermissions(made)}; ${describeExpiry(made, cli.clock.now())}\n`);
   }
 }
 
@@ -51,8 +51,8 @@ async function list(cli: Cli, { json }: Options): Promise<void> {
     const columns = ['namespace', 'may', 'token', 'issuer'].map((title) => ({ title }));
     const rows = logins.map((one) => [
       one.url,
-      permissionWords(one),
-      untilWords(one, cli.clock.now()),
+      describePermissions(one),
+      describeExpiry(one, cli.clock.now()),
       one.issuer,
     ]);
     cli.out(`${textTable(columns, rows).join('\n')}\n`);
@@ -92,12 +92,12 @@ async function forget(cli: Cli, which: string, { json }: Options): Promise<void>
 }
 
 /** All that is known of a login but what must stay secret. */
-function shown({ url, namespace, federation, issuer, scopes, expires, refreshToken }: KeptLogin): object {
+function shown({ url, namespace, federation, issuer, scopes, expires, refreshToken }: StoredLogin): object {
   const until = expires === undefined ? undefined : new Date(expires).toISOString();
   return { url, namespace, federation, issuer, scopes, expires: until, renews: refreshToken !== undefined };
 }
 
-function untilWords({ expires, refreshToken }: KeptLogin, now: number): string {
+function describeExpiry({ expires, refreshToken }: StoredLogin, now: number): string {
   if (expires === undefined) return 'no end named';
   const left = (expires - now) / 1000;
   const renews = refreshToken === undefined ? '' : ', renewed when used';

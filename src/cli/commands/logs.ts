@@ -5,13 +5,13 @@ import { attemptFiles, attemptFolder } from '../../job/layout.ts';
 import type { JobState, RunState } from '../../journal/state.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import { findJob, readRunState } from '../../run/run-states.ts';
-import { printedFile } from '../adopt/printed-file.ts';
+import { findOutput } from '../adopt/find-output.ts';
 import type { Cli } from '../cli.ts';
 import { findRun, type FoundRun, runAndJobs } from '../find-run.ts';
 import { whileRefreshing } from '../run-view/current-state.ts';
-import { showLogs } from '../run-view/show-logs.ts';
-import { mostNumber, wholeNumber } from '../submit/options.ts';
-import { nextCommands } from '../text/words.ts';
+import { printLogs } from '../run-view/print-logs.ts';
+import { maxInteger, integerOption } from '../submit/options.ts';
+import { nextCommands } from '../text/phrases.ts';
 
 interface Options {
   follow?: boolean;
@@ -25,7 +25,7 @@ export function configure(command: Command, cli: Cli): void {
     .argument('[job]', 'a job of the run, as 0003 or 3 (default: its only job)')
     .option('-f, --follow', 'follow the log, through later attempts, until the job ends')
     .option('--err', 'show stderr instead of stdout')
-    .option('--attempt <number>', 'show this attempt (default: the latest)', wholeNumber(mostNumber))
+    .option('--attempt <number>', 'show this attempt (default: the latest)', integerOption(maxInteger))
     .action((first: string | undefined, second: string | undefined, options: Options) =>
       logs(cli, first, second, options),
     );
@@ -53,8 +53,8 @@ async function logs(
   const live = () => pool.output(run.folder, job.id, stream, cli.signal);
   const fileOf = await fileNamer(cli, run.folder, job.id, stream);
   const choice = { runFolder: run.folder, job, from: number, follow, fileOf, live };
-  if (follow) await whileRefreshing(cli, run.folder, () => showLogs(cli, choice));
-  else await showLogs(cli, choice);
+  if (follow) await whileRefreshing(cli, run.folder, () => printLogs(cli, choice));
+  else await printLogs(cli, choice);
   nextCommands(cli, [
     !err && [`updraft logs ${run.argument} ${job.id} --err`, 'its stderr'],
     [`updraft status ${run.argument}`, 'the state of each job'],
@@ -68,7 +68,7 @@ async function fileNamer(
   job: string,
   stream: 'out' | 'err',
 ): Promise<(attempt: number) => string> {
-  const printed = await printedFile(cli.env, folder, job, stream);
+  const printed = await findOutput(cli.env, folder, job, stream);
   if (printed === 'nowhere') {
     const command = stream === 'out' ? 'output' : 'error';
     throw new Fault('usage', `the submit description names no \`${command}\`: HTCondor kept nothing of it`, {

@@ -7,12 +7,12 @@ import { identifyProcess } from '../../base/process-identity.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { cacheFolder } from '../../base/user-folders.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
-import { likes } from '../../mini/federation/like.ts';
+import { serverModels } from '../../mini/federation/server-traits.ts';
 import { sites } from '../../mini/pool/condor-config.ts';
-import { type PoolState, runningPool, startPool, stopPool } from '../../mini/pool/pool.ts';
+import { type MiniPoolState, runningPool, startPool, stopPool } from '../../mini/pool/pool.ts';
 import { rootFolder } from '../../mini/pool/root-folder.ts';
 import type { Cli } from '../cli.ts';
-import { aptInstall, mayInstall, progressLine } from '../debian.ts';
+import { aptInstall, canInstall, progressLine } from '../debian.ts';
 import {
   federationApprove,
   federationDown,
@@ -22,7 +22,7 @@ import {
 } from '../mini/federation-control.ts';
 import { federationUp, type UpOptions } from '../mini/federation-up.ts';
 import { miniPoolHome } from '../mini/state-folder.ts';
-import { nextCommands } from '../text/words.ts';
+import { nextCommands } from '../text/phrases.ts';
 
 export function configure(command: Command, cli: Cli): void {
   configureFederation(command.command('federation'), cli);
@@ -63,14 +63,14 @@ async function up(cli: Cli, options: Options): Promise<void> {
     cli.clock,
     async () => (await runningPool(home)) ?? (await build(cli, home)),
   );
-  tell(cli, state, options);
+  printPool(cli, state, options);
 }
 
-async function build(cli: Cli, home: string): Promise<PoolState> {
+async function build(cli: Cli, home: string): Promise<MiniPoolState> {
   const say = progressLine(cli);
   try {
     const machine = { ...cli, say };
-    if ((await findProgram(['mmdebstrap'], cli.env)) === undefined && (await mayInstall(machine)))
+    if ((await findProgram(['mmdebstrap'], cli.env)) === undefined && (await canInstall(machine)))
       await aptInstall(machine, ['mmdebstrap'], 'the pool is built with mmdebstrap');
     const root = await rootFolder({ cacheFolder: cacheFolder(cli.env), say, signal: cli.signal });
     say('starting HTCondor ...', true);
@@ -93,7 +93,7 @@ async function build(cli: Cli, home: string): Promise<PoolState> {
   }
 }
 
-function tell(cli: Cli, running: PoolState, { json, state }: Options): void {
+function printPool(cli: Cli, running: MiniPoolState, { json, state }: Options): void {
   const onPath = `export PATH=${shellQuote(running.bin)}:$PATH`;
   cli.out(json === true ? `${JSON.stringify({ running: true, ...running })}\n` : `${onPath}\n`);
   const word = state === undefined ? '' : ` --state ${shellQuote(state)}`;
@@ -106,7 +106,7 @@ function tell(cli: Cli, running: PoolState, { json, state }: Options): void {
 
 async function status(cli: Cli, options: Options): Promise<void> {
   const state = await runningPool(homeOf(cli, options));
-  if (state !== undefined) tell(cli, state, options);
+  if (state !== undefined) printPool(cli, state, options);
   else if (options.json === true) cli.out('{"running":false}\n');
   else cli.out('no pool runs here; `updraft mini pool up` starts one\n');
 }
@@ -170,7 +170,7 @@ function configureUp(command: Command, cli: Cli): void {
     .option('--writable <prefix>', 'allow uploads with a token (repeatable)', collect)
     .option('--caches <number>', 'number of caches', '2')
     .option('--http', 'serve public objects over http')
-    .option('--like <servers>', `behave like real servers: ${likes.join(', ')}`)
+    .option('--like <servers>', `behave like real servers: ${serverModels.join(', ')}`)
     .option('--trouble <rule>', 'start with this trouble rule (repeatable)', collect)
     .option('--detach', 'run in the background')
     .action((options: UpOptions) => federationUp(cli, options));

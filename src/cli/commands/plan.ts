@@ -5,10 +5,10 @@ import type { Plan } from '../../job/plan.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import type { Policy } from '../../recovery/policy.ts';
 import type { Cli } from '../cli.ts';
-import { jobFileOptions, type JobFileOptions, jobFileWord, loadOptions } from '../job-file-argument.ts';
+import { jobFileOptions, type JobFileOptions, jobFileArgument, loadOptions } from '../job-file-argument.ts';
 import { findSecrets } from '../../job/secrets.ts';
 import { planText } from '../submit/plan-text.ts';
-import { nextCommands } from '../text/words.ts';
+import { nextCommands } from '../text/phrases.ts';
 
 export function configure(command: Command, cli: Cli): void {
   jobFileOptions(command)
@@ -19,18 +19,18 @@ export function configure(command: Command, cli: Cli): void {
         cli.out(`${JSON.stringify(plan, null, 2)}\n`);
         return;
       }
-      cli.out(planText(plan, await policyOn(cli, plan), await findSecrets(plan, cli.env)));
-      await tellRendering(cli, plan);
+      cli.out(planText(plan, await policyFor(cli, plan), await findSecrets(plan, cli.env)));
+      await printRendering(cli, plan);
       nextCommands(cli, [
-        [`updraft run${jobFileWord(where, options)}`, 'submit it and watch'],
-        [`updraft submit${jobFileWord(where, options)}`, 'submit it and come back later'],
-        [`updraft plan${jobFileWord(where, options)} --json`, 'the same with every job, for programs'],
+        [`updraft run${jobFileArgument(where, options)}`, 'submit it and watch'],
+        [`updraft submit${jobFileArgument(where, options)}`, 'submit it and come back later'],
+        [`updraft plan${jobFileArgument(where, options)} --json`, 'the same with every job, for programs'],
       ]);
     });
 }
 
 /** What the plan's pool does about failures, where Updraft knows that pool. */
-async function policyOn(cli: Cli, plan: Plan): Promise<Policy | undefined> {
+async function policyFor(cli: Cli, plan: Plan): Promise<Policy | undefined> {
   try {
     return await openPool(plan.spec.run.pool, cli).policy(plan);
   } catch (thrown) {
@@ -40,7 +40,7 @@ async function policyOn(cli: Cli, plan: Plan): Promise<Policy | undefined> {
 }
 
 /** What would be handed to a scheduler, as it would be; where there is none to ask, why it cannot be shown. */
-async function tellRendering(cli: Cli, plan: Plan): Promise<void> {
+async function printRendering(cli: Cli, plan: Plan): Promise<void> {
   const pool = openPool(plan.spec.run.pool, cli);
   if (pool.traits.runsHere) return;
   try {

@@ -5,9 +5,9 @@ import type { Cli } from '../cli.ts';
 import { openFederation } from '../object/access.ts';
 import { TransferBoard, boardMode } from '../object/board.ts';
 import { offerLogins } from '../object/offer-login.ts';
-import { listUploads, putItem, tellPut } from '../object/put-items.ts';
-import { endWith } from '../object/tell-results.ts';
-import { wholeNumber } from '../submit/options.ts';
+import { listUploads, putItem, printPut } from '../object/put-items.ts';
+import { throwWorstFault } from '../object/print-results.ts';
+import { integerOption } from '../submit/options.ts';
 
 interface Options {
   recursive?: true;
@@ -22,7 +22,7 @@ export function configure(command: Command, cli: Cli): void {
   command
     .argument('<file...>', 'files, then the URL (a folder if it ends with / or there are several files)')
     .option('-r, --recursive', 'upload folders with all they hold')
-    .option('-p, --parallel <number>', 'number of parallel transfers', wholeNumber(99), 2)
+    .option('-p, --parallel <number>', 'number of parallel transfers', integerOption(99), 2)
     .option('--overwrite', 'replace existing objects')
     .option('--token-file <file>', 'read the token from this file')
     .option('--json', 'print a line of JSON for each file')
@@ -38,11 +38,11 @@ async function put(cli: Cli, words: string[], options: Options): Promise<void> {
   const board = new TransferBoard(cli, boardMode(cli, options), items.length);
   const results = await mapLimited(items, options.parallel, async (item) => {
     const result = await putItem(cli, board, item, federation, options);
-    tellPut(cli, board, result, options);
+    printPut(cli, board, result, options);
     return result;
   });
   board.close();
-  endWith(cli, results, {
+  throwWorstFault(cli, results, {
     json: options.json === true,
     again: 'run the same command again for what is missing; what is there is left alone',
   });

@@ -4,14 +4,14 @@ import { printable } from '../../base/printable.ts';
 import { pad } from '../../base/text-table.ts';
 import { Fault } from '../../fault/fault.ts';
 import { openPool } from '../../pool/open-pool.ts';
-import { showMillis } from '../../report/show.ts';
-import { gatherEvidence, rehearsalPlan, rehearse, startRehearsal } from '../../run/rehearse/rehearse-run.ts';
-import { type Proof, proofsOf } from '../../run/rehearse/proofs.ts';
+import { formatMillis } from '../../report/format.ts';
+import { gatherRecord, rehearsalPlan, rehearse, startRehearsal } from '../../run/rehearse/rehearse-run.ts';
+import { type RehearsalStep, rehearsalSteps } from '../../run/rehearse/rehearsal-steps.ts';
 import type { Cli } from '../cli.ts';
-import { jobFileOptions, type JobFileOptions, jobFileWord } from '../job-file-argument.ts';
-import { ToldFault } from '../show-fault.ts';
+import { jobFileOptions, type JobFileOptions, jobFileArgument } from '../job-file-argument.ts';
+import { PrintedFault } from '../print-fault.ts';
 import { loadLocked } from '../submit/submit-plan.ts';
-import { nextCommands } from '../text/words.ts';
+import { nextCommands } from '../text/phrases.ts';
 
 interface Options extends JobFileOptions {
   json?: true;
@@ -27,17 +27,17 @@ async function run(cli: Cli, where: string, options: Options): Promise<void> {
   const plan = rehearsalPlan((await loadLocked(cli, where, options)).plan);
   const pool = openPool(plan.spec.run.pool, cli);
   const { clock, pid, signal, version } = cli;
-  const world = { clock, pid, signal, version, say: (line: string) => cli.err(`${line}\n`) };
-  const folder = await startRehearsal(plan, pool, world);
+  const context = { clock, pid, signal, version, say: (line: string) => cli.err(`${line}\n`) };
+  const folder = await startRehearsal(plan, pool, context);
   const name = path.basename(folder);
   cli.err(`rehearsing one job as ${name}: it will be evicted during its transfer and during its training\n`);
-  const rehearsal = await rehearse(folder, pool, world).catch((thrown: unknown) => {
+  const rehearsal = await rehearse(folder, pool, context).catch((thrown: unknown) => {
     if (!signal.aborted) throw thrown;
     throw new Fault('interrupted', `left ${name}: it goes on, and is not evicted any more`, {
       fix: `\`updraft stop ${name}\` ends it`,
     });
   });
-  const proofs = proofsOf(await gatherEvidence(plan, rehearsal));
+  const proofs = rehearsalSteps(await gatherRecord(plan, rehearsal));
   const failed = proofs.filter(({ result }) => result === 'failed');
   if (options.json) cli.out(`${JSON.stringify({ ok: failed.length === 0, run: name, folder, proofs })}\n`);
   else cli.out(`${proofText(proofs)}\n`);
@@ -45,31 +45,32 @@ async function run(cli: Cli, where: string, options: Options): Promise<void> {
     failed.length > 0 && [`updraft why ${name}`, 'what befell its attempts'],
     [`updraft logs ${name}`, 'what the training printed'],
     failed.length === 0 && [
-      `updraft submit --canary 1,10${jobFileWord(where, options)}`,
+      `updraft submit --canary 1,10${jobFileArgument(where, options)}`,
       'send them all, a few ahead',
     ],
   ]);
-  if (failed.length > 0) throw options.json ? new ToldFault(notProven(failed)) : notProven(failed);
+  if (failed.length > 0)
+    throw options.json ? new PrintedFault(rehearsalFailed(failed)) : rehearsalFailed(failed);
 }
 
 const marks = { shown: '✓', failed: '✗', 'not shown': '–' } as const;
 
 /** A line for each proof, and what helps under those that failed. */
-function proofText(proofs: readonly Proof[]): string {
+function proofText(proofs: readonly RehearsalStep[]): string {
   const width = Math.max(...proofs.map(({ name }) => name.length));
   return proofs
     .flatMap(({ name, result, said, fix, lostMillis }) => [
       [
         `${marks[result]} ${pad(name, width)}  ${printable(said)}`,
         ...(result === 'not shown' ? [' (not shown)'] : []),
-        ...(lostMillis === undefined ? [] : [`; ${showMillis(lostMillis)} lost`]),
+        ...(lostMillis === undefined ? [] : [`; ${formatMillis(lostMillis)} lost`]),
       ].join(''),
       ...(fix === undefined ? [] : [`  ${pad('', width)}  fix: ${printable(fix)}`]),
     ])
     .join('\n');
 }
 
-function notProven(failed: readonly Proof[]): Fault {
+function rehearsalFailed(failed: readonly RehearsalStep[]): Fault {
   const [first] = failed;
   return new Fault('jobs-failed', `not proven: ${failed.map(({ name }) => name).join(', ')}`, {
     ...(first?.fix === undefined ? {} : { fix: first.fix }),

@@ -14,10 +14,10 @@ import {
   printSections,
   sectionChoice,
   textPage,
-} from '../report/report-words.ts';
+} from '../report/print-report.ts';
 import { failureCommands } from '../run-view/after-failure.ts';
 import { currentState } from '../run-view/current-state.ts';
-import { nextCommands } from '../text/words.ts';
+import { nextCommands } from '../text/phrases.ts';
 
 interface Flags extends ReportForm {
   compare?: true;

@@ -3,7 +3,7 @@ import { counted } from '../../base/counted.ts';
 import { defined } from '../../base/defined.ts';
 import type { RunState } from '../../journal/state.ts';
 import { openPool } from '../../pool/open-pool.ts';
-import { type Retried, retryRun } from '../../run/retry-run.ts';
+import { type RetryResult, retryRun } from '../../run/retry-run.ts';
 import type { Cli } from '../cli.ts';
 import { findRun, type FoundRun, runAndJobs } from '../find-run.ts';
 import {
@@ -11,11 +11,11 @@ import {
   planRetry,
   type RetryPlan,
   retryText,
-  type RetryWish,
+  type RetrySelection,
 } from '../retry/plan-retry.ts';
 import { currentState } from '../run-view/current-state.ts';
 import { durationOption, sizeOption } from '../submit/options.ts';
-import { isAgreed, nextCommands } from '../text/words.ts';
+import { askYesNo, nextCommands } from '../text/phrases.ts';
 
 interface Options {
   memory?: number;
@@ -45,43 +45,45 @@ async function retry(cli: Cli, first: string | undefined, more: string[], option
   const words = runAndJobs([first, ...more]);
   const run = await findRun(cli.cwd, words.run);
   const state = await currentState(cli, run.folder);
-  const wish = wishOf(words.jobs, options);
-  const plan = await planRetry(run.folder, state, wish, cli.clock.now());
+  const selection = selectionOf(words.jobs, options);
+  const plan = await planRetry(run.folder, state, selection, cli.clock.now());
   const isJson = options.json ?? false;
-  const say = (done: Retried): void => tell(cli, run, state, plan, done, isJson);
+  const say = (done: RetryResult): void => printRetry(cli, run, state, plan, done, isJson);
   if (plan.retries.length === 0) {
-    say(nothing);
+    say(noneRetried);
     return;
   }
   const text = `${retryText(plan, state.jobs.length, cli.columns)}\n`;
   if (options.dryRun) {
-    if (isJson) say(nothing);
+    if (isJson) say(noneRetried);
     else cli.out(text);
     return;
   }
   if (!isJson) cli.err(text);
   const what = plan.retries.length === 1 ? 'this job' : `these ${plan.retries.length} jobs`;
-  if (!options.yes && !isJson && (await isAgreed(cli, `Try ${what} again?`)) === false) {
+  if (!options.yes && !isJson && (await askYesNo(cli, `Try ${what} again?`)) === false) {
     cli.err('nothing was changed\n');
     return;
   }
   const pool = openPool(state.pool, cli);
   const ids = plan.retries.map(({ job }) => job);
-  say(await retryRun(run.folder, pool, { jobs: ids, change: wish.change, newFiles: plan.newFiles }, cli));
+  say(
+    await retryRun(run.folder, pool, { jobs: ids, change: selection.change, newFiles: plan.newFiles }, cli),
+  );
   nextCommands(cli, [
     [`updraft watch ${run.argument}`, 'see it live'],
     [`updraft status ${run.argument}`, 'the state of each job'],
   ]);
 }
 
-const nothing: Retried = { queued: [], released: [] };
+const noneRetried: RetryResult = { queued: [], released: [] };
 
-function wishOf(jobs: string[], { memory, disk, time, withNewFiles }: Options): RetryWish {
+function selectionOf(jobs: string[], { memory, disk, time, withNewFiles }: Options): RetrySelection {
   const change = defined({ memoryBytes: memory, diskBytes: disk, timeSeconds: time });
   return { jobs, change, withNewFiles: withNewFiles ?? false };
 }
 
-function toldDone({ queued, released }: Retried): string {
+function describeDone({ queued, released }: RetryResult): string {
   const parts = [
     ...(queued.length > 0 ? [`queued ${counted(queued.length, 'job')} again`] : []),
     ...(released.length > 0 ? [`released ${counted(released.length, 'job')} that the scheduler held`] : []),
@@ -89,19 +91,19 @@ function toldDone({ queued, released }: Retried): string {
   return parts.length === 0 ? 'nothing is left to try again' : parts.join(', ');
 }
 
-function tell(
+function printRetry(
   cli: Cli,
   { folder }: FoundRun,
   { run, endedAt }: RunState,
   { retries, left, changed }: RetryPlan,
-  done: Retried,
+  done: RetryResult,
   json: boolean,
 ): void {
   if (json) {
     const jobs = retries.map(asJson);
     cli.out(`${JSON.stringify({ run, folder, jobs, left, changedFiles: changed, ...done })}\n`);
   } else if (retries.length > 0) {
-    cli.out(`${toldDone(done)} of ${run}\n`);
+    cli.out(`${describeDone(done)} of ${run}\n`);
   } else {
     for (const { job, why } of left) cli.err(`${job} is left alone: it ${why}\n`);
     const rest = endedAt === undefined ? 'no job has ended without' : 'every job has';

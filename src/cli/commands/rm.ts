@@ -12,10 +12,10 @@ import type { ObjectOptions } from '../../federation/object-request.ts';
 import { parseObjectUrl } from '../../federation/object-url.ts';
 import { formatSize } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
-import { hasScheme, knowAt, openFederation } from '../object/access.ts';
+import { hasScheme, statUrl, openFederation } from '../object/access.ts';
 import { confirmDeletion } from '../object/confirm-deletion.ts';
 import { offerLogins } from '../object/offer-login.ts';
-import { endWith, faultJson, tellFault } from '../object/tell-results.ts';
+import { throwWorstFault, faultJson, printTransferFault } from '../object/print-results.ts';
 
 interface Options {
   recursive?: true;
@@ -37,7 +37,7 @@ interface RmResult {
   fault?: Fault;
 }
 
-const atOnce = 4;
+const maxParallel = 4;
 
 export function configure(command: Command, cli: Cli): void {
   command
@@ -69,7 +69,7 @@ async function rm(cli: Cli, urls: string[], options: Options): Promise<void> {
     const what = `${counted(inside.length, 'object')} (${formatSize(bytes)}) below ${url}`;
     await confirmDeletion(cli, { what, names: inside.map((one) => one.url), yes: options.yes === true });
   }
-  const results = await mapLimited(objects, atOnce, async ({ url }): Promise<RmResult> => {
+  const results = await mapLimited(objects, maxParallel, async ({ url }): Promise<RmResult> => {
     const result = await attempt(url, () => deleteObject(url, how));
     report(cli, result, options);
     return result;
@@ -77,7 +77,10 @@ async function rm(cli: Cli, urls: string[], options: Options): Promise<void> {
   if (results.every(({ fault }) => fault === undefined))
     for (const { url } of targets.filter(({ isFolder }) => isFolder))
       results.push(await attempt(url, () => deleteFolder(url, how)));
-  endWith(cli, results, { json: json === true, again: 'run the same command again for what is left' });
+  throwWorstFault(cli, results, {
+    json: json === true,
+    again: 'run the same command again for what is left',
+  });
   if (json === undefined)
     cli.err(
       `${counted(objects.length, 'object')} deleted at the origin; caches may hand out their copies for a while\n`,
@@ -99,7 +102,7 @@ async function targetOf(cli: Cli, url: string, how: ObjectOptions, recursive: bo
       about: url,
       fix: `name what is in it: updraft ls ${shellQuote(url)}`,
     });
-  const known = await knowAt(url, how);
+  const known = await statUrl(url, how);
   // An origin that is asked to delete a folder deletes all that is in it.
   if (known?.kind !== 'origin')
     throw new Fault('servers-unreachable', `${url}: its origin does not say what it is: it is not deleted`, {
@@ -146,5 +149,5 @@ function report(cli: Cli, { url, fault }: RmResult, { json }: Options): void {
   if (json)
     cli.out(`${JSON.stringify({ url, deleted: fault === undefined, error: fault && faultJson(fault) })}\n`);
   else if (fault === undefined) cli.out(`${printable(url)}: deleted\n`);
-  else tellFault({ say: (line) => cli.err(`${line}\n`) }, url, fault);
+  else printTransferFault({ say: (line) => cli.err(`${line}\n`) }, url, fault);
 }

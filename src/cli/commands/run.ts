@@ -2,14 +2,14 @@ import path from 'node:path';
 import type { Command } from 'commander';
 import { runFiles } from '../../job/layout.ts';
 import type { Cli } from '../cli.ts';
-import { jobFileWord } from '../job-file-argument.ts';
+import { jobFileArgument } from '../job-file-argument.ts';
 import { assertSucceeded, failureCommands } from '../run-view/after-failure.ts';
 import { watchToEnd } from '../run-view/watch-run.ts';
 import { submitOptions } from '../submit/options.ts';
-import { newRun, type SubmitOptions, submitPlan, tellSubmitted } from '../submit/submit-plan.ts';
-import { nextCommands } from '../text/words.ts';
+import { newRun, type SubmitCliOptions, submitPlan, printSubmitted } from '../submit/submit-plan.ts';
+import { nextCommands } from '../text/phrases.ts';
 
-interface Options extends SubmitOptions {
+interface Options extends SubmitCliOptions {
   json?: true;
   detach?: true;
 }
@@ -25,7 +25,7 @@ async function run(cli: Cli, where: string, options: Options): Promise<void> {
   const submitted = await submitPlan(cli, where, options);
   const { folder, argument } = submitted;
   if (options.detach) {
-    await tellSubmitted(cli, submitted, jobFileWord(where, options), options.json ?? false);
+    await printSubmitted(cli, submitted, jobFileArgument(where, options), options.json ?? false);
     return;
   }
   const state = await watchToEnd(cli, submitted, options.json);
@@ -36,7 +36,7 @@ async function run(cli: Cli, where: string, options: Options): Promise<void> {
       'the results, a folder for each job',
     ],
     [`updraft report ${argument}`, 'where the time went'],
-    [newRun('run', jobFileWord(where, options)), 'do it all again'],
+    [newRun('run', jobFileArgument(where, options)), 'do it all again'],
   ]);
   assertSucceeded(state, argument);
 }

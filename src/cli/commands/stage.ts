@@ -4,13 +4,13 @@ import type { Command } from 'commander';
 import { counted } from '../../base/counted.ts';
 import { Fault } from '../../fault/fault.ts';
 import { formatSize, parseSize } from '../../job/units.ts';
-import { describe, listSamples } from '../../stage/data-files.ts';
+import { describeFile, listSamples } from '../../stage/data-files.ts';
 import { planShards, shuffleSamples, type Shard } from '../../stage/shards.ts';
 import type { StagedObject } from '../../stage/staged-record.ts';
 import type { Cli } from '../cli.ts';
 import { below, manifestSuffix } from '../object/access.ts';
 import { checkFederated, stageAll } from '../object/stage-object.ts';
-import { nextCommands } from '../text/words.ts';
+import { nextCommands } from '../text/phrases.ts';
 
 interface Options {
   shardSize: string;
@@ -49,11 +49,11 @@ async function stage(cli: Cli, word: string, url: string, options: Options): Pro
   checkFederated(cli, url);
   const dataset = await openDataSet(cli, word, options);
   if (options.dryRun) {
-    await rehearse(cli, dataset, options);
+    await dryRun(cli, dataset, options);
     return;
   }
   const { tokenFile, manifests, json } = options;
-  const wish = {
+  const request = {
     source: dataset.path,
     url,
     tokenFile,
@@ -61,11 +61,11 @@ async function stage(cli: Cli, word: string, url: string, options: Options): Pro
     nameOf: dataset.names.object,
     asItIs: dataset.shape === 'file',
   };
-  const tell = (object: StagedObject): string => {
+  const report = (object: StagedObject): string => {
     const manifest = manifestPlace(url, object, manifests);
     return (json ? jsonLine : tomlTable)(dataset, { object, url: below(url, object.name), manifest });
   };
-  await stageAll(cli, wish, dataset.shards, { ...options, tell });
+  await stageAll(cli, request, dataset.shards, { ...options, report });
   if (json) return;
   cli.err(
     `\nput the lines above into updraft.toml, or only those of the parts a job needs ([data.${dataset.names.data(0)}] …)\n`,
@@ -86,12 +86,12 @@ async function openDataSet(cli: Cli, word: string, options: Options): Promise<Da
   const names = stageNames(place, shape);
   const samples = options.shuffle ? shuffleSamples(listSamples(place)) : listSamples(place);
   const shards =
-    shape === 'file' ? onlyFile(place) : planShards(samples, shape === 'shards' ? size : Infinity);
+    shape === 'file' ? singleFile(place) : planShards(samples, shape === 'shards' ? size : Infinity);
   return { path: place, shape, names, shards: atLeastOne(shards, word) };
 }
 
-async function* onlyFile(file: string): AsyncGenerator<Shard> {
-  const described = await describe(file, path.basename(file));
+async function* singleFile(file: string): AsyncGenerator<Shard> {
+  const described = await describeFile(file, path.basename(file));
   yield { index: 0, files: [described], bytes: described.bytes };
 }
 
@@ -104,7 +104,7 @@ async function* atLeastOne(shards: AsyncIterable<Shard>, word: string): AsyncGen
   if (count === 0) throw new Fault('file-invalid', `${word} holds no files`, { about: word });
 }
 
-async function rehearse(cli: Cli, { names, shards }: DataSet, { json }: Options): Promise<void> {
+async function dryRun(cli: Cli, { names, shards }: DataSet, { json }: Options): Promise<void> {
   let [objects, total] = [0, 0];
   for await (const { index, files, bytes } of shards) {
     objects++;

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { defined } from '../../base/defined.ts';
-import { leftOutWords, preferredWords } from '../../codes/cache-words.ts';
+import { describeLeftOut, describePreference } from '../../codes/describe-caches.ts';
 import type { LeftOut, Located } from '../../federation/located.ts';
 import type { ObjectOptions } from '../../federation/object-request.ts';
 import { statObject, viewServer, type ObjectInfo, type ServerView } from '../../federation/stat-object.ts';
@@ -39,14 +39,14 @@ async function stat(cli: Cli, url: string, { digest, tokenFile, json, ...caches 
   if (json) {
     const age = info.age ?? servers.find((view) => view.age !== undefined)?.age;
     const modified = info.modified === undefined ? undefined : new Date(info.modified).toISOString();
-    const told = servers.map(({ server: { host, kind, preferredBy }, ...view }) => ({
+    const shown = servers.map(({ server: { host, kind, preferredBy }, ...view }) => ({
       server: host,
       kind,
       ...view,
       preferredBy,
     }));
     cli.out(
-      `${JSON.stringify({ ...info, age, modified, namespace, requireToken, servers: told, leftOut })}\n`,
+      `${JSON.stringify({ ...info, age, modified, namespace, requireToken, servers: shown, leftOut })}\n`,
     );
     return;
   }
@@ -88,11 +88,11 @@ function namespaceLines({ namespace, requireToken }: Located): Line[] {
 
 function serverLine({ server: { host, kind, preferredBy }, ...view }: ServerView): Line {
   if (host === 'localhost') return [kind, 'this machine'];
-  const preferred = preferredBy === undefined ? '' : `; ${preferredWords(preferredBy)}`;
-  return [kind, `${host}  ${holding(view)}${preferred}`];
+  const preferred = preferredBy === undefined ? '' : `; ${describePreference(preferredBy)}`;
+  return [kind, `${host}  ${describeCopy(view)}${preferred}`];
 }
 
-function holding({ status, holds, bytes, age = 0 }: Omit<ServerView, 'server'>): string {
+function describeCopy({ status, holds, bytes, age = 0 }: Omit<ServerView, 'server'>): string {
   if (status === undefined) return 'no answer';
   if (holds === 'none') return 'not cached yet';
   if (holds === 'part') return 'has a part of it';
@@ -101,4 +101,4 @@ function holding({ status, holds, bytes, age = 0 }: Omit<ServerView, 'server'>):
   return age === 0 ? has : `${has}, cached for ${formatDuration(age)}`;
 }
 
-const leftOutLine = (one: LeftOut): Line => ['not asked', `${one.server}  ${leftOutWords(one)}`];
+const leftOutLine = (one: LeftOut): Line => ['not asked', `${one.server}  ${describeLeftOut(one)}`];

@@ -7,17 +7,17 @@ import type { JobState, RunState, TrainingState } from '../../journal/state.ts';
 import type { Cli } from '../cli.ts';
 import { findRun } from '../find-run.ts';
 import { failureCommands } from '../run-view/after-failure.ts';
-import { currentState, tellTrouble, tellUnsupervised } from '../run-view/current-state.ts';
+import { currentState, printTrouble, printUnsupervised } from '../run-view/current-state.ts';
 import {
-  bytesOf,
+  fetchTotals,
   jobNotes,
-  jobWord,
+  describeState,
   latestAttempt,
-  shownPlace,
-  showEpoch,
-  showLoss,
-} from '../run-view/job-words.ts';
-import { nextCommands, wrap } from '../text/words.ts';
+  displaySite,
+  formatEpoch,
+  formatLoss,
+} from '../run-view/describe-job.ts';
+import { nextCommands, wrap } from '../text/phrases.ts';
 
 export function configure(command: Command, cli: Cli): void {
   command
@@ -31,8 +31,8 @@ export function configure(command: Command, cli: Cli): void {
         return;
       }
       cli.out(`${statusText(state, cli.columns, cli.clock.now(), cli.outIsTerminal)}\n`);
-      tellTrouble(cli, state);
-      await tellUnsupervised(cli, run.folder, state);
+      printTrouble(cli, state);
+      await printUnsupervised(cli, run.folder, state);
       nextCommands(cli, [
         state.endedAt === undefined
           ? [`updraft watch ${run.argument}`, 'see it live']
@@ -45,7 +45,7 @@ export function configure(command: Command, cli: Cli): void {
 }
 
 /** More jobs than anybody reads line by line. */
-const many = 40;
+const foldAbove = 40;
 
 const right = (title: string) => ({ title, align: 'right' as const });
 const columns = [
@@ -60,23 +60,23 @@ const columns = [
   { title: 'NOTE' },
 ];
 /** What a narrow terminal does without, one after the other, so that there is room for the notes. */
-const dispensable = ['RATE', 'BYTES', 'LOSS', 'EPOCH'];
-const leastNote = 24;
+const optionalColumns = ['RATE', 'BYTES', 'LOSS', 'EPOCH'];
+const minNoteWidth = 24;
 
 /** A line per job, as wide as it must be; on a terminal, no wider than that, and many jobs alike are one line. */
 function statusText(state: RunState, width: number, now: number, onTerminal: boolean): string {
   const title = `run ${printable(state.run)}, pool ${printable(state.pool)}: ${totals(state)}`;
   const rows = state.jobs.map((job) => row(job, now));
   if (!onTerminal) return [title, '', ...textTable(columns, rows)].join('\n');
-  const table = fitted(rows.length > many ? foldAlike(rows) : rows, width);
+  const table = fitted(rows.length > foldAbove ? foldSimilar(rows) : rows, width);
   return [...wrap(title, width, '', '  '), '', ...table].join('\n');
 }
 
 function fitted(rows: string[][], width: number): string[] {
   let table = textTable(columns, rows);
   const left = new Set<string>();
-  for (const name of dispensable) {
-    if ((table[0] ?? '').indexOf('NOTE') + leastNote <= width) break;
+  for (const name of optionalColumns) {
+    if ((table[0] ?? '').indexOf('NOTE') + minNoteWidth <= width) break;
     left.add(name);
     // A column that is empty in every row is not shown.
     const fewer = rows.map((cells) =>
@@ -90,17 +90,17 @@ function fitted(rows: string[][], width: number): string[] {
 function row(job: JobState, now: number): string[] {
   const attempt = latestAttempt(job);
   const fetches = attempt?.agent?.fetches ?? [];
-  const { bytes, rate } = bytesOf(fetches);
+  const { bytes, rate } = fetchTotals(fetches);
   const training: TrainingState = attempt?.agent?.training ?? { command: '' };
   return [
     printable(job.id),
     attempt === undefined ? '' : String(attempt.attempt),
-    jobWord(job),
-    clip(printable(shownPlace(attempt)), 20),
+    describeState(job),
+    clip(printable(displaySite(attempt)), 20),
     fetches.length === 0 ? '' : formatSize(bytes),
     rate > 0 ? `${formatSize(rate)}/s` : '',
-    showEpoch(training),
-    training.loss === undefined ? '' : showLoss(training.loss),
+    formatEpoch(training),
+    training.loss === undefined ? '' : formatLoss(training.loss),
     jobNotes(job, now).join(', '),
   ];
 }
@@ -120,7 +120,7 @@ function totals({ jobs, tally, garbled }: RunState): string {
 }
 
 /** Rows of a table whose first cell is a name; those in a row that differ in it alone become one, from first to last. */
-export function foldAlike(rows: readonly string[][]): string[][] {
+export function foldSimilar(rows: readonly string[][]): string[][] {
   const folded: { first: string; last: string; rest: string[]; key: string }[] = [];
   for (const [name = '', ...rest] of rows) {
     const key = rest.join('\n');

@@ -5,11 +5,11 @@ import { isOpen, type JobState, type RunState } from '../../journal/state.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import { findJob, followRunStates, readRunState } from '../../run/run-states.ts';
 import { requestStop } from '../../run/request-stop.ts';
-import { jobWord } from '../run-view/job-words.ts';
+import { describeState } from '../run-view/describe-job.ts';
 import type { Cli } from '../cli.ts';
 import { findRun, runAndJobs } from '../find-run.ts';
-import { currentState, tellTrouble, whileRefreshing } from '../run-view/current-state.ts';
-import { isAgreed, nextCommands } from '../text/words.ts';
+import { currentState, printTrouble, whileRefreshing } from '../run-view/current-state.ts';
+import { askYesNo, nextCommands } from '../text/phrases.ts';
 
 interface Options {
   yes?: true;
@@ -34,7 +34,7 @@ async function stop(cli: Cli, words: ReturnType<typeof runAndJobs>, options: Opt
   const open = before.jobs.filter(isOpen).length;
   const what = `${jobs.length === 0 ? 'all jobs' : counted(jobs.length, 'job')} of ${path.basename(folder)}`;
   const question = `Stop ${what}? Running attempts end; their checkpoints stay for \`updraft retry\`.`;
-  if (open > 0 && !options.yes && !options.json && (await isAgreed(cli, question)) === false) {
+  if (open > 0 && !options.yes && !options.json && (await askYesNo(cli, question)) === false) {
     cli.err('nothing was stopped\n');
     return;
   }
@@ -43,9 +43,9 @@ async function stop(cli: Cli, words: ReturnType<typeof runAndJobs>, options: Opt
     cli.err(`stopping ${stopping.length} of ${counted(before.jobs.length, 'job')} ...\n`);
     await openPool(before.pool, cli).stop(folder, stopping);
   }
-  const after = await whileRefreshing(cli, folder, () => whenEnded(cli, folder, stopping));
-  tell(cli, folder, after, stopping, options);
-  tellTrouble(cli, after);
+  const after = await whileRefreshing(cli, folder, () => waitUntilEnded(cli, folder, stopping));
+  printStopped(cli, folder, after, stopping, options);
+  printTrouble(cli, after);
   nextCommands(cli, [
     [`updraft status ${argument}`, 'see how it stands'],
     [`updraft report ${argument}`, 'where the time went'],
@@ -57,7 +57,7 @@ const maxWaitMs = 60_000;
 const reportEveryMs = 5000;
 
 /** The run once all jobs that are asked to stop have ended, or only clean up, or when that takes too long. */
-async function whenEnded(cli: Cli, folder: string, jobs: readonly string[]): Promise<RunState> {
+async function waitUntilEnded(cli: Cli, folder: string, jobs: readonly string[]): Promise<RunState> {
   const stopping = new Set(jobs);
   const over = new AbortController();
   const signal = AbortSignal.any([cli.signal, over.signal]);
@@ -88,7 +88,7 @@ async function reportWaiting(cli: Cli, over: AbortController, left: () => JobSta
   while (!isOver()) {
     await cli.clock.sleep(reportEveryMs, over.signal).catch(() => undefined);
     if (left().length === 0 || isOver()) continue;
-    const words = Map.groupBy(left(), jobWord)
+    const words = Map.groupBy(left(), describeState)
       .entries()
       .map(([word, { length }]) => `${length} ${word}`);
     cli.err(`  still to end: ${[...words].join(', ')}\n`);
@@ -96,20 +96,26 @@ async function reportWaiting(cli: Cli, over: AbortController, left: () => JobSta
   }
 }
 
-function tell(cli: Cli, folder: string, state: RunState, asked: readonly string[], { json }: Options): void {
+function printStopped(
+  cli: Cli,
+  folder: string,
+  state: RunState,
+  asked: readonly string[],
+  { json }: Options,
+): void {
   const stopping = new Set(asked);
-  const meant = state.jobs.filter(({ id }) => stopping.has(id));
-  const stopped = meant.filter(({ outcome }) => outcome === 'stopped');
+  const selected = state.jobs.filter(({ id }) => stopping.has(id));
+  const stopped = selected.filter(({ outcome }) => outcome === 'stopped');
   const run = path.basename(folder);
   if (json) {
-    const ids = [...stopped, ...meant.filter(isCleaning)].map(({ id }) => id);
+    const ids = [...stopped, ...selected.filter(isCleaning)].map(({ id }) => id);
     cli.out(`${JSON.stringify({ run, folder, stopped: ids, tally: state.tally })}\n`);
-  } else if (meant.length === 0) {
+  } else if (selected.length === 0) {
     cli.err(`nothing to stop in ${run}: it has ended\n`);
   } else {
-    const cleaning = meant.filter(isCleaning).length;
-    const open = meant.filter(isOpen).length - cleaning;
-    const others = meant.length - stopped.length - open - cleaning;
+    const cleaning = selected.filter(isCleaning).length;
+    const open = selected.filter(isOpen).length - cleaning;
+    const others = selected.length - stopped.length - open - cleaning;
     const also = [
       ...(others > 0 ? [`; ${others} ended by ${others === 1 ? 'itself' : 'themselves'}`] : []),
       ...(open > 0 ? [`; ${open} ${open === 1 ? 'was' : 'were'} asked to end`] : []),

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import type { Cli } from '../cli.ts';
-import { jobFileWord } from '../job-file-argument.ts';
+import { jobFileArgument } from '../job-file-argument.ts';
 import { submitOptions } from '../submit/options.ts';
-import { type SubmitOptions, submitPlan, tellSubmitted } from '../submit/submit-plan.ts';
+import { type SubmitCliOptions, submitPlan, printSubmitted } from '../submit/submit-plan.ts';
 
-interface Options extends SubmitOptions {
+interface Options extends SubmitCliOptions {
   json?: true;
 }
 
@@ -13,6 +13,6 @@ export function configure(command: Command, cli: Cli): void {
     .option('--json', 'print JSON')
     .action(async (where: string, options: Options) => {
       const submitted = await submitPlan(cli, where, options);
-      await tellSubmitted(cli, submitted, jobFileWord(where, options), options.json ?? false);
+      await printSubmitted(cli, submitted, jobFileArgument(where, options), options.json ?? false);
     });
 }

@@ -4,7 +4,7 @@ import { counted } from '../../base/counted.ts';
 import { defined } from '../../base/defined.ts';
 import { mapLimited } from '../../base/map-limited.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
-import { KeptConnections } from '../../http/connections.ts';
+import { IdleConnections } from '../../http/connections.ts';
 import type { Cli } from '../cli.ts';
 import { hasScheme, openFederation } from '../object/access.ts';
 import { boardMode, TransferBoard } from '../object/board.ts';
@@ -12,11 +12,17 @@ import { cacheOptions, type CacheOptions } from '../object/cache-options.ts';
 import { confirmDeletion } from '../object/confirm-deletion.ts';
 import { fetchItem, type FetchItemOptions } from '../object/fetch-item.ts';
 import { offerLogins } from '../object/offer-login.ts';
-import { putItem, sameThere, tellPut } from '../object/put-items.ts';
-import { type Direction, type SyncItem, type Verdict, verdictOf } from '../object/sync-plan.ts';
+import { putItem, existingCopy, printPut } from '../object/put-items.ts';
+import { type Direction, type SyncItem, type SyncAction, syncActionOf } from '../object/sync-plan.ts';
 import { readSides, type Sides } from '../object/sync-sides.ts';
-import { endWith, faultJson, shown, tellFault, tellResult } from '../object/tell-results.ts';
-import { wholeNumber } from '../submit/options.ts';
+import {
+  throwWorstFault,
+  faultJson,
+  displayPath,
+  printTransferFault,
+  printResult,
+} from '../object/print-results.ts';
+import { integerOption } from '../submit/options.ts';
 
 interface Options extends CacheOptions {
   delete?: true;
@@ -48,7 +54,7 @@ export function configure(command: Command, cli: Cli): void {
     .option('-y, --yes', 'delete without confirmation')
     .option('--dry-run', 'show what would be done')
     .option('-c, --checksum', 'compare digests, not sizes and times')
-    .option('-p, --parallel <number>', 'number of parallel transfers', wholeNumber(99), 4)
+    .option('-p, --parallel <number>', 'number of parallel transfers', integerOption(99), 4)
     .option('--token-file <file>', 'read the token from this file')
     .option('--json', 'print a line of JSON for each object')
     .option('-q, --quiet', 'show no progress')
@@ -64,9 +70,9 @@ async function sync(cli: Cli, ends: { source: string; target: string }, options:
   await offerLogins(cli, federation, options.json ? [] : [url], how);
   const sides = await readSides(cli, ends, { federation, signal: cli.signal, ...defined({ tokenFile }) });
   const extras = options.delete ? sides.extras : [];
-  if (extras.length > 0) await agreeTo(cli, ends, sides, options);
+  if (extras.length > 0) await confirmSync(cli, ends, sides, options);
   const board = new TransferBoard(cli, boardMode(cli, options), sides.items.length);
-  using connections = new KeptConnections(cli.clock);
+  using connections = new IdleConnections(cli.clock);
   const syncing: Syncing = { cli, board, options, direction: sides.direction, federation, connections };
   const results = await mapLimited(sides.items, options.parallel, (item) => syncItem(syncing, item));
   // A source that could not be copied may be one that could not be read.
@@ -74,14 +80,14 @@ async function sync(cli: Cli, ends: { source: string; target: string }, options:
     for (const extra of extras) results.push(await removeExtra(syncing, extra));
   board.close();
   const named = results.map(({ url, file = '', fault }) => ({ url: url ?? file, ...defined({ fault }) }));
-  endWith(cli, named, {
+  throwWorstFault(cli, named, {
     json: options.json === true,
     again: 'run the same command again for what is missing',
   });
   if (options.json === undefined) cli.err(`${summary(results, sides, options)}\n`);
 }
 
-async function agreeTo(
+async function confirmSync(
   cli: Cli,
   { source, target }: { source: string; target: string },
   { items, extras }: Sides,
@@ -107,16 +113,16 @@ interface Syncing extends Pick<FetchItemOptions, 'federation' | 'connections'> {
 async function syncItem(syncing: Syncing, item: SyncItem): Promise<SyncResult> {
   const { cli, board, options, direction, federation } = syncing;
   const { url, file } = item;
-  let verdict: Verdict = verdictOf(item, direction, options.checksum === true);
+  let verdict: SyncAction = syncActionOf(item, direction, options.checksum === true);
   if (verdict === 'compare') {
-    const same = await sameThere(cli, item, federation, options.tokenFile);
+    const same = await existingCopy(cli, item, federation, options.tokenFile);
     // The same number of bytes is no proof where the times differ.
     verdict = same?.verified === 'digest' ? 'same' : 'update';
-    if (verdict === 'same' && options.dryRun === undefined) await keepTime(syncing, item);
+    if (verdict === 'same' && options.dryRun === undefined) await copyModifiedTime(syncing, item);
   }
   if (verdict === 'same' || options.dryRun) {
     const result: SyncResult = { action: verdict, url, file };
-    const name = direction === 'down' ? shown(cli, file) : url;
+    const name = direction === 'down' ? displayPath(cli, file) : url;
     if (options.json) board.print(JSON.stringify(result));
     else if (verdict !== 'same') board.print(`${verdict} ${name}`);
     return result;
@@ -124,7 +130,7 @@ async function syncItem(syncing: Syncing, item: SyncItem): Promise<SyncResult> {
   return direction === 'down' ? await fetchOne(syncing, item, verdict) : await putOne(syncing, item, verdict);
 }
 
-type Change = Exclude<Verdict, 'same' | 'compare'>;
+type Change = Exclude<SyncAction, 'same' | 'compare'>;
 
 async function fetchOne(syncing: Syncing, item: SyncItem, action: Change): Promise<SyncResult> {
   const { cli, board, options, federation, connections } = syncing;
@@ -137,11 +143,11 @@ async function fetchOne(syncing: Syncing, item: SyncItem, action: Change): Promi
     ...(action === 'update' && { overwrite: true }),
   };
   const got = await fetchItem(cli, board, { url: from, target: file, listed: remote }, how);
-  if (got.fault === undefined) await keepTime(syncing, item);
+  if (got.fault === undefined) await copyModifiedTime(syncing, item);
   const { bytes, verified } = got.fetched ?? {};
   const result = { action, url, file, ...defined({ bytes, verified, fault: got.fault }) };
   if (options.json) printJson(board, result);
-  else tellResult(cli, board, got, {});
+  else printResult(cli, board, got, {});
   return result;
 }
 
@@ -153,12 +159,12 @@ async function putOne(syncing: Syncing, item: SyncItem, action: Change): Promise
   const { url, file } = item;
   const result = { action, url, file, ...defined({ bytes, verified, fault: put.fault }) };
   if (options.json) printJson(board, result);
-  else tellPut(cli, board, put, {});
+  else printPut(cli, board, put, {});
   return result;
 }
 
 /** A file that has its object's time is known to be the same without being read. */
-async function keepTime({ cli, direction }: Syncing, { file, remote }: SyncItem): Promise<void> {
+async function copyModifiedTime({ cli, direction }: Syncing, { file, remote }: SyncItem): Promise<void> {
   if (direction === 'down' && remote?.modified !== undefined)
     await utimes(file, cli.clock.now() / 1000, remote.modified / 1000);
 }
@@ -168,7 +174,7 @@ async function removeExtra(
   { name, remove }: Sides['extras'][number],
 ): Promise<SyncResult> {
   const result: SyncResult = { action: 'delete', ...(direction === 'down' ? { file: name } : { url: name }) };
-  const said = direction === 'down' ? shown(cli, name) : name;
+  const said = direction === 'down' ? displayPath(cli, name) : name;
   try {
     cli.signal.throwIfAborted();
     if (options.dryRun === undefined) await remove();
@@ -177,7 +183,7 @@ async function removeExtra(
   } catch (error) {
     result.fault = asFault(error);
     if (options.json) printJson(board, result);
-    else tellFault(board, said, result.fault);
+    else printTransferFault(board, said, result.fault);
   }
   return result;
 }

@@ -13,14 +13,14 @@ import { formatSize } from '../../job/units.ts';
 import { objectsOf } from '../check/ask-objects.ts';
 import type { Cli } from '../cli.ts';
 import { loadOptions } from '../job-file-argument.ts';
-import { hasScheme, knowAt, openFederation } from '../object/access.ts';
+import { hasScheme, statUrl, openFederation } from '../object/access.ts';
 import { boardMode, TransferBoard } from '../object/board.ts';
 import { cacheOptions, type CacheOptions } from '../object/cache-options.ts';
 import { offerLogins } from '../object/offer-login.ts';
-import { endWith, faultJson, tellFault } from '../object/tell-results.ts';
-import { amountWords, verifiedWords } from '../object/transfer-words.ts';
+import { throwWorstFault, faultJson, printTransferFault } from '../object/print-results.ts';
+import { describeAmount, describeVerified } from '../object/describe-transfer.ts';
 import { askCaches, type WarmItem, type WarmPair, type WarmResult, warmCache } from '../object/warm-cache.ts';
-import { wholeNumber } from '../submit/options.ts';
+import { integerOption } from '../submit/options.ts';
 
 interface Options extends CacheOptions {
   recursive?: true;
@@ -33,7 +33,7 @@ interface Options extends CacheOptions {
 }
 
 /** As many as clients of a federation try before they give up. */
-const usualCaches = 3;
+const defaultCaches = 3;
 
 export function configure(command: Command, cli: Cli): void {
   cacheOptions(command, 'fill this cache instead of those the director names')
@@ -42,10 +42,10 @@ export function configure(command: Command, cli: Cli): void {
     .option(
       '-n, --caches <number>',
       'how many of the caches that the director names',
-      wholeNumber(6),
-      usualCaches,
+      integerOption(6),
+      defaultCaches,
     )
-    .option('-p, --parallel <number>', 'number of caches filled in parallel', wholeNumber(16), 2)
+    .option('-p, --parallel <number>', 'number of caches filled in parallel', integerOption(16), 2)
     .option('--dry-run', 'show which caches have it and what filling costs')
     .option('--token-file <file>', 'read the token from this file')
     .option('--json', 'print a line of JSON for each object and cache')
@@ -71,14 +71,14 @@ async function warm(cli: Cli, words: string[], options: Options): Promise<void> 
   const pairs = asked.flat();
   const board = new TransferBoard(cli, boardMode(cli, options), pairs.length);
   for (const result of failed) report(board, result, options);
-  if (pairs.length > 0) board.news(costWords(pairs));
+  if (pairs.length > 0) board.news(describeCost(pairs));
   const results = await mapLimited(pairs, options.parallel, async (pair) => {
-    const result = options.dryRun ? foreseen(pair) : await warmCache(cli, board, pair);
+    const result = options.dryRun ? expectedResult(pair) : await warmCache(cli, board, pair);
     report(board, result, options);
     return result;
   });
   board.close();
-  endWith(cli, [...failed, ...results], {
+  throwWorstFault(cli, [...failed, ...results], {
     json: options.json === true,
     again: 'run the same command again: caches that have it are left alone',
   });
@@ -126,7 +126,7 @@ async function itemsOfJobFile(cli: Cli, federation: FederationLocator, where: st
 async function withSize(cli: Cli, item: WarmItem): Promise<WarmItem> {
   if (item.size !== undefined) return item;
   const { url, federation, tokenFile } = item;
-  const known = await knowAt(url, { federation, signal: cli.signal, ...defined({ tokenFile }) });
+  const known = await statUrl(url, { federation, signal: cli.signal, ...defined({ tokenFile }) });
   if (known?.isCollection === true)
     throw new Fault('url-invalid', `${url} is a folder, not an object`, {
       about: url,
@@ -136,7 +136,7 @@ async function withSize(cli: Cli, item: WarmItem): Promise<WarmItem> {
 }
 
 /** What it costs, before it is paid. */
-function costWords(pairs: readonly WarmPair[]): string {
+function describeCost(pairs: readonly WarmPair[]): string {
   const needed = pairs.filter(({ copy }) => copy.holds !== 'whole');
   const total = (some: readonly WarmPair[]): string =>
     formatSize(some.reduce((sum, { size = 0 }) => sum + size, 0));
@@ -152,7 +152,7 @@ function costWords(pairs: readonly WarmPair[]): string {
   return `${upTo}${total(needed)} will be pulled from the origin into ${counted(hosts, 'cache')}; ${through}`;
 }
 
-function foreseen({ url, cache, copy, size }: WarmPair): WarmResult {
+function expectedResult({ url, cache, copy, size }: WarmPair): WarmResult {
   const outcome = copy.holds === 'whole' ? 'had' : 'to fill';
   return { url, cache: cache.host, outcome, ...defined({ bytes: size ?? copy.bytes }) };
 }
@@ -163,9 +163,11 @@ function report(board: TransferBoard, result: WarmResult, { json }: Options): vo
   if (json) {
     const { fault: failed, ...said } = result;
     board.print(JSON.stringify({ ...said, error: failed && faultJson(failed) }));
-  } else if (fault !== undefined) tellFault(board, at, fault);
+  } else if (fault !== undefined) printTransferFault(board, at, fault);
   else if (outcome === 'filled')
-    board.print(`${at}: filled, ${amountWords(bytes ?? 0, seconds)}; ${verifiedWords(verified ?? 'none')}`);
+    board.print(
+      `${at}: filled, ${describeAmount(bytes ?? 0, seconds)}; ${describeVerified(verified ?? 'none')}`,
+    );
   else {
     const size = bytes === undefined ? '' : `, ${formatSize(bytes)}`;
     board.print(`${at}: ${outcome === 'had' ? 'had it' : 'does not have all of it'}${size}`);

@@ -5,8 +5,8 @@ import type { Cli } from '../cli.ts';
 import { findRun } from '../find-run.ts';
 import { assertSucceeded, failureCommands } from '../run-view/after-failure.ts';
 import { watchRun } from '../run-view/watch-run.ts';
-import { tellUnsupervised } from '../run-view/current-state.ts';
-import { nextCommands } from '../text/words.ts';
+import { printUnsupervised } from '../run-view/current-state.ts';
+import { nextCommands } from '../text/phrases.ts';
 
 export function configure(command: Command, cli: Cli): void {
   command
@@ -14,7 +14,7 @@ export function configure(command: Command, cli: Cli): void {
     .option('--json', 'print a line of JSON for each change')
     .action(async (word: string | undefined, { json = false }: { json?: boolean }) => {
       const run = await findRun(cli.cwd, word);
-      await tellUnsupervised(cli, run.folder, await readRunState(run.folder));
+      await printUnsupervised(cli, run.folder, await readRunState(run.folder));
       const state = await watchRun(cli, run.folder, { json });
       if (!json)
         nextCommands(cli, [

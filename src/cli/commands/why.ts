@@ -10,8 +10,8 @@ import { findJob } from '../../run/run-states.ts';
 import { type ExplainedGroup, groupExplanations } from '../../why/group-explanations.ts';
 import type { Cli } from '../cli.ts';
 import { findRun, pathKind, runAndJobs } from '../find-run.ts';
-import { currentState, tellUnsupervised } from '../run-view/current-state.ts';
-import { jobList, nextCommands, wrap } from '../text/words.ts';
+import { currentState, printUnsupervised } from '../run-view/current-state.ts';
+import { jobList, nextCommands, wrap } from '../text/phrases.ts';
 import { explainLog } from '../why/explain-log.ts';
 import { explainRun } from '../why/explain-run.ts';
 
@@ -60,7 +60,7 @@ async function whyRun(
   const explanations = await explainRun(run.folder, state, jobs, cli.clock.now());
   show(cli, explanations, view, { run: state.run, folder: run.folder });
   if (view.json) return;
-  await tellUnsupervised(cli, run.folder, state);
+  await printUnsupervised(cli, run.folder, state);
   const [only] = explanations;
   const isOne = explanations.length === 1 && only !== undefined;
   const job = isOne ? only.job : (groupExplanations(explanations)[0]?.jobs[0] ?? '');
@@ -182,7 +182,7 @@ const withoutSlots = (line: string): string => line.replaceAll(/\bslot\d+(?:_\d+
 function evidenceLines(evidence: readonly Evidence[]): string[] {
   const shown = evidence.filter((one, index) => evidence.findIndex((other) => sameAs(one, other)) === index);
   return shown.flatMap((one, index) => [
-    `${index === 0 ? 'log  ' : margin}${placeOf(one)}  ${one.at}`,
+    `${index === 0 ? 'log  ' : margin}${locationOf(one)}  ${one.at}`,
     ...one.lines.map((line) => `${margin}  ${line}`),
   ]);
 }
@@ -191,7 +191,7 @@ const sameAs = (a: Evidence, b: Evidence): boolean =>
   a.file === b.file && a.offset === b.offset && a.entry === b.entry;
 
 /** `events.log, byte 1811` (a colon would pass for a line), or `journal.jsonl#12` (an entry's number). */
-function placeOf({ file, offset, entry }: Evidence): string {
+function locationOf({ file, offset, entry }: Evidence): string {
   if (offset !== undefined) return `${file}, byte ${offset}`;
   return entry === undefined ? file : `${file}#${entry}`;
 }

@@ -5,7 +5,7 @@ import { findPython } from '../../environment/find-python.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
 import { createLocator } from '../../federation/locator.ts';
 import { parseObjectUrl } from '../../federation/object-url.ts';
-import { createTokenFiles, tokenPlaces } from '../../federation/token-places.ts';
+import { createTokenFiles, tokenLocations } from '../../federation/token-locations.ts';
 import { readClaims } from '../../federation/token.ts';
 import { pools } from '../../job/choices.ts';
 import { poolTraits, type PoolTraits } from '../../job/pool-traits.ts';
@@ -22,34 +22,34 @@ export interface DoctorFinding {
 }
 
 /** A host that does not answer within this would hold up the whole page. */
-const patienceMs = 15_000;
+const timeoutMs = 15_000;
 
-type Look = (cli: Cli, signal: AbortSignal) => Promise<string>;
+type Probe = (cli: Cli, signal: AbortSignal) => Promise<string>;
 
 /** Everything a run may need of this machine, in the order in which a run needs it. */
-const looks: Record<string, Look> = {
-  ...poolLooks((traits) => traits.runsHere),
+const probes: Record<string, Probe> = {
+  ...poolProbes((traits) => traits.runsHere),
   agent: ({ env, self }) => agentExecutable(env, self),
-  PyTorch: lookForTorch,
+  PyTorch: probeTorch,
   Apptainer: (cli) =>
-    lookForProgram(cli, ['apptainer', 'singularity'], 'jobs with an `image` cannot run on this machine'),
-  Pixi: (cli) => lookForProgram(cli, ['pixi'], 'environments can be read, but not locked here'),
-  'pixi-pack': (cli) => lookForProgram(cli, ['pixi-pack'], 'environments cannot be packed here'),
-  ...poolLooks((traits) => !traits.runsHere),
-  OSDF: lookForFederation,
-  token: lookForToken,
+    probeProgram(cli, ['apptainer', 'singularity'], 'jobs with an `image` cannot run on this machine'),
+  Pixi: (cli) => probeProgram(cli, ['pixi'], 'environments can be read, but not locked here'),
+  'pixi-pack': (cli) => probeProgram(cli, ['pixi-pack'], 'environments cannot be packed here'),
+  ...poolProbes((traits) => !traits.runsHere),
+  OSDF: probeFederation,
+  token: probeToken,
 };
 
 /** Looks at everything side by side; what is missing is a finding, never a failure. */
 export async function examine(cli: Cli): Promise<DoctorFinding[]> {
-  const signal = AbortSignal.any([cli.signal, AbortSignal.timeout(patienceMs)]);
+  const signal = AbortSignal.any([cli.signal, AbortSignal.timeout(timeoutMs)]);
   const findings = await Promise.all(
-    Object.entries(looks).map(async ([name, look]): Promise<DoctorFinding> => {
+    Object.entries(probes).map(async ([name, probe]): Promise<DoctorFinding> => {
       try {
-        return { name, ok: true, said: await look(cli, signal) };
+        return { name, ok: true, said: await probe(cli, signal) };
       } catch (error) {
         const { message, fix } = asFault(error);
-        const said = signal.aborted ? `no answer within ${patienceMs / 1000} s` : message;
+        const said = signal.aborted ? `no answer within ${timeoutMs / 1000} s` : message;
         return { name, ok: false, said, ...(fix === undefined ? {} : { fix }) };
       }
     }),
@@ -59,16 +59,16 @@ export async function examine(cli: Cli): Promise<DoctorFinding[]> {
 }
 
 /** Each pool by its name among people; the one of this machine is the machine. */
-function poolLooks(which: (traits: PoolTraits) => boolean): Record<string, Look> {
+function poolProbes(which: (traits: PoolTraits) => boolean): Record<string, Probe> {
   const names = pools.filter((name) => which(poolTraits[name]));
-  const titled = names.map((name): [string, Look] => [
+  const titled = names.map((name): [string, Probe] => [
     poolTraits[name].runsHere ? 'machine' : poolTraits[name].title,
     (cli) => openPool(name, cli).examine(cli.cwd),
   ]);
   return Object.fromEntries(titled);
 }
 
-async function lookForTorch({ env }: Cli, signal: AbortSignal): Promise<string> {
+async function probeTorch({ env }: Cli, signal: AbortSignal): Promise<string> {
   const { found, tried } = await findPython(['torch'], env, { signal });
   if (found !== undefined) return found;
   const asked = tried.map(({ path, lacks }) => `${path} lacks ${lacks}`).join('; ');
@@ -77,18 +77,15 @@ async function lookForTorch({ env }: Cli, signal: AbortSignal): Promise<string> 
   });
 }
 
-async function lookForProgram({ env }: Cli, names: string[], without: string): Promise<string> {
+async function probeProgram({ env }: Cli, names: string[], without: string): Promise<string> {
   const file = await findProgram(names, env);
   if (file === undefined)
     throw new Fault('environment-broken', `${names.join(' or ')} is not on the PATH: ${without}`);
-  const { stdout } = await promisify(execFile)(file, ['--version'], { env: { ...env }, timeout: patienceMs });
+  const { stdout } = await promisify(execFile)(file, ['--version'], { env: { ...env }, timeout: timeoutMs });
   return `${stdout.trim().split('\n')[0] ?? ''} (${file})`;
 }
 
-async function lookForFederation(
-  { env, cwd, uid, clock, version }: Cli,
-  signal: AbortSignal,
-): Promise<string> {
+async function probeFederation({ env, cwd, uid, clock, version }: Cli, signal: AbortSignal): Promise<string> {
   const url = parseObjectUrl('osdf:///any', env);
   const host = url.kind === 'federated' ? url.discoveryHost : '';
   const { directorUrl } = await createLocator({ env, cwd, uid, clock, version }).discover(host, signal);
@@ -98,9 +95,9 @@ async function lookForFederation(
 }
 
 /** Says where a token is and how long it lasts; never the token. */
-async function lookForToken({ env, cwd, uid, clock }: Cli): Promise<string> {
+async function probeToken({ env, cwd, uid, clock }: Cli): Promise<string> {
   const files = createTokenFiles();
-  for (const place of await tokenPlaces({ env, cwd, uid }, {})) {
+  for (const place of await tokenLocations({ env, cwd, uid }, {})) {
     const read = 'token' in place ? place : await files.read(place, uid);
     if (!('token' in read)) continue;
     const where = 'token' in place ? place.name : place.file;

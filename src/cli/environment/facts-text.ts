@@ -5,7 +5,7 @@ import { deliveries, type Delivery, sizeEnvironment } from '../../environment/si
 import { formatSize } from '../../job/units.ts';
 
 /** `PyTorch 2.7.1, GPU build for CUDA 12.9`, or that there is none. */
-export function torchWords({ torch }: EnvironmentFacts): string {
+export function describeTorch({ torch }: EnvironmentFacts): string {
   if (torch === undefined) return 'no PyTorch';
   const build =
     torch.build === 'cpu'
@@ -15,7 +15,7 @@ export function torchWords({ torch }: EnvironmentFacts): string {
 }
 
 /** What an environment needs of a GPU, in a few words. */
-export function needWords({ needs, torch }: EnvironmentFacts): string {
+export function describeNeeds({ needs, torch }: EnvironmentFacts): string {
   const words = [
     ...(needs.cuda === undefined ? [] : [`a driver for CUDA ${needs.cuda} or newer`]),
     ...(needs.capability === undefined
@@ -25,12 +25,12 @@ export function needWords({ needs, torch }: EnvironmentFacts): string {
   return words.join(', ') || (torch?.build === 'gpu' ? 'a GPU' : 'no GPU');
 }
 
-const packageWords = ({ packages }: EnvironmentFacts): string => counted(packages, 'package');
+const describePackages = ({ packages }: EnvironmentFacts): string => counted(packages, 'package');
 
-export function sizeWords(facts: EnvironmentFacts): string {
+export function describeSize(facts: EnvironmentFacts): string {
   const { bytes, guessed } = facts;
   const unsure = guessed === 0 ? '' : ` (${guessed} of them have no size in the lock: theirs is guessed)`;
-  return `${packageWords(facts)}, ${formatSize(bytes)} to download${unsure}`;
+  return `${describePackages(facts)}, ${formatSize(bytes)} to download${unsure}`;
 }
 
 /** What is in the software and what it needs, each with its label; `ways` are how it may get to the worker. */
@@ -43,10 +43,10 @@ function softwareRows(facts: EnvironmentFacts, ways: readonly Delivery[]): Row[]
   });
   return [
     ['python', [facts.python ?? 'none']],
-    ['pytorch', [torchWords(facts)]],
+    ['pytorch', [describeTorch(facts)]],
     ['cuda', [facts.cuda ?? 'none']],
-    ['needs', [needWords(facts), ...facts.needs.why.map((why) => `  ${why}`)]],
-    ['size', [sizeWords(facts)]],
+    ['needs', [describeNeeds(facts), ...facts.needs.why.map((why) => `  ${why}`)]],
+    ['size', [describeSize(facts)]],
     ['delivered', sizes],
   ];
 }
@@ -76,7 +76,7 @@ export function archiveText(
   const by = metadata.madeBy === undefined ? '' : `, made by pixi-pack ${metadata.madeBy}`;
   const how = form === 'tar' ? 'a tar, to be unpacked by pixi-unpack' : 'self-extracting';
   const rows: Row[] = [
-    ['whole', [`${packageWords(facts)} for ${metadata.platform}, each as its index says${by}`]],
+    ['whole', [`${describePackages(facts)} for ${metadata.platform}, each as its index says${by}`]],
     ['form', [`${how}, ${formatSize(bytes)}`]],
     ['sha256', [sha256]],
     ...softwareRows(facts, ['pack']),

@@ -11,15 +11,15 @@ import { declaredCuda } from '../../environment/pixi-manifest.ts';
 import { hashName, needProgram, refuseSources } from '../../environment/pixi-tools.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { Cli } from '../cli.ts';
-import { nextCommands } from '../text/words.ts';
+import { nextCommands } from '../text/phrases.ts';
 import {
   type Choice,
-  chosenWords,
+  choiceArguments,
   environmentLines,
   fileStem,
   openWorkspace,
   runTool,
-  withChoice,
+  addChoiceOptions,
 } from './workspace.ts';
 
 interface Options extends Choice {
@@ -32,7 +32,7 @@ interface Options extends Choice {
 const names = { docker: 'Dockerfile', apptainer: 'apptainer.def' } as const;
 
 export function configureImage(command: Command, cli: Cli): void {
-  withChoice(command)
+  addChoiceOptions(command)
     .option('--write', `write ${names.docker} and ${names.apptainer}`)
     .option('--force', 'replace recipes that differ')
     .option('--docker', 'print a Dockerfile, not an Apptainer definition')
@@ -72,7 +72,7 @@ async function image(cli: Cli, word: string, options: Options): Promise<void> {
     await writeIgnored(cli, path.join(folder, '.dockerignore'));
   } else cli.out(options.docker ? recipes.docker : recipes.apptainer);
   if (options.build) await build(cli, workspace, options);
-  else tellNext(cli, chosenWords(word, facts), options.write === true);
+  else printNext(cli, choiceArguments(word, facts), options.write === true);
 }
 
 /** Names stand in commands of the recipe. */
@@ -124,7 +124,7 @@ async function build(cli: Cli, workspace: Workspace, choice: Choice): Promise<vo
   }
 }
 
-function tellNext(cli: Cli, chosen: string, areWritten: boolean): void {
+function printNext(cli: Cli, chosen: string, areWritten: boolean): void {
   nextCommands(cli, [
     !areWritten && [`updraft env image${chosen} --write`, 'write both recipes beside the manifest'],
     [`updraft env image${chosen} --build`, 'build the image with Apptainer'],

@@ -13,14 +13,14 @@ import {
   hashName,
   needProgram,
   onePlatformLock,
-  packWords,
+  packArgs,
   refuseSources,
 } from '../../environment/pixi-tools.ts';
 import { Fault } from '../../fault/fault.ts';
 import { formatSize } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
-import { nextCommands } from '../text/words.ts';
-import { sizeWords } from './facts-text.ts';
+import { nextCommands } from '../text/phrases.ts';
+import { describeSize } from './facts-text.ts';
 import {
   type Choice,
   environmentLines,
@@ -28,7 +28,7 @@ import {
   openWorkspace,
   runTool,
   unpackerLines,
-  withChoice,
+  addChoiceOptions,
 } from './workspace.ts';
 
 interface Options extends Choice {
@@ -39,7 +39,7 @@ interface Options extends Choice {
 }
 
 export function configurePack(command: Command, cli: Cli): void {
-  withChoice(command)
+  addChoiceOptions(command)
     .option('-o, --output-folder <folder>', 'where to write the archive', '.')
     .option('--tar', 'write a tar for pixi-unpack, not a script')
     .option('--pixi-unpack <file>', 'embed this pixi-unpack in the script')
@@ -53,14 +53,14 @@ async function pack(cli: Cli, word: string, options: Options): Promise<void> {
   const locked = selectLocked(workspace.lock, options.environment, options.platform);
   refuseSources(locked, 'pack', workspace.lockFile);
   const [program, ...leading] = await packProgram(cli);
-  cli.err(`packing ${options.environment} for ${options.platform}: ${sizeWords(facts)}\n`);
+  cli.err(`packing ${options.environment} for ${options.platform}: ${describeSize(facts)}\n`);
   const folder = path.resolve(cli.cwd, options.outputFolder);
   const draft = await mkdtemp(path.join(folder, '.updraft-pack-'));
   try {
     const ending = options.tar ? 'tar' : 'sh';
     const output = path.join(draft, `${fileStem(workspace, options.environment)}.${ending}`);
     const version = await versionOf(cli, program, leading);
-    const words = packWords(version, {
+    const words = packArgs(version, {
       ...options,
       platform: facts.subdir,
       manifest: await unambiguous(workspace, locked, draft),
@@ -77,7 +77,7 @@ async function pack(cli: Cli, word: string, options: Options): Promise<void> {
     await rename(output, file);
     const shown = path.relative(cli.cwd, file);
     const lines = environmentLines(cli, workspace, options, unpackerLines(shown));
-    tell(cli, shown, lines, { ...found, ...options });
+    printPack(cli, shown, lines, { ...found, ...options });
   } finally {
     await rm(draft, { recursive: true, force: true });
   }
@@ -141,7 +141,7 @@ async function versionOf(cli: Cli, program: string, leading: string[]): Promise<
   }
 }
 
-function tell(
+function printPack(
   cli: Cli,
   file: string,
   lines: string,

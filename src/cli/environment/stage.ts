@@ -5,12 +5,12 @@ import { shellQuote } from '../../base/shell-quote.ts';
 import { inspectPack } from '../../environment/pack-inspector.ts';
 import { hashName } from '../../environment/pixi-tools.ts';
 import { Fault } from '../../fault/fault.ts';
-import { describe } from '../../stage/data-files.ts';
+import { describeFile } from '../../stage/data-files.ts';
 import type { StagedObject } from '../../stage/staged-record.ts';
 import type { Cli } from '../cli.ts';
 import { below, manifestSuffix } from '../object/access.ts';
 import { checkFederated, stageAll } from '../object/stage-object.ts';
-import { nextCommands } from '../text/words.ts';
+import { nextCommands } from '../text/phrases.ts';
 import { unpackerLines } from './workspace.ts';
 
 interface Options {
@@ -37,19 +37,19 @@ async function stage(cli: Cli, word: string, url: string, options: Options): Pro
       about: file,
       fix: `make an image of a sandbox with: apptainer build ${shellQuote(`${path.basename(file)}.sif`)} ${shellQuote(word)}`,
     });
-  const described = await describe(file, path.basename(file));
+  const described = await describeFile(file, path.basename(file));
   const isImage = /\.(sif|img|sqsh|squashfs)$/i.test(file);
   // An archive that no worker could use is found here, and not a hundred times over there.
   if (!isImage) await inspectPack(file, cli.signal);
   const { tokenFile, json } = options;
   const nameOf = (_: number, sha8: string): string => hashName(file, sha8);
-  const tell = ({ name, sha256, bytes }: StagedObject): string => {
+  const report = ({ name, sha256, bytes }: StagedObject): string => {
     const place = below(url, name);
-    const told = { url: place, sha256, bytes, manifest: `${place}${manifestSuffix}` };
-    return json ? JSON.stringify(told) : isImage ? imageLines(place) : packLines(told);
+    const staged = { url: place, sha256, bytes, manifest: `${place}${manifestSuffix}` };
+    return json ? JSON.stringify(staged) : isImage ? imageLines(place) : packLines(staged);
   };
   const shards = [{ index: 0, files: [described], bytes: described.bytes }];
-  await stageAll(cli, { source: file, url, tokenFile, nameOf, asItIs: true }, shards, { ...options, tell });
+  await stageAll(cli, { source: file, url, tokenFile, nameOf, asItIs: true }, shards, { ...options, report });
   if (json === undefined)
     nextCommands(cli, [['updraft check', 'put the lines above into updraft.toml, and see that it is good']]);
 }

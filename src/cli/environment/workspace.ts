@@ -13,19 +13,19 @@ export interface Choice {
   platform: string;
 }
 
-export function withChoice(command: Command): Command {
+export function addChoiceOptions(command: Command): Command {
   return command
     .argument('[workspace]', 'pixi.toml, pyproject.toml, or the folder of one', '.')
     .option('-e, --environment <name>', 'which environment', 'default')
-    .option('-p, --platform <name>', 'platform of the workers', usualPlatform);
+    .option('-p, --platform <name>', 'platform of the workers', defaultPlatform);
 }
 
-const usualPlatform = 'linux-64';
+const defaultPlatform = 'linux-64';
 
 /** The words by which another command means the same environment. */
-export function chosenWords(workspace: string, { environment, platform }: Choice): string {
+export function choiceArguments(workspace: string, { environment, platform }: Choice): string {
   const argument = workspace === '.' ? '' : ` ${shellQuote(workspace)}`;
-  return `${argument} -e ${shellQuote(environment)}${platform === usualPlatform ? '' : ` -p ${shellQuote(platform)}`}`;
+  return `${argument} -e ${shellQuote(environment)}${platform === defaultPlatform ? '' : ` -p ${shellQuote(platform)}`}`;
 }
 
 /** The manifest that a word of the command line means, as the user would write it. */
@@ -62,7 +62,7 @@ export function environmentLines(
   const named = [
     `pixi = ${JSON.stringify(manifest)}`,
     ...(choice.environment === 'default' ? [] : [`pixi_environment = ${JSON.stringify(choice.environment)}`]),
-    ...(choice.platform === usualPlatform ? [] : [`platform = ${JSON.stringify(choice.platform)}`]),
+    ...(choice.platform === defaultPlatform ? [] : [`platform = ${JSON.stringify(choice.platform)}`]),
   ];
   return ['[environment]', ...(manifest.startsWith('..') ? [] : named), ...more, ''].join('\n');
 }
@@ -74,7 +74,7 @@ interface ToolOptions {
   env?: Record<string, string>;
 }
 
-const mostSaid = 16_000;
+const maxOutputChars = 16_000;
 
 /** Runs a program of the machine and shows what it says; throws with the line that tells why when it fails, and all it said as the cause. */
 export async function runTool(
@@ -93,16 +93,16 @@ export async function runTool(
     killSignal: 'SIGTERM',
   });
   let [out, said] = ['', ''];
-  const hear = (piece: Buffer): void => {
+  const onData = (piece: Buffer): void => {
     const text = piece.toString('utf8');
-    said = (said + text).slice(-mostSaid);
+    said = (said + text).slice(-maxOutputChars);
     if (!capture) cli.err(text);
   };
   child.stdout.on('data', (piece: Buffer) => {
     if (capture) out += piece.toString('utf8');
-    else hear(piece);
+    else onData(piece);
   });
-  child.stderr.on('data', hear);
+  child.stderr.on('data', onData);
   const status = await new Promise<number | null>((resolve, reject) => {
     child.once('error', reject);
     child.once('close', resolve);

@@ -3,7 +3,7 @@ import { livenessOf } from '../../base/process-identity.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { ServerCounters } from '../../mini/federation/exchange.ts';
-import { askAdmin, findKept, type KeptState } from '../../mini/federation/kept-federation.ts';
+import { askAdmin, findFederation, type FederationState } from '../../mini/federation/shared-federation.ts';
 import type { TroubleStatus } from '../../mini/federation/trouble.ts';
 import type { Cli } from '../cli.ts';
 import { miniFolder } from './state-folder.ts';
@@ -46,8 +46,8 @@ export async function federationToken(
   const expiresInSeconds = Number(options.expires);
   if (!Number.isInteger(expiresInSeconds))
     throw new Fault('usage', `--expires ${options.expires}: whole seconds are expected`);
-  const wish = { namespace: prefix, scope: options.scope, expiresInSeconds };
-  const answer = (await ask(state, 'POST', '/token', wish)) as { token: string };
+  const request = { namespace: prefix, scope: options.scope, expiresInSeconds };
+  const answer = (await ask(state, 'POST', '/token', request)) as { token: string };
   cli.out(options.json ? `${JSON.stringify(answer)}\n` : `${answer.token}\n`);
 }
 
@@ -80,7 +80,7 @@ export async function federationTrouble(
 /** Ends it by its process id, after its identity is checked; one that is gone already is no error. */
 export async function federationDown(cli: Cli, options: Options): Promise<void> {
   const folder = miniFolder(cli, 'mini-federation', options.state);
-  const state = await findKept(folder);
+  const state = await findFederation(folder);
   if (state !== undefined) {
     cli.kill(state.process.pid, 'SIGTERM');
     while (livenessOf(state.process) === 'alive') await cli.clock.sleep(50, cli.signal);
@@ -92,15 +92,15 @@ export async function federationDown(cli: Cli, options: Options): Promise<void> 
 
 function showTrouble(cli: Cli, trouble: TroubleStatus[]): void {
   if (trouble.length === 0) cli.err('  no trouble\n');
-  for (const each of trouble) cli.out(`${each.id}\t${each.rule}\t${happened(each)}\n`);
+  for (const each of trouble) cli.out(`${each.id}\t${each.rule}\t${describeFired(each)}\n`);
 }
 
 /** A server that is down sees no requests, so that its rule hits none of them. */
-function happened({ fired, seen }: TroubleStatus): string {
+function describeFired({ fired, seen }: TroubleStatus): string {
   return fired > seen ? 'happened' : `hit ${fired} of ${counted(seen, 'request')}`;
 }
 
-async function ask(state: KeptState, method: string, where: string, body?: object): Promise<unknown> {
+async function ask(state: FederationState, method: string, where: string, body?: object): Promise<unknown> {
   try {
     return await askAdmin(state.admin, method, where, body);
   } catch (error) {
@@ -109,9 +109,9 @@ async function ask(state: KeptState, method: string, where: string, body?: objec
 }
 
 /** The running federation of this state folder, or a fault that says how to start one. */
-async function runningFederation(cli: Cli, given: string | undefined): Promise<KeptState> {
+async function runningFederation(cli: Cli, given: string | undefined): Promise<FederationState> {
   const folder = miniFolder(cli, 'mini-federation', given);
-  const state = await findKept(folder);
+  const state = await findFederation(folder);
   if (state !== undefined) return state;
   throw new Fault('servers-unreachable', `no mini federation is running (its state would be in ${folder})`, {
     fix: 'updraft mini federation up --publish /demo=FOLDER --detach',
@@ -119,7 +119,7 @@ async function runningFederation(cli: Cli, given: string | undefined): Promise<K
 }
 
 /** Prints what a user needs to talk to the federation: lines for the shell on stdout, examples on stderr. */
-export function showFederation(cli: Cli, state: KeptState, { json }: { json?: true }): void {
+export function showFederation(cli: Cli, state: FederationState, { json }: { json?: true }): void {
   if (json) {
     cli.out(`${JSON.stringify(publicState(state))}\n`);
     return;
@@ -144,11 +144,11 @@ export function showFederation(cli: Cli, state: KeptState, { json }: { json?: tr
 }
 
 /** All but the key of the admin door. */
-function publicState(state: KeptState): object {
+function publicState(state: FederationState): object {
   return { ...state, admin: { url: state.admin.url } };
 }
 
-function variables(state: KeptState): [string, string][] {
+function variables(state: FederationState): [string, string][] {
   const token = state.namespaces.find(({ tokenFile }) => tokenFile !== undefined)?.tokenFile;
   return [
     ['UPDRAFT_OSDF_HOST', state.discoveryHost],
@@ -158,7 +158,7 @@ function variables(state: KeptState): [string, string][] {
 }
 
 /** The token goes through a pipe: what stands on a command line, every user of the machine can read. */
-function examples({ discoveryUrl, caFile, namespaces }: KeptState): string[] {
+function examples({ discoveryUrl, caFile, namespaces }: FederationState): string[] {
   const curl = `curl -L --cacert ${shellQuote(caFile)}`;
   return namespaces.map(({ prefix, public: open, tokenFile }) => {
     const url = `${discoveryUrl}${prefix}/FILE`;

@@ -2,8 +2,12 @@ import { spawn } from 'node:child_process';
 import { mkdir, open, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { Fault } from '../../fault/fault.ts';
-import { findKept, keepFederation, type KeptState } from '../../mini/federation/kept-federation.ts';
-import { type Like, likes } from '../../mini/federation/like.ts';
+import {
+  findFederation,
+  startSharedFederation,
+  type FederationState,
+} from '../../mini/federation/shared-federation.ts';
+import { type ServerModel, serverModels } from '../../mini/federation/server-traits.ts';
 import type { NamespaceOptions } from '../../mini/federation/namespace.ts';
 import { parseTrouble, TroubleSyntaxError } from '../../mini/federation/parse-trouble.ts';
 import type { Cli } from '../cli.ts';
@@ -30,7 +34,7 @@ export async function federationUp(cli: Cli, options: UpOptions): Promise<void> 
   const caches = readCount(options.caches);
   const like = readLike(options.like);
   for (const rule of options.trouble ?? []) checkTrouble(rule, caches);
-  const running = await findKept(folder);
+  const running = await findFederation(folder);
   if (running !== undefined)
     throw new Fault(
       'usage',
@@ -42,17 +46,17 @@ export async function federationUp(cli: Cli, options: UpOptions): Promise<void> 
   if (options.detach) showFederation(cli, await detach(cli, folder, published, options), options);
   else {
     const servers = { namespaces: published, caches, like, http: options.http === true, clock: cli.clock };
-    await stay(cli, folder, { ...servers, trouble: options.trouble ?? [] }, options);
+    await runInForeground(cli, folder, { ...servers, trouble: options.trouble ?? [] }, options);
   }
 }
 
-async function stay(
+async function runInForeground(
   cli: Cli,
   folder: string,
-  servers: Parameters<typeof keepFederation>[2],
+  servers: Parameters<typeof startSharedFederation>[2],
   options: UpOptions,
 ): Promise<void> {
-  const kept = await keepFederation(folder, cli.pid, servers);
+  const kept = await startSharedFederation(folder, cli.pid, servers);
   try {
     showFederation(cli, kept.state, options);
     cli.err('\nrunning; Ctrl-C ends it\n');
@@ -68,12 +72,12 @@ async function detach(
   folder: string,
   published: Published[],
   options: UpOptions,
-): Promise<KeptState> {
+): Promise<FederationState> {
   const [program = '', ...leading] = cli.self;
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const logFile = path.join(folder, 'log');
   const log = await open(logFile, 'w', 0o600);
-  const words = ['--state', folder, ...publishWords(published), ...otherWords(options)];
+  const words = ['--state', folder, ...publishArguments(published), ...otherArguments(options)];
   const child = spawn(program, [...leading, 'mini', 'federation', 'up', ...words], {
     detached: true,
     cwd: folder,
@@ -85,7 +89,7 @@ async function detach(
       child.once('exit', () => resolve('ended'));
     });
     for (;;) {
-      const state = await findKept(folder);
+      const state = await findFederation(folder);
       if (state !== undefined) return state;
       if ((await Promise.race([ended, cli.clock.sleep(50, cli.signal)])) !== 'ended') continue;
       const said = (await readFile(logFile, 'utf8')).trim();
@@ -100,7 +104,7 @@ async function detach(
   }
 }
 
-function publishWords(published: Published[]): string[] {
+function publishArguments(published: Published[]): string[] {
   return published.flatMap(({ prefix, folder, public: open, writable }) => [
     '--publish',
     `${prefix}=${folder}`,
@@ -109,16 +113,16 @@ function publishWords(published: Published[]): string[] {
   ]);
 }
 
-function otherWords({ caches, http, like, trouble = [] }: UpOptions): string[] {
+function otherArguments({ caches, http, like, trouble = [] }: UpOptions): string[] {
   const rules = trouble.flatMap((rule) => ['--trouble', rule]);
   const mode = like === undefined ? [] : ['--like', like];
   return ['--caches', caches, ...(http ? ['--http'] : []), ...mode, ...rules];
 }
 
-function readLike(word: string | undefined): Like | undefined {
-  const found = likes.find((each) => each === word);
+function readLike(word: string | undefined): ServerModel | undefined {
+  const found = serverModels.find((each) => each === word);
   if (word === undefined || found !== undefined) return found;
-  throw new Fault('usage', `--like ${word}: one of ${likes.join(', ')} is expected`);
+  throw new Fault('usage', `--like ${word}: one of ${serverModels.join(', ')} is expected`);
 }
 
 function readCount(word: string): number {

@@ -4,14 +4,14 @@ import { defined } from '../../base/defined.ts';
 import type { Env } from '../../base/env.ts';
 import { Fault } from '../../fault/fault.ts';
 import { unescapePath } from '../../federation/escape-path.ts';
-import { type Known, knowObject } from '../../federation/known-object.ts';
+import { type OriginFacts, readOriginFacts } from '../../federation/origin-facts.ts';
 import type { Located, LocateOptions } from '../../federation/located.ts';
 import { createLocator, type FederationLocator } from '../../federation/locator.ts';
 import type { ObjectOptions } from '../../federation/object-request.ts';
 import { parseObjectUrl } from '../../federation/object-url.ts';
-import type { KeptTokens } from '../../federation/token.ts';
+import type { LoginTokens } from '../../federation/token.ts';
 import type { FetchOptions } from '../../transfer/fetch.ts';
-import { policyFrom } from '../../transfer/policy.ts';
+import { limitsFromEnv } from '../../transfer/limits.ts';
 import type { Manifest } from '../../transfer/proof/manifest.ts';
 import type { Cli } from '../cli.ts';
 import { withCacheOptions, type CacheOptions } from './cache-options.ts';
@@ -53,7 +53,7 @@ export const accessTo = (
   locator,
   clock,
   signal,
-  policy: { unreachedLaps: 4, renewSeconds: 60, ...policyFrom(env) },
+  limits: { maxUnreachedPasses: 4, renewSeconds: 60, ...limitsFromEnv(env) },
   ...defined({ tokenFile }),
 });
 
@@ -61,10 +61,10 @@ export const accessTo = (
 export function openFederation(cli: Cli, options: CacheOptions = {}): FederationLocator {
   const locator = createLocator({
     ...cli,
-    refusedMs,
-    kept(wire) {
-      let tokens: Promise<KeptTokens> | undefined;
-      const open = async (): Promise<KeptTokens> => (await import('./login.ts')).openKeptTokens(cli, wire);
+    refusedTimeoutMs: refusedMs,
+    loginTokens(wire) {
+      let tokens: Promise<LoginTokens> | undefined;
+      const open = async (): Promise<LoginTokens> => (await import('./login.ts')).openStoredTokens(cli, wire);
       return { find: async (use) => await (await (tokens ??= open())).find(use) };
     },
   });
@@ -72,10 +72,10 @@ export function openFederation(cli: Cli, options: CacheOptions = {}): Federation
 }
 
 /** What the origin says of an object; undefined where it cannot be asked. */
-export async function knowAt(url: string, how: ObjectOptions): Promise<Known | undefined> {
+export async function statUrl(url: string, how: ObjectOptions): Promise<OriginFacts | undefined> {
   const locate = (options: LocateOptions): Promise<Located> =>
     how.federation.locate(url, { ...how, ...options });
-  return await knowObject(await locate({}), {
+  return await readOriginFacts(await locate({}), {
     wire: how.federation.wire,
     locate,
     ...defined({ signal: how.signal }),

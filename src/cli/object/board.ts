@@ -1,7 +1,7 @@
 import { printable } from '../../base/printable.ts';
 import { drawErr, type Cli } from '../cli.ts';
 import { glyphsFor } from '../text/glyphs.ts';
-import { barLines, showRate, type Tally, type Work } from './transfer-words.ts';
+import { barLines, formatRate, type TransferCounts, type TransferProgress } from './describe-transfer.ts';
 import { formatSize } from '../../job/units.ts';
 
 /** Bars on a terminal, a line now and then in a file, or nothing but what went wrong. */
@@ -12,11 +12,11 @@ const lineMs = 10_000;
 
 /** Shows transfers under way on stderr; results and news are printed above the bars. */
 export class TransferBoard {
-  readonly tally: Tally;
+  readonly tally: TransferCounts;
   readonly #cli: Cli;
   readonly #mode: BoardMode;
-  readonly #works = new Set<Work>();
-  readonly #toldAt = new Map<Work, number>();
+  readonly #works = new Set<TransferProgress>();
+  readonly #reportedAt = new Map<TransferProgress, number>();
   #drawn = 0;
   #drawnAt = -Infinity;
 
@@ -26,10 +26,10 @@ export class TransferBoard {
     this.tally = { files, ended: 0, endedBytes: 0 };
   }
 
-  begin(name: string): Work {
-    const work: Work = { name: printable(name), bytes: 0, total: undefined, rate: 0, server: '' };
+  begin(name: string): TransferProgress {
+    const work: TransferProgress = { name: printable(name), bytes: 0, total: undefined, rate: 0, server: '' };
     this.#works.add(work);
-    this.#toldAt.set(work, this.#cli.clock.monotonic());
+    this.#reportedAt.set(work, this.#cli.clock.monotonic());
     return work;
   }
 
@@ -51,15 +51,15 @@ export class TransferBoard {
     }
   }
 
-  progress(work: Work, state: Omit<Work, 'name'>): void {
+  progress(work: TransferProgress, state: Omit<TransferProgress, 'name'>): void {
     Object.assign(work, state);
     if (this.#mode === 'bars') this.#redraw();
-    else if (this.#mode === 'lines') this.#tell(work);
+    else if (this.#mode === 'lines') this.#report(work);
   }
 
-  end(work: Work): void {
+  end(work: TransferProgress): void {
     this.#works.delete(work);
-    this.#toldAt.delete(work);
+    this.#reportedAt.delete(work);
     this.tally.ended++;
     this.tally.endedBytes += work.bytes;
   }
@@ -89,13 +89,13 @@ export class TransferBoard {
     this.#erase();
   }
 
-  #tell(work: Work): void {
+  #report(work: TransferProgress): void {
     const now = this.#cli.clock.monotonic();
-    if (now - (this.#toldAt.get(work) ?? now) < lineMs) return;
-    this.#toldAt.set(work, now);
+    if (now - (this.#reportedAt.get(work) ?? now) < lineMs) return;
+    this.#reportedAt.set(work, now);
     const of = work.total === undefined ? '' : ` of ${formatSize(work.total)}`;
     const from = work.server === '' ? '' : ` from ${work.server}`;
-    this.#cli.err(`${work.name}: ${formatSize(work.bytes)}${of}, ${showRate(work.rate)}${from}\n`);
+    this.#cli.err(`${work.name}: ${formatSize(work.bytes)}${of}, ${formatRate(work.rate)}${from}\n`);
   }
 
   #redraw(): void {

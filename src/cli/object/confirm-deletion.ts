@@ -1,7 +1,7 @@
 import { printable } from '../../base/printable.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { Cli } from '../cli.ts';
-import { isAgreed } from '../text/words.ts';
+import { askYesNo } from '../text/phrases.ts';
 
 const shownNames = 10;
 
@@ -13,7 +13,7 @@ export async function confirmDeletion(
   if (yes) return;
   for (const name of names.slice(0, shownNames)) cli.err(`  ${printable(name)}\n`);
   if (names.length > shownNames) cli.err(`  … and ${names.length - shownNames} more\n`);
-  const agreed = await isAgreed(cli, `delete ${printable(what)}?`);
+  const agreed = await askYesNo(cli, `delete ${printable(what)}?`);
   if (agreed === true) return;
   throw new Fault('usage', `${what}: nothing was deleted`, {
     fix:

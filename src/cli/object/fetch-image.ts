@@ -4,17 +4,17 @@ import { byJobFile, preferCaches } from '../../federation/cache-choice.ts';
 import { cachesOf } from '../../job/caches.ts';
 import type { Plan } from '../../job/plan.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
-import { keptImage } from '../../pool/image-command.ts';
+import { cachedImage } from '../../pool/image-command.ts';
 import type { Cli } from '../cli.ts';
 import { openFederation } from './access.ts';
 import { TransferBoard, boardMode } from './board.ts';
 import { fetchItem } from './fetch-item.ts';
-import { tellResult } from './tell-results.ts';
+import { printResult } from './print-results.ts';
 
 /** Brings an image of a federation to where this machine, or a cluster that shares its files, runs jobs in it; one that is there stays. */
 export async function fetchImage(cli: Cli, { spec, imageTokenFile: tokenFile }: Plan): Promise<void> {
   const { image } = spec.environment;
-  const target = image === undefined ? undefined : keptImage(image, cli.env);
+  const target = image === undefined ? undefined : cachedImage(image, cli.env);
   if (image === undefined || target === undefined || existsSync(target)) return;
   // A machine that could not start it is told so by its pool.
   const { runsHere } = poolTraits[spec.run.pool];
@@ -29,7 +29,7 @@ export async function fetchImage(cli: Cli, { spec, imageTokenFile: tokenFile }: 
     ...(tokenFile !== undefined && { tokenFile }),
   };
   const result = await fetchItem(talking, board, { url: image, target }, options);
-  if (result.fault === undefined) tellResult(talking, board, result, {});
+  if (result.fault === undefined) printResult(talking, board, result, {});
   board.close();
   if (result.fault !== undefined) throw result.fault;
 }

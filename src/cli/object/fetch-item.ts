@@ -4,7 +4,7 @@ import { defined } from '../../base/defined.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
 import type { FederationLocator } from '../../federation/locator.ts';
-import type { KeptConnections } from '../../http/connections.ts';
+import type { IdleConnections } from '../../http/connections.ts';
 import { fetchToFile } from '../../transfer/fetch-to-file.ts';
 import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
 import type { Fetched, FetchOptions } from '../../transfer/fetch.ts';
@@ -13,18 +13,18 @@ import type { Cli } from '../cli.ts';
 import { accessTo, type ProofOptions, readProof } from './access.ts';
 import type { TransferBoard } from './board.ts';
 import type { GetItem } from './get-items.ts';
-import { setbackTeller, type Work } from './transfer-words.ts';
+import { setbackReporter, type TransferProgress } from './describe-transfer.ts';
 
 export interface FetchItemOptions extends ProofOptions {
   federation: FederationLocator;
-  connections?: KeptConnections;
+  connections?: IdleConnections;
   tokenFile?: string;
   overwrite?: true;
   /** Unpack as it arrives, instead of keeping the archive. */
   unpack?: UnpackerOptions['mode'] | undefined;
 }
 
-interface ToldSetback {
+interface ReportedSetback {
   server: string;
   kind: string;
   message: string;
@@ -34,7 +34,7 @@ interface ToldSetback {
 export interface GetResult extends GetItem {
   fetched?: Fetched;
   unpacked?: Unpacked;
-  setbacks: ToldSetback[];
+  setbacks: ReportedSetback[];
   fault?: Fault;
 }
 
@@ -74,7 +74,7 @@ function withFix(url: string, fault: Fault): Fault {
 async function fetchOptions(
   cli: Cli,
   board: TransferBoard,
-  work: Work,
+  work: TransferProgress,
   { url, listed, setbacks }: GetResult,
   options: FetchItemOptions,
 ): Promise<FetchOptions> {
@@ -82,7 +82,7 @@ async function fetchOptions(
   const access = { ...accessTo(cli, options.federation, options), ...defined({ connections }) };
   const proof = await readProof(cli, url, options, access);
   const bytes = listed?.size;
-  const tell = setbackTeller(url, work.name, (line) => board.news(line));
+  const reportSetback = setbackReporter(url, work.name, (line) => board.news(line));
   return {
     ...access,
     ...defined({ bytes }),
@@ -94,7 +94,7 @@ async function fetchOptions(
       }
       const { server, fault } = event;
       if (event.kind === 'setback') setbacks.push({ server, kind: fault.kind, message: fault.message });
-      tell(event);
+      reportSetback(event);
     },
   };
 }

@@ -16,14 +16,14 @@ export interface GetItem {
   listed?: Pick<CollectionEntry, 'size' | 'modified'>;
 }
 
-export interface Wanted {
+export interface GetRequest {
   urls: string[];
   /** Where to: a folder, or the name of the one file. */
   target: string | undefined;
 }
 
 /** Tells the URLs from the target, which is the last word if it is no URL. */
-export function itemsOfWords(words: readonly string[]): Wanted {
+export function parseGetArguments(words: readonly string[]): GetRequest {
   const last = words.at(-1) ?? '';
   const target = words.length > 1 && !hasScheme(last) ? last : undefined;
   const urls = target === undefined ? [...words] : words.slice(0, -1);
@@ -39,7 +39,7 @@ export function itemsOfWords(words: readonly string[]): Wanted {
 /** Every object that is wanted and its file; two objects never get the same one. */
 export async function listItems(
   cli: Cli,
-  { urls, target }: Wanted,
+  { urls, target }: GetRequest,
   {
     recursive,
     into,
@@ -77,7 +77,7 @@ function isRecursive(url: string, cli: Cli): boolean {
 /** The folder in which files appear under their own names; undefined when the target is the file itself. */
 async function targetFolder(
   cli: Cli,
-  { urls, target }: Wanted,
+  { urls, target }: GetRequest,
   into: string | undefined,
 ): Promise<string | undefined> {
   if (into !== undefined && target !== undefined)

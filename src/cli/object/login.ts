@@ -2,25 +2,25 @@ import { asFault } from '../../fault/fault.ts';
 import { plainHttpRule } from '../../federation/discovery.ts';
 import { isUnder, unescapePath } from '../../federation/escape-path.ts';
 import { createLocator, type FederationLocator } from '../../federation/locator.ts';
-import { createKeptTokens, type KeptWorld, renew } from '../../federation/login/kept-tokens.ts';
-import { logIn, type LoginWish, revoke } from '../../federation/login/log-in.ts';
-import { type KeptLogin, LoginStore } from '../../federation/login/login-store.ts';
+import { createLoginTokens, type LoginTokensContext, renew } from '../../federation/login/login-tokens.ts';
+import { logIn, type LoginRequest, revoke } from '../../federation/login/log-in.ts';
+import { type StoredLogin, LoginStore } from '../../federation/login/login-store.ts';
 import { parseObjectUrl } from '../../federation/object-url.ts';
-import { covers, type KeptTokens } from '../../federation/token.ts';
+import { covers, type LoginTokens } from '../../federation/token.ts';
 import { createRequest } from '../../http/request.ts';
 import { formatDuration } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
 
-interface LoginOptions extends Pick<LoginWish, 'write'> {
+interface LoginOptions extends Pick<LoginRequest, 'write'> {
   /** One line of JSON for the code, on stdout. */
   json?: boolean;
 }
 
 /** Logs in for what is at and below a URL: shows page and code, waits for the person, keeps the login. */
-export async function logInAt(cli: Cli, url: string, { write, json }: LoginOptions): Promise<KeptLogin> {
+export async function runLogin(cli: Cli, url: string, { write, json }: LoginOptions): Promise<StoredLogin> {
   const { clock, env } = cli;
   const locator = createLocator(cli);
-  return await logIn({ ...keptWorld(cli, locator), locator, env }, url, {
+  return await logIn({ ...loginContext(cli, locator), locator, env }, url, {
     write,
     invite(invitation, asked) {
       const { url: page, userCode, expires } = invitation;
@@ -29,7 +29,7 @@ export async function logInAt(cli: Cli, url: string, { write, json }: LoginOptio
       cli.err(
         [
           `login for ${asked.namespace} at ${asked.issuer}`,
-          `asks to ${permissionWords(asked)}`,
+          `asks to ${describePermissions(asked)}`,
           '',
           `  open   ${page}`,
           `  code   ${userCode}`,
@@ -42,14 +42,14 @@ export async function logInAt(cli: Cli, url: string, { write, json }: LoginOptio
   });
 }
 
-function keptWorld(cli: Cli, { wire }: FederationLocator): KeptWorld {
+function loginContext(cli: Cli, { wire }: FederationLocator): LoginTokensContext {
   const { env, clock, version, signal } = cli;
   const request = createRequest(wire);
   const how = { request, plainHttp: plainHttpRule(env), userAgent: `updraft/${version}`, signal };
   return { store: new LoginStore(cli), clock, wire: how };
 }
 
-type Permitted = Pick<KeptLogin, 'scopes' | 'namespace' | 'basePath'>;
+type Permitted = Pick<StoredLogin, 'scopes' | 'namespace' | 'basePath'>;
 
 const verbs: Record<string, string> = {
   'storage.read': 'read',
@@ -58,7 +58,7 @@ const verbs: Record<string, string> = {
 };
 
 /** `read /ns, create /ns/sub`. */
-export function permissionWords({ scopes, basePath, namespace }: Permitted): string {
+export function describePermissions({ scopes, basePath, namespace }: Permitted): string {
   const base = (basePath ?? namespace).replace(/\/+$/, '');
   const words = scopes.map((scope) => {
     const [what = '', where = '/'] = scope.split(/:(.*)/s, 2);
@@ -68,7 +68,7 @@ export function permissionWords({ scopes, basePath, namespace }: Permitted): str
 }
 
 /** The kept logins for what a URL names, by the URL alone; that of the longest namespace first. */
-export async function loginsOf(cli: Cli, url: string): Promise<KeptLogin[]> {
+export async function loginsOf(cli: Cli, url: string): Promise<StoredLogin[]> {
   const logins = await new LoginStore(cli).list();
   const home = homeOf(cli, url);
   return logins
@@ -103,19 +103,19 @@ export async function tokenFileFor(cli: Cli, url: string): Promise<string | unde
 }
 
 /** The tokens of the user's logins, as `openFederation` takes them. */
-export function openKeptTokens(cli: Cli, wire: Omit<KeptWorld['wire'], 'signal'>): KeptTokens {
+export function openStoredTokens(cli: Cli, wire: Omit<LoginTokensContext['wire'], 'signal'>): LoginTokens {
   const { clock, signal } = cli;
-  return createKeptTokens({ store: new LoginStore(cli), clock, wire: { ...wire, signal } });
+  return createLoginTokens({ store: new LoginStore(cli), clock, wire: { ...wire, signal } });
 }
 
 /** Renews a login of which less than so much is left, where its issuer takes part. */
-export async function renewLogin(cli: Cli, login: KeptLogin, marginMs = Infinity): Promise<KeptLogin> {
-  return await renew(keptWorld(cli, createLocator(cli)), login, marginMs);
+export async function renewLogin(cli: Cli, login: StoredLogin, marginMs = Infinity): Promise<StoredLogin> {
+  return await renew(loginContext(cli, createLocator(cli)), login, marginMs);
 }
 
 /** Removes all there is of a login here, then has its issuer take it back; what the issuer says to that is no failure. */
-export async function forgetLogin(cli: Cli, login: KeptLogin): Promise<void> {
-  const { store, wire } = keptWorld(cli, createLocator(cli));
+export async function forgetLogin(cli: Cli, login: StoredLogin): Promise<void> {
+  const { store, wire } = loginContext(cli, createLocator(cli));
   await store.forget(login);
   await revoke(wire, login).catch((error: unknown) => {
     cli.signal.throwIfAborted();

@@ -26,11 +26,11 @@ export async function offerLogins(
     cli.err(`${problem.message}\n`);
     const said = await cli.ask('Log in now? [Y/n] ');
     if (!/^(y(es)?)?$/i.test(said.trim())) continue;
-    const { logInAt, permissionWords } = await import('./login.ts');
-    const login = await logInAt(cli, folderOf(cli, url, issuance), {
+    const { runLogin, describePermissions } = await import('./login.ts');
+    const login = await runLogin(cli, folderOf(cli, url, issuance), {
       write: verb === 'PUT' && !overwrite ? ['create'] : writes[verb],
     });
-    cli.err(`logged in; may ${permissionWords(login)}\n`);
+    cli.err(`logged in; may ${describePermissions(login)}\n`);
     isMade = true;
   }
   return isMade;

@@ -8,8 +8,8 @@ import { fetchToFile } from '../../transfer/fetch-to-file.ts';
 import type { Cli } from '../cli.ts';
 import { below, hasScheme } from './access.ts';
 import type { TransferBoard } from './board.ts';
-import { faultJson, shown, tellFault } from './tell-results.ts';
-import { amountWords, verifiedWords } from './transfer-words.ts';
+import { faultJson, displayPath, printTransferFault } from './print-results.ts';
+import { describeAmount, describeVerified } from './describe-transfer.ts';
 
 /** One file to upload and the object it becomes. */
 export interface PutItem {
@@ -45,14 +45,14 @@ export async function putItem(
     return { ...item, put: { ...put, seconds: seconds() } };
   } catch (error) {
     const fault = asFault(error);
-    const old = fault.kind === 'usage' ? await sameThere(cli, item, federation, tokenFile) : undefined;
+    const old = fault.kind === 'usage' ? await existingCopy(cli, item, federation, tokenFile) : undefined;
     if (old !== undefined) return { ...item, put: { ...old, seconds: seconds() }, isOld: true };
-    return { ...item, fault: inOurWords(fault) };
+    return { ...item, fault: withOurFix(fault) };
   }
 }
 
 /** What the origin has under the name, if that is the file: a file that is its own copy is not fetched again. */
-export async function sameThere(
+export async function existingCopy(
   cli: Cli,
   { file, url }: PutItem,
   locator: FederationLocator,
@@ -68,24 +68,25 @@ export async function sameThere(
   }
 }
 
-function inOurWords(fault: Fault): Fault {
+function withOurFix(fault: Fault): Fault {
   if (fault.kind !== 'usage') return fault;
   return new Fault('usage', fault.message, { fix: 'choose another name, or say --overwrite', cause: fault });
 }
 
 /** The result of one file: a line, or an object of JSON. */
-export function tellPut(
+export function printPut(
   cli: Cli,
   board: TransferBoard,
   { file, url, put, fault, isOld }: PutResult,
   { json }: { json?: boolean },
 ): void {
   if (json) board.print(JSON.stringify({ file, url, ...put, error: fault && faultJson(fault) }));
-  else if (fault !== undefined) tellFault(board, shown(cli, file), fault);
-  else if (isOld && put !== undefined) board.print(`${url}: there already; ${verifiedWords(put.verified)}`);
+  else if (fault !== undefined) printTransferFault(board, displayPath(cli, file), fault);
+  else if (isOld && put !== undefined)
+    board.print(`${url}: there already; ${describeVerified(put.verified)}`);
   else if (put !== undefined)
     board.print(
-      `${url}: ${amountWords(put.bytes, put.seconds)}; to ${put.server}; ${verifiedWords(put.verified)}`,
+      `${url}: ${describeAmount(put.bytes, put.seconds)}; to ${put.server}; ${describeVerified(put.verified)}`,
     );
 }
 

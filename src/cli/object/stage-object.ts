@@ -17,10 +17,10 @@ import type { Cli } from '../cli.ts';
 import { miniFolder } from '../mini/state-folder.ts';
 import { boardMode, TransferBoard } from './board.ts';
 import { below, manifestSuffix, openFederation } from './access.ts';
-import { verifiedWords } from './transfer-words.ts';
+import { describeVerified } from './describe-transfer.ts';
 
 /** What a command has to say of a staging. */
-interface Wish {
+interface StageRequest {
   /** The file or folder that is staged, and the URL of the folder its objects go to. */
   source: string;
   url: string;
@@ -34,7 +34,7 @@ interface Wish {
 }
 
 /** All that the staging of one object needs to know. */
-interface Staging extends Wish {
+interface Staging extends StageRequest {
   cli: Cli;
   board: TransferBoard;
   federation: FederationLocator;
@@ -43,19 +43,19 @@ interface Staging extends Wish {
   scratch: string;
 }
 
-/** Stages shard after shard; `tell` gives what to print of each. */
+/** Stages shard after shard; `report` gives what to print of each. */
 export async function stageAll(
   cli: Cli,
-  wish: Wish,
+  request: StageRequest,
   shards: AsyncIterable<Shard> | Iterable<Shard>,
-  options: { json?: true; quiet?: true; tell: (object: StagedObject) => string },
+  options: { json?: true; quiet?: true; report: (object: StagedObject) => string },
 ): Promise<void> {
   const scratch = await mkdtemp(path.join(cli.env['TMPDIR'] ?? os.tmpdir(), 'updraft-stage-'));
   const board = new TransferBoard(cli, boardMode(cli, options), 0);
   try {
-    const record = await StagedRecord.open(recordFile(cli, wish));
-    const staging = { ...wish, cli, board, scratch, federation: openFederation(cli), record };
-    for await (const shard of shards) board.print(options.tell(await stageObject(staging, shard)));
+    const record = await StagedRecord.open(recordFile(cli, request));
+    const staging = { ...request, cli, board, scratch, federation: openFederation(cli), record };
+    for await (const shard of shards) board.print(options.report(await stageObject(staging, shard)));
   } finally {
     board.close();
     await rm(scratch, { recursive: true, force: true });
@@ -72,7 +72,7 @@ export function checkFederated(cli: Cli, url: string): void {
 }
 
 /** The same source and place are the same staging, whichever folder the command is given in. */
-function recordFile(cli: Cli, { source, url }: Wish): string {
+function recordFile(cli: Cli, { source, url }: StageRequest): string {
   const name = hash('sha256', `${source}\n${url.replace(/\/+$/, '')}`).slice(0, 16);
   return path.join(miniFolder(cli, 'stage', undefined), `${name}.jsonl`);
 }
@@ -84,7 +84,7 @@ async function stageObject(staging: Staging, shard: Shard): Promise<StagedObject
   const mark = fingerprint(files);
   const known = record.find(index, mark);
   const isKept = known === undefined || (await hasManifest(staging, known.name));
-  if (known !== undefined && isKept && (await isStillThere(staging, known))) {
+  if (known !== undefined && isKept && (await stillExists(staging, known))) {
     board.news(`${known.name}: already there`);
     return known;
   }
@@ -122,7 +122,7 @@ async function hasManifest({ manifests }: Staging, name: string): Promise<boolea
   return isThere(path.join(manifests, `${name}${manifestSuffix}`));
 }
 
-async function isStillThere(staging: Staging, { name, bytes }: StagedObject): Promise<boolean> {
+async function stillExists(staging: Staging, { name, bytes }: StagedObject): Promise<boolean> {
   const [object, manifest] = await Promise.all([
     ask(staging, name),
     ask(staging, `${name}${manifestSuffix}`),
@@ -171,7 +171,7 @@ async function upload(
   const isSame = there?.size === seal.manifest.bytes && (there.digests.md5 ?? seal.md5) === seal.md5;
   if (there !== undefined && isSame) {
     const proof = there.digests.md5 === undefined ? 'size' : 'digest';
-    board.news(`${name}: the origin has it already; ${verifiedWords(proof)}`);
+    board.news(`${name}: the origin has it already; ${describeVerified(proof)}`);
     return;
   }
   if (there !== undefined) board.news(`${name}: the origin's copy is damaged: replacing it`);
@@ -179,7 +179,7 @@ async function upload(
   const put = await board.during(name, (onProgress) =>
     putObject(file, below(staging.url, name), { ...to, onProgress }),
   );
-  board.news(`${name}: uploaded; ${verifiedWords(put.verified)}`);
+  board.news(`${name}: uploaded; ${describeVerified(put.verified)}`);
 }
 
 async function uploadManifest(

@@ -16,7 +16,7 @@ export interface SyncItem {
 export type Direction = 'down' | 'up';
 
 /** `compare`: size and times do not decide, so the digests must. */
-export type Verdict = 'new' | 'update' | 'same' | 'compare';
+export type SyncAction = 'new' | 'update' | 'same' | 'compare';
 
 const seconds = (ms: number): number => Math.floor(ms / 1000);
 
@@ -24,7 +24,11 @@ const seconds = (ms: number): number => Math.floor(ms / 1000);
  * Whether a copy must be made. Another size is another content. A file that was fetched has its object's time; an
  * object has the time of its upload, so it is right while it is newer than the file. Servers say whole seconds.
  */
-export function verdictOf({ local, remote }: SyncItem, direction: Direction, byDigest: boolean): Verdict {
+export function syncActionOf(
+  { local, remote }: SyncItem,
+  direction: Direction,
+  byDigest: boolean,
+): SyncAction {
   const copy = direction === 'down' ? local : remote;
   if (copy === undefined) return 'new';
   if (local?.size !== undefined && remote?.size !== undefined && local.size !== remote.size) return 'update';

@@ -3,11 +3,11 @@ import path from 'node:path';
 import { defined } from '../../base/defined.ts';
 import { Fault } from '../../fault/fault.ts';
 import { deleteObject } from '../../federation/delete-object.ts';
-import type { Known } from '../../federation/known-object.ts';
+import type { OriginFacts } from '../../federation/origin-facts.ts';
 import { type CollectionEntry, walkCollection } from '../../federation/list-collection.ts';
 import type { ObjectOptions } from '../../federation/object-request.ts';
 import type { Cli } from '../cli.ts';
-import { below, hasScheme, knowAt } from './access.ts';
+import { below, hasScheme, statUrl } from './access.ts';
 import { listItems } from './get-items.ts';
 import { listUploads, walkFolder } from './put-items.ts';
 import type { Direction, Side, SyncItem } from './sync-plan.ts';
@@ -44,7 +44,7 @@ export async function readSides(
 }
 
 async function readDown(cli: Cli, url: string, target: string, how: ObjectOptions): Promise<Sides> {
-  const known = await knowAt(url, how);
+  const known = await statUrl(url, how);
   const isFolder = known?.isCollection === true;
   // A folder's copy is the target itself, however it is written.
   const wanted = { urls: [url], target: isFolder ? target.replace(/(.)\/+$/, '$1') : target };
@@ -63,7 +63,7 @@ async function readDown(cli: Cli, url: string, target: string, how: ObjectOption
 async function readUp(cli: Cli, source: string, url: string, how: ObjectOptions): Promise<Sides> {
   const file = path.resolve(cli.cwd, source);
   const isFolder = (await stat(file).catch(() => undefined))?.isDirectory() === true;
-  const there = await orMissing(knowAt(url, how));
+  const there = await orMissing(statUrl(url, how));
   if (isFolder && there === undefined)
     throw new Fault('servers-unreachable', `${url}: its origin does not say what is there`, {
       about: url,
@@ -78,7 +78,7 @@ async function readUp(cli: Cli, source: string, url: string, how: ObjectOptions)
   const remotes = new Map(entries.map((entry) => [below(base, entry.name), entry]));
   const items = await Promise.all(
     uploads.map(async (upload): Promise<SyncItem> => {
-      const one = isFolder ? undefined : await orMissing(knowAt(upload.url, how));
+      const one = isFolder ? undefined : await orMissing(statUrl(upload.url, how));
       const remote = isFolder ? remotes.get(upload.url) : one === 'missing' ? undefined : said(one);
       return { ...upload, local: (await sideOf(upload.file)) ?? {}, ...(remote !== undefined && { remote }) };
     }),
@@ -96,7 +96,7 @@ async function sideOf(file: string): Promise<Side | undefined> {
 }
 
 /** What is said of an object; caches have times of their own, which say nothing. */
-function said({ size, modified, kind }: Partial<Known> = {}): Side {
+function said({ size, modified, kind }: Partial<OriginFacts> = {}): Side {
   return defined({ size, modified: kind === 'origin' ? modified : undefined });
 }
 

@@ -7,11 +7,11 @@ import type { FederationLocator } from '../../federation/locator.ts';
 import { parseObjectUrl } from '../../federation/object-url.ts';
 import { canPrestage, hasPrestage, prestage } from '../../federation/prestage.ts';
 import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
-import type { Verified } from '../../transfer/fetch.ts';
+import type { Verification } from '../../transfer/fetch.ts';
 import type { Cli } from '../cli.ts';
 import { accessTo } from './access.ts';
 import type { TransferBoard } from './board.ts';
-import { untilTime } from './transfer-words.ts';
+import { untilTime } from './describe-transfer.ts';
 
 /** One object that caches are to have. */
 export interface WarmItem {
@@ -38,7 +38,7 @@ export interface WarmResult {
   outcome: 'had' | 'filled' | 'failed' | 'to fill';
   bytes?: number;
   seconds?: number;
-  verified?: Verified;
+  verified?: Verification;
   fault?: Fault;
 }
 
@@ -132,7 +132,7 @@ async function pull(cli: Cli, board: TransferBoard, pair: WarmPair): Promise<Fil
   try {
     const { bytes, verified } = await fetchToStream(url, () => undefined, {
       ...access,
-      policy: { ...access.policy, maxServers: 1 },
+      limits: { ...access.limits, maxServers: 1 },
       locator: onlyAt(federation, cache),
       ...defined({ bytes: size }),
       onEvent: (event) => {

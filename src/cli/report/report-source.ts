@@ -37,11 +37,11 @@ export async function reportSource(cli: Cli, named: readonly string[]): Promise<
       about: word,
       fix: 'Name the log of your jobs, as `log` in their submit file says.',
     });
-  return { run: await runMeant(cli, word, kinds[0] === 'folder') };
+  return { run: await findReportRun(cli, word, kinds[0] === 'folder') };
 }
 
 /** Somebody who has no run may well have a log. */
-async function runMeant(cli: Cli, word: string | undefined, isFolder: boolean): Promise<FoundRun> {
+async function findReportRun(cli: Cli, word: string | undefined, isFolder: boolean): Promise<FoundRun> {
   try {
     return await findRun(cli.cwd, word);
   } catch (error) {
@@ -53,13 +53,17 @@ async function runMeant(cli: Cli, word: string | undefined, isFolder: boolean): 
 }
 
 /** How the user decides about results, as the options have it. */
-interface Decided {
+interface ValidityOptions {
   valid?: string;
   invalid?: string;
 }
 
-export async function readSource(cli: Cli, source: ReportSource, decided: Decided): Promise<ReadLogs> {
-  const { valid, invalid } = decided;
+export async function readSource(
+  cli: Cli,
+  source: ReportSource,
+  validity: ValidityOptions,
+): Promise<ReadLogs> {
+  const { valid, invalid } = validity;
   if ('run' in source) {
     if (valid !== undefined || invalid !== undefined)
       throw new Fault('usage', 'The results of a run are checked by Updraft itself.', {

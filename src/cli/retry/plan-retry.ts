@@ -5,13 +5,13 @@ import type { PlannedFile } from '../../job/plan.ts';
 import type { JobState, RunState } from '../../journal/state.ts';
 import type { ResourceChange } from '../../pool/pool.ts';
 import { roundPlan } from '../../pool/read-plan.ts';
-import { changedFiles, filesNow, type Lack, lackingJobs } from '../../run/retry-run.ts';
+import { changedFiles, currentFiles, type UnfinishedState, unfinishedJobs } from '../../run/retry-run.ts';
 import { findJob } from '../../run/run-states.ts';
 import { type Need, whatMustChange } from '../../why/what-must-change.ts';
 import { explainRun } from '../why/explain-run.ts';
-import { jobList, wrap } from '../text/words.ts';
+import { jobList, wrap } from '../text/phrases.ts';
 
-export interface RetryWish {
+export interface RetrySelection {
   /** As the user names them; all when empty. */
   jobs: readonly string[];
   change: ResourceChange;
@@ -21,7 +21,7 @@ export interface RetryWish {
 /** A job that is to be tried again: what befell it, and what must change. */
 export interface PlannedRetry extends Need {
   job: string;
-  lack: Lack;
+  lack: UnfinishedState;
   explanation: Explanation;
 }
 
@@ -38,40 +38,45 @@ export interface RetryPlan {
 export async function planRetry(
   folder: string,
   state: RunState,
-  wish: RetryWish,
+  selection: RetrySelection,
   now: number,
 ): Promise<RetryPlan> {
-  const named = wish.jobs.map((word) => findJob(state, word));
-  const meant = named.length === 0 ? state.jobs : state.jobs.filter((job) => named.includes(job));
-  const lacking = await lackingJobs(folder, meant);
+  const named = selection.jobs.map((word) => findJob(state, word));
+  const selected = named.length === 0 ? state.jobs : state.jobs.filter((job) => named.includes(job));
+  const lacking = await unfinishedJobs(folder, selected);
   const plan = await roundPlan(folder, state.rounds);
-  const files = await filesNow(plan).catch((error: unknown) => {
-    if (wish.withNewFiles) throw error;
+  const files = await currentFiles(plan).catch((error: unknown) => {
+    if (selection.withNewFiles) throw error;
     return plan.files; // what is gone by now does not matter to the run's own copies
   });
   const changed = changedFiles(plan.files, files);
-  const { memoryBytes, diskBytes, timeSeconds } = wish.change;
+  const { memoryBytes, diskBytes, timeSeconds } = selection.change;
   const changes = {
     memory: memoryBytes !== undefined,
     disk: diskBytes !== undefined,
     time: timeSeconds !== undefined,
-    files: { changed, used: wish.withNewFiles, areSent: plan.files.length > 0 },
+    files: { changed, used: selection.withNewFiles, areSent: plan.files.length > 0 },
   };
   const jobs = lacking.map(({ job }) => job);
   const explanations = await explainRun(folder, state, jobs, now);
   const retries = lacking.flatMap(({ job, lack }, index) => {
     const explanation = explanations[index];
     if (explanation === undefined) return [];
-    const need = lack === 'missing' ? goneNeed : whatMustChange(explanation, changes);
+    const need = lack === 'missing' ? lostResult : whatMustChange(explanation, changes);
     return [{ job: job.id, lack, explanation, ...need }];
   });
-  const left = named.filter((job) => !jobs.includes(job)).map((job) => ({ job: job.id, why: whyLeft(job) }));
-  return { retries, left, changed, newFiles: wish.withNewFiles ? files : undefined };
+  const left = named
+    .filter((job) => !jobs.includes(job))
+    .map((job) => ({ job: job.id, why: whyLeftOut(job) }));
+  return { retries, left, changed, newFiles: selection.withNewFiles ? files : undefined };
 }
 
-const goneNeed: Need = { what: 'Nothing: it had a valid result, which is gone or incomplete.', isMet: true };
+const lostResult: Need = {
+  what: 'Nothing: it had a valid result, which is gone or incomplete.',
+  isMet: true,
+};
 
-function whyLeft({ status, outcome, isKeptBack, held }: JobState): string {
+function whyLeftOut({ status, outcome, isKeptBack, held }: JobState): string {
   if (outcome === 'success') return 'has a valid result';
   if (isKeptBack) return 'is kept back, and follows when those that went ahead are good';
   if (held !== undefined) return 'is held and will be released by itself, or by whoever holds it';

@@ -4,7 +4,7 @@ import { Fault } from '../../fault/fault.ts';
 import type { JobState, RunState } from '../../journal/state.ts';
 import { isAdopted } from '../../pool/htcondor.ts';
 import type { FoundRun } from '../find-run.ts';
-import { latestAttempt } from './job-words.ts';
+import { latestAttempt } from './describe-job.ts';
 
 /** The commands for a run with failed jobs; none where no job has failed. An adopted run is its owner's to retry. */
 export async function failureCommands(

@@ -2,10 +2,10 @@ import path from 'node:path';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { asFault, type Fault } from '../../fault/fault.ts';
 import type { RunState } from '../../journal/state.ts';
-import { dropSecrets } from '../../pool/kept-secrets.ts';
+import { deleteSecrets } from '../../pool/stored-secrets.ts';
 import { openPool, poolKind } from '../../pool/open-pool.ts';
 import type { Pool } from '../../pool/pool.ts';
-import { nextRung } from '../../recovery/next-rung.ts';
+import { nextBatch } from '../../recovery/next-batch.ts';
 import { sweepDrafts } from '../../run/create-run.ts';
 import { readRunState } from '../../run/run-states.ts';
 import type { Cli } from '../cli.ts';
@@ -14,7 +14,7 @@ import type { Cli } from '../cli.ts';
 export async function currentState(cli: Cli, folder: string): Promise<RunState> {
   const state = await readRunState(folder);
   await sweepDrafts(path.dirname(folder), cli.pid);
-  await dropNeedlessSecrets(cli, folder, state);
+  await removeUnneededSecrets(cli, folder, state);
   const pool = openPool(state.pool, cli);
   if (state.endedAt !== undefined || pool.refresh === undefined) return state;
   await pool.refresh(folder).catch((error: unknown) => reportSilence(cli, pool, asFault(error)));
@@ -22,13 +22,13 @@ export async function currentState(cli: Cli, folder: string): Promise<RunState> 
 }
 
 /** A held job may be released yet, and its training will need them. */
-export async function dropNeedlessSecrets(
+export async function removeUnneededSecrets(
   { env }: Cli,
   folder: string,
   { endedAt, jobs }: RunState,
 ): Promise<void> {
   if (endedAt !== undefined && jobs.every(({ held }) => held === undefined))
-    await dropSecrets(path.basename(folder), env);
+    await deleteSecrets(path.basename(folder), env);
 }
 
 const pollMs = 5000;
@@ -60,18 +60,18 @@ const reportSilence = (cli: Cli, { traits }: Pool, { message }: Fault): void =>
   cli.err(`updraft: ${traits.title} cannot be asked now: ${message}\n`);
 
 /** Says on stderr when there may be more to tell of a run than its state, and why. */
-export function tellTrouble(cli: Cli, { trouble }: RunState): void {
+export function printTrouble(cli: Cli, { trouble }: RunState): void {
   if (trouble === undefined) return;
   cli.err(`updraft: ${trouble.message}\n`);
   cli.err(`  fix: ${trouble.fix}\n`);
 }
 
 /** Says on stderr when nobody brings an unfinished run of this machine to its end, and how to go on with it. */
-export async function tellUnsupervised(cli: Cli, folder: string, state: RunState): Promise<void> {
+export async function printUnsupervised(cli: Cli, folder: string, state: RunState): Promise<void> {
   if (state.endedAt !== undefined) return;
   const supervisor = await poolKind(state.pool)?.supervisor?.(folder);
   if (supervisor === undefined) {
-    tellRung(cli, folder, state);
+    printCanary(cli, folder, state);
     return;
   }
   if (supervisor.state === 'running' || supervisor.state === 'elsewhere') return;
@@ -81,8 +81,8 @@ export async function tellUnsupervised(cli: Cli, folder: string, state: RunState
 }
 
 /** Where a scheduler has the jobs, nothing of ours stays behind to queue the next ones. */
-function tellRung(cli: Cli, folder: string, state: RunState): void {
-  const ahead = nextRung(state).length;
+function printCanary(cli: Cli, folder: string, state: RunState): void {
+  const ahead = nextBatch(state).length;
   if (ahead === 0) return;
   cli.err(`updraft: all jobs that went ahead have a valid result; the next ${ahead} wait for you\n`);
   cli.err(`  fix: updraft submit ${shellQuote(path.relative(cli.cwd, folder) || '.')}\n`);

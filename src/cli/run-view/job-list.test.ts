@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { foldAlike } from '../commands/status.ts';
-import { jobList } from '../text/words.ts';
+import { foldSimilar } from '../commands/status.ts';
+import { jobList } from '../text/phrases.ts';
 
 test('neighbours are told by the first and the last of them', () => {
   assert.equal(jobList(['0003']), '0003');
@@ -20,7 +20,7 @@ test('of many that are no neighbours some are named and the rest is counted', ()
 
 test('neighbours that differ in their name alone are one row, and no other row is touched', () => {
   assert.deepEqual(
-    foldAlike([
+    foldSimilar([
       ['0000', '1', 'running'],
       ['0001', '', 'waiting'],
       ['0002', '', 'waiting'],
@@ -35,5 +35,5 @@ test('neighbours that differ in their name alone are one row, and no other row i
       ['0005', '', 'waiting'],
     ],
   );
-  assert.deepEqual(foldAlike([]), []);
+  assert.deepEqual(foldSimilar([]), []);
 });

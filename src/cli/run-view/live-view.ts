@@ -2,9 +2,16 @@ import { styleText } from 'node:util';
 import { printable } from '../../base/printable.ts';
 import { clip, pad } from '../../base/text-table.ts';
 import type { JobState, RunState } from '../../journal/state.ts';
-import { showMillis } from '../../report/show.ts';
+import { formatMillis } from '../../report/format.ts';
 import type { Glyphs } from '../text/glyphs.ts';
-import { jobFigures, jobNotes, jobWord, latestAttempt, shownPlace, shareDone } from './job-words.ts';
+import {
+  jobFigures,
+  jobNotes,
+  describeState,
+  latestAttempt,
+  displaySite,
+  shareDone,
+} from './describe-job.ts';
 
 export interface Frame {
   columns: number;
@@ -29,7 +36,7 @@ function heading(state: RunState, { columns, now, hint }: Frame): string[] {
   const left = [
     printable(state.run),
     `pool ${printable(state.pool)}`,
-    showMillis(Math.max(0, to - from)),
+    formatMillis(Math.max(0, to - from)),
     ...(state.stopRequested && state.endedAt === undefined ? ['stopping'] : []),
   ].join(' · ');
   const right = state.endedAt === undefined ? hint : 'ended';
@@ -58,7 +65,7 @@ const phaseGroup: Record<string, Group> = {
   'kept-back': 'idle',
   'not known': 'idle',
 };
-const groupOf = (job: JobState): Group => phaseGroup[jobWord(job)] ?? 'failed';
+const groupOf = (job: JobState): Group => phaseGroup[describeState(job)] ?? 'failed';
 
 /** The columns and the bar of `condor_watch_q`. */
 function counts(state: RunState, { columns, color, glyphs }: Frame): string[] {
@@ -134,14 +141,14 @@ function jobLines(jobs: readonly JobState[], frame: Frame, room: number): string
 }
 
 const placeWidth = (jobs: readonly JobState[]): number =>
-  Math.min(24, Math.max(5, ...jobs.map((job) => shownPlace(latestAttempt(job)).length)));
+  Math.min(24, Math.max(5, ...jobs.map((job) => displaySite(latestAttempt(job)).length)));
 
 function jobLine(
   job: JobState,
   widths: { id: number; bar: number; place: number },
   { columns, now, color, glyphs }: Frame,
 ): string {
-  const word = jobWord(job);
+  const word = describeState(job);
   const attempt = latestAttempt(job);
   const running = job.status === 'running' && attempt !== undefined;
   const share = word === 'success' ? 1 : running ? shareDone(attempt) : undefined;
@@ -150,7 +157,7 @@ function jobLine(
   );
   const bar = share === undefined ? pad('', widths.bar + 6) : progressBar(share, widths.bar, glyphs);
   const place =
-    widths.place > 0 ? ` ${pad(clip(printable(shownPlace(attempt)), widths.place), widths.place)}` : '';
+    widths.place > 0 ? ` ${pad(clip(printable(displaySite(attempt)), widths.place), widths.place)}` : '';
   const used = start.length + 13 + widths.bar + 6 + (widths.place > 0 ? widths.place + 1 : 0) + 1;
   // Without a column of its own, the site comes behind the epoch, or where the figures of a transfer leave room.
   const site = widths.place > 0 || !running ? undefined : (attempt.agent?.site ?? attempt.pool?.site);

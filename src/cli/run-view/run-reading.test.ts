@@ -142,8 +142,8 @@ test('on a terminal the jobs of a large run that stand alike are one line, in a 
 });
 
 test('on a narrow terminal figures give way to the notes, and no line is wider than it', async () => {
-  const world = { cwd: journals, outIsTerminal: true, columns: 60 };
-  const { out } = await runCommand(status, ['retry-then-failure'], world);
+  const context = { cwd: journals, outIsTerminal: true, columns: 60 };
+  const { out } = await runCommand(status, ['retry-then-failure'], context);
   assert.match(out, /^0001 +2 +failed +node-a .*the training ended/m);
   assert.doesNotMatch(out, /BYTES/);
   for (const line of out.split('\n')) assert.ok(line.length <= 60, line);

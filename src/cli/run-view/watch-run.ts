@@ -8,8 +8,8 @@ import { drawOut, type Cli } from '../cli.ts';
 import type { SubmittedRun } from '../submit/submit-plan.ts';
 import { glyphsFor } from '../text/glyphs.ts';
 import type { Terminal } from '../text/terminal.ts';
-import { dropNeedlessSecrets, tellTrouble, whileRefreshing } from './current-state.ts';
-import { jobFigures, jobNotes, jobWord, latestAttempt, shownPlace } from './job-words.ts';
+import { removeUnneededSecrets, printTrouble, whileRefreshing } from './current-state.ts';
+import { jobFigures, jobNotes, describeState, latestAttempt, displaySite } from './describe-job.ts';
 import { liveView } from './live-view.ts';
 
 /**
@@ -23,11 +23,11 @@ export async function watchRun(
 ): Promise<RunState> {
   const { terminal } = cli;
   const last = await whileRefreshing(cli, runFolder, () => {
-    if (json) return watchPlainly(cli, runFolder, jsonLines);
+    if (json) return watchPlain(cli, runFolder, jsonLines);
     if (terminal !== undefined && cli.env['TERM'] !== 'dumb') return watchLive(cli, runFolder, terminal);
-    return watchPlainly(cli, runFolder, textLines);
+    return watchPlain(cli, runFolder, textLines);
   });
-  await dropNeedlessSecrets(cli, runFolder, last);
+  await removeUnneededSecrets(cli, runFolder, last);
   return last;
 }
 
@@ -60,12 +60,12 @@ async function watchLive(cli: Cli, runFolder: string, terminal: Terminal): Promi
 /** What to print when one state follows another. */
 type Lines = (before: RunState | undefined, now: RunState, at: number) => string[];
 
-async function watchPlainly(cli: Cli, runFolder: string, lines: Lines): Promise<RunState> {
+async function watchPlain(cli: Cli, runFolder: string, lines: Lines): Promise<RunState> {
   let before: RunState | undefined;
   try {
     for await (const state of followRunStates(runFolder, { clock: cli.clock, signal: cli.signal })) {
       for (const line of lines(before, state, cli.clock.now())) cli.out(`${line}\n`);
-      if (before?.trouble?.message !== state.trouble?.message) tellTrouble(cli, state);
+      if (before?.trouble?.message !== state.trouble?.message) printTrouble(cli, state);
       before = state;
     }
   } catch (thrown) {
@@ -83,9 +83,9 @@ const jsonLines: Lines = (before, now, at) => {
 };
 
 const textLines: Lines = (before, now, at) => {
-  const known = new Map(before?.jobs.map((job) => [job.id, newsOf(job)]));
+  const known = new Map(before?.jobs.map((job) => [job.id, changeKeyOf(job)]));
   return changedJobs(before, now)
-    .filter((job) => known.get(job.id) !== newsOf(job) && !isAboutToEnd(job))
+    .filter((job) => known.get(job.id) !== changeKeyOf(job) && !isAboutToEnd(job))
     .map((job) => textLine(job, at));
 };
 
@@ -100,23 +100,23 @@ const isAboutToEnd = (job: JobState): boolean =>
   job.status === 'waiting' && latestAttempt(job)?.outcome === 'success';
 
 /** What is worth a new line: the figures in it that change all the time are not. */
-function newsOf(job: JobState): string {
+function changeKeyOf(job: JobState): string {
   const attempt = latestAttempt(job);
   const training = attempt?.agent?.training;
   const setbacks = attempt?.agent?.fetches.reduce((sum, fetch) => sum + fetch.setbacks.length, 0) ?? 0;
-  return [jobWord(job), attempt?.attempt, training?.epoch, setbacks, job.stopRequested].join(' ');
+  return [describeState(job), attempt?.attempt, training?.epoch, setbacks, job.stopRequested].join(' ');
 }
 
 function textLine(job: JobState, at: number): string {
   const attempt = latestAttempt(job);
-  const place = shownPlace(attempt);
+  const place = displaySite(attempt);
   const time = new Date(at).toISOString().slice(0, 19);
   const detail = [...jobFigures(job), ...jobNotes(job, at)].join(', ');
   return [
     `${time}Z`,
     printable(job.id),
     ...(attempt === undefined ? [] : [`try ${attempt.attempt}`]),
-    jobWord(job),
+    describeState(job),
     ...(place === '' ? [] : [`at ${printable(place)}`]),
     ...(detail === '' ? [] : [`(${detail})`]),
   ].join(' ');

@@ -9,11 +9,11 @@ export const submitOptions = (command: Command): Command =>
     .option(
       '--canary <sizes>',
       'queue in steps, as in 1,10: the next step follows when all jobs before it have valid results',
-      rungs,
+      canarySizes,
     )
     .option('--no-check', 'queue without the quick check');
 
-function rungs(text: string): number[] {
+function canarySizes(text: string): number[] {
   const sizes = text.split(',').map((size) => size.trim());
   if (!sizes.every((size) => /^[1-9]\d{0,6}$/.test(size)))
     throw new InvalidArgumentError('it must be whole numbers from 1, separated by commas, such as 1,10.');
@@ -21,18 +21,18 @@ function rungs(text: string): number[] {
 }
 
 /** A whole number from 1, or `from`, to `to`. */
-export const wholeNumber =
+export const integerOption =
   (to: number, from = 1) =>
   (text: string): number => {
     const number = Number(text);
     if (/^\d{1,9}$/.test(text) && number >= from && number <= to) return number;
     throw new InvalidArgumentError(
-      `it must be a whole number from ${from}${to < mostNumber ? ` to ${to}` : ''}.`,
+      `it must be a whole number from ${from}${to < maxInteger ? ` to ${to}` : ''}.`,
     );
   };
 
 /** Where there is no other limit. */
-export const mostNumber = 999_999_999;
+export const maxInteger = 999_999_999;
 
 export function sizeOption(text: string): number {
   const bytes = parseSize(text);

@@ -5,9 +5,9 @@ import { runFiles, runsFolder } from '../../job/layout.ts';
 import type { Fallback, Plan } from '../../job/plan.ts';
 import type { SecretFound } from '../../job/secrets.ts';
 import { formatDuration, formatSize } from '../../job/units.ts';
-import { policyWords } from '../../recovery/policy-words.ts';
+import { describePolicy } from '../../recovery/describe-policy.ts';
 import type { Policy } from '../../recovery/policy.ts';
-import { needWords, sizeWords, torchWords } from '../environment/facts-text.ts';
+import { describeNeeds, describeSize, describeTorch } from '../environment/facts-text.ts';
 
 const shownJobs = 5;
 const shownFiles = 10;
@@ -31,7 +31,7 @@ export function planText(plan: Plan, policy?: Policy, secrets: readonly SecretFo
     ['software', softwareLines(plan)],
     ['needs', needLines(plan)],
     ['success', successLines(plan)],
-    ...(policy === undefined ? [] : [['failure', policyWords(policy)] satisfies [string, string[]]]),
+    ...(policy === undefined ? [] : [['failure', describePolicy(policy)] satisfies [string, string[]]]),
     [
       'results',
       [`${path.join(plan.folder, runsFolder, `${plan.spec.name}-<id>`, runFiles.results, '<job>')}/`],
@@ -90,7 +90,7 @@ function dataLines({ data }: Plan): string[] {
   });
 }
 
-export const fallbackWords = ({ why, fix }: Fallback): string =>
+export const describeFallback = ({ why, fix }: Fallback): string =>
   `this machine's own software, not the Pixi environment: ${why}; ${fix}`;
 
 function softwareLines({ spec, environment }: Plan): string[] {
@@ -101,18 +101,18 @@ function softwareLines({ spec, environment }: Plan): string[] {
   const { facts, fallback } = environment ?? {};
   return [
     python.length === 0 ? where : `${where}, with the Python modules ${python.join(', ')}`,
-    ...(fallback === undefined ? [] : [fallbackWords(fallback)]),
+    ...(fallback === undefined ? [] : [describeFallback(fallback)]),
     ...(pack === undefined ? [] : [`  ${pack.method}: ${pack.why}`]),
     ...(facts === undefined
       ? []
       : [
-          `Pixi environment ${facts.environment} on ${facts.platform}: Python ${facts.python ?? 'none'}, ${torchWords(facts)}`,
-          `  needs ${needWords(facts)}; ${sizeWords(facts)}; packages ${facts.hash.slice(0, 8)}`,
+          `Pixi environment ${facts.environment} on ${facts.platform}: Python ${facts.python ?? 'none'}, ${describeTorch(facts)}`,
+          `  needs ${describeNeeds(facts)}; ${describeSize(facts)}; packages ${facts.hash.slice(0, 8)}`,
         ]),
   ];
 }
 
-function gpuWords(gpu: Plan['spec']['resources']['gpu'] = {}): string {
+function describeGpus(gpu: Plan['spec']['resources']['gpu'] = {}): string {
   const words = [
     ...(gpu.capability === undefined ? [] : [`capability ${gpu.capability.toFixed(1)}`]),
     ...(gpu.memoryBytes === undefined ? [] : [`${formatSize(gpu.memoryBytes)} memory`]),
@@ -125,7 +125,7 @@ function needLines({ spec, disk }: Plan): string[] {
   const { cpus, gpus, memoryBytes, timeSeconds } = spec.resources;
   const parts = [
     counted(cpus, 'CPU'),
-    ...(gpus > 0 ? [`${counted(gpus, 'GPU')}${gpuWords(spec.resources.gpu)}`] : []),
+    ...(gpus > 0 ? [`${counted(gpus, 'GPU')}${describeGpus(spec.resources.gpu)}`] : []),
     `${formatSize(memoryBytes)} memory`,
     `${formatSize(disk.bytes)} disk`,
     ...(timeSeconds === undefined ? [] : [`at most ${formatDuration(timeSeconds)} an attempt`]),

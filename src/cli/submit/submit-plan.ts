@@ -13,12 +13,12 @@ import { resumeRun, submitRun, type Submitted } from '../../run/submit-run.ts';
 import { checkBeforeSubmit } from '../check/check-plan.ts';
 import type { Cli } from '../cli.ts';
 import { runTool } from '../environment/workspace.ts';
-import { type JobFileOptions, jobFileWord, loadOptions } from '../job-file-argument.ts';
+import { type JobFileOptions, jobFileArgument, loadOptions } from '../job-file-argument.ts';
 import { fetchImage } from '../object/fetch-image.ts';
-import { nextCommands } from '../text/words.ts';
-import { fallbackWords } from './plan-text.ts';
+import { nextCommands } from '../text/phrases.ts';
+import { describeFallback } from './plan-text.ts';
 
-export interface SubmitOptions extends JobFileOptions {
+export interface SubmitCliOptions extends JobFileOptions {
   new?: true;
   /** Sizes of the rungs in which the jobs go ahead. */
   canary?: number[];
@@ -36,23 +36,27 @@ export interface SubmittedRun extends Submitted {
 /**
  * Hands a job file to its pool, or takes up the run whose folder is named, and says on stderr what was done and why.
  */
-export async function submitPlan(cli: Cli, where: string, options: SubmitOptions): Promise<SubmittedRun> {
+export async function submitPlan(cli: Cli, where: string, options: SubmitCliOptions): Promise<SubmittedRun> {
   const folder = path.resolve(cli.cwd, where);
   const isRun = await isThere(path.join(folder, runFiles.journal));
   const { pool, ...submitted } = isRun
     ? await resume(cli, folder, options)
     : await submit(cli, where, options);
-  cli.err(`${told[submitted.how]} ${path.basename(submitted.folder)}: ${submitted.why}\n`);
+  cli.err(`${submittedText[submitted.how]} ${path.basename(submitted.folder)}: ${submitted.why}\n`);
   return { ...submitted, argument: argumentFor(cli.cwd, submitted.folder), pool };
 }
 
-async function submit(cli: Cli, where: string, options: SubmitOptions): Promise<Submitted & { pool: Pool }> {
+async function submit(
+  cli: Cli,
+  where: string,
+  options: SubmitCliOptions,
+): Promise<Submitted & { pool: Pool }> {
   const job = await loadLocked(cli, where, options);
   const { plan } = job;
   const pool = openPool(plan.spec.run.pool, cli);
   const { version, clock, pid } = cli;
   const { new: isNew = false, canary } = options;
-  if (options.check !== false) await checkBeforeSubmit(cli, jobFileWord(where, options), job, isNew);
+  if (options.check !== false) await checkBeforeSubmit(cli, jobFileArgument(where, options), job, isNew);
   if (pool.traits.needsImageHere) await fetchImage(cli, plan);
   return { ...(await submitRun(plan, pool, { isNew, canary, version, clock, pid })), pool };
 }
@@ -75,11 +79,15 @@ export async function loadLocked(
     } catch (thrown) {
       if (!(thrown instanceof Fault) || thrown.kind !== 'environment-broken') throw thrown;
     }
-  cli.err(`running with ${fallbackWords(fallback)}\n`);
+  cli.err(`running with ${describeFallback(fallback)}\n`);
   return job;
 }
 
-async function resume(cli: Cli, folder: string, options: SubmitOptions): Promise<Submitted & { pool: Pool }> {
+async function resume(
+  cli: Cli,
+  folder: string,
+  options: SubmitCliOptions,
+): Promise<Submitted & { pool: Pool }> {
   const { file, spec } = await readPlan(folder);
   if (options.new)
     throw new Fault('usage', `${folder} is a run; --new makes another one from a job file`, {
@@ -89,7 +97,11 @@ async function resume(cli: Cli, folder: string, options: SubmitOptions): Promise
   return { ...(await resumeRun(folder, pool, cli)), pool };
 }
 
-const told = { created: 'started', continued: 'going on with', finished: 'already finished:' } as const;
+const submittedText = {
+  created: 'started',
+  continued: 'going on with',
+  finished: 'already finished:',
+} as const;
 
 /** A run's name is enough where `runs/` is found from here; elsewhere its path is needed. */
 function argumentFor(cwd: string, folder: string): string {
@@ -99,7 +111,7 @@ function argumentFor(cwd: string, folder: string): string {
 }
 
 /** Prints the run's folder, or with `json` the run, and what to do next. */
-export async function tellSubmitted(
+export async function printSubmitted(
   cli: Cli,
   { folder, how, why, argument }: SubmittedRun,
   words: string,

@@ -31,5 +31,4 @@ const plain: Partial<Record<string, string>> = {
 };
 
 /** Our own marks as ASCII, each as wide as before; what a user has named stays as it is. */
-export const withPlainMarks = (text: string): string =>
-  text.replaceAll(/[…’·–×✓✗]/g, (mark) => plain[mark] ?? mark);
+export const toAscii = (text: string): string => text.replaceAll(/[…’·–×✓✗]/g, (mark) => plain[mark] ?? mark);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isUtf8, withPlainMarks } from './glyphs.ts';
+import { isUtf8, toAscii } from './glyphs.ts';
 
 test('the locale is the first that is set of the three variables', () => {
   assert.equal(isUtf8({ LC_ALL: '', LC_CTYPE: 'en_US.UTF-8', LANG: 'C' }), true);
@@ -9,5 +9,5 @@ test('the locale is the first that is set of the three variables', () => {
 });
 
 test('marks of ours become ASCII of the same width, and names stay', () => {
-  assert.equal(withPlainMarks('run café · it’s cut …'), "run café - it's cut ~");
+  assert.equal(toAscii('run café · it’s cut …'), "run café - it's cut ~");
 });

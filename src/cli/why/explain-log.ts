@@ -14,7 +14,7 @@ export async function explainLog(
   word: string | undefined,
   signal: AbortSignal,
 ): Promise<Explanation[]> {
-  const only = word === undefined ? undefined : await jobsAsked(file, word, signal);
+  const only = word === undefined ? undefined : await selectJobs(file, word, signal);
   const evidence = path.basename(shownAs);
   const { jobs, facts, garbledBytes } = await readHistory([file], { evidence, only, signal });
   if (jobs.length > 0) return jobs.map((job) => explainStory(job));
@@ -29,7 +29,7 @@ async function isWithoutEvents(file: string): Promise<boolean> {
 }
 
 /** Which events are of the jobs that a word names. All clusters of a DAG's node are one job. */
-async function jobsAsked(
+async function selectJobs(
   file: string,
   word: string,
   signal: AbortSignal,

@@ -12,14 +12,14 @@ import { readJournal } from '../../journal/tail.ts';
 import type { JobState, RunState } from '../../journal/state.ts';
 import { poolKind } from '../../pool/open-pool.ts';
 import type { PoolRecords, RunAccount } from '../../pool/pool.ts';
-import { decide, historyOf, type Decision } from '../../recovery/decide.ts';
+import { decide, pastAttempts, type Decision } from '../../recovery/decide.ts';
 import { readPlan } from '../../pool/read-plan.ts';
 import type { Policy } from '../../recovery/policy.ts';
 import { explainRunJob, type FiledEntry } from '../../why/explain-run-job.ts';
 import { explainStory } from '../../why/explain-story.ts';
 
 /** Journals read at once. */
-const readAtOnce = 32;
+const maxParallelReads = 32;
 
 /** Explains these jobs of a run, from its folder alone. */
 export async function explainRun(
@@ -36,8 +36,8 @@ export async function explainRun(
   const isSupervised = await hasSupervisor(folder, state, pool);
   const policy = plan && pool?.supervisedBy?.(plan);
   const run = journal.map((entry) => ({ file: runFiles.journal, entry }));
-  return mapLimited(jobs, readAtOnce, async (job) => {
-    if (job.isKeptBack) return explainKeptBack(state, job.id, pool);
+  return mapLimited(jobs, maxParallelReads, async (job) => {
+    if (job.isKeptBack) return explainCanaryWait(state, job.id, pool);
     const entries = await agentEntries(folder, job);
     return {
       ...explainRunJob({
@@ -99,7 +99,7 @@ function decisionOn(
 ): Decision | undefined {
   if (attempts.some(({ outcome }) => outcome === undefined)) return undefined;
   const ofRound = attempts.filter(({ attempt }) => attempt > attemptsBefore);
-  return decide(historyOf(ofRound), policy, now);
+  return decide(pastAttempts(ofRound), policy, now);
 }
 
 function isAbout({ entry }: FiledEntry, job: string): boolean {
@@ -108,7 +108,7 @@ function isAbout({ entry }: FiledEntry, job: string): boolean {
 }
 
 async function agentEntries(folder: string, { id, attempts }: JobState): Promise<FiledEntry[]> {
-  const perAttempt = await mapLimited(attempts, readAtOnce, ({ attempt }) =>
+  const perAttempt = await mapLimited(attempts, maxParallelReads, ({ attempt }) =>
     entriesIn(
       folder,
       path.relative(folder, path.join(attemptFolder(folder, id, attempt), attemptFiles.journal)),
@@ -124,12 +124,15 @@ async function entriesIn(folder: string, file: string | undefined): Promise<File
 }
 
 /** What the scheduler's own log says of a job, where there is one. */
-function explainLogged({ histories, rules, named }: RunAccount, job: JobState): Explanation | undefined {
+function explainLogged(
+  { histories, rules, withUserNames }: RunAccount,
+  job: JobState,
+): Explanation | undefined {
   if (histories === undefined) return undefined;
   const history = histories.get(job.id);
   if (history === undefined) return neverQueued(job);
   const explained = explainStory(history, rules);
-  return { ...explained, because: explained.because.map((said) => named?.(said) ?? said) };
+  return { ...explained, because: explained.because.map((said) => withUserNames?.(said) ?? said) };
 }
 
 /** A job that HTCondor has not written about. */
@@ -162,7 +165,7 @@ function neverQueued({ id: job, status }: JobState): Explanation {
 }
 
 /** A job that waits for its canaries. */
-function explainKeptBack(
+function explainCanaryWait(
   { jobs, endedAt }: RunState,
   job: string,
   pool: PoolRecords | undefined,

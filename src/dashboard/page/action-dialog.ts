@@ -1,30 +1,30 @@
 import { html } from './dom.ts';
 import type { ActionName } from './server.ts';
 
-interface Words {
+interface DialogText {
   title: string;
   /** The button that acts, and the one that does not. */
   yes: string;
   no: string;
   /** Class of the button that acts. */
-  look: string;
+  style: string;
   /** What it does to what is named, in sentences. */
   effect: (what: string) => string;
 }
 
-const words: Record<ActionName, Words> = {
+const texts: Record<ActionName, DialogText> = {
   stop: {
     title: 'Stop?',
     yes: 'Stop',
     no: 'Keep running',
-    look: 'danger',
+    style: 'danger',
     effect: (what) => `This stops ${what}. Running attempts end; their checkpoints stay for a retry.`,
   },
   retry: {
     title: 'Try again?',
     yes: 'Try again',
     no: 'Leave it',
-    look: 'act',
+    style: 'act',
     effect: (what) =>
       `This tries ${what} again in the same run, with the files it was made with. What failed for a mistake in the training will fail again: fix that first, and use the command with --with-new-files.`,
   },
@@ -32,12 +32,12 @@ const words: Record<ActionName, Words> = {
 
 /** Asks before anything is done, and shows the command that does the same. `act` returns what went wrong, or nothing. */
 export function actionDialog(action: ActionName, act: (jobs: string[]) => Promise<string>) {
-  const { title, yes: yesWord, no: noWord, look, effect } = words[action];
+  const { title, yes: yesText, no: noText, style, effect } = texts[action];
   const question = html('p', {});
   const command = html('code', {});
   const problem = html('p', { class: 'alarm', role: 'alert' });
-  const yes = html('button', { type: 'button', class: look }, yesWord);
-  const no = html('button', { type: 'button' }, noWord);
+  const yes = html('button', { type: 'button', class: style }, yesText);
+  const no = html('button', { type: 'button' }, noText);
   const element = html(
     'dialog',
     { 'aria-labelledby': `${action}-title` },
@@ -56,7 +56,7 @@ export function actionDialog(action: ActionName, act: (jobs: string[]) => Promis
       const what = jobs.length === 0 ? all : `job ${jobs.join(', ')}`;
       question.textContent = here
         ? effect(what)
-        : `The run is on another machine: ${yesWord.toLowerCase()} there for ${what}, with this command.`;
+        : `The run is on another machine: ${yesText.toLowerCase()} there for ${what}, with this command.`;
       command.textContent = same;
       problem.textContent = '';
       yes.hidden = !here;

@@ -37,11 +37,11 @@ export function show(element: Element, ...children: Child[]): void {
 
 /** A mark for every tone, so that colour is never the only sign. */
 const marks: Record<Tone, string> = { good: '✓', busy: '▶', idle: '○', warn: '‖', bad: '✗' };
-export const markOf = (tone: Tone) => html('span', { class: 'mark', 'aria-hidden': 'true' }, marks[tone]);
+export const symbolOf = (tone: Tone) => html('span', { class: 'mark', 'aria-hidden': 'true' }, marks[tone]);
 
 export const shareOf = (part: number, whole: number): string =>
   whole > 0 ? `${((100 * part) / whole).toFixed(1)} %` : '–';
 
 /** `1 job`, `3 jobs`. */
-export const many = (count: number, word: string): string =>
+export const plural = (count: number, word: string): string =>
   `${count.toLocaleString('en')} ${word}${count === 1 ? '' : 's'}`;

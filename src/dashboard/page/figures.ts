@@ -1,5 +1,5 @@
 import { formatSize } from '../../job/units.ts';
-import { showMillis } from '../../report/show.ts';
+import { formatMillis } from '../../report/format.ts';
 import type { Board, Waste } from '../page-data.ts';
 import { html, show, shareOf } from './dom.ts';
 
@@ -52,13 +52,13 @@ function wasteTable({ slot, useful, moving, overhead, unknown, open, lost, queue
     return [
       html('span', {}, name, what === '' ? null : html('small', {}, ` ${what}`)),
       bar,
-      showMillis(millis),
+      formatMillis(millis),
       shareOf(millis, slot),
     ];
   });
   const table = tableOf(['What', '', 'Time', 'Share'], lines, 'waste');
   if (queued === 0) return table;
-  return html('div', {}, table, html('p', {}, `And ${showMillis(queued)} queued, on no slot.`));
+  return html('div', {}, table, html('p', {}, `And ${formatMillis(queued)} queued, on no slot.`));
 }
 
 function siteTable({ sites }: Board) {
@@ -69,8 +69,8 @@ function siteTable({ sites }: Board) {
     String(success),
     String(running),
     String(lost),
-    showMillis(training),
-    showMillis(slot),
+    formatMillis(training),
+    formatMillis(slot),
   ]);
   return tableOf(['Site', 'Attempts', 'Success', 'Running', 'Lost', 'Training', 'On slots'], lines);
 }

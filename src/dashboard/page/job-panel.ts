@@ -1,9 +1,9 @@
 import type { Action, JobDetail, LogPart } from '../page-data.ts';
 import { html, show } from './dom.ts';
-import { lossCurve, partWords, phaseBar } from './pictures.ts';
+import { lossCurve, describeParts, phaseBar } from './pictures.ts';
 import type { ActionName } from './server.ts';
 
-interface JobWorld {
+interface JobPanelContext {
   detailOf: (id: string) => Promise<JobDetail | undefined>;
   /** Undefined in a file, which has no logs. */
   logOf: ((id: string, stream: string) => Promise<LogPart>) | undefined;
@@ -14,7 +14,7 @@ interface JobWorld {
 /** What there is to know of the chosen job: why it stands as it does, its attempts, its loss, its log. */
 export class JobPanel {
   readonly element: HTMLElement;
-  readonly #world: JobWorld;
+  readonly #context: JobPanelContext;
   #job = '';
   #title = html('h2', { id: 'job-title', tabindex: '-1' });
   #explanation = html('div', { id: 'explanation' });
@@ -35,8 +35,8 @@ export class JobPanel {
     'aria-label': 'End of the log',
   });
 
-  constructor(world: JobWorld) {
-    this.#world = world;
+  constructor(context: JobPanelContext) {
+    this.#context = context;
     this.#stream.addEventListener('change', () => void this.#readLog());
     const tools = html('div', { class: 'tools' }, html('label', { for: 'stream' }, 'Show'), this.#stream);
     const close = html('button', { type: 'button', click: () => this.#close() }, 'Close');
@@ -51,7 +51,7 @@ export class JobPanel {
       html('h3', {}, 'Loss over all attempts'),
       this.#curve,
       html('h3', {}, 'End of the log'),
-      world.logOf === undefined ? null : tools,
+      context.logOf === undefined ? null : tools,
       this.#log,
     );
   }
@@ -92,7 +92,7 @@ export class JobPanel {
   async #readDetail() {
     const asked = this.#job;
     if (asked === '') return;
-    const detail = await this.#world.detailOf(asked).catch(() => undefined);
+    const detail = await this.#context.detailOf(asked).catch(() => undefined);
     if (asked !== this.#job) return;
     if (detail === undefined)
       show(this.#explanation, html('p', {}, 'There is nothing more to tell of this job here.'));
@@ -102,7 +102,7 @@ export class JobPanel {
   #close() {
     this.#job = '';
     this.element.hidden = true;
-    this.#world.onClose();
+    this.#context.onClose();
   }
 
   #showDetail({ id, explanation, attempts, curve, commands, stop, retry }: JobDetail) {
@@ -118,20 +118,20 @@ export class JobPanel {
     );
   }
 
-  #button(action: ActionName, how: Action | null, jobs: string[], look: string, text: string) {
+  #button(action: ActionName, how: Action | null, jobs: string[], style: string, text: string) {
     if (how === null) return null;
-    const click = () => this.#world.ask[action](how.command, how.here, jobs);
-    return html('button', { type: 'button', class: look, click }, text);
+    const click = () => this.#context.ask[action](how.command, how.here, jobs);
+    return html('button', { type: 'button', class: style, click }, text);
   }
 
   async #readLog() {
     const asked = this.#job;
     if (asked === '') return;
-    if (this.#world.logOf === undefined) {
+    if (this.#context.logOf === undefined) {
       this.#log.textContent = 'The logs are not part of this file; the commands above show them.';
       return;
     }
-    const part = await this.#world.logOf(asked, this.#stream.value).catch(() => undefined);
+    const part = await this.#context.logOf(asked, this.#stream.value).catch(() => undefined);
     if (asked !== this.#job) return;
     const before = part !== undefined && part.from > 0 ? `… ${part.from} bytes before this\n` : '';
     const text = before + (part?.text ?? '') || 'Nothing was printed yet.';
@@ -173,7 +173,7 @@ const attemptOf = ({
     where === '' ? null : ` at ${where}`,
     why === '' ? null : ` (${why})`,
     phaseBar(parts),
-    html('span', { class: 'what' }, partWords(parts) || 'just begun'),
+    html('span', { class: 'what' }, describeParts(parts) || 'just begun'),
     fault === '' ? null : html('span', { class: 'said' }, fault),
     fix === '' ? null : html('span', { class: 'fix' }, `What helps: ${fix}`),
     ...notes.map((note) => html('span', { class: 'told' }, note)),

@@ -1,18 +1,18 @@
-import type { Board, JobRow } from '../page-data.ts';
-import { html, many, markOf } from './dom.ts';
-import { legend, timeline } from './pictures.ts';
+import type { Board, BoardRow } from '../page-data.ts';
+import { html, plural, symbolOf } from './dom.ts';
+import { phaseLegend, timeline } from './pictures.ts';
 
 /** Every row is this high (the style says so too): what is seen follows from where the table is scrolled to. */
 const rowHeight = 36;
-const spare = 6;
+const spareRows = 6;
 const columns = ['Job', 'State', 'Attempts', 'Where', 'Figures', 'Note'];
 
 /** The table of all jobs. Only the rows that can be seen are in the page, so that ten thousand stay fluent. */
 export class JobTable {
   readonly element: HTMLElement;
   readonly #openJob: (id: string) => void;
-  #rows = new Map<string, JobRow>();
-  #shown: JobRow[] = [];
+  #rows = new Map<string, BoardRow>();
+  #shown: BoardRow[] = [];
   #span = { from: 0, to: 1 };
   #chosen = '';
   #isWaiting = false;
@@ -37,8 +37,8 @@ export class JobTable {
     this.#openJob = openJob;
     this.#search.addEventListener('input', () => this.#filter());
     this.#states.addEventListener('change', () => this.#filter());
-    this.#port.addEventListener('scroll', () => this.#drawSoon());
-    new ResizeObserver(() => this.#drawSoon()).observe(this.#port);
+    this.#port.addEventListener('scroll', () => this.#scheduleDraw());
+    new ResizeObserver(() => this.#scheduleDraw()).observe(this.#port);
     this.element = html(
       'section',
       { class: 'panel', 'aria-labelledby': 'jobs-title' },
@@ -52,12 +52,12 @@ export class JobTable {
         this.#states,
         this.#found,
       ),
-      legend(phases),
+      phaseLegend(phases),
       this.#port,
     );
   }
 
-  update(board: Board, changed: JobRow[], reset: boolean) {
+  update(board: Board, changed: BoardRow[], reset: boolean) {
     if (reset) this.#rows.clear();
     for (const row of changed) this.#rows.set(row.id, row);
     this.#span = { from: board.createdAt ?? board.at, to: board.endedAt ?? board.at };
@@ -70,7 +70,7 @@ export class JobTable {
   /** `id`: none when empty */
   choose(id: string) {
     this.#chosen = id;
-    this.#drawSoon();
+    this.#scheduleDraw();
   }
 
   #filter() {
@@ -80,15 +80,15 @@ export class JobTable {
     this.#shown =
       words === '' && state === ''
         ? all
-        : all.filter((row) => (state === '' || row.state === state) && wordsOf(row).includes(words));
-    const jobs = many(all.length, 'job');
+        : all.filter((row) => (state === '' || row.state === state) && searchTextOf(row).includes(words));
+    const jobs = plural(all.length, 'job');
     this.#found.textContent = this.#shown.length === all.length ? jobs : `${this.#shown.length} of ${jobs}`;
     this.#table.setAttribute('aria-rowcount', String(this.#shown.length + 1));
-    this.#drawSoon();
+    this.#scheduleDraw();
   }
 
   /** Several changes before the next frame are drawn once. */
-  #drawSoon() {
+  #scheduleDraw() {
     if (this.#isWaiting) return;
     this.#isWaiting = true;
     requestAnimationFrame(() => {
@@ -98,14 +98,14 @@ export class JobTable {
   }
 
   #draw() {
-    const first = Math.max(0, Math.floor(this.#port.scrollTop / rowHeight) - spare);
-    const count = Math.ceil(this.#port.clientHeight / rowHeight) + 2 * spare;
+    const first = Math.max(0, Math.floor(this.#port.scrollTop / rowHeight) - spareRows);
+    const count = Math.ceil(this.#port.clientHeight / rowHeight) + 2 * spareRows;
     const part = this.#shown.slice(first, first + count);
     const focused = document.activeElement?.closest('tr')?.dataset.job;
     this.#body.replaceChildren(
-      gap(first),
+      spacer(first),
       ...part.map((row, index) => this.#rowElement(row, first + index)),
-      gap(this.#shown.length - first - part.length),
+      spacer(this.#shown.length - first - part.length),
     );
     if (focused === undefined) return;
     const button: HTMLElement | null = this.#body.querySelector(
@@ -114,7 +114,7 @@ export class JobTable {
     button?.focus({ preventScroll: true });
   }
 
-  #rowElement(row: JobRow, index: number) {
+  #rowElement(row: BoardRow, index: number) {
     const isChosen = row.id === this.#chosen;
     const open = () => this.#openJob(row.id);
     const button = { type: 'button', class: 'link', click: open, 'aria-pressed': String(isChosen) };
@@ -126,7 +126,7 @@ export class JobTable {
         ...(isChosen ? { class: 'chosen' } : {}),
       },
       html('td', { class: 'job' }, html('button', button, row.id)),
-      html('td', { class: 'state', 'data-tone': row.tone }, markOf(row.tone), row.state),
+      html('td', { class: 'state', 'data-tone': row.tone }, symbolOf(row.tone), row.state),
       html('td', { class: 'attempts' }, timeline(row.bars, this.#span)),
       html('td', { class: 'where', title: row.where }, row.where),
       html('td', { class: 'figures' }, row.figures),
@@ -135,11 +135,12 @@ export class JobTable {
   }
 }
 
-const wordsOf = ({ id, state, where, note }: JobRow) => `${id} ${state} ${where} ${note}`.toLowerCase();
+const searchTextOf = ({ id, state, where, note }: BoardRow) =>
+  `${id} ${state} ${where} ${note}`.toLowerCase();
 
 const heading = (name: string) => html('th', { scope: 'col', class: name.toLowerCase() }, name);
 
-function gap(rows: number) {
+function spacer(rows: number) {
   const row = html('tr', { 'aria-hidden': 'true', class: 'gap' }, html('td'));
   row.style.height = `${Math.max(0, rows) * rowHeight}px`;
   return row;

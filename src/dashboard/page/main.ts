@@ -1,4 +1,4 @@
-import type { Change, Opening } from '../page-data.ts';
+import type { BoardUpdate, Opening } from '../page-data.ts';
 import { actionDialog } from './action-dialog.ts';
 import { html, show } from './dom.ts';
 import { figures } from './figures.ts';
@@ -26,7 +26,7 @@ const panel = new JobPanel({
   onClose: () => table.choose(''),
 });
 const table = new JobTable(openJob, opening.phases);
-const glance = questions({ openJob });
+const overview = questions({ openJob });
 const numbers = figures();
 const link = html('span', { class: 'live', role: 'status' });
 const about = html('p', { class: 'about' });
@@ -51,27 +51,27 @@ function ask(action: ActionName) {
   if (how !== null) dialogs[action].ask(how.command, how.here, []);
 }
 
-function take({ board: next, rows, reset }: Change) {
+function applyUpdate({ board: next, rows, reset }: BoardUpdate) {
   board = next;
   document.title = `${next.verdict.tone === 'bad' ? '✗ ' : ''}${next.name} · Updraft`;
   const when = new Date(next.at).toLocaleString();
   show(about, `pool ${next.pool} · ${next.place} · ${live === undefined ? 'as of' : 'figures of'} ${when}`);
   stopButton.hidden = live === undefined || next.stop === null;
   retryButton.hidden = live === undefined || next.retry === null;
-  glance.update(next);
+  overview.update(next);
   table.update(next, rows, reset);
   numbers.update(next);
-  tellLink();
+  showConnection();
   if (rows.some(({ id }) => id === panel.job)) void panel.refresh();
 }
 
-function tellLink() {
-  const [words, tone] = linkWords();
+function showConnection() {
+  const [words, tone] = describeConnection();
   link.textContent = words;
   link.dataset.tone = tone;
 }
 
-function linkWords(): [words: string, tone: string] {
+function describeConnection(): [words: string, tone: string] {
   if (live === undefined) return ['a file: it does not change', 'idle'];
   if (!isConnected) return ['not connected: trying again …', 'bad'];
   return board.endedAt === null ? ['live', 'good'] : ['has ended', 'idle'];
@@ -106,7 +106,7 @@ document
     html(
       'main',
       {},
-      glance.element,
+      overview.element,
       html('div', { class: 'work' }, table.element, panel.element),
       numbers.element,
     ),
@@ -114,11 +114,11 @@ document
     dialogs.stop.element,
     dialogs.retry.element,
   );
-take(opening.change);
+applyUpdate(opening.change);
 if (live !== undefined) {
-  live.follow(take, (connected) => {
+  live.follow(applyUpdate, (connected) => {
     isConnected = connected;
-    tellLink();
+    showConnection();
   });
   setInterval(() => void panel.refresh(), logMillis);
 }

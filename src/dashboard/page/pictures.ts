@@ -1,9 +1,9 @@
-import { showMillis } from '../../report/show.ts';
+import { formatMillis } from '../../report/format.ts';
 import type { AttemptBar, JobDetail } from '../page-data.ts';
 import { html, svg } from './dom.ts';
 
 /** What the colours mean. */
-export const legend = (phases: readonly string[]) =>
+export const phaseLegend = (phases: readonly string[]) =>
   html(
     'ul',
     { class: 'legend', 'aria-label': 'Colours of the phases' },
@@ -16,7 +16,7 @@ export const legend = (phases: readonly string[]) =>
 /** The attempts of a job on the time of the run, a bar each. */
 export function timeline(bars: AttemptBar[], { from, to }: { from: number; to: number }) {
   const scale = 1000 / Math.max(1, to - from);
-  const label = bars.length === 0 ? 'no attempt yet' : bars.map(barWords).join('; ');
+  const label = bars.length === 0 ? 'no attempt yet' : bars.map(describeBar).join('; ');
   const picture = svg('svg', {
     class: 'timeline',
     viewBox: '0 0 1000 20',
@@ -44,11 +44,11 @@ export function phaseBar(parts: AttemptBar['parts']) {
   return timeline([bar], { from: 0, to: all });
 }
 
-export const partWords = (parts: AttemptBar['parts']) =>
-  parts.map(([phase, millis]) => `${phase} ${showMillis(millis)}`).join(', ');
+export const describeParts = (parts: AttemptBar['parts']) =>
+  parts.map(([phase, millis]) => `${phase} ${formatMillis(millis)}`).join(', ');
 
-const barWords = ({ attempt, outcome, parts }: AttemptBar) =>
-  `attempt ${attempt} ${outcome}: ${partWords(parts) || 'just begun'}`;
+const describeBar = ({ attempt, outcome, parts }: AttemptBar) =>
+  `attempt ${attempt} ${outcome}: ${describeParts(parts) || 'just begun'}`;
 
 const rect = (x: number, y: number, width: number, height: number, attributes: Record<string, string>) =>
   svg('rect', {

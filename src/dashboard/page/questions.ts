@@ -1,6 +1,6 @@
-import { showMillis } from '../../report/show.ts';
+import { formatMillis } from '../../report/format.ts';
 import type { Board, Problem } from '../page-data.ts';
-import { html, many, markOf, show, shareOf } from './dom.ts';
+import { html, plural, symbolOf, show, shareOf } from './dom.ts';
 
 /** The four questions of somebody who looks for ten seconds, with their answers. */
 export function questions(acts: { openJob: (id: string) => void }) {
@@ -23,7 +23,7 @@ export function questions(acts: { openJob: (id: string) => void }) {
     for (const button of wrong.querySelectorAll('button'))
       button.onclick = () => acts.openJob(button.dataset.job ?? '');
     show(doing, ...doingOf(board));
-    show(wasted, ...wastedOf(board));
+    show(wasted, ...wasteOf(board));
   };
   return { element, update };
 }
@@ -39,14 +39,14 @@ function verdictOf({ verdict, counts, jobs }: Board) {
     bar.append(part);
   }
   return [
-    html('p', { class: 'headline', 'data-tone': verdict.tone }, markOf(verdict.tone), verdict.headline),
+    html('p', { class: 'headline', 'data-tone': verdict.tone }, symbolOf(verdict.tone), verdict.headline),
     html('p', {}, `${verdict.detail}.`),
     jobs > 0 ? bar : null,
     html(
       'ul',
       { class: 'counts' },
       ...counts.map(({ label, jobs: count, tone }) =>
-        html('li', { 'data-tone': tone }, markOf(tone), `${count.toLocaleString('en')} ${label}`),
+        html('li', { 'data-tone': tone }, symbolOf(tone), `${count.toLocaleString('en')} ${label}`),
       ),
     ),
   ];
@@ -57,7 +57,7 @@ function wrongOf({ wrong, trouble, account, garbled }: Board) {
   const notes = [
     trouble === null ? null : html('p', { class: 'alarm' }, `The run cannot be read now: ${trouble}`),
     account && html('p', { class: 'alarm' }, account.message, helps),
-    garbled === 0 ? null : html('p', {}, `${many(garbled, 'line')} of the journals could not be read.`),
+    garbled === 0 ? null : html('p', {}, `${plural(garbled, 'line')} of the journals could not be read.`),
   ];
   if (wrong.length === 0)
     return [...notes, trouble === null && account === null ? html('p', {}, 'Nothing.') : null];
@@ -76,7 +76,7 @@ function problemOf({ cause, what, jobs, examples, message, fix, needsYou }: Prob
   return html(
     'li',
     {},
-    html('strong', {}, `${many(jobs, 'job')}: ${cause}`),
+    html('strong', {}, `${plural(jobs, 'job')}: ${cause}`),
     needsYou ? ' ' : null,
     needsYou ? html('span', { class: 'badge' }, 'needs you') : null,
     html('span', { class: 'what' }, ` ${what}`),
@@ -86,32 +86,32 @@ function problemOf({ cause, what, jobs, examples, message, fix, needsYou }: Prob
   );
 }
 
-const rest = (count: number) => (count > 0 ? html('p', {}, `And ${many(count, 'other cause')}.`) : null);
+const rest = (count: number) => (count > 0 ? html('p', {}, `And ${plural(count, 'other cause')}.`) : null);
 
 function doingOf({ doing, wrong, endedAt }: Board) {
   const needing = wrong.filter(({ needsYou }) => needsYou).reduce((sum, { jobs }) => sum + jobs, 0);
-  const items = doing.slice(0, 6).map(({ what, jobs }) => html('li', {}, `${many(jobs, 'job')}: ${what}`));
+  const items = doing.slice(0, 6).map(({ what, jobs }) => html('li', {}, `${plural(jobs, 'job')}: ${what}`));
   if (needing > 0)
-    items.push(html('li', {}, `${many(needing, 'job')}: nothing happens until you act; see what helps`));
+    items.push(html('li', {}, `${plural(needing, 'job')}: nothing happens until you act; see what helps`));
   if (items.length === 0)
     return [html('p', {}, endedAt === null ? 'Nothing needs doing.' : 'Nothing: it is over.')];
   return [html('ul', {}, ...items), rest(doing.length - 6)];
 }
 
-function wastedOf({ waste }: Board) {
+function wasteOf({ waste }: Board) {
   const lost = waste.lost.reduce((sum, { millis }) => sum + millis, 0);
   const [worst] = waste.lost;
   if (waste.slot === 0) return [html('p', {}, 'No time on a slot yet.')];
-  const share = `${showMillis(lost)} of ${showMillis(waste.slot)} on slots (${shareOf(lost, waste.slot)})`;
+  const share = `${formatMillis(lost)} of ${formatMillis(waste.slot)} on slots (${shareOf(lost, waste.slot)})`;
   const sentences = [
-    `Training that led to a result: ${showMillis(waste.useful)} (${shareOf(waste.useful, waste.slot)}).`,
-    `Data and overhead: ${showMillis(waste.moving + waste.overhead)}.`,
-    ...(waste.unknown === 0 ? [] : [`Unknown: ${showMillis(waste.unknown)}.`]),
-    ...(waste.open === 0 ? [] : [`Still under way: ${showMillis(waste.open)}.`]),
+    `Training that led to a result: ${formatMillis(waste.useful)} (${shareOf(waste.useful, waste.slot)}).`,
+    `Data and overhead: ${formatMillis(waste.moving + waste.overhead)}.`,
+    ...(waste.unknown === 0 ? [] : [`Unknown: ${formatMillis(waste.unknown)}.`]),
+    ...(waste.open === 0 ? [] : [`Still under way: ${formatMillis(waste.open)}.`]),
   ];
   return [
     html('p', { class: 'headline' }, lost === 0 ? 'Nothing: nothing was lost.' : share),
     html('p', {}, sentences.join(' ')),
-    worst === undefined ? null : html('p', {}, `Most of it: ${worst.cause}, ${showMillis(worst.millis)}.`),
+    worst === undefined ? null : html('p', {}, `Most of it: ${worst.cause}, ${formatMillis(worst.millis)}.`),
   ];
 }

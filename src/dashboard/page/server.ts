@@ -1,4 +1,4 @@
-import type { Change, JobDetail, LogPart } from '../page-data.ts';
+import type { BoardUpdate, JobDetail, LogPart } from '../page-data.ts';
 
 /** The two things that a person can do from the page. */
 export type ActionName = 'stop' | 'retry';
@@ -32,9 +32,9 @@ export function server(base: string) {
         }
       },
     /** Hands on every change from now on. The browser connects again by itself when the connection is lost. */
-    follow(onChange: (change: Change) => void, onLink: (alive: boolean) => void): void {
+    follow(onChange: (change: BoardUpdate) => void, onLink: (alive: boolean) => void): void {
       const events = new EventSource(`${base}/events`);
-      events.addEventListener('change', (event) => onChange(parsed(String(event.data)) as Change));
+      events.addEventListener('change', (event) => onChange(parsed(String(event.data)) as BoardUpdate));
       events.onopen = () => onLink(true);
       events.onerror = () => onLink(false);
     },

@@ -11,7 +11,7 @@ import {
   OAuthRefusal,
   postForm,
   seconds,
-  text,
+  nonEmptyString,
   unusable,
   type Wire,
 } from './oauth.ts';
@@ -25,19 +25,19 @@ export interface Invitation {
   expires: number;
 }
 
-export interface Asking extends Invitation {
+export interface PendingLogin extends Invitation {
   deviceCode: string;
   intervalSeconds: number;
 }
 
-const usualInterval = 5;
-const usualLife = 600;
+const defaultIntervalSeconds = 5;
+const defaultLifeSeconds = 600;
 /** Whatever an issuer says: nobody waits longer, and no timer takes more than 24 days. */
 const [maxInterval, maxLife] = [60, 86_400];
 /** By how much an issuer that says `slow_down` wants us to wait longer (RFC 8628). */
-const slowerBy = 5;
+const slowDownSeconds = 5;
 /** An issuer that is silent while a person decides is asked again. */
-const silentTries = 5;
+const maxSilentTries = 5;
 
 /** Asks for a code (RFC 8628). */
 export async function askForCode(
@@ -45,11 +45,12 @@ export async function askForCode(
   { issuer, device }: IssuerMetadata,
   client: OAuthClient,
   { scope, now }: { scope: string; now: number },
-): Promise<Asking> {
+): Promise<PendingLogin> {
   if (device === undefined) throw unusable(issuer, 'it offers no login by device code');
   const said = await postForm(wire, issuer, device, client, { scope });
-  const [deviceCode, userCode] = [text(said['device_code']), text(said['user_code'])];
-  const url = text(said['verification_uri_complete']) ?? text(said['verification_uri']) ?? '';
+  const [deviceCode, userCode] = [nonEmptyString(said['device_code']), nonEmptyString(said['user_code'])];
+  const url =
+    nonEmptyString(said['verification_uri_complete']) ?? nonEmptyString(said['verification_uri']) ?? '';
   if (deviceCode === undefined || userCode === undefined || !isUsable(url, wire))
     throw unusable(issuer, 'its answer names no code and page with an https URL');
   return {
@@ -57,8 +58,8 @@ export async function askForCode(
     // Both are shown: an issuer must not write lines of its own on the terminal.
     userCode: printable(userCode).slice(0, 100),
     url: new URL(url).href,
-    expires: now + Math.min(seconds(said['expires_in']) ?? usualLife, maxLife) * 1000,
-    intervalSeconds: Math.min(seconds(said['interval']) ?? usualInterval, maxInterval),
+    expires: now + Math.min(seconds(said['expires_in']) ?? defaultLifeSeconds, maxLife) * 1000,
+    intervalSeconds: Math.min(seconds(said['interval']) ?? defaultIntervalSeconds, maxInterval),
   };
 }
 
@@ -67,13 +68,13 @@ export async function awaitApproval(
   wire: Wire,
   { issuer, token }: IssuerMetadata,
   client: OAuthClient,
-  { asking, clock }: { asking: Asking; clock: Clock },
+  { asking: pending, clock }: { asking: PendingLogin; clock: Clock },
 ): Promise<Granted> {
-  let [wait, triesLeft] = [asking.intervalSeconds, silentTries];
-  const fields = { grant_type: deviceGrant, device_code: asking.deviceCode };
+  let [wait, triesLeft] = [pending.intervalSeconds, maxSilentTries];
+  const fields = { grant_type: deviceGrant, device_code: pending.deviceCode };
   for (;;) {
-    await clock.sleep(Math.min(wait * 1000, Math.max(0, asking.expires - clock.now())), wire.signal);
-    if (clock.now() >= asking.expires) throw expired(issuer);
+    await clock.sleep(Math.min(wait * 1000, Math.max(0, pending.expires - clock.now())), wire.signal);
+    if (clock.now() >= pending.expires) throw expired(issuer);
     try {
       return grantedIn(issuer, await postForm(wire, issuer, token, client, fields));
     } catch (error) {
@@ -92,7 +93,7 @@ function waitAfter(error: unknown, issuer: string, wait: number): number {
     case 'consent_required':
       return wait;
     case 'slow_down':
-      return wait + slowerBy;
+      return wait + slowDownSeconds;
     case 'expired_token':
       throw expired(issuer);
     case 'access_denied':

@@ -6,8 +6,8 @@ import { isUnder, unescapePath } from '../escape-path.ts';
 import type { Issuance, Locator } from '../located.ts';
 import { parseObjectUrl } from '../object-url.ts';
 import { readClaims, sameIssuer } from '../token.ts';
-import { askForCode, type Asking, awaitApproval, type Invitation } from './device-flow.ts';
-import type { KeptLogin, LoginStore } from './login-store.ts';
+import { askForCode, type PendingLogin, awaitApproval, type Invitation } from './device-flow.ts';
+import type { StoredLogin, LoginStore } from './login-store.ts';
 import {
   type IssuerMetadata,
   type OAuthClient,
@@ -20,7 +20,7 @@ import {
 } from './oauth.ts';
 import { withGrant } from './with-grant.ts';
 
-interface LoginWorld {
+interface LoginContext {
   /** One that knows of no logins: finding out who issues tokens takes none. */
   locator: Locator;
   store: LoginStore;
@@ -29,7 +29,7 @@ interface LoginWorld {
   env: Env;
 }
 
-export interface LoginWish {
+export interface LoginRequest {
   /** What is asked for besides reading. */
   write: readonly ('create' | 'modify')[];
   /** Shows the person where to go, with which code, and what is asked for. */
@@ -37,19 +37,24 @@ export interface LoginWish {
 }
 
 /** Logs in for what is at and below a URL, and keeps the login. */
-export async function logIn(world: LoginWorld, url: string, wish: LoginWish): Promise<KeptLogin> {
-  const { locator, store, wire, clock } = world;
+export async function logIn(context: LoginContext, url: string, request: LoginRequest): Promise<StoredLogin> {
+  const { locator, store, wire, clock } = context;
   const { signal } = wire;
-  const verb = wish.write.length > 0 ? 'PUT' : 'GET';
+  const verb = request.write.length > 0 ? 'PUT' : 'GET';
   const { issuance } = await locator.locate(url, { verb, ...(signal === undefined ? {} : { signal }) });
-  if (issuance === undefined) throw nobodyIssues(url);
-  const scopes = scopesFor(pathOf(url, world.env), issuance, wish.write);
+  if (issuance === undefined) throw noIssuerFault(url);
+  const scopes = scopesFor(pathOf(url, context.env), issuance, request.write);
   const before = await store.find(issuance).catch(() => undefined);
   const all = joined(scopes, before?.scopes ?? []);
   const metadata = await readMetadata(wire, issuance.issuer);
-  const { client, asking } = await invited(world, issuance, metadata, `wlcg offline_access ${all.join(' ')}`);
-  wish.invite(asking, { ...issuance, scopes: all });
-  const granted = await awaitApproval(wire, metadata, client, { asking, clock });
+  const { client, pending } = await startLogin(
+    context,
+    issuance,
+    metadata,
+    `wlcg offline_access ${all.join(' ')}`,
+  );
+  request.invite(pending, { ...issuance, scopes: all });
+  const granted = await awaitApproval(wire, metadata, client, { asking: pending, clock });
   const claimed = readClaims(granted.accessToken);
   if (claimed !== undefined && !sameIssuer(issuance.issuer, claimed.issuer))
     throw unusable(
@@ -67,27 +72,27 @@ export async function logIn(world: LoginWorld, url: string, wish: LoginWish): Pr
 }
 
 /** Asks for a code as the client we are registered as; registers where we are not, or no more. */
-async function invited(
-  { store, wire, clock }: LoginWorld,
+async function startLogin(
+  { store, wire, clock }: LoginContext,
   issuance: Issuance,
   metadata: IssuerMetadata,
   scope: string,
-): Promise<{ client: OAuthClient; asking: Asking }> {
+): Promise<{ client: OAuthClient; pending: PendingLogin }> {
   const now = clock.now();
   const known = await store.findClient(issuance);
   if (known !== undefined)
     try {
-      return { client: known, asking: await askForCode(wire, metadata, known, { scope, now }) };
+      return { client: known, pending: await askForCode(wire, metadata, known, { scope, now }) };
     } catch (error) {
-      if (!(error instanceof OAuthRefusal && isUnknownClient(error))) throw inWords(error, metadata);
+      if (!(error instanceof OAuthRefusal && isUnknownClient(error))) throw toFault(error, metadata);
     }
   try {
     const client = await registerClient(wire, metadata);
-    const asking = await askForCode(wire, metadata, client, { scope, now });
+    const pending = await askForCode(wire, metadata, client, { scope, now });
     await store.writeClient(issuance, client);
-    return { client, asking };
+    return { client, pending };
   } catch (error) {
-    throw inWords(error, metadata);
+    throw toFault(error, metadata);
   }
 }
 
@@ -95,7 +100,7 @@ async function invited(
 const isUnknownClient = ({ code }: OAuthRefusal): boolean =>
   code === 'invalid_client' || code === 'unauthorized_client';
 
-const inWords = (error: unknown, { issuer }: IssuerMetadata): unknown =>
+const toFault = (error: unknown, { issuer }: IssuerMetadata): unknown =>
   error instanceof OAuthRefusal ? unusable(issuer, error.message, 'token-refused') : error;
 
 function pathOf(url: string, env: Env): string {
@@ -107,7 +112,7 @@ function pathOf(url: string, env: Env): string {
 function scopesFor(
   path: string,
   { namespace, basePath = namespace, maxScopeDepth = 0 }: Issuance,
-  write: LoginWish['write'],
+  write: LoginRequest['write'],
 ): string[] {
   const base = basePath.replace(/\/+$/, '');
   const parts = isUnder(path, base) ? path.slice(base.length).split('/').filter(Boolean) : [];
@@ -126,7 +131,7 @@ function covered(scope: string, by: string): boolean {
   return what === whatBy && isUnder(path, pathBy.replace(/\/+$/, ''));
 }
 
-function nobodyIssues(url: string): Fault {
+function noIssuerFault(url: string): Fault {
   return new Fault('usage', `${url} is where nobody hands out tokens by a login`, {
     about: url,
     fix: 'objects that anybody may read need none; else ask the owner of the namespace how to get a token',
@@ -134,7 +139,7 @@ function nobodyIssues(url: string): Fault {
 }
 
 /** Has the issuer take back what renews a login (RFC 7009); the token itself ends soon. */
-export async function revoke(wire: Wire, login: KeptLogin): Promise<void> {
+export async function revoke(wire: Wire, login: StoredLogin): Promise<void> {
   const { issuer, client, refreshToken: token, revocationEndpoint: url } = login;
   if (url === undefined || token === undefined) return;
   await postForm(wire, issuer, url, client, { token, token_type_hint: 'refresh_token' });

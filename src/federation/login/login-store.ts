@@ -6,13 +6,13 @@ import type { Env } from '../../base/env.ts';
 import { isGone } from '../../base/error-reason.ts';
 import { acquireLease } from '../../base/lease.ts';
 import { identifySelf } from '../../base/process-identity.ts';
-import { listOf, maybe, shape, text, field, Wrong } from '../../base/shape.ts';
+import { listOf, optional, shape, text, field, Mismatch } from '../../base/shape.ts';
 import { stateFolder } from '../../base/user-folders.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { OAuthClient } from './oauth.ts';
 
 /** What a login is for; there is one of each. */
-export interface LoginPlace {
+export interface LoginKey {
   /** Where its federation was discovered: its tokens go nowhere else. */
   federation: string;
   issuer: string;
@@ -20,7 +20,7 @@ export interface LoginPlace {
 }
 
 /** A login as it is kept. */
-export interface KeptLogin extends LoginPlace {
+export interface StoredLogin extends LoginKey {
   /** The namespace, as the user would write it. */
   url: string;
   client: OAuthClient;
@@ -39,21 +39,21 @@ export interface KeptLogin extends LoginPlace {
 }
 
 const number = field<number>('a number', (value) => typeof value === 'number');
-const clientShape = shape<OAuthClient>({ id: text, secret: maybe(text) });
-const loginShape = shape<KeptLogin>({
+const clientShape = shape<OAuthClient>({ id: text, secret: optional(text) });
+const loginShape = shape<StoredLogin>({
   federation: text,
   issuer: text,
   namespace: text,
   url: text,
   client: clientShape,
   tokenEndpoint: text,
-  revocationEndpoint: maybe(text),
+  revocationEndpoint: optional(text),
   scopes: listOf(text),
-  basePath: maybe(text),
+  basePath: optional(text),
   accessToken: text,
-  refreshToken: maybe(text),
+  refreshToken: optional(text),
   obtained: number,
-  expires: maybe(number),
+  expires: optional(number),
 });
 
 /** How long another process may have a login to itself: renewing takes one request. */
@@ -68,7 +68,7 @@ const [loginEnd, tokenEnd, clientEnd, leaseEnd] = ['.json', '.token', '.client',
 export class LoginStore {
   readonly #folder: string;
   readonly #uid: number;
-  #listed: { version: string; logins: KeptLogin[] } | undefined;
+  #listed: { version: string; logins: StoredLogin[] } | undefined;
 
   constructor({ env, uid }: { env: Env; uid: number }) {
     this.#folder = path.join(stateFolder(env), 'logins');
@@ -76,7 +76,7 @@ export class LoginStore {
   }
 
   /** All logins; read again only when one was renewed, made or forgotten: each is replaced by a rename. */
-  async list(): Promise<KeptLogin[]> {
+  async list(): Promise<StoredLogin[]> {
     const info = await stat(this.#folder, { bigint: true }).catch(() => undefined);
     if (info === undefined) return [];
     const version = [info.ino, info.mtimeNs].join(' ');
@@ -88,33 +88,33 @@ export class LoginStore {
     return logins;
   }
 
-  async find(place: LoginPlace): Promise<KeptLogin | undefined> {
-    return await this.#read(idOf(place) + loginEnd, loginShape);
+  async find(key: LoginKey): Promise<StoredLogin | undefined> {
+    return await this.#read(idOf(key) + loginEnd, loginShape);
   }
 
   /** The file that holds a login's token alone. */
-  tokenFile(place: LoginPlace): string {
-    return path.join(this.#folder, idOf(place) + tokenEnd);
+  tokenFile(key: LoginKey): string {
+    return path.join(this.#folder, idOf(key) + tokenEnd);
   }
 
-  async write(login: KeptLogin): Promise<void> {
+  async write(login: StoredLogin): Promise<void> {
     await this.#write(idOf(login) + loginEnd, `${JSON.stringify(login, undefined, 2)}\n`);
     await this.#write(idOf(login) + tokenEnd, `${login.accessToken}\n`);
   }
 
   /** As whom we are registered at the issuer. */
-  async findClient(place: LoginPlace): Promise<OAuthClient | undefined> {
-    return await this.#read(idOf(place) + clientEnd, clientShape);
+  async findClient(key: LoginKey): Promise<OAuthClient | undefined> {
+    return await this.#read(idOf(key) + clientEnd, clientShape);
   }
 
-  async writeClient(place: LoginPlace, client: OAuthClient): Promise<void> {
-    await this.#write(idOf(place) + clientEnd, `${JSON.stringify(client)}\n`);
+  async writeClient(key: LoginKey, client: OAuthClient): Promise<void> {
+    await this.#write(idOf(key) + clientEnd, `${JSON.stringify(client)}\n`);
   }
 
   /** Removes all there is of a login. */
-  async forget(place: LoginPlace): Promise<void> {
+  async forget(key: LoginKey): Promise<void> {
     for (const end of [loginEnd, tokenEnd, clientEnd, leaseEnd])
-      for (const name of [idOf(place) + end, idOf(place) + end + draftEnd])
+      for (const name of [idOf(key) + end, idOf(key) + end + draftEnd])
         await rm(path.join(this.#folder, name), { recursive: true, force: true });
   }
 
@@ -124,14 +124,14 @@ export class LoginStore {
 
   /** Runs `action` while no other process of this user renews or replaces the login. */
   async inTurn<T>(
-    place: LoginPlace,
+    key: LoginKey,
     { clock, signal }: { clock: Clock; signal?: AbortSignal | undefined },
     action: () => Promise<T>,
   ): Promise<T> {
     const self = identifySelf();
     if (self === undefined) return await action();
     await this.#makeFolder();
-    const folder = path.join(this.#folder, idOf(place) + leaseEnd);
+    const folder = path.join(this.#folder, idOf(key) + leaseEnd);
     const start = clock.monotonic();
     let lease = await acquireLease(folder, self);
     while (lease === undefined) {
@@ -147,18 +147,18 @@ export class LoginStore {
     }
   }
 
-  async #read<T>(name: string, fields: (value: unknown) => T | Wrong): Promise<T | undefined> {
+  async #read<T>(name: string, fields: (value: unknown) => T | Mismatch): Promise<T | undefined> {
     const file = path.join(this.#folder, name);
     try {
       const info = await lstat(file);
       if (!info.isFile() || info.uid !== this.#uid || (info.mode & 0o077) !== 0)
-        throw notOurs(file, 'others may read it, or it is another user’s');
+        throw notOwnFault(file, 'others may read it, or it is another user’s');
       const read = fields(JSON.parse(await readFile(file, 'utf8')) as unknown);
-      if (read instanceof Wrong) throw notOurs(file, read.describe('the file'));
+      if (read instanceof Mismatch) throw notOwnFault(file, read.describe('the file'));
       return read;
     } catch (error) {
       if (isGone(error)) return undefined;
-      if (error instanceof SyntaxError) throw notOurs(file, 'it is not JSON');
+      if (error instanceof SyntaxError) throw notOwnFault(file, 'it is not JSON');
       throw error;
     }
   }
@@ -184,14 +184,15 @@ export class LoginStore {
   async #makeFolder(): Promise<void> {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     const info = await lstat(this.#folder);
-    if (!info.isDirectory() || info.uid !== this.#uid) throw notOurs(this.#folder, 'it is not your folder');
+    if (!info.isDirectory() || info.uid !== this.#uid)
+      throw notOwnFault(this.#folder, 'it is not your folder');
     if ((info.mode & 0o077) !== 0) await chmod(this.#folder, 0o700);
   }
 }
 
 const draftEnd = '.draft';
 
-function idOf({ federation, issuer, namespace }: LoginPlace): string {
+function idOf({ federation, issuer, namespace }: LoginKey): string {
   const key = [federation, issuer, namespace].join('\n');
   const name = namespace
     .replaceAll(/[^\w-]+/g, '-')
@@ -200,7 +201,7 @@ function idOf({ federation, issuer, namespace }: LoginPlace): string {
   return `${name}-${createHash('sha256').update(key).digest('hex').slice(0, 16)}`;
 }
 
-function notOurs(file: string, why: string): Fault {
+function notOwnFault(file: string, why: string): Fault {
   return new Fault('file-invalid', `${file} is not used as a login: ${why}`, {
     about: file,
     fix: `remove it and log in again`,

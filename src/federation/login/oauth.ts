@@ -72,12 +72,15 @@ export async function readMetadata(wire: Wire, issuer: string): Promise<IssuerMe
 
 function metadataIn(wire: Wire, issuer: string, said: Record<string, unknown>): IssuerMetadata {
   const endpoint = (name: string): string | undefined => {
-    const url = text(said[name]);
+    const url = nonEmptyString(said[name]);
     if (url !== undefined && !isUsable(url, wire)) throw unusable(issuer, `its ${name} is not an https URL`);
     return url;
   };
-  if (!sameIssuer(issuer, text(said['issuer'])))
-    throw unusable(issuer, `its metadata are those of ${text(said['issuer']) ?? 'nobody they name'}`);
+  if (!sameIssuer(issuer, nonEmptyString(said['issuer'])))
+    throw unusable(
+      issuer,
+      `its metadata are those of ${nonEmptyString(said['issuer']) ?? 'nobody they name'}`,
+    );
   const token = endpoint('token_endpoint');
   if (token === undefined) throw unusable(issuer, 'its metadata name no token_endpoint');
   const [device, registration] = [
@@ -105,7 +108,7 @@ export async function registerClient(
     headers: { 'Content-Type': 'application/json' },
     body: JSON.stringify(wish),
   });
-  const [id, secret] = [text(said['client_id']), text(said['client_secret'])];
+  const [id, secret] = [nonEmptyString(said['client_id']), nonEmptyString(said['client_secret'])];
   if (id === undefined) throw unusable(issuer, 'it registered us without a client_id');
   return { id, ...defined({ secret }) };
 }
@@ -133,7 +136,7 @@ export async function postForm(
 /** Reads what a token endpoint hands out. */
 export function grantedIn(issuer: string, said: Record<string, unknown>): Granted {
   const [accessToken, refreshToken, scope] = ['access_token', 'refresh_token', 'scope'].map((name) =>
-    text(said[name]),
+    nonEmptyString(said[name]),
   );
   if (accessToken === undefined || !/^[\x21-\x7e]+$/.test(accessToken))
     throw unusable(issuer, 'its answer holds no access_token');
@@ -150,9 +153,11 @@ async function post(
   const answer = await send(wire, issuer, { method: 'POST', url, headers, body });
   const said = parse(answer.body);
   if (answer.status >= 200 && answer.status < 300) return said ?? {};
-  const code = text(said?.['error']);
-  const words = createRedact(secrets)(text(said?.['error_description']) ?? code ?? 'no explanation');
-  const message = `${new URL(url).host} answers ${answer.status}: ${words.slice(0, 300)}`;
+  const code = nonEmptyString(said?.['error']);
+  const description = createRedact(secrets)(
+    nonEmptyString(said?.['error_description']) ?? code ?? 'no explanation',
+  );
+  const message = `${new URL(url).host} answers ${answer.status}: ${description.slice(0, 300)}`;
   if (code !== undefined && answer.status < 500) throw new OAuthRefusal(code, message);
   throw unreachable(issuer, message);
 }
@@ -175,7 +180,7 @@ export function seconds(value: unknown): number | undefined {
   return typeof number === 'number' && number > 0 && number < 1e10 ? number : undefined;
 }
 
-export const text = (value: unknown): string | undefined =>
+export const nonEmptyString = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined;
 
 function parse(body: string): Record<string, unknown> | undefined {

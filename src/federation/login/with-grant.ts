@@ -1,17 +1,17 @@
 import { defined } from '../../base/defined.ts';
 import { readClaims } from '../token.ts';
-import type { KeptLogin } from './login-store.ts';
+import type { StoredLogin } from './login-store.ts';
 import type { Granted } from './oauth.ts';
 
-type Ungranted = Omit<KeptLogin, 'accessToken' | 'refreshToken' | 'obtained' | 'expires'> &
-  Partial<KeptLogin>;
+type Ungranted = Omit<StoredLogin, 'accessToken' | 'refreshToken' | 'obtained' | 'expires'> &
+  Partial<StoredLogin>;
 
 /** A login with what its issuer just granted; scopes and a refresh token that are not named again stay. */
 export function withGrant(
   login: Ungranted,
   { accessToken, refreshToken = login.refreshToken, life, scope }: Granted,
   now: number,
-): KeptLogin {
+): StoredLogin {
   const claims = readClaims(accessToken);
   const said = storageScopes(scope?.split(/\s+/)) ?? storageScopes(claims?.scopes) ?? login.scopes;
   // The life that the issuer names is right whatever this machine's clock says.

@@ -7,7 +7,7 @@ const wellKnown = '/.well-known';
 
 /** Answers what is asked of a namespace's issuer: its metadata and keys, logins. False where it is asked nothing. */
 export async function answerIssuer(exchange: Exchange): Promise<boolean> {
-  for (const { prefix, issuer } of exchange.ground.namespaces) {
+  for (const { prefix, issuer } of exchange.context.namespaces) {
     const base = issuerPath(prefix);
     if (issuer === undefined || !exchange.path.startsWith(`${base}/`)) continue;
     const page = exchange.path.slice(base.length);

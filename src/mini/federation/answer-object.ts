@@ -1,17 +1,17 @@
 import path from 'node:path';
-import type { Algorithm } from './digests.ts';
+import type { DigestName } from './digests.ts';
 import { answerError, answerJson, type Exchange } from './exchange.ts';
 import { bodyTrouble, type BodyTrouble, type ByteRange, parseByteRange, sendBody } from './send-body.ts';
 import { changedObject, resizedObject, type StoredObject } from './stored-object.ts';
 import type { ActionOf } from './trouble-rule.ts';
 
-type DigestSource = (algorithms: Algorithm[], object: StoredObject) => Promise<string | undefined>;
+type DigestSource = (algorithms: DigestName[], object: StoredObject) => Promise<string | undefined>;
 
 /** Answers GET or HEAD for an object that is there: conditions, ranges, digests, trailers and the bytes. */
 export async function answerObject(
   exchange: Exchange,
   stored: StoredObject,
-  wanted: Algorithm[],
+  wanted: DigestName[],
   digests: DigestSource,
 ): Promise<void> {
   const { request, response } = exchange;
@@ -39,8 +39,8 @@ export async function answerObject(
 }
 
 function answerBeyond(exchange: Exchange, { size }: StoredObject): void {
-  const { response, ground } = exchange;
-  if (ground.traits.beyond === 'bare') {
+  const { response, context } = exchange;
+  if (context.traits.beyond === 'bare') {
     answerError(exchange, 416, 'range_not_satisfiable', 'the range is beyond the end');
     return;
   }
@@ -86,34 +86,34 @@ function chooseFraming({ request }: Exchange, { cut }: BodyTrouble): 'length' | 
 }
 
 function chooseRange(
-  { ground, asked, request }: Exchange,
+  { context, asked, request }: Exchange,
   object: StoredObject,
 ): ByteRange | 'beyond' | undefined {
-  const { validators, beyond } = ground.traits;
+  const { validators, beyond } = context.traits;
   const condition = validators === 'none' ? undefined : request.headers['if-range'];
   const stale =
     condition !== undefined && condition !== object.etag && condition !== object.modified.toUTCString();
   const isWhole = stale || (beyond === 'empty-whole' && object.size === 0);
   const range = parseByteRange(isWhole ? undefined : request.headers.range, object.size);
   if (range === undefined || range === 'beyond') return range;
-  if (ground.trouble.pick('ignore-range', asked) !== undefined) return undefined;
-  const by = ground.trouble.pick('wrong-offset', asked)?.by ?? 0;
+  if (context.trouble.pick('ignore-range', asked) !== undefined) return undefined;
+  const by = context.trouble.pick('wrong-offset', asked)?.by ?? 0;
   const start = Math.min(object.size - 1, Math.max(0, range.start + by));
   return by === 0 ? range : { start, end: Math.min(object.size, start + range.end - range.start) };
 }
 
-function withTrouble({ ground, asked }: Exchange, stored: StoredObject): StoredObject {
-  const changed = ground.trouble.pick('changed', asked) !== undefined;
+function withTrouble({ context, asked }: Exchange, stored: StoredObject): StoredObject {
+  const changed = context.trouble.pick('changed', asked) !== undefined;
   const object = changed ? changedObject(stored) : stored;
-  const resize = ground.trouble.pick('wrong-size', asked);
+  const resize = context.trouble.pick('wrong-size', asked);
   return resize === undefined ? object : resizedObject(object, resize.by);
 }
 
 async function setObjectHeaders(
-  { response, ground, path, method }: Exchange,
+  { response, context, path, method }: Exchange,
   object: StoredObject,
 ): Promise<void> {
-  const { validators, contentType } = ground.traits;
+  const { validators, contentType } = context.traits;
   if (object.age !== undefined) response.setHeader('Age', object.age);
   if (validators === 'none' || contentType === 'none') return;
   response.setHeader('Accept-Ranges', 'bytes');
@@ -134,16 +134,16 @@ async function contentTypeOf(by: 'octets' | 'sniffed', name: string, object: Sto
 async function setDigest(
   exchange: Exchange,
   object: StoredObject,
-  wanted: Algorithm[],
+  wanted: DigestName[],
   digests: DigestSource,
 ): Promise<void> {
-  const { ground, asked, response, signal } = exchange;
-  if (wanted.length === 0 || ground.trouble.pick('digest-missing', asked) !== undefined) return;
-  const slow = ground.trouble.pick('digest-slow', asked);
-  if (slow !== undefined) await ground.clock.sleep(slow.ms, signal);
+  const { context, asked, response, signal } = exchange;
+  if (wanted.length === 0 || context.trouble.pick('digest-missing', asked) !== undefined) return;
+  const slow = context.trouble.pick('digest-slow', asked);
+  if (slow !== undefined) await context.clock.sleep(slow.ms, signal);
   const value = await digests(wanted, object);
   if (value === undefined) return;
-  const mislabelled = ground.trouble.pick('digest-mislabelled', asked) !== undefined;
+  const mislabelled = context.trouble.pick('digest-mislabelled', asked) !== undefined;
   response.setHeader('Digest', mislabelled ? await mislabel(digests, object) : value);
 }
 
@@ -165,11 +165,11 @@ const page =
 
 /** Applies the troubles that come before any thought about the object; true when the request is answered. */
 export async function answerTrouble(exchange: Exchange): Promise<boolean> {
-  const { ground, server, asked, response, method, signal } = exchange;
+  const { context, server, asked, response, method, signal } = exchange;
   if (method === 'OPTIONS') return false;
-  const { trouble } = ground;
+  const { trouble } = context;
   const delay = trouble.pick('delay', asked);
-  if (delay !== undefined) await ground.clock.sleep(delay.ms, signal);
+  if (delay !== undefined) await context.clock.sleep(delay.ms, signal);
   const status = trouble.pick('status', asked);
   if (status !== undefined) {
     answerStatus(exchange, status);

@@ -3,8 +3,8 @@ import { type FileHandle, open, rm } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import path from 'node:path';
 import type { Clock } from '../../base/clock.ts';
-import type { Ground } from './exchange.ts';
-import type { Traits } from './like.ts';
+import type { SharedContext } from './exchange.ts';
+import type { Traits } from './server-traits.ts';
 import { readProperties } from './listing.ts';
 import { type OriginClient, UpstreamError } from './origin-client.ts';
 
@@ -20,13 +20,13 @@ export type Fill = 'stream' | 'blocks';
 export class CacheStore {
   readonly #folder: string;
   readonly #origin: OriginClient;
-  readonly #ground: Pick<Ground, 'clock' | 'traits'>;
+  readonly #context: Pick<SharedContext, 'clock' | 'traits'>;
   readonly #entries = new Map<string, Promise<Entry>>();
 
-  constructor(folder: string, origin: OriginClient, ground: Pick<Ground, 'clock' | 'traits'>) {
+  constructor(folder: string, origin: OriginClient, context: Pick<SharedContext, 'clock' | 'traits'>) {
     this.#folder = folder;
     this.#origin = origin;
-    this.#ground = ground;
+    this.#context = context;
   }
 
   /** The object, known from the origin if it was not yet; its bytes come when they are read, by `fill` if it is new. */
@@ -75,7 +75,7 @@ export class CacheStore {
   }
 
   async #learn(objectPath: string, token: string | undefined, fill: Fill): Promise<Entry> {
-    const { clock, traits } = this.#ground;
+    const { clock, traits } = this.#context;
     const facts = await learn(this.#origin, objectPath, token, traits);
     const file = path.join(this.#folder, randomUUID());
     const handle = await open(file, 'wx+', 0o600);
@@ -122,7 +122,7 @@ interface Filler {
 
 const streamBlock = 1024 * 1024;
 /** A reader waits for a filler that is so many blocks behind, rather than asking the origin again. */
-const patience = 16;
+const maxBlocksBehind = 16;
 
 /** One object of a cache: blocks in a sparse file, fetched from the origin when somebody needs them. */
 export class CachedObject {
@@ -186,7 +186,7 @@ export class CachedObject {
   /** Resolves when the byte at this position is here; a stream goes on to the end of the object whoever leaves. */
   async ensure(position: number, fetchFrom: FetchFrom): Promise<void> {
     const block = Math.floor(position / this.#blockSize);
-    const ahead = this.fill === 'blocks' ? 0 : patience;
+    const ahead = this.fill === 'blocks' ? 0 : maxBlocksBehind;
     while (!this.has(position)) {
       const filler = [...this.#fillers].find((each) => each.block <= block && block <= each.block + ahead);
       await (filler ?? this.#startFiller(block, fetchFrom)).progress;

@@ -110,10 +110,10 @@ test('an origin that dies during a miss shows in the trailer, and as a cut conne
   await federation.trouble.add('origin: down once 1200kB sent');
   const url = `${federation.caches[0]!.url}/demo/big.bin`;
   const headers = { 'X-Transfer-Status': 'true', TE: 'trailers' };
-  const told = await ask(federation, url, { headers });
-  assert.equal(told.status, 200);
-  assert.match(told.trailers['x-transfer-status'] ?? '', /^500: /);
-  assert.ok(told.body.length >= 1024 * 1024);
+  const reported = await ask(federation, url, { headers });
+  assert.equal(reported.status, 200);
+  assert.match(reported.trailers['x-transfer-status'] ?? '', /^500: /);
+  assert.ok(reported.body.length >= 1024 * 1024);
   const cut = await ask(federation, url);
   assert.equal(cut.status, 200);
   assert.ok(cut.cut, 'the connection was cut');

@@ -1,14 +1,14 @@
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { answerObject, answerTrouble } from './answer-object.ts';
 import type { CachedObject, CacheStore } from './cache-store.ts';
-import type { Algorithm } from './digests.ts';
+import type { DigestName } from './digests.ts';
 import {
   answerError,
   answerFolder,
   answerListed,
   answerText,
   type Exchange,
-  type Ground,
+  type SharedContext,
   openExchange,
 } from './exchange.ts';
 import { readProperties } from './listing.ts';
@@ -28,19 +28,19 @@ interface CacheParts {
 /** A cache: keeps what it once fetched from the origin and serves it as the origin would, with an Age. */
 export function makeCache(
   name: string,
-  ground: Ground,
+  context: SharedContext,
   tls: { cert: string; key: string },
   parts: CacheParts,
 ): WebServer {
   const server: WebServer = new WebServer(name, tls, async (request, response) => {
-    const exchange = openExchange(ground, server, request, response);
+    const exchange = openExchange(context, server, request, response);
     if (exchange === undefined || (await answerTrouble(exchange))) return;
-    if (exchange.method === 'OPTIONS' && ground.traits.optionsAtCache) {
+    if (exchange.method === 'OPTIONS' && context.traits.optionsAtCache) {
       response.writeHead(200, { Allow: 'OPTIONS, GET, HEAD, PROPFIND', DAV: '1', 'Content-Length': 0 }).end();
       return;
     }
     try {
-      if (ground.traits.prestage && exchange.path === prestagePath) await answerPrestage(exchange, parts);
+      if (context.traits.prestage && exchange.path === prestagePath) await answerPrestage(exchange, parts);
       else await answer(exchange, parts);
     } catch (error) {
       if (response.headersSent) throw error;
@@ -62,8 +62,8 @@ async function answer(exchange: Exchange, parts: CacheParts): Promise<void> {
 }
 
 async function answerCached(exchange: Exchange, { store, origin }: CacheParts): Promise<void> {
-  const { request, path, token, method, ground, response } = exchange;
-  const { traits } = ground;
+  const { request, path, token, method, context, response } = exchange;
+  const { traits } = context;
   const known = await store.peek(path);
   const isOnlyCached = traits.onlyIfCached !== 'ignored' && asksOnlyCached(request);
   const hasIt = traits.onlyIfCached === 'known' ? known !== undefined : known?.completed !== undefined;
@@ -97,21 +97,21 @@ const asksOnlyCached = ({ headers }: IncomingMessage): boolean =>
   /only-if-cached/i.test(headers['cache-control'] ?? '') || headers['x-pelican-nodownload'] === 'true';
 
 /** What a Go cache asks the origin for, once it has an object. */
-const digestsOfFill: Algorithm[] = ['md5', 'crc32c', 'sha'];
+const digestsOfFill: DigestName[] = ['md5', 'crc32c', 'sha'];
 
 /**
  * Which digests an answer has. Go's cache has those of the origin on every answer once an object that came in one
  * stream is complete, and one of its own when its scan has been there; the others relay what they are asked for.
  */
 function digestsAtCache(
-  { ground, method, request }: Exchange,
+  { context, method, request }: Exchange,
   { age, size }: StoredObject,
   cached: CachedObject,
-): Algorithm[] {
-  const { digest, scanAfterMs, bigBytes } = ground.traits;
+): DigestName[] {
+  const { digest, scanAfterMs, bigBytes } = context.traits;
   if (digest === 'complete') {
     if (age === undefined || cached.completed === undefined || cached.fill === 'blocks') return [];
-    const isScanned = ground.clock.now() - cached.completed >= scanAfterMs;
+    const isScanned = context.clock.now() - cached.completed >= scanAfterMs;
     return [...(size < bigBytes ? digestsOfFill : []), ...(isScanned ? (['sha-256'] as const) : [])];
   }
   const header = request.headers['want-digest'];
@@ -124,7 +124,7 @@ async function keptDigests(
   stored: StoredObject,
   cached: CachedObject,
   origin: OriginClient,
-  algorithms: Algorithm[],
+  algorithms: DigestName[],
 ): Promise<string | undefined> {
   const ofFill = async (): Promise<string> =>
     (await digestsOfOrigin(exchange, origin, digestsOfFill).catch(() => undefined)) ?? '';
@@ -147,11 +147,11 @@ async function digestsOfOrigin(
 
 /** A Go cache has the origin compute every digest it knows before it answers, or gives up waiting for them. */
 async function headOfMiss(exchange: Exchange, origin: OriginClient): Promise<OutgoingHttpHeaders> {
-  const { path, token, ground, signal } = exchange;
+  const { path, token, context, signal } = exchange;
   const { size, isFolder } = readProperties(await origin.properties(path, token, '0'));
   if (isFolder) throw Object.assign(new Error(`${path} is a folder`), { code: 'EISDIR' });
-  if (size >= ground.traits.bigBytes) {
-    await ground.clock.sleep(ground.traits.headWaitMs, signal);
+  if (size >= context.traits.bigBytes) {
+    await context.clock.sleep(context.traits.headWaitMs, signal);
     throw new UpstreamError(504, 'upstream_timeout', 'upstream response timeout');
   }
   const digest = await digestsOfOrigin(exchange, origin, digestsOfFill);
@@ -167,15 +167,15 @@ async function openForReading(
   exchange: Exchange,
   store: CacheStore,
 ): Promise<{ cached: CachedObject; age: number | undefined }> {
-  const { path, token, method, request, ground } = exchange;
+  const { path, token, method, request, context } = exchange;
   const isRange = request.headers.range !== undefined;
-  const cached = await store.open(path, token, isRange ? ground.traits.rangeOfMiss : 'stream');
+  const cached = await store.open(path, token, isRange ? context.traits.rangeOfMiss : 'stream');
   const range = parseByteRange(request.headers.range, cached.facts.size);
   const start = range === 'beyond' ? cached.facts.size : (range?.start ?? 0);
   const hit = cached.has(start);
   const age = ageOf(exchange, cached, hit);
   if (method === 'GET') await cached.ensure(start, store.fetcher(path, cached, token)).catch(asUpstreamError);
-  const isInline = cached.facts.size <= ground.traits.inlineBytes;
+  const isInline = cached.facts.size <= context.traits.inlineBytes;
   return { cached, age: isInline ? ageOf(exchange, cached, hit) : age };
 }
 
@@ -186,14 +186,14 @@ function asUpstreamError(error: unknown): never {
 }
 
 /** A client says how long it will wait for headers: the cache gives up a second earlier, but its fill goes on. */
-async function inTime<T>({ ground, request, path, signal }: Exchange, work: Promise<T>): Promise<T> {
-  const told = request.headers['x-pelican-timeout'];
-  const patienceMs = typeof told === 'string' ? goDurationMs(told) : undefined;
-  if (patienceMs === undefined) return work;
+async function inTime<T>({ context, request, path, signal }: Exchange, work: Promise<T>): Promise<T> {
+  const reported = request.headers['x-pelican-timeout'];
+  const timeoutMs = typeof reported === 'string' ? goDurationMs(reported) : undefined;
+  if (timeoutMs === undefined) return work;
   work.catch(() => undefined);
   const done = new AbortController();
-  const tooLate = ground.clock
-    .sleep(Math.max(0, patienceMs - 1000), AbortSignal.any([done.signal, signal]))
+  const tooLate = context.clock
+    .sleep(Math.max(0, timeoutMs - 1000), AbortSignal.any([done.signal, signal]))
     .then(() =>
       Promise.reject(new UpstreamError(504, 'upstream_timeout', `the origin has not yet sent ${path}`)),
     );
@@ -215,11 +215,11 @@ function goDurationMs(text: string): number | undefined {
 
 /** Whole seconds; in plain mode and at XRootD begun ones included: a hit must not read as the miss that 0 means. */
 function ageOf(
-  { ground, request, method }: Exchange,
+  { context, request, method }: Exchange,
   cached: CachedObject,
   hit: boolean,
 ): number | undefined {
-  const { clock, traits } = ground;
+  const { clock, traits } = context;
   const seconds = (since: number): number => (clock.now() - since) / 1000;
   const age = Math.max(1, Math.ceil(seconds(cached.since)));
   if (traits.age === 'all') return hit ? age : 0;
@@ -230,8 +230,8 @@ function ageOf(
 
 /** Properties are the origin's; Go's caches and XRootD's describe what they have by themselves, XRootD with its own time. */
 async function answerProperties(exchange: Exchange, parts: CacheParts): Promise<void> {
-  const { path, token, ground, request, response } = exchange;
-  const { folderAtCache, validators } = ground.traits;
+  const { path, token, context, request, response } = exchange;
+  const { folderAtCache, validators } = context.traits;
   const depth = String(request.headers['depth'] ?? '1');
   const known = folderAtCache === 'refused' ? undefined : await parts.store.peek(path);
   if (known !== undefined && depth !== '1') {
@@ -259,8 +259,8 @@ async function answerCachedFolder(exchange: Exchange, origin: OriginClient): Pro
   else answerError(exchange, 409, 'conflict', `Unable to open ${path}; it is a directory`);
 }
 
-function mayAnswerFolder({ ground, server }: Exchange): boolean {
-  const { folderAtCache } = ground.traits;
+function mayAnswerFolder({ context, server }: Exchange): boolean {
+  const { folderAtCache } = context.traits;
   return folderAtCache === 'redirected' || (folderAtCache === 'mixed' && /[13579]$/.test(server.name));
 }
 
@@ -271,7 +271,7 @@ const pieceBytes = 256 * 1024;
 
 /** Fills the cache with one object and sends a line now and then about how far it is, as Pelican's caches do. */
 async function answerPrestage(exchange: Exchange, { store }: { store: CacheStore }): Promise<void> {
-  const { ground, query, token, response, signal } = exchange;
+  const { context, query, token, response, signal } = exchange;
   const asked = query.get('path');
   const path = asked === null ? undefined : decodePath(asked.replaceAll('+', ' '));
   if (path === undefined) {
@@ -279,7 +279,7 @@ async function answerPrestage(exchange: Exchange, { store }: { store: CacheStore
     response.end('Prestage command request requires the `path` query parameter\n');
     return;
   }
-  const namespace = findNamespace(ground.namespaces, path);
+  const namespace = findNamespace(context.namespaces, path);
   if (namespace === undefined || denial(namespace, path, 'read', token) !== undefined) {
     answerError(exchange, 403, 'authorization_denied', 'Permission denied to prestage path');
     return;

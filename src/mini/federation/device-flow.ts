@@ -26,7 +26,7 @@ interface Client {
 
 const codeGrant = 'urn:ietf:params:oauth:grant-type:device_code';
 /** Unambiguous to read out. */
-const letters = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789';
+const codeAlphabet = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789';
 
 /**
  * Logins at one issuer, as Pelican's own has them: clients register themselves (RFC 7591), ask for a code, a person
@@ -148,4 +148,5 @@ const failed = (error: string, status = 400): OAuthAnswer => ({ status, body: { 
 
 const secretText = (bytes: number): string => randomBytes(bytes).toString('base64url');
 
-const userPart = (): string => Array.from({ length: 4 }, () => letters[randomInt(letters.length)]).join('');
+const userPart = (): string =>
+  Array.from({ length: 4 }, () => codeAlphabet[randomInt(codeAlphabet.length)]).join('');

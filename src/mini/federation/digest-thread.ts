@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
-import { Digests, type Algorithm } from './digests.ts';
+import { Digester, type DigestName } from './digests.ts';
 
 /** Bytes of a buffer that the other side may use; an empty one asks for the digests. */
 interface Piece {
@@ -14,7 +14,7 @@ export class DigestThread implements AsyncDisposable {
   /** The buffer that is free when the thread is done with what it has. */
   #spare: Promise<ArrayBuffer>;
 
-  constructor(algorithms: Algorithm[], pieceBytes: number) {
+  constructor(algorithms: DigestName[], pieceBytes: number) {
     this.#worker = new Worker(new URL(import.meta.url), { workerData: algorithms });
     this.#worker.unref();
     this.#spare = Promise.resolve(new ArrayBuffer(pieceBytes));
@@ -45,8 +45,8 @@ export class DigestThread implements AsyncDisposable {
   }
 }
 
-function work(port: NonNullable<typeof parentPort>, algorithms: Algorithm[]): void {
-  const digests = new Digests(algorithms);
+function work(port: NonNullable<typeof parentPort>, algorithms: DigestName[]): void {
+  const digests = new Digester(algorithms);
   port.on('message', ({ buffer, length }: Piece) => {
     digests.update(new Uint8Array(buffer, 0, length));
     if (length > 0) port.postMessage(buffer, [buffer]);
@@ -55,4 +55,4 @@ function work(port: NonNullable<typeof parentPort>, algorithms: Algorithm[]): vo
 }
 
 if (!isMainThread && parentPort !== null && Array.isArray(workerData))
-  work(parentPort, workerData as Algorithm[]);
+  work(parentPort, workerData as DigestName[]);

@@ -1,18 +1,18 @@
 import { createHash } from 'node:crypto';
 
 const hashNames = { md5: 'md5', sha: 'sha1', 'sha-256': 'sha256' } as const;
-export type Algorithm = keyof typeof hashNames | 'crc32c';
+export type DigestName = keyof typeof hashNames | 'crc32c';
 
-export function isAlgorithm(name: string): name is Algorithm {
+export function isDigestName(name: string): name is DigestName {
   return name === 'crc32c' || name in hashNames;
 }
 
 /** Several digests of the same bytes at once. */
-export class Digests {
-  readonly #algorithms: Algorithm[];
+export class Digester {
+  readonly #algorithms: DigestName[];
   readonly #hashes: { update(bytes: Uint8Array): void; value(): string }[];
 
-  constructor(algorithms: Algorithm[]) {
+  constructor(algorithms: DigestName[]) {
     this.#algorithms = algorithms;
     this.#hashes = algorithms.map((name) => (name === 'crc32c' ? new Crc32c() : namedHash(name)));
   }

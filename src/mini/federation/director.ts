@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { answerTrouble } from './answer-object.ts';
-import { answerJson, type Exchange, type Ground, openExchange } from './exchange.ts';
-import { readClaims } from './issuer.ts';
+import { answerJson, type Exchange, type SharedContext, openExchange } from './exchange.ts';
+import { decodeClaims } from './issuer.ts';
 import { depthBelow, encodePath, findNamespace, type Namespace } from './namespace.ts';
 import { WebServer } from './web-server.ts';
 
@@ -17,16 +17,16 @@ export interface Directory {
 }
 
 const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
-const mostServers = 6;
+const maxServers = 6;
 
 /** Discovery host and director in one: says where objects can be had. */
 export function makeDirector(
-  ground: Ground,
+  context: SharedContext,
   tls: { cert: string; key: string },
   directory: Directory,
 ): WebServer {
   const server: WebServer = new WebServer('director', tls, async (request, response) => {
-    const exchange = openExchange(ground, server, request, response);
+    const exchange = openExchange(context, server, request, response);
     if (exchange === undefined || (await answerTrouble(exchange)) || answerPages(exchange, directory)) return;
     if (exchange.method === 'OPTIONS') {
       response.writeHead(200, {
@@ -44,7 +44,7 @@ export function makeDirector(
 }
 
 function answerRedirect(exchange: Exchange, directory: Directory): void {
-  const { path, method, query, ground } = exchange;
+  const { path, method, query, context } = exchange;
   const refusal = refuseClient(exchange);
   if (refusal !== undefined) {
     fail(exchange, 400, `Failed to validate incoming request: ${refusal}`);
@@ -53,7 +53,7 @@ function answerRedirect(exchange: Exchange, directory: Directory): void {
   const [, route, rest] = /^\/api\/v1\.0\/director\/(object|origin)(\/.*)$/.exec(path) ?? [];
   const objectPath = rest ?? path;
   const fromOrigin = route === 'origin' || query.has('directread') || (method !== 'GET' && method !== 'HEAD');
-  const namespace = findNamespace(ground.namespaces, objectPath);
+  const namespace = findNamespace(context.namespaces, objectPath);
   if (tokenHasExpired(exchange)) {
     exchange.response.setHeader('WWW-Authenticate', 'Bearer error="invalid_token"');
     fail(exchange, 401, 'bearer token has expired');
@@ -72,12 +72,12 @@ function redirect(
   objectPath: string,
   servers: ServerUrls[],
 ): void {
-  const { response, query, ground } = exchange;
+  const { response, query, context } = exchange;
   const http = directory.http && namespace.public && ['GET', 'HEAD', 'PROPFIND'].includes(exchange.method);
   const urls = servers
-    .slice(0, mostServers)
+    .slice(0, maxServers)
     .map((each) => (http ? each.httpUrl : each.url) + encodePath(objectPath));
-  if (ground.trouble.pick('nonsense', { ...exchange.asked, object: objectPath }) !== undefined) {
+  if (context.trouble.pick('nonsense', { ...exchange.asked, object: objectPath }) !== undefined) {
     response
       .writeHead(307, { Link: '<>; rel=; pri=one, <<', Location: 'nowhere:', 'X-Pelican-Namespace': '=' })
       .end();
@@ -124,37 +124,37 @@ function refuseClient({ request, query }: Exchange): string | undefined {
   const [, service, ...digits] = /^pelican-([A-Za-z]+)\/(\d+)\.(\d+)\.(\d+)/.exec(agent) ?? [];
   if (agent.length > 50 || service === undefined) return undefined;
   const oldest: Record<string, number[]> = { client: [7, 0, 0], origin: [7, 9, 0], cache: [7, 8, 2] };
-  const least = oldest[service];
-  if (least === undefined) return `service ${service} is not known`;
+  const minimum = oldest[service];
+  if (minimum === undefined) return `service ${service} is not known`;
   const version = digits.map(Number);
-  const differing = version.findIndex((part, index) => part !== least[index]);
-  const tooOld = differing !== -1 && (version[differing] ?? 0) < (least[differing] ?? 0);
-  return tooOld ? `${service} ${digits.join('.')} is older than ${least.join('.')}` : undefined;
+  const differing = version.findIndex((part, index) => part !== minimum[index]);
+  const tooOld = differing !== -1 && (version[differing] ?? 0) < (minimum[differing] ?? 0);
+  return tooOld ? `${service} ${digits.join('.')} is older than ${minimum.join('.')}` : undefined;
 }
 
 /** Past its date, or so near it (ten seconds, or half of a shorter life) that a transfer would meet the end. */
-function tokenHasExpired({ token, ground }: Exchange): boolean {
-  const claims = token === undefined ? undefined : readClaims(token);
+function tokenHasExpired({ token, context }: Exchange): boolean {
+  const claims = token === undefined ? undefined : decodeClaims(token);
   if (claims === undefined || token === undefined) return false;
   const margin = Math.min(10, claims.iat === undefined ? 10 : (claims.exp - claims.iat) / 2);
-  if (claims.exp - margin <= ground.clock.now() / 1000) return true;
-  return ground.namespaces.some(({ issuer }) => issuer?.check(token) === 'token has expired');
+  if (claims.exp - margin <= context.clock.now() / 1000) return true;
+  return context.namespaces.some(({ issuer }) => issuer?.check(token) === 'token has expired');
 }
 
 /** Discovery document and the director's other pages; true when it was one of them. */
 function answerPages(exchange: Exchange, directory: Directory): boolean {
-  const { path, response, ground, server } = exchange;
+  const { path, response, context, server } = exchange;
   const prefixRoute = '/api/v1.0/director/namespaces/prefix';
   if (path === '/.well-known/pelican-configuration') answerDiscovery(exchange);
-  else if (path === '/.well-known/issuer.jwks') answerJson(response, 200, federationKeys(ground));
+  else if (path === '/.well-known/issuer.jwks') answerJson(response, 200, federationKeys(context));
   else if (path === '/api/v1.0/health') answerJson(response, 200, { message: 'Web Engine Running.' });
   else if (path === '/api/v1.0/director/directors')
     answerJson(response, 200, [{ name: 'director', directorEndpoint: server.url }]);
   else if (path === '/api/v2.0/director/listNamespaces') {
-    const known = ground.namespaces.map((each) => describeNamespace(each, directory));
+    const known = context.namespaces.map((each) => describeNamespace(each, directory));
     answerJson(response, 200, known);
   } else if (path.startsWith(`${prefixRoute}/`)) {
-    const found = findNamespace(ground.namespaces, path.slice(prefixRoute.length));
+    const found = findNamespace(context.namespaces, path.slice(prefixRoute.length));
     if (found === undefined) fail(exchange, 404, 'namespace not found');
     else answerJson(response, 200, { prefix: found.prefix });
   } else return false;
@@ -175,7 +175,7 @@ function answerDiscovery({ response, server }: Exchange): void {
   });
 }
 
-function federationKeys({ namespaces }: Ground): object {
+function federationKeys({ namespaces }: SharedContext): object {
   return { keys: namespaces.flatMap(({ issuer }) => (issuer === undefined ? [] : issuer.jwks.keys)) };
 }
 

@@ -1,7 +1,7 @@
 import { type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Clock } from '../../base/clock.ts';
-import type { Traits } from './like.ts';
-import { multistatus, type Resource } from './listing.ts';
+import type { Traits } from './server-traits.ts';
+import { multistatus, type ListedResource } from './listing.ts';
 import { bearerToken, decodePath, type Namespace } from './namespace.ts';
 import type { TroubleRequest } from './trouble-rule.ts';
 import type { Trouble } from './trouble.ts';
@@ -11,7 +11,7 @@ import type { WebServer } from './web-server.ts';
 const directorHeader = 'pelican/7.27.0';
 
 /** What all servers of one federation share. */
-export interface Ground {
+export interface SharedContext {
   clock: Clock;
   trouble: Trouble;
   counters: Counters;
@@ -24,7 +24,7 @@ export interface Ground {
 
 /** One request and its answer at one server. */
 export interface Exchange {
-  ground: Ground;
+  context: SharedContext;
   server: WebServer;
   request: IncomingMessage;
   response: ServerResponse;
@@ -41,7 +41,7 @@ export interface Exchange {
 
 /** Takes a request in and counts it; undefined when its path was refused on the spot. */
 export function openExchange(
-  ground: Ground,
+  context: SharedContext,
   server: WebServer,
   request: IncomingMessage,
   response: ServerResponse,
@@ -50,8 +50,8 @@ export function openExchange(
   const objectPath = decodePath(url.pathname);
   const gone = new AbortController();
   response.once('close', () => gone.abort(new Error('the client went away')));
-  response.setHeader('Server', server.name === 'director' ? directorHeader : ground.traits.server);
-  ground.counters.request(server.name, objectPath ?? url.pathname, response);
+  response.setHeader('Server', server.name === 'director' ? directorHeader : context.traits.server);
+  context.counters.request(server.name, objectPath ?? url.pathname, response);
   if (objectPath === undefined) {
     answerJson(response, 400, { error: 'bad_request', detail: 'the path cannot be understood' });
     return undefined;
@@ -59,7 +59,7 @@ export function openExchange(
   const job = request.headers['x-pelican-jobid'];
   return {
     asked: { server: server.name, object: objectPath, job: typeof job === 'string' ? job : undefined },
-    ground,
+    context,
     server,
     request,
     response,
@@ -67,7 +67,7 @@ export function openExchange(
     query: url.searchParams,
     method: request.method ?? 'GET',
     token: bearerToken(request, url.searchParams),
-    signal: AbortSignal.any([gone.signal, ground.signal]),
+    signal: AbortSignal.any([gone.signal, context.signal]),
   };
 }
 
@@ -91,7 +91,7 @@ const plainText = { 'Content-Type': 'text/plain; charset=utf-8' };
 /** An object server's error, as such servers write it. */
 export function answerError(exchange: Exchange, status: number, code: string, detail: string): void {
   const challenge = status === 401 ? { 'WWW-Authenticate': 'Bearer' } : {};
-  const { errors } = exchange.ground.traits;
+  const { errors } = exchange.context.traits;
   const isText = errors === 'mixed' && exchange.server.name === 'origin';
   if (isText) answerText(exchange, status, STATUS_CODES[status] ?? '', { ...challenge, ...plainText });
   else if (errors === 'text') answerText(exchange, status, `${detail}\n`, challenge);
@@ -100,13 +100,13 @@ export function answerError(exchange: Exchange, status: number, code: string, de
 
 /** GET or HEAD of a folder: refused, or answered by a page of what is in it; its HEAD has the size of the folder itself. */
 export async function answerFolder(exchange: Exchange, page: () => Promise<string>): Promise<void> {
-  if (exchange.ground.traits.folder === 'refused')
+  if (exchange.context.traits.folder === 'refused')
     answerError(exchange, 405, 'Method Not Allowed', `${exchange.path} is a collection`);
   else if (exchange.method === 'HEAD') exchange.response.writeHead(200, { 'Content-Length': 4096 }).end();
   else answerText(exchange, 200, await page(), {});
 }
 
-export function answerListed(exchange: Exchange, resources: Resource[]): void {
+export function answerListed(exchange: Exchange, resources: ListedResource[]): void {
   answerText(exchange, 207, multistatus(resources), { 'Content-Type': 'application/xml; charset=utf-8' });
 }
 

@@ -5,10 +5,10 @@ import { type Clock, systemClock } from '../../base/clock.ts';
 import { CacheStore } from './cache-store.ts';
 import { makeCache } from './cache.ts';
 import { makeDirector, type ServerUrls } from './director.ts';
-import { Counters, type Ground } from './exchange.ts';
+import { Counters, type SharedContext } from './exchange.ts';
 import type { DeviceFlow } from './device-flow.ts';
 import { Issuer, type TokenOptions } from './issuer.ts';
-import { type Like, type Traits, traitsOf } from './like.ts';
+import { type ServerModel, type Traits, traitsOf } from './server-traits.ts';
 import { issuerPath, type Namespace, type NamespaceOptions, normalisePrefix } from './namespace.ts';
 import { OriginClient } from './origin-client.ts';
 import { makeOrigin } from './origin.ts';
@@ -25,7 +25,7 @@ export interface FederationOptions {
   /** Let the director name public objects by http addresses. Discovery and director stay on https. */
   http?: boolean;
   /** Behave as these servers do, with all their peculiarities. */
-  like?: Like | undefined;
+  like?: ServerModel | undefined;
   /** Traits that differ from those of the mode, as for a test that need not wait. */
   traits?: Partial<Traits>;
   /** Folder for the CA and the caches' content; a temporary one, removed at the end, if not said. */
@@ -75,7 +75,7 @@ export async function startFederation(options: FederationOptions): Promise<MiniF
   const folder = await makeFolder(options.folder, started);
   const halt = new AbortController();
   const byName = new Map<string, WebServer>();
-  const ground: Ground = {
+  const context: SharedContext = {
     clock,
     namespaces,
     counters: new Counters(),
@@ -90,9 +90,9 @@ export async function startFederation(options: FederationOptions): Promise<MiniF
   const authority = makeCertificateAuthority('Mini federation CA', clock.now());
   const caFile = path.join(folder, 'ca.pem');
   await writeFile(caFile, authority.certificate);
-  const servers = await startServers(ground, authority, { folder, caches: 2, http: false, ...options });
+  const servers = await startServers(context, authority, { folder, caches: 2, http: false, ...options });
   for (const server of servers.all) byName.set(server.name, server);
-  started.defer(() => ground.trouble.clear());
+  started.defer(() => context.trouble.clear());
   started.defer(() => servers.stop());
   started.defer(() => halt.abort(new Error('the federation stops')));
   const running = started.move();
@@ -108,8 +108,8 @@ export async function startFederation(options: FederationOptions): Promise<MiniF
         throw new Error(`no login waits with the code ${userCode}`);
     },
     evict: (cache, objectPath) => servers.evict(cache, objectPath),
-    trouble: ground.trouble,
-    counters: ground.counters,
+    trouble: context.trouble,
+    counters: context.counters,
     stop,
     [Symbol.asyncDispose]: stop,
   };
@@ -196,7 +196,7 @@ interface Cache {
 
 /** Starts origin, issuers, caches and director, in the order in which they need each other's addresses. */
 async function startServers(
-  ground: Ground,
+  context: SharedContext,
   authority: CertificateAuthority,
   options: { folder: string; caches: number; http: boolean; servers?: OtherServers },
 ): Promise<Servers> {
@@ -207,23 +207,23 @@ async function startServers(
     await server.start();
     return server;
   };
-  const origin = await start(makeOrigin(ground, { cert, key }));
-  for (const namespace of ground.namespaces)
+  const origin = await start(makeOrigin(context, { cert, key }));
+  for (const namespace of context.namespaces)
     if (!namespace.public || namespace.writable)
-      namespace.issuer = new Issuer(origin.url + issuerPath(namespace.prefix), ground.clock);
+      namespace.issuer = new Issuer(origin.url + issuerPath(namespace.prefix), context.clock);
   const parts: Cache[] = [];
   for (let number = 1; number <= options.caches; number += 1) {
     const cache = await makeStoringCache(
       `cache-${number}`,
       options.folder,
-      { ground, cert, key, origin },
+      { ground: context, cert, key, origin },
       started,
     );
     parts.push({ store: cache.store, server: await start(cache.server) });
   }
   const caches = parts.map(({ server }) => server);
   const named = options.servers === undefined ? { origin, caches } : placesOf(options.servers);
-  const director = await start(makeDirector(ground, { cert, key }, { ...named, http: options.http }));
+  const director = await start(makeDirector(context, { cert, key }, { ...named, http: options.http }));
   const running = started.move();
   return {
     director,
@@ -249,18 +249,23 @@ function placesOf({ origin, caches }: OtherServers): { origin: ServerUrls; cache
 async function makeStoringCache(
   name: string,
   folder: string,
-  { ground, cert, key, origin }: { ground: Ground; cert: string; key: string; origin: WebServer },
+  {
+    ground: context,
+    cert,
+    key,
+    origin,
+  }: { ground: SharedContext; cert: string; key: string; origin: WebServer },
   started: AsyncDisposableStack,
 ): Promise<Cache> {
   const content = path.join(folder, name);
   await mkdir(content, { recursive: true });
-  const client = new OriginClient(origin.httpUrl, ground.signal);
-  const store = new CacheStore(content, client, ground);
+  const client = new OriginClient(origin.httpUrl, context.signal);
+  const store = new CacheStore(content, client, context);
   started.defer(async () => {
     client.close();
     await store.clear();
     await rm(content, { recursive: true, force: true });
   });
   const parts = { store, origin: client, originUrl: origin.url };
-  return { server: makeCache(name, ground, { cert, key }, parts), store };
+  return { server: makeCache(name, context, { cert, key }, parts), store };
 }

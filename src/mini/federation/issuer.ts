@@ -60,7 +60,7 @@ export class Issuer {
   /** The claims of a token that is this issuer's and in force; otherwise why it is not. */
   check(token: string): Claims | string {
     const [header = '', payload = '', mark = ''] = token.split('.');
-    const claims = readClaims(token);
+    const claims = decodeClaims(token);
     if (claims === undefined) return 'token is not a JWT';
     const good = verify(
       'sha256',
@@ -102,7 +102,7 @@ export class Issuer {
 }
 
 /** A JWT's claims, unverified; undefined if it is none. */
-export function readClaims(token: string): Claims | undefined {
+export function decodeClaims(token: string): Claims | undefined {
   try {
     const claims: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));
     if (typeof claims !== 'object' || claims === null) return undefined;

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { encodePath, fileOf, type Namespace } from './namespace.ts';
 
 /** Something WebDAV lists. */
-export interface Resource {
+export interface ListedResource {
   objectPath: string;
   isFolder: boolean;
   size: number;
@@ -17,8 +17,8 @@ export async function listResources(
   namespace: Namespace,
   objectPath: string,
   depth: number,
-  describe: (file: string, objectPath: string) => Promise<Resource>,
-): Promise<Resource[]> {
+  describe: (file: string, objectPath: string) => Promise<ListedResource>,
+): Promise<ListedResource[]> {
   const file = fileOf(namespace, objectPath);
   await assertInside(namespace, file);
   const own = await describe(file, objectPath);
@@ -47,12 +47,12 @@ function isUpload(name: string): boolean {
 }
 
 /** Body of a 207 answer. */
-export function multistatus(resources: Resource[]): string {
+export function multistatus(resources: ListedResource[]): string {
   const responses = resources.map((each) => (each.etag === undefined ? xrootdXml(each) : responseXml(each)));
   return `<?xml version="1.0" encoding="UTF-8"?><D:multistatus xmlns:D="DAV:">${responses.join('')}</D:multistatus>`;
 }
 
-function responseXml({ objectPath, isFolder, size, modified, etag = '' }: Resource): string {
+function responseXml({ objectPath, isFolder, size, modified, etag = '' }: ListedResource): string {
   const href = escape(encodePath(objectPath) + (isFolder ? '/' : ''));
   const name = `<D:displayname>${escape(path.posix.basename(objectPath))}</D:displayname>`;
   const kind = `<D:resourcetype>${isFolder ? '<D:collection/>' : ''}</D:resourcetype>`;
@@ -62,7 +62,7 @@ function responseXml({ objectPath, isFolder, size, modified, etag = '' }: Resour
 }
 
 /** As XRootD writes it: prefixes of its own, a size for folders too, no slash behind their names, no kind for objects. */
-function xrootdXml({ objectPath, isFolder, size, modified }: Resource): string {
+function xrootdXml({ objectPath, isFolder, size, modified }: ListedResource): string {
   const length = `<lp1:getcontentlength>${size}</lp1:getcontentlength>`;
   const date = `<lp1:getlastmodified>${modified.toUTCString()}</lp1:getlastmodified>`;
   const kind = isFolder ? '<lp1:resourcetype><D:collection/></lp1:resourcetype>' : '';
@@ -77,7 +77,7 @@ function propstat(names: string, href: string, properties: string): string {
 }
 
 /** What a multistatus says of the first of its resources. */
-export function readProperties(xml: string): Omit<Resource, 'objectPath' | 'etag'> & { etag: string } {
+export function readProperties(xml: string): Omit<ListedResource, 'objectPath' | 'etag'> & { etag: string } {
   const value = (name: string): string | undefined => new RegExp(`:${name}>([^<]*)<`).exec(xml)?.[1];
   return {
     size: Number(value('getcontentlength') ?? 0),
@@ -88,7 +88,7 @@ export function readProperties(xml: string): Omit<Resource, 'objectPath' | 'etag
 }
 
 /** The page that XRootD sends for a folder. */
-export function listingPage([own, ...children]: Resource[]): string {
+export function listingPage([own, ...children]: ListedResource[]): string {
   const title = escape(own?.objectPath ?? '/');
   const rows = children.map(({ objectPath, size }) => {
     const name = escape(path.posix.basename(objectPath));

@@ -16,8 +16,8 @@ export class UpstreamError extends Error {
 }
 
 /** Throws what a cache answers to a client that may not read this. */
-export function checkAccess({ ground, token }: Exchange, objectPath: string): void {
-  const namespace = findNamespace(ground.namespaces, objectPath);
+export function checkAccess({ context, token }: Exchange, objectPath: string): void {
+  const namespace = findNamespace(context.namespaces, objectPath);
   if (namespace === undefined)
     throw new UpstreamError(404, 'not_found', `nothing is published at ${objectPath}`);
   const reason = denial(namespace, objectPath, 'read', token);

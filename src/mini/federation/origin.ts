@@ -5,16 +5,16 @@ import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { answerIssuer } from './answer-issuer.ts';
 import { answerObject, answerTrouble } from './answer-object.ts';
-import type { Algorithm } from './digests.ts';
+import type { DigestName } from './digests.ts';
 import {
   answerError,
   answerFolder,
   answerListed,
   type Exchange,
-  type Ground,
+  type SharedContext,
   openExchange,
 } from './exchange.ts';
-import { assertInside, listingPage, listResources, type Resource, uploadName } from './listing.ts';
+import { assertInside, listingPage, listResources, type ListedResource, uploadName } from './listing.ts';
 import { denial, fileOf, findNamespace, type Namespace } from './namespace.ts';
 import { digestOf, type StoredObject, wantedDigests } from './stored-object.ts';
 import { WebServer } from './web-server.ts';
@@ -22,17 +22,17 @@ import { WebServer } from './web-server.ts';
 const verbs = 'OPTIONS, GET, HEAD, PUT, DELETE, PROPFIND';
 
 /** The server that holds the objects: files of the published folders. */
-export function makeOrigin(ground: Ground, tls: { cert: string; key: string }): WebServer {
+export function makeOrigin(context: SharedContext, tls: { cert: string; key: string }): WebServer {
   const digests = new DigestCache();
   const server: WebServer = new WebServer('origin', tls, async (request, response) => {
-    const exchange = openExchange(ground, server, request, response);
+    const exchange = openExchange(context, server, request, response);
     if (exchange === undefined || (await answerIssuer(exchange))) return;
     if (await answerTrouble(exchange)) return;
     if (exchange.method === 'OPTIONS') {
       response.writeHead(200, { Allow: verbs, DAV: '1', 'Content-Length': 0 }).end();
       return;
     }
-    const namespace = findNamespace(ground.namespaces, exchange.path);
+    const namespace = findNamespace(context.namespaces, exchange.path);
     if (namespace === undefined)
       answerError(exchange, 404, 'not_found', `nothing is published at ${exchange.path}`);
     else await answerFile(exchange, namespace, digests);
@@ -63,7 +63,7 @@ async function answerFile(exchange: Exchange, namespace: Namespace, digests: Dig
       const wanted = digestsAtOrigin(exchange);
       await answerObject(exchange, object, wanted, async (named, open) => {
         const value = await digests.of(objectPath, open, named);
-        return exchange.ground.traits.digest === 'head' ? withBase64Crc(value) : value;
+        return exchange.context.traits.digest === 'head' ? withBase64Crc(value) : value;
       });
     } else answerError(exchange, 405, 'method_not_allowed', `${method} is not supported`);
   } catch (error) {
@@ -72,12 +72,12 @@ async function answerFile(exchange: Exchange, namespace: Namespace, digests: Dig
 }
 
 /** Which digests the origin puts into its answer, by what it was asked for. */
-function digestsAtOrigin({ ground, method, request }: Exchange): Algorithm[] {
+function digestsAtOrigin({ context, method, request }: Exchange): DigestName[] {
   const header = request.headers['want-digest'];
   const wanted = wantedDigests(header);
-  if (ground.traits.digest === 'asked') return wanted;
+  if (context.traits.digest === 'asked') return wanted;
   if (method !== 'HEAD') return [];
-  if (ground.traits.digest === 'complete')
+  if (context.traits.digest === 'complete')
     return header === undefined ? ['crc32c'] : wanted.filter((each) => each !== 'sha-256');
   return header === undefined ? [] : [wanted[0] ?? 'crc32c'];
 }
@@ -104,7 +104,7 @@ async function pageOf(exchange: Exchange, namespace: Namespace): Promise<string>
 }
 
 async function answerProperties(exchange: Exchange, namespace: Namespace): Promise<void> {
-  const { infinity } = exchange.ground.traits;
+  const { infinity } = exchange.context.traits;
   const asked = exchange.request.headers['depth'] ?? '1';
   const depths: Record<string, number> = { '0': 0, '1': 1, infinity: infinity === 'itself' ? 0 : Infinity };
   const depth = depths[String(asked)];
@@ -181,7 +181,7 @@ async function receiveUpload(exchange: Exchange, namespace: Namespace): Promise<
     await rm(draft, { force: true });
   }
   const { size } = await stat(file);
-  exchange.ground.counters.bytes(exchange.server.name, objectPath, size);
+  exchange.context.counters.bytes(exchange.server.name, objectPath, size);
   const etag = etagOf(exchange, await stat(file, { bigint: true }), 'PUT');
   response.writeHead(201, { ...(etag !== undefined && { ETag: etag }), 'Content-Length': 0 }).end();
 }
@@ -210,7 +210,7 @@ async function openFile(exchange: Exchange, namespace: Namespace): Promise<Store
   }
 }
 
-function describer(exchange: Exchange): (file: string, objectPath: string) => Promise<Resource> {
+function describer(exchange: Exchange): (file: string, objectPath: string) => Promise<ListedResource> {
   return async (file, objectPath) => {
     const info = await stat(file, { bigint: true });
     const etag = etagOf(exchange, info, 'PROPFIND');
@@ -219,9 +219,9 @@ function describer(exchange: Exchange): (file: string, objectPath: string) => Pr
 }
 
 /** In Go's servers GET and PUT have an ETag of their own making, all other methods that of their WebDAV library. */
-function etagOf({ ground }: Exchange, info: BigIntStats, method: string): string | undefined {
+function etagOf({ context }: Exchange, info: BigIntStats, method: string): string | undefined {
   const [modified, size] = [info.mtimeNs.toString(16), info.size.toString(16)];
-  if (ground.traits.validators === 'none') return undefined;
-  const isOther = ground.traits.validators === 'get-differs' && method !== 'GET' && method !== 'PUT';
+  if (context.traits.validators === 'none') return undefined;
+  const isOther = context.traits.validators === 'get-differs' && method !== 'GET' && method !== 'PUT';
   return isOther ? `"${modified}${size}"` : `"${info.ino.toString(16)}-${modified}-${size}"`;
 }

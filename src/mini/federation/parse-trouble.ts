@@ -10,7 +10,7 @@ export class TroubleSyntaxError extends Error {
 
 /** Reads one rule (docs/mini-federation.md has the grammar), as in `cache-1: stall after 1MB on *.tar first 2`. */
 export function parseTrouble(text: string): TroubleRule {
-  const words = new Words(text);
+  const words = new RuleReader(text);
   const server = words.server();
   const action = parseAction(words);
   const rule: TroubleRule = {
@@ -31,7 +31,7 @@ export function parseTrouble(text: string): TroubleRule {
   return rule;
 }
 
-function parseSchedule(words: Words, rule: TroubleRule): void {
+function parseSchedule(words: RuleReader, rule: TroubleRule): void {
   const word = words.next('a schedule word');
   if (word === 'on') rule.glob = words.next('a pattern');
   else if (word === 'from') rule.job = words.next('a pattern');
@@ -46,7 +46,7 @@ function parseSchedule(words: Words, rule: TroubleRule): void {
   } else words.fail(`'${word}' is not one of on, from, first, skip, every, for, lasting, once`);
 }
 
-function checkDown(rule: TroubleRule, words: Words): void {
+function checkDown(rule: TroubleRule, words: RuleReader): void {
   if (rule.action.kind !== 'down') return;
   const { glob, job, lastingMs, first, skip, every } = rule;
   if ([glob, job, lastingMs, first].some((one) => one !== undefined) || skip > 0 || every > 1)
@@ -63,7 +63,7 @@ const simple = [
   'digest-mislabelled',
 ] as const;
 
-function parseAction(words: Words): TroubleAction {
+function parseAction(words: RuleReader): TroubleAction {
   const word = words.next('an action');
   for (const kind of simple) if (word === kind) return { kind };
   if (/^[1-5]\d\d$/.test(word)) return parseStatus(Number(word), words);
@@ -90,14 +90,14 @@ function parseAction(words: Words): TroubleAction {
   }
 }
 
-function parseStatus(code: number, words: Words): TroubleAction {
+function parseStatus(code: number, words: RuleReader): TroubleAction {
   const retryAfterSeconds = words.take('retry-after') ? Math.ceil(words.time() / 1000) : undefined;
   const proxy = words.take('by');
   if (proxy && !words.take('proxy')) words.fail(`'by' is followed by 'proxy'`);
   return { kind: 'status', code, retryAfterSeconds, proxy };
 }
 
-function parseEnd(words: Words): TruncatedEnd {
+function parseEnd(words: RuleReader): TruncatedEnd {
   const without = words.take('without');
   if (!without && !words.take('with')) return 'auto';
   if (words.take('trailer')) return without ? 'no-trailer' : 'trailer';
@@ -105,7 +105,7 @@ function parseEnd(words: Words): TruncatedEnd {
   return words.fail(`a cut body ends 'with trailer', 'without trailer' or 'with length'`);
 }
 
-function parseCorrupt(words: Words): TroubleAction {
+function parseCorrupt(words: RuleReader): TroubleAction {
   const at = words.take('at') ? words.size() : 0;
   return { kind: 'corrupt', at, length: words.take('length') ? words.size() : 1 };
 }
@@ -123,7 +123,7 @@ const sizeUnits: Record<string, number> = {
 };
 const timeUnits: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
-class Words {
+class RuleReader {
   readonly #text: string;
   readonly #words: string[];
 

@@ -15,8 +15,8 @@ export interface BodyTrouble {
 const bufferSize = 256 * 1024;
 
 /** Asks for the troubles of a body; those that this range would never reach are not used up. */
-export function bodyTrouble({ ground, asked }: Exchange, range: ByteRange): BodyTrouble {
-  const { trouble } = ground;
+export function bodyTrouble({ context, asked }: Exchange, range: ByteRange): BodyTrouble {
+  const { trouble } = context;
   const reached = (action: TroubleAction & { after: number }): boolean =>
     action.after < range.end - range.start;
   const touches = ({ at, length }: ActionOf<'corrupt'>): boolean =>
@@ -42,7 +42,7 @@ export async function sendBody(
   range: ByteRange,
   trouble: BodyTrouble,
 ): Promise<boolean> {
-  const { response, ground, server, path, asked } = exchange;
+  const { response, context, server, path, asked } = exchange;
   const limit = trouble.cut === undefined ? range.end : range.start + trouble.cut.after;
   const pieceSize = Math.min(bufferSize, ...trouble.pacers.map((pacer) => pacer.pieceSize));
   let [buffer, spare] = [Buffer.allocUnsafe(pieceSize), Buffer.allocUnsafe(pieceSize)];
@@ -59,8 +59,8 @@ export async function sendBody(
     const piece = buffer.subarray(0, length);
     if (trouble.corrupt !== undefined) corrupt(piece, position, trouble.corrupt);
     await write(response, piece, exchange.signal);
-    ground.counters.bytes(server.name, path, length);
-    ground.trouble.sent(asked, length);
+    context.counters.bytes(server.name, path, length);
+    context.trouble.sent(asked, length);
     position += length;
     [buffer, spare] = [spare, buffer];
     if (trouble.expire !== undefined && position - range.start >= trouble.expire.after) expireToken(exchange);
@@ -76,9 +76,9 @@ function corrupt(piece: Buffer, position: number, { at, length }: ActionOf<'corr
   for (let index = from; index < to; index += 1) piece[index] = (piece[index] ?? 0) ^ 0xff;
 }
 
-function expireToken({ ground, token }: Exchange): void {
+function expireToken({ context, token }: Exchange): void {
   if (token === undefined) return;
-  for (const { issuer } of ground.namespaces) issuer?.expire(token);
+  for (const { issuer } of context.namespaces) issuer?.expire(token);
 }
 
 async function cutOff(

@@ -1,5 +1,5 @@
 import { DigestThread } from './digest-thread.ts';
-import { type Algorithm, Digests, isAlgorithm } from './digests.ts';
+import { type DigestName, Digester, isDigestName } from './digests.ts';
 
 /** An object as a server holds it, open for reading. */
 export interface StoredObject extends AsyncDisposable {
@@ -60,18 +60,18 @@ const pieceBytes = 1 << 20;
 const bigBytes = 8 << 20;
 
 /** The algorithms of a Want-Digest header that we can answer, as in `md5,crc32c;q=0.5,sha`. */
-export function wantedDigests(header: string | string[] | undefined): Algorithm[] {
+export function wantedDigests(header: string | string[] | undefined): DigestName[] {
   const asked = [header ?? []].flat().join(',').toLowerCase().split(',');
-  return asked.map((item) => item.split(';')[0]?.trim() ?? '').filter(isAlgorithm);
+  return asked.map((item) => item.split(';')[0]?.trim() ?? '').filter(isDigestName);
 }
 
 /** Reads the whole object and gives the value of a Digest header. */
-export async function digestOf(object: StoredObject, algorithms: Algorithm[]): Promise<string> {
+export async function digestOf(object: StoredObject, algorithms: DigestName[]): Promise<string> {
   return await (object.size > bigBytes ? digestOfBig : digestOfSmall)(object, algorithms);
 }
 
-async function digestOfSmall(object: StoredObject, algorithms: Algorithm[]): Promise<string> {
-  const digests = new Digests(algorithms);
+async function digestOfSmall(object: StoredObject, algorithms: DigestName[]): Promise<string> {
+  const digests = new Digester(algorithms);
   const buffer = Buffer.allocUnsafe(pieceBytes);
   for (let position = 0; position < object.size;) {
     const length = await read(object, buffer, position);
@@ -81,7 +81,7 @@ async function digestOfSmall(object: StoredObject, algorithms: Algorithm[]): Pro
   return digests.value();
 }
 
-async function digestOfBig(object: StoredObject, algorithms: Algorithm[]): Promise<string> {
+async function digestOfBig(object: StoredObject, algorithms: DigestName[]): Promise<string> {
   await using thread = new DigestThread(algorithms, pieceBytes);
   let buffer = new ArrayBuffer(pieceBytes);
   for (let position = 0; position < object.size;) {

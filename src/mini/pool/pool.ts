@@ -4,7 +4,7 @@ import { chmod, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs
 import path from 'node:path';
 import { promisify } from 'node:util';
 import type { Clock } from '../../base/clock.ts';
-import { deadNamespace } from '../../base/no-forks.ts';
+import { fullPidNamespace } from '../../base/no-forks.ts';
 import { identifyProcess, livenessOf, type ProcessIdentity } from '../../base/process-identity.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import {
@@ -21,12 +21,12 @@ import { poolUser } from './root-folder.ts';
 const run = promisify(execFile);
 
 /** What starting and stopping need of the world. */
-export interface PoolWorld {
+export interface MiniPoolContext {
   clock: Clock;
   kill: (pid: number, signal: NodeJS.Signals) => void;
 }
 
-export interface PoolOptions extends PoolWorld {
+export interface MiniPoolOptions extends MiniPoolContext {
   /** Debian root folder with HTCondor. */
   root: string;
   /** Where the pool keeps its configuration, logs, spool and execute folders. */
@@ -38,7 +38,7 @@ export interface PoolOptions extends PoolWorld {
 }
 
 /** A pool that runs, as `state.json` remembers it. */
-export interface PoolState {
+export interface MiniPoolState {
   /** The process outside whose end takes every process of the pool with it. */
   keeper: ProcessIdentity;
   /** The master's process id, seen from outside. */
@@ -53,9 +53,9 @@ export interface PoolState {
 const stateFile = (home: string): string => path.join(home, 'state.json');
 
 /** The pool of this folder; undefined when none runs. */
-export async function runningPool(home: string): Promise<PoolState | undefined> {
+export async function runningPool(home: string): Promise<MiniPoolState | undefined> {
   try {
-    const state = JSON.parse(await readFile(stateFile(home), 'utf8')) as PoolState;
+    const state = JSON.parse(await readFile(stateFile(home), 'utf8')) as MiniPoolState;
     return livenessOf(state.keeper) === 'alive' ? state : undefined;
   } catch {
     // Never started, or cut off while it was written: then the pool did not come up.
@@ -64,7 +64,7 @@ export async function runningPool(home: string): Promise<PoolState | undefined> 
 }
 
 /** Starts a real HTCondor with one startd per site and waits until every site offers its slots. */
-export async function startPool(options: PoolOptions): Promise<PoolState> {
+export async function startPool(options: MiniPoolOptions): Promise<MiniPoolState> {
   const { home, sites } = options;
   const folders = poolFolders(home);
   await writeFiles(folders, options);
@@ -88,7 +88,7 @@ export async function startPool(options: PoolOptions): Promise<PoolState> {
   return state;
 }
 
-async function writeFiles(folders: PoolFolders, { sites, config }: PoolOptions): Promise<void> {
+async function writeFiles(folders: PoolFolders, { sites, config }: MiniPoolOptions): Promise<void> {
   const { home, log, spool, execute } = folders;
   const inside = ['lock', 'run'].map((name) => path.join(home, name));
   for (const folder of [log, spool, ...inside, ...sites.map((site) => path.join(execute, localName(site)))])
@@ -130,7 +130,7 @@ async function startMaster(root: string, folders: PoolFolders): Promise<ProcessI
 }
 
 /** The keeper's only child, once it has become the master. */
-async function masterOf(keeper: ProcessIdentity, { clock, signal, home }: PoolOptions): Promise<number> {
+async function masterOf(keeper: ProcessIdentity, { clock, signal, home }: MiniPoolOptions): Promise<number> {
   while (livenessOf(keeper) === 'alive') {
     const children = await readFile(`/proc/${keeper.pid}/task/${keeper.pid}/children`, 'utf8').catch(
       () => '',
@@ -149,7 +149,7 @@ async function whyItEnded(folders: PoolFolders): Promise<string> {
 }
 
 /** One script under the names of all of HTCondor's commands: each enters the pool's namespaces and runs there. */
-async function writeTools(folders: PoolFolders, state: PoolState): Promise<void> {
+async function writeTools(folders: PoolFolders, state: MiniPoolState): Promise<void> {
   await rm(folders.bin, { recursive: true, force: true });
   await mkdir(folders.bin);
   const inside = path.join(folders.bin, '.inside');
@@ -159,7 +159,7 @@ async function writeTools(folders: PoolFolders, state: PoolState): Promise<void>
     if (/^(condor_|htcondor$|apptainer$)/.test(name)) await symlink('.inside', path.join(folders.bin, name));
 }
 
-async function waitForSites(state: PoolState, { sites, clock, signal }: PoolOptions): Promise<void> {
+async function waitForSites(state: MiniPoolState, { sites, clock, signal }: MiniPoolOptions): Promise<void> {
   const deadline = clock.monotonic() + 60_000;
   const offered = async (): Promise<number> => {
     const { stdout } = await run(path.join(state.bin, 'condor_status'), ['-af', 'GLIDEIN_ResourceName'], {
@@ -197,10 +197,10 @@ async function waitForSites(state: PoolState, { sites, clock, signal }: PoolOpti
 }
 
 /** Ends every process of the pool: the master is asked first, then its namespace is closed. */
-export async function stopPool(state: PoolState, { clock, kill }: PoolWorld): Promise<void> {
-  const patience = clock.monotonic() + 5000;
+export async function stopPool(state: MiniPoolState, { clock, kill }: MiniPoolContext): Promise<void> {
+  const deadline = clock.monotonic() + 5000;
   kill(state.master, 'SIGQUIT');
-  while (livenessOf(state.keeper) === 'alive' && clock.monotonic() < patience) await clock.sleep(50);
+  while (livenessOf(state.keeper) === 'alive' && clock.monotonic() < deadline) await clock.sleep(50);
   if (livenessOf(state.keeper) === 'alive') kill(state.keeper.pid, 'SIGKILL');
   while (livenessOf(state.keeper) === 'alive') await clock.sleep(20);
   await rm(stateFile(state.home), { force: true });
@@ -249,7 +249,7 @@ export const enterRootScript = [
 ].join('\n');
 
 /** Process ids, seen from outside. */
-interface Inhabitants {
+interface PoolProcesses {
   keeper: number;
   master: number;
 }
@@ -258,7 +258,7 @@ interface Inhabitants {
  * What runs a command as the pool's user inside the namespaces of the master. By way of the keeper's user namespace, which
  * owns the others: an ordinary user may enter them from there only.
  */
-export const enterWords = ({ keeper, master }: Inhabitants): string[] => [
+export const enterCommand = ({ keeper, master }: PoolProcesses): string[] => [
   'nsenter',
   `--user=/proc/${keeper}/ns/user`,
   '-t',
@@ -276,11 +276,11 @@ export const enterWords = ({ keeper, master }: Inhabitants): string[] => [
 ];
 
 /** A command line that runs there in the caller's folder; with UPDRAFT_NO_FORKS set it may start no process. */
-const insideScript = (inhabitants: Inhabitants): string =>
+const insideScript = (processes: PoolProcesses): string =>
   [
     '#!/bin/sh',
-    `exec ${enterWords(inhabitants).join(' ')} \\`,
+    `exec ${enterCommand(processes).join(' ')} \\`,
     `  env -i PATH=/usr/sbin:/usr/bin HOME=${insideHome} LC_ALL=C.UTF-8 TERM="$TERM" CONDOR_CONFIG=${poolFolders(insideHome).config} \\`,
-    `  sh -c 'cd "$1" && shift && exec "$@"' sh "$PWD" \${UPDRAFT_NO_FORKS:+${deadNamespace.map(shellQuote).join(' ')}} "\${0##*/}" "$@"`,
+    `  sh -c 'cd "$1" && shift && exec "$@"' sh "$PWD" \${UPDRAFT_NO_FORKS:+${fullPidNamespace.map(shellQuote).join(' ')}} "\${0##*/}" "$@"`,
     '',
   ].join('\n');

@@ -18,7 +18,7 @@ const slurm = ['slurmctld', 'slurmd', 'slurm-client'];
 const xrootd = ['xrootd-server', 'xrootd-plugins'];
 
 /** What jobs find on every worker of the pool. */
-const forJobs = [
+const jobPackages = [
   'python3',
   'python3-numpy',
   'python3-torch',
@@ -41,7 +41,7 @@ interface Build {
 /** A Debian root folder with HTCondor and what jobs need: made once, then found again. */
 export async function rootFolder(build: Build): Promise<string> {
   const recipe = createHash('sha256')
-    .update(JSON.stringify([suites, slurm, xrootd, forJobs, poolUser]))
+    .update(JSON.stringify([suites, slurm, xrootd, jobPackages, poolUser]))
     .digest('hex')
     .slice(0, 12);
   const folder = path.join(build.cacheFolder, `pool-root-${recipe}`);
@@ -54,7 +54,7 @@ export async function rootFolder(build: Build): Promise<string> {
     const attempt = `${folder}.${suite.name}.part`;
     await removeTree(attempt);
     try {
-      const packages = [...suite.packages, ...slurm, ...xrootd, ...forJobs];
+      const packages = [...suite.packages, ...slurm, ...xrootd, ...jobPackages];
       const { signal } = build;
       failure = await unpackDebian({ suite: suite.name, packages, mirror, folder: attempt, signal });
       if (failure === undefined) {
@@ -125,12 +125,12 @@ async function unpackDebian({ folder, signal, ...tree }: DebianTree): Promise<st
   unpack.stderr.on('data', (chunk: Buffer) => void (said.unpack += chunk.toString()));
   const [made, unpacked] = await Promise.all([ended(make), ended(unpack)]);
   signal.throwIfAborted();
-  if (said.make.includes('chosen mode: fakechroot')) throw new Error(noIds);
-  if (made !== undefined) return `mmdebstrap ${made}: ${complaintOf(said.make)}`;
-  return unpacked === undefined ? undefined : `tar ${unpacked}: ${complaintOf(said.unpack)}`;
+  if (said.make.includes('chosen mode: fakechroot')) throw new Error(noSubordinateIds);
+  if (made !== undefined) return `mmdebstrap ${made}: ${firstError(said.make)}`;
+  return unpacked === undefined ? undefined : `tar ${unpacked}: ${firstError(said.unpack)}`;
 }
 
-const noIds =
+const noSubordinateIds =
   'your account has no range of user ids in /etc/subuid and /etc/subgid, which an ordinary user needs for this (as root: usermod --add-subuids 100000-165535 --add-subgids 100000-165535 NAME)';
 
 function mmdebstrapArguments({
@@ -163,7 +163,7 @@ function ended(child: ChildProcess): Promise<string | undefined> {
 }
 
 /** The first complaint tells the cause; those behind it only who else stopped. */
-function complaintOf(said: string): string {
+function firstError(said: string): string {
   const lines = said.trim().split('\n');
   return lines.find((line) => line.startsWith('E: ')) ?? lines.at(-1) ?? '';
 }

@@ -3,11 +3,11 @@ import { test } from 'node:test';
 import type { Entry, RunBody } from '../../journal/entry.ts';
 import { jobIds } from './condor-files.ts';
 
-const told = (...bodies: RunBody[]): Entry[] =>
+const reported = (...bodies: RunBody[]): Entry[] =>
   bodies.map((body, seq) => ({ v: 1, t: '2026-01-01T00:00:00.000Z', seq, ...body }));
 
 test('a job that was submitted again has the name it got then as its latest', () => {
-  const entries = told(
+  const entries = reported(
     { kind: 'submitted', cluster: 7 },
     { kind: 'round-started', round: 2, jobs: ['0002'], why: '' },
     { kind: 'submitted', cluster: 9, round: 2 },
@@ -18,6 +18,6 @@ test('a job that was submitted again has the name it got then as its latest', ()
 });
 
 test('a round that the scheduler has not taken gives no name', () => {
-  const entries = told({ kind: 'round-started', round: 2, jobs: ['0000'], why: '' });
+  const entries = reported({ kind: 'round-started', round: 2, jobs: ['0000'], why: '' });
   assert.equal(jobIds(entries, ['0000']).size, 0);
 });

@@ -39,7 +39,7 @@ export const accountFiles: readonly string[] = [
 ];
 
 /** What HTCondor is told of one round, by path in the run's folder: the first round's is where every run has it. */
-export function roundFiles(round: number): Record<'submit' | 'items' | 'orders', string> {
+export function condorRoundFiles(round: number): Record<'submit' | 'items' | 'orders', string> {
   if (round === 1)
     return { submit: condorFiles.submit, items: condorFiles.items, orders: condorFiles.orders };
   const folder = `${runFiles.rounds}/${round}`;

@@ -2,7 +2,7 @@ import { chmod } from 'node:fs/promises';
 import path from 'node:path';
 import type { Env } from '../../base/env.ts';
 import { isThere } from '../../base/error-reason.ts';
-import { findAll } from '../../base/finding.ts';
+import { applyRules } from '../../base/finding.ts';
 import { identifyProcess } from '../../base/process-identity.ts';
 import type { PlanLimits } from '../../check/facts.ts';
 import { limitRules } from '../../check/rules/limits.ts';
@@ -16,15 +16,15 @@ import { readJournal } from '../../journal/tail.ts';
 import { policyOf } from '../../recovery/policy.ts';
 import { launcherScript, pluginScript } from '../launcher.ts';
 import { agentExecutable } from '../packed-agent.ts';
-import type { Pool, PoolKind, PoolRecords, PoolStart } from '../pool.ts';
+import type { Pool, PoolKind, PoolRecords, PoolContext } from '../pool.ts';
 import { readPlan, roundPlan } from '../read-plan.ts';
 import { examineSeconds } from '../scheduler-tools.ts';
-import { accountFiles, condorFiles, jobIds, roundFiles } from './condor-files.ts';
+import { accountFiles, condorFiles, jobIds, condorRoundFiles } from './condor-files.ts';
 import { eventLogSource } from './follow/event-log-source.ts';
 import { condorAccount } from './follow/run-account.ts';
 import { condorPolicy } from './submit/condor-policy.ts';
 import { condorProfiles, findLimits, findProfile, type Profile } from './submit/profiles.ts';
-import { prepareInputs, renderOrders } from './submit/job-inputs.ts';
+import { prepareInputs, renderCondorOrders } from './submit/job-inputs.ts';
 import { renderItems, renderSubmit } from './submit/render-submit.ts';
 import { submitOnce } from './submit/submit-once.ts';
 import { userEnvironment } from './submit/submit-text.ts';
@@ -48,13 +48,13 @@ const records: PoolRecords = {
 export const condorKind: PoolKind = { ...records, open: condorPool };
 
 /** HTCondor as a pool. Everything after the submission is the schedd's work: nothing of ours needs to run. */
-function condorPool({ self, env, clock, pid }: PoolStart): Pool {
+function condorPool({ self, env, clock, pid }: PoolContext): Pool {
   return {
     ...records,
     limits: (plan) => likelyProfile(plan, env),
     async policy(plan) {
-      const { pace } = await likelyProfile(plan, env);
-      return policyOf(plan.spec, { diskBytes: plan.disk.bytes, pace });
+      const { backoff } = await likelyProfile(plan, env);
+      return policyOf(plan.spec, { diskBytes: plan.disk.bytes, backoff });
     },
     examine: () => examine(env),
     slots: async (plan, where) => askSlots(plan, where, await CondorTools.find(env)),
@@ -67,7 +67,7 @@ function condorPool({ self, env, clock, pid }: PoolStart): Pool {
       assertAllowed(plan, profile);
       const environment = userEnvironment(env, profile.name === 'mini');
       const submit = renderSubmit({ plan, profile, version, run, environment, round });
-      const { submit: shown, items } = roundFiles(round?.number ?? 1);
+      const { submit: shown, items } = condorRoundFiles(round?.number ?? 1);
       return {
         summary: `for ${profile.title} (HTCondor ${version})`,
         files: {
@@ -76,7 +76,7 @@ function condorPool({ self, env, clock, pid }: PoolStart): Pool {
           [condorFiles.launcher]: launcherScript,
           [condorFiles.policy]: `${JSON.stringify(condorPolicy(plan, profile), undefined, 2)}\n`,
           ...(submit.includes(condorFiles.plugin) ? { [condorFiles.plugin]: pluginScript } : {}),
-          ...renderOrders(plan, run, profile, round),
+          ...renderCondorOrders(plan, run, profile, round),
         },
         shown,
       };
@@ -84,8 +84,8 @@ function condorPool({ self, env, clock, pid }: PoolStart): Pool {
     submit: (runFolder) => submitRounds(runFolder, { self, env, clock, pid }),
     async stop(runFolder, jobs) {
       const [names, asked] = [await latestIds(runFolder), new Set(jobs)];
-      const meant = new Map([...names].filter(([job]) => asked.has(job)));
-      await stopJobs(await CondorTools.find(env), meant, await isAllStopped(runFolder));
+      const requested = new Map([...names].filter(([job]) => asked.has(job)));
+      await stopJobs(await CondorTools.find(env), requested, await isAllStopped(runFolder));
     },
     async release(runFolder, jobs, change) {
       const tools = await CondorTools.find(env);
@@ -118,7 +118,7 @@ async function examine(env: Env): Promise<string> {
 /** Submits what the run's journal tells of and HTCondor does not have yet. */
 async function submitRounds(
   runFolder: string,
-  { self, env, clock, pid }: Omit<PoolStart, 'kill'>,
+  { self, env, clock, pid }: Omit<PoolContext, 'kill'>,
 ): Promise<void> {
   const tools = await CondorTools.find(env);
   const myself = identifyProcess(pid);
@@ -168,8 +168,8 @@ async function tailJob(
 ): Promise<LivePage | undefined> {
   const which = stream === 'err' ? ['-no-stdout', '-stderr'] : [];
   // The agent's own last words may follow the page.
-  const most = livePageBytes + headBytes + 4096;
-  const args = ['-maxbytes', String(most), ...which, id];
+  const maxBytes = livePageBytes + headBytes + 4096;
+  const args = ['-maxbytes', String(maxBytes), ...which, id];
   return readLivePage(await tools.askBytes('condor_tail', args, { signal }));
 }
 
@@ -177,7 +177,7 @@ async function tailJob(
 function assertAllowed(plan: Plan, limits: PlanLimits): void {
   const { file } = plan;
   const facts = { plan, limits, where: () => ({ file, line: 1 }) };
-  const error = findAll([...limitRules, durationRule], facts).find(({ level }) => level === 'error');
+  const error = applyRules([...limitRules, durationRule], facts).find(({ level }) => level === 'error');
   if (error === undefined) return;
   throw new Fault('file-invalid', `${file}: ${error.message}`, { fix: error.fix, about: file });
 }

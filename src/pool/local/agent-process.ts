@@ -28,10 +28,10 @@ export type StartAgent = (start: AgentStart) => Promise<AgentProcess>;
 
 /** Starts an agent in a session of its own, so that neither a closed terminal nor our end reaches it. */
 export const startAgent: StartAgent = async ({ command, env, log, cwd }) => {
-  const [executable = '', ...words] = command;
+  const [executable = '', ...args] = command;
   const file = await open(log, 'a', 0o600);
   try {
-    const child = spawn(executable, words, {
+    const child = spawn(executable, args, {
       detached: true,
       stdio: ['ignore', file.fd, file.fd],
       env: { ...env },

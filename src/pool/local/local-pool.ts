@@ -13,8 +13,8 @@ import { formatSize } from '../../job/units.ts';
 import { fold } from '../../journal/fold.ts';
 import { readJournal } from '../../journal/tail.ts';
 import { agentCommand } from '../packed-agent.ts';
-import { imageStart } from '../image-command.ts';
-import type { Kill, Pool, PoolKind, PoolRecords, PoolStart, SupervisorState } from '../pool.ts';
+import { findImageRunner } from '../image-command.ts';
+import type { Kill, Pool, PoolKind, PoolRecords, PoolContext, SupervisorState } from '../pool.ts';
 import { localPolicy } from './order.ts';
 import { detectMachine, type Machine } from './machine.ts';
 
@@ -31,7 +31,7 @@ const records: PoolRecords = {
 export const localKind: PoolKind = { ...records, open: localPool };
 
 /** This machine as a pool: attempts run side by side within what it has. */
-function localPool(start: PoolStart): Pool {
+function localPool(context: PoolContext): Pool {
   return {
     ...records,
     // What cannot run here is told when it is rendered, with the machine's figures.
@@ -39,28 +39,28 @@ function localPool(start: PoolStart): Pool {
     policy: (plan) => Promise.resolve(localPolicy(plan)),
     async examine(cwd) {
       const { bavail, bsize } = await statfs(cwd);
-      return `${told(await detectMachine(start.env))}, ${formatSize(bavail * bsize)} free here`;
+      return `${reported(await detectMachine(context.env))}, ${formatSize(bavail * bsize)} free here`;
     },
     slots: () => Promise.resolve(undefined),
     async render(plan) {
-      const machine = await detectMachine(start.env);
+      const machine = await detectMachine(context.env);
       assertFits(plan, machine);
-      const image = await imageStart(plan, start.env);
-      const agent = (await agentCommand(start.env, start.self)).at(-1);
-      const together = `${atOnce(plan, machine)} of ${plan.jobs.length}`;
+      const image = await findImageRunner(plan, context.env);
+      const agent = (await agentCommand(context.env, context.self)).at(-1);
+      const together = `${maxConcurrent(plan, machine)} of ${plan.jobs.length}`;
       return {
-        summary: `${together} jobs at a time on this machine (${told(machine)})${image === undefined ? '' : `, in ${image.image}`}, by the agent ${agent ?? ''}`,
+        summary: `${together} jobs at a time on this machine (${reported(machine)})${image === undefined ? '' : `, in ${image.image}`}, by the agent ${agent ?? ''}`,
         files: {},
       };
     },
-    submit: (runFolder) => startSupervisor(runFolder, start),
+    submit: (runFolder) => startSupervisor(runFolder, context),
     // Whoever supervises reads the journal; it may be dead, and then this ends what it left.
-    stop: (runFolder) => startSupervisor(runFolder, start),
+    stop: (runFolder) => startSupervisor(runFolder, context),
     // Nothing is kept here but in the journal: all that ended needs a new round.
     release: (_, jobs) => Promise.resolve([...jobs]),
     // Attempts write into the run's folder.
     output: () => Promise.resolve(undefined),
-    evict: (runFolder, job) => evictAgent(runFolder, job, start.kill),
+    evict: (runFolder, job) => evictAgent(runFolder, job, context.kill),
   };
 }
 
@@ -80,7 +80,7 @@ export function assertFits({ file, spec }: Plan, machine: Machine): void {
   );
 }
 
-function atOnce({ jobs, spec }: Plan, machine: Machine): number {
+function maxConcurrent({ jobs, spec }: Plan, machine: Machine): number {
   const { cpus, gpus, memoryBytes } = spec.resources;
   const share = (has: number, wants: number): number => (wants === 0 ? jobs.length : Math.floor(has / wants));
   return Math.min(
@@ -91,7 +91,7 @@ function atOnce({ jobs, spec }: Plan, machine: Machine): number {
   );
 }
 
-const told = ({ cpus, gpus, memoryBytes }: Machine): string =>
+const reported = ({ cpus, gpus, memoryBytes }: Machine): string =>
   `${cpus} CPUs, ${formatSize(memoryBytes)} memory, ${gpus.length === 0 ? 'no GPU' : `${gpus.length} GPU`}`;
 
 /** Tells a job's agent to leave the machine, as an owner who wants it back does: with SIGTERM. */
@@ -107,19 +107,19 @@ async function evictAgent(runFolder: string, job: string, kill: Kill): Promise<v
 /** The hidden command under which this program supervises a run. */
 const superviseCommand = '_supervise';
 
-const lookEveryMs = 50;
+const pollMs = 50;
 
 /**
  * Makes sure that a living process supervises the run: one that has a session of its own, so that it outlives the
  * command that started it, its terminal and its user's logout.
  */
-async function startSupervisor(runFolder: string, { self, env, clock }: PoolStart): Promise<void> {
+async function startSupervisor(runFolder: string, { self, env, clock }: PoolContext): Promise<void> {
   if (await isSupervised(runFolder)) return;
-  const [executable = '', ...words] = self;
+  const [executable = '', ...args] = self;
   const log = await open(path.join(runFolder, runFiles.supervisorLog), 'a', 0o600);
   let ended: string | undefined;
   try {
-    const child = spawn(executable, [...words, superviseCommand, runFolder], {
+    const child = spawn(executable, [...args, superviseCommand, runFolder], {
       detached: true,
       stdio: ['ignore', log.fd, log.fd],
       env: { ...env },
@@ -130,7 +130,7 @@ async function startSupervisor(runFolder: string, { self, env, clock }: PoolStar
   } finally {
     await log.close();
   }
-  while (ended === undefined && !(await isSupervised(runFolder))) await clock.sleep(lookEveryMs);
+  while (ended === undefined && !(await isSupervised(runFolder))) await clock.sleep(pollMs);
   if (ended !== undefined && ended !== '') throw await notStarted(runFolder, ended);
 }
 

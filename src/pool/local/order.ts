@@ -1,9 +1,9 @@
 import path from 'node:path';
 import { defined } from '../../base/defined.ts';
-import type { Job, Order, OrderedWorkspace } from '../../job/job.ts';
+import type { Job, WorkOrder, OrderedWorkspace } from '../../job/job.ts';
 import { attemptFolder, resultsFolder, runFiles } from '../../job/layout.ts';
 import { orderEnvironment, type Plan } from '../../job/plan.ts';
-import { orderedRecovery, type Policy, policyOf } from '../../recovery/policy.ts';
+import { attemptRecovery, type Policy, policyOf } from '../../recovery/policy.ts';
 
 /** What the agent of one attempt is told to do. */
 export function renderOrder(
@@ -13,7 +13,7 @@ export function renderOrder(
   attempt: number,
   scratch: string,
   memoryBytes = plan.spec.resources.memoryBytes,
-): Order {
+): WorkOrder {
   const { data, environment, filesIn, spec } = plan;
   return {
     version: 1,
@@ -28,7 +28,7 @@ export function renderOrder(
     },
     // Nobody promised the disk here: only what the user asked for is held against the machine.
     resources: { ...spec.resources, memoryBytes },
-    recovery: orderedRecovery(localPolicy(plan)),
+    recovery: attemptRecovery(localPolicy(plan)),
     filesFrom: path.join(runFolder, filesIn ?? runFiles.files),
     scratchParent: scratch,
     resultsTo: resultsFolder(runFolder, job.id),
@@ -46,6 +46,7 @@ function workspaceOf({ folder, spec, environment }: Plan): OrderedWorkspace | un
 }
 
 /** There is one machine: nothing can be avoided, and nobody limits disk. */
-const pace = { firstWait: 5, mostWait: 300, atOnce: 0, letGo: 0 };
+const backoff = { initialBackoff: 5, maxBackoff: 300, immediateRetries: 0, forgetAfter: 0 };
 
-export const localPolicy = ({ spec, disk }: Plan): Policy => policyOf(spec, { diskBytes: disk.bytes, pace });
+export const localPolicy = ({ spec, disk }: Plan): Policy =>
+  policyOf(spec, { diskBytes: disk.bytes, backoff });

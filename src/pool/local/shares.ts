@@ -48,7 +48,7 @@ export class Shares {
     const memoryBytes = Math.min(want.memoryBytes, this.#machine.memoryBytes);
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     return withLease(path.join(this.#folder, 'lease'), this.#self, this.#clock, async () => {
-      const free = this.#free(await this.#living());
+      const free = this.#free(await this.#alive());
       if (cpus > free.cpus || memoryBytes > free.memoryBytes || want.gpus > free.gpus.length)
         return undefined;
       const share: Share = { attemptFolder, cpus, memoryBytes, gpus: free.gpus.slice(0, want.gpus) };
@@ -72,16 +72,16 @@ export class Shares {
     };
   }
 
-  async #living(): Promise<Held[]> {
-    const living: Held[] = [];
+  async #alive(): Promise<Held[]> {
+    const alive: Held[] = [];
     for (const name of await readdir(this.#folder)) {
       if (!name.endsWith('.share')) continue;
       const file = path.join(this.#folder, name);
       const held = await readHeld(file);
-      if (held !== undefined && (await isLiving(held))) living.push(held);
+      if (held !== undefined && (await isAlive(held))) alive.push(held);
       else await rm(file, { force: true });
     }
-    return living;
+    return alive;
   }
 
   #fileOf(attemptFolder: string): string {
@@ -100,16 +100,18 @@ async function readHeld(file: string): Promise<Held | undefined> {
   }
 }
 
-async function isLiving({ owner, attemptFolder }: Held): Promise<boolean> {
+async function isAlive({ owner, attemptFolder }: Held): Promise<boolean> {
   if (livenessOf(owner) === 'alive') return true;
   // Nobody looks after this attempt. If its agent has not come up yet it must never do so, or it would work
   // without a share.
-  await makeClaim(attemptFolder, { void: 'its supervisor died before the agent came up' }).catch(unlessGone);
+  await makeClaim(attemptFolder, { void: 'its supervisor died before the agent came up' }).catch(
+    ignoreMissing,
+  );
   const claim = await readClaim(attemptFolder);
   return claim !== undefined && !('void' in claim) && livenessOf(claim) === 'alive';
 }
 
-function unlessGone(error: unknown): false {
+function ignoreMissing(error: unknown): false {
   if (isGone(error)) return false;
   throw error;
 }

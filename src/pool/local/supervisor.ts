@@ -6,24 +6,24 @@ import type { Job } from '../../job/job.ts';
 import { attemptFolder, resultsFolder, runFiles } from '../../job/layout.ts';
 import type { Plan } from '../../job/plan.ts';
 import { isAgentEntry } from '../../journal/codec.ts';
-import { type Outcome, recordOf, type RunBody } from '../../journal/entry.ts';
+import { type Outcome, toFaultRecord, type RunBody } from '../../journal/entry.ts';
 import { type Journal, openJournal } from '../../journal/file.ts';
 import { fold, RunFold } from '../../journal/fold.ts';
 import { type JobState, runEndedAt } from '../../journal/state.ts';
 import { JournalTail, readJournal } from '../../journal/tail.ts';
 import type { Resources } from '../../job/spec.ts';
-import { decide, historyOf, ranOutIn } from '../../recovery/decide.ts';
-import { nextRung } from '../../recovery/next-rung.ts';
-import { askedAfter } from '../../recovery/policy.ts';
-import type { AttemptEnd } from '../attempt-end.ts';
+import { decide, pastAttempts, outOfMemoryCount } from '../../recovery/decide.ts';
+import { nextBatch } from '../../recovery/next-batch.ts';
+import { requestAfter } from '../../recovery/policy.ts';
+import type { AttemptExit } from '../attempt-exit.ts';
 import { roundPlan } from '../read-plan.ts';
-import { Attempt, type AttemptWorld, clearAttempt } from './attempt.ts';
+import { LocalAttempt, type AttemptContext, clearAttempt } from './local-attempt.ts';
 import type { Machine } from './machine.ts';
 import { localPolicy } from './order.ts';
 import { Shares } from './shares.ts';
 
 /** How often stop requests, room on the machine and adopted agents are looked for. */
-const lookEveryMs = 500;
+const pollMs = 500;
 /** A clean-up that takes longer is worth a word. */
 const slowMs = 1000;
 
@@ -34,7 +34,7 @@ const slowMs = 1000;
  *   read the journal -> for each job: [running?] finish or stop it : [decide] start, wait, end -> pause -> again
  */
 class Supervisor {
-  readonly #world: AttemptWorld;
+  readonly #context: AttemptContext;
   readonly #jobs: Map<string, Job>;
   /** What later rounds run by. */
   readonly #plans = new Map<number, Plan>();
@@ -42,18 +42,18 @@ class Supervisor {
   readonly #shares: Shares;
   readonly #tail: JournalTail;
   readonly #fold = new RunFold();
-  readonly #running = new Map<string, Attempt>();
+  readonly #running = new Map<string, LocalAttempt>();
   #runEnded = false;
   /** Jobs of a run ask for about the same: where there is no room for one there is none for the next. */
   #isFull = false;
   #wake = new AbortController();
 
-  constructor(world: Omit<AttemptWorld, 'onExit'>, journal: Journal<RunBody>, shares: Shares) {
-    this.#world = { ...world, onExit: () => this.#wake.abort() };
-    this.#jobs = new Map(world.plan.jobs.map((job) => [job.id, job]));
+  constructor(context: Omit<AttemptContext, 'onExit'>, journal: Journal<RunBody>, shares: Shares) {
+    this.#context = { ...context, onExit: () => this.#wake.abort() };
+    this.#jobs = new Map(context.plan.jobs.map((job) => [job.id, job]));
     this.#journal = journal;
     this.#shares = shares;
-    this.#tail = new JournalTail(path.join(world.runFolder, runFiles.journal));
+    this.#tail = new JournalTail(path.join(context.runFolder, runFiles.journal));
   }
 
   /** Works until every job has ended, or until the signal aborts: then the attempts go on without us. */
@@ -66,7 +66,7 @@ class Supervisor {
       for (const job of await this.#read()) changed = (await this.#step(job)) || changed;
       const jobs = await this.#read();
       if (runEndedAt(jobs) !== undefined) return this.#end(jobs);
-      changed = (await this.#giveUp(jobs)) || (await this.#climb(jobs)) || changed;
+      changed = (await this.#giveUp(jobs)) || (await this.#startNextBatch(jobs)) || changed;
       if (!changed) await this.#pause(signal);
     }
     return 'left';
@@ -83,7 +83,7 @@ class Supervisor {
     }
     const { jobs, stopRequested } = this.#fold.state();
     const known = new Map(jobs.map((job) => [job.id, job]));
-    return this.#world.plan.jobs.map(
+    return this.#context.plan.jobs.map(
       ({ id }) => known.get(id) ?? { id, status: 'waiting', stopRequested, attempts: [] },
     );
   }
@@ -91,7 +91,7 @@ class Supervisor {
   async #adopt(job: JobState): Promise<void> {
     const last = job.attempts.at(-1);
     if (last === undefined || last.outcome !== undefined) return;
-    this.#running.set(job.id, await Attempt.adopt(this.#world, job.id, last.attempt));
+    this.#running.set(job.id, await LocalAttempt.adopt(this.#context, job.id, last.attempt));
   }
 
   /** Takes one job one step further; true when something changed. */
@@ -108,7 +108,7 @@ class Supervisor {
     if (job.isKeptBack) return false;
     const ofRound = job.attempts.filter(({ attempt: number }) => number > (job.attemptsBefore ?? 0));
     const policy = localPolicy(await this.#planOf(job));
-    const decision = decide(historyOf(ofRound), policy, this.#journal.now());
+    const decision = decide(pastAttempts(ofRound), policy, this.#journal.now());
     if (decision.do === 'end') return this.#endJob(job.id, decision.outcome);
     const isRetry = ofRound.length === 0 && job.attempts.length > 0;
     return decision.do === 'start' && this.#start(job, isRetry ? 'tried again by hand' : decision.why);
@@ -116,7 +116,7 @@ class Supervisor {
 
   /** Ends the rest of the run when as many jobs have failed for good as its file allows. */
   async #giveUp(jobs: JobState[]): Promise<boolean> {
-    const { failedJobs = Infinity } = localPolicy(this.#world.plan);
+    const { failedJobs = Infinity } = localPolicy(this.#context.plan);
     const failed = jobs.filter(({ outcome = 'success' }) => outcome !== 'success' && outcome !== 'stopped');
     if (failed.length < failedJobs || this.#fold.state().stopRequested) return false;
     const names = failed.map(({ id }) => id).slice(0, 5);
@@ -126,9 +126,9 @@ class Supervisor {
   }
 
   /** Lets those go ahead that were kept back until others had a valid result. */
-  async #climb(jobs: JobState[]): Promise<boolean> {
+  async #startNextBatch(jobs: JobState[]): Promise<boolean> {
     const { canary, rounds } = this.#fold.state();
-    const ahead = canary === undefined ? [] : nextRung({ canary, jobs });
+    const ahead = canary === undefined ? [] : nextBatch({ canary, jobs });
     if (ahead.length === 0) return false;
     const why = 'all jobs that went ahead have a valid result';
     await this.#journal.append({ kind: 'round-started', round: rounds + 1, jobs: ahead, why });
@@ -140,14 +140,14 @@ class Supervisor {
     if (this.#isFull || planned === undefined) return false;
     const plan = await this.#planOf(job);
     const number = (job.attempts.at(-1)?.attempt ?? 0) + 1;
-    const folder = attemptFolder(this.#world.runFolder, job.id, number);
-    const share = await this.#shares.take(folder, grown(plan, job));
+    const folder = attemptFolder(this.#context.runFolder, job.id, number);
+    const share = await this.#shares.take(folder, grownResources(plan, job));
     this.#isFull = share === undefined;
     if (share === undefined) return false;
     // From here on the attempt exists: whoever comes after us finds out whether an agent runs it.
     await this.#journal.append({ kind: 'attempt-started', job: job.id, attempt: number, why });
     try {
-      this.#running.set(job.id, await Attempt.start({ ...this.#world, plan }, planned, number, share));
+      this.#running.set(job.id, await LocalAttempt.start({ ...this.#context, plan }, planned, number, share));
     } catch (error) {
       await this.#startFailed(job.id, number, error);
     }
@@ -155,22 +155,26 @@ class Supervisor {
   }
 
   async #planOf({ round = 1 }: JobState): Promise<Plan> {
-    if (round === 1) return this.#world.plan;
+    if (round === 1) return this.#context.plan;
     const known = this.#plans.get(round);
     if (known !== undefined) return known;
-    const plan = await roundPlan(this.#world.runFolder, round);
+    const plan = await roundPlan(this.#context.runFolder, round);
     this.#plans.set(round, plan);
     return plan;
   }
 
   async #startFailed(job: string, number: number, error: unknown): Promise<void> {
-    const folder = attemptFolder(this.#world.runFolder, job, number);
-    await clearAttempt(this.#world, folder);
-    await this.#endAttempt(job, number, { outcome: 'failed', exit: null, fault: recordOf(asFault(error)) });
+    const folder = attemptFolder(this.#context.runFolder, job, number);
+    await clearAttempt(this.#context, folder);
+    await this.#endAttempt(job, number, {
+      outcome: 'failed',
+      exit: null,
+      fault: toFaultRecord(asFault(error)),
+    });
   }
 
   /** What an agent that was killed left may take long to remove, and the other jobs need not wait for that. */
-  async #finish(attempt: Attempt, { stopRequested, attempts }: JobState): Promise<boolean> {
+  async #finish(attempt: LocalAttempt, { stopRequested, attempts }: JobState): Promise<boolean> {
     const clearing = attempt.clear();
     if (clearing !== 'done') {
       if (clearing < slowMs || attempts.at(-1)?.pool?.phase === 'cleaning') return false;
@@ -186,9 +190,9 @@ class Supervisor {
     return true;
   }
 
-  async #endAttempt(job: string, number: number, end: AttemptEnd): Promise<void> {
+  async #endAttempt(job: string, number: number, end: AttemptExit): Promise<void> {
     await this.#journal.append({ kind: 'attempt-ended', job, attempt: number, ...end });
-    await this.#shares.release(attemptFolder(this.#world.runFolder, job, number));
+    await this.#shares.release(attemptFolder(this.#context.runFolder, job, number));
   }
 
   async #endJob(job: string, outcome: Outcome): Promise<boolean> {
@@ -212,19 +216,19 @@ class Supervisor {
 
   async #pause(signal: AbortSignal): Promise<void> {
     const woken = AbortSignal.any([signal, this.#wake.signal]);
-    await this.#world.clock.sleep(lookEveryMs, woken).catch((error: unknown) => {
+    await this.#context.clock.sleep(pollMs, woken).catch((error: unknown) => {
       if (!woken.aborted) throw error;
     });
   }
 }
 
 /** What a job asks for: more of the machine's memory, and so fewer jobs beside it, for each attempt that ran out. */
-function grown(plan: Plan, { attempts }: JobState): Resources {
-  const memoryBytes = askedAfter(localPolicy(plan).memory, ranOutIn(attempts));
+function grownResources(plan: Plan, { attempts }: JobState): Resources {
+  const memoryBytes = requestAfter(localPolicy(plan).memory, outOfMemoryCount(attempts));
   return { ...plan.spec.resources, memoryBytes };
 }
 
-export interface SuperviseOptions extends Omit<AttemptWorld, 'onExit'> {
+export interface SuperviseOptions extends Omit<AttemptContext, 'onExit'> {
   self: ProcessIdentity;
   machine: Machine;
   /** Folder in which all runs of the user account for what they use of the machine. */

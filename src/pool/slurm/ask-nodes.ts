@@ -5,7 +5,7 @@ import { formatDuration, formatSize } from '../../job/units.ts';
 import type { SlurmTools } from './slurm-tools.ts';
 
 /** A node as one partition offers it. */
-export interface OfferedNode {
+export interface PartitionNode {
   name: string;
   partition: string;
   isDefault: boolean;
@@ -30,7 +30,7 @@ export async function askNodes(plan: Plan, where: Where, tools: SlurmTools): Pro
 }
 
 /** Lines of sinfo, a line for each node in each partition. */
-export function readNodes(text: string): OfferedNode[] {
+export function readNodes(text: string): PartitionNode[] {
   return text
     .split('\n')
     .filter((line) => line.trim() !== '')
@@ -74,14 +74,14 @@ function secondsOf(limit: string): number {
 interface NodeCondition {
   words: string;
   key: [string, string];
-  holds: (node: OfferedNode) => boolean;
+  holds: (node: PartitionNode) => boolean;
 }
 
 /**
  * Which nodes could run a plan's jobs, condition by condition: those of its partition, or all of them where that has
  * none. Pure.
  */
-export function nodeFacts(plan: Plan, where: Where, all: readonly OfferedNode[]): SlotFacts {
+export function nodeFacts(plan: Plan, where: Where, all: readonly PartitionNode[]): SlotFacts {
   const partition = partitionOf(plan);
   const its = all.filter(partition.holds);
   const nodes = its.length > 0 ? its : all;

@@ -20,20 +20,20 @@ const job = (more: Partial<JobState> = {}): JobState => ({
 });
 const waiting = job({ status: 'waiting', attempts: [] });
 const row = (state: string, reason = 'None') => ({ state, reason });
-const told = (...args: Parameters<typeof judgeTask>): string[] =>
+const reported = (...args: Parameters<typeof judgeTask>): string[] =>
   judgeTask(...args).map((body) => {
     const { kind, outcome, fault } = body as { kind: string; outcome?: string; fault?: FaultRecord };
     return [kind, outcome, fault?.kind].filter((word) => word !== undefined).join(' ');
   });
 
 test('a job that waits or runs as its own journal says needs no word', () => {
-  assert.deepEqual(told(waiting, row('PENDING', 'Priority'), ''), []);
+  assert.deepEqual(reported(waiting, row('PENDING', 'Priority'), ''), []);
   for (const state of ['RUNNING', 'COMPLETING', 'SUSPENDED', 'CONFIGURING'])
-    assert.deepEqual(told(job(), row(state), ''), [], state);
+    assert.deepEqual(reported(job(), row(state), ''), [], state);
 });
 
 test('an attempt whose job is queued again was taken away', () => {
-  assert.deepEqual(told(job(), row('PENDING', 'BeginTime'), ''), ['attempt-ended evicted evicted']);
+  assert.deepEqual(reported(job(), row('PENDING', 'BeginTime'), ''), ['attempt-ended evicted evicted']);
 });
 
 test('ends that the script could not tell are told by what Slurm calls them', () => {
@@ -45,11 +45,11 @@ test('ends that the script could not tell are told by what Slurm calls them', ()
     PREEMPTED: ['attempt-ended lost evicted', 'job-ended lost'],
   };
   for (const [state, expected] of Object.entries(ends))
-    assert.deepEqual(told(job(), row(state), ''), expected);
-  assert.deepEqual(told(job(), undefined, ''), ['attempt-ended lost evicted', 'job-ended lost']);
+    assert.deepEqual(reported(job(), row(state), ''), expected);
+  assert.deepEqual(reported(job(), undefined, ''), ['attempt-ended lost evicted', 'job-ended lost']);
   // The script told of its end, and Slurm that there will be no other.
   const evicted = job({ status: 'waiting', attempts: [attempt('evicted')] });
-  assert.deepEqual(told(evicted, row('CANCELLED'), ''), ['job-ended stopped']);
+  assert.deepEqual(reported(evicted, row('CANCELLED'), ''), ['job-ended stopped']);
 });
 
 test('a job that was killed whole is explained by what Slurm printed into its log', () => {
@@ -66,27 +66,30 @@ test('a job that was killed whole is explained by what Slurm printed into its lo
 });
 
 test('a job whose node could not write a word had an attempt all the same', () => {
-  assert.deepEqual(told(waiting, row('FAILED'), 'cannot chdir'), [
+  assert.deepEqual(reported(waiting, row('FAILED'), 'cannot chdir'), [
     'attempt-started',
     'attempt-ended lost evicted',
     'job-ended lost',
   ]);
-  assert.deepEqual(told(waiting, row('CANCELLED'), ''), ['job-ended stopped']);
+  assert.deepEqual(reported(waiting, row('CANCELLED'), ''), ['job-ended stopped']);
 });
 
 test('what was asked to stop is stopped, whatever its last state', () => {
   const stopping = job({ stopRequested: true });
-  assert.deepEqual(told(stopping, undefined, ''), ['attempt-ended stopped interrupted', 'job-ended stopped']);
+  assert.deepEqual(reported(stopping, undefined, ''), [
+    'attempt-ended stopped interrupted',
+    'job-ended stopped',
+  ]);
 });
 
 test('a hold by hand waits for that person, any other is an end that a retry can lift', () => {
-  assert.deepEqual(told(waiting, row('PENDING', 'JobHeldUser'), ''), ['job-held interrupted']);
-  assert.deepEqual(told(waiting, row('PENDING', 'launch failed requeued held'), ''), [
+  assert.deepEqual(reported(waiting, row('PENDING', 'JobHeldUser'), ''), ['job-held interrupted']);
+  assert.deepEqual(reported(waiting, row('PENDING', 'launch failed requeued held'), ''), [
     'job-held evicted',
     'job-ended failed',
   ]);
   const held = { ...waiting, held: { kind: 'interrupted' as const, message: 'held' } };
-  assert.deepEqual(told(held, row('PENDING', 'JobHeldUser'), ''), []);
-  assert.deepEqual(told(held, row('PENDING', 'Priority'), ''), ['job-released']);
-  assert.deepEqual(told(held, row('CANCELLED'), ''), ['job-released', 'job-ended stopped']);
+  assert.deepEqual(reported(held, row('PENDING', 'JobHeldUser'), ''), []);
+  assert.deepEqual(reported(held, row('PENDING', 'Priority'), ''), ['job-released']);
+  assert.deepEqual(reported(held, row('CANCELLED'), ''), ['job-released', 'job-ended stopped']);
 });

@@ -11,7 +11,7 @@ export interface QueueRow {
 }
 
 /** States of a job that will run, or run again. */
-const waiting = new Set([
+const waitingStates = new Set([
   'PENDING',
   'REQUEUED',
   'REQUEUE_FED',
@@ -20,7 +20,7 @@ const waiting = new Set([
   'SPECIAL_EXIT',
 ]);
 /** States that end a job; in all others it is at work. */
-const over = new Set([
+const endedStates = new Set([
   'BOOT_FAIL',
   'CANCELLED',
   'COMPLETED',
@@ -36,7 +36,7 @@ const over = new Set([
 ]);
 
 /** What ends of jobs mean, whose own script could say nothing. */
-const ends: Record<string, { outcome: Outcome; fault: FaultRecord }> = {
+const endMeanings: Record<string, { outcome: Outcome; fault: FaultRecord }> = {
   CANCELLED: {
     outcome: 'stopped',
     fault: { kind: 'interrupted', message: 'it was cancelled in Slurm’s queue' },
@@ -59,10 +59,10 @@ function timeLimit(message: string): { outcome: Outcome; fault: FaultRecord } {
 }
 
 /** Whether Slurm says that a job is over: squeue forgets it some minutes after that. */
-export const isOver = (row: QueueRow | undefined): boolean => row === undefined || over.has(row.state);
+export const isOver = (row: QueueRow | undefined): boolean => row === undefined || endedStates.has(row.state);
 
 /** What Slurm's enforcers print into a job's own log when they kill all of it. */
-const memoryWords = /exceeded (?:job )?memory limit|oom[-_ ]?kill|out[-_ ]of[-_ ]memory/i;
+const memoryKillPattern = /exceeded (?:job )?memory limit|oom[-_ ]?kill|out[-_ ]of[-_ ]memory/i;
 
 /**
  * What the scheduler's word on a job adds to what its own journal tells: attempts that ended without a word, jobs
@@ -71,24 +71,24 @@ const memoryWords = /exceeded (?:job )?memory limit|oom[-_ ]?kill|out[-_ ]of[-_ 
  */
 export function judgeTask(job: JobState, row: QueueRow | undefined, said: string): RunBody[] {
   if (isOver(row)) return ended(job, row?.state, said);
-  if (row === undefined || !waiting.has(row.state)) return [];
+  if (row === undefined || !waitingStates.has(row.state)) return [];
   const message = `Slurm took the job from its node and queued it again (${row.reason})`;
   return [...endOfAttempt(job, 'evicted', { kind: 'evicted', message }), ...holding(job, row)];
 }
 
 function ended(job: JobState, state: string | undefined, said: string): RunBody[] {
-  const known = state === 'FAILED' && memoryWords.test(said) ? 'OUT_OF_MEMORY' : (state ?? '');
-  const { outcome, fault } = job.stopRequested ? stopped : (ends[known] ?? lost(job.id, state, said));
+  const known = state === 'FAILED' && memoryKillPattern.test(said) ? 'OUT_OF_MEMORY' : (state ?? '');
+  const { outcome, fault } = job.stopRequested ? stopped : (endMeanings[known] ?? lost(job.id, state, said));
   return [
     ...released(job, 'it left the queue'),
-    ...(outcome === 'stopped' ? [] : untoldAttempt(job, fault)),
+    ...(outcome === 'stopped' ? [] : unreportedAttempt(job, fault)),
     ...endOfAttempt(job, outcome, fault),
     { kind: 'job-ended', job: job.id, outcome },
   ];
 }
 
 /** Slurm started it, on a node that could not write a word of it. */
-function untoldAttempt({ id, attempts, attemptsBefore = 0 }: JobState, fault: FaultRecord): RunBody[] {
+function unreportedAttempt({ id, attempts, attemptsBefore = 0 }: JobState, fault: FaultRecord): RunBody[] {
   const last = attempts.at(-1)?.attempt ?? 0;
   if (last > attemptsBefore) return [];
   const [job, attempt] = [id, last + 1];

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readAccounts, readQueue } from './refresh-queue.ts';
+import { readAccounts, parseSqueue } from './refresh-queue.ts';
 
 test('jobs that wait together stand in one line of the queue, and each is found', () => {
-  const rows = new Map(readQueue('12|3|RUNNING|None\n12|[4-5%2]|PENDING|JobArrayTaskLimit\n'));
+  const rows = new Map(parseSqueue('12|3|RUNNING|None\n12|[4-5%2]|PENDING|JobArrayTaskLimit\n'));
   assert.deepEqual([...rows.keys()], ['12_3', '12_4', '12_5']);
   assert.deepEqual(rows.get('12_5'), { state: 'PENDING', reason: 'JobArrayTaskLimit' });
 });

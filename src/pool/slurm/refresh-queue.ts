@@ -6,10 +6,10 @@ import { attemptFolder } from '../../job/layout.ts';
 import type { Plan } from '../../job/plan.ts';
 import type { Entry, Outcome } from '../../journal/entry.ts';
 import { openJournal } from '../../journal/file.ts';
-import { type EntrySource, loadRun, type News } from '../../journal/load-run.ts';
+import { type EntrySource, loadRun, type SourceUpdate } from '../../journal/load-run.ts';
 import type { JobState } from '../../journal/state.ts';
 import { JournalTail } from '../../journal/tail.ts';
-import { attemptEnd, withOutcomes } from '../attempt-end.ts';
+import { readAttemptExit, withOutcomes } from '../attempt-exit.ts';
 import { isOver, judgeTask, type QueueRow } from './judge-task.ts';
 import { slurmFiles, taskJournal } from './slurm-files.ts';
 import type { SlurmTools } from './slurm-tools.ts';
@@ -17,7 +17,7 @@ import { expandIndices, latestTasks, taskName } from './tasks.ts';
 
 /** What a node wrote last may take a moment to be seen here. */
 const settleMs = 2000;
-const wordLines = 5;
+const maxLogLines = 5;
 
 /**
  * Asks the scheduler once about the jobs that have not ended by their own account, and writes what it adds into their
@@ -42,7 +42,7 @@ export async function refreshFromQueue(
     const job = after.get(id);
     // What has moved on since the question was asked is not what the answer is about.
     if (job === undefined || isOther(job, before.get(id))) continue;
-    const news = judgeTask(job, rows.get(taskName(task)), await lastWords(runFolder, id));
+    const news = judgeTask(job, rows.get(taskName(task)), await logTail(runFolder, id));
     if (news.length === 0) continue;
     const file = taskJournal(runFolder, id);
     await mkdir(path.dirname(file), { recursive: true });
@@ -57,10 +57,10 @@ export async function refreshFromQueue(
 }
 
 /** The end of what Slurm and the job's script printed. */
-async function lastWords(runFolder: string, job: string): Promise<string> {
+async function logTail(runFolder: string, job: string): Promise<string> {
   const file = path.join(runFolder, slurmFiles.said, `${job}.log`);
   const text = await readFile(file, 'utf8').catch(() => '');
-  return text.trim().split('\n').slice(-wordLines).join('\n');
+  return text.trim().split('\n').slice(-maxLogLines).join('\n');
 }
 
 async function openJobs(runFolder: string, plan: Plan): Promise<Map<string, JobState>> {
@@ -89,11 +89,11 @@ async function askQueue(tools: SlurmTools, arrays: readonly number[]): Promise<M
     });
   // Without accounting it fails, and there is nobody else to ask.
   const kept = await tools.ask('sacct', ['-n', '-X', '-P', '-j', ids, '-o', 'JobID,State']).catch(() => '');
-  return new Map([...readAccounts(kept), ...readQueue(listed)]);
+  return new Map([...readAccounts(kept), ...parseSqueue(listed)]);
 }
 
 /** Lines of squeue: array, indices, state, reason. */
-export function readQueue(text: string): [id: string, row: QueueRow][] {
+export function parseSqueue(text: string): [id: string, row: QueueRow][] {
   return linesOf(text).flatMap((line) => {
     const [array = '', indices = '', state = '', reason = ''] = line.split('|');
     return rowsOf(array, indices, { state, reason });
@@ -115,7 +115,7 @@ export function readAccounts(text: string): [id: string, row: QueueRow][] {
 
 const linesOf = (text: string): string[] => text.split('\n').filter((line) => line.trim() !== '');
 
-const readAtOnce = 64;
+const maxOpenFiles = 64;
 
 /** The entries that the jobs' own journals on the shared file system tell. The run's folder is enough: nobody is asked. */
 export function taskSource(runFolder: string, { jobs }: Pick<Plan, 'jobs'>): EntrySource {
@@ -123,10 +123,10 @@ export function taskSource(runFolder: string, { jobs }: Pick<Plan, 'jobs'>): Ent
   const outcomes = new Map<string, Outcome>();
   return {
     paths: tails.map(({ path }) => path),
-    async read(): Promise<News> {
-      const grown = await mapLimited(tails, readAtOnce, (tail) => tail.read());
-      const told = grown.flatMap(({ entries }) => entries);
-      const entries = await Promise.all(told.map((entry) => explained(runFolder, entry)));
+    async read(): Promise<SourceUpdate> {
+      const grown = await mapLimited(tails, maxOpenFiles, (tail) => tail.read());
+      const reported = grown.flatMap(({ entries }) => entries);
+      const entries = await Promise.all(reported.map((entry) => withAgentExit(runFolder, entry)));
       return {
         entries: withOutcomes(entries, outcomes),
         garbled: grown.reduce((sum, { garbled }) => sum + garbled, 0),
@@ -136,10 +136,10 @@ export function taskSource(runFolder: string, { jobs }: Pick<Plan, 'jobs'>): Ent
 }
 
 /** The script knows the exit code alone; the agent's journal knows why. */
-async function explained(runFolder: string, entry: Entry): Promise<Entry> {
+async function withAgentExit(runFolder: string, entry: Entry): Promise<Entry> {
   if (entry.kind !== 'attempt-ended' || entry.exit === null || entry.exit === 0) return entry;
   const { job, attempt, exit, outcome } = entry;
-  const end = await attemptEnd(attemptFolder(runFolder, job, attempt), { code: exit, signal: null });
+  const end = await readAttemptExit(attemptFolder(runFolder, job, attempt), { code: exit, signal: null });
   // Whatever a training that Slurm ended did with the signal, that is what it ended of.
   if (outcome === 'evicted' && end.outcome !== 'evicted')
     return { ...entry, fault: { kind: 'evicted', message: 'Slurm took the node back' } };

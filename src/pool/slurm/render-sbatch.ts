@@ -1,8 +1,8 @@
 import { jobId, runFiles } from '../../job/layout.ts';
 import { orderEnvironment, type Plan } from '../../job/plan.ts';
-import { orderedRecovery, type Policy, policyOf } from '../../recovery/policy.ts';
+import { attemptRecovery, type Policy, policyOf } from '../../recovery/policy.ts';
 import type { Round } from '../pool.ts';
-import { arrayName, roundFiles, slurmFiles } from './slurm-files.ts';
+import { arrayName, slurmRoundFiles, slurmFiles } from './slurm-files.ts';
 import { type TaskImage, taskScript, warningSeconds } from './task-script.ts';
 import { arrayIndices } from './tasks.ts';
 
@@ -38,8 +38,8 @@ export function renderSbatch({ plan, run, image, secrets, round }: SbatchInput):
     '',
     ...taskScript({
       round: number,
-      orders: roundFiles(number).orders,
-      policyFile: roundFiles(number).policy,
+      orders: slurmRoundFiles(number).orders,
+      policyFile: slurmRoundFiles(number).policy,
       policy: slurmPolicy(plan),
       image,
       secrets,
@@ -71,7 +71,7 @@ function requests({ spec }: Plan): string[] {
 const quoted = (text: string): string => `"${text.replaceAll(/["\\]/g, String.raw`\$&`)}"`;
 
 /** The agent's orders, by path in the run's folder. Places are left out: the node knows them. */
-export function renderOrders(plan: Plan, run: string, round?: Round): Record<string, string> {
+export function renderSlurmOrders(plan: Plan, run: string, round?: Round): Record<string, string> {
   const { data, environment, filesIn, spec, isRehearsal } = plan;
   const meant = round === undefined ? undefined : new Set(round.jobs);
   const same = {
@@ -81,12 +81,12 @@ export function renderOrders(plan: Plan, run: string, round?: Round): Record<str
     resources: spec.resources,
     isRehearsal,
     environment: orderEnvironment(spec.environment, environment?.pack, (pack) => pack),
-    recovery: orderedRecovery(slurmPolicy(plan)),
+    recovery: attemptRecovery(slurmPolicy(plan)),
     filesFrom: filesIn ?? runFiles.files,
     caches: spec.run.caches,
     avoidCaches: spec.run.avoidCaches,
   };
-  const { orders } = roundFiles(round?.number ?? 1);
+  const { orders } = slurmRoundFiles(round?.number ?? 1);
   const meantJobs = plan.jobs.filter(({ id }) => meant?.has(id) ?? true);
   return Object.fromEntries(
     meantJobs.map((job) => [`${orders}/${job.id}.json`, `${JSON.stringify({ ...same, job })}\n`]),
@@ -94,11 +94,11 @@ export function renderOrders(plan: Plan, run: string, round?: Round): Record<str
 }
 
 /** Another node is tried at once; trouble that is the same everywhere is given time, as on HTCondor. */
-const pace = { firstWait: 300, mostWait: 3600, atOnce: 2, letGo: 0 };
+const backoff = { initialBackoff: 300, maxBackoff: 3600, immediateRetries: 2, forgetAfter: 0 };
 
 /** A partition has machines and no sites: whoever avoids a site avoids the machine. */
 export function slurmPolicy({ spec, disk }: Plan): Policy {
-  const policy = policyOf(spec, { diskBytes: disk.bytes, pace });
+  const policy = policyOf(spec, { diskBytes: disk.bytes, backoff });
   return {
     ...policy,
     avoid: policy.avoid === 'site' ? 'machine' : policy.avoid,

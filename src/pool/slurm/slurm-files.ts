@@ -18,7 +18,7 @@ export const slurmFiles = {
 } as const;
 
 /** What sbatch is told of one round, by path in the run's folder: the first round's is where every run has it. */
-export function roundFiles(round: number): Record<'script' | 'orders' | 'policy', string> {
+export function slurmRoundFiles(round: number): Record<'script' | 'orders' | 'policy', string> {
   if (round === 1) return { script: slurmFiles.script, orders: slurmFiles.orders, policy: slurmFiles.policy };
   const folder = `${runFiles.rounds}/${round}`;
   return { script: `${folder}/job.sbatch`, orders: `${folder}/orders`, policy: `${folder}/policy.json` };

@@ -10,23 +10,23 @@ import type { Plan } from '../../job/plan.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
 import { openJournal } from '../../journal/file.ts';
 import { readJournal } from '../../journal/tail.ts';
-import { imagePlace, misleading, readFolders } from '../image-command.ts';
-import { hasSecrets, secretsFile } from '../kept-secrets.ts';
+import { imageSource, hiddenEnvVars, readFolders } from '../image-command.ts';
+import { hasSecrets, secretsFile } from '../stored-secrets.ts';
 import { agentExecutable, placePackedAgent } from '../packed-agent.ts';
-import type { Pool, PoolKind, PoolRecords, PoolStart } from '../pool.ts';
+import type { Pool, PoolKind, PoolRecords, PoolContext } from '../pool.ts';
 import { readPlan } from '../read-plan.ts';
 import { requestOnce, type Submitter } from '../request-once.ts';
 import { examineSeconds } from '../scheduler-tools.ts';
 import { askNodes } from './ask-nodes.ts';
 import { refreshFromQueue, taskSource } from './refresh-queue.ts';
-import { renderOrders, renderSbatch, slurmPolicy } from './render-sbatch.ts';
-import { arrayName, roundFiles, slurmAccount, slurmFiles, taskJournal } from './slurm-files.ts';
+import { renderSlurmOrders, renderSbatch, slurmPolicy } from './render-sbatch.ts';
+import { arrayName, slurmRoundFiles, slurmAccount, slurmFiles, taskJournal } from './slurm-files.ts';
 import { SlurmTools } from './slurm-tools.ts';
 import type { TaskImage } from './task-script.ts';
 import { evictTask, latestTasks, stopTasks, taskExpressions, type TaskId, taskName } from './tasks.ts';
 
 /** How often the scheduler is asked at most while somebody watches: its staff counts the questions. */
-const askEveryMs = 20_000;
+const minQueryMs = 20_000;
 
 const records: PoolRecords = {
   traits: poolTraits.slurm,
@@ -46,8 +46,8 @@ export const slurmKind: PoolKind = { ...records, open: slurmPool };
  * Slurm as a pool. Nodes see the run's folder: jobs write their journals, checkpoints and results there themselves, and
  * queue themselves again. Nothing of ours needs to run.
  */
-function slurmPool(start: PoolStart): Pool {
-  const { env, clock } = start;
+function slurmPool(context: PoolContext): Pool {
+  const { env, clock } = context;
   let askedAt = -Infinity;
   return {
     ...records,
@@ -64,18 +64,18 @@ function slurmPool(start: PoolStart): Pool {
     async render(plan, run, round) {
       const tools = await SlurmTools.find(env);
       await assertQueueable(plan, tools);
-      const { script, policy } = roundFiles(round?.number ?? 1);
+      const { script, policy } = slurmRoundFiles(round?.number ?? 1);
       return {
         summary: `for Slurm ${await tools.version()}`,
         files: {
-          [script]: renderSbatch({ plan, run, round, ...ofUser(plan, run, env) }),
+          [script]: renderSbatch({ plan, run, round, ...userSettings(plan, run, env) }),
           [policy]: `${JSON.stringify(slurmPolicy(plan), undefined, 2)}\n`,
-          ...renderOrders(plan, run, round),
+          ...renderSlurmOrders(plan, run, round),
         },
         shown: script,
       };
     },
-    submit: (runFolder) => submitRounds(runFolder, start),
+    submit: (runFolder) => submitRounds(runFolder, context),
     async stop(runFolder, jobs) {
       const tools = await SlurmTools.find(env);
       await stopTasks(tools, await tasksNamed(runFolder, jobs));
@@ -100,7 +100,7 @@ function slurmPool(start: PoolStart): Pool {
       await evictTask(tools, taskName(task), clock);
     },
     async refresh(runFolder) {
-      if (clock.monotonic() - askedAt < askEveryMs) return;
+      if (clock.monotonic() - askedAt < minQueryMs) return;
       askedAt = clock.monotonic();
       await refreshFromQueue(runFolder, await readPlan(runFolder), await SlurmTools.find(env), clock);
     },
@@ -108,7 +108,7 @@ function slurmPool(start: PoolStart): Pool {
 }
 
 /** What the script needs of this user's own settings. */
-const ofUser = (plan: Plan, run: string, env: Env) => ({
+const userSettings = (plan: Plan, run: string, env: Env) => ({
   image: imageOf(plan, env),
   secrets: hasSecrets(plan) ? secretsFile(env, run) : undefined,
 });
@@ -117,15 +117,15 @@ function imageOf(plan: Plan, env: Env): TaskImage | undefined {
   const { image } = plan.spec.environment;
   if (image === undefined) return undefined;
   return {
-    place: imagePlace(image, plan, env),
+    place: imageSource(image, plan, env),
     gpus: plan.spec.resources.gpus > 0,
     reads: readFolders(plan),
-    hides: misleading,
+    hiddenVariables: hiddenEnvVars,
   };
 }
 
 /** Submits what the run's journal tells of and Slurm does not have yet. */
-async function submitRounds(runFolder: string, { self, env, clock, pid }: PoolStart): Promise<void> {
+async function submitRounds(runFolder: string, { self, env, clock, pid }: PoolContext): Promise<void> {
   const tools = await SlurmTools.find(env);
   const myself = identifyProcess(pid);
   if (myself === undefined) throw new Fault('pool-unreachable', 'there is no /proc on this machine');
@@ -137,13 +137,13 @@ async function submitRounds(runFolder: string, { self, env, clock, pid }: PoolSt
   if (!taken.has(1)) await placePackedAgent(await agentExecutable(env, self), agent, env);
   for (const { round, jobs, why } of [{ round: 1, jobs: [], why: '' }, ...rounds]) {
     if (taken.has(round)) continue;
-    for (const job of jobs) await tellRound(runFolder, { round, job, why }, clock);
+    for (const job of jobs) await recordRound(runFolder, { round, job, why }, clock);
     await submitArray(runFolder, round, { tools, clock, self: myself });
   }
 }
 
 /** So that the job's own journal, which is read for itself, has what befell it in the order in which it did. */
-async function tellRound(
+async function recordRound(
   runFolder: string,
   { round, job, why }: { round: number; job: string; why: string },
   clock: Clock,
@@ -162,15 +162,15 @@ async function tasksNamed(runFolder: string, jobs: readonly string[]): Promise<T
 }
 
 /** Slurm's own limit where its configuration says none. */
-const usualArraySize = 1001;
+const defaultArraySize = 1001;
 
 /** Throws when the run has more jobs than an array may have: Slurm's own words do not say which limit it is. */
 async function assertQueueable({ file, jobs }: Plan, tools: SlurmTools): Promise<void> {
-  const most = (await tools.setting('MaxArraySize')) ?? usualArraySize;
-  if (jobs.length <= most - 1) return;
+  const maxSize = (await tools.setting('MaxArraySize')) ?? defaultArraySize;
+  if (jobs.length <= maxSize - 1) return;
   throw new Fault(
     'file-invalid',
-    `${file}: ${jobs.length} jobs are more than this cluster takes in one array: ${most - 1} (MaxArraySize = ${most})`,
+    `${file}: ${jobs.length} jobs are more than this cluster takes in one array: ${maxSize - 1} (MaxArraySize = ${maxSize})`,
     { fix: 'make several runs of fewer jobs, or ask the staff for a larger MaxArraySize', about: file },
   );
 }
@@ -183,7 +183,7 @@ async function submitArray(
 ): Promise<number> {
   const { entries } = await readJournal(path.join(runFolder, runFiles.journal));
   const run = entries.find((entry) => entry.kind === 'run-created')?.run ?? path.basename(runFolder);
-  const file = path.join(runFolder, roundFiles(round).script);
+  const file = path.join(runFolder, slurmRoundFiles(round).script);
   return await requestOnce(runFolder, submitter, {
     round,
     lease: slurmFiles.submitting,
@@ -204,11 +204,13 @@ async function findArray(
   name: string,
   tools: SlurmTools,
 ): Promise<number | undefined> {
-  const told = await readFile(path.join(runFolder, slurmFiles.arrays, String(round)), 'utf8').catch(() => '');
+  const reported = await readFile(path.join(runFolder, slurmFiles.arrays, String(round)), 'utf8').catch(
+    () => '',
+  );
   const queued = await tools.ask('squeue', ['-h', '-a', '-t', 'all', `--name=${name}`, '-o', '%F']);
   // Without accounting it fails, and there is nobody else to ask.
   const kept = await tools.ask('sacct', ['-n', '-X', '-P', `--name=${name}`, '-o', 'JobID']).catch(() => '');
-  const number = [told, queued, kept]
+  const number = [reported, queued, kept]
     .map((text) => Number.parseInt(text, 10))
     .find((one) => !Number.isNaN(one));
   return number;

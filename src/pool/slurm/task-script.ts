@@ -3,7 +3,7 @@ import { shellQuote } from '../../base/shell-quote.ts';
 import { kinds } from '../../fault/kinds.ts';
 import { resultsFolder, runFiles, sandboxFiles } from '../../job/layout.ts';
 import type { Policy } from '../../recovery/policy.ts';
-import { readyAgent } from '../launcher.ts';
+import { unpackAgentLines } from '../launcher.ts';
 import { slurmFiles, taskJournalName } from './slurm-files.ts';
 
 /** What the script of one round's jobs is made from. */
@@ -25,7 +25,7 @@ export interface TaskImage {
   /** Folders that are read, beside the run's. */
   reads: string[];
   /** Variables that lead to the software of the node. */
-  hides: readonly string[];
+  hiddenVariables: readonly string[];
 }
 
 const agent = path.posix.basename(slurmFiles.agent).replace(/\.gz$/, '');
@@ -42,7 +42,7 @@ export function taskScript(input: TaskInput): string[] {
   return [
     ...settingLines(input),
     '',
-    ...tellingLines,
+    ...journalLines,
     '',
     ...attemptLines,
     '',
@@ -74,7 +74,7 @@ const settingLines = ({ round, orders }: TaskInput): string[] => [
   `[ -e "$run/${slurmFiles.arrays}/$round" ] || echo "$SLURM_ARRAY_JOB_ID" > "$run/${slurmFiles.arrays}/$round"`,
 ];
 
-const tellingLines = [
+const journalLines = [
   // Seconds since the machine started: a clock that is set while the attempt runs changes no figure.
   'read -r up _ < /proc/uptime',
   'zero=$(($(date +%s) - ${up%.*}))',
@@ -127,7 +127,7 @@ const agentLines = ({ image, secrets }: TaskInput): string[] => [
   // Only this user can look into the folder; the agent removes the copy before the training starts.
   ...(secrets === undefined ? [] : [`  cp ${shellQuote(secrets)} ${sandboxFiles.secrets} 2>> "$said"`]),
   '  (',
-  ...readyAgent.map((line) => `    ${line}`),
+  ...unpackAgentLines.map((line) => `    ${line}`),
   '  ) >> "$said" 2>&1',
   '  status=$?',
   'fi',
@@ -152,15 +152,15 @@ const findRunner = [
   'fi',
 ];
 
-const imageLines = ({ place, gpus, reads, hides }: TaskImage): string[] => [
-  `  unset ${hides.join(' ')}`,
+const imageLines = ({ place, gpus, reads, hiddenVariables }: TaskImage): string[] => [
+  `  unset ${hiddenVariables.join(' ')}`,
   `  set -- ${shellQuote(place)} "$@"`,
   ...reads.map((folder) => `  set -- --bind ${shellQuote(`${folder}:${folder}`)} "$@"`),
   `  set -- "$runner" --silent exec --no-home${gpus ? ' --nv' : ''} --bind "$run:$run" --bind "$scratch:$scratch" --pwd "$scratch" "$@"`,
 ];
 
 /** The agent decides; where it cannot run, a script may only say that this node is not good, some times. */
-const nextLines = ({ policyFile, policy: { attempts, pace } }: TaskInput): string[] => [
+const nextLines = ({ policyFile, policy: { attempts, backoff } }: TaskInput): string[] => [
   'outcome=failed again= delay=0 avoid= more= moved=',
   'if [ "$status" -eq 0 ]; then outcome=success',
   `elif decided=$("$scratch/${agent}" next "$run/${policyFile}" "$journal" "$folder/attempt-$attempt" "$status" "$asked" 2>> "$said"); then`,
@@ -172,7 +172,7 @@ const nextLines = ({ policyFile, policy: { attempts, pace } }: TaskInput): strin
   `    ${noScratch}) [ "$failures" -ge ${attempts} ] || again=1 avoid=1 ;;`,
   `    ${noSoftware}) [ "$failures" -ge ${Math.min(2, attempts)} ] || again=1 avoid=1 ;;`,
   '  esac',
-  `  [ "$failures" -le ${pace.atOnce} ] || delay=${pace.firstWait}`,
+  `  [ "$failures" -le ${backoff.immediateRetries} ] || delay=${backoff.initialBackoff}`,
   'fi',
   `[ -z "$moved" ] || moved=',"movedOn":true'`,
   String.raw`tell "\"kind\":\"attempt-ended\",\"attempt\":$attempt,\"outcome\":\"$outcome\",\"exit\":$status$moved"`,

@@ -75,15 +75,15 @@ export function taskExpressions(tasks: readonly TaskId[]): string[] {
   });
 }
 
-const lookEveryMs = 500;
+const pollMs = 500;
 
 /** Takes a job's node away: Slurm ends it and queues it again. */
 export async function evictTask(tools: SlurmTools, name: string, clock: Clock): Promise<void> {
   await tools.ask('scontrol', ['requeue', name]);
-  const deadline = clock.monotonic() + tools.patienceMs;
+  const deadline = clock.monotonic() + tools.timeoutMs;
   while ((await tools.ask('squeue', ['-h', '-r', '-j', name, '-o', '%T'])).trim() !== 'PENDING') {
     if (clock.monotonic() > deadline) return;
-    await clock.sleep(lookEveryMs);
+    await clock.sleep(pollMs);
   }
   // Slurm's own wait of two minutes is for nodes in trouble.
   await tools.ask('scontrol', ['update', `JobId=${name}`, 'StartTime=now']);

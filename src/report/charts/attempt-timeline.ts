@@ -1,11 +1,11 @@
 import { counted } from '../../base/counted.ts';
 import { clip } from '../../base/text-table.ts';
 import { countJob, type Counted } from '../account.ts';
-import { columns, columnWords } from '../columns.ts';
+import { columns, columnLabels } from '../columns.ts';
 import type { JobHistory } from '../../history/history.ts';
-import { showMillis } from '../show.ts';
+import { formatMillis } from '../format.ts';
 import { horizontalAxis, scaleTo, timeUnit } from './axis.ts';
-import { legend, palette } from './palette.ts';
+import { chartLegend, palette } from './palette.ts';
 import { element, escapeMarkup, label, picture } from './svg.ts';
 
 const width = 720;
@@ -20,15 +20,15 @@ export function attemptTimeline(jobs: readonly JobHistory[]): string {
   const used = columns.filter((column) =>
     rows.some(({ counted }) => counted.some((part) => part.column === column)),
   );
-  const key = legend(used, 4, width - 8);
+  const key = chartLegend(used, 4, width - 8);
   const edges = {
     left: 120,
     right: 700,
     top: key.height + 12,
     bottom: key.height + 12 + rows.length * rowHeight,
   };
-  const most = Math.max(...jobs.map(({ from, to }) => (to - from) / 1000));
-  const scale = scaleTo(most, edges.right - edges.left, timeUnit(most));
+  const max = Math.max(...jobs.map(({ from, to }) => (to - from) / 1000));
+  const scale = scaleTo(max, edges.right - edges.left, timeUnit(max));
   const drawn = rows.map(({ job, counted }, row) => {
     const y = edges.top + row * rowHeight;
     const bar = ({ column, from, to }: Counted) => {
@@ -40,7 +40,7 @@ export function attemptTimeline(jobs: readonly JobHistory[]): string {
         width: Math.max(0.3, scale.place((to - from) / 1000)),
         height: wait ? 4 : 14,
       };
-      const title = `${job.node ?? job.id}: ${showMillis(to - from)} ${columnWords[column]}`;
+      const title = `${job.node ?? job.id}: ${formatMillis(to - from)} ${columnLabels[column]}`;
       return element('rect', { ...rect, fill: palette[column] }, element('title', {}, escapeMarkup(title)));
     };
     return (

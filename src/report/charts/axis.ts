@@ -1,12 +1,12 @@
 import { element, label } from './svg.ts';
 
-/** Whole steps of 1, 2 or 5 times a power of ten from 0 up to at least `most`. */
-function ticks(most: number, about = 5): number[] {
-  if (!(most > 0)) return [0, 1];
-  const rough = most / about;
+/** Whole steps of 1, 2 or 5 times a power of ten from 0 up to at least `max`. */
+function ticks(max: number, about = 5): number[] {
+  if (!(max > 0)) return [0, 1];
+  const rough = max / about;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = power * ([1, 2, 5, 10].find((factor) => power * factor >= rough) ?? 10);
-  const count = Math.ceil(most / step - 1e-9);
+  const count = Math.ceil(max / step - 1e-9);
   return Array.from({ length: count + 1 }, (_, index) => Number((index * step).toPrecision(12)));
 }
 
@@ -25,7 +25,7 @@ export function rateUnit(bytesPerSecond: number): Unit {
   return bytesPerSecond >= 1e6 ? { name: 'MB/s', size: 1e6 } : { name: 'kB/s', size: 1000 };
 }
 
-/** A measure from 0 to at least `most`, along `length` pixels. */
+/** A measure from 0 to at least `max`, along `length` pixels. */
 export interface Scale {
   unit: Unit;
   steps: number[];
@@ -33,8 +33,8 @@ export interface Scale {
   place: (value: number) => number;
 }
 
-export function scaleTo(most: number, length: number, unit: Unit): Scale {
-  const steps = ticks(most / unit.size);
+export function scaleTo(max: number, length: number, unit: Unit): Scale {
+  const steps = ticks(max / unit.size);
   const end = steps.at(-1) ?? 1;
   return { unit, steps, place: (value) => (value / unit.size / end) * length };
 }

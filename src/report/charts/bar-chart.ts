@@ -1,8 +1,8 @@
 import { clip } from '../../base/text-table.ts';
-import { columns, columnWords, type Amounts, type Column } from '../columns.ts';
-import { showMillis } from '../show.ts';
+import { columns, columnLabels, type Amounts, type Column } from '../columns.ts';
+import { formatMillis } from '../format.ts';
 import { horizontalAxis, scaleTo, timeUnit, type Unit } from './axis.ts';
-import { badColour, legend, palette } from './palette.ts';
+import { badColour, chartLegend, palette } from './palette.ts';
 import { element, escapeMarkup, label, picture } from './svg.ts';
 
 const width = 720;
@@ -20,7 +20,7 @@ export function stackedBars(
   { id, title, axis }: Lengths,
 ): string {
   const used = columns.filter((column) => bars.some(({ seconds }) => (seconds[column] ?? 0) > 0));
-  const key = legend(used, 4, width - 8);
+  const key = chartLegend(used, 4, width - 8);
   const edges = {
     left: 120,
     right: 700,
@@ -28,8 +28,8 @@ export function stackedBars(
     bottom: key.height + 12 + bars.length * rowHeight,
   };
   const sums = bars.map(({ seconds }) => used.reduce((sum, column) => sum + (seconds[column] ?? 0), 0));
-  const most = Math.max(...sums);
-  const scale = scaleTo(most, edges.right - edges.left, timeUnit(most));
+  const max = Math.max(...sums);
+  const scale = scaleTo(max, edges.right - edges.left, timeUnit(max));
   const rows = bars.map(({ name, seconds }, row) => {
     let at = edges.left;
     const y = edges.top + row * rowHeight + 3;
@@ -37,14 +37,14 @@ export function stackedBars(
       const length = scale.place(seconds[column] ?? 0);
       const rect = { x: at, y, width: length, height: rowHeight - 6, fill: palette[column] };
       at += length;
-      const words = `${name}: ${showMillis((seconds[column] ?? 0) * 1000)} ${columnWords[column]}`;
+      const words = `${name}: ${formatMillis((seconds[column] ?? 0) * 1000)} ${columnLabels[column]}`;
       return length === 0 ? '' : element('rect', rect, element('title', {}, escapeMarkup(words)));
     };
     return label(edges.left - 8, y + 12, clip(name, 16), { 'text-anchor': 'end' }) + used.map(part).join('');
   });
   const [only = {}] = bars.length === 1 ? bars.map(({ seconds }) => seconds) : [];
-  const parts = used.map((column) => `${showMillis((only[column] ?? 0) * 1000)} ${columnWords[column]}`);
-  const wholes = bars.map(({ name }, row) => `${name}: ${showMillis((sums[row] ?? 0) * 1000)}`);
+  const parts = used.map((column) => `${formatMillis((only[column] ?? 0) * 1000)} ${columnLabels[column]}`);
+  const wholes = bars.map(({ name }, row) => `${name}: ${formatMillis((sums[row] ?? 0) * 1000)}`);
   const described = [...wholes, ...(bars.length === 1 ? parts : [])].join('; ');
   return picture(
     { id, title, description: described, width, height: edges.bottom + 44 },

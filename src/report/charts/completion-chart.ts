@@ -1,5 +1,5 @@
 import { counted } from '../../base/counted.ts';
-import { showMillis } from '../show.ts';
+import { formatMillis } from '../format.ts';
 import { scaleTo, timeUnit, verticalAxis } from './axis.ts';
 import { badColour, markColour } from './palette.ts';
 import { dots, element, label, picture } from './svg.ts';
@@ -14,17 +14,17 @@ const edges = { left: 48, right: 704, top: 34, bottom: 266 };
 
 /** A dot per job that ended well: from its first match to its end. */
 export function completionChart(jobs: readonly Completion[], medianSeconds: number): string {
-  const most = jobs.reduce((longest, { seconds }) => Math.max(longest, seconds), 0);
-  const scale = scaleTo(most, edges.bottom - edges.top, timeUnit(most));
+  const max = jobs.reduce((longest, { seconds }) => Math.max(longest, seconds), 0);
+  const scale = scaleTo(max, edges.bottom - edges.top, timeUnit(max));
   const step = (edges.right - edges.left) / Math.max(1, jobs.length);
   const places = jobs.map(({ seconds }, index) => ({
     x: edges.left + step * (index + 0.5),
     y: edges.bottom - scale.place(seconds),
   }));
   const name = (index: number) =>
-    `${jobs[index]?.job ?? ''}: ${showMillis((jobs[index]?.seconds ?? 0) * 1000)}`;
+    `${jobs[index]?.job ?? ''}: ${formatMillis((jobs[index]?.seconds ?? 0) * 1000)}`;
   const y = edges.bottom - scale.place(medianSeconds);
-  const description = `${counted(jobs.length, 'job')}; median ${showMillis(medianSeconds * 1000)}, longest ${showMillis(most * 1000)}.`;
+  const description = `${counted(jobs.length, 'job')}; median ${formatMillis(medianSeconds * 1000)}, longest ${formatMillis(max * 1000)}.`;
   return picture(
     { id: 'completion', title: 'Time from first match to completion, per job', description, width, height },
     verticalAxis(scale, edges, 'from first match to completion'),

@@ -1,4 +1,4 @@
-import { columnWords, type Column } from '../columns.ts';
+import { columnLabels, type Column } from '../columns.ts';
 import { element, label } from './svg.ts';
 
 /** Colours that people with the common kinds of colour blindness tell apart, for what is often side by side. */
@@ -30,14 +30,14 @@ export const badColour = '#d55e00';
 const lineHeight = 18;
 
 /** Squares and words for the columns that occur, in rows as wide as they may be. */
-export function legend(
+export function chartLegend(
   used: readonly Column[],
   top: number,
   width: number,
 ): { markup: string; height: number } {
   let [x, y] = [8, top];
   const parts = used.map((column) => {
-    const needed = 34 + columnWords[column].length * 6.6;
+    const needed = 34 + columnLabels[column].length * 6.6;
     if (x > 8 && x + needed > width) [x, y] = [8, y + lineHeight];
     const part =
       element('rect', {
@@ -48,7 +48,7 @@ export function legend(
         fill: palette[column],
         stroke: 'currentColor',
         'stroke-opacity': 0.3,
-      }) + label(x + 16, y + 10, columnWords[column]);
+      }) + label(x + 16, y + 10, columnLabels[column]);
     x += needed;
     return part;
   });

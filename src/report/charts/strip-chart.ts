@@ -14,7 +14,7 @@ interface StripChart {
   id: string;
   title: string;
   axis: string;
-  unit: (most: number) => Unit;
+  unit: (max: number) => Unit;
   show: (value: number) => string;
 }
 
@@ -26,11 +26,11 @@ const maxStrips = 12;
 export function stripChart(all: readonly Strip[], { id, title, axis, unit, show }: StripChart): string {
   const strips = all.filter(({ values }) => values.length > 0).slice(0, maxStrips);
   const edges = { left: 190, right: 696, top: 24, bottom: 24 + strips.length * rowHeight };
-  const most = strips.reduce(
+  const max = strips.reduce(
     (all, { values }) => values.reduce((top, { value }) => Math.max(top, value), all),
     0,
   );
-  const scale = scaleTo(most, edges.right - edges.left, unit(most));
+  const scale = scaleTo(max, edges.right - edges.left, unit(max));
   const x = (value: number) => edges.left + scale.place(value);
   const rows = strips.map(({ name, values }, row) => {
     const middle = edges.top + (row + 0.5) * rowHeight;

@@ -2,7 +2,7 @@ import { defined } from '../../base/defined.ts';
 import type { AttemptState, TrainingState } from '../../journal/state.ts';
 
 /** How far an attempt had come. */
-export interface Progress {
+export interface ReachedPoint {
   bytes: number;
   total?: number;
   epoch?: number;
@@ -14,12 +14,12 @@ export interface Eviction {
   during: 'transfer' | 'training';
   attempt: number;
   at: number;
-  reached: Progress;
+  reached: ReachedPoint;
   /** When a later attempt had come as far; undefined when none has. */
   backAt?: number;
 }
 
-export function progressOf({ agent }: AttemptState): Progress {
+export function reachedPoint({ agent }: AttemptState): ReachedPoint {
   const fetches = agent?.fetches ?? [];
   const total = fetches.every((fetch) => fetch.total !== undefined)
     ? fetches.reduce((sum, fetch) => sum + (fetch.total ?? 0), 0)
@@ -44,27 +44,27 @@ const longEpochMs = 60_000;
  * Whether the attempt trains and has something to lose: a second epoch, a checkpoint that was kept in a long first
  * one, or, where the training tells no epochs, so many milliseconds of work.
  */
-export function isDeepInTraining({ phase, agent, outcome }: AttemptState, enoughMs: number): boolean {
+export function hasTrainingToLose({ phase, agent, outcome }: AttemptState, minTrainingMs: number): boolean {
   if (outcome !== undefined || agent === undefined || phase !== 'training') return false;
   const { training, checkpoint, millis } = agent;
   if ((training?.epoch ?? 0) >= 2) return true;
-  if (training?.epoch === undefined) return millis.training >= enoughMs;
+  if (training?.epoch === undefined) return millis.training >= minTrainingMs;
   return checkpoint !== undefined && millis.training >= longEpochMs;
 }
 
 /** Whether a later attempt has come as far as the one that was evicted. */
-export function isBack(eviction: Eviction, later: AttemptState): boolean {
+export function hasCaughtUp(eviction: Eviction, later: AttemptState): boolean {
   if (later.attempt <= eviction.attempt) return false;
-  const now = progressOf(later);
+  const now = reachedPoint(later);
   const { bytes, epoch, step } = eviction.reached;
   if (eviction.during === 'transfer') return now.bytes >= bytes || later.phase === 'training';
   if (later.outcome === 'success') return true;
   if (epoch === undefined && step === undefined) return later.phase === 'training';
-  return compare(now, { epoch, step }) >= 0 && later.agent?.training !== undefined;
+  return comparePoints(now, { epoch, step }) >= 0 && later.agent?.training !== undefined;
 }
 
 /** By epoch, then by step; what one of them does not tell counts as the beginning. */
-export function compare(
+export function comparePoints(
   a: { epoch?: number | undefined; step?: number | undefined },
   b: { epoch?: number | undefined; step?: number | undefined },
 ): number {

@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock } from '../../base/clock.ts';
-import type { Order } from '../../job/job.ts';
+import type { WorkOrder } from '../../job/job.ts';
 import { attemptFiles, attemptFolder } from '../../job/layout.ts';
 import type { Plan } from '../../job/plan.ts';
 import { formatSize } from '../../job/units.ts';
@@ -10,12 +10,12 @@ import type { AgentEntry } from '../../journal/entry.ts';
 import type { AttemptState, RunState } from '../../journal/state.ts';
 import { readJournal } from '../../journal/tail.ts';
 import type { Pool } from '../../pool/pool.ts';
-import { createRun, newRunName, whileCreating } from '../create-run.ts';
+import { createRun, newRunName, withCreationLease } from '../create-run.ts';
 import { followRunStates } from '../run-states.ts';
-import { type Eviction, isBack, isDeepInTraining, isInTransfer, progressOf } from './eviction.ts';
-import type { Evidence } from './proofs.ts';
+import { type Eviction, hasCaughtUp, hasTrainingToLose, isInTransfer, reachedPoint } from './eviction.ts';
+import type { RehearsalRecord } from './rehearsal-steps.ts';
 
-export interface RehearsalWorld {
+export interface RehearsalContext {
   clock: Clock;
   pid: number;
   signal: AbortSignal;
@@ -32,7 +32,7 @@ export interface Rehearsal {
 }
 
 /** A training that tells no epochs has worked enough to lose something after this. */
-const enoughMs = 10_000;
+const minTrainingMs = 10_000;
 
 /** The plan of a rehearsal: one job, evicted on purpose. */
 export function rehearsalPlan(plan: Plan): Plan {
@@ -42,11 +42,11 @@ export function rehearsalPlan(plan: Plan): Plan {
 }
 
 /** Makes and submits a rehearsal. Gives its folder. */
-export async function startRehearsal(plan: Plan, pool: Pool, world: RehearsalWorld): Promise<string> {
-  const run = newRunName(plan, world.clock);
+export async function startRehearsal(plan: Plan, pool: Pool, context: RehearsalContext): Promise<string> {
+  const run = newRunName(plan, context.clock);
   const { files } = await pool.render(plan, run);
-  const folder = await whileCreating(plan, world, () =>
-    createRun(plan, files, world.version, world.clock, run),
+  const folder = await withCreationLease(plan, context, () =>
+    createRun(plan, files, context.version, context.clock, run),
   );
   await pool.submit(folder);
   return folder;
@@ -56,14 +56,14 @@ export async function startRehearsal(plan: Plan, pool: Pool, world: RehearsalWor
  * Follows a rehearsal to its end, and takes its slot away twice: once while data moves, once while it trains. An
  * attempt that is too quick to be met is left alone.
  */
-export async function rehearse(folder: string, pool: Pool, world: RehearsalWorld): Promise<Rehearsal> {
+export async function rehearse(folder: string, pool: Pool, context: RehearsalContext): Promise<Rehearsal> {
   const evictions: Eviction[] = [];
   let last: RunState | undefined;
-  for await (const state of followRunStates(folder, world)) {
+  for await (const state of followRunStates(folder, context)) {
     last = state;
     const attempt = state.jobs[0]?.attempts.at(-1);
     if (attempt === undefined) continue;
-    tellBack(evictions, attempt, world);
+    reportRecovery(evictions, attempt, context);
     const during = nextEviction(evictions, attempt);
     if (during === undefined) continue;
     const isDone = await pool.evict(folder, attempt.job).then(
@@ -71,15 +71,20 @@ export async function rehearse(folder: string, pool: Pool, world: RehearsalWorld
       () => false, // it has ended meanwhile: too quick
     );
     if (!isDone) continue;
-    evictions.push({ during, attempt: attempt.attempt, at: world.clock.now(), reached: progressOf(attempt) });
-    world.say(`attempt ${attempt.attempt}: evicted during the ${during}`);
+    evictions.push({
+      during,
+      attempt: attempt.attempt,
+      at: context.clock.now(),
+      reached: reachedPoint(attempt),
+    });
+    context.say(`attempt ${attempt.attempt}: evicted during the ${during}`);
   }
-  if (last === undefined) throw world.signal.reason;
-  return { folder, state: last, evictions: evictions.filter((eviction) => wasMet(last, eviction)) };
+  if (last === undefined) throw context.signal.reason;
+  return { folder, state: last, evictions: evictions.filter((eviction) => tookEffect(last, eviction)) };
 }
 
 /** A slot that is taken away from an attempt that is about to end by itself is no eviction. */
-const wasMet = ({ jobs }: RunState, { attempt }: Eviction): boolean =>
+const tookEffect = ({ jobs }: RunState, { attempt }: Eviction): boolean =>
   jobs[0]?.attempts.find((one) => one.attempt === attempt)?.outcome !== 'success';
 
 /** What the attempt is to be evicted from now, if anything. */
@@ -87,16 +92,16 @@ function nextEviction(evictions: readonly Eviction[], attempt: AttemptState): Ev
   if (evictions.some((eviction) => eviction.attempt === attempt.attempt)) return undefined;
   const has = (during: Eviction['during']): boolean => evictions.some((one) => one.during === during);
   if (!has('transfer') && !has('training') && isInTransfer(attempt)) return 'transfer';
-  return !has('training') && isDeepInTraining(attempt, enoughMs) ? 'training' : undefined;
+  return !has('training') && hasTrainingToLose(attempt, minTrainingMs) ? 'training' : undefined;
 }
 
-function tellBack(
+function reportRecovery(
   evictions: readonly Eviction[],
   attempt: AttemptState,
-  { clock, say }: RehearsalWorld,
+  { clock, say }: RehearsalContext,
 ): void {
   for (const eviction of evictions) {
-    if (eviction.backAt !== undefined || !isBack(eviction, attempt)) continue;
+    if (eviction.backAt !== undefined || !hasCaughtUp(eviction, attempt)) continue;
     eviction.backAt = clock.now();
     const seconds = ((eviction.backAt - eviction.at) / 1000).toFixed(1);
     say(`attempt ${attempt.attempt}: as far again after ${seconds} s`);
@@ -104,7 +109,7 @@ function tellBack(
 }
 
 /** All that a rehearsal left to be judged by. */
-export async function gatherEvidence(plan: Plan, rehearsal: Rehearsal): Promise<Evidence> {
+export async function gatherRecord(plan: Plan, rehearsal: Rehearsal): Promise<RehearsalRecord> {
   const { folder, state, evictions } = rehearsal;
   const [job = { id: '', status: 'ended' as const, stopRequested: false, attempts: [] }] = state.jobs;
   const journals = new Map<number, readonly AgentEntry[]>();
@@ -124,5 +129,5 @@ export async function gatherEvidence(plan: Plan, rehearsal: Rehearsal): Promise<
 /** On the local pool the order tells where the attempt had its scratch; elsewhere it was the scheduler's. */
 async function scratchOf(folder: string): Promise<string | undefined> {
   const text = await readFile(path.join(folder, attemptFiles.order), 'utf8').catch(() => undefined);
-  return text === undefined ? undefined : (JSON.parse(text) as Order).scratchParent;
+  return text === undefined ? undefined : (JSON.parse(text) as WorkOrder).scratchParent;
 }

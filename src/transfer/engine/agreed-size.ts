@@ -1,6 +1,6 @@
 import { Fault } from '../../fault/fault.ts';
 import { askObject } from '../proof/digest.ts';
-import type { PieceContext } from './deliver.ts';
+import type { SegmentContext } from './deliver.ts';
 import type { Source } from './roster.ts';
 
 const patienceMs = 3_000;
@@ -11,7 +11,7 @@ const patienceMs = 3_000;
  */
 export async function agreedSize(
   here: number,
-  { origin, pool, shownUrl: about }: Pick<PieceContext, 'origin' | 'pool' | 'shownUrl'>,
+  { origin, pool, shownUrl: about }: Pick<SegmentContext, 'origin' | 'pool' | 'shownUrl'>,
   sources: readonly Source[],
   signal: AbortSignal,
 ): Promise<number> {

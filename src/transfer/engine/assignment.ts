@@ -1,26 +1,26 @@
 import type { Clock } from '../../base/clock.ts';
 import { askCopy } from '../../federation/cached-copy.ts';
 import type { ConnectionPool } from '../../http/connections.ts';
-import type { Policy } from '../policy.ts';
+import type { TransferLimits } from '../limits.ts';
 import type { Sink } from '../sinks/sink.ts';
-import type { Identity } from './check-answer.ts';
-import type { Lane, Lanes } from './lanes.ts';
+import type { Identity } from './check-response.ts';
+import type { Fetcher, Fetchers } from './fetchers.ts';
 import type { Roster, Source } from './roster.ts';
-import { mayWiden, pieceBytes, type Piece, type Segments } from './segments.ts';
+import { mayWiden, segmentBytes, type Segment, type SegmentMap } from './segments.ts';
 
 /** The transfer that the work is for. */
-interface Floor {
+interface AssignmentContext {
   readonly clock: Clock;
-  readonly policy: Policy;
+  readonly limits: TransferLimits;
   readonly sink: Sink;
-  readonly segments: Segments;
+  readonly segments: SegmentMap;
   readonly known: Identity;
   readonly pool: ConnectionPool;
 }
 
 /** A cache that has been fetching the object for so long and will take so much longer: others may have it. */
-const longSoFarMs = 5_000;
-const longSeconds = 120;
+const slowFillMs = 5_000;
+const slowFillSeconds = 120;
 
 /**
  * Decides how many servers work on the object at once, and who gets which piece. One begins, with all that is missing.
@@ -28,18 +28,18 @@ const longSeconds = 120;
  * would fetch the object from the origin once more. Beside one that is slow anybody is asked, and
  * beside one that is fetching the object and will be for long, those that say they have it.
  */
-export class Assignment {
-  readonly #floor: Floor;
+export class SegmentScheduler {
+  readonly #transfer: AssignmentContext;
   readonly #roster: Roster;
-  readonly #lanes: Lanes;
+  readonly #fetchers: Fetchers;
   #hot = false;
   #width = 1;
   #askedCopies = false;
 
-  constructor(floor: Floor, roster: Roster, lanes: Lanes) {
-    this.#floor = floor;
+  constructor(transfer: AssignmentContext, roster: Roster, fetchers: Fetchers) {
+    this.#transfer = transfer;
     this.#roster = roster;
-    this.#lanes = lanes;
+    this.#fetchers = fetchers;
   }
 
   /** The first good answer: its age says whether the server has a copy, or is fetching the object now. */
@@ -48,27 +48,27 @@ export class Assignment {
   }
 
   /** May others be asked by now? True if so. */
-  consider(lane: Lane, rate: number): boolean {
+  consider(fetcher: Fetcher, rate: number): boolean {
     if (this.#width > 1) return false;
     if (!this.#hot) {
-      if (this.#isLong(lane, rate)) void this.#askCopies(lane);
+      if (this.#isLong(fetcher, rate)) void this.#askCopies(fetcher);
       return false;
     }
-    const sent = lane.piece.position - lane.piece.start;
-    return mayWiden({ sent, missing: this.#floor.segments.missingBytes, rate }) && this.#widen();
+    const sent = fetcher.segment.position - fetcher.segment.start;
+    return mayWiden({ sent, missing: this.#transfer.segments.missingBytes, rate }) && this.#widen();
   }
 
-  #isLong({ source, startedAt }: Lane, rate: number): boolean {
-    const { clock, segments, known } = this.#floor;
+  #isLong({ source, startedAt }: Fetcher, rate: number): boolean {
+    const { clock, segments, known } = this.#transfer;
     if (this.#askedCopies || source.server.kind !== 'cache' || known.size === undefined) return false;
-    const isLong = segments.missingBytes / Math.max(1, rate) > longSeconds;
-    return isLong && clock.monotonic() - startedAt > longSoFarMs;
+    const isLong = segments.missingBytes / Math.max(1, rate) > slowFillSeconds;
+    return isLong && clock.monotonic() - startedAt > slowFillMs;
   }
 
   /** Once, and at no cost to the origin. */
-  async #askCopies({ source, controller: { signal } }: Lane): Promise<void> {
+  async #askCopies({ source, controller: { signal } }: Fetcher): Promise<void> {
     this.#askedCopies = true;
-    const how = { federation: { wire: this.#floor.pool }, signal };
+    const how = { federation: { wire: this.#transfer.pool }, signal };
     const others = this.#roster.sources.filter((each) => each !== source && each.server.kind === 'cache');
     const holding = others.map(async (each) => {
       const copy = await askCopy(each.located, each.server, how).catch(() => undefined);
@@ -88,7 +88,7 @@ export class Assignment {
   narrow(): void {
     this.#hot = false;
     this.#width = 1;
-    this.#floor.segments.unshare();
+    this.#transfer.segments.unshare();
   }
 
   /** The object is fetched from its first byte again. */
@@ -98,40 +98,42 @@ export class Assignment {
   }
 
   /** Pieces for free servers, as long as fewer than `width` are at work; each is to be started before the next is taken. */
-  *next(): Generator<Pick<Lane, 'source' | 'piece' | 'helps'>> {
-    for (const source of this.#roster.candidates(this.#floor.clock.monotonic())) {
-      if (this.#lanes.size >= this.#width) return;
-      const helps = this.#hot && this.#lanes.size > 0 && source.server.kind === 'cache';
+  *next(): Generator<Pick<Fetcher, 'source' | 'segment' | 'helps'>> {
+    for (const source of this.#roster.candidates(this.#transfer.clock.monotonic())) {
+      if (this.#fetchers.size >= this.#width) return;
+      const helps = this.#hot && this.#fetchers.size > 0 && source.server.kind === 'cache';
       if (helps && source.cold) continue;
-      const piece = this.#pieceFor(source);
-      if (piece !== undefined) yield { source, piece, helps };
+      const segment = this.#segmentFor(source);
+      if (segment !== undefined) yield { source, segment, helps };
     }
   }
 
   #widen(): boolean {
-    const { policy, sink, segments, known } = this.#floor;
-    const width = Math.min(policy.maxServers, this.#roster.sources.length);
+    const { limits, sink, segments, known } = this.#transfer;
+    const width = Math.min(limits.maxServers, this.#roster.sources.length);
     // Without a size, a second server would be asked for bytes that may lie behind the end.
     if (this.#width > 1 || width === 1 || known.size === undefined) return false;
     this.#width = width;
     // To cut an answer off costs what is on its way: the first server keeps its share of the rest.
-    const share = Math.max(pieceBytes(0), segments.missingBytes / width);
-    segments.share(Math.min(sink.largestPiece, share), sink.grain);
+    const share = Math.max(segmentBytes(0), segments.missingBytes / width);
+    segments.share(Math.min(sink.maxSegment, share), sink.alignment);
     return true;
   }
 
-  #pieceFor(source: Source): Piece | undefined {
-    const { segments, clock } = this.#floor;
-    const { grain, before, largestPiece } = this.#floor.sink;
+  #segmentFor(source: Source): Segment | undefined {
+    const { segments, clock } = this.#transfer;
+    const { alignment, before, maxSegment } = this.#transfer.sink;
     const server = source.server.host;
     // Alone, one server sends all that is missing in one answer; it begins at the first missing byte.
-    if (this.#width === 1) return segments.claim({ server, limit: Infinity, before: Infinity, grain });
+    if (this.#width === 1)
+      return segments.claim({ server, limit: Infinity, before: Infinity, grain: alignment });
     const rate = source.meter.rate(clock.monotonic());
-    const want = { server, limit: Math.min(largestPiece, pieceBytes(rate)), before, grain };
-    const thief = { rate, answerSeconds: source.answerSeconds };
-    const piece =
-      segments.claim(want) ?? segments.steal(want, thief, (each) => this.#lanes.rateOf(each, source));
-    this.#lanes.endEmpty();
-    return piece;
+    const wanted = { server, limit: Math.min(maxSegment, segmentBytes(rate)), before, grain: alignment };
+    const freeServer = { rate, answerSeconds: source.answerSeconds };
+    const segment =
+      segments.claim(wanted) ??
+      segments.takeOver(wanted, freeServer, (each) => this.#fetchers.rateOf(each, source));
+    this.#fetchers.endEmpty();
+    return segment;
   }
 }

@@ -1,30 +1,30 @@
 import type { Clock } from '../../base/clock.ts';
-import { orAborted } from '../../base/map-limited.ts';
+import { abortable } from '../../base/map-limited.ts';
 import { asFault, type Fault } from '../../fault/fault.ts';
 import type { ConnectionPool } from '../../http/connections.ts';
-import type { Policy } from '../policy.ts';
+import type { TransferLimits } from '../limits.ts';
 import type { Sink } from '../sinks/sink.ts';
-import type { Accepted, Identity } from './check-answer.ts';
-import type { Lane } from './lanes.ts';
-import type { OriginWord } from './origin-word.ts';
-import type { Segments } from './segments.ts';
+import type { Accepted, Identity } from './check-response.ts';
+import type { Fetcher } from './fetchers.ts';
+import type { OriginAnswer } from './origin-answer.ts';
+import type { SegmentMap } from './segments.ts';
 
 /** What a piece needs of the transfer it belongs to. */
-export interface PieceContext {
+export interface SegmentContext {
   readonly pool: ConnectionPool;
   readonly clock: Clock;
-  readonly policy: Policy;
-  readonly segments: Segments;
+  readonly limits: TransferLimits;
+  readonly segments: SegmentMap;
   readonly sink: Sink;
   readonly known: Identity;
   /** The object's URL, as it may be shown. */
   readonly shownUrl: string;
-  readonly origin: OriginWord;
+  readonly origin: OriginAnswer;
   /** The next answer must show that the object is the one an earlier attempt began. */
   readonly mustConfirm: boolean;
   /** An answer was found good; runs before its first byte is used. */
-  accepted(answer: Accepted, piece: Lane): void | Promise<void>;
-  delivered(piece: Lane, bytes: number): void;
+  accepted(answer: Accepted, segment: Fetcher): void | Promise<void>;
+  delivered(segment: Fetcher, bytes: number): void;
 }
 
 /** Tells the sink the size, before its first byte. */
@@ -37,23 +37,23 @@ export async function beginSink(sink: Sink, size: number | undefined): Promise<v
 }
 
 /** Hands bytes to the sink, as many as belong to the piece. */
-export function deliver(context: PieceContext, lane: Lane, data: Buffer): void | Promise<void> {
-  const { piece } = lane;
-  const length = Math.min(data.length, piece.end - piece.position);
+export function deliver(context: SegmentContext, fetcher: Fetcher, data: Buffer): void | Promise<void> {
+  const { segment } = fetcher;
+  const length = Math.min(data.length, segment.end - segment.position);
   if (length <= 0) return;
-  const offset = piece.position;
+  const offset = segment.position;
   if (context.known.size === undefined && offset + length > (context.sink.beforeSize ?? Infinity))
-    return askForRoom(context, lane).then(() => deliver(context, lane, data));
-  lane.movedAt = context.clock.monotonic();
+    return askForRoom(context, fetcher).then(() => deliver(context, fetcher, data));
+  fetcher.lastByteAt = context.clock.monotonic();
   // Before the sink takes them, so that nobody takes over what is already here.
-  piece.position += length;
-  context.delivered(lane, length);
-  const written = write(context, lane, offset, data.subarray(0, length));
+  segment.position += length;
+  context.delivered(fetcher, length);
+  const written = write(context, fetcher, offset, data.subarray(0, length));
   if (written === undefined) return;
-  lane.waitsForSink = true;
+  fetcher.waitsForSink = true;
   return written.then(() => {
-    lane.waitsForSink = false;
-    lane.movedAt = context.clock.monotonic();
+    fetcher.waitsForSink = false;
+    fetcher.lastByteAt = context.clock.monotonic();
   });
 }
 
@@ -68,23 +68,23 @@ export class SinkFailure extends Error {
 }
 
 /** The disk is asked whether it has room as soon as the origin says for how much. */
-async function askForRoom(context: PieceContext, lane: Lane): Promise<void> {
-  lane.waitsForSink = true;
-  await orAborted(context.origin.answer(), lane.controller.signal);
+async function askForRoom(context: SegmentContext, fetcher: Fetcher): Promise<void> {
+  fetcher.waitsForSink = true;
+  await abortable(context.origin.answer(), fetcher.controller.signal);
   await beginSink(context.sink, context.known.size);
-  lane.waitsForSink = false;
-  lane.movedAt = context.clock.monotonic();
+  fetcher.waitsForSink = false;
+  fetcher.lastByteAt = context.clock.monotonic();
 }
 
 function write(
-  { sink }: PieceContext,
-  { piece, source }: Lane,
+  { sink }: SegmentContext,
+  { segment, source }: Fetcher,
   offset: number,
   chunk: Buffer,
 ): void | Promise<void> {
   const failed = (error: unknown): never => {
     // What the sink did not take must not be called done: a later attempt would miss it.
-    piece.position = offset;
+    segment.position = offset;
     throw new SinkFailure(error);
   };
   try {

@@ -1,10 +1,10 @@
 import { Fault } from '../../fault/fault.ts';
-import type { PieceContext } from './deliver.ts';
-import type { Range, Segments } from './segments.ts';
+import type { SegmentContext } from './deliver.ts';
+import type { Range, SegmentMap } from './segments.ts';
 
-type Repaired = Pick<PieceContext, 'segments' | 'sink' | 'shownUrl'>;
+type Repaired = Pick<SegmentContext, 'segments' | 'sink' | 'shownUrl'>;
 
-interface Means {
+interface RepairActions {
   /** Hosts that are asked only when there is nobody else. */
   suspects: Set<string>;
   /** Who took part so far. */
@@ -22,60 +22,60 @@ interface Means {
 /** Finds the bytes that make the whole wrong, where nothing but the whole can be proven. */
 export class Repair {
   readonly #transfer: Repaired;
-  readonly #means: Means;
+  readonly #actions: RepairActions;
   readonly #accused = new Set<string>();
-  #doubts: Doubts | undefined;
+  #suspicions: Suspicions | undefined;
 
-  constructor(transfer: Repaired, means: Means) {
+  constructor(transfer: Repaired, actions: RepairActions) {
     this.#transfer = transfer;
-    this.#means = means;
+    this.#actions = actions;
   }
 
   /** Fetches again until some byte is another one; throws the Fault where all of it came, and from the start, too. */
   async run(fault: Fault): Promise<void> {
     // Others sent the same, and there is nobody else: what the bytes are held against is wrong.
-    const isHopeless = this.#doubts === undefined && !this.#accuse(fault);
-    const doubts = (this.#doubts ??= new Doubts(this.#transfer.segments));
-    if (!isHopeless && (await this.#replace(doubts))) return;
-    this.#doubts = undefined;
-    if (!isHopeless && doubts.guilty.length === 0 && this.#transfer.sink.rewrite !== undefined)
+    const isHopeless = this.#suspicions === undefined && !this.#accuse(fault);
+    const suspicions = (this.#suspicions ??= new Suspicions(this.#transfer.segments));
+    if (!isHopeless && (await this.#replace(suspicions))) return;
+    this.#suspicions = undefined;
+    if (!isHopeless && suspicions.guilty.length === 0 && this.#transfer.sink.rewrite !== undefined)
       await this.run(fault);
-    else if (isHopeless || !(await this.#means.restart())) throw fault;
-    else await this.#means.run();
+    else if (isHopeless || !(await this.#actions.restart())) throw fault;
+    else await this.#actions.run();
   }
 
   /** Nothing proves the bytes: true if some came again, taken back by their servers or of another size than it has. */
   async fetchDoubtful(): Promise<boolean> {
     const { segments } = this.#transfer;
     if (!segments.dropDoubted()) {
-      const size = await this.#means.agreedSize(segments.size);
+      const size = await this.#actions.agreedSize(segments.size);
       if (size === segments.size) return false;
       const about = this.#transfer.shownUrl;
       const what = `${about}: ${segments.size} bytes came, should be ${size}`;
-      if (!(await this.#means.restart())) throw new Fault('object-changed', what, { about });
+      if (!(await this.#actions.restart())) throw new Fault('object-changed', what, { about });
     }
-    await this.#means.run();
+    await this.#actions.run();
     return true;
   }
 
   /** The bytes are proven: of those suspected for a while, only who sent wrong ones stays so. */
   acquit(): void {
-    const guilty = this.#doubts?.guilty ?? [];
+    const guilty = this.#suspicions?.guilty ?? [];
     if (guilty.length === 0) return;
-    for (const server of this.#accused) if (!guilty.includes(server)) this.#means.suspects.delete(server);
+    for (const server of this.#accused) if (!guilty.includes(server)) this.#actions.suspects.delete(server);
   }
 
   /** True once something that came again was different, or all of it came anew. */
-  async #replace(doubts: Doubts): Promise<boolean> {
+  async #replace(suspicions: Suspicions): Promise<boolean> {
     const { sink, segments } = this.#transfer;
     const wasReplaced = sink.rewrite?.();
     if (wasReplaced === undefined) return false;
-    for (let next = doubts.next(); next !== undefined; next = doubts.next()) {
+    for (let next = suspicions.next(); next !== undefined; next = suspicions.next()) {
       for (const range of next.ranges) segments.putBack(range, next.server);
-      await this.#means.run();
+      await this.#actions.run();
       if (this.#transfer.segments !== segments) {
         // The origin has another version than all caches, and all of it came anew.
-        this.#doubts = undefined;
+        this.#suspicions = undefined;
         return true;
       }
       if (!wasReplaced()) continue;
@@ -87,18 +87,18 @@ export class Repair {
 
   /** Suspects whoever took part: true if some of them were not suspected before. */
   #accuse(fault: Fault): boolean {
-    const { suspects } = this.#means;
-    const added = this.#means.servers().filter(({ server }) => !suspects.has(server));
+    const { suspects } = this.#actions;
+    const added = this.#actions.servers().filter(({ server }) => !suspects.has(server));
     for (const { server } of added) {
       suspects.add(server);
       this.#accused.add(server);
-      this.#means.accused(server, fault);
+      this.#actions.accused(server, fault);
     }
     return added.length > 0;
   }
 }
 
-interface Doubt {
+interface Suspicion {
   server: string;
   /** What it sent that was not fetched again yet. */
   rest: Range[];
@@ -108,40 +108,40 @@ interface Doubt {
 
 /** The first share of each server's bytes that is fetched again; the next ones double. */
 const firstShare = 1 / 64;
-const smallestShare = 1 << 20;
+const minShareBytes = 1 << 20;
 
 /**
  * All bytes together are proven wrong, and nobody knows which: who sent what is fetched again from somebody else, a
  * little of each server first. One whose bytes differ is found out by that, and all it sent comes next.
  */
-class Doubts {
-  readonly #doubts: Doubt[];
+class Suspicions {
+  readonly #suspicions: Suspicion[];
   #share: number;
   #turn = 0;
 
-  constructor(segments: Segments) {
-    this.#doubts = segments.senders.map((server) => ({
+  constructor(segments: SegmentMap) {
+    this.#suspicions = segments.senders.map((server) => ({
       server,
       rest: segments.sentBy(server),
       isGuilty: false,
     }));
-    this.#share = Math.max(smallestShare, segments.size * firstShare);
+    this.#share = Math.max(minShareBytes, segments.size * firstShare);
   }
 
   /** Hosts whose bytes turned out wrong. */
   get guilty(): string[] {
-    return this.#doubts.filter(({ isGuilty }) => isGuilty).map(({ server }) => server);
+    return this.#suspicions.filter(({ isGuilty }) => isGuilty).map(({ server }) => server);
   }
 
   /** What to fetch again now, and who sent it; undefined when all of it was. */
   next(): { server: string; ranges: Range[]; differs: () => void } | undefined {
-    const open = this.#doubts.filter(({ rest }) => rest.length > 0);
-    const doubt = open.find(({ isGuilty }) => isGuilty) ?? open[this.#turn % open.length];
-    if (doubt === undefined) return undefined;
+    const open = this.#suspicions.filter(({ rest }) => rest.length > 0);
+    const suspicion = open.find(({ isGuilty }) => isGuilty) ?? open[this.#turn % open.length];
+    if (suspicion === undefined) return undefined;
     if (++this.#turn % open.length === 0) this.#share *= 2;
-    const ranges = cut(doubt.rest, doubt.isGuilty ? Infinity : this.#share);
-    doubt.rest = subtract(doubt.rest, ranges);
-    return { server: doubt.server, ranges, differs: () => (doubt.isGuilty = true) };
+    const ranges = cut(suspicion.rest, suspicion.isGuilty ? Infinity : this.#share);
+    suspicion.rest = subtract(suspicion.rest, ranges);
+    return { server: suspicion.server, ranges, differs: () => (suspicion.isGuilty = true) };
   }
 }
 

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { Fault } from '../../fault/fault.ts';
 import type { FaultKind } from '../../fault/kinds.ts';
 import { closedBreaker, RateMeter, Roster, tripped, type Source } from './roster.ts';
-import { Setback, type Trouble } from './setback.ts';
+import { Setback, type SetbackKind } from './setback.ts';
 
 const later = 1_000_000;
 
@@ -12,7 +12,7 @@ function rosterOf(hosts: string[], suspects?: Set<string>) {
   const servers = hosts.map((host) => ({ url: `http://${host}/x`, host, kind: 'cache' as const }));
   const headers = () => Promise.resolve({});
   roster.add({ url: 'osdf:///x', servers, requireToken: false, headers }, 0);
-  const fail = (source: Source, trouble: Trouble, kind: FaultKind = 'transfer-failed', at = 0): void =>
+  const fail = (source: Source, trouble: SetbackKind, kind: FaultKind = 'transfer-failed', at = 0): void =>
     roster.failed(source, new Setback(trouble, new Fault(kind, trouble)), at);
   const free = (now = later) => roster.candidates(now).map(({ server }) => server.host);
   const [first, second] = roster.sources as [Source, Source];
@@ -63,21 +63,21 @@ test('a cache that is still filling is waited for, and nobody else is asked, a l
 test('progress of one server gives the others their tries back', () => {
   const s = rosterOf(['a', 'b']);
   for (const source of [s.first, s.second]) s.fail(source, 'broken');
-  assert.equal(s.roster.lapDone, true);
-  s.roster.nextLap();
+  assert.equal(s.roster.isPassDone, true);
+  s.roster.nextPass();
   s.roster.progressed(s.second);
-  assert.deepEqual([s.roster.lap, s.roster.lapDone, s.first.tries], [0, false, 0]);
+  assert.deepEqual([s.roster.passes, s.roster.isPassDone, s.first.tries], [0, false, 0]);
   assert.equal(s.second.breaker.failures, 0);
 });
 
 test('where nobody was ever reached there are fewer laps', () => {
-  const laps = { laps: 2, unreachedLaps: 1 };
+  const passes = { maxPasses: 2, maxUnreachedPasses: 1 };
   const s = rosterOf(['a', 'b']);
   for (const source of [s.first, s.second]) s.fail(source, 'broken', 'servers-unreachable');
-  s.roster.nextLap();
-  assert.equal(s.roster.hasLapsLeft(laps), false);
+  s.roster.nextPass();
+  assert.equal(s.roster.hasPassesLeft(passes), false);
   s.fail(s.first, 'broken', 'transfer-failed');
-  assert.equal(s.roster.hasLapsLeft(laps), true);
+  assert.equal(s.roster.hasPassesLeft(passes), true);
 });
 
 test('a server with another version is left until the object is begun again', () => {
@@ -101,13 +101,13 @@ test('a server rests longer after each failure, and never longer than a minute',
   const rests: number[] = [];
   for (let nth = 0; nth < 9; nth++) {
     breaker = tripped(breaker, 1000);
-    rests.push(breaker.restsUntil - 1000);
+    rests.push(breaker.openUntil - 1000);
   }
   assert.deepEqual(rests, [500, 1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000]);
 });
 
 test('a server that asks for a longer rest gets it', () => {
-  assert.equal(tripped(closedBreaker, 0, 120_000).restsUntil, 120_000);
+  assert.equal(tripped(closedBreaker, 0, 120_000).openUntil, 120_000);
 });
 
 test('the rate is that of the last seconds', () => {

@@ -2,7 +2,7 @@ import { defined } from '../../base/defined.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { FaultKind } from '../../fault/kinds.ts';
 import type { Located, ObjectServer } from '../../federation/located.ts';
-import type { Policy } from '../policy.ts';
+import type { TransferLimits } from '../limits.ts';
 import type { Setback } from './setback.ts';
 import type { FetchRecord, Turn } from './turn.ts';
 
@@ -32,11 +32,11 @@ export interface Source {
 }
 
 /** Waits between questions to a cache that is still getting the object from its origin. */
-const fillingRestsMs = [1_000, 2_000, 4_000, 8_000, 15_000, 15_000];
+const fillBackoffMs = [1_000, 2_000, 4_000, 8_000, 15_000, 15_000];
 
 /** Between two looks for a new token. */
-const renewalRestMs = 1_000;
-const usualAnswerSeconds = 0.1;
+const tokenPollMs = 1_000;
+const defaultAnswerSeconds = 0.1;
 /** One with a copy may fail this often before one without is asked to fetch it. */
 const coldRank = 2;
 const maxWithdrawals = 2;
@@ -46,8 +46,8 @@ export class Roster {
   readonly sources: Source[] = [];
   /** Hosts whose bytes were proven wrong: asked only when there is nobody else. */
   readonly #suspects: ReadonlySet<string>;
-  #staysWith: Source | undefined;
-  #lap = 0;
+  #preferred: Source | undefined;
+  #passes = 0;
 
   constructor(suspects: ReadonlySet<string> = new Set()) {
     this.#suspects = suspects;
@@ -73,7 +73,7 @@ export class Roster {
         bytes: 0,
         turn: { bytes: 0, seconds: 0 },
         meter: new RateMeter(now),
-        answerSeconds: usualAnswerSeconds,
+        answerSeconds: defaultAnswerSeconds,
         busy: false,
       });
     }
@@ -112,13 +112,13 @@ export class Roster {
   }
 
   /** Laps over all servers without progress. */
-  get lap(): number {
-    return this.#lap;
+  get passes(): number {
+    return this.#passes;
   }
 
   /** Servers that may be asked now, best first. */
   candidates(now: number): Source[] {
-    const stays = this.#staysWith;
+    const stays = this.#preferred;
     if (stays !== undefined) return !stays.dead && !stays.disagrees && ready(stays, now) ? [stays] : [];
     const rank = ({ noRanges, cold, breaker }: Source) =>
       (noRanges ? 1000 : 0) + (cold ? coldRank : 0) + breaker.failures;
@@ -127,70 +127,74 @@ export class Roster {
 
   /** The server whose rest ends first, if any can be asked again. */
   nextUp(): Source | undefined {
-    const resting = this.#staysWith === undefined ? this.#usable : [this.#staysWith];
-    return resting.filter(({ busy }) => !busy).sort((a, b) => a.breaker.restsUntil - b.breaker.restsUntil)[0];
+    const resting = this.#preferred === undefined ? this.#usable : [this.#preferred];
+    return resting.filter(({ busy }) => !busy).sort((a, b) => a.breaker.openUntil - b.breaker.openUntil)[0];
   }
 
   /** When that is. */
   nextAt(): number | undefined {
-    return this.nextUp()?.breaker.restsUntil;
+    return this.nextUp()?.breaker.openUntil;
   }
 
   /** Caches that said they have no such object may be asked again: only the origin knows; if it lists it, itself too. */
   revive(isListed: boolean): void {
     for (const source of this.sources)
-      if ((source.server.kind === 'cache' || isListed) && source.last?.trouble === 'missing')
+      if ((source.server.kind === 'cache' || isListed) && source.last?.kind === 'missing')
         source.dead = false;
   }
 
   /** Every server that could be asked has failed once more since the last progress. */
-  get lapDone(): boolean {
-    return this.#staysWith === undefined && this.#usable.every(({ tries }) => tries > this.#lap);
+  get isPassDone(): boolean {
+    return this.#preferred === undefined && this.#usable.every(({ tries }) => tries > this.#passes);
   }
 
   /** Whether another lap may bring something; patience is less where no server could ever be asked. */
-  hasLapsLeft({ laps, unreachedLaps }: Pick<Policy, 'laps' | 'unreachedLaps'>): boolean {
+  hasPassesLeft({
+    maxPasses,
+    maxUnreachedPasses,
+  }: Pick<TransferLimits, 'maxPasses' | 'maxUnreachedPasses'>): boolean {
     const isUnreached = ({ bytes, last }: Source) =>
       bytes === 0 && last?.fault.kind === 'servers-unreachable';
     return (
-      this.nextAt() !== undefined && this.#lap < (this.sources.every(isUnreached) ? unreachedLaps : laps)
+      this.nextAt() !== undefined &&
+      this.#passes < (this.sources.every(isUnreached) ? maxUnreachedPasses : maxPasses)
     );
   }
 
   /** No server rests: whoever could be asked is free now. */
   allFree(now: number): boolean {
-    return this.#staysWith === undefined && this.#usable.every((source) => ready(source, now));
+    return this.#preferred === undefined && this.#usable.every((source) => ready(source, now));
   }
 
-  nextLap(): void {
-    this.#lap++;
+  nextPass(): void {
+    this.#passes++;
   }
 
   progressed(source: Source): void {
     for (const each of this.sources) each.tries = 0;
-    this.#lap = 0;
+    this.#passes = 0;
     source.breaker = closedBreaker;
-    if (this.#staysWith === source) this.#staysWith = undefined;
+    if (this.#preferred === source) this.#preferred = undefined;
   }
 
   failed(source: Source, setback: Setback, now: number): void {
-    if (setback.trouble === 'cold') {
+    if (setback.kind === 'cold') {
       source.cold = true;
       return;
     }
     source.last = setback;
     source.tries++;
     // One that has delivered before may do so again: objects are evicted and come back.
-    source.dead ||= setback.trouble === 'missing' && source.bytes === 0;
+    source.dead ||= setback.kind === 'missing' && source.bytes === 0;
     // A token that was good enough for somebody will be renewed.
-    source.dead ||= setback.trouble === 'refused' && this.sources.every(({ bytes }) => bytes === 0);
+    source.dead ||= setback.kind === 'refused' && this.sources.every(({ bytes }) => bytes === 0);
     // Bytes that are taken back look like progress: without a limit it would go on for ever.
-    if (setback.trouble === 'withdrawn') source.dead ||= ++source.withdrawals >= maxWithdrawals;
-    source.disagrees ||= setback.trouble === 'changed';
-    source.noRanges ||= setback.trouble === 'no-ranges';
-    const patience = setback.trouble === 'filling' ? fillingRestsMs[source.tries - 1] : undefined;
-    this.#staysWith = patience === undefined ? undefined : source;
-    const askedMs = patience ?? (setback.fault.retryAfterSeconds ?? 0) * 1000;
+    if (setback.kind === 'withdrawn') source.dead ||= ++source.withdrawals >= maxWithdrawals;
+    source.disagrees ||= setback.kind === 'changed';
+    source.noRanges ||= setback.kind === 'no-ranges';
+    const backoff = setback.kind === 'filling' ? fillBackoffMs[source.tries - 1] : undefined;
+    this.#preferred = backoff === undefined ? undefined : source;
+    const askedMs = backoff ?? (setback.fault.retryAfterSeconds ?? 0) * 1000;
     source.breaker = tripped(source.breaker, now, askedMs);
   }
 
@@ -199,7 +203,7 @@ export class Roster {
     for (const source of this.sources)
       source.breaker = {
         ...source.breaker,
-        restsUntil: Math.max(source.breaker.restsUntil, now + renewalRestMs),
+        openUntil: Math.max(source.breaker.openUntil, now + tokenPollMs),
       };
   }
 
@@ -229,7 +233,7 @@ export class Roster {
   }
 
   /** Whether it is the origin, and all others sent bytes that were proven wrong. */
-  isBelievedAlone({ server }: Source): boolean {
+  isOnlyTrusted({ server }: Source): boolean {
     const others = this.sources.filter((source) => source.server !== server);
     return server.kind === 'origin' && others.every((other) => this.#suspects.has(other.server.host));
   }
@@ -242,7 +246,7 @@ export class Roster {
 
   /** The object is taken from its first byte again: whoever has another version may be right. */
   restart(): void {
-    this.#lap = 0;
+    this.#passes = 0;
     for (const source of this.sources) {
       source.tries = 0;
       if (source.disagrees) source.breaker = closedBreaker;
@@ -251,25 +255,25 @@ export class Roster {
   }
 }
 
-const ready = ({ busy, breaker }: Source, now: number): boolean => !busy && breaker.restsUntil <= now;
+const ready = ({ busy, breaker }: Source, now: number): boolean => !busy && breaker.openUntil <= now;
 
 /** Circuit breaker of one server: after a failure it rests, longer each time, then one try decides. */
 export interface Breaker {
   failures: number;
   /** Milliseconds on the monotonic clock before which it is left alone. */
-  restsUntil: number;
+  openUntil: number;
 }
 
-export const closedBreaker: Breaker = { failures: 0, restsUntil: 0 };
+export const closedBreaker: Breaker = { failures: 0, openUntil: 0 };
 
-const firstRestMs = 500;
-const longestRestMs = 60_000;
+const initialBackoffMs = 500;
+const maxBackoffMs = 60_000;
 
 /** After a failed try; a server may ask for a longer rest than it would get. */
 export function tripped(breaker: Breaker, now: number, askedMs = 0): Breaker {
   const failures = breaker.failures + 1;
-  const restMs = Math.min(longestRestMs, firstRestMs * 2 ** (failures - 1));
-  return { failures, restsUntil: now + Math.max(restMs, askedMs) };
+  const backoffMs = Math.min(maxBackoffMs, initialBackoffMs * 2 ** (failures - 1));
+  return { failures, openUntil: now + Math.max(backoffMs, askedMs) };
 }
 
 const slotMs = 250;
@@ -308,7 +312,7 @@ export class RateMeter {
 }
 
 /** From what says most about the object to what says least. */
-const weight: FaultKind[] = [
+const byInformation: FaultKind[] = [
   'data-corrupt',
   'object-changed',
   'data-wrong',
@@ -332,7 +336,7 @@ export function mostInformativeFault(
   const setbacks = sources.flatMap(({ last }) => (last === undefined ? [] : [last]));
   const [first] = setbacks
     .map(({ fault }) => fault)
-    .sort((a, b) => weight.indexOf(a.kind) - weight.indexOf(b.kind));
+    .sort((a, b) => byInformation.indexOf(a.kind) - byInformation.indexOf(b.kind));
   if (first === undefined)
     return new Fault('servers-unreachable', `${url}: the director named no server for it`);
   const all = [...new Set(setbacks.map(({ fault }) => fault.message))].join('; ');

@@ -5,14 +5,14 @@ import type { Roster } from './roster.ts';
 import type { Setback } from './setback.ts';
 import type { TransferOptions } from './transfer-options.ts';
 
-const wordyMs = 750;
+const minReportedWaitMs = 750;
 
 /** Finds the servers of the object: at first, when they fail, and the origin when all of them are silent. */
 export class Search {
   readonly #options: TransferOptions;
   readonly #roster: Roster;
   #forOrigin: Promise<void> | undefined;
-  #said: Setback | undefined;
+  #reported: Setback | undefined;
 
   constructor(options: TransferOptions, roster: Roster) {
     this.#options = options;
@@ -44,10 +44,10 @@ export class Search {
   }
 
   /** Says, once for each setback, that nobody can be asked now; what is over in a moment is not worth a word. */
-  sayWait(ms: number): void {
+  reportWait(ms: number): void {
     const next = this.#roster.nextUp();
-    if (next?.last === undefined || ms < wordyMs || next.last === this.#said) return;
-    this.#said = next.last;
+    if (next?.last === undefined || ms < minReportedWaitMs || next.last === this.#reported) return;
+    this.#reported = next.last;
     const { clock, onEvent } = this.#options;
     onEvent({ kind: 'wait', server: next.server.host, until: clock.now() + ms, fault: next.last.fault });
   }

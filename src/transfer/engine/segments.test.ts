@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { mayWiden, Segments, type Piece, type Thief, type Want } from './segments.ts';
+import { mayWiden, SegmentMap, type Segment, type FreeServer, type SegmentRequest } from './segments.ts';
 
 const mebibyte = 1 << 20;
-const want = (server: string, more: Partial<Want> = {}): Want => ({
+const want = (server: string, more: Partial<SegmentRequest> = {}): SegmentRequest => ({
   server,
   limit: Infinity,
   before: Infinity,
@@ -12,105 +12,109 @@ const want = (server: string, more: Partial<Want> = {}): Want => ({
   ...more,
 });
 
-function thief(rate: number, answerSeconds = 0.05): Thief {
+function thief(rate: number, answerSeconds = 0.05): FreeServer {
   return { rate, answerSeconds };
 }
 
-function claimed(piece: Piece | undefined): [number, number] | undefined {
-  return piece === undefined ? undefined : [piece.start, piece.end];
+function claimed(segment: Segment | undefined): [number, number] | undefined {
+  return segment === undefined ? undefined : [segment.start, segment.end];
 }
 
 test('one server gets everything that is missing in one piece', () => {
-  const segments = new Segments(100, [{ start: 0, end: 30 }]);
+  const segments = new SegmentMap(100, [{ start: 0, end: 30 }]);
   assert.deepEqual(claimed(segments.claim(want('a'))), [30, 100]);
   assert.equal(segments.claim(want('b')), undefined);
 });
 
 test('pieces are given out in order, within their limit, on the grain, and not beyond the window', () => {
-  const segments = new Segments(100);
+  const segments = new SegmentMap(100);
   assert.deepEqual(claimed(segments.claim(want('a', { limit: 15, grain: 10 }))), [0, 20]);
   assert.deepEqual(claimed(segments.claim(want('b', { limit: 15, before: 30 }))), [20, 30]);
   assert.equal(segments.claim(want('c', { before: 30 })), undefined);
 });
 
 test('what a broken piece did not bring is missing again', () => {
-  const segments = new Segments(100);
-  const piece = segments.claim(want('a'))!;
-  piece.position = 40;
-  segments.release(piece);
+  const segments = new SegmentMap(100);
+  const segment = segments.claim(want('a'))!;
+  segment.position = 40;
+  segments.release(segment);
   assert.deepEqual(segments.done, [{ start: 0, end: 40 }]);
   assert.deepEqual(claimed(segments.claim(want('b'))), [40, 100]);
 });
 
 test('a thief takes as much as lets both end at the same time', () => {
-  const segments = new Segments(40 * mebibyte);
+  const segments = new SegmentMap(40 * mebibyte);
   const slow = segments.claim(want('slow'))!;
-  const stolen = segments.steal(want('fast'), thief(30 * mebibyte), () => 10 * mebibyte);
+  const stolen = segments.takeOver(want('fast'), thief(30 * mebibyte), () => 10 * mebibyte);
   assert.deepEqual(claimed(stolen), [10 * mebibyte, 40 * mebibyte]);
   assert.equal(slow.end, 10 * mebibyte);
 });
 
 test('of a silent piece everything is taken over', () => {
-  const segments = new Segments(40 * mebibyte);
+  const segments = new SegmentMap(40 * mebibyte);
   const silent = segments.claim(want('silent'))!;
   silent.position = mebibyte;
-  assert.deepEqual(claimed(segments.steal(want('fast'), thief(1000), () => 0)), [mebibyte, 40 * mebibyte]);
+  assert.deepEqual(claimed(segments.takeOver(want('fast'), thief(1000), () => 0)), [mebibyte, 40 * mebibyte]);
   assert.equal(silent.end, silent.position);
 });
 
 test('a piece that has just begun is left to its server', () => {
-  const segments = new Segments(40 * mebibyte);
+  const segments = new SegmentMap(40 * mebibyte);
   segments.claim(want('a'));
   assert.equal(
-    segments.steal(want('b'), thief(1e6), () => undefined),
+    segments.takeOver(want('b'), thief(1e6), () => undefined),
     undefined,
   );
 });
 
 test('a server not measured yet gets half', () => {
-  const segments = new Segments(40 * mebibyte);
+  const segments = new SegmentMap(40 * mebibyte);
   segments.claim(want('a'));
-  assert.deepEqual(claimed(segments.steal(want('b'), thief(0), () => mebibyte)), [
+  assert.deepEqual(claimed(segments.takeOver(want('b'), thief(0), () => mebibyte)), [
     20 * mebibyte,
     40 * mebibyte,
   ]);
 });
 
 test('of the last chunk that a slow server holds, the rest is taken over', () => {
-  const segments = new Segments(8 * mebibyte);
+  const segments = new SegmentMap(8 * mebibyte);
   segments.claim(want('slow'));
-  const stolen = segments.steal(want('fast', { grain: 8 * mebibyte }), thief(63 * mebibyte), () => mebibyte);
+  const stolen = segments.takeOver(
+    want('fast', { grain: 8 * mebibyte }),
+    thief(63 * mebibyte),
+    () => mebibyte,
+  );
   assert.deepEqual(claimed(stolen), [mebibyte / 8, 8 * mebibyte]);
 });
 
 test('what is nearly done is not worth taking over', () => {
-  const segments = new Segments(mebibyte);
-  const piece = segments.claim(want('a'))!;
-  piece.position = mebibyte - 1000;
+  const segments = new SegmentMap(mebibyte);
+  const segment = segments.claim(want('a'))!;
+  segment.position = mebibyte - 1000;
   assert.equal(
-    segments.steal(want('b'), thief(1e3), () => 1e3),
+    segments.takeOver(want('b'), thief(1e3), () => 1e3),
     undefined,
   );
-  piece.position = 0;
+  segment.position = 0;
   assert.equal(
-    segments.steal(want('b'), thief(1e8), () => 1e8),
+    segments.takeOver(want('b'), thief(1e8), () => 1e8),
     undefined,
   );
 });
 
 test('a server takes over what it can bring sooner, by the time it needs to answer', () => {
-  const segments = new Segments(10 * mebibyte);
+  const segments = new SegmentMap(10 * mebibyte);
   segments.claim(want('a'));
   const rest = () => 100 * mebibyte;
-  assert.equal(segments.steal(want('far'), thief(100 * mebibyte, 0.2), rest), undefined);
-  assert.deepEqual(claimed(segments.steal(want('near'), thief(100 * mebibyte, 0.001), rest)), [
+  assert.equal(segments.takeOver(want('far'), thief(100 * mebibyte, 0.2), rest), undefined);
+  assert.deepEqual(claimed(segments.takeOver(want('near'), thief(100 * mebibyte, 0.001), rest)), [
     5 * mebibyte,
     10 * mebibyte,
   ]);
 });
 
 test('a damaged range is not asked of the same server again until all is forgiven', () => {
-  const segments = new Segments(10, [{ start: 0, end: 10 }]);
+  const segments = new SegmentMap(10, [{ start: 0, end: 10 }]);
   segments.putBack({ start: 2, end: 5 }, 'a');
   assert.equal(segments.complete, false);
   assert.equal(segments.claim(want('a')), undefined);
@@ -119,11 +123,11 @@ test('a damaged range is not asked of the same server again until all is forgive
 });
 
 test('an object of unknown size ends where its size turns out to be', () => {
-  const segments = new Segments(Infinity);
-  const piece = segments.claim(want('a'))!;
-  piece.position = 7;
+  const segments = new SegmentMap(Infinity);
+  const segment = segments.claim(want('a'))!;
+  segment.position = 7;
   segments.settle(7);
-  segments.release(piece);
+  segments.release(segment);
   assert.equal(segments.complete, true);
 });
 
@@ -140,30 +144,30 @@ test('whatever servers claim, steal, break and bring, every byte comes exactly o
       fc.constantFrom(1, 1000, mebibyte),
       fc.array(action, { maxLength: 60 }),
       (size, grain, actions) => {
-        const segments = new Segments(size);
+        const segments = new SegmentMap(size);
         const got: [number, number][] = [];
-        const running = new Map<string, Piece>();
-        const advance = (piece: Piece, amount: number) => {
-          const end = Math.min(piece.end, piece.position + amount);
-          if (end > piece.position) got.push([piece.position, end]);
-          piece.position = Math.max(piece.position, end);
+        const running = new Map<string, Segment>();
+        const advance = (segment: Segment, amount: number) => {
+          const end = Math.min(segment.end, segment.position + amount);
+          if (end > segment.position) got.push([segment.position, end]);
+          segment.position = Math.max(segment.position, end);
         };
         for (const { server, what, amount } of actions) {
-          const piece = running.get(server);
+          const segment = running.get(server);
           if (what === 'share') segments.share(amount, grain);
-          else if (piece === undefined) {
+          else if (segment === undefined) {
             const wish = want(server, { limit: amount, grain });
             const next =
               segments.claim(wish) ??
-              (what === 'steal' ? segments.steal(wish, thief(amount), () => 1000) : undefined);
+              (what === 'steal' ? segments.takeOver(wish, thief(amount), () => 1000) : undefined);
             if (next !== undefined) running.set(server, next);
-          } else if (what === 'advance') advance(piece, amount);
+          } else if (what === 'advance') advance(segment, amount);
           else if (what === 'break') {
-            segments.release(piece);
+            segments.release(segment);
             running.delete(server);
           }
         }
-        for (const piece of running.values()) segments.release(piece);
+        for (const segment of running.values()) segments.release(segment);
         for (let rest = segments.claim(want('z')); rest !== undefined; rest = segments.claim(want('z'))) {
           advance(rest, Infinity);
           segments.release(rest);

@@ -5,7 +5,7 @@ export interface Range {
 }
 
 /** A part of the object that one server is sending now. */
-export interface Piece extends Range {
+export interface Segment extends Range {
   readonly server: string;
   readonly start: number;
   /** The next byte to come. */
@@ -22,7 +22,7 @@ interface Gap extends Range {
 }
 
 /** What a free server may get. */
-export interface Want {
+export interface SegmentRequest {
   server: string;
   /** The limit in bytes. */
   limit: number;
@@ -33,7 +33,7 @@ export interface Want {
 }
 
 /** A free server that could take over part of another's piece. */
-export interface Thief {
+export interface FreeServer {
   /** Bytes per second; 0 if it was not measured yet. */
   rate: number;
   /** From asking it to its first byte. */
@@ -42,18 +42,18 @@ export interface Thief {
 
 const nobody: ReadonlySet<string> = new Set();
 /** Less than this is not worth a request of its own. */
-const smallestTheft = 256 * 1024;
+const minTakeOverBytes = 256 * 1024;
 /** Nor is what its server will have sent within this time, or before the thief's own bytes could flow well. */
-const soonSeconds = 0.02;
+const minTakeOverSeconds = 0.02;
 
 /**
  * Which bytes are there, which are on their way, which are missing. Pieces are given out in order; when none is
  * left, a free server takes over the part of another's piece that the other would finish last.
  */
-export class Segments {
+export class SegmentMap {
   #size: number;
   #gaps: Gap[];
-  readonly #running = new Set<Piece>();
+  readonly #running = new Set<Segment>();
   /** Who sent which bytes, in the order of their arrival; '' is an earlier attempt. */
   #sent: (Range & { server: string })[];
   #withdrawn: (Range & { server: string })[] = [];
@@ -84,14 +84,14 @@ export class Segments {
     return this.#gaps.length === 0 && this.#running.size === 0;
   }
 
-  get running(): ReadonlySet<Piece> {
+  get running(): ReadonlySet<Segment> {
     return this.#running;
   }
 
   /** The size is known now: nothing lies beyond it. */
   settle(size: number): void {
     this.#size = size;
-    for (const piece of this.#running) piece.end = Math.min(piece.end, size);
+    for (const segment of this.#running) segment.end = Math.min(segment.end, size);
     this.#gaps = this.#gaps
       .filter((gap) => gap.start < size)
       .map((gap) => ({ ...gap, end: Math.min(gap.end, size) }));
@@ -111,11 +111,11 @@ export class Segments {
 
   get missingBytes(): number {
     const gaps = this.#gaps.reduce((sum, gap) => sum + gap.end - gap.start, 0);
-    return [...this.#running].reduce((sum, piece) => sum + piece.end - piece.position, gaps);
+    return [...this.#running].reduce((sum, segment) => sum + segment.end - segment.position, gaps);
   }
 
   /** The first missing range this server may send, cut to its wishes. */
-  claim({ server, limit, before, grain }: Want): Piece | undefined {
+  claim({ server, limit, before, grain }: SegmentRequest): Segment | undefined {
     const index = this.#gaps.findIndex((gap) => gap.start < before && !gap.avoid.has(server));
     const gap = this.#gaps[index];
     if (gap === undefined) return undefined;
@@ -127,9 +127,9 @@ export class Segments {
 
   /** Shortens pieces that were given out without a limit, so that others can share the rest. */
   share(limit: number, grain: number): void {
-    for (const piece of this.#running) {
-      const end = roundUp(piece.position + limit, grain);
-      if (end < piece.end) this.#cut(piece, end, nobody);
+    for (const segment of this.#running) {
+      const end = roundUp(segment.position + limit, grain);
+      if (end < segment.end) this.#cut(segment, end, nobody);
     }
   }
 
@@ -137,43 +137,44 @@ export class Segments {
    * Takes over part of the running piece that would take longest. Both then end at about the same time; of a
    * piece that does not move at all, everything is taken. `rateOf` is undefined for one that has just begun.
    */
-  steal(
-    want: Want,
-    { rate, answerSeconds }: Thief,
-    rateOf: (piece: Piece) => number | undefined,
-  ): Piece | undefined {
-    let victim: Piece | undefined;
-    let victimRate = 0;
-    let longest = Math.max(soonSeconds, 2 * answerSeconds);
-    for (const piece of this.#running) {
-      const pieceRate = rateOf(piece);
-      if (piece.server === want.server || piece.end === Infinity || pieceRate === undefined) continue;
-      const seconds = (piece.end - piece.position) / Math.max(1, pieceRate);
-      if (seconds <= longest) continue;
-      victim = piece;
-      victimRate = pieceRate;
-      longest = seconds;
+  takeOver(
+    wanted: SegmentRequest,
+    { rate, answerSeconds }: FreeServer,
+    rateOf: (segment: Segment) => number | undefined,
+  ): Segment | undefined {
+    let slowest: Segment | undefined;
+    let slowestRate = 0;
+    let longestSeconds = Math.max(minTakeOverSeconds, 2 * answerSeconds);
+    for (const segment of this.#running) {
+      const segmentRate = rateOf(segment);
+      if (segment.server === wanted.server || segment.end === Infinity || segmentRate === undefined) continue;
+      const seconds = (segment.end - segment.position) / Math.max(1, segmentRate);
+      if (seconds <= longestSeconds) continue;
+      slowest = segment;
+      slowestRate = segmentRate;
+      longestSeconds = seconds;
     }
-    if (victim === undefined) return undefined;
-    const rest = victim.end - victim.position;
+    if (slowest === undefined) return undefined;
+    const rest = slowest.end - slowest.position;
     // A server not measured yet is taken to be as fast as the other.
-    const kept = (rest * victimRate) / (victimRate + (rate > 0 ? rate : Math.max(1, victimRate)));
-    const middle = Math.ceil(victim.position + kept);
-    const aligned = roundUp(middle, want.grain);
+    const kept = (rest * slowestRate) / (slowestRate + (rate > 0 ? rate : Math.max(1, slowestRate)));
+    const middle = Math.ceil(slowest.position + kept);
+    const aligned = roundUp(middle, wanted.grain);
     // Better a chunk from two servers than one that waits for a slow server to the end.
-    const at = kept < 1 ? victim.position : aligned < victim.end ? aligned : middle;
-    if (at >= want.before || victim.end - at < Math.min(smallestTheft, rest)) return undefined;
-    this.#cut(victim, at, nobody);
-    return this.claim(want);
+    const at = kept < 1 ? slowest.position : aligned < slowest.end ? aligned : middle;
+    if (at >= wanted.before || slowest.end - at < Math.min(minTakeOverBytes, rest)) return undefined;
+    this.#cut(slowest, at, nobody);
+    return this.claim(wanted);
   }
 
   /** The piece is over: what it did not bring is missing again. */
-  release(piece: Piece): void {
-    this.#running.delete(piece);
-    const { server, start, position } = piece;
+  release(segment: Segment): void {
+    this.#running.delete(segment);
+    const { server, start, position } = segment;
     if (start < position)
       this.#sent = [...without(this.#sent, { start, end: position }), { server, start, end: position }];
-    if (piece.position < piece.end) this.#insert({ start: piece.position, end: piece.end, avoid: nobody });
+    if (segment.position < segment.end)
+      this.#insert({ start: segment.position, end: segment.end, avoid: nobody });
   }
 
   /** A range turned out to be damaged: it is missing again, and this server is not asked for it. */
@@ -183,7 +184,7 @@ export class Segments {
   }
 
   /** The server takes back what it sent here: it is missing again unless the whole proves itself. */
-  doubt({ server, start, position }: Piece): void {
+  doubt({ server, start, position }: Segment): void {
     this.#withdrawn.push({ server, start, end: position });
   }
 
@@ -197,10 +198,10 @@ export class Segments {
 
   /** Nobody else can help: what was cut off from an answer that goes on comes with that answer. */
   unshare(): void {
-    for (const piece of this.#running)
+    for (const segment of this.#running)
       for (const gap of this.#gaps)
-        if (gap.start === piece.end && gap.end <= piece.promised) {
-          piece.end = gap.end;
+        if (gap.start === segment.end && gap.end <= segment.promised) {
+          segment.end = gap.end;
           this.#gaps = this.#gaps.filter((each) => each !== gap);
         }
   }
@@ -210,15 +211,15 @@ export class Segments {
     this.#gaps = this.#gaps.map((gap) => ({ ...gap, avoid: nobody }));
   }
 
-  #start(server: string, start: number, end: number): Piece {
-    const piece: Piece = { server, start, position: start, end, promised: 0 };
-    this.#running.add(piece);
-    return piece;
+  #start(server: string, start: number, end: number): Segment {
+    const segment: Segment = { server, start, position: start, end, promised: 0 };
+    this.#running.add(segment);
+    return segment;
   }
 
-  #cut(piece: Piece, at: number, avoid: ReadonlySet<string>): void {
-    const end = piece.end;
-    piece.end = at;
+  #cut(segment: Segment, at: number, avoid: ReadonlySet<string>): void {
+    const end = segment.end;
+    segment.end = at;
     this.#insert({ start: at, end, avoid });
   }
 
@@ -254,11 +255,11 @@ function roundUp(offset: number, grain: number): number {
 }
 
 /** Smaller rests come from one server. */
-const bigBytes = 32 << 20;
-const worthwhileSeconds = 1;
-const pieceSeconds = 4;
-const smallestPiece = 8 << 20;
-const largestPiece = 512 << 20;
+const minSharedBytes = 32 << 20;
+const minSharedSeconds = 1;
+const segmentSeconds = 4;
+const minSegmentBytes = 8 << 20;
+const maxSegmentBytes = 512 << 20;
 
 export interface Flow {
   /** Bytes the first server has sent so far. */
@@ -269,11 +270,11 @@ export interface Flow {
 
 /** Is a second server worth asking? Only for big objects, and for what the first one will not have sent in a moment. */
 export function mayWiden({ sent, missing, rate }: Flow): boolean {
-  if (missing < bigBytes) return false;
-  return sent < smallestPiece || missing / Math.max(1, rate) >= worthwhileSeconds;
+  if (missing < minSharedBytes) return false;
+  return sent < minSegmentBytes || missing / Math.max(1, rate) >= minSharedSeconds;
 }
 
 /** How much one request asks for: a few seconds' worth, so that requests cost little and servers can be left. */
-export function pieceBytes(rate: number): number {
-  return Math.min(largestPiece, Math.max(smallestPiece, rate * pieceSeconds));
+export function segmentBytes(rate: number): number {
+  return Math.min(maxSegmentBytes, Math.max(minSegmentBytes, rate * segmentSeconds));
 }

@@ -10,7 +10,7 @@ import type { Fault } from '../../fault/fault.ts';
  * - `withdrawn`: it sent all bytes, then said that they are not good
  * - `no-ranges`: it can only send the whole object; `broken`: anything else
  */
-export type Trouble =
+export type SetbackKind =
   | 'missing'
   | 'refused'
   | 'expired'
@@ -26,12 +26,12 @@ export type Trouble =
 
 /** One failed try at one server; the transfer goes on elsewhere. */
 export class Setback extends Error {
-  readonly trouble: Trouble;
+  readonly kind: SetbackKind;
   readonly fault: Fault;
 
-  constructor(trouble: Trouble, fault: Fault) {
+  constructor(kind: SetbackKind, fault: Fault) {
     super(fault.message, { cause: fault });
-    this.trouble = trouble;
+    this.kind = kind;
     this.fault = fault;
   }
 }

@@ -1,8 +1,8 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Locator } from '../../federation/located.ts';
-import type { ConnectionPool, KeptConnections } from '../../http/connections.ts';
+import type { ConnectionPool, IdleConnections } from '../../http/connections.ts';
 import type { FetchEvent } from '../fetch.ts';
-import type { Policy } from '../policy.ts';
+import type { TransferLimits } from '../limits.ts';
 import type { EarlierPart } from '../sinks/part-journal.ts';
 import type { Sink } from '../sinks/sink.ts';
 import type { Source } from './roster.ts';
@@ -14,10 +14,10 @@ export interface TransferOptions {
   locator: Locator;
   tokenFile: string | undefined;
   clock: Clock;
-  policy: Policy;
+  limits: TransferLimits;
   signal: AbortSignal;
   suspects: Set<string>;
-  connections: KeptConnections | undefined;
+  connections: IdleConnections | undefined;
   sink: Sink;
   /** What the user or a manifest says the size is. */
   size: number | undefined;

@@ -1,32 +1,32 @@
 import type { Clock } from '../../base/clock.ts';
 import { Fault } from '../../fault/fault.ts';
-import { folderFault, type Known } from '../../federation/known-object.ts';
+import { folderFault, type OriginFacts } from '../../federation/origin-facts.ts';
 import type { LocateOptions } from '../../federation/located.ts';
 import { ConnectionPool } from '../../http/connections.ts';
-import type { Policy } from '../policy.ts';
+import type { TransferLimits } from '../limits.ts';
 import { askObject } from '../proof/digest.ts';
 import type { Sink } from '../sinks/sink.ts';
-import { Assignment } from './assignment.ts';
+import { SegmentScheduler } from './assignment.ts';
 import { agreedSize } from './agreed-size.ts';
-import { completed, contradicts, hasValidator, type Accepted, type Identity } from './check-answer.ts';
-import { beginSink, SinkFailure, type PieceContext } from './deliver.ts';
-import { judge, Lanes, type Lane } from './lanes.ts';
-import { Nap } from './nap.ts';
-import { OriginWord } from './origin-word.ts';
+import { completed, contradicts, hasValidator, type Accepted, type Identity } from './check-response.ts';
+import { beginSink, SinkFailure, type SegmentContext } from './deliver.ts';
+import { judgeSegment, Fetchers, type Fetcher } from './fetchers.ts';
+import { WakeableSleep } from './wakeable-sleep.ts';
+import { OriginAnswer } from './origin-answer.ts';
 import { Repair } from './repair.ts';
 import { RateMeter, Roster, mostInformativeFault, type Source } from './roster.ts';
-import { readPiece, runPiece } from './run-piece.ts';
+import { readSegment, fetchSegment } from './fetch-segment.ts';
 import { Search } from './search.ts';
-import { Segments, type Range } from './segments.ts';
+import { SegmentMap, type Range } from './segments.ts';
 import { Setback } from './setback.ts';
 import type { TransferOptions } from './transfer-options.ts';
 
 const tickMs = 250;
 /** The first bytes wait no longer than this for their object's size. */
-const sizeMs = 1_000;
+const sizeWaitMs = 1_000;
 /** Less than this does not count as progress: a server that always breaks at once must not go on for ever. */
 const progressBytes = 256 * 1024;
-const maximumRestarts = 2;
+const maxRestarts = 2;
 
 /**
  * One object, from as many servers as help, into one sink:
@@ -47,25 +47,25 @@ const maximumRestarts = 2;
  *
  * Every tick the watchdog looks at each running piece: a stalled one is ended, a slow one gets company.
  */
-export class Transfer implements PieceContext {
+export class Transfer implements SegmentContext {
   readonly pool: ConnectionPool;
   readonly clock: Clock;
-  readonly policy: Policy;
+  readonly limits: TransferLimits;
   readonly sink: Sink;
-  readonly origin: OriginWord;
+  readonly origin: OriginAnswer;
   readonly shownUrl: string;
   readonly repair: Repair;
-  segments: Segments;
+  segments: SegmentMap;
   readonly #options: TransferOptions;
   readonly #roster: Roster;
-  readonly #lanes: Lanes;
+  readonly #fetchers: Fetchers;
   readonly #startedAt: number;
   readonly #meter: RateMeter;
-  readonly #nap: Nap;
+  readonly #sleep: WakeableSleep;
   #identity: Identity;
   #found = false;
   #resumes: boolean;
-  readonly #assignment: Assignment;
+  readonly #assignment: SegmentScheduler;
   readonly #search: Search;
   #restarts = 0;
   #progressAt: number;
@@ -83,23 +83,23 @@ export class Transfer implements PieceContext {
     this.#options = options;
     this.shownUrl = options.shownUrl;
     this.clock = options.clock;
-    this.policy = options.policy;
+    this.limits = options.limits;
     this.sink = options.sink;
     this.#roster = new Roster(options.suspects);
     this.#identity = options.earlier?.identity ?? this.#required;
-    this.segments = new Segments(options.earlier?.identity.size ?? Infinity, options.earlier?.done);
+    this.segments = new SegmentMap(options.earlier?.identity.size ?? Infinity, options.earlier?.done);
     this.#resumes = options.earlier !== undefined;
-    this.#lanes = new Lanes(this.clock);
+    this.#fetchers = new Fetchers(this.clock);
     this.#search = new Search(options, this.#roster);
-    this.#assignment = new Assignment(this, this.#roster, this.#lanes);
-    this.#nap = new Nap(this.clock, options.signal);
+    this.#assignment = new SegmentScheduler(this, this.#roster, this.#fetchers);
+    this.#sleep = new WakeableSleep(this.clock, options.signal);
     this.#startedAt = this.#progressAt = this.clock.monotonic();
     this.#meter = new RateMeter(this.#startedAt);
-    const { clock, locator, connections: kept } = options;
-    const connectMs = this.policy.connectSeconds * 1000;
-    this.pool = new ConnectionPool({ clock, ca: locator.ca, connectMs, kept });
+    const { clock, locator, connections: idle } = options;
+    const connectMs = this.limits.connectSeconds * 1000;
+    this.pool = new ConnectionPool({ clock, ca: locator.ca, connectMs, idle });
     const asking = { wire: this.pool, locate: (how: LocateOptions) => this.#search.locate(how) };
-    this.origin = new OriginWord(asking, (known) => this.#heard(known));
+    this.origin = new OriginAnswer(asking, (known) => this.#learn(known));
     this.repair = new Repair(this, {
       ...options,
       servers: () => this.record.servers,
@@ -140,19 +140,19 @@ export class Transfer implements PieceContext {
       if (this.#roster.sources.length === 0) {
         const located = await this.#search.locate({});
         this.#roster.add(located, this.#startedAt);
-        this.origin.at(located);
+        this.origin.setLocation(located);
       }
       if (this.#roster.allSuspect) await this.#search.again(true);
       while (!this.segments.complete || !this.#found) {
         for (const work of this.#assignment.next()) this.#start(work);
-        await (this.#lanes.size === 0 ? this.#rest() : this.#nap.sleep(tickMs));
+        await (this.#fetchers.size === 0 ? this.#rest() : this.#sleep.sleep(tickMs));
         if (this.#changed) await this.#restart();
         this.#throwIfOver();
         this.#watch();
       }
       this.#showProgress();
     } finally {
-      await this.#lanes.stop();
+      await this.#fetchers.stop();
     }
   }
 
@@ -169,36 +169,36 @@ export class Transfer implements PieceContext {
     this.#rejections.set(range.start, rejections);
     const what = `${[...servers].join(', ')}: bytes ${range.start} to ${range.end} are damaged`;
     const fault = new Fault('data-corrupt', what, { about: this.shownUrl });
-    if (source !== undefined) this.#setBack(source, new Setback('corrupt', fault));
+    if (source !== undefined) this.#onSetback(source, new Setback('corrupt', fault));
     // Every server was asked for it, and again: what was published is not what the manifest describes.
     if (rejections > 2 * this.#roster.sources.length) this.#fatal ??= this.#mostInformative();
   }
 
-  async accepted(answer: Accepted, lane: Lane): Promise<void> {
-    lane.source.answerSeconds = (this.clock.monotonic() - lane.startedAt) / 1000;
-    lane.source.turn.age ??= answer.age;
+  async accepted(answer: Accepted, fetcher: Fetcher): Promise<void> {
+    fetcher.source.answerSeconds = (this.clock.monotonic() - fetcher.startedAt) / 1000;
+    fetcher.source.turn.age ??= answer.age;
     if (this.#found) return;
     this.#found = true;
-    this.#assignment.found(lane.source, answer.age);
+    this.#assignment.found(fetcher.source, answer.age);
     const etag = this.#options.proven ? undefined : answer.etag;
     this.#identity = { size: this.#identity.size ?? answer.size, etag, modified: answer.modified };
     this.#complete(undefined);
-    if (this.origin.known !== undefined) this.#heard(this.origin.known);
+    if (this.origin.known !== undefined) this.#learn(this.origin.known);
     if (!this.#options.proven && !hasValidator(this.#identity)) void this.origin.answer();
-    else if (this.#identity.size === undefined) await this.#askSize(lane.source);
+    else if (this.#identity.size === undefined) await this.#askSize(fetcher.source);
     await beginSink(this.sink, this.#identity.size);
-    await this.#options.onFound(lane.source, this.pool);
-    this.#considerWidening(lane);
+    await this.#options.onFound(fetcher.source, this.pool);
+    this.#considerWidening(fetcher);
   }
 
   /** An answer that ends with a status does not begin with a size. */
   async #askSize(source: Source): Promise<void> {
-    const facts = await askObject(source, this.pool, sizeMs, this.#options.signal, false);
+    const facts = await askObject(source, this.pool, sizeWaitMs, this.#options.signal, false);
     if (facts?.size === undefined) void this.origin.answer();
-    else this.#heard({ size: facts.size, isCollection: false, server: source.server.host, kind: 'cache' });
+    else this.#learn({ size: facts.size, isCollection: false, server: source.server.host, kind: 'cache' });
   }
 
-  #heard(known: Known): void {
+  #learn(known: OriginFacts): void {
     if (known.isCollection) this.#fatal ??= folderFault(this.shownUrl);
     if (this.#found && this.#options.size === undefined && contradicts(known, this.#identity)) {
       this.#believed = known.size;
@@ -208,44 +208,44 @@ export class Transfer implements PieceContext {
     if (this.#found) this.#complete(known);
     if (isNew)
       beginSink(this.sink, this.#identity.size).catch((error: unknown) => this.#endWith(error as Error));
-    this.#nap.wake();
+    this.#sleep.wake();
   }
 
-  #complete(origin: Known | undefined): void {
+  #complete(origin: OriginFacts | undefined): void {
     if (origin !== undefined) this.#identity = completed(this.#identity, origin);
     if (this.#identity.size !== undefined) this.segments.settle(this.#identity.size);
   }
 
-  delivered(lane: Lane, bytes: number): void {
-    const now = lane.movedAt;
-    lane.source.bytes += bytes;
-    lane.source.turn.bytes += bytes;
-    lane.source.turn.firstByteSeconds ??= (now - lane.startedAt) / 1000;
-    lane.source.meter.add(bytes, now);
+  delivered(fetcher: Fetcher, bytes: number): void {
+    const now = fetcher.lastByteAt;
+    fetcher.source.bytes += bytes;
+    fetcher.source.turn.bytes += bytes;
+    fetcher.source.turn.firstByteSeconds ??= (now - fetcher.startedAt) / 1000;
+    fetcher.source.meter.add(bytes, now);
     this.#meter.add(bytes, now);
     this.#sinceProgress += bytes;
-    this.#considerWidening(lane);
-    if (this.#sinceProgress < progressBytes && lane.piece.position < lane.piece.end) return;
+    this.#considerWidening(fetcher);
+    if (this.#sinceProgress < progressBytes && fetcher.segment.position < fetcher.segment.end) return;
     this.#sinceProgress = 0;
     this.#progressAt = now;
     this.#search.rest();
     this.#waitsForToken = false;
-    this.#roster.progressed(lane.source);
+    this.#roster.progressed(fetcher.source);
   }
 
-  #considerWidening(lane: Lane): void {
-    if (this.#assignment.consider(lane, this.#meter.rate(this.clock.monotonic()))) this.#nap.wake();
+  #considerWidening(fetcher: Fetcher): void {
+    if (this.#assignment.consider(fetcher, this.#meter.rate(this.clock.monotonic()))) this.#sleep.wake();
   }
 
-  #start(work: Pick<Lane, 'source' | 'piece' | 'helps'>): void {
-    const { source, piece } = work;
-    const read = source.server.url.startsWith('file:') ? readPiece : runPiece;
-    const run = (lane: Lane) => read(this, lane);
-    this.#lanes.start(work, run, (error) => {
-      this.segments.release(piece);
-      if (error instanceof Setback) this.#setBack(source, error);
+  #start(work: Pick<Fetcher, 'source' | 'segment' | 'helps'>): void {
+    const { source, segment } = work;
+    const read = source.server.url.startsWith('file:') ? readSegment : fetchSegment;
+    const run = (fetcher: Fetcher) => read(this, fetcher);
+    this.#fetchers.start(work, run, (error) => {
+      this.segments.release(segment);
+      if (error instanceof Setback) this.#onSetback(source, error);
       else if (error !== undefined) this.#endWith(error);
-      this.#nap.wake();
+      this.#sleep.wake();
     });
   }
 
@@ -253,38 +253,38 @@ export class Transfer implements PieceContext {
     this.#fatal ??= error instanceof SinkFailure ? error.fault : error;
   }
 
-  #setBack(source: Source, setback: Setback): void {
-    const { trouble, fault } = setback;
-    if (trouble === 'expired') {
-      this.#tokenExpired(source, fault);
+  #onSetback(source: Source, setback: Setback): void {
+    const { kind, fault } = setback;
+    if (kind === 'expired') {
+      this.#onTokenExpired(source, fault);
       return;
     }
     this.#roster.failed(source, setback, this.clock.monotonic());
-    if (trouble === 'cold') return;
+    if (kind === 'cold') return;
     const server = source.server.host;
     this.#options.onEvent({ kind: 'setback', server, fault, ...this.#roster.endTurn(server) });
-    if (trouble === 'missing' && source.server.kind !== 'cache' && !this.#found) void this.#missing(source);
+    if (kind === 'missing' && source.server.kind !== 'cache' && !this.#found) void this.#missing(source);
     // It contradicts itself and is alone, or the first server asked contradicts an earlier attempt, or the origin those
     // who were all proven wrong: no need to ask the others.
     const isAlone =
       (source.bytes > 0 && !this.#roster.hasOthers) ||
       (!this.#found && this.#resumes) ||
-      this.#roster.isBelievedAlone(source);
-    if (trouble === 'changed' && isAlone) this.#changed = true;
-    if (trouble === 'no-ranges' && this.#roster.narrowed(this.#lanes.servers)) this.#assignment.narrow();
+      this.#roster.isOnlyTrusted(source);
+    if (kind === 'changed' && isAlone) this.#changed = true;
+    if (kind === 'no-ranges' && this.#roster.narrowed(this.#fetchers.servers)) this.#assignment.narrow();
   }
 
   /** A cache may be wrong about what exists; the origin is not, unless it lists the object. */
   async #missing({ server }: Source): Promise<void> {
     const known = server.kind === 'origin' ? await this.origin.answer() : undefined;
     if (known?.kind !== 'origin') this.#fatal ??= this.#mostInformative();
-    this.#nap.wake();
+    this.#sleep.wake();
   }
 
   /** A transfer under way waits for a new token, and says so once; at its beginning there is nothing to lose. */
-  #tokenExpired({ server }: Source, fault: Fault): void {
+  #onTokenExpired({ server }: Source, fault: Fault): void {
     const now = this.clock.monotonic();
-    const waits = this.record.servers.length > 0 && now - this.#progressAt < this.policy.renewSeconds * 1000;
+    const waits = this.record.servers.length > 0 && now - this.#progressAt < this.limits.renewSeconds * 1000;
     if (!waits) this.#fatal ??= fault;
     else if (!this.#waitsForToken) this.#options.onEvent({ kind: 'setback', server: server.host, fault });
     this.#waitsForToken = waits;
@@ -298,8 +298,8 @@ export class Transfer implements PieceContext {
   }
 
   async #tryRestart(): Promise<boolean> {
-    await this.#lanes.stop();
-    if (this.#restarts >= maximumRestarts || !this.sink.restart()) return false;
+    await this.#fetchers.stop();
+    if (this.#restarts >= maxRestarts || !this.sink.restart()) return false;
     this.#restarts++;
     this.#changed = false;
     this.#found = false;
@@ -307,7 +307,7 @@ export class Transfer implements PieceContext {
     this.#resumes = false;
     this.#identity = this.#required;
     if (this.#believed === undefined) this.origin.forget();
-    this.segments = new Segments(Infinity);
+    this.segments = new SegmentMap(Infinity);
     this.#roster.restart();
     return true;
   }
@@ -316,22 +316,22 @@ export class Transfer implements PieceContext {
   async #rest(): Promise<void> {
     const now = this.clock.monotonic();
     const nextAt = this.#roster.nextAt();
-    if (!this.#roster.lapDone && nextAt !== undefined) {
+    if (!this.#roster.isPassDone && nextAt !== undefined) {
       // A server may be free and yet not be asked for the one range it sent damaged.
       if (this.#roster.allFree(now)) this.segments.forgive();
-      if (nextAt > this.#progressAt + this.policy.quietSeconds * 1000) throw this.#mostInformative();
-      this.#search.sayWait(nextAt - now);
-      return this.#nap.sleep(nextAt > now ? Math.min(tickMs, nextAt - now) : 1);
+      if (nextAt > this.#progressAt + this.limits.quietSeconds * 1000) throw this.#mostInformative();
+      this.#search.reportWait(nextAt - now);
+      return this.#sleep.sleep(nextAt > now ? Math.min(tickMs, nextAt - now) : 1);
     }
-    this.#roster.nextLap();
+    this.#roster.nextPass();
     if (this.#isQuiet(now)) await this.#search.forOrigin();
-    else await this.#search.again(this.#roster.lap > 1 || nextAt === undefined);
+    else await this.#search.again(this.#roster.passes > 1 || nextAt === undefined);
     this.segments.forgive();
     // All say no: the origin is asked whether they are right.
-    if (this.#roster.nextAt() === undefined && !(await this.origin.deniesIt()))
+    if (this.#roster.nextAt() === undefined && !(await this.origin.saysMissing()))
       this.#roster.revive(this.origin.known?.kind === 'origin');
     const others = this.#roster.sources.filter(({ disagrees }) => disagrees);
-    const isOver = !this.#roster.hasLapsLeft(this.policy);
+    const isOver = !this.#roster.hasPassesLeft(this.limits);
     const isOriginOther = others.some(({ server }) => server.kind === 'origin');
     // Its own answer is not what it said of the object.
     if (isOriginOther) {
@@ -344,7 +344,7 @@ export class Transfer implements PieceContext {
 
   /** Nobody has sent anything for so long that it is the origin's turn. */
   #isQuiet(now: number): boolean {
-    return !this.#lanes.waitForSink && now - this.#progressAt > this.policy.originSeconds * 1000;
+    return !this.#fetchers.waitForSink && now - this.#progressAt > this.limits.originSeconds * 1000;
   }
 
   #watch(): void {
@@ -352,15 +352,15 @@ export class Transfer implements PieceContext {
     if (now - this.#shownAt >= tickMs) this.#showProgress();
     if (this.#isQuiet(now))
       void this.#search.forOrigin().catch((error: unknown) => this.#endWith(error as Error));
-    const { budgetSeconds } = this.policy;
+    const { budgetSeconds } = this.limits;
     const leftMs = budgetSeconds === undefined ? undefined : this.#startedAt + budgetSeconds * 1000 - now;
-    const alternative = this.#lanes.size > 1 || this.#roster.candidates(now).length > 0;
+    const alternative = this.#fetchers.size > 1 || this.#roster.candidates(now).length > 0;
     const { size, missingBytes } = this.segments;
-    const { slow } = this.#lanes.watch((watched, lane) => {
-      const bestOther = this.#lanes.bestBeside(lane);
-      return judge(watched, { bestOther, alternative, size, missingBytes, leftMs }, this.policy);
+    const { slow } = this.#fetchers.watch((watched, fetcher) => {
+      const bestOther = this.#fetchers.bestOtherRate(fetcher);
+      return judgeSegment(watched, { bestOther, alternative, size, missingBytes, leftMs }, this.limits);
     });
-    if (slow && this.#assignment.helpSlow()) this.#nap.wake();
+    if (slow && this.#assignment.helpSlow()) this.#sleep.wake();
     if (slow && size === Infinity) void this.origin.answer();
   }
 
@@ -372,7 +372,7 @@ export class Transfer implements PieceContext {
       total === undefined
         ? this.record.servers.reduce((sum, each) => sum + each.bytes, 0)
         : total - this.segments.missingBytes;
-    const server = this.#lanes.servers.join(', ');
+    const server = this.#fetchers.servers.join(', ');
     this.#options.onEvent({ kind: 'progress', bytes, total, rate: this.#meter.rate(now), server });
   }
 
@@ -381,10 +381,10 @@ export class Transfer implements PieceContext {
     if (this.#fatal !== undefined) throw this.#fatal;
     if (this.segments.complete && this.#found) return;
     const now = this.clock.monotonic();
-    const { budgetSeconds, quietSeconds } = this.policy;
+    const { budgetSeconds, quietSeconds } = this.limits;
     if (budgetSeconds !== undefined && now - this.#startedAt > budgetSeconds * 1000)
       throw new Fault('transfer-stalled', `${this.shownUrl}: ${this.#state()} in ${budgetSeconds} s`);
-    if (!this.#lanes.waitForSink && now - this.#progressAt > quietSeconds * 1000)
+    if (!this.#fetchers.waitForSink && now - this.#progressAt > quietSeconds * 1000)
       throw this.#mostInformative();
   }
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { algorithms, parseDigestHeader, wantDigest, type Digests } from '../../federation/digest-header.ts';
 import type { ConnectionPool } from '../../http/connections.ts';
-import { ask } from '../../http/exchange.ts';
+import { sendRequest } from '../../http/exchange.ts';
 import type { Source } from '../engine/roster.ts';
 import { adler32Hasher } from './adler32.ts';
 import { crc32cHasher } from './crc32c.ts';
@@ -17,7 +17,7 @@ export function hasher(algorithm: Algorithm): Hasher {
 }
 
 /** What servers have most often: computed while one has not yet said what it has. */
-export const likely: Algorithm = 'crc32c';
+export const likelyAlgorithm: Algorithm = 'crc32c';
 
 /** What a server says the digest of the whole object is. */
 export interface ServerDigest {
@@ -27,7 +27,7 @@ export interface ServerDigest {
 }
 
 /** What a server says about an object without sending it. */
-export interface ObjectFacts {
+export interface ObjectChecksums {
   size: number | undefined;
   digest: ServerDigest | undefined;
 }
@@ -39,9 +39,9 @@ export async function askObject(
   waitMs: number,
   signal: AbortSignal,
   digest = true,
-): Promise<ObjectFacts | undefined> {
+): Promise<ObjectChecksums | undefined> {
   try {
-    const { connection, head, url } = await ask(pool, {
+    const { connection, head, url } = await sendRequest(pool, {
       method: 'HEAD',
       url: source.server.url,
       headers: {
@@ -52,7 +52,7 @@ export async function askObject(
       signal,
     });
     await connection.body(() => undefined);
-    pool.give(url, connection);
+    pool.release(url, connection);
     if (head.status !== 200) return undefined;
     const best = bestDigest(head.headers.get('digest'));
     const length = head.headers.get('content-length');

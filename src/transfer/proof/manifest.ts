@@ -23,19 +23,19 @@ export interface Keyed {
 }
 
 /** The way a manifest came: `sent` by the user, unseen by caches, or `fetched` from a URL, as the object itself. */
-export type ManifestWay = 'sent' | 'fetched';
+export type ManifestSource = 'sent' | 'fetched';
 
 /** Hex digits of a key, and of a tag. */
 const keyDigits = 32;
-const smallestChunk = 4 * 1024;
+const minChunkBytes = 4 * 1024;
 /** Chunks are held in memory until they are proven. */
-const largestChunk = 64 << 20;
+const maxChunkBytes = 64 << 20;
 
 /**
  * Reads a manifest from JSON text; `name` is for the message when it is not one. A key that caches have seen proves
  * nothing, so that of a fetched manifest is left out.
  */
-export function parseManifest(text: string, name: string, way: ManifestWay): Manifest {
+export function parseManifest(text: string, name: string, source: ManifestSource): Manifest {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -45,7 +45,7 @@ export function parseManifest(text: string, name: string, way: ManifestWay): Man
   const problem = manifestProblem(value);
   if (problem !== undefined) throw new Fault('file-invalid', `${name} is not a manifest: ${problem}`);
   const manifest = value as Manifest;
-  return way === 'sent' ? manifest : withoutKey(manifest);
+  return source === 'sent' ? manifest : withoutKey(manifest);
 }
 
 /** As it may be published. */
@@ -58,8 +58,8 @@ function manifestProblem(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null) return 'not an object';
   const { bytes, chunkBytes, sha256, chunks, keyed } = value as Partial<Record<keyof Manifest, unknown>>;
   if (!isCount(bytes)) return '`bytes` is not a size';
-  if (!isCount(chunkBytes) || chunkBytes < smallestChunk || chunkBytes > largestChunk)
-    return `\`chunkBytes\` is not between ${smallestChunk} and ${largestChunk}`;
+  if (!isCount(chunkBytes) || chunkBytes < minChunkBytes || chunkBytes > maxChunkBytes)
+    return `\`chunkBytes\` is not between ${minChunkBytes} and ${maxChunkBytes}`;
   if (!isSha256(sha256)) return '`sha256` is not 64 hex digits';
   if (!Array.isArray(chunks) || !chunks.every(isSha256)) return '`chunks` is not a list of SHA-256 in hex';
   const expected = Math.ceil(bytes / chunkBytes);

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Range } from '../engine/segments.ts';
-import type { BadRange } from '../sinks/sink.ts';
+import type { OnDamaged } from '../sinks/sink.ts';
 import { joinCrc32c } from './crc32c.ts';
 import { hasher, type Algorithm } from './digest.ts';
 import type { Hasher } from './hasher.ts';
@@ -132,13 +132,13 @@ interface OpenChunk {
 export class ChunkCheck {
   readonly #manifest: Manifest;
   readonly #file: ReadBack;
-  readonly #onBad: BadRange;
+  readonly #onDamaged: OnDamaged;
   readonly #open = new Map<number, OpenChunk>();
 
-  constructor(manifest: Manifest, file: ReadBack, onBad: BadRange) {
+  constructor(manifest: Manifest, file: ReadBack, onDamaged: OnDamaged) {
     this.#manifest = manifest;
     this.#file = file;
-    this.#onBad = onBad;
+    this.#onDamaged = onDamaged;
   }
 
   wrote(offset: number, chunk: Buffer, server: string): void {
@@ -170,12 +170,12 @@ export class ChunkCheck {
       proof === undefined
         ? isGoodChunk(this.#manifest, this.#file, index)
         : proof.hash.hex() === proof.expected;
-    if (!good) this.#onBad(range, chunk.servers);
+    if (!good) this.#onDamaged(range, chunk.servers);
   }
 }
 
 /** Of ranges an earlier attempt wrote, the whole chunks that are good; others have their turn between two of them. */
-export async function provenRanges(
+export async function verifiedRanges(
   manifest: Manifest,
   file: ReadBack,
   done: readonly Range[],

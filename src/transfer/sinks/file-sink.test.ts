@@ -16,7 +16,7 @@ async function openSink(t: TestContext): Promise<FileSink> {
   t.after(() => file.close());
   return new FileSink(file, {
     manifest: undefined,
-    onBad: () => assert.fail('nothing proves a chunk wrong'),
+    onDamaged: () => assert.fail('nothing proves a chunk wrong'),
   });
 }
 
@@ -68,7 +68,10 @@ test('pieces of a crc32c are joined: only what came before it was asked for, or 
     readBack += end - start;
     read(start, end, hash);
   };
-  const sink = new FileSink(file, { manifest: undefined, onBad: () => assert.fail('there is no manifest') });
+  const sink = new FileSink(file, {
+    manifest: undefined,
+    onDamaged: () => assert.fail('there is no manifest'),
+  });
   const whole = hasher('crc32c');
   whole.update(bytes);
   const expected = whole.hex();

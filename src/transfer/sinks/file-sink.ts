@@ -3,18 +3,18 @@ import type { Algorithm } from '../proof/digest.ts';
 import type { Manifest } from '../proof/manifest.ts';
 import { ChunkCheck, fileHash, type FileHash } from '../proof/verify.ts';
 import type { PartFile } from './part-file.ts';
-import type { BadRange, Sink } from './sink.ts';
+import type { OnDamaged, Sink } from './sink.ts';
 
 interface FileSinkOptions {
   manifest: Manifest | undefined;
-  onBad: BadRange;
+  onDamaged: OnDamaged;
 }
 
 /** Writes every byte where it belongs in the `.part` file, in any order, and proves it on the way. */
 export class FileSink implements Sink {
   readonly before = Infinity;
-  readonly largestPiece = Infinity;
-  readonly grain: number;
+  readonly maxSegment = Infinity;
+  readonly alignment: number;
   readonly #file: PartFile;
   readonly #options: FileSinkOptions;
   #check: ChunkCheck | undefined;
@@ -26,7 +26,7 @@ export class FileSink implements Sink {
   constructor(file: PartFile, options: FileSinkOptions) {
     this.#file = file;
     this.#options = options;
-    this.grain = options.manifest?.chunkBytes ?? 1;
+    this.alignment = options.manifest?.chunkBytes ?? 1;
     this.#beginProof();
   }
 
@@ -34,7 +34,7 @@ export class FileSink implements Sink {
     if (size !== undefined) this.#file.reserve(size);
     // Who asked for the size in vain goes on without it.
     const isFirst = this.#beforeSize === undefined;
-    this.#beforeSize = isFirst && size === undefined ? this.#file.littleRoom() : Infinity;
+    this.#beforeSize = isFirst && size === undefined ? this.#file.blindLimit() : Infinity;
   }
 
   get beforeSize(): number {
@@ -67,7 +67,7 @@ export class FileSink implements Sink {
   restart(): boolean {
     this.#rewrites = false;
     this.#beforeSize = undefined;
-    this.#file.startOver();
+    this.#file.restart();
     this.#beginProof();
     return true;
   }
@@ -96,8 +96,8 @@ export class FileSink implements Sink {
   }
 
   #beginProof(): void {
-    const { manifest, onBad } = this.#options;
-    this.#check = manifest === undefined ? undefined : new ChunkCheck(manifest, this.#file, onBad);
+    const { manifest, onDamaged } = this.#options;
+    this.#check = manifest === undefined ? undefined : new ChunkCheck(manifest, this.#file, onDamaged);
     this.#hash = this.#hash && fileHash(this.#hash.algorithm);
   }
 }

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
-import { fileUser, isOwn } from '../../base/own-file.ts';
+import { fileUser, isPrivate } from '../../base/own-file.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { Hasher } from '../proof/hasher.ts';
 
 const readBytes = 1 << 20;
-const littleBytes = 64 << 20;
+const maxBlindBytes = 64 << 20;
 
 const { O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW } = fs.constants;
 
@@ -29,13 +29,13 @@ export class PartFile {
   /** Whether nobody else can have put bytes into it. */
   get isOwn(): boolean {
     const info = fs.fstatSync(this.#fd);
-    return info.nlink === 1 && isOwn(info, fileUser() ?? info.uid);
+    return info.nlink === 1 && isPrivate(info, fileUser() ?? info.uid);
   }
 
   /** Begins a new file in the place of what was there. */
-  startOver(): void {
+  restart(): void {
     if (this.size === 0 && this.isOwn) return;
-    onDisk(this.path, () => {
+    withDiskFaults(this.path, () => {
       fs.rmSync(this.path, { force: true });
       fs.closeSync(this.#fd);
     });
@@ -44,17 +44,17 @@ export class PartFile {
 
   /** Gives the file its name; it must have this size. */
   publish(size: number): void {
-    onDisk(this.#target, () => {
+    withDiskFaults(this.#target, () => {
       // Two that fetched the same object into the same part: the other one was first.
       if (sameFile(fs.fstatSync(this.#fd), this.#target)) return;
-      this.checkOurs();
+      this.assertOwn();
       if (this.size !== size) fs.ftruncateSync(this.#fd, size);
       fs.renameSync(this.path, this.#target);
     });
   }
 
   /** Throws a Fault if another process has begun a part of its own in our place. */
-  checkOurs(): void {
+  assertOwn(): void {
     if (sameFile(fs.fstatSync(this.#fd), this.path)) return;
     throw new Fault('scratch-unusable', `${this.path}: another process is writing it, or has removed it`, {
       about: this.path,
@@ -67,7 +67,7 @@ export class PartFile {
   }
 
   write(offset: number, chunk: Buffer): void {
-    onDisk(this.path, () => {
+    withDiskFaults(this.path, () => {
       for (let at = 0; at < chunk.length;)
         at += fs.writeSync(this.#fd, chunk, at, chunk.length - at, offset + at);
     });
@@ -76,20 +76,20 @@ export class PartFile {
   /** Whether other bytes are there. */
   differs(offset: number, chunk: Buffer): boolean {
     const there = Buffer.allocUnsafe(chunk.length);
-    const read = onDisk(this.path, () => fs.readSync(this.#fd, there, 0, there.length, offset));
+    const read = withDiskFaults(this.path, () => fs.readSync(this.#fd, there, 0, there.length, offset));
     return read < chunk.length || !there.equals(chunk);
   }
 
   /** Throws a Fault if the disk has no room for an object of this size. */
   reserve(size: number): void {
-    onDisk(this.path, () => {
+    withDiskFaults(this.path, () => {
       const { bavail, bsize } = fs.statfsSync(path.dirname(this.path));
       const needed = size - fs.fstatSync(this.#fd).blocks * 512;
       const free = bavail * bsize;
       if (needed <= free) return;
       const folder = path.dirname(this.path);
-      const [most, left] = [needed, free].map((bytes) => bytes.toLocaleString('en-US'));
-      throw new Fault('disk-full', `${folder}: ${most} bytes needed, ${left} free`, {
+      const [required, left] = [needed, free].map((bytes) => bytes.toLocaleString('en-US'));
+      throw new Fault('disk-full', `${folder}: ${required} bytes needed, ${left} free`, {
         about: this.path,
         fix: 'Free some space there, or choose a folder on a larger disk.',
       });
@@ -97,10 +97,10 @@ export class PartFile {
   }
 
   /** Bytes that may be written before the object's size is known: few, and fewer where the disk is nearly full. */
-  littleRoom(): number {
-    return onDisk(this.path, () => {
+  blindLimit(): number {
+    return withDiskFaults(this.path, () => {
       const { bavail, bsize } = fs.statfsSync(path.dirname(this.path));
-      return Math.max(0, Math.min(littleBytes, bavail * bsize - littleBytes));
+      return Math.max(0, Math.min(maxBlindBytes, bavail * bsize - maxBlindBytes));
     });
   }
 
@@ -113,7 +113,7 @@ export class PartFile {
     const buffer = Buffer.allocUnsafe(Math.min(readBytes, end - start));
     for (let at = start; at < end;) {
       const length = Math.min(buffer.length, end - at);
-      const read = onDisk(this.path, () => fs.readSync(this.#fd, buffer, 0, length, at));
+      const read = withDiskFaults(this.path, () => fs.readSync(this.#fd, buffer, 0, length, at));
       if (read === 0)
         throw new Fault('scratch-unusable', `${this.path} is shorter than what was written to it`);
       hash.update(buffer.subarray(0, read));
@@ -133,7 +133,9 @@ export class PartFile {
   }
 
   #open(how: number): number {
-    return onDisk(this.path, () => fs.openSync(this.path, O_RDWR | O_CREAT | O_NOFOLLOW | how, 0o666));
+    return withDiskFaults(this.path, () =>
+      fs.openSync(this.path, O_RDWR | O_CREAT | O_NOFOLLOW | how, 0o666),
+    );
   }
 }
 
@@ -156,7 +158,7 @@ function sameFile({ ino, dev }: fs.Stats, file: string): boolean {
 const diskFull = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
 
 /** Runs a file operation; what the system refuses becomes a Fault that names the file. */
-export function onDisk<T>(file: string, work: () => T): T {
+export function withDiskFaults<T>(file: string, work: () => T): T {
   try {
     return work();
   } catch (error) {

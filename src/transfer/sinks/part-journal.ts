@@ -1,11 +1,11 @@
 import fs from 'node:fs';
 import type { Clock } from '../../base/clock.ts';
-import { fileUser, isOwn } from '../../base/own-file.ts';
-import type { Identity } from '../engine/check-answer.ts';
+import { fileUser, isPrivate } from '../../base/own-file.ts';
+import type { Identity } from '../engine/check-response.ts';
 import type { Range } from '../engine/segments.ts';
 import type { Settings } from '../fetch.ts';
-import { provenRanges } from '../proof/verify.ts';
-import { onDisk, partPath, type PartFile } from './part-file.ts';
+import { verifiedRanges } from '../proof/verify.ts';
+import { withDiskFaults, partPath, type PartFile } from './part-file.ts';
 
 /** What `target.part` holds: which object, which version, which ranges. */
 export interface PartJournal {
@@ -34,7 +34,7 @@ function journalPath(target: string): string {
 function readJournal(target: string): PartJournal | undefined {
   try {
     const info = fs.lstatSync(journalPath(target));
-    if (!info.isFile() || !isOwn(info, fileUser() ?? info.uid)) return undefined;
+    if (!info.isFile() || !isPrivate(info, fileUser() ?? info.uid)) return undefined;
     const value = JSON.parse(fs.readFileSync(journalPath(target), 'utf8')) as Partial<StoredJournal>;
     if (!isJournal(value)) return undefined;
     const { url, identity, boot, done, flushed } = value;
@@ -48,7 +48,7 @@ function readJournal(target: string): PartJournal | undefined {
 function writeJournal(target: string, { url, identity, done }: PartJournal, flushed: Range[]): void {
   const file = journalPath(target);
   const journal: StoredJournal = { url, identity, done, flushed, boot: bootId() };
-  onDisk(file, () => {
+  withDiskFaults(file, () => {
     // In a folder that others share, neither a link of theirs is followed nor a file of theirs used.
     fs.rmSync(`${file}.new`, { force: true });
     fs.writeFileSync(`${file}.new`, JSON.stringify(journal), { flag: 'wx' });
@@ -107,17 +107,17 @@ export async function earlierPart(
   const recognizable = identity?.etag ?? identity?.modified ?? manifest ?? sha256;
   const sameSize = size === undefined || size === identity?.size;
   if (journal?.url !== shownUrl || identity === undefined || recognizable === undefined || !sameSize) {
-    file.startOver();
+    file.restart();
     return undefined;
   }
   const there = journal.done.filter(({ end }) => end <= file.size);
-  if (manifest === undefined) return { identity, done: leaveLastByte(there, identity.size) };
-  const proven = await provenRanges(manifest, file, there, signal);
-  return { identity: { ...identity, etag: undefined }, done: leaveLastByte(proven, identity.size) };
+  if (manifest === undefined) return { identity, done: withoutLastByte(there, identity.size) };
+  const proven = await verifiedRanges(manifest, file, there, signal);
+  return { identity: { ...identity, etag: undefined }, done: withoutLastByte(proven, identity.size) };
 }
 
 /** Of a part that has all bytes the last one is asked for again, so that a server confirms the object. */
-function leaveLastByte(done: Range[], size: number | undefined): Range[] {
+function withoutLastByte(done: Range[], size: number | undefined): Range[] {
   const [first] = done;
   if (first === undefined || done.length > 1 || first.start > 0 || first.end !== size) return done;
   return [{ start: 0, end: size - 1 }];
@@ -129,7 +129,7 @@ const writeMs = 1_000;
 const flushMs = 10_000;
 
 /** Keeps the journal of a part true while the part grows, and closes the part with it. */
-export class JournalKeeper {
+export class PartJournalWriter {
   readonly #target: string;
   readonly #file: PartFile;
   readonly #clock: Clock;
@@ -163,7 +163,7 @@ export class JournalKeeper {
     this.#writeAt = now + writeMs;
     const journal = this.#current();
     if (journal === undefined) return;
-    this.#file.checkOurs();
+    this.#file.assertOwn();
     writeJournal(this.#target, journal, this.#flushed);
     if (now < this.#flushAt || this.#flushing !== undefined) return;
     this.#flushAt = now + flushMs;

@@ -6,9 +6,9 @@ export interface Sink {
   /** Pieces may only begin before this offset. */
   readonly before: number;
   /** No piece is longer than this, unless one server sends all. */
-  readonly largestPiece: number;
+  readonly maxSegment: number;
   /** Pieces begin and end at multiples of this. */
-  readonly grain: number;
+  readonly alignment: number;
   /** As long as the size is unknown, who wants to write beyond this offset asks for it first; without it, nobody. */
   readonly beforeSize?: number;
   /** The size is known: throws a Fault if there is no room for it. Called again when it becomes known, and after a restart. */
@@ -27,7 +27,7 @@ export interface Sink {
 }
 
 /** A range whose bytes are proven wrong, and who sent them. */
-export type BadRange = (range: Range, servers: ReadonlySet<string>) => void;
+export type OnDamaged = (range: Range, servers: ReadonlySet<string>) => void;
 
 export type Write = (chunk: Buffer) => void | Promise<void>;
 
@@ -36,8 +36,8 @@ export type Write = (chunk: Buffer) => void | Promise<void>;
  * piece begins beyond it.
  */
 export class OrderedSink implements Sink {
-  readonly grain = 1;
-  readonly largestPiece: number;
+  readonly alignment = 1;
+  readonly maxSegment: number;
   readonly #window: number;
   readonly #write: Write;
   readonly #held = new Map<number, Buffer>();
@@ -48,7 +48,7 @@ export class OrderedSink implements Sink {
 
   constructor(windowBytes: number, write: Write) {
     this.#window = windowBytes;
-    this.largestPiece = Math.ceil(windowBytes / 8);
+    this.maxSegment = Math.ceil(windowBytes / 8);
     this.#write = write;
   }
 
@@ -99,30 +99,30 @@ interface Chunk {
 }
 
 /** Hands on whole chunks in order, each only when its hash has proven it. */
-export class ProvenSink implements Sink {
-  readonly grain: number;
-  readonly largestPiece: number;
+export class VerifyingSink implements Sink {
+  readonly alignment: number;
+  readonly maxSegment: number;
   readonly #manifest: Manifest;
   readonly #window: number;
   readonly #write: Write;
-  readonly #onBad: BadRange;
+  readonly #onDamaged: OnDamaged;
   readonly #chunks = new Map<number, Chunk>();
   readonly #spare: Buffer[] = [];
   /** Next chunk to hand on. */
   #next = 0;
   #handing: Promise<void> | undefined;
 
-  constructor(manifest: Manifest, windowBytes: number, write: Write, onBad: BadRange) {
+  constructor(manifest: Manifest, windowBytes: number, write: Write, onDamaged: OnDamaged) {
     this.#manifest = manifest;
-    this.grain = manifest.chunkBytes;
+    this.alignment = manifest.chunkBytes;
     this.#window = Math.max(windowBytes, 2 * manifest.chunkBytes);
-    this.largestPiece = Math.max(manifest.chunkBytes, Math.ceil(this.#window / 8));
+    this.maxSegment = Math.max(manifest.chunkBytes, Math.ceil(this.#window / 8));
     this.#write = write;
-    this.#onBad = onBad;
+    this.#onDamaged = onDamaged;
   }
 
   get before(): number {
-    return this.#next * this.grain + this.#window;
+    return this.#next * this.alignment + this.#window;
   }
 
   begin(): void {
@@ -131,7 +131,7 @@ export class ProvenSink implements Sink {
 
   write(offset: number, bytes: Buffer, server: string): void | Promise<void> {
     for (let at = 0; at < bytes.length;) {
-      const index = Math.floor((offset + at) / this.grain);
+      const index = Math.floor((offset + at) / this.alignment);
       const { start, end } = chunkRange(this.#manifest, index);
       const length = Math.min(bytes.length - at, end - (offset + at));
       const chunk = this.#chunk(index);
@@ -162,7 +162,7 @@ export class ProvenSink implements Sink {
   #chunk(index: number): Chunk {
     let chunk = this.#chunks.get(index);
     if (chunk === undefined) {
-      const bytes = this.#spare.pop() ?? Buffer.allocUnsafeSlow(this.grain);
+      const bytes = this.#spare.pop() ?? Buffer.allocUnsafeSlow(this.alignment);
       chunk = {
         bytes,
         proof: chunkProof(this.#manifest, index),
@@ -181,7 +181,7 @@ export class ProvenSink implements Sink {
     chunk.proven = hash.hex() === expected;
     if (chunk.proven) return;
     this.#forget(index, chunk);
-    this.#onBad(chunkRange(this.#manifest, index), chunk.servers);
+    this.#onDamaged(chunkRange(this.#manifest, index), chunk.servers);
   }
 
   /** Hands on what is proven and next; without a promise as long as the writer needs none, so that no socket is paused. */

@@ -1,36 +1,36 @@
 import { defined } from '../../../base/defined.ts';
-import { answerToHold, exitOfHold, faultOfHold, type Hold } from '../../../codes/codes.ts';
+import { remedyForHold, exitOfHold, faultOfHold, type ReportedHold } from '../../../codes/codes.ts';
 import type { EventOf, LogEvent } from '../../../eventlog/events.ts';
 import { kinds } from '../../../fault/kinds.ts';
-import type { AttemptEnd, AttemptHistory, Doing } from '../../../history/history.ts';
-import type { Change, JobFold, Said } from '../../../history/job-fold.ts';
+import type { AttemptEnd, AttemptHistory, Activity } from '../../../history/history.ts';
+import type { JobTransition, JobFold, EventReason } from '../../../history/job-fold.ts';
 import { LogFold } from '../../../history/log-fold.ts';
 import { liveMark, resultsFolder } from '../../../job/layout.ts';
 import { decode, isAgentEntry } from '../../../journal/codec.ts';
 import type { AgentEntry, Entry, FaultRecord, Outcome, Phase, RunBody } from '../../../journal/entry.ts';
-import { usualLeaseSeconds } from '../../../recovery/policy.ts';
-import type { Failures } from '../../../recovery/releases.ts';
+import { defaultLeaseSeconds } from '../../../recovery/policy.ts';
+import type { FailureCounts } from '../../../recovery/releases.ts';
 import { retryReason } from '../tools/queued-jobs.ts';
-import type { Known } from './run-clusters.ts';
+import type { KnownJob } from './run-clusters.ts';
 
 /** Whether a job held for this after such failures will be released by the rules of its run. */
 export interface ReleaseRule {
-  willRelease(hold: Hold, failures: Failures): boolean;
+  willRelease(hold: ReportedHold, failures: FailureCounts): boolean;
   /** How long a machine is looked for that cannot be reached. */
   leaseSeconds?(): number | undefined;
 }
 
 /** A job of the run, over all the clusters it was submitted in. */
-interface Story {
+interface TrackedJob {
   job: string;
   /** HTCondor's name of the job; it gets another one when it is submitted again. */
   cluster: number;
   /** The number of its latest attempt. */
   attempt: number;
   /** What that was last seen doing. */
-  doing: Doing | undefined;
+  doing: Activity | undefined;
   /** Whether it has been said where that runs. */
-  isPlaced: boolean;
+  hasWorker: boolean;
   /** How that ended. */
   outcome: Outcome;
   /** When it was submitted, where the log says it. */
@@ -44,7 +44,7 @@ interface Story {
 }
 
 /** HTCondor's code of a hold by hand. */
-const userHold = 1;
+const userHoldCode = 1;
 
 /**
  * Turns what happens to the jobs of a log into journal entries: the same events give the same entries, so nothing needs
@@ -53,23 +53,23 @@ const userHold = 1;
 export class EventEntries {
   readonly #rules: ReleaseRule;
   readonly #fold: LogFold;
-  readonly #stories = new Map<string, Story>();
-  readonly #whose: (cluster: number, proc: number) => Known;
+  readonly #jobs = new Map<string, TrackedJob>();
+  readonly #jobOf: (cluster: number, proc: number) => KnownJob;
   readonly #sizeOf: (cluster: number) => number;
   #entries: Entry[] = [];
   #seq = 0;
   #lastTime = 0;
   /** Whose event is being folded. */
-  #story: Story | undefined;
+  #current: TrackedJob | undefined;
 
   /** `sizeOf` says how many jobs a cluster has when all are in the queue. */
   constructor(
     rules: ReleaseRule,
-    whose: (cluster: number, proc: number) => Known,
+    jobOf: (cluster: number, proc: number) => KnownJob,
     sizeOf: (cluster: number) => number,
   ) {
     this.#rules = rules;
-    this.#whose = whose;
+    this.#jobOf = jobOf;
     this.#sizeOf = sizeOf;
     this.#fold = new LogFold({ onChange: (fold, change) => this.#changed(fold, change) });
   }
@@ -82,12 +82,12 @@ export class EventEntries {
   }
 
   /** Whether a job's first event was not its submission: the log has lost its beginning. */
-  get headless(): boolean {
+  get isTruncated(): boolean {
     return this.#fold.headless;
   }
 
   /** The log begins again: what it repeats is known, what it does not repeat is kept. */
-  beginAgain(): void {
+  restart(): void {
     this.#fold.nextLog();
   }
 
@@ -95,16 +95,16 @@ export class EventEntries {
   add(event: LogEvent, at = event.time): void {
     if (event.kind === 'cluster-remove') this.#removed(event, at);
     if (event.proc < 0) return;
-    const { job, round } = this.#whose(event.cluster, event.proc);
-    const story = this.#stories.get(job) ?? newStory(job, event.cluster);
-    this.#stories.set(job, story);
-    if (event.cluster < story.cluster) return;
+    const { job, round } = this.#jobOf(event.cluster, event.proc);
+    const tracked = this.#jobs.get(job) ?? newTrackedJob(job, event.cluster);
+    this.#jobs.set(job, tracked);
+    if (event.cluster < tracked.cluster) return;
     this.#lastTime = at ?? this.#lastTime;
-    if (event.cluster > story.cluster) this.#again(story, event.cluster, round);
-    this.#story = story;
+    if (event.cluster > tracked.cluster) this.#again(tracked, event.cluster, round);
+    this.#current = tracked;
     if (!this.#fold.add(event, at)) return;
-    if (event.kind === 'submit') story.queuedAt = this.#lastTime;
-    if (event.kind === 'generic') this.#said(story, event.details.text);
+    if (event.kind === 'submit') tracked.queuedAt = this.#lastTime;
+    if (event.kind === 'generic') this.#recordAgentLine(tracked, event.details.text);
   }
 
   /** Jobs that were not in the queue yet when their cluster left it will never be. */
@@ -112,111 +112,115 @@ export class EventEntries {
     if (details.completion === 'complete') return;
     this.#lastTime = at ?? this.#lastTime;
     for (let proc = details.jobs ?? Infinity; proc < this.#sizeOf(cluster); proc++) {
-      const { job } = this.#whose(cluster, proc);
-      if ((this.#stories.get(job)?.cluster ?? 0) < cluster)
+      const { job } = this.#jobOf(cluster, proc);
+      if ((this.#jobs.get(job)?.cluster ?? 0) < cluster)
         this.#emit({ kind: 'job-ended', job, outcome: 'stopped' });
     }
   }
 
   /** The job was submitted again: its attempts go on, and what befell it before no longer counts. */
-  #again(story: Story, cluster: number, round: number): void {
-    story.cluster = cluster;
-    story.failures = 0;
-    story.ranOut = 0;
-    story.why = `submitted again, in round ${round}`;
-    this.#emit({ kind: 'round-started', round, jobs: [story.job], why: story.why });
+  #again(tracked: TrackedJob, cluster: number, round: number): void {
+    tracked.cluster = cluster;
+    tracked.failures = 0;
+    tracked.ranOut = 0;
+    tracked.why = `submitted again, in round ${round}`;
+    this.#emit({ kind: 'round-started', round, jobs: [tracked.job], why: tracked.why });
   }
 
-  #changed(fold: JobFold, change: Change): void {
-    const story = this.#story;
-    if (story === undefined) return;
-    const { job } = story;
+  #changed(fold: JobFold, change: JobTransition): void {
+    const tracked = this.#current;
+    if (tracked === undefined) return;
+    const { job } = tracked;
     switch (change.kind) {
       case 'began':
-        story.attempt += 1;
-        story.doing = undefined;
-        story.isPlaced = false;
-        this.#emit({ kind: 'attempt-started', job, attempt: story.attempt, why: story.why });
+        tracked.attempt += 1;
+        tracked.doing = undefined;
+        tracked.hasWorker = false;
+        this.#emit({ kind: 'attempt-started', job, attempt: tracked.attempt, why: tracked.why });
         return;
       case 'doing':
-        this.#phase(story, change.doing, change.attempt);
+        this.#phase(tracked, change.doing, change.attempt);
         return;
       case 'connection': {
-        const { attempt } = story;
-        const leaseSeconds = this.#rules.leaseSeconds?.() ?? usualLeaseSeconds;
+        const { attempt } = tracked;
+        const leaseSeconds = this.#rules.leaseSeconds?.() ?? defaultLeaseSeconds;
         const until = new Date(this.#lastTime + leaseSeconds * 1000).toISOString();
         if (change.isLost) this.#emit({ kind: 'attempt-disconnected', job, attempt, until });
         else this.#emit({ kind: 'attempt-reconnected', job, attempt });
         return;
       }
       case 'ended':
-        this.#ended(story, change.attempt, change.end, fold.complaint);
+        this.#ended(tracked, change.attempt, change.end, fold.complaint);
         return;
       case 'held':
-        this.#held(story, change.said, fold.job.cause);
+        this.#held(tracked, change.said, fold.job.cause);
         return;
       case 'released':
-        story.why = change.reason === '' ? 'released' : `released: ${change.reason}`;
-        if (change.reason.includes(retryReason)) story.failures = 0;
+        tracked.why = change.reason === '' ? 'released' : `released: ${change.reason}`;
+        if (change.reason.includes(retryReason)) tracked.failures = 0;
         this.#emit({ kind: 'job-released', job, why: change.reason });
         return;
       case 'finished':
-        this.#finished(story, change, fold.job.cause);
+        this.#finished(tracked, change, fold.job.cause);
     }
   }
 
-  #phase(story: Story, doing: Doing, attempt: AttemptHistory): void {
-    const { doing: before } = story;
-    story.doing = doing;
+  #phase(tracked: TrackedJob, doing: Activity, attempt: AttemptHistory): void {
+    const { doing: before } = tracked;
+    tracked.doing = doing;
     // After the output has come, whatever the job still does is not known to be more than cleaning up.
     const phase = before === 'output' && doing !== 'output' ? 'cleaning' : phases[doing];
     const isThere = doing === 'executing' || doing === 'cut-off';
-    if (phase !== undefined) this.#place(story, phase, isThere ? attempt : undefined);
+    if (phase !== undefined) this.#place(tracked, phase, isThere ? attempt : undefined);
   }
 
-  #place(story: Story, phase: Phase, { machine = '', site = '' }: Partial<AttemptHistory> = {}): void {
-    const { job, attempt } = story;
-    story.isPlaced ||= machine !== '' || site !== '';
+  #place(tracked: TrackedJob, phase: Phase, { machine = '', site = '' }: Partial<AttemptHistory> = {}): void {
+    const { job, attempt } = tracked;
+    tracked.hasWorker ||= machine !== '' || site !== '';
     const place = defined({ host: machine || undefined, site: site || undefined });
     this.#emit({ kind: 'attempt-phase', job, attempt, phase, ...place });
   }
 
-  #ended(story: Story, ended: AttemptHistory, end: AttemptEnd, complaint: string): void {
+  #ended(tracked: TrackedJob, ended: AttemptHistory, end: AttemptEnd, complaint: string): void {
     const { ending, cause, machine, site } = ended;
-    const { job, attempt } = story;
+    const { job, attempt } = tracked;
     // Where an attempt was that never executed is known from its transfer, or from the words of its end.
-    if (!story.isPlaced && (machine !== '' || site !== ''))
-      this.#place(story, phases[story.doing ?? 'input'] ?? 'fetching', ended);
-    const [outcome, exit, found] = endOf(end, complaint);
+    if (!tracked.hasWorker && (machine !== '' || site !== ''))
+      this.#place(tracked, phases[tracked.doing ?? 'input'] ?? 'fetching', ended);
+    const [outcome, exit, found] = exitOf(end, complaint);
     const fault = found && { ...found, ...defined({ cause }) };
     if (ending === 'requeued') {
-      story.failures += 1;
-      if (exit === kinds['memory-exceeded'].exit) story.ranOut += 1;
+      tracked.failures += 1;
+      if (exit === kinds['memory-exceeded'].exit) tracked.ranOut += 1;
     }
-    story.outcome = outcome;
-    story.why = `attempt ${attempt} ended as ${outcome}${fault === undefined ? '' : `: ${fault.message}`}`;
+    tracked.outcome = outcome;
+    tracked.why = `attempt ${attempt} ended as ${outcome}${fault === undefined ? '' : `: ${fault.message}`}`;
     this.#emit({ kind: 'attempt-ended', job, attempt, outcome, exit, ...defined({ fault }) });
   }
 
-  #held(story: Story, { code = 0, subcode = 0, reason = '' }: Said, cause: FaultRecord['cause']): void {
-    const { job } = story;
+  #held(
+    tracked: TrackedJob,
+    { code = 0, subcode = 0, reason = '' }: EventReason,
+    cause: FaultRecord['cause'],
+  ): void {
+    const { job } = tracked;
     const hold = { code, subcode, reason };
     const fault = { ...faultOfHold(code, subcode, reason), ...defined({ cause }) };
-    if (code !== userHold) story.failures += 1;
+    if (code !== userHoldCode) tracked.failures += 1;
     this.#emit({ kind: 'job-held', job, fault });
     // A person's hold waits for that person; any other that no rule will release is the end.
-    if (answerToHold(hold, 1) === 'more-memory') story.ranOut += 1;
-    const heldAfter = this.#ageOf(story);
-    if (code !== userHold && !this.#rules.willRelease(hold, { ...story, heldAfter }))
+    if (remedyForHold(hold, 1) === 'more-memory') tracked.ranOut += 1;
+    const heldAfter = this.#ageOf(tracked);
+    if (code !== userHoldCode && !this.#rules.willRelease(hold, { ...tracked, heldAfter }))
       this.#emit({ kind: 'job-ended', job, outcome: 'failed' });
   }
 
-  #ageOf({ queuedAt }: Story): number {
+  #ageOf({ queuedAt }: TrackedJob): number {
     return queuedAt === undefined ? 0 : (this.#lastTime - queuedAt) / 1000;
   }
 
-  #finished(story: Story, { outcome: how, reason }: Finished, cause: FaultRecord['cause']): void {
-    const { job, outcome: last } = story;
+  #finished(tracked: TrackedJob, { outcome: how, reason }: Finished, cause: FaultRecord['cause']): void {
+    const { job, outcome: last } = tracked;
     if (how === 'success') {
       this.#emit({ kind: 'job-ended', job, outcome: how, results: resultsFolder('.', job) });
       return;
@@ -229,11 +233,11 @@ export class EventEntries {
     this.#emit({ kind: 'job-ended', job, outcome, ...(isSaid ? {} : { fault }) });
   }
 
-  #said(story: Story, text: string): void {
+  #recordAgentLine(tracked: TrackedJob, text: string): void {
     if (!text.startsWith(liveMark)) return;
     const entry = decode(text.slice(liveMark.length).trim());
     if (typeof entry === 'string' || !isAgentEntry(entry)) return;
-    this.#entries.push({ ...entry, job: story.job } satisfies AgentEntry);
+    this.#entries.push({ ...entry, job: tracked.job } satisfies AgentEntry);
   }
 
   #emit(body: RunBody): void {
@@ -243,7 +247,7 @@ export class EventEntries {
 }
 
 /** What of an attempt's doings is a phase of it. */
-const phases: Partial<Record<Doing, Phase>> = {
+const phases: Partial<Record<Activity, Phase>> = {
   queue: 'fetching',
   input: 'fetching',
   starting: 'preparing',
@@ -252,11 +256,11 @@ const phases: Partial<Record<Doing, Phase>> = {
   output: 'returning',
 };
 
-type Finished = Extract<Change, { kind: 'finished' }>;
+type Finished = Extract<JobTransition, { kind: 'finished' }>;
 type Ended = [outcome: Outcome, exit: number | null, fault?: Omit<FaultRecord, 'cause'>];
 
 /** How an attempt ended, in a journal's terms. */
-function endOf({ how, code = 0, subcode = 0, reason, termination }: AttemptEnd, complaint: string): Ended {
+function exitOf({ how, code = 0, subcode = 0, reason, termination }: AttemptEnd, complaint: string): Ended {
   const words = reason.trim() === '' ? complaint : reason;
   switch (how) {
     case 'exited': {
@@ -282,12 +286,12 @@ function endOf({ how, code = 0, subcode = 0, reason, termination }: AttemptEnd, 
   }
 }
 
-const newStory = (job: string, cluster: number): Story => ({
+const newTrackedJob = (job: string, cluster: number): TrackedJob => ({
   job,
   cluster,
   attempt: 0,
   doing: undefined,
-  isPlaced: false,
+  hasWorker: false,
   outcome: 'lost',
   queuedAt: undefined,
   failures: 0,

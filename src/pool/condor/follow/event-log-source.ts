@@ -5,11 +5,11 @@ import { EventLogTail } from '../../../eventlog/tail.ts';
 import { attemptFolder } from '../../../job/layout.ts';
 import type { Plan } from '../../../job/plan.ts';
 import type { Entry } from '../../../journal/entry.ts';
-import type { EntrySource, News } from '../../../journal/load-run.ts';
+import type { EntrySource, SourceUpdate } from '../../../journal/load-run.ts';
 import type { AccountTrouble } from '../../../journal/state.ts';
 import type { Policy } from '../../../recovery/policy.ts';
 import { willRelease } from '../../../recovery/releases.ts';
-import { attemptEnd, withOutcomes } from '../../attempt-end.ts';
+import { readAttemptExit, withOutcomes } from '../../attempt-exit.ts';
 import { condorFiles, isAdopted } from '../condor-files.ts';
 import { readPolicy } from '../submit/condor-policy.ts';
 import { EventEntries } from './event-entries.ts';
@@ -30,11 +30,11 @@ class EventLogSource {
   readonly #entries: EventEntries;
   readonly #clusters: RunClusters;
   /** Events from one on whose job only the journal's news can name. */
-  #later: LogEvent[] = [];
-  #hasSpoken = false;
+  #deferred: LogEvent[] = [];
+  #sawEvents = false;
   #garbled = 0;
   /** What happened to the file, other than growing; it stays so. */
-  #happened: 'shrank' | 'replaced' | undefined;
+  #change: 'shrank' | 'replaced' | undefined;
 
   constructor(runFolder: string, plan: Plan) {
     this.#runFolder = runFolder;
@@ -47,17 +47,17 @@ class EventLogSource {
           this.#policy !== undefined && willRelease(this.#policy, hold, failures),
         leaseSeconds: () => this.#policy?.leaseSeconds,
       },
-      (cluster, proc) => this.#clusters.whose(cluster, proc),
+      (cluster, proc) => this.#clusters.jobOf(cluster, proc),
       (cluster) => this.#clusters.sizeOf(cluster),
     );
   }
 
-  async read(): Promise<News> {
+  async read(): Promise<SourceUpdate> {
     this.#garbled = 0;
     await this.#clusters.refresh();
     this.#tail ??= await this.#openTail();
     await this.#tail.read();
-    await this.#takeLater();
+    await this.#takeDeferred();
     const taken = this.#entries.take();
     const entries = (await isAdopted(this.#runFolder))
       ? taken.map(adoptedEntry)
@@ -75,27 +75,27 @@ class EventLogSource {
       path: this.path,
       clusters: this.#clusters.numbers,
       bytes,
-      told: this.#hasSpoken,
-      happened: this.#happened,
-      headless: this.#entries.headless,
+      hasEvents: this.#sawEvents,
+      change: this.#change,
+      isTruncated: this.#entries.isTruncated,
     });
   }
 
   /** Somebody may have other jobs write to the same log: only the run's own count. */
   #take(event: LogEvent): void {
-    const isOurs = this.#later.length > 0 ? 'later' : this.#clusters.has(event);
-    if (isOurs === 'later') this.#later.push(event);
+    const isOurs = this.#deferred.length > 0 ? 'later' : this.#clusters.has(event);
+    if (isOurs === 'later') this.#deferred.push(event);
     if (isOurs !== true) return;
-    this.#hasSpoken = true;
+    this.#sawEvents = true;
     this.#entries.add(event, this.#clusters.timeOf(event));
   }
 
   /** A round that began between our reading of the journal and that of the log is in the journal by now. */
-  async #takeLater(): Promise<void> {
-    if (this.#later.length === 0) return;
+  async #takeDeferred(): Promise<void> {
+    if (this.#deferred.length === 0) return;
     await this.#clusters.refresh();
-    const events = this.#later;
-    this.#later = [];
+    const events = this.#deferred;
+    this.#deferred = [];
     for (const event of events) this.#take(event);
   }
 
@@ -108,8 +108,8 @@ class EventLogSource {
       onGarbled: () => void (this.#garbled += 1),
       onNotice: (notice) => {
         if (notice === 'rotated' || notice === 'gone') return;
-        this.#happened = notice;
-        this.#entries.beginAgain();
+        this.#change = notice;
+        this.#entries.restart();
       },
     });
   }
@@ -120,7 +120,7 @@ class EventLogSource {
     const { job, attempt, exit } = entry;
     const folder = attemptFolder(this.#runFolder, job, attempt);
     const said = path.join(this.#runFolder, condorFiles.said, `${job}.err`);
-    return { ...entry, ...(await attemptEnd(folder, { code: exit, signal: null }, said)), exit };
+    return { ...entry, ...(await readAttemptExit(folder, { code: exit, signal: null }, said)), exit };
   }
 }
 
@@ -141,11 +141,11 @@ interface LogCondition {
   /** Its size now; undefined when it is not there. */
   bytes: number | undefined;
   /** Whether it has told anything of the run, now or earlier. */
-  told: boolean;
+  hasEvents: boolean;
   /** What happened to the file while it was followed. */
-  happened: 'shrank' | 'replaced' | undefined;
+  change: 'shrank' | 'replaced' | undefined;
   /** Whether a job's first event is not its submission. */
-  headless: boolean;
+  isTruncated: boolean;
 }
 
 /** Why the log of a submitted run may not tell everything; undefined when nothing is wrong with it. Pure. */
@@ -156,17 +156,17 @@ function eventLogTrouble(log: LogCondition): AccountTrouble | undefined {
   return {
     message: `HTCondor's log of the run, ${log.path}, ${what}`,
     fix: `the jobs themselves go on: see \`condor_q ${clusters}\` and \`condor_history ${clusters}\`; put the log back if you have it, and leave it alone while jobs are in the queue`,
-    ...(log.told ? {} : { isAllLost: true }),
+    ...(log.hasEvents ? {} : { isAllLost: true }),
   };
 }
 
-function troubleOf({ bytes, told, happened, headless }: LogCondition): string | undefined {
-  const kept = told ? 'what it told before is kept here' : 'how the jobs stand is not known from it';
+function troubleOf({ bytes, hasEvents, change, isTruncated }: LogCondition): string | undefined {
+  const kept = hasEvents ? 'what it told before is kept here' : 'how the jobs stand is not known from it';
   if (bytes === undefined) return `is gone: ${kept}`;
-  if (happened === 'shrank') return `was cut short: ${kept}, what nobody had read yet is not`;
-  if (happened === 'replaced')
+  if (change === 'shrank') return `was cut short: ${kept}, what nobody had read yet is not`;
+  if (change === 'replaced')
     return `was replaced by another file: ${kept}, but HTCondor goes on writing to the old one`;
-  if (!told) return `does not name the run's jobs: ${kept}`;
-  if (headless) return 'has lost its beginning: jobs may have got further than is shown';
+  if (!hasEvents) return `does not name the run's jobs: ${kept}`;
+  if (isTruncated) return 'has lost its beginning: jobs may have got further than is shown';
   return undefined;
 }

@@ -16,7 +16,7 @@ export async function condorAccount(runFolder: string): Promise<RunAccount> {
   return {
     rules: policy && { policy, file: condorFiles.submit },
     histories: await readHistories(runFolder, policy !== undefined),
-    named: await readInputNames(runFolder),
+    withUserNames: await readInputNames(runFolder),
   };
 }
 
@@ -33,7 +33,7 @@ async function readHistories(runFolder: string, ours: boolean): Promise<Map<stri
     });
   const jobOf = (id: string): string => {
     const [cluster, proc] = id.split('.');
-    return clusters.whose(Number(cluster), Number(proc)).job;
+    return clusters.jobOf(Number(cluster), Number(proc)).job;
   };
   const latest = new Map<string, JobHistory>();
   const counted = new Map<string, number>();

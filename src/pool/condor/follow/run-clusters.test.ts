@@ -42,8 +42,8 @@ test('a further cluster counts as soon as the journal tells its round, and its j
   await journal.append({ kind: 'round-started', round: 2, jobs: ['0002'], why: '' });
   await clusters.refresh();
   assert.equal(clusters.has(submitEvent(9, 'r-1#2')), true);
-  assert.deepEqual(clusters.whose(9, 0), { job: '0002', round: 2 });
-  assert.deepEqual(clusters.whose(7, 1), { job: '0001', round: 1 });
+  assert.deepEqual(clusters.jobOf(9, 0), { job: '0002', round: 2 });
+  assert.deepEqual(clusters.jobOf(7, 1), { job: '0001', round: 1 });
   for (const other of ['r-10', 'r-1#x', 'r-1 #2', 'else'])
     assert.equal(clusters.has(submitEvent(11, other)), false, other);
 });

@@ -6,7 +6,7 @@ import { roundOfBatch } from '../condor-files.ts';
 import { zoneShift } from './zone-shift.ts';
 
 /** A job of the run, and the round in which HTCondor got to know it under a name. */
-export interface Known {
+export interface KnownJob {
   job: string;
   round: number;
 }
@@ -74,7 +74,7 @@ export class RunClusters {
   }
 
   /** Which job HTCondor's job is. */
-  whose(cluster: number, proc: number): Known {
+  jobOf(cluster: number, proc: number): KnownJob {
     const round = this.#clusters.get(cluster) ?? 1;
     return { job: this.#rounds.get(round)?.[proc] ?? jobId(proc), round };
   }

@@ -1,7 +1,7 @@
 const minute = 60_000;
-const quarter = 15 * minute;
+const quarterHour = 15 * minute;
 /** No two zones are farther apart. */
-const farthest = 26 * 60 * minute;
+const maxShift = 26 * 60 * minute;
 
 /**
  * What to add to the times of a log that names no zone, so that they agree with the journal's: a run's folder may be
@@ -12,6 +12,10 @@ export function zoneShift(written: number, earliest: number, latest: number): nu
   const early = earliest - minute - written;
   const late = written - latest - minute;
   const shift =
-    early > 0 ? Math.ceil(early / quarter) * quarter : late > 0 ? -Math.ceil(late / quarter) * quarter : 0;
-  return Math.abs(shift) > farthest ? 0 : shift;
+    early > 0
+      ? Math.ceil(early / quarterHour) * quarterHour
+      : late > 0
+        ? -Math.ceil(late / quarterHour) * quarterHour
+        : 0;
+  return Math.abs(shift) > maxShift ? 0 : shift;
 }

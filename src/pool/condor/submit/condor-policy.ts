@@ -13,15 +13,18 @@ import { condorProfiles, type Profile } from './profiles.ts';
 const leaseSeconds = 1200;
 
 /** What is done about failures of a plan's jobs in a pool with these limits. */
-export const condorPolicy = ({ spec, disk }: Plan, { pace }: Profile): Policy => ({
-  ...policyOf(spec, { diskBytes: disk.bytes, pace }),
+export const condorPolicy = ({ spec, disk }: Plan, { backoff }: Profile): Policy => ({
+  ...policyOf(spec, { diskBytes: disk.bytes, backoff }),
   leaseSeconds,
 });
 
 /** The policy from which a run's rules were rendered; undefined for one that was not, such as an adopted run. */
 export async function writtenPolicy(runFolder: string): Promise<Policy | undefined> {
   try {
-    return JSON.parse(await readFile(path.join(runFolder, condorFiles.policy), 'utf8')) as Policy;
+    const text = await readFile(path.join(runFolder, condorFiles.policy), 'utf8');
+    const policy = JSON.parse(text) as Policy | Record<'backoff', undefined>;
+    // An older version named its parts otherwise.
+    return policy.backoff === undefined ? undefined : policy;
   } catch {
     return undefined;
   }
@@ -29,6 +32,6 @@ export async function writtenPolicy(runFolder: string): Promise<Policy | undefin
 
 /** The policy of a run, or, where nobody wrote it down, the one that its plan stands for. */
 export async function readPolicy(runFolder: string, { spec, disk }: Plan): Promise<Policy> {
-  const { pace } = condorProfiles[spec.run.profile ?? 'htcondor'];
-  return (await writtenPolicy(runFolder)) ?? policyOf(spec, { diskBytes: disk.bytes, pace });
+  const { backoff } = condorProfiles[spec.run.profile ?? 'htcondor'];
+  return (await writtenPolicy(runFolder)) ?? policyOf(spec, { diskBytes: disk.bytes, backoff });
 }

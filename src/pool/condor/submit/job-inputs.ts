@@ -5,16 +5,16 @@ import type { Env } from '../../../base/env.ts';
 import type { OrderedData } from '../../../job/job.ts';
 import { deliveredName, runFiles, sandboxFiles } from '../../../job/layout.ts';
 import { fetchedBy, orderEnvironment, type Plan, type PlannedData } from '../../../job/plan.ts';
-import { orderedRecovery, policyOf } from '../../../recovery/policy.ts';
-import { hasSecrets, secretsFile } from '../../kept-secrets.ts';
+import { attemptRecovery, policyOf } from '../../../recovery/policy.ts';
+import { hasSecrets, secretsFile } from '../../stored-secrets.ts';
 import { placePackedAgent } from '../../packed-agent.ts';
 import type { Round } from '../../pool.ts';
-import { condorFiles, roundFiles } from '../condor-files.ts';
+import { condorFiles, condorRoundFiles } from '../condor-files.ts';
 import { durationClass, type Profile } from './profiles.ts';
 import { localImage, sifName } from './render-image.ts';
 
 /** The agent's orders, by path in the run's folder. Places are left out: the sandbox decides them. */
-export function renderOrders(
+export function renderCondorOrders(
   plan: Plan,
   run: string,
   profile: Profile,
@@ -34,9 +34,11 @@ export function renderOrders(
   const asked = { ...resources, diskBytes: plan.disk.bytes, timeSeconds };
   // Each word passes through the access point: many jobs speak less often.
   const every = Math.max(profile.liveSeconds, plan.jobs.length / 20);
-  const recovery = orderedRecovery(policyOf(plan.spec, { diskBytes: plan.disk.bytes, pace: profile.pace }));
+  const recovery = attemptRecovery(
+    policyOf(plan.spec, { diskBytes: plan.disk.bytes, backoff: profile.backoff }),
+  );
   const meant = round === undefined ? undefined : new Set(round.jobs);
-  const folder = roundFiles(round?.number ?? 1).orders;
+  const folder = condorRoundFiles(round?.number ?? 1).orders;
   const orders = plan.jobs.map((job): [string, string] => {
     const attemptsBefore = round?.attemptsBefore.get(job.id);
     const order = { version: 1, run, job, attemptsBefore, data, environment, resources: asked, recovery };

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { chmod } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { aPlan } from '../../../../test/check/facts.ts';
+import { makePlanFrom } from '../../../../test/check/facts.ts';
 import { temporaryFolder } from '../../../../test/temporary-folder.ts';
 import { CondorTools } from '../tools/condor-tools.ts';
 import { condorProfiles, durationClass, findLimits } from './profiles.ts';
@@ -35,7 +35,7 @@ test('no limit of its own, or -1, leaves that of the profile', async (t) => {
 
 test('a job gets the shortest class it fits in, GPU jobs those of GPUs where there are such', () => {
   const of = (resources: string, pool: 'ospool' | 'chtc' | 'htcondor') =>
-    durationClass(aPlan(`[resources]\n${resources}\n`), condorProfiles[pool])?.name;
+    durationClass(makePlanFrom(`[resources]\n${resources}\n`), condorProfiles[pool])?.name;
   assert.equal(of('time = "9h"', 'ospool'), 'Medium');
   assert.equal(of('time = "11h"', 'ospool'), 'Long');
   assert.equal(of('time = "21h"', 'ospool'), undefined);

@@ -1,7 +1,7 @@
 import { type DurationClass, durationClasses, type PlanLimits } from '../../../check/facts.ts';
 import type { Plan } from '../../../job/plan.ts';
 import type { ProfileName } from '../../../job/spec.ts';
-import type { Pace } from '../../../recovery/policy.ts';
+import type { Backoff } from '../../../recovery/policy.ts';
 import type { CondorTools } from '../tools/condor-tools.ts';
 
 /** Limits of a pool and what its jobs must have, as data. Sizes in bytes, times in seconds. */
@@ -13,10 +13,10 @@ export interface Profile extends PlanLimits {
   /** Attributes that GPU jobs must have. */
   gpuAttributes: Record<string, string>;
   /** More jobs than this in the queue are materialized as room comes. */
-  mostQueued: number;
-  mostIdle: number;
+  maxQueued: number;
+  maxIdle: number;
   /** How fast failures are tried again. */
-  pace: Pace;
+  backoff: Backoff;
   /** How often an attempt may tell its figures while it runs. */
   liveSeconds: number;
 }
@@ -24,40 +24,40 @@ export interface Profile extends PlanLimits {
 const hours = 3600;
 const GB = 1e9;
 
-const plain = {
+const baseProfile = {
   gpuAttributes: {},
   wantsProject: false,
-  mostQueued: 10_000,
-  mostIdle: 2000,
+  maxQueued: 10_000,
+  maxIdle: 2000,
   // With the usual five attempts an outage of an hour is outlasted.
-  pace: { firstWait: 300, mostWait: 3600, atOnce: 2, letGo: 1800 },
+  backoff: { initialBackoff: 300, maxBackoff: 3600, immediateRetries: 2, forgetAfter: 1800 },
   liveSeconds: 60,
 };
 
 export const condorProfiles: Record<ProfileName, Profile> = {
   ospool: {
-    ...plain,
+    ...baseProfile,
     name: 'ospool',
     title: 'the OSPool',
     nativeInputBytes: 5000 * 2 ** 20,
     nativeFileBytes: GB,
-    goodObjectBytes: 10 * GB,
-    mostObjectBytes: 100 * GB,
+    recommendedObjectBytes: 10 * GB,
+    maxObjectBytes: 100 * GB,
     durations: [
       { name: 'Medium', seconds: 10 * hours },
       { name: 'Long', seconds: 20 * hours },
     ],
     durationAttribute: 'JobDurationCategory',
-    goodGpus: 1,
+    recommendedGpus: 1,
     wantsProject: true,
   },
   chtc: {
-    ...plain,
+    ...baseProfile,
     name: 'chtc',
     title: 'CHTC',
     nativeFileBytes: GB,
-    goodObjectBytes: 30 * GB,
-    mostObjectBytes: 100 * GB,
+    recommendedObjectBytes: 30 * GB,
+    maxObjectBytes: 100 * GB,
     durations: [{ name: 'default', seconds: 72 * hours }],
     gpuDurations: [
       { name: 'short', seconds: 12 * hours },
@@ -67,12 +67,12 @@ export const condorProfiles: Record<ProfileName, Profile> = {
     gpuDurationAttribute: 'GPUJobLength',
     gpuAttributes: { WantGPULab: 'true' },
   },
-  htcondor: { ...plain, name: 'htcondor', title: 'an HTCondor pool' },
+  htcondor: { ...baseProfile, name: 'htcondor', title: 'an HTCondor pool' },
   mini: {
-    ...plain,
+    ...baseProfile,
     name: 'mini',
     title: 'the mini pool of this machine',
-    pace: { firstWait: 1, mostWait: 12, atOnce: 2, letGo: 10 },
+    backoff: { initialBackoff: 1, maxBackoff: 12, immediateRetries: 2, forgetAfter: 10 },
     liveSeconds: 2,
   },
 };

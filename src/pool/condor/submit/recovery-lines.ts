@@ -1,18 +1,18 @@
 import {
-  exitsWith,
+  exitCodesFor,
   finalFailures,
   lastSignal,
-  ownHold,
-  ownSubcodes,
+  policyHoldCode,
+  policySubcodes,
   signalBase,
-  type Answer,
-} from '../../../codes/answers.ts';
-import { codeRows, rowsOf } from '../../../codes/codes.ts';
+  type Remedy,
+} from '../../../codes/remedies.ts';
+import { codeRows, codeRowsOf } from '../../../codes/codes.ts';
 import { patternOf, type CodeRow } from '../../../codes/row.ts';
 import { kinds } from '../../../fault/kinds.ts';
-import { allowed } from '../../../recovery/decide.ts';
+import { allowedRemedy } from '../../../recovery/decide.ts';
 import type { Policy } from '../../../recovery/policy.ts';
-import { endlessVacates, failures } from './avoid-places.ts';
+import { endlessVacates, failures } from './avoid-sites.ts';
 import { hadAllMemory } from './request-lines.ts';
 import { adString } from './submit-text.ts';
 
@@ -20,7 +20,7 @@ import { adString } from './submit-text.ts';
 const startsBeyondAttempts = 20;
 
 /** Any number: the answers do not change any more. */
-const later = 1000;
+const manyFailures = 1000;
 
 /**
  * What the schedd does about failures with nobody logged in, as lines of the submit description. What several rules
@@ -28,10 +28,10 @@ const later = 1000;
  * Pure.
  */
 export function recoveryLines(policy: Policy): string[] {
-  const { firstWait, mostWait } = policy.pace;
+  const { initialBackoff, maxBackoff } = policy.backoff;
   return [
     `MY.UpdraftFailures = ${failures}`,
-    `MY.UpdraftPause = min({${mostWait}, ${firstWait} * pow(2, UpdraftFailures - 1)})`,
+    `MY.UpdraftPause = min({${maxBackoff}, ${initialBackoff} * pow(2, UpdraftFailures - 1)})`,
     `MY.UpdraftHadAllMemory = ${hadAllMemory(policy)}`,
     ...exitLines(policy),
     ...releaseLines(policy),
@@ -40,24 +40,24 @@ export function recoveryLines(policy: Policy): string[] {
 }
 
 /** Answers to an exit code that need no wait at first. */
-const placeAnswers: readonly Answer[] = ['elsewhere', 'more-disk', 'more-memory'];
+const placeAnswers: readonly Remedy[] = ['elsewhere', 'more-disk', 'more-memory'];
 
 /** An attempt that ended by itself goes to another place at once, or is held for a while, or was the last. */
 function exitLines(policy: Policy): string[] {
-  const { atOnce } = policy.pace;
+  const { immediateRetries } = policy.backoff;
   const mayGoOn = `UpdraftFailures < ${policy.attempts}`;
-  const atFailures = (failures: number): string => members(exitsWith(placeAnswers, failures));
+  const atFailures = (failures: number): string => members(exitCodesFor(placeAnswers, failures));
   const otherPlace = finalFailures.reduceRight(
     (rest, final) => `UpdraftFailures < ${final} ? ${atFailures(final - 1)} : ${rest}`,
-    atFailures(later),
+    atFailures(manyFailures),
   );
   const short = `ExitCode == ${kinds['memory-exceeded'].exit} && UpdraftHadAllMemory`;
-  const waiting = members(exitsWith(['later'], later));
+  const waiting = members(exitCodesFor(['later'], manyFailures));
   const killed = 'ExitBySignal =?= true';
   return [
     `MY.UpdraftOtherPlace = ExitBySignal =!= true && !(${short}) && (${otherPlace})`,
-    `on_exit_remove = !(${mayGoOn}${inTime(policy, 'time()')} && UpdraftOtherPlace && UpdraftFailures <= ${atOnce})`,
-    `on_exit_hold = ${mayGoOn}${inTime(policy, 'time() + UpdraftPause')} && (${killed} || ${waiting} || (UpdraftOtherPlace && UpdraftFailures > ${atOnce}))`,
+    `on_exit_remove = !(${mayGoOn}${inTime(policy, 'time()')} && UpdraftOtherPlace && UpdraftFailures <= ${immediateRetries})`,
+    `on_exit_hold = ${mayGoOn}${inTime(policy, 'time() + UpdraftPause')} && (${killed} || ${waiting} || (UpdraftOtherPlace && UpdraftFailures > ${immediateRetries}))`,
     `on_exit_hold_reason = ifThenElse(${killed}, strcat("the agent was ended by signal ", ExitSignal), strcat("the attempt ended with exit code ", ExitCode))`,
     `on_exit_hold_subcode = ifThenElse(${killed}, ${signalBase} + ExitSignal, ExitCode)`,
   ];
@@ -72,17 +72,17 @@ const members = (codes: readonly number[], name = 'ExitCode'): string =>
 
 /** Holds that another try can heal are released, each time later; all others are kept. */
 function releaseLines(policy: Policy): string[] {
-  const { atOnce } = policy.pace;
+  const { immediateRetries } = policy.backoff;
   const answerOf = ({ answer = 'never' }: CodeRow): string =>
-    answer === 'requeued' ? 'never' : allowed(policy, answer, 1);
+    answer === 'requeued' ? 'never' : allowedRemedy(policy, answer, 1);
   const answered = heldFor((row) => answerOf(row) !== 'never');
   const quick = heldFor((row) => !['never', 'later'].includes(answerOf(row)));
-  const killed = `(HoldReasonCode == ${ownHold} && HoldReasonSubCode > ${signalBase} && HoldReasonSubCode <= ${signalBase + lastSignal})`;
-  const ran = `(HoldReasonCode == ${ownHold} && HoldReasonSubCode == ${kinds['memory-exceeded'].exit})`;
+  const killed = `(HoldReasonCode == ${policyHoldCode} && HoldReasonSubCode > ${signalBase} && HoldReasonSubCode <= ${signalBase + lastSignal})`;
+  const ran = `(HoldReasonCode == ${policyHoldCode} && HoldReasonSubCode == ${kinds['memory-exceeded'].exit})`;
   const short = [...heldFor((row) => row.answer === 'more-memory'), ran].join(' || ');
-  const exits = exitsWith(['later', ...placeAnswers], later);
-  const own = `(HoldReasonCode == ${ownHold} && ${members(exits, 'HoldReasonSubCode')})`;
-  const isQuick = `UpdraftFailures <= ${atOnce} && (${[...quick, killed].join(' || ')})`;
+  const exits = exitCodesFor(['later', ...placeAnswers], manyFailures);
+  const own = `(HoldReasonCode == ${policyHoldCode} && ${members(exits, 'HoldReasonSubCode')})`;
+  const isQuick = `UpdraftFailures <= ${immediateRetries} && (${[...quick, killed].join(' || ')})`;
   return [
     `MY.UpdraftWait = ${isQuick} ? 0 : UpdraftPause`,
     // HTCondor quotes this rule as the reason of a release, and nothing where it is long.
@@ -94,8 +94,8 @@ function releaseLines(policy: Policy): string[] {
 /** Conditions under which a job is held for one of the rows that are meant; codes with the same condition together. */
 function heldFor(isMeant: (row: CodeRow) => boolean): string[] {
   const all = new Set(codeRows.flatMap(({ codes = [] }) => codes).filter((code) => code < 1000));
-  const codes = [...all].filter((code) => code !== ownHold).sort((a, b) => a - b);
-  return [...Map.groupBy(codes, (code) => conditionOn(rowsOf(code), isMeant))]
+  const codes = [...all].filter((code) => code !== policyHoldCode).sort((a, b) => a - b);
+  return [...Map.groupBy(codes, (code) => conditionOn(codeRowsOf(code), isMeant))]
     .filter(([condition]) => condition !== 'false')
     .map(([condition, same]) => {
       const are = same.length === 1 ? `HoldReasonCode == ${same[0]}` : members(same, 'HoldReasonCode');
@@ -121,22 +121,26 @@ function conditionOn(rows: readonly CodeRow[], isMeant: (row: CodeRow) => boolea
 
 /** That one of the rows fits a hold with their code; undefined where one fits them all. */
 function anyOf(rows: readonly CodeRow[]): string | undefined {
-  if (rows.some(({ subcodes, words }) => subcodes === undefined && words === undefined)) return undefined;
-  const plain = rows.flatMap(({ subcodes = [], words }) => (words === undefined ? subcodes : []));
-  const words = rows.flatMap((row) => (row.subcodes === undefined ? (row.words ?? []) : []));
+  if (rows.some(({ subcodes, phrases }) => subcodes === undefined && phrases === undefined)) return undefined;
+  const plain = rows.flatMap(({ subcodes = [], phrases }) => (phrases === undefined ? subcodes : []));
+  const words = rows.flatMap((row) => (row.subcodes === undefined ? (row.phrases ?? []) : []));
   const both = rows.filter(
-    ({ subcodes, words: said }) =>
+    ({ subcodes, phrases: said }) =>
       said !== undefined && subcodes?.some((subcode) => !plain.includes(subcode)) === true,
   );
   const parts = [
     ...(plain.length === 0 ? [] : [members(plain, 'HoldReasonSubCode')]),
-    ...(words.length === 0 ? [] : [says(words.join('|'))]),
-    ...both.map((row) => `(${members(row.subcodes ?? [], 'HoldReasonSubCode')} && ${says(row.words ?? '')})`),
+    ...(words.length === 0 ? [] : [holdReasonMatches(words.join('|'))]),
+    ...both.map(
+      (row) =>
+        `(${members(row.subcodes ?? [], 'HoldReasonSubCode')} && ${holdReasonMatches(row.phrases ?? '')})`,
+    ),
   ];
   return parts.length === 1 ? parts.join('') : `(${parts.join(' || ')})`;
 }
 
-const says = (words: string): string => `regexp(${adString(patternOf(words))}, HoldReason ?: "", "i")`;
+const holdReasonMatches = (pattern: string): string =>
+  `regexp(${adString(patternOf(pattern))}, HoldReason ?: "", "i")`;
 
 /** A job that starts over and over, or too late, is held for good. */
 function holdLines({ attempts, giveUpSeconds }: Policy): string[] {
@@ -149,10 +153,10 @@ function holdLines({ attempts, giveUpSeconds }: Policy): string[] {
   const started =
     'strcat("started ", NumShadowStarts, " times; the last attempt ended: ", VacateReason ?: "without a word")';
   const late = `"given up: no valid result within ${giveUpSeconds ?? 0} s"`;
-  const code = `(${members(Object.keys(endlessVacates).map(Number), '(VacateReasonCode ?: 0)')} ? VacateReasonCode : ${ownSubcodes.tooManyStarts})`;
+  const code = `(${members(Object.keys(endlessVacates).map(Number), '(VacateReasonCode ?: 0)')} ? VacateReasonCode : ${policySubcodes.tooManyStarts})`;
   return [
     `periodic_hold = JobStatus == 1 && (${[starts, ...loops, isLate].join(' || ')})`,
     `periodic_hold_reason = ifThenElse(${isLate}, ${late}, ${started})`,
-    `periodic_hold_subcode = ifThenElse(${isLate}, ${ownSubcodes.tooLate}, ${code})`,
+    `periodic_hold_subcode = ifThenElse(${isLate}, ${policySubcodes.tooLate}, ${code})`,
   ];
 }

@@ -1,12 +1,12 @@
 import { runFiles, sandboxFiles, submittedUrl } from '../../../job/layout.ts';
 import { fetchedBy, type Plan, type PlannedData } from '../../../job/plan.ts';
 import { durationClass, type Profile } from './profiles.ts';
-import { usualLeaseSeconds, type Policy } from '../../../recovery/policy.ts';
-import { hasSecrets } from '../../kept-secrets.ts';
+import { defaultLeaseSeconds, type Policy } from '../../../recovery/policy.ts';
+import { hasSecrets } from '../../stored-secrets.ts';
 import type { Round } from '../../pool.ts';
-import { batchName, condorFiles, roundFiles } from '../condor-files.ts';
+import { batchName, condorFiles, condorRoundFiles } from '../condor-files.ts';
 import type { CondorVersion } from '../tools/condor-tools.ts';
-import { avoidance, placeLines } from './avoid-places.ts';
+import { avoidance, avoidLines } from './avoid-sites.ts';
 import { condorPolicy } from './condor-policy.ts';
 import { recoveryLines } from './recovery-lines.ts';
 import { requestLines } from './request-lines.ts';
@@ -97,7 +97,7 @@ function fileLines(input: SubmitInput): string[] {
   const data = fetchedBy(plan);
   const sent = [
     condorFiles.agent,
-    `${roundFiles(numberOf(input)).orders}/$(job).json`,
+    `${condorRoundFiles(numberOf(input)).orders}/$(job).json`,
     ...(files.length > 0 ? [filesIn] : []),
     ...imageInputs(plan, input.version),
     ...(plan.imageTokenFile === undefined ? [] : [imageTokenName]),
@@ -171,7 +171,7 @@ function identityLines(input: SubmitInput): string[] {
     ...accountLines(input),
     ...poolLines(input),
     'ulog_execute_attrs = GLIDEIN_ResourceName, GLIDEIN_Site, Machine',
-    ...placeLines(condorPolicy(input.plan, input.profile)),
+    ...avoidLines(condorPolicy(input.plan, input.profile)),
   ];
 }
 
@@ -198,7 +198,7 @@ function poolLines({ plan }: SubmitInput): string[] {
   });
 }
 
-function limitLines({ spec }: Plan, { leaseSeconds = usualLeaseSeconds }: Policy): string[] {
+function limitLines({ spec }: Plan, { leaseSeconds = defaultLeaseSeconds }: Policy): string[] {
   const { timeSeconds } = spec.resources;
   const lease = `job_lease_duration = ${leaseSeconds}`;
   if (timeSeconds === undefined) return [lease];
@@ -206,11 +206,11 @@ function limitLines({ spec }: Plan, { leaseSeconds = usualLeaseSeconds }: Policy
 }
 
 function queueLines(input: SubmitInput): string[] {
-  const { mostQueued, mostIdle } = input.profile;
-  const many = (input.round?.jobs ?? input.plan.jobs).length > mostIdle;
+  const { maxQueued, maxIdle } = input.profile;
+  const many = (input.round?.jobs ?? input.plan.jobs).length > maxIdle;
   return [
-    ...(many ? [`max_materialize = ${mostQueued}`, `max_idle = ${mostIdle}`] : []),
-    `queue job,what from ${roundFiles(numberOf(input)).items}`,
+    ...(many ? [`max_materialize = ${maxQueued}`, `max_idle = ${maxIdle}`] : []),
+    `queue job,what from ${condorRoundFiles(numberOf(input)).items}`,
   ];
 }
 
@@ -221,10 +221,10 @@ export function renderItems({ jobs }: Plan, round?: Round): string {
     .filter(({ id }) => meant?.has(id) ?? true)
     .map(({ id, parameters }) => {
       const what = Object.entries(parameters).map(([name, value]) => `${name}=${value}`);
-      return `${id}\u001f${plainly([`job ${id}`, ...what].join(' '))}\n`;
+      return `${id}\u001f${sanitize([`job ${id}`, ...what].join(' '))}\n`;
     })
     .join('');
 }
 
 /** For people who look at the queue: without what a submit description would take for its own. */
-const plainly = (text: string): string => text.replace(/[^\p{L}\p{N} ._=+:/-]/gu, '_').slice(0, 120);
+const sanitize = (text: string): string => text.replace(/[^\p{L}\p{N} ._=+:/-]/gu, '_').slice(0, 120);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Policy } from '../../../recovery/policy.ts';
-import { avoidance } from './avoid-places.ts';
+import { avoidance } from './avoid-sites.ts';
 import { recoveryLines } from './recovery-lines.ts';
 import { requestLines } from './request-lines.ts';
 
@@ -10,7 +10,7 @@ const policy = (more: Partial<Policy> = {}): Policy => ({
   avoid: 'site',
   memory: { asked: 2 ** 30, most: 3 * 2 ** 30 },
   disk: { asked: 2 ** 20, most: 2 ** 20 },
-  pace: { firstWait: 300, mostWait: 3600, atOnce: 2, letGo: 600 },
+  backoff: { initialBackoff: 300, maxBackoff: 3600, immediateRetries: 2, forgetAfter: 600 },
   ...more,
 });
 

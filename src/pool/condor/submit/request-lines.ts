@@ -1,4 +1,4 @@
-import { ranOutAttributes } from '../../../codes/answers.ts';
+import { ranOutAttributes } from '../../../codes/remedies.ts';
 import { kinds } from '../../../fault/kinds.ts';
 import { growthSteps, type Growth, type Policy } from '../../../recovery/policy.ts';
 
@@ -21,20 +21,20 @@ const inUnits = ({ asked, most }: Growth, bytes: number): Growth => ({
 });
 
 /** Twice as much for each time that it ran out. */
-function requestLine(name: string, unit: string, { asked, most }: Growth, found: RanOut): string {
+function requestLine(name: string, unit: string, { asked, most }: Growth, found: Shortage): string {
   if (most === asked) return `request_${name} = ${asked} ${unit}`;
-  return `request_${name} = min({${most}, ${asked} * pow(2, ${timesOut(found)})})`;
+  return `request_${name} = min({${most}, ${asked} * pow(2, ${shortageCount(found)})})`;
 }
 
-type RanOut = keyof typeof ranOutAttributes;
+type Shortage = keyof typeof ranOutAttributes;
 
 /**
  * How often a job ran out: by holds, and by what agents counted. Where an agent cannot reach the access point its last
  * exit code counts. Site policies and cgroups have different codes for holds.
  */
-const timesOut = (found: RanOut): string =>
+const shortageCount = (found: Shortage): string =>
   `(NumHoldsByReason.JobOutOfResources ?: 0) + (NumHoldsByReason.StartdHeldJob ?: 0) + (${ranOutAttributes[found]} ?: (ExitCode =?= ${kinds[found].exit} ? 1 : 0))`;
 
 /** That the last attempt had all the memory that may be asked for. */
 export const hadAllMemory = ({ memory }: Policy): string =>
-  `${timesOut('memory-exceeded')} > ${growthSteps(memory).length}`;
+  `${shortageCount('memory-exceeded')} > ${growthSteps(memory).length}`;

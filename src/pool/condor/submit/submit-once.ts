@@ -6,7 +6,7 @@ import { Fault } from '../../../fault/fault.ts';
 import { runFiles } from '../../../job/layout.ts';
 import { readJournal } from '../../../journal/tail.ts';
 import { requestOnce, type SubmitRequest, type Submitter } from '../../request-once.ts';
-import { batchName, condorFiles, roundFiles } from '../condor-files.ts';
+import { batchName, condorFiles, condorRoundFiles } from '../condor-files.ts';
 import type { CondorTools } from '../tools/condor-tools.ts';
 import { adString } from './submit-text.ts';
 
@@ -30,7 +30,7 @@ export async function submitOnce(
   const { entries } = await readJournal(path.join(runFolder, runFiles.journal));
   const run = entries.find((entry) => entry.kind === 'run-created')?.run ?? path.basename(runFolder);
   const batch = batchName(run, round);
-  const file = path.join(runFolder, roundFiles(round).submit);
+  const file = path.join(runFolder, condorRoundFiles(round).submit);
   return await askCondorOnce(runFolder, submitter, {
     round,
     command: submitter.tools.command('condor_submit'),

@@ -18,15 +18,15 @@ export function literal(text: string): string {
 export const adString = (text: string): string => `"${literal(text.replaceAll('"', String.raw`\"`))}"`;
 
 /** The value of `arguments`, whatever the words hold. */
-export const argumentsValue = (words: readonly string[]): string => `"${words.map(quoted).join(' ')}"`;
+export const argumentsValue = (args: readonly string[]): string => `"${args.map(quoted).join(' ')}"`;
 
 /** The value of `environment`. */
 export const environmentValue = (variables: Record<string, string>): string =>
   argumentsValue(Object.entries(variables).map(([name, value]) => `${name}=${value}`));
 
-const quoted = (word: string): string => {
-  const doubled = literal(word).replaceAll('"', '""');
-  return /^[^\s']+$/.test(word) ? doubled : `'${doubled.replaceAll("'", "''")}'`;
+const quoted = (arg: string): string => {
+  const doubled = literal(arg).replaceAll('"', '""');
+  return /^[^\s']+$/.test(arg) ? doubled : `'${doubled.replaceAll("'", "''")}'`;
 };
 
 /** Settings of a federation's client that hold for its attempts wherever they run. */

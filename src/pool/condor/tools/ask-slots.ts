@@ -5,7 +5,7 @@ import { formatSize } from '../../../job/units.ts';
 import type { CondorTools } from './condor-tools.ts';
 
 /** Slots that are parts of others would count a busy machine many times. */
-const whole = 'SlotType =!= "Dynamic" && DynamicSlot =!= true';
+const wholeSlots = 'SlotType =!= "Dynamic" && DynamicSlot =!= true';
 
 /** Has HTCondor itself evaluate a plan's conditions over the ads of all machines of the pool. */
 export async function askSlots(plan: Plan, where: Where, tools: CondorTools): Promise<SlotFacts> {
@@ -19,7 +19,7 @@ export async function askSlots(plan: Plan, where: Where, tools: CondorTools): Pr
   ];
   let text: string;
   try {
-    text = await tools.ask('condor_status', ['-constraint', whole, '-af:t', ...columns]);
+    text = await tools.ask('condor_status', ['-constraint', wholeSlots, '-af:t', ...columns]);
   } catch (error) {
     if (await isReadable(plan.spec.run.requirements, tools)) throw error;
     return { conditions: [], slots: [], largest: { memoryBytes: 0, diskBytes: 0 }, isUnreadable: true };
@@ -32,12 +32,12 @@ export async function askSlots(plan: Plan, where: Where, tools: CondorTools): Pr
     throw new Fault('pool-unreachable', 'condor_status lists no machine', {
       fix: 'see what condor_status prints',
     });
-  const most = (column: number, unit: number): number =>
+  const maxOf = (column: number, unit: number): number =>
     Math.max(0, ...rows.map((row) => Number(row[column]) * unit).filter((size) => size > 0));
   return {
     conditions: conditions.map(({ words, place }) => ({ words, place })),
     slots: rows.map(readRow),
-    largest: { memoryBytes: most(1, 2 ** 20), diskBytes: most(2, 2 ** 10) },
+    largest: { memoryBytes: maxOf(1, 2 ** 20), diskBytes: maxOf(2, 2 ** 10) },
   };
 }
 
@@ -60,13 +60,13 @@ function readRow([name = '', , , ...values]: string[]): SlotFact {
 }
 
 /** A condition as HTCondor evaluates it over a machine's ad: on the empty machine, and on what is free of it now. */
-export interface AskedCondition extends SlotCondition {
+export interface SlotExpression extends SlotCondition {
   ever: string;
   now: string;
 }
 
 /** What a plan asks of a machine, condition by condition, as `renderSubmit` and HTCondor's own rules put it. */
-function slotConditions(plan: Plan, where: Where, arch: string): AskedCondition[] {
+function slotConditions(plan: Plan, where: Where, arch: string): SlotExpression[] {
   return [
     ...sizeConditions(plan, where),
     ...gpuConditions(plan, where),
@@ -78,29 +78,29 @@ function slotConditions(plan: Plan, where: Where, arch: string): AskedCondition[
   ];
 }
 
-const same = (words: string, place: SlotCondition['place'], expression: string): AskedCondition => ({
+const same = (words: string, place: SlotCondition['place'], expression: string): SlotExpression => ({
   words,
   place,
   ever: expression,
   now: expression,
 });
 
-function sizeConditions({ spec, disk }: Plan, where: Where): AskedCondition[] {
+function sizeConditions({ spec, disk }: Plan, where: Where): SlotExpression[] {
   const { cpus, memoryBytes } = spec.resources;
   const amounts: [key: string, words: string, attribute: string, least: number][] = [
     ['cpus', `cpus = ${cpus}`, 'Cpus', cpus],
     ['memory', `memory = ${formatSize(memoryBytes)}`, 'Memory', Math.ceil(memoryBytes / 2 ** 20)],
     ['disk', `disk = ${formatSize(disk.bytes)}`, 'Disk', Math.ceil(disk.bytes / 2 ** 10)],
   ];
-  return amounts.map(([key, words, attribute, least]) => ({
+  return amounts.map(([key, words, attribute, minimum]) => ({
     words,
     place: where('resources', key),
-    ever: `(TotalSlot${attribute} ?: ${attribute}) >= ${least}`,
-    now: `${attribute} >= ${least}`,
+    ever: `(TotalSlot${attribute} ?: ${attribute}) >= ${minimum}`,
+    now: `${attribute} >= ${minimum}`,
   }));
 }
 
-function gpuConditions({ spec }: Plan, where: Where): AskedCondition[] {
+function gpuConditions({ spec }: Plan, where: Where): SlotExpression[] {
   const { gpus, gpu } = spec.resources;
   if (gpus === 0) return [];
   const properties: [key: string, words: string, attribute: string, least: number][] = [];
@@ -119,10 +119,10 @@ function gpuConditions({ spec }: Plan, where: Where): AskedCondition[] {
       ever: `(TotalSlotGPUs ?: GPUs ?: 0) >= ${gpus}`,
       now: `(GPUs ?: 0) >= ${gpus}`,
     },
-    ...properties.map(([key, words, attribute, least]) => {
-      const free = `countMatches(${attribute} >= ${least}, AvailableGPUs) >= ${gpus}`;
+    ...properties.map(([key, words, attribute, minimum]) => {
+      const free = `countMatches(${attribute} >= ${minimum}, AvailableGPUs) >= ${gpus}`;
       // The list holds the GPUs that are free; what all of them have in common stands beside it.
-      const ever = `${free} || (GPUs_${attribute} ?: 0) >= ${least}`;
+      const ever = `${free} || (GPUs_${attribute} ?: 0) >= ${minimum}`;
       return { words, place: where('resources', 'gpu', key), ever, now: free };
     }),
   ];
@@ -134,7 +134,7 @@ function cudaNumber(version: string): number {
   return major * 1000 + minor * 10;
 }
 
-function imageConditions({ spec }: Plan, where: Where): AskedCondition[] {
+function imageConditions({ spec }: Plan, where: Where): SlotExpression[] {
   const { image } = spec.environment;
   if (image === undefined) return [];
   const ability = /^(docker|oras):\/\//.test(image)
@@ -147,7 +147,7 @@ function imageConditions({ spec }: Plan, where: Where): AskedCondition[] {
 }
 
 /** The user's own condition, where a machine's ad alone can answer it. */
-function ownConditions({ spec }: Plan, where: Where): AskedCondition[] {
+function ownConditions({ spec }: Plan, where: Where): SlotExpression[] {
   const { requirements } = spec.run;
   if (requirements === undefined || /\bMY\s*\./i.test(requirements)) return [];
   const place = where('run', 'requirements');

@@ -9,7 +9,7 @@ import type { Plan } from '../../../job/plan.ts';
 import { softwareScript } from '../../launcher.ts';
 import { agentExecutable } from '../../packed-agent.ts';
 import { condorFiles } from '../condor-files.ts';
-import { prepareInputs, renderOrders } from '../submit/job-inputs.ts';
+import { prepareInputs, renderCondorOrders } from '../submit/job-inputs.ts';
 import { findProfile, type Profile } from '../submit/profiles.ts';
 import { localImage, sifName } from '../submit/render-image.ts';
 import { inputsOf, renderShell } from '../submit/render-submit.ts';
@@ -88,7 +88,7 @@ async function prepareSoftware(
     environment: { ...environment, pack },
   };
   await prepareInputs(folder, asked, await agentExecutable(env, self), env);
-  const [text = ''] = Object.values(renderOrders(asked, plan.spec.name, profile));
+  const [text = ''] = Object.values(renderCondorOrders(asked, plan.spec.name, profile));
   await writeFile(path.join(folder, order), text);
   await writeFile(path.join(folder, script), softwareScript);
   const sourced = `updraft_script=$(sh ./${script} ${order}) && . "$updraft_script"\nunset updraft_script\n`;

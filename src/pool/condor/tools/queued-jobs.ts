@@ -1,7 +1,7 @@
 import { firstFew } from '../../../base/printable.ts';
-import { ownHold } from '../../../codes/answers.ts';
+import { policyHoldCode } from '../../../codes/remedies.ts';
 import { Fault } from '../../../fault/fault.ts';
-import { ownExits } from '../../../fault/kinds.ts';
+import { agentExits } from '../../../fault/kinds.ts';
 import type { ResourceChange } from '../../pool.ts';
 import { adString } from '../submit/submit-text.ts';
 import type { CondorTools } from './condor-tools.ts';
@@ -52,10 +52,10 @@ async function assertQueued(
 
 const heldStatus = 5;
 /** Jobs that one edit names: as many as fit into one argument of a command. */
-const mostPerEdit = 2000;
+const maxJobsPerEdit = 2000;
 
 /** What the queue tells of a job. */
-interface Queued {
+interface QueuedJob {
   id: string;
   status: number;
   code: number;
@@ -89,10 +89,10 @@ export async function releaseHeld(
   return new Set(held.map(({ id }) => asked.get(id) ?? ''));
 }
 
-const canBeReleased = ({ status, code, subcode }: Queued): boolean =>
-  status === heldStatus && !(code === ownHold && subcode < ownExits.from);
+const canBeReleased = ({ status, code, subcode }: QueuedJob): boolean =>
+  status === heldStatus && !(code === policyHoldCode && subcode < agentExits.from);
 
-async function readQueue(tools: CondorTools, ids: string[]): Promise<Queued[]> {
+async function readQueue(tools: CondorTools, ids: string[]): Promise<QueuedJob[]> {
   const attributes = [
     'JobStatus',
     'HoldReasonCode',
@@ -113,13 +113,13 @@ async function readQueue(tools: CondorTools, ids: string[]): Promise<Queued[]> {
 /** What failed so far no longer counts for the rules of the run. Those with as many failures are changed together. */
 async function edit(
   tools: CondorTools,
-  held: readonly Queued[],
+  held: readonly QueuedJob[],
   { memoryBytes }: ResourceChange,
 ): Promise<void> {
   const memory = memoryBytes === undefined ? [] : ['RequestMemory', String(Math.ceil(memoryBytes / 2 ** 20))];
   for (const [forgiven, jobs] of Map.groupBy(held, (job) => job.failures + job.forgiven))
-    for (let from = 0; from < jobs.length; from += mostPerEdit) {
-      const ids = jobs.slice(from, from + mostPerEdit).map(({ id }) => adString(id));
+    for (let from = 0; from < jobs.length; from += maxJobsPerEdit) {
+      const ids = jobs.slice(from, from + maxJobsPerEdit).map(({ id }) => adString(id));
       const constraint = `member(strcat(ClusterId, ".", ProcId), {${ids.join(', ')}})`;
       await tools.ask('condor_qedit', [
         '-constraint',

@@ -1,0 +1,105 @@
+/** Thrown for a value that `condor_submit` cannot split into words; the message is the reason. */
+export class BadQuoting extends Error {}
+
+/**
+ * The words of `arguments`. A value in double quotes is the new syntax: single quotes group, a doubled quote of either
+ * kind is one. Any other value is the old one: blanks separate and `\"` is a double quote.
+ */
+export function splitArguments(value: string): string[] {
+  const inner = quotedValue(value);
+  if (inner !== undefined) return splitRaw(inner);
+  return value.trim() === ''
+    ? []
+    : oldText(value)
+        .trim()
+        .split(/[ \t\n\r]+/);
+}
+
+/** The variables of `environment`, as `NAME=value` words; the old syntax separates by semicolons and knows no quotes. */
+export function splitEnvironment(value: string): string[] {
+  const inner = quotedValue(value);
+  if (inner !== undefined) return splitRaw(inner);
+  return value
+    .split(';')
+    .map((word) => word.replace(/^\s+/, ''))
+    .filter((word) => word !== '');
+}
+
+/** What the new syntax holds between its double quotes, with each `""` as one quote; undefined in the old syntax. */
+function quotedValue(value: string): string | undefined {
+  const text = value.trim();
+  if (!text.startsWith('"')) return undefined;
+  const body = /^"((?:[^"]|"")*)"$/s.exec(text)?.[1];
+  if (body === undefined)
+    throw new BadQuoting(
+      'a double quote inside the outer ones must be doubled, and the value must end with one',
+    );
+  return body.replaceAll('""', '"');
+}
+
+function oldText(value: string): string {
+  if (/(?<!\\)"/.test(value))
+    throw new BadQuoting('a double quote in the old syntax needs a backslash before it');
+  return value.replaceAll(String.raw`\"`, '"');
+}
+
+/** Splits the inside of the new syntax, which is also how the job's `Arguments` and `Environment` are kept. */
+export function splitRaw(text: string): string[] {
+  const words: string[] = [];
+  let word: string | undefined;
+  for (const [part] of text.matchAll(/\s+|'(?:[^']|'')*'?|[^\s']+/g)) {
+    if (/^\s/.test(part)) {
+      if (word !== undefined) words.push(word);
+      word = undefined;
+    } else word = (word ?? '') + (part.startsWith("'") ? groupOf(part) : part);
+  }
+  if (word !== undefined) words.push(word);
+  return words;
+}
+
+function groupOf(part: string): string {
+  if (part.length < 2 || !part.endsWith("'") || (part.length - part.replaceAll("'", '').length) % 2 !== 0)
+    throw new BadQuoting('a single quote is never closed');
+  return part.slice(1, -1).replaceAll("''", "'");
+}
+
+/** One statement's text, as HTCondor joins it from physical lines. */
+export interface LogicalLine {
+  text: string;
+  /** Where it starts, counted from 1. */
+  line: number;
+  /** A comment between its continued lines: HTCondor keeps the comment's last character as text. */
+  commentInside?: number;
+}
+
+/**
+ * Joins continued lines the way `condor_submit` does: every physical line is trimmed, a trailing backslash joins
+ * the next one, a comment line is never continued, and a comment within a continued line stands for its own last
+ * character (so only one that ends in a backslash disappears).
+ */
+export function logicalLines(text: string): LogicalLine[] {
+  const physical = text.split('\n');
+  if (physical.at(-1) === '') physical.pop();
+  const joined: LogicalLine[] = [];
+  for (let at = 0; at < physical.length; at++) {
+    const logical: LogicalLine = { text: '', line: at + 1 };
+    for (let first = true; ; first = false) {
+      const { piece, continues, comment } = readPiece(physical[at] ?? '', first);
+      if (comment && !first && !continues) logical.commentInside = at + 1;
+      logical.text += piece;
+      if (!continues || at + 1 >= physical.length) break;
+      at++;
+    }
+    joined.push(logical);
+  }
+  return joined;
+}
+
+function readPiece(raw: string, first: boolean): { piece: string; continues: boolean; comment: boolean } {
+  const trimmed = raw.trim();
+  const comment = trimmed.startsWith('#');
+  if (comment && first) return { piece: trimmed, continues: false, comment };
+  const kept = comment ? trimmed.slice(-1) : trimmed;
+  const continues = kept.endsWith('\\');
+  return { piece: continues ? kept.slice(0, -1) : kept, continues, comment };
+}

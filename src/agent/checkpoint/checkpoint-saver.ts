@@ -1,0 +1,253 @@
+import { mkdir } from 'node:fs/promises';
+import path from 'node:path';
+import { defined } from '../../base/defined.ts';
+import { asFault, type Fault } from '../../fault/fault.ts';
+import { sandboxFiles } from '../../job/layout.ts';
+import { toFaultRecord, type AgentBody } from '../../journal/entry.ts';
+import type { Attempt } from '../attempt.ts';
+import { attemptProcesses } from '../training/processes.ts';
+import { diskFull } from '../scratch.ts';
+import {
+  checkpointBytes,
+  isIntact,
+  positionIn,
+  ResumeCheck,
+  type CheckpointRecord,
+  type Position,
+} from './record.ts';
+import { snapshotFolder, openForWriting, SettledFolder, type FolderSnapshot } from './settled-folder.ts';
+import { CheckpointStore, restoreGeneration } from './store.ts';
+
+const pollMs = 1000;
+/** Saving may take this share of the time, and of a core, and after trouble waits for so long. */
+const maxTimeShare = 0.05;
+const maxCoreShare = 0.01;
+const retryMs = 60_000;
+/** What a core takes to copy and to hash, in milliseconds. */
+const workMsPerByte = 1.7e-6;
+const defaultGenerations = 3;
+/** Where every kept byte travels with the job, older checkpoints are kept only up to here, unless the user says how many. */
+const maxTransferBytes = 1e9;
+
+/**
+ * Looks after the checkpoints of an attempt: gives the training the last good one, keeps what it writes while it runs
+ * and when it has ended, and finds out whether it goes on from what it was given.
+ */
+export class CheckpointSaver {
+  readonly #attempt: Attempt;
+  readonly #code: string;
+  readonly #folder: string;
+  readonly #store: CheckpointStore;
+  readonly #stop = new AbortController();
+  #settled: SettledFolder;
+  /** The checkpoint the training has: the one it was given, or the last that was kept. */
+  #latest: CheckpointRecord | undefined;
+  #check: ResumeCheck | undefined;
+  #progressed: boolean | undefined;
+  #began: Position | undefined;
+  #position: Position = {};
+  /** Where the training was when it last wrote to its folder. */
+  #writtenAt: Position = {};
+  #saving: Promise<void> | undefined;
+  #nextPollMs = 0;
+  #startedMs = 0;
+  #savedMs: number | undefined;
+  #trouble = '';
+
+  private constructor(attempt: Attempt, folder: string, code: string) {
+    const { order, context } = attempt;
+    const { checkpointKeep } = order.job.train;
+    const travels = context.restartFolder !== undefined && checkpointKeep === undefined;
+    this.#attempt = attempt;
+    this.#code = code;
+    this.#folder = folder;
+    this.#store = new CheckpointStore(path.join(path.dirname(order.attemptFolder), sandboxFiles.checkpoint), {
+      generations: checkpointKeep ?? defaultGenerations,
+      bytes: travels ? maxTransferBytes : Infinity,
+    });
+    this.#settled = this.#newSettled();
+  }
+
+  /** Undefined when the job declares no checkpoint. `code` names the version of what the training runs. */
+  static async open(attempt: Attempt, code: string): Promise<CheckpointSaver | undefined> {
+    const { order, scratch } = attempt;
+    if (order.job.train.checkpoint === undefined) return undefined;
+    const folder = path.join(scratch.work, order.job.train.checkpoint);
+    await mkdir(folder, { recursive: true });
+    return new CheckpointSaver(attempt, folder, code);
+  }
+
+  /** Gives the training the latest checkpoint that is whole, and tells of those that are not. */
+  async restore(): Promise<void> {
+    const { record, context } = this.#attempt;
+    for (const generation of await this.#store.generations()) {
+      const problem = isIntact(generation)
+        ? await restoreGeneration(generation, this.#folder, context.signal)
+        : generation.damage;
+      if (problem === undefined && isIntact(generation)) {
+        this.#store.adopt(generation, snapshotFolder(this.#folder));
+        this.#latest = generation.record;
+        this.#began = generation.record.began;
+        return;
+      }
+      const which = isIntact(generation) ? ` of attempt ${generation.record.attempt}` : '';
+      record({ kind: 'checkpoint-refused', reason: `the checkpoint${which}: ${problem ?? ''}` });
+      this.#store.refuse(generation);
+    }
+  }
+
+  /** Takes the training's folder as it lies there, after a pause in the same place. */
+  async resume(): Promise<void> {
+    const latest = (await this.#store.generations()).find(isIntact);
+    this.#latest = latest?.record;
+    this.#began = latest?.record.began;
+  }
+
+  /** The training is about to start, for the first time or again. */
+  onStart(): void {
+    const { record, context } = this.#attempt;
+    this.#settled = this.#newSettled();
+    this.#startedMs = context.clock.monotonic();
+    this.#savedMs = undefined;
+    this.#position = {};
+    this.#progressed = undefined;
+    if (this.#latest === undefined) return;
+    const { attempt: savedBy, position, code } = this.#latest;
+    this.#writtenAt = position;
+    this.#check = new ResumeCheck(position, this.#began);
+    const otherCode = code === this.#code ? {} : { otherCode: true };
+    record({ kind: 'checkpoint-restored', savedBy, ...positionIn(position), ...otherCode });
+  }
+
+  /** What the attempt tells in its journal: the training's position is of interest here. */
+  onEntry(body: AgentBody): void {
+    if (body.kind !== 'progress') return;
+    this.#position = { ...this.#position, ...positionIn(body) };
+    if (this.#latest === undefined && Object.keys(this.#position).length > 0) this.#began ??= this.#position;
+    const verdict = this.#check?.onPosition(this.#position);
+    if (verdict === undefined) return;
+    this.#progressed = verdict.movedOn;
+    this.#attempt.record({ kind: 'resume-checked', ...verdict });
+  }
+
+  /** To be called often while the training runs: keeps its checkpoint when there is a new one. */
+  poll(): void {
+    const now = this.#attempt.context.clock.monotonic();
+    if (this.#saving !== undefined || now < this.#nextPollMs) return;
+    this.#nextPollMs = now + pollMs;
+    try {
+      const snapshot = this.#settled.poll(now);
+      this.#placeWriting();
+      if (snapshot !== undefined)
+        this.#saving = this.#save(snapshot, false).finally(() => (this.#saving = undefined));
+    } catch (error) {
+      this.#reportTrouble(error);
+    }
+  }
+
+  /** Keeps what the training, which has ended, left; `isLast` when its folder goes too. */
+  async saveLast(signal: AbortSignal, isLast: boolean): Promise<void> {
+    const stop = (): void => this.#stop.abort(signal.reason);
+    if (signal.aborted) stop();
+    signal.addEventListener('abort', stop, { once: true });
+    await this.#saving;
+    this.#trouble = '';
+    try {
+      const snapshot = this.#settled.unsavedSnapshot();
+      this.#placeWriting();
+      if (snapshot !== undefined) await this.#save(snapshot, isLast);
+    } catch (error) {
+      this.#reportTrouble(error);
+    }
+    signal.removeEventListener('abort', stop);
+  }
+
+  /** Nothing more is to be kept. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#saving;
+  }
+
+  /** Whether something was kept since the training last started. */
+  get hasNew(): boolean {
+    return this.#savedMs !== undefined;
+  }
+
+  /** Whether the training is further than when it last started, and what it did since is kept. */
+  get hasProgressed(): boolean {
+    return this.hasNew && (this.#check === undefined || this.#progressed === true);
+  }
+
+  /**
+   * Whether the training has run for so long that its checkpoint should leave the machine. One that saves by itself is
+   * asked just after it has, so that little is lost should it not listen.
+   */
+  isDue(everyMs: number): boolean {
+    const now = this.#attempt.context.clock.monotonic();
+    const due = this.#startedMs + everyMs;
+    if (now < due || this.#saving !== undefined) return false;
+    return this.#savedMs === undefined || this.#savedMs >= due || now >= due + everyMs;
+  }
+
+  /** The job has a valid result: nobody will go on from here. */
+  async discard(): Promise<void> {
+    await this.#store.clear();
+  }
+
+  async #save(snapshot: FolderSnapshot, isLast: boolean): Promise<void> {
+    const { order, context, record } = this.#attempt;
+    const began = context.clock.monotonic();
+    const about = {
+      attempt: order.attempt,
+      savedAt: new Date(context.clock.now()).toISOString(),
+      code: this.#code,
+      position: this.#writtenAt,
+      ...defined({ began: this.#began }),
+    };
+    const isUnchanged = (): boolean => isLast || this.#settled.isUnchanged(snapshot);
+    const options = { signal: this.#stop.signal, isLast, isUnchanged };
+    try {
+      const saved = await this.#store.save(this.#folder, snapshot, about, options);
+      if (saved === undefined) return;
+      this.#settled.markSaved(snapshot);
+      this.#latest = saved;
+      const { sha256, files, position } = saved;
+      this.#savedMs = context.clock.monotonic();
+      this.#nextPollMs = this.#savedMs + pauseAfter(this.#savedMs - began, checkpointBytes(saved));
+      const seconds = (this.#savedMs - began) / 1000;
+      const figures = { files: files.length, bytes: checkpointBytes(saved), sha256, seconds };
+      record({ kind: 'checkpoint-saved', ...figures, ...positionIn(position) });
+    } catch (error) {
+      if (!this.#stop.signal.aborted || isLast) this.#reportTrouble(error);
+    }
+  }
+
+  /** Trouble with saving is no reason to end a training that goes well; it is told once. */
+  #reportTrouble(thrown: unknown): void {
+    const { record, context } = this.#attempt;
+    this.#nextPollMs = context.clock.monotonic() + retryMs;
+    const fault = toFault(thrown, this.#store.folder);
+    if (fault.message === this.#trouble) return;
+    this.#trouble = fault.message;
+    record({ kind: 'fault', fault: toFaultRecord(fault) });
+  }
+
+  #placeWriting(): void {
+    if (this.#settled.isMoving && Object.keys(this.#position).length > 0) this.#writtenAt = this.#position;
+  }
+
+  #newSettled(): SettledFolder {
+    const { root } = this.#attempt.scratch;
+    return new SettledFolder(this.#folder, () => openForWriting(attemptProcesses(root), this.#folder));
+  }
+}
+
+function toFault(thrown: unknown, store: string): Fault {
+  const { code } = (thrown instanceof Error ? thrown : {}) as NodeJS.ErrnoException;
+  return code === 'ENOSPC' || code === 'EDQUOT' ? diskFull(store, thrown) : asFault(thrown);
+}
+
+/** How long to wait after a saving that took so long; files that had not changed were no work. */
+function pauseAfter(tookMs: number, bytes: number): number {
+  return Math.max(tookMs / maxTimeShare, Math.min(tookMs, bytes * workMsPerByte) / maxCoreShare);
+}

@@ -1,0 +1,31 @@
+import type { Clock } from '../../base/clock.ts';
+import { defined } from '../../base/defined.ts';
+import type { Fault } from '../../fault/fault.ts';
+import { toFaultRecord } from '../../journal/entry.ts';
+import type { FetchEvent } from '../../transfer/fetch.ts';
+import type { Recorder } from '../notes/journal-writer.ts';
+import { releaseMemory } from './release-memory.ts';
+
+const progressMs = 1000;
+
+/** Writes down what happens in the fetch of one object, whoever fetches it: the agent, or the plugin. */
+export function recordEvents(object: string, record: Recorder, clock: Clock): (event: FetchEvent) => void {
+  let reportedAt = -Infinity;
+  let noted: Fault | undefined;
+  return (event) => {
+    // A wait for a server comes after its setback, one for a director is news.
+    if (event.kind === 'wait' && event.fault === noted) return;
+    if (event.kind !== 'progress') {
+      noted = event.fault;
+      record({ kind: 'fetch-setback', object, server: event.server, fault: toFaultRecord(event.fault) });
+      return;
+    }
+    const now = clock.monotonic();
+    if (now - reportedAt < progressMs) return;
+    reportedAt = now;
+    // What was unpacked is garbage by now, and there is a lot of it. Each time costs some milliseconds, so that it is not done more often.
+    releaseMemory();
+    const { bytes, total, rate, server } = event;
+    record({ kind: 'fetch-progress', object, bytes, rate, server, ...defined({ total }) });
+  };
+}

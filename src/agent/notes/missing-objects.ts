@@ -1,0 +1,125 @@
+import { createHash } from 'node:crypto';
+import type { Clock } from '../../base/clock.ts';
+import { remedyForKind } from '../../codes/remedies.ts';
+import { Fault } from '../../fault/fault.ts';
+import type { WorkOrder, OrderedRecovery } from '../../job/job.ts';
+import { noteFolders } from '../../job/layout.ts';
+import { waitAfter } from '../../recovery/policy.ts';
+import type { SharedNotes } from './shared-notes.ts';
+
+/** What an attempt tells the others of an object that is missing everywhere. */
+interface MissingMark {
+  /** Nobody need ask before this time, in milliseconds since the epoch; 0 when it is there again. */
+  until: number;
+  /** How often it was missed, one time after the other. */
+  misses: number;
+}
+
+/** While one attempt looks whether the object is back, the others give it so many seconds. */
+const probeSeconds = 60;
+
+/**
+ * Keeps the rest of a run from asking for an object that one attempt found missing everywhere. When the time it named
+ * is over, the first that comes looks again, for all: what it finds lifts the brake or draws it out. Where notes cannot
+ * be shared there are no brakes.
+ */
+export class MissingObjects {
+  readonly #shared: SharedNotes;
+  readonly #clock: Clock;
+  readonly #backoff: OrderedRecovery;
+  /** By object: the time that this attempt named by which it would know, for all. */
+  readonly #probes = new Map<string, number>();
+
+  constructor(shared: SharedNotes, clock: Clock, backoff: OrderedRecovery) {
+    this.#shared = shared;
+    this.#clock = clock;
+    this.#backoff = backoff;
+  }
+
+  /** Throws while the object is known to be missing; otherwise whoever calls looks now and tells what it found. */
+  async throwIfMissing(object: string): Promise<void> {
+    const mark = await this.#read(object);
+    if (mark === undefined || mark.until === 0) return;
+    const now = this.#clock.now();
+    if (now < mark.until) {
+      const again = new Date(mark.until).toISOString().slice(11, 19);
+      throw new Fault(
+        'object-missing',
+        `${object} is missing everywhere: another attempt of the run found so, and somebody looks again at ${again} UTC`,
+        { fix: 'look for it with `updraft stat`; put it back, or correct its URL', about: object },
+      );
+    }
+    const probe = Math.min(probeSeconds, this.#backoff.initialBackoff);
+    const until = now + probe * 1000;
+    this.#probes.set(object, until);
+    await this.#write(object, { ...mark, until });
+  }
+
+  /** The object is missing everywhere. */
+  async markMissing(object: string): Promise<void> {
+    const mark = await this.#read(object);
+    // Many that looked at the same time found one and the same thing.
+    const isKnown = mark !== undefined && mark.until > this.#clock.now();
+    if (isKnown && mark.until !== this.#probes.get(object)) return;
+    const misses = (mark?.misses ?? 0) + 1;
+    const seconds = waitAfter(misses, this.#backoff);
+    await this.#write(object, { until: this.#clock.now() + seconds * 1000, misses });
+  }
+
+  /** The object is there. */
+  async markPresent(object: string): Promise<void> {
+    const mark = await this.#read(object);
+    if (mark !== undefined && mark.until > 0) await this.#write(object, { until: 0, misses: 0 });
+  }
+
+  async #read(object: string): Promise<MissingMark | undefined> {
+    const mark = parse(await this.#shared.read(noteName(object)));
+    // A time that nobody could have meant is another clock's, or somebody's mistake.
+    const latest = this.#clock.now() + 2 * this.#backoff.maxBackoff * 1000;
+    return mark !== undefined && mark.until <= latest ? mark : undefined;
+  }
+
+  async #write(object: string, mark: MissingMark): Promise<void> {
+    await this.#shared.put(noteName(object), JSON.stringify({ object, ...mark }));
+  }
+}
+
+const noteName = (object: string): string =>
+  `${noteFolders.brakes}/${createHash('sha256').update(object).digest('hex').slice(0, 16)}`;
+
+function parse(text: string | undefined): MissingMark | undefined {
+  try {
+    const { until, misses } = JSON.parse(text ?? 'null') as Partial<MissingMark>;
+    return typeof until === 'number' && typeof misses === 'number' ? { until, misses } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Ends the attempt at once when so many jobs have failed for good that the run is given up. */
+export async function abortIfTooManyJobsFailed(
+  { recovery, job }: WorkOrder,
+  shared: SharedNotes,
+): Promise<void> {
+  const limit = recovery?.failedJobs;
+  if (limit === undefined) return;
+  const failed = (await shared.list(noteFolders.failed)).filter((name) => name !== job.id);
+  if (failed.length < limit) return;
+  throw new Fault(
+    'interrupted',
+    `the run is given up: ${failed.slice(0, 5).join(', ')} failed for good, and [recovery] failed_jobs = ${limit}`,
+    { fix: 'see why with `updraft why`, then `updraft retry`' },
+  );
+}
+
+/** Tells the others that this job has failed for good, where they must know. */
+export async function recordFailedJob(order: WorkOrder, shared: SharedNotes, fault: Fault): Promise<void> {
+  if (order.recovery?.failedJobs === undefined || !isFinal(order, order.recovery.attempts, fault)) return;
+  await shared.put(`${noteFolders.failed}/${order.job.id}`, fault.kind);
+}
+
+function isFinal({ attempt, attemptsBefore = 0 }: WorkOrder, attempts: number, { kind }: Fault): boolean {
+  if (kind === 'evicted' || kind === 'interrupted') return false;
+  const made = attempt - attemptsBefore;
+  return made >= attempts || remedyForKind(kind, made) === 'never';
+}

@@ -1,0 +1,164 @@
+import { mkdir, rename, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { defined } from '../../base/defined.ts';
+import type { Env } from '../../base/env.ts';
+import type { WorkOrder, OrderedData } from '../../job/job.ts';
+import { attemptFiles, attemptFolder, resultsFolder, runFiles, sandboxFiles } from '../../job/layout.ts';
+import { readJournal } from '../../journal/tail.ts';
+import type { Context } from '../attempt.ts';
+import { findGenerations, isIntact } from '../checkpoint/record.ts';
+import { allowedSeconds, slotMemoryBytes, startCount } from '../machine/condor-ads.ts';
+import { readOrder } from './order.ts';
+
+/**
+ * The order of an attempt in a scheduler's sandbox. The sandbox is laid out as the run's folder is, so that what
+ * the scheduler brings back falls into place; which attempt this is, the scheduler knows.
+ */
+export async function readSandboxOrder(file: string, context: Context): Promise<WorkOrder> {
+  const order = await peekSandboxOrder(file, context);
+  await mkdir(order.attemptFolder, { recursive: true });
+  await mkdir(path.join(context.cwd, runFiles.results), { recursive: true });
+  await adoptCheckpoint(order, context.cwd);
+  return await adoptTransfers(order, context.cwd);
+}
+
+/** The same for whoever works in the sandbox before the attempt begins: nothing is made or moved. */
+export const peekSandboxOrder = (
+  file: string,
+  { cwd, env, clock }: Pick<Context, 'cwd' | 'env' | 'clock'>,
+): Promise<WorkOrder> =>
+  readOrder(file, (value) => inSandboxFolders(value as WorkOrder, cwd, env, clock.now()));
+
+function inSandboxFolders(order: WorkOrder, cwd: string, env: Env, now: number): WorkOrder {
+  const id = (order as Partial<WorkOrder>).job?.id ?? '';
+  const attempt = (order.attemptsBefore ?? 0) + Math.max(1, startCount(env) ?? 1);
+  const { timeSeconds = Infinity } = (order as Partial<WorkOrder>).resources ?? {};
+  // The pool's own limit counts too, also one that it set after the submission.
+  const time = Math.min(timeSeconds, allowedSeconds(env, now) ?? Infinity);
+  return {
+    ...order,
+    attempt,
+    resources: {
+      ...order.resources,
+      ...defined({ memoryBytes: slotMemoryBytes(env) }),
+      ...(time === Infinity ? {} : { timeSeconds: time }),
+    },
+    filesFrom: path.join(cwd, runFiles.files),
+    scratchParent: cwd,
+    resultsTo: resultsFolder(cwd, id),
+    attemptFolder: attemptFolder(cwd, id, attempt),
+    data: (order as Partial<WorkOrder>).data?.map((source) => inSandbox(source, cwd)) as WorkOrder['data'],
+    environment: environmentInSandbox((order as Partial<WorkOrder>).environment, cwd),
+  };
+}
+
+/** What the scheduler put into the sandbox has a path there. */
+const inSandbox = (source: OrderedData, cwd: string): OrderedData => ({
+  ...source,
+  ...(source.delivered === undefined ? {} : { delivered: path.resolve(cwd, source.delivered) }),
+  ...(source.tokenFile === undefined ? {} : { tokenFile: path.resolve(cwd, source.tokenFile) }),
+});
+
+const environmentInSandbox = (
+  environment: WorkOrder['environment'] | undefined,
+  cwd: string,
+): WorkOrder['environment'] =>
+  ({
+    ...environment,
+    ...(environment?.pack === undefined ? {} : { pack: inSandbox(environment.pack, cwd) }),
+  }) as WorkOrder['environment'];
+
+/**
+ * A checkpoint comes back to the sandbox from the scheduler's spool after an eviction, and from the access point
+ * after a failure: the later one counts.
+ */
+async function adoptCheckpoint(order: WorkOrder, cwd: string): Promise<void> {
+  const sent = path.join(cwd, sandboxFiles.checkpoint);
+  const spooled = path.join(path.dirname(order.attemptFolder), sandboxFiles.checkpoint);
+  const [ofSent, ofSpooled] = [await latestOf(sent), await latestOf(spooled)];
+  const isLater =
+    ofSent.attempt === ofSpooled.attempt
+      ? ofSent.number > ofSpooled.number
+      : ofSent.attempt > ofSpooled.attempt;
+  if (!isLater) return;
+  await rm(spooled, { recursive: true, force: true });
+  await rename(sent, spooled);
+}
+
+/** The attempt that saved the latest checkpoint of a store, and its number. */
+async function latestOf(store: string): Promise<{ attempt: number; number: number }> {
+  return (await findGenerations(store)).find(isIntact)?.record ?? { attempt: 0, number: 0 };
+}
+
+/** What is left of a limit of Slurm's to clean up and to hand back what is there: this, or a tenth of a short one. */
+const cleanUpSeconds = 90;
+
+/** Where an attempt runs that shares the run's folder with the access point, and which one it is. */
+interface SharedAttempt {
+  run: string;
+  attempt: number;
+}
+
+/**
+ * The order of an attempt on a node of a cluster that shares the run's folder: journals, checkpoints and results are
+ * written there, and everything else in the folder in which the agent is started.
+ */
+export async function readSharedOrder(
+  file: string,
+  shared: SharedAttempt,
+  { cwd, env, clock }: Context,
+): Promise<WorkOrder> {
+  const order = await readOrder(file, (value) => {
+    const left = timeLeft(env, clock.now());
+    return inRunFolders(value as WorkOrder, shared, cwd, {
+      left,
+      ...defined({ memoryBytes: grantedMemory(env) }),
+    });
+  });
+  await mkdir(order.attemptFolder, { recursive: true });
+  return order;
+}
+
+function inRunFolders(
+  order: WorkOrder,
+  { run, attempt }: SharedAttempt,
+  cwd: string,
+  { left, ...granted }: { left: number; memoryBytes?: number },
+): WorkOrder {
+  const id = (order as Partial<WorkOrder>).job?.id ?? '';
+  const time = Math.min((order as Partial<WorkOrder>).resources?.timeSeconds ?? Infinity, left);
+  return {
+    ...order,
+    attempt,
+    resources: { ...order.resources, ...granted, ...(time === Infinity ? {} : { timeSeconds: time }) },
+    filesFrom: path.resolve(run, (order as Partial<WorkOrder>).filesFrom ?? runFiles.files),
+    scratchParent: cwd,
+    resultsTo: resultsFolder(run, id),
+    attemptFolder: attemptFolder(run, id, attempt),
+    notesFolder: path.join(run, runFiles.notes),
+  };
+}
+
+/** What Slurm has granted, which may be more than the first attempt asked for. */
+const grantedMemory = (env: Env): number | undefined =>
+  Number(env['SLURM_MEM_PER_NODE']) > 0 ? Number(env['SLURM_MEM_PER_NODE']) * 2 ** 20 : undefined;
+
+/** Seconds until Slurm would end the job, less what its end takes; Infinity where nobody says. */
+function timeLeft(env: Env, now: number): number {
+  const end = Number(env['SLURM_JOB_END_TIME'] ?? NaN);
+  if (!(end > 0)) return Infinity;
+  const left = Math.max(0, end - now / 1000);
+  return Math.round(left - Math.min(cleanUpSeconds, left / 10));
+}
+
+/**
+ * Makes what our plugin wrote down the beginning of the attempt's journal. An agent that is started again in the same
+ * sandbox finds nothing: by then the journal has it.
+ */
+export async function adoptTransfers(order: WorkOrder, cwd: string): Promise<WorkOrder> {
+  const written = path.join(cwd, sandboxFiles.transfers);
+  const { entries } = await readJournal(written);
+  if (entries.length === 0) return order;
+  await rename(written, path.join(order.attemptFolder, attemptFiles.journal));
+  return { ...order, brought: entries.flatMap((entry) => (entry.kind === 'fetched' ? [entry] : [])) };
+}

@@ -1,0 +1,181 @@
+import { chmod, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { shellQuote } from '../../base/shell-quote.ts';
+import { failingImport, findPython, type TriedPython } from '../../environment/find-python.ts';
+import { asFault, Fault } from '../../fault/fault.ts';
+import type { OrderedEnvironment } from '../../job/job.ts';
+import type { Attempt } from '../attempt.ts';
+import { testEnvironment } from '../self-test/test-machine.ts';
+
+/**
+ * Proof that the software can do what the training will ask of it, got beside whatever else goes on: importing a library
+ * like PyTorch takes seconds, for which neither the data nor the training waits.
+ */
+export class SoftwareCheck {
+  /** The attempt as it goes on: it is asked to end when the software turns out broken, with the fault that says how. */
+  readonly attempt: Attempt;
+  readonly #plain: Attempt;
+  readonly #failed = new AbortController();
+  readonly #enough = new AbortController();
+  readonly #over = new AbortController();
+  /** What the training's `python3` is; undefined where the job asks for no modules. */
+  #python: string | undefined;
+  #isProven = false;
+  /** The GPUs have been tried, with whatever result. */
+  #gpusTried: Promise<void> = Promise.resolve();
+
+  private constructor(attempt: Attempt, python: string | undefined) {
+    this.#plain = attempt;
+    this.#python = python;
+    this.attempt = until(attempt, this.#failed.signal);
+  }
+
+  /** Chooses the training's Python and begins; throws when no interpreter has the modules. */
+  static async start(attempt: Attempt): Promise<SoftwareCheck> {
+    const check = new SoftwareCheck(attempt, await choosePython(attempt));
+    check.#gpusTried = check.#watch(testEnvironment, check.#over.signal);
+    void check.#watch(
+      (each) => check.#import(each),
+      AbortSignal.any([check.#enough.signal, check.#over.signal]),
+    );
+    return check;
+  }
+
+  /**
+   * The training is about to begin, and imports the same: that is proof enough, and the machine is the training's. Throws
+   * when the GPUs cannot be used, for which it waits: many a training would go on without them, slowly.
+   */
+  async handOverToTraining(): Promise<void> {
+    await this.#gpusTried;
+    this.attempt.context.signal.throwIfAborted();
+    this.#enough.abort();
+  }
+
+  /** The training has failed: throws when it is because of its software. */
+  async explainFailure(): Promise<void> {
+    const { order, context } = this.#plain;
+    if (this.#isProven || this.#python === undefined || context.signal.aborted) return;
+    const asked = failingImport(this.#python, order.environment.python, context.env, context.signal);
+    const lacks = await asked.catch(() => undefined);
+    if (lacks !== undefined) throw brokenPythonFault({ path: this.#python, lacks }, order.environment);
+  }
+
+  /** Asks no more. */
+  stop(): void {
+    this.#over.abort();
+  }
+
+  async #watch(prove: (attempt: Attempt) => Promise<void>, enough: AbortSignal): Promise<void> {
+    const asking = until(this.#plain, enough);
+    await prove(asking).catch((error: unknown) => {
+      if (!asking.context.signal.aborted) this.#failed.abort(asFault(error));
+    });
+  }
+
+  /** Where the first choice cannot import them, the next interpreter that has the modules becomes the training's. */
+  async #import(attempt: Attempt): Promise<void> {
+    const { order, context, record } = attempt;
+    const modules = order.environment.python;
+    const failed: TriedPython[] = [];
+    while (this.#python !== undefined) {
+      const python = this.#python;
+      const lacks = await failingImport(python, modules, context.env, context.signal);
+      if (lacks === undefined) {
+        this.#isProven = true;
+        const said = `${python} imports ${modules.join(', ')}`;
+        record({ kind: 'self-test', checks: [{ name: 'python', ok: true, said }] });
+        return;
+      }
+      failed.push({ path: python, lacks });
+      this.#python = await choosePython(attempt, failed);
+    }
+  }
+}
+
+/** The attempt, asked to end when the signal says so, too. */
+function until(attempt: Attempt, signal: AbortSignal): Attempt {
+  const { context } = attempt;
+  return { ...attempt, context: { ...context, signal: AbortSignal.any([context.signal, signal]) } };
+}
+
+/**
+ * Makes `python3` and `python` mean, for the training, an interpreter in which the modules it imports are installed, and
+ * tells which; undefined where it asks for none. Those in `failed` have turned out not to be able to import them.
+ */
+async function choosePython(
+  { order, scratch, context }: Attempt,
+  failed: readonly TriedPython[] = [],
+): Promise<string | undefined> {
+  const modules = order.environment.python;
+  if (modules.length === 0) return undefined;
+  const { CONDA_PREFIX: prefix } = context.env;
+  const { pack, workspace } = order.environment;
+  const isSent = pack !== undefined || workspace !== undefined;
+  const only = isSent && prefix !== undefined ? { only: `${prefix}/bin` } : {};
+  const { found, tried } = await findPython(modules, context.env, {
+    signal: context.signal,
+    isQuick: true,
+    except: failed,
+    ...only,
+  });
+  if (found === undefined) throw noPythonFault([...failed, ...tried], order.environment);
+  for (const name of ['python3', 'python']) {
+    const wrapper = path.join(scratch.bin, name);
+    // A link would not do: an interpreter finds its packages by the path it is started with.
+    await writeFile(wrapper, `#!/bin/sh\nexec ${shellQuote(found)} "$@"\n`);
+    await chmod(wrapper, 0o755);
+  }
+  return found;
+}
+
+function noPythonFault(tried: TriedPython[], environment: OrderedEnvironment): Fault {
+  const asked = tried.map(({ path: python, lacks }) => `${python} lacks ${lacks}`).join('; ');
+  const modules = environment.python.join(', ');
+  const [where, fix] = whereAndFix(environment);
+  return new Fault(
+    'environment-broken',
+    `no Python ${where} can import ${modules} (${asked === '' ? 'no Python was found' : asked})`,
+    { fix, about: modules },
+  );
+}
+
+/** The interpreter with which the training ran cannot import what it needs. */
+function brokenPythonFault({ path: python, lacks }: TriedPython, environment: OrderedEnvironment): Fault {
+  const [where, fix] = whereAndFix(environment);
+  return new Fault(
+    'environment-broken',
+    `${python} ${where} cannot import ${lacks}, and the training failed`,
+    {
+      fix,
+      about: environment.python.join(', '),
+    },
+  );
+}
+
+function whereAndFix({ image, pack, python, workspace }: OrderedEnvironment): [string, string] {
+  if (pack !== undefined)
+    return [
+      `in the software archive ${pack.url}`,
+      'add them to the Pixi environment, lock it and pack it again',
+    ];
+  if (workspace !== undefined)
+    return [
+      `in the Pixi environment "${workspace.environment}" of ${workspace.manifest}`,
+      'add them to the environment and lock it again: updraft env lock',
+    ];
+  if (image !== undefined)
+    return [
+      `in the image ${image}`,
+      'use an image that has them: updraft env image writes the recipe of one',
+    ];
+  const packages = python.map(debianPackage).join(' ');
+  return [
+    'on this machine',
+    `install them for one of these interpreters (Debian: apt-get install ${packages}), or name an \`image\` in [environment]`,
+  ];
+}
+
+const debianPackage = (module: string): string => {
+  const name = module.split('.')[0]?.toLowerCase() ?? module;
+  return `python3-${name === 'cv2' ? 'opencv' : name.replaceAll('_', '-')}`;
+};

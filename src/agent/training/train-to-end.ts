@@ -1,0 +1,145 @@
+import { Fault } from '../../fault/fault.ts';
+import type { Attempt } from '../attempt.ts';
+import type { CheckpointSaver } from '../checkpoint/checkpoint-saver.ts';
+import { freeSpaceIn, sharedMemory } from './death.ts';
+import { checkpointExit } from './ending.ts';
+import { MemoryWatch, type ExitReadings } from './memory-watch.ts';
+import { requestSave, startShell, stopShell, type CommandEnd } from './shell.ts';
+import { withGrace } from './time-limit.ts';
+import { TrainingWatch } from './training-watch.ts';
+
+/**
+ * Trains to the end, through the checkpoints at which the training ends to be run again. `paused` when the pool is to
+ * take the checkpoint away first. `isDone` tells whether a valid result is there.
+ */
+export async function trainToEnd(
+  attempt: Attempt,
+  saver: CheckpointSaver | undefined,
+  isDone: () => Promise<boolean>,
+): Promise<CommandEnd | 'paused'> {
+  const { checkpointEverySeconds = Infinity } = attempt.order.job.train;
+  const { restartFolder } = attempt.context;
+  let saveRequestMs = restartFolder === undefined ? Infinity : checkpointEverySeconds * 1000;
+  for (;;) {
+    attempt.record({ kind: 'phase', phase: 'training' });
+    saver?.onStart();
+    const trained = await trainOnce(attempt, saver, saveRequestMs).catch((thrown: unknown) => {
+      // The limit is for a start: after the pause a new one begins.
+      if (isTimeUp(attempt) && saver?.hasProgressed === true) return undefined;
+      throw thrown;
+    });
+    if (trained === undefined) return 'paused';
+    if (saver === undefined || !wantsRestart(trained) || (trained.asked && (await isDone()))) return trained;
+    if (saver.hasNew && restartFolder !== undefined) return 'paused';
+    if (saver.hasNew) continue;
+    if (!trained.asked) throw nothingSaved(attempt);
+    // Whoever saves nothing when asked would lose everything each time.
+    saveRequestMs = Infinity;
+    attempt.record({ kind: 'checkpoint-refused', reason: ignoredSaveRequest });
+  }
+}
+
+const ignoredSaveRequest =
+  'the training was asked to save and end (SIGTERM) and left no new checkpoint; it is not asked again in this attempt';
+
+/** Whether its time is up where a pause would give it more. */
+const isTimeUp = ({ context }: Attempt): boolean =>
+  context.restartFolder !== undefined &&
+  context.signal.aborted &&
+  (context.signal.reason as Fault).kind === 'time-limit';
+
+const wantsRestart = ({ status, asked }: Trained): boolean => asked || status === checkpointExit;
+
+/** Unless the training succeeds, what it saved is kept. */
+async function trainOnce(
+  attempt: Attempt,
+  saver: CheckpointSaver | undefined,
+  saveRequestMs: number,
+): Promise<Trained> {
+  let trained: Trained | undefined;
+  try {
+    trained = await train(attempt, saver, saveRequestMs);
+    return trained;
+  } finally {
+    const isOver = trained === undefined || !wantsRestart(trained);
+    if (isOver && trained?.status === 0) await saver?.stop();
+    else if (saver !== undefined) await save(attempt, saver, isOver && !isTimeUp(attempt));
+  }
+}
+
+async function save(attempt: Attempt, saver: CheckpointSaver, isLast: boolean): Promise<void> {
+  attempt.record({ kind: 'phase', phase: 'saving' });
+  const grace = withGrace(attempt.context);
+  try {
+    await saver.saveLast(grace.signal, isLast);
+  } finally {
+    grace.done();
+  }
+}
+
+function nothingSaved({ order }: Attempt): Fault {
+  const folder = order.job.train.checkpoint ?? '';
+  return new Fault(
+    'training-failed',
+    `the training ended with ${checkpointExit}, which says that it saved a checkpoint, but there is nothing new in ${folder}`,
+    {
+      fix: 'let it write its checkpoint into the folder that UPDRAFT_CHECKPOINT names before it ends so',
+      about: folder,
+    },
+  );
+}
+
+const pollMs = 500;
+/** How long a training may take to save and end when nothing presses. */
+const saveTimeoutMs = 300_000;
+
+/** How a training ended, and whether it was asked to, so that its checkpoint can leave the machine. */
+type Trained = CommandEnd & { asked: boolean };
+
+/**
+ * Runs the training to its end and tells how it ended. When the attempt must end early, or the training shows no
+ * sign of life for too long, it is stopped and the Fault that says why is thrown. `saveRequestMs` says how long it may run
+ * before it is asked to save and end.
+ */
+async function train(attempt: Attempt, saver?: CheckpointSaver, saveRequestMs = Infinity): Promise<Trained> {
+  const { order, context, record } = attempt;
+  const { command } = order.job.train;
+  context.signal.throwIfAborted();
+  const watch = new TrainingWatch(attempt);
+  const memory = new MemoryWatch();
+  const shell = await startShell(command, attempt);
+  watch.started(shell.pid);
+  record({ kind: 'training-started', pid: shell.pid, command });
+
+  const over = new AbortController();
+  void shell.ended.then(() => over.abort());
+  const wake = AbortSignal.any([over.signal, context.signal]);
+  let fault: Fault | undefined;
+  let asked = false;
+  while (!over.signal.aborted && fault === undefined && !asked) {
+    await context.clock.sleep(pollMs, wake).catch(() => undefined);
+    memory.poll(shell.pid);
+    watch.poll();
+    saver?.poll();
+    fault = context.signal.aborted ? (context.signal.reason as Fault) : watch.verdict();
+    if (fault === undefined) asked = saver?.isDue(saveRequestMs) === true;
+  }
+  asked &&= !over.signal.aborted;
+  if (asked) await requestSave(shell, context, saveTimeoutMs);
+  if (asked && context.signal.aborted) fault = context.signal.reason as Fault;
+  const endedEarlyBy = over.signal.aborted ? undefined : fault;
+  const ended = over.signal.aborted ? await shell.ended : await stopShell(shell, context);
+  const readings = ended.status === 0 ? {} : { readings: takeReadings(attempt, memory) };
+  watch.finish(ended.status === 0);
+  record({ kind: 'training-ended', ...ended });
+  if (endedEarlyBy !== undefined) throw endedEarlyBy;
+  return { ...ended, ...readings, asked };
+}
+
+/** At once: what the dead training had taken is soon somebody else's. */
+function takeReadings({ order, scratch }: Attempt, memory: MemoryWatch): ExitReadings {
+  return {
+    memory: memory.readings(),
+    disks: [scratch.root, order.attemptFolder, sharedMemory].flatMap(freeSpaceIn),
+  };
+}

@@ -1,0 +1,51 @@
+import { readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { parseSubmit } from '../../adopt/parse-submit.ts';
+import type { Env } from '../../base/env.ts';
+import { runFiles } from '../../job/layout.ts';
+import { readJournal } from '../../journal/tail.ts';
+import { condorFiles, isAdopted } from '../../pool/htcondor.ts';
+import { readPlan } from '../../pool/read-plan.ts';
+
+export type OutputLocation =
+  /** Not an adopted run: what its jobs print comes home with their attempts. */
+  | 'with-the-attempt'
+  /** The submit description names none, so HTCondor keeps nothing. */
+  | 'nowhere'
+  | { file: string };
+
+/** Where HTCondor puts what a job of an adopted run prints: each attempt writes to the same file. */
+export async function findOutput(
+  env: Env,
+  runFolder: string,
+  job: string,
+  stream: 'out' | 'err',
+): Promise<OutputLocation> {
+  if (!(await isAdopted(runFolder))) return 'with-the-attempt';
+  const text = await readFile(path.join(runFolder, condorFiles.submit), 'utf8');
+  const { folder, file } = await readPlan(runFolder);
+  const { entries } = await readJournal(path.join(runFolder, runFiles.journal));
+  const submitted = entries.find((entry) => entry.kind === 'submitted');
+  const { queues } = parseSubmit(text, {
+    file,
+    cwd: folder,
+    env,
+    maxJobs: Number(job) + 1,
+    cluster: submitted?.cluster,
+    include: (name) => includedText(path.resolve(folder, name)),
+  });
+  const { commands = {} } =
+    queues.flatMap(({ jobs }) => jobs).find(({ process }) => process === Number(job)) ?? {};
+  const named = commands[stream === 'out' ? 'output' : 'error']?.trim() ?? '';
+  if (named === '') return 'nowhere';
+  return { file: path.resolve(folder, commands['initialdir']?.trim() ?? '', named) };
+}
+
+function includedText(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return undefined;
+  }
+}

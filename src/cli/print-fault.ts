@@ -1,0 +1,52 @@
+import path from 'node:path';
+import { errorReason } from '../base/error-reason.ts';
+import { printableLines } from '../base/printable.ts';
+import { Fault } from '../fault/fault.ts';
+import { SpecFault } from '../job/source-file.ts';
+import type { Cli } from './cli.ts';
+
+/** Prints what went wrong and what to do; with `--json`, as one object on stdout. */
+export function printFault(cli: Cli, fault: Fault, json: boolean): void {
+  if (fault instanceof PrintedFault) return;
+  if (json) {
+    const { kind, message, fix, about } = fault;
+    const problems = fault instanceof SpecFault ? fault.problems : undefined;
+    const error = { kind, message, fix, about, exit: fault.info.exit, problems };
+    cli.out(`${JSON.stringify({ error })}\n`);
+    return;
+  }
+  cli.err(`updraft: ${printableLines(fault.message)}\n`);
+  if (fault.fix !== undefined) cli.err(`  fix: ${printableLines(fault.fix)}\n`);
+  if (fault.kind !== 'internal') return;
+  cli.err(
+    '  This is a mistake in Updraft. Set UPDRAFT_DEBUG=1 and run it again for the details to report.\n',
+  );
+  const detail = fault.cause instanceof Error ? fault.cause.stack : fault.stack;
+  if (cli.env['UPDRAFT_DEBUG'] !== undefined) cli.err(`${detail ?? ''}\n`);
+}
+
+/** A failure the command has told in its own words: only its exit code is left to give. */
+export class PrintedFault extends Fault {
+  constructor({ kind, message }: Fault) {
+    super(kind, message);
+    this.name = 'PrintedFault';
+  }
+}
+
+/** What the file system refuses is the machine's doing, not a mistake of ours; undefined for anything else thrown. */
+export function systemFault(thrown: unknown): Fault | undefined {
+  if (!(thrown instanceof Error) || thrown instanceof Fault) return undefined;
+  const { code = '', path: file, syscall = '' } = thrown as NodeJS.ErrnoException;
+  if (code === 'ENOSPC' || code === 'EDQUOT')
+    return new Fault('disk-full', `${file ?? 'a file'} cannot be written: ${errorReason(thrown)}`, {
+      about: file ?? syscall,
+      fix: 'see which disk is full with `df -h . ~ /tmp`, free some space, and run the same command again',
+      cause: thrown,
+    });
+  if (file === undefined || !['EACCES', 'EPERM', 'EROFS'].includes(code)) return undefined;
+  return new Fault('file-invalid', `${file}: ${errorReason(thrown)} (${syscall})`, {
+    about: file,
+    fix: `see who owns ${path.dirname(file)} with \`ls -ld\`; run this as that user, or in a folder of your own`,
+    cause: thrown,
+  });
+}

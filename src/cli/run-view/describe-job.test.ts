@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { fold } from '../../journal/fold.ts';
+import type { AgentBody, Entry } from '../../journal/entry.ts';
+import type { AttemptState } from '../../journal/state.ts';
+import { jobNotes, describeState, remaining, shareDone } from './describe-job.ts';
+
+/** An attempt after these words of its agent, one each ten seconds. */
+function after(...bodies: AgentBody[]): AttemptState {
+  const entries = bodies.map<Entry>((body, seq) => ({
+    v: 1,
+    t: new Date(Date.UTC(2026, 0, 1) + seq * 10_000).toISOString(),
+    seq,
+    job: '0',
+    attempt: 1,
+    ...body,
+  }));
+  const attempt = fold(entries).jobs[0]?.attempts[0];
+  assert.ok(attempt !== undefined);
+  return attempt;
+}
+
+const training: AgentBody = { kind: 'phase', phase: 'training' };
+const fetching: AgentBody = { kind: 'phase', phase: 'fetching' };
+
+test('a training is as far as its epochs and the steps of the present one', () => {
+  const share = (progress: Omit<Extract<AgentBody, { kind: 'progress' }>, 'kind'>) =>
+    shareDone(after(training, { kind: 'progress', ...progress }));
+  assert.equal(share({ epoch: 1, epochs: 4 }), 0);
+  assert.equal(share({ epoch: 3, epochs: 4 }), 0.5);
+  assert.equal(share({ epoch: 3, epochs: 4, step: 50, steps: 100 }), 0.625);
+  assert.equal(share({ epoch: 9, epochs: 4 }), 1);
+  assert.equal(share({ step: 1, steps: 4 }), 0.25);
+  assert.equal(share({ epoch: 3 }), undefined);
+  assert.equal(share({ epoch: 3, epochs: 0 }), undefined);
+  assert.equal(share({ loss: 1 }), undefined);
+});
+
+test('the time left is that of the pace so far', () => {
+  assert.equal(remaining(after(training, { kind: 'progress', epoch: 2, epochs: 3 })), 20_000);
+  const half: AgentBody = {
+    kind: 'fetch-progress',
+    object: 'o',
+    bytes: 40,
+    total: 100,
+    rate: 20,
+    server: 's',
+  };
+  assert.equal(remaining(after(fetching, half)), 3000);
+  assert.equal(remaining(after(fetching, { ...half, rate: 0 })), undefined);
+});
+
+test('what an earlier attempt did is not taken for the pace of this one', () => {
+  const reported: AgentBody = { kind: 'progress', step: 75, steps: 100 };
+  const restored: AgentBody = { kind: 'checkpoint-restored', savedBy: 0, step: 50 };
+  assert.equal(remaining(after(restored, training, reported)), 10_000);
+});
+
+test('a total is claimed only when the size of every object is known', () => {
+  const known: AgentBody = { kind: 'fetch-progress', object: 'a', bytes: 5, total: 10, rate: 1, server: 's' };
+  const unknown: AgentBody = { kind: 'fetch-progress', object: 'b', bytes: 5, rate: 1, server: 's' };
+  assert.equal(shareDone(after(fetching, known)), 0.5);
+  assert.equal(shareDone(after(fetching, known, unknown)), undefined);
+});
+
+test('a fetch that gets nothing says for how long, whatever servers were given up meanwhile', () => {
+  const fault = { kind: 'transfer-stalled', message: 'no bytes for 8 s' } as const;
+  const setback: AgentBody = { kind: 'fetch-setback', object: 'o', server: 's', fault };
+  const notes = (...bodies: AgentBody[]): string[] => {
+    const attempt = { ...after(...bodies), heardAt: 1000 };
+    return jobNotes({ id: '0', status: 'running', stopRequested: false, attempts: [attempt] }, 4000);
+  };
+  assert.deepEqual(notes(fetching), []);
+  assert.deepEqual(notes(fetching, setback, setback), [
+    'no bytes for 23s',
+    '2 setbacks, last transfer-stalled at s',
+  ]);
+  const some: AgentBody = { kind: 'fetch-progress', object: 'o', bytes: 5, rate: 1, server: 's' };
+  assert.deepEqual(notes(fetching, setback, some), ['s', '1 setback, last transfer-stalled at s']);
+});
+
+test('a job whose machine cannot be reached is disconnected, and its note says until when it is looked for', () => {
+  const at = (second: number): string => `2026-11-15T03:00:0${second}.000Z`;
+  const of = { v: 1 as const, job: '0', attempt: 1 };
+  const entries: Entry[] = [
+    { ...of, seq: 0, t: at(0), kind: 'attempt-started', why: 'first attempt' },
+    { ...of, seq: 0, t: at(1), ...training },
+    { ...of, seq: 1, t: at(2), kind: 'attempt-disconnected', until: '2026-11-15T03:20:02.000Z' },
+  ];
+  const [lost] = fold(entries).jobs;
+  assert.ok(lost);
+  assert.equal(describeState(lost), 'disconnected');
+  assert.deepEqual(jobNotes(lost, 0), [
+    'disconnected since 2026-11-15 03:00:02 UTC; the pool gives up at 2026-11-15 03:20:02 UTC',
+  ]);
+  const [found] = fold([...entries, { ...of, seq: 2, t: at(3), kind: 'attempt-reconnected' }]).jobs;
+  assert.equal(found && describeState(found), 'training');
+});

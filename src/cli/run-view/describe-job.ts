@@ -1,0 +1,199 @@
+import { counted } from '../../base/counted.ts';
+import { printable } from '../../base/printable.ts';
+import { formatSize } from '../../job/units.ts';
+import { describeConnection } from '../../journal/describe-connection.ts';
+import { describeResume } from '../../journal/describe-resume.ts';
+import type { AttemptState, FetchState, JobState, TrainingState } from '../../journal/state.ts';
+import { formatMillis } from '../../report/format.ts';
+
+/** One word for how a job stands: its outcome, its attempt's phase, or that it waits. */
+export function describeState(job: JobState): string {
+  if (job.held !== undefined) return 'held';
+  if (job.isKeptBack) return 'kept-back';
+  if (job.isUntold) return 'not known';
+  if (job.status === 'ended') return job.outcome ?? 'lost';
+  if (job.status !== 'running') return 'waiting';
+  const { pool, phase = 'queued' } = latestAttempt(job) ?? {};
+  return pool?.disconnected === undefined ? phase : 'disconnected';
+}
+
+/** The figures of a job's present phase: bytes and rate, or epoch, loss and accuracy. */
+export function jobFigures(job: JobState): string[] {
+  const attempt = latestAttempt(job);
+  if (attempt?.agent === undefined) return [];
+  if (job.status !== 'running' && job.outcome !== 'success') return [];
+  const { removed } = attempt.agent;
+  if (job.status === 'running' && attempt.phase === 'cleaning' && removed !== undefined)
+    return [`${counted(removed.files, 'file')} removed`];
+  if (!isMovingData(attempt)) return trainingFigures(attempt.agent.training);
+  if (attempt.agent.fetches.length === 0) return [];
+  const { bytes, total, rate } = fetchTotals(attempt.agent.fetches);
+  return [
+    total === undefined ? formatSize(bytes) : sizeOf(bytes, total),
+    ...(rate > 0 ? [`${formatSize(rate)}/s`] : []),
+  ];
+}
+
+/** What else there is to say about a job now. */
+export function jobNotes(job: JobState, now: number): string[] {
+  if (job.held !== undefined) return [printable(job.held.message)];
+  const attempt = latestAttempt(job);
+  if (attempt === undefined) return job.stopRequested && job.status !== 'ended' ? ['stop requested'] : [];
+  if (job.status !== 'running') return endNotes(job, attempt);
+  const lost = attempt.pool?.disconnected;
+  if (lost !== undefined) return [describeConnection(lost)];
+  const quiet = silence(attempt, now);
+  const left = remaining(attempt);
+  return [
+    ...(quiet === undefined ? [] : [`unknown: nothing heard for ${formatMillis(quiet)}`]),
+    ...(job.stopRequested ? ['stopping'] : []),
+    ...(left === undefined
+      ? []
+      : [`ETA ${left < 10_000 ? `${Math.ceil(left / 1000)}s` : formatMillis(left)}`]),
+    ...(isMovingData(attempt)
+      ? [...stallNotes(attempt, now), ...serverNotes(attempt)]
+      : resumeNotes(attempt)),
+  ];
+}
+
+const isMovingData = ({ phase }: AttemptState): boolean => phase === 'fetching' || phase === 'unpacking';
+
+/** Bytes that come are noted every second, and nothing is wrong with a server that needs a few to answer. */
+const stallMillis = 5000;
+
+/** By the agent's clock as far as it has spoken, by ours since. */
+function stallNotes({ phase, agent, heardAt = Infinity }: AttemptState, now: number): string[] {
+  if (phase !== 'fetching' || agent?.stall === undefined) return [];
+  const reported = Date.parse(agent.lastAt) - Date.parse(agent.stall.bytesAt);
+  const quiet = reported + Math.max(0, now - heardAt);
+  return quiet < stallMillis ? [] : [`no bytes for ${formatMillis(quiet)}`];
+}
+
+const resumeNotes = ({ agent }: AttemptState): string[] =>
+  agent?.resumed === undefined ? [] : [describeResume(agent.resumed)];
+
+function endNotes(job: JobState, attempt: AttemptState): string[] {
+  if (attempt.outcome === 'success')
+    return (attempt.agent?.outputs ?? [])
+      .slice(0, 2)
+      .map(({ path, bytes }) => `${printable(path)} ${formatSize(bytes)}`);
+  const fault = attempt.fault ?? attempt.agent?.faults.at(-1);
+  const what = fault === undefined ? describeLastContact(attempt) : printable(fault.message);
+  return [job.status === 'waiting' ? `try ${attempt.attempt} ended: ${what}` : what];
+}
+
+/** An attempt nobody can tell the end of: how far its agent's own account goes. */
+function describeLastContact({ outcome, agent }: AttemptState): string {
+  if (agent === undefined || agent.outcome !== undefined) return outcome ?? '';
+  return `last report ${agent.lastAt.slice(0, 19)}Z by its own clock, while ${agent.phase}`;
+}
+
+function serverNotes({ agent }: AttemptState): string[] {
+  const fetches = agent?.fetches ?? [];
+  const current = fetches.find(({ done }) => !done) ?? fetches.at(-1);
+  const setbacks = fetches.flatMap((fetch) => fetch.setbacks);
+  const last = setbacks.at(-1);
+  const count = counted(setbacks.length, 'setback');
+  return [
+    ...(current === undefined || current.server === '' ? [] : [printable(current.server)]),
+    ...(last === undefined ? [] : [`${count}, last ${last.fault.kind} at ${printable(last.server)}`]),
+  ];
+}
+
+/** `85/170 MB`; each with its unit where they differ. */
+function sizeOf(bytes: number, total: number): string {
+  const [part, whole] = [formatSize(bytes), formatSize(total)];
+  const sameUnit = part.split(' ')[1] === whole.split(' ')[1];
+  return `${sameUnit ? (part.split(' ')[0] ?? '') : part}/${whole}`;
+}
+
+function trainingFigures(training: TrainingState | undefined): string[] {
+  if (training === undefined) return [];
+  const { step, steps, loss, accuracy } = training;
+  const epoch = formatEpoch(training);
+  return [
+    ...(epoch === '' ? [] : [`epoch ${epoch}`]),
+    ...(step === undefined || epoch !== '' ? [] : [`step ${step}${steps === undefined ? '' : `/${steps}`}`]),
+    ...(loss === undefined ? [] : [`loss ${formatLoss(loss)}`]),
+    ...(accuracy === undefined ? [] : [`acc ${(accuracy * 100).toFixed(1)} %`]),
+  ];
+}
+
+/** `3/5`, `3`, or nothing. */
+export function formatEpoch({ epoch, epochs }: { epoch?: number; epochs?: number }): string {
+  if (epoch === undefined) return '';
+  return epochs === undefined ? String(epoch) : `${epoch}/${epochs}`;
+}
+
+export const formatLoss = (loss: number): string =>
+  Number.isFinite(loss) ? String(Number(loss.toPrecision(4))) : String(loss);
+
+/** An agent says something at least every half minute; after this long without a word nobody knows how it is. */
+const silenceMillis = 120_000;
+
+/** The attempt that speaks for the job now: the latest. */
+export const latestAttempt = (job: JobState): AttemptState | undefined => job.attempts.at(-1);
+
+/** Where the attempt runs: its site, or its host. */
+export const displaySite = (attempt: AttemptState | undefined): string =>
+  attempt?.agent?.site ?? attempt?.pool?.site ?? attempt?.agent?.host ?? attempt?.pool?.host ?? '';
+
+/** How long nothing was heard of an attempt that should be running, in milliseconds. */
+function silence(attempt: AttemptState, now: number): number | undefined {
+  if (attempt.endedAt !== undefined || attempt.heardAt === undefined) return undefined;
+  const quiet = now - attempt.heardAt;
+  return quiet > silenceMillis ? quiet : undefined;
+}
+
+/** All of an attempt's data in one figure; `total` only when every part's size is known. */
+export function fetchTotals(fetches: readonly FetchState[]): { bytes: number; total?: number; rate: number } {
+  const sum = (pick: (fetch: FetchState) => number) => fetches.reduce((all, one) => all + pick(one), 0);
+  const known = fetches.every(({ total }) => total !== undefined);
+  return {
+    bytes: sum(({ bytes }) => bytes),
+    rate: sum(({ rate }) => rate),
+    ...(known ? { total: sum(({ total }) => total ?? 0) } : {}),
+  };
+}
+
+/** How far the attempt's present phase is, from 0 to 1; undefined when it cannot be known. */
+export function shareDone({ phase, agent }: AttemptState): number | undefined {
+  if (agent === undefined) return undefined;
+  if (phase === 'fetching' || phase === 'unpacking') {
+    const { bytes, total } = fetchTotals(agent.fetches);
+    return total === undefined || total === 0 ? undefined : clamp(bytes / total);
+  }
+  return phase === 'training' && agent.training !== undefined ? trainingShare(agent.training) : undefined;
+}
+
+/** The epoch that is named is under way until its steps are done. */
+function trainingShare({ epoch, epochs, step, steps }: TrainingState): number | undefined {
+  const within = step !== undefined && steps !== undefined && steps > 0 ? clamp(step / steps) : undefined;
+  if (epochs === undefined || epochs <= 0) return epoch === undefined ? within : undefined;
+  return epoch === undefined ? undefined : clamp((epoch - 1 + (within ?? 0)) / epochs);
+}
+
+/** Milliseconds until the present phase is done, if it goes on as it went. */
+export function remaining(attempt: AttemptState): number | undefined {
+  const { phase, agent } = attempt;
+  const share = shareDone(attempt);
+  if (agent === undefined || share === undefined || share <= 0) return undefined;
+  if (phase === 'training') {
+    const own = share - givenShare(attempt);
+    return own <= 0 ? undefined : Math.round((agent.millis.training * (1 - share)) / own);
+  }
+  const { bytes, total, rate } = fetchTotals(agent.fetches);
+  return total === undefined || rate <= 0 ? undefined : Math.round(((total - bytes) / rate) * 1000);
+}
+
+/** How much of the training was done before this attempt. */
+function givenShare({ attempt, agent }: AttemptState): number {
+  const { resumed, training } = agent ?? {};
+  if (resumed === undefined || training === undefined || resumed.savedBy === attempt) return 0;
+  const { epoch, step } = resumed;
+  if (epoch === undefined && step === undefined) return 0;
+  const given = { ...(epoch === undefined ? {} : { epoch }), ...(step === undefined ? {} : { step }) };
+  return trainingShare({ ...training, ...given }) ?? 0;
+}
+
+const clamp = (share: number): number => Math.min(1, Math.max(0, share));

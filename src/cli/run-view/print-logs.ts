@@ -1,0 +1,182 @@
+import { open } from 'node:fs/promises';
+import path from 'node:path';
+import { StringDecoder } from 'node:string_decoder';
+import type { Clock } from '../../base/clock.ts';
+import { printableLines } from '../../base/printable.ts';
+import { waitForChange } from '../../base/wait-for-change.ts';
+import { asFault } from '../../fault/fault.ts';
+import { runFiles } from '../../job/layout.ts';
+import type { LivePage } from '../../job/live-page.ts';
+import type { JobState } from '../../journal/state.ts';
+import { followRunStates } from '../../run/run-states.ts';
+import { drawOut, type Cli } from '../cli.ts';
+
+const pollMs = 500;
+
+export interface LogChoice {
+  runFolder: string;
+  job: JobState;
+  /** The first attempt to show; undefined when there is none yet. */
+  from: number | undefined;
+  follow: boolean;
+  /** The file in which an attempt's output is, once it is here. */
+  fileOf: (attempt: number) => string;
+  /** Asks the pool for the end of what a running attempt of the job prints on another machine, where it runs on one. */
+  live: () => Promise<LivePage | undefined>;
+}
+
+/** Prints what a job's training printed; with `follow`, until the job ends. */
+export async function printLogs(cli: Cli, choice: LogChoice): Promise<void> {
+  if (choice.follow) await follow(cli, choice);
+  else if (choice.from !== undefined) await printOnce(cli, choice, choice.from);
+}
+
+async function printOnce(cli: Cli, { job, fileOf, live }: LogChoice, number: number): Promise<void> {
+  const log = new AttemptLog(cli, fileOf(number));
+  if (await log.printNew()) return;
+  if (!isElsewhere(job, number)) return;
+  const page = await live().catch((error: unknown) => {
+    cli.signal.throwIfAborted();
+    cli.err(`job ${job.id} runs, but what it prints cannot be seen now: ${asFault(error).message}\n`);
+    return undefined;
+  });
+  if (page !== undefined) log.printPage(page);
+}
+
+async function follow(cli: Cli, choice: LogChoice): Promise<void> {
+  const done = new AbortController();
+  const signal = AbortSignal.any([cli.signal, done.signal]);
+  let job = choice.job;
+  const following = (async () => {
+    for await (const state of followRunStates(choice.runFolder, { clock: cli.clock, signal }))
+      job = state.jobs.find(({ id }) => id === choice.job.id) ?? job;
+  })();
+  try {
+    await Promise.race([
+      followAttempts(cli, choice, () => job),
+      following.then(() => new Promise(() => undefined)),
+    ]);
+  } finally {
+    done.abort();
+    await following.catch(() => undefined);
+  }
+}
+
+async function followAttempts(cli: Cli, choice: LogChoice, job: () => JobState): Promise<void> {
+  const journal = path.join(choice.runFolder, runFiles.journal);
+  const open = (number: number): AttemptLog => new AttemptLog(cli, choice.fileOf(number));
+  const poll = livePoller(cli.clock, choice.live);
+  let number = choice.from;
+  let log = number === undefined ? undefined : open(number);
+  for (;;) {
+    // Asked before the log is read: what the attempt printed before it ended is then read, too.
+    const now = job();
+    const next = now.attempts.find(({ attempt }) => attempt > (number ?? 0));
+    const over = next !== undefined || now.status === 'ended';
+    const isHere = await log?.printNew();
+    if (next !== undefined) {
+      number = next.attempt;
+      log = open(number);
+      cli.err(`--- attempt ${number} ---\n`);
+      continue;
+    }
+    if (over) return;
+    if (isHere === false && isElsewhere(now, number))
+      await poll(
+        (page) => log?.printPage(page) ?? false,
+        (message) => cli.err(`what it prints cannot be seen now: ${message}\n`),
+      );
+    const paths = log === undefined ? [journal] : [journal, log.path];
+    await waitForChange(paths, pollMs, cli.clock, cli.signal);
+  }
+}
+
+/** Whether the attempt runs, as far as its pool has told, so that its log may be on another machine. */
+function isElsewhere({ status, attempts }: JobState, number: number | undefined): boolean {
+  const last = attempts.at(-1);
+  if (status !== 'running' || last === undefined || last.attempt !== number) return false;
+  return last.endedAt === undefined && !['queued', 'fetching'].includes(last.pool?.phase ?? 'queued');
+}
+
+/** Each look passes through the scheduler: as often as news come, but not more, and rarely where there are none. */
+const initialBackoffMs = 2_000;
+const maxBackoffMs = 30_000;
+/** An attempt that begins or ends may refuse a look or two. */
+const silentFailures = 3;
+
+/**
+ * Asks for what a running attempt prints on its machine, at a pace that its pool bears. What it gives hands a page, when
+ * it is time for one, to `show`, which says whether it was new; a lasting trouble to `reportFailure`, once.
+ */
+function livePoller(clock: Clock, ask: () => Promise<LivePage | undefined>) {
+  let [nextAt, waitMs, failed] = [-Infinity, initialBackoffMs, 0];
+  return async (
+    show: (page: LivePage) => boolean,
+    reportFailure: (message: string) => void,
+  ): Promise<void> => {
+    if (clock.monotonic() < nextAt) return;
+    let isNew = false;
+    try {
+      const page = await ask();
+      failed = 0;
+      isNew = page !== undefined && show(page);
+    } catch (error) {
+      failed += 1;
+      if (failed === silentFailures) reportFailure(asFault(error).message);
+    }
+    waitMs = isNew ? initialBackoffMs : Math.min(2 * waitMs, maxBackoffMs);
+    nextAt = clock.monotonic() + waitMs;
+  };
+}
+
+const chunkBytes = 1 << 16;
+
+/** What the training of an attempt printed: every byte of it is shown once, wherever it comes from. */
+class AttemptLog {
+  /** Where it lies once the attempt's folder is here. */
+  readonly path: string;
+  readonly #cli: Cli;
+  readonly #decoder = new StringDecoder('utf8');
+  #offset = 0;
+
+  constructor(cli: Cli, path: string) {
+    this.#cli = cli;
+    this.path = path;
+  }
+
+  /** Shows what the file holds and nobody has seen; tells whether there is a file. */
+  async printNew(): Promise<boolean> {
+    const handle = await open(this.path, 'r').catch(() => undefined);
+    if (handle === undefined) return false;
+    try {
+      for (;;) {
+        const buffer = Buffer.allocUnsafe(chunkBytes);
+        const { bytesRead } = await handle.read(buffer, 0, chunkBytes, this.#offset);
+        if (bytesRead === 0) return true;
+        this.#print(buffer.subarray(0, bytesRead));
+      }
+    } finally {
+      await handle.close();
+    }
+  }
+
+  /** The same from a page of the log; tells whether there was anything new in it. */
+  printPage({ from, bytes }: LivePage): boolean {
+    const end = from + bytes.length;
+    if (end <= this.#offset) return false;
+    if (from > this.#offset) {
+      this.#cli.err(
+        `--- ${from - this.#offset} bytes are left out here: all comes when the attempt ends ---\n`,
+      );
+      this.#offset = from;
+    }
+    this.#print(bytes.subarray(this.#offset - from));
+    return true;
+  }
+
+  #print(bytes: Buffer): void {
+    this.#offset += bytes.length;
+    const text = this.#decoder.write(bytes);
+    drawOut(this.#cli, this.#cli.outIsTerminal ? printableLines(text) : text);
+  }
+}

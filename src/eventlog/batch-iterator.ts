@@ -1,0 +1,53 @@
+/**
+ * Hands over items that come in lots, one at a time. A generator would do the same with several turns of the event loop
+ * for each item, which is a third of the time it takes to read a log.
+ */
+export class BatchIterator<Item extends object> implements AsyncIterableIterator<Item> {
+  readonly #batches: AsyncGenerator<Item[], void, void>;
+  #batch: Item[] = [];
+  #at = 0;
+  #isOver = false;
+  #refilling: Promise<void> | undefined;
+
+  constructor(batches: AsyncGenerator<Item[], void, void>) {
+    this.#batches = batches;
+  }
+
+  next(): Promise<IteratorResult<Item, undefined>> {
+    const item = this.#batch[this.#at];
+    if (item !== undefined) {
+      this.#at += 1;
+      return Promise.resolve({ done: false, value: item });
+    }
+    if (this.#isOver) return Promise.resolve({ done: true, value: undefined });
+    this.#refilling ??= this.#refill();
+    return this.#refilling.then(() => this.next());
+  }
+
+  async #refill(): Promise<void> {
+    try {
+      const { done, value } = await this.#batches.next();
+      if (this.#isOver) return;
+      this.#batch = value ?? [];
+      this.#at = 0;
+      this.#isOver = done === true;
+    } catch (error) {
+      this.#isOver = true;
+      throw error;
+    } finally {
+      this.#refilling = undefined;
+    }
+  }
+
+  /** Whoever stops early gives back what the lots hold, such as an open file. */
+  async return(): Promise<IteratorResult<Item, undefined>> {
+    this.#isOver = true;
+    this.#batch = [];
+    await this.#batches.return();
+    return { done: true, value: undefined };
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+}

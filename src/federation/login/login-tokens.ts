@@ -1,0 +1,96 @@
+import type { Clock } from '../../base/clock.ts';
+import { defined } from '../../base/defined.ts';
+import { asFault, Fault } from '../../fault/fault.ts';
+import { covers, isForUse, type LoginTokens } from '../token.ts';
+import type { StoredLogin, LoginStore } from './login-store.ts';
+import { grantedIn, OAuthRefusal, postForm, type Wire } from './oauth.ts';
+import { withGrant } from './with-grant.ts';
+
+/** A token is renewed when this is left of it, or a quarter of its life where that is less. */
+const marginMs = 120_000;
+/** An issuer that gave no new token is left alone for so long. */
+const retryMs = 20_000;
+
+export interface LoginTokensContext {
+  store: LoginStore;
+  wire: Wire;
+  clock: Clock;
+}
+
+/** The tokens of the user's logins, renewed when they come to their end. */
+export function createLoginTokens(context: LoginTokensContext): LoginTokens {
+  const { store, clock, wire } = context;
+  const failures = new Map<string, { until: number; why: string }>();
+  const renewing = new Map<string, Promise<StoredLogin>>();
+  const renewOnce = (login: StoredLogin): Promise<StoredLogin> => {
+    const key = store.tokenFile(login);
+    const under =
+      renewing.get(key) ?? renew(context, login, marginOf(login)).finally(() => renewing.delete(key));
+    renewing.set(key, under);
+    return under;
+  };
+  return {
+    async find(use) {
+      const ofUse = (await store.list()).filter((one) => isForUse(one, use));
+      const login = ofUse.find(({ scopes }) => scopes.some((scope) => covers(scope, use)));
+      if (login === undefined)
+        return defined({
+          why: ofUse[0] && `your login at ${ofUse[0].issuer} (only ${ofUse[0].scopes.join(' ')})`,
+        });
+      const key = store.tokenFile(login);
+      const failure = failures.get(key);
+      if (!expiresSoon(login, clock.now(), marginOf(login))) return { login };
+      const isResting = failure !== undefined && failure.until > clock.monotonic();
+      if (isResting || login.refreshToken === undefined) return { login, ...defined({ why: failure?.why }) };
+      try {
+        return { login: await renewOnce(login) };
+      } catch (error) {
+        wire.signal?.throwIfAborted();
+        const why = asFault(error).message;
+        failures.set(key, { until: clock.monotonic() + retryMs, why });
+        return { login, why };
+      }
+    },
+  };
+}
+
+function marginOf({ obtained, expires = Infinity }: StoredLogin): number {
+  return Math.min(marginMs, (expires - obtained) / 4);
+}
+
+const expiresSoon = ({ expires = Infinity }: StoredLogin, now: number, marginMs: number): boolean =>
+  expires - now < marginMs;
+
+/**
+ * Renews a login of which less than `marginMs` is left. Of several processes that find it so one asks the issuer,
+ * whose refresh tokens may be good for one use only; the others find its answer.
+ */
+export async function renew(
+  { store, wire, clock }: LoginTokensContext,
+  login: StoredLogin,
+  marginMs: number,
+): Promise<StoredLogin> {
+  return await store.inTurn(login, { clock, signal: wire.signal }, async () => {
+    const now = await store.find(login);
+    // Forgotten, or renewed, since it was read.
+    if (now?.refreshToken === undefined || !expiresSoon(now, clock.now(), marginMs)) return now ?? login;
+    try {
+      const fields = { grant_type: 'refresh_token', refresh_token: now.refreshToken };
+      const said = await postForm(wire, now.issuer, now.tokenEndpoint, now.client, fields);
+      const renewed = withGrant(now, grantedIn(now.issuer, said), clock.now());
+      await store.write(renewed);
+      return renewed;
+    } catch (error) {
+      if (!(error instanceof OAuthRefusal)) throw error;
+      if (endedCodes.includes(error.code)) await store.write(defined({ ...now, refreshToken: undefined }));
+      const fix = `updraft login ${now.url}`;
+      throw new Fault('token-expired', `its issuer gives no new token: ${error.message}`, {
+        about: now.url,
+        fix,
+      });
+    }
+  });
+}
+
+/** What an issuer says when a login has come to its end: asking again is of no use. */
+const endedCodes = ['invalid_grant', 'invalid_client', 'unauthorized_client'];

@@ -1,0 +1,135 @@
+import { defined } from '../base/defined.ts';
+import { shellQuote } from '../base/shell-quote.ts';
+import { Fault } from '../fault/fault.ts';
+import { withDeadline, type ConnectionPool } from '../http/connections.ts';
+import { NoAnswer } from '../http/no-answer.ts';
+import { createRequest, type ControlAnswer } from '../http/request.ts';
+import { describedBy, originAt } from './list-collection.ts';
+import type { Located, LocateOptions, ObjectServer } from './located.ts';
+
+/** What the server that keeps an object says of it, whatever caches say. */
+export interface OriginFacts {
+  size?: number;
+  /** Milliseconds since the epoch. */
+  modified?: number;
+  isCollection: boolean;
+  etag?: string;
+  /** `host:port` that answered. */
+  server: string;
+  /** A cache answers for its origin where that cannot be asked. */
+  kind: ObjectServer['kind'];
+}
+
+/** The origin itself says that there is no such object. */
+export class MissingAtOrigin extends Fault {
+  readonly server: string;
+
+  constructor(url: string, { host, kind }: Pick<ObjectServer, 'host' | 'kind'>) {
+    const who = kind === 'plain' ? host : `${host}, its origin,`;
+    super('object-missing', `${url} is not there: ${who} says so`, {
+      about: url,
+      fix: 'check the spelling of the path; list its folder',
+    });
+    this.server = host;
+  }
+}
+
+export interface OriginOptions {
+  wire: ConnectionPool;
+  /** Finds the object again, in another way. */
+  locate: (how: LocateOptions) => Promise<Located>;
+  signal?: AbortSignal | undefined;
+}
+
+/** For one of at most two that are asked: where an answer suffices without this one, nobody waits for it. */
+const timeoutMs = 2_500;
+
+/**
+ * Asks the origin for size, modification time and kind of an object: one small question (PROPFIND) that reads no
+ * byte of it, where HEAD may have a cache compute digests. Where the origin cannot be asked, a cache passes the
+ * question on. Undefined where nobody answers; throws MissingAtOrigin where the origin says so.
+ */
+export async function readOriginFacts(
+  located: Located,
+  options: OriginOptions,
+): Promise<OriginFacts | undefined> {
+  const { servers } = located;
+  if (servers.some(({ url }) => url.startsWith('file:'))) return undefined;
+  const cache = servers.find(({ kind }) => kind === 'cache');
+  return (
+    (await inTime(options, (signal) => askOrigin(located, { ...options, signal }))) ??
+    (cache && (await inTime(options, (signal) => askServer(located, cache, { ...options, signal }))))
+  );
+}
+
+/** What this finds out in time; undefined where it cannot. */
+async function inTime(
+  { wire: { clock }, signal = new AbortController().signal }: OriginOptions,
+  work: (signal: AbortSignal) => Promise<OriginFacts | undefined>,
+): Promise<OriginFacts | undefined> {
+  const timeoutError = () => new NoAnswer('timeout', '', `no answer within ${timeoutMs} ms`);
+  try {
+    return await withDeadline({ clock, signal, ms: timeoutMs, timeoutError }, work);
+  } catch (error) {
+    signal.throwIfAborted();
+    const isUnknown =
+      error instanceof NoAnswer || (error instanceof Fault && !(error instanceof MissingAtOrigin));
+    if (isUnknown) return undefined;
+    throw error;
+  }
+}
+
+async function askOrigin(located: Located, options: OriginOptions): Promise<OriginFacts | undefined> {
+  const [from, origin] = (await originOf(located, options)) ?? [];
+  return from && origin && (await askServer(from, origin, options));
+}
+
+/** Who keeps the object, and how to ask there. */
+export async function originOf(
+  located: Located,
+  { locate, signal }: Pick<OriginOptions, 'locate' | 'signal'>,
+): Promise<[Located, ObjectServer] | undefined> {
+  const { collectionsUrl, servers } = located;
+  const named =
+    collectionsUrl === undefined ? servers.find(({ kind }) => kind !== 'cache') : originAt(collectionsUrl);
+  if (named !== undefined) return [located, named];
+  // A director sends this question to an origin even where bytes may be had from caches only.
+  const direct = await locate({ verb: 'PROPFIND', ...defined({ signal }) });
+  const [first] = direct.servers;
+  return first && [direct, first];
+}
+
+async function askServer(
+  located: Located,
+  server: ObjectServer,
+  { wire, signal }: OriginOptions,
+): Promise<OriginFacts | undefined> {
+  const headers = { ...(await located.headers(server)), Depth: '0' };
+  const request = { method: 'PROPFIND' as const, url: server.url, headers, redirects: 5, signal };
+  return read(await createRequest(wire)(request), located, server);
+}
+
+function read(
+  answer: ControlAnswer,
+  { url }: Located,
+  { host, kind }: ObjectServer,
+): OriginFacts | undefined {
+  const { status } = answer;
+  // How a cache of XRootD says that it is a folder.
+  if (status === 409 && kind !== 'plain') return { isCollection: true, server: host, kind };
+  if ((status === 404 || status === 410) && kind === 'origin') throw new MissingAtOrigin(url, { host, kind });
+  const found = status === 207 ? describedBy(answer) : undefined;
+  if (found === undefined) return undefined;
+  const { size, modified, isCollection, etag } = found;
+  // XRootD's caches say when they last wrote to their copy.
+  const version = kind === 'cache' ? {} : { modified, etag };
+  return { ...defined({ size, isCollection, ...version }), server: host, kind };
+}
+
+/** A folder where an object is needed. */
+export function folderFault(url: string): Fault {
+  return new Fault('url-invalid', `${url} is a folder, not an object`, {
+    about: url,
+    fix: `updraft get --recursive ${shellQuote(url)} fetches all that is in it; a job's input names it with ?recursive`,
+  });
+}

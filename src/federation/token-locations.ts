@@ -1,0 +1,131 @@
+import { lstat, readdir, readFile, stat } from 'node:fs/promises';
+import path from 'node:path';
+import type { Env } from '../base/env.ts';
+import { isPrivate } from '../base/own-file.ts';
+
+/** Somewhere a token may be: in a variable, or in a file that the user, a variable or convention names. */
+export type TokenLocation = { isNamed?: true } & ({ name: string; token: string } | TokenFile);
+
+interface TokenFile {
+  file: string;
+  because?: string;
+  /** In a folder where others may put files too. */
+  isShared?: true;
+}
+
+interface SearchContext {
+  env: Env;
+  cwd: string;
+  uid: number;
+}
+
+interface Choice {
+  tokenFile?: string;
+  credential?: string;
+  onlyNamed?: boolean;
+}
+
+/**
+ * Where to look, in order: the file the user named; the credential the URL names; `BEARER_TOKEN`;
+ * `BEARER_TOKEN_FILE`; `$XDG_RUNTIME_DIR/bt_u<uid>`; `/tmp/bt_u<uid>`; the file `TOKEN` names; HTCondor's
+ * credentials (`scitokens.use`, then all others by name). A credential named in the URL goes before the
+ * environment because the user chose it for this very object.
+ */
+export async function tokenLocations(context: SearchContext, choice: Choice): Promise<TokenLocation[]> {
+  const { env, cwd, uid } = context;
+  const inCwd = (file: string): string => path.resolve(cwd, file);
+  if (choice.tokenFile !== undefined) return [{ file: inCwd(choice.tokenFile), isNamed: true }];
+  const creds = inCwd(nonEmpty(env['_CONDOR_CREDS']) ?? '.condor_creds');
+  const named = namedCredential(creds, choice.credential);
+  if (choice.onlyNamed === true) return named;
+  const runtime = nonEmpty(env['XDG_RUNTIME_DIR']);
+  return [
+    ...named,
+    ...inVariable(env, 'BEARER_TOKEN'),
+    ...fromVariable(env, 'BEARER_TOKEN_FILE', inCwd),
+    ...(runtime === undefined ? [] : [{ file: path.join(runtime, `bt_u${uid}`), isShared: true as const }]),
+    { file: `/tmp/bt_u${uid}`, isShared: true },
+    ...fromVariable(env, 'TOKEN', inCwd),
+    ...(await allCredentials(creds)),
+  ];
+}
+
+/** HTCondor stores `name.handle` as `name_handle.use`. */
+function namedCredential(creds: string, credential: string | undefined): TokenLocation[] {
+  if (credential === undefined) return [];
+  const names = new Set([credential, credential.replaceAll('.', '_')]);
+  return [...names].map((name) => ({ file: path.join(creds, `${path.basename(name)}.use`), isNamed: true }));
+}
+
+function inVariable(env: Env, name: string): TokenLocation[] {
+  const token = tokenIn(env[name] ?? '');
+  return token === undefined ? [] : [{ name, token }];
+}
+
+function fromVariable(env: Env, name: string, resolve: (file: string) => string): TokenLocation[] {
+  const file = nonEmpty(env[name]);
+  return file === undefined ? [] : [{ file: resolve(file), because: name }];
+}
+
+async function allCredentials(creds: string): Promise<TokenLocation[]> {
+  const first = 'scitokens.use';
+  const entries = await readdir(creds, { withFileTypes: true }).catch(() => []);
+  const names = entries
+    .filter((entry) => !entry.isDirectory() && !entry.name.startsWith('.'))
+    .map((entry) => entry.name);
+  const others = names.filter((name) => name !== first).sort();
+  return [first, ...others].map((name) => ({ file: path.join(creds, name) }));
+}
+
+function nonEmpty(value: string | undefined): string | undefined {
+  return value === '' ? undefined : value;
+}
+
+/** A token, or why a file has none. */
+type TokenRead = { token: string } | { without: string };
+
+export interface TokenFiles {
+  /** The token in a file; reads it again only when the file has changed. */
+  read(file: TokenFile, uid: number): Promise<TokenRead>;
+}
+
+const none = { without: 'no token' };
+const foreign = { without: 'another user’s, or others may write it: not used' };
+
+export function createTokenFiles(): TokenFiles {
+  const known = new Map<string, { version: string; read: TokenRead }>();
+  return {
+    async read({ file, isShared }, uid) {
+      const info = await stat(file).catch(() => undefined);
+      if (info?.isFile() !== true || info.size > maxBytes) return none;
+      // Neither the file nor a link to it may be another user's.
+      if (isShared === true && !(isPrivate(info, uid) && (await lstat(file)).uid === uid)) return foreign;
+      const version = [info.dev, info.ino, info.size, info.mtimeMs, info.ctimeMs].join(' ');
+      const before = known.get(file);
+      if (before?.version === version) return before.read;
+      const token = tokenIn(await readFile(file, 'utf8').catch(() => ''));
+      const read = token === undefined ? none : { token };
+      known.set(file, { version, read });
+      return read;
+    },
+  };
+}
+
+const maxBytes = 1 << 16;
+
+/** Raw text, or JSON with `access_token`. Anything that could not stand in a header is no token. */
+function tokenIn(text: string): string | undefined {
+  const trimmed = text.trim();
+  const token = trimmed.startsWith('{') ? accessToken(trimmed) : trimmed;
+  return token !== undefined && /^[\x21-\x7e]+$/.test(token) ? token : undefined;
+}
+
+function accessToken(json: string): string | undefined {
+  try {
+    const value: unknown = JSON.parse(json);
+    const token = (value as { access_token?: unknown } | null)?.access_token;
+    return typeof token === 'string' ? token : undefined;
+  } catch {
+    return undefined;
+  }
+}

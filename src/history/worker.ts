@@ -1,0 +1,47 @@
+import { isAd, type Ad } from '../classad/ad.ts';
+import { siteIn } from '../classad/site.ts';
+
+/** The site an event's attributes name, or an empty text. */
+export const siteOf = (attributes: Ad): string => intern(siteIn(attributes) ?? '');
+
+/** Where an attempt ran, in one word: its site, or its machine where no site is named. */
+export const siteOrMachine = ({ site, machine }: { site: string; machine: string }): string =>
+  site || machine;
+
+/** The models of the GPUs an event's attributes name (`GPUs_GPU_1a2b = [ DeviceName = …; ]`), or an empty text. */
+export function gpuModels(attributes: Ad): string {
+  const models = new Set<string>();
+  for (const [name, value] of Object.entries(attributes)) {
+    if (!/^(?:GPUs?|CUDA)_?/i.test(name)) continue;
+    const model = isAd(value) ? value['DeviceName'] : /DeviceName\d*$/i.test(name) ? value : undefined;
+    if (typeof model === 'string' && model !== '' && !model.startsWith('$$(')) models.add(model);
+  }
+  return intern([...models].sort().join(', '));
+}
+
+/** The machine in a slot's name (`slot1_2@machine`) or in an address (`<…&alias=machine&…>`). */
+export function machineOf(slot: string | undefined, address: string | undefined): string {
+  const at = slot?.indexOf('@') ?? -1;
+  if (slot !== undefined && at !== -1) return intern(slot.slice(at + 1));
+  return intern(
+    /[?&]alias=([^&>]+)/.exec(address ?? '')?.[1] ?? /^<?([^:?>]+)/.exec(address ?? '')?.[1] ?? '',
+  );
+}
+
+/** The machine that the words of a hold or an eviction come from, where they name it or its slot. */
+export function machineInReason(reason: string): string {
+  const [, from, slot] = /\berror from ([^\s:]+)|execution point (\S+@[^\s:]*[^\s:.])/i.exec(reason) ?? [];
+  const name = from ?? slot ?? '';
+  return name.includes('@') ? machineOf(name, undefined) : intern(name);
+}
+
+const interned = new Map<string, string>();
+const maxInterned = 100_000;
+
+/** The same text, kept in memory once however many jobs have it: the names of sites, machines and resources. */
+export function intern(text: string): string {
+  const same = interned.get(text);
+  if (same !== undefined) return same;
+  if (interned.size < maxInterned) interned.set(text, text);
+  return text;
+}

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { systemClock } from '../base/clock.ts';
+import { makeClaim } from '../job/claim.ts';
+import type { AgentBody } from '../journal/entry.ts';
+import { openAgentJournal } from '../journal/file.ts';
+import { readAttemptExit } from './attempt-exit.ts';
+
+async function attemptOf(t: TestContext, ...bodies: AgentBody[]): Promise<string> {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'attempt-end-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  if (bodies.length === 0) return folder;
+  await using journal = await openAgentJournal(
+    path.join(folder, 'agent.jsonl'),
+    { job: '0000', attempt: 1 },
+    systemClock,
+  );
+  for (const body of bodies) await journal.append(body);
+  return folder;
+}
+
+const killed = { code: null, signal: 'SIGKILL' };
+
+test("the agent's own last word decides, whatever its process did afterwards", async (t) => {
+  const fault = { kind: 'transfer-stalled', message: 'no bytes for 60 s' } as const;
+  const folder = await attemptOf(
+    t,
+    { kind: 'fault', fault },
+    { kind: 'agent-ended', outcome: 'failed', exit: 99 },
+  );
+  assert.deepEqual(await readAttemptExit(folder, killed), { outcome: 'failed', exit: 99, fault });
+});
+
+test('a success keeps no fault that was overcome on the way', async (t) => {
+  const fault = { kind: 'internal', message: 'a warning' } as const;
+  const folder = await attemptOf(
+    t,
+    { kind: 'fault', fault },
+    { kind: 'agent-ended', outcome: 'success', exit: 0 },
+  );
+  assert.deepEqual(await readAttemptExit(folder, undefined), { outcome: 'success', exit: 0 });
+});
+
+test('an agent that was killed, or that nobody saw end, is lost', async (t) => {
+  const folder = await attemptOf(t, { kind: 'phase', phase: 'training' });
+  const seen = await readAttemptExit(folder, killed);
+  assert.equal(seen.outcome, 'lost');
+  assert.match(seen.fault!.message, /ended by SIGKILL/);
+  assert.equal((await readAttemptExit(folder, undefined)).outcome, 'lost');
+});
+
+test('an agent that ended without a word is judged by its exit code and quoted', async (t) => {
+  const folder = await attemptOf(t);
+  await writeFile(path.join(folder, 'agent.log'), 'updraft-agent: the order is wrong\n  fix: submit again\n');
+  const end = await readAttemptExit(folder, { code: 117, signal: null });
+  assert.equal(end.fault!.kind, 'order-invalid');
+  assert.match(end.fault!.message, /exit code 117.*updraft-agent: the order is wrong/);
+  assert.equal((await readAttemptExit(folder, { code: 1, signal: null })).fault!.kind, 'internal');
+});
+
+test('an attempt that was made void is lost, with the reason', async (t) => {
+  const folder = await attemptOf(t);
+  await makeClaim(folder, { void: 'the supervisor died' });
+  const end = await readAttemptExit(folder, undefined);
+  assert.deepEqual([end.outcome, end.fault!.message], ['lost', 'the supervisor died']);
+});

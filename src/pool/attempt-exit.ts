@@ -1,0 +1,88 @@
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { kindOfExit } from '../codes/remedies.ts';
+import { readClaim } from '../job/claim.ts';
+import { attemptFiles } from '../job/layout.ts';
+import { isAgentEntry } from '../journal/codec.ts';
+import type { Entry, FaultRecord, Outcome } from '../journal/entry.ts';
+import { foldAgent } from '../journal/fold-agent.ts';
+import type { AgentState } from '../journal/state.ts';
+import { readJournal } from '../journal/tail.ts';
+import { hasProgressed } from '../recovery/decide.ts';
+import type { Exit } from './local/agent-process.ts';
+
+/** How an attempt ended, as far as anybody can tell. */
+export interface AttemptExit {
+  outcome: Outcome;
+  exit: number | null;
+  fault?: FaultRecord;
+  movedOn?: boolean;
+}
+
+/**
+ * How an attempt whose agent is gone ended: by the agent's own last word, or else by its exit code, or else it
+ * is lost. `exit` is undefined where the agent was not our child; `log` is what the agent itself printed.
+ */
+export async function readAttemptExit(
+  folder: string,
+  exit: Exit | undefined,
+  log = path.join(folder, attemptFiles.log),
+): Promise<AttemptExit> {
+  const agent = await readAgentState(folder);
+  if (agent?.outcome !== undefined) {
+    const fault = agent.outcome === 'success' ? undefined : agent.faults.at(-1);
+    return {
+      outcome: agent.outcome,
+      exit: agent.exit ?? null,
+      ...(fault === undefined ? {} : { fault }),
+      ...(agent.faults.at(-1)?.kind === 'time-limit' && hasProgressed(agent) ? { movedOn: true } : {}),
+    };
+  }
+  const claim = await readClaim(folder);
+  if (claim !== undefined && 'void' in claim)
+    return { outcome: 'lost', exit: null, fault: { kind: 'evicted', message: claim.void } };
+  const said = await lastLogLine(log);
+  if (typeof exit?.code !== 'number') {
+    const how = typeof exit?.signal === 'string' ? `was ended by ${exit.signal}` : 'went away';
+    return { outcome: 'lost', exit: null, fault: { kind: 'evicted', message: `the agent ${how}${said}` } };
+  }
+  const message = `the agent ended with exit code ${exit.code} and no account of the attempt${said}`;
+  return {
+    outcome: 'failed',
+    exit: exit.code,
+    fault: { kind: kindOfExit(exit.code) ?? 'internal', message },
+  };
+}
+
+/** Whether the agent has handed over all that the attempt has, so that only its clean-up is to come. */
+export const hasReported = async (folder: string): Promise<boolean> =>
+  (await readAgentState(folder))?.outcome !== undefined;
+
+async function readAgentState(folder: string): Promise<AgentState | undefined> {
+  const { entries } = await readJournal(path.join(folder, attemptFiles.journal));
+  let state: AgentState | undefined;
+  for (const entry of entries) if (isAgentEntry(entry)) state = foldAgent(state, entry);
+  return state;
+}
+
+async function lastLogLine(log: string): Promise<string> {
+  const text = await readFile(log, 'utf8').catch(() => '');
+  const lines = text.split('\n').filter((line) => line.trim() !== '');
+  const line = lines.findLast((one) => /^updraft-agent: |error\b/i.test(one)) ?? lines.at(-1) ?? '';
+  return line === '' ? '' : `; it said: ${line.trim().slice(0, 300)}`;
+}
+
+/** A job ends as its last attempt did, as far as the agent could tell; `outcomes` remembers those of earlier entries. */
+export function withOutcomes(entries: Entry[], outcomes = new Map<string, Outcome>()): Entry[] {
+  const faults = new Map<string, FaultRecord | undefined>();
+  return entries.map((entry) => {
+    if (entry.kind === 'attempt-ended') {
+      outcomes.set(entry.job, entry.outcome);
+      faults.set(entry.job, entry.exit === null ? undefined : entry.fault);
+    }
+    // A job that a rule of ours keeps back after its attempt has ended is kept back for what the agent found.
+    if (entry.kind === 'job-held') return { ...entry, fault: faults.get(entry.job) ?? entry.fault };
+    if (entry.kind !== 'job-ended' || entry.outcome !== 'failed') return entry;
+    return { ...entry, outcome: outcomes.get(entry.job) ?? entry.outcome };
+  });
+}

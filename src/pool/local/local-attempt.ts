@@ -1,0 +1,238 @@
+import { randomBytes } from 'node:crypto';
+import { copyFile, mkdir, readdir, readFile, readlink, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { Clock } from '../../base/clock.ts';
+import type { Env } from '../../base/env.ts';
+import { identifyProcess, livenessOf, type ProcessIdentity } from '../../base/process-identity.ts';
+import { removeTree } from '../../base/remove-tree.ts';
+import { asFault, Fault } from '../../fault/fault.ts';
+import { makeClaim, readClaim } from '../../job/claim.ts';
+import type { Job, WorkOrder } from '../../job/job.ts';
+import { attemptFiles, attemptFolder, sandboxFiles } from '../../job/layout.ts';
+import type { Plan } from '../../job/plan.ts';
+import { readAttemptExit, type AttemptExit, hasReported } from '../attempt-exit.ts';
+import { imageEnvironment, findImageRunner, imageCommand } from '../image-command.ts';
+import { hasSecrets, secretsFile } from '../stored-secrets.ts';
+import type { Kill } from '../pool.ts';
+import type { Exit, StartAgent } from './agent-process.ts';
+import { renderOrder } from './order.ts';
+import type { Share } from './shares.ts';
+
+/** What starting and ending attempts needs of the world. */
+export interface AttemptContext {
+  runFolder: string;
+  plan: Plan;
+  /** Executable and leading arguments of the agent. */
+  agent: string[];
+  /** Folder in which each attempt gets a scratch folder. */
+  scratchRoot: string;
+  env: Env;
+  clock: Clock;
+  kill: Kill;
+  startAgent: StartAgent;
+  /** Writes a line to the supervisor's log. */
+  say: (line: string) => void;
+  /** Called when an agent that is our child has ended. */
+  onExit: () => void;
+  /** How long a stopped agent may take to end its training and hand over what it has. */
+  stopGraceMs: number;
+}
+
+/** An attempt whose agent runs, or is gone and leaves it to us to find out how it ended. */
+export class LocalAttempt {
+  readonly job: string;
+  readonly number: number;
+  readonly folder: string;
+  readonly #context: AttemptContext;
+  readonly #agent: ProcessIdentity | undefined;
+  /** Whether the agent is a child of ours, so that its exit code will come. */
+  readonly #isChild: boolean;
+  #exit: Exit | undefined;
+  #stoppedAt: number | undefined;
+  #clearing: { since: number; isDone: boolean } | undefined;
+
+  private constructor(
+    context: AttemptContext,
+    job: string,
+    number: number,
+    agent: ProcessIdentity | undefined,
+    exited?: Promise<Exit>,
+  ) {
+    this.#context = context;
+    this.job = job;
+    this.number = number;
+    this.folder = attemptFolder(context.runFolder, job, number);
+    this.#agent = agent;
+    this.#isChild = exited !== undefined;
+    void exited?.then((exit) => {
+      this.#exit = exit;
+      context.onExit();
+    });
+  }
+
+  /** Starts the agent of an attempt that the journal already knows. When it throws, no agent was started. */
+  static async start(context: AttemptContext, job: Job, number: number, share: Share): Promise<LocalAttempt> {
+    const folder = attemptFolder(context.runFolder, job.id, number);
+    const orderFile = path.join(folder, attemptFiles.order);
+    const scratch = path.join(context.scratchRoot, scratchName(context.runFolder, job.id, number));
+    const order = renderOrder(context.runFolder, context.plan, job, number, scratch, share.memoryBytes);
+    try {
+      await mkdir(folder, { recursive: true });
+      // The order is there before the folder it names, so that whoever cleans up after us knows of it.
+      await writeFile(orderFile, `${JSON.stringify(order, undefined, 2)}\n`, { flush: true, mode: 0o600 });
+      await mkdir(scratch, { mode: 0o700 });
+      if (hasSecrets(context.plan))
+        await copyFile(
+          secretsFile(context.env, path.basename(context.runFolder)),
+          path.join(scratch, sandboxFiles.secrets),
+        );
+    } catch (error) {
+      throw cannotPrepare(error);
+    }
+    const { plan, agent, env, runFolder } = context;
+    const image = await findImageRunner(plan, env);
+    const command = [...agent, 'run', orderFile];
+    const { pid, exited } = await context.startAgent({
+      command:
+        image === undefined
+          ? command
+          : imageCommand(image, command, { run: runFolder, scratch, agent }, plan),
+      env: agentEnvironment(image === undefined ? env : imageEnvironment(env), share),
+      log: path.join(folder, attemptFiles.log),
+      cwd: scratch,
+    });
+    return new LocalAttempt(context, job.id, number, identifyProcess(pid), exited);
+  }
+
+  /**
+   * Takes up an attempt that another supervisor started. One that nobody claimed is made void, so that an agent
+   * that comes late ends at once.
+   */
+  static async adopt(context: AttemptContext, job: string, number: number): Promise<LocalAttempt> {
+    const folder = attemptFolder(context.runFolder, job, number);
+    await mkdir(folder, { recursive: true });
+    await makeClaim(folder, { void: 'the supervisor died before the agent came up' });
+    const claim = await readClaim(folder);
+    return new LocalAttempt(context, job, number, claim === undefined || 'void' in claim ? undefined : claim);
+  }
+
+  /** Whether the agent is gone, so that `finish` can tell how it ended. */
+  get isOver(): boolean {
+    if (this.#isChild) return this.#exit !== undefined;
+    return this.#agent === undefined || livenessOf(this.#agent) === 'dead';
+  }
+
+  /**
+   * Asks the agent to end (SIGINT tells it that the user wants it so), and forces it when that takes too long; one that
+   * only cleans up is left to it. To be called until it is over.
+   */
+  async stop(): Promise<void> {
+    if (this.#agent === undefined || livenessOf(this.#agent) !== 'alive') return;
+    const { clock, kill, stopGraceMs } = this.#context;
+    const now = clock.monotonic();
+    if (this.#stoppedAt === undefined) kill(this.#agent.pid, 'SIGINT');
+    else if (now - this.#stoppedAt >= stopGraceMs && !(await hasReported(this.folder)))
+      kill(this.#agent.pid, 'SIGKILL');
+    this.#stoppedAt ??= now;
+  }
+
+  /** Begins, when it is over, to remove what it left behind; how long that has taken in milliseconds, or that all is gone. */
+  clear(): number | 'done' {
+    const { clock, onExit } = this.#context;
+    this.#clearing ??= this.#clear(onExit);
+    return this.#clearing.isDone ? 'done' : clock.monotonic() - this.#clearing.since;
+  }
+
+  #clear(onDone: () => void): { since: number; isDone: boolean } {
+    const clearing = { since: this.#context.clock.monotonic(), isDone: false };
+    void clearAttempt(this.#context, this.folder).then(() => {
+      clearing.isDone = true;
+      onDone();
+    });
+    return clearing;
+  }
+
+  /** How it ended. */
+  end(): Promise<AttemptExit> {
+    return readAttemptExit(this.folder, this.#exit);
+  }
+}
+
+/**
+ * Removes all that an attempt that is over left: its processes, its scratch folder, half a result. What cannot be
+ * removed is told in the supervisor's log and stops nobody.
+ */
+export async function clearAttempt(context: AttemptContext, folder: string): Promise<void> {
+  await clear(context, folder).catch((error: unknown) => {
+    context.say(`${folder}: something it left cannot be removed: ${asFault(error).message}`);
+  });
+}
+
+async function clear(context: AttemptContext, folder: string): Promise<void> {
+  const text = await readFile(path.join(folder, attemptFiles.order), 'utf8').catch(() => '');
+  const order = parsed(text);
+  if (order === undefined) return;
+  await removeLeftovers(order.scratchParent, context.kill, context.clock);
+  const results = path.dirname(order.resultsTo);
+  for (const name of await readdir(results).catch(() => []))
+    if (name.startsWith(`.${order.job.id}.`)) await removeTree(path.join(results, name));
+}
+
+/** Undefined when whoever wrote the order died over it: then nothing was started by it. */
+function parsed(text: string): WorkOrder | undefined {
+  try {
+    return JSON.parse(text) as WorkOrder;
+  } catch {
+    return undefined;
+  }
+}
+
+function cannotPrepare(error: unknown): Fault {
+  const { code, message } = error as NodeJS.ErrnoException;
+  const full = code === 'ENOSPC' || code === 'EDQUOT';
+  return new Fault(full ? 'disk-full' : 'scratch-unusable', `the attempt cannot be prepared: ${message}`, {
+    fix: full ? 'free some space there' : 'name a folder you can write in with UPDRAFT_SCRATCH',
+    cause: error,
+  });
+}
+
+function scratchName(runFolder: string, job: string, number: number): string {
+  const run = path.basename(runFolder).slice(-40);
+  return `updraft-${run}-${job}-${number}-${randomBytes(4).toString('hex')}`;
+}
+
+function agentEnvironment(env: Env, share: Share): Env {
+  return {
+    ...env,
+    CUDA_VISIBLE_DEVICES: share.gpus.join(','),
+    // Numerical libraries take all cores of the machine unless told otherwise.
+    OMP_NUM_THREADS: env['OMP_NUM_THREADS'] ?? String(Math.max(1, Math.floor(share.cpus))),
+  };
+}
+
+const maxRounds = 50;
+const roundMs = 20;
+
+/** Removes an attempt's scratch folder and every process that belongs to it, whatever state the agent left. */
+async function removeLeftovers(scratch: string, kill: Kill, clock: Clock): Promise<void> {
+  // A process may fork while we look, so we look until none is left.
+  for (let round = 0; round < maxRounds; round++) {
+    const left = await processesOf(scratch);
+    if (left.length === 0) break;
+    for (const pid of left) kill(pid, 'SIGKILL');
+    await clock.sleep(roundMs);
+  }
+  await removeTree(scratch);
+}
+
+/** The folder's name is unique, so whoever carries it in the environment or stands in it belongs to the attempt. */
+async function processesOf(scratch: string): Promise<number[]> {
+  const found: number[] = [];
+  for (const name of await readdir('/proc')) {
+    if (!/^\d+$/.test(name)) continue;
+    const environment = await readFile(`/proc/${name}/environ`, 'utf8').catch(() => '');
+    const cwd = await readlink(`/proc/${name}/cwd`).catch(() => '');
+    if (environment.includes(scratch) || `${cwd}/`.startsWith(`${scratch}/`)) found.push(Number(name));
+  }
+  return found;
+}

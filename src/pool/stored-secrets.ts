@@ -1,0 +1,56 @@
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { Env } from '../base/env.ts';
+import { isThere } from '../base/error-reason.ts';
+import { stateFolder } from '../base/user-folders.ts';
+import { Fault } from '../fault/fault.ts';
+import type { Plan } from '../job/plan.ts';
+import { findSecrets, secretFix } from '../job/secrets.ts';
+
+/**
+ * Where the secrets of a run's trainings are while its jobs may still need them: a file of the user alone, outside of
+ * the run's folder, which people share, copy and pack.
+ */
+export const secretsFile = (env: Env, run: string): string => path.join(folderIn(env), `${run}.json`);
+
+const folderIn = (env: Env): string => path.join(stateFolder(env), 'secrets');
+
+export const hasSecrets = ({ spec }: Plan): boolean => Object.keys(spec.train.secrets ?? {}).length > 0;
+
+/** Keeps the secrets of a run for its attempts; throws a Fault that names those that are nowhere. */
+export async function storeSecrets(runFolder: string, plan: Plan, env: Env): Promise<void> {
+  if (!hasSecrets(plan)) return;
+  const file = secretsFile(env, path.basename(runFolder));
+  const kept = JSON.parse(await readFile(file, 'utf8').catch(() => '{}')) as Partial<Record<string, string>>;
+  const found = await findSecrets(plan, env);
+  const values = found.map(({ name, value }) => [name, value ?? kept[name]] as const);
+  const lacking = found.find(({ name, value }) => (value ?? kept[name]) === undefined);
+  if (lacking !== undefined)
+    throw new Fault('file-invalid', `the secret ${lacking.name} is not in ${lacking.from}`, {
+      fix: secretFix(lacking.from),
+      about: plan.file,
+    });
+  await mkdir(folderIn(env), { recursive: true, mode: 0o700 });
+  const draft = `${file}.new`;
+  await rm(draft, { force: true });
+  const text = JSON.stringify(Object.fromEntries(values));
+  await writeFile(draft, text, { mode: 0o600, flag: 'wx' });
+  await rename(draft, file);
+  await writeFile(`${file}.run`, path.resolve(runFolder), { mode: 0o600 });
+  await deleteOrphans(env);
+}
+
+/** The run has ended: nobody needs them any more. */
+export async function deleteSecrets(run: string, env: Env): Promise<void> {
+  const file = secretsFile(env, run);
+  for (const one of [file, `${file}.run`]) await rm(one, { force: true });
+}
+
+/** Those of runs that somebody removed before they ended. */
+async function deleteOrphans(env: Env): Promise<void> {
+  for (const name of await readdir(folderIn(env)).catch(() => [])) {
+    if (!name.endsWith('.run')) continue;
+    const folder = await readFile(path.join(folderIn(env), name), 'utf8').catch(() => '');
+    if (folder !== '' && !(await isThere(folder))) await deleteSecrets(name.replace(/\.json\.run$/, ''), env);
+  }
+}

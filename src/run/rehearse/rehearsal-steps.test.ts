@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { AgentBody, AgentEntry } from '../../journal/entry.ts';
+import type { AttemptState } from '../../journal/state.ts';
+import { rehearsalSteps, type RehearsalRecord, type RehearsalStep } from './rehearsal-steps.ts';
+
+const said = (attempt: number, ...bodies: AgentBody[]): [number, AgentEntry[]] => [
+  attempt,
+  bodies.map((body, seq) => ({ v: 1, t: '2026-01-01T00:00:00.000Z', seq, job: '0000', attempt, ...body })),
+];
+const attempts = (...outcomes: AttemptState['outcome'][]): AttemptState[] =>
+  outcomes.map((outcome, index) => ({
+    job: '0000',
+    attempt: index + 1,
+    why: '',
+    phase: 'cleaning',
+    ...(outcome === undefined ? {} : { outcome }),
+  }));
+const epoch = (number: number): AgentBody => ({ kind: 'progress', epoch: number });
+const cleaned: AgentBody = { kind: 'cleaned', bytes: 1 };
+const saved: AgentBody = {
+  kind: 'checkpoint-saved',
+  files: 1,
+  bytes: 9,
+  sha256: '',
+  epoch: 2,
+
+  seconds: 0,
+};
+
+/** One eviction at epoch 3 of attempt 1, then what attempt 2 told. */
+const evidence = (second: AgentBody[], over: Partial<RehearsalRecord> = {}): RehearsalRecord => ({
+  job: {
+    id: '0000',
+    status: 'ended',
+    outcome: 'success',
+    stopRequested: false,
+    attempts: attempts('evicted', 'success'),
+  },
+  evictions: [{ during: 'training', attempt: 1, at: 0, backAt: 7000, reached: { bytes: 0, epoch: 3 } }],
+  journals: new Map([said(1, epoch(1), epoch(3), saved, cleaned), said(2, ...second, cleaned)]),
+  hasData: false,
+  checkpoint: 'ckpt',
+  left: [],
+  showSize: String,
+  ...over,
+});
+const find = (proofs: RehearsalStep[], name: string): RehearsalStep | undefined =>
+  proofs.find((proof) => proof.name === name);
+
+test('a training that goes on after its checkpoint is shown to, with the time it lost', () => {
+  const proof = find(rehearsalSteps(evidence([epoch(3)])), 'training resumed');
+  assert.deepEqual([proof?.result, proof?.lostMillis], ['shown', 7000]);
+  assert.match(proof?.said ?? '', /went on at epoch 3/);
+});
+
+test('a training that begins again fails the proof, and is told that it does not read its checkpoint', () => {
+  const accuracy: AgentBody = { kind: 'progress', accuracy: 0.1 };
+  const proof = find(rehearsalSteps(evidence([accuracy, epoch(1), epoch(2)])), 'training resumed');
+  assert.equal(proof?.result, 'failed');
+  assert.match(
+    `${proof.said} ${proof.fix ?? ''}`,
+    /started at epoch 1 again.*does not read its checkpoint.*ckpt/,
+  );
+});
+
+test('what could not be met or seen is not shown, and never counts as shown', () => {
+  const silent = rehearsalSteps(evidence([]));
+  assert.equal(find(silent, 'training resumed')?.result, 'not shown');
+  const quick = rehearsalSteps(evidence([epoch(1)], { evictions: [], hasData: true }));
+  assert.equal(find(quick, 'evicted during the transfer')?.result, 'not shown');
+  assert.equal(find(quick, 'evicted during the training')?.result, 'not shown');
+  assert.equal(find(quick, 'training resumed'), undefined);
+});
+
+test('no checkpoint in the job file, nothing saved, and a scratch folder left are failures with their remedy', () => {
+  const none = find(rehearsalSteps(evidence([epoch(1)], { checkpoint: undefined })), 'checkpoint kept');
+  assert.match(none?.fix ?? '', /checkpoint = "…" in \[train\]/);
+  const journals = new Map([said(1, epoch(1), epoch(3), cleaned), said(2, epoch(1), cleaned)]);
+  assert.equal(find(rehearsalSteps(evidence([], { journals })), 'checkpoint kept')?.result, 'failed');
+  const left = find(rehearsalSteps(evidence([], { left: ['/scratch/x'] })), 'scratch cleaned up');
+  assert.deepEqual([left?.result, left?.said], ['failed', '/scratch/x is still there']);
+});
+
+test('data that is fetched from its beginning is not called resumed', () => {
+  const transfer = {
+    during: 'transfer',
+    attempt: 1,
+    at: 0,
+    backAt: 1,
+    reached: { bytes: 50, total: 100 },
+  } as const;
+  const again = (first: number): AgentBody[] => [
+    { kind: 'fetch-progress', object: 'o', bytes: first, rate: 1, server: 's' },
+    { kind: 'fetched', object: 'o', bytes: 100, seconds: 1, verified: 'size', servers: [] },
+  ];
+  const reported = (first: number): string =>
+    find(rehearsalSteps(evidence(again(first), { evictions: [transfer], hasData: true })), 'data there again')
+      ?.said ?? '';
+  assert.match(reported(1), /fetched anew, 100/);
+  assert.match(reported(60), /resumed at 60/);
+});

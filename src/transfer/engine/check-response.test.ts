@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { FaultKind } from '../../fault/kinds.ts';
+import type { OriginFacts } from '../../federation/origin-facts.ts';
+import { parseHead } from '../../http/response.ts';
+import { checkResponse, needsOrigin, type Expectation, type Identity } from './check-response.ts';
+import { Setback, type SetbackKind } from './setback.ts';
+
+const asked: Expectation = {
+  url: 'osdf:///ns/data.tar',
+  isFederated: true,
+  host: 'cache:8443',
+  name: 'data.tar',
+  offset: 0,
+  tokenSent: false,
+  tokenFix: undefined,
+  confirm: false,
+  maySkip: false,
+  errorText: '',
+  now: 0,
+};
+const unknown: Identity = { size: undefined, etag: undefined, modified: undefined };
+
+function check(lines: string[], more: Partial<Expectation> = {}, known: Partial<Identity> = {}) {
+  return checkResponse(parseHead(lines.join('\r\n')), { ...asked, ...more }, { ...unknown, ...known });
+}
+
+function refused(trouble: SetbackKind, kind: FaultKind, message: RegExp) {
+  return (error: unknown) => {
+    assert.ok(error instanceof Setback);
+    assert.deepEqual([error.kind, error.fault.kind], [trouble, kind]);
+    assert.match(error.fault.message, message);
+    return true;
+  };
+}
+
+const whole = ['HTTP/1.1 200 OK', 'Content-Length: 10'];
+
+test('bytes that the server has encoded are not the bytes of the object', () => {
+  for (const encoding of ['gzip', 'br', 'GZIP', 'identity, gzip', ''])
+    assert.throws(
+      () => check([...whole, `Content-Encoding: ${encoding}`]),
+      refused('wrong', 'data-wrong', /sends data\.tar encoded as "/),
+    );
+  assert.equal(check([...whole, 'Content-Encoding: identity']).size, 10);
+  assert.equal(check(whole).size, 10);
+});
+
+test('a page instead of the object is refused, unless a page was asked for', () => {
+  const page = [...whole, 'Content-Type: text/html; charset=utf-8'];
+  assert.throws(() => check(page), refused('wrong', 'data-wrong', /sends an HTML page instead of data\.tar/));
+  assert.equal(check(page, { name: 'index.html' }).size, 10);
+});
+
+const object: OriginFacts = { isCollection: false, server: 'origin:8443', kind: 'origin' };
+
+test('an object that is a page arrives when the origin knows it by its size', () => {
+  const page = [...whole, 'Content-Type: text/html; charset=utf-8'];
+  assert.equal(check(page, { origin: { ...object, size: 10 } }).size, 10);
+  assert.equal(check(['HTTP/1.1 200 OK', ...page.slice(2)], { origin: { ...object, size: 10 } }).from, 0);
+  const refusal = refused('wrong', 'data-wrong', /an HTML page/);
+  for (const origin of [{ ...object, size: 11 }, object])
+    assert.throws(() => check(page, { origin }), refusal);
+});
+
+test('a folder is refused by name, whether its server refuses, lists it, or the origin knows', () => {
+  const isFolder = { kind: 'url-invalid', message: /data\.tar is a folder/, fix: /--recursive/ };
+  const origin = { ...object, isCollection: true };
+  for (const line of ['405 Method Not Allowed', '409 Conflict', '200 OK'])
+    assert.throws(() => check([`HTTP/1.1 ${line}`], { origin }), isFolder);
+  assert.throws(() => check(['HTTP/1.1 405 Method Not Allowed']), isFolder);
+  const refusal = refused('wrong', 'data-wrong', /405/);
+  assert.throws(() => check(['HTTP/1.1 405 No'], { origin: object }), refusal);
+  assert.throws(() => check(['HTTP/1.1 405 No'], { isFederated: false }), refusal);
+});
+
+test('an empty object may be answered with 416 and nothing else, when the origin says that it is empty', () => {
+  const bare = ['HTTP/1.1 416 Requested range not satisfiable'];
+  const { size, to } = check(bare, { origin: { ...object, size: 0 } });
+  assert.deepEqual([size, to], [0, 0]);
+  const refusal = refused('changed', 'object-changed', /no such range/);
+  for (const origin of [{ ...object, size: 5 }, undefined])
+    assert.throws(() => check(bare, { origin }), refusal);
+});
+
+test('the origin is waited for only where the answer itself leaves something open', () => {
+  const open = (lines: string[], more: Partial<Expectation> = {}, known: Partial<Identity> = {}) =>
+    needsOrigin(parseHead(lines.join('\r\n')), { ...asked, ...more }, { ...unknown, ...known });
+  const date = 'Last-Modified: Mon, 06 May 2024 07:08:09 GMT';
+  const modified = Date.UTC(2024, 4, 6, 7, 8, 9);
+  const part = ['HTTP/1.1 206 Partial Content', 'Content-Range: bytes 0-9/10'];
+  for (const status of [405, 409, 416]) assert.ok(open([`HTTP/1.1 ${status} No`]));
+  assert.ok(open(whole), 'as XRootD lists a folder');
+  assert.ok(open([...whole, date, 'Content-Type: text/html']));
+  assert.ok(open(part, { confirm: true }, { modified }));
+  assert.ok(open([...part, 'ETag: "a"'], {}, { etag: '"b"' }));
+  for (const status of [404, 503]) assert.ok(!open([`HTTP/1.1 ${status} No`]));
+  assert.ok(!open(part));
+  assert.ok(!open([...whole, date]));
+  assert.ok(!open([...part, date], { confirm: true }, { modified }));
+  assert.ok(!open([...part, date, 'ETag: "a"'], {}, { etag: '"b"', modified }));
+});
+
+test('an answer must begin at the byte that was asked for', () => {
+  const part = ['HTTP/1.1 206 Partial Content', 'Content-Range: bytes 4-9/10'];
+  assert.deepEqual(
+    [check(part, { offset: 4 }).from, check(part, { offset: 4 }).to, check(part, { offset: 4 }).size],
+    [4, 10, 10],
+  );
+  assert.throws(() => check(part), refused('wrong', 'data-wrong', /asked for byte 0 and sends byte 4/));
+  assert.throws(
+    () => check(whole, { offset: 4 }),
+    refused('no-ranges', 'transfer-failed', /sends the whole object/),
+  );
+  assert.equal(check(whole, { offset: 4, maySkip: true }).from, 0);
+});
+
+test('another size or ETag is another version', () => {
+  const changed = refused('changed', 'object-changed', /has 10 bytes, expected 11|another version/);
+  assert.throws(() => check(whole, {}, { size: 11 }), changed);
+  assert.throws(() => check([...whole, 'ETag: "b"'], {}, { etag: '"a"' }), changed);
+  assert.equal(check([...whole, 'ETag: W/"b"'], {}, { etag: '"a"' }).etag, undefined);
+});
+
+test('one time of change outweighs two ETags; where a server gives none, the origin answers for it', () => {
+  const tagged = [...whole, 'ETag: "b"'];
+  const modified = Date.UTC(2024, 4, 6, 7, 8, 9);
+  const known = { size: 10, etag: '"a"', modified };
+  const changed = refused('changed', 'object-changed', /another version|does not show/);
+  assert.equal(check([...tagged, 'Last-Modified: Mon, 06 May 2024 07:08:09 GMT'], {}, known).etag, '"b"');
+  assert.throws(() => check([...tagged, 'Last-Modified: Mon, 06 May 2024 07:08:10 GMT'], {}, known), changed);
+  assert.throws(() => check(tagged, {}, known), changed);
+  const same = { ...object, size: 10, modified };
+  assert.equal(check(tagged, { origin: same }, known).etag, '"b"');
+  for (const confirm of [true, false])
+    assert.equal(check(whole, { confirm, origin: same }, { size: 10, modified }).size, 10);
+  for (const origin of [{ ...same, modified: modified + 1000 }, { ...same, size: 11 }, undefined])
+    assert.throws(() => check(whole, { confirm: true, origin }, { size: 10, modified }), changed);
+});

@@ -1,0 +1,243 @@
+import { Fault } from '../../fault/fault.ts';
+import { retryAfterMs } from '../../federation/back-off.ts';
+import { folderFault, type OriginFacts } from '../../federation/origin-facts.ts';
+import type { ResponseHead } from '../../http/response.ts';
+import { Setback } from './setback.ts';
+
+/** What is known of the object so far; every later answer must agree with it. */
+export interface Identity {
+  size: number | undefined;
+  /** A strong ETag, as the first server gave it. */
+  etag: string | undefined;
+  /** When it was last changed, in milliseconds since the epoch: as the first server says, or the origin. */
+  modified: number | undefined;
+}
+
+export function hasValidator({ etag, modified }: Identity): boolean {
+  return etag !== undefined || modified !== undefined;
+}
+
+/** Without these no later attempt could go on with what this one brings. */
+export function lacksIdentity(known: Identity): boolean {
+  return known.size === undefined || !hasValidator(known);
+}
+
+/** With what the origin says where the servers leave it open. */
+export function completed(known: Identity, origin: OriginFacts): Identity {
+  const { size, modified } = origin;
+  if (size === undefined || contradicts(origin, known)) return known;
+  return { ...known, size, modified: known.modified ?? modified };
+}
+
+/** Whether the origin itself says that the object has another size. */
+export function contradicts({ size, kind }: OriginFacts, known: Identity): boolean {
+  return kind !== 'cache' && (size ?? known.size) !== (known.size ?? size);
+}
+
+export interface Expectation {
+  /** The object's URL, as it may be shown. */
+  url: string;
+  /** `host:port`, for messages. */
+  host: string;
+  /** A server of a federation, or one that only its URL names. */
+  isFederated: boolean;
+  /** Last part of the object's path. */
+  name: string;
+  offset: number;
+  tokenSent: boolean;
+  /** What helps where the token is refused. */
+  tokenFix: string | undefined;
+  /** Bytes of an earlier attempt are to be continued: it must be shown that the object is still the same. */
+  confirm: boolean;
+  /** A server that ignores Range may be read from its first byte and the part we have skipped. */
+  maySkip: boolean;
+  /** What the server says in words, where it refuses. */
+  errorText: string;
+  /** Milliseconds since the epoch. */
+  now: number;
+  /** What the object's origin says of it, where that was asked and answered. */
+  origin?: OriginFacts | undefined;
+}
+
+/** An answer whose body may be used. */
+export interface Accepted extends Identity {
+  /** Offset of the body's first byte in the object. */
+  from: number;
+  /** One past the last byte the body promises, if it promises. */
+  to: number | undefined;
+  /** Seconds the object has been in the cache, if it says so; 0 means that it is being fetched now. */
+  age: number | undefined;
+}
+
+/** Checks an answer before its first byte is used: throws a Setback, or says which bytes the body holds. */
+export function checkResponse(head: ResponseHead, asked: Expectation, known: Identity): Accepted {
+  if (head.status === 416) return checkEmpty(head, asked, known);
+  if (isRefusal(head)) throw refusal(head, asked);
+  const accepted = head.status === 206 ? partialObject(head, asked) : wholeObject(head);
+  checkContent(head, asked, accepted);
+  checkIdentity(accepted, asked, known);
+  if (head.status === 200 && asked.offset > 0 && !asked.maySkip)
+    throw setback('no-ranges', 'transfer-failed', asked, 'sends the whole object instead of a part');
+  return accepted;
+}
+
+/**
+ * Whether only the origin can say what this answer means: a folder (XRootD lists it with 200 and no type), an empty
+ * object, an object that is a page, another version.
+ */
+export function needsOrigin(head: ResponseHead, asked: Expectation, known: Identity): boolean {
+  const { status, headers } = head;
+  if (isFolderStatus(status) || status === 416) return true;
+  if (isRefusal(head)) return false;
+  const { etag, modified } = identityOf(head, undefined);
+  const isBare = etag === undefined && modified === undefined;
+  if (isPage(headers, asked) || (status === 200 && isBare && !headers.has('content-type'))) return true;
+  const total = Number(headers.get('content-range')?.split('/')[1] ?? headers.get('content-length'));
+  if (known.size !== undefined && total >= 0 && total !== known.size) return true;
+  return (asked.confirm || differs(etag, known.etag)) && !isSame({ etag, modified }, known);
+}
+
+/** How servers answer who wants a folder's bytes: Pelican's and XRootD's. */
+const isFolderStatus = (status: number): boolean => status === 405 || status === 409;
+
+/** An answer whose body is about why there is none of the object's. */
+export const isRefusal = ({ status }: ResponseHead): boolean =>
+  status !== 200 && status !== 206 && status !== 416;
+
+function partialObject(head: ResponseHead, asked: Expectation): Accepted {
+  const range = head.headers.get('content-range') ?? '';
+  // How XRootD says that an object is empty.
+  if (range === 'bytes 0--1/0') return { from: 0, to: 0, ...identityOf(head, 0) };
+  const match = /^bytes (\d{1,16})-(\d{1,16})\/(\d{1,16}|\*)$/.exec(range);
+  if (match === null)
+    throw wrong(asked, `answers 206 with Content-Range ${JSON.stringify(range.slice(0, 60))}`);
+  const from = Number(match[1]);
+  if (from !== asked.offset) throw wrong(asked, `was asked for byte ${asked.offset} and sends byte ${from}`);
+  const size = match[3] === '*' ? undefined : Number(match[3]);
+  return { from, to: Number(match[2]) + 1, ...identityOf(head, size) };
+}
+
+function wholeObject(head: ResponseHead): Accepted {
+  const length = head.headers.get('content-length');
+  const size = length === undefined || head.headers.has('transfer-encoding') ? undefined : Number(length);
+  return { from: 0, to: size, ...identityOf(head, size) };
+}
+
+function identityOf(head: ResponseHead, size: number | undefined): Identity & { age: number | undefined } {
+  const etag = head.headers.get('etag');
+  const age = Number(head.headers.get('age') ?? Number.NaN);
+  const modified = Date.parse(head.headers.get('last-modified') ?? '');
+  return {
+    size,
+    etag: etag?.startsWith('"') === true ? etag : undefined,
+    modified: Number.isNaN(modified) ? undefined : modified,
+    age: Number.isFinite(age) ? age : undefined,
+  };
+}
+
+/** 416 is how many servers answer when asked for the first byte of an empty object. */
+function checkEmpty(head: ResponseHead, asked: Expectation, known: Identity): Accepted {
+  const total = /^bytes \*\/(\d{1,16})$/.exec(head.headers.get('content-range') ?? '')?.[1];
+  if (
+    asked.offset === 0 &&
+    (total === '0' || (total === undefined && (asked.origin?.size ?? known.size) === 0))
+  ) {
+    const accepted = { from: 0, to: 0, ...identityOf(head, 0) };
+    checkIdentity(accepted, asked, known);
+    return accepted;
+  }
+  const has = total === undefined ? 'has no such range' : `has only ${total} bytes`;
+  throw otherSize(asked, known, `was asked for byte ${asked.offset} and ${has}`);
+}
+
+/** Where the origin has what we have, this server alone is wrong. */
+function otherSize(asked: Expectation, { size }: Identity, what: string): Setback {
+  const { origin, host } = asked;
+  const isAlone = origin?.size === size && origin?.kind === 'origin' && origin.server !== host;
+  return isAlone ? wrong(asked, what) : changed(asked, what);
+}
+
+const changed = (asked: Expectation, what: string): Setback =>
+  setback('changed', 'object-changed', asked, what);
+
+function checkContent({ headers }: ResponseHead, asked: Expectation, { size }: Accepted): void {
+  const { origin, name } = asked;
+  if (origin?.isCollection === true) throw folderFault(asked.url);
+  // Pelican's servers guess the type from the first bytes: an object may be a page, if it is as long as it should be.
+  const isKnown = origin?.size !== undefined && (size ?? origin.size) === origin.size;
+  if (isPage(headers, asked) && !isKnown) throw wrong(asked, `sends an HTML page instead of ${name}`);
+  const encoding = headers.get('content-encoding');
+  if (encoding !== undefined && encoding !== 'identity')
+    throw wrong(asked, `sends ${name} encoded as ${JSON.stringify(encoding.slice(0, 40))}`);
+}
+
+function isPage(headers: ResponseHead['headers'], { name }: Expectation): boolean {
+  const type = headers.get('content-type')?.toLowerCase() ?? '';
+  return type.startsWith('text/html') && !/\.x?html?$/i.test(name);
+}
+
+function checkIdentity(accepted: Accepted, asked: Expectation, known: Identity): void {
+  if (known.size !== undefined && accepted.size !== undefined && accepted.size !== known.size)
+    throw otherSize(asked, known, `has ${accepted.size} bytes, expected ${known.size}`);
+  if (isSame(accepted, known) || isSameAtOrigin(accepted, asked, known)) return;
+  if (asked.confirm) throw changed(asked, 'does not show that the object is the one of the earlier attempt');
+  if (differs(accepted.etag, known.etag))
+    throw changed(asked, `has another version (ETag ${accepted.etag ?? ''}, was ${known.etag ?? ''})`);
+}
+
+type Version = Pick<Identity, 'etag' | 'modified'>;
+
+/** One time of change outweighs two ETags: Pelican's origins have one for GET and another for everything else. */
+function isSame(answer: Version, known: Version): boolean {
+  const sameTag = known.etag !== undefined && known.etag === answer.etag;
+  return sameTag || (known.modified !== undefined && known.modified === answer.modified);
+}
+
+function differs(etag: string | undefined, known: string | undefined): boolean {
+  return etag !== undefined && known !== undefined && etag !== known;
+}
+
+/** The server says nothing of when, as XRootD never does: then it has what the origin has. */
+function isSameAtOrigin({ modified }: Version, { origin }: Expectation, known: Identity): boolean {
+  const isOrigins = known.modified !== undefined && known.modified === origin?.modified;
+  return modified === undefined && isOrigins && known.size === origin.size;
+}
+
+function refusal(head: ResponseHead, asked: Expectation): Setback | Fault {
+  const { status } = head;
+  if (isFolderStatus(status) && (asked.origin?.isCollection ?? asked.isFederated))
+    return folderFault(asked.url);
+  const reason = head.reason === '' ? '' : ` ${head.reason.slice(0, 80)}`;
+  const bare = `answers ${status}${reason}`;
+  // Whatever words go with it, they say once more that it is not there.
+  if (status === 404 || status === 410) return setback('missing', 'object-missing', asked, bare);
+  const said = asked.errorText === '' ? bare : `${bare} (${asked.errorText})`;
+  const needs = status === 401 && !asked.tokenSent ? `${said}: it asks for a token` : said;
+  if (status === 401 || status === 403)
+    return setback('refused', asked.tokenSent ? 'token-refused' : 'token-missing', asked, needs, {
+      fix: asked.tokenFix ?? 'get a token that lets you read this path',
+    });
+  if (status === 504)
+    return setback('filling', 'transfer-stalled', asked, `${said}: still waiting for the origin`);
+  if (status === 429 || status === 503)
+    return setback('busy', 'servers-unreachable', asked, said, retryAfter(head, asked));
+  if (status >= 500) return setback('broken', 'transfer-failed', asked, said);
+  return setback('wrong', 'data-wrong', asked, said);
+}
+
+function retryAfter({ headers }: ResponseHead, { now }: Expectation): { retryAfterSeconds?: number } {
+  const ms = retryAfterMs(headers.get('retry-after'), now);
+  return ms === undefined ? {} : { retryAfterSeconds: Math.ceil(ms / 1000) };
+}
+
+const wrong = (asked: Expectation, what: string): Setback => setback('wrong', 'data-wrong', asked, what);
+
+function setback(
+  trouble: Setback['kind'],
+  kind: Fault['kind'],
+  asked: Expectation,
+  what: string,
+  more: { fix?: string; retryAfterSeconds?: number } = {},
+): Setback {
+  return new Setback(trouble, new Fault(kind, `${asked.host} ${what}`, { about: asked.name, ...more }));
+}

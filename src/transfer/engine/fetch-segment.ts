@@ -1,0 +1,259 @@
+import { open, type FileHandle } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { abortable } from '../../base/map-limited.ts';
+import { Fault } from '../../fault/fault.ts';
+import { readErrorText } from '../../http/error-text.ts';
+import { sendRequest, type HttpResponse } from '../../http/exchange.ts';
+import type { BodyEnd } from '../../http/http-connection.ts';
+import { NoAnswer } from '../../http/no-answer.ts';
+import type { ResponseHead } from '../../http/response.ts';
+import { checkResponse, isRefusal, needsOrigin, type Accepted } from './check-response.ts';
+import { deliver, SinkFailure, type SegmentContext } from './deliver.ts';
+import type { Fetcher } from './fetchers.ts';
+import type { Source } from './roster.ts';
+import type { Segment } from './segments.ts';
+import { Setback } from './setback.ts';
+
+/** Fetches one piece into the sink. Rejects with a Setback, or with whatever ends the whole transfer. */
+export async function fetchSegment(context: SegmentContext, fetcher: Fetcher): Promise<void> {
+  const { source, controller, segment } = fetcher;
+  const { signal } = controller;
+  let answer: (HttpResponse & { tokenSent: boolean }) | undefined;
+  try {
+    answer = await askSegment(context, fetcher);
+    const { connection, head, url } = answer;
+    source.turn.version ??= head.headers.get('server');
+    const errorText = isRefusal(head) ? await readErrorText(connection, head, context.clock) : '';
+    const { mustConfirm: confirm, clock, shownUrl } = context;
+    if (fetcher.helps && isColdAnswer(head)) throw noCopy(source);
+    const { tokenSent } = answer;
+    const asked = {
+      ...expectationFor(fetcher),
+      url: shownUrl,
+      confirm,
+      tokenSent,
+      errorText,
+      now: clock.now(),
+    };
+    const origin = needsOrigin(head, asked, context.known)
+      ? await abortable(context.origin.answer(), signal)
+      : undefined;
+    const accepted = checkResponse(head, { ...asked, origin }, context.known);
+    await context.accepted(accepted, fetcher);
+    segment.promised = accepted.to ?? context.segments.size;
+    const body = connection.body(takeInto(context, fetcher, accepted, () => connection.destroy()));
+    const end = await abortable(body, signal);
+    context.pool.release(url, connection);
+    checkEnd(context, fetcher, accepted, end);
+  } catch (error) {
+    answer?.connection.destroy();
+    signal.throwIfAborted();
+    throw asSetback(error, source, segment);
+  }
+}
+
+/** Asks for the piece; the last one goes up to wherever the object ends. */
+async function askSegment(
+  context: SegmentContext,
+  fetcher: Fetcher,
+): Promise<HttpResponse & { tokenSent: boolean }> {
+  const { segment } = fetcher;
+  const last = segment.end === context.segments.size ? '' : String(segment.end - 1);
+  const answer = await askRange(context, fetcher, last);
+  const size = sizeWithoutBytes(answer.head);
+  if (size === undefined || size <= segment.position) return answer;
+  await answer.connection.body(() => undefined);
+  context.pool.release(answer.url, answer.connection);
+  return await askRange(context, fetcher, String(size - 1));
+}
+
+/** XRootD 5.5 answers a range without an end with no bytes, but with the size. */
+function sizeWithoutBytes({ status, headers }: ResponseHead): number | undefined {
+  const size = /^bytes \d+--1\/(\d{1,16})$/.exec(headers.get('content-range') ?? '')?.[1];
+  return status === 206 && size !== undefined ? Number(size) : undefined;
+}
+
+async function askRange(
+  { pool, limits }: SegmentContext,
+  { segment, source, controller, helps }: Fetcher,
+  last: string,
+): Promise<HttpResponse & { tokenSent: boolean }> {
+  const headers: Record<string, string> = { ...(await source.located.headers(source.server)) };
+  // A cache that does not have the object fetches it in one go only if nobody asks for a part of it.
+  if (segment.position > 0 || last !== '') headers['Range'] = `bytes=${segment.position}-${last}`;
+  if (helps) headers['Cache-Control'] = 'only-if-cached';
+  if (source.server.kind !== 'plain') {
+    headers['X-Transfer-Status'] = 'true';
+    headers['TE'] = 'trailers';
+    // The cache answers 504 a little before we would hang up, and goes on fetching.
+    headers['X-Pelican-Timeout'] = `${limits.headSeconds - 0.5}s`;
+  }
+  const headMs = limits.headSeconds * 1000;
+  const { url } = source.server;
+  const request = { method: 'GET' as const, url, headers, headMs, signal: controller.signal };
+  const tokenSent = Object.keys(headers).some((name) => name.toLowerCase() === 'authorization');
+  return { ...(await sendRequest(pool, request)), tokenSent };
+}
+
+/** Go caches answer 504 where they may not fetch what they do not have, XRootD 500. */
+const isColdAnswer = ({ status }: ResponseHead): boolean => status === 504 || status === 500;
+
+function noCopy({ server: { host } }: Source): Setback {
+  return new Setback('cold', new Fault('object-missing', `${host} has no copy of it yet`));
+}
+
+function expectationFor({ segment, source }: Fetcher) {
+  const name = new URL(source.server.url).pathname.split('/').at(-1) ?? '';
+  const { server, located, noRanges: maySkip } = source;
+  const isFederated = server.kind !== 'plain';
+  const { tokenFix } = located;
+  return { host: server.host, isFederated, name, offset: segment.position, maySkip, tokenFix };
+}
+
+function takeInto(
+  context: SegmentContext,
+  fetcher: Fetcher,
+  { from, to }: Accepted,
+  hangUp: () => void,
+): (data: Buffer) => void | Promise<void> {
+  const { segment } = fetcher;
+  let skip = segment.position - from;
+  return (data) => {
+    const begin = Math.min(skip, data.length);
+    skip -= begin;
+    if (begin > 0) fetcher.lastByteAt = context.clock.monotonic();
+    // What comes after the piece's end was taken over by another server: hanging up is cheaper than reading it.
+    const end = () => {
+      if (segment.position >= segment.end && (to ?? context.segments.size) !== segment.end) hangUp();
+    };
+    const rest = data.subarray(begin);
+    if (to === undefined && segment.position + rest.length > context.segments.size)
+      throw tooLong(context, fetcher);
+    const delivered = deliver(context, fetcher, rest);
+    if (delivered === undefined) end();
+    else return delivered.then(end);
+  };
+}
+
+/** It did not say how long its answer would be, so that only now it is seen to be another version. */
+function tooLong({ segments }: SegmentContext, { source }: Fetcher): Setback {
+  const what = `${source.server.host} sends more than the ${segments.size} bytes of the object`;
+  return changed(what);
+}
+
+const changed = (what: string): Setback => new Setback('changed', new Fault('object-changed', what));
+
+function checkEnd(
+  context: SegmentContext,
+  { segment, source }: Fetcher,
+  accepted: Accepted,
+  end: BodyEnd,
+): void {
+  const { host } = source.server;
+  const status = end.trailers.get('x-transfer-status');
+  const failed = status !== undefined && !status.startsWith('200');
+  if (segment.end === Infinity && !failed) context.segments.settle(segment.position);
+  const isComplete = segment.position >= segment.end;
+  // Pelican's caches give up their own work in this way once nobody reads any more.
+  if (failed && isComplete && /timeout|cancel/i.test(status)) return;
+  if (failed && isComplete) withdraw(context, segment, host, status);
+  if (failed)
+    throw new Setback(
+      isComplete ? 'withdrawn' : 'broken',
+      new Fault('transfer-failed', `${host}: transfer failed: ${status.slice(0, 200)}`),
+    );
+  if (segment.position < segment.end) throw cutOff(host, segment, accepted, 'ended the answer');
+}
+
+/** All bytes came, yet the server says they are not good: only a proof of the whole can say otherwise. */
+function withdraw({ sink, segments }: SegmentContext, segment: Segment, host: string, status: string): void {
+  const fate = sink.discard();
+  const what = `${host} withdraws what it sent: ${status.slice(0, 200)}`;
+  if (fate === 'gone') throw new SinkFailure(new Fault('data-corrupt', what));
+  if (fate === 'dropped') segments.doubt(segment);
+}
+
+function cutOff(host: string, segment: Segment, { to }: { to: number | undefined }, how: string): Setback {
+  const wanted = (to ?? segment.end) - segment.start;
+  const got = segment.position - segment.start;
+  const what = `${host}: ${how} after ${got} of ${wanted} bytes`;
+  return new Setback('broken', new Fault('transfer-failed', what));
+}
+
+function asSetback(error: unknown, source: Source, segment: Segment): Error {
+  if (error instanceof Setback || error instanceof SinkFailure) return error;
+  const { host } = source.server;
+  if (error instanceof NoAnswer) return new Setback('broken', noAnswerFault(error));
+  if (error instanceof Fault) {
+    if (error.info.retry === 'never') return error;
+    return new Setback(error.kind === 'token-expired' ? 'expired' : 'broken', error);
+  }
+  const what = `${host}: ${(error as Error).message} after ${segment.position - segment.start} bytes`;
+  return new Setback('broken', new Fault('transfer-failed', what, { cause: error }));
+}
+
+function noAnswerFault(error: NoAnswer): Fault {
+  const { reason, host: about, message, isConnected } = error;
+  const late = reason === 'timeout' ? 'transfer-stalled' : 'transfer-failed';
+  const kind = reason === 'downgrade' ? 'data-wrong' : isConnected ? late : 'servers-unreachable';
+  const fix = 'If the authority is a private one, name its certificate in SSL_CERT_FILE.';
+  return new Fault(kind, message, { about, cause: error, ...(reason === 'certificate' && { fix }) });
+}
+
+const readBytes = 1 << 20;
+
+/** Reads one piece of a `file:` object into the sink, in the same way as `fetchSegment` fetches one. */
+export async function readSegment(context: SegmentContext, fetcher: Fetcher): Promise<void> {
+  const path = fileURLToPath(fetcher.source.server.url);
+  try {
+    await using file = await open(path, 'r');
+    await acceptFile(context, fetcher, file, path);
+    await copy(context, fetcher, file);
+  } catch (error) {
+    fetcher.controller.signal.throwIfAborted();
+    throw error instanceof Setback || error instanceof SinkFailure
+      ? error
+      : fileSetback(path, error as Error);
+  }
+}
+
+async function acceptFile(
+  context: SegmentContext,
+  fetcher: Fetcher,
+  file: FileHandle,
+  path: string,
+): Promise<void> {
+  const stat = await file.stat();
+  if (!stat.isFile()) throw new Fault('data-wrong', `${path} is not a file`);
+  const { known, mustConfirm } = context;
+  if (known.size !== undefined && known.size !== stat.size)
+    throw changed(`${path} has ${stat.size} bytes, expected ${known.size}`);
+  const modified = stat.mtimeMs;
+  if (mustConfirm && known.modified !== modified)
+    throw changed(`${path} was written at ${stat.mtime.toISOString()}`);
+  const from = fetcher.segment.position;
+  await context.accepted(
+    { from, to: stat.size, size: stat.size, etag: undefined, modified, age: 0 },
+    fetcher,
+  );
+}
+
+async function copy(context: SegmentContext, fetcher: Fetcher, file: FileHandle): Promise<void> {
+  const { segment } = fetcher;
+  const buffer = Buffer.allocUnsafeSlow(readBytes);
+  while (segment.position < segment.end) {
+    fetcher.controller.signal.throwIfAborted();
+    const length = Math.min(readBytes, segment.end - segment.position);
+    const { bytesRead } = await file.read(buffer, 0, length, segment.position);
+    if (bytesRead === 0) throw new Fault('object-changed', `the file ended at byte ${segment.position}`);
+    await deliver(context, fetcher, buffer.subarray(0, bytesRead));
+  }
+}
+
+function fileSetback(path: string, error: Error): Setback {
+  if (error instanceof Fault) return new Setback('broken', error);
+  const missing = (error as NodeJS.ErrnoException).code === 'ENOENT';
+  const kind = missing ? 'object-missing' : 'transfer-failed';
+  const fault = new Fault(kind, `${path}: ${error.message}`, { cause: error });
+  return new Setback(missing ? 'missing' : 'broken', fault);
+}

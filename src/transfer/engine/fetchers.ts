@@ -1,0 +1,210 @@
+import type { Clock } from '../../base/clock.ts';
+import { Fault } from '../../fault/fault.ts';
+import { stallSeconds, type TransferLimits } from '../limits.ts';
+import type { Source } from './roster.ts';
+import type { Segment } from './segments.ts';
+import { Setback } from './setback.ts';
+
+/** One server at work on one piece. */
+export interface Fetcher {
+  readonly segment: Segment;
+  readonly source: Source;
+  readonly controller: AbortController;
+  readonly startedAt: number;
+  /** Another server delivers already: this one is asked only for what it has, and must not fetch it first. */
+  readonly helps: boolean;
+  /** When its last byte reached the sink, or the sink was ready for more. */
+  lastByteAt: number;
+  /** The sink is not done with the last bytes: the server cannot be blamed for the silence. */
+  waitsForSink: boolean;
+}
+
+/** A lane silent for this long is free to be taken over. */
+const silentMs = 1_000;
+/** All its bytes are there: its end is waited for no longer than this. */
+const lingerMs = 2_000;
+/** Watched less often than this: something held up the event loop. */
+const loopStallMs = 2_000;
+const stopped = new Error('stopped');
+
+/** The lanes open now. */
+export class Fetchers {
+  readonly #clock: Clock;
+  readonly #open = new Map<Fetcher, Promise<void>>();
+  #watchedAt = Infinity;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /** Names of the servers at work. */
+  get servers(): string[] {
+    return [...this.#open.keys()].map(({ source }) => source.server.host);
+  }
+
+  /** Opens a lane; `closed` gets its error, but not if it was stopped from here. */
+  start(
+    work: Pick<Fetcher, 'source' | 'segment' | 'helps'>,
+    run: (fetcher: Fetcher) => Promise<void>,
+    closed: (error?: Error) => void,
+  ): void {
+    const now = this.#clock.monotonic();
+    const controller = new AbortController();
+    const fetcher = { ...work, controller, startedAt: now, lastByteAt: now, waitsForSink: false };
+    const { source } = work;
+    source.busy = true;
+    const close = (error?: Error) => {
+      source.busy = false;
+      source.turn.seconds += (this.#clock.monotonic() - fetcher.startedAt) / 1000;
+      this.#open.delete(fetcher);
+      closed(error === stopped ? undefined : error);
+    };
+    this.#open.set(
+      fetcher,
+      run(fetcher).then(() => close(), close),
+    );
+  }
+
+  /** Judges each lane that its sink does not hold up, and ends those that are stalled or not worth their place. */
+  watch(judge: (status: FetcherStatus, fetcher: Fetcher) => Judgement): { slow: boolean } {
+    const now = this.#clock.monotonic();
+    this.#excuse(now);
+    let slow = false;
+    for (const fetcher of this.#open.keys()) {
+      if (fetcher.waitsForSink || fetcher.controller.signal.aborted) continue;
+      const { segment, source } = fetcher;
+      const status = {
+        quietMs: now - fetcher.lastByteAt,
+        runningMs: now - fetcher.startedAt,
+        rate: source.meter.rate(now),
+      };
+      if (segment.position >= segment.end && status.quietMs > lingerMs) {
+        fetcher.controller.abort(stopped);
+        continue;
+      }
+      const judgement = judge(status, fetcher);
+      slow ||= judgement === 'slow';
+      if (judgement === 'drop') end(fetcher, `sends ${Math.round(status.rate)} bytes/s, others far more`);
+      if (judgement === 'stalled') {
+        const got = segment.position - segment.start;
+        end(fetcher, `sent ${got} bytes, then nothing for ${(status.quietMs / 1000).toFixed(1)} s`);
+      }
+    }
+    return { slow };
+  }
+
+  /** Ends lanes whose piece was taken over to its last byte. */
+  endEmpty(): void {
+    for (const fetcher of this.#open.keys())
+      if (fetcher.segment.position >= fetcher.segment.end && (untouched(fetcher) || this.#silent(fetcher)))
+        end(fetcher, 'fell silent, another server took over');
+  }
+
+  /**
+   * Bytes per second of the lane that works on `segment`: 0 if it is silent, undefined if it has just begun. For a
+   * `helper` that could take over part of it, a server that failed the last time counts for less than one that did
+   * not: it takes nothing from one that may deliver, and does not keep what it has sent nothing of.
+   */
+  rateOf(segment: Segment, helper?: Source): number | undefined {
+    const fetcher = [...this.#open.keys()].find((each) => each.segment === segment);
+    if (fetcher === undefined || this.#silent(fetcher)) return 0;
+    if (helper !== undefined && failedBefore(helper)) return undefined;
+    if (untouched(fetcher)) return helper !== undefined && failedBefore(fetcher.source) ? 0 : undefined;
+    return fetcher.source.meter.rate(this.#clock.monotonic());
+  }
+
+  /** Best rate of the other lanes. */
+  bestOtherRate(fetcher: Fetcher): number {
+    return [...this.#open.keys()].reduce(
+      (best, each) => (each === fetcher ? best : Math.max(best, this.rateOf(each.segment) ?? 0)),
+      0,
+    );
+  }
+
+  get waitForSink(): boolean {
+    return [...this.#open.keys()].some(({ waitsForSink }) => waitsForSink);
+  }
+
+  /** Ends all lanes and waits for them. */
+  async stop(): Promise<void> {
+    for (const { controller } of this.#open.keys()) controller.abort(stopped);
+    await Promise.all(this.#open.values());
+  }
+
+  /** Time in which this process itself stood still, say in a write to a slow disk, is nobody's silence. */
+  #excuse(now: number): void {
+    const stalledMs = now - this.#watchedAt;
+    if (stalledMs > loopStallMs)
+      for (const fetcher of this.#open.keys())
+        fetcher.lastByteAt = Math.min(now, fetcher.lastByteAt + stalledMs);
+    this.#watchedAt = now;
+  }
+
+  #silent(fetcher: Fetcher): boolean {
+    return !fetcher.waitsForSink && this.#clock.monotonic() - fetcher.lastByteAt > silentMs;
+  }
+}
+
+const untouched = ({ segment }: Fetcher): boolean => segment.position === segment.start;
+const failedBefore = ({ breaker }: Source): boolean => breaker.failures > 0;
+
+function end({ controller, source }: Fetcher, what: string): void {
+  const { host } = source.server;
+  controller.abort(new Setback('broken', new Fault('transfer-stalled', `${host}: ${what}`, { about: host })));
+}
+
+/** One running piece as the watchdog sees it. */
+export interface FetcherStatus {
+  /** Milliseconds since its last byte reached the sink; time the sink made it wait does not count. */
+  quietMs: number;
+  runningMs: number;
+  /** Bytes per second over the last seconds. */
+  rate: number;
+}
+
+export interface SpeedContext {
+  /** Best rate of the other servers that deliver now; 0 if none does. */
+  bestOther: number;
+  /** Some server could be asked instead. */
+  alternative: boolean;
+  size: number;
+  missingBytes: number;
+  /** Milliseconds left of the time the user will pay, if that is bounded. */
+  leftMs: number | undefined;
+}
+
+/** `slow`: worth asking another server too; `drop`: another server does its work better; `stalled`: give it up. */
+export type Judgement = 'fine' | 'slow' | 'drop' | 'stalled';
+
+/** Before this a rate says more about the connection's start than about the server. */
+const rampMs = 5_000;
+/** With this share of what another server gives, a slow one still helps. */
+const helpfulShare = 1 / 16;
+/** An object should not take longer than this unless the user says so. */
+const maxObjectSeconds = 6 * 3600;
+
+/** Judges one running piece. Pure: the clock's readings come in. */
+export function judgeSegment(
+  status: FetcherStatus,
+  context: SpeedContext,
+  limits: TransferLimits,
+): Judgement {
+  if (status.quietMs >= stallSeconds(limits, context.bestOther > 0) * 1000) return 'stalled';
+  if (status.runningMs < Math.min(rampMs, limits.stallSeconds * 1000)) return 'fine';
+  if (status.rate >= speedFloor(context, limits)) return 'fine';
+  if (!context.alternative) return 'fine';
+  return status.rate < context.bestOther * helpfulShare ? 'drop' : 'slow';
+}
+
+/** Bytes per second below which a server is too slow for this object. */
+export function speedFloor(context: SpeedContext, limits: TransferLimits): number {
+  const size = Number.isFinite(context.size) ? context.size : 0;
+  const bySize = size / maxObjectSeconds;
+  const byBudget =
+    context.leftMs === undefined ? 0 : context.missingBytes / Math.max(1, context.leftMs / 1000);
+  return Math.max(limits.floorBytesPerSecond, bySize, byBudget, context.bestOther * helpfulShare);
+}

@@ -1,0 +1,115 @@
+import { execFile } from 'node:child_process';
+import { access, readFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import type { TestContext } from 'node:test';
+import { promisify } from 'node:util';
+import { systemClock } from '../../src/base/clock.ts';
+import type { Env } from '../../src/base/env.ts';
+import { loadPlan } from '../../src/job/load-plan.ts';
+import type { JobState, RunState } from '../../src/journal/state.ts';
+import { condorProfiles } from '../../src/pool/condor/submit/profiles.ts';
+import { openPool } from '../../src/pool/open-pool.ts';
+import type { Pool } from '../../src/pool/pool.ts';
+import { submitRun } from '../../src/run/submit-run.ts';
+import { compileCache } from '../compile-cache.ts';
+import { poolCache, testPool } from '../pool.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { untilState } from '../until-state.ts';
+
+const root = path.resolve(import.meta.dirname, '../..');
+
+/** A project of a user at the shared pool's access point. */
+export interface CondorHarness {
+  folder: string;
+  env: Env;
+  pool: Pool;
+  /** Runs one of HTCondor's commands. */
+  tool(name: string, ...args: string[]): Promise<string>;
+  /** Attributes of jobs, a line each, whether they wait, run, or have left the queue. */
+  ask(constraint: string, ...attributes: string[]): Promise<string[]>;
+  submit(): Promise<string>;
+  /** The first state that satisfies, or the last one. */
+  until(run: string, satisfies: (state: RunState) => boolean): Promise<RunState>;
+  finish(run: string): Promise<RunState>;
+}
+
+/** Undefined, and the test skipped, where there is no pool or no agent. */
+export async function condorHarness(
+  t: TestContext,
+  files: Record<string, string>,
+  { inside = '.', env: more = {} }: { inside?: string; env?: Env } = {},
+): Promise<CondorHarness | undefined> {
+  const agent = process.env['UPDRAFT_AGENT'] ?? path.join(root, `dist/updraft-agent-linux-${os.arch()}`);
+  const isBuilt = await access(agent).then(
+    () => true,
+    () => false,
+  );
+  if (!isBuilt) {
+    t.skip(`no agent has been built: ${agent} is missing`);
+    return undefined;
+  }
+  const state = await testPool(t);
+  if (state === undefined) return undefined;
+  const named = Object.entries(files).map(([name, text]) => [path.join(inside, name), text] as const);
+  const folder = path.join(await temporaryFolder(t, Object.fromEntries(named)), inside);
+  const env: Env = {
+    PATH: `${state.bin}:${process.env['PATH'] ?? ''}`,
+    HOME: folder,
+    XDG_CACHE_HOME: poolCache,
+    NODE_COMPILE_CACHE: compileCache,
+    UPDRAFT_AGENT: agent,
+    ...more,
+  };
+  const kill = (pid: number, signal: NodeJS.Signals): void => void process.kill(pid, signal);
+  const start = { self: [], env, clock: systemClock, pid: process.pid, kill };
+  const pool = openPool('condor', start);
+  const tool: CondorHarness['tool'] = async (name, ...args) => {
+    const { stdout } = await promisify(execFile)(path.join(state.bin, name), args, { cwd: folder });
+    return stdout.trim();
+  };
+  return {
+    folder,
+    env,
+    pool,
+    tool,
+    async ask(constraint, ...attributes) {
+      // The queue first: a job that leaves it meanwhile is in the history, but its log ends a moment before.
+      const queued = await tool('condor_q', '-constraint', constraint, '-af', ...attributes);
+      const left = await tool('condor_history', '-constraint', constraint, '-af', ...attributes);
+      return `${queued}\n${left}`.split('\n').filter((line) => line !== '');
+    },
+    async submit() {
+      const plan = await loadPlan(folder, { cwd: folder });
+      const { folder: run } = await submitRun(plan, pool, {
+        isNew: true,
+        version: '0.0.0',
+        clock: systemClock,
+        pid: process.pid,
+      });
+      t.after(() =>
+        promisify(execFile)(path.join(state.bin, 'condor_rm'), [
+          '-constraint',
+          `UpdraftRun == "${path.basename(run)}"`,
+        ]).catch(() => undefined),
+      );
+      return run;
+    },
+    until: untilState,
+    finish: (run) => untilState(run, () => false),
+  };
+}
+
+/** Has the shared pool's customs let no more than so many jobs of a run wait in the queue, until the test ends. */
+export function limitIdle(t: TestContext, max: number): void {
+  const { mini } = condorProfiles;
+  const { maxIdle } = mini;
+  mini.maxIdle = max;
+  t.after(() => void (mini.maxIdle = maxIdle));
+}
+
+/** The only job of a run. */
+export const onlyJob = ({ jobs }: RunState): JobState => jobs[0]!;
+
+export const result = (run: string, name: string, job = '0000'): Promise<string> =>
+  readFile(path.join(run, 'results', job, name), 'utf8');

@@ -1,0 +1,178 @@
+import assert from 'node:assert/strict';
+import { execFile, spawn } from 'node:child_process';
+import { cp, mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { after, type TestContext } from 'node:test';
+import { promisify } from 'node:util';
+import { findPython } from '../../src/environment/find-python.ts';
+import { readRunState } from '../../src/run/run-states.ts';
+import type { RunState } from '../../src/journal/state.ts';
+import { startFederation } from '../../src/mini/federation/federation.ts';
+import { scriptOf, shellBlocks } from '../docs/shell-blocks.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { poolCache, testPool } from '../pool.ts';
+import { runNames } from '../run-names.ts';
+
+const root = path.resolve(import.meta.dirname, '../..');
+
+interface Ended {
+  code: number | null;
+  out: string;
+  err: string;
+}
+
+const pythons = new Map<string, Promise<string | undefined>>();
+
+/** Looked for once by each file of tests: a Python that is asked for PyTorch takes seconds to answer. */
+function pythonWith(modules: string[]): Promise<string | undefined> {
+  const key = modules.join(' ');
+  const check = async (): Promise<string | undefined> =>
+    (await findPython(modules, process.env, { signal: AbortSignal.timeout(120_000) })).found;
+  const python = pythons.get(key) ?? check();
+  pythons.set(key, python);
+  return python;
+}
+
+/** Makes a folder once for all tests of a file, which each get a copy of it; it goes when they have ended. */
+export function sharedFolder(fill: (harness: ExampleHarness) => Promise<string>) {
+  const home = mkdtemp(path.join(os.tmpdir(), 'updraft-examples-'));
+  after(async () => rm(await home, { recursive: true, force: true }));
+  let made: Promise<string> | undefined;
+  const make = async (harness: ExampleHarness): Promise<string> => {
+    const folder = path.join(await home, 'data');
+    await rename(await fill(harness), folder);
+    return folder;
+  };
+  return async (harness: ExampleHarness, name: string): Promise<string> => {
+    const copy = path.join(harness.folder, name);
+    await cp(await (made ??= make(harness)), copy, { recursive: true });
+    return copy;
+  };
+}
+
+/** A copy of one example's folder, or of all of them, and `updraft` on the PATH: to run it, or the commands of a page. */
+export class ExampleHarness {
+  /** The example's own folder. */
+  readonly folder: string;
+  readonly env: NodeJS.ProcessEnv;
+
+  readonly #t: TestContext;
+
+  private constructor(t: TestContext, folder: string, env: NodeJS.ProcessEnv) {
+    this.#t = t;
+    this.folder = folder;
+    this.env = env;
+  }
+
+  /** Undefined, and the test skipped, where no Python has the modules. Without a name, the folder above all examples. */
+  static async open(
+    t: TestContext,
+    name: string | undefined,
+    modules: string[],
+  ): Promise<ExampleHarness | undefined> {
+    const found = await pythonWith(modules);
+    if (found === undefined) {
+      t.skip(`no Python on this machine has ${modules.join(', ')}`);
+      return undefined;
+    }
+    const home = await temporaryFolder(t);
+    const copied = path.join('examples', name ?? '');
+    await cp(path.join(root, copied), path.join(home, copied), { recursive: true });
+    await mkdir(path.join(home, 'bin'));
+    await symlink(found, path.join(home, 'bin', 'python3'));
+    const wrapper = `#!/bin/sh\nexec '${process.execPath}' '${path.join(root, 'src/cli/main.ts')}' "$@"\n`;
+    await writeFile(path.join(home, 'bin', 'updraft'), wrapper, { mode: 0o755 });
+    const env = {
+      ...process.env,
+      HOME: home,
+      XDG_CACHE_HOME: poolCache,
+      XDG_STATE_HOME: path.join(home, 'state'),
+      PATH: `${path.join(home, 'bin')}:${process.env['PATH'] ?? ''}`,
+      // The machine is shared with other tests: threads that wait for each other there take many times as long.
+      OMP_NUM_THREADS: '1',
+    };
+    return new ExampleHarness(t, name === undefined ? home : path.join(home, copied), env);
+  }
+
+  /** Publishes the example's synthetic data where the real data is, for every command from now on. */
+  async publish(prefix: string): Promise<void> {
+    const made = await this.run('make_data.py');
+    assert.equal(made.code, 0, made.err);
+    const folder = path.join(this.folder, 'published');
+    const federation = await startFederation({ namespaces: [{ prefix, folder, public: true }] });
+    this.#t.after(() => federation[Symbol.asyncDispose]());
+    this.env['UPDRAFT_OSDF_HOST'] = federation.discoveryHost;
+    this.env['SSL_CERT_FILE'] = federation.caFile;
+  }
+
+  /** Runs one of the example's scripts. */
+  async run(script: string, ...args: string[]): Promise<Ended> {
+    return await this.start(script, ...args).ended;
+  }
+
+  /** Starts one of the example's scripts; `until` waits for a word in what it prints. */
+  start(script: string, ...args: string[]) {
+    return this.#spawn('python3', ['-u', script, ...args]);
+  }
+
+  #spawn(program: string, args: string[]) {
+    const child = spawn(program, args, { cwd: this.folder, env: this.env });
+    this.#t.after(() => child.kill('SIGKILL'));
+    let [out, err] = ['', ''];
+    child.stderr.on('data', (chunk: Buffer) => (err += chunk.toString()));
+    child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
+    const ended = new Promise<Ended>((resolve) => child.on('close', (code) => resolve({ code, out, err })));
+    const until = (word: string): Promise<void> =>
+      new Promise((resolve, reject) => {
+        const check = (): void => {
+          if (out.includes(word)) resolve();
+        };
+        child.stdout.on('data', check);
+        check();
+        void ended.then(() => reject(new Error(`it ended before "${word}": ${out}${err}`)));
+      });
+    return { child, ended, until };
+  }
+
+  /**
+   * Runs the commands of a page of the project, as far as they can be run without other programs; those of HTCondor are
+   * planned where there is none, and the test counts as skipped.
+   */
+  async followPage(page: string): Promise<Ended> {
+    const blocks = shellBlocks(await readFile(path.join(root, page), 'utf8'));
+    assert.ok(blocks.length > 0, `${page} has no commands`);
+    const pool = blocks.some(({ kind }) => kind === 'condor') ? await testPool(this.#t) : undefined;
+    if (pool !== undefined) this.env['PATH'] = `${pool.bin}:${this.env['PATH'] ?? ''}`;
+    this.#t.after(() => this.updraft('mini', 'federation', 'down'));
+    return await this.#spawn('sh', ['-euc', scriptOf(blocks, pool !== undefined)]).ended;
+  }
+
+  /** Runs `updraft` in the example's folder. */
+  async updraft(...words: string[]): Promise<Ended> {
+    const program = [path.join(root, 'src/cli/main.ts'), ...words];
+    const options = { cwd: this.folder, env: this.env, maxBuffer: 1 << 24 };
+    try {
+      const { stdout, stderr } = await promisify(execFile)(process.execPath, program, options);
+      return { code: 0, out: stdout, err: stderr };
+    } catch (error) {
+      const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string };
+      return { code, out: stdout, err: stderr };
+    }
+  }
+
+  /** The only run of the example, and the folder of its first job's results. */
+  async result(): Promise<{ state: RunState; results: string }> {
+    const runs = path.join(this.folder, 'runs');
+    const [name = ''] = await runNames(this.folder);
+    return {
+      state: await readRunState(path.join(runs, name)),
+      results: path.join(runs, name, 'results', '0000'),
+    };
+  }
+
+  async metrics(): Promise<Record<string, unknown>> {
+    const { results } = await this.result();
+    return JSON.parse(await readFile(path.join(results, 'metrics.json'), 'utf8')) as Record<string, unknown>;
+  }
+}

@@ -1,0 +1,143 @@
+import { randomBytes } from 'node:crypto';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import type { TestContext } from 'node:test';
+import type { Env } from '../../src/base/env.ts';
+import type { Cli } from '../../src/cli/cli.ts';
+import { configureOf } from '../../src/cli/commands.ts';
+import { printFault } from '../../src/cli/print-fault.ts';
+import { asFault } from '../../src/fault/fault.ts';
+import { startFederation, type MiniFederation } from '../../src/mini/federation/federation.ts';
+import type { ServerModel } from '../../src/mini/federation/server-traits.ts';
+import { runCommand } from '../cli/run-command.ts';
+
+const main = path.resolve(import.meta.dirname, '../../src/cli/main.ts');
+
+interface Ended {
+  exit: number;
+  out: string;
+  err: string;
+}
+
+/** A federation with `/demo` (public), `/private` (tokens) and `/inbox` (writable), and a user's folder beside it. */
+export class ObjectHarness {
+  readonly federation: MiniFederation;
+  readonly cwd: string;
+  readonly #published: string;
+  readonly env: Env;
+
+  private constructor(federation: MiniFederation, cwd: string, published: string) {
+    this.federation = federation;
+    this.cwd = cwd;
+    this.#published = published;
+    this.env = {
+      UPDRAFT_OSDF_HOST: federation.discoveryHost,
+      SSL_CERT_FILE: federation.caFile,
+      XDG_STATE_HOME: path.join(cwd, '.state'),
+      TMPDIR: cwd,
+      // What this machine's own user may have there is no part of the test.
+      _CONDOR_CREDS: path.join(cwd, 'no-creds'),
+      XDG_RUNTIME_DIR: path.join(cwd, 'no-runtime'),
+    };
+  }
+
+  static async open(
+    t: TestContext,
+    { caches = 2, like }: { caches?: number; like?: ServerModel } = {},
+  ): Promise<ObjectHarness> {
+    const folder = await mkdtemp(path.join(os.tmpdir(), 'updraft-objects-'));
+    t.after(() => rm(folder, { recursive: true, force: true }));
+    const published = path.join(folder, 'published');
+    for (const name of ['demo', 'private', 'inbox'])
+      await mkdir(path.join(published, name), { recursive: true });
+    const cwd = path.join(folder, 'user');
+    await mkdir(cwd);
+    const federation = await startFederation({
+      caches,
+      like,
+      namespaces: [
+        { prefix: '/demo', folder: path.join(published, 'demo'), public: true },
+        { prefix: '/private', folder: path.join(published, 'private'), public: false },
+        { prefix: '/inbox', folder: path.join(published, 'inbox'), public: false, writable: true },
+      ],
+    });
+    t.after(() => federation.stop());
+    return new ObjectHarness(federation, cwd, published);
+  }
+
+  /** Publishes a file; random bytes if only their number is given. */
+  async publish(name: string, content: Buffer | string | number): Promise<Buffer> {
+    const bytes = typeof content === 'number' ? randomBytes(content) : Buffer.from(content);
+    const file = this.published(name);
+    await mkdir(path.dirname(file), { recursive: true });
+    await writeFile(file, bytes);
+    return bytes;
+  }
+
+  published(name: string): string {
+    return path.join(this.#published, name);
+  }
+
+  at(name: string): string {
+    return path.join(this.cwd, name);
+  }
+
+  async trouble(...rules: string[]): Promise<void> {
+    for (const rule of rules) await this.federation.trouble.add(rule);
+  }
+
+  /** A file with a token in it, and the environment that names it. */
+  async tokenEnv(options: Parameters<MiniFederation['issueToken']>[0]): Promise<Env> {
+    const file = this.at(`token-${randomBytes(4).toString('hex')}`);
+    await writeFile(file, this.federation.issueToken(options), { mode: 0o600 });
+    return { BEARER_TOKEN_FILE: file };
+  }
+
+  /** Runs a command in this process, as `main` would: failures become talk and an exit code. */
+  async updraft(words: string[], context: Partial<Cli> = {}): Promise<Ended> {
+    const [name = '', ...args] = words;
+    const said: Ended = { exit: 0, out: '', err: '' };
+    const cli = {
+      out: (text: string) => void (said.out += text),
+      err: (text: string) => void (said.err += text),
+      outBytes: (bytes: Buffer) => Promise.resolve(void (said.out += bytes.toString('latin1'))),
+      cwd: this.cwd,
+      ...context,
+      env: { ...this.env, ...context.env },
+    };
+    try {
+      await runCommand({ configure: await configureOf(name) }, args, cli);
+    } catch (thrown) {
+      const fault = asFault(thrown);
+      printFault(cli as Cli, fault, args.includes('--json'));
+      said.exit = (thrown as Error).name === 'CommanderError' ? 2 : fault.info.exit;
+    }
+    return said;
+  }
+
+  /** The real program, in a process of its own. */
+  spawn(words: string[], env: Env = {}): ChildProcess {
+    const [program = '', ...args] = this.spawnArguments(words);
+    return spawn(program, args, { ...this.spawnOptions(env), stdio: ['ignore', 'pipe', 'pipe'] });
+  }
+
+  spawnArguments(words: string[]): string[] {
+    return [process.execPath, main, ...words];
+  }
+
+  spawnOptions(env: Env = {}): { cwd: string; env: NodeJS.ProcessEnv } {
+    return { cwd: this.cwd, env: { ...process.env, ...this.env, ...env } };
+  }
+}
+
+/** What a process said, and how it ended. */
+export async function ended(child: ChildProcess): Promise<Ended & { signal: NodeJS.Signals | null }> {
+  const said = { out: '', err: '' };
+  child.stdout?.on('data', (text: Buffer) => void (said.out += text.toString('latin1')));
+  child.stderr?.on('data', (text: Buffer) => void (said.err += text.toString()));
+  return await new Promise((resolve) => {
+    child.once('close', (code, signal) => resolve({ ...said, exit: code ?? -1, signal }));
+  });
+}

@@ -1,0 +1,165 @@
+import { execFile } from 'node:child_process';
+import {
+  copyFileSync,
+  existsSync,
+  type FSWatcher,
+  globSync,
+  readFileSync,
+  rmSync,
+  watch,
+  writeFileSync,
+} from 'node:fs';
+import { mkdtemp } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import type { TestContext } from 'node:test';
+import { promisify } from 'node:util';
+import { systemClock } from '../../src/base/clock.ts';
+import type { MiniFederation } from '../../src/mini/federation/federation.ts';
+import { sites } from '../../src/mini/pool/condor-config.ts';
+import { type MiniPoolState, startPool, stopPool } from '../../src/mini/pool/pool.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+
+const run = promisify(execFile);
+
+interface FinishedJob {
+  /** Cluster and process. */
+  id: string;
+  ended: 'completed' | 'held' | 'aborted';
+  /** The job's event log. */
+  log: string;
+  ad: Record<string, unknown>;
+  /** File with what the job printed. */
+  out: string;
+}
+
+const context = {
+  clock: systemClock,
+  kill: (pid: number, signal: NodeJS.Signals) => void process.kill(pid, signal),
+};
+
+/** A real HTCondor pool to run jobs on that bring the agent along as their plugin. */
+export class PluginPool {
+  /** What this machine lacks to run it, if it does. */
+  readonly lacks: string | undefined;
+  readonly home: string;
+  readonly #pool: MiniPoolState | undefined;
+
+  private constructor(home: string, pool: MiniPoolState | string) {
+    this.home = home;
+    this.lacks = typeof pool === 'string' ? pool : undefined;
+    this.#pool = typeof pool === 'string' ? undefined : pool;
+  }
+
+  static async start(agent: string): Promise<PluginPool> {
+    const root = poolRoot();
+    if (!existsSync(agent))
+      return new PluginPool('', `${path.basename(agent)} is not built (npm run build:agent)`);
+    if (root === undefined)
+      return new PluginPool('', 'no root folder with HTCondor is built (updraft mini pool up)');
+    const home = await mkdtemp(path.join(os.tmpdir(), 'updraft-pool-'));
+    copyFileSync(agent, path.join(home, 'updraft_plugin'));
+    const signal = AbortSignal.timeout(240_000);
+    return new PluginPool(
+      home,
+      await startPool({ root, home: path.join(home, 'pool'), sites, signal, ...context }),
+    );
+  }
+
+  async stop(): Promise<void> {
+    if (this.#pool !== undefined) await stopPool(this.#pool, context);
+    if (this.home !== '') rmSync(this.home, { recursive: true, force: true });
+  }
+
+  /** Submits one job and waits until it is over or held. */
+  async run(
+    t: TestContext,
+    federation: Pick<MiniFederation, 'discoveryHost' | 'caFile'>,
+    description: Record<string, string>,
+    env: Record<string, string> = {},
+  ): Promise<FinishedJob> {
+    const folder = await temporaryFolder(t);
+    const variables = {
+      UPDRAFT_OSDF_HOST: federation.discoveryHost,
+      UPDRAFT_SSL_CERT_FILE: federation.caFile,
+      UPDRAFT_STALL_SECONDS: '1',
+      ...env,
+    };
+    const words = {
+      universe: 'vanilla',
+      transfer_plugins: `osdf=${path.join(this.home, 'updraft_plugin')}`,
+      environment: `"${Object.entries(variables)
+        .map((pair) => pair.join('='))
+        .join(' ')}"`,
+      should_transfer_files: 'YES',
+      transfer_executable: 'false',
+      request_memory: '128',
+      request_disk: '500MB',
+      log: 'log',
+      output: 'out',
+      error: 'err',
+      ...description,
+    };
+    const lines = Object.entries(words).map((pair) => pair.join(' = '));
+    writeFileSync(path.join(folder, 'job.sub'), [...lines, 'queue', ''].join('\n'));
+    writeFileSync(path.join(folder, 'log'), '');
+    const submitted = await this.#tool('condor_submit', ['-terse', 'job.sub'], folder);
+    const id = submitted.split(' ')[0] ?? '';
+    t.after(() => this.#tool('condor_rm', ['-forcex', id], folder).catch(() => undefined));
+    const ended = await untilEnded(folder);
+    const log = readFileSync(path.join(folder, 'log'), 'utf8');
+    return {
+      id,
+      ended,
+      log,
+      ad: ended === 'held' ? await this.#heldAd(id, folder) : {},
+      out: path.join(folder, 'out'),
+    };
+  }
+
+  /** What the pool's history keeps of the transfers of a job: what operators read. */
+  async transfers(t: TestContext, { id }: FinishedJob): Promise<unknown[]> {
+    const words = ['-transfer-history', '-json', id];
+    return JSON.parse(await this.#tool('condor_history', words, await temporaryFolder(t))) as unknown[];
+  }
+
+  async #heldAd(id: string, folder: string): Promise<Record<string, unknown>> {
+    const [ad] = JSON.parse(await this.#tool('condor_q', [id, '-json'], folder)) as Record<string, unknown>[];
+    return ad ?? {};
+  }
+
+  async #tool(name: string, args: string[], cwd: string): Promise<string> {
+    const { stdout } = await run(path.join(this.#pool?.bin ?? '', name), args, { cwd });
+    return stdout;
+  }
+}
+
+const endings = { '005': 'completed', '012': 'held', '009': 'aborted' } as const;
+
+/** Reads the event log whenever it grows. */
+async function untilEnded(folder: string): Promise<FinishedJob['ended']> {
+  let watcher: FSWatcher | undefined;
+  try {
+    return await new Promise((resolve) => {
+      const check = (): void => {
+        const event = /^(005|012|009) /m.exec(readFileSync(path.join(folder, 'log'), 'utf8'))?.[1];
+        if (event !== undefined) resolve(endings[event as keyof typeof endings]);
+      };
+      watcher = watch(folder, check);
+      check();
+    });
+  } finally {
+    watcher?.close();
+  }
+}
+
+function poolRoot(): string | undefined {
+  const cache = process.env['XDG_CACHE_HOME'] ?? path.join(os.homedir(), '.cache');
+  const built = globSync(path.join(cache, 'updraft', 'pool-root-*')).filter(
+    (name) => !name.endsWith('.part'),
+  );
+  const named = process.env['UPDRAFT_POOL_ROOT'];
+  return [...(named === undefined ? [] : [named]), ...built].find((root) =>
+    existsSync(path.join(root, 'usr/sbin/condor_master')),
+  );
+}

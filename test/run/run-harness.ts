@@ -1,0 +1,205 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import process from 'node:process';
+import type { TestContext } from 'node:test';
+import { systemClock } from '../../src/base/clock.ts';
+import { identifyProcess, livenessOf } from '../../src/base/process-identity.ts';
+import { loadPlan } from '../../src/job/load-plan.ts';
+import { followRun } from '../../src/journal/follow-run.ts';
+import type { RunState } from '../../src/journal/state.ts';
+import { readJournal } from '../../src/journal/tail.ts';
+import type { Entry } from '../../src/journal/entry.ts';
+import { startAgent } from '../../src/pool/local/agent-process.ts';
+import type { SuperviseOptions } from '../../src/pool/local/supervisor.ts';
+import { supervisorState } from '../../src/pool/local/local-pool.ts';
+import { createRun } from '../../src/run/create-run.ts';
+import { compileCache } from '../compile-cache.ts';
+import { runNames } from '../run-names.ts';
+
+export const projectRoot = path.resolve(import.meta.dirname, '..', '..');
+const deadlineMs = 300_000;
+
+export interface CommandResult {
+  code: number | null;
+  out: string;
+  err: string;
+}
+
+/** A folder with a job file, a pool of its own, and everything that was started in it ended afterwards. */
+export class RunHarness {
+  readonly folder: string;
+  readonly scratch: string;
+  readonly pool: string;
+  /** Every training that is started or ends says so here. */
+  readonly log: string;
+  readonly env: Record<string, string>;
+  readonly #stop = new AbortController();
+
+  private constructor(folder: string) {
+    this.folder = folder;
+    this.scratch = path.join(folder, 'scratch');
+    this.pool = path.join(folder, 'pool');
+    this.log = path.join(folder, 'trainings.log');
+    this.env = {
+      PATH: process.env['PATH'] ?? '/usr/bin:/bin',
+      HOME: folder,
+      XDG_STATE_HOME: path.join(folder, 'state'),
+      UPDRAFT_SCRATCH: this.scratch,
+      UPDRAFT_AGENT: path.join(folder, 'agent'),
+      NODE_COMPILE_CACHE: compileCache,
+      LOG: this.log,
+      GO: path.join(folder, 'go'),
+    };
+  }
+
+  static async make(t: TestContext): Promise<RunHarness> {
+    const harness = new RunHarness(await mkdtemp(path.join(os.tmpdir(), 'run-bench-')));
+    t.after(() => harness.#end());
+    await mkdir(harness.scratch);
+    await harness.useAgent(path.join(projectRoot, 'src', 'agent', 'main.ts'));
+    return harness;
+  }
+
+  /** Attempts run this program from now on: the real agent's source, or one that does as a test says. */
+  async useAgent(source: string): Promise<void> {
+    const script = `#!/bin/sh\nexec '${process.execPath}' '${source}' "$@"\n`;
+    await writeFile(path.join(this.folder, 'agent'), script);
+    await chmod(path.join(this.folder, 'agent'), 0o755);
+  }
+
+  /** Writes the job file: one CPU and little memory for each job, unless `more` says otherwise. */
+  async describe(command: string, run = '', more = '[resources]\ncpus = 1\nmemory = "10 MB"'): Promise<void> {
+    const train = `command = ${JSON.stringify(command)}\noutputs = ["model.pt"]`;
+    await writeFile(
+      path.join(this.folder, 'updraft.toml'),
+      `name = "bench"\n[train]\n${train}\n[run]\npool = "local"\n${run}\n${more}\n`,
+    );
+  }
+
+  /** The command line, as a user starts it. */
+  async updraft(...words: string[]): Promise<CommandResult> {
+    return this.start(...words).answer;
+  }
+
+  start(...words: string[]): { pid: number; answer: Promise<CommandResult> } {
+    const child = spawn(process.execPath, [path.join(projectRoot, 'src', 'cli', 'main.ts'), ...words], {
+      cwd: this.folder,
+      env: this.env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const texts = { out: '', err: '' };
+    child.stdout.on('data', (data) => (texts.out += String(data)));
+    child.stderr.on('data', (data) => (texts.err += String(data)));
+    const answer = once(child, 'close').then(() => ({ code: child.exitCode, ...texts }));
+    return { pid: child.pid!, answer };
+  }
+
+  /** Makes the run's folder without handing it to anybody. */
+  async createRun(): Promise<string> {
+    return createRun(await loadPlan(this.folder), {}, '0.0.0', systemClock);
+  }
+
+  /** What a supervisor in this very process needs; `over` replaces parts of it. */
+  async supervision(runFolder: string, over: Partial<SuperviseOptions> = {}): Promise<SuperviseOptions> {
+    const self = identifyProcess(process.pid);
+    assert.ok(self);
+    return {
+      runFolder,
+      plan: await loadPlan(this.folder),
+      agent: [path.join(this.folder, 'agent')],
+      scratchRoot: this.scratch,
+      poolFolder: this.pool,
+      machine: { cpus: 2, memoryBytes: 2 ** 30, gpus: [] },
+      env: this.env,
+      clock: systemClock,
+      signal: this.#stop.signal,
+      kill: (pid, signal) => {
+        try {
+          process.kill(pid, signal);
+        } catch {
+          // gone already
+        }
+      },
+      startAgent,
+      say: (line) => assert.fail(line),
+      stopGraceMs: 10_000,
+      self,
+      ...over,
+    };
+  }
+
+  async runs(): Promise<string[]> {
+    const runs = path.join(this.folder, 'runs');
+    return (await runNames(this.folder)).map((name) => path.join(runs, name));
+  }
+
+  /** Waits until the run's state is as asked for. */
+  async until(runFolder: string, holds: (state: RunState) => boolean): Promise<RunState> {
+    const signal = AbortSignal.timeout(deadlineMs);
+    let last: RunState | undefined;
+    for await (const state of followRun(runFolder, { clock: systemClock, signal })) {
+      if (holds(state)) return state;
+      last = state;
+    }
+    throw new Error(`the run ended before it was as expected: ${JSON.stringify(last?.jobs.slice(0, 3))}`);
+  }
+
+  async entries(runFolder: string): Promise<Entry[]> {
+    return (await readJournal(path.join(runFolder, 'journal.jsonl'))).entries;
+  }
+
+  /** What the trainings wrote to the log, in order. */
+  async trainings(): Promise<string[]> {
+    const text = await readFile(this.log, 'utf8').catch(() => '');
+    return text.split('\n').filter((line) => line !== '');
+  }
+
+  /** Kills the run's supervisor as a power cut would. */
+  async killSupervisor(runFolder: string): Promise<void> {
+    const state = await supervisorState(runFolder);
+    assert.equal(state.state, 'running');
+    const identity = identifyProcess(state.pid);
+    assert.ok(identity);
+    process.kill(state.pid, 'SIGKILL');
+    await eventually(() => livenessOf(identity) === 'dead');
+  }
+
+  /** Living processes that belong to this bench, by its folder in their environment. */
+  async processes(): Promise<number[]> {
+    const found: number[] = [];
+    for (const name of (await readdir('/proc')).filter((one) => /^\d+$/.test(one))) {
+      const environment = await readFile(`/proc/${name}/environ`, 'utf8').catch(() => '');
+      if (environment.includes(`LOG=${this.log}\0`)) found.push(Number(name));
+    }
+    return found;
+  }
+
+  async #end(): Promise<void> {
+    this.#stop.abort();
+    for (const pid of await this.processes())
+      try {
+        process.kill(pid, 'SIGKILL');
+      } catch {
+        // It ended by itself.
+      }
+    await eventually(async () => (await this.processes()).length === 0);
+    // A supervisor in this process may write its last word meanwhile.
+    await rm(this.folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
+  }
+}
+
+/** Waits for what no journal tells, looking again and again. */
+export async function eventually(holds: () => boolean | Promise<boolean>): Promise<void> {
+  const signal = AbortSignal.timeout(deadlineMs);
+  while (!(await holds())) await systemClock.sleep(10, signal);
+}
+
+/** A job is in a phase of its attempt. */
+export const isIn =
+  (job: string, phase: string) =>
+  (state: RunState): boolean =>
+    state.jobs.some(({ id, attempts }) => id === job && attempts.at(-1)?.phase === phase);

@@ -1,0 +1,127 @@
+import { execFile } from 'node:child_process';
+import { chmod, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { TestContext } from 'node:test';
+import { promisify } from 'node:util';
+import { systemClock } from '../../src/base/clock.ts';
+import type { Env } from '../../src/base/env.ts';
+import { loadPlan } from '../../src/job/load-plan.ts';
+import type { RunState } from '../../src/journal/state.ts';
+import { openPool } from '../../src/pool/open-pool.ts';
+import type { Pool } from '../../src/pool/pool.ts';
+import { submitRun } from '../../src/run/submit-run.ts';
+import { compileCache } from '../compile-cache.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { untilState } from '../until-state.ts';
+import { testCluster } from './cluster.ts';
+
+const root = path.resolve(import.meta.dirname, '../..');
+const run = promisify(execFile);
+
+/** A project of a user of the cluster. */
+export interface SlurmHarness {
+  folder: string;
+  /** The disk of the nodes. */
+  scratch: string;
+  pool: Pool;
+  /** Runs one of Slurm's commands. */
+  tool(name: string, ...args: string[]): Promise<string>;
+  /** The command line, as a user starts it; its stdout and stderr. */
+  updraft(...words: string[]): Promise<{ code: number | null; out: string; err: string }>;
+  submit(): Promise<string>;
+  /** The first state that satisfies, or the last one. */
+  until(folder: string, satisfies: (state: RunState) => boolean): Promise<RunState>;
+  finish(folder: string): Promise<RunState>;
+  /** Waits until no job of that name waits or runs. */
+  left(name: string): Promise<void>;
+}
+
+/** Undefined, and the test skipped, where there is no Slurm. */
+export async function slurmHarness(
+  t: TestContext,
+  files: Record<string, string>,
+): Promise<SlurmHarness | undefined> {
+  const cluster = await testCluster(t);
+  if (cluster === undefined) return undefined;
+  const folder = await temporaryFolder(t, files);
+  const scratch = await temporaryFolder(t);
+  const env: Env = {
+    PATH: `${cluster.bin}:${process.env['PATH'] ?? ''}`,
+    HOME: folder,
+    XDG_CACHE_HOME: path.join(cluster.home, 'cache'),
+    NODE_COMPILE_CACHE: compileCache,
+    UPDRAFT_AGENT: await agentScript(cluster.home),
+    UPDRAFT_SCRATCH: scratch,
+  };
+  const kill = (pid: number, signal: NodeJS.Signals): void => void process.kill(pid, signal);
+  const pool = openPool('slurm', { self: [], env, clock: systemClock, pid: process.pid, kill });
+  const tool: SlurmHarness['tool'] = async (name, ...args) =>
+    (await run(path.join(cluster.bin, name), args, { cwd: folder })).stdout.trim();
+  return {
+    folder,
+    scratch,
+    pool,
+    until: untilState,
+    tool,
+    finish: (of) => untilState(of, () => false),
+    async left(name) {
+      const deadline = systemClock.monotonic() + 300_000;
+      while ((await tool('squeue', '-h', '-a', '--name', name)) !== '') {
+        if (systemClock.monotonic() > deadline) throw new Error(`${name} is still in the queue`);
+        await systemClock.sleep(250);
+      }
+    },
+    updraft: (...words) =>
+      new Promise((resolve) => {
+        const main = path.join(root, 'src/cli/main.ts');
+        const child = execFile(
+          process.execPath,
+          [main, ...words],
+          { cwd: folder, env: { ...env } },
+          (_, out, err) => resolve({ code: child.exitCode, out, err }),
+        );
+      }),
+    async submit() {
+      const plan = await loadPlan(folder, { cwd: folder });
+      const options = { isNew: true, version: '0.0.0', clock: systemClock, pid: process.pid };
+      const made = await submitRun(plan, pool, options);
+      t.after(() =>
+        run(path.join(cluster.bin, 'scancel'), ['--name', path.basename(made.folder)]).catch(() => undefined),
+      );
+      return made.folder;
+    },
+  };
+}
+
+/** The agent's source as a program: it starts sooner than the executable is unpacked. */
+async function agentScript(home: string): Promise<string> {
+  const file = path.join(home, 'agent');
+  await writeFile(file, `#!/bin/sh\nexec '${process.execPath}' '${root}/src/agent/main.ts' "$@"\n`);
+  await chmod(file, 0o755);
+  return file;
+}
+
+/** A job file with `train.sh`, and more lines for its sections. */
+export function project(
+  train: string,
+  { run: ofRun = '', resources = '', train: ofTrain = '' }: Record<string, string> = {},
+): Record<string, string> {
+  return {
+    'train.sh': train,
+    'updraft.toml': [
+      'name = "bench"',
+      '[train]',
+      'command = "sh train.sh {index}"',
+      'files = ["train.sh"]',
+      'outputs = ["model.pt"]',
+      ofTrain,
+      '[resources]',
+      'memory = "1 GB"',
+      resources,
+      '[run]',
+      'pool = "slurm"',
+      ofRun,
+      '',
+    ].join('\n'),
+  };
+}
