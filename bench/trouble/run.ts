@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { startFederation, type MiniFederation } from '../../src/mini/federation/federation.ts';
@@ -104,7 +104,8 @@ async function attempt(
 /** Writes a new token where each client looks for it. */
 function renewToken(of: MiniFederation): void {
   const fresh = of.issueToken({ namespace: '/closed' });
-  writeFileSync(token.file, fresh);
+  writeFileSync(`${token.file}.new`, fresh);
+  renameSync(`${token.file}.new`, token.file);
   writeFileSync(token.headerFile, `Authorization: Bearer ${fresh}\n`);
   writeFileSync(`${token.headerFile}.aria`, `header=Authorization: Bearer ${fresh}\n`);
   writeFileSync(`${token.headerFile}.wget`, `header = Authorization: Bearer ${fresh}\n`);

@@ -70,7 +70,7 @@ test("a list of Pelican's without + names the only caches to ask, and + stands a
   assert.deepEqual(hosts(chooseServers(named, first, open).servers), ['two:9443', 'one:8443', 'two:8443']);
   assert.throws(() => from({ NEAREST_CACHE: '+,one' }), {
     kind: 'servers-unreachable',
-    message: /^NEAREST_CACHE: "\+" may stand only at the end/,
+    message: /^NEAREST_CACHE: "\+" is allowed only at the end/,
   });
 });
 

@@ -289,7 +289,7 @@ test('pack= in a URL means --unpack at the prompt as in the plugin; uploads with
     [['get', 'osdf:///demo/set.tar.gz?pack=rar'], 97, /write pack= with one of auto/],
     [['get', 'osdf:///demo/plain?pack=auto'], 102, /and no archive/],
     [['cat', url], 2, /cat writes objects as they are/],
-    [['put', 'a', 'osdf:///inbox/a?pack=tar'], 97, /files are uploaded as they are\n.*updraft stage/],
+    [['put', 'a', 'osdf:///inbox/a?pack=tar'], 97, /files are uploaded unchanged\n.*updraft stage/],
   ];
   for (const [words, exit, message] of expected) {
     const said = await harness.updraft(words, { env, clock: fastClock(50) });

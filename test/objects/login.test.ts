@@ -137,7 +137,7 @@ test('a login that is denied, not approved in time, or stopped leaves nothing bu
   login.flow.settings.codeSeconds = 0.005;
   const late = await login.updraft(['login', 'osdf:///private']);
   assert.equal(late.exit, 93);
-  assert.match(late.err, /nobody approved the login at \S+ in time/);
+  assert.match(late.err, /the login at \S+ was not approved in time/);
   login.flow.settings.codeSeconds = 600;
   const stop = new AbortController();
   const stopped = login.updraft(['login', 'osdf:///private'], {
@@ -173,7 +173,7 @@ test('two processes that find a token at its end get one new one; one that is no
   login.flow.forgetClients();
   const over = await login.updraft(['get', 'osdf:///private/x', 'c']);
   assert.equal(over.exit, 95);
-  assert.match(over.err, /your login at \S+ expired at .*gives no new token[^]*fix: `updraft login/);
+  assert.match(over.err, /your login at \S+ expired at .*issues no new token[^]*fix: `updraft login/);
   assert.equal((await login.kept()).refreshToken, undefined);
   const again = await login.updraft(['login', 'osdf:///private']);
   assert.equal(again.exit, 0, again.err);
@@ -209,7 +209,7 @@ test('a login that others could read is refused by name', async (t) => {
   await chmod(file, 0o640);
   const got = await login.updraft(['get', 'osdf:///private/x', 'a']);
   assert.notEqual(got.exit, 0);
-  assert.match(got.err, /private-\w+\.json is not used as a login: others may read it/);
+  assert.match(got.err, /private-\w+\.json is not used as a login: other users can read it/);
   assert.equal((await login.updraft(['login', '--forget', 'all'])).exit, 0);
   assert.deepEqual(await login.files(''), []);
 });

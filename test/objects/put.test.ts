@@ -45,7 +45,7 @@ test('what cannot be uploaded is told, and the other files go', async (t) => {
   await writeFile(harness.at('a'), 'a');
   await mkdir(harness.at('folder'));
   const expected: [string[], number, RegExp][] = [
-    [['a', 'osdf:///demo/a'], 97, /where nothing can be uploaded/],
+    [['a', 'osdf:///demo/a'], 97, /does not allow uploads/],
     [['none', 'osdf:///inbox/none'], 3, /none cannot be read/],
     [['folder', 'osdf:///inbox/folder'], 2, /--recursive/],
     [['a', 'b'], 2, /"b" is no URL/],

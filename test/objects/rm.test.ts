@@ -42,7 +42,7 @@ test('a folder goes only with --recursive and somebody who agrees; a root never'
     [['-r', url], /nothing was deleted/, { ask: answer('no') }],
     [['-r', '-y', 'osdf:///inbox'], /is the root of the namespace \/inbox/],
     [['-r', '-y', 'osdf:///'], /names no object/],
-    [['-r', '-y', 'osdf:///demo/x'], /nothing can be deleted/],
+    [['-r', '-y', 'osdf:///demo/x'], /does not allow deletes/],
     [['-r', '-y', 'https://example.org/x'], /is not in a federation/],
     // All are looked at before the first one goes.
     [['-r', '-y', url, 'osdf:///inbox/none'], /inbox\/none is not there/],

@@ -26,7 +26,7 @@ const cases: Case[] = [
     what: 'a cache that stalls',
     rules: ['cache-1: stall after 500kB on x'],
     exit: 0,
-    says: /127\.0\.0\.1:\d+: (fell silent|sent 500000 bytes, then nothing for|sends \d+ bytes\/s, others far more)/,
+    says: /127\.0\.0\.1:\d+: (fell silent|sent 500000 bytes, then nothing for|sends \d+ bytes\/s, other servers far more)/,
     faster: 20,
   },
   {

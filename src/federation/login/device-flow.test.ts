@@ -66,7 +66,7 @@ test('ends with what went wrong: denied, too late, refused in other words, witho
   assert.equal((await end(refuse('access_denied'))).kind, 'token-refused');
   assert.equal((await end(refuse('expired_token'))).kind, 'token-missing');
   const forever = Array.from({ length: 300 }, () => refuse('authorization_pending'));
-  assert.match((await end(...forever)).message, /nobody approved/);
+  assert.match((await end(...forever)).message, /was not approved in time/);
   const echoed = await end(refuse('server_is_odd', `what is ${client.secret}?`));
   assert.equal(echoed.kind, 'token-refused');
   assert.match(echoed.message, /what is …\?/);
@@ -100,11 +100,11 @@ test('metadata count where the issuer is the one that was named and all of it is
 
 test('an issuer without registration, device codes or a page is no use, and says which', async () => {
   const { wire } = scripted({ status: 200, body: { device_code: 'd', user_code: 'u' } });
-  await assert.rejects(registerClient(wire, metadata), /it registers no clients by itself/);
+  await assert.rejects(registerClient(wire, metadata), /it does not offer dynamic client registration/);
   const ask = { scope: 'wlcg', now: 0 };
   const without = { issuer, token: metadata.token };
   await assert.rejects(askForCode(wire, without, client, ask), /offers no login by device code/);
-  await assert.rejects(askForCode(wire, metadata, client, ask), /names no code and page/);
+  await assert.rejects(askForCode(wire, metadata, client, ask), /lacks a code or a page/);
 });
 
 test('what an issuer says to be shown or waited for has bounds', async () => {
@@ -120,12 +120,12 @@ test('what an issuer says to be shown or waited for has bounds', async () => {
   );
   assert.equal((await ask({ verification_uri: 'https://x/\n\u001b[2Jb' })).url, 'https://x/%1B[2Jb');
   for (const page of ['javascript:alert(1)', 'http://issuer.example/', 'https://', 'file:///etc/passwd'])
-    await assert.rejects(ask({ verification_uri: page }), /names no code and page with an https URL/);
+    await assert.rejects(ask({ verification_uri: page }), /lacks a code or a page with an https URL/);
 });
 
 test('an issuer that says only slow_down is left when its code has ended', async () => {
   const clock = sleepyClock();
   const { wire } = scripted(...Array.from({ length: 300 }, () => refuse('slow_down')));
-  await assert.rejects(awaitApproval(wire, metadata, client, { asking, clock }), /nobody approved/);
+  await assert.rejects(awaitApproval(wire, metadata, client, { asking, clock }), /was not approved in time/);
   assert.equal(clock.now(), asking.expires);
 });
