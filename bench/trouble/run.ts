@@ -101,7 +101,7 @@ async function attempt(
   return right ? { good: true, text: seconds } : { good: false, text: `wrong bytes, ${seconds}` };
 }
 
-/** Writes a new token where each client looks for it. */
+/** Writes a new token to where each client reads it. */
 function renewToken(of: MiniFederation): void {
   const fresh = of.issueToken({ namespace: '/closed' });
   writeFileSync(`${token.file}.new`, fresh);

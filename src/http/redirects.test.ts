@@ -88,7 +88,7 @@ test('a redirect loop ends, and so does a redirect to something other than http'
   );
   for (const send of Object.values(doors(t))) {
     await assert.rejects(send(circle.url), because('redirects'));
-    await assert.rejects(send(odd.url), /redirects to something that is no http URL/);
+    await assert.rejects(send(odd.url), /redirects to something that is not an http URL/);
   }
   assert.equal(circle.requests.length, 3 * 4);
 });

@@ -26,7 +26,7 @@ export interface SegmentRequest {
   server: string;
   /** Size limit in bytes. */
   limit: number;
-  /** Only bytes before this offset, because a reader in order can buffer only so many. */
+  /** Only bytes before this offset, because a reader in order has a limited buffer. */
   before: number;
   /** Segments begin and end at multiples of this, so that a chunk comes from one server. */
   grain: number;
@@ -196,7 +196,7 @@ export class SegmentMap {
     return withdrawn.length > 0;
   }
 
-  /** No other server can help: whatever was cut off from a running answer is given back to it. */
+  /** No other server can help: whatever was cut off from a running answer returns to it. */
   unshare(): void {
     for (const segment of this.#running)
       for (const gap of this.#gaps)
