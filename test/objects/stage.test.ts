@@ -96,7 +96,7 @@ test('the same command again sends only what is missing, and says why', async (t
     third.err,
     new RegExp(`${tar}: was uploaded earlier, but the origin does not have it now: again`),
   );
-  assert.match(third.err, /its files changed since it was staged: made anew/);
+  assert.match(third.err, /its files changed since it was staged: packed again/);
   assert.match(third.err, /the origin has it already; verified: digest/);
 });
 
