@@ -92,7 +92,7 @@ test('a federation is left in the background, asked, troubled and ended', async 
   assert.match((await updraft('trouble', '--clear', 'cache-2: down')).out, /^2\tcache-2: down\thappened\n$/);
 
   const again = await updraft('up', '--publish', '/demo=data');
-  assert.deepEqual([again.code, /is running already/.test(again.err)], [2, true]);
+  assert.deepEqual([again.code, /is already running/.test(again.err)], [2, true]);
   assert.equal((await updraft('down')).code, 0);
   assert.equal(identifyProcess(shown.process.pid), undefined);
   assert.deepEqual(await readdir(state), ['log']);
