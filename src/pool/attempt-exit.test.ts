@@ -57,7 +57,7 @@ test('an agent that exited without reporting is judged by its exit code and quot
   await writeFile(path.join(folder, 'agent.log'), 'updraft-agent: invalid work order\n  fix: submit again\n');
   const end = await readAttemptExit(folder, { code: 117, signal: null });
   assert.equal(end.fault!.kind, 'order-invalid');
-  assert.match(end.fault!.message, /exit code 117.*updraft-agent: invalid work order/);
+  assert.match(end.fault!.message, /exited with code 117.*updraft-agent: invalid work order/);
   assert.equal((await readAttemptExit(folder, { code: 1, signal: null })).fault!.kind, 'internal');
 });
 
