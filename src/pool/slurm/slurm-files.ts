@@ -3,12 +3,6 @@ import { runFiles } from '../../job/layout.ts';
 
 /** Files that a run on Slurm has beside those of every run, by their path in its folder. */
 export const slurmFiles = {
-  /** What sbatch is given: an array of jobs, and the script that each of them runs. */
-  script: 'slurm/job.sbatch',
-  agent: 'slurm/updraft-agent.gz',
-  /** What is done about failures: the agent decides by it. */
-  policy: 'slurm/policy.json',
-  orders: 'slurm/orders',
   /** What the script of each job, and Slurm, printed. */
   said: 'slurm/said',
   /** By round: the number of the array, told by the first of its jobs that started. */
@@ -17,11 +11,18 @@ export const slurmFiles = {
   submitting: 'slurm/submitting',
 } as const;
 
-/** What sbatch is told of one round, by path in the run's folder: the first round's is where every run has it. */
-export function slurmRoundFiles(round: number): Record<'script' | 'orders' | 'policy', string> {
-  if (round === 1) return { script: slurmFiles.script, orders: slurmFiles.orders, policy: slurmFiles.policy };
-  const folder = `${runFiles.rounds}/${round}`;
-  return { script: `${folder}/job.sbatch`, orders: `${folder}/orders`, policy: `${folder}/policy.json` };
+/**
+ * What one round is submitted with, by path in the run's folder: an array of jobs and the script that each of them runs,
+ * their orders, the policy by which the agent decides, and the agent, of the version that wrote all this.
+ */
+export function slurmRoundFiles(round: number): Record<'script' | 'orders' | 'policy' | 'agent', string> {
+  const folder = round === 1 ? 'slurm' : `${runFiles.rounds}/${round}`;
+  return {
+    script: `${folder}/job.sbatch`,
+    orders: `${folder}/orders`,
+    policy: `${folder}/policy.json`,
+    agent: `${folder}/updraft-agent.gz`,
+  };
 }
 
 /** The name under which squeue shows the jobs of one round. */
@@ -35,7 +36,7 @@ export const taskJournal = (runFolder: string, job: string): string =>
 
 /** What tells of a run on Slurm beside its journals, for whoever follows it from elsewhere, as `find -path` takes them. */
 export const slurmAccount: readonly string[] = [
-  slurmFiles.script,
-  slurmFiles.policy,
+  slurmRoundFiles(1).script,
+  slurmRoundFiles(1).policy,
   `${runFiles.jobs}/*/${taskJournalName}`,
 ];
