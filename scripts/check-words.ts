@@ -11,7 +11,7 @@ import { root } from './gate.ts';
  * `--list` prints every place as file:line. Names are read as words: `giveBack` is "give back".
  */
 
-/** How many banned words the repository may hold. Zero, once they are gone. */
+/** How many banned words the repository may contain. */
 const budget = Number.POSITIVE_INFINITY;
 
 interface Banned {
@@ -52,14 +52,14 @@ const banned: Record<string, Banned> = {
   '1 servers': { word: /\b(an?|its|the|only|(?<!\d )of) 1 [a-z]+s\b/g, use: 'counted(): 1 server' },
 };
 
-/** Matched against the line as it is written. */
+/** Matched against the unchanged line. */
 const bannedNames: Record<string, Banned> = {
   mostX: { word: /\b(most|least)[A-Z]\w*/g, use: 'max, min' },
   immediateRetries: { word: /\batOnce\w*/g, use: 'immediate, concurrent' },
   World: { word: /\b(world|\w*World)\b(?=\W)/g, use: 'host, context' },
 };
 
-/** Uses that are right: a quoted text of another program, an English idiom, a name of the field. */
+/** Correct uses: output of another program, an English idiom, a term of the field. */
 const allowed: readonly RegExp[] = [
   /hello,? world/gi,
   /world[-_ ]size/gi,
@@ -69,7 +69,7 @@ const allowed: readonly RegExp[] = [
   /\bisUntold\b/g,
 ];
 
-/** Recorded data and other people's files. */
+/** Recorded data and third-party files. */
 const skipped =
   /^(test\/(eventlogs|histories|replays|archives)\/|package-lock\.json$|LICENSE$|scripts\/check-words\.ts$)/;
 const readable = /\.(ts|mjs|md|toml|yaml|py|css|json|sh|sub|cff)$/;
