@@ -39,7 +39,7 @@ test('run climbs the ladder while it watches; a failed rung queues nothing more,
   await harness.until(folder, ({ tally }) => tally.success === 1);
   // Nobody watches: the same command goes on, once for each rung.
   const next = await runCommand(submit, [folder], context);
-  assert.match(next.err, /all that went ahead have a valid result, and 2 more go ahead now/);
+  assert.match(next.err, /all earlier jobs have a valid result, and 2 more are queued now/);
   await harness.until(folder, ({ tally }) => tally.success === 3);
   await runCommand(run, [folder], context);
   const state = await readRunState(folder);
