@@ -26,7 +26,7 @@ describe('transfers that fail', { concurrency: 3 }, () => {
     assert.deepEqual([job.outcome, job.attempts.length], ['failed', 2], endsOf(job));
     const { cause, doing } = await harness.why(run);
     assert.equal(cause, 'transfer-stalled');
-    assert.match(doing.join(' '), /2 attempts failed/);
+    assert.match(doing.join(' '), /tried 2 times, and the rules of the run allow 2/);
     assert.equal(await harness.tool('condor_q', ...constraint(run), '-af', 'ClusterId'), '');
   });
 
