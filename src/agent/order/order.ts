@@ -16,6 +16,7 @@ import { Fault } from '../../fault/fault.ts';
 import { isInside } from '../../job/inside.ts';
 import { secretPlaces, unpackModes } from '../../job/choices.ts';
 import type { WorkOrder, OrderedData, OrderedRecovery, OrderedWorkspace } from '../../job/job.ts';
+import { withCurrentNames } from '../../recovery/policy.ts';
 import type { Resources, Scalar, SecretSource, Train } from '../../job/spec.ts';
 
 /** Reads the work order of the attempt; `complete` adds what only this machine knows. */
@@ -110,6 +111,13 @@ const resources = shape<Pick<Resources, 'cpus' | 'gpus' | 'memoryBytes' | 'timeS
   timeSeconds: optional(amount),
 }) as Field<Resources>;
 
+const recovery = shape<OrderedRecovery>({
+  attempts: ordinal,
+  failedJobs: optional(ordinal),
+  initialBackoff: amount,
+  maxBackoff: amount,
+});
+
 const order = shape<Omit<WorkOrder, 'brought'>>({
   version: oneOf([1]),
   run: word,
@@ -128,14 +136,7 @@ const order = shape<Omit<WorkOrder, 'brought'>>({
     fallback: optional(word),
   }),
   resources,
-  recovery: optional(
-    shape<OrderedRecovery>({
-      attempts: ordinal,
-      failedJobs: optional(ordinal),
-      initialBackoff: amount,
-      maxBackoff: amount,
-    }),
-  ),
+  recovery: optional((value) => recovery(withCurrentNames(value))),
   filesFrom: absolute,
   scratchParent: absolute,
   resultsTo: absolute,
