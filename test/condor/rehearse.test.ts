@@ -6,7 +6,7 @@ import * as rehearse from '../../src/cli/commands/rehearse.ts';
 import { runCommand } from '../cli/run-command.ts';
 import { condorHarness } from './condor-harness.ts';
 
-/** It saves at every epoch, and never reads what it saved. */
+/** Saves at every epoch, but never reads its checkpoint. */
 const forgetful = `
 e=0
 while [ $e -lt 12 ]; do e=$((e + 1)); echo "epoch $e/12 loss 0.5"; sleep 1; echo $e > ckpt/epoch; done
@@ -37,7 +37,7 @@ test('a rehearsal on HTCondor vacates the job twice, and finds that the training
     /not proven: training resumed/,
   );
   assert.match(out, /✓ evicted during the transfer +attempt 1, when all 100 kB had arrived/);
-  assert.match(out, /✓ data there again +fetched anew, 100 kB; \S+ lost/);
+  assert.match(out, /✓ data fetched again +fetched again, 100 kB; \S+ lost/);
   assert.match(out, /✓ evicted during the training +attempt 2, at epoch \d+/);
   assert.match(out, /✓ checkpoint kept +1 file/);
   assert.match(

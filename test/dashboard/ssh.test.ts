@@ -71,7 +71,7 @@ test('a run on another machine is followed over ssh, live, and its logs are read
   const reported = async (folder: string) =>
     (await loadRun(folder)).jobs.map((job) => ({
       ...job,
-      attempts: job.attempts.map((attempt) => ({ ...attempt, receivedAt: 0 })),
+      attempts: job.attempts.map((attempt) => ({ ...attempt, heardAt: 0 })),
     }));
   assert.deepEqual(await reported(run.folder), await reported(written.folder));
   const done = new AbortController();
