@@ -6,7 +6,7 @@ interface Item {
   n: number;
 }
 
-/** Lots of these sizes, of items numbered from 0; `ended` tells that the last word was said. */
+/** Batches of these sizes, of items numbered from 0; `ended` is set when the source was closed. */
 function lots(...sizes: number[]) {
   const log = { ended: false };
   async function* make(): AsyncGenerator<Item[], void, void> {
@@ -23,7 +23,7 @@ function lots(...sizes: number[]) {
   return { log, items: new BatchIterator(make()) };
 }
 
-test('items come in order, whatever the lots are, and end once', async () => {
+test('items come in order for any batches, and end once', async () => {
   const { items } = lots(2, 0, 0, 3, 0);
   const seen = [];
   for await (const { n } of items) seen.push(n);
@@ -31,21 +31,21 @@ test('items come in order, whatever the lots are, and end once', async () => {
   assert.deepEqual(await items.next(), { done: true, value: undefined });
 });
 
-test('several who ask at once get an item each', async () => {
+test('concurrent requests get an item each', async () => {
   const { items } = lots(2, 2);
   const answers = await Promise.all([1, 2, 3, 4, 5].map(() => items.next()));
   const numbers = answers.map(({ value }) => value?.n);
   assert.deepEqual([...numbers].sort(), [0, 1, 2, 3, undefined]);
 });
 
-test('whoever stops early ends what makes the lots', async () => {
+test('stopping early closes the source', async () => {
   const { items, log } = lots(3, 3);
   for await (const { n } of items) if (n === 1) break;
   assert.equal(log.ended, true);
   assert.deepEqual(await items.next(), { done: true, value: undefined });
 });
 
-test('a failure comes after the items before it, once', async () => {
+test('an error comes once, after the items before it', async () => {
   const { items } = lots(1, -1, 1);
   assert.deepEqual(await items.next(), { done: false, value: { n: 0 } });
   await assert.rejects(items.next(), /broken/);

@@ -1,6 +1,6 @@
 /**
- * Hands over items that come in lots, one at a time. A generator would do the same with several turns of the event loop
- * for each item, which is a third of the time it takes to read a log.
+ * Iterates over the items of batches. A generator would take several turns of the event loop for each item, a third of
+ * the time to read a log.
  */
 export class BatchIterator<Item extends object> implements AsyncIterableIterator<Item> {
   readonly #batches: AsyncGenerator<Item[], void, void>;
@@ -39,7 +39,7 @@ export class BatchIterator<Item extends object> implements AsyncIterableIterator
     }
   }
 
-  /** Whoever stops early gives back what the lots hold, such as an open file. */
+  /** Stopping early releases what the source holds, such as an open file. */
   async return(): Promise<IteratorResult<Item, undefined>> {
     this.#isOver = true;
     this.#batch = [];

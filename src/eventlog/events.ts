@@ -1,12 +1,12 @@
 import type { DetailsByKind } from './decode.ts';
 import type { EventKind } from './kinds.ts';
 
-/** What the log says of the zone of a time: UTC, an offset, or nothing (the access point's local time). */
+/** The zone that the log names: UTC, an offset, or none (the access point's local time). */
 export type Zone = 'utc' | 'offset' | 'unknown';
 
 /**
- * An event as every event is. `details` and the texts are decoded when first asked for, from the piece of the log
- * the event came in: keep what you need of an event rather than the event itself.
+ * What all events have. `details` and texts are decoded on first use from the chunk of the log, which the event keeps
+ * alive: keep what you need rather than the event itself.
  */
 export interface EventOf<K extends EventKind> {
   readonly kind: K;
@@ -21,7 +21,7 @@ export interface EventOf<K extends EventKind> {
   readonly zone: Zone;
   /** The time as written. */
   readonly timeText: string;
-  /** False for an event whose end is missing: the log stops inside it, or another begins. */
+  /** False for an event without its end: the log stops inside it, or another begins. */
   readonly whole: boolean;
   /** Where the event begins in the log, in bytes. */
   readonly offset: number;
@@ -30,10 +30,10 @@ export interface EventOf<K extends EventKind> {
   readonly details: DetailsByKind[K];
 }
 
-/** An event of a job's log; `kind` tells which details it has. */
+/** An event of a job's log; `kind` determines its details. */
 export type LogEvent = { [K in EventKind]: EventOf<K> }[EventKind];
 
-/** A part of a log that is no event. */
+/** A part of a log that is not an event. */
 export interface Garbled {
   /** Where it begins in the log, in bytes. */
   readonly offset: number;

@@ -69,7 +69,7 @@ export class Framer {
     this.#at = used;
   }
 
-  /** Looks at the line that ends at `end`, with the few bytes that tell a body line first. */
+  /** Handles the line that ends at `end`; a few bytes at its start identify a body line. */
   #endLine(end: number): void {
     let line = this.#line;
     const bytes = this.#bytes;

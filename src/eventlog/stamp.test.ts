@@ -39,7 +39,7 @@ test('every form of time is read to the millisecond', () => {
   );
 });
 
-test('what the log says of the zone is told', () => {
+test('the zone is known as far as the log names it', () => {
   const log = ['2026-11-15 00:11:39', '2026-11-15 00:11:39Z', '2026-11-15 00:11:39+02:00']
     .map((stamp) => `011 (1.0.0) ${stamp} Job was unsuspended.\n...\n`)
     .join('');
@@ -49,7 +49,7 @@ test('what the log says of the zone is told', () => {
   );
 });
 
-test('a time without a zone is local time, or that of the offset handed in', () => {
+test('a time without a zone is local time, or in the given offset', () => {
   assert.deepEqual(times(['2026-07-01 12:00:00'], { ...in2026, offsetMinutes: 120 }), [
     '2026-07-01T10:00:00.000Z',
   ]);
@@ -58,7 +58,7 @@ test('a time without a zone is local time, or that of the offset handed in', () 
   ]);
 });
 
-test('dates without a year end before the reference, and the year turns with them', () => {
+test('dates without a year end before the reference, and cross the new year', () => {
   assert.deepEqual(times(['11/20 00:00:00']), ['2025-11-20T00:00:00.000Z']);
   assert.deepEqual(
     times(['12/30 10:00:00', '12/31 23:59:59', '01/01 00:00:01', '12/31 23:59:58', '01/02 00:00:00']),
@@ -72,7 +72,7 @@ test('dates without a year end before the reference, and the year turns with the
   );
 });
 
-test('a log that runs backwards does not run into the future', () => {
+test('a date that runs backwards is not placed in the future', () => {
   assert.deepEqual(times(['11/14 00:00:00', '02/01 00:00:00', '11/14 00:00:00']), [
     '2026-11-14T00:00:00.000Z',
     '2026-02-01T00:00:00.000Z',
@@ -80,7 +80,7 @@ test('a log that runs backwards does not run into the future', () => {
   ]);
 });
 
-test('the 29th of February is a date of a leap year', () => {
+test('the 29th of February is in a leap year', () => {
   assert.deepEqual(times(['02/29 12:00:00', '03/01 12:00:00']), [
     '2024-02-29T12:00:00.000Z',
     '2024-03-01T12:00:00.000Z',
@@ -91,7 +91,7 @@ test('the 29th of February is a date of a leap year', () => {
   ]);
 });
 
-test('a log that gives one moment in full tells its year by it', () => {
+test('a log with one complete date gets its year from it', () => {
   const log =
     '001 (1.0.0) 12/31 23:00:00 Job executing on host: <a>\n...\n005 (1.0.0) 01/01 01:00:00 Job terminated.\n\t(1) Normal termination (return value 0)\n\n\tJob terminated of its own accord at 2020-01-01T01:00:00Z with exit-code 0.\n...\n';
   assert.deepEqual(
@@ -100,7 +100,7 @@ test('a log that gives one moment in full tells its year by it', () => {
   );
 });
 
-test('the hour that local time has twice when summer time ends is told apart by the order of the log', (t) => {
+test('the order of the log distinguishes the two hours at the end of daylight saving time', (t) => {
   const { TZ } = process.env;
   t.after(() => {
     if (TZ === undefined) delete process.env['TZ'];

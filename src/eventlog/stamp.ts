@@ -3,7 +3,7 @@ import type { Zone } from './events.ts';
 export interface StampOptions {
   /** Minutes east of UTC for times that name no zone; without it, this machine's local time. */
   offsetMinutes?: number | undefined;
-  /** A moment (ms) near which the log ended: dates without a year are placed before it. */
+  /** About when the log ended (ms): dates without a year are placed before it. */
   reference: number;
   /** A moment (ms) at or soon after the first date without a year, where the log gives one in full. */
   within?: number | undefined;
@@ -11,13 +11,13 @@ export interface StampOptions {
 
 const minute = 60_000;
 const hourMs = 60 * minute;
-/** Events are written by several processes: so much later one may be written before another. */
+/** Several processes write events: one may come this much before an earlier one. */
 const maxDisorder = 5 * minute;
 const day = 1440 * minute;
 const halfYear = 183 * day;
 const elevenMonths = 335 * day;
 
-/** Reads the times of one log, in the order they are written: a date without a year is placed by those before it. */
+/** Reads the times of one log in order: a date without a year is placed by those before it. */
 export class StampReader {
   /** The last time read: milliseconds since the epoch, or NaN for a date that does not exist. */
   time = NaN;
@@ -29,7 +29,7 @@ export class StampReader {
   #lastYearless = NaN;
   #hourKey = -1;
   #hourStart = 0;
-  /** Whether the hour is one that local time has twice, as when summer time ends. */
+  /** Whether local time has this hour twice, at the end of daylight saving time. */
   #isTwice = false;
 
   constructor(options: StampOptions) {
@@ -53,7 +53,7 @@ export class StampReader {
     const hour = twoDigits(bytes, at + 1);
     const minutes = twoDigits(bytes, at + 4);
     const seconds = twoDigits(bytes, at + 7);
-    // Anything that is not a digit has made its number NaN, and NaN its sum.
+    // Anything but a digit makes its number NaN, and so the sum.
     if (!Number.isFinite(year + month + date + hour + minutes + seconds)) return -1;
     let end = at + 9;
     let fraction = 0;
@@ -72,12 +72,12 @@ export class StampReader {
     else if (year === -1) this.time = this.#yearless(month, date, hour, offset) + minutes * minute;
     else this.time = this.#hour(year, month, date, hour, offset) + minutes * minute;
     this.time += seconds * 1000 + Math.floor(fraction);
-    // Of the two hours it is the first, unless the log has gone past it.
+    // The first of the two hours, unless the log is already past it.
     if (this.#isTwice && this.time < before - maxDisorder) this.time += hourMs;
     return end;
   }
 
-  /** Sets `zone`, and gives the minutes east of UTC, or NaN for this machine's local time. */
+  /** Sets `zone`; returns minutes east of UTC, or NaN for this machine's local time. */
   #readZone(bytes: Uint8Array, at: number): number {
     const sign = bytes[at];
     if (sign === 0x5a) {
@@ -96,7 +96,7 @@ export class StampReader {
     return this.#offsetMinutes ?? NaN;
   }
 
-  /** The start of an hour; the next time of the same hour costs nothing. */
+  /** The start of an hour, cached for the next time in it. */
   #hour(year: number, month: number, date: number, hour: number, offset: number): number {
     const key =
       (((year * 13 + month) * 32 + date) * 25 + hour) * 4096 + (Number.isNaN(offset) ? 4095 : offset + 1500);
@@ -115,14 +115,14 @@ export class StampReader {
     let time = this.#hour(this.#year, month, date, hour, offset);
     const change = time - this.#lastYearless;
     if (change < -halfYear) {
-      // December to January; a log that merely runs backwards would land in the future.
+      // December to January; a log that only runs backwards would land in the future.
       const next = this.#hour(this.#year + 1, month, date, hour, offset);
       if (next < this.#reference + day) {
         this.#year += 1;
         time = next;
       }
     } else if (change > elevenMonths) {
-      // A straggler of the old year; the year stays turned.
+      // A late event of the old year; the new year stays.
       return this.#hour(this.#year - 1, month, date, hour, offset);
     }
     if (!Number.isNaN(time)) this.#lastYearless = time;

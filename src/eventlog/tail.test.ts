@@ -10,7 +10,7 @@ import { EventLogTail, followEventLog } from './tail.ts';
 const event = (proc: number) =>
   `006 (001.${proc}.000) 2026-11-15 00:11:44 Image size of job updated: ${proc}\n\t7  -  MemoryUsage of job (MB)\n...\n`;
 
-/** A tail of `job.log`, and what it says at each look: processes of the events, and notices. */
+/** A tail of `job.log`, and what each read gives: process numbers of events, and notices. */
 async function tailOf(t: TestContext) {
   const log = path.join(await temporaryFolder(t), 'job.log');
   let said: (number | string)[] = [];
@@ -28,7 +28,7 @@ async function tailOf(t: TestContext) {
   return { log, look };
 }
 
-test('a growing log gives each event once, when it is whole', async (t) => {
+test('a growing log gives each event once, when it is complete', async (t) => {
   const { log, look } = await tailOf(t);
   assert.deepEqual(await look(), []);
   await appendFile(log, event(1) + event(2).slice(0, 50));
@@ -53,7 +53,7 @@ test('a log rotated to .old is read to its end before the new one', async (t) =>
   assert.deepEqual(await look(), [5]);
 });
 
-test('several rotations between two looks lose nothing', async (t) => {
+test('several rotations between two reads lose nothing', async (t) => {
   const { log, look } = await tailOf(t);
   await appendFile(log, event(1));
   assert.deepEqual(await look(), [1]);
@@ -75,7 +75,7 @@ test('a log that shrank is read again from its beginning', async (t) => {
   assert.deepEqual(await look(), [4]);
 });
 
-test('a log that was cut and grew again between two looks is the same file, cut', async (t) => {
+test('a log truncated and grown again between two reads is noticed', async (t) => {
   const { log, look } = await tailOf(t);
   await appendFile(log, event(1));
   assert.deepEqual(await look(), [1]);
@@ -93,7 +93,7 @@ test('a log replaced by another, longer or equally long, is noticed', async (t) 
   assert.deepEqual(await look(), ['replaced', 4, 5]);
 });
 
-test('a log that disappears is told once, and read again when it is back', async (t) => {
+test('a log that disappears is reported once, and read again when it is back', async (t) => {
   const { log, look } = await tailOf(t);
   await appendFile(log, event(1));
   assert.deepEqual(await look(), [1]);
@@ -104,7 +104,7 @@ test('a log that disappears is told once, and read again when it is back', async
   assert.deepEqual(await look(), ['replaced', 2]);
 });
 
-test('following ends with the reason of its signal, and has given what came until then', async (t) => {
+test('following ends with the reason of its signal, after the events until then', async (t) => {
   const log = path.join(await temporaryFolder(t), 'job.log');
   await writeFile(log, event(1));
   const stop = new AbortController();

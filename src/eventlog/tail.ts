@@ -6,13 +6,13 @@ import { createParser, type Parser, type ParserOptions } from './parse.ts';
 
 /** What happened to a log's file, other than growing. */
 export type Notice =
-  /** HTCondor moved it aside and began another; nothing is lost. */
+  /** HTCondor renamed it and started another; nothing is lost. */
   | 'rotated'
-  /** It was cut, and may have grown again since: it is read from its beginning again. */
+  /** It was truncated, and may have grown again: it is read from its start again. */
   | 'shrank'
-  /** Another file has its name: that one is read from its beginning. */
+  /** Another file has its name and is read from its start. */
   | 'replaced'
-  /** It is not there any more; it may come back. */
+  /** It has disappeared; it may come back. */
   | 'gone';
 
 export interface TailOptions extends ParserOptions {
@@ -24,17 +24,17 @@ const headSize = 256;
 /** How often to poll where the file system reports no changes. */
 const slowPollMs = 2000;
 
-/** Reads a growing log: each `read` hands over the whole events that are new. A log that is not there yet is empty. */
+/** Reads a growing log: each `read` gives the new complete events. A log that does not exist yet is empty. */
 export class EventLogTail {
   readonly path: string;
   readonly #options: TailOptions;
   #parser: Parser;
   #inode = 0;
-  /** When the file was made: another one may get the same inode. */
+  /** Creation time of the file: another one may get the same inode. */
   #createdAt = 0;
   #offset = 0;
   #changedAt = 0;
-  /** The log's first bytes: a file that was cut may have grown longer than it was. */
+  /** The log's first bytes: a truncated file may have grown longer than it was. */
   #head: Buffer = Buffer.alloc(0);
   #gone = false;
 
@@ -44,7 +44,7 @@ export class EventLogTail {
     this.#parser = createParser(options);
   }
 
-  /** Reads what is new; whether anything was. */
+  /** Reads what is new; true if there was anything. */
   async read(signal?: AbortSignal): Promise<boolean> {
     const found = await unlessMissing(stat(this.path));
     if (found === undefined) {
@@ -59,7 +59,7 @@ export class EventLogTail {
     return this.#readFile(this.path, signal);
   }
 
-  /** The log was moved aside: reads the rest of it, and all of those that came and went since the last look. */
+  /** After a rotation: reads the rest of the log, and all logs that were rotated since the last read. */
   async #finishRotated(signal: AbortSignal | undefined): Promise<void> {
     const rotated = await rotatedLogs(this.path, this.#inode);
     for (const [index, path] of rotated.entries()) {
@@ -142,12 +142,12 @@ async function unlessMissing<T>(operation: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** More rotations than any pool keeps. */
+/** More than any pool keeps. */
 const maxRotations = 100;
 
 /**
- * Where a log that was moved aside is now, found by its inode, followed by the logs that took its place and were
- * moved aside in their turn: oldest first. Empty if it is nowhere.
+ * The present path of a rotated log, found by its inode, followed by logs that were rotated after it: oldest first.
+ * Empty if it no longer exists.
  */
 async function rotatedLogs(path: string, inode: number): Promise<string[]> {
   if ((await inodeOf(`${path}.old`)) === inode) return [`${path}.old`];

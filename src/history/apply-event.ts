@@ -9,7 +9,6 @@ import type { AttemptEnd, AttemptHistory } from './history.ts';
 import { maxTextChars, type JobFold, type EventReason } from './job-fold.ts';
 import { gpuModels, machineOf, intern, siteOf } from './worker.ts';
 
-/** Takes an event into the account of its job. */
 export function applyEvent(job: JobFold, event: LogEvent): void {
   switch (event.kind) {
     case 'execute':
@@ -36,7 +35,7 @@ export function applyEvent(job: JobFold, event: LogEvent): void {
   }
 }
 
-/** The access point's own log of all jobs says whose they are here. */
+/** In the access point's log of all jobs, this event names the owner. */
 function jobAd(job: JobFold, event: EventOf<'job-ad-information'> & LogEvent): void {
   if (job.attempt?.site === '' && event.text.includes('GLIDEIN'))
     job.attempt.site = siteOf(event.details.attributes);
@@ -45,7 +44,7 @@ function jobAd(job: JobFold, event: EventOf<'job-ad-information'> & LogEvent): v
   if (typeof owner === 'string') job.job.owner = intern(owner);
 }
 
-/** The attempt an event is of; the log may have missed its beginning. */
+/** The attempt of an event, whose start may be missing in the log. */
 function underWay(job: JobFold): AttemptHistory | undefined {
   if (job.attempt === undefined && job.job.attempts.length === 0 && job.ended === undefined)
     job.startUnseen();
@@ -61,14 +60,13 @@ function complain(job: JobFold, { details }: EventOf<'remote-error'>): void {
     attempt.details.complaint = { text: job.complaint, evidence: job.evidence };
 }
 
-/** What happens in the middle of an attempt. */
 function interruption(job: JobFold, event: LogEvent): void {
   const attempt = interruptions.has(event.kind) ? underWay(job) : undefined;
   if (attempt === undefined) return;
   if (event.kind === 'suspended') job.enter('suspended');
   else if (event.kind === 'unsuspended') job.enter('executing');
   else if (event.kind === 'disconnected') job.enter('cut-off');
-  // The job went on while nobody could see it.
+  // The job continued while it was disconnected.
   else if (event.kind === 'reconnected' && job.doing === 'cut-off') job.rename('executing');
   else if (event.kind === 'checkpointed') {
     job.enter('output');
@@ -120,7 +118,7 @@ function fileTransfer(job: JobFold, { direction, step, host }: FileTransferDetai
   job.announce();
 }
 
-/** Whether the event was an end, or has to do with one. */
+/** Returns whether the event is about an end. */
 function endings(job: JobFold, event: LogEvent): boolean {
   switch (event.kind) {
     case 'terminated':
@@ -131,7 +129,7 @@ function endings(job: JobFold, event: LogEvent): boolean {
       return true;
     case 'shadow-exception': {
       const said = { reason: event.details.message };
-      // An attempt that fails before it begins leaves this event alone.
+      // An attempt that fails before it starts leaves only this event.
       if (job.attempt === undefined) job.begin('starting');
       job.end(takenAway(job), accountCause(job, said), endOf('exception', said));
       return true;
@@ -184,7 +182,7 @@ function accountCause({ complaint }: JobFold, { code, subcode, reason = '' }: Ev
 
 function terminated(job: JobFold, { details }: EventOf<'terminated'>): void {
   const { termination, resources } = details;
-  // An event that was cut off before it said how: nothing is known yet.
+  // A truncated event: the end is not known yet.
   if (termination === undefined) return;
   if (job.attempt === undefined) job.startUnseen();
   if (job.attempt !== undefined) recordUsage(job.attempt, details);
@@ -214,7 +212,7 @@ function evicted(job: JobFold, details: EvictedDetails): void {
     job.end('requeued', cause === 'none' ? 'job-policy' : cause, end);
     return;
   }
-  // The event that follows says by whom.
+  // The next event says by whom.
   if (code === removedCode) return;
   const isBare = code === undefined && (details.reason ?? '').trim() === '' && job.complaint === '';
   const cause = isBare ? 'evicted' : accountCause(job, details);
@@ -226,7 +224,7 @@ interface UsageFigures {
   resources: readonly Resource[];
 }
 
-/** Rows that say what was used; the rest is not worth a million times the memory. */
+/** Keeps only rows with a measured use: a log may have a million jobs. */
 function recordUsage(attempt: AttemptHistory, { bytes, resources }: UsageFigures): void {
   attempt.resources = resources
     .filter(({ usage, request }) => usage !== undefined && request !== undefined)
@@ -240,7 +238,7 @@ function recordUsage(attempt: AttemptHistory, { bytes, resources }: UsageFigures
   if (bytes.runSent !== undefined) attempt.sentBytes = bytes.runSent;
 }
 
-/** What the words of a hold say of memory, where no table says that much. */
+/** Memory use from the reason of a hold, if it is more than the table shows. */
 function recordMemory(attempt: AttemptHistory | undefined, reason = ''): void {
   const said = parseMemory(reason);
   if (attempt === undefined || said === undefined) return;

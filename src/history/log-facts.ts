@@ -1,17 +1,16 @@
-/** What the logs were like, beyond their jobs. */
 export interface LogFacts {
   events: number;
-  /** Events that carry a time before the one ahead of them in the same job. */
+  /** Events with a time before the previous event of the same job. */
   backwards: number;
-  /** Events without their end: a log that was cut, or is being written. */
+  /** Incomplete events: the log was truncated, or is being written. */
   cut: number;
-  /** Events that an earlier log had as well. */
+  /** Events that an earlier log has too. */
   repeated: number;
   firstTime: number | undefined;
   lastTime: number | undefined;
-  /** False for a log without events of transfers, such as DAGMan's `.nodes.log`: how long they took is unknown. */
+  /** False for a log without transfer events, such as DAGMan's `.nodes.log`. */
   hasTransfers: boolean;
-  /** Whether the dates have no year and nothing in the logs says which it was. */
+  /** Whether the dates have no year and nothing in the logs shows it. */
   guessedYear: boolean;
   /** The zone of the log's own clock, as in `UTC` or `UTC-06:00`, where the logs name one or show it. */
   zone: string | undefined;
@@ -19,7 +18,7 @@ export interface LogFacts {
   offsetMinutes: number | undefined;
 }
 
-/** For jobs that come from no log. */
+/** For jobs without a log. */
 export const noFacts: Readonly<LogFacts> = {
   events: 0,
   backwards: 0,

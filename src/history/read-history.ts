@@ -8,19 +8,18 @@ import { LogFold, type FoldOptions } from './log-fold.ts';
 
 export interface HistoryOptions extends FoldOptions {
   signal?: AbortSignal | undefined;
-  /** Which events count; all without it. */
+  /** Default: all events. */
   only?: ((event: LogEvent) => boolean) | undefined;
 }
 
-/** The jobs of logs, and what the logs were like. */
 export interface ReadHistory {
   jobs: JobHistory[];
   facts: LogFacts;
-  /** Bytes that are no events. */
+  /** Bytes that are not events. */
   garbledBytes: number;
 }
 
-/** Reads logs of the same or of different jobs, in any order; memory goes with the jobs and not with the logs. */
+/** Reads logs in any order, also of the same jobs; memory grows with the number of jobs, not with the logs. */
 export async function readHistory(
   paths: readonly string[],
   options: HistoryOptions = {},
@@ -42,17 +41,17 @@ export async function readHistory(
 
 interface DatedLog {
   path: string;
-  /** A moment after its first date, where another log of them gives it. */
+  /** A time after its first date, from another of the logs. */
   within: number | undefined;
-  /** Whether that log knows its year. */
+  /** Whether the year of that log is known. */
   isKnown: boolean;
 }
 
 const halfYear = 183 * 86_400_000;
 
 /**
- * Logs that follow each other, as rotated ones do, must be read in their order. Of those without a year, which may be
- * copies of any date, each is placed as near as can be to one that has it, or else to the one written first.
+ * Rotated logs must be read in order. A log without a year, whose file date may be that of a copy, is placed as near as
+ * possible to a log with one, or else to the log written first.
  */
 async function sortByTime(paths: readonly string[], signal: AbortSignal | undefined): Promise<DatedLog[]> {
   if (paths.length < 2) return paths.map((path) => ({ path, within: undefined, isKnown: false }));

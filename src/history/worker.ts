@@ -1,14 +1,13 @@
 import { isAd, type Ad } from '../classad/ad.ts';
 import { siteIn } from '../classad/site.ts';
 
-/** The site an event's attributes name, or an empty text. */
+/** The site in an event's attributes, or an empty string. */
 export const siteOf = (attributes: Ad): string => intern(siteIn(attributes) ?? '');
 
-/** Where an attempt ran, in one word: its site, or its machine where no site is named. */
 export const siteOrMachine = ({ site, machine }: { site: string; machine: string }): string =>
   site || machine;
 
-/** The models of the GPUs an event's attributes name (`GPUs_GPU_1a2b = [ DeviceName = …; ]`), or an empty text. */
+/** The GPU models in an event's attributes (`GPUs_GPU_1a2b = [ DeviceName = …; ]`), or an empty string. */
 export function gpuModels(attributes: Ad): string {
   const models = new Set<string>();
   for (const [name, value] of Object.entries(attributes)) {
@@ -28,7 +27,7 @@ export function machineOf(slot: string | undefined, address: string | undefined)
   );
 }
 
-/** The machine that the words of a hold or an eviction come from, where they name it or its slot. */
+/** The machine or slot that the reason of a hold or eviction names, if any. */
 export function machineInReason(reason: string): string {
   const [, from, slot] = /\berror from ([^\s:]+)|execution point (\S+@[^\s:]*[^\s:.])/i.exec(reason) ?? [];
   const name = from ?? slot ?? '';
@@ -38,7 +37,7 @@ export function machineInReason(reason: string): string {
 const interned = new Map<string, string>();
 const maxInterned = 100_000;
 
-/** The same text, kept in memory once however many jobs have it: the names of sites, machines and resources. */
+/** Keeps one copy of a string that many jobs have, such as the name of a site. */
 export function intern(text: string): string {
   const same = interned.get(text);
   if (same !== undefined) return same;

@@ -146,7 +146,7 @@ test('a job id in a journal cannot lead out of the run', async (t) => {
   }
 });
 
-interface Told {
+interface Received {
   id: string;
   change: BoardUpdate;
 }
@@ -158,7 +158,7 @@ function readEvents(
   count: number,
   mark = '',
   onFirst?: () => void,
-): Promise<Told[]> {
+): Promise<Received[]> {
   return new Promise((resolve, reject) => {
     const headers = { cookie, ...(mark === '' ? {} : { 'last-event-id': mark }) };
     const asked = request(

@@ -240,7 +240,7 @@ test('of ten thousand jobs only visible ones are in the page, a change sends one
     changed.map(({ id }) => id),
     ['0007'],
   );
-  t.diagnostic(`a change is told in ${reported.length} characters`);
+  t.diagnostic(`a change takes ${reported.length} characters`);
   const bytes = Buffer.byteLength(await fileOf(folder, run.state()));
   t.diagnostic(`the file has ${(bytes / 1e6).toFixed(2)} MB`);
   assert.ok(bytes < 5e6, `${bytes} bytes`);
