@@ -10,9 +10,9 @@ const root = path.dirname(import.meta.dirname);
 interface AgentBundle {
   /** All of the agent's code in one module. */
   code: string;
-  /** The files it was made of, relative to the project. */
+  /** Its source files, relative to the project. */
   inputs: string[];
-  /** What it still imports when it runs. */
+  /** Modules it imports at run time. */
   imports: string[];
 }
 
@@ -38,7 +38,7 @@ export async function bundleAgent(): Promise<AgentBundle> {
 /** Runs `bun build` of the pinned Bun, in the project's folder. */
 export async function runBun(args: string[]): Promise<void> {
   const bun = await bunFor(process.arch as Arch);
-  // Nothing of the user's may steer the build either.
+  // The user's environment must not affect the build.
   const env = { PATH: process.env['PATH'], HOME: process.env['HOME'], TMPDIR: process.env['TMPDIR'] };
   const done = spawnSync(bun, ['build', ...args], { cwd: root, env, encoding: 'utf8' });
   if (done.status !== 0)

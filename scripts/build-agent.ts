@@ -17,9 +17,9 @@ import { archs, bunVersion, readBun, type Arch } from './bun.ts';
 const dist = path.join(path.dirname(import.meta.dirname), 'dist');
 
 /**
- * Environment variables, or how their names begin, by which a Bun executable can be made to run other code, to open a
- * debugger, to print headers, to turn on features or to send a report of a crash away (with whatever `curl` is in
- * PATH). The agent must be what it is on every worker, so their names are made ones that no variable has.
+ * Environment variables, or prefixes of them, that make a Bun executable run other code, open a debugger, print
+ * headers, turn on features or send crash reports (with whatever `curl` is in PATH). The agent must behave the same on
+ * every worker, so their names are replaced by ones that no variable can have.
  */
 const ignoredVariables = [
   'BUN_OPTIONS',
@@ -34,14 +34,14 @@ const ignoredVariables = [
 
 const flags = [
   '--compile',
-  // Files that lie where the agent is started must not steer it.
+  // Files in the folder where the agent is started must not affect it.
   '--no-compile-autoload-dotenv',
   '--no-compile-autoload-bunfig',
   '--no-compile-autoload-tsconfig',
   '--no-compile-autoload-package-json',
 ];
 
-/** Builds the agent for a kind of machine, unless the one in `dist/` was made of the same things; tells its path. */
+/** Builds the agent for an architecture, unless `dist/` has one from the same sources; returns its path. */
 export async function buildAgent(arch: Arch): Promise<string> {
   const target = path.join(dist, `updraft-agent-linux-${arch}`);
   const stamp = path.join(dist, `.updraft-agent-linux-${arch}.sha256`);
@@ -68,13 +68,14 @@ export async function buildAgent(arch: Arch): Promise<string> {
   }
 }
 
-/** Renames the variables in place; `=` at its start makes a name that nobody can set from a shell or a pool. */
+/** Renames the variables in place; a name that starts with `=` cannot be set from a shell or a pool. */
 function renameVariables(program: Buffer): Buffer {
   for (const name of ignoredVariables) {
     let found = 0;
     for (let at = program.indexOf(name); at >= 0; at = program.indexOf(name, at + 1), found++)
       program[at] = 0x3d;
-    if (found === 0) throw new Error(`${name} is not in Bun ${bunVersion}: look at what it honours now`);
+    if (found === 0)
+      throw new Error(`${name} is not in Bun ${bunVersion}: check which variables it reads now`);
   }
   return program;
 }

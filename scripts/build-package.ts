@@ -5,11 +5,11 @@ import path from 'node:path';
 import { bundlePage } from './page-bundle.ts';
 
 /**
- * What `npm pack` ships: Node runs TypeScript sources everywhere but below `node_modules`, so there they become
- * JavaScript: `lib/` is `src/` without types, at the same depth; `types/` is for those who import the library.
+ * Builds what `npm pack` ships. Node does not run TypeScript below `node_modules`, so the sources become JavaScript:
+ * `lib/` is `src/` without types, at the same depth; `types/` is for users of the library.
  */
 const root = path.dirname(import.meta.dirname);
-/** They run in a browser, as one script. */
+/** They run in a browser, bundled into one script. */
 const pageSources = 'src/dashboard/page/*.ts';
 
 for (const folder of ['lib', 'types']) rmSync(path.join(root, folder), { recursive: true, force: true });

@@ -9,8 +9,8 @@ import { openUnpacker } from '../src/unpack/open-unpacker.ts';
 export const bunVersion = '1.4.4';
 
 /**
- * The machines an agent can be built for, by the name Node gives them, with the digests of the package and of the
- * program in it. `baseline` needs no AVX2 of the worker.
+ * The architectures an agent can be built for, by Node's names, with the digests of the package and of the program in
+ * it. `baseline` does not need AVX2 on the worker.
  */
 const packages = {
   x64: {
@@ -34,7 +34,7 @@ export const archs = Object.keys(packages) as Arch[];
 
 const cacheFolder = path.join(process.env['XDG_CACHE_HOME'] ?? path.join(os.homedir(), '.cache'), 'updraft');
 
-/** The path of the pinned Bun for a kind of machine, for which it was checked just now. */
+/** The path of the pinned Bun for an architecture, after checking its digest. */
 export async function bunFor(arch: Arch): Promise<string> {
   await readBun(arch);
   return fileOf(arch);
@@ -42,7 +42,7 @@ export async function bunFor(arch: Arch): Promise<string> {
 
 const fileOf = (arch: Arch): string => path.join(cacheFolder, `bun-${bunVersion}-linux-${arch}`);
 
-/** The pinned Bun, checked each time; fetched with npm where there is none, or one that somebody has changed. */
+/** The pinned Bun, checked each time; fetched with npm if it is missing or modified. */
 export async function readBun(arch: Arch): Promise<Buffer> {
   const { name, program } = packages[arch];
   const kept = existsSync(fileOf(arch)) ? readFileSync(fileOf(arch)) : undefined;
@@ -87,7 +87,7 @@ function npmPack(arch: Arch, into: string): Buffer {
       'self-test-failed',
       `npm could not fetch ${wanted}: ${done.error?.message ?? lastLine(done.stderr)}`,
       {
-        fix: `Bun is fetched once; make sure that \`npm view ${wanted} version\` answers, then try again`,
+        fix: `make sure that \`npm view ${wanted} version\` works, then try again: Bun is fetched once`,
       },
     );
   return readFileSync(path.join(into, done.stdout.trim().split('\n').at(-1) ?? ''));
@@ -103,7 +103,7 @@ function check(name: string, bytes: Buffer, integrity: string): void {
     'data-corrupt',
     `${name}@${bunVersion} is not what was published: ${found}, not ${integrity}`,
     {
-      fix: 'ask whoever runs your npm mirror; nothing was kept',
+      fix: 'ask the operator of your npm mirror; nothing was kept',
     },
   );
 }

@@ -2,8 +2,8 @@ import { isBuiltin } from 'node:module';
 import { bundleAgent } from './agent-bundle.ts';
 
 /**
- * Guards what a worker has to carry. The lists are written out on purpose: an arrow that is added to rooms.json does
- * not widen what the agent may hold. Raise the budget only with a reason in the commit.
+ * Limits what is sent to a worker. The lists are explicit on purpose: a new arrow in rooms.json does not add to the
+ * agent. Raise the budget only with a reason in the commit.
  */
 const allowedRooms = new Set([
   'agent',
@@ -33,9 +33,7 @@ const { code, inputs, imports } = await bundleAgent();
 const bytes = Buffer.byteLength(code);
 const problems = [
   ...inputs.filter((input) => !isAllowed(input)).map((input) => `${input} must not be in the agent's bundle`),
-  ...imports
-    .filter((name) => !isBuiltin(name))
-    .map((name) => `the agent's bundle needs ${name} when it runs`),
+  ...imports.filter((name) => !isBuiltin(name)).map((name) => `the agent's bundle needs ${name} at run time`),
   ...(bytes > budgetBytes
     ? [
         `the agent's bundle has ${bytes.toLocaleString('en-US')} bytes, more than ${budgetBytes.toLocaleString('en-US')}`,

@@ -3,7 +3,7 @@ import { isBuiltin } from 'node:module';
 import path from 'node:path';
 import ts from 'typescript';
 
-/** Guards `rooms.json`: which room may import which, types included, no cycles, nobody imports a main. */
+/** Enforces `rooms.json`: which room may import which, including types; no cycles; no imports of a main. */
 const root = path.dirname(import.meta.dirname);
 const source = path.join(root, 'src');
 const rooms = JSON.parse(readFileSync(path.join(root, 'rooms.json'), 'utf8')) as Record<string, string[]>;

@@ -13,18 +13,18 @@ const remedies: Record<Remedy | 'requeued', string> = {
   requeued: 'HTCondor puts it back into the queue',
 };
 
-/** A row's codes as people write them: `12/28`. */
+/** A row's codes as `12/28`. */
 export const codesOf = ({ codes = [], subcodes }: CodeRow): string[] =>
   codes.flatMap((code) => subcodes?.map((subcode) => `${code}/${subcode}`) ?? [String(code)]);
 
-/** A row's sentence without what one job's words fill in. */
+/** A row's sentence without the details of a job. */
 const sentenceOf = ({ sentence }: CodeRow): string =>
   `${sentence
     .replaceAll(/\{\w+(?:\|([^}]*))?\}/g, (_, otherwise: string | undefined) => otherwise ?? '')
     .replaceAll(/ {2,}/g, ' ')
     .replace(/\.$/, '')}.`;
 
-/** The first of a row's phrases. */
+/** The first phrases of a row. */
 function phrasesOf(words: string | undefined): string {
   const [first, second, ...more] = words?.split('|').map((phrase) => `“${phrase}”`) ?? [];
   return [first, second].filter(Boolean).join(', ') + (more.length > 0 ? ' and the like' : '');
@@ -44,7 +44,7 @@ const line = (row: CodeRow, codes: string): string => {
   return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
 };
 
-/** What is made of every code, for people, from the table that the code itself goes by. */
+/** What each code means, generated from the table in the code. */
 export const codesTable = (): string =>
   [
     '| code | with the words | what happened | cause | fault | what is done | who must act |',

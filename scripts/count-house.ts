@@ -4,10 +4,10 @@ import ts from 'typescript';
 import { pools } from '../src/job/choices.ts';
 import { root } from './gate.ts';
 
-/** What src may hold, without tests. Only a commit that adds a feature raises it, and says so. */
+/** The size limit of src, without tests. Only a commit that adds a feature raises it, and says so. */
 const budget = { files: 570, lines: 68_000 };
 
-/** Pools are told apart by name here, and nowhere else outside src/pool. */
+/** The only files outside src/pool that may depend on a pool's name. */
 const tables = new Set(['src/job/choices.ts', 'src/job/pool-traits.ts']);
 const names: ReadonlySet<string> = new Set(pools);
 
@@ -20,7 +20,7 @@ const lines = [...texts.values()].reduce((sum, text) => sum + text.split('\n').l
 
 /** Pool internals that a file outside src/pool imports. */
 const imports: string[] = [];
-/** Places outside src/pool where something depends on a pool's name. */
+/** Places outside src/pool that depend on a pool's name. */
 const comparisons: string[] = [];
 for (const [file, text] of texts) if (!file.startsWith('src/pool/')) walk(file, text);
 
@@ -52,7 +52,7 @@ function isName(node: ts.Node): boolean {
   return ts.isStringLiteralLike(node) && names.has(node.text);
 }
 
-/** A comparison, a case, a set or a table by a pool's name. A value, such as the pool of an adopted run, is none. */
+/** A comparison, a case, a set or a table by a pool's name; not a value, such as the pool of an adopted run. */
 function dependsOnName(node: ts.Node): boolean {
   if (ts.isBinaryExpression(node)) {
     const { kind } = node.operatorToken;

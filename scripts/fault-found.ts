@@ -3,7 +3,7 @@ import { defaultTransferLimits, stallSeconds } from '../src/transfer/limits.ts';
 
 const [alone, beside] = [false, true].map((isBeside) => stallSeconds(defaultTransferLimits, isBeside));
 
-/** Where and how each kind of fault is found, for the page of faults. */
+/** Where and how each kind of fault is found, for docs/faults.md. */
 export const found: Readonly<Record<FaultKind, string>> = {
   'jobs-failed':
     'by `run`, `watch`, `status` and `retry`, when all jobs have ended and some without a valid result',
@@ -14,49 +14,50 @@ export const found: Readonly<Record<FaultKind, string>> = {
   'pool-hold':
     'in HTCondor’s log: rules of jobs, sites and access points, and codes that are not in the table',
   'memory-exceeded':
-    'by the pool, which ends jobs that use more than they asked for; by the agent when a training dies: its cgroup’s count of kills for memory, the kernel’s log, what it had taken of what it asked for, its last lines (`MemoryError`, `Cannot allocate memory`)',
+    'by the pool, which ends jobs that use more than they requested; by the agent when a training dies: the OOM kill count of its cgroup, the kernel’s log, its memory use compared with its request, its last lines (`MemoryError`, `Cannot allocate memory`)',
   'training-killed':
-    'by the agent: signal 9, 15, 1 or 2, or a status like 137, that neither it nor the pool sent; with what memory the training and the machine had then',
+    'by the agent: signal 9, 15, 1 or 2, or a status like 137, that neither it nor the pool sent; with the memory use of the training and the machine at that time',
   'gpu-memory': 'by the agent, in the last lines of the training (`CUDA out of memory`)',
   'discovery-failed': 'when the federation is looked up, by the self-test before data moves',
-  'director-unreachable': 'when the director is asked where an object is, several times over minutes',
+  'director-unreachable':
+    'when the director does not say where an object is, after several tries over minutes',
   'servers-unreachable':
-    'by the self-test (20 seconds without an answer), or in a transfer when the last server has gone away',
+    'by the self-test (20 seconds without an answer), or in a transfer when no server is left',
   'token-missing': 'by `updraft check`, and when a server asks for a token',
-  'token-refused': 'when a server says 401 or 403 to a token that has not expired',
+  'token-refused': 'when a server answers 401 or 403 to a token that has not expired',
   'token-expired': 'by `updraft check` (also one that would expire too soon), and by the date in the token',
   'object-missing':
-    'by `updraft check`; by the self-test, before anything moves; in a transfer. Caches that say 404 are not believed: the origin is asked',
+    'by `updraft check`; by the self-test, before any data moves; in a transfer. A 404 from a cache is not enough: the origin is asked',
   'url-invalid': 'when the job file is read',
-  'object-changed': 'when size, ETag or digest is another one in the middle of a transfer',
+  'object-changed': 'when size, ETag or digest changes during a transfer',
   'transfer-stalled': `when a server sends nothing for ${alone} seconds (${beside} while another delivers), or far too little; others are asked at once`,
   'transfer-failed':
-    'when connections break, or servers answer with errors, more often than the transfer may begin again',
+    'when connections break, or servers answer with errors, more often than the transfer may be retried',
   'data-corrupt':
     'by `sha256`, a manifest (chunk by chunk) or the server’s digest, before the training sees a byte; the piece is fetched again from another cache first',
   'data-wrong': 'when a server sends a web page or another object instead of the data',
-  'archive-damaged': 'while it is unpacked: its checksums, its end, its headers',
+  'archive-damaged': 'during unpacking: its checksums, its end, its headers',
   'archive-kind':
-    'by the first bytes of an archive; for software also by its format and platform, and by damage in one whose bytes are proven',
+    'by the first bytes of an archive; for software also by its format and platform, and by damage in one whose bytes are verified',
   'archive-unsafe':
-    'while it is unpacked: a path or link that leads out of its folder, far too many or too big files',
+    'during unpacking: a path or link that leads out of its folder, far too many or too big files',
   'data-unexpected': 'after unpacking, by the number of files and bytes in `expect`',
   'disk-full':
-    'by the self-test, whenever something is written, and when a training ends with an error: its last lines (`No space left on device`, `Disk quota exceeded`), and the room in its scratch folder and beside its logs',
-  'scratch-unusable': 'when the attempt makes its folder',
-  'command-missing': 'by `updraft check`, which looks into the image; by exit status 126 or 127 of the shell',
+    'by the self-test, at every write, and when a training ends with an error: its last lines (`No space left on device`, `Disk quota exceeded`), and the free space of its scratch folder and its logs',
+  'scratch-unusable': 'when the attempt creates its folder',
+  'command-missing': 'by `updraft check`, which inspects the image; by exit status 126 or 127 of the shell',
   'training-failed': 'by the exit status of the training, which passes through',
   'training-hung':
-    'when it prints nothing, tells no progress, and neither its processes nor its GPU do anything for `quiet_limit`',
+    'when it prints nothing, reports no progress, and neither its processes nor its GPU do anything for `quiet_limit`',
   'wrong-output':
-    'after a training that ended well: an output is missing, empty, older than the attempt, or refused by `check`',
-  evicted: 'by SIGTERM, by HTCondor’s events, or because nothing was heard of the machine any more',
+    'after a training with exit status 0: an output is missing, empty, older than the attempt, or refused by `check`',
+  evicted: 'by SIGTERM, by HTCondor’s events, or because the machine stopped answering',
   'time-limit': 'by the agent, a margin before `time` or the pool’s limit, so that it can save',
-  'self-test-failed': 'by the agent before anything moves: clock, disk, GPU and driver',
+  'self-test-failed': 'by the agent before any data moves: clock, disk, GPU and driver',
   'environment-broken':
     'when software is unpacked or started: an image without gzip and Python, a Python without the modules, a damaged archive',
-  'order-invalid': 'when the agent reads its order',
+  'order-invalid': 'when the agent reads its work order',
   'slow-slot':
     'when the first epoch, or the same steps of it, takes more than `slow_limit` times what it took in at least three other attempts',
-  internal: 'where nobody foresaw it',
+  internal: 'anywhere: a bug in Updraft',
 };

@@ -11,12 +11,12 @@ import { codeRows } from '../src/codes/codes.ts';
 import { codesOf } from './codes-table.ts';
 import { describeWaits } from '../src/recovery/describe-policy.ts';
 
-/** A job file that leaves everything about failures as it is. */
+/** A job file with the default policy. */
 const defaultFile = 'name = "usual"\n[train]\ncommand = "true"\noutputs = ["model.pt"]\n';
 
 function defaultPlan() {
   const read = checkSpec(defaultFile, 'updraft.toml');
-  if ('problems' in read) throw new Error('the usual job file has problems');
+  if ('problems' in read) throw new Error('the default job file has problems');
   return makePlan({ spec: read.spec, file: '/updraft.toml', folder: '/', files: [] });
 }
 
@@ -26,25 +26,25 @@ const alone = localPolicy(plan);
 
 const places: Record<Exclude<Remedy, 'never'>, string> = {
   elsewhere: 'Tried again at another site',
-  later: 'Tried again at any place',
+  later: 'Tried again anywhere',
   'more-memory': 'Tried again with twice the memory',
   'more-disk': 'Tried again with twice the disk',
 };
 
-/** What is done about a kind, by the code that does it. */
+/** What is done about a kind, from the code that does it. */
 function done(kind: FaultKind): string {
   if (kind === 'pool-hold')
-    return 'By HTCondor’s code and subcode: see [recovery](recovery.md#htcondors-codes).';
-  if (kinds[kind].exit < agentExits.from) return 'The command ends; what is in the queue stays as it is.';
+    return 'Depends on HTCondor’s code and subcode: see [recovery](recovery.md#htcondors-codes).';
+  if (kinds[kind].exit < agentExits.from) return 'The command ends; jobs in the queue are not affected.';
   if (kind === 'evicted')
     return 'Tried again wherever there is a slot. It does not count against `attempts`, up to 20 times (10 on the local pool).';
   const answer = remedyForKind(kind, 1);
   if (answer === 'never')
-    return 'Nothing: the job ends. The same would happen again until something is changed.';
+    return 'Nothing: the job ends. The same would happen again until something changes.';
   return `${places[answer]}: ${describeWaits(pool, kind)}. On the local pool: ${describeWaits(alone, kind)}. Then it is given up.`;
 }
 
-/** HTCondor's codes that are of this kind. */
+/** HTCondor's codes of this kind. */
 function fromCodes(kind: FaultKind): string {
   const rows = codeRows.filter(({ cause, fault }) => (fault ?? causeInfo(cause).fault) === kind);
   const names = new Set(rows.flatMap(codesOf).sort((a, b) => parseInt(a) - parseInt(b)));
@@ -62,14 +62,14 @@ ${kinds[kind].what} Exit code ${kinds[kind].exit}.
 - **You:** ${causeInfo(kind).advice}
 `;
 
-/** The page that tells of every kind of fault, made from the tables that the code itself goes by. */
+/** The page of all kinds of faults, generated from the tables in the code. */
 export function faultsPage(): string {
   const all = (Object.keys(kinds) as FaultKind[]).sort((a, b) => kinds[a].exit - kinds[b].exit);
   return `# Faults: what they are, how they are found, what is done
 
-Everything that Updraft can find wrong is of one of these kinds. \`updraft why\` names the kind, the evidence and what comes next for a job of yours.
+Everything that Updraft finds wrong is of one of these kinds. For a job of yours, \`updraft why\` shows the kind, the evidence and what comes next.
 
-What is said here of trying again is for the usual \`attempts = ${plan.spec.run.attempts}\` and pace of a pool; your job file and the pool may say otherwise
+Retries are described for the default \`attempts = ${plan.spec.run.attempts}\` and a pool's default backoff; your job file and the pool may differ
 ([what is done about failures](recovery.md)). HTCondor's own holds have a table there. The numbers: [exit codes](exit-codes.md).
 
 ${all.map(section).join('\n')}`;

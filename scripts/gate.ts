@@ -49,7 +49,7 @@ function runStep(step: Step): Promise<StepResult> {
   });
 }
 
-/** Runs all steps, two at a time, and tells each result as it comes. */
+/** Runs all steps, two at a time, and reports each result as it comes. */
 export async function gate(onResult: (result: StepResult) => void): Promise<StepResult[]> {
   const waiting = [...steps];
   const results: StepResult[] = [];

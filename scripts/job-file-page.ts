@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { checkSpec, fileJsonSchema } from '../src/job/read-spec.ts';
 
-/** Makes docs/job-file.md: every key of the job file, from its schema and from what `check` answers to wrong values. */
+/** Generates docs/job-file.md: every key of the job file, from its schema and from the problems of wrong values. */
 
 interface Node {
   type?: string | string[];
@@ -19,7 +19,7 @@ interface Node {
   anyOf?: Node[];
 }
 
-/** A value for each key, as it is written in TOML. */
+/** An example value for each key, in TOML. */
 const examples: Record<string, string> = {
   name: '"cifar10"',
   'train.command': '"python3 train.py --lr {lr}"',
@@ -92,7 +92,7 @@ const examples: Record<string, string> = {
   'pool.submit': '{ "+WantGPULab" = true }',
 };
 
-/** The rules of docs/check.md that look at a key's value, once it is well-formed. */
+/** The rules of docs/check.md that examine a key's well-formed value. */
 const rules: Record<string, string[]> = {
   'train.command': ['tool-missing', 'module-missing', 'run-time-download'],
   'train.files': ['native-input'],
@@ -143,7 +143,7 @@ function problemsWith(key: string, value: string): string[] {
     : [];
 }
 
-/** What `check` asks for when a value is of the wrong kind; undefined where its table is refused as a whole. */
+/** What `check` expects instead of a value of the wrong type; undefined if it refuses the entire table. */
 function expectedBy(key: string): string | undefined {
   for (const wrong of ['[[]]', '1979-05-27', '-1', '"-"'])
     for (const message of problemsWith(key, wrong)) {
@@ -163,10 +163,10 @@ function typeOf(node: Node): string {
   return Array.isArray(node.type) ? 'value' : (node.type ?? '');
 }
 
-/** In a cell of a table. */
+/** Escapes text for a table cell. */
 const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
 
-/** The default of the schema, or the one that the description ends with. */
+/** The default from the schema, or from the end of the description. */
 function described({ description = '', default: value }: Node): { meaning: string; usual: string } {
   const [, meaning = description, said = ''] = /^(.*) \(default: (.*)\)\.$/.exec(description) ?? [];
   const isEmpty = typeof value === 'object' && Object.keys(value ?? {}).length === 0;

@@ -1,5 +1,5 @@
-// Plain JavaScript for whatever Node started us (20 or newer): installs what is missing, once, and hands over
-// to the pinned Node 24, which runs the TypeScript sources as they are.
+// Plain JavaScript for any Node from 20 on: installs what is missing, once, and hands over to the pinned Node 24,
+// which runs the TypeScript sources directly.
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -50,12 +50,12 @@ export async function launch(name, args) {
   return await run(node, [programFile(program), ...fixed, ...args]);
 }
 
-/** In this process, where its Node will do: another one costs as much as the start of a command. */
+/** In this process, if its Node is new enough: another process would double the start time of a command. */
 async function runCli(node, args) {
   const [major, minor] = process.versions.node.split('.').map(Number);
   const isSuited = node === process.execPath || (major === 24 && minor >= 12);
   if (!isSuited) return await run(node, [path.join(root, 'bin', 'updraft.mjs'), ...args]);
-  // As main.ts does, but before main.ts itself, whose types would have to be stripped: that alone takes half of a start.
+  // As main.ts does, but before it is loaded: stripping its types takes half of a start.
   const given = process.env.XDG_CACHE_HOME ?? '';
   const base = path.isAbsolute(given) ? given : path.join(homedir(), '.cache');
   nodeModule.enableCompileCache(path.join(base, 'updraft', 'node'));
@@ -68,20 +68,20 @@ function fail(message) {
   return 4;
 }
 
-/** What is installed is right when it was installed from this lock file for this kind of machine. */
+/** Identifies an installation: from which lock file, for which architecture. */
 function stamp() {
   const hash = createHash('sha256').update(readFileSync(lockFile)).digest('hex');
   return `${hash} ${process.platform}-${process.arch}\n`;
 }
 
 function install() {
-  if (!existsSync(lockFile)) return undefined; // an installed package: npm has brought everything
+  if (!existsSync(lockFile)) return undefined; // an installed package: npm has installed everything
   const wanted = stamp();
   if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === wanted) return undefined;
   process.stderr.write('updraft: installing dependencies and Node 24 (once) ...\n');
   const npm = process.env.npm_execpath;
   const command = npm?.endsWith('.js') ? [process.execPath, npm] : ['npm'];
-  // Nothing we depend on needs an install script, so none gets to run.
+  // No dependency needs an install script, so none may run.
   const flags = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
   const done = spawnSync(command[0], [...command.slice(1), ...flags], { cwd: root, stdio: ['ignore', 2, 2] });
   if (done.error !== undefined) return `npm could not be started: ${done.error.message}`;
@@ -90,13 +90,13 @@ function install() {
   return undefined;
 }
 
-/** Below `node_modules` Node strips no types: an installed package has its programs as JavaScript. */
+/** Node strips no types below `node_modules`, so an installed package has JavaScript programs. */
 function programFile(program) {
   const isCheckout = existsSync(lockFile);
   return path.join(root, isCheckout ? program : program.replace(/^src/, 'lib').replace(/\.ts$/, '.js'));
 }
 
-/** Beside us in a checkout; as a package, npm may have put it further up. */
+/** In `node_modules` of a checkout; for a package, npm may have put it further up. */
 function pinnedNode() {
   const name = path.join('node_modules', `node-${process.platform}-${process.arch}`, 'bin', 'node');
   for (let folder = root; folder !== path.dirname(folder); folder = path.dirname(folder))
@@ -107,7 +107,7 @@ function pinnedNode() {
 function run(command, args) {
   return new Promise((resolve) => {
     const child = spawn(command, args, { stdio: 'inherit' });
-    // Ctrl-C reaches the child by itself; we only have to outlive it. Other signals are handed on.
+    // The terminal sends Ctrl-C to the child too; we only have to outlive it. Other signals are forwarded.
     process.on('SIGINT', () => undefined);
     for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
     child.on('error', (error) => resolve(fail(`cannot start ${command}: ${error.message}`)));

@@ -1,8 +1,8 @@
-/** Texts of HTCondor's events, as a pool of the OSPool's kind writes them. Hosts are examples. */
+/** HTCondor's events as a pool like the OSPool writes them. Hosts are examples. */
 const address = (name: string): string =>
   `<192.0.2.17:9618?addrs=192.0.2.17-9618&alias=${name}.example.org&noUDP&sock=slot1_1>`;
 
-/** Where an attempt runs; a site the table does not name is an empty text. */
+/** Where an attempt runs; the site is empty if the table does not name it. */
 export interface Place {
   site: string;
   machine: string;
@@ -18,7 +18,7 @@ export const inputFinished = (): string => '040|Finished transferring input file
 export const outputStarted = (): string => '040|Started transferring output files';
 export const outputFinished = (): string => '040|Finished transferring output files';
 
-/** What the pool says of the job's ad beside another event: here, its site. */
+/** The pool's event with attributes of the job's ad: here, its site. */
 export const siteNamed = (place: Place): string =>
   `028|Job ad information event triggered.\nMachineAttrGLIDEIN_ResourceName0 = "${place.site}"\nTriggerEventTypeName = "ULOG_FILE_TRANSFER"\nTriggerEventTypeNumber = 40`;
 
@@ -34,7 +34,7 @@ const notFound = (place: Place): string =>
 export const transferHold = (place: Place): string =>
   `012|Job was held.\n\tTransfer input files failure at execution point ${slot(place)} using protocol osdf.\n\tCode 13 Subcode 256`;
 
-/** The error, the eviction and the hold that a missing object is reported by. */
+/** The error, the eviction and the hold that report a missing object. */
 export const missingInput = (place: Place): string[] => [
   `021|Error from starter on ${slot(place)}:\n\tFailed to transfer files: 404 page not found\n\tCode 12 Subcode 256`,
   `004|Job was evicted. Code 13 Subcode 256\n\t(0) CPU times\n${usages(['Run Remote', 'Run Local'])}\n\t0  -  Run Bytes Sent By Job\n\t0  -  Run Bytes Received By Job\n\tReason: ${notFound(place)}`,

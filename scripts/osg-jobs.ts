@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 
-/** A row of a published table; seconds, and undefined where the table has nothing. */
+/** A row of a published table, in seconds; undefined where the table is empty. */
 export interface OsgJob {
   cluster: number;
   proc: number;
@@ -16,12 +16,12 @@ export interface OsgJob {
   evictions: number;
 }
 
-/** A stretch of transfer at one site, with how often it stalled in it and what ended it before the job could run through. */
+/** A stretch of transfer at one site: how often it stalled, and what ended it before the job finished. */
 export interface TransferPart {
   seconds: number;
   stalls: number;
   then?: 'held' | 'evicted';
-  /** How long the evicted job had run, where the table says so. */
+  /** How long the evicted job had run, if the table says so. */
   executed?: number;
 }
 
@@ -59,20 +59,20 @@ function readRow(line: string): OsgJob {
   };
 }
 
-/** The parts of a job's transfers: as the table's notes give them, or one stretch. */
+/** The parts of a job's transfers, from the table's notes; without notes, one stretch. */
 export function transferParts(job: OsgJob): TransferPart[] {
   const noted = notes[`${job.cluster}.${job.proc}`];
   if (noted !== undefined) return noted;
   if (job.outcome !== 'success' || job.held === 0)
     return [{ seconds: job.transferTotal, stalls: job.stalls }];
-  // Held once, and the table does not say for how long: all of it counts as transfer.
+  // Held once for an unknown time: all of it counts as transfer.
   return [
     { seconds: job.transferTotal - job.lastTransfer, stalls: job.stalls, then: 'held' },
     { seconds: job.lastTransfer, stalls: 0 },
   ];
 }
 
-/** From the notes of the table: "first transfer 8:31:42 stalled 8 then held; second 2:12:51 stalled 3, successful". */
+/** Parses the table's notes: "first transfer 8:31:42 stalled 8 then held; second 2:12:51 stalled 3, successful". */
 const notes: Record<string, TransferPart[]> = {
   '794569.14': [
     { seconds: 19_470, stalls: 5, then: 'held' },

@@ -2,10 +2,10 @@ import * as events from './osg-events.ts';
 import { readOsgJobs, transferParts, type OsgJob, type TransferPart } from './osg-jobs.ts';
 
 /**
- * The event log of the 100 published jobs, from their table: what the table says is in it to the second, and where the
- * table is silent nothing is made up. A gap after a hold is all hold, a gap after an eviction is all lost execution, a
- * new try begins when the last one broke off, and when the jobs were submitted is an example. The jobs that ended
- * without a result have exit code 0, as their wrapper had it.
+ * The event log of the 100 published jobs, from their table: it has what the table says, to the second, and invents
+ * nothing else. A gap after a hold is all hold, a gap after an eviction is all lost execution, and a new try begins
+ * when the last one broke off; only the submission times are examples. Jobs that ended without a result have exit
+ * code 0, like their wrapper.
  */
 export function osgLog(): string {
   const written = readOsgJobs().flatMap((job) => new Writer(job).write());
@@ -48,7 +48,7 @@ class Writer {
     if (part.then === 'evicted') {
       this.#transfer(place, part.seconds);
       this.#say(events.inputFinished());
-      // Where the table gives the execution, the rest is the start and the wait for the next slot.
+      // If the table has the execution time, the rest is the start and the wait for the next slot.
       const [start, wait] = part.executed === undefined ? [0, 0] : [6, gap - part.executed - 6];
       this.#now += start;
       this.#say(events.executing(place));
@@ -99,7 +99,7 @@ class Writer {
     this.#now += seconds;
   }
 
-  /** The table names the sites in order; where it names fewer than there were parts, all but the last were at the first. */
+  /** The table names the sites in order; if it names fewer than there are parts, all but the last were at the first. */
   #place(index: number, parts: number): events.Place {
     const { sites, cluster, proc } = this.#job;
     const site = index === parts - 1 ? sites.at(-1) : sites.length === parts ? sites[index] : sites[0];
@@ -117,7 +117,7 @@ class Writer {
   }
 }
 
-/** The jobs that the study found to have no result. */
+/** The jobs without a result, according to the study. */
 export const wrongOutputs = (): Set<string> =>
   new Set(
     readOsgJobs()
@@ -125,12 +125,12 @@ export const wrongOutputs = (): Set<string> =>
       .map(({ cluster, proc }) => `${cluster}.${proc}`),
   );
 
-/** A whole number's share: what does not divide goes to the first. */
+/** An integer share; the remainder goes to the first. */
 const share = (whole: number, among: number, index: number): number =>
   Math.floor(whole / among) + (index < whole % among ? 1 : 0);
 
 if (import.meta.main) {
-  // A reader that goes away early (`| head`) is no error.
+  // A reader that exits early (`| head`) is not an error.
   process.stdout.on('error', () => process.exit());
   process.stdout.write(osgLog());
 }

@@ -20,7 +20,7 @@ export async function bundlePage(outfile: string): Promise<void> {
   }
 }
 
-/** The page's script in a checkout: bundled once for each state of its sources. */
+/** The page's script in a checkout: bundled again only if its sources change. */
 export async function cachedPage(): Promise<string> {
   const file = path.join(cache, `${sourcesKey()}.js`);
   if (!existsSync(file)) {
@@ -32,7 +32,7 @@ export async function cachedPage(): Promise<string> {
   return readFileSync(file, 'utf8');
 }
 
-/** A hash of all that the bundle is made of. */
+/** A hash of all sources of the bundle. */
 function sourcesKey(): string {
   const hash = createHash('sha256').update(bunVersion);
   const files = new Set([main]);

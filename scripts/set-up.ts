@@ -17,7 +17,7 @@ const programs: [program: string, packages: string[]][] = [
   ['bsdtar', ['libarchive-tools']],
 ];
 
-/** What the tests need besides npm's packages. What cannot be had is told here and skipped by name there. */
+/** Prepares what the tests need besides npm packages. Reports what is unavailable; tests that need it are skipped. */
 export async function setUp(say: (line: string) => void): Promise<StepResult[]> {
   const results: StepResult[] = [];
   for (const arch of ['x64', 'arm64'] as const)

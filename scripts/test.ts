@@ -14,11 +14,11 @@ interface Tally {
   passed: number;
   failed: string[];
   skipped: string[];
-  /** Failed among the others and passed alone: the test depends on the machine's load. */
+  /** Failed among the others but passed alone: the test depends on the machine's load. */
   unsteady: string[];
 }
 
-/** What one process told of the tests in its file. */
+/** The results of one test file. */
 interface FileResult {
   seconds: number;
   passed: number;
@@ -35,7 +35,7 @@ function report(tally: Tally, { name, passed, output }: StepResult): void {
   }
 }
 
-/** As `printSlowest` names them: a long file that begins last leaves the other core idle. */
+/** As `printSlowest` prints them: a long file that starts last leaves the other core idle. */
 const longest = [
   'condor/ways',
   'docs/guides',
@@ -51,7 +51,7 @@ const longest = [
   'servers/contract',
 ].map((name) => `test/${name}.test.ts`);
 
-/** Longest first: those named above, others that cross rooms, those of one room. */
+/** Longest first: those named above, then other tests across rooms, then those of one room. */
 function testFiles(): string[] {
   const rank = (name: string): number =>
     longest.includes(name) ? longest.indexOf(name) : longest.length + Number(!name.startsWith('test/'));
@@ -64,8 +64,8 @@ function testFiles(): string[] {
 }
 
 /**
- * Runs test files, several at a time. The long ones often wait for a scheduler: meanwhile others begin with the shortest,
- * so that no core is idle.
+ * Runs test files, several at a time. The long ones often wait for a scheduler: meanwhile other workers start with the
+ * shortest, so that no core is idle.
  */
 async function runFiles(
   files: string[],
@@ -88,7 +88,7 @@ async function runFile(file: string): Promise<FileResult> {
   const began = performance.now();
   const tests = run({ files: [file], timeout: 600_000, cwd: root });
   tests.on('test:pass', ({ name, skip, todo, details }) => {
-    // A file is reported as a test, too, beside its own.
+    // Node reports a file as a test too.
     if (details.type === 'suite' || name === file) return;
     if (skip !== undefined && skip !== false)
       result.skipped.push(`${name}: ${typeof skip === 'string' ? skip : 'no reason given'}`);
@@ -110,14 +110,14 @@ async function runFile(file: string): Promise<FileResult> {
 const placed = (file: string, name: string): string => `${path.relative(root, file)}: ${name}`;
 
 /**
- * Every test, several files at a time. A file with a failure is run once more when nothing else runs, to say whether
- * the code is broken or the test depends on the machine's load. Either fails the run.
+ * Runs every test, several files at a time. A file with a failure runs once more on its own, to show whether the code
+ * is broken or the test depends on the machine's load. Either fails the run.
  */
 async function runTests(tally: Tally): Promise<void> {
   const first = await runFiles(testFiles(), { longest: 4, shortest: 2 });
   printSlowest(first);
   const broken = [...first].filter(([, { failed }]) => failed.length > 0);
-  // Many broken files are no accident, and running them again would only take long.
+  // Many broken files are no coincidence, and running them again would take long.
   const again = broken.length <= 8 ? broken.map(([file]) => file) : [];
   const second =
     again.length > 0 ? await runFiles(again, { longest: 1, shortest: 0 }) : new Map<string, FileResult>();
@@ -132,14 +132,14 @@ async function runTests(tally: Tally): Promise<void> {
   }
 }
 
-/** `npm test` has to stay short: these are the files to look at. */
+/** `npm test` has to stay short: these are the files to speed up. */
 function printSlowest(results: Map<string, FileResult>): void {
   const slowest = [...results].sort(([, a], [, b]) => b.seconds - a.seconds).slice(0, 8);
   for (const [file, { seconds }] of slowest)
     if (seconds >= 30) console.log(`${seconds.toFixed(0).padStart(4)} s  ${path.relative(root, file)}`);
 }
 
-// Every test file is a process of its own, and so is every command under test: they share what was compiled.
+// Test files and the commands they start are separate processes: they share compiled code.
 process.env['NODE_COMPILE_CACHE'] = compileCache;
 
 // One pool for all tests; the module reads the variable when it is loaded.
@@ -147,15 +147,15 @@ const poolFolder = path.join(root, 'node_modules', '.cache', `test-pool-${proces
 process.env['UPDRAFT_TEST_POOL'] = poolFolder;
 const { stopTestPool } = await import('../test/pool.ts');
 
-// A scheduler or a browser may write into a test's folder once more after the test has removed it: this one goes last.
+// A scheduler or a browser may write into a test's folder after the test has removed it, so this folder is removed last.
 const temporary = await mkdtemp(path.join(os.tmpdir(), 'updraft-tests-'));
-// Servers that give up root's rights still have to find their files there.
+// Servers that drop root privileges still have to read their files there.
 await chmod(temporary, 0o755);
 process.env['TMPDIR'] = temporary;
 
 const tally: Tally = { passed: 0, failed: [], skipped: [], unsteady: [] };
 for (const result of await setUp(console.log)) report(tally, result);
-// Side by side: lint is the longest step of the gate, and uses one core.
+// Concurrently: lint is the longest step of the gate, and uses one core.
 const gated = patterns.length === 0 ? gate((result) => report(tally, result)) : undefined;
 await Promise.all([gated, runTests(tally)]);
 await stopTestPool(poolFolder);

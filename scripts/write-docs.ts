@@ -7,12 +7,12 @@ import { codesTable } from './codes-table.ts';
 import { faultsPage } from './faults-page.ts';
 import { jobFilePage } from './job-file-page.ts';
 
-/** Writes what the pages take from the code; with `--check` only says whether they are up to date. */
+/** Writes the generated parts of the pages; with `--check`, only verifies that they are up to date. */
 const retryText: Record<RetryRule, string> = {
-  same: 'yes, also at the same place',
-  elsewhere: 'yes, at another place',
+  same: 'yes, also in the same place',
+  elsewhere: 'yes, in another place',
   more: 'yes, with more of it',
-  never: 'no: something has to change first',
+  never: 'no, something has to change first',
 };
 
 const rows = Object.entries(kinds)
@@ -40,14 +40,14 @@ const docs = path.join(path.dirname(import.meta.dirname), 'docs');
 const read = (name: string): string => readFileSync(path.join(docs, name), 'utf8');
 const tidy = (page: string) => format(page, { parser: 'markdown', proseWrap: 'preserve' });
 
-/** A page of which only what stands between the marks is made. */
+/** A page of which only the part between the marks is generated. */
 const withTable = (name: string, table: string): string =>
   read(name).replace(
     /(<!-- prettier-ignore-start -->\n).*(<!-- prettier-ignore-end -->)/s,
     (_, begin: string, end: string) => `${begin}\n${table}\n${end}`,
   );
 
-/** A page of which only the figure after these words is made. */
+/** A page of which only the number after these words is generated. */
 function withFigure(name: string, words: string, figure: number): string {
   const [before, after] = read(name).split(words, 2);
   if (before === undefined || after === undefined) throw new Error(`docs/${name} does not say "${words}"`);
@@ -68,7 +68,7 @@ const isCheck = process.argv.includes('--check');
 for (const [name, text] of Object.entries(pages)) {
   if (!isCheck) writeFileSync(path.join(docs, name), text);
   else if (read(name) !== text) {
-    console.error(`docs/${name} is not what the code says; run \`npm run docs\``);
+    console.error(`docs/${name} is out of date; run \`npm run docs\``);
     process.exitCode = 1;
   }
 }

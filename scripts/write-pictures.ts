@@ -19,7 +19,7 @@ import { imagenetRun } from '../test/dashboard/imagenet-run.ts';
 import { folderRun, describeJob } from '../test/dashboard/served.ts';
 import { osgLog } from './osg-log.ts';
 
-/** `npm run pictures`: writes the pictures of README.md with a real Chromium, the same ones on every day. */
+/** `npm run pictures`: writes the pictures of README.md with a real Chromium, reproducibly. */
 const pictures = path.join(path.dirname(import.meta.dirname), 'docs', 'pictures');
 const now = Date.UTC(2026, 10, 16, 12);
 const folder = mkdtempSync(path.join(os.tmpdir(), 'updraft-pictures-'));
@@ -61,7 +61,7 @@ async function pictureDashboard(tab: Tab): Promise<void> {
   await save(tab, 'dashboard.webp');
 }
 
-/** The agents that have not ended reported half a minute ago. */
+/** Sets the last report of running agents to half a minute ago. */
 function keepAlive(run: string): void {
   for (const journal of globSync('jobs/*/*/agent.jsonl', { cwd: run })) {
     const file = path.join(run, journal);

@@ -8,9 +8,9 @@ interface Sleeper {
 }
 
 /**
- * A clock that runs this many times faster than the wall's, and counts turns of the event loop rather than the
- * wall's time: while a busy machine does not let this process run, no time passes. Servers and client share the
- * process, so a time limit strikes only where they really have nothing to send.
+ * A clock that runs this many times faster than wall time, and counts turns of the event loop instead: while a busy
+ * machine does not schedule this process, no time passes. Servers and client share the process, so a timeout fires only
+ * if they really have nothing to send.
  */
 export const fastClock = (speed: number): Clock => new FastClock(speed);
 

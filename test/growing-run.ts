@@ -6,17 +6,17 @@ import { attemptFiles, attemptFolder, runFiles } from '../src/job/layout.ts';
 import type { AgentBody, RunBody } from '../src/journal/entry.ts';
 import { openAgentJournal, openJournal } from '../src/journal/file.ts';
 
-/** A run's folder that a test makes grow, as the pool and the agents would. */
+/** A run's folder that a test appends to, as the pool and the agents would. */
 export interface GrowingRun {
   folder: string;
   run(...bodies: RunBody[]): Promise<void>;
   agent(job: string, attempt: number, ...bodies: AgentBody[]): Promise<void>;
   print(job: string, attempt: number, text: string, file?: 'out' | 'err'): Promise<void>;
-  /** The attempt as an agent that succeeds would tell it, and the job's end. */
+  /** The entries of a successful agent, and the job's end. */
   succeed(job: string): Promise<void>;
 }
 
-/** Makes `runs/<name>` in the folder, with these jobs created. */
+/** Creates `runs/<name>` in the folder, with these jobs. */
 export async function growingRun(
   t: TestContext,
   parent: string,

@@ -12,10 +12,10 @@ import { type MiniPoolState, runningPool, startPool, stopPool } from '../src/min
 import { rootFolder } from '../src/mini/pool/root-folder.ts';
 
 const cache = path.join(process.env['XDG_CACHE_HOME'] ?? path.join(os.homedir(), '.cache'), 'updraft');
-/** The folder of the pool that the test files of one `npm test` share; whoever sets it stops the pool. */
+/** The folder of the pool that all test files of an `npm test` share; the process that sets it stops the pool. */
 const shared = process.env['UPDRAFT_TEST_POOL'];
 const home = shared ?? path.join(cache, `test-pool-${process.pid}`);
-/** `XDG_CACHE_HOME` of all that runs on the pool: an agent is packed once, which takes seconds. */
+/** `XDG_CACHE_HOME` for tests on the pool: the agent, which takes seconds to pack, is packed once. */
 export const poolCache = path.join(home, 'cache');
 const context = {
   clock: systemClock,
@@ -30,19 +30,19 @@ const context = {
 
 if (shared === undefined) after(() => stopTestPool(home));
 
-/** A real HTCondor pool, shared by all tests; undefined, and the test skipped, where the machine can have none. */
+/** A real HTCondor pool, shared by all tests; undefined, and the test skipped, if the machine cannot run one. */
 export async function testPool(t: TestContext): Promise<MiniPoolState | undefined> {
   const self = identifyProcess(process.pid);
   const root = await poolRoot();
   if (self === undefined || 'lacks' in root) {
-    t.skip(`no HTCondor pool can be had here: ${'lacks' in root ? root.lacks : 'there is no /proc'}`);
+    t.skip(`this machine cannot run an HTCondor pool: ${'lacks' in root ? root.lacks : 'there is no /proc'}`);
     return undefined;
   }
   await mkdir(home, { recursive: true });
   return await withLease(path.join(home, 'starting'), self, systemClock, () => startOnce(root.folder));
 }
 
-/** The root folder of the mini pool. What is missing here is told apart from a pool that does not start, which is a failure. */
+/** The root folder of the mini pool, or what the machine lacks for it. A pool that then does not start is a failure. */
 export async function poolRoot(): Promise<{ folder: string } | { lacks: string }> {
   const namespaces = ['--user', '--map-root-user', '--mount', '--pid', '--fork', 'true'];
   try {
@@ -57,7 +57,7 @@ export async function poolRoot(): Promise<{ folder: string } | { lacks: string }
   }
 }
 
-/** As on real machines, a job that takes more memory or disk than it asked for loses its slot, within seconds. */
+/** As on real machines, a job that uses more memory or disk than it requested loses its slot, within seconds. */
 const limits = [
   'use policy:HOLD_IF_MEMORY_EXCEEDED',
   'use policy:HOLD_IF_DISK_EXCEEDED',
@@ -71,7 +71,7 @@ async function startOnce(root: string): Promise<MiniPoolState> {
   return await startPool({ root, home, sites, signal, config: limits, ...context });
 }
 
-/** Stops the pool of a folder, if one runs, and removes what it left. */
+/** Stops the pool of a folder, if one runs, and removes its files. */
 export async function stopTestPool(folder: string): Promise<void> {
   const state = await runningPool(folder);
   if (state !== undefined) await stopPool(state, context);

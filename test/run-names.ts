@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 
-/** The names of the runs that were made in a folder; what is hidden there is none. */
+/** The names of the runs in a folder, without hidden files. */
 export async function runNames(folder: string): Promise<string[]> {
   const names = await readdir(path.join(folder, 'runs')).catch(() => []);
   return names.filter((name) => !name.startsWith('.')).sort();

@@ -6,7 +6,7 @@ import type { MiniPoolState } from '../src/mini/pool/pool.ts';
 
 const run = promisify(execFile);
 
-/** An image with PyTorch, made of the pool's own root folder and kept beside it; not compressed, to save time. */
+/** An image with PyTorch, made from the pool's root folder and kept beside it; uncompressed, to save time. */
 export async function torchImage({ root, bin }: MiniPoolState): Promise<string> {
   const image = `${root}.sif`;
   const isMade = await access(image).then(
@@ -17,7 +17,7 @@ export async function torchImage({ root, bin }: MiniPoolState): Promise<string> 
   const draft = `${root}.image-${process.pid}`;
   try {
     await mkdir(draft);
-    // A copy in which everything is ours: Apptainer cannot give files to users that its namespace does not know.
+    // A copy in which we own everything: Apptainer cannot assign files to users outside its namespace.
     const leftOut = ['proc', 'sys', 'dev', 'var/cache', 'usr/share', 'usr/lib/condor', 'usr/libexec/condor'];
     const words = leftOut.map((name) => `--exclude=./${name}/*`).join(' ');
     const copy = `tar -C "$1" ${words} -cf - . | tar -C "$2" --no-same-owner -xf -`;

@@ -2,10 +2,10 @@ import { systemClock } from '../src/base/clock.ts';
 import type { RunState } from '../src/journal/state.ts';
 import { followRunStates } from '../src/run/run-states.ts';
 
-/** Longer than any pool takes, on a busy machine, to do what a test waits for. */
+/** Longer than any pool needs on a busy machine. */
 const timeoutMs = 300_000;
 
-/** The first state of a run that satisfies, or the last one. */
+/** The first state of a run that satisfies the condition, or the last one. */
 export async function untilState(run: string, satisfies: (state: RunState) => boolean): Promise<RunState> {
   let last: RunState | undefined;
   const signal = AbortSignal.timeout(timeoutMs);

@@ -1,17 +1,17 @@
 import { once } from 'node:events';
 import net from 'node:net';
 
-/** What passed between a cache and its origin. */
+/** The traffic between a cache and its origin. */
 export interface Passed {
   bytes: number;
-  /** Reads that the cache asked for. */
+  /** Reads that the cache requested. */
   reads: number;
 }
 
 export interface CountingProxy {
   /** `host:port` to name as the origin. */
   address: string;
-  /** What passed since the last time. */
+  /** The traffic since the last call. */
   take(): Passed;
   close(): void;
 }
@@ -19,7 +19,7 @@ export interface CountingProxy {
 /** kXR_read, kXR_readv and kXR_pgread of XRootD's own protocol. */
 const readCodes = new Set([3013, 3025, 3030]);
 
-/** Stands between a cache and an XRootD origin and counts. */
+/** A proxy between a cache and an XRootD origin that counts. */
 export async function countingProxy(origin: string): Promise<CountingProxy> {
   const [host = '', port = ''] = origin.split(':');
   let passed: Passed = { bytes: 0, reads: 0 };
@@ -57,7 +57,7 @@ export async function countingProxy(origin: string): Promise<CountingProxy> {
   };
 }
 
-/** Finds the requests in a stream: 20 bytes of greeting, then heads of 24 bytes, each with the length of what follows. */
+/** Finds the requests in a stream: 20 bytes of greeting, then heads of 24 bytes, each with the length that follows. */
 function requestCounter(found: (code: number) => void): (chunk: Buffer) => void {
   let rest = Buffer.alloc(0);
   let skip = 20;

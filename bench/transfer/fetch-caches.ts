@@ -1,7 +1,7 @@
 import type { Located } from '../../src/federation/located.ts';
 import { fetchToFile } from '../../src/transfer/fetch-to-file.ts';
 
-/** `node fetch-caches.ts TARGET URL...`: the engine in a process of its own, told that these are caches of one object. */
+/** `node fetch-caches.ts TARGET URL...`: the engine in a separate process, with these URLs as caches of one object. */
 const [target = '', ...urls] = process.argv.slice(2);
 const located: Located = {
   url: 'osdf:///bench/object',

@@ -4,7 +4,7 @@ import { createLocator } from '../../src/federation/locator.ts';
 import { fetchToFile } from '../../src/transfer/fetch-to-file.ts';
 import { parseManifest } from '../../src/transfer/proof/manifest.ts';
 
-/** `node fetch-one.ts URL TARGET [MANIFEST]`: the engine alone, in a process of its own. */
+/** `node fetch-one.ts URL TARGET [MANIFEST]`: only the engine, in a separate process. */
 const [url = '', target = '', manifestFile] = process.argv.slice(2);
 const locator = createLocator({
   env: process.env,
@@ -17,7 +17,7 @@ const manifest =
   manifestFile === undefined
     ? undefined
     : parseManifest(readFileSync(manifestFile, 'utf8'), manifestFile, 'sent');
-// No server computes a digest within a millisecond: what is left is a transfer without proof.
+// No server computes a digest within a millisecond: this disables verification.
 const policy = process.env['UPDRAFT_BENCH_UNPROVEN'] === undefined ? {} : { digestSeconds: 0.001 };
 const fetched = await fetchToFile(url, target, {
   locator,

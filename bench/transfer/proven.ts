@@ -12,25 +12,25 @@ import { countingProxy, type Passed } from './counting-proxy.ts';
 
 const root = path.join(import.meta.dirname, '..', '..');
 const fetchOne = path.join(import.meta.dirname, 'fetch-one.ts');
-/** Stands for the object's address in a command: a cold object has another name each time. */
+/** Placeholder for the object's URL in a command: a cold object has another name each time. */
 const here = '@URL@';
 
 interface Course {
   title: string;
-  /** The address of the object for the next run. */
+  /** The URL of the object for the next run. */
   nextUrl: () => string;
 }
 
 interface Chosen {
-  /** Variants to run; all when empty. */
+  /** Variants to run; all if empty. */
   only: string[];
   /** Another checkout, with its agent built, to measure in the same rounds. */
   beside: string | undefined;
 }
 
 /**
- * One object over https from XRootD's cache, whose digest is checked: hot, then cold, where each run asks for another
- * name. The origin's part is counted on the way between the two.
+ * One object over https from XRootD's cache, with its digest verified: hot, then cold, where each run requests another
+ * name. A proxy counts the traffic with the origin.
  */
 export async function proven(mebibytes: number, rounds: number, { only, beside }: Chosen): Promise<void> {
   const [memory, disk] = [scratchFolder('memory'), scratchFolder('disk')];
@@ -88,7 +88,7 @@ export async function proven(mebibytes: number, rounds: number, { only, beside }
   }
 }
 
-/** XRootD of the mini pool's root folder, or else of this machine. */
+/** XRootD from the mini pool's root folder, or else of this machine. */
 async function newestXrootd(): Promise<Xrootd> {
   const context = { after: () => undefined, skip: (why: string) => console.error(why) };
   for (const version of Object.values(xrootdVersions).reverse()) {
@@ -136,7 +136,7 @@ function variantsOf({ disk, target, ca, beside }: Errand): Variant[] {
     { name: 'the engine, no proof', command: [process.execPath, fetchOne, here, target], env: unproven },
     { name: 'aria2c, no proof', command: [program('aria2c', 'aria2'), ...aria, '-o', target, here] },
   ];
-  // The address is read when the run begins.
+  // The URL is read when the run begins.
   const script = `url=$(cat '${path.join(disk, 'url')}'); exec "\${@//${here}/$url}"`;
   return variants.map(({ command, ...rest }) => ({
     ...rest,

@@ -3,12 +3,12 @@ import net from 'node:net';
 
 export interface StallingProxy {
   url: string;
-  /** Forgets what was carried: flows again, until as many bytes have passed. */
+  /** Resets the count: bytes flow again until the limit is reached. */
   reset(): void;
   close(): void;
 }
 
-/** Stands before a server and, once so many bytes have passed, passes no more on any connection, and keeps them open. */
+/** A proxy that stops forwarding on all connections after this many bytes, and keeps them open. */
 export async function stallingProxy(
   host: string,
   upstreamUrl: string,

@@ -11,7 +11,7 @@ import { stallingProxy } from './stalling-proxy.ts';
 const rates = [50e6, 100e6, 200e6];
 const fetchCaches = path.join(import.meta.dirname, 'fetch-caches.ts');
 
-/** Three caches of 50, 100 and 200 MB/s; then the same, with the second one stalling half-way. */
+/** Three caches of 50, 100 and 200 MB/s; then the same, with the second one stalling halfway. */
 export async function threeCaches(mebibytes: number, rounds: number): Promise<void> {
   const [memory, disk] = [scratchFolder('memory'), scratchFolder('disk')];
   const expected = writeRandomFile(path.join(memory, 'big.bin'), mebibytes);
@@ -41,7 +41,7 @@ export async function threeCaches(mebibytes: number, rounds: number): Promise<vo
     const steady = await interleave(variants(target, [slow, middle, fast], compiled), course);
     show('three caches of 50, 100 and 200 MB/s', bytes / sum(rates), steady, mebibytes);
     const hit = await interleave(variants(target, [slow, stalling.url, fast], compiled), course);
-    // Until the stall all three help; what is left then comes from two.
+    // Until the stall all three help; the rest comes from two.
     const before = share / 2 / (rates[1] ?? NaN);
     const after = (bytes - before * sum(rates)) / ((rates[0] ?? 0) + (rates[2] ?? 0));
     show('the 100 MB/s cache stalls half-way', before + after, hit, mebibytes);
@@ -67,7 +67,7 @@ function variants(target: string, bases: string[], compileCache: string): Varian
 function show(title: string, ideal: number, costs: Map<string, Cost[]>, mebibytes: number): void {
   const rows = [...costs].map(([name, runs]) => {
     const wall = median(runs.map((run) => run.wall));
-    // What the engine itself says, without the start of its process.
+    // The engine's own figure, without the start of its process.
     const own = median(runs.map(({ output }) => Number(/"seconds":([\d.]+)/.exec(output)?.[1] ?? NaN)));
     const share = (seconds: number): string => (Number.isNaN(seconds) ? '' : (ideal / seconds).toFixed(2));
     return [name, wall.toFixed(2), share(wall), share(own)];

@@ -12,13 +12,13 @@ export interface DownloadTask {
   target: string;
   manifestFile: string;
   sha256: string;
-  /** Where Node keeps what it compiled. */
+  /** Node's compile cache. */
   compileCache: string;
-  /** A file with the token, and one with the request header that carries it. */
+  /** A file with the token, and one with the request header that contains it. */
   token: { file: string; headerFile: string } | undefined;
 }
 
-/** The same errand for each client, given as much help as it can use. */
+/** The same download for each client, with as many helpful options as it has. */
 export function clients(task: DownloadTask): Variant[] {
   const { federation, object, target, manifestFile, sha256, token, compileCache } = task;
   const { caFile, caches, discoveryHost, discoveryUrl } = federation;

@@ -1,4 +1,4 @@
-/** One obstacle: what goes wrong while an object is fetched that three caches hold. */
+/** One obstacle: what goes wrong while an object that three caches hold is fetched. */
 export interface Obstacle {
   name: string;
   rules: string[];
@@ -7,8 +7,8 @@ export interface Obstacle {
 }
 
 /**
- * Each fault that the small federation can make, once, for an object of this many bytes; `seconds` are how long what
- * is called a second takes.
+ * Each fault that the mini federation can simulate, once, for an object of this many bytes; `seconds` scales all
+ * durations.
  */
 export function troubleCourse(bytes: number, seconds = 1): Obstacle[] {
   const at = (part: number): string => String(Math.floor(bytes * part));

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { startFederation, type MiniFederation } from '../../src/mini/federation/federation.ts';
@@ -101,10 +101,11 @@ async function attempt(
   return right ? { good: true, text: seconds } : { good: false, text: `wrong bytes, ${seconds}` };
 }
 
-/** Writes a new token where each client looks for it. */
+/** Writes a new token to where each client reads it. */
 function renewToken(of: MiniFederation): void {
   const fresh = of.issueToken({ namespace: '/closed' });
-  writeFileSync(token.file, fresh);
+  writeFileSync(`${token.file}.new`, fresh);
+  renameSync(`${token.file}.new`, token.file);
   writeFileSync(token.headerFile, `Authorization: Bearer ${fresh}\n`);
   writeFileSync(`${token.headerFile}.aria`, `header=Authorization: Bearer ${fresh}\n`);
   writeFileSync(`${token.headerFile}.wget`, `header = Authorization: Bearer ${fresh}\n`);

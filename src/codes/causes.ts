@@ -5,41 +5,36 @@ import { kinds, type FaultKind } from '../fault/kinds.ts';
 export type Outlook = 'passing' | 'lasting' | 'unclear';
 
 /**
- * What must change before another try can end better: a request, the user's files, something that only the user or the
- * staff can see to (`you`, `staff`), `nothing` because nothing was wrong, or no more than the place or the time (`retry`).
+ * What must change before another try can succeed: a resource request, the user's files, something that only the user
+ * or the staff can do (`you`, `staff`), only the machine or the time (`retry`), or `nothing` because nothing was wrong.
  */
 export type RequiredChange = 'memory' | 'disk' | 'time' | 'files' | 'you' | 'staff' | 'retry' | 'nothing';
 
 interface CauseInfo {
   /** In a few words. */
   title: string;
-  /** What anybody could do. */
   advice: string;
-  /** What the author of a submit file could do there. */
+  /** Further advice for the author of a submit file. */
   submit?: string;
-  /** The kind of fault, where none has the same name and it is more than a hold. */
+  /** Default: the kind with the name of the cause, else `pool-hold`. */
   fault?: FaultKind;
-  /** `you` where it is left out. */
+  /** Default: `you`. */
   change?: RequiredChange;
-  /** Where it is another one than the change usually has. */
+  /** Default: `defaultOutlook` of the change. */
   outlook?: Outlook;
 }
 
-/** Where another try ends the same way is known from what must change, but for a few causes. */
 const defaultOutlook = (change: RequiredChange): Outlook =>
   change === 'retry' ? 'passing' : change === 'staff' || change === 'nothing' ? 'unclear' : 'lasting';
 
 const overrides = (name: string): string =>
   `${name} in the submit file overrides the default, where the staff allows it.`;
 
-/**
- * Causes by HTCondor's account, and what helps: the only place that says so. Where Updraft has a
- * fault of that kind, it has the same name.
- */
+/** Causes that HTCondor reports, and what helps. A cause that is also a kind of fault has the same name. */
 const causes = {
   none: { title: 'nothing is wrong', advice: 'Nothing is wrong.', change: 'nothing' },
   'waits-for-slot': {
-    title: 'it is waiting for a slot',
+    title: 'it has no slot yet',
     advice: 'Wait, or request less: fewer CPUs, less memory or disk, a smaller GPU.',
     change: 'nothing',
   },
@@ -62,7 +57,7 @@ const causes = {
   },
   'servers-unreachable': {
     title: 'the server could not be reached',
-    advice: 'Check the host name. If it is right, that machine has no network to it: try another machine.',
+    advice: 'Check the host name. If it is right, that machine cannot reach the host: try another machine.',
     change: 'retry',
   },
   'server-failed': {
@@ -88,7 +83,7 @@ const causes = {
     title: 'an input file is missing on the access point',
     advice: 'Put the file back, or correct its name.',
     submit:
-      'Names in transfer_input_files are relative to initialdir, or else to the directory of condor_submit.',
+      'Names in transfer_input_files are relative to initialdir, or to the directory where condor_submit ran.',
     fault: 'file-invalid',
   },
   'input-too-big': {
@@ -129,7 +124,7 @@ const causes = {
   },
   'memory-exceeded': {
     title: 'it used more memory than requested',
-    advice: 'Request more `memory` than was measured: it may have needed more when it was stopped.',
+    advice: 'Request more `memory` than was measured: it was probably stopped before its peak.',
     submit: 'retry_request_memory (HTCondor 25.2 or newer) raises the request by itself.',
     change: 'memory',
   },
@@ -151,14 +146,14 @@ const causes = {
   'environment-broken': {
     title: 'the software environment cannot be used',
     advice:
-      'Check the name of the image and that it needs no login (try `apptainer exec IMAGE true`), or the modules that the job file requires.',
+      'Check that the image exists and needs no login (try `apptainer exec IMAGE true`), or check the modules that the job file requires.',
     change: 'retry',
     outlook: 'unclear',
   },
   'command-missing': {
     title: 'the program could not be started',
     advice:
-      'Check that it is listed in `files`, is executable, has Unix line endings, and that the machine has its interpreter.',
+      'Check that the job brings it along (`files`), that it is executable and has Unix line endings, and that the machine has its interpreter.',
     change: 'files',
   },
   'file-unusable': {
@@ -176,7 +171,7 @@ const causes = {
   'checkpoint-failed': {
     title: 'a checkpoint could not be saved or restored',
     advice: 'Check that the program writes the checkpoint files and that their destination keeps them.',
-    submit: 'transfer_checkpoint_files names the files, checkpoint_destination where they go.',
+    submit: 'transfer_checkpoint_files names the files, checkpoint_destination the place for them.',
     fault: 'transfer-failed',
     outlook: 'passing',
   },
@@ -194,8 +189,8 @@ const causes = {
     outlook: 'unclear',
   },
   'job-policy': {
-    title: 'a rule in the job’s own submit file',
-    advice: 'The reason names the rule: fix what it tests for.',
+    title: 'a rule in the job’s submit file',
+    advice: 'Read the reason, and fix what the rule tests for.',
     outlook: 'unclear',
   },
   'pool-policy': {
@@ -227,7 +222,8 @@ const causes = {
   },
   disconnected: {
     title: 'the connection to the machine was lost',
-    advice: 'Save checkpoints, so that it costs only minutes. If the same site does this often, exclude it.',
+    advice:
+      'Save checkpoints, so that a lost connection costs only minutes. Exclude a site where it happens often.',
     fault: 'evicted',
     change: 'retry',
   },
@@ -246,10 +242,9 @@ const causes = {
 
 export type PoolCause = keyof typeof causes;
 
-/** By HTCondor's account, or a kind of fault where Updraft itself found it or an exit code of its agent says so. */
+/** A cause that HTCondor reports, or a kind of fault that Updraft itself found or its agent's exit code names. */
 export type Cause = PoolCause | FaultKind;
 
-/** What is known of a cause, whoever found it. */
 export function causeInfo(
   cause: Cause,
 ): CauseInfo & Required<Pick<CauseInfo, 'fault' | 'change' | 'outlook'>> {
@@ -259,7 +254,7 @@ export function causeInfo(
   return { ...info, fault, change, outlook };
 }
 
-/** Of faults that Updraft alone finds. */
+/** For faults that only Updraft finds. */
 function faultKindInfo(kind: FaultKind): CauseInfo {
   const { what, retry } = kinds[kind];
   return {
@@ -276,16 +271,15 @@ const changeByKind: Partial<Record<FaultKind, RequiredChange>> = {
   interrupted: 'nothing',
 };
 
-/** Words as a sentence; a command stays as it is typed. */
+/** With a capital and a full stop; a command stays as it is typed. */
 export const sentence = (text: string): string =>
   text === '' || /^(?:updraft|condor_\w+|ls) /.test(text)
     ? text
     : `${text.charAt(0).toUpperCase()}${text.slice(1).replace(/\.$/, '')}.`;
 
-/** A cause in a few words. */
 export const causeTitle = (cause: Cause): string => causeInfo(cause).title;
 
-/** What helps against a cause, for those who see many jobs at once; a run of Updraft's has no submit file of the user's. */
+/** What helps against a cause in general. Jobs of Updraft's own runs have no submit file that the user wrote. */
 export function adviceFor(cause: Cause, source: 'log' | 'run' = 'log'): string {
   const { advice, submit } = causeInfo(cause);
   return submit === undefined || source === 'run' ? advice : `${advice} ${submit}`;

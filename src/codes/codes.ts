@@ -17,7 +17,7 @@ import { transfers } from './transfers.ts';
 /** A hold with its code. */
 export type ReportedHold = ReportedReason & { code: number; subcode: number };
 
-/** Every hold and eviction that Updraft knows; the first row that fits counts. What is not here is `unknown`. */
+/** All holds and evictions that Updraft knows; the first matching row applies. Everything else is `unknown`. */
 export const codeRows: readonly CodeRow[] = [
   ...clearHolds,
   ...resources,
@@ -26,14 +26,13 @@ export const codeRows: readonly CodeRow[] = [
   ...evictions,
 ];
 
-/** The row of a hold or an eviction; undefined for what Updraft does not know. */
 export function codeRowOf(said: ReportedReason): CodeRow | undefined {
   return codeRows.find(matchesRow(withCurrentCodes(said)));
 }
 
 /**
- * The same in the codes of today, where words are clearer than codes: shadows that fail give words alone, and until 2021
- * output had the code that input has now.
+ * Translates into current codes where the words are clearer than the code: a failing shadow gives words without a code,
+ * and until 2021 output had the code that input has now.
  */
 function withCurrentCodes({ code, subcode, reason }: ReportedReason): ReportedReason {
   if (code === undefined) {
@@ -46,7 +45,7 @@ function withCurrentCodes({ code, subcode, reason }: ReportedReason): ReportedRe
   return { code: way === 'output' ? 12 : 13, subcode: subcode ?? errnoOf(reason), reason };
 }
 
-/** What a shadow that fails says instead of a code, and the code of the hold that follows. */
+/** What a failing shadow says without a code, and the code of the hold that follows. */
 const uncodedReasons: readonly [words: RegExp, code: number][] = [
   [/^(?:error from \S+: )?failed to execute/i, 6],
   [/failed to open '.*' as standard/i, 7],
@@ -59,7 +58,7 @@ const errnoOf = (reason: string): number | undefined => {
 };
 
 /**
- * Which way the bytes went, by the words first. The access point's shadow sends input and receives output; the
+ * The words decide before the code. The access point's shadow sends input and receives output; the
  * execution point's starter does the opposite.
  */
 export function transferDirection(code: number | undefined, reason: string): 'input' | 'output' | undefined {
@@ -68,12 +67,12 @@ export function transferDirection(code: number | undefined, reason: string): 'in
   if (/transfer output files failure|STARTER\b.{0,80}failed to send|SHADOW failed to receive/is.test(reason))
     return 'output';
   if (code === 12 || code === 13) return code === 12 ? 'output' : 'input';
-  // The words of the part of HTCondor that moves files, where no code comes with them.
+  // HTCondor's file transfer gives words without a code here.
   if (code !== undefined || !/\bFILETRANSFER\b/.test(reason)) return undefined;
   return /\boutput\b|\bupload/i.test(reason) ? 'output' : 'input';
 }
 
-/** What helps against a hold; for one of our own it is what the agent ended with. Words alone answer nothing. */
+/** For a hold by our own rules, the agent's exit decides. Words without a code have no remedy. */
 export function remedyForHold(hold: ReportedHold, failures: number): Remedy {
   const { code, subcode } = hold;
   if (code === policyHoldCode) {
@@ -84,22 +83,21 @@ export function remedyForHold(hold: ReportedHold, failures: number): Remedy {
   return row?.answer === undefined || row.answer === 'requeued' ? 'never' : row.answer;
 }
 
-/** The rows that name a code, in their order. */
 export const codeRowsOf = (code: number): CodeRow[] =>
   codeRows.filter(({ codes }) => codes?.includes(code) === true);
 
-/** An agent that was killed: the machine had no memory left, or somebody there did it. */
+/** For an agent that was killed: the machine ran out of memory, or its staff did it. */
 const remedyForSignal = (subcode: number): Remedy =>
   subcode > signalBase && subcode <= signalBase + lastSignal ? 'elsewhere' : 'never';
 
-/** What one of a run's own rules held a job for, by the words that the rule writes. */
+/** Why one of a run's own rules held a job, parsed from the words that the rule writes. */
 export type PolicyHold =
   | { by: 'exit'; kind: FaultKind | undefined }
   | { by: 'late' }
-  /** It started over and over; `said` is how the last attempt ended. */
+  /** It was started too often; `said` is how the last attempt ended. */
   | { by: 'starts'; starts: number; said: ReportedReason };
 
-/** Holds by the rules of a run of ours; undefined for all others, also for those of somebody else's rules. */
+/** Undefined unless a rule of one of our own runs held the job. */
 export function readPolicyHold({ code, subcode, reason }: ReportedReason): PolicyHold | undefined {
   if (code !== policyHoldCode) return undefined;
   const words = reason.trim();
@@ -112,7 +110,6 @@ export function readPolicyHold({ code, subcode, reason }: ReportedReason): Polic
   return { by: 'starts', starts: Number(starts), said: { code: inner, subcode: undefined, reason: last } };
 }
 
-/** The cause of a hold or an eviction. */
 export function causeOfReason(said: ReportedReason): Cause {
   const own = readPolicyHold(said);
   if (own?.by === 'exit') return own.kind ?? 'signal';
@@ -120,14 +117,14 @@ export function causeOfReason(said: ReportedReason): Cause {
   return codeRowOf(own?.said ?? said)?.cause ?? 'unknown';
 }
 
-/** A fault as journals have it. */
+/** A fault as it is in journals. */
 interface HoldFault {
   kind: FaultKind;
   message: string;
   fix?: string;
 }
 
-/** What went wrong when HTCondor held a job or took it off a machine, and what its owner could do. */
+/** What went wrong when HTCondor held or evicted a job, and what its owner can do. */
 export function faultOfHold(code: number, subcode: number, reason: string): HoldFault {
   const said = { code, subcode, reason };
   const own = readPolicyHold(said);
@@ -141,14 +138,14 @@ export function faultOfHold(code: number, subcode: number, reason: string): Hold
   return { kind, message, fix: `${first}${advice}` };
 }
 
-/** Who must act before such a job can end well. */
+/** Who must act before such a job can succeed. */
 export function whoMustAct({ cause, answer = 'never' }: CodeRow): 'nobody' | 'you' | 'staff' {
   const { change } = causeInfo(cause);
   if (answer !== 'never' || change === 'retry') return 'nobody';
   return change === 'staff' ? 'staff' : 'you';
 }
 
-/** The agent's exit code, where a rule of ours holds the job until it is tried again. */
+/** The agent's exit code, if one of our rules held the job because of it. */
 export function exitOfHold(code: number, subcode: number, reason: string): number | undefined {
   const own = readPolicyHold({ code, subcode, reason });
   return own?.by === 'exit' && own.kind !== undefined ? kinds[own.kind].exit : undefined;

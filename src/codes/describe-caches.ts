@@ -1,4 +1,4 @@
-/** A server that was not asked for an object, and who wanted it so. */
+/** A server that was not asked for an object, and at whose request. */
 interface NotAsked {
   by: string;
   why: 'avoided' | 'no-token';
@@ -7,7 +7,6 @@ interface NotAsked {
 /** Who asked for a cache to be tried first. */
 export const describePreference = (by: string): string => `preferred by ${by}`;
 
-/** Why a server was not asked. */
 export const describeLeftOut = ({ by, why }: NotAsked): string =>
   why === 'avoided'
     ? `avoided by ${by}`

@@ -1,11 +1,12 @@
 import { timePhrases } from './holds.ts';
 import { rowsWith, type CodeRow } from './row.ts';
 
-/** Of an attempt that ended because its job was removed, and of one whose machine could not be reached any more. */
+/** The attempt ended because its job was removed. */
 export const removedCode = 1023;
+/** The machine could no longer be reached. */
 export const disconnectedCode = 1008;
 
-/** Codes of attempts that went back to the queue: 1000 and above. */
+/** Attempts that went back to the queue have codes from 1000. */
 export const evictions: readonly CodeRow[] = [
   {
     codes: [1007],
@@ -13,7 +14,7 @@ export const evictions: readonly CodeRow[] = [
     cause: 'transfer-stalled',
     answer: 'requeued',
     sentence:
-      'The transfer made no progress for {stalled|too many} seconds, so HTCondor ended it. The cache or the file-transfer plugin is to blame, not the machine.',
+      'The transfer made no progress for {stalled|too many} seconds, and HTCondor ended it. The cache or the file-transfer plugin is to blame, not the machine.',
   },
   {
     codes: [disconnectedCode],
@@ -46,7 +47,7 @@ export const evictions: readonly CodeRow[] = [
     [1010, 'The machine’s staff took the slot back (condor_vacate).'],
     [1011, 'The machine’s own policy (PREEMPT) took the slot back.'],
     [1013, 'The machine was shut down.'],
-    [1014, 'The machine is being drained.'],
+    [1014, 'The machine was being drained.'],
     [1015, 'The machine rearranged its slots.'],
     [1016, 'The machine was put to sleep.'],
     [1017, 'The machine’s staff ended its claim.'],
@@ -55,12 +56,12 @@ export const evictions: readonly CodeRow[] = [
     [1022, 'A user or a rule evicted it (condor_vacate_job).'],
     [1025, 'It saved a checkpoint, but the slot could not be reused.'],
     [[1026, 1027, 1028, 1029, 1030, 1032, 1033, 1034, 1035], 'The machine rejected the job.'],
-    [1037, 'The machine is moving to another pool.'],
+    [1037, 'The machine was moving to another pool.'],
   ]),
   { codes: [removedCode], cause: 'user', sentence: 'The job was removed from the queue{words}.' },
 ];
 
-/** Why jobs left the queue for good, by HTCondor's words: there is no code. */
+/** Why jobs left the queue for good. HTCondor gives words for it, and no code. */
 export const removals: readonly CodeRow[] = [
   { phrases: 'via condor_rm (by user', cause: 'user', sentence: '{user|A user} removed it with condor_rm.' },
   { phrases: '(by user', cause: 'user', sentence: '{user|A user} removed it{words}.' },

@@ -14,7 +14,7 @@ const image = {
   more: ['The container tool said: {tool}'],
 } as const;
 
-/** Words for running times that a rule of the access point does not allow. */
+/** Rules of access points mention a limit on running time in these words. */
 export const timePhrases = 'wall time|walltime|run time|runtime|duration|running for';
 
 const notStarted = (by: Partial<CodeRow>, why: string): CodeRow => ({
@@ -28,11 +28,15 @@ const tooBig = (way: string, name: string): Pick<CodeRow, 'sentence' | 'more'> =
   more: ['Splitting the files does not help: the limit is on the total size.'],
 });
 
-/** Holds whose code is clear, whatever their words mention. */
+/** Holds whose code decides, whatever the words say. */
 export const clearHolds: readonly CodeRow[] = [
   ...rowsWith('user', 'never', [
     [1, 'A user held it{words}.', 'Ask whoever held it what they are waiting for.'],
-    [15, 'It was submitted on hold (hold = true){words}.', 'Nothing is wrong: it waits to be released.'],
+    [
+      15,
+      'It was submitted on hold (hold = true){words}.',
+      'Nothing is wrong: it waits until it is released.',
+    ],
   ]),
   ...rowsWith('job-policy', 'never', [
     [3, 'A rule of the job (periodic_hold or on_exit_hold) held it{words}.'],
@@ -51,7 +55,7 @@ export const clearHolds: readonly CodeRow[] = [
   },
   notStarted(
     { phrases: 'invalid interpreter' },
-    ': the machine does not have {interpreter|the interpreter} that its first line names',
+    ': the machine does not have {interpreter|the interpreter}, which its first line names',
   ),
   notStarted(
     { subcodes: [2] },
@@ -95,19 +99,17 @@ export const clearHolds: readonly CodeRow[] = [
   ]),
   { codes: [45], ...image, answer: 'elsewhere' },
   ...rowsWith('time-limit', 'never', [
-    [46, 'It reached its time limit{limit} on a slot, including transfers (allowed_job_duration).'],
+    [46, 'It reached its allowed_job_duration{limit}, the time limit on a slot including transfers.'],
   ]),
-  // The agent keeps the time itself: HTCondor's limit is reached only where the agent hangs with its machine.
-  ...rowsWith('time-limit', 'elsewhere', [
-    [47, 'Its program reached its time limit{limit} (allowed_execute_duration).'],
-  ]),
+  // The agent enforces the limit itself: HTCondor's applies only if the agent hangs with its machine.
+  ...rowsWith('time-limit', 'elsewhere', [[47, 'Its program reached its allowed_execute_duration{limit}.']]),
 ];
 
 const memoryPhrases =
   'memory usage exceeded|memory limit exceeded|over memory limit|over cgroup memory limit|too much memory|out of memory';
 const diskPhrases = 'disk usage exceeded|more disk space than requested';
 
-/** Memory and disk, also where only the words say so. */
+/** Memory and disk, also if only the words say so. */
 export const resources: readonly CodeRow[] = [
   { codes: [21, 34], subcodes: [102], ...memory, answer: 'more-memory' },
   { codes: [21, 34], subcodes: [104], ...disk, answer: 'more-disk' },
@@ -119,10 +121,10 @@ export const resources: readonly CodeRow[] = [
 
 const keepAway = 'Exclude that machine until its staff have repaired it.';
 
-/** Words that decide where a code says nothing, and codes that say it all. */
+/** Words that decide where the code does not, then codes that need no words. */
 export const otherHolds: readonly CodeRow[] = [
   { phrases: quotaPhrases, ...accessPointFull },
-  // Errors ENOSPC and EDQUOT of streams and the event log: a full disk may have cut the words off.
+  // ENOSPC and EDQUOT of streams and the event log: a full disk may have truncated the words.
   { codes: [9, 22], subcodes: [28, 122], ...accessPointFull },
   {
     phrases: 'failed to create a user',

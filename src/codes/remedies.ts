@@ -2,16 +2,16 @@ import { kinds, agentExits, type FaultKind } from '../fault/kinds.ts';
 
 /**
  * What helps against a failure:
- * - `elsewhere`: another place, at once; after a few failures it waits as well, because then it is not the place;
+ * - `elsewhere`: another site, immediately; after a few failures with a wait, because then the site is not the cause;
  * - `later`: the same again after a wait;
- * - `more-memory`, `more-disk`: the same with more of it;
- * - `never`: nothing that can be done without a person.
+ * - `more-memory`, `more-disk`: the same with a larger request;
+ * - `never`: a person must act.
  */
 export type Remedy = 'elsewhere' | 'later' | 'more-memory' | 'more-disk' | 'never';
 
 /**
- * Failures after which one of these is final: each has cost a whole training, or what fails in two places is not the
- * places' fault. A training may be killed twice by accident.
+ * The nth failure of these kinds is final: each one costs an entire training, or what fails at two sites is not the
+ * sites' fault. A training may be killed twice by accident.
  */
 const finalFailureCount: Partial<Record<FaultKind, number>> = {
   'training-hung': 2,
@@ -20,16 +20,16 @@ const finalFailureCount: Partial<Record<FaultKind, number>> = {
   'gpu-memory': 2,
   'training-killed': 3,
 };
-/** Numbers of failures at which answers change. */
+/** Numbers of failures at which remedies change. */
 export const finalFailures = [...new Set(Object.values(finalFailureCount))].sort((a, b) => a - b);
 
-/** HTCondor's code of a hold that a rule of the job itself asked for: ours, with what happened in the subcode. */
+/** HTCondor's code of a hold by a rule of the job. Our rules put what happened into the subcode. */
 export const policyHoldCode = 3;
-/** Subcodes of own holds that are no exit codes. */
+/** Subcodes of our own holds other than exit codes. */
 export const policySubcodes = { tooManyStarts: 1, tooLate: 2 } as const;
 
 /**
- * Attributes of the job in which an agent on HTCondor counts its attempts that ran out of something: HTCondor itself
+ * Job attributes in which an agent on HTCondor counts the attempts that ran out of memory or disk: HTCondor itself
  * remembers only the last exit code.
  */
 export const ranOutAttributes = {
@@ -37,12 +37,11 @@ export const ranOutAttributes = {
   'disk-full': 'UpdraftOutOfDisk',
 } as const satisfies Partial<Record<FaultKind, string>>;
 
-/** Own holds of agents that a signal ended have its number and this in their subcode. */
+/** Our own holds after a signal have this plus its number as subcode. */
 export const signalBase = 128;
-/** The highest signal there is. */
 export const lastSignal = 64;
 
-/** What helps against a kind of fault; `failures` counts the attempts that failed, this one included. */
+/** `failures` counts the attempts that failed, including this one. */
 export function remedyForKind(kind: FaultKind, failures: number): Remedy {
   if (failures >= (finalFailureCount[kind] ?? Infinity)) return 'never';
   const { retry } = kinds[kind];
@@ -50,7 +49,7 @@ export function remedyForKind(kind: FaultKind, failures: number): Remedy {
   return retry === 'same' ? 'later' : retry;
 }
 
-/** The agent's exit codes that have one of these answers at the nth failure. */
+/** The agent's exit codes that have one of these remedies at the nth failure. */
 export const exitCodesFor = (remedies: readonly Remedy[], failures: number): number[] =>
   agentKinds
     .filter((kind) => remedies.includes(remedyForKind(kind, failures)))
@@ -59,8 +58,8 @@ export const exitCodesFor = (remedies: readonly Remedy[], failures: number): num
 const agentKinds = (Object.keys(kinds) as FaultKind[]).filter((kind) => kinds[kind].exit >= agentExits.from);
 
 /**
- * The kind of fault that an exit code of the agent says; undefined for all others, and for jobs of others, whose codes
- * mean nothing to Updraft.
+ * The kind of fault for an exit code of the agent; undefined for other codes, and for jobs that are not Updraft's
+ * (`ours`), whose codes have no common meaning.
  */
 export const kindOfExit = (exit: number, ours = true): FaultKind | undefined =>
   ours ? agentKinds.find((kind) => kinds[kind].exit === exit) : undefined;

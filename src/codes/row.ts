@@ -3,32 +3,32 @@ import type { Remedy } from './remedies.ts';
 import type { Outlook, PoolCause } from './causes.ts';
 
 /**
- * What HTCondor says of an end, and what Updraft makes of it. The first row that fits counts: those with words stand
- * before the same code without them. Sentences have names in braces for what the words say: `diagnosis` fills them in.
+ * What HTCondor says about an end, and how Updraft reads it. The first matching row applies: rows with phrases come
+ * before those with the code alone. `diagnosis` fills in the names in braces, such as `{url|a file}`.
  */
 export interface CodeRow {
-  /** Any code, also none, where it is left out: then the words alone decide, and the answer is that of the code. */
+  /** Default: any code or none. Then the words decide, and the remedy is that of the code. */
   codes?: readonly number[];
   subcodes?: readonly number[];
-  /** Only where HTCondor's words have one of these phrases, with `|` between them; `#` is a number, `…` anything. */
+  /** HTCondor's words must contain one of these phrases, separated by `|`; `#` is a number, `…` anything. */
   phrases?: string;
-  /** Only where the words name a URL like this. */
+  /** The words must name a URL like this. */
   url?: RegExp;
   cause: PoolCause;
-  /** What the policy does about a hold: nothing unless it says so here. Evictions go back to the queue by themselves. */
+  /** What the policy does about a hold; default: nothing. HTCondor itself requeues evictions. */
   answer?: Remedy | 'requeued';
   /** What happened, in a sentence. */
   sentence: string;
-  /** More sentences; one whose names cannot be filled in is left out. */
+  /** More sentences; one whose names cannot be filled in is omitted. */
   more?: readonly string[];
-  /** What could be done besides what the cause advises. */
+  /** In addition to the advice of the cause. */
   advice?: string;
-  /** Where it is another one than the cause's. */
+  /** Default: that of the cause. */
   fault?: FaultKind;
   outlook?: Outlook;
 }
 
-/** Rows of the same cause and answer that have little more than a code and a sentence. */
+/** Short rows with a common cause and answer. */
 export const rowsWith = (
   cause: PoolCause,
   answer: CodeRow['answer'] & string,
@@ -39,7 +39,7 @@ export const rowsWith = (
     return advice === undefined ? row : { ...row, advice };
   });
 
-/** A hold or an eviction as HTCondor gives it. */
+/** A hold or an eviction as HTCondor reports it. */
 export interface ReportedReason {
   code: number | undefined;
   subcode: number | undefined;
@@ -47,8 +47,8 @@ export interface ReportedReason {
 }
 
 /**
- * Phrases as a pattern that JavaScript and ClassAds understand alike, whatever the case. A phrase begins where a word
- * begins, and a number at its end is a whole number.
+ * Phrases as a pattern for JavaScript and ClassAds, to be matched without regard to case. A phrase starts at the start
+ * of a word, and a number at its end is not the start of a longer one.
  */
 export const patternOf = (phrases: string): string =>
   `(^|[^a-z0-9_])(${phrases.split('|').map(escape).join('|')})`;
@@ -69,7 +69,7 @@ function hasPhrase(text: string, phrases: string): boolean {
   return pattern.test(text);
 }
 
-/** A question to rows whether they are for this; the words are made ready once. */
+/** Tests rows; the words are normalized once. */
 export function matchesRow({ code, subcode, reason }: ReportedReason): (row: CodeRow) => boolean {
   const [words, url = ''] = [normalize(reason), namedUrl(reason)];
   return (row) =>
@@ -79,17 +79,16 @@ export function matchesRow({ code, subcode, reason }: ReportedReason): (row: Cod
     (row.url === undefined || row.url.test(url));
 }
 
-/** What a reason says of the trouble itself: not the place before it, nor names that may look like an answer. */
+/** The part of a reason that describes the failure: without the host before it and URLs, which may contain any word. */
 const normalize = (reason: string): string =>
   reason
     .replace(/^.*?\bdetails:/is, '')
     .replaceAll(/\(? ?URL file = [^)]*\)?/gi, '')
     .replaceAll(/\b[a-z]+:\/\/\S+/gi, '');
 
-/** The object's URL, as plugins give it. */
+/** The object's URL, as plugins report it. */
 export const namedUrl = (reason: string): string | undefined =>
   /URL file = (\S+)/i.exec(reason)?.[1] ??
   /\b((?:osdf|pelican|https?|stash|ftp):\/\/[^\s)'"|,;]+)/i.exec(reason)?.[1];
 
-/** A reason that says nothing. */
 export const isEmpty = (reason: string): boolean => /^(?:reason unspecified)?$/i.test(reason.trim());

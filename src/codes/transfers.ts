@@ -69,7 +69,7 @@ const files: readonly CodeRow[] = [
 const tryPluginByHand =
   'Run the plugin by hand on one file (`-infile`, `-outfile`), and check that it writes its result even when it fails.';
 
-/** A plugin of which this became, by its subcode or by words. */
+/** A failure of the plugin, recognized by subcode or phrases. */
 const plugin = (by: Pick<CodeRow, 'subcodes' | 'phrases'>, what: string, advice?: string): CodeRow => ({
   codes: [12, 13],
   ...by,
@@ -109,7 +109,7 @@ const askWhoHasIt = 'See which servers have it: updraft stat {federated}';
 const notThere = 'The server answered that {url|a file} does not exist (404).';
 const ended = ['The plugin exited with code {pluginExit}.'];
 
-/** What servers answer, and what plugins (curl_plugin, Pelican's) make of it. */
+/** Answers of servers in the words of plugins (curl_plugin, Pelican's). */
 const servers: readonly CodeRow[] = [
   both({
     phrases:

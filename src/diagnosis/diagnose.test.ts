@@ -152,7 +152,7 @@ const cases: [
     0,
     'sending file o.bin: max total download bytes exceeded (max=3 MB, this file=6 MB)',
     'output-too-big',
-    /6 MB.*limit 3 MB/,
+    /limit 3 MB, exceeded at a file of 6 MB/,
   ],
   [
     34,
@@ -175,9 +175,15 @@ const cases: [
     0,
     'The job exceeded allowed execute duration of 20:00:00',
     'time-limit',
-    /20:00:00 \(allowed_execute/,
+    /allowed_execute_duration of 20:00:00/,
   ],
-  [46, 0, 'The job exceeded allowed job duration of 1+04:00:00', 'time-limit', /1\+04:00:00 on a slot/],
+  [
+    46,
+    0,
+    'The job exceeded allowed job duration of 1+04:00:00',
+    'time-limit',
+    /allowed_job_duration of 1\+04:00:00/,
+  ],
   [
     6,
     2,

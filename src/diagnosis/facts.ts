@@ -91,9 +91,8 @@ function figures(asked: number | undefined, used: number): string {
 function sizesOf(reason: string): string {
   const atSubmit = /\((\d+)\) is greater than \w+ \((\d+)\)/.exec(reason);
   const atRun = /max=(\d+) ?MB, this file=(\d+) ?MB/.exec(reason);
-  const [size, limit] = atSubmit ? [atSubmit[1], atSubmit[2]] : [atRun?.[2], atRun?.[1]];
-  const one = atRun === null ? '' : ' (the file that exceeded it; those before it count too)';
-  return size === undefined || limit === undefined ? '' : `: ${size} MB${one}, limit ${limit} MB`;
+  if (atSubmit !== null) return `: ${atSubmit[1]} MB, limit ${atSubmit[2]} MB`;
+  return atRun === null ? '' : `: limit ${atRun[1]} MB, exceeded at a file of ${atRun[2]} MB`;
 }
 
 function limitOf(reason: string): string {
@@ -108,7 +107,10 @@ function transferFacts(way: 'input' | 'output', subcode: number | undefined, rea
   const plugin = /plugin ["']?([^\s"',;]+\.[^\s"',;]+|\S+_plugin)\b/i.exec(reason)?.[1]?.split('/').at(-1);
   const exit = /exit code (\d+)/.exec(reason)?.[1];
   const errno = /errno \d+\)\s*([^;|]+)/i.exec(reason)?.[1];
-  const details = /details:\s*(.*)$/is.exec(reason)?.[1] ?? reason;
+  const details = (/details:\s*(.*)$/is.exec(reason)?.[1] ?? reason).replace(
+    /\( ?URL file = (\S+) ?\)\|?/i,
+    '($1)',
+  );
   return {
     way,
     url: url && short(url),
@@ -120,7 +122,8 @@ function transferFacts(way: 'input' | 'output', subcode: number | undefined, rea
     signal: /exited \(signal (\d+)\)/.exec(reason)?.[1],
     exit: exit === undefined ? '' : ` with code ${exit}`,
     pluginExit: subcode !== undefined && subcode >= 256 && subcode % 256 === 0 ? subcode / 256 : undefined,
-    details: details.trim() === '' ? '; HTCondor gives no reason.' : `: ${short(details)}`,
+    details:
+      details.trim() === '' ? '; HTCondor gives no reason.' : `: ${short(details).replace(/\.$/, '')}.`,
   };
 }
 

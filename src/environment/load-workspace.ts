@@ -54,7 +54,7 @@ export async function loadWorkspace(manifestFile: string): Promise<Workspace> {
     const what = code === 'ENOENT' ? 'does not exist' : `cannot be read: ${message}`;
     throw new Fault('file-invalid', `${lockFile} ${what}`, {
       about: lockFile,
-      fix: 'create it with: updraft env lock',
+      fix: 'write it with: updraft env lock',
       cause: error,
     });
   });

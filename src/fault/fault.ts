@@ -5,14 +5,14 @@ interface FaultOptions {
   fix?: string | undefined;
   /** The object, file, host or job it is about. */
   about?: string | undefined;
-  /** Seconds the other side asked us to wait before trying again. */
+  /** How long the server asked us to wait before the next try. */
   retryAfterSeconds?: number | undefined;
   cause?: unknown;
 }
 
 /**
- * Something that went wrong, by kind. Inside a process a failure is a thrown Fault; between processes it is
- * the journal entry made of the same fields.
+ * Something that went wrong, by kind. Inside a process it is thrown as a Fault; between processes it is a journal entry
+ * with the same fields.
  */
 export class Fault extends Error {
   readonly kind: FaultKind;
@@ -34,7 +34,7 @@ export class Fault extends Error {
   }
 }
 
-/** Anything thrown, as a Fault: what we did not foresee is our own mistake and says so. */
+/** Anything thrown, as a Fault: what is not one already is a bug, and of kind `internal`. */
 export function asFault(thrown: unknown): Fault {
   if (thrown instanceof Fault) return thrown;
   const message = thrown instanceof Error ? thrown.message : String(thrown);

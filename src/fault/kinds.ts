@@ -1,17 +1,17 @@
-/** Where another try can help: at the same place, only at another one, where there is more of what ran out, or nowhere. */
+/** Where another try can succeed: on the same machine, only on another one, with more of what ran out, or nowhere. */
 export type RetryRule = 'same' | 'elsewhere' | 'more' | 'never';
 
 export interface KindInfo {
-  /** Exit code of the CLI and of the agent alike; 85 is kept for checkpoints. */
+  /** Exit code of both CLI and agent; 85 is reserved for checkpoints. */
   exit: number;
   retry: RetryRule;
-  /** What it is, in a sentence for the user. */
+  /** A sentence for the user. */
   what: string;
 }
 
 /**
- * Everything that can go wrong. Codes 86 to 119 are ours alone, so that a training's own exit status can pass
- * through the agent unchanged; 1 to 5 are the CLI's, 6 is said of holds alone.
+ * Everything that can go wrong. The agent uses codes 86 to 119 only, so that a training's own exit status passes
+ * through it unchanged; 1 to 5 are the CLI's, 6 is for holds only.
  */
 export const kinds = {
   'jobs-failed': { exit: 1, retry: 'never', what: 'Some jobs of the run have no valid result.' },
@@ -32,7 +32,7 @@ export const kinds = {
   'training-killed': {
     exit: 87,
     retry: 'elsewhere',
-    what: 'Something outside killed the training, not for memory or disk as far as can be seen.',
+    what: 'Something outside the job killed the training, apparently not for memory or disk.',
   },
   'gpu-memory': {
     exit: 88,
@@ -98,7 +98,7 @@ export const kinds = {
     what: 'The machine lacks something the job needs.',
   },
   'environment-broken': { exit: 116, retry: 'elsewhere', what: 'The software environment cannot be used.' },
-  'order-invalid': { exit: 117, retry: 'never', what: 'The agent cannot read its order.' },
+  'order-invalid': { exit: 117, retry: 'never', what: 'The agent cannot read its work order.' },
   'slow-slot': {
     exit: 118,
     retry: 'elsewhere',
@@ -109,5 +109,5 @@ export const kinds = {
 
 export type FaultKind = keyof typeof kinds;
 
-/** Exit codes in this range say what the agent found; a training's own must not be mistaken for them. */
+/** Exit codes in this range are the agent's; the agent replaces such a code of a training. */
 export const agentExits = { from: 86, to: 119 } as const;

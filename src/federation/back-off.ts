@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts';
 
-/** Hears of each wait before it begins: until when (milliseconds since the epoch), and after what failure. */
+/** Called before each wait, with its end (milliseconds since the epoch) and the failure that caused it. */
 export type OnWait = (until: number, failed: Error) => void;
 
 interface BackOffOptions {
@@ -9,7 +9,7 @@ interface BackOffOptions {
   onWait?: OnWait | undefined;
 }
 
-/** What one try showed: an answer to keep, or a failure and whether waiting can help. */
+/** The result of one try: an answer, or a failure and whether waiting can help. */
 export type Try<T> =
   { done: T } | { failed: Error; retry: boolean; afterMs?: number | undefined; timeoutMs: number };
 
@@ -17,9 +17,9 @@ const initialBackoffMs = 1_000;
 const maxBackoffMs = 30_000;
 
 /**
- * Tries until done, until waiting cannot help, or until the failure's own patience is used up. Waits double from
- * a second to half a minute, spread by up to a quarter so that a thousand jobs do not come back together, and
- * are never shorter than the other side asked for.
+ * Tries until done, until waiting cannot help, or until the failure's timeout has passed. Waits double from a second
+ * to half a minute, with up to a quarter of jitter so that a thousand jobs do not return together, and are never
+ * shorter than the server asked for.
  */
 export async function withBackOff<T>(
   { clock, signal, onWait }: BackOffOptions,
@@ -37,7 +37,7 @@ export async function withBackOff<T>(
   }
 }
 
-/** Lets all who wait for the same work hear of its waits. */
+/** Reports the waits of shared work to all callers that wait for it. */
 export class Listeners {
   readonly #all = new Set<{ key: string; onWait: OnWait }>();
 
@@ -47,7 +47,7 @@ export class Listeners {
     };
   }
 
-  /** Somebody hears what is said under this key while `work` lasts. */
+  /** Subscribes `onWait` to this key while `work` lasts. */
   async during<T>(key: string, onWait: OnWait | undefined, work: Promise<T>): Promise<T> {
     const each = { key, onWait: onWait ?? (() => undefined) };
     this.#all.add(each);
@@ -59,7 +59,7 @@ export class Listeners {
   }
 }
 
-/** `Retry-After` in milliseconds: seconds or a date; undefined when absent or unreadable. */
+/** `Retry-After` in milliseconds: seconds or a date; undefined if absent or unreadable. */
 export function retryAfterMs(header: string | undefined, now: number): number | undefined {
   if (header === undefined || header.trim() === '') return undefined;
   const seconds = Number(header);

@@ -31,7 +31,7 @@ async function chosen(caches: string[], avoidCaches: string[] = []): Promise<Cac
 const hosts = (servers: readonly ObjectServer[]): string[] => servers.map(({ host }) => host);
 const from = (env: Record<string, string>, cwd = '/nonexistent') => readCacheChoice({ env, cwd });
 
-test('preferred caches come first, at the URL the director has for them, and the others follow', async () => {
+test("preferred caches come first, at the director's URL for them, and the others follow", async () => {
   const choice = await chosen(['two:9443', 'https://near.example:8443']);
   const { servers, leftOut } = chooseServers(named, choice, open);
   assert.deepEqual(hosts(servers), ['two:9443', 'near.example:8443', 'one:8443', 'two:8443']);
@@ -42,7 +42,7 @@ test('preferred caches come first, at the URL the director has for them, and the
   assert.deepEqual(hosts(anyPort.servers), ['two:8443', 'two:9443', 'one:8443']);
 });
 
-test('avoided caches are not asked, whoever prefers them, and it is said who wanted it so', async () => {
+test('avoided caches are not asked, even if preferred, and the source of that choice is reported', async () => {
   const choice = mergedChoice(
     await chosen([], ['two:8443']),
     pelicanList(['two:8443', 'one', '+'], 'NEAREST_CACHE'),
@@ -52,7 +52,7 @@ test('avoided caches are not asked, whoever prefers them, and it is said who wan
   assert.deepEqual(leftOut, [{ server: 'two:8443', by: '--avoid-cache', why: 'avoided' }]);
 });
 
-test('a cache the director does not name is asked for a protected object only if it was named for that object', async () => {
+test('a cache that the director does not name is asked for a protected object only if named for that object', async () => {
   const secret = { ...open, requireToken: true };
   const ambient = chooseServers(named, pelicanList(['near.example:8443', '+'], 'NEAREST_CACHE'), secret);
   assert.deepEqual(hosts(ambient.servers), hosts(named));
@@ -63,18 +63,18 @@ test('a cache the director does not name is asked for a protected object only if
   assert.deepEqual(hosts(plain.servers), hosts(named));
 });
 
-test("a list of Pelican's without + names the only caches to ask, and + stands at its end", () => {
+test("a list in Pelican's form without + names the only caches to ask, and + is allowed at its end", () => {
   const only = from({ NEAREST_CACHE: 'one:8443, https://near.example:8443' });
   assert.deepEqual(hosts(chooseServers(named, only, open).servers), ['one:8443', 'near.example:8443']);
   const first = from({ PELICAN_CLIENT_PREFERREDCACHES: '"https://two:9443" "+"' });
   assert.deepEqual(hosts(chooseServers(named, first, open).servers), ['two:9443', 'one:8443', 'two:8443']);
   assert.throws(() => from({ NEAREST_CACHE: '+,one' }), {
     kind: 'servers-unreachable',
-    message: /^NEAREST_CACHE: "\+" may stand only at the end/,
+    message: /^NEAREST_CACHE: "\+" is allowed only at the end/,
   });
 });
 
-test('the first place that names caches counts, and what is wrong there is named with its place', async (t) => {
+test('the first place that names caches counts, and a mistake there is reported with its place', async (t) => {
   const cwd = await temporaryFolder(t);
   const file = path.join(cwd, '.config/pelican/pelican.yaml');
   await mkdir(path.dirname(file), { recursive: true });
@@ -105,7 +105,7 @@ test('the first place that names caches counts, and what is wrong there is named
   );
   const byAd = 'PelicanCfg_Client_PreferredCaches of the job';
   assert.equal(first({ NEAREST_CACHE: 'd:1', _CONDOR_JOB_AD: '.job.ad' }), `https://f:1 ${byAd}`);
-  // Outside of a job it is a file like any other.
+  // Outside of a job it is an ordinary file.
   assert.equal(first({ NEAREST_CACHE: 'd:1' }), 'https://d:1 NEAREST_CACHE only');
   assert.equal(
     first({ UPDRAFT_CACHES: 'g:1 h:2' }),

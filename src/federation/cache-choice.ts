@@ -4,15 +4,15 @@ import type { CacheChoice, ChosenCache, LeftOut, Locator, ObjectServer } from '.
 
 export const noChoice: CacheChoice = { preferred: [], only: false, avoided: [] };
 
-/** What a command line or a job file says of caches. */
+/** The caches that a command line or a job file names. */
 interface CacheNames {
   caches?: readonly string[] | undefined;
   avoidCaches?: readonly string[] | undefined;
-  /** They were named for the objects that are located: a token of these may go there. */
+  /** They were named for the objects being located, so that a token for these may go there. */
   isForObject: boolean;
 }
 
-/** A locator that follows what was said of these objects; the director's caches come after the preferred ones. */
+/** A locator with these preferences; the director's caches come after the preferred ones. */
 export function preferCaches<L extends Locator>(
   locator: L,
   { caches = [], avoidCaches = [], isForObject }: CacheNames,
@@ -27,13 +27,13 @@ export function preferCaches<L extends Locator>(
   return { ...locator, locate: (url, options) => locator.locate(url, { ...options, cacheChoice: choice }) };
 }
 
-/** Who asked, where it is a job file. */
+/** The source of the choice if it is a job file. */
 export const byJobFile = { caches: 'the job file', avoidCaches: 'the job file' };
 
-/** What is wrong on one machine may be right on another. */
+/** A cache name that is wrong on one machine may be right on another. */
 type WrongKind = 'url-invalid' | 'servers-unreachable';
 
-/** A list as Pelican has it: `+` at its end lets the director's servers follow. */
+/** A list in Pelican's form: `+` at the end lets the director's servers follow. */
 export function pelicanList(
   entries: readonly string[],
   by: string,
@@ -41,9 +41,9 @@ export function pelicanList(
 ): CacheChoice {
   const plus = entries.indexOf('+');
   if (plus >= 0 && plus < entries.length - 1)
-    throw new Fault(kind, `${by}: "+" may stand only at the end of the list of caches`, {
+    throw new Fault(kind, `${by}: "+" is allowed only at the end of the list of caches`, {
       about: by,
-      fix: 'move "+" to the end, where it means that the caches of the director follow',
+      fix: 'move "+" to the end, where it adds the caches of the director',
     });
   const preferred = entries.filter((entry) => entry !== '+').map((text) => named(text, by, false, kind));
   return { preferred, only: plus < 0 && preferred.length > 0, avoided: [] };
@@ -61,7 +61,7 @@ function named(text: string, by: string, isForObject: boolean, kind: WrongKind =
   });
 }
 
-/** What was said of an object goes before what was said of all; avoided is what anybody wants avoided. */
+/** A choice for one object comes before a choice for all; a cache is avoided if any of them says so. */
 export function mergedChoice(own: CacheChoice | undefined, ofAll: CacheChoice): CacheChoice {
   if (own === undefined) return ofAll;
   const { preferred, only } = own.preferred.length > 0 ? own : ofAll;
@@ -81,8 +81,8 @@ interface WantedObject {
 }
 
 /**
- * The servers to try, in order. A preferred cache that the director names is asked at the director's URL for it. One that
- * it does not name gets no token unless it was named for this object, and is left out where nothing can be had without.
+ * The servers to try, in order. A preferred cache that the director names is asked at the director's URL for it. One
+ * that it does not name gets no token unless it was named for this object; if a token is needed, it is left out.
  */
 export function chooseServers(
   named: readonly ObjectServer[],
@@ -117,7 +117,7 @@ function unnamed({ base }: ChosenCache, path: string): ObjectServer {
 const uniqueByUrl = (servers: readonly ObjectServer[]): ObjectServer[] =>
   servers.filter(({ url }, index) => servers.findIndex((other) => other.url === url) === index);
 
-/** Why there is nobody left to ask. */
+/** Why no server is left to ask. */
 export function noServerLeft(url: string, leftOut: readonly LeftOut[]): Fault {
   const said = leftOut.map(({ server, by, why }) =>
     why === 'avoided'
@@ -129,6 +129,6 @@ export function noServerLeft(url: string, leftOut: readonly LeftOut[]): Fault {
     about: url,
     fix: isAvoided
       ? 'avoid fewer caches'
-      : 'end the list with "+", or name the cache for this object: --cache at the prompt, `caches` in a job file',
+      : 'end the list with "+", or name the cache for this object: --cache on the command line, `caches` in a job file',
   });
 }

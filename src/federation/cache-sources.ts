@@ -16,8 +16,8 @@ interface CacheList {
 }
 
 /**
- * What is said of the caches of all objects where this runs. Of Pelican's places the first one that says anything counts,
- * in Pelican's own order; ours goes before them, and lets the director's caches follow.
+ * The cache preferences of this machine, for all objects. Of Pelican's places, the first one that names any counts, in
+ * Pelican's own order; Updraft's comes before them and adds the director's caches.
  */
 export function readCacheChoice(context: CacheContext): CacheChoice {
   const { env } = context;
@@ -31,7 +31,7 @@ export function readCacheChoice(context: CacheContext): CacheChoice {
   return { ...list, avoided };
 }
 
-/** Pelican takes the old names first, and of those the one without a prefix. */
+/** Pelican reads the old names first, and of those the one without a prefix. */
 const variables = [
   'NEAREST_CACHE',
   'OSDF_NEAREST_CACHE',
@@ -53,16 +53,16 @@ const splitEntries = (text: string): string[] => text.split(/[\s,"']+/).filter((
 
 const attribute = 'PelicanCfg_Client_PreferredCaches';
 
-/** A text or a list of texts; HTCondor writes each attribute of a job on one line. */
+/** A string or a list of strings; HTCondor writes each attribute of a job on one line. */
 function fromJobAd({ env, cwd }: CacheContext): CacheList | undefined {
   const file = env['_CONDOR_JOB_AD'];
-  // One that only lies in the folder may be anybody's.
+  // A file that merely lies in the folder could come from anybody.
   const text = file === undefined ? '' : readText(path.resolve(cwd, file));
   const value = new RegExp(`^\\s*${attribute}\\s*=\\s*(.*?)\\s*$`, 'im').exec(text)?.[1];
   if (value === undefined || /^undefined$/i.test(value)) return undefined;
   const by = `${attribute} of the job`;
   if (!/^(?:"[^"]*"|\{\s*(?:"[^"]*"\s*,?\s*)*\})$/.test(value))
-    throw new Fault('url-invalid', `${by} is ${value.slice(0, 100)}, which is no list of texts`, {
+    throw new Fault('url-invalid', `${by} is ${value.slice(0, 100)}, which is not a list of strings`, {
       about: attribute,
       fix: `write +${attribute} = "https://HOST:PORT, +"`,
     });
@@ -70,7 +70,7 @@ function fromJobAd({ env, cwd }: CacheContext): CacheList | undefined {
   return entries.length === 0 ? undefined : { by, entries };
 }
 
-/** Of Pelican's configuration files only the first that exists counts, as with Pelican. */
+/** Only the first of Pelican's configuration files that exists is read, as Pelican does. */
 function fromConfigFiles({ env }: CacheContext): CacheList | undefined {
   const home = env['HOME'];
   const folders = [...(home === undefined ? [] : [path.join(home, '.config', 'pelican')]), '/etc/pelican'];
@@ -81,7 +81,7 @@ function fromConfigFiles({ env }: CacheContext): CacheList | undefined {
 
 const key = /^\s*[\w.]+:(?:\s|$)/;
 
-/** `Client: PreferredCaches:`, in either form of a list. What else the file says is not for us to judge. */
+/** `Client: PreferredCaches:`, in either form of a YAML list. The rest of the file is ignored. */
 function fromYaml(text: string, file: string): CacheList | undefined {
   const lines = text.split('\n').map((line) => line.replace(/(^|\s)#.*$/, ''));
   const isBelow = (line: string): boolean => /^\s*(?:-|$)|^\s/.test(line);
@@ -100,7 +100,7 @@ function fromYaml(text: string, file: string): CacheList | undefined {
   return entries.length === 0 ? undefined : { by: `${file}:${at + 1}`, entries };
 }
 
-/** What a file holds; nothing where there is none to read. */
+/** The text of a file; empty if it cannot be read. */
 export function readText(file: string): string {
   try {
     return fs.readFileSync(file, 'utf8');

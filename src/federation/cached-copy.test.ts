@@ -9,7 +9,7 @@ type Cache = [onlyIfCached: [number, Headers], plain?: [number, Headers]];
 
 const size = { 'Content-Length': 5 };
 
-test('what caches say of their copies is told apart as Pelican and XRootD say it', async (t) => {
+test("the copies of Pelican's and XRootD's caches are distinguished by their answers", async (t) => {
   const cases: [string, Cache, CachedCopy['holds']][] = [
     ['Pelican without a copy', [[504, {}]], 'none'],
     [
@@ -45,7 +45,7 @@ test('what caches say of their copies is told apart as Pelican and XRootD say it
     assert.ok(server);
     const copy = await askCopy(located, server, { federation });
     assert.deepEqual([copy.holds, copy.status], [holds, first[0]], what);
-    // A plain HEAD has a cache without a copy ask the origin for digests.
+    // A plain HEAD makes a cache without a copy ask the origin for digests.
     assert.equal(asked[0]?.length, second === undefined ? 1 : 2, what);
     assert.ok(asked[0].every(({ method }) => method === 'HEAD'));
   }

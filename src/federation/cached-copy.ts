@@ -5,9 +5,9 @@ import { requestObject, type WireOptions } from './object-request.ts';
 
 /** What a cache has of an object. */
 export interface CachedCopy {
-  /** `unknown` where the server cannot be asked, or does not answer. */
+  /** `unknown` if the server cannot be asked or does not answer. */
   holds: 'whole' | 'part' | 'none' | 'unknown';
-  /** HTTP status; undefined when it does not answer. */
+  /** HTTP status; undefined if it does not answer. */
   status?: number;
   bytes?: number;
   /** Seconds it has been there. */
@@ -17,8 +17,8 @@ export interface CachedCopy {
 const headerMs = 6_000;
 
 /**
- * Asks a cache whether it has an object, at no cost to the origin: `only-if-cached` keeps it from asking for size and
- * digests, which takes it minutes for a big object. XRootD does neither for a HEAD, and shows by `Age` what it has.
+ * Asks a cache whether it has an object, at no cost to the origin: `only-if-cached` keeps it from asking the origin for
+ * size and digests, which takes minutes for a big object. XRootD does neither for a HEAD, and its `Age` shows a copy.
  */
 export async function askCopy(located: Located, server: ObjectServer, how: WireOptions): Promise<CachedCopy> {
   const head = (headers: Record<string, string> = {}): Promise<ControlAnswer> =>
@@ -29,10 +29,10 @@ export async function askCopy(located: Located, server: ObjectServer, how: WireO
     if (asked.status !== 200) return { holds: 'unknown', status: asked.status };
     const software = asked.headers['server'] ?? '';
     const isXrootd = /^xrootd/i.test(software);
-    // Pelican's own cache gives an Age only to the plain question, which costs nothing where it has the object.
+    // Pelican's own cache gives an Age only to a plain HEAD, which costs nothing if it has the object.
     const reported = isXrootd || ageOf(asked) !== undefined ? asked : await head();
     const [age, length] = [ageOf(reported), asked.headers['content-length']];
-    // XRootD says its version before 6; those give no Age to a HEAD. Later ones do where all of the object is there.
+    // XRootD before 6 reports its version and gives no Age to a HEAD. Later ones do if they have the whole object.
     const without = isXrootd ? (software === 'XRootD' ? 'none' : 'unknown') : 'part';
     const holds = age === undefined ? without : 'whole';
     return {

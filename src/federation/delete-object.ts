@@ -5,7 +5,7 @@ import { afterRefusal, requestObject, afterSilence, type ObjectOptions } from '.
 
 const timeoutMs = 30_000;
 
-/** Asks the origin to delete an object, or a folder; throws `object-missing` for what is not there. Gives the `host:port`. */
+/** Asks the origin to delete an object or a folder, and returns its `host:port`; throws `object-missing`. */
 export async function deleteObject(url: string, options: ObjectOptions): Promise<string> {
   const located = await options.federation.locate(url, { ...options, verb: 'DELETE' });
   const [server] = located.servers;
@@ -29,7 +29,7 @@ async function tryDelete(
   try {
     const answer = await requestObject(located, { method: 'DELETE', server }, options);
     const { status } = answer;
-    // An earlier try whose answer was lost may have done it.
+    // An earlier try whose answer was lost may have deleted it.
     if ((status >= 200 && status < 300) || (status === 404 && tries > 1)) return { done: true };
     if (status === 405 || status === 501)
       return { failed: notAllowed(located.url, server), retry: false, timeoutMs };
@@ -37,7 +37,7 @@ async function tryDelete(
       now: options.federation.wire.clock.now(),
       timeoutMs,
     });
-    // Pelican's origin answers 400 now and then to what it does at the second try.
+    // Pelican's origin sometimes answers 400 to a request that succeeds at the second try.
     return status === 400 && tries === 1 && 'failed' in next ? { ...next, retry: true } : next;
   } catch (error) {
     return afterSilence(located.url, error, timeoutMs);
@@ -45,7 +45,7 @@ async function tryDelete(
 }
 
 function notAllowed(url: string, { host }: ObjectServer): Fault {
-  return new Fault('url-invalid', `${url}: ${host} allows no deletes there`, {
+  return new Fault('url-invalid', `${url}: ${host} does not allow deletes there`, {
     about: url,
     fix: 'ask whoever runs the origin',
   });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseDigestHeader } from './digest-header.ts';
 
-test('checksums come in hex with or without zeros, hashes in base64 or hex', () => {
+test('checksums are read in hex with or without leading zeros, hashes in base64 or hex', () => {
   assert.deepEqual(
     parseDigestHeader('crc32c=77b8112,md5=XUFAKrxLKna5cZ2REBfFkg==,sha=qvTGHdzF6KLavt4PO0gs2a6pQ00='),
     {
@@ -22,7 +22,7 @@ test('checksums come in hex with or without zeros, hashes in base64 or hex', () 
   );
 });
 
-test('a value that cannot be what its label says is dropped', () => {
+test('a value that does not match its label is dropped', () => {
   for (const header of [
     'crc32c=5d41402abc4b2a76b9719d911017c592',
     'md5=77b8112',

@@ -12,13 +12,13 @@ const names: Record<string, keyof Digests> = {
 };
 
 /**
- * Digests that Pelican and XRootD servers have, the one to check first: the cheapest to compute that finds every
- * damage by accident. A server's digest proves nothing against the server itself, so no stronger one is worth more.
- * Not `crc32`: that of XRootD 5 is cksum's, that of XRootD 6 and of Pelican zlib's.
+ * Digests that Pelican and XRootD servers have, in order of preference: the cheapest to compute that finds all
+ * accidental damage. A server's digest is no proof against the server itself, so a stronger one gains nothing.
+ * Not `crc32`: XRootD 5 computes cksum's, XRootD 6 and Pelican zlib's.
  */
 export const algorithms = ['crc32c', 'sha-256', 'sha', 'md5', 'adler32'] as const;
 
-/** For `Want-Digest`. Pelican's origin computes each one that has no weight, so only the first has none. */
+/** For `Want-Digest`. Pelican's origin computes each digest without a weight, so only the first has none. */
 export const wantOf = (names: readonly string[]): string =>
   names.map((name, place) => (place === 0 ? name : `${name};q=0.${9 - place}`)).join(', ');
 
@@ -26,8 +26,8 @@ export const wantDigest = wantOf(algorithms);
 
 /**
  * Reads a Digest header (RFC 3230). Servers write checksums in hex, with or without leading zeros, and hashes in
- * base64, or either in the other. A value of the wrong length was mislabelled and is dropped: a digest
- * that is not believed costs a check, one that is believed wrongly costs the object.
+ * base64, or the other way round. A value of the wrong length is mislabelled and dropped: ignoring a digest costs a
+ * check, trusting a wrong one costs the object.
  */
 export function parseDigestHeader(header: string | undefined): Digests {
   const digests: Digests = {};

@@ -4,14 +4,14 @@ import { parseLinkHeader } from './director-answer.ts';
 
 const targets = (header: string): string[] => parseLinkHeader(header).map((link) => link.target);
 
-test('links come in the order of pri, those without one last', () => {
+test('links are sorted by pri, those without one last', () => {
   const header =
     '<https://c/x>; rel="duplicate"; depth=2, <https://b/x>; rel="duplicate"; pri=2; depth=2, <https://a/x>; pri=1';
   assert.deepEqual(targets(header), ['https://a/x', 'https://b/x', 'https://c/x']);
   assert.deepEqual(parseLinkHeader(header)[1]?.parameters, { rel: 'duplicate', pri: '2', depth: '2' });
 });
 
-test('commas and semicolons inside a target or a quoted value separate nothing', () => {
+test('commas and semicolons inside a target or a quoted value are not separators', () => {
   const [first, second] = parseLinkHeader(
     '<https://a/x,y;z=1>; title="a, \\"b\\"; <c>"; pri=1,<https://b/x,y;z=1>;pri="2"',
   );
@@ -24,7 +24,7 @@ test('more than nine links keep numeric order', () => {
   assert.deepEqual(targets(header).slice(-2), ['https://s11/', 'https://s12/']);
 });
 
-test('nonsense yields what can be read and never fails', () => {
+test('malformed links yield what can be read and never fail', () => {
   assert.deepEqual(parseLinkHeader(''), []);
   assert.deepEqual(parseLinkHeader('no link here; pri=1'), []);
   assert.deepEqual(parseLinkHeader('<unfinished; pri=1'), []);

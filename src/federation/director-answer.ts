@@ -8,22 +8,22 @@ import { retryAfterMs, type Try } from './back-off.ts';
 import { escapePath, unescapePath } from './escape-path.ts';
 import type { Verb } from './located.ts';
 
-/** What a director says about an object: where it is and what it takes to read it. */
+/** What a director says about an object: where it is and what is needed to read it. */
 export interface DirectorAnswer {
   /** URLs of the object at its servers, best first. */
   servers: string[];
-  /** Prefix all this holds for; undefined when the director does not say. */
+  /** The prefix that this answer covers; undefined if the director does not say. */
   namespace?: string;
   requireToken: boolean;
   /** Base URL to which an object's path is appended to list it. */
   collectionsUrl?: string;
-  /** Who may sign tokens for the namespace. */
+  /** Issuers whose tokens the namespace accepts. */
   issuers: string[];
-  /** Who hands out tokens, where the director says so. */
+  /** The issuer of tokens, if the director names one. */
   generation?: { issuer: string; basePath?: string; maxScopeDepth?: number; strategy?: string };
 }
 
-/** Reads the headers of a director's redirect; undefined when they name no server. */
+/** Reads the headers of a director's redirect; undefined if they name no server. */
 function parseDirectorAnswer(headers: Record<string, string>): DirectorAnswer | undefined {
   const servers = serverUrls(headers);
   return servers.length === 0 ? undefined : { servers, ...parseNamespaceHeaders(headers) };
@@ -44,8 +44,8 @@ export function parseNamespaceHeaders(headers: Record<string, string>): Omit<Dir
 }
 
 /**
- * The same answer for another object of the namespace, or undefined where the servers' URLs do not end in the
- * object's path, so that nothing can be said about another.
+ * The same answer for another object of the namespace; undefined if the servers' URLs do not end in the object's path,
+ * because then nothing can be inferred.
  */
 export function answerFor(answer: DirectorAnswer, from: string, to: string): DirectorAnswer | undefined {
   if (from === to) return answer;
@@ -66,7 +66,7 @@ function serverUrls(headers: Record<string, string>): string[] {
   return [...new Set(named.filter((url) => url !== undefined))];
 }
 
-/** Directors put a copy of the token into the URL; it belongs in a header, out of everybody's logs. */
+/** Directors put a copy of the token into the URL; it belongs in a header, where it is not logged. */
 function httpUrl(text: string | undefined): string | undefined {
   const url = URL.parse(text ?? '');
   if (url === null || !['https:', 'http:'].includes(url.protocol)) return undefined;
@@ -85,7 +85,7 @@ function tokenGeneration(header: string | undefined): DirectorAnswer['generation
   return issuer === undefined ? undefined : defined({ issuer, basePath, maxScopeDepth, strategy });
 }
 
-/** `a=1, b=2, a=3`: values may hold commas, as long as no `name=` follows one. */
+/** `a=1, b=2, a=3`: values may contain commas, as long as no `name=` follows one. */
 function pairs(header: string | undefined): Map<string, string[]> {
   const found = new Map<string, string[]>();
   for (const part of (header ?? '').split(/,\s*(?=[A-Za-z][A-Za-z-]*=)/)) {
@@ -99,13 +99,13 @@ function pairs(header: string | undefined): Map<string, string[]> {
 
 export interface Link {
   target: string;
-  /** Lower-case names; a parameter without a value has the empty string. */
+  /** Names in lower case; a parameter without a value is the empty string. */
   parameters: Record<string, string>;
 }
 
 /**
- * Reads a Link header (RFC 8288): targets may hold commas and semicolons, parameter values may be quoted. What
- * cannot be read is passed over. Sorted by `pri`, lowest first; links without one come last, in their order.
+ * Reads a Link header (RFC 8288): targets may contain commas and semicolons, parameter values may be quoted. Skips what
+ * it cannot parse. Sorted by `pri`, lowest first; links without one come last, in their order.
  */
 export function parseLinkHeader(header: string): Link[] {
   const links: Link[] = [];
@@ -142,7 +142,7 @@ function priority(link: Link): number {
   return Number.isNaN(pri) ? Number.MAX_SAFE_INTEGER : pri;
 }
 
-/** What a director is asked. */
+/** A question to a director. */
 export interface Question {
   directorUrl: string;
   verb: Verb;
@@ -153,17 +153,17 @@ export interface Question {
   token?: string;
 }
 
-/** How long to go on asking, in milliseconds. */
+/** How long to keep asking, in milliseconds. */
 export interface DirectorTimeouts {
   silent: number;
-  /** One that has just started knows no servers yet. */
+  /** A director that has just started knows no servers yet. */
   starting: number;
 }
 
-/** It, or something in front of it, is being changed; or it is no director. */
+/** The director, or a proxy in front of it, is being restarted; or this is not a director. */
 const invalidReplyMs = 3_500;
 
-/** Decides what a director's reply to a question means, and whether to ask again. */
+/** Decides what a director's reply means, and whether to ask again. */
 export function readDirectorReply(
   question: Question,
   reply: ControlAnswer | NoAnswer,
@@ -185,9 +185,7 @@ export function readDirectorReply(
   const isPelican = (reply.headers['server'] ?? '').startsWith('pelican/');
   const isIngress = !isPelican && reply.status === 404;
   if (reply.status >= 500 || isIngress) {
-    const who = isPelican
-      ? ''
-      : ` (something in front of it: ${reply.headers['server'] ?? 'it does not say what'})`;
+    const who = isPelican ? '' : ` (something in front of it: ${reply.headers['server'] ?? 'unnamed'})`;
     return {
       failed: unreachable(question, `answers ${reply.status}${who}: ${errorTextOf(reply)}`),
       retry: true,
@@ -203,7 +201,7 @@ function readRedirect(question: Question, reply: ControlAnswer): Try<DirectorAns
   if (answer !== undefined) return { done: answer };
   const failed = unreachable(
     question,
-    `answers nonsense: status ${reply.status} with no server in its Link or Location`,
+    `sends an unusable answer: status ${reply.status} with no server in its Link or Location`,
   );
   return { failed, retry: true, timeoutMs: invalidReplyMs };
 }
@@ -246,7 +244,7 @@ function reasonOf(question: Question, reply: ControlAnswer, object: string): [Fa
           ]
         : [
             'url-invalid',
-            `${object} is where nothing can be ${question.verb === 'PUT' ? 'uploaded' : 'deleted'}`,
+            `the namespace of ${object} does not allow ${question.verb === 'PUT' ? 'uploads' : 'deletes'}`,
             'choose a path in a namespace that allows writes',
           ];
     case 401:
@@ -259,7 +257,7 @@ function reasonOf(question: Question, reply: ControlAnswer, object: string): [Fa
         'check the query of the URL',
       ];
     default:
-      return ['director-unreachable', 'the director answers nonsense', 'wait and run it again'];
+      return ['director-unreachable', 'the director sends an unusable answer', 'wait and run it again'];
   }
 }
 

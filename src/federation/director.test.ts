@@ -73,7 +73,7 @@ const isFault = (kind: FaultKind, message: RegExp) => (error: unknown) => {
   return true;
 };
 
-test('every header of the answer is understood, and the query goes along', async (t) => {
+test('every header of the answer is parsed, and the query is passed on', async (t) => {
   const { ask, requests } = await director(t, (path) => found(path));
   assert.deepEqual(await ask('/ns/a%2Cb%3Bc', { query: 'skipstat&x=1' }), {
     servers: ['https://a:8443/ns/a%2Cb%3Bc', 'https://b:8443/data/ns/a%2Cb%3Bc'],
@@ -92,7 +92,7 @@ test('every header of the answer is understood, and the query goes along', async
   assert.equal(requests[0].headers.authorization, undefined);
 });
 
-test('without a Link the Location counts, less the token in it; uploads ask with PUT', async (t) => {
+test('without a Link the Location is used, without the token in it; uploads ask with PUT', async (t) => {
   const { ask, requests } = await director(t, (path) => ({
     status: 307,
     headers: { Location: `https://o:8443${path}?authz=secret&pelican.timeout=9s` },
@@ -123,14 +123,14 @@ test('one answer serves the namespace for five minutes; fresh asks anyway', asyn
   assert.equal(requests.length, 4, 'a longer name is not below the namespace');
 });
 
-test('many files of a folder at once are one question', async (t) => {
+test('many files of a folder at once need one request', async (t) => {
   const { ask, requests } = await director(t, (path) => found(path));
   const answers = await Promise.all(Array.from({ length: 20 }, (_, i) => ask(`/ns/d/${i}`)));
   assert.equal(requests.length, 1);
   assert.equal(answers[19]?.servers[0], 'https://a:8443/ns/d/19');
 });
 
-test("a neighbour's missing object does not make ours missing", async (t) => {
+test("another object's 404 does not make ours missing", async (t) => {
   const { ask } = await director(t, (path) =>
     path === '/ns/gone' ? refused(404, 'No sources reported possession of the object') : found(path),
   );
@@ -139,7 +139,7 @@ test("a neighbour's missing object does not make ours missing", async (t) => {
   assert.equal(here.status, 'fulfilled');
 });
 
-test('resets, 5xx, a proxy’s 404 and a starting director are waited for', async (t) => {
+test('resets, 5xx, a proxy’s 404 and a starting director are retried', async (t) => {
   const replies: (Reply | 'reset')[] = [
     'reset',
     refused(404, '<h1>no backend</h1>', 'nginx'),
@@ -148,13 +148,13 @@ test('resets, 5xx, a proxy’s 404 and a starting director are waited for', asyn
     refused(500, 'Failed to get/sort server ads'),
   ];
   const { ask, clock } = await director(t, (path, count) => replies[count - 1] ?? found(path));
-  // The last failure comes after more than the usual patience, spent on the director's own request to wait.
+  // The last failure comes after the usual timeout, because the director itself asked for longer waits.
   await assert.rejects(ask('/ns/x'), isFault('director-unreachable', /answers 500/));
   assert.ok(clock.slept.includes(45_000), String(clock.slept));
   assert.equal((await ask('/ns/x')).servers.length, 2);
 });
 
-test('whoever waits for a director hears until when, and why', async (t) => {
+test('callers that wait for a director are notified until when, and why', async (t) => {
   const busy = { ...refused(429, 'director just restarted'), headers: { 'Retry-After': '45' } };
   const { ask, clock } = await director(t, (path, count) => (count === 1 ? busy : found(path)));
   const heard: string[] = [];
@@ -169,7 +169,7 @@ test('whoever waits for a director hears until when, and why', async (t) => {
   assert.deepEqual(heard, ['first', 'second']);
 });
 
-test('what a director says for good is not asked twice', async (t) => {
+test("a director's final answer is not asked for twice", async (t) => {
   const cases: [Reply, FaultKind, RegExp, 'GET' | 'PUT'][] = [
     [
       refused(404, 'No sources found for the requested path: Request ID: 1'),
@@ -186,7 +186,7 @@ test('what a director says for good is not asked twice', async (t) => {
     [
       refused(405, 'Discovered sources for the namespace, but none support the request'),
       'url-invalid',
-      /nothing can be uploaded/,
+      /does not allow uploads/,
       'PUT',
     ],
     [refused(405, 'none support the request'), 'servers-unreachable', /no origin/, 'GET'],
@@ -200,7 +200,7 @@ test('what a director says for good is not asked twice', async (t) => {
   }
 });
 
-test('nonsense is called nonsense', async (t) => {
+test('an unusable answer is reported as such', async (t) => {
   const nonsense: Reply[] = [
     { status: 307 },
     { status: 307, headers: { Link: 'none; pri=1', Location: 'nowhere' } },
@@ -209,11 +209,11 @@ test('nonsense is called nonsense', async (t) => {
   ];
   for (const reply of nonsense) {
     const { ask } = await director(t, () => reply);
-    await assert.rejects(ask('/ns/x'), isFault('director-unreachable', /nonsense/));
+    await assert.rejects(ask('/ns/x'), isFault('director-unreachable', /unusable answer/));
   }
 });
 
-test('nonsense that passes costs no more than a second question', async (t) => {
+test('an unusable answer that does not persist costs one more request', async (t) => {
   const { ask } = await director(t, (path, count) => (count === 1 ? { status: 307 } : found(path)));
   assert.equal((await ask('/ns/x')).servers[0], 'https://a:8443/ns/x');
 });
@@ -229,7 +229,7 @@ test('while the director is down its last answer is used, after a short wait', a
   await assert.rejects(ask('/elsewhere/y'), isFault('director-unreachable', /broke the connection/));
 });
 
-test('servers whose URLs do not end in the path are not guessed for another object', async (t) => {
+test('servers whose URLs do not end in the path are not inferred for another object', async (t) => {
   const { ask, requests } = await director(t, (path) => ({
     status: 307,
     headers: {
@@ -242,7 +242,7 @@ test('servers whose URLs do not end in the path are not guessed for another obje
   assert.deepEqual((await ask('/ns/y')).servers, ['https://a/by-hash/2']);
 });
 
-test('an abort ends the waiting at once', async (t) => {
+test('an abort ends the wait at once', async (t) => {
   const stop = new AbortController();
   const { ask } = await director(t, () => (stop.abort(new Error('enough')), 'reset'));
   await assert.rejects(ask('/ns/x', { signal: stop.signal }), /enough/);

@@ -10,8 +10,8 @@ import { SharedWork } from './shared-work.ts';
 
 export interface Director {
   /**
-   * Asks where an object is. An answer holds for its whole namespace for five minutes; `fresh` asks anyway. While
-   * the director is down, its last answer, however old, is better than none.
+   * Asks where an object is. An answer is valid for its namespace for five minutes; `fresh` asks anyway. While the
+   * director is down, its last answer is used, however old.
    */
   ask(
     question: Question,
@@ -27,20 +27,20 @@ interface DirectorOptions {
 
 interface KnownAnswer {
   answer: DirectorAnswer;
-  /** The object it was said of. */
+  /** The object that the answer is about. */
   path: string;
   at: number;
 }
 
 const ttlMs = 5 * 60_000;
-/** A director is silent about servers for up to five minutes after its start. */
+/** A director may know no servers for up to five minutes after its start. */
 const timeouts = { silent: 30_000, starting: 5 * 60_000 };
-/** Where an older answer can be had instead. */
+/** If an older answer can be used instead. */
 const shortTimeouts = { silent: 3_000, starting: 3_000 };
 
 export function createDirector(options: DirectorOptions): Director {
   const { clock } = options;
-  /** By question less its object, then by namespace. */
+  /** By question without its object, then by namespace. */
   const known = new Map<string, Map<string, KnownAnswer>>();
   const shared = new SharedWork<KnownAnswer>();
   const listeners = new Listeners();
@@ -63,7 +63,7 @@ export function createDirector(options: DirectorOptions): Director {
     return fitting.sort((one, other) => scopeOf(other).length - scopeOf(one).length)[0];
   }
 
-  /** Neighbours in one folder are nearly always in one namespace: the first one's answer serves the others. */
+  /** Objects in one folder are nearly always in one namespace: the first one's answer serves the others. */
   async function askWithNeighbours(
     question: Question,
     signal: AbortSignal | undefined,
@@ -97,7 +97,7 @@ export function createDirector(options: DirectorOptions): Director {
   };
 }
 
-/** What the answer holds for: its namespace, or only the object where it names none that has the object. */
+/** What the answer covers: its namespace, or only the object if it names none that contains the object. */
 function scopeOf({ answer, path }: KnownAnswer): string {
   return answer.namespace !== undefined && isUnder(path, answer.namespace) ? answer.namespace : path;
 }
@@ -108,7 +108,7 @@ function answerTo(question: Question, known: KnownAnswer): DirectorAnswer | unde
     : undefined;
 }
 
-/** A neighbour's missing object, found out while we waited for its answer, says nothing of ours. */
+/** Another object of the folder is missing, found while we waited for its answer; that says nothing about ours. */
 function isOfAnother(error: unknown, question: Question): boolean {
   return (
     error instanceof Fault && error.kind === 'object-missing' && error.about !== unescapePath(question.path)

@@ -10,7 +10,7 @@ import { createDiscovery, plainHttpRule } from './discovery.ts';
 
 type Reply = { status?: number; body?: unknown; headers?: Record<string, string> } | 'reset';
 
-/** A discovery host that gives these replies one after the other, the last one for ever. */
+/** A discovery host that gives these replies in turn, and repeats the last one. */
 async function host(t: TestContext, replies: Reply[], env: Record<string, string> = {}) {
   const clock = jumpingClock();
   const plain = env['UPDRAFT_FEDERATION_HTTP'] === '1';
@@ -43,10 +43,10 @@ const good = {
   },
 };
 
-test('the document is asked for over https, once, and names the director', async (t) => {
+test('the metadata are requested over https, once, and name the director', async (t) => {
   const { server, clock, discover } = await host(t, [good]);
   const federation = await discover();
-  // Whatever the document claims, the federation is the one of the host that was asked.
+  // Whatever the document claims, the federation is that of the host that was asked.
   assert.deepEqual(federation, { discoveryUrl: server.url, directorUrl: 'https://director.example:8444' });
   assert.match(server.url, /^https:/);
   assert.equal(server.requests[0]?.url, '/.well-known/pelican-configuration');
@@ -59,8 +59,8 @@ test('the document is asked for over https, once, and names the director', async
   assert.equal(server.requests.length, 2);
 });
 
-test('a host where nobody listens is asked again only as long as somebody waits for it', async () => {
-  // Waits are spread by a quarter: both bounds leave room for the longest and none for one more.
+test('a host that refuses connections is retried only as long as a caller waits for it', async () => {
+  // Waits have a quarter of jitter: both bounds allow for the longest and for no further one.
   for (const [refusedTimeoutMs, waits] of [
     [4_000, 2],
     [undefined, 4],
@@ -79,7 +79,7 @@ test('a host where nobody listens is asked again only as long as somebody waits 
   }
 });
 
-test('callers at the same time share one question, and one who leaves does not stop the others', async (t) => {
+test('concurrent callers share one request, and one that leaves does not stop the others', async (t) => {
   const { server, discover } = await host(t, [good]);
   const leaving = new AbortController();
   const left = discover(leaving.signal);
@@ -105,7 +105,7 @@ test('resets and 5xx are retried with growing waits and Retry-After', async (t) 
   );
 });
 
-test('a document without a director is a federation of one', async (t) => {
+test('metadata without a director describe a federation of one server', async (t) => {
   const { server, discover } = await host(t, [{ body: { discovery_endpoint: 'x', director_endpoint: '' } }]);
   assert.deepEqual(await discover(), { discoveryUrl: server.url, directorUrl: undefined });
 });
@@ -144,7 +144,7 @@ test('a failure is remembered briefly, then the host is asked again', async (t) 
   await discover();
 });
 
-test('a silent host is given up after half a minute of trying', async (t) => {
+test('a silent host is given up after half a minute', async (t) => {
   const { clock, discover } = await host(t, ['reset']);
   const start = clock.monotonic();
   await assert.rejects(discover(), /broke the connection/);

@@ -7,16 +7,16 @@ import type { ControlAnswer, Request } from '../http/request.ts';
 import { Listeners, retryAfterMs, withBackOff, type OnWait, type Try } from './back-off.ts';
 import { SharedWork } from './shared-work.ts';
 
-/** What a federation is made of, as far as a client cares. */
+/** The parts of a federation that a client needs. */
 export interface Federation {
-  /** Base URL of the host that was asked, which the federation's trust hangs on; never what the document claims. */
+  /** Base URL of the host that was asked, on which all trust rests; never what the document claims. */
   discoveryUrl: string;
-  /** Base URL of the director, without a slash at its end; undefined where the host itself serves the objects. */
+  /** Base URL of the director, without a trailing slash; undefined if the host itself serves the objects. */
   directorUrl: string | undefined;
 }
 
 export interface Discovery {
-  /** Asks `host[:port]` what its federation is made of; throws `discovery-failed` naming the host. */
+  /** Asks `host[:port]` for its federation's metadata; throws `discovery-failed` naming the host. */
   discover(host: string, signal?: AbortSignal, onWait?: OnWait): Promise<Federation>;
 }
 
@@ -25,15 +25,15 @@ interface DiscoveryOptions {
   clock: Clock;
   plainHttp: PlainHttpRule;
   userAgent: string;
-  /** How long a host that refuses connections is asked again. */
+  /** How long to keep asking a host that refuses connections. */
   refusedTimeoutMs?: number | undefined;
 }
 
 const wellKnown = '/.well-known/pelican-configuration';
-/** A document with none of these describes something else. */
+/** A document with none of these is not federation metadata. */
 const fields = ['director_endpoint', 'discovery_endpoint', 'namespace_registration_endpoint', 'jwks_uri'];
 const ttlMs = 30 * 60_000;
-/** A failure is remembered just long enough that a hundred files of one job do not each wait for it. */
+/** A failure is remembered just long enough that the files of one job do not each wait for it. */
 const failureTtlMs = 10_000;
 const timeoutMs = 30_000;
 
@@ -47,8 +47,8 @@ export function createDiscovery(options: DiscoveryOptions): Discovery {
 
   async function ask(host: string, signal: AbortSignal): Promise<Federation> {
     try {
-      const patience = { clock, signal, onWait: listeners.say(host) };
-      const federation = await withBackOff(patience, () => tryOnce(options, host, signal));
+      const waiting = { clock, signal, onWait: listeners.say(host) };
+      const federation = await withBackOff(waiting, () => tryOnce(options, host, signal));
       remembered.set(host, { until: clock.monotonic() + ttlMs, federation });
       return federation;
     } catch (error) {
@@ -87,15 +87,15 @@ async function tryOnce(
     return refused(options, host, answer);
   } catch (error) {
     if (!(error instanceof NoAnswer)) throw error;
-    const patience = error.reason === 'refused' ? (options.refusedTimeoutMs ?? timeoutMs) : timeoutMs;
-    return { failed: failed(host, error.message, error), retry: error.mayPass, timeoutMs: patience };
+    const limitMs = error.reason === 'refused' ? (options.refusedTimeoutMs ?? timeoutMs) : timeoutMs;
+    return { failed: failed(host, error.message, error), retry: error.mayPass, timeoutMs: limitMs };
   }
 }
 
 function refused(options: DiscoveryOptions, host: string, answer: ControlAnswer): Try<Federation> {
   const afterMs = retryAfterMs(answer.headers['retry-after'], options.clock.now());
   return {
-    failed: failed(host, `it answers ${answer.status} where the description of a federation was expected`),
+    failed: failed(host, `it answers ${answer.status} instead of the federation's metadata`),
     retry: answer.status >= 500 || answer.status === 429,
     timeoutMs,
     afterMs,
@@ -138,8 +138,8 @@ function summary(answer: ControlAnswer): string {
 function failed(host: string, why: string, cause?: unknown): Fault {
   const isUntrusted = cause instanceof NoAnswer && cause.reason === 'certificate';
   const fix = isUntrusted
-    ? 'if the federation has an authority of its own, set SSL_CERT_FILE to its PEM file'
-    : `see if https://${host}${wellKnown} opens; for the OSDF write osdf:///PATH`;
+    ? 'if the federation has its own certificate authority, set SSL_CERT_FILE to its PEM file'
+    : `check that https://${host}${wellKnown} opens; for the OSDF write osdf:///PATH`;
   return new Fault('discovery-failed', `no federation was found at ${host}: ${why}`, {
     about: host,
     fix,
@@ -147,12 +147,12 @@ function failed(host: string, why: string, cause?: unknown): Fault {
   });
 }
 
-/** Says whether a host may be spoken to without TLS as a part of a federation. */
+/** Whether a host of a federation may be contacted without TLS. */
 export type PlainHttpRule = (host: string) => boolean;
 
 /**
- * Federations are https throughout. For tests and demonstrations on one machine, `UPDRAFT_FEDERATION_HTTP=1` lets
- * hosts on the loopback interface, and no others, be discovered, asked and given tokens over plain http.
+ * Federations use https only. For tests and demonstrations on one machine, `UPDRAFT_FEDERATION_HTTP=1` allows plain
+ * http, with tokens, to hosts on the loopback interface and no others.
  */
 export function plainHttpRule(env: Env): PlainHttpRule {
   return env['UPDRAFT_FEDERATION_HTTP'] === '1' ? isLoopback : () => false;
@@ -164,7 +164,7 @@ function isLoopback(host: string): boolean {
   return net.isIPv4(name) && name.startsWith('127.');
 }
 
-/** Whether this URL may be used as a server of a federation that is given tokens. */
+/** Whether this URL may be used as a server of a federation that receives tokens. */
 export function isTrustworthy(url: string, plainHttp: PlainHttpRule): boolean {
   const { protocol, host } = new URL(url);
   return protocol === 'https:' || (protocol === 'http:' && plainHttp(host));

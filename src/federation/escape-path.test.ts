@@ -6,7 +6,7 @@ import { escapePath, unescapePath } from './escape-path.ts';
 
 const name = fc.string({ unit: 'grapheme' });
 
-test('every name has one spelling, and comes back from it', () => {
+test('every name has one escaped form, and is restored from it', () => {
   fc.assert(
     fc.property(name, (text) => {
       const literal = text.replaceAll('%', '%25');

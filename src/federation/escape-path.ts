@@ -1,13 +1,13 @@
 const percent = '%'.charCodeAt(0);
-/** RFC 3986 `pchar`, less the characters that some parser between here and the disk takes for its own. */
+/** RFC 3986 `pchar`, without the characters that some parser between here and the disk treats specially. */
 const plain = new Set(
   Buffer.from('/ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~!$&*():@='),
 );
 
 /**
- * A path in the one spelling used for requests and comparisons: `%41` and `A` become the same, a `%` that
- * escapes nothing means itself, and everything a URL or a Link header could trip over is escaped. Works on
- * bytes, because object names need not be UTF-8.
+ * A path in the one spelling used for requests and comparisons: `%41` and `A` become the same, a `%` that escapes
+ * nothing is literal, and every character that is special in a URL or a Link header is escaped. Works on bytes,
+ * because object names need not be UTF-8.
  */
 export function escapePath(text: string): string {
   let escaped = '';
@@ -18,7 +18,7 @@ export function escapePath(text: string): string {
   return escaped;
 }
 
-/** The path as a person reads it; bytes that are not UTF-8 show as U+FFFD. */
+/** The path as a person reads it; bytes that are not UTF-8 become U+FFFD. */
 export function unescapePath(text: string): string {
   return unescapeBytes(text).toString('utf8');
 }
@@ -36,7 +36,7 @@ function unescapeBytes(text: string): Buffer {
   return bytes.subarray(0, length);
 }
 
-/** Whether a path is the prefix or below it, by whole components. The empty prefix, the root, covers all. */
+/** Whether a path is the prefix or below it, by whole components. The empty prefix, the root, covers everything. */
 export function isUnder(path: string, prefix: string): boolean {
   return path === prefix || path.startsWith(`${prefix}/`);
 }

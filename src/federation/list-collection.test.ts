@@ -27,7 +27,7 @@ const tree: Record<string, string> = {
   '/ns/html': '<html>login</html>',
 };
 
-/** `whole` is what the server says when asked for all below at once. */
+/** `whole` is the server's answer to a request for everything at once. */
 async function lister(t: Parameters<typeof testFederation>[0], whole?: string) {
   return await testFederation(
     t,
@@ -43,7 +43,7 @@ async function lister(t: Parameters<typeof testFederation>[0], whole?: string) {
   );
 }
 
-test('a collection is listed by name, and its URLs lead on', async (t) => {
+test('a collection is listed by name, with URLs that can be followed', async (t) => {
   const { federation, clock } = await lister(t);
   assert.deepEqual(await listCollection('osdf:///ns/d/?recursive', { federation }), [
     { url: 'osdf:///ns/d/a%20b', name: 'a b', isCollection: false, size: 1 },
@@ -53,7 +53,7 @@ test('a collection is listed by name, and its URLs lead on', async (t) => {
   assert.deepEqual(clock.slept, [2000], 'a busy server is waited for as it asks');
 });
 
-test('a walk gives every object below, whatever the server says when asked for all at once', async (t) => {
+test('a walk finds every object, whatever the server answers to a request for everything at once', async (t) => {
   const all = [
     response('/ns/d/'),
     response('/ns/d/sub/z%25', 3),
@@ -85,7 +85,7 @@ test('a walk gives every object below, whatever the server says when asked for a
   }
 });
 
-test('a walk through folders that lead back into themselves ends', async (t) => {
+test('a walk through a loop of folders ends', async (t) => {
   const listing = (url: string) => multistatus(response(`${url}/`), response(`${url}/again/`));
   const { federation } = await testFederation(
     t,
@@ -93,10 +93,10 @@ test('a walk through folders that lead back into themselves ends', async (t) => 
     { listing: true },
   );
   const walk = Array.fromAsync(walkCollection('osdf:///ns/d', { federation }));
-  await assert.rejects(walk, /more than 100 folders inside each other/);
+  await assert.rejects(walk, /more than 100 nested folders/);
 });
 
-test('an empty collection has nothing and an object lists as itself', async (t) => {
+test('an empty collection has no entries and an object lists as itself', async (t) => {
   const { federation } = await lister(t);
   assert.deepEqual(await listCollection('osdf:///ns/d/empty', { federation }), []);
   assert.deepEqual(await listCollection('osdf:///ns/d/file', { federation }), [
@@ -104,7 +104,7 @@ test('an empty collection has nothing and an object lists as itself', async (t) 
   ]);
 });
 
-test('missing, hostile, garbled and forbidden listings are refused by kind', async (t) => {
+test('missing, hostile, garbled and forbidden listings are refused, each with its kind', async (t) => {
   const { federation } = await lister(t);
   await assert.rejects(listCollection('osdf:///ns/none', { federation }), isFault('object-missing'));
   await assert.rejects(listCollection('osdf:///ns/evil', { federation }), isFault('data-wrong'));
@@ -116,7 +116,7 @@ test('missing, hostile, garbled and forbidden listings are refused by kind', asy
   );
 });
 
-test('an XRootD listing is read, with its own prefixes, dates and unescaped names', () => {
+test('an XRootD listing is parsed, with its own prefixes, dates and unescaped names', () => {
   const xml = `<?xml version="1.0" encoding="utf-8"?>
 <D:multistatus xmlns:D="DAV:" xmlns:ns1="http://apache.org/dav/props/" xmlns:ns0="DAV:">
 <D:response xmlns:lp1="DAV:" xmlns:lp2="http://apache.org/dav/props/" xmlns:lp3="LCGDM:">
@@ -139,7 +139,7 @@ test('an XRootD listing is read, with its own prefixes, dates and unescaped name
   ]);
 });
 
-test('a Pelican listing is read, with whole URLs, escapes, tags and CDATA', () => {
+test('a Pelican listing is parsed, with whole URLs, escapes, tags and CDATA', () => {
   const xml = `<?xml version="1.0" encoding="UTF-8"?><D:multistatus xmlns:D="DAV:"><!-- <D:response> -->
 <D:response><D:href>https://origin:8443/api/v1.0/origin/data/ns/d%C3%BC/x%23.bin</D:href><D:propstat><D:prop><D:resourcetype></D:resourcetype>
 <D:getetag>"1-&quot;2&quot;"</D:getetag><D:getcontentlength>0</D:getcontentlength><D:getlastmodified>Mon, 06 May 2024 07:08:09 GMT</D:getlastmodified>
@@ -156,13 +156,13 @@ test('a Pelican listing is read, with whole URLs, escapes, tags and CDATA', () =
   ]);
 });
 
-test('a property that is said twice counts once', () => {
+test('a repeated property counts once', () => {
   const xml =
     '<multistatus><response><href>/d</href><iscollection>1</iscollection><iscollection>1</iscollection></response></multistatus>';
   assert.deepEqual(parseMultistatus(xml), [{ path: '/d', isCollection: true }]);
 });
 
-test('what is no multistatus is told apart from an empty one', () => {
+test('text that is not a multistatus is distinguished from an empty one', () => {
   assert.deepEqual(parseMultistatus('<multistatus xmlns="DAV:"/>'), []);
   for (const text of [
     '',
@@ -173,7 +173,7 @@ test('what is no multistatus is told apart from an empty one', () => {
     assert.equal(parseMultistatus(text), undefined);
 });
 
-test('no text whatever makes the reader fail', () => {
+test('no text makes the parser fail', () => {
   const pieces = [
     '<D:multistatus>',
     '<response>',
@@ -223,10 +223,10 @@ test('a hostile listing costs no more than its length', () => {
     const xml = head + part.repeat(1_000_000 / part.length);
     for (const text of [xml, `${xml}>`, `${xml}--></D:multistatus>`]) parseMultistatus(text);
   }
-  // Tags that close what was never open, deep inside others.
+  // Tags that close what was never opened, deep inside others.
   assert.equal(parseMultistatus(head + '<a>'.repeat(200_000) + '</b>'.repeat(200_000)), undefined);
   const { user, system } = process.cpuUsage(start);
   assert.ok((user + system) / 1e6 < 6);
-  // Cut in the middle of a tag, it is no shorter listing.
+  // Cut in the middle of a tag, it is invalid, not a shorter listing.
   assert.equal(parseMultistatus(`${head}${response('/a', 1)}<D:respon`), undefined);
 });

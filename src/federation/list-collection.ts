@@ -5,11 +5,11 @@ import { escapePath, unescapePath } from './escape-path.ts';
 import type { Located, ObjectServer } from './located.ts';
 import { requestObject, requestWithRetries, statusFault, type ObjectOptions } from './object-request.ts';
 
-/** Something in a collection. */
+/** An entry of a collection. */
 export interface CollectionEntry {
-  /** URL to use for it, in the spelling of the collection's own. */
+  /** Its URL, in the same form as the collection's. */
   url: string;
-  /** Path below the collection that was asked for, readable; never leaves it. */
+  /** Decoded path below the requested collection; never leads out of it. */
   name: string;
   isCollection: boolean;
   size?: number;
@@ -18,7 +18,7 @@ export interface CollectionEntry {
   modified?: number;
 }
 
-/** What is in a collection, by name; an object lists as itself. */
+/** The entries of a collection, by name; an object lists as itself. */
 export async function listCollection(url: string, options: ObjectOptions): Promise<CollectionEntry[]> {
   const located = await options.federation.locate(url, options);
   const { self, children } = await propfind(located, options, '1');
@@ -34,18 +34,18 @@ export async function listCollection(url: string, options: ObjectOptions): Promi
   return entries.sort(byName);
 }
 
-/** Deeper than any data set, and far from what would take for ever. */
+/** Deeper than any data set, yet it ends a loop soon. */
 const maxDepth = 100;
 
-/** All objects below a collection; collections themselves are left out. */
+/** All objects below a collection, without the collections themselves. */
 export async function* walkCollection(url: string, options: ObjectOptions): AsyncGenerator<CollectionEntry> {
   yield* walk(url, options, await listTree(url, options), '');
 }
 
-/** What is in each folder, by its path below the one that was asked about: `` itself, `a/`, `a/b/`. */
+/** The entries of each folder, by its path below the requested one: `` for itself, `a/`, `a/b/`. */
 type Tree = Map<string, CollectionEntry[]>;
 
-/** Folders of which the tree knows nothing are listed one by one. */
+/** Folders that are not in the tree are listed one by one. */
 async function* walk(
   url: string,
   options: ObjectOptions,
@@ -53,9 +53,9 @@ async function* walk(
   below: string,
 ): AsyncGenerator<CollectionEntry> {
   if (below.split('/').length > maxDepth)
-    throw new Fault('data-wrong', `${url}: more than ${maxDepth} folders inside each other`, {
+    throw new Fault('data-wrong', `${url}: more than ${maxDepth} nested folders`, {
       about: url,
-      fix: 'a link at the origin most likely leads back to a folder above it; name the folders that are meant',
+      fix: 'a link at the origin probably leads back to a parent folder; name the folders you need',
     });
   for (const entry of tree.get(below) ?? (await listCollection(url, options))) {
     const name = below + entry.name;
@@ -65,8 +65,8 @@ async function* walk(
 }
 
 /**
- * Asks for all below a collection at once. Pelican's origins answer that; XRootD names the folder alone, as if it were
- * empty, and others refuse: an empty tree, and the walk asks for each folder.
+ * Lists everything below a collection at once. Pelican's origins answer that; XRootD lists only the folder, as if it
+ * were empty, and others refuse: then the tree is empty, and each folder is listed by itself.
  */
 async function listTree(url: string, options: ObjectOptions): Promise<Tree> {
   const located = await options.federation.locate(url, options);
@@ -89,7 +89,7 @@ function treeOf(url: string, self: DavResource | undefined, children: DavResourc
   const tree: Tree = new Map();
   const [base = ''] = url.split('?');
   for (const child of children) {
-    // A server that names its own paths is asked folder by folder.
+    // A server that uses other paths than ours is asked folder by folder.
     if (self === undefined || !child.path.startsWith(`${self.path}/`)) return new Map();
     const below = child.path.slice(self.path.length);
     const folders = below.split('/').slice(1, -1);
@@ -109,7 +109,7 @@ function facts({ isCollection, size, etag, modified }: DavResource): Omit<Collec
   return defined({ isCollection, size, etag, modified });
 }
 
-/** Names become file names: one that could climb out of its folder is nobody's mistake. */
+/** Names become file names: one that leads out of its folder is not an accident. */
 function nameOf({ path }: Pick<DavResource, 'path'>, url: string): string {
   const name = unescapePath(path.slice(path.lastIndexOf('/') + 1));
   if (name === '' || name === '.' || name === '..' || name.includes('\0'))
@@ -118,18 +118,18 @@ function nameOf({ path }: Pick<DavResource, 'path'>, url: string): string {
 }
 
 interface Listing {
-  /** What the URL itself names. */
+  /** The resource that the URL names. */
   self: DavResource | undefined;
-  /** What is in it, where it is a collection. */
+  /** Its entries, if it is a collection. */
   children: DavResource[];
   /** `host:port` that answered. */
   host: string;
 }
 
-/** A hundred thousand names of a folder take some fifty megabytes. */
+/** A listing of a hundred thousand names takes some fifty megabytes. */
 const maxListingBytes = 128 << 20;
 
-/** Asks the server that lists about a path: only itself, or what is in it too. */
+/** Asks the listing server about a path: only the path itself, or its entries too. */
 async function propfind(located: Located, options: ObjectOptions, depth: '1'): Promise<Listing> {
   const server = listingServer(located);
   const request = {
@@ -144,13 +144,13 @@ async function propfind(located: Located, options: ObjectOptions, depth: '1'): P
     throw statusFault(answer.status, { object: located.url, host: server.host, tokenFix: located.tokenFix });
   const resources = parseMultistatus(answer.body);
   if (resources === undefined)
-    throw new Fault('data-wrong', `${located.url}: ${server.host} answers a listing with something else`, {
+    throw new Fault('data-wrong', `${located.url}: ${server.host} does not answer with a listing`, {
       about: located.url,
     });
   return { ...split(resources, new URL(answer.url).pathname), host: server.host };
 }
 
-/** What an answer to a question of depth 0 describes. */
+/** What an answer to a request of depth 0 describes. */
 export function describedBy({ body, url }: ControlAnswer): DavResource | undefined {
   return split(parseMultistatus(body) ?? [], new URL(url).pathname).self;
 }
@@ -167,8 +167,8 @@ export function originAt(url: string): ObjectServer {
 }
 
 /**
- * Tells what was asked about from what is in it. Servers behind a prefix may name paths of their own: then the
- * shortest is the collection itself.
+ * Separates the requested collection from its entries. Servers behind a prefix may use their own paths: then the
+ * shortest is the collection.
  */
 function split(resources: DavResource[], pathname: string): Pick<Listing, 'self' | 'children'> {
   const asked = escapePath(pathname).replace(/(.)\/+$/, '$1');
@@ -187,7 +187,7 @@ function noListing(located: Located): Fault {
 
 /** One resource of a WebDAV listing. */
 export interface DavResource {
-  /** Escaped path at the server, without a slash at its end. */
+  /** Escaped path at the server, without a trailing slash. */
   path: string;
   isCollection: boolean;
   size?: number;
@@ -196,7 +196,7 @@ export interface DavResource {
   modified?: number;
 }
 
-/** A tag, or text between tags; undefined where the markup is broken. */
+/** A tag, or text between tags; undefined if the markup is broken. */
 type Token = { text: string } | { name: string; isClosing: boolean; isEmpty: boolean };
 
 const tagName = /^\/?(?:[\w.-]+:)?([\w.-]+)/;
@@ -223,7 +223,7 @@ function* tokens(xml: string): Generator<Token | undefined> {
 }
 
 const maxNameLength = 200;
-/** What ends only by its own mark. */
+/** Markup that ends only with its own delimiter. */
 const hidden = [
   ['<!--', '-->'],
   ['<![CDATA[', ']]>'],
@@ -242,8 +242,8 @@ function tagEnd(xml: string, start: number): number {
 }
 
 /**
- * Reads the part of a 207 answer that clients need, from whatever prefixes and order the server writes it in:
- * XRootD, Pelican and Apache differ in all of them. Undefined when the text is no multistatus at all, or broken.
+ * Reads the part of a 207 answer that clients need, whatever the namespace prefixes and order: XRootD, Pelican and
+ * Apache differ in both. Undefined if the text is not a valid multistatus.
  */
 export function parseMultistatus(xml: string): DavResource[] | undefined {
   const resources: DavResource[] = [];
@@ -264,7 +264,7 @@ export function parseMultistatus(xml: string): DavResource[] | undefined {
     } else {
       if (name === 'multistatus') isMultistatus = true;
       if (name === 'response') fields = new Map();
-      // XRootD says some things twice: the last word counts.
+      // XRootD repeats some properties: the last one counts.
       fields.delete(name);
       if (name === 'collection' && open.at(-1) === 'resourcetype') fields.set('collection', '1');
       if (!isEmpty && open.push(name) > maxDepth) return undefined;

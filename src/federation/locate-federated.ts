@@ -23,7 +23,7 @@ import type {
 import type { FederatedUrl } from './object-url.ts';
 import { tokenAdvice, type TokenChoice, type Tokens, type TokenUse } from './token.ts';
 
-/** What finding an object in a federation takes. */
+/** What is needed to find an object in a federation. */
 export interface FederationParts {
   request: Request;
   plainHttp: PlainHttpRule;
@@ -31,14 +31,14 @@ export interface FederationParts {
   discovery: Discovery;
   director: Director;
   tokens: Tokens;
-  /** What this machine and its user say of the caches of all objects. */
+  /** The cache preferences of this machine and its user, for all objects. */
   cacheChoice: () => CacheChoice;
 }
 
-/** Caches answer 504 a second before this, so that we hear of a slow origin instead of hanging up on it. */
+/** Caches answer 504 a second before this, so that a slow origin is reported instead of hung up on. */
 const timeoutHeader = '9.5s';
 
-/** Finds an object of a federation: asks what the federation is made of, then its director. */
+/** Finds an object of a federation: reads the federation's metadata, then asks its director. */
 export async function locateFederated(
   parts: FederationParts,
   url: FederatedUrl,
@@ -90,7 +90,7 @@ export async function locateFederated(
   };
 }
 
-/** Preferences are about caches; whoever asks for the origin gets it, unless it is to be avoided. */
+/** Preferences apply to caches; a request for the origin goes there, unless the origin is to be avoided. */
 function choiceFor({ cacheChoice }: FederationParts, options: LocateOptions, isOrigin: boolean): CacheChoice {
   const choice = mergedChoice(options.cacheChoice, cacheChoice());
   return isOrigin ? { ...noChoice, avoided: choice.avoided } : choice;
@@ -111,7 +111,7 @@ async function withoutCaches(
 }
 
 function notPacked(url: string): Fault {
-  return new Fault('url-invalid', `${url} has pack= in its query, and files are uploaded as they are`, {
+  return new Fault('url-invalid', `${url} has pack= in its query, but files are uploaded unchanged`, {
     about: url,
     fix: 'pack it first and upload the archive without pack=, or pack and upload a data set with `updraft stage`',
   });
@@ -122,9 +122,9 @@ export function tokenChoice(credential: string | undefined, { tokenFile }: Locat
 }
 
 /**
- * Asks without a token first, since only the answer says whether the namespace wants one, then with it: a director
- * that may look into the caches knows better who has the object. That second answer is a bonus, except for
- * "nobody has it".
+ * Asks without a token first, since only the answer says whether the namespace needs one, then with it: a director that
+ * may query the caches knows better which of them have the object. That second answer is optional, except for "no
+ * server has it".
  */
 async function askDirector(
   parts: FederationParts,
@@ -224,7 +224,7 @@ function tokenUse(answer: DirectorAnswer, asked: Lookup) {
   } satisfies Omit<TokenUse, 'to'>;
 }
 
-/** Who has logins for the namespace: the issuer that the director names, unless it hands out tokens in another way. */
+/** The issuer that offers logins for the namespace: the director's, unless it issues tokens in another way. */
 function issuanceOf({ generation, issuers, namespace }: DirectorAnswer, asked: Lookup): Issuance | undefined {
   const issuer = generation?.issuer ?? issuers[0];
   if (issuer === undefined || namespace === undefined) return undefined;
@@ -249,7 +249,7 @@ function isNamed(url: string, named: readonly (string | undefined)[]): boolean {
 
 const isReading = ({ verb }: TokenUse): boolean => verb === 'GET' || verb === 'PROPFIND';
 
-/** Changes carry a token even to namespaces anybody may read; there, whether it is needed is the origin's to say. */
+/** Writes carry a token even to public namespaces; there, the origin decides whether it is needed. */
 async function authorization(
   parts: FederationParts,
   use: TokenUse,
@@ -267,20 +267,20 @@ async function authorization(
   }
 }
 
-/** Who is asking, as servers like to know it for their accounts. */
+/** How we identify ourselves to servers, for their accounting. */
 export interface JobIdentity {
-  /** HTCondor's GlobalJobId, or a made-up one outside of a job. */
+  /** HTCondor's GlobalJobId, or a random one outside of a job. */
   jobId: string;
   userAgent: string;
 }
 
-/** Reads the job's id and project from HTCondor's job ad, where there is one. */
+/** Reads the job's id and project from HTCondor's job ad, if there is one. */
 export function readJobIdentity(env: Env, cwd: string, version: string): JobIdentity {
   const ad = readText(path.resolve(cwd, env['_CONDOR_JOB_AD'] ?? '.job.ad'));
   const project = headerSafe(attribute(ad, 'ProjectName'));
   return {
     jobId: headerSafe(attribute(ad, 'GlobalJobId')) ?? randomUUID(),
-    // Directors check the version of everything that calls itself pelican-something.
+    // Directors check the version of every client that calls itself pelican-something.
     userAgent: `updraft/${version}${project === undefined ? '' : ` project/${project}`}`,
   };
 }

@@ -8,33 +8,33 @@ export interface ObjectServer {
   /** `host:port`, for journals and messages. */
   host: string;
   kind: 'cache' | 'origin' | 'plain';
-  /** Who asked for it to be tried first. */
+  /** Whose preference put it first. */
   preferredBy?: string;
 }
 
-/** A server that was not asked, and who wanted it so: it is to be avoided, or was preferred where only a token helps. */
+/** A server that was not asked, and why: it is to be avoided, or is preferred but must not get the token it needs. */
 export interface LeftOut {
   server: string;
   by: string;
   why: 'avoided' | 'no-token';
 }
 
-/** Which caches somebody wants tried first, and which not at all. */
+/** Which caches to try first, and which to avoid. */
 export interface CacheChoice {
   preferred: readonly ChosenCache[];
-  /** Nobody else is asked: a list of Pelican's that does not end with `+`. */
+  /** No other server is asked: a list in Pelican's form that does not end with `+`. */
   only: boolean;
   avoided: readonly ChosenCache[];
 }
 
 export interface ChosenCache extends CacheName {
-  /** Who asked for it: an option, a variable, a line of a file. */
+  /** The source of the choice: an option, a variable, a line of a file. */
   by: string;
   /** It was named for this very object, so that the object's token may go there. */
   isForObject: boolean;
 }
 
-/** Who hands out tokens for a namespace by a login, as the federation's director says. */
+/** The issuer that offers logins for a namespace, according to the federation's director. */
 export interface Issuance {
   /** Where the federation was discovered. */
   federation: string;
@@ -42,55 +42,55 @@ export interface Issuance {
   /** The namespace as a user would write it. */
   url: string;
   issuer: string;
-  /** What the paths of scopes are below; the namespace unless said. */
+  /** Base of the paths in scopes; the namespace by default. */
   basePath?: string;
-  /** How many parts of a path a scope can have; any number unless said. */
+  /** How many components the path of a scope may have; unlimited by default. */
   maxScopeDepth?: number;
 }
 
-/** An object and where it can be had. */
+/** An object and its servers. */
 export interface Located {
   /** The URL as the user wrote it, without credentials. */
   url: string;
   /** In the order to try them. */
   servers: ObjectServer[];
   leftOut?: LeftOut[];
-  /** Who said that nobody but the preferred caches is to be asked. */
+  /** The source of the choice that allows only the preferred caches. */
   onlyBy?: string;
   namespace?: string;
   requireToken: boolean;
-  /** How to get a token for this use, where a federation says who gives them out. */
+  /** How to get a token for this use, if the federation names an issuer. */
   tokenFix?: string;
-  /** Who hands out tokens for it by a login. */
+  /** The issuer that offers logins for it. */
   issuance?: Issuance;
   /** URL of the object at the server that lists collections (WebDAV), if there is one. */
   collectionsUrl?: string;
   /**
-   * Request headers for this server, asked for before every request: the token is re-read when its file has
-   * changed, and is given only to the federation's own servers, over https, where the namespace asks for one.
+   * Request headers for this server, computed before every request: the token is re-read when its file has changed, and
+   * is sent only to the federation's own servers, over https, if the namespace requires one.
    */
   headers(server: ObjectServer): Promise<Record<string, string>>;
 }
 
-/** What is to be done with an object: reading goes through caches, the rest, asking what it is too, to its origin. */
+/** The action on an object: reads go through caches, everything else, including PROPFIND, to the origin. */
 export type Verb = 'GET' | 'PUT' | 'DELETE' | 'PROPFIND';
 
 export interface LocateOptions {
   verb?: Verb;
-  /** Ask the director again instead of using what it said a while ago. */
+  /** Ask the director again instead of using its earlier answer. */
   fresh?: boolean;
   /** Ask for the origin instead of caches. */
   direct?: boolean;
   /** File with the bearer token to use instead of the usual search order. */
   tokenFile?: string;
-  /** What was said of the caches of this object; see `preferCaches`. */
+  /** The cache preferences for this object; see `preferCaches`. */
   cacheChoice?: CacheChoice;
   signal?: AbortSignal;
-  /** Hears of waits for a federation's host or its director. */
+  /** Called for waits for a federation's host or its director. */
   onWait?: OnWait;
 }
 
-/** Finds objects: the one thing `transfer` needs to know of a federation. */
+/** Finds objects: all that `transfer` needs to know about a federation. */
 export interface Locator {
   locate(url: string, options?: LocateOptions): Promise<Located>;
   /** Certificate authorities to trust, for raw connections; undefined means the built-in ones. */

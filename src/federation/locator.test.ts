@@ -24,7 +24,7 @@ interface Shape {
   plain?: boolean;
 }
 
-/** Discovery and director on one port, and a locator that knows of no other world. */
+/** Discovery and director on one port, and a locator that reaches nothing else. */
 async function federation(t: TestContext, shape: Shape = {}) {
   const cwd = await mkdtemp(path.join(os.tmpdir(), 'updraft-locator-'));
   t.after(() => rm(cwd, { recursive: true }));
@@ -61,7 +61,7 @@ async function federation(t: TestContext, shape: Shape = {}) {
 
 const isFault = (kind: FaultKind) => (error: unknown) => error instanceof Fault && error.kind === kind;
 
-test('an osdf object is found at all its caches, by way of discovery and director', async (t) => {
+test('an osdf object is located at all its caches, through discovery and director', async (t) => {
   const { locator, director, questions } = await federation(t, { collections: 'https://origin:8443' });
   const located = await locator.locate('osdf:///ns/a,b;c.tar?recursive');
   assert.equal(located.url, 'osdf:///ns/a,b;c.tar?recursive');
@@ -82,7 +82,7 @@ test('an osdf object is found at all its caches, by way of discovery and directo
   assert.ok((locator.ca ?? []).length > 50);
 });
 
-test('data requests say who asks, and carry no token to a public namespace', async (t) => {
+test('data requests identify the client, and carry no token to a public namespace', async (t) => {
   const env = { BEARER_TOKEN: token, _CONDOR_JOB_AD: 'job.ad' };
   const { locator, cwd, director } = await federation(t, { env });
   const server = (await locator.locate('osdf:///ns/x')).servers[0]!;
@@ -149,7 +149,7 @@ test('a protected namespace can be located without a token, but not read', async
   await assert.rejects(located.headers(located.servers[0]!), isFault('token-missing'));
 });
 
-test('a token that is renewed while a transfer runs is used from the next request on', async (t) => {
+test('a token that is renewed during a transfer is used from the next request on', async (t) => {
   const { locator, cwd } = await federation(t, { requireToken: true, env: { BEARER_TOKEN_FILE: 'bearer' } });
   await writeFile(path.join(cwd, 'bearer'), token);
   const located = await locator.locate('osdf:///ns/x');
@@ -159,7 +159,7 @@ test('a token that is renewed while a transfer runs is used from the next reques
   assert.equal((await located.headers(located.servers[0]!))['Authorization'], `Bearer ${renewed}`);
 });
 
-test('direct asks for origins, uploads ask with PUT and carry a token if there is one', async (t) => {
+test('direct asks for origins; uploads ask with PUT and carry a token if there is one', async (t) => {
   const { locator, questions } = await federation(t, { env: { BEARER_TOKEN: token } });
   const direct = await locator.locate('osdf:///ns/x?prefercached&skipstat', { direct: true });
   assert.equal(direct.servers[0]?.kind, 'origin');
@@ -171,7 +171,7 @@ test('direct asks for origins, uploads ask with PUT and carry a token if there i
   const without = await federation(t);
   const anonymous = await without.locator.locate('osdf:///ns/x', { verb: 'PUT' });
   assert.equal((await anonymous.headers(anonymous.servers[0]!))['Authorization'], undefined);
-  // A file that was named is meant, also where a token might not be needed.
+  // A file that was named is used, even if a token might not be needed.
   const named = await without.locator.locate('osdf:///ns/x', { verb: 'PUT', tokenFile: '/none/such' });
   await assert.rejects(named.headers(named.servers[0]!), isFault('token-missing'));
 });
@@ -181,7 +181,7 @@ test('a protected namespace served over plain http only is refused', async (t) =
   await assert.rejects(locator.locate('osdf:///ns/x'), isFault('servers-unreachable'));
 });
 
-test('a loopback federation without TLS works, with tokens, when the variable allows it', async (t) => {
+test('a loopback federation without TLS works, with tokens, if the variable allows it', async (t) => {
   const env = { UPDRAFT_FEDERATION_HTTP: '1', BEARER_TOKEN: token };
   const { locator } = await federation(t, {
     plain: true,
@@ -215,7 +215,7 @@ test('a federation of one server serves its objects itself', async (t) => {
   assert.equal((await located.headers(located.servers[0]!))['Authorization'], `Bearer ${token}`);
 });
 
-test('plain web servers and files are found without asking anybody', async (t) => {
+test('plain web servers and files are located without any request', async (t) => {
   const { locator, cwd, questions } = await federation(t, { env: { BEARER_TOKEN: token } });
   const plain = await locator.locate('https://example.org:8080/x?y=1');
   assert.deepEqual(plain.servers, [
@@ -242,7 +242,7 @@ test('plain web servers and files are found without asking anybody', async (t) =
   assert.deepEqual(questions(), []);
 });
 
-test('a token goes to a preferred cache that the user named for the object, never to one from the environment', async (t) => {
+test('a token goes to a preferred cache named for the object, never to one from the environment', async (t) => {
   const env = { BEARER_TOKEN: token, NEAREST_CACHE: 'https://thief.example:8443,+' };
   const { locator } = await federation(t, { requireToken: true, env });
   const ambient = await locator.locate('osdf:///ns/x');
@@ -266,7 +266,7 @@ test('a token goes to a preferred cache that the user named for the object, neve
   assert.equal((await own.headers(thief))['Authorization'], undefined);
 });
 
-test('where all caches are to be avoided the origin is asked, and an upload minds no wishes about caches', async (t) => {
+test('if all caches are avoided the origin is asked, and uploads ignore cache preferences', async (t) => {
   const env = { UPDRAFT_AVOID_CACHES: 'cache-1,cache-2', NEAREST_CACHE: 'near.example' };
   const { locator, questions } = await federation(t, { env });
   const by = { caches: '--cache', avoidCaches: '--avoid-cache' };

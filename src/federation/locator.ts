@@ -24,13 +24,13 @@ interface LocatorOptions {
   uid: number;
   clock: Clock;
   version: string;
-  /** Milliseconds for which a federation's host that refuses connections is asked again; usually as one that is silent. */
+  /** How many milliseconds to keep asking a federation's host that refuses connections; the usual timeout if unset. */
   refusedTimeoutMs?: number;
-  /** The tokens of the user's logins, for commands that the user gives. */
+  /** The tokens of the user's logins, for commands that the user runs. */
   loginTokens?: (wire: { request: Request; plainHttp: PlainHttpRule; userAgent: string }) => LoginTokens;
 }
 
-/** A locator that also lends its connections, for the small requests about objects. */
+/** A locator that also shares its connections, for small requests about objects. */
 export interface FederationLocator extends Locator, Discovery {
   readonly wire: ConnectionPool;
 }
@@ -90,7 +90,7 @@ function locateFile(url: FileUrl): Located {
   return { url: url.text, servers: [server], requireToken: false, headers: () => Promise.resolve({}) };
 }
 
-/** A host no federation vouches for gets a token only if the user said which. */
+/** A host outside of any federation gets a token only if the user named the token. */
 function locatePlain(parts: FederationParts, url: PlainUrl, options: LocateOptions): Located {
   const { identity, tokens, plainHttp } = parts;
   const choice = { ...tokenChoice(url.credential, options), onlyNamed: true };

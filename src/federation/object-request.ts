@@ -6,7 +6,7 @@ import { retryAfterMs, withBackOff, type Try } from './back-off.ts';
 import type { Located, LocateOptions, ObjectServer } from './located.ts';
 import type { FederationLocator } from './locator.ts';
 
-/** How the small requests about objects are made. */
+/** What the small requests about objects need. */
 export interface ObjectOptions extends Pick<LocateOptions, 'tokenFile' | 'signal' | 'direct' | 'fresh'> {
   federation: FederationLocator;
 }
@@ -24,10 +24,10 @@ interface ServerRequest extends Omit<ControlRequest, 'headers' | 'url' | 'signal
 
 const maxRedirects = 5;
 const timeoutMs = 15_000;
-/** Nobody listens there: that seldom passes while somebody waits for an answer. */
+/** A refused connection seldom recovers while the caller waits. */
 const refusedTimeoutMs = 3_000;
 
-/** Asks one server something small about an object, with all it needs to know of us. */
+/** Sends one small request about an object to one server, with the headers it needs. */
 export async function requestObject(
   located: Located,
   request: ServerRequest,
@@ -45,7 +45,7 @@ export async function requestObject(
   });
 }
 
-/** Asks until the server answers for good, for a short while; refusals come back as answers, silence as a Fault. */
+/** Retries for a short while until the server answers; returns refusals as answers, throws a Fault for no answer. */
 export async function requestWithRetries(
   located: Located,
   request: ServerRequest,
@@ -64,7 +64,7 @@ export async function requestWithRetries(
   });
 }
 
-/** What a refusal means for the next try. */
+/** Whether to retry after a refusal. */
 export function afterRefusal(
   { url: object, tokenFix }: Located,
   { host }: ObjectServer,
@@ -77,13 +77,13 @@ export function afterRefusal(
   return { failed, retry: mayPass(status), timeoutMs, afterMs };
 }
 
-/** What silence means for the next try; anything else that was thrown goes on. */
+/** Whether to retry after no answer; rethrows any other error. */
 export function afterSilence(object: string, error: unknown, timeoutMs: number): Try<never> {
   if (!(error instanceof NoAnswer)) throw error;
   return { failed: noAnswerFault(object, error), retry: error.mayPass, timeoutMs };
 }
 
-/** Silence of a server, as a Fault about the object. */
+/** A server that does not answer, as a Fault about the object. */
 export function noAnswerFault(object: string, error: NoAnswer): Fault {
   return new Fault('servers-unreachable', `${object}: ${error.message}`, { about: object, cause: error });
 }
@@ -95,11 +95,11 @@ interface StatusContext {
   host: string;
   /** Seconds from a `Retry-After` header. */
   retryAfterSeconds?: number | undefined;
-  /** What helps where a token is refused. */
+  /** The fix if a token is refused. */
   tokenFix?: string | undefined;
 }
 
-/** What a server's refusal means; for statuses that are no success. */
+/** The Fault for a server's refusal. */
 export function statusFault(
   status: number,
   { object, host, retryAfterSeconds, tokenFix }: StatusContext,
@@ -113,7 +113,7 @@ export function statusFault(
   });
 }
 
-/** Whether a server that answered so may do better a little later. */
+/** Whether a server that gave this status may recover soon. */
 function mayPass(status: number): boolean {
   return (
     status === 408 || status === 425 || status === 429 || (status >= 500 && status !== 501 && status !== 507)
@@ -133,14 +133,14 @@ function meaning(status: number): [FaultKind, string, string?] {
     case 504:
       return [
         'transfer-stalled',
-        'waits for the origin',
-        'wait and run it again: the cache goes on fetching',
+        'is still waiting for the origin',
+        'wait and run it again: the cache keeps fetching',
       ];
     case 507:
       return ['disk-full', 'has no room left', 'ask whoever runs the origin for space'];
     default:
       return status >= 500
-        ? ['servers-unreachable', 'is in trouble', 'wait and run it again']
-        : ['transfer-failed', 'does not do what it was asked'];
+        ? ['servers-unreachable', 'has an internal error', 'wait and run it again']
+        : ['transfer-failed', 'rejects the request'];
   }
 }

@@ -39,7 +39,7 @@ test('two and three slashes name the same OSDF object, with and without a creden
   assert.deepEqual([prefixed.path, prefixed.credential], ['/ns/a/b', 'igwn']);
 });
 
-test('a credential name keeps its handle however HTCondor spells the dot', () => {
+test('a credential name keeps its handle whichever way HTCondor spells the dot', () => {
   assert.equal(federated('name.handle+osdf:///x').credential, 'name.handle');
   assert.equal(federated('name_handle+osdf:///x').credential, 'name.handle');
   assert.equal(federated('a+b+pelican://host/x').credential, 'a+b');
@@ -73,7 +73,7 @@ test('pelican URLs name their federation, by name, port and IPv6 address', () =>
   assert.match(fault('pelican://host:port/ns/x').message, /host and port/);
 });
 
-test('any name an object can have gets one escaped spelling', () => {
+test('any object name gets one escaped form', () => {
   const path = (name: string): string => federated(`osdf:///ns/${name}`).path;
   assert.equal(path('a,b;c'), '/ns/a%2Cb%3Bc');
   assert.equal(path('a b'), '/ns/a%20b');
@@ -86,7 +86,7 @@ test('any name an object can have gets one escaped spelling', () => {
   assert.equal(path('//a///b/'), '/ns/a/b');
 });
 
-test('a path can neither climb nor be empty', () => {
+test('a path can neither leave its root nor be empty', () => {
   for (const url of [
     'osdf:///ns/../x',
     'osdf:///ns/%2e%2e/x',
@@ -99,7 +99,7 @@ test('a path can neither climb nor be empty', () => {
     fault(url);
 });
 
-test('the query says what to do, and only the director part of it goes to the director', () => {
+test("the query says what to do, and only the director's part of it goes to the director", () => {
   const { recursive, pack, direct, directorQuery } = federated(
     'osdf:///ns/x?recursive=false&directread&skipstat&other=1',
   );
@@ -119,7 +119,7 @@ test('queries that contradict themselves are refused by name', () => {
   assert.match(fault('osdf:///x?recursive&recursive').message, /'recursive' twice/);
 });
 
-test('an unknown scheme is answered with the nearest one', () => {
+test('an unknown scheme is answered with the nearest known one', () => {
   assert.match(fault('odsf:///ns/x').fix ?? '', /did you mean osdf:\/\/\/ns\/x/);
   assert.match(fault('htps://example.org/x').fix ?? '', /did you mean https?:\/\/example\.org\/x/);
   assert.match(fault('gsiftp://example.org/x').fix ?? '', /use one of osdf:/);
@@ -127,7 +127,7 @@ test('an unknown scheme is answered with the nearest one', () => {
   assert.match(fault('').message, /no scheme/);
 });
 
-test('files of this machine, and no others, have file URLs', () => {
+test('only files on this machine have file URLs', () => {
   const file = (url: string) => (parseObjectUrl(url, {}) as { file: string }).file;
   assert.equal(file('file:///data/a%20b#1?.tar'), '/data/a b#1?.tar');
   assert.equal(file('file:/data/x'), '/data/x');
@@ -136,7 +136,7 @@ test('files of this machine, and no others, have file URLs', () => {
   fault('file:data/x');
 });
 
-test('passwords are refused and signatures are kept out of what is shown', () => {
+test('passwords are refused and signatures are not shown', () => {
   for (const url of ['https://me:secret@example.org/x', 'pelican://me:secret@example.org/x'])
     assert.doesNotMatch(fault(url).message + (fault(url).fix ?? ''), /secret/);
   const signed = parseObjectUrl('https://s3.example/x?X-Amz-Signature=abc123&part=2#top', {});
@@ -147,7 +147,7 @@ test('passwords are refused and signatures are kept out of what is shown', () =>
   });
 });
 
-test('a token named for one object may go along to its own federation or host alone', () => {
+test('a token named for one object may be used only for its own federation or host', () => {
   const same = (one: string, other: string): boolean => isSameHome(one, other);
   assert.equal(same('osdf:///a/x.tar', 'igwn+osdf://a/x.json'), true);
   assert.equal(same('pelican://fed:8444/a', 'pelican://FED:8444/b?directread'), true);

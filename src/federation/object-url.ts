@@ -9,7 +9,7 @@ import { Fault } from '../fault/fault.ts';
 import { escapePath, unescapePath } from './escape-path.ts';
 
 interface Named {
-  /** What the user wrote, fit for logs: no password, no signature. */
+  /** The user's URL, safe for logs: no password, no signature. */
   text: string;
   /** Name before the `+` of the scheme: which of HTCondor's credentials to use. */
   credential?: string;
@@ -18,15 +18,15 @@ interface Named {
 /** An object of a federation. */
 export interface FederatedUrl extends Named, ObjectQuery {
   kind: 'federated';
-  /** `host[:port]` that says what the federation is made of. */
+  /** `host[:port]` that serves the federation's metadata. */
   discoveryHost: string;
-  /** It is the OSDF, or what the user has set in its place: not one that a URL from elsewhere brings up. */
+  /** It is the OSDF, or the user's replacement for it, as opposed to a federation that only a URL names. */
   isUsersOwn: boolean;
-  /** Path in the federation, escaped, from `/`, without a slash at its end. */
+  /** Path in the federation, escaped, from `/`, without a trailing slash. */
   path: string;
 }
 
-/** An object with one address and no federation around it. */
+/** An object with one address outside of any federation. */
 export interface PlainUrl extends Named {
   kind: 'plain';
   href: string;
@@ -43,8 +43,8 @@ const schemes = ['osdf', 'stash', 'pelican', 'https', 'http', 'file'];
 const osdfHost = 'osg-htc.org';
 
 /**
- * Understands the URL of an object, or throws a Fault that says what is wrong with it. In `osdf:`, `stash:` and
- * `pelican:` URLs `?` starts the query, but `#` is part of the name: objects have no fragments.
+ * Parses the URL of an object, or throws a Fault that says what is wrong with it. In `osdf:`, `stash:` and `pelican:`
+ * URLs `?` starts the query, but `#` is part of the name: objects have no fragments.
  */
 export function parseObjectUrl(url: string, env: Env): ObjectUrl {
   const text = url.trim();
@@ -76,7 +76,7 @@ export function parseObjectUrl(url: string, env: Env): ObjectUrl {
   }
 }
 
-/** Whether a token that was named for one object may go to another: of the same federation, or at the same host. */
+/** Whether a token named for one object may be used for another: of the same federation, or on the same host. */
 export const isSameHome = (one: string, other: string): boolean => homeOf(one) === homeOf(other);
 
 function homeOf(url: string): string | undefined {
@@ -91,7 +91,7 @@ function splitScheme(prefixed: string): { scheme: string; credential: string | u
   return { scheme, credential: plus < 1 ? undefined : prefixed.slice(0, plus).replaceAll('_', '.') };
 }
 
-/** `osdf://a/b` and `osdf:///a/b` are the same object: OSDF has no host to name. */
+/** `osdf://a/b` and `osdf:///a/b` are the same object: an OSDF URL has no host. */
 function ofOsdf(text: string, rest: string): { path: string } & ObjectQuery {
   const [pathname, query] = splitQuery(rest);
   return { path: federationPath(text, pathname), ...parseObjectQuery(text, query) };
@@ -142,7 +142,7 @@ function federationPath(text: string, pathname: string): string {
 function plainHref(text: string, address: string): string {
   const parsed = URL.parse(address);
   if (parsed === null || !/^https?:\/\/[^/]/i.test(address))
-    throw invalid(text, 'is not an address a browser could open', 'write https://HOST/PATH');
+    throw invalid(text, 'is not a valid URL', 'write https://HOST/PATH');
   if (parsed.username !== '' || parsed.password !== '') throw passwordInUrl(text);
   parsed.hash = '';
   return parsed.href;
@@ -151,7 +151,7 @@ function plainHref(text: string, address: string): string {
 function localFile(text: string, rest: string): string {
   const [, host = '', pathname = rest] = /^\/\/([^/]*)(.*)$/s.exec(rest) ?? [];
   if ((host !== '' && host !== 'localhost') || !path.isAbsolute(unescapePath(pathname)))
-    throw invalid(text, 'names no file of this machine', 'write file:///ABSOLUTE/PATH');
+    throw invalid(text, 'does not name a file on this machine', 'write file:///ABSOLUTE/PATH');
   return fileURLToPath(`file://${escapePath(pathname)}`);
 }
 
@@ -166,7 +166,7 @@ function invalid(text: string, what: string, fix?: string): Fault {
 }
 
 function passwordInUrl(text: string): Fault {
-  return invalid(text, 'has a user name or password in it', 'take it out and put a token in a file instead');
+  return invalid(text, 'has a user name or password in it', 'remove it and use a token file instead');
 }
 
 function noScheme(text: string): Fault {
@@ -188,23 +188,23 @@ function unknownScheme(text: string, scheme: string, rest: string): Fault {
 const packKinds = ['auto', ...archiveKinds] as const;
 export type PackKind = (typeof packKinds)[number];
 
-/** What the query of a federation URL asks for. */
+/** The options in the query of a federation URL. */
 export interface ObjectQuery {
-  /** The URL names a collection, and all in it is meant. */
+  /** The URL names a collection: take everything in it. */
   recursive: boolean;
   /** Unpack after getting, pack before putting. */
   pack?: PackKind;
-  /** Go to the origin, past the caches. */
+  /** Bypass the caches and go to the origin. */
   direct: boolean;
-  /** The part of the query that is the director's business, as `a&b=c`. */
+  /** The part of the query that is for the director, as `a&b=c`. */
   directorQuery: string;
 }
 
 const known = new Set(['recursive', 'pack', 'directread', 'prefercached', 'skipstat']);
-/** These two say what the client does with the bytes; asking the director with them only splits its answers. */
+/** These two concern only the client; sending them to the director would only split its answers. */
 const ours = new Set(['recursive', 'pack']);
 
-/** Understands `recursive`, `pack`, `directread`, `prefercached`, `skipstat`; others go to the director as they are. */
+/** Parses `recursive`, `pack`, `directread`, `prefercached`, `skipstat`; others go to the director unchanged. */
 function parseObjectQuery(url: string, query: string): ObjectQuery {
   const parts = query.split('&').filter((part) => part !== '');
   const values = new Map<string, string>();

@@ -25,7 +25,7 @@ async function know(federation: Federation, by: OriginFacts['kind'] = 'origin') 
   return facts;
 }
 
-test('the origin says size, time and kind in one small question, and no cache is asked', async (t) => {
+test('the origin gives size, time and kind in one small request, and no cache is asked', async (t) => {
   for (const [body, facts] of [
     [anObject, { size: 5, modified, isCollection: false, etag: '"v1"' }],
     [aFolder, { modified, isCollection: true }],
@@ -45,7 +45,7 @@ test('the origin says size, time and kind in one small question, and no cache is
   }
 });
 
-test('where listings are not allowed the director names the origin; where that is silent, a cache asks it', async (t) => {
+test('if listings are not allowed the director names the origin; if that does not answer, a cache asks it', async (t) => {
   const found = await testFederation(t, [(_, r) => r.destroy(), (_, r) => r.writeHead(207).end(anObject)], {
     origin: true,
   });
@@ -62,7 +62,7 @@ test('where listings are not allowed the director names the origin; where that i
   assert.deepEqual(await know(folder.federation, 'cache'), { isCollection: true });
 });
 
-test('missing is what the origin says, never a cache; and nobody answering is nothing known', async (t) => {
+test('only the origin can say that an object is missing; no answer means nothing is known', async (t) => {
   const gone = await testFederation(t, [(_, r) => r.destroy(), (_, r) => r.writeHead(404).end()], {
     listing: true,
   });

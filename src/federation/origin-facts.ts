@@ -7,7 +7,7 @@ import { createRequest, type ControlAnswer } from '../http/request.ts';
 import { describedBy, originAt } from './list-collection.ts';
 import type { Located, LocateOptions, ObjectServer } from './located.ts';
 
-/** What the server that keeps an object says of it, whatever caches say. */
+/** What the server that owns an object says about it, whatever caches say. */
 export interface OriginFacts {
   size?: number;
   /** Milliseconds since the epoch. */
@@ -16,7 +16,7 @@ export interface OriginFacts {
   etag?: string;
   /** `host:port` that answered. */
   server: string;
-  /** A cache answers for its origin where that cannot be asked. */
+  /** `cache` if one answered because the origin could not be asked. */
   kind: ObjectServer['kind'];
 }
 
@@ -36,18 +36,18 @@ export class MissingAtOrigin extends Fault {
 
 export interface OriginOptions {
   wire: ConnectionPool;
-  /** Finds the object again, in another way. */
+  /** Locates the object again, with other options. */
   locate: (how: LocateOptions) => Promise<Located>;
   signal?: AbortSignal | undefined;
 }
 
-/** For one of at most two that are asked: where an answer suffices without this one, nobody waits for it. */
+/** Timeout of one request; at most two are made, and no one waits for the second once the first suffices. */
 const timeoutMs = 2_500;
 
 /**
- * Asks the origin for size, modification time and kind of an object: one small question (PROPFIND) that reads no
- * byte of it, where HEAD may have a cache compute digests. Where the origin cannot be asked, a cache passes the
- * question on. Undefined where nobody answers; throws MissingAtOrigin where the origin says so.
+ * Asks the origin for size, modification time and kind of an object with one small request (PROPFIND) that reads no
+ * byte of it; a HEAD may make a cache compute digests. If the origin cannot be asked, a cache forwards the request.
+ * Undefined if no server answers; throws MissingAtOrigin if the origin says so.
  */
 export async function readOriginFacts(
   located: Located,
@@ -62,7 +62,7 @@ export async function readOriginFacts(
   );
 }
 
-/** What this finds out in time; undefined where it cannot. */
+/** The result if it comes in time; otherwise undefined. */
 async function inTime(
   { wire: { clock }, signal = new AbortController().signal }: OriginOptions,
   work: (signal: AbortSignal) => Promise<OriginFacts | undefined>,
@@ -84,7 +84,7 @@ async function askOrigin(located: Located, options: OriginOptions): Promise<Orig
   return from && origin && (await askServer(from, origin, options));
 }
 
-/** Who keeps the object, and how to ask there. */
+/** The server that owns the object, and the headers to ask it. */
 export async function originOf(
   located: Located,
   { locate, signal }: Pick<OriginOptions, 'locate' | 'signal'>,
@@ -93,7 +93,7 @@ export async function originOf(
   const named =
     collectionsUrl === undefined ? servers.find(({ kind }) => kind !== 'cache') : originAt(collectionsUrl);
   if (named !== undefined) return [located, named];
-  // A director sends this question to an origin even where bytes may be had from caches only.
+  // A director sends PROPFIND to an origin even if bytes are served from caches only.
   const direct = await locate({ verb: 'PROPFIND', ...defined({ signal }) });
   const [first] = direct.servers;
   return first && [direct, first];
@@ -115,21 +115,21 @@ function read(
   { host, kind }: ObjectServer,
 ): OriginFacts | undefined {
   const { status } = answer;
-  // How a cache of XRootD says that it is a folder.
+  // XRootD's caches answer 409 for a folder.
   if (status === 409 && kind !== 'plain') return { isCollection: true, server: host, kind };
   if ((status === 404 || status === 410) && kind === 'origin') throw new MissingAtOrigin(url, { host, kind });
   const found = status === 207 ? describedBy(answer) : undefined;
   if (found === undefined) return undefined;
   const { size, modified, isCollection, etag } = found;
-  // XRootD's caches say when they last wrote to their copy.
+  // XRootD's caches report when they last wrote to their copy.
   const version = kind === 'cache' ? {} : { modified, etag };
   return { ...defined({ size, isCollection, ...version }), server: host, kind };
 }
 
-/** A folder where an object is needed. */
+/** The URL names a folder, but an object is needed. */
 export function folderFault(url: string): Fault {
   return new Fault('url-invalid', `${url} is a folder, not an object`, {
     about: url,
-    fix: `updraft get --recursive ${shellQuote(url)} fetches all that is in it; a job's input names it with ?recursive`,
+    fix: `updraft get --recursive ${shellQuote(url)} fetches everything in it; in a job's inputs, add ?recursive`,
   });
 }

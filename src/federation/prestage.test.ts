@@ -22,7 +22,7 @@ async function cache(t: TestContext, answer: (response: ServerResponse) => void,
       clock.advance(queue ?? 0);
     },
   };
-  // Where a queue is waited for, the limit for a silent cache strikes as soon as it is in the queue.
+  // While in the queue, the limit for a silent cache applies as soon as the object is queued.
   const sleep: Clock['sleep'] = async (ms, signal) => {
     if (queue === undefined || ms !== 100_000) await clock.sleep(ms, signal);
     else await inQueue.promise;
@@ -38,7 +38,7 @@ async function cache(t: TestContext, answer: (response: ServerResponse) => void,
   };
 }
 
-test('a place in the queue of a cache is said, and waited for a quarter of an hour', async (t) => {
+test("a place in a cache's queue is reported, and waited for up to a quarter of an hour", async (t) => {
   const wait = (response: ServerResponse): void => void response.write('status: queued\n'.repeat(3));
   const { fill, inQueue } = await cache(t, wait, 15 * 60_000);
   await assert.rejects(fill(), { kind: 'servers-unreachable', message: /in its queue for 15 minutes/ });
@@ -47,7 +47,7 @@ test('a place in the queue of a cache is said, and waited for a quarter of an ho
   await assert.rejects(silent.fill(), { message: /fetches nothing within 100 s/ });
 });
 
-test('a cache is asked to fetch, and its lines say how far it is', async (t) => {
+test('a cache is asked to fetch, and its lines report the progress', async (t) => {
   const { has, fill, offsets, asked } = await cache(t, (response) => {
     response.write('status: queued\nstatus: active,off');
     response.end('set=10\nstatus: active,offset=10\nstatus: active,offset=25\nsuccess: ok\n');
@@ -58,7 +58,7 @@ test('a cache is asked to fetch, and its lines say how far it is', async (t) => 
   assert.equal(asked[1]?.url, '/pelican/api/v1.0/prestage?path=%2Fns%2Fa+b');
 });
 
-test('what keeps a cache from fetching is a fault of its kind, in its words', async (t) => {
+test("whatever keeps a cache from fetching becomes a fault of the right kind, with the cache's text", async (t) => {
   const said = (text: string) => (response: ServerResponse) => response.end(text);
   const cases: [(response: ServerResponse) => void, object][] = [
     [
@@ -84,7 +84,7 @@ test('what keeps a cache from fetching is a fault of its kind, in its words', as
   for (const [answer, fault] of cases) await assert.rejects((await cache(t, answer)).fill(), fault);
 });
 
-test('a cache without the interface is known by its answer', async (t) => {
+test('a cache without the interface is recognized by its answer', async (t) => {
   const { federation } = await testFederation(t, [(_, response) => response.writeHead(404).end()]);
   const located = await federation.locate('osdf:///ns/x');
   const [server] = located.servers;

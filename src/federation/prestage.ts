@@ -9,12 +9,12 @@ import { noAnswerFault, requestObject, statusFault, type ObjectOptions } from '.
 const apiPath = '/pelican/api/v1.0/prestage';
 const probeMs = 6_000;
 const headMs = 20_000;
-/** A cache writes a line every two seconds; one whose origin stands still writes the same line over and over. */
+/** A cache writes a line every two seconds; one whose origin stalls repeats the same line. */
 const stallMs = 100_000;
-/** A cache that has not begun by then is busy with others' objects. */
+/** A cache that has not started by then is busy with other objects. */
 const queueMs = 15 * 60_000;
 
-/** Whether a cache fetches objects at our word, so that their bytes need not come here. */
+/** Whether a cache can prestage objects, so that their bytes need not come here. */
 export async function hasPrestage(
   located: Located,
   server: ObjectServer,
@@ -34,16 +34,16 @@ export async function hasPrestage(
   }
 }
 
-/** Servers differ in how often they unescape the path: names for which that matters go another way. */
+/** Servers differ in how often they unescape the path: names that this would change are fetched instead. */
 export const canPrestage = (path: string): boolean => !/[%+]/.test(path);
 
 export interface PrestageEvents {
   offset(bytes: number): void;
-  /** The cache has put it in its queue; waited for until this time (milliseconds since the epoch). */
+  /** Called when the cache has queued it, with the time until which we wait (milliseconds since the epoch). */
   queued(until: number): void;
 }
 
-/** Has a cache fetch the object at `path`, whole, and returns when it has it. */
+/** Makes a cache fetch the whole object at `path`; returns when it has it. */
 export async function prestage(
   located: Located,
   server: ObjectServer,
@@ -86,7 +86,7 @@ function refusal(located: Located, { host }: ObjectServer, { head }: HttpRespons
   });
 }
 
-/** Reads the cache's lines about how far it is, to the one that ends them. */
+/** Reads the cache's progress lines up to the last one. */
 async function follow(
   { url }: Located,
   { host }: ObjectServer,
@@ -110,7 +110,7 @@ async function follow(
   const timeoutError = (): NoAnswer => {
     const isQueued = last.startsWith('status: queued') && clock.now() >= until;
     const what = isQueued
-      ? `has kept it in its queue for ${queueMs / 60_000} minutes`
+      ? `has had it in its queue for ${queueMs / 60_000} minutes`
       : `fetches nothing within ${stallMs / 1000} s`;
     return new NoAnswer('timeout', host, what);
   };

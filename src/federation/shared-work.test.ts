@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { SharedWork } from './shared-work.ts';
 
-test('work nobody waits for any more is stopped, and later work starts anew', async () => {
+test('work without waiting callers is stopped, and later work starts fresh', async () => {
   const shared = new SharedWork<string>();
   const signals: AbortSignal[] = [];
   const endless = (signal: AbortSignal): Promise<string> => {
@@ -20,7 +20,7 @@ test('work nobody waits for any more is stopped, and later work starts anew', as
   assert.equal(await shared.run('key', undefined, () => Promise.resolve('new')), 'new');
 });
 
-test('a failure is shared like a result, and not kept', async () => {
+test('a failure is shared like a result, but not kept', async () => {
   const shared = new SharedWork<string>();
   const failing = (): Promise<string> => Promise.reject(new Error('no'));
   const results = await Promise.allSettled([

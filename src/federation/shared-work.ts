@@ -1,8 +1,8 @@
 import { abortable } from '../base/map-limited.ts';
 
 /**
- * Lets callers who want the same thing at the same time share one piece of work. Each caller's signal ends only
- * its own wait; the work itself is stopped when nobody waits for it any more.
+ * Lets callers who want the same thing at the same time share one piece of work. A caller's signal ends only its own
+ * wait; the work is stopped when no caller waits for it any more.
  */
 export class SharedWork<T> {
   readonly #running = new Map<string, { result: Promise<T>; stop: AbortController; waiting: number }>();

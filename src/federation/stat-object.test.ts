@@ -11,7 +11,7 @@ import { statObject } from './stat-object.ts';
 
 const isFault = (kind: FaultKind) => (error: unknown) => error instanceof Fault && error.kind === kind;
 
-test('size, tag, time, age and digests come from the first server that knows', async (t) => {
+test('size, tag, time, age and digests come from the first server that has the object', async (t) => {
   const headers = {
     'Content-Length': '5',
     ETag: '"v1"',
@@ -52,7 +52,7 @@ test('size, tag, time, age and digests come from the first server that knows', a
   );
 });
 
-test('an object is missing when its origin says so, never by the word of caches alone', async (t) => {
+test('an object is missing only if its origin says so, never because of caches alone', async (t) => {
   const none = [
     (_: unknown, r: ServerResponse) => r.writeHead(404).end(),
     (_: unknown, r: ServerResponse) => r.writeHead(404).end(),
@@ -76,7 +76,7 @@ test('an object is missing when its origin says so, never by the word of caches 
   await assert.rejects(statObject('osdf:///ns/x', refused), isFault('token-refused'));
 });
 
-test('a collection, and an object no cache has yet, are known by the origin that lists', async (t) => {
+test("a collection, and an object that no cache has yet, are known from the origin's listing", async (t) => {
   const { federation } = await testFederation(
     t,
     [
@@ -98,7 +98,7 @@ test('a collection, and an object no cache has yet, are known by the origin that
   assert.equal((await statObject('osdf:///ns/new', { federation })).size, 7);
 });
 
-test('a folder that answers like an object, as at XRootD, is still a collection', async (t) => {
+test('a folder that answers like an object, as with XRootD, is still a collection', async (t) => {
   const { federation } = await testFederation(
     t,
     [
@@ -117,7 +117,7 @@ test('a folder that answers like an object, as at XRootD, is still a collection'
   assert.deepEqual([isCollection, size], [true, undefined]);
 });
 
-test('files of this machine are told about too', async (t) => {
+test('files on this machine are described too', async (t) => {
   const { federation, folder } = await testFederation(t, []);
   await writeFile(path.join(folder, 'a b'), 'hello');
   const info = await statObject(pathToFileURL(path.join(folder, 'a b')).href, { federation });

@@ -10,7 +10,7 @@ import { readOriginFacts, MissingAtOrigin, originOf, type OriginOptions } from '
 import type { Located, LocateOptions, ObjectServer } from './located.ts';
 import { noAnswerFault, requestObject, statusFault, type ObjectOptions } from './object-request.ts';
 
-/** What can be known of an object without reading it. */
+/** What can be known about an object without reading it. */
 export interface ObjectInfo {
   url: string;
   isCollection: boolean;
@@ -30,12 +30,12 @@ export interface StatOptions extends ObjectOptions {
   digest?: boolean;
 }
 
-/** An origin that has to compute a digest reads some hundred megabytes a second. */
+/** An origin that computes a digest reads a few hundred megabytes per second. */
 const digestMs = 15 * 60_000;
 
 /**
- * Asks the origin; where it does not answer, or has no such object, the servers named for it, one after the other,
- * until one knows it. Throws `object-missing` only when the origin says so.
+ * Asks the origin; if it does not answer or does not have the object, the other servers in turn until one has it.
+ * Throws `object-missing` only if the origin says so.
  */
 export async function statObject(url: string, options: StatOptions): Promise<ObjectInfo> {
   const { federation, signal, digest } = options;
@@ -63,7 +63,7 @@ export async function statObject(url: string, options: StatOptions): Promise<Obj
   }
 }
 
-/** Caches that have the object have its digests at hand; the origin may read all of it to compute them. */
+/** Caches that have the object know its digests; the origin may have to read all of it to compute them. */
 async function findDigests(located: Located, know: OriginOptions, options: StatOptions): Promise<Digests> {
   for (const server of located.servers.filter(({ kind }) => kind === 'cache')) {
     if ((await askCopy(located, server, options)).holds !== 'whole') continue;
@@ -136,7 +136,7 @@ async function fromHead(
   };
 }
 
-/** No digest is no fault: many servers have none. */
+/** A missing digest is not a fault: many servers have none. */
 export async function askDigests(
   located: Located,
   server: ObjectServer,
@@ -144,7 +144,7 @@ export async function askDigests(
   want = wantDigest,
 ): Promise<Digests> {
   try {
-    // A cache would give up on its origin after the usual few seconds.
+    // Without this header a cache gives up on its origin after a few seconds.
     const headers = { 'Want-Digest': want, 'X-Pelican-Timeout': `${digestMs / 1000}s` };
     const answer = await requestObject(
       located,
@@ -158,12 +158,12 @@ export async function askDigests(
   }
 }
 
-/** The fault worth reporting: a 404 that is not final says least. */
+/** The fault to report: a 404 that is not final says least. */
 function worse(before: Fault | undefined, now: Fault): Fault {
   return before === undefined || before.kind === 'object-missing' ? now : before;
 }
 
-/** Caches remember a 404 for a while after the object has come, and a new one may know only half of the federation. */
+/** Caches remember a 404 for a while after the object appears, and a new one may not know the whole federation yet. */
 function uncertainFault({ url }: Located): Fault {
   return new Fault('servers-unreachable', `${url}: no cache has it, and its origin does not answer`, {
     about: url,
@@ -171,14 +171,14 @@ function uncertainFault({ url }: Located): Fault {
   });
 }
 
-/** What one server says of an object. */
+/** What one server says about an object. */
 export interface ServerView extends Omit<CachedCopy, 'holds'> {
   server: ObjectServer;
   /** For caches: what they have of it. */
   holds?: CachedCopy['holds'];
 }
 
-/** Asks one server, and no other, what it has of an object. Silence is an answer, too; a missing token is thrown. */
+/** Asks one server what it has of an object. No answer is a result, too; a missing token is thrown. */
 export async function viewServer(
   located: Located,
   server: ObjectServer,

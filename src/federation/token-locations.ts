@@ -3,13 +3,13 @@ import path from 'node:path';
 import type { Env } from '../base/env.ts';
 import { isPrivate } from '../base/own-file.ts';
 
-/** Somewhere a token may be: in a variable, or in a file that the user, a variable or convention names. */
+/** A place where a token may be: a variable, or a file named by the user, a variable or convention. */
 export type TokenLocation = { isNamed?: true } & ({ name: string; token: string } | TokenFile);
 
 interface TokenFile {
   file: string;
   because?: string;
-  /** In a folder where others may put files too. */
+  /** In a folder where other users can create files too. */
   isShared?: true;
 }
 
@@ -85,12 +85,12 @@ function nonEmpty(value: string | undefined): string | undefined {
 type TokenRead = { token: string } | { without: string };
 
 export interface TokenFiles {
-  /** The token in a file; reads it again only when the file has changed. */
+  /** The token in a file; re-read only when the file has changed. */
   read(file: TokenFile, uid: number): Promise<TokenRead>;
 }
 
 const none = { without: 'no token' };
-const foreign = { without: 'another user’s, or others may write it: not used' };
+const foreign = { without: 'not used: other users own it or can write to it' };
 
 export function createTokenFiles(): TokenFiles {
   const known = new Map<string, { version: string; read: TokenRead }>();
@@ -98,7 +98,7 @@ export function createTokenFiles(): TokenFiles {
     async read({ file, isShared }, uid) {
       const info = await stat(file).catch(() => undefined);
       if (info?.isFile() !== true || info.size > maxBytes) return none;
-      // Neither the file nor a link to it may be another user's.
+      // Neither the file nor a link to it may belong to another user.
       if (isShared === true && !(isPrivate(info, uid) && (await lstat(file)).uid === uid)) return foreign;
       const version = [info.dev, info.ino, info.size, info.mtimeMs, info.ctimeMs].join(' ');
       const before = known.get(file);
@@ -113,7 +113,7 @@ export function createTokenFiles(): TokenFiles {
 
 const maxBytes = 1 << 16;
 
-/** Raw text, or JSON with `access_token`. Anything that could not stand in a header is no token. */
+/** Raw text, or JSON with `access_token`. Text that is not valid in a header is not a token. */
 function tokenIn(text: string): string | undefined {
   const trimmed = text.trim();
   const token = trimmed.startsWith('{') ? accessToken(trimmed) : trimmed;

@@ -21,7 +21,7 @@ const use: TokenUse = {
     servers: ['https://director.example', 'https://cache.example:8443/ns/dir/x'],
   },
 };
-/** A user no machine has, so that a token of whoever runs the tests is never found. */
+/** A user ID that no machine has, so that a token of the user who runs the tests is never found. */
 const uid = 4_000_000_001;
 const clock = jumpingClock();
 const inAnHour = clock.now() / 1000 + 3600;
@@ -90,7 +90,7 @@ test('places are searched in the documented order', async (t) => {
   assert.equal((await failure(all.find())).kind, 'token-missing');
 });
 
-test('a file the user names counts alone; a credential the URL names goes first', async (t) => {
+test('a file named by the user is the only place; a credential named by the URL comes first', async (t) => {
   const mine = token('mine');
   const igwn = token('igwn');
   const env = { BEARER_TOKEN: token('environment'), _CONDOR_CREDS: 'creds' };
@@ -104,7 +104,7 @@ test('a file the user names counts alone; a credential the URL names goes first'
   assert.equal((await failure(find({ credential: 'unknown', onlyNamed: true }))).kind, 'token-missing');
 });
 
-test('files may be raw or JSON; rubbish and header-breaking text are no tokens', async (t) => {
+test('files may be raw or JSON; garbage and text that would break a header are not tokens', async (t) => {
   const raw = token('raw');
   const { find } = await context(t, {
     raw: `\n${raw}\n`,
@@ -119,7 +119,7 @@ test('files may be raw or JSON; rubbish and header-breaking text are no tokens',
     assert.equal((await failure(find({ tokenFile }))).kind, 'token-missing');
 });
 
-test('the first token that is current, of the issuer and of the path wins over earlier ones', async (t) => {
+test('the first token that is unexpired, from the issuer and for the path wins over earlier ones', async (t) => {
   const right = token('right');
   const files = {
     '.condor_creds/a.use': token('expired', { exp: anHourAgo }),
@@ -140,7 +140,7 @@ test('the first token that is current, of the issuer and of the path wins over e
   );
 });
 
-test('scopes of both token profiles cover by whole path components', async (t) => {
+test('scopes of both token profiles cover whole path components', async (t) => {
   const last = token('last-resort-first', { scope: '' });
   const chosen = async (
     claims: Record<string, unknown>,
@@ -180,7 +180,7 @@ test('an expired token is named by place and time, never shown', async (t) => {
   assert.ok(!`${fault.message} ${fault.fix} ${fault.about}`.includes(old.slice(0, 20)));
 });
 
-test('without any token the places looked at and the way to one are told', async (t) => {
+test('without any token the message names the places searched and how to get one', async (t) => {
   const { find, cwd } = await context(t, {});
   const fault = await failure(find());
   assert.equal(fault.kind, 'token-missing');
@@ -199,7 +199,7 @@ const evil = {
   },
 };
 
-test('a token of another issuer is never sent, found or named, and the message says why', async (t) => {
+test('a token of another issuer is never sent, whether found or named, and the message says why', async (t) => {
   const other = token('other', { iss: 'https://other.example' });
   const { find } = await context(t, { other, opaque: 'opaque-secret' }, { BEARER_TOKEN: other });
   for (const wanted of [use, evil]) {
@@ -216,7 +216,7 @@ test('a token of another issuer is never sent, found or named, and the message s
   assert.equal((await failure(find({}, { ...use, issuers: [] }))).kind, 'token-missing');
 });
 
-test('a hostile federation that names the issuer of a token as its own does not get the token', async (t) => {
+test('a hostile federation that claims the issuer of a token does not get the token', async (t) => {
   const mine = token('mine');
   const forAll = token('any', { aud: 'https://wlcg.cern.ch/jwt/v1/any' });
   const { find, cwd } = await context(t, { mine });
@@ -248,7 +248,7 @@ test('an audience or the issuer ties a token to a host or a federation', async (
   assert.equal(await goes({ aud: 'https://elsewhere.example' }, use), false, 'not even to the OSDF');
 });
 
-test('a token that does not say who issued it goes only where it is named', async (t) => {
+test('a token that does not name its issuer goes only where the user named it', async (t) => {
   const { find } = await context(t, { opaque: 'opaque-secret' }, { BEARER_TOKEN: 'opaque-secret' });
   const fault = await failure(find());
   assert.match(fault.message, /BEARER_TOKEN does not say who issued it/);
@@ -256,7 +256,7 @@ test('a token that does not say who issued it goes only where it is named', asyn
   assert.equal(await find({ tokenFile: 'opaque' }), 'opaque-secret');
 });
 
-test('in a folder that others share, only a file of the user alone is used', async (t) => {
+test('in a shared folder, only a file that is private to the user is used', async (t) => {
   const me = statSync('/proc/self').uid;
   const { cwd } = await context(t, { [`bt_u${me}`]: token('mine'), [`bt_u${me + 1}`]: token('theirs') });
   const find = (user: number): Promise<string> =>
@@ -266,7 +266,11 @@ test('in a folder that others share, only a file of the user alone is used', asy
   await chmod(path.join(cwd, `bt_u${me}`), 0o602);
   assert.match(
     (await failure(find(me))).message,
-    /bt_u\d+ \(another user’s, or others may write it: not used\)/,
+    /bt_u\d+ \(not used: other users own it or can write to it\)/,
   );
-  assert.match((await failure(find(me + 1))).message, /another user’s/, 'the file is mine, the user is not');
+  assert.match(
+    (await failure(find(me + 1))).message,
+    /other users own it/,
+    'the file is mine, the user is not',
+  );
 });

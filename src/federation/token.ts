@@ -6,21 +6,21 @@ import { isUnder } from './escape-path.ts';
 import type { Verb } from './located.ts';
 import { createTokenFiles, tokenLocations, type TokenLocation } from './token-locations.ts';
 
-/** Whose token, where the user says. */
+/** The user's choice of a token. */
 export interface TokenChoice {
-  /** Only this file counts. */
+  /** Use only this file. */
   tokenFile?: string;
-  /** HTCondor's name of the credential: looked for first. */
+  /** HTCondor's name of the credential: tried first. */
   credential?: string;
-  /** The named credential or nothing: for hosts that no federation vouches for. */
+  /** Use the named credential or none: for hosts outside of any federation. */
   onlyNamed?: boolean;
 }
 
 export interface Tokens {
   /**
-   * The token for a use: of those that may go to its host, the first unexpired one that fits, else the first
-   * unexpired. Throws `token-missing` or `token-expired`, which name places, issuers and times but never a token.
-   * Files are read again when they change.
+   * The token for a use: of those that may go to its host, the first unexpired one that fits, else the first unexpired.
+   * Throws `token-missing` or `token-expired`, which name places, issuers and times but never a token. Files are re-read
+   * when they change.
    */
   find(use: TokenUse, choice: TokenChoice): Promise<string>;
 }
@@ -33,7 +33,7 @@ interface TokenContext {
   loginTokens?: LoginTokens | undefined;
 }
 
-/** A user's login, as far as its token's use goes. */
+/** The parts of a login that matter for using its token. */
 interface TokenLogin {
   federation: string;
   issuer: string;
@@ -43,9 +43,9 @@ interface TokenLogin {
   expires?: number;
 }
 
-/** Tokens of logins: looked for where no other fits. */
+/** Tokens of logins, used if no other token fits. */
 export interface LoginTokens {
-  /** The login for a use, renewed where its end is near; `why` says what kept it from being renewed, or used. */
+  /** The login for a use, renewed if it expires soon; `why` says why it was not renewed or not used. */
   find(use: TokenUse): Promise<{ login?: TokenLogin; why?: string }>;
 }
 
@@ -59,7 +59,7 @@ interface Candidate {
   claims: TokenClaims | undefined;
   /** The user chose it for this very object. */
   isNamed: boolean;
-  /** What kept it from being renewed. */
+  /** Why it was not renewed. */
   why?: string | undefined;
 }
 
@@ -90,7 +90,7 @@ export function createTokens(context: TokenContext): Tokens {
   };
 }
 
-/** The user's login, which says itself where it belongs and what for. */
+/** The user's login, which records its federation and purpose. */
 async function fromLogin(
   { loginTokens }: TokenContext,
   use: TokenUse,
@@ -127,8 +127,8 @@ function choose(found: Candidate[], use: TokenUse, now: number, searched: string
 }
 
 /**
- * Why a token must not go to a host; undefined where it may. A director can claim any issuer as its own, so that an
- * issuer it names is not enough: something besides what the federation says of itself has to tie a token to it.
+ * Why a token must not go to a host; undefined if it may. A director can claim any issuer as its own, so being named by
+ * it is not enough: something outside of the federation's own claims has to tie the token to it.
  */
 function refusalReason({ claims, isNamed }: Candidate, use: TokenUse): string | undefined {
   const { federation, issuers } = use;
@@ -136,7 +136,7 @@ function refusalReason({ claims, isNamed }: Candidate, use: TokenUse): string | 
   if (federation === undefined) return undefined;
   const isOfNamespace = issuers.some((issuer) => sameIssuer(issuer, claims.issuer));
   if (!isOfNamespace && !(isNamed && issuers.length === 0))
-    return `is from ${claims.issuer ?? 'nobody it names'}`;
+    return `is from ${claims.issuer ?? 'an unnamed issuer'}`;
   return isNamed || isTied(claims, use.to, federation)
     ? undefined
     : `does not name ${new URL(federation.url).host}, and that host is not its issuer`;
@@ -151,7 +151,7 @@ function isTied({ issuer = '', audience }: TokenClaims, to: string, federation: 
   return federation.isUsersOwn && (isForAll || federation.servers.some(isMeant));
 }
 
-/** What WLCG tokens and SciTokens say that any server may take. */
+/** The audience of WLCG tokens and SciTokens that any server may accept. */
 const anyAudience = ['https://wlcg.cern.ch/jwt/v1/any', 'ANY'];
 
 /** Audiences are URLs or bare hosts. */
@@ -188,7 +188,7 @@ function expiredFault(use: TokenUse, { place, claims, why }: Candidate): Fault {
 }
 
 function missingFault(use: TokenUse, searched: string[]): Fault {
-  const where = searched.length === 0 ? 'nowhere to look' : searched.join(', ');
+  const where = searched.length === 0 ? 'no place to look' : searched.join(', ');
   return new Fault(
     'token-missing',
     `${use.namespace} asks for a token and none was found; looked at: ${where}`,
@@ -199,13 +199,13 @@ function missingFault(use: TokenUse, searched: string[]): Fault {
   );
 }
 
-/** What to do about a token that is missing, old or refused. */
+/** What to do about a token that is missing, expired or refused. */
 export function tokenAdvice(use: Pick<TokenUse, 'verb' | 'issuers' | 'loginUrl'>): string {
   const write = use.verb === 'GET' ? '' : ' --write';
   const login = use.loginUrl === undefined ? '' : `\`updraft login ${use.loginUrl}${write}\`, or `;
   const from = use.issuers[0] === undefined ? '' : ` from ${use.issuers[0]}`;
   const scope = permissions[use.verb][0] ?? '';
-  return `${login}get a token with scope ${scope}${from}, put it in a file and name that: \`token_file\` in a job file, --token-file at the prompt`;
+  return `${login}get a token with scope ${scope}${from}, save it to a file and name the file: \`token_file\` in a job file, --token-file on the command line`;
 }
 
 function nameOf(place: TokenLocation): string {
@@ -219,32 +219,32 @@ function nameOf(place: TokenLocation): string {
 /** What a token is to be used for. */
 export interface TokenUse {
   verb: Verb;
-  /** Object's path as a person reads it. */
+  /** The object's path, decoded. */
   path: string;
   namespace: string;
-  /** What scopes are relative to; the namespace unless the issuer says otherwise. */
+  /** Base of the paths in scopes; the namespace unless the issuer says otherwise. */
   basePath?: string;
-  /** Who may have signed it; empty when nobody says. */
+  /** Issuers that may have signed it; empty if unknown. */
   issuers: string[];
-  /** The namespace as `updraft login` takes it, where its issuer has logins. */
+  /** The namespace as `updraft login` takes it, if its issuer offers logins. */
   loginUrl?: string;
-  /** URL at the host that would get it. */
+  /** URL at the host that would receive it. */
   to: string;
-  /** What names that host; undefined for a host that the user names. */
+  /** The federation that names that host; undefined for a host that the user names. */
   federation?: TokenFederation;
 }
 
-/** A federation, as far as it matters to whom tokens go. */
+/** The parts of a federation that decide where tokens may go. */
 export interface TokenFederation {
-  /** Where it was discovered, which its trust hangs on. */
+  /** Where it was discovered, on which all trust rests. */
   url: string;
-  /** The user's own one, `osdf:`: tokens for everybody may go there. */
+  /** The user's own federation, `osdf:`: tokens for any audience may go there. */
   isUsersOwn: boolean;
   /** Director and servers of the object. */
   servers: string[];
 }
 
-/** The part of a JSON Web Token that can be read without a key. */
+/** The part of a JSON Web Token that is readable without a key. */
 export interface TokenClaims {
   issuer?: string;
   audience: string[];
@@ -254,7 +254,7 @@ export interface TokenClaims {
   isStorageToken: boolean;
 }
 
-/** Reads a token's claims; undefined for one that is not a JSON Web Token. Nothing is verified: servers do that. */
+/** Reads a token's claims without verifying them, which servers do; undefined if it is not a JSON Web Token. */
 export function readClaims(token: string): TokenClaims | undefined {
   const [, payload, signature] = token.split('.');
   if (payload === undefined || signature === undefined) return undefined;
@@ -280,7 +280,7 @@ function fromJson(claims: Record<string, unknown>): TokenClaims {
   };
 }
 
-/** Whether a token looks made for the use: right profile, a scope over the path. */
+/** Whether a token seems made for the use: right profile, and a scope that covers the path. */
 function fits(claims: TokenClaims, use: TokenUse): boolean {
   return (
     claims.isStorageToken &&

@@ -3,13 +3,13 @@ import { abortable } from '../base/map-limited.ts';
 import { HttpConnection } from './http-connection.ts';
 import { NoAnswer, noAnswer } from './no-answer.ts';
 
-/** Servers and what lies between forget connections on which nothing happens. */
+/** Servers, and the devices in between, drop connections that stay idle. */
 const maxIdleMs = 15_000;
 const maxPerServer = 4;
 
 /**
- * Open connections that wait for their next request; those who fetch many objects share one. They do not keep the
- * process from ending.
+ * Open connections waiting for their next request; fetches of many objects share one instance. They do not keep the
+ * process from exiting.
  */
 export class IdleConnections implements Disposable {
   readonly #clock: Clock;
@@ -55,13 +55,13 @@ interface PoolOptions {
   /** Certificate authorities to trust; undefined means the built-in ones. */
   ca: string[] | undefined;
   connectMs?: number;
-  /** Where open connections come from, and stay afterwards; its own where none are shared. */
+  /** Where open connections come from and return to; private to the pool unless shared. */
   idle?: IdleConnections | undefined;
 }
 
 /**
- * Connections straight to servers. Proxy variables are not honoured: a proxy for https sees only a tunnel and adds
- * one more thing that can stall, and one for plain http may hand out another job's copy of an answer.
+ * Direct connections to servers. Proxy variables are ignored: a proxy for https is one more thing that can stall,
+ * and one for plain http may return another job's copy of an answer.
  */
 export class ConnectionPool {
   readonly clock: Clock;
@@ -79,14 +79,14 @@ export class ConnectionPool {
     this.#idle = idle ?? new IdleConnections(clock);
   }
 
-  /** An open connection that was used before, if there is one. */
+  /** An idle connection to this server, if there is one. */
   takeIdle(url: URL): HttpConnection | undefined {
     const connection = this.#idle.take(url.origin);
     if (connection !== undefined) this.#used.add(connection);
     return connection;
   }
 
-  /** A new connection; NoAnswer says why there is none. */
+  /** Opens a new connection; throws NoAnswer with the reason if that fails. */
   async open(url: URL, signal: AbortSignal): Promise<HttpConnection> {
     const secure = url.protocol === 'https:';
     const endpoint = {
@@ -98,7 +98,7 @@ export class ConnectionPool {
     const { clock } = this;
     const ms = this.#connectMs;
     const timeoutError = () =>
-      new NoAnswer('timeout', url.host, `does not take the connection within ${ms / 1000} s`);
+      new NoAnswer('timeout', url.host, `does not accept the connection within ${ms / 1000} s`);
     try {
       const connection = await withDeadline({ clock, signal, ms, timeoutError }, (inner) =>
         HttpConnection.open(endpoint, inner),
@@ -111,14 +111,14 @@ export class ConnectionPool {
     }
   }
 
-  /** Takes a connection back; one that cannot be used again is closed. */
+  /** Returns a connection to the pool; one that cannot be used again is closed. */
   release(url: URL, connection: HttpConnection): void {
-    // One that is not listed was in use when the pool was closed.
+    // A connection that is not listed was in use when the pool was closed.
     if (this.#used.delete(connection) && connection.idle) this.#idle.release(url.origin, connection);
     else connection.destroy();
   }
 
-  /** Ends every connection in use, and those that wait unless they are shared. */
+  /** Closes every connection in use, and the idle ones unless they are shared. */
   close(): void {
     for (const connection of this.#used) connection.destroy();
     this.#used.clear();
@@ -130,11 +130,11 @@ interface Deadline {
   clock: Clock;
   signal: AbortSignal;
   ms: number;
-  /** What it ends with when the time is up. */
+  /** The error to throw when the time is up. */
   timeoutError: () => Error;
 }
 
-/** Runs `work` with a signal that aborts after `ms`, or with the outer signal; does not wait for work that ignores it. */
+/** Runs `work` with a signal that aborts after `ms` or with the outer one; does not wait for work that ignores it. */
 export async function withDeadline<T>(
   { clock, signal, ms, timeoutError }: Deadline,
   work: (signal: AbortSignal) => Promise<T>,

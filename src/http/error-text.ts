@@ -7,7 +7,7 @@ const maxBytes = 2048;
 const maxChars = 160;
 const timeoutMs = 1_000;
 
-/** What a server says in the body of a refusal; empty when it says nothing, or a page. Ends the connection's answer. */
+/** The text in the body of a refusal; empty if there is none or it is an HTML page. Consumes the answer. */
 export async function readErrorText(
   connection: HttpConnection,
   { headers }: ResponseHead,
@@ -27,14 +27,14 @@ export async function readErrorText(
   return errorText(connection.redact(Buffer.concat(parts).toString('utf8', 0, maxBytes)));
 }
 
-/** The message in the body of a refusal, plain or JSON, short and printable. */
+/** The message in the body of a refusal, plain text or JSON; shortened and made printable. */
 export function errorText(body: string): string {
   const messages = ['error', 'msg', 'message', 'detail'].flatMap((name) => jsonText(body, name) ?? []);
   const text = printable(withoutSecrets(messages.length === 0 ? body : messages.join(': '))).trim();
   return text.length > maxChars ? `${text.slice(0, maxChars)}…` : text;
 }
 
-/** A text of a JSON object that may have been cut off. */
+/** A string field of a JSON object that may have been cut off. */
 function jsonText(text: string, name: string): string | undefined {
   return new RegExp(`"${name}"\\s*:\\s*"((?:[^"\\\\]|\\\\.)*)"`).exec(text)?.[1];
 }

@@ -14,7 +14,7 @@ test('a request head has one line per header and ends with an empty one', () => 
   assert.match(text, /\r\nRange: bytes=0-\r\n\r\n$/);
 });
 
-test('a header that would smuggle in another is refused, and not shown', () => {
+test('a header that would smuggle in another one is refused without being shown', () => {
   for (const headers of [
     { Authorization: 'Bearer secret\r\nX: y' },
     { 'X: y\r\nZ': 'a' },
@@ -36,7 +36,7 @@ function request(target: string) {
   return { method: 'GET' as const, url: target, headers: {}, headMs: 10_000, signal };
 }
 
-test('a connection is used again, and one that the server closed meanwhile is replaced unseen', async (t) => {
+test('a connection is reused, and silently replaced if the server closed it', async (t) => {
   const ports = new Set<number | undefined>();
   const closes = await serveObject(t, {
     bytes: objectBytes(1000),
@@ -59,7 +59,7 @@ test('a connection is used again, and one that the server closed meanwhile is re
   assert.equal(ports.size, 2);
 });
 
-test('redirects in a circle end', async (t) => {
+test('a redirect loop ends', async (t) => {
   const circle = await serveObject(t, {
     bytes: objectBytes(1),
     get: (e) => e.answer({ status: 302, headers: { Location: '/again' }, body: Buffer.alloc(0) }),
@@ -69,7 +69,7 @@ test('redirects in a circle end', async (t) => {
   await assert.rejects(sendRequest(pool, request(circle.server.url)), /redirects more than 5 times/);
 });
 
-test('what is not http is not asked for', async (t) => {
+test('only http and https URLs are requested', async (t) => {
   const pool = new ConnectionPool({ clock: jumpingClock(), ca: undefined });
   t.after(() => pool.close());
   for (const bad of ['ftp://host/x', 'nonsense'])

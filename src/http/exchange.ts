@@ -20,13 +20,13 @@ export interface HttpRequest {
 
 export interface HttpResponse {
   head: ResponseHead;
-  /** Holds the body, to be read and then given back, or destroyed. */
+  /** Holds the body: read it and release the connection, or destroy it. */
   connection: HttpConnection;
-  /** Where the answer came from, after redirects. */
+  /** The URL that answered, after redirects. */
   url: URL;
 }
 
-/** Sends a request, follows redirects, and resolves when the head of the answer is there; throws NoAnswer. */
+/** Sends a request, follows redirects, and resolves with the head of the answer; throws NoAnswer. */
 export async function sendRequest(pool: ConnectionPool, request: HttpRequest): Promise<HttpResponse> {
   const first = { url: parseUrl(request.url), headers: request.headers };
   return await followRedirects(
@@ -49,13 +49,13 @@ async function sendOnce(
   url: URL,
   text: string,
 ): Promise<HttpResponse> {
-  // What changes something at the server is not sent twice, as it might be over a connection that just ended.
+  // A POST changes something on the server: do not risk sending it twice over an idle connection that just closed.
   const idle = request.method === 'POST' ? undefined : pool.takeIdle(url);
   if (idle !== undefined) {
     try {
       return { head: await headOf(pool, request, url, idle, text), connection: idle, url };
     } catch (error) {
-      // A server may close an idle connection at any moment: that says nothing about it.
+      // A server may close an idle connection at any moment; that is not a failure.
       if (error instanceof NoAnswer || request.signal.aborted) throw error;
     }
   }
@@ -76,7 +76,7 @@ async function headOf(
   text: string,
 ): Promise<ResponseHead> {
   const timeoutError = () => new NoAnswer('timeout', url.host, `sends no answer within ${ms / 1000} s`);
-  // An answer to POST may be a new token, and letters that it shares with what was sent belong to it.
+  // The answer to a POST may be a new token: redacting the old one would damage whatever text they share.
   const redact = redactSent(method === 'POST' ? {} : headers);
   try {
     return await withDeadline({ clock, signal, ms, timeoutError }, () =>
@@ -90,11 +90,11 @@ async function headOf(
 
 let last: { token: string; redact: Redact } | undefined;
 
-/** What takes the token of a request out of its answers, those after a redirect too. */
+/** Removes the token of a request from its answers, including those after a redirect. */
 export function redactSent(headers: Record<string, string>): Redact {
   const name = Object.keys(headers).find((each) => each.toLowerCase() === 'authorization');
   const token = name === undefined ? '' : (headers[name] ?? '').replace(/^\w+\s+/, '');
-  // Thousands of ranges of one object are asked for with one token.
+  // Thousands of ranges of one object are requested with the same token.
   if (last?.token !== token) last = { token, redact: createRedact([token]) };
   return last.redact;
 }
@@ -114,7 +114,7 @@ export function requestHead(method: Method, url: URL, headers: Record<string, st
     if (!/^[\w-]+$/.test(name) || !/^[\t\x20-\x7e\x80-\xff]*$/.test(value))
       throw new Fault(
         'url-invalid',
-        `request header ${JSON.stringify(name)} holds characters that may not be sent`,
+        `request header ${JSON.stringify(name)} contains characters that may not be sent`,
       );
     text += `${name}: ${value}\r\n`;
   }
@@ -136,8 +136,8 @@ interface Hop {
 }
 
 /**
- * Sends a request wherever the servers point, at most `limit` times; with 0, a redirect is the answer. Never from
- * https to plain http, and `Authorization` stays with the host that it was meant for.
+ * Sends a request and follows at most `limit` redirects; with 0, a redirect is the answer. Never goes from https to
+ * plain http, and sends `Authorization` only to the original host.
  */
 export async function followRedirects<A extends { head: ResponseHead }>(
   first: Hop,
@@ -159,7 +159,7 @@ export async function followRedirects<A extends { head: ResponseHead }>(
 function nextHop({ url, headers }: Hop, location: string): Hop {
   const target = URL.parse(location, url.href);
   if (target === null || !['https:', 'http:'].includes(target.protocol))
-    throw new NoAnswer('garbage', url.host, 'redirects to something that is no http URL');
+    throw new NoAnswer('garbage', url.host, 'redirects to something that is not an http URL');
   if (url.protocol === 'https:' && target.protocol === 'http:')
     throw new NoAnswer('downgrade', url.host, `redirects from https to plain http at ${target.host}`);
   if (target.origin === url.origin) return { url: target, headers };

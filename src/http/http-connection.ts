@@ -8,7 +8,7 @@ export class ConnectionLost extends Error {}
 export type Method = 'GET' | 'HEAD' | 'PUT' | 'POST' | 'DELETE' | 'PROPFIND' | 'OPTIONS';
 
 export interface BodyEnd {
-  /** False if the reader stopped it, or if only the end of the connection marked the end. */
+  /** False if the reader stopped it, or if the body had no length and ended with the connection. */
   whole: boolean;
   trailers: ReadonlyMap<string, string>;
 }
@@ -25,7 +25,7 @@ interface Waiting<T> {
  *
  *     idle --request()--> head --head read--> held --body()--> body --last byte--> idle
  *
- * `held`: the head is known and the socket is paused until somebody wants the body.
+ * `held`: the head is known and the socket is paused until the body is read.
  */
 export class HttpConnection {
   /** Undefined while connecting. */
@@ -59,8 +59,8 @@ export class HttpConnection {
   }
 
   /**
-   * Sends a request head and resolves with the answer's; the body waits for `body()`. Whatever of the answer may be
-   * shown comes without the token that was sent.
+   * Sends a request head and resolves with the answer's head; the body waits for `body()`. The sent token is redacted
+   * from whatever part of the answer may be shown.
    */
   request(method: Method, head: string, redact: Redact): Promise<ResponseHead> {
     if (this.#dead !== undefined) return Promise.reject(this.#dead);
@@ -72,22 +72,22 @@ export class HttpConnection {
     });
   }
 
-  /** Text of the answer's body without the token that was sent. */
+  /** Redacts the sent token from text of the answer's body. */
   redact(text: string): string {
     return this.#redact(text);
   }
 
-  /** Sends a piece of the request's body; where it must wait, a promise to be waited for before the next one. */
+  /** Sends part of the request's body; returns a promise if the caller must wait before sending the next part. */
   send(chunk: Buffer): Promise<void> | undefined {
     return this.#socket?.send(chunk);
   }
 
-  /** Whether the process may not end while this connection is open. */
+  /** Whether the process stays alive while this connection is open. */
   keepsProcess(keeps: boolean): void {
     this.#socket?.keepsProcess(keeps);
   }
 
-  /** Hands the body to `take`, piece by piece, in order; rejects with ConnectionLost if it is cut off. */
+  /** Passes the body to `take`, piece by piece, in order; rejects with ConnectionLost if it is cut off. */
   body(take: TakeBytes): Promise<BodyEnd> {
     return new Promise((resolve, reject) => {
       if (this.#dead !== undefined && this.#openGate === undefined) {
@@ -102,7 +102,7 @@ export class HttpConnection {
     });
   }
 
-  /** Ends the connection; a body being read resolves as not whole, a request waiting for its head rejects. */
+  /** Closes the connection; a body being read resolves as not whole, a request waiting for its head rejects. */
   destroy(): void {
     this.#dead ??= new ConnectionLost('closed by us');
     this.#socket?.destroy();
@@ -116,7 +116,7 @@ export class HttpConnection {
   #arrived(chunk: Buffer): void | Promise<void> {
     try {
       if (this.#decoder !== undefined) return this.#decode(chunk, 0);
-      if (this.#head === undefined) throw new ProtocolError('bytes that nobody asked for');
+      if (this.#head === undefined) throw new ProtocolError('unexpected bytes');
       const parsed = this.#parser.feed(chunk);
       if (parsed === undefined) return undefined;
       return this.#headRead(parsed.head, chunk, parsed.bodyAt);
@@ -166,7 +166,7 @@ export class HttpConnection {
     body.resolve({ whole, trailers: this.#shown(trailers) });
   }
 
-  /** Where to go next stays as it is, and so do figures. */
+  /** Redacts the fields, except for redirect targets and plain numbers. */
   #shown(fields: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
     const isKept = (name: string, value: string): boolean =>
       name === 'location' || name === 'link' || /^(?:bytes )?[\d*/-]+$/.test(value);

@@ -9,17 +9,17 @@ export type NoAnswerReason =
   | 'certificate'
   | 'garbage'
   | 'network'
-  /** It points from https to plain http. */
+  /** It redirects from https to plain http. */
   | 'downgrade'
-  /** It points on and on. */
+  /** It redirects too often. */
   | 'redirects';
 
-/** A server gave no usable answer: no status could be read, or it pointed where we do not go. */
+/** A server gave no usable answer: no status could be read, or it redirected where we do not follow. */
 export class NoAnswer extends Error {
   readonly reason: NoAnswerReason;
   /** `host:port` that was asked. */
   readonly host: string;
-  /** Whether the server took the connection. */
+  /** Whether the server accepted the connection. */
   readonly isConnected: boolean;
 
   constructor(
@@ -35,13 +35,13 @@ export class NoAnswer extends Error {
     this.isConnected = isConnected;
   }
 
-  /** Whether asking again can help: unknown names, untrusted certificates and refused redirects stay so. */
+  /** Whether a retry can help: unknown names, untrusted certificates and refused redirects will not change. */
   get mayPass(): boolean {
     return !['name', 'certificate', 'downgrade', 'redirects'].includes(this.reason);
   }
 }
 
-/** What a socket's or parser's error means, in words for a person. */
+/** The reason and the message for an error of the socket or the parser. */
 export function noAnswer(host: string, error: unknown, { isConnected = true } = {}): NoAnswer {
   if (error instanceof NoAnswer && error.isConnected === isConnected) return error;
   if (error instanceof NoAnswer)
@@ -54,7 +54,7 @@ export function noAnswer(host: string, error: unknown, { isConnected = true } = 
 }
 
 function meaning(error: Error): [NoAnswerReason, string] {
-  if (error instanceof ProtocolError) return ['garbage', `does not speak the protocol: ${error.message}`];
+  if (error instanceof ProtocolError) return ['garbage', `does not speak HTTP: ${error.message}`];
   if (error instanceof ConnectionLost && error.cause === undefined) return ['reset', 'broke the connection'];
   const { code = '', message } = (
     error instanceof ConnectionLost ? error.cause : error
@@ -71,13 +71,12 @@ function meaning(error: Error): [NoAnswerReason, string] {
     case 'ENOTFOUND':
       return ['name', 'is not a known host name'];
     case 'EAI_AGAIN':
-      return ['network', 'cannot be looked up: the name service does not answer'];
+      return ['network', 'cannot be looked up: DNS does not answer'];
     default:
       break;
   }
   if (/CERT|SIGNATURE|ISSUER|CHAIN|UNABLE_TO_|SELF_SIGNED|ALTNAME/.test(code))
     return ['certificate', `has a certificate that is not trusted: ${message.split(';', 1)[0] ?? ''}`];
-  if (code.startsWith('ERR_SSL_') || code === 'EPROTO')
-    return ['garbage', `does not speak the protocol: ${message}`];
+  if (code.startsWith('ERR_SSL_') || code === 'EPROTO') return ['garbage', `does not speak HTTP: ${message}`];
   return ['network', `cannot be reached: ${message}`];
 }

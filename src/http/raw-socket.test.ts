@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { demoFederation } from '../../test/mini/demo-federation.ts';
 import { RawSocket, ReadSlab } from './raw-socket.ts';
 
-test('no variable of the machine makes a server with an unknown certificate a trusted one', async (t) => {
+test('no environment variable makes an untrusted certificate trusted', async (t) => {
   const { federation } = await demoFederation(t);
   const { hostname, port } = new URL(federation.origin.url);
   const before = process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
@@ -19,7 +19,7 @@ test('no variable of the machine makes a server with an unknown certificate a tr
   await assert.rejects(RawSocket.open(endpoint, events, t.signal), /certificate/);
 });
 
-/** Reads as a socket does: room is asked for once, and again only after a read. */
+/** Reads as a socket does: asks for room once, and again only after a read. */
 function reader(slab: ReadSlab): (bytes: Buffer) => void {
   let room = slab.room();
   return (bytes) => {
@@ -32,7 +32,7 @@ function reader(slab: ReadSlab): (bytes: Buffer) => void {
   };
 }
 
-test('whatever is gathered, kept in use and read in between, every byte is handed over once and in order', async () => {
+test('every byte is delivered once and in order, gathered or not, and while earlier bytes are in use', async () => {
   const read = fc.record({
     length: fc.integer({ min: 1, max: 600_000 }),
     keep: fc.boolean(),

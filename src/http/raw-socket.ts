@@ -12,8 +12,8 @@ export interface Endpoint {
 
 export interface SocketEvents {
   /**
-   * The next bytes. They are a reused buffer and belong to the socket again when this returns, or when its
-   * promise resolves: until then the socket is paused and nothing else is handed over.
+   * The next bytes, in a reused buffer that belongs to the socket again when this returns or its promise resolves.
+   * Until then the socket is paused and delivers nothing else.
    */
   take(chunk: Buffer): void | Promise<void>;
   /** Called once, after the last byte was taken. */
@@ -21,16 +21,16 @@ export interface SocketEvents {
 }
 
 /**
- * Bun's 'data' events beat its `onread`; Node's `onread` with a reused buffer beats its 'data' events by far
- * (no allocation, few copies). Both are behind this one class.
+ * Bun's 'data' events are faster than its `onread`; Node's `onread` with a reused buffer is much faster than its
+ * 'data' events (no allocation, few copies). This class hides the difference.
  */
 const reusesBuffers = !('Bun' in globalThis);
 
-/** A TCP or TLS connection that hands over bytes in order, one chunk at a time, with back-pressure. */
+/** A TCP or TLS connection that delivers bytes in order, one chunk at a time, with back-pressure. */
 export class RawSocket {
   readonly #socket: net.Socket;
   readonly #events: SocketEvents;
-  /** Bytes that came after a pause: TLS hands on whatever it had already decrypted. */
+  /** Bytes that arrived after a pause: TLS still delivers what it has already decrypted. */
   #late: Buffer[] = [];
   #busy = false;
   #ended = false;
@@ -48,7 +48,7 @@ export class RawSocket {
     this.#socket.on('close', () => this.#finish(undefined));
   }
 
-  /** Connects, and for TLS shakes hands; rejects with the socket's error or the signal's reason. */
+  /** Connects, including the TLS handshake; rejects with the socket's error or the signal's reason. */
   static open(endpoint: Endpoint, events: SocketEvents, signal: AbortSignal): Promise<RawSocket> {
     return new Promise((resolve, reject) => {
       const raw = new RawSocket(endpoint, events);
@@ -74,7 +74,7 @@ export class RawSocket {
     });
   }
 
-  /** Where the socket has enough for now, a promise that resolves when it wants more. */
+  /** Returns a promise if the socket's buffer is full; it resolves when the socket accepts more. */
   send(bytes: string | Buffer): Promise<void> | undefined {
     const socket = this.#socket;
     const wantsMore = typeof bytes === 'string' ? socket.write(bytes, 'latin1') : socket.write(bytes);
@@ -100,8 +100,8 @@ export class RawSocket {
       slab.filled(length);
       return true;
     };
-    // `buffer` is asked for after each callback. One fixed buffer would be overwritten under the hands of a
-    // taker that is not done with it: after a pause TLS still hands on what it has decrypted.
+    // `buffer` is called after each callback. A single fixed buffer would be overwritten while its consumer still
+    // uses it: after a pause TLS still delivers what it has decrypted.
     return { ...place, onread: { buffer: () => slab.room(), callback } };
   }
 
@@ -110,7 +110,7 @@ export class RawSocket {
       ...(this.#options(endpoint) as tls.ConnectionOptions),
       ...(net.isIP(endpoint.host) === 0 && { servername: endpoint.host }),
       ...(endpoint.ca !== undefined && { secureContext: trustContext(endpoint.ca) }),
-      // Said, so that no variable of the machine can unsay it: tokens and data go this way.
+      // Explicit, so that no environment variable can turn it off: tokens and data use this connection.
       rejectUnauthorized: true,
       ALPNProtocols: ['http/1.1'],
     };
@@ -153,14 +153,14 @@ export class RawSocket {
   }
 }
 
-/** Few reads, and yet small enough to be still in the processor when it is written out. */
+/** Large enough for few reads, small enough to stay in the processor's cache until written. */
 const slabBytes = 512 * 1024;
-/** What one TLS record can hold: with less room than this the slab is handed over. */
+/** The size of one TLS record: with less room than this the slab is delivered. */
 const recordBytes = 16 * 1024;
 
 /**
- * The memory a socket reads into, used over and over. TLS brings 16 KiB at a time: with `gather` they are laid
- * one after the other and handed over together, once per turn of the event loop.
+ * The memory that a socket reads into, used over and over. TLS delivers 16 KiB at a time; with `gather` these pieces
+ * are stored side by side and delivered together, once per turn of the event loop.
  */
 export class ReadSlab {
   readonly #gather: boolean;
@@ -169,7 +169,7 @@ export class ReadSlab {
   #slab: Buffer = Buffer.allocUnsafeSlow(slabBytes);
   #spare: Buffer | undefined;
   #filled = 0;
-  /** What `room` gave last: the next read goes there even if the slab was handed over since. */
+  /** What `room` returned last: the next read goes there even if the slab was delivered since. */
   #lent: Buffer = this.#slab;
   #scheduled = false;
 
@@ -184,10 +184,10 @@ export class ReadSlab {
     return this.#lent;
   }
 
-  /** A read has filled this much of what `room` gave. */
+  /** A read has filled this many bytes of what `room` returned. */
   filled(length: number): void {
     const { buffer, byteOffset } = this.#lent;
-    // Handed over between two reads: this one landed behind what was handed over.
+    // Delivered between two reads: this read landed in the old slab.
     if (buffer !== this.#slab.buffer || byteOffset !== this.#filled)
       this.#slab.set(this.#lent.subarray(0, length), this.#filled);
     this.#filled += length;
@@ -201,7 +201,7 @@ export class ReadSlab {
     }
   }
 
-  /** Hands over what was read. Bytes still in use keep their slab, and the next reads go to the other one. */
+  /** Delivers what was read. Bytes still in use keep their slab, and the next reads use the other one. */
   flush(): void {
     if (this.#filled === 0) return;
     const chunk = this.#slab.subarray(0, this.#filled);

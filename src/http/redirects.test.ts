@@ -61,7 +61,7 @@ test('a redirect from https to https is followed, and the token stays with its h
   );
 });
 
-test('a host that sends us away and is pointed back to does not get the token', async (t) => {
+test('a host that is reached again after a redirect elsewhere does not get the token', async (t) => {
   const near = await webServer(t, ({ url }, response) =>
     url === '/a' ? response.writeHead(307, { Location: `${far.url}/b` }).end() : response.end('back'),
   );
@@ -75,7 +75,7 @@ test('a host that sends us away and is pointed back to does not get the token', 
   );
 });
 
-test('redirects in a circle end, and so do those to something that is no web address', async (t) => {
+test('a redirect loop ends, and so does a redirect to something other than http', async (t) => {
   const circle = await webServer(t, (_, response) => response.writeHead(302, { Location: '/again' }).end(), {
     plain: true,
   });
@@ -88,7 +88,7 @@ test('redirects in a circle end, and so do those to something that is no web add
   );
   for (const send of Object.values(doors(t))) {
     await assert.rejects(send(circle.url), because('redirects'));
-    await assert.rejects(send(odd.url), /redirects to something that is no http URL/);
+    await assert.rejects(send(odd.url), /redirects to something that is not an http URL/);
   }
   assert.equal(circle.requests.length, 3 * 4);
 });

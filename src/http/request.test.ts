@@ -13,7 +13,7 @@ const quick = on(jumpingClock());
 const because = (reason: NoAnswerReason) => (error: unknown) =>
   error instanceof NoAnswer && error.reason === reason;
 
-test('an answer comes with its status, joined headers and body, whatever the status', async (t) => {
+test('an answer has its status, joined headers and body, whatever the status', async (t) => {
   const server = await webServer(
     t,
     (_, response) => response.writeHead(418, { Link: ['<a>', '<b>'] }).end('teapot'),
@@ -31,7 +31,7 @@ test('an answer comes with its status, joined headers and body, whatever the sta
   );
 });
 
-test('redirects are not followed unless asked, and a token stays with its host', async (t) => {
+test('redirects are not followed by default, and a token stays with its host', async (t) => {
   const far = await webServer(t, (_, response) => response.end('far'), { plain: true });
   const near = await webServer(
     t,
@@ -47,7 +47,7 @@ test('redirects are not followed unless asked, and a token stays with its host',
   assert.equal(far.requests[0]?.headers['x-kept'], '1');
 });
 
-test('a server that never answers, or stops half-way, is given up by the clock', async (t) => {
+test('a server that never answers, or stops halfway, times out', async (t) => {
   const server = await webServer(
     t,
     ({ url }, response) => {
@@ -63,7 +63,7 @@ test('a server that never answers, or stops half-way, is given up by the clock',
   );
 });
 
-test('refused, reset, unknown and garbled hosts are told apart', async (t) => {
+test('refused connections, resets, unknown names and garbled answers are distinguished', async (t) => {
   const listener = net.createServer((socket) =>
     socket.once('data', () => socket.end('SSH-2.0-OpenSSH\r\n\r\n')),
   );
@@ -77,17 +77,17 @@ test('refused, reset, unknown and garbled hosts are told apart', async (t) => {
   await assert.rejects(quick({ method: 'GET', url: 'http://127.0.0.1:1/' }), because('refused'));
 });
 
-test('an answer larger than agreed is not read to its end', async (t) => {
+test('an answer over the size limit is not read to its end', async (t) => {
   const server = await webServer(t, (_, response) => response.end(Buffer.alloc(2000)), { plain: true });
   await assert.rejects(quick({ method: 'GET', url: server.url, maxBody: 1000 }), because('garbage'));
 });
 
-test('a kept connection that the server has closed meanwhile is opened anew', async (t) => {
+test('an idle connection that the server has closed is replaced', async (t) => {
   let answered = 0;
   const server = await webServer(
     t,
     (_, response) => {
-      // The second request on a connection is met with its end, as by a server whose idle time is up.
+      // The second request on a connection meets its end, as with a server whose idle timeout has passed.
       if (answered++ === 1) response.destroy();
       else response.end('ok');
     },
@@ -98,7 +98,7 @@ test('a kept connection that the server has closed meanwhile is opened anew', as
   assert.equal(server.requests.length, 3);
 });
 
-test('an abort ends the request at once with its own reason', async (t) => {
+test('an abort ends the request at once with its reason', async (t) => {
   const stop = new AbortController();
   const reason = new Error('enough');
   const server = await webServer(t, () => stop.abort(reason), { plain: true });
@@ -118,7 +118,7 @@ test('IPv6 servers are reached', async (t) => {
   assert.equal((await quick({ method: 'GET', url: server.url })).body, 'six');
 });
 
-test('once the answer is there nothing waits any more, so that the process can end', async (t) => {
+test('once the answer is there, nothing keeps the process from exiting', async (t) => {
   const server = await webServer(t, (_, response) => response.end('yes'), { plain: true });
   const waits = new Set<AbortSignal>();
   const sleep: Clock['sleep'] = (_, signal) => {

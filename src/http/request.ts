@@ -12,32 +12,32 @@ import type { Method } from './http-connection.ts';
 import { NoAnswer, noAnswer } from './no-answer.ts';
 import type { ResponseHead } from './response.ts';
 
-/** The verbs of Pelican's protocol that carry little. */
+/** The methods of Pelican's protocol with small bodies. */
 export interface ControlRequest {
   method: Method;
   url: string;
   headers?: Record<string, string>;
   /** Sent with POST. */
   body?: string;
-  /** Longest wait for the answer's headers, once connected; some digests take minutes to compute. */
+  /** Longest wait for the head of the answer, once connected; some digests take minutes to compute. */
   headerMs?: number;
   /** Largest body to accept, in bytes. */
   maxBody?: number;
-  /** How many redirects to follow; none unless asked. */
+  /** How many redirects to follow; 0 by default. */
   redirects?: number;
   signal?: AbortSignal | undefined;
 }
 
 export interface ControlAnswer {
   status: number;
-  /** Lower-case names; a header sent several times comes as one, joined by `, `. */
+  /** Names in lower case; repeated headers joined with `, `. */
   headers: Record<string, string>;
   body: string;
-  /** URL that answered in the end. */
+  /** The URL that answered, after redirects. */
   url: string;
 }
 
-/** Asks a server something small. Throws NoAnswer when there is no answer, never for its status. */
+/** Sends a small request. Throws NoAnswer if there is no answer; any status is an answer. */
 export type Request = (request: ControlRequest) => Promise<ControlAnswer>;
 
 const headMs = 20_000;
@@ -94,7 +94,11 @@ async function readAnswer(
     throw noAnswer(url.host, error);
   }
   if (length > maxBytes)
-    throw new NoAnswer('garbage', url.host, `sends more than the ${maxBytes} bytes such an answer can have`);
+    throw new NoAnswer(
+      'garbage',
+      url.host,
+      `sends more than ${maxBytes} bytes, the limit for such an answer`,
+    );
   pool.release(url, connection);
   return { head, body: connection.redact(Buffer.concat(chunks).toString('utf8')), url };
 }
@@ -103,15 +107,15 @@ interface Upload {
   url: string;
   headers: Record<string, string>;
   size: number;
-  /** The bytes, from the first, each time it is called. */
+  /** Yields the bytes from the first one on, each time it is called. */
   body: () => AsyncIterable<Buffer>;
-  /** Longest wait for the server to take the next piece, and for its answer once it has all. */
+  /** Longest wait for the server to accept the next bytes, and for its answer once it has all of them. */
   stallMs: number;
   redirects: number;
   signal?: AbortSignal | undefined;
 }
 
-/** PUTs a body and starts again where the server points elsewhere; stops sending as soon as there is an answer. */
+/** PUTs a body, starting over after a redirect; stops sending as soon as the server answers. */
 export async function upload(pool: ConnectionPool, request: Upload): Promise<ControlAnswer> {
   const headers = { ...request.headers, 'Content-Length': String(request.size) };
   const first = { url: parseUrl(request.url), headers };
@@ -130,7 +134,7 @@ async function uploadOnce(
 ): Promise<ReadAnswer> {
   const { clock } = pool;
   const timeoutError = () =>
-    new NoAnswer('timeout', url.host, `takes nothing and says nothing within ${ms / 1000} s`);
+    new NoAnswer('timeout', url.host, `accepts no bytes and sends no answer within ${ms / 1000} s`);
   const connection = pool.takeIdle(url) ?? (await pool.open(url, signal));
   try {
     const text = requestHead('PUT', url, headers);
@@ -150,7 +154,7 @@ async function uploadOnce(
     }
     const head = await withDeadline({ clock, signal, ms, timeoutError }, () => answer);
     const read = await readAnswer(pool, { head, connection, url }, signal);
-    // A connection with half a body on it is of no further use.
+    // A connection with an incomplete body cannot be used again.
     if (sent < size) connection.destroy();
     return read;
   } catch (error) {

@@ -5,7 +5,7 @@ import { bodyDecoder, HeadParser, parseHead, ProtocolError, type BodyDecoder } f
 
 const text = 'HTTP/1.1 206 Partial Content\r\nContent-Length: 3\r\nX-A: one\r\nx-a:  two \r\n\r\nabc';
 
-test('a head is read the same wherever it is cut', () => {
+test('a head is parsed the same wherever it is split', () => {
   const whole = Buffer.from(text);
   for (let cut = 0; cut <= whole.length; cut++) {
     const parser = new HeadParser();
@@ -21,7 +21,7 @@ test('a head is read the same wherever it is cut', () => {
   }
 });
 
-test('an interim answer is passed over', () => {
+test('an interim answer is skipped', () => {
   const parsed = new HeadParser().feed(Buffer.from(`HTTP/1.1 100 Continue\r\n\r\n${text}`));
   assert.equal(parsed?.head.status, 206);
   assert.equal(Buffer.from(`HTTP/1.1 100 Continue\r\n\r\n${text}`).subarray(parsed.bodyAt).toString(), 'abc');
@@ -45,7 +45,7 @@ test('an endless head is refused', () => {
   }, ProtocolError);
 });
 
-test('connections are kept or closed as the server says', () => {
+test('a connection is kept or closed as the server says', () => {
   const keep = (head: string) => new HeadParser().feed(Buffer.from(`${head}\r\n\r\n`))?.head.keepAlive;
   assert.equal(keep('HTTP/1.1 200 OK'), true);
   assert.equal(keep('HTTP/1.1 200 OK\r\nConnection: Close'), false);
@@ -56,7 +56,7 @@ test('connections are kept or closed as the server says', () => {
 const decoder = (fields: string): BodyDecoder =>
   bodyDecoder(parseHead(`HTTP/1.1 200 OK\r\n${fields}`), 'GET');
 
-/** Decodes bytes fed in pieces of these lengths; what is left over after the end is returned too. */
+/** Decodes bytes fed in pieces of these lengths; also returns what is left after the end. */
 function decode(body: BodyDecoder, bytes: Buffer, lengths: number[]): { data: string; rest: string } {
   let data = '';
   let offset = 0;
@@ -71,7 +71,7 @@ function decode(body: BodyDecoder, bytes: Buffer, lengths: number[]): { data: st
 
 const wire = 'a\r\n0123456789\r\n5;name=value\r\nabcde\r\n0\r\nX-Transfer-Status: 200: OK\r\n\r\nNEXT';
 
-test('a chunked body is the same however it is cut, and its trailers are read', () => {
+test('a chunked body is the same however it is split, and its trailers are read', () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 1, max: 20 }), { minLength: 1 }), (lengths) => {
       const body = decoder('Transfer-Encoding: chunked');

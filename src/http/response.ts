@@ -1,4 +1,4 @@
-/** A server that does not speak HTTP/1.1 as we understand it. */
+/** The server does not speak valid HTTP/1.1. */
 export class ProtocolError extends Error {}
 
 export interface ResponseHead {
@@ -67,15 +67,15 @@ function quote(text: string): string {
 }
 
 interface Step {
-  /** Where to go on in the chunk. */
+  /** Where to continue in the chunk. */
   next: number;
   data: Buffer | undefined;
 }
 
-/** Takes a response body out of its framing, in place: `data` is a view of the chunk, never a copy. */
+/** Removes the framing from a response body, in place: `data` is a view of the chunk, never a copy. */
 export interface BodyDecoder {
   readonly done: boolean;
-  /** Bytes the framing promises, where it does. */
+  /** The length that the framing announces, if it does. */
   readonly length: number | undefined;
   /** True if only the end of the connection ends the body. */
   readonly untilClose: boolean;

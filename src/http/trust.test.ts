@@ -35,7 +35,7 @@ test('without any of the variables the runtime keeps its own authorities', () =>
   assert.equal(readTrust({ SSL_CERT_FILE: '' }), undefined);
 });
 
-test('an authority that comes twice, with other line breaks, is read once', async (t) => {
+test('an authority that appears twice, with different line breaks, is read once', async (t) => {
   const file = path.join(await folder(t), 'twice.pem');
   await writeFile(file, `${authority}\n${authority.replaceAll('\n', '\r\n')}\n`);
   const once = readTrust({ SSL_CERT_FILE: testAuthority });
@@ -64,7 +64,7 @@ test('each variable adds its authorities to the built-in ones', async (t) => {
   );
 });
 
-test('a missing or useless file is refused, naming the variable and the file', async (t) => {
+test('a missing file or one without a certificate is refused, naming the variable and the file', async (t) => {
   const dir = await folder(t);
   const empty = path.join(dir, 'empty.pem');
   await writeFile(empty, 'not a certificate');
@@ -74,12 +74,12 @@ test('a missing or useless file is refused, naming the variable and the file', a
     if (variable !== 'X509_CERT_DIR') assert.match(refusal({ [variable]: missing }).message, message);
     assert.match(
       refusal({ [variable]: empty }).message,
-      new RegExp(`${variable}=${empty} holds no certificate`),
+      new RegExp(`${variable}=${empty} contains no PEM certificate`),
     );
   }
 });
 
-test('a server signed by an added authority is believed, and not otherwise', async (t) => {
+test('a server whose certificate an added authority signed is trusted, and not otherwise', async (t) => {
   const server = await webServer(t, (_, response) => response.end('hello'));
   const get = (ca: string[] | undefined) =>
     createRequest(new ConnectionPool({ clock: systemClock, ca }))({ method: 'GET', url: server.url });
@@ -90,6 +90,6 @@ test('a server signed by an added authority is believed, and not otherwise', asy
   );
 });
 
-test('a grid folder that a container lacks is passed over, since the site and not the user names it', () => {
+test('a missing X509_CERT_DIR is ignored, because the site sets it and not the user', () => {
   assert.equal(readTrust({ X509_CERT_DIR: '/no/such/folder' }), undefined);
 });

@@ -8,9 +8,9 @@ const variables = ['SSL_CERT_FILE', 'X509_CERT_DIR', 'NODE_EXTRA_CA_CERTS'];
 const certificate = /-----BEGIN (?:TRUSTED )?CERTIFICATE-----[^-]+-----END (?:TRUSTED )?CERTIFICATE-----/g;
 
 /**
- * Certificate authorities to trust: the built-in ones and those that `SSL_CERT_FILE`, `X509_CERT_DIR` and
- * `NODE_EXTRA_CA_CERTS` name (a file or a folder of PEM each). Undefined when none of the three is set, which
- * leaves the runtime its own choice.
+ * Certificate authorities to trust: the built-in ones and those in `SSL_CERT_FILE`, `X509_CERT_DIR` and
+ * `NODE_EXTRA_CA_CERTS` (each a PEM file or a folder of them). Undefined if none of the three is set: the runtime
+ * then uses its default.
  */
 export function readTrust(env: Env): string[] | undefined {
   const extra = variables.flatMap((variable) => {
@@ -18,14 +18,14 @@ export function readTrust(env: Env): string[] | undefined {
     return place === undefined || place === '' ? [] : certificatesAt(variable, place);
   });
   if (extra.length === 0) return undefined;
-  // The same authority comes with other line breaks from each place, and each time it is read costs.
+  // The same authority has different line breaks in each place, and parsing one costs time.
   const all = [...tls.getCACertificates('default'), ...extra];
   return [...new Map(all.map((pem) => [pem.replace(/\s/g, ''), pem])).values()];
 }
 
 const contexts = new WeakMap<string[], tls.SecureContext>();
 
-/** Reading some hundred authorities takes tens of milliseconds: once for all connections that trust the same list. */
+/** Parsing a hundred authorities takes tens of milliseconds: done once for all connections with the same list. */
 export function trustContext(ca: string[]): tls.SecureContext {
   const context = contexts.get(ca) ?? tls.createSecureContext({ ca });
   contexts.set(ca, context);
@@ -40,14 +40,14 @@ function certificatesAt(variable: string, place: string): string[] {
     return found;
   } catch (error) {
     if (error instanceof Fault) throw error;
-    // Grid sites set this one for every job, and containers often lack the folder: not the user's doing.
+    // Grid sites set this one for every job, and containers often lack the folder: the user cannot change that.
     const isSitesOwn = variable === 'X509_CERT_DIR' && (error as NodeJS.ErrnoException).code === 'ENOENT';
     if (isSitesOwn) return [];
     throw unreadable(variable, place, error);
   }
 }
 
-/** Grid folders mix certificates with revocation lists and policies, and hold dangling links: those are passed over. */
+/** Grid folders mix certificates with revocation lists, policies and dangling links, which are skipped. */
 function certificatesIn(folder: string): string[] {
   const found: string[] = [];
   for (const name of fs.readdirSync(folder).sort()) {
@@ -65,9 +65,9 @@ function certificatesOf(file: string): string[] {
 }
 
 function noCertificate(variable: string, place: string): Fault {
-  return new Fault('file-invalid', `${variable}=${place} holds no certificate in PEM form`, {
+  return new Fault('file-invalid', `${variable}=${place} contains no PEM certificate`, {
     about: place,
-    fix: `let ${variable} name PEM certificates of the authorities to trust, or unset it`,
+    fix: `set ${variable} to PEM certificates of the authorities to trust, or unset it`,
   });
 }
 
@@ -75,7 +75,7 @@ function unreadable(variable: string, place: string, error: unknown): Fault {
   const why = error instanceof Error ? error.message : String(error);
   return new Fault('file-invalid', `${variable}=${place} cannot be read: ${why}`, {
     about: place,
-    fix: `let ${variable} name a readable file or folder, or unset it`,
+    fix: `set ${variable} to a readable file or folder, or unset it`,
     cause: error,
   });
 }

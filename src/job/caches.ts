@@ -1,16 +1,16 @@
-/** Which caches a job file wants tried first, and which not at all. */
+/** The caches a job file prefers, and those it avoids. */
 export interface CachePreferences {
   caches?: string[];
   avoidCaches?: string[];
 }
 
-/** What a job file says of the caches of one object. */
+/** The preferences that apply to one object. */
 export interface ObjectCaches extends CachePreferences {
-  /** They were named for this object, not for all of the run. */
+  /** Whether `caches` was set for this object rather than for the run. */
   isForObject: boolean;
 }
 
-/** An object's own caches go before those of the run; avoided are both. */
+/** An object's `caches` replace those of the run; its `avoidCaches` add to them. */
 export function cachesOf(run: CachePreferences, source: CachePreferences = {}): ObjectCaches {
   const caches = source.caches ?? run.caches ?? [];
   const avoidCaches = [...(source.avoidCaches ?? []), ...(run.avoidCaches ?? [])];

@@ -20,8 +20,8 @@ import type { Scalar } from './spec.ts';
 const maxJobs = 100_000;
 
 /**
- * What no single value shows: placeholders without a parameter, folders that collide, methods that do not fit.
- * Looks at the values as they were written, so that it finds its problems beside those of the schema.
+ * Finds problems that no single value shows: placeholders without a parameter, folders that collide, methods that do
+ * not fit. Works on the raw values, so that its problems are reported together with those of the schema.
  */
 export function checkConsistency(source: SourceFile): SpecProblem[] {
   const isList = (entry: [string, unknown]): entry is [string, Scalar[]] => Array.isArray(entry[1]);
@@ -53,10 +53,10 @@ function checkSecrets(source: SourceFile): SpecProblem[] {
         : [problemAtKey(source, at, `${name} is in [train.env] too; keep one of them`)]),
       ...(from === 'file' && !has('path') ? [problemAtKey(source, at, 'names no file; add path = "…"')] : []),
       ...(from === 'file' && has('name')
-        ? [problemAt(source, [...at, 'name'], 'is for from = "env" alone; remove it')]
+        ? [problemAt(source, [...at, 'name'], 'only applies to from = "env"; remove it')]
         : []),
       ...(from === 'env' && has('path')
-        ? [problemAt(source, [...at, 'path'], 'is for from = "file" alone; remove it')]
+        ? [problemAt(source, [...at, 'path'], 'only applies to from = "file"; remove it')]
         : []),
     ];
   });
@@ -79,10 +79,10 @@ function checkNames(source: SourceFile, names: string[]): SpecProblem[] {
     const same = variables.get(name.toUpperCase());
     if (isBuiltin(name))
       problems.push(
-        problemAtKey(source, at, 'this name is taken: {job} and {index} are there for every job'),
+        problemAtKey(source, at, 'this name is reserved: every job has {job} and {index}; use another'),
       );
     if (same !== undefined)
-      problems.push(problemAtKey(source, at, `differs from "${same}" only in case; expected another name`));
+      problems.push(problemAtKey(source, at, `differs from "${same}" only in case; use another name`));
     variables.set(name.toUpperCase(), name);
   }
   return problems;
@@ -96,7 +96,7 @@ function checkCaches(source: SourceFile): SpecProblem[] {
     return ['caches', 'avoid_caches']
       .map((key) => ['data', name, key])
       .filter((at) => valueAt(source.value, at) !== undefined)
-      .map((at) => problemAtKey(source, at, 'is for osdf:// and pelican:// alone: this URL has no caches'));
+      .map((at) => problemAtKey(source, at, 'only applies to osdf:// and pelican:// URLs; remove it'));
   });
 }
 
@@ -113,7 +113,7 @@ function checkFolders(source: SourceFile): SpecProblem[] {
     const path = plainPath(written);
     const other = taken.find((one) => overlap(one.path, path));
     if (other !== undefined) {
-      const message = `"${path}" collides with "${other.path}" of ${showKey(other.at)}; expected a folder of its own for each`;
+      const message = `"${path}" collides with "${other.path}" of ${showKey(other.at)}; use a separate folder for each`;
       problems.push(problemAt(source, at, message));
     }
     taken.push({ at, path });
@@ -136,15 +136,15 @@ function methodMismatch(method: unknown, url: string): string | undefined {
   const [kind, fitting]: [string, string[]] = /^https?:/i.test(url)
     ? ['an https:// URL', ['https', 'stream']]
     : /^file:/i.test(url)
-      ? ['a file of this machine', ['native']]
-      : ['an object of a federation', ['osdf', 'stream']];
+      ? ['a file on this machine', ['native']]
+      : ['an object in a federation', ['osdf', 'stream']];
   const other = dataMethods.find((one) => one === method && one !== 'auto' && !fitting.includes(one));
   if (other === undefined) return undefined;
   const words = [...fitting, 'auto'].map((word) => `"${word}"`).join(' or ');
   return `"${other}" cannot fetch ${kind}; expected ${words}`;
 }
 
-/** What the keys of `[environment]` say against each other. */
+/** Keys of `[environment]` that contradict each other. */
 function checkEnvironment(source: SourceFile): SpecProblem[] {
   const at = (key: string): string[] => ['environment', key];
   const has = (key: string): boolean => valueAt(source.value, at(key)) !== undefined;
@@ -152,7 +152,7 @@ function checkEnvironment(source: SourceFile): SpecProblem[] {
   const problems: SpecProblem[] = [];
   const say = (key: string, message: string): void => void problems.push(problemAt(source, at(key), message));
   if (has('image') && has('pack'))
-    say('pack', 'an image is named too; expected one of the two: the training runs in one software');
+    say('pack', 'an image is set too; remove one of them: the training runs in one environment');
   if (delivery === 'pack' && !has('pack'))
     say('delivery', '"pack" needs the archive in `pack`; make one with: updraft env pack');
   if (delivery === 'container' && !has('image'))
@@ -164,22 +164,25 @@ function checkEnvironment(source: SourceFile): SpecProblem[] {
     say('delivery', '"install" needs the manifest in `pixi`, like "pixi.toml"');
   for (const key of ['image', 'pack'])
     if (delivery === 'install' && has(key))
-      say('delivery', `is "install", but \`${key}\` names another software`);
-  if (delivery === 'container' && has('pack')) say('delivery', 'is "container", but `pack` names an archive');
+      say('delivery', `is "install", but \`${key}\` names another environment; remove one of them`);
+  if (delivery === 'container' && has('pack'))
+    say('delivery', 'is "container", but `pack` names an archive; remove one of them');
   if (has('pixi') && delivery === undefined && !has('pack') && !has('image'))
     say(
       'pixi',
-      'how does it get to the worker? Name an archive in `pack` (updraft env pack makes one), or an `image` made from it (updraft env image), or on the local pool have it installed: delivery = "install"',
+      'has no way to the worker; name an archive in `pack` (updraft env pack makes one) or an `image` made from it (updraft env image), or on the local pool set delivery = "install"',
     );
   for (const key of ['pixi_environment', 'platform', 'fallback'])
     if (has(key) && !has('pixi'))
-      problems.push(problemAtKey(source, at(key), 'says nothing without `pixi`, the manifest it is about'));
+      problems.push(
+        problemAtKey(source, at(key), 'has no effect without `pixi`, the manifest it applies to'),
+      );
   if (has('pixi_unpack') && !has('pack'))
-    problems.push(problemAtKey(source, at('pixi_unpack'), 'is of no use without an archive in `pack`'));
+    problems.push(problemAtKey(source, at('pixi_unpack'), 'has no effect without an archive in `pack`'));
   return [...problems, ...checkUnpacker(source)];
 }
 
-/** Whether an archive, by its name, brings its own program to unpack it. */
+/** Whether an archive is self-extracting, by its name. */
 const isExecutable = (url: string): boolean => /\.sh$/i.test(url.replace(/[?#].*$/, ''));
 
 function checkUnpacker(source: SourceFile): SpecProblem[] {
@@ -192,7 +195,7 @@ function checkUnpacker(source: SourceFile): SpecProblem[] {
   return [problemAt(source, key, message)];
 }
 
-/** Placeholders that name no parameter, that no quoting can make safe, or that lead a path out of its folder. */
+/** Placeholders that name no parameter, that cannot be quoted safely, or that lead a path out of its folder. */
 function checkTemplates(source: SourceFile, matrix: Record<string, Scalar[]>): SpecProblem[] {
   const problems: SpecProblem[] = [];
   const known = [...new Set([...Object.keys(matrix), ...builtinNames])];
@@ -235,12 +238,12 @@ function templateProblems(text: string, known: string[], shell: boolean): string
 function unknownParameter(name: string, known: string[]): string {
   const close = nearest(name, known);
   const hint = close === undefined ? '' : ` (did you mean "{${close}}"?)`;
-  return `{${name}} is no parameter; expected one of ${known.join(', ')}, or {{${name}}} for braces${hint}`;
+  return `{${name}} is not a parameter; expected one of ${known.join(', ')}, or {{${name}}} for braces${hint}`;
 }
 
 function unclearPlace(name: string): string {
   const variable = `UPDRAFT_${isBuiltin(name) ? '' : 'PARAM_'}${name.toUpperCase()}`;
-  return `{${name}} cannot be quoted safely in a substitution, here-document, comment or after a backslash; expected the variable $${variable} there`;
+  return `{${name}} cannot be quoted safely in a substitution, here-document, comment or after a backslash; use the variable $${variable} there`;
 }
 
 function filledPathProblems(text: string, matrix: Record<string, Scalar[]>): string[] {

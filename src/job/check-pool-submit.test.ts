@@ -11,7 +11,7 @@ function problemsOf(lines: string, pool = 'condor'): string[] {
   return problems.map(({ line, column, key, message }) => `${line}:${column}: ${key}: ${message}`);
 }
 
-test('what a pool needs is taken as it is', () => {
+test('lines for the pool are accepted', () => {
   const lines = [
     'want_ospool = true',
     'accounting_group = "chtc.staff"',
@@ -33,29 +33,29 @@ for (const [line, problem, pool] of [
   ['requirements = "true"', /use run\.requirements instead/],
   ['"+ProjectName" = "p"', /use run\.project instead/],
   ['queue = 5', /use run\.jobs instead/],
-  ['transfer_input_files = "a"', /writes this line itself, and its recovery rests on it; take it out/],
-  ['on_exit_remove = true', /take it out/],
-  ['"MY.PeriodicHold" = true', /take it out/],
-  ['"+UpdraftRun" = "other"', /take it out/],
-  ['"+UserLog" = "x"', /take it out/],
-  ['"+JobUniverse" = 7', /take it out/],
-  ['"MY.LeaveJobInQueue" = true', /take it out/],
-  ['"+JobLeaseDuration" = 1', /take it out/],
-  ['"+NumJobStarts" = 9', /take it out/],
+  ['transfer_input_files = "a"', /writes this line itself, and recovery depends on it; remove it/],
+  ['on_exit_remove = true', /remove it/],
+  ['"MY.PeriodicHold" = true', /remove it/],
+  ['"+UpdraftRun" = "other"', /remove it/],
+  ['"+UserLog" = "x"', /remove it/],
+  ['"+JobUniverse" = 7', /remove it/],
+  ['"MY.LeaveJobInQueue" = true', /remove it/],
+  ['"+JobLeaseDuration" = 1', /remove it/],
+  ['"+NumJobStarts" = 9', /remove it/],
   ['"+AllowedExecuteDuration" = 5', /use resources\.time instead/],
-  ['include = "x | sh"', /take it out/],
-  ['"a b" = 1', /^8:1: .*cannot be used; expected a command of a submit file/],
+  ['include = "x | sh"', /remove it/],
+  ['"a b" = 1', /^8:1: .*cannot be used; expected a submit command/],
   ['"x @=end" = 1', /cannot be used/],
   ['accounting_group = "a\\nqueue 100"', /^8:20: .*line break/],
   ['accounting_group = "a\\\\"', /backslash/],
   ['accounting_group = "$(HOME)"', /macro/],
   ['accounting_group = "$ENV(HOME)"', /macro/],
   ['accounting_group = " "', /is empty/],
-  ['accounting_group = ["a"]', /expected a text, a number, true or false/],
+  ['accounting_group = ["a"]', /expected a string, a number, true or false/],
   ['mem = "3G"', /use resources\.memory instead/, 'slurm'],
-  ['no-requeue = true', /take it out/, 'slurm'],
+  ['no-requeue = true', /remove it/, 'slurm'],
   ['partition = "gpu"', /use run\.partition instead/, 'slurm'],
-  ['want_ospool = true', /expected a long option of sbatch/, 'slurm'],
+  ['want_ospool = true', /expected a long sbatch option/, 'slurm'],
 ] as const)
   test(`${line} is refused${pool === undefined ? '' : ` on ${pool}`} with its place and what to do`, () => {
     const problems = problemsOf(line, pool);

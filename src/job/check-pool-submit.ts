@@ -9,7 +9,7 @@ import {
 import { poolTraits } from './pool-traits.ts';
 import { submitFileLines, type PoolLines } from './submit-lines.ts';
 
-/** Lines that the user adds for the pool: none of ours is replaced, and none ends before its end. */
+/** The user's own lines for the pool: they may neither replace a line of Updraft's nor break out of their own. */
 export function checkPoolSubmit(source: SourceFile): SpecProblem[] {
   const pool = valueAt(source.value, ['run', 'pool']);
   const traits = Object.entries(poolTraits).find(([name]) => name === pool)?.[1];
@@ -18,14 +18,14 @@ export function checkPoolSubmit(source: SourceFile): SpecProblem[] {
     const at = ['pool', 'submit', name];
     const wrong = nameProblem(name, lines);
     if (wrong !== undefined) return [problemAtKey(source, at, wrong)];
-    const said = typeof value === 'string' ? textProblem(value) : undefined;
-    return said === undefined ? [] : [problemAt(source, at, said)];
+    const problem = typeof value === 'string' ? textProblem(value) : undefined;
+    return problem === undefined ? [] : [problemAt(source, at, problem)];
   });
 }
 
 function nameProblem(name: string, { names, expected, byKey, fixed }: PoolLines): string | undefined {
   const plain = name.toLowerCase().replace(/^(\+|my\.)/, '');
-  if (fixed.test(plain)) return 'Updraft writes this line itself, and its recovery rests on it; take it out';
+  if (fixed.test(plain)) return 'Updraft writes this line itself, and recovery depends on it; remove it';
   const instead = Object.keys(byKey).find((key) => byKey[key]?.test(plain));
   if (instead !== undefined) return `Updraft writes this line itself; use ${instead} instead`;
   return names.test(name) ? undefined : `this name cannot be used; expected ${expected}`;
@@ -33,7 +33,7 @@ function nameProblem(name: string, { names, expected, byKey, fixed }: PoolLines)
 
 function textProblem(text: string): string | undefined {
   if (/[\0\n\r]/.test(text)) return 'has a line break; expected one line';
-  if (/\\\s*$/.test(text)) return 'ends in a backslash, which would join it with the line below; take it out';
+  if (/\\\s*$/.test(text)) return 'ends in a backslash, which would join it with the next line; remove it';
   if (/\$\$?[\w:]*[([]/.test(text)) return 'has a macro, like $(NAME); expected the value itself';
   return text.trim() === '' ? 'is empty; expected a value' : undefined;
 }

@@ -13,19 +13,19 @@ const problemsOf = (toml: string): string[] => {
 
 for (const [what, toml, problem] of [
   [
-    'less memory later than at first',
+    'a memory limit below the first request',
     '[resources]\nmemory = "8 GB"\n[recovery]\nmemory_max = "4 GB"\n',
-    /^4: recovery\.memory_max: "4 GB" is less than memory = "8 GB".*expected as much or more/,
+    /^4: recovery\.memory_max: "4 GB" is less than memory = "8 GB" of the first attempt; expected at least that much/,
   ],
   [
-    'less disk later than at first',
+    'a disk limit below the first request',
     '[resources]\ndisk = "8 GB"\n[recovery]\ndisk_max = "4 GB"\n',
     /^4: recovery\.disk_max: .*less than disk/,
   ],
   [
-    'giving up before one attempt can end',
+    'giving up before an attempt can end',
     '[resources]\ntime = "10h"\n[recovery]\ngive_up_after = "1h"\n',
-    /^4: recovery\.give_up_after: "1h" is shorter than the time = "10h" of a single attempt/,
+    /^4: recovery\.give_up_after: "1h" is shorter than time = "10h" of a single attempt/,
   ],
   [
     'more failed jobs than there are',
@@ -33,16 +33,16 @@ for (const [what, toml, problem] of [
     /^5: recovery\.failed_jobs: 5 can never be reached: the run has 4 jobs/,
   ],
   [
-    'more memory for a retry that is not allowed',
+    'more memory for a retry that never comes',
     '[run]\nattempts = 1\n[recovery]\nmemory_max = "99 GB"\n',
-    /^4: recovery\.memory_max: .*run\.attempts = 1 allows none; expected attempts = 2 or more/,
+    /^4: recovery\.memory_max: .*run\.attempts = 1 allows none; set attempts to 2 or more/,
   ],
   [
-    'a budget of no attempt at all',
+    'a run without attempts',
     '[run]\nattempts = 0\n',
-    /^2: run\.attempts: is 0; expected a whole number of attempts \(1 is one try and no other\), 1 to 100/,
+    /^2: run\.attempts: is 0; expected a whole number of attempts \(1 means no retry\), 1 to 100/,
   ],
-  ['a budget of no failed job', '[recovery]\nfailed_jobs = 0\n', /^2: recovery\.failed_jobs: is 0; expected/],
+  ['a limit of no failed jobs', '[recovery]\nfailed_jobs = 0\n', /^2: recovery\.failed_jobs: is 0; expected/],
 ] as const)
   test(`${what} is refused with its line and what to do`, () => {
     const problems = problemsOf(toml);

@@ -3,7 +3,7 @@ import { problemAt, problemAtKey, type SourceFile, type SpecProblem, valueAt } f
 import type { Scalar } from './spec.ts';
 import { parseDuration, parseSize } from './units.ts';
 
-/** Where `[recovery]` contradicts itself or the rest of the file, each with what to do about it. */
+/** Where `[recovery]` contradicts itself or the rest of the file. */
 export function checkRecovery(source: SourceFile, matrix: Record<string, Scalar[]>): SpecProblem[] {
   return [
     ...checkMax(source, 'memory'),
@@ -14,7 +14,7 @@ export function checkRecovery(source: SourceFile, matrix: Record<string, Scalar[
   ];
 }
 
-/** A problem of the value at a path where it comes to less than another one. */
+/** A problem if the value at `at` is less than the one at `other`. */
 function lessThan(
   source: SourceFile,
   at: string[],
@@ -24,7 +24,7 @@ function lessThan(
 ): SpecProblem[] {
   const [text, min] = [valueAt(source.value, at), valueAt(source.value, other)];
   if (typeof text !== 'string' || typeof min !== 'string') return [];
-  // What is no figure at all is for the schema to say.
+  // The schema reports values that cannot be parsed.
   const isLess = (parse(text) ?? Infinity) < (parse(min) ?? -Infinity);
   return isLess ? [problemAt(source, at, messageOf(text, min))] : [];
 }
@@ -36,7 +36,7 @@ const checkMax = (source: SourceFile, what: 'memory' | 'disk'): SpecProblem[] =>
     ['resources', what],
     parseSize,
     (max, asked) =>
-      `"${max}" is less than ${what} = "${asked}", with which the first attempt begins; expected as much or more`,
+      `"${max}" is less than ${what} = "${asked}" of the first attempt; expected at least that much`,
   );
 
 const checkGiveUp = (source: SourceFile): SpecProblem[] =>
@@ -46,7 +46,7 @@ const checkGiveUp = (source: SourceFile): SpecProblem[] =>
     ['resources', 'time'],
     parseDuration,
     (giveUp, time) =>
-      `"${giveUp}" is shorter than the time = "${time}" of a single attempt; expected as long or longer`,
+      `"${giveUp}" is shorter than time = "${time}" of a single attempt; expected at least that long`,
   );
 
 function checkFailedJobs(source: SourceFile, matrix: Record<string, Scalar[]>): SpecProblem[] {
@@ -56,11 +56,11 @@ function checkFailedJobs(source: SourceFile, matrix: Record<string, Scalar[]>): 
   if (typeof max !== 'number' || typeof each !== 'number') return [];
   const jobs = Object.values(matrix).reduce((product, values) => product * values.length, each);
   if (max <= jobs) return [];
-  const message = `${max} can never be reached: the run has ${counted(jobs, 'job')}; expected ${jobs} or less, or leave it out`;
+  const message = `${max} can never be reached: the run has ${counted(jobs, 'job')}; expected ${jobs} or fewer, or remove it`;
   return [problemAt(source, at, message)];
 }
 
-/** One attempt leaves nothing to recover with. */
+/** With a single attempt there is nothing to recover with. */
 function checkSingle(source: SourceFile): SpecProblem[] {
   if (valueAt(source.value, ['run', 'attempts']) !== 1) return [];
   return ['avoid', 'memory_max', 'disk_max', 'give_up_after'].flatMap((key) => {
@@ -68,12 +68,12 @@ function checkSingle(source: SourceFile): SpecProblem[] {
     const value = valueAt(source.value, at);
     if (value === undefined || value === 'none') return [];
     const message =
-      'is for further attempts, and run.attempts = 1 allows none; expected attempts = 2 or more, or leave it out';
+      'applies to later attempts, and run.attempts = 1 allows none; set attempts to 2 or more, or remove it';
     return [problemAt(source, at, message)];
   });
 }
 
-/** Where the settings of checkpoints and limits contradict each other, each with what to do about it. */
+/** Where the settings of checkpoints and limits contradict each other. */
 export function checkCheckpoint(source: SourceFile): SpecProblem[] {
   return [...checkAlone(source), ...checkLimits(source)];
 }
@@ -83,7 +83,13 @@ function checkAlone(source: SourceFile): SpecProblem[] {
   return ['checkpoint_keep', 'checkpoint_every'].flatMap((key) =>
     valueAt(source.value, ['train', key]) === undefined
       ? []
-      : [problemAtKey(source, ['train', key], 'says nothing without `checkpoint`, the folder it is about')],
+      : [
+          problemAtKey(
+            source,
+            ['train', key],
+            'has no effect without `checkpoint`, the folder it applies to',
+          ),
+        ],
   );
 }
 
@@ -96,7 +102,7 @@ function checkLimits(source: SourceFile): SpecProblem[] {
     const value = valueAt(source.value, at);
     const span = typeof value === 'string' ? parseDuration(value) : undefined;
     if (span === undefined || span < seconds) return [];
-    const message = `"${String(value)}" is never reached: an attempt has time = "${String(limit)}"; expected less, or leave it out`;
+    const message = `"${String(value)}" is never reached: an attempt has time = "${String(limit)}"; expected less, or remove it`;
     return [problemAt(source, at, message)];
   });
 }

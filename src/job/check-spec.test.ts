@@ -31,7 +31,7 @@ const scraps = [
 ];
 
 for (const file of ['updraft.toml', 'updraft.yaml'])
-  test(`however ${file} is damaged, it is read or its problems are placed inside it`, () => {
+  test(`a damaged ${file} is read, or its problems have places inside it`, () => {
     const good = readFileSync(path.join(templates, 'cifar10', file), 'utf8');
     const damage = fc.record({
       at: fc.nat(good.length),

@@ -1,8 +1,8 @@
 import { archiveKinds } from '../base/archive-kinds.ts';
 
-/** The words that keys of the job file take; here, so that those who only compare them need no schema. */
+/** Values that keys of the job file accept, apart from the schema, for code that only compares them. */
 
-/** `auto` goes by the object's name; `nested` is a tar of tars, a folder per inner tar. */
+/** `auto` decides by the object's name; `nested` is a tar of tars, a folder per inner tar. */
 export const unpackModes = ['auto', 'none', 'nested', ...archiveKinds] as const;
 
 export const dataMethods = ['auto', 'native', 'https', 'osdf', 'stream'] as const;
@@ -12,8 +12,8 @@ export const secretPlaces = ['env', 'file'] as const;
 
 export const pools = ['local', 'condor', 'slurm'] as const;
 
-/** Customs and limits of a pool: which rules `check` knows, and what is written into the submit description. */
+/** Pools whose limits `check` knows, and whose lines the submit file gets. */
 export const profiles = ['ospool', 'chtc', 'htcondor', 'mini'] as const;
 
-/** What is avoided after a failure that another place can heal. */
+/** What the next attempt avoids after a failure that another place can fix. */
 export const avoidances = ['site', 'machine', 'none'] as const;

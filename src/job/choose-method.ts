@@ -1,7 +1,7 @@
 import { poolTraits } from './pool-traits.ts';
 import type { DataMethod, DataSource, PoolName } from './spec.ts';
 
-/** Decides how a data source reaches the job, and says why. */
+/** Decides how a data source reaches the job, and why. */
 export function chooseMethod(
   source: DataSource,
   pool: PoolName,
@@ -15,9 +15,9 @@ export function chooseMethod(
     };
   if (method !== 'auto') return { method, why: 'the job file says so' };
   if (/^file:/i.test(source.url) && sharesFolder && !runsHere)
-    return { method: 'native', why: 'it is a file that the nodes see too: the agent reads it where it is' };
+    return { method: 'native', why: 'it is a file that the nodes see too: the agent reads it in place' };
   if (/^file:/i.test(source.url))
-    return { method: 'native', why: 'it is a file of this machine, sent from here' };
+    return { method: 'native', why: 'it is a file on this machine, sent from here' };
   if (/^https?:/i.test(source.url) && !hasPlugins)
     return { method: 'https', why: 'the URL names one https server; the agent fetches it in the job' };
   if (/^https?:/i.test(source.url))

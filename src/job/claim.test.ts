@@ -5,7 +5,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { makeClaim, readClaim } from './claim.ts';
 
-test('of many that claim an attempt at the same time exactly one gets it, and its claim stays', async (t) => {
+test('exactly one of many concurrent claims wins, and stays', async (t) => {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'claim-'));
   t.after(() => rm(folder, { recursive: true, force: true }));
   assert.equal(await readClaim(folder), undefined);

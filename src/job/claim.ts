@@ -6,9 +6,9 @@ import type { ProcessIdentity } from '../base/process-identity.ts';
 import { attemptFiles } from './layout.ts';
 
 /**
- * Who decides an attempt's fate: the agent that runs it, or nobody any more (`void` says why). It is made once
- * and never changes, so an attempt cannot run twice, nor run after it was given up. Only an agent that pauses takes its
- * own back.
+ * Who owns an attempt: the agent that runs it, or no one, because it was given up (`void` says why). A claim is made
+ * once and never changes, so an attempt cannot run twice, nor after it was given up. Only an agent that pauses drops
+ * its own claim.
  */
 export type Claim = ProcessIdentity | { void: string };
 
@@ -17,12 +17,12 @@ export function makeClaim(attemptFolder: string, claim: Claim): Promise<boolean>
   return createExclusive(path.join(attemptFolder, attemptFiles.claim), `${JSON.stringify(claim)}\n`);
 }
 
-/** Gives up one's own claim, so that the agent that is started next in the same place can claim the attempt. */
+/** Drops this agent's claim, so that the agent started next in the same folder can claim the attempt. */
 export async function dropClaim(attemptFolder: string): Promise<void> {
   await rm(path.join(attemptFolder, attemptFiles.claim), { force: true });
 }
 
-/** The attempt's claim, or undefined while nobody has claimed it. */
+/** The attempt's claim; undefined while it is unclaimed. */
 export async function readClaim(attemptFolder: string): Promise<Claim | undefined> {
   try {
     return JSON.parse(await readFile(path.join(attemptFolder, attemptFiles.claim), 'utf8')) as Claim;

@@ -4,21 +4,21 @@ import { poolTraits } from './pool-traits.ts';
 import type { DataSource, Spec } from './spec.ts';
 import { formatSize } from './units.ts';
 
-/** Room for logs, outputs and checkpoints, whose size nobody declares. */
+/** For logs, outputs and checkpoints, whose sizes are not declared. */
 const headroom = 1e9;
-/** Taken for an object whose size the job file does not say. */
+/** Assumed for an object whose size the job file does not give. */
 const unknownObject = 10e9;
 
-/** Taken for an image that is fetched: those of PyTorch with CUDA have 3 to 8 GB. */
+/** Assumed for an image that is downloaded: those with PyTorch and CUDA have 3 to 8 GB. */
 const unknownImage = 8e9;
 
-/** Disk that one job needs, and how the figure comes about. */
+/** The disk that one job needs, and how it was computed. */
 export function estimateDisk(
   asked: number | 'auto',
   data: readonly DataSource[],
   sentBytes: number,
   software?: Pick<EnvironmentSize, 'peakDisk' | 'keptDisk' | 'why'>,
-  /** By the name of the data, of files of this machine. */
+  /** Sizes of files on this machine, by the name of the data set. */
   bytesHere: ReadonlyMap<string, number> = new Map(),
 ): { bytes: number; why: string } {
   if (asked !== 'auto') return { bytes: asked, why: 'the job file says so' };
@@ -31,17 +31,17 @@ export function estimateDisk(
     parts.push(`${formatSize(need.bytes)} for data.${source.name} (${need.why})`);
   }
   const { peakDisk, keptDisk, why } = software ?? { peakDisk: 0, keptDisk: 0, why: '' };
-  // The software is there before data comes: what only unpacking it took is free again by then.
+  // The software is unpacked before data arrives: what only its unpacking needed is free again by then.
   const beside = Math.max(peakDisk, keptDisk + dataBytes) - dataBytes;
   if (software !== undefined) parts.push(`${formatSize(beside)} for the software (${why})`);
   return { bytes: headroom + sentBytes + dataBytes + beside, why: parts.join(' + ') };
 }
 
-/** The room of an image of which no lock tells what is in it. */
+/** The disk for an image without a lock file that lists its contents. */
 export function imageDisk({ environment, run }: Spec, bytesHere = 0): Parameters<typeof estimateDisk>[3] {
   const isFetched = environment.image?.includes('://') === true;
   const bytes = isFetched ? unknownImage : bytesHere;
-  // Where it is kept once, for all jobs, it takes no room of a job.
+  // An image that is kept once for all jobs takes none of a job's disk.
   if (poolTraits[run.pool].needsImageHere || bytes === 0) return undefined;
   return { peakDisk: bytes, keptDisk: bytes, why: isFetched ? 'its image, assumed' : 'its image' };
 }
@@ -51,15 +51,15 @@ function onDisk(
   packed: number | undefined,
 ): { bytes: number; why: string } {
   if (packed === undefined)
-    return { bytes: unknownObject, why: 'assumed; say its size with expect.bytes, or set resources.disk' };
-  if (unpack === 'none') return { bytes: packed, why: 'as it is' };
+    return { bytes: unknownObject, why: 'assumed; give its size in expect.bytes, or set resources.disk' };
+  if (unpack === 'none') return { bytes: packed, why: 'not unpacked' };
   const kind = archiveKinds.find((each) => each === unpack) ?? archiveKind(url) ?? 'tar';
   const growth = kind === 'tar' ? 1 : 3;
-  // A stream never lies on the disk as an archive; the plugin's file does until it is unpacked.
+  // A stream is unpacked without a copy on disk; a file from the plugin stays until it is unpacked.
   const archive = method === 'osdf' || method === 'native' ? packed : 0;
-  const unpacked = growth === 1 ? 'unpacked' : `unpacked, taken as ${growth} times ${formatSize(packed)}`;
+  const unpacked = growth === 1 ? 'unpacked' : `unpacked, assumed ${growth} times ${formatSize(packed)}`;
   return {
     bytes: packed * growth + archive,
-    why: archive > 0 ? `${unpacked}, beside its archive` : unpacked,
+    why: archive > 0 ? `${unpacked}, plus its archive` : unpacked,
   };
 }

@@ -18,7 +18,7 @@ test('without a matrix, jobs are numbered copies', () => {
   );
 });
 
-test('a matrix gives every combination, the last parameter changing fastest, each as often as jobs says', () => {
+test('a matrix gives every combination `jobs` times, the last parameter changing fastest', () => {
   const jobs = expandJobs(
     spec('command = "t {lr} {opt}"', 'jobs = 2\nmatrix = { lr = [0.1, 1e-7], opt = ["sgd", "a b"] }'),
   );
@@ -39,7 +39,7 @@ test('a matrix gives every combination, the last parameter changing fastest, eac
   assert.equal(new Set(jobs.map(({ id }) => id)).size, 8);
 });
 
-test('parameters reach check, outputs and the environment too, and the job knows who it is', () => {
+test('parameters reach check, outputs and variables, and the job gets its id and index', () => {
   const [, job] = expandJobs(
     spec(
       'command = "t"\ncheck = "c {lr}"\nenv = { RATE = "r={lr}", FIXED = 4 }',

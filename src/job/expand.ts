@@ -6,7 +6,7 @@ import type { Scalar, Spec } from './spec.ts';
 
 /**
  * The jobs of a run, always in the same order: every combination of the matrix, each `jobs` times, with the
- * parameters filled in. A value stays data in the commands, whatever it holds.
+ * parameters filled in. A value in a command stays data, whatever it contains.
  */
 export function expandJobs(spec: Spec): Job[] {
   const { train, run } = spec;
@@ -40,7 +40,7 @@ function jobVariables(id: string, index: number, parameters: Record<string, Scal
   return own;
 }
 
-/** Every combination of the matrix's values, the last parameter changing fastest; of an empty matrix, one. */
+/** Every combination of the matrix's values, the last parameter changing fastest; one for an empty matrix. */
 export function combinations(matrix: Record<string, Scalar[]>): Record<string, Scalar>[] {
   return Object.entries(matrix).reduce<Record<string, Scalar>[]>(
     (made, [name, values]) => made.flatMap((one) => values.map((value) => ({ ...one, [name]: value }))),
@@ -54,7 +54,7 @@ export const fillText = (text: string, values: Record<string, Scalar>): string =
     .parts.map((part) => ('literal' in part ? part.literal : String(values[part.name])))
     .join('');
 
-/** Fills placeholders of a shell command so that each value stays one piece of data, whatever it holds. */
+/** Fills placeholders of a shell command so that each value stays one word, whatever it contains. */
 export function fillShell(text: string, values: Record<string, Scalar>): string {
   const { parts } = parseTemplate(text);
   const contexts = shellContexts(parts);
@@ -74,7 +74,7 @@ export function fillShell(text: string, values: Record<string, Scalar>): string 
     .join('');
 }
 
-/** How the shell reads what stands at a placeholder. `unclear`: no quoting is proven safe there. */
+/** How the shell reads a placeholder's position. `unclear`: no quoting is known to be safe there. */
 type ShellContext = 'none' | 'single' | 'double' | 'unclear';
 
 interface State {
@@ -83,7 +83,7 @@ interface State {
   comment: boolean;
 }
 
-/** The shell's state at every part of a command: what a placeholder must be quoted for. */
+/** The shell's quoting context at every part of a command. */
 export function shellContexts(parts: readonly Part[]): ShellContext[] {
   const state: State = { context: 'none', escaped: false, comment: false };
   let before = '\n';
@@ -97,7 +97,7 @@ export function shellContexts(parts: readonly Part[]): ShellContext[] {
   });
 }
 
-/** Takes one character into account and answers how many more of them it has consumed. */
+/** Processes one character and returns how many more it consumed. */
 function step(state: State, rest: string, before: string): number {
   const char = rest.charAt(0);
   if (state.comment) {
@@ -128,10 +128,10 @@ function cannotFollow(context: ShellContext, rest: string): boolean {
   return context === 'double' ? rest.startsWith('$(') : /^(<<|\$'|\(\()/.test(rest);
 }
 
-/** A text cut at its `{name}` placeholders. */
+/** A piece of a template: literal text or a `{name}` placeholder. */
 type Part = { literal: string } | { name: string };
 
-/** Stands for every job beside the run's own parameters. */
+/** Placeholders that every job has besides the run's parameters. */
 export const builtinNames = ['job', 'index'] as const;
 
 export const isBuiltin = (name: string): boolean => (builtinNames as readonly string[]).includes(name);
@@ -139,8 +139,8 @@ export const isBuiltin = (name: string): boolean => (builtinNames as readonly st
 const tokenPattern = /(\$\{[^{}]*\}|[^{}$]+|\$)|(\{\{|\}\})|\{([A-Za-z_]\w*)\}|[{}]/g;
 
 /**
- * Cuts a text at `{name}`; `{{` and `}}` stand for braces, and the shell's own `${NAME}` stays as it is. A brace
- * that is none of these is a problem rather than a guess.
+ * Splits a template at `{name}`; `{{` and `}}` are literal braces, and the shell's own `${NAME}` is kept. Any other
+ * brace is a problem rather than a guess.
  */
 export function parseTemplate(text: string): { parts: Part[]; problem?: string } {
   const parts: Part[] = [];

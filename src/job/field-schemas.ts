@@ -7,7 +7,7 @@ import { durationPattern, parseDuration, parseSize, sizePattern } from './units.
 
 type ErrorMap = (issue: { input?: unknown }) => string;
 
-/** Says what was found and what was expected. */
+/** A message with what was found and what was expected. */
 const expected =
   (what: string): ErrorMap =>
   ({ input }) =>
@@ -23,7 +23,7 @@ function show(value: unknown): string {
   return shown.length > 60 ? `${shown.slice(0, 59)}…` : shown;
 }
 
-/** No byte that an operating system refuses in arguments, variables and paths. */
+/** Operating systems refuse NUL in arguments, variables and paths. */
 const withoutNul = (value: string): boolean => !value.includes('\0');
 
 export const nonEmptyText = (what: string) =>
@@ -38,7 +38,7 @@ export const path = (what: string) =>
   nonEmptyText(what)
     .refine(isInside, {
       error: ({ input }) =>
-        `is ${show(input)}; expected a relative path without ".." or line breaks: nothing outside the job's folder is touched`,
+        `is ${show(input)}; expected a relative path without ".." or line breaks, inside the job's folder`,
     })
     .overwrite(plainPath);
 
@@ -65,12 +65,12 @@ export const names = (what: string, pattern: RegExp) =>
 
 export const scalar = () =>
   z
-    .union([z.string(), z.number(), z.boolean()], entry('a text, a number, true or false'))
-    .refine((value) => typeof value !== 'string' || withoutNul(value), { error: 'holds a NUL character' });
+    .union([z.string(), z.number(), z.boolean()], entry('a string, a number, true or false'))
+    .refine((value) => typeof value !== 'string' || withoutNul(value), { error: 'contains a NUL character' });
 
 const sizeDescription = 'a size with a unit, like "16 GB" or "512 MiB"';
 
-/** Bytes; `word` is a text that is taken as it is. */
+/** Bytes; `word` is accepted instead of a size, and returned unchanged. */
 export function size<Word extends string = never>(word?: Word) {
   const what = word === undefined ? sizeDescription : `"${word}" or ${sizeDescription}`;
   return z
@@ -121,7 +121,7 @@ export const cacheList = () =>
 
 const schemes = ['osdf:', 'stash:', 'pelican:', 'https:', 'http:', 'file:'];
 
-/** URL of an object. Credentials do not belong in it: it is written to journals and shown. */
+/** URL of an object. It is shown and written to journals, so it may not contain credentials. */
 export const url = () =>
   nonEmptyText('a URL, like "osdf:///ospool/uc-shared/public/data.tar.gz"').check((payload) => {
     const report = (message: string): void =>
@@ -133,11 +133,11 @@ export const url = () =>
         `is ${show(payload.value)}; expected a URL that begins with osdf://, pelican://, https://, http:// or file://`,
       );
     else if (parsed.username !== '' || parsed.password !== '' || parsed.searchParams.has('authz'))
-      report('holds a credential; put the token into a file and name it in token_file');
+      report('contains a credential; put the token into a file and name it in token_file');
     else if (parsed.pathname.length < 2) report('names no object; expected a path after the host');
   });
 
-/** Keys that have another name in the spec than their own in camel case: most of them name their unit there. */
+/** Keys whose name in the spec is not simply camel case: most add their unit. */
 const specNames = {
   memory: 'memoryBytes',
   memory_max: 'memoryMaxBytes',
@@ -156,7 +156,7 @@ type CamelCase<Key> = Key extends `${infer Head}_${infer Rest}`
 type SpecName<Key> = Key extends keyof typeof specNames ? (typeof specNames)[Key] : CamelCase<Key>;
 type SpecTable<Fields> = Defined<{ [Key in keyof Fields as SpecName<Key> & string]: Fields[Key] }>;
 
-/** A table of the file, with no other keys; it is read as the spec names them, and without those left out. */
+/** A table of the file that refuses other keys. Its output uses the spec's names, without absent keys. */
 export const table = <Shape extends z.ZodRawShape>(what: string, shape: Shape) =>
   z
     .strictObject(shape, entry(what))

@@ -81,7 +81,7 @@ const train = table('the table [train] with command and outputs', {
       'An attempt leaves a machine whose first epoch takes this many times as long as in other attempts of the run; 0 turns it off (default: 3).',
     ),
   env: z
-    .record(variable(), scalar().transform(String), entry('a table of texts'))
+    .record(variable(), scalar().transform(String), entry('a table of strings'))
     .prefault({})
     .describe('Environment variables of the training. Names that start with UPDRAFT_ are reserved.'),
   secrets: z
@@ -153,7 +153,7 @@ const resources = table('a table', {
       .optional()
       .describe('Minimum CUDA compute capability.'),
     memory: size().optional().describe('Minimum memory of each GPU.'),
-    cuda: matching('a version of CUDA as a text, like "12.1"', /^\d{1,2}\.\d{1,2}$/)
+    cuda: matching('a CUDA version as a string, like "12.1"', /^\d{1,2}\.\d{1,2}$/)
       .optional()
       .describe('CUDA version that the driver must support.'),
   })
@@ -200,7 +200,7 @@ const run = table('a table', {
     .describe('On Slurm: the quality of service.'),
   caches: cacheList().optional().describe('Caches to try first, for every object without its own list.'),
   avoid_caches: cacheList().optional().describe('Caches that are never used, for any object of the run.'),
-  attempts: count('a whole number of attempts (1 is one try and no other)', 1, 100)
+  attempts: count('a whole number of attempts (1 means no retry)', 1, 100)
     .default(5)
     .describe('A job fails for good after this many failed attempts. Evictions do not count.'),
 }).describe('How many jobs, and where.');
@@ -229,7 +229,7 @@ const recovery = table('a table', {
 
 const pool = table('the table [pool.submit]', {
   submit: z
-    .record(z.string(), scalar(), entry('a table of texts, numbers, true and false'))
+    .record(z.string(), scalar(), entry('a table of strings, numbers, true and false'))
     .optional()
     .describe(
       'Further lines for the pool: commands of the HTCondor submit file (a name that starts with + or MY. is an attribute of the job), or long options of sbatch. Lines that Updraft writes itself are refused.',

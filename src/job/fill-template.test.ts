@@ -22,23 +22,23 @@ const value = fc.oneof(
   ),
 );
 
-test('a value stays one piece of data where it is bare, in double and in single quotes', () => {
+test('a value stays one word unquoted, in double quotes and in single quotes', () => {
   const template = `printf '%s\\0' {x} "{x}" '{x}' a{x}b "a {x}"' {x}' "it's {x}" \${HOME:+}{x} # it's over`;
   fc.assert(
     fc.property(value, (x) => {
-      const said = execFileSync('/bin/sh', ['-c', fillShell(template, { x })], { encoding: 'utf8' });
-      assert.deepEqual(said.split('\0').slice(0, -1), [x, x, x, `a${x}b`, `a ${x} ${x}`, `it's ${x}`, x]);
+      const printed = execFileSync('/bin/sh', ['-c', fillShell(template, { x })], { encoding: 'utf8' });
+      assert.deepEqual(printed.split('\0').slice(0, -1), [x, x, x, `a${x}b`, `a ${x} ${x}`, `it's ${x}`, x]);
     }),
     { numRuns: 60 },
   );
 });
 
-test('doubled braces are braces and shell variables stay as they are', () => {
+test('doubled braces become single ones, and shell variables are kept', () => {
   assert.equal(fillText('{{"a": {x}}}', { x: 1 }), '{"a": 1}');
   assert.equal(fillShell('echo ${HOME} {x}', { x: 'a b' }), "echo ${HOME} 'a b'");
 });
 
-test('a value is never read as a template again', () => {
+test('placeholders in a value are not filled', () => {
   assert.equal(fillText('{a}{b}', { a: '{b}', b: '{a}' }), '{b}{a}');
 });
 
@@ -47,7 +47,7 @@ test('a brace that is neither a parameter nor doubled is a problem, not a guess'
     assert.match(parseTemplate(text).problem ?? '', /a lone "[{}]"; write/, text);
 });
 
-test('where no quoting is proven safe, the place counts as unclear', () => {
+test('a place where no quoting is known to be safe is unclear', () => {
   const unclear = [
     'echo `echo {x}`',
     'echo "$(echo "{x}")"',

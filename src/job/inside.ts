@@ -5,13 +5,13 @@ export function isInside(path: string): boolean {
   return steps.length > 0 && !steps.includes('..');
 }
 
-/** The same path in its plainest form: `./a//b/` is `a/b`. */
+/** The path in its shortest form: `./a//b/` is `a/b`. */
 export const plainPath = (path: string): string =>
   path
     .split('/')
     .filter((step) => step !== '' && step !== '.')
     .join('/');
 
-/** Whether one of two plain paths is the other or lies in it. */
+/** Whether two plain paths are equal or one contains the other. */
 export const overlap = (a: string, b: string): boolean =>
   `${a}/`.startsWith(`${b}/`) || `${b}/`.startsWith(`${a}/`);

@@ -1,7 +1,7 @@
 import type { CachePreferences } from './caches.ts';
 import type { DataSource, Environment, Resources, Scalar, Train } from './spec.ts';
 
-/** One training to be brought to one valid result: a spec with its parameters filled in. */
+/** One training that is to produce one valid result: a spec with its parameters filled in. */
 export interface Job {
   /** `0000`, `0001` …: unique in the run, used in folder names. */
   id: string;
@@ -9,7 +9,7 @@ export interface Job {
   train: Train;
 }
 
-/** What our plugin brought into the sandbox before the agent began. */
+/** What our plugin put into the sandbox before the agent started. */
 export interface DeliveredObject {
   object: string;
   bytes: number;
@@ -21,19 +21,19 @@ export interface DeliveredObject {
 
 /** A data source as the agent sees it. */
 export interface OrderedData extends DataSource {
-  /** Where the scheduler has put the object already; the agent proves it, unpacks it and removes it. */
+  /** Where the scheduler has already put the object; the agent verifies it, unpacks it and removes it. */
   delivered?: string;
 }
 
 /** The software of a job as the agent sees it. */
 export interface OrderedEnvironment extends Pick<Environment, 'image' | 'python' | 'unpacker'> {
-  /** Archive of pixi-pack, unpacked and activated before anything of the user's runs. */
+  /** pixi-pack archive, unpacked and activated before any of the user's code runs. */
   pack?: OrderedData;
   /** File with the token that the plugin fetches the image with. */
   imageToken?: string;
   /** Environment that Pixi installs in its workspace, on the machine where that is. */
   workspace?: OrderedWorkspace;
-  /** Why the machine's own software is used instead of the one that was asked for. */
+  /** Why the machine's own software is used instead of the requested environment. */
   fallback?: string;
 }
 
@@ -43,18 +43,18 @@ export interface OrderedWorkspace {
   environment: string;
 }
 
-/** What an attempt must know of what is done about failures. */
+/** What an attempt must know about the policy for failures. */
 export interface OrderedRecovery {
   attempts: number;
   failedJobs?: number;
-  /** Seconds: the first wait, and the longest. */
+  /** Seconds. */
   initialBackoff: number;
   maxBackoff: number;
 }
 
 /**
- * What one attempt is told to do: the only thing the agent reads. Paths are absolute on the machine where the
- * attempt runs. It never holds a token, only the path of a token's file.
+ * What one attempt does: the only thing the agent reads. Paths are absolute on the machine where the attempt runs.
+ * It never contains a token, only the path of a token's file.
  */
 export interface WorkOrder extends CachePreferences {
   version: 1;
@@ -64,7 +64,7 @@ export interface WorkOrder extends CachePreferences {
   attempt: number;
   /** The first attempt waits for its eviction during the transfer. */
   isRehearsal?: boolean;
-  /** Attempts that other jobs of the scheduler made for this one: those it counts itself come after them. */
+  /** Attempts in earlier clusters of the scheduler; its own count starts after them. */
   attemptsBefore?: number;
   data: OrderedData[];
   environment: OrderedEnvironment;
@@ -72,16 +72,16 @@ export interface WorkOrder extends CachePreferences {
   recovery?: OrderedRecovery;
   /** Folder that holds `train.files`. */
   filesFrom: string;
-  /** Folder in which the attempt makes its own scratch folder, and leaves nothing. */
+  /** Folder in which the attempt creates its scratch folder, and removes it. */
   scratchParent: string;
-  /** Folder in which the outputs appear, all at once. */
+  /** Folder in which the outputs appear, all at the same moment. */
   resultsTo: string;
-  /** The attempt's own folder: journal, claim and logs are written here under the names of `layout.ts`. */
+  /** Folder of the attempt: journal, claim and logs are written here under the names of `layout.ts`. */
   attemptFolder: string;
-  /** Folder of the notes that the attempts of the run share, where it is on the machine of the attempt. */
+  /** Folder of the run's shared notes, if the attempt's machine can see it. */
   notesFolder?: string;
-  /** No order has it: the agent finds it in its sandbox. */
+  /** Not in the file: the agent finds it in its sandbox. */
   brought?: DeliveredObject[];
-  /** How often figures are told to the access point while the attempt runs, where there is a way. */
+  /** How often progress is sent to the access point while the attempt runs, if there is a way. */
   liveSeconds?: number;
 }

@@ -17,7 +17,7 @@ expect = { files = 10, bytes = 100 }
 
 const read = (...settings: string[]) => checkSpec(file, 'updraft.toml', settings.map(layerOfSetting));
 
-test('a setting counts instead of the file, and what it does not name stays', () => {
+test('a setting overrides the file, and other values stay', () => {
   const reading = read('resources.gpus=0', 'data.train.expect.files=3', 'run.pool=condor');
   assert.ok('spec' in reading, JSON.stringify(reading));
   const { resources, data, run } = reading.spec;
@@ -25,20 +25,20 @@ test('a setting counts instead of the file, and what it does not name stays', ()
   assert.deepEqual(data[0]?.expect, { files: 3, bytes: 100 });
 });
 
-test('a value that is no TOML is a text, with all its quotes, equal signs and spaces', () => {
+test('a value that is not TOML is a string, with all its quotes, equal signs and spaces', () => {
   const reading = read(`train.command=sh -c 'x="1" y=2'`);
   assert.ok('spec' in reading, JSON.stringify(reading));
   assert.equal(reading.spec.train.command, `sh -c 'x="1" y=2'`);
 });
 
-test('a second file counts instead of the first, and settings instead of both', () => {
+test('a second file overrides the first, and settings override both', () => {
   const second = { file: 'small.toml', text: '[resources]\ncpus = 1\nmemory = "1 GB"\n' };
   const reading = checkSpec(file, 'updraft.toml', [second, layerOfSetting('resources.cpus=2')]);
   assert.ok('spec' in reading, JSON.stringify(reading));
   assert.deepEqual([reading.spec.resources.cpus, reading.spec.resources.memoryBytes], [2, 1e9]);
 });
 
-test('a second file can take out what the first one says', () => {
+test('a second file can remove keys of the first', () => {
   const second = { file: 'small.toml', text: 'without = ["data.train", "resources.gpus"]\n' };
   const reading = checkSpec(file, 'updraft.toml', [second]);
   assert.ok('spec' in reading, JSON.stringify(reading));
@@ -48,7 +48,7 @@ test('a second file can take out what the first one says', () => {
   assert.match(wrong.problems[0].message, /updraft\.toml has no "data\.test"/);
 });
 
-test('what is wrong is told with the place where it was said', () => {
+test('a problem names the file or option it comes from', () => {
   const second = { file: 'small.toml', text: '[resources]\n\ncpus = "two"\n' };
   const reading = checkSpec(file, 'updraft.toml', [second, layerOfSetting('run.jobz=2')]);
   assert.ok('problems' in reading);

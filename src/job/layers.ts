@@ -1,9 +1,9 @@
 import { readToml } from './read-toml.ts';
 import { problemAt, type TextPosition, type SourceFile } from './source-file.ts';
 
-/** What is said beside the job file, and counts instead of what the file says. */
+/** Values from outside the job file that override it. */
 export interface Layer {
-  /** For messages: a file's path, or the word of the command line. */
+  /** For messages: a file's path, or the command line's option. */
   file: string;
   text: string;
 }
@@ -12,7 +12,7 @@ type Table = Record<string, unknown>;
 const isTable = (value: unknown): value is Table =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date);
 
-/** `key=value` of a command line as a layer: the value is TOML where it can be, and a text otherwise. */
+/** `key=value` of a command line as a layer: the value is TOML if it parses, and a string otherwise. */
 export function layerOfSetting(setting: string): Layer {
   const file = `--set ${setting}`;
   const [, key = '', value = ''] = /^([^=]*)=(.*)$/s.exec(setting) ?? [];
@@ -22,8 +22,8 @@ export function layerOfSetting(setting: string): Layer {
 }
 
 /**
- * One source over another: what its `without` names is taken out, tables are merged, everything else is replaced; each
- * value keeps its own place.
+ * One source over another: removes what `without` names, merges tables, and replaces everything else. Each value keeps
+ * its own place.
  */
 export function overlay(base: SourceFile, over: SourceFile): SourceFile {
   const places = new Map(base.places);
@@ -37,13 +37,13 @@ export function overlay(base: SourceFile, over: SourceFile): SourceFile {
   const left = structuredClone(base.value);
   for (const [index, key] of (Array.isArray(without) ? without : [without]).entries())
     if (!removeKey(left, String(key))) {
-      const message = `${base.file} has no "${String(key)}" that could be taken out; expected a list of its keys, like ["environment.image"]`;
+      const message = `${base.file} has no "${String(key)}" to remove; expected a list of its keys, like ["environment.image"]`;
       problems.push(problemAt(over, ['without', index], message));
     }
   return { file: base.file, value: merge(left, rest), places, problems };
 }
 
-/** Removes what a dotted key names; false when there is no such thing. */
+/** Removes what a dotted key names; false if there is no such key. */
 function removeKey(table: Table, key: string): boolean {
   const [, first = key, rest] = /^([^.]+)\.(.+)$/s.exec(key) ?? [];
   if (!Object.hasOwn(table, first)) return false;

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { Fault } from '../fault/fault.ts';
 import { statIfExists } from './list-files.ts';
 
-test('nothing there is told from what the system does not let one see', async () => {
+test('a missing file is undefined, and denied access is a fault', async () => {
   assert.equal(await statIfExists('/nowhere/at/all'), undefined);
   assert.equal((await statIfExists('/'))?.isDirectory(), true);
   await assert.rejects(

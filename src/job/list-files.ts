@@ -11,8 +11,8 @@ import type { PlannedFile } from './plan.ts';
 export class FileProblem extends Error {}
 
 /**
- * The files that an entry stands for: itself, or all in its folder, in a fixed order. Throws a `FileProblem` for
- * what is missing, unreadable, no file at all, or leads out of the folder by a link.
+ * The files that an entry names: itself, or all files in its folder, in a fixed order. Throws a `FileProblem` for an
+ * entry that is missing, unreadable, neither file nor folder, or a link out of the folder.
  */
 export async function listFiles(folder: string, entry: string): Promise<PlannedFile[]> {
   const found = await walk(await realpath(folder), entry, []);
@@ -27,7 +27,7 @@ async function walk(root: string, entry: string, above: readonly string[]): Prom
   if (!`${real}/`.startsWith(`${root}/`))
     throw new FileProblem(`"${entry}" is a link to ${real}, outside the folder; copy the file into ${root}`);
   if (above.includes(real))
-    throw new FileProblem(`"${entry}" is a link to a folder that holds it; remove the link`);
+    throw new FileProblem(`"${entry}" is a link to a folder that contains it; remove the link`);
   const info = await stat(real);
   if (info.isFile()) return [{ path: entry, bytes: info.size, sha256: await hashFile(real, entry) }];
   if (!info.isDirectory()) throw new FileProblem(`"${entry}" is neither a file nor a folder`);
@@ -51,10 +51,10 @@ function describeError(root: string, entry: string, error: unknown): string {
   const code = (error as NodeJS.ErrnoException).code;
   if (code !== 'ENOENT' && code !== 'ENOTDIR') return `"${entry}" cannot be read (${code ?? String(error)})`;
   const wildcard = /[*?[]/.test(entry) ? '; wildcards are not expanded, name the files or their folder' : '';
-  return `"${entry}" is not there: ${path.join(root, entry)} does not exist${wildcard}`;
+  return `"${entry}" not found: ${path.join(root, entry)} does not exist${wildcard}`;
 }
 
-/** What stands at a path that the user named; undefined for nothing. What may not be looked at is told as such. */
+/** The stats of a path that the user named; undefined if it does not exist. Throws if access is denied. */
 export async function statIfExists(file: string): Promise<Stats | undefined> {
   try {
     return await stat(file);

@@ -38,7 +38,7 @@ test('a folder or a file gives the plan, its files with sizes and hashes, folder
   assert.deepEqual(await loadPlan('updraft.toml', { cwd: folder }), plan);
 });
 
-test('several more job files may be named, and of two that say the same the later counts', async (t) => {
+test('further job files may be named, and later ones override earlier ones', async (t) => {
   const cwd = await temporaryFolder(t, {
     'updraft.toml': job('[]', '[resources]\ncpus = 1\ngpus = 1\n'),
     'small.toml': '[resources]\ncpus = 2\ngpus = 0\n',
@@ -55,13 +55,13 @@ test('missing files are named with their line and key, all of them', async (t) =
   });
   await assert.rejects(loadPlan('.', { cwd: folder }), (error: Error) => {
     assert.match(error.message, /^2 problems in updraft\.toml$/m);
-    assert.match(error.message, /^updraft\.toml:5:22: train\.files\[1\]: "gone\.py" is not there/m);
+    assert.match(error.message, /^updraft\.toml:5:22: train\.files\[1\]: "gone\.py" not found/m);
     assert.match(error.message, /^updraft\.toml:5:33: .*wildcards are not expanded/m);
     return true;
   });
 });
 
-test('links stay inside the folder, and circles are refused', async (t) => {
+test('links out of the folder and circular links are refused', async (t) => {
   const outside = await temporaryFolder(t, { secret: 's' });
   const folder = await temporaryFolder(t, { 'updraft.toml': job('["a"]'), 'real/x': 'x' });
   await mkdir(path.join(folder, 'a'));
@@ -75,7 +75,7 @@ test('links stay inside the folder, and circles are refused', async (t) => {
 
   const circle = await temporaryFolder(t, { 'updraft.toml': job('["a"]'), 'a/x': '' });
   await symlink('..', path.join(circle, 'a', 'up'));
-  await assert.rejects(loadPlan(circle), { message: /"a\/up\/a" is a link to a folder that holds it/ });
+  await assert.rejects(loadPlan(circle), { message: /"a\/up\/a" is a link to a folder that contains it/ });
 });
 
 test('an empty folder to send is refused', async (t) => {
@@ -84,24 +84,20 @@ test('an empty folder to send is refused', async (t) => {
   await assert.rejects(loadPlan(folder), { message: /"empty" is an empty folder/ });
 });
 
-test('what is neither a file nor a folder, or leads nowhere, is refused by name', async (t) => {
+test('sockets and dangling links are refused by name', async (t) => {
   const folder = await temporaryFolder(t, { 'updraft.toml': job('["socket", "dangling"]') });
   const server = net.createServer().listen(path.join(folder, 'socket'));
   t.after(() => server.close());
   await once(server, 'listening');
   await symlink('nowhere', path.join(folder, 'dangling'));
   await assert.rejects(loadPlan(folder), {
-    message: /"socket" is neither a file nor a folder\n.*"dangling" is not there/,
+    message: /"socket" is neither a file nor a folder\n.*"dangling" not found/,
   });
 });
 
-test('no job file, several of them, or no folder at all: each says what to do', async (t) => {
-  await assertRefused(t, {}, /there is no updraft\.toml or updraft\.yaml or updraft\.yml here/);
-  await assertRefused(
-    t,
-    { 'updraft.toml': '', 'updraft.yaml': '' },
-    /updraft\.toml and updraft\.yaml; which one/,
-  );
+test('no job file, two of them, or no folder: each message says what to do', async (t) => {
+  await assertRefused(t, {}, / has no updraft\.toml or updraft\.yaml or updraft\.yml/);
+  await assertRefused(t, { 'updraft.toml': '', 'updraft.yaml': '' }, /updraft\.toml and updraft\.yaml/);
   const folder = await temporaryFolder(t);
   await assert.rejects(loadPlan('nowhere', { cwd: folder }), { kind: 'file-invalid', fix: /updraft init/ });
   await assert.rejects(loadPlan('.', { cwd: folder }), { fix: /updraft init/ });
@@ -113,7 +109,7 @@ test('a job file that is not text is refused', async (t) => {
   await assert.rejects(loadPlan(folder), { kind: 'file-invalid', message: /not UTF-8 text/ });
 });
 
-test('a token file is found beside the job file or at home, and its absence is told with its place', async (t) => {
+test('a token file is found beside the job file or at home, and reported with its place if missing', async (t) => {
   const data = (file: string): string => job('[]', `[data.d]\nurl = "osdf:///a/b"\ntoken_file = "${file}"\n`);
   const folder = await temporaryFolder(t, { 'updraft.toml': data('token'), token: 'secret' });
   const plan = await loadPlan(folder);
@@ -127,7 +123,7 @@ test('a token file is found beside the job file or at home, and its absence is t
   );
   await writeFile(path.join(folder, 'updraft.toml'), data('gone'));
   await assert.rejects(loadPlan('.', { cwd: folder }), {
-    message: /^updraft\.toml:8:14: data\.d\.token_file: .*gone is not there/,
+    message: /^updraft\.toml:8:14: data\.d\.token_file: .*gone does not exist/,
   });
 });
 
@@ -143,16 +139,16 @@ test('a manifest beside the job file is sent along; one at a URL is not', async 
   assert.deepEqual((await loadPlan(folder)).files, []);
 });
 
-test('the disk for data of this machine comes from its size, without anybody saying it', async (t) => {
+test('the disk for a file on this machine is computed from its size', async (t) => {
   const folder = await temporaryFolder(t, { 'set.tar': 'x'.repeat(5_000_000) });
   const { href } = pathToFileURL(path.join(folder, 'set.tar'));
   await writeFile(path.join(folder, 'updraft.toml'), job('[]', `[data.d]\nurl = "${href}"\n`));
   const { disk, data } = await loadPlan(folder);
   assert.deepEqual([disk.bytes, data[0]?.expect], [1_010_000_000, {}]);
-  assert.match(disk.why, /10 MB for data\.d \(unpacked, beside its archive\)/);
+  assert.match(disk.why, /10 MB for data\.d \(unpacked, plus its archive\)/);
 });
 
-test('data of this machine must be there', async (t) => {
+test('a file:// object must exist', async (t) => {
   const data = (url: string): string => job('[]', `[data.d]\nurl = "${url}"\n`);
   const folder = await temporaryFolder(t, { 'a b.tar': '' });
   const url = pathToFileURL(path.join(folder, 'a b.tar')).href;
@@ -161,7 +157,7 @@ test('data of this machine must be there', async (t) => {
   for (const wrong of [`${url}x`, 'file://elsewhere/a.tar']) {
     await writeFile(path.join(folder, 'updraft.toml'), data(wrong));
     await assert.rejects(loadPlan('.', { cwd: folder }), {
-      message: /^updraft\.toml:7:7: data\.d\.url: .* is not there/,
+      message: /^updraft\.toml:7:7: data\.d\.url: .* does not exist/,
     });
   }
 });

@@ -26,24 +26,24 @@ import {
 import type { Spec } from './spec.ts';
 
 export interface LoadOptions {
-  /** Paths are taken from here, and shown relative to it; by default the process's own folder. */
+  /** Paths are resolved from here, and shown relative to it (default: the process's working directory). */
   cwd?: string;
-  /** HOME is what `~` stands for in `token_file`; the PATH leads to pixi. */
+  /** HOME replaces `~` in `token_file`; pixi is searched on the PATH. */
   env?: Env;
-  /** Job files whose values count instead of those before them; their paths are taken from the first one's folder. */
+  /** Job files that override those before them; their paths are resolved from the first one's folder. */
   with?: string[];
-  /** `key=value`, each of which counts instead of all files. */
+  /** `key=value` settings that override all files. */
   set?: string[];
-  /** The file with a token for an object whose `token_file` is not said, where there is one. */
+  /** Finds the file with a token for an object without `token_file`. */
   tokenFor?: (url: string) => Promise<string | undefined>;
 }
 
-/** Reads a job file (or the one of a folder) and all it names; throws a `Fault` that says everything wrong. */
+/** Reads a job file, or the one in a folder, and all it names; throws a `Fault` that lists every problem. */
 export async function loadPlan(folderOrFile: string, options: LoadOptions = {}): Promise<Plan> {
   return (await loadJobFile(folderOrFile, options)).plan;
 }
 
-/** As `loadPlan`, with the file itself, which answers where each value was written. */
+/** As `loadPlan`, with the source, which knows where each value was written. */
 export async function loadJobFile(
   folderOrFile: string,
   options: LoadOptions = {},
@@ -65,8 +65,8 @@ export async function loadJobFile(
   const imageToken = { file: named, url, at: ['environment', 'image_token_file'] };
   const imageTokenFile = await resolveToken(imageToken, source, places, problems);
   if (problems.length > 0) throw new SpecFault(problems);
-  const saysMemory = valueAt(source.value, ['resources', 'memory']) !== undefined;
-  const resources = withEnvironment(spec.resources, environment, saysMemory);
+  const setsMemory = valueAt(source.value, ['resources', 'memory']) !== undefined;
+  const resources = withEnvironment(spec.resources, environment, setsMemory);
   const { python, image } = spec.environment;
   const isOwn = environment?.fallback !== undefined;
   const software = isOwn ? { python, fallback: 'system' as const } : spec.environment;
@@ -93,7 +93,7 @@ async function readText(file: string): Promise<string> {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(await readFile(file));
   } catch (error) {
-    const reason = error instanceof TypeError ? 'it is not UTF-8 text' : (error as Error).message;
+    const reason = error instanceof TypeError ? 'not UTF-8 text' : (error as Error).message;
     throw new Fault('file-invalid', `${file}: cannot be read: ${reason}`, { about: file, cause: error });
   }
 }
@@ -126,7 +126,7 @@ async function collectFiles(
   return [...found.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
-/** The job file that a path means: the file itself, or the one in the folder. */
+/** The job file at a path: the file itself, or the one in the folder. */
 async function findJobFile(folderOrFile: string): Promise<string> {
   const info = await statIfExists(folderOrFile);
   if (info === undefined)
@@ -139,18 +139,14 @@ async function findJobFile(folderOrFile: string): Promise<string> {
   const found = jobFileNames.filter((name) => names.includes(name));
   const [only, second] = found;
   if (only === undefined)
-    throw new Fault('file-invalid', `${folderOrFile}: there is no ${jobFileNames.join(' or ')} here`, {
+    throw new Fault('file-invalid', `${folderOrFile} has no ${jobFileNames.join(' or ')}`, {
       about: folderOrFile,
       fix: 'write one with: updraft init',
     });
   if (second !== undefined)
-    throw new Fault(
-      'file-invalid',
-      `${folderOrFile}: there are ${found.join(' and ')}; which one is meant?`,
-      {
-        about: folderOrFile,
-        fix: `keep one of them, or name it: updraft check ${path.join(folderOrFile, only)}`,
-      },
-    );
+    throw new Fault('file-invalid', `${folderOrFile} has more than one job file: ${found.join(' and ')}`, {
+      about: folderOrFile,
+      fix: `keep one of them, or name it: updraft check ${path.join(folderOrFile, only)}`,
+    });
   return path.join(folderOrFile, only);
 }

@@ -13,7 +13,7 @@ const plan = (text: string, folder = '/a'): Plan =>
   });
 const data = (lines: string): string => `[data.d]\n${lines}\n`;
 
-test('equal content has an equal hash, wherever it lies and however its keys are ordered', () => {
+test('equal content has an equal hash, whatever its folder and the order of its keys', () => {
   const one = plan(
     '[run]\njobs = 2\nattempts = 4\n[data.a]\nurl = "osdf:///a/a"\ninto = "a"\n[data.b]\nurl = "osdf:///a/b"\ninto = "b"\n',
   );
@@ -57,17 +57,17 @@ test('the method is decided for every data set, with a reason', () => {
   );
 });
 
-test('the disk is computed from what is known, and says how', () => {
+test('the disk is computed from the known sizes, with an explanation', () => {
   assert.deepEqual(plan('[resources]\ndisk = "5 GB"\n').disk, { bytes: 5e9, why: 'the job file says so' });
   assert.equal(plan('').disk.bytes, 1e9 + 1000);
   const sized = plan(data('url = "osdf:///a/b.tar.gz"\nexpect = { bytes = 1000000000 }')).disk;
   assert.equal(sized.bytes, 4e9 + 1000);
-  assert.match(sized.why, /3 GB for data\.d \(unpacked, taken as 3 times 1 GB\)/);
+  assert.match(sized.why, /3 GB for data\.d \(unpacked, assumed 3 times 1 GB\)/);
   assert.match(
     plan(data('url = "osdf:///a/b.tar.gz"')).disk.why,
-    /10 GB for data\.d \(assumed; say its size/,
+    /10 GB for data\.d \(assumed; give its size/,
   );
   const plugin =
     'url = "osdf:///a/b.tar"\nmethod = "osdf"\nexpect = { bytes = 1000 }\n[run]\npool = "condor"';
-  assert.match(plan(data(plugin)).disk.why, /2 kB for data\.d \(unpacked, beside its archive\)/);
+  assert.match(plan(data(plugin)).disk.why, /2 kB for data\.d \(unpacked, plus its archive\)/);
 });

@@ -24,22 +24,22 @@ export interface PlannedData extends DataSource {
   why: string;
 }
 
-/** All that will be sent and run, and why. Pure data: the same in `plan.json`. */
+/** All that will be sent and run, and why. Plain data, written to `plan.json`. */
 export interface Plan {
   version: 1;
   /** Absolute path of the user's file. */
   file: string;
   /** Absolute path of its folder, in which `files` are. */
   folder: string;
-  /** Equal for equal content, wherever it lies and in whatever order its keys stand. */
+  /** Equal for equal content, whatever its folder and the order of its keys. */
   planHash: string;
   spec: Spec;
   jobs: Job[];
   files: PlannedFile[];
-  /** Where the copies of the files are in the run's folder, when a retry brought new ones. */
+  /** Where the copies of the files are in the run's folder, if a retry has new ones. */
   filesIn?: string;
   data: PlannedData[];
-  /** It is run to be evicted, so that one sees what happens then. */
+  /** A rehearsal: its job is evicted on purpose. */
   isRehearsal?: true;
   environment?: PlannedEnvironment;
   /** Absolute path of the file with the token for the image. */
@@ -56,11 +56,11 @@ export interface PlanInput {
   file: string;
   folder: string;
   files: PlannedFile[];
-  /** The data sources with paths made absolute; by default as in the spec. */
+  /** The data sources with absolute paths (default: those of the spec). */
   data?: DataSource[];
-  /** Sizes of those that are files of this machine, by their names. */
+  /** Sizes of data sources that are files on this machine, by name. */
   localBytes?: ReadonlyMap<string, number>;
-  /** The size of the image, where it is a file of this machine. */
+  /** The size of the image, if it is a file on this machine. */
   imageBytes?: number | undefined;
   environment?: PlannedEnvironment | undefined;
   imageTokenFile?: string | undefined;
@@ -97,51 +97,51 @@ export function makePlan(input: PlanInput): Plan {
 
 function planHash(spec: Spec, files: PlannedFile[], software: string | undefined): string {
   const data = spec.data.toSorted((a, b) => (a.name < b.name ? -1 : 1));
-  // The order of the parameters decides which job gets which number, so it counts.
+  // The order of the parameters decides which job gets which number, so it is part of the hash.
   const order = Object.keys(spec.run.matrix);
   return createHash('sha256')
     .update(stableJson({ spec: { ...spec, data }, order, files, ...defined({ software }) }))
     .digest('hex');
 }
 
-/** The software of a plan beyond what the worker has, as far as it is known before. */
+/** The environment of a plan, as far as it is known before the run. */
 export interface PlannedEnvironment {
   delivery: Delivery;
   /** What the lock says is in it. */
   facts?: EnvironmentFacts;
-  /** The room it takes, where its size is known. */
+  /** The disk and memory it needs, if its size is known. */
   size?: EnvironmentSize;
-  /** The archive of pixi-pack, as it reaches the job. */
+  /** The pixi-pack archive and how it reaches the job. */
   pack?: DataSource & { method: Exclude<DataMethod, 'auto'>; why: string };
-  /** Set where this machine's own software is used instead. */
+  /** Set if this machine's own software is used instead. */
   fallback?: Fallback;
 }
 
 export interface Fallback {
   why: string;
   fix: string;
-  /** The manifest, where it is its lock that is missing. */
+  /** The manifest, if its lock file is missing. */
   unlocked?: string;
 }
 
-/** The name under which an archive travels; no data set can have it. */
+/** The archive's name among the data; no data set can have it. */
 export const packName = 'environment.pack';
 
-/** The room an environment needs, by its lock, or else by the size of its archive. */
+/** What an environment needs, by its lock file, or else by the size of its archive. */
 export function environmentSize(
   delivery: Delivery,
   facts: EnvironmentFacts | undefined,
   pack: DataSource | undefined,
 ): EnvironmentSize | undefined {
   const archive = pack?.expect.bytes;
-  // A self-extracting archive is text: four characters for three bytes.
+  // A self-extracting archive is base64: four characters for three bytes.
   const packed =
     archive === undefined ? undefined : /\.sh$/i.test(pack?.url ?? '') ? archive * 0.75 : archive;
   const bytes = delivery === 'pack' ? (packed ?? facts?.bytes) : facts?.bytes;
   return bytes === undefined ? undefined : sizeEnvironment(Math.round(bytes), delivery, formatSize);
 }
 
-/** The resources of a job with what its environment needs, wherever the user said nothing. */
+/** The resources of a job, with the needs of its environment where the user set nothing. */
 export function withEnvironment(
   resources: Resources,
   environment: PlannedEnvironment | undefined,
@@ -159,7 +159,7 @@ export function withEnvironment(
   };
 }
 
-/** The environment as an attempt is told of it; `place` says where the archive is on the worker. */
+/** The environment for a work order; `place` says where the archive is on the worker. */
 export function orderEnvironment<Source extends DataSource>(
   { image, python, unpacker }: Environment,
   pack: Source | undefined,

@@ -1,25 +1,25 @@
 import type { PoolName } from './spec.ts';
 import { sbatchLines, submitFileLines, type PoolLines } from './submit-lines.ts';
 
-/** What pools differ in, as data: whoever decides by one of these asks for it, never for a pool's name. */
+/** How pools differ, as data: code that depends on a difference checks its trait, never a pool's name. */
 export interface PoolTraits {
   /** As its users call it. */
   title: string;
-  /** Jobs run on this machine at once; elsewhere a scheduler queues them for others. */
+  /** Jobs run on this machine; elsewhere a scheduler queues them for other machines. */
   runsHere: boolean;
-  /** A process of ours brings the run to its end; elsewhere the scheduler does. */
+  /** A supervisor process brings the run to its end; elsewhere the scheduler does. */
   supervises: boolean;
-  /** The machines that run jobs see the folders of this one. */
+  /** Workers see the folders of this machine. */
   sharesFolder: boolean;
-  /** The scheduler itself fetches data, by transfer plugins. */
+  /** The scheduler fetches data itself, with transfer plugins. */
   hasPlugins: boolean;
-  /** An image is fetched once, to this machine, for all jobs; elsewhere each job has its own, as part of its disk. */
+  /** An image is fetched once to this machine for all jobs; elsewhere each job has its own copy on its disk. */
   needsImageHere: boolean;
-  /** Programs that an image must have so that the agent can start in it. */
+  /** Programs that the agent needs in an image to start. */
   imageTools: readonly string[];
-  /** Paths are written into lines: a line break in one cannot be. */
+  /** Paths are written into lines, so they cannot contain a line break. */
   pathsInLines: boolean;
-  /** What `[pool.submit]` may say. */
+  /** What `[pool.submit]` may contain. */
   submitLines: PoolLines;
 }
 

@@ -12,7 +12,7 @@ function problemsOf(text: string, file = 'updraft.toml'): string[] {
   return reading.problems.map(({ line, column, key, message }) => `${line}:${column} ${key}: ${message}`);
 }
 
-/** Asserts that a file good but for these lines has exactly one problem, at this place and with these words. */
+/** Asserts that these lines in a valid file cause exactly one problem, at this place and with these words. */
 function assertProblem(lines: string, place: string, words: RegExp): void {
   const [problem = '', ...others] = problemsOf(good + lines);
   assert.deepEqual(others, []);
@@ -20,7 +20,7 @@ function assertProblem(lines: string, place: string, words: RegExp): void {
   assert.match(problem, words);
 }
 
-test('a whole file is read: units become numbers and every value is there', () => {
+test('all values of a file are read, with units converted to numbers', () => {
   const spec = readSpec(
     `name = "imagenet"
 [train]
@@ -88,7 +88,7 @@ attempts = 5
   });
 });
 
-test('what is left out has its default, and absent options are absent', () => {
+test('omitted keys get their defaults, and optional ones stay absent', () => {
   assert.deepEqual(readSpec(`${good}[data.d]\nurl = "https://h/x.zip"\n`, 'updraft.toml'), {
     name: 'x',
     train: { command: 'train', files: [], outputs: ['m.pt'], env: {} },
@@ -148,7 +148,7 @@ memory = 16
   );
 });
 
-test('a job without declared outputs is told why it needs them', () => {
+test('the message for missing outputs says why a job needs them', () => {
   assert.match(
     problemsOf('name = "x"\n[train]\ncommand = "a"\n')[0] ?? '',
     /^2:2 train\.outputs: is missing; .*prove its success/,
@@ -159,7 +159,7 @@ test('a job without declared outputs is told why it needs them', () => {
   );
 });
 
-test('an empty file says what is missing, whatever its kind', () => {
+test('an empty TOML or YAML file reports the missing keys', () => {
   for (const file of ['updraft.toml', 'updraft.yaml'])
     assert.deepEqual(
       problemsOf('', file).map((problem) => problem.replace(/;.*/, '')),
@@ -167,7 +167,7 @@ test('an empty file says what is missing, whatever its kind', () => {
     );
 });
 
-test('a key of another table or of another tool is shown its place', () => {
+test('a key of another table or of another tool gets a hint', () => {
   assertProblem(
     '[resources]\nrequest_memory = "1 GB"\n',
     '6:1 resources.request_memory',
@@ -215,7 +215,7 @@ test('URLs of other schemes, without an object or with a credential are refused'
   assertProblem(data('data.tar'), '6:7 data.d.url', /begins with osdf/);
   assertProblem(data('https://h/'), '6:7 data.d.url', /names no object/);
   for (const url of ['https://u:secret@h/x', 'https://h/x?authz=secret']) {
-    assertProblem(data(url), '6:7 data.d.url', /holds a credential; .*token_file/);
+    assertProblem(data(url), '6:7 data.d.url', /contains a credential; .*token_file/);
     assert.doesNotMatch(problemsOf(good + data(url)).join(''), /secret/);
   }
   assert.ok('spec' in checkSpec(good + data('igwn+osdf:///a/b'), 'updraft.toml'));
@@ -239,27 +239,27 @@ test('a parameter may not lead an output out of its folder', () => {
   assert.match(problemsOf(text)[0] ?? '', /^4:12 train\.outputs\[0\]: becomes "\.\.\/m\.pt"/);
 });
 
-test('placeholders must name a parameter and stand where quoting is safe', () => {
+test('placeholders must name a parameter, in a place where quoting is safe', () => {
   const run = '[run]\nmatrix = { epochs = [1] }\n';
   const command = (text: string): string => good.replace('"train"', JSON.stringify(text)) + run;
   assert.match(
     problemsOf(command('t {epoch}'))[0] ?? '',
-    /^3:11 .*\{epoch\} is no parameter.*did you mean "\{epochs\}"/,
+    /^3:11 .*\{epoch\} is not a parameter.*did you mean "\{epochs\}"/,
   );
   assert.match(problemsOf(command("awk '{print $1}'"))[0] ?? '', /a lone "\{"; write "\{\{"/);
   assert.match(problemsOf(command('echo `echo {epochs}`'))[0] ?? '', /\$UPDRAFT_PARAM_EPOCHS/);
   assert.ok('spec' in checkSpec(command('t {epochs} {job} {index} ${HOME} {{x}}'), 'updraft.toml'));
-  assertProblem('env = { A = "{b}" }\n', '5:13 train.env.A', /\{b\} is no parameter/);
-  assertProblem('check = "c {b}"\n', '5:9 train.check', /\{b\} is no parameter/);
+  assertProblem('env = { A = "{b}" }\n', '5:13 train.env.A', /\{b\} is not a parameter/);
+  assertProblem('check = "c {b}"\n', '5:9 train.check', /\{b\} is not a parameter/);
 });
 
 test('parameters need usable names and values, and make a sane number of jobs', () => {
   assertProblem('[run.matrix]\n"a b" = [1]\n', '6:1 run.matrix."a b"', /name for a parameter/);
-  assertProblem('[run.matrix]\njob = [1]\n', '6:1 run.matrix.job', /taken/);
+  assertProblem('[run.matrix]\njob = [1]\n', '6:1 run.matrix.job', /reserved/);
   assertProblem('[run.matrix]\nlr = [1]\nLR = [1]\n', '7:1 run.matrix.LR', /differs from "lr" only in case/);
   assertProblem('[run.matrix]\nlr = []\n', '6:6 run.matrix.lr', /at least one value/);
   assertProblem('[run.matrix]\nlr = 0.1\n', '6:6 run.matrix.lr', /expected a list of values/);
-  assertProblem('[run.matrix]\nlr = [[1]]\n', '6:7 run.matrix.lr[0]', /expected a text, a number/);
+  assertProblem('[run.matrix]\nlr = [[1]]\n', '6:7 run.matrix.lr[0]', /expected a string, a number/);
   assertProblem('[run.matrix]\nlr = ["\\u0000"]\n', '6:7 run.matrix.lr[0]', /NUL/);
   const many = `[${'1,'.repeat(400)}]`;
   assertProblem(
@@ -290,22 +290,26 @@ test('a method must fit its URL', () => {
   assertProblem(data('file:///b', 'nativ'), '7:10 data.d.method', /did you mean "native"/);
 });
 
-test('TOML that cannot be read is shown where, and unquoted texts get a hint', () => {
+test('TOML syntax errors have a place, and unquoted strings get a hint', () => {
   assert.deepEqual(problemsOf('[train]\ncommand = python3 x.py\n'), [
-    '2:11 train.command: this is not valid TOML (unexpected character); a text stands in quotes, like key = "text"',
+    '2:11 train.command: this is not valid TOML (unexpected character); put strings in quotes, like key = "text"',
   ]);
   assert.deepEqual(problemsOf('name = "x\n'), [
     '1:10 name: this is not valid TOML (the closing quote is missing)',
   ]);
   assert.deepEqual(problemsOf('name = '), ['1:8 name: this is not valid TOML (a value is missing here)']);
-  assert.deepEqual(problemsOf('[a]\n[a]\n'), ['2:2 a: is there twice; remove one of the two']);
+  assert.deepEqual(problemsOf('[a]\n[a]\n'), ['2:2 a: is defined twice; remove one of them']);
 });
 
-test('a key that is there twice is told together with everything else that is wrong', () => {
+test('a key that is defined twice is reported together with all other problems', () => {
   const toml = problemsOf(`${good}command = "again"\ncheck = "c"\ncheck = "d"\nfoo = 1\n`);
   assert.deepEqual(
     toml.map((problem) => problem.replace(/;.*/, '')),
-    ['5:1 train.command: is there twice', '7:1 train.check: is there twice', '8:1 train.foo: no such key'],
+    [
+      '5:1 train.command: is defined twice',
+      '7:1 train.check: is defined twice',
+      '8:1 train.foo: no such key',
+    ],
   );
   const yaml = problemsOf(
     'name: x\nname: y\ntrain:\n  command: a\n  outputs: [b]\n  foo: 1\n',
@@ -313,11 +317,11 @@ test('a key that is there twice is told together with everything else that is wr
   );
   assert.deepEqual(
     yaml.map((problem) => problem.replace(/;.*/, '')),
-    ['2:1 name: is there twice', '6:3 train.foo: no such key'],
+    ['2:1 name: is defined twice', '6:3 train.foo: no such key'],
   );
 });
 
-test('YAML that cannot be read, or that is more than data, is refused with its place', () => {
+test('invalid YAML, and YAML that is more than data, is refused with its place', () => {
   assert.match(problemsOf('name: [x\n', 'u.yaml')[0] ?? '', /^2:1 : this is not valid YAML/);
   assert.match(problemsOf('name: x\n---\nname: y\n', 'u.yaml')[0] ?? '', /^2:1 : this is not valid YAML/);
   assert.match(problemsOf('name: !!js/function x\n', 'u.yaml').join('\n'), /^1:7 : this is not valid YAML/m);
@@ -330,7 +334,7 @@ test('YAML that cannot be read, or that is more than data, is refused with its p
   assert.match(problemsOf(bomb.join('\n'), 'u.yaml')[0] ?? '', /not valid YAML/);
 });
 
-test('names that reach into the language itself do no harm', () => {
+test('names such as __proto__ cannot pollute prototypes', () => {
   assert.match(problemsOf('__proto__.polluted = 1\n')[0] ?? '', /cannot be used as a key/);
   assert.match(problemsOf(`${good}[__proto__]\npolluted = 1\n`)[0] ?? '', /cannot be used as a key/);
   problemsOf('__proto__: { polluted: 1 }\nconstructor: 1\n', 'u.yaml');
@@ -345,7 +349,7 @@ test('a file that is neither TOML nor YAML by its name is refused', () => {
   });
 });
 
-test('a limit for slow machines is 0 or above 1', () => {
+test('slow_limit is 0 or above 1', () => {
   const limit = (value: string): string => good.replace('[train]', `[train]\nslow_limit = ${value}`);
   assert.equal(readSpec(limit('2.5'), 'u.toml').train.slowLimit, 2.5);
   assert.equal(readSpec(limit('0'), 'u.toml').train.slowLimit, 0);
@@ -362,8 +366,8 @@ test('a partition, or several, and a quality of service are plain names', () => 
     assert.throws(() => run(`partition = ${bad}`), /the name of a partition/, bad);
 });
 
-// Runs that were begun with an earlier release are read with their plan.json: what it calls things stays.
-test('every key of the file has the name in the plan that it always had', () => {
+// Runs of earlier releases are read from their plan.json, so its names must not change.
+test('every key of the file keeps its name in the plan', () => {
   assert.deepEqual(readSpec(everyKey, 'updraft.toml'), {
     data: [
       {
@@ -495,7 +499,7 @@ give_up_after = "3d"
 failed_jobs = 4
 `;
 
-test('caches are named for one object or for all of the run, and only where there are caches', () => {
+test('caches are set for one object or for the run, and only for federation URLs', () => {
   const object = '[data.a]\nurl = "osdf:///x.tar"\n';
   const spec = readSpec(
     `${good}[run]\ncaches = ["near.example:8443"]\navoid_caches = ["bad.example"]\n${object}caches = ["https://own.example:8443"]\n`,
@@ -512,6 +516,6 @@ test('caches are named for one object or for all of the run, and only where ther
   assertProblem(
     '[data.a]\nurl = "https://h/x.tar"\ncaches = ["a"]\n',
     '7:1 data.a.caches',
-    /is for osdf:\/\/ and pelican:\/\/ alone/,
+    /only applies to osdf:\/\/ and pelican:\/\/ URLs/,
   );
 });

@@ -20,7 +20,7 @@ import {
 } from './source-file.ts';
 import type { Spec } from './spec.ts';
 
-/** The user's file as data, or every problem it has. `source` answers where each value was written. */
+/** The user's file as data, or every problem it has. `source` knows where each value was written. */
 export type SpecReading =
   { spec: Spec; source: SourceFile } | { problems: [SpecProblem, ...SpecProblem[]]; source: SourceFile };
 
@@ -31,7 +31,7 @@ export function readSpec(text: string, file: string): Spec {
   return reading.spec;
 }
 
-/** As `readSpec`, but answers the problems instead of throwing them; `layers` count instead of the file's own values. */
+/** As `readSpec`, but returns the problems instead of throwing them; `layers` override the file's own values. */
 export function checkSpec(text: string, file: string, layers: Layer[] = []): SpecReading {
   const source = layers
     .map((layer) => readLayer(layer))
@@ -60,7 +60,7 @@ function readSource(text: string, file: string): SourceFile {
     default:
       throw new Fault(
         'file-invalid',
-        `${file}: not a job file, its name ends neither in .toml nor in .yaml`,
+        `${file} is not a job file: its name ends neither in .toml nor in .yaml`,
         {
           about: file,
           fix: 'name it updraft.toml or updraft.yaml; updraft init writes one',
@@ -74,17 +74,17 @@ function failed(source: SourceFile, problems: SpecProblem[]): SpecReading {
   return { problems: [first ?? problemAt(source, [], 'cannot be read'), ...rest], source };
 }
 
-/** Reads YAML into values and their places; what is not YAML becomes located problems. */
+/** Reads YAML into values and their places; syntax errors become located problems. */
 function readYaml(text: string, file: string): SourceFile {
   const document = yaml().parseDocument(text, { prettyErrors: false, stringKeys: true });
-  // Counted here: the parser's own counter knows only the lines it got to.
+  // The parser's own line counter stops where the parser stops.
   const placeOf = (offset: number): TextPosition => {
     const before = text.slice(0, offset).split('\n');
     return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
   };
   const problems: SpecProblem[] = [...document.errors, ...document.warnings].map((error) => {
     const twice = error.code === 'DUPLICATE_KEY';
-    const message = twice ? 'is there twice; remove one of the two' : notYaml(error.message);
+    const message = twice ? 'is defined twice; remove one of them' : notYaml(error.message);
     return {
       file,
       ...placeOf(error.pos[0]),
@@ -131,7 +131,7 @@ function recordPlaces(
   }
 }
 
-/** What other tools call our keys: users bring these words along. */
+/** Names that users know from submit files, with our keys for them. */
 const foreignKeys: Record<string, string> = {
   executable: 'train.command',
   arguments: 'train.command',
@@ -146,7 +146,7 @@ const foreignKeys: Record<string, string> = {
   max_retries: 'run.attempts',
 };
 
-/** The schema's complaints as located problems, one for each key. */
+/** The schema's issues as located problems, one for each key. */
 function schemaProblems(error: z.ZodError, source: SourceFile): SpecProblem[] {
   const problems: SpecProblem[] = [];
   for (const issue of error.issues) {
@@ -163,10 +163,10 @@ function schemaProblems(error: z.ZodError, source: SourceFile): SpecProblem[] {
 
 function unknownKey(table: KeyPath, key: string): string {
   const known = keysAt(table);
-  const where = table.length === 0 ? 'the top of the file' : `[${showKey(table)}]`;
+  const where = table.length === 0 ? 'the top level' : `[${showKey(table)}]`;
   const close = nearest(key, known) ?? foreignKeys[key.toLowerCase()] ?? sectionWithKey(table, key);
   const hint = close === undefined ? '' : ` (did you mean "${close}"?)`;
-  return `no such key; expected at ${where}: ${known.join(', ')}${hint}`;
+  return `no such key; expected in ${where}: ${known.join(', ')}${hint}`;
 }
 
 interface Node {
@@ -189,7 +189,7 @@ function keysAt(table: KeyPath): string[] {
   return [node, ...(node?.anyOf ?? [])].flatMap((one) => Object.keys(one?.properties ?? {}));
 }
 
-/** A key that belongs into another table, or that stands in a table that should not be there. */
+/** The full name of a key that belongs in another table, or at the top level. */
 function sectionWithKey(table: KeyPath, key: string): string | undefined {
   for (const section of keysAt([]))
     if (keysAt([section]).includes(key) && section !== table[0]) return `${section}.${key}`;

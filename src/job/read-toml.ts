@@ -7,7 +7,7 @@ import {
   type SpecProblem,
 } from './source-file.ts';
 
-/** Reads TOML into values and their places; what is not TOML becomes located problems. */
+/** Reads TOML into values and their places; syntax errors become located problems. */
 export function readToml(text: string, file: string): SourceFile {
   const problems: SpecProblem[] = [];
   const tree = parse(text, file, problems);
@@ -23,8 +23,8 @@ export function readToml(text: string, file: string): SourceFile {
 }
 
 /**
- * The parser stops at its first complaint. A key that is there twice is harmless to the rest of the file, so its
- * line is taken out and the rest is read too: the user sees every problem at once.
+ * The parser stops at its first error. A key that is defined twice does not affect the rest of the file, so its line
+ * is dropped and parsing repeated: the user sees every problem at once.
  */
 function parse(text: string, file: string, problems: SpecProblem[]): AST.TOMLProgram | undefined {
   const lines = text.split('\n');
@@ -44,15 +44,15 @@ function parse(text: string, file: string, problems: SpecProblem[]): AST.TOMLPro
 
 function syntaxProblem(error: ParseError, lines: string[], file: string, repeated: boolean): SpecProblem {
   let [row, column] = [error.lineNumber, error.column];
-  // What is missing at the end of a line is reported by the parser at the start of the next.
+  // The parser reports what is missing at the end of a line at the start of the next.
   while (column === 0 && row > 1 && !repeated) [row, column] = [row - 1, (lines[row - 2] ?? '').length];
   const place = { file, line: row, column: column + 1 };
   const line = lines[row - 1] ?? '';
   const name = /^\s*["']?([\w.-]+)["']?\s*(=|\])/.exec(repeated ? line.slice(column) : line)?.[1];
   const key = [tableAbove(lines, row), name].filter((part) => part !== undefined).join('.');
-  if (repeated) return { ...place, key, message: 'is there twice; remove one of the two' };
+  if (repeated) return { ...place, key, message: 'is defined twice; remove one of them' };
   const bare = /=\s*[A-Za-z_./~]/.test(line) && !/=\s*(true|false|inf|nan)\b/.test(line);
-  const hint = bare ? '; a text stands in quotes, like key = "text"' : '';
+  const hint = bare ? '; put strings in quotes, like key = "text"' : '';
   return {
     ...place,
     key,
@@ -60,13 +60,13 @@ function syntaxProblem(error: ParseError, lines: string[], file: string, repeate
   };
 }
 
-/** The `[table]` whose keys stand on a line. */
+/** The `[table]` that a line's key belongs to. */
 function tableAbove(lines: string[], row: number): string | undefined {
   const headers = lines.slice(0, row).map((line) => /^\s*\[\s*([^\]]+?)\s*\]/.exec(line)?.[1]);
   return headers[row - 1] === undefined ? headers.findLast((header) => header !== undefined) : undefined;
 }
 
-/** The parser's words where they would not help a user. */
+/** Plainer messages for those of the parser that would not help a user. */
 const plainMessages: Record<string, string> = {
   'Unspecified values are invalid': 'a value is missing here',
   'Unterminated string constant': 'the closing quote is missing',

@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { counted } from '../base/counted.ts';
 import { defined } from '../base/defined.ts';
 import type { Env } from '../base/env.ts';
 import { isThere } from '../base/error-reason.ts';
@@ -17,7 +18,7 @@ import { poolTraits } from './pool-traits.ts';
 import { type KeyPath, problemAt, type SourceFile, type SpecProblem } from './source-file.ts';
 import type { DataSource, PackSource, Spec } from './spec.ts';
 
-/** Looks at what `[environment]` names; what is wrong with it is added to `problems`. */
+/** Reads what `[environment]` names; adds what is wrong with it to `problems`. */
 export async function resolveEnvironment(
   spec: Spec,
   source: SourceFile,
@@ -46,7 +47,7 @@ export async function resolveEnvironment(
 const pixiMissing = (title: string): string =>
   `"install" is for the pool "local": ${title} has neither Pixi nor the workspace; expected "pack" or "container"`;
 
-/** Why an environment cannot be had on this machine, and the command that changes it; undefined where it can. */
+/** Why an environment is not available on this machine, and the fix; undefined if it is. */
 async function workspaceMissing(
   manifest: string,
   delivery: Delivery,
@@ -54,11 +55,11 @@ async function workspaceMissing(
 ): Promise<Fallback | undefined> {
   const workspace = path.dirname(manifest);
   const lock = path.join(workspace, lockName);
-  const word = workspace === '.' ? '' : ` ${shellQuote(workspace)}`;
+  const argument = workspace === '.' ? '' : ` ${shellQuote(workspace)}`;
   if (!(await isThere(path.join(folder, lock))))
     return {
-      why: `${lock} is not there`,
-      fix: `write it with: updraft env lock${word}`,
+      why: `${lock} does not exist`,
+      fix: `write it with: updraft env lock${argument}`,
       unlocked: path.join(folder, manifest),
     };
   if (delivery !== 'install' || (await findProgram(['pixi'], env)) !== undefined) return undefined;
@@ -103,9 +104,9 @@ function cpuOnGpu(
   );
   const other =
     forGpus.length === 0
-      ? `no environment of the lock has a GPU build; declare CUDA (platforms = [{ platform = "${subdir}", cuda = "12" }]) and lock again`
+      ? `no environment in the lock file has a GPU build; declare CUDA (platforms = [{ platform = "${subdir}", cuda = "12" }]) and lock again`
       : `expected one with a GPU build: ${forGpus.join(', ')}`;
-  return `"${name}" has a CPU build of PyTorch ${version}, and the job asks for ${resources.gpus} GPU${resources.gpus > 1 ? 's' : ''}; ${other}`;
+  return `"${name}" has a CPU build of PyTorch ${version}, and the job requests ${counted(resources.gpus, 'GPU')}; ${other}`;
 }
 
 function isForGpus(workspace: Workspace, environment: string, platform: string): boolean {
@@ -116,7 +117,7 @@ function isForGpus(workspace: Workspace, environment: string, platform: string):
   }
 }
 
-/** The archive as a source like any other: a path beside the job file becomes a file of this machine. */
+/** The archive as a data source: a path beside the job file becomes a file:// URL. */
 async function resolvePack(
   pack: PackSource,
   source: SourceFile,
@@ -128,7 +129,7 @@ async function resolvePack(
   const file = url.includes('://') ? undefined : path.join(places.folder, url);
   const size = file === undefined ? bytes : await fileSize(file);
   if (file !== undefined && size === undefined)
-    problems.push(problemAt(source, at, `${file} is not there; make it with: updraft env pack`));
+    problems.push(problemAt(source, at, `${file} does not exist; make it with: updraft env pack`));
   const data: DataSource = {
     name: packName,
     url: file === undefined ? url : pathToFileURL(file).href,
@@ -138,7 +139,7 @@ async function resolvePack(
     expect: size === undefined ? {} : { bytes: size },
     ...proof,
   };
-  // Absence was told above; what is left is its token.
+  // A missing file was reported above.
   return await resolveData(data, source, places, file === undefined ? problems : []);
 }
 
@@ -149,7 +150,7 @@ interface DataPlaces {
   tokenFor?: ((url: string) => Promise<string | undefined>) | undefined;
 }
 
-/** Makes the paths of a data source absolute; what is not on this machine but should be is added to `problems`. */
+/** Makes the paths of a data source absolute; adds files that are missing on this machine to `problems`. */
 export async function resolveData(
   data: DataSource,
   source: SourceFile,
@@ -157,7 +158,7 @@ export async function resolveData(
   problems: SpecProblem[],
 ): Promise<DataSource> {
   if (/^file:/i.test(data.url) && (await fileSize(localPath(data.url))) === undefined) {
-    const message = `${data.url} is not there; expected a file of this machine, like "file:///home/me/data.tar"`;
+    const message = `${data.url} does not exist; expected a file on this machine, like "file:///home/me/data.tar"`;
     problems.push(problemAt(source, ['data', data.name, 'url'], message));
   }
   const named = { file: data.tokenFile, url: data.url, at: ['data', data.name, 'token_file'] };
@@ -165,7 +166,7 @@ export async function resolveData(
   return { ...data, ...defined({ tokenFile }) };
 }
 
-/** The absolute path of a token's file: the one that the job file names, else one that is known for the object. */
+/** The absolute path of a token's file: the one that the job file names, or else the login for the object. */
 export async function resolveToken(
   { file, url, at }: { file: string | undefined; url: string | undefined; at: KeyPath },
   source: SourceFile,
@@ -176,11 +177,11 @@ export async function resolveToken(
   const plain = home === undefined ? file : file.replace(/^~(?=\/)/, () => home);
   const tokenFile = path.resolve(folder, plain);
   if ((await fileSize(tokenFile)) === undefined)
-    problems.push(problemAt(source, at, `${tokenFile} is not there; expected a file with the token`));
+    problems.push(problemAt(source, at, `${tokenFile} does not exist; expected a file with the token`));
   return tokenFile;
 }
 
-/** The sizes of the data sources that are files of this machine, by their names. */
+/** The sizes of the data sources that are files on this machine, by name. */
 export async function localBytes(data: readonly DataSource[]): Promise<Map<string, number>> {
   const sizes = new Map<string, number>();
   for (const { name, url } of data) {
@@ -190,13 +191,13 @@ export async function localBytes(data: readonly DataSource[]): Promise<Map<strin
   return sizes;
 }
 
-/** The size of a file of this machine; undefined for everything else. */
+/** The size of a file on this machine; undefined for anything else. */
 export async function fileSize(file: string | undefined): Promise<number | undefined> {
   const info = file === undefined ? undefined : await stat(file).catch(() => undefined);
   return info?.isFile() === true ? info.size : undefined;
 }
 
-/** Undefined for what names another host, which is no file of ours. */
+/** Undefined for a URL that names another host. */
 function localPath(url: string): string | undefined {
   try {
     return fileURLToPath(url);

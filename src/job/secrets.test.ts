@@ -6,7 +6,7 @@ import { temporaryFolder } from '../../test/temporary-folder.ts';
 import type { Plan } from './plan.ts';
 import { findSecrets } from './secrets.ts';
 
-test('a file whose bytes a variable cannot hold has no secret, and it is said why', async (t) => {
+test('a file with bytes that a variable cannot hold gives no secret, and a reason', async (t) => {
   const folder = await temporaryFolder(t);
   const plan = {
     folder,

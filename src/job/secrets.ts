@@ -4,7 +4,7 @@ import path from 'node:path';
 import type { Env } from '../base/env.ts';
 import type { Plan } from './plan.ts';
 
-/** Where a secret of the training comes from, and its value where it could be had. */
+/** Where a secret of the training comes from, and its value if it was found. */
 export interface SecretFound {
   name: string;
   /** For people: never the value. */
@@ -12,13 +12,13 @@ export interface SecretFound {
   value: string | undefined;
 }
 
-/** A name of a variable under which people keep what nobody else may read. */
+/** Whether a variable's name suggests a secret. */
 export const looksSecret = (name: string): boolean =>
   /(?:^|_)(?:API_?KEY|ACCESS_KEY|SECRET_KEY|PRIVATE_KEY|KEY|TOKEN|PASSWORD|PASSWD|SECRET|CREDENTIALS?)$/i.test(
     name,
   );
 
-/** Reads the secrets of a plan where its file says they are. Values go into no plan, order, journal or message. */
+/** Reads the secrets of a plan. Values must not reach any plan, work order, journal or message. */
 export async function findSecrets({ spec, folder }: Plan, env: Env): Promise<SecretFound[]> {
   return await Promise.all(
     Object.entries(spec.train.secrets ?? {}).map(async ([name, source]) => {
@@ -38,10 +38,10 @@ export async function findSecrets({ spec, folder }: Plan, env: Env): Promise<Sec
   );
 }
 
-/** What can be the value of a variable, unchanged; undefined for other bytes. */
+/** Bytes as the value of a variable; undefined if they cannot be one. */
 function textIn(bytes: Buffer): string | undefined {
   return isUtf8(bytes) && !bytes.includes(0) ? bytes.toString('utf8') : undefined;
 }
 
 export const secretFix = (from: string): string =>
-  `put the secret there, or say in [train.secrets] where it is: { from = "env" } or { from = "file", path = "…" } (looked at ${from})`;
+  `put the secret into ${from}, or name its place in [train.secrets]: { from = "env" } or { from = "file", path = "…" }`;

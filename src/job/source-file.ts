@@ -1,11 +1,11 @@
 import { shellQuote } from '../base/shell-quote.ts';
 import { Fault } from '../fault/fault.ts';
 
-/** A place in the user's file, both from 1. */
+/** A place in the user's file; line and column start at 1. */
 export interface TextPosition {
   line: number;
   column: number;
-  /** Where it is another file than the job file. */
+  /** Set if it is not the job file itself. */
   file?: string;
 }
 
@@ -15,18 +15,18 @@ export type KeyPath = readonly PropertyKey[];
 /** Something wrong with the user's file, and where. */
 export interface SpecProblem extends TextPosition {
   file: string;
-  /** Dotted, such as `train.outputs[0]`; empty when the file as a whole is meant. */
+  /** Dotted, such as `train.outputs[0]`; empty for the file as a whole. */
   key: string;
   /** What is wrong, what was expected, and the nearest valid key where there is one. */
   message: string;
 }
 
-/** The file's values as they stand, and where each key and value was written. */
+/** The file's raw values, and where each key and value was written. */
 export interface SourceFile {
   file: string;
   value: unknown;
   places: Map<string, { key: TextPosition; value: TextPosition }>;
-  /** What the syntax itself gets wrong; `value` is undefined when nothing could be read. */
+  /** Syntax errors; `value` is undefined if nothing could be read. */
   problems: SpecProblem[];
 }
 
@@ -43,12 +43,12 @@ export function showKey(path: KeyPath): string {
 
 const bareOrQuoted = (part: string): string => (/^[\w-]+$/.test(part) ? part : JSON.stringify(part));
 
-/** A problem of the value at `path`, or, where that is absent, of the nearest table that should hold it. */
+/** A problem of the value at `path`, or, if that is absent, of the nearest table that should contain it. */
 export function problemAt(source: SourceFile, path: KeyPath, message: string): SpecProblem {
   return { file: source.file, ...valuePlace(source, path), key: showKey(path), message };
 }
 
-/** A problem of the key itself, such as one that nobody knows. */
+/** A problem of the key itself, such as an unknown one. */
 export function problemAtKey(source: SourceFile, path: KeyPath, message: string): SpecProblem {
   const place = source.places.get(placeKey(path))?.key ?? valuePlace(source, path);
   return { file: source.file, ...place, key: showKey(path), message };
@@ -64,7 +64,7 @@ function valuePlace(source: SourceFile, path: KeyPath): TextPosition {
   return { line: 1, column: 1 };
 }
 
-/** Everything that is wrong with a job file, in one fault. */
+/** Every problem of a job file, in one fault. */
 export class SpecFault extends Fault {
   readonly problems: readonly SpecProblem[];
 
@@ -93,20 +93,20 @@ type Table = Record<string, unknown>;
 const isTable = (value: unknown): value is Table =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** What stands at a path of values that nobody has checked yet. */
+/** The value at a path of unchecked values. */
 export const valueAt = (value: unknown, path: KeyPath): unknown =>
   path.reduce<unknown>((inner, key) => {
     if (Array.isArray(inner)) return inner[Number(key)] as unknown;
     return isTable(inner) && Object.hasOwn(inner, key) ? inner[String(key)] : undefined;
   }, value);
 
-/** The entries of the table at a path; none when it is no table. */
+/** The entries of the table at a path; none if it is not a table. */
 export function entriesAt(value: unknown, path: KeyPath): [string, unknown][] {
   const table = valueAt(value, path);
   return isTable(table) ? Object.entries(table) : [];
 }
 
-/** The texts in the list at a path, each with its own path. */
+/** The strings in the list at a path, each with its own path. */
 export function textsAt(value: unknown, path: KeyPath): [KeyPath, string][] {
   const list = valueAt(value, path);
   return (Array.isArray(list) ? (list as unknown[]) : []).flatMap((item, index): [KeyPath, string][] =>

@@ -2,21 +2,21 @@ import type { fileSchema } from './file-schema.ts';
 import type { z } from 'zod';
 
 /**
- * The user's file, read and resolved: every unit a number, every default filled in. Pure data. The schema says
- * what there is; its `describe` texts say what it means.
+ * The user's file, read and resolved: every unit a number, every default filled in. Plain data. The schema defines
+ * its keys; its `describe` texts say what they mean.
  */
 export type Spec = z.output<typeof fileSchema>;
 
 export type Train = Spec['train'];
-/** Where the value of a secret is. */
+/** Where the value of a secret comes from. */
 export type SecretSource = NonNullable<Train['secrets']>[string];
 export type DataSource = Spec['data'][number];
 export type Environment = Spec['environment'];
-/** Where an archive of pixi-pack is, and what proves it. */
+/** Where a pixi-pack archive is, and how it is verified. */
 export type PackSource = NonNullable<Environment['pack']>;
 export type Resources = Spec['resources'];
 export type RunOptions = Spec['run'];
-/** What is done about failures, beyond `run.attempts`. */
+/** How failures are handled, beyond `run.attempts`. */
 export type Recovery = Spec['recovery'];
 
 export type DataMethod = DataSource['method'];

@@ -1,16 +1,16 @@
-/** What of `[pool.submit]` a pool's own lines leave no room for. */
+/** The names `[pool.submit]` accepts on a pool, and those that Updraft writes itself. */
 export interface PoolLines {
   names: RegExp;
   expected: string;
-  /** Names of lines that a key of the job file makes, by that key. */
+  /** Lines that a key of the job file sets, by that key. */
   byKey: Record<string, RegExp>;
-  /** Names of lines that the recovery rests on; no key changes them. */
+  /** Lines that recovery depends on; no key changes them. */
   fixed: RegExp;
 }
 
 export const submitFileLines: PoolLines = {
   names: /^(?:\+|MY\.)?[A-Za-z_]\w*$/i,
-  expected: 'a command of a submit file, or an attribute of the job, like "+WantGlidein"',
+  expected: 'a submit command, or an attribute of the job, like "+WantGlidein"',
   byKey: {
     name: /^(batch_name|jobbatchname)$/,
     'train.command': /^(executable|arguments|args|cmd)$/,
@@ -41,7 +41,7 @@ export const submitFileLines: PoolLines = {
 
 export const sbatchLines: PoolLines = {
   names: /^[a-z][a-z0-9-]*$/,
-  expected: 'a long option of sbatch without its dashes, like "reservation"',
+  expected: 'a long sbatch option without its dashes, like "reservation"',
   byKey: {
     name: /^job-name$/,
     'train.command': /^wrap$/,

@@ -12,7 +12,7 @@ test('sizes are read with decimal and binary units, spaces and any case', () => 
   assert.equal(parseSize('7 B'), 7);
 });
 
-test('what is no size with a unit is refused', () => {
+test('a size without a valid unit is refused', () => {
   for (const text of [
     '16',
     '',
@@ -37,12 +37,12 @@ test('durations are read with one unit or several', () => {
   assert.equal(parseDuration('1h 30m'), 5400);
 });
 
-test('what is no duration with a unit is refused', () => {
+test('a duration without a valid unit is refused', () => {
   for (const text of ['90', '', 'h', '-1h', '1y', '10 hours', '1h30', 'h1'])
     assert.equal(parseDuration(text), undefined, text);
 });
 
-test('a duration that is shown reads back as the same number of seconds', () => {
+test('a formatted duration parses to the same number of seconds', () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 1e9 }), (seconds) => {
       assert.equal(parseDuration(formatDuration(seconds)), seconds);
@@ -50,7 +50,7 @@ test('a duration that is shown reads back as the same number of seconds', () => 
   );
 });
 
-test('a size that is shown reads back within the precision it shows', () => {
+test('a formatted size parses within its precision', () => {
   assert.equal(formatSize(1_500_000_000), '1.5 GB');
   assert.equal(formatSize(999), '999 B');
   assert.equal(formatSize(999_950), '1 MB');

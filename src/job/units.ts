@@ -34,7 +34,7 @@ export function parseDuration(text: string): number | undefined {
   return Number.isFinite(seconds) ? seconds : undefined;
 }
 
-/** `1.5 GB`: three figures at most, in the decimal units of `parseSize`. */
+/** `1.5 GB`: up to three digits, in the decimal units of `parseSize`. */
 export function formatSize(bytes: number): string {
   const names = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'];
   let [value, step] = [bytes, 0];

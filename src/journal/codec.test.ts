@@ -14,11 +14,11 @@ const started: Entry = {
   why: 'first try',
 };
 
-test('an entry comes back from its line as it was', () => {
+test('an entry survives encoding and decoding', () => {
   assert.deepEqual(decode(encode(started)), started);
 });
 
-test('a loss that is not a number survives, though JSON has no such number', () => {
+test('a loss of NaN survives, although JSON has no NaN', () => {
   for (const loss of [NaN, Infinity, -Infinity]) {
     const entry: Entry = { v: 1, t: started.t, seq: 0, job: '0000', attempt: 1, kind: 'progress', loss };
     assert.deepEqual(decode(encode(entry)), entry);
@@ -31,7 +31,7 @@ test('a line of a later version or of an unknown kind is unknown, not garbled', 
   assert.equal(decode(JSON.stringify({ ...started, kind: 'constructor' })), 'unknown');
 });
 
-test('a line whose fields are missing or of another type is garbled', () => {
+test('a line with missing or mistyped fields is garbled', () => {
   const lines = [
     '',
     'null',
@@ -56,12 +56,12 @@ test('a line whose fields are missing or of another type is garbled', () => {
   for (const line of lines) assert.equal(decode(line), 'garbled', line);
 });
 
-test('fields that only a later version knows are kept', () => {
+test('fields of a later version are kept', () => {
   const line = JSON.stringify({ ...started, color: 'green' });
   assert.deepEqual(decode(line), { ...started, color: 'green' });
 });
 
-test('no text at all makes reading fail', () => {
+test('decoding never throws, whatever the text', () => {
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.json()), (line) => {
       const entry = decode(line);

@@ -25,7 +25,7 @@ import {
   type ServerShare,
 } from './entry.ts';
 
-// JSON has no NaN, and a loss that became NaN is just what the researcher must see.
+// JSON has no NaN, but a researcher must see a loss that became NaN.
 const notFinite = ['NaN', 'Infinity', '-Infinity'];
 const number: Field<number> = (value) => {
   if (typeof value === 'number') return value;
@@ -40,7 +40,7 @@ const fault: Field<FaultRecord> = shape<Omit<FaultRecord, 'cause'>>({
   about: optional(text),
 });
 
-/** Every kind names every field it has, so that a new field cannot be forgotten here. */
+/** Requires every field of every kind, so that a new field cannot be forgotten here. */
 type Shapes<Body extends { kind: string }> = {
   [Kind in Body['kind']]: Fields<Omit<Extract<Body, { kind: Kind }>, 'kind'>>;
 };
@@ -167,8 +167,8 @@ export function encode(entry: Entry): string {
 }
 
 /**
- * A line as an entry. A line that is no entry is `garbled`; one of a kind or version this program does not know
- * is `unknown`. Neither is ever fatal: the rest of the journal still tells what happened.
+ * Parses a line. A line that is not an entry is `garbled`; one of an unknown kind or version is `unknown`. Neither is
+ * fatal: the rest of the journal is still valid.
  */
 export function decode(line: string): Entry | 'garbled' | 'unknown' {
   let value: unknown;
@@ -186,5 +186,5 @@ export function decode(line: string): Entry | 'garbled' | 'unknown' {
   return entry instanceof Mismatch ? 'garbled' : (entry as Entry);
 }
 
-/** Whether the entry is of the execution point; otherwise it is of the access point. */
+/** Whether the entry comes from the agent rather than from the access point. */
 export const isAgentEntry = (entry: Entry): entry is AgentEntry => Object.hasOwn(agentShapes, entry.kind);

@@ -5,7 +5,7 @@ import type { Cause } from '../codes/causes.ts';
 import type { Fault } from '../fault/fault.ts';
 import type { FaultKind } from '../fault/kinds.ts';
 
-/** What an attempt is doing. `queued` is between attempts, before an agent speaks. */
+/** What an attempt is doing. `queued` is between attempts, before an agent reports. */
 export const phases = [
   'queued',
   'preparing',
@@ -27,20 +27,19 @@ export interface FaultRecord {
   message: string;
   fix?: string;
   about?: string;
-  /** What HTCondor's account of it comes from, which says more than the kind; no journal has it. */
+  /** The cause by HTCondor's event log, more precise than the kind; not part of journals. */
   cause?: Cause;
 }
 
-/** How far the bytes were proven. */
-/** What a server gave of an object. */
+/** How much of an object a server delivered. */
 export interface ServerShare {
   server: string;
   bytes: number;
-  /** Who asked for it to be tried first. */
+  /** The setting that put it first. */
   preferredBy?: string;
 }
 
-/** A server that was not asked, and who wanted it so. */
+/** A server that was not asked, and the setting that excluded it. */
 export interface ServerLeftOut {
   server: string;
   by: string;
@@ -62,18 +61,18 @@ export type RunBody =
       planHash: string;
       version: string;
     }
-  /** Jobs go ahead in rungs of these sizes, then the rest: each rung once all before it have a valid result. */
+  /** Canary batches of these sizes run before the rest: each one once all jobs before it have a valid result. */
   | { kind: 'canary-set'; rungs: number[] }
-  /** Jobs are handed to the pool again, or for the first time after a rung. Round 1 is the run's beginning, and is not told. */
+  /** Jobs are submitted again, or for the first time after a canary batch. Round 1 starts with the run and has no entry. */
   | { kind: 'round-started'; round: number; jobs: string[]; why: string }
-  /** A scheduler is about to be asked; `by` is the process that asks, whose end must be waited for before asking again. */
+  /** A scheduler is about to be asked. Before anyone asks again, the process `by` must have ended. */
   | { kind: 'submitting'; by: ProcessIdentity; round?: number }
-  /** The scheduler has taken the jobs: job N of the run is N in this cluster, and in a later round the N-th of its jobs. */
+  /** The scheduler accepted the jobs: process N of this cluster is job N of the run, or of the round's jobs. */
   | { kind: 'submitted'; cluster: number; round?: number }
   | { kind: 'attempt-started'; job: string; attempt: number; why: string }
-  /** What the pool does for an attempt before and after its agent speaks, and where. */
+  /** What the pool does for an attempt before and after its agent reports, and where. */
   | { kind: 'attempt-phase'; job: string; attempt: number; phase: Phase; host?: string; site?: string }
-  /** The pool has lost touch with the machine, and tries to find it again until then; and that it has. */
+  /** The pool lost the connection to the machine, and tries to reconnect until then. */
   | { kind: 'attempt-disconnected'; job: string; attempt: number; until: string }
   | { kind: 'attempt-reconnected'; job: string; attempt: number }
   | {
@@ -81,22 +80,22 @@ export type RunBody =
       job: string;
       attempt: number;
       outcome: Outcome;
-      /** The agent's exit code, or null when it ended by a signal or was lost. */
+      /** The agent's exit code; null if a signal ended it or it was lost. */
       exit: number | null;
       fault?: FaultRecord;
-      /** Only time was lacking: it left a checkpoint further on than the one it began with. */
+      /** It only ran out of time: its last checkpoint is further than the one it started with. */
       movedOn?: boolean;
     }
-  /** The scheduler keeps the job back until somebody, or a rule, releases it. */
+  /** The scheduler holds the job until a user or a rule releases it. */
   | { kind: 'job-held'; job: string; fault: FaultRecord }
   | { kind: 'job-released'; job: string; why: string }
-  /** `fault`: why, where no attempt says it, as of a job that was removed while it waited. */
+  /** `fault`: why, if no attempt has it, such as for a job that was removed while it waited. */
   | { kind: 'job-ended'; job: string; outcome: Outcome; results?: string; fault?: FaultRecord }
-  /** `why` where the rules of the run ask for it, and nobody else. */
+  /** `why` if the run's policy requests it rather than a user. */
   | { kind: 'stop-requested'; jobs: string[] | 'all'; why?: string }
   | { kind: 'run-ended'; succeeded: number; failed: number };
 
-/** What a training said about how far it is. */
+/** The progress that a training reports. */
 export interface Progress {
   epoch?: number;
   epochs?: number;
@@ -104,7 +103,7 @@ export interface Progress {
   steps?: number;
   loss?: number;
   accuracy?: number;
-  /** Seconds that it has waited for its data since it started. */
+  /** Seconds it has waited for data since it started. */
   waited?: number;
 }
 
@@ -119,7 +118,7 @@ export type AgentBody =
       gpus: string[];
     }
   | { kind: 'phase'; phase: Phase }
-  /** What the machine was asked before any data moved, and what it said. */
+  /** The tests of the machine before any data moved, and their results. */
   | { kind: 'self-test'; checks: { name: string; ok: boolean; said: string }[] }
   | { kind: 'fetch-progress'; object: string; bytes: number; total?: number; rate: number; server: string }
   | { kind: 'fetch-setback'; object: string; server: string; fault: FaultRecord }
@@ -134,14 +133,14 @@ export type AgentBody =
       leftOut?: ServerLeftOut[];
     }
   | { kind: 'unpacked'; object: string; files: number; bytes: number; proven: boolean }
-  /** The software that came with the job is up; `bytes` is its archive. */
+  /** The job's environment is set up; `bytes` is the size of its archive. */
   | { kind: 'environment-ready'; how: string; seconds: number; bytes: number }
   | { kind: 'training-started'; pid: number; command: string }
   | ({ kind: 'progress' } & Progress)
-  /** The first epoch is over, or, with `said`, takes far too long, and why the attempt stays all the same. */
+  /** The first epoch has ended; or, with `said`, takes far too long, and why the attempt stays anyway. */
   | { kind: 'first-epoch'; seconds: number; said?: string }
   | { kind: 'heartbeat'; memoryBytes: number; quietSeconds: number }
-  /** What the training left in its checkpoint folder is kept; `sha256` is that of the list of its files. */
+  /** The checkpoint folder was saved; `sha256` is that of the list of its files. */
   | {
       kind: 'checkpoint-saved';
       files: number;
@@ -151,33 +150,33 @@ export type AgentBody =
       epoch?: number;
       step?: number;
     }
-  /** The training goes on from what attempt `savedBy` kept; `otherCode` when its command or files differ from then. */
+  /** The training resumes from the checkpoint of attempt `savedBy`; `otherCode`: its command or files have changed. */
   | { kind: 'checkpoint-restored'; savedBy: number; epoch?: number; step?: number; otherCode?: boolean }
   | { kind: 'checkpoint-refused'; reason: string }
-  /** Whether a training that was given a checkpoint went past it, or began again at its start. */
+  /** Whether a training with a checkpoint went past it, or started from scratch. */
   | { kind: 'resume-checked'; movedOn: boolean; epoch?: number; step?: number }
-  /** The agent leaves so that the pool takes the checkpoint away, and is started again in the same place. */
+  /** The agent exits so that the pool can transfer the checkpoint, and is started again in the same sandbox. */
   | { kind: 'agent-paused' }
   | { kind: 'training-ended'; status: number | null; signal?: string }
   | { kind: 'output'; path: string; bytes: number; sha256: string }
   | { kind: 'fault'; fault: FaultRecord }
-  /** How the attempt ended; what follows is its clean-up, after which nobody waits. Before, in journals of old. */
+  /** How the attempt ended. Only its clean-up follows; in old journals, that came before. */
   | { kind: 'agent-ended'; outcome: Outcome; exit: number }
   | { kind: 'clean-progress'; files: number; bytes: number }
-  /** The scratch folder is gone; `by` when it is left to the pool, which removes it with the sandbox. */
+  /** The scratch folder is removed; `by`: the pool removes it with the sandbox. */
   | { kind: 'cleaned'; files?: number; bytes: number; by?: 'pool' };
 
 interface Envelope {
   /** Version of the format. */
   v: 1;
-  /** ISO 8601 UTC with milliseconds: for reading and for durations on one machine, never for ordering two. */
+  /** ISO 8601 UTC with milliseconds: for people and for durations on one machine, never to order two machines' entries. */
   t: string;
   /**
-   * From 0, per file. Two processes that append in the same instant may write the same number; then the order of
-   * the lines decides.
+   * From 0, per file. Two processes that append at the same instant may write the same number; then the order of
+   * lines decides.
    */
   seq: number;
-  /** By which other processes on the machine go on with the clock of this entry. */
+  /** Lets other processes on the machine continue this entry's clock. */
   boot?: Boot;
 }
 
@@ -185,7 +184,7 @@ export type RunEntry = Envelope & RunBody;
 export type AgentEntry = Envelope & { job: string; attempt: number } & AgentBody;
 export type Entry = RunEntry | AgentEntry;
 
-/** A fault as the journal keeps it. */
+/** A fault as it is written to a journal. */
 export function toFaultRecord(fault: Fault): FaultRecord {
   const { kind, message, fix, about } = fault;
   return {

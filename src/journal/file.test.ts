@@ -19,7 +19,7 @@ const line = (seq: number): string =>
   encode({ v: 1, t: '2026-01-02T03:04:05.678Z', seq, ...start(seq) } satisfies Entry);
 const attempts = (entries: Entry[]): unknown[] => entries.map((entry) => 'attempt' in entry && entry.attempt);
 
-test('numbers go on where the journal stopped when it is opened again', async (t) => {
+test('a reopened journal continues its numbers', async (t) => {
   const file = path.join(await temporaryFolder(t), 'journal.jsonl');
   for (const attempt of [1, 2, 3]) {
     await using journal = await openJournal(file, systemClock);
@@ -33,7 +33,7 @@ test('numbers go on where the journal stopped when it is opened again', async (t
   assert.equal(garbled, 0);
 });
 
-test('entries given together are numbered one after the other', async (t) => {
+test('entries appended together get consecutive numbers', async (t) => {
   const file = path.join(await temporaryFolder(t), 'journal.jsonl');
   await using journal = await openJournal(file, systemClock);
   await journal.append(start(1), start(2));
@@ -48,7 +48,7 @@ test('entries given together are numbered one after the other', async (t) => {
   );
 });
 
-test('entries are on the disk in the order of the calls, with the time of the call', async (t) => {
+test('entries are on disk in the order of the calls, with the time of the call', async (t) => {
   const file = path.join(await temporaryFolder(t), 'agent.jsonl');
   const now = (): number => Date.parse('2026-01-01T00:00:00Z');
   let passed = -1;
@@ -70,7 +70,7 @@ test('entries are on the disk in the order of the calls, with the time of the ca
   );
 });
 
-test('wherever the last line was torn, nothing before it is lost and writing goes on behind it', async (t) => {
+test('after a torn last line nothing before it is lost, and writing continues behind it', async (t) => {
   const folder = await temporaryFolder(t);
   const [kept, last] = [`${line(0)}\n${line(1)}\n`, `${line(2)}\n`];
   for (let cut = 0; cut <= last.length; cut++) {
@@ -91,7 +91,7 @@ test('wherever the last line was torn, nothing before it is lost and writing goe
   }
 });
 
-test('a reader takes a torn last line for what it is, without anybody having mended it', async (t) => {
+test('a reader counts a torn last line as garbled', async (t) => {
   const file = path.join(await temporaryFolder(t), 'journal.jsonl');
   for (let cut = 0; cut < line(1).length; cut++) {
     await writeFile(file, `${line(0)}\n${line(1).slice(0, cut)}`);
@@ -100,7 +100,7 @@ test('a reader takes a torn last line for what it is, without anybody having men
   }
 });
 
-test('garbled lines in the middle are counted and stay in the file', async (t) => {
+test('garbled lines in the middle are counted and kept', async (t) => {
   const file = path.join(await temporaryFolder(t), 'journal.jsonl');
   await writeFile(file, `${line(0)}\n\0\0\0\0\n<html>\n${line(1)}\n`);
   await using journal = await openJournal(file, systemClock);
@@ -110,7 +110,7 @@ test('garbled lines in the middle are counted and stay in the file', async (t) =
   assert.match(await readFile(file, 'utf8'), /<html>/);
 });
 
-test('a line without end is skipped without being held in memory', async (t) => {
+test('an endless line is skipped without filling memory', async (t) => {
   const file = path.join(await temporaryFolder(t), 'journal.jsonl');
   await writeFile(file, `${line(0)}\n${'x'.repeat(5 << 20)}`);
   assert.deepEqual(attempts((await readJournal(file)).entries), [0]);
@@ -119,7 +119,7 @@ test('a line without end is skipped without being held in memory', async (t) => 
   assert.deepEqual([attempts(entries), garbled], [[0, 1], 1]);
 });
 
-test('several writers of one journal lose nothing of each other', async (t) => {
+test('several writers of one journal lose no entries', async (t) => {
   const file = path.join(await temporaryFolder(t), 'journal.jsonl');
   const writers = await Promise.all([1, 2, 3, 4].map(() => openJournal(file, systemClock)));
   await Promise.all(
@@ -142,7 +142,7 @@ test('several writers of one journal lose nothing of each other', async (t) => {
   }
 });
 
-test('a writer killed in mid-sentence has lost nothing it was told is safe', async (t) => {
+test('a writer that is killed loses no entry whose append had resolved', async (t) => {
   const file = path.join(await temporaryFolder(t), 'journal.jsonl');
   const program = `
     import { openJournal } from ${JSON.stringify(path.join(import.meta.dirname, 'file.ts'))};
@@ -172,7 +172,7 @@ test('a writer killed in mid-sentence has lost nothing it was told is safe', asy
   }
 });
 
-test('a full disk is said so, with the path and what to do', async (t) => {
+test('a full disk is a fault with the path and a fix', async (t) => {
   const full = await access('/dev/full', constants.W_OK).then(
     () => true,
     () => false,
@@ -191,7 +191,7 @@ test('a full disk is said so, with the path and what to do', async (t) => {
   });
 });
 
-test('after an entry that failed, the next one is tried', async (t) => {
+test('after a failed append the next one is tried', async (t) => {
   const file = path.join(await temporaryFolder(t), 'journal.jsonl');
   await using journal = await openJournal(file, systemClock);
   const circular: Record<string, unknown> = {};
@@ -205,7 +205,7 @@ test('after an entry that failed, the next one is tried', async (t) => {
   assert.deepEqual(attempts((await readJournal(file)).entries), [2]);
 });
 
-test('a journal in a folder that is not there is a clear fault, and a missing one reads as empty', async (t) => {
+test('opening a journal in a missing folder is a fault, and a missing journal reads as empty', async (t) => {
   const file = path.join(await temporaryFolder(t), 'gone', 'journal.jsonl');
   await assert.rejects(
     openJournal(file, systemClock),
@@ -215,7 +215,7 @@ test('a journal in a folder that is not there is a clear fault, and a missing on
   await assert.rejects(stat(file));
 });
 
-test('a journal that cannot be read is named, with the reason', async (t) => {
+test('the fault for an unreadable journal has its path and the reason', async (t) => {
   const folder = await temporaryFolder(t);
   await assert.rejects(readJournal(folder), (thrown) => {
     assert.ok(thrown instanceof Fault);

@@ -11,25 +11,25 @@ import { JournalTail } from './tail.ts';
 
 /** A journal open for writing. Other processes may append to the same file at the same time. */
 export interface Journal<Body> {
-  /** Resolves when the entries are on the disk, together; they get there in the order of the calls. */
+  /** Writes the entries together, in the order of the calls; resolves when they are on disk. */
   append(...bodies: Body[]): Promise<void>;
-  /** The same for what happened `at` a time of `now`, and is written later. */
+  /** The same for an event of an earlier time, by the clock of `now`. */
   appendAt(at: number, ...bodies: Body[]): Promise<void>;
-  /** By the clock that stamps the entries, in milliseconds since the epoch. */
+  /** The clock of the entries, in milliseconds since the epoch. */
   now: () => number;
-  /** Waits for what was appended. */
+  /** Waits for pending appends. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
 type Stamp = { v: 1; t: string; seq: number; boot?: Boot };
 
-/** Opens the journal of a run, and makes it if it is not there; `anchors` where it alone says when things happened. */
+/** Opens or creates the journal of a run; `anchors` if no scheduler's log has the times as well. */
 export function openJournal(path: string, clock: Clock, anchors = false): Promise<Journal<RunBody>> {
   return openFile<RunBody>(path, clock, anchors, (body, stamp) => ({ ...stamp, ...body }) satisfies RunEntry);
 }
 
-/** Opens the journal of one attempt, and makes it if it is not there. */
+/** Opens or creates the journal of an attempt. */
 export function openAgentJournal(
   path: string,
   { job, attempt }: { job: string; attempt: number },
@@ -71,7 +71,7 @@ async function openFile<Body>(
       seq: seq + nth,
       ...(nth === 0 ? defined({ boot }) : {}),
     });
-    // A failed entry was reported to whoever appended it; those behind it still get their turn.
+    // A failed append was reported to its caller; later ones are still tried.
     const turn = last
       .catch(() => undefined)
       .then(() => writer.write((seq) => bodies.map((body, nth) => make(body, stamp(seq, nth)))));
@@ -102,8 +102,8 @@ class Writer {
   async write(make: (seq: number) => Entry[]): Promise<void> {
     try {
       await this.catchUp();
-      // Nothing is ever cut off a journal: a writer that died in mid-line leaves a line that readers count and
-      // skip, and cutting it could hit the line that another process is writing now.
+      // A journal is never truncated: readers count and skip the torn line of a writer that died, and truncating
+      // could hit a line that another process is writing now.
       const start = this.#tail.unfinished === undefined ? '' : '\n';
       const lines = make(this.#next).map((entry) => `${encode(entry)}\n`);
       const bytes = Buffer.from(`${start}${lines.join('')}`);
@@ -115,7 +115,7 @@ class Writer {
     }
   }
 
-  /** Reads what this and other processes appended, for the next number and for how the file ends. */
+  /** Reads what this and other processes appended, to know the next number and whether the last line is torn. */
   async catchUp(): Promise<Entry[]> {
     const { entries, restarted } = await this.#tail.read();
     if (restarted) this.#next = 0;
@@ -130,9 +130,9 @@ function writeFault(path: string, error: unknown): Fault {
   if (error instanceof Fault) return error;
   const code = (error as NodeJS.ErrnoException).code ?? '';
   if (code === 'ENOSPC' || code === 'EDQUOT')
-    return new Fault('disk-full', `cannot write to ${path}: no room left on its disk`, {
+    return new Fault('disk-full', `cannot write to ${path}: no space left on its disk`, {
       about: path,
-      fix: 'free some space (or quota) there and run the same command again: the journal is whole up to now',
+      fix: 'free some space or quota there and run the same command again: the journal is intact',
       cause: error,
     });
   const reason = error instanceof Error ? error.message : String(error);

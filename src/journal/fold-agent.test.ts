@@ -26,7 +26,7 @@ function folded(...entries: [second: number, body: AgentBody][]): AgentState {
   return state;
 }
 
-test('fetching that stands still until a server is given up is told apart, from the last byte that came', () => {
+test('a stall lasts from the last byte until a server is given up', () => {
   const { stall, millis } = folded(
     [0, fetching],
     [2, moved(10)],
@@ -38,27 +38,27 @@ test('fetching that stands still until a server is given up is told apart, from 
   assert.equal(millis.fetching, 23_000);
 });
 
-test('a server that never answers costs all the time until it is given up, each time', () => {
+test('a server that never answers is a stall until it is given up, each time', () => {
   assert.equal(
     folded([0, fetching], [20, setback('a')], [40, setback('b')], [41, moved(5)]).stall?.millis,
     40_000,
   );
 });
 
-test('a server that is given up while another one delivers costs nothing', () => {
+test('a server that is given up while another delivers is not a stall', () => {
   const entries: [number, AgentBody][] = [1, 2, 3, 4].map((second) => [second, moved(second * 10)]);
   assert.equal(folded([0, fetching], ...entries, [4.9, setback('b')]).stall?.millis, 0);
   const other = folded([0, fetching], [1, moved(10, 'y')], [2, moved(20, 'y')], [2.5, setback('b', 'x')]);
   assert.equal(other.stall?.millis, 0);
 });
 
-test('what happens outside fetching is not in it, and a clock set back takes nothing away', () => {
+test('stalls count only while fetching, and a clock that is set back subtracts nothing', () => {
   const training: AgentBody = { kind: 'phase', phase: 'training' };
   assert.equal(folded([0, fetching], [1, moved(1)], [2, training], [60, setback()]).stall?.millis, 0);
   assert.equal(folded([100, fetching], [120, setback()], [50, setback()]).stall?.millis, 20_000);
 });
 
-test('what our plugin did before the agent began is fetching and stalls like its own, and the wait between is neither', () => {
+test('the plugin’s fetching and stalls count like the agent’s, and the wait between them does not', () => {
   const preparing: AgentBody = { kind: 'phase', phase: 'preparing' };
   const began: AgentBody = { kind: 'agent-started', version: '1', host: 'h', pid: 1, gpus: [] };
   const brought: [number, AgentBody][] = [
@@ -75,7 +75,7 @@ test('what our plugin did before the agent began is fetching and stalls like its
   assert.equal(folded([0, began], [1, began]).broughtMillis, undefined);
 });
 
-test('what each start of a training waited for its data adds up', () => {
+test('the waits for data of all starts of a training add up', () => {
   const started: AgentBody = { kind: 'training-started', pid: 1, command: 't' };
   const waited = (seconds: number): AgentBody => ({ kind: 'progress', waited: seconds });
   const { training } = folded([0, started], [1, waited(2)], [2, waited(3)], [3, started], [4, waited(1)]);

@@ -12,9 +12,9 @@ import type { AgentState, FetchState, StallState, TrainingState } from './state.
  *        ^                                              |                outcome, exit
  *        '---------- agent-started again ---------------'   the gap is `unknown`, or `saving` after a pause
  *
- * Where our plugin brought the input, its entries stand before the first `agent-started`.
+ * If our plugin fetched the input, its entries come before the first `agent-started`.
  *
- * The time between two entries belongs to the phase that was open. Where the journal stops, the account stops.
+ * The time between two entries belongs to the phase that was open; time after the last entry is not counted.
  */
 export function foldAgent(before: AgentState | undefined, entry: AgentEntry): AgentState {
   const advanced = advance(before ?? fresh(entry), entry);
@@ -68,7 +68,7 @@ export function foldAgent(before: AgentState | undefined, entry: AgentEntry): Ag
     case 'environment-ready':
       return state;
     case 'agent-ended': {
-      // Agents of old cleaned up before.
+      // Agents of earlier versions cleaned up before they reported their end.
       const phase = state.phase === 'cleaning' ? 'returning' : state.phase;
       return { ...state, phase, outcome: entry.outcome, exit: entry.exit };
     }
@@ -83,7 +83,7 @@ function started(
   return { version, host, gpus, phase: 'preparing', paused: false, ...defined({ site, broughtMillis }) };
 }
 
-/** The last of them is what the attempt ended of, which trouble with its clean-up is not. */
+/** The last fault is why the attempt ended, so a fault of its clean-up goes first. */
 const withFault = ({ outcome, faults }: AgentState, fault: FaultRecord): FaultRecord[] =>
   outcome === undefined ? [...faults, fault] : [fault, ...faults];
 
@@ -114,7 +114,7 @@ function fresh(entry: AgentEntry): AgentState {
   };
 }
 
-/** Gives the time since the last entry to the open phase. A clock that was set back adds nothing. */
+/** Adds the time since the last entry to the open phase. A clock that was set back adds nothing. */
 function advance(state: AgentState, entry: AgentEntry): AgentState {
   const passed = Date.parse(entry.t) - Date.parse(state.lastAt);
   if (passed <= 0) return state;
@@ -123,7 +123,7 @@ function advance(state: AgentState, entry: AgentEntry): AgentState {
   return { ...state, lastAt: entry.t, millis: { ...state.millis, [open]: state.millis[open] + passed } };
 }
 
-/** Whether an agent has spoken, and not only the plugin. */
+/** Whether an agent has written entries, and not only the plugin. */
 const isBegun = ({ version }: AgentState): boolean => version !== '';
 
 const broughtBefore = (state: AgentState | undefined): number | undefined =>
@@ -183,12 +183,12 @@ function changeTraining(old: TrainingState, entry: TrainingEntry): TrainingState
   }
 }
 
-/** Bytes that come are told at least this often: a shorter silence says nothing. */
+/** Received bytes are reported at least this often: a shorter gap is not a stall. */
 const maxReportGapMs = 1000;
 
 /**
- * How long fetching has stood still, after one more entry: the time in which no byte of anything came until a server was
- * given up. `state` is from before the entry. What a server sends too slowly is not in it, nor what came in vain.
+ * How long fetching has stalled, after one more entry: the time in which no byte of any object arrived until a server
+ * was given up. `state` is from before the entry. Slow servers and discarded bytes do not count.
  */
 function changeStall(state: AgentState, entry: AgentEntry): StallState | undefined {
   const { stall, phase } = state;

@@ -31,7 +31,7 @@ const round = (number: number, ...jobs: string[]): RunBody => ({
   why: 'retry',
 });
 
-test('a job of a new round waits again, and its attempts go on after those it had', () => {
+test('a job of a new round waits again, and its attempts are numbered after the earlier ones', () => {
   const entries = reported(created('0', '1'), ...attempt('0', 1, 'failed'), ...attempt('1', 1, 'success'));
   assert.notEqual(fold(entries).endedAt, undefined);
   const retried = fold([...entries, ...reported(round(2, '0'))]);
@@ -46,7 +46,7 @@ test('a job of a new round waits again, and its attempts go on after those it ha
   assert.deepEqual([over.tally.success, over.jobs[0]?.attempts.length, over.rounds], [2, 2, 2]);
 });
 
-test('a retry forgets that its jobs were to stop, and a stop after it counts', () => {
+test('a retry clears an earlier stop request, and a later one counts', () => {
   const stopped = reported(
     created('0'),
     { kind: 'stop-requested', jobs: 'all' },
@@ -58,7 +58,7 @@ test('a retry forgets that its jobs were to stop, and a stop after it counts', (
   assert.equal(again.jobs[0]?.stopRequested, true);
 });
 
-test('a round that a log tells again changes nothing that came after it', () => {
+test('a round that a log repeats changes nothing', () => {
   const journal = reported(created('0'), round(2, '0'), { kind: 'stop-requested', jobs: ['0'] });
   const log = reported(...attempt('0', 1, 'failed'), round(2, '0'));
   const [job] = fold([...journal, ...log]).jobs;
@@ -68,7 +68,7 @@ test('a round that a log tells again changes nothing that came after it', () => 
   );
 });
 
-test('jobs behind a canary are kept back, and a failed canary ends the run without them', () => {
+test('jobs after a canary wait, and a failed canary ends the run without them', () => {
   const begun = reported(created('0', '1', '2'), { kind: 'canary-set', rungs: [1] });
   assert.deepEqual(
     fold(begun).jobs.map(({ isKeptBack }) => isKeptBack),
@@ -85,7 +85,7 @@ test('jobs behind a canary are kept back, and a failed canary ends the run witho
   );
 });
 
-test('a job whose hold nobody was to release waits again once somebody has released it', () => {
+test('a job that was held for good waits again once it is released', () => {
   const fault = { kind: 'training-failed', message: 'too little memory' } as const;
   const held = reported(
     created('0'),

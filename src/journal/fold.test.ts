@@ -50,7 +50,7 @@ test('a job waits, runs, waits again for its next attempt, and ends', () => {
   assert.deepEqual([state.endedAt, state.jobs[0]?.outcome], [time(5), 'success']);
 });
 
-test('an attempt whose agent has ended is on its way back until the pool ends it', () => {
+test('an attempt whose agent has ended is returning until the pool ends it', () => {
   const inPool = (phase: 'preparing' | 'returning'): RunBody => ({
     kind: 'attempt-phase',
     job: '0',
@@ -74,7 +74,7 @@ test('an attempt whose agent has ended is on its way back until the pool ends it
   assert.deepEqual(phases.slice(-4), ['cleaning', 'returning', 'returning', 'returning']);
 });
 
-test('a retry opens a job and its run again, and the time since its end was no waiting', () => {
+test('a retry reopens a job and its run, and the time since its end is not waiting', () => {
   const entries = run(
     [0, created('0')],
     [1, started('0', 1)],
@@ -101,7 +101,7 @@ test('the counts of a run add up to its jobs', () => {
   assert.deepEqual([total, waiting, running, tally['wrong-output']], [3, 1, 1, 1]);
 });
 
-test('seconds go to the phase that was open, by the clock of the agent alone', () => {
+test('time is added to the open phase, by the agent’s clock only', () => {
   const day = 86_400;
   const spoken = agent(
     '0',
@@ -116,7 +116,7 @@ test('seconds go to the phase that was open, by the clock of the agent alone', (
   assert.deepEqual([millis?.preparing, millis?.fetching, millis?.training], [2000, 5000, 10_000]);
 });
 
-test('a clock that is set back in mid-attempt takes no time away', () => {
+test('a clock that is set back during an attempt subtracts no time', () => {
   const spoken = agent(
     '0',
     1,
@@ -129,7 +129,7 @@ test('a clock that is set back in mid-attempt takes no time away', () => {
   assert.deepEqual([millis?.preparing, millis?.training], [10_000, 10_000]);
 });
 
-test('an agent that stopped speaking is known up to its last word and no further', () => {
+test('an agent that went silent is accounted up to its last entry', () => {
   const spoken = agent('0', 1, [0, hello], [5, { kind: 'phase', phase: 'training' }]);
   const state = fold(
     merge(run([0, created('0')], [0, started('0', 1)], [900, ended('0', 1, 'lost')]), [spoken]),
@@ -179,7 +179,7 @@ test('bytes, server, setbacks and verification of each object are kept apart', (
   ]);
 });
 
-test('a state that was given out does not change when more entries come', () => {
+test('a returned state does not change when more entries come', () => {
   const folding = new RunFold();
   for (const entry of run([0, created('0')], [1, started('0', 1)])) folding.add(entry);
   const before = folding.state();
@@ -189,7 +189,7 @@ test('a state that was given out does not change when more entries come', () => 
   assert.deepEqual(before, copy);
 });
 
-test('whenever the entries of the two journals arrive, the state is the same in the end', () => {
+test('the final state does not depend on when the entries of the two journals arrive', () => {
   const ours: Entry[] = run(
     [0, created('0')],
     [1, started('0', 1)],
@@ -214,7 +214,7 @@ test('whenever the entries of the two journals arrive, the state is the same in 
   );
 });
 
-test('ten thousand jobs are folded without work that grows with their square', () => {
+test('folding ten thousand jobs takes no quadratic time', () => {
   const ids = Array.from({ length: 10_000 }, (_, index) => String(index).padStart(4, '0'));
   const entries: Entry[] = [
     ...run([0, created(...ids)]),

@@ -21,17 +21,17 @@ export function fold(entries: Iterable<Entry>): RunState {
 }
 
 /**
- * The fold, an entry at a time, for those who follow a run.
+ * The fold, an entry at a time, to follow a run.
  *
  *   job:      waiting --attempt-started--> running --attempt-ended--> waiting --job-ended--> ended
  *                ^                            '----------job-ended---------------------------^ |
  *                '------------- round-started, job-released, attempt-started (a retry) --------'
- *   attempt:  queued --agent-started--> preparing … returning --agent-ended--> (the agent's word), cleaning
- *                '----------------------------attempt-ended-----------------> (the access point's word)
+ *   attempt:  queued --agent-started--> preparing … returning --agent-ended--> (the agent's outcome), cleaning
+ *                '----------------------------attempt-ended-----------------> (the access point's outcome)
  *   run:      created --every job ended--> ended --round-started (a retry)--> created
  *
- * The access point's word on an outcome is final; the agent's is kept beside it. Entries of the two journals may
- * come in any order between them, as long as each journal's own order holds: a follower sees them as they arrive.
+ * The access point's outcome is final; the agent's is kept as well. A follower sees entries as they arrive, so those of
+ * the two journals may be interleaved in any way, as long as each journal's own order holds.
  */
 export class RunFold {
   #run: Omit<RunState, 'endedAt' | 'jobs' | 'tally' | 'garbled' | 'trouble'> = {
@@ -42,7 +42,7 @@ export class RunFold {
     stopRequested: false,
     rounds: 1,
   };
-  /** Values are replaced, never changed: a state given out stays as it was. */
+  /** Values are replaced, never mutated, so that returned states do not change. */
   readonly #jobs = new Map<string, JobState>();
 
   add(entry: Entry): void {
@@ -50,7 +50,7 @@ export class RunFold {
     else this.#addRun(entry);
   }
 
-  /** Forgets what the attempt's agent said: its journal was replaced and is read anew. */
+  /** Drops the agent's entries of an attempt: its journal was replaced and is read again. */
   forgetAgent(job: string, attempt: number): void {
     this.#changeAttempt(job, attempt, (old) => {
       const next: AttemptState = { ...old, phase: old.pool?.phase ?? 'queued' };
@@ -59,7 +59,7 @@ export class RunFold {
     });
   }
 
-  /** Notes when the agent's journal last grew, by the clock of the access point's file system. */
+  /** Records when the agent's journal last grew, by the clock of the access point's file system. */
   journalGrew(job: string, attempt: number, heardAt: number): void {
     this.#changeAttempt(job, attempt, (old) => ({ ...old, heardAt }));
   }
@@ -103,7 +103,7 @@ export class RunFold {
         return;
       case 'submitting':
       case 'submitted':
-        // For whoever asks the scheduler; a job waits before and after.
+        // Only for submission; the job waits before and after.
         return;
       case 'attempt-phase':
         this.#changeAttempt(entry.job, entry.attempt, (old) => inPool(old, entry));
@@ -122,7 +122,7 @@ export class RunFold {
       case 'job-ended': {
         const { job, outcome, results, fault, t } = entry;
         this.#changeJob(job, (old) => ({
-          // Who is removed is held no more.
+          // A removed job is no longer held.
           ...(outcome === 'stopped' ? without(old, ['held']) : old),
           status: 'ended',
           outcome,
@@ -138,7 +138,7 @@ export class RunFold {
             this.#changeJob(id, (old) => stopping(old, entry.t));
         return;
       case 'run-ended':
-        // Every job has said so itself.
+        // Every job has its own entry.
         return;
     }
   }
@@ -159,7 +159,7 @@ export class RunFold {
   #startAttempt({ job, attempt, why, t }: Extract<RunEntry, { kind: 'attempt-started' }>): void {
     const known = this.#jobs.get(job);
     const before = known?.attempts.findLast((one) => one.attempt < attempt);
-    // A job that had ended waited for nobody until it was retried.
+    // A job that had ended was not waiting until it was retried.
     const waited = known?.status !== 'ended';
     const waitingSince = !waited ? undefined : before === undefined ? this.#run.createdAt : before.endedAt;
     this.#changeAttempt(job, attempt, (old) => ({
@@ -177,7 +177,7 @@ export class RunFold {
       this.#changeJob(id, (old) => ({ ...old, isKeptBack: true }));
   }
 
-  /** A scheduler's log may tell of a round that the run's journal has told already. */
+  /** A scheduler's log may repeat a round of the run's journal. */
   #startRound({ round, jobs }: Extract<RunEntry, { kind: 'round-started' }>): void {
     const isNew = round > this.#run.rounds;
     if (isNew) this.#run = { ...this.#run, rounds: round, stopRequested: false };
@@ -209,7 +209,7 @@ export class RunFold {
 
 const lastAttempt = ({ attempts }: JobState): number => attempts.at(-1)?.attempt ?? 0;
 
-/** Nobody has to end a job that was kept back. */
+/** A job that was kept back was never submitted, so stopping ends it. */
 const stopping = (job: JobState, t: string): JobState =>
   job.isKeptBack
     ? {
@@ -221,11 +221,11 @@ const stopping = (job: JobState, t: string): JobState =>
       }
     : { ...job, stopRequested: true };
 
-/** A job that seems to wait only because nobody tells of it. */
+/** A waiting job whose state is unknown, because the pool's log is lost. */
 const asUnknown = (job: JobState): JobState =>
   job.status === 'waiting' && !job.isKeptBack ? { ...job, isUntold: true } : job;
 
-/** A job that waits anew. */
+/** A job that waits again. */
 const again = (job: JobState): JobState => ({
   ...without(job, ['outcome', 'endedAt', 'results', 'fault', 'held', 'isKeptBack']),
   status: 'waiting',
@@ -240,10 +240,10 @@ function without(
   return next;
 }
 
-/** The agent's word counts while it is at work; before and after, the pool's. */
+/** The agent's phase while it works; before and after, the pool's. */
 function phaseOf(agent: AgentState | undefined, pool: PoolAccount | undefined): Phase {
   if (agent === undefined || pool?.phase === 'cleaning') return pool?.phase ?? 'queued';
-  // An agent that has ended and cleans nothing up leaves nothing to a pool but to bring its files back.
+  // After an agent has ended and cleaned up, the pool only returns its files.
   const isOver = agent.outcome !== undefined && agent.phase !== 'cleaning';
   return isOver && pool !== undefined ? 'returning' : agent.phase;
 }
@@ -286,7 +286,7 @@ const counted = ['fetching', 'training', 'returning', 'cleaning'] as const;
 const isCounted = (phase: Phase): phase is (typeof counted)[number] =>
   (counted as readonly Phase[]).includes(phase);
 
-/** The account with the time since the last word given to the phase that was open. */
+/** The account, with the time since the last entry added to the open phase. */
 function closed(pool: PoolAccount, phase: Phase, t: string): PoolAccount {
   const open = pool.phase;
   const passed = Math.max(0, Date.parse(t) - Date.parse(pool.since));

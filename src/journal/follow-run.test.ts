@@ -13,7 +13,7 @@ import type { RunState } from './state.ts';
 const follow = (folder: string, signal?: AbortSignal) =>
   followRun(folder, signal === undefined ? { clock: systemClock } : { clock: systemClock, signal });
 
-test('a follower sees each change and ends with the run, at the state that loading gives', async (t) => {
+test('a follower sees each change and ends with the run, in the same state as loading it', async (t) => {
   const growing = await growingRun(t, await temporaryFolder(t), ['0000', '0001']);
   const states: RunState[] = [];
   const seen = (async () => {
@@ -26,14 +26,14 @@ test('a follower sees each change and ends with the run, at the state that loadi
   assert.deepEqual(states.at(-1), await loadRun(growing.folder));
 });
 
-test('an ended run is one state', async (t) => {
+test('following an ended run yields one state', async (t) => {
   const growing = await growingRun(t, await temporaryFolder(t), ['0000']);
   await growing.succeed('0000');
   const states = await Array.fromAsync(follow(growing.folder));
   assert.deepEqual(states, [await loadRun(growing.folder)]);
 });
 
-test('an attempt that began before the follower and ends after it is told once', async (t) => {
+test('an attempt that started before the follower is counted once', async (t) => {
   const growing = await growingRun(t, await temporaryFolder(t), ['0000']);
   await growing.run({ kind: 'attempt-started', job: '0000', attempt: 1, why: '' });
   await growing.agent('0000', 1, { kind: 'output', path: 'a', bytes: 1, sha256: '' });
@@ -62,7 +62,7 @@ test("an agent's journal that is replaced by a later copy of itself is not count
   await following.return();
 });
 
-test('following ends with the reason of the signal', async (t) => {
+test('following throws the reason of the signal', async (t) => {
   const growing = await growingRun(t, await temporaryFolder(t), ['0000']);
   const stop = new AbortController();
   const following = follow(growing.folder, stop.signal);
@@ -78,7 +78,7 @@ test('a folder without a journal is not a run, and the message says so', async (
     await assert.rejects(attempt, (thrown) => thrown instanceof Fault && thrown.message.includes(folder));
 });
 
-test('a copy of the folder tells the same', async (t) => {
+test('a copy of the folder has the same state', async (t) => {
   const parent = await temporaryFolder(t);
   const growing = await growingRun(t, parent, ['0000']);
   await growing.succeed('0000');

@@ -14,23 +14,23 @@ interface FollowedAttempt {
   job: string;
   attempt: number;
   tail: JournalTail;
-  /** The access point says that it is over. */
+  /** The access point has recorded its end. */
   over: boolean;
-  /** Its journal has begun. */
+  /** Its journal has entries. */
   spoken: boolean;
-  /** The agent says so too: its journal will not grow. Its last words may come after the access point's. */
+  /** Its agent has recorded the end too, perhaps later than the access point: the journal will not grow. */
   silent: boolean;
 }
 
-/** Journals read at once: runs can have more attempts than a process may have files open. */
+/** Journals read at the same time: a run can have more attempts than a process may open files. */
 const maxOpenFiles = 64;
 
-/** How often files are looked at when nothing told of a change. */
+/** How often files are read if no change was reported. */
 const pollMs = 1000;
 
 /**
- * The states of a run, from now until it ends: one at once, then one after every change. Reads only what the
- * journals gained. Throws the signal's reason when it aborts.
+ * The states of a run from now until it ends: the current one, then one after every change. Reads only what was
+ * appended to the journals. Throws the signal's reason when it aborts.
  */
 export async function* followRun(
   runFolder: string,
@@ -47,12 +47,12 @@ export async function* followRun(
     if (changed || first) yield state;
     if (state.endedAt !== undefined) return;
     await waitForChange(follower.livePaths(), pollMs, clock, signal);
-    // Where thousands of agents speak there is always a change: looking takes a fifth of the time, no more.
+    // Thousands of agents cause constant changes: spend no more than a fifth of the time reading.
     await clock.sleep(Math.min(4 * tookMillis, 2 * pollMs), signal);
   }
 }
 
-/** What grows under our eyes grows now: a file with another date was written after the clock was set. */
+/** A file that just grew was written now; a date far from now means that a clock was set. */
 const saneDate = (date: number | undefined, now: number): number | undefined =>
   date === undefined || Math.abs(date - now) < 10 * pollMs ? date : now;
 
@@ -65,7 +65,7 @@ class Follower {
   #fold = new RunFold();
   readonly #garbled = new Map<string, number>();
   #trouble: AccountTrouble | undefined;
-  /** Kept, because the run's journal may start again while what is told does not. */
+  /** Kept, because the run's journal may start over while the source does not. */
   #fromJournal: Entry[] = [];
   #fromSource: Entry[] = [];
 
@@ -85,17 +85,17 @@ class Follower {
     return [this.#run.path, ...(this.#source?.paths ?? []), ...this.#live().map(({ tail }) => tail.path)];
   }
 
-  /** The attempts whose agents may still speak. */
+  /** The attempts whose journals may still grow. */
   #live(): FollowedAttempt[] {
     return [...this.#attempts.values()].filter(({ over, silent }) => !(over && silent));
   }
 
-  /** Finds the attempts that are there already, also those the run's journal does not name. */
+  /** Finds the attempts that exist already, also those missing in the run's journal. */
   async findAttempts(): Promise<void> {
     for (const { job, attempt } of await agentJournals(this.#runFolder)) this.#follow(job, attempt);
   }
 
-  /** Takes in what the journals gained; says whether that was anything. */
+  /** Reads what was appended to the journals; returns whether anything was. */
   async read(): Promise<boolean> {
     const run = await this.#run.read();
     const news = (await this.#source?.read()) ?? { entries: [], garbled: 0 };
@@ -119,7 +119,7 @@ class Follower {
   }
 
   #add(entry: Entry): void {
-    // An agent's own journal counts more than what it said on another way.
+    // An agent's own journal takes precedence over what it reported otherwise.
     if (isAgentEntry(entry) && this.#follow(entry.job, entry.attempt).spoken) return;
     this.#fold.add(entry);
     if (entry.kind === 'attempt-started') this.#follow(entry.job, entry.attempt);

@@ -8,7 +8,7 @@ import { readJournal } from './tail.ts';
 
 const hour = 3_600_000;
 
-/** A machine whose wall clock can be set, and its processes, each with a monotonic clock of its own. */
+/** A machine whose wall clock can be set, with processes that each have their own monotonic clock. */
 class Machine {
   wall = Date.parse('2026-03-04T10:00:00Z');
   boot = 'boot-1';
@@ -61,7 +61,7 @@ for (const step of [2 * hour, 8760 * hour, -10_000, -2 * hour, -8760 * hour]) {
   });
 }
 
-test('after a new start of the machine its clock is taken again, and kept', async (t) => {
+test('after a reboot the wall clock is read again, and kept', async (t) => {
   const [file, machine] = [await journalFile(t), new Machine()];
   const stop = { kind: 'stop-requested', jobs: 'all' } as const;
   for (const boot of ['boot-1', 'boot-2', 'boot-2']) {

@@ -1,17 +1,17 @@
 import type { Boot, Clock } from '../base/clock.ts';
 import type { Entry } from './entry.ts';
 
-/** The clock by which the entries of a journal are stamped. */
+/** The clock of a journal's entries. */
 export interface JournalClock {
   now: () => number;
-  /** What an entry of this time has to carry, so that later processes go on by the same clock; for the first entry only. */
+  /** The anchor for the first entry, by which later processes continue the same clock. */
   anchorAt?: (at: number) => Boot;
 }
 
 /**
- * A clock that begins at the time it is and goes on evenly: a wall clock that is set in between makes nothing longer or
- * shorter. A process that goes on with the journal of another one, since the same start of the machine, goes on with its
- * clock. Only journals whose first entry says so (`anchors`) are kept so: others are read beside logs that go by the wall clock.
+ * A clock that starts at the current time and advances evenly, even if the wall clock is set. A process that continues
+ * another's journal since the same boot continues its clock. This applies only to journals whose first entry has an
+ * anchor (`anchors`): others are read together with logs that use the wall clock.
  */
 export function journalClock(clock: Clock, entries: readonly Entry[], anchors: boolean): JournalClock {
   const boot = clock.boot?.();

@@ -28,7 +28,7 @@ const bye: AgentBody = { kind: 'agent-ended', outcome: 'failed', exit: 1 };
 const words = (entries: Entry[]): string[] =>
   entries.map((entry) => ('attempt' in entry ? `${entry.kind} ${entry.job}/${entry.attempt}` : entry.kind));
 
-test("an agent's entries stand between its attempt's start and end, though its clock is hours ahead or behind", () => {
+test("an agent's entries come between its attempt's start and end, even if its clock is hours ahead or behind", () => {
   const run = runJournal(started('0', 1), ended('0', 1), started('0', 2), ended('0', 2));
   const ahead = agentJournal('0', 1, 19, hello, bye);
   const behind = agentJournal('0', 2, 3, hello, bye);
@@ -44,7 +44,7 @@ test("an agent's entries stand between its attempt's start and end, though its c
   ]);
 });
 
-test("an agent's entries are ordered by number, in whatever order they were brought", () => {
+test("an agent's entries are ordered by number, in whatever order they arrive", () => {
   const agent = agentJournal('0', 1, 12, hello, { kind: 'phase', phase: 'training' }, bye);
   const merged = merge(runJournal(started('0', 1)), [agent.toReversed()]);
   assert.deepEqual(words(merged), [

@@ -9,26 +9,26 @@ import { RunFold } from './fold.ts';
 import type { AccountTrouble, RunState } from './state.ts';
 import { readJournal } from './tail.ts';
 
-/** Entries of a run that stand in none of its journals, such as those a scheduler's log tells. */
+/** Entries of a run from outside its journals, such as from a scheduler's log. */
 export interface EntrySource {
-  /** Files whose change tells of news. */
+  /** Files to watch for changes. */
   readonly paths: readonly string[];
   read(): Promise<SourceUpdate>;
 }
 
-/** What a source has to tell since it was last read. */
+/** What is new in a source since it was last read. */
 export interface SourceUpdate {
-  /** Of the access point, and what agents said on another way than their journals, which count more. */
+  /** Entries of the access point, and those that agents sent outside their journals, which take precedence. */
   entries: Entry[];
   garbled: number;
-  /** What is wrong with the source itself, as long as it is. */
+  /** What is wrong with the source itself, while it is. */
   trouble?: AccountTrouble | undefined;
 }
 
-/** Journals read at once: runs can have more attempts than a process may have files open. */
+/** Journals read at the same time: a run can have more attempts than a process may open files. */
 const maxOpenFiles = 64;
 
-/** The state of the run in a folder, from its journals and, where its pool keeps a log of its own, from that. */
+/** The state of the run in a folder, from its journals and, if its pool has one, the pool's log. */
 export async function loadRun(runFolder: string, source?: EntrySource): Promise<RunState> {
   await assertRunFolder(runFolder);
   const run = await readJournal(path.join(runFolder, runFiles.journal));
@@ -55,17 +55,17 @@ export async function loadRun(runFolder: string, source?: EntrySource): Promise<
   );
 }
 
-/** Throws a Fault unless the folder is that of a run. */
+/** Throws a Fault if the folder is not a run's. */
 export async function assertRunFolder(runFolder: string): Promise<void> {
   const found = await stat(path.join(runFolder, runFiles.journal)).catch(() => undefined);
   if (found?.isFile() === true) return;
-  throw new Fault('usage', `${runFolder} is not the folder of a run: it has no ${runFiles.journal}`, {
+  throw new Fault('usage', `${runFolder} is not a run folder: it has no ${runFiles.journal}`, {
     about: runFolder,
     fix: 'name a folder that `updraft submit` or `updraft run` made, for example runs/NAME-ID',
   });
 }
 
-/** The journals of all attempts there are by now. */
+/** The journals of all attempts so far. */
 export async function agentJournals(
   runFolder: string,
 ): Promise<{ job: string; attempt: number; path: string }[]> {
@@ -87,9 +87,9 @@ async function listNames(folder: string): Promise<string[]> {
 }
 
 /**
- * The run's journal and the journals of its attempts as one list in the order in which things must have happened:
- * the access point's entries in their own order, an attempt's entries in theirs, and each attempt's between the
- * access point's entries that start and end it. Clocks are not looked at: those of two machines may be hours apart.
+ * Merges the run's journal and those of its attempts in the order in which things must have happened: each journal
+ * keeps its own order, and an attempt's entries come between those of the access point that start and end it. Clocks
+ * are ignored: those of two machines may be hours apart.
  */
 export function merge(run: readonly RunEntry[], agents: readonly (readonly AgentEntry[])[]): Entry[] {
   const waiting = byAttempt(agents.flat());
@@ -102,7 +102,7 @@ export function merge(run: readonly RunEntry[], agents: readonly (readonly Agent
     waiting.delete(attempt);
   };
   for (const entry of run) {
-    // A job has one attempt at a time: the next start, too, is proof that the one before is over.
+    // A job has one attempt at a time, so the next start also proves that the previous attempt is over.
     if ('job' in entry) emit(open.get(entry.job));
     if (entry.kind === 'attempt-ended') emit(attemptKey(entry));
     if (entry.kind === 'attempt-started') open.set(entry.job, attemptKey(entry));
@@ -113,7 +113,7 @@ export function merge(run: readonly RunEntry[], agents: readonly (readonly Agent
   return merged;
 }
 
-/** Names an attempt among those of a run. */
+/** Identifies an attempt within a run. */
 export const attemptKey = ({ job, attempt }: { job: string; attempt: number }): string => `${job}/${attempt}`;
 
 const numerically = new Intl.Collator('en', { numeric: true }).compare;

@@ -1,40 +1,40 @@
 import type { FaultRecord, Outcome, Phase, Progress, ServerLeftOut, ServerShare, Verified } from './entry.ts';
 
-/** A run as its journals tell it. Plain data: it goes into `--json` as it is. */
+/** A run according to its journals. Plain data, printed unchanged by `--json`. */
 export interface RunState {
-  /** The run's id; empty when the journal's first entry was lost. */
+  /** The run's id; empty if the journal's first entry was lost. */
   run: string;
   name: string;
   pool: string;
   version: string;
   createdAt?: string;
-  /** Set while every job has ended, or those that went ahead have and one of them failed as a canary. */
+  /** Set while every job has ended, or every canary has and one of them failed. */
   endedAt?: string;
-  /** Sizes of the rungs in which the jobs go ahead, where that was asked for. */
+  /** Sizes of the canary batches, if requested. */
   canary?: number[];
-  /** How often jobs were handed to the pool. */
+  /** How often jobs were submitted. */
   rounds: number;
   stopRequested: boolean;
   jobs: JobState[];
   tally: JobCounts;
-  /** Journal lines that could not be understood. */
+  /** Journal lines that could not be parsed. */
   garbled: number;
-  /** Why there may be more to tell than this. */
+  /** Why this state may be incomplete. */
   trouble?: AccountTrouble;
 }
 
-/** What happened to a file that tells of the run, and what to do about it. */
+/** What is wrong with a file that the state comes from, and what to do about it. */
 export interface AccountTrouble {
   message: string;
   fix: string;
-  /** Nothing that the file told is known any more. */
+  /** Nothing of the file's contents is known. */
   isAllLost?: true;
 }
 
-/** Jobs by how they stand; the parts add up to `total`. */
+/** Jobs by state; the parts add up to `total`. */
 export interface JobCounts extends Record<Outcome, number> {
   total: number;
-  /** No attempt yet, or between two; also those of which nobody can tell. */
+  /** No attempt yet, or between two; also jobs whose state is unknown. */
   waiting: number;
   running: number;
 }
@@ -46,112 +46,112 @@ export interface JobState {
   /** Folder with the valid outputs. */
   results?: string;
   endedAt?: string;
-  /** Why the scheduler keeps the job back, while it does. */
+  /** Why the scheduler holds the job, while it does. */
   held?: FaultRecord;
-  /** How often it did so. */
+  /** How often it was held. */
   holds?: number;
-  /** Why it ended, where none of its attempts says it. */
+  /** Why it ended, if none of its attempts has the fault. */
   fault?: FaultRecord;
   stopRequested: boolean;
-  /** Whether it waits for the jobs that went ahead of it as canaries. */
+  /** It waits for the canaries before it. */
   isKeptBack?: true;
-  /** Nobody can tell how it stands: the pool's account of it is lost. */
+  /** Its state is unknown, because the pool's log is lost. */
   isUntold?: true;
-  /** The round it was last handed to the pool in; the first when it is not told. */
+  /** The round in which it was last submitted (default: 1). */
   round?: number;
   /** The attempts of earlier rounds: they do not count against this one. */
   attemptsBefore?: number;
   attempts: AttemptState[];
 }
 
-/** One attempt: what the access point knows of it, and what its agent said. */
+/** One attempt: what the access point knows about it, and what its agent reported. */
 export interface AttemptState {
   job: string;
   attempt: number;
   why: string;
-  /** By the access point's clock: when the job began to wait for this attempt, when it began and ended. */
+  /** By the access point's clock: when the job began to wait for this attempt, when it started and ended. */
   waitingSince?: string;
   startedAt?: string;
   endedAt?: string;
   outcome?: Outcome;
   exit?: number | null;
   fault?: FaultRecord;
-  /** Only time was lacking: it left a checkpoint further on than the one it began with. */
+  /** It only ran out of time: its last checkpoint is further than the one it started with. */
   movedOn?: boolean;
-  /** The agent's, while it speaks; before and after, what the pool does; `queued` until either is known. */
+  /** The agent's phase while it works; before and after, the pool's; `queued` until either is known. */
   phase: Phase;
   pool?: PoolAccount;
-  /** What the agent said; undefined until it speaks. */
+  /** What the agent reported; undefined until it starts. */
   agent?: AgentState;
   /** When the agent's journal last grew, by the access point's file system, in milliseconds. */
   heardAt?: number;
 }
 
-/** What the pool itself did for an attempt, by the access point's clock. */
+/** What the pool did for an attempt, by the access point's clock. */
 export interface PoolAccount {
   phase: Phase;
   since: string;
   host?: string;
   site?: string;
-  /** While it has lost touch with the machine: since when, and when it gives the attempt up. */
+  /** Set while the pool has no connection to the machine. */
   disconnected?: Disconnected;
-  /** Milliseconds in which it moved input to the attempt and output from it, ran what has no agent, and cleaned up after it. */
+  /** Milliseconds in which it transferred input and output, ran a job without an agent, and cleaned up. */
   millis: { fetching: number; training: number; returning: number; cleaning: number };
 }
 
-/** ISO 8601. */
+/** ISO 8601; at `until` the pool gives up the attempt. */
 export interface Disconnected {
   since: string;
   until: string;
 }
 
-/** One attempt as its agent tells it. Every time is by the agent's own clock. */
+/** One attempt according to its agent. All times are by the agent's clock. */
 export interface AgentState {
   version: string;
   host: string;
   site?: string;
   gpus: string[];
   startedAt: string;
-  /** The last entry's time: what came after is unknown. */
+  /** Time of the last entry: what came after is unknown. */
   lastAt: string;
   phase: Phase;
   /** Milliseconds per phase up to `lastAt`; `unknown` is the gap before an agent that was started again. */
   millis: Record<Phase | 'unknown', number>;
   fetches: FetchState[];
   training?: TrainingState;
-  /** The last checkpoint that was kept. */
+  /** The last checkpoint that was saved. */
   checkpoint?: CheckpointState;
   /** The checkpoint the training was given. */
   resumed?: ResumeState;
-  /** Why kept checkpoints could not be used. */
+  /** Why saved checkpoints could not be used. */
   refused?: string[];
-  /** It left for a moment, so that the pool could take the checkpoint away. */
+  /** It exited so that the pool could transfer the checkpoint. */
   paused?: boolean;
   memoryBytes?: number;
-  /** The most memory it was seen to use. */
+  /** The highest memory use measured. */
   peakMemoryBytes?: number;
   quietSeconds?: number;
-  /** What the machine lacked when it was asked before any data moved. */
+  /** Failed tests of the machine before any data moved. */
   lacks?: { name: string; said: string }[];
-  /** Fetching that stood still until a server was given up. */
+  /** Time in which fetching stalled until a server was given up. */
   stall?: StallState;
-  /** Milliseconds in which our plugin was at work before the agent began; the pool counts them as its own, too. */
+  /** Milliseconds in which our plugin worked before the agent started; the pool counts them too. */
   broughtMillis?: number;
   outputs: { path: string; bytes: number; sha256: string }[];
   faults: FaultRecord[];
-  /** Once it is set, all that the attempt has is handed over, and only its clean-up is to come. */
+  /** Once it is set, everything is returned and only the clean-up follows. */
   outcome?: Outcome;
   exit?: number;
-  /** What its clean-up has removed so far. */
+  /** What the clean-up has removed so far. */
   removed?: { files: number; bytes: number };
 }
 
 export interface StallState {
   /** Milliseconds, part of `millis.fetching`. */
   millis: number;
-  /** When bytes last came, or a server was last given up. */
+  /** When bytes last arrived, or a server was last given up. */
   since: string;
-  /** When bytes last came, or fetching began. */
+  /** When bytes last arrived, or fetching began. */
   bytesAt: string;
 }
 
@@ -166,7 +166,7 @@ export interface FetchState {
   done: boolean;
   verified?: Verified;
   seconds?: number;
-  /** Who gave how much, once it is done. */
+  /** How much each server delivered, once it is done. */
   servers?: ServerShare[];
   leftOut?: ServerLeftOut[];
   unpackedFiles?: number;
@@ -187,25 +187,25 @@ export interface ResumeState {
   step?: number;
   /** It was saved by another command, or with other files. */
   otherCode?: boolean;
-  /** Whether the training went past it; false when it began again at its start; undefined until it tells. */
+  /** Whether the training went past it; false if it started from scratch; undefined until it reports. */
   movedOn?: boolean;
 }
 
 export interface TrainingState extends Progress {
   command: string;
-  /** Seconds that earlier starts of it in the same attempt waited for data. */
+  /** Seconds that its earlier starts in the same attempt waited for data. */
   waitedBefore?: number;
   /** Exit status; null after a signal; undefined while it runs. */
   status?: number | null;
   signal?: string;
 }
 
-/** Whether the pool still has it: also a job that it holds for good. */
+/** Whether the pool still has the job; true for one that it holds for good. */
 export const isOpen = ({ status, held }: JobState): boolean => status !== 'ended' || held !== undefined;
 
 /**
- * When a run ended; undefined while it has not. It has when every job has, and also when all that went ahead have
- * and one of them failed: then those that are kept back stay so. Pure.
+ * When a run ended; undefined while it has not. It ends when every job has ended, or when every canary has and one of
+ * them failed: then the jobs that are kept back are never submitted. Pure.
  */
 export function runEndedAt(jobs: readonly JobState[]): string | undefined {
   const ended = jobs.filter(({ status }) => status === 'ended');

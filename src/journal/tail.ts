@@ -4,26 +4,26 @@ import { decode } from './codec.ts';
 import type { Entry } from './entry.ts';
 
 const chunkBytes = 1 << 20;
-/** No entry comes near this; a "line" that does is not ours, and must not fill the memory. */
+/** No entry is nearly as long; a "line" that is must not fill memory. */
 const maxLine = 1 << 20;
 const newline = 0x0a;
 
-/** What a journal gained since it was last read. */
+/** What was appended to a journal since it was last read. */
 export interface JournalGrowth {
   entries: Entry[];
-  /** Lines that are no entry we understand. */
+  /** Lines that could not be parsed. */
   garbled: number;
-  /** The file became shorter or was replaced: everything read before is void. */
+  /** The file became shorter or was replaced: everything read before is obsolete. */
   restarted: boolean;
 }
 
-/** Reads a growing journal: each call gives the whole lines that are new. A journal that is not there is empty. */
+/** Reads a growing journal: each call returns the new complete lines. A missing journal is empty. */
 export class JournalTail {
   readonly path: string;
   #offset = 0;
   #inode = 0;
   #changedAt: number | undefined;
-  /** Bytes of a line whose end has not been seen. */
+  /** Bytes of an incomplete line. */
   #rest: Buffer = Buffer.alloc(0);
   #skipping = false;
 
@@ -36,7 +36,7 @@ export class JournalTail {
     return this.#changedAt;
   }
 
-  /** The last line, if it lacks its line end: the torn end of a write, or a write under way. */
+  /** The last line, if it has no line end: a torn write, or one in progress. */
   get unfinished(): string | undefined {
     if (this.#skipping) return '';
     return this.#rest.length === 0 ? undefined : this.#rest.toString('utf8');
@@ -45,7 +45,7 @@ export class JournalTail {
   async read(): Promise<JournalGrowth> {
     const grown: JournalGrowth = { entries: [], garbled: 0, restarted: false };
     const found = await this.#ifThere(stat(this.path));
-    // Most journals of a large run do not grow between two looks: those cost one call.
+    // Most journals of a large run do not grow between two reads: those cost one call.
     if (found === undefined || (found.ino === this.#inode && found.size === this.#offset)) return grown;
     const file = await this.#ifThere(open(this.path, 'r'));
     if (file === undefined) return grown;
@@ -88,7 +88,7 @@ export class JournalTail {
       const reason = error instanceof Error ? error.message : String(error);
       throw new Fault('file-invalid', `cannot read the journal ${this.path}: ${reason}`, {
         about: this.path,
-        fix: "look at the file's permissions and its disk, then run the same command again",
+        fix: "check the file's permissions and its disk, then run the same command again",
         cause: error,
       });
     }
@@ -113,23 +113,23 @@ export class JournalTail {
 }
 
 function addLine(line: string, grown: JournalGrowth): void {
-  // Whoever appends after a torn line starts a new one; after a whole line that leaves an empty line.
+  // A writer that finds a torn line starts a new one; if the line was complete by then, an empty line is left.
   if (line.trim() === '') return;
   const entry = decode(line);
   if (typeof entry === 'string') grown.garbled += 1;
   else grown.entries.push(entry);
 }
 
-/** A journal as it is now. */
+/** The current content of a journal. */
 interface JournalContent {
   entries: Entry[];
-  /** Lines that are no entry we understand, a torn last line among them. */
+  /** Lines that could not be parsed, including a torn last line. */
   garbled: number;
   /** When it last changed, by its file system's clock, in milliseconds. */
   changedAt?: number;
 }
 
-/** Reads a whole journal; one that is not there is empty. */
+/** Reads an entire journal; a missing one is empty. */
 export async function readJournal(path: string): Promise<JournalContent> {
   const tail = new JournalTail(path);
   const { entries, garbled } = await tail.read();

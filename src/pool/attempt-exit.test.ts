@@ -24,7 +24,7 @@ async function attemptOf(t: TestContext, ...bodies: AgentBody[]): Promise<string
 
 const killed = { code: null, signal: 'SIGKILL' };
 
-test("the agent's own last word decides, whatever its process did afterwards", async (t) => {
+test("the agent's final entry decides, whatever its process did afterwards", async (t) => {
   const fault = { kind: 'transfer-stalled', message: 'no bytes for 60 s' } as const;
   const folder = await attemptOf(
     t,
@@ -34,7 +34,7 @@ test("the agent's own last word decides, whatever its process did afterwards", a
   assert.deepEqual(await readAttemptExit(folder, killed), { outcome: 'failed', exit: 99, fault });
 });
 
-test('a success keeps no fault that was overcome on the way', async (t) => {
+test('a success has no fault, even if the agent reported one on the way', async (t) => {
   const fault = { kind: 'internal', message: 'a warning' } as const;
   const folder = await attemptOf(
     t,
@@ -44,24 +44,24 @@ test('a success keeps no fault that was overcome on the way', async (t) => {
   assert.deepEqual(await readAttemptExit(folder, undefined), { outcome: 'success', exit: 0 });
 });
 
-test('an agent that was killed, or that nobody saw end, is lost', async (t) => {
+test('an agent that was killed, or whose exit was not seen, is lost', async (t) => {
   const folder = await attemptOf(t, { kind: 'phase', phase: 'training' });
   const seen = await readAttemptExit(folder, killed);
   assert.equal(seen.outcome, 'lost');
-  assert.match(seen.fault!.message, /ended by SIGKILL/);
+  assert.match(seen.fault!.message, /killed by SIGKILL/);
   assert.equal((await readAttemptExit(folder, undefined)).outcome, 'lost');
 });
 
-test('an agent that ended without a word is judged by its exit code and quoted', async (t) => {
+test('an agent that exited without reporting is judged by its exit code and quoted', async (t) => {
   const folder = await attemptOf(t);
-  await writeFile(path.join(folder, 'agent.log'), 'updraft-agent: the order is wrong\n  fix: submit again\n');
+  await writeFile(path.join(folder, 'agent.log'), 'updraft-agent: invalid work order\n  fix: submit again\n');
   const end = await readAttemptExit(folder, { code: 117, signal: null });
   assert.equal(end.fault!.kind, 'order-invalid');
-  assert.match(end.fault!.message, /exit code 117.*updraft-agent: the order is wrong/);
+  assert.match(end.fault!.message, /exited with code 117.*updraft-agent: invalid work order/);
   assert.equal((await readAttemptExit(folder, { code: 1, signal: null })).fault!.kind, 'internal');
 });
 
-test('an attempt that was made void is lost, with the reason', async (t) => {
+test('a voided attempt is lost, with the reason', async (t) => {
   const folder = await attemptOf(t);
   await makeClaim(folder, { void: 'the supervisor died' });
   const end = await readAttemptExit(folder, undefined);

@@ -11,7 +11,7 @@ import { readJournal } from '../journal/tail.ts';
 import { hasProgressed } from '../recovery/decide.ts';
 import type { Exit } from './local/agent-process.ts';
 
-/** How an attempt ended, as far as anybody can tell. */
+/** How an attempt ended, as far as known. */
 export interface AttemptExit {
   outcome: Outcome;
   exit: number | null;
@@ -20,8 +20,8 @@ export interface AttemptExit {
 }
 
 /**
- * How an attempt whose agent is gone ended: by the agent's own last word, or else by its exit code, or else it
- * is lost. `exit` is undefined where the agent was not our child; `log` is what the agent itself printed.
+ * How an attempt ended whose agent is gone: from the agent's final entry, else from its exit code, else lost. `exit` is
+ * undefined if the agent was not our child; `log` is the agent's own output.
  */
 export async function readAttemptExit(
   folder: string,
@@ -43,10 +43,10 @@ export async function readAttemptExit(
     return { outcome: 'lost', exit: null, fault: { kind: 'evicted', message: claim.void } };
   const said = await lastLogLine(log);
   if (typeof exit?.code !== 'number') {
-    const how = typeof exit?.signal === 'string' ? `was ended by ${exit.signal}` : 'went away';
+    const how = typeof exit?.signal === 'string' ? `was killed by ${exit.signal}` : 'disappeared';
     return { outcome: 'lost', exit: null, fault: { kind: 'evicted', message: `the agent ${how}${said}` } };
   }
-  const message = `the agent ended with exit code ${exit.code} and no account of the attempt${said}`;
+  const message = `the agent exited with code ${exit.code} without reporting${said}`;
   return {
     outcome: 'failed',
     exit: exit.code,
@@ -54,7 +54,7 @@ export async function readAttemptExit(
   };
 }
 
-/** Whether the agent has handed over all that the attempt has, so that only its clean-up is to come. */
+/** Whether the agent has reported the outcome, so that only its clean-up remains. */
 export const hasReported = async (folder: string): Promise<boolean> =>
   (await readAgentState(folder))?.outcome !== undefined;
 
@@ -69,10 +69,10 @@ async function lastLogLine(log: string): Promise<string> {
   const text = await readFile(log, 'utf8').catch(() => '');
   const lines = text.split('\n').filter((line) => line.trim() !== '');
   const line = lines.findLast((one) => /^updraft-agent: |error\b/i.test(one)) ?? lines.at(-1) ?? '';
-  return line === '' ? '' : `; it said: ${line.trim().slice(0, 300)}`;
+  return line === '' ? '' : `; it printed: ${line.trim().slice(0, 300)}`;
 }
 
-/** A job ends as its last attempt did, as far as the agent could tell; `outcomes` remembers those of earlier entries. */
+/** Gives failed jobs the outcome of their last attempt; `outcomes` keeps those of earlier entries. */
 export function withOutcomes(entries: Entry[], outcomes = new Map<string, Outcome>()): Entry[] {
   const faults = new Map<string, FaultRecord | undefined>();
   return entries.map((entry) => {
@@ -80,7 +80,7 @@ export function withOutcomes(entries: Entry[], outcomes = new Map<string, Outcom
       outcomes.set(entry.job, entry.outcome);
       faults.set(entry.job, entry.exit === null ? undefined : entry.fault);
     }
-    // A job that a rule of ours keeps back after its attempt has ended is kept back for what the agent found.
+    // If our own rule holds a job after its attempt, the reason is what the agent found.
     if (entry.kind === 'job-held') return { ...entry, fault: faults.get(entry.job) ?? entry.fault };
     if (entry.kind !== 'job-ended' || entry.outcome !== 'failed') return entry;
     return { ...entry, outcome: outcomes.get(entry.job) ?? entry.outcome };

@@ -1,4 +1,4 @@
-/** What `adopt` needs of HTCondor: runs of other people's submit descriptions are HTCondor's by nature. */
+/** What `adopt` needs from HTCondor: someone's own submit file always runs there. */
 export { condorFiles } from './condor/condor-files.ts';
 export { isAdopted } from './condor/condor-files.ts';
 export { findLimits } from './condor/submit/profiles.ts';

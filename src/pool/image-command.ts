@@ -8,13 +8,13 @@ import { cacheFolder } from '../base/user-folders.ts';
 import { Fault } from '../fault/fault.ts';
 import { fetchedBy, type Plan } from '../job/plan.ts';
 
-/** What starts a program inside the image of a plan, as HTCondor does it: the agent runs in there, too. */
+/** What runs a program inside a plan's image, as HTCondor does: the agent runs inside, too. */
 export interface ImageRunner {
   runner: string;
   image: string;
 }
 
-/** Variables that lead into the software of the machine instead of the image's. */
+/** Variables that point to the machine's software instead of the image's. */
 export const hiddenEnvVars = [
   'PYTHONPATH',
   'PYTHONHOME',
@@ -24,7 +24,7 @@ export const hiddenEnvVars = [
   'LD_LIBRARY_PATH',
 ];
 
-/** How jobs of this plan get into their image on this machine; undefined for those without one. */
+/** How jobs of this plan enter their image on this machine; undefined for those without an image. */
 export async function findImageRunner(
   { spec, folder, file }: Plan,
   env: Env,
@@ -35,16 +35,16 @@ export async function findImageRunner(
   if (runner === undefined)
     throw new Fault(
       'pool-unreachable',
-      `the job runs in the image ${image}, and there is neither apptainer nor singularity on the PATH of this machine`,
+      `the job runs in the image ${image}, but neither apptainer nor singularity is on the PATH of this machine`,
       {
         about: file,
-        fix: 'install Apptainer, take `image` out of [environment] to use the software of this machine, or choose another pool',
+        fix: 'install Apptainer, remove `image` from [environment] to use the software of this machine, or choose another pool',
       },
     );
   return { runner, image: imageSource(image, { folder, file }, env) };
 }
 
-/** What Apptainer is given for an image: a path, or a URL that it understands itself. */
+/** The image argument for Apptainer: a path, or a URL that it supports itself. */
 export function imageSource(
   image: string,
   { folder, file }: Pick<Plan, 'folder' | 'file'>,
@@ -54,14 +54,14 @@ export function imageSource(
   if (kept !== undefined && !existsSync(kept))
     throw new Fault('pool-unreachable', `the image ${image} is not on this machine`, {
       about: file,
-      fix: 'start the run again, which fetches it, or fetch it yourself (updraft get) and name the file as `image` in [environment]',
+      fix: 'start the run again to fetch it, or fetch it with updraft get and name the file as `image` in [environment]',
     });
   return kept ?? (image.includes('://') ? image : path.resolve(folder, image));
 }
 
 /**
- * Where an image that only a federation or a web server has is kept on this machine, by its URL; undefined for one
- * that Apptainer finds itself.
+ * Where an image from a federation or web server is cached on this machine, by its URL; undefined for one that
+ * Apptainer fetches itself.
  */
 export function cachedImage(image: string, env: Env): string | undefined {
   if (!/^(osdf|pelican|stash|https?):/i.test(image)) return undefined;
@@ -70,7 +70,7 @@ export function cachedImage(image: string, env: Env): string | undefined {
   return path.join(cacheFolder(env), 'images', `${mark}-${name}`);
 }
 
-/** Folders of the machine from which an attempt reads: data, and tokens. */
+/** Folders of the machine that an attempt reads: data and tokens. */
 export function readFolders(plan: Plan): string[] {
   const files = fetchedBy(plan).flatMap(({ url, tokenFile }) => [
     ...(/^file:/i.test(url) ? [fileURLToPath(url)] : []),
@@ -79,7 +79,7 @@ export function readFolders(plan: Plan): string[] {
   return [...new Set(files.map((file) => path.dirname(file)))];
 }
 
-/** The command that runs `command` in the image, with all folders that an attempt needs at their own paths. */
+/** Runs `command` in the image, with all folders that an attempt needs at their own paths. */
 export function imageCommand(
   { runner, image }: ImageRunner,
   command: string[],
@@ -91,7 +91,7 @@ export function imageCommand(
     folders.run,
     folders.scratch,
     path.dirname(executable),
-    // An agent that is started from its source needs all of it.
+    // An agent started from source needs the complete source.
     ...(source === undefined ? [] : [path.resolve(source, '..', '..', '..')]),
     ...readFolders(plan),
   ];
@@ -109,6 +109,6 @@ export function imageCommand(
   ];
 }
 
-/** The environment of an attempt in an image: what points at the machine's own software is left out. */
+/** The environment of an attempt in an image, without what points to the machine's own software. */
 export const imageEnvironment = (env: Env): Env =>
   Object.fromEntries(Object.entries(env).filter(([name]) => !hiddenEnvVars.includes(name)));

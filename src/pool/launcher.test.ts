@@ -7,7 +7,7 @@ import { test, type TestContext } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { launcherScript, pluginScript } from './launcher.ts';
 
-/** How a script ends where these programs are all there is beside the shell. */
+/** Runs a script where only these programs exist besides the shell. */
 async function runWith(t: TestContext, script: string, programs: string[], agent?: string) {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'launcher-'));
   t.after(() => rm(folder, { recursive: true }));
@@ -22,7 +22,7 @@ async function runWith(t: TestContext, script: string, programs: string[], agent
 }
 
 for (const [name, script] of Object.entries({ job: launcherScript, plugin: pluginScript })) {
-  test(`the ${name}'s launcher names the program that a bare machine lacks, and ends as a broken environment`, async (t) => {
+  test(`the ${name}'s launcher names the program that a bare machine lacks, and exits as environment-broken`, async (t) => {
     const bare = await runWith(t, script, []);
     assert.equal(bare.code, 116);
     assert.match(bare.said, /updraft: the agent cannot be unpacked: .* has no gzip/);
@@ -31,14 +31,14 @@ for (const [name, script] of Object.entries({ job: launcherScript, plugin: plugi
     assert.match(packed.said, /has no chmod/);
   });
 
-  test(`the ${name}'s launcher says when the packed agent is missing or damaged`, async (t) => {
+  test(`the ${name}'s launcher reports a missing or damaged agent`, async (t) => {
     const { code, said } = await runWith(t, script, ['mkdir', 'gzip', 'mv', 'chmod']);
     assert.equal(code, 116);
     assert.match(said, /it is damaged, or the disk is full/);
   });
 
   for (const unpacker of ['gzip', 'python3'])
-    test(`the ${name}'s launcher becomes the agent where ${unpacker} is all there is to unpack it`, async (t) => {
+    test(`the ${name}'s launcher starts the agent if only ${unpacker} can unpack it`, async (t) => {
       const agent = '#!/bin/sh\necho "agent $*"\n';
       const { code, out, said } = await runWith(t, script, ['mkdir', 'mv', 'chmod', unpacker], agent);
       assert.deepEqual([code, out.trim()], [0, name === 'job' ? 'agent sandbox word' : 'agent word'], said);

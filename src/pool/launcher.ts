@@ -10,7 +10,7 @@ const { exit } = kinds['environment-broken'];
 
 const byPython = `import gzip, shutil, sys; shutil.copyfileobj(gzip.open("${packed}"), sys.stdout.buffer)`;
 
-/** Unpacks the agent once; needs a shell and gzip, or the Python that images without gzip have. */
+/** Unpacks the agent once; needs a shell and gzip, or the Python of images without gzip. */
 const unpack = [
   'has() { command -v "$1" > /dev/null 2>&1; }',
   'unpacked() {',
@@ -34,7 +34,7 @@ const unpack = [
   'fi',
 ];
 
-/** Unpacks the agent, and leaves with the code of a broken environment where it does not run. */
+/** Unpacks the agent; exits as environment-broken if it does not run. */
 export const unpackAgentLines: readonly string[] = [
   ...unpack,
   `./${agent} --version > .${agent}.version || {`,
@@ -54,8 +54,8 @@ function startLines(verb: 'sandbox' | 'software'): string[] {
 }
 
 /**
- * The job's executable: a shell script, so that half the bytes travel. What HTCondor brings back exists from the
- * start, or an attempt that is killed early would be held for outputs it could not make.
+ * The job's executable: a shell script, to halve the bytes to send. The folders that HTCondor returns exist from the
+ * start: otherwise an attempt that is killed early would be held for missing outputs.
  */
 export const launcherScript = [
   '#!/bin/sh',
@@ -63,8 +63,8 @@ export const launcherScript = [
   ...startLines('sandbox'),
 ].join('\n');
 
-/** Unpacks and brings up the software of an interactive job; prints the script that activates it. */
+/** Unpacks and sets up the software of an interactive job; prints the path of the script that activates it. */
 export const softwareScript = ['#!/bin/sh', ...startLines('software')].join('\n');
 
-/** The agent as HTCondor's plugin; it runs before the job, in the same sandbox. */
+/** The agent as HTCondor's file-transfer plugin; it runs before the job, in the same sandbox. */
 export const pluginScript = ['#!/bin/sh', ...unpack, `exec ./${agent} "$@"`, ''].join('\n');

@@ -7,7 +7,7 @@ import { gunzipSync } from 'node:zlib';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
 import { agentCommand, placePackedAgent } from './packed-agent.ts';
 
-test('an agent is packed once and shared; of older ones only the last few stay, and runs keep theirs', async (t) => {
+test('an agent is packed once and shared; the cache keeps the last few versions, and runs keep theirs', async (t) => {
   const folder = await temporaryFolder(t);
   const env = { XDG_CACHE_HOME: path.join(folder, 'cache') };
   const cache = path.join(env.XDG_CACHE_HOME, 'updraft');
@@ -16,7 +16,7 @@ test('an agent is packed once and shared; of older ones only the last few stay, 
     await writeFile(executable, `agent ${version}`);
     const target = path.join(folder, `run-${version}.gz`);
     await placePackedAgent(executable, target, env);
-    // An hour between versions, however fast the test.
+    // Pretend that an hour passes between versions.
     for (const name of await readdir(cache)) {
       const at = (await readFile(path.join(cache, name))).equals(await readFile(target))
         ? version
@@ -42,9 +42,9 @@ async function checkout(t: TestContext): Promise<{ root: string; self: string[] 
   return { root, self: ['/usr/bin/node', path.join(root, 'src/cli/main.ts')] };
 }
 
-test('the agent is the named one, or the built one, or the source', async (t) => {
+test('the agent is the one in UPDRAFT_AGENT, else the built one, else the source', async (t) => {
   const { root, self } = await checkout(t);
-  await assert.rejects(agentCommand({}, self), /no agent for this machine/);
+  await assert.rejects(agentCommand({}, self), /found no agent for this machine/);
   const source = path.join(root, 'src/agent/main.ts');
   await writeFile(source, '');
   assert.deepEqual(await agentCommand({}, self), ['/usr/bin/node', source]);
@@ -56,7 +56,10 @@ test('the agent is the named one, or the built one, or the source', async (t) =>
   assert.deepEqual(await agentCommand({ UPDRAFT_AGENT: named }, self), [named]);
 });
 
-test('a named agent that cannot be executed is told, not passed over', async (t) => {
+test('UPDRAFT_AGENT must name an executable: no other agent is used instead', async (t) => {
   const { self } = await checkout(t);
-  await assert.rejects(agentCommand({ UPDRAFT_AGENT: '/no/such' }, self), /UPDRAFT_AGENT names \/no\/such/);
+  await assert.rejects(
+    agentCommand({ UPDRAFT_AGENT: '/no/such' }, self),
+    /UPDRAFT_AGENT: \/no\/such is not executable/,
+  );
 });

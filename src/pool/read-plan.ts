@@ -5,21 +5,21 @@ import { Fault } from '../fault/fault.ts';
 import { roundFolder, runFiles } from '../job/layout.ts';
 import type { Plan } from '../job/plan.ts';
 
-/** The plan of a run as it was made. */
+/** The original plan of a run. */
 export async function readPlan(runFolder: string): Promise<Plan> {
   const file = path.join(runFolder, runFiles.plan);
   try {
     return JSON.parse(await readFile(file, 'utf8')) as Plan;
   } catch (error) {
-    throw new Fault('file-invalid', `the plan ${file} cannot be read: ${errorReason(error)}`, {
-      fix: 'start another run with `updraft submit --new`',
+    throw new Fault('file-invalid', `cannot read the plan ${file}: ${errorReason(error)}`, {
+      fix: 'start a new run with `updraft submit --new`',
       about: file,
       cause: error,
     });
   }
 }
 
-/** The plan by which the jobs of a round run: what a retry changed stays changed in the rounds after it. */
+/** The plan of a round: what a retry changed applies to all later rounds. */
 export async function roundPlan(runFolder: string, round: number): Promise<Plan> {
   for (let number = round; number > 1; number--) {
     const file = path.join(roundFolder(runFolder, number), runFiles.plan);

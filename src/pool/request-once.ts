@@ -17,34 +17,34 @@ export interface Submitter<Tools extends SchedulerTools = SchedulerTools> {
   self: ProcessIdentity;
 }
 
-/** How a scheduler is asked to take jobs, and how to tell later what became of it. */
+/** A submission to a scheduler, and how to find out later what it did. */
 export interface SubmitRequest {
   round: number;
-  /** Held by the process that submits: a folder in the run's. */
+  /** Lease of the process that submits: a path in the run's folder. */
   lease: string;
-  /** The command that submits, as people know it. */
+  /** The command that submits, for messages. */
   name: string;
-  /** Started, and named in the journal, before it is given its input: until then it submits nothing. */
+  /** Started, and recorded in the journal, before it gets its input: until then it submits nothing. */
   command: string;
   args: string[];
   cwd: string;
   input: Buffer | string;
-  /** The number under which the scheduler has what an earlier such request made, if it made anything. */
+  /** The scheduler's number for what an earlier such request submitted, if anything. */
   find: () => Promise<number | undefined>;
-  /** What the user should look at when it is refused. */
+  /** What the user should read if it is refused. */
   file: string;
 }
 
-/** The scheduler looked at the request and made nothing of it. */
+/** The scheduler rejected the request. */
 export class SubmitRefused extends Fault {}
 
 const pollMs = 100;
-const retryAdvice = 'the same command again finds out what became of it, and submits no job twice';
+const retryAdvice = 'run the same command again, which checks what was submitted and submits no job twice';
 
 /**
- * Makes a request exactly once, whoever is killed when: the command that submits is started and named in the journal
- * before it is told to go, so that whoever comes later waits for its end and then looks for what it made. Gives the
- * scheduler's number of it.
+ * Submits exactly once, even if a process is killed at any point: the submitting command is started and recorded in the
+ * journal before it gets its input, so that a later process waits for its end and then looks for its jobs. Returns the
+ * scheduler's number.
  */
 export async function requestOnce(
   runFolder: string,
@@ -67,7 +67,7 @@ export async function requestOnce(
   });
 }
 
-/** What an earlier request, whose answer nobody heard, may have made. */
+/** What an earlier request submitted whose answer was lost. */
 async function findEarlier(
   { name, find }: SubmitRequest,
   by: ProcessIdentity,
@@ -89,7 +89,7 @@ async function submit(
   const child = spawn(command, args, {
     cwd,
     env: { ...tools.env },
-    // In a session of its own: a Ctrl-C in the terminal must not end it half-way.
+    // In its own session: Ctrl-C in the terminal must not interrupt it.
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe'],
   });
@@ -103,7 +103,7 @@ async function submit(
   ended.catch(() => undefined);
   const by = identifyProcess(child.pid ?? 0);
   if (by !== undefined) await journal.append({ kind: 'submitting', by, round });
-  child.stdin.on('error', () => undefined); // its exit tells
+  child.stdin.on('error', () => undefined); // the exit code shows it
   child.stdin.end(input);
   const code = await exitInTime(name, child, ended, { tools, clock });
   const cluster = Number.parseInt(said.out, 10);
@@ -115,16 +115,16 @@ function refusal(name: string, reported: string, file: string, { info }: Schedul
   const message = `${name} refused the run: ${reported}`;
   if (!info.isUnreachable(reported))
     return new SubmitRefused('pool-unreachable', message, {
-      fix: `see ${file}; the same command again submits it`,
+      fix: `correct ${file}, then run the same command again`,
       about: file,
     });
   return new Fault('pool-unreachable', message, {
-    fix: `the scheduler does not answer: try the same command again in a while; \`${info.queue}\` shows when it is back`,
+    fix: `the scheduler does not answer: run the same command again later; \`${info.queue}\` shows when it is back`,
     about: file,
   });
 }
 
-/** The exit code of the command. One that takes too long is left alone: ended half-way it might have submitted. */
+/** The exit code of the command. One that takes too long is left running: it may have submitted half-way. */
 async function exitInTime(
   name: string,
   child: ChildProcessByStdio<Writable, Readable, Readable>,
@@ -147,5 +147,5 @@ async function exitInTime(
 
 function outputOf({ out, err }: { out: string; err: string }): string {
   const text = err.trim() === '' ? out.trim() : err.trim();
-  return text === '' ? 'it said nothing' : text.replace(/\s*\n\s*/g, ' ').slice(0, 1000);
+  return text === '' ? 'it printed nothing' : text.replace(/\s*\n\s*/g, ' ').slice(0, 1000);
 }

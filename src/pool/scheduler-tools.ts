@@ -7,50 +7,49 @@ import { Fault } from '../fault/fault.ts';
 
 const run = promisify(execFile);
 
-/** A scheduler with a hundred thousand jobs answers within this; one that does not is down or drowning. */
+/** A scheduler with a hundred thousand jobs answers within this time; otherwise it is down or overloaded. */
 const timeoutSeconds = 60;
 
-/** The same for `doctor`, which asks everybody at once: a host that is silent must not hold up its page. */
+/** The same for `doctor`, whose page a silent host must not hold up. */
 export const examineSeconds = '15';
 
-/** What is particular to one scheduler's commands. */
+/** What differs between schedulers' commands. */
 export interface SchedulerInfo {
-  /** The command that shows its queue. */
+  /** The command that lists its queue. */
   queue: string;
-  /** The machine on which its users work. */
+  /** What its login machine is called. */
   machine: string;
-  /** Whether these words of a command mean that it did not reach the scheduler. */
+  /** Whether a command's error means that it did not reach the scheduler. */
   isUnreachable: (said: string) => boolean;
 }
 
-/** A scheduler's commands of this machine. */
+/** A scheduler's commands on this machine. */
 export class SchedulerTools {
   readonly folder: string;
-  /** In which they are started. */
+  /** The environment in which they run. */
   readonly env: Env;
   /** How long to wait for the scheduler's answer: UPDRAFT_POOL_SECONDS, or a minute. */
   readonly timeoutMs: number;
   readonly info: SchedulerInfo;
 
-  constructor(folder: string, env: Env, words: SchedulerInfo) {
+  constructor(folder: string, env: Env, info: SchedulerInfo) {
     this.folder = folder;
     this.env = env;
-    this.info = words;
+    this.info = info;
     const seconds = Number(env['UPDRAFT_POOL_SECONDS']);
     this.timeoutMs = 1000 * (seconds > 0 ? seconds : timeoutSeconds);
   }
 
-  /** How to start one of them. */
   command(name: string): string {
     return path.join(this.folder, name);
   }
 
-  /** The standard output of a command; a Fault with its own words when it fails or does not answer. */
+  /** Runs a command and returns its standard output; throws a Fault with its error output if it fails or times out. */
   async ask(name: string, args: string[], cwd?: string): Promise<string> {
     return (await this.askBytes(name, args, { cwd })).toString();
   }
 
-  /** The same, as the bytes that they are. */
+  /** The same, as bytes. */
   async askBytes(
     name: string,
     args: string[],
@@ -72,11 +71,11 @@ export class SchedulerTools {
     }
   }
 
-  /** For a scheduler that did not answer `name` in time. */
-  timeoutFault(name: string, fix = 'try again in a while'): Fault {
+  /** For a command that got no answer in time. */
+  timeoutFault(name: string, fix = 'try again later'): Fault {
     const { machine, queue } = this.info;
-    return new Fault('pool-unreachable', `${name} had no answer within ${this.timeoutMs / 1000} s`, {
-      fix: `the scheduler is busy or down: ${fix}, or ask the staff of the ${machine}; \`${queue}\` shows when it is back`,
+    return new Fault('pool-unreachable', `${name} got no answer within ${this.timeoutMs / 1000} s`, {
+      fix: `the scheduler is busy or down: ${fix}, or ask the administrators of the ${machine}; \`${queue}\` shows when it is back`,
       about: name,
     });
   }
@@ -87,8 +86,8 @@ export class SchedulerTools {
     const words = stderr?.toString().trim() ?? '';
     const said = words === '' ? message : words;
     const fix = this.info.isUnreachable(said)
-      ? `the scheduler does not answer: try again in a while; \`${this.info.queue}\` shows when it is back`
-      : `see what ${name} says`;
+      ? `the scheduler does not answer: try again later; \`${this.info.queue}\` shows when it is back`
+      : `run ${name} and read its output`;
     return new Fault('pool-unreachable', `${name}: ${said}`, { fix, about: name, cause: error });
   }
 }

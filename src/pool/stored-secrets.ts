@@ -8,8 +8,8 @@ import type { Plan } from '../job/plan.ts';
 import { findSecrets, secretFix } from '../job/secrets.ts';
 
 /**
- * Where the secrets of a run's trainings are while its jobs may still need them: a file of the user alone, outside of
- * the run's folder, which people share, copy and pack.
+ * Where a run's secrets are while its jobs may need them: a file that only the user can read, outside the run's folder,
+ * which people share, copy and pack.
  */
 export const secretsFile = (env: Env, run: string): string => path.join(folderIn(env), `${run}.json`);
 
@@ -17,7 +17,7 @@ const folderIn = (env: Env): string => path.join(stateFolder(env), 'secrets');
 
 export const hasSecrets = ({ spec }: Plan): boolean => Object.keys(spec.train.secrets ?? {}).length > 0;
 
-/** Keeps the secrets of a run for its attempts; throws a Fault that names those that are nowhere. */
+/** Stores a run's secrets for its attempts; throws a Fault that names one that is missing. */
 export async function storeSecrets(runFolder: string, plan: Plan, env: Env): Promise<void> {
   if (!hasSecrets(plan)) return;
   const file = secretsFile(env, path.basename(runFolder));
@@ -40,13 +40,13 @@ export async function storeSecrets(runFolder: string, plan: Plan, env: Env): Pro
   await deleteOrphans(env);
 }
 
-/** The run has ended: nobody needs them any more. */
+/** For a run that has ended. */
 export async function deleteSecrets(run: string, env: Env): Promise<void> {
   const file = secretsFile(env, run);
   for (const one of [file, `${file}.run`]) await rm(one, { force: true });
 }
 
-/** Those of runs that somebody removed before they ended. */
+/** Deletes the secrets of runs that were removed before they ended. */
 async function deleteOrphans(env: Env): Promise<void> {
   for (const name of await readdir(folderIn(env)).catch(() => [])) {
     if (!name.endsWith('.run')) continue;

@@ -9,21 +9,21 @@ import { deleteSecrets } from './stored-secrets.ts';
 import type { PoolContext } from './pool.ts';
 import { readPlan } from './read-plan.ts';
 
-/** What the supervisor's process hands in. */
+/** What the supervisor's process passes in. */
 export interface SupervisorContext extends PoolContext {
   signal: AbortSignal;
   err(text: string): void;
 }
 
-/** Long enough for an agent to end its training (it gives that ten seconds) and to clean up. */
+/** Long enough for an agent to end its training (which gets ten seconds) and to clean up. */
 const stopGraceMs = 30_000;
 
-/** Brings a run on the local pool to its end; the whole of a supervisor's process. */
+/** Brings a run on the local pool to its end; everything that a supervisor's process does. */
 export async function superviseRun(runFolder: string, context: SupervisorContext): Promise<void> {
   const { env, clock, signal, kill } = context;
   const self = identifyProcess(context.pid);
   if (self === undefined)
-    throw new Fault('pool-unreachable', 'the local pool needs Linux: there is no /proc on this machine');
+    throw new Fault('pool-unreachable', 'the local pool needs Linux: this machine has no /proc');
   const how = await supervise({
     runFolder: path.resolve(runFolder),
     plan: await readPlan(runFolder),

@@ -2,24 +2,24 @@ import { causeInfo } from '../codes/causes.ts';
 import type { AttemptHistory, Activity, Ending, JobHistory, Span, Wait } from '../history/history.ts';
 import { noAmounts, usefulColumns, type Amounts, type Column } from './columns.ts';
 
-/** Endings of an attempt that came to its own end, so that what it sent last were its results. */
+/** Endings of an attempt whose program exited, so that its last output was its results. */
 const byItself: ReadonlySet<Ending> = new Set(['success', 'wrong-output', 'failed', 'requeued']);
 const afterTheEnd = new Set(['output-failed', 'output-too-big', 'output-missing', 'job-policy']);
 
-/** A stretch of an attempt and the column it counts in. */
+/** A span of an attempt and its column. */
 export interface Counted {
   column: Column;
   from: number;
   to: number;
 }
 
-/** Every stretch of a job in its column: by attempt, the wait before it included, and after them. */
+/** Every span of a job in its column: by attempt, including the wait before it, and after the last. */
 export interface CountedJob {
   attempts: Counted[][];
   after: Counted[];
 }
 
-/** Of a job in `doubt`, whose result may be none, nothing is useful yet. */
+/** Nothing is useful yet in a job in `doubt`, which may have no result. */
 export function countJob(job: JobHistory, doubt = false): CountedJob {
   const attempts = job.attempts.map((attempt, index) => [
     ...attempt.waits.map((wait) => countWait(wait, index === 0)),
@@ -40,13 +40,13 @@ function countWait({ doing, from, to }: Span<Wait>, first: boolean): Counted {
 }
 
 /**
- * Where compute belongs that was saved in a checkpoint: it was useful if a later attempt went on from it, unless the
- * job then came to no good end. While neither is known it is under way.
+ * The column of compute that was saved in a checkpoint: useful if a later attempt resumed from it, unless the job then
+ * failed; `underWay` until that is known.
  */
 function savedColumn(job: JobHistory, index: number): Column {
   const { outcome, attempts } = job;
   if (outcome === 'failed' || outcome === 'removed' || outcome === 'wrongOutput') return lostWith(job);
-  // Another cluster of the same node begins from nothing.
+  // Another cluster of the same node starts fresh.
   const isSame = ({ id }: AttemptHistory) => id === attempts[index]?.id;
   const isUsed = attempts.slice(index + 1).some((later) => isSame(later) && hasExecuted(later));
   if (isUsed) return 'usefulCompute';
@@ -72,7 +72,7 @@ function countSpans(attempt: AttemptHistory, saved: Column, doubt: boolean): Cou
         return index === returned ? 'returning' : isKept(saved) ? 'saving' : saved;
       }
       if (doing !== 'executing') return plain[doing];
-      // After the results were sent there is nothing left to compute.
+      // After the results were returned there is nothing left to compute.
       if (returned !== -1 && index > returned) return 'overhead';
       return to <= kept ? saved : compute;
     };
@@ -83,7 +83,7 @@ function countSpans(attempt: AttemptHistory, saved: Column, doubt: boolean): Cou
 
 const isKept = (column: Column): boolean => column === 'usefulCompute' || column === 'underWay';
 
-/** What brings data to an attempt, and the column of it in one whose work was of use. */
+/** Activities that bring data, and their columns in an attempt whose work was useful. */
 const arrivals = { input: 'usefulTransfer', unpacking: 'unpacking', starved: 'waitingForData' } as const;
 const isArrival = (doing: Activity): doing is keyof typeof arrivals => Object.hasOwn(arrivals, doing);
 
@@ -114,7 +114,7 @@ function endedByItself({ ending, cause = 'unknown' }: AttemptHistory): boolean {
 const lastOutput = (spans: readonly Span<Activity>[]): number =>
   spans.findLastIndex(({ doing }) => doing === 'output');
 
-/** The moment up to which the work was saved: the end of the last checkpoint that was sent whole. */
+/** The time up to which work was saved: the end of the last complete checkpoint transfer. */
 function keptUntil({ spans, checkpointed, ending }: AttemptHistory, returned: number): number {
   if (checkpointed) return Infinity;
   if (ending === 'wrong-output') return -Infinity;
@@ -136,14 +136,14 @@ function computeColumn(attempt: AttemptHistory | undefined): Column {
   return 'lostToFailure';
 }
 
-/** Where all that a job had saved goes when it ends without a result. */
+/** The column of everything a job had saved if it ends without a result. */
 function lostWith({ outcome, cause }: JobHistory): Column {
   if (outcome === 'wrongOutput') return 'lostToWrongOutput';
   if (cause === 'time-limit') return 'lostToTimeLimit';
   return outcome === 'removed' ? 'lostToRemoval' : 'lostToFailure';
 }
 
-/** An attempt that the log calls evicted but that the pool would have left alone: something has to change first. */
+/** Whether an attempt that the log calls evicted failed for a reason of its own: something must change first. */
 function isFailure(cause: AttemptHistory['cause']): boolean {
   if (cause === undefined) return false;
   const { change } = causeInfo(cause);

@@ -1,7 +1,7 @@
 import { columns, type Amounts } from './columns.ts';
 import type { Ledger } from './ledger.ts';
 
-/** A row per attempt, its wait before it included, and one per job for what came after; every second is in it once. */
+/** A row per attempt, including the wait before it, and one per job for the time after: every second exactly once. */
 export function* attemptCsv({ rows }: Ledger): Generator<string> {
   yield csvLine([...facts, ...columns]);
   for (const { job, node = '', owner = '', outcome, attempts, millis } of rows) {
@@ -34,7 +34,7 @@ const facts = [
 
 export const csvLine = (cells: readonly string[]): string => `${cells.map(csvCell).join(',')}\n`;
 
-/** Spreadsheets take a cell that begins with one of these for a formula. */
+/** Spreadsheets read a cell that begins with one of these as a formula. */
 function csvCell(text: string): string {
   const safe = /^[=+@\t\r-]/.test(text) && Number.isNaN(Number(text)) ? `'${text}` : text;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;

@@ -1,6 +1,6 @@
 /**
- * Where a second between a job's first and last event can go. Every second is in exactly one column; what a log does
- * not say is `unknown`, and what is not decided yet is `underWay`.
+ * Every second between a job's first and last event is in exactly one column. What the log does not show is `unknown`;
+ * what is not decided yet is `underWay`.
  */
 export const columnLabels = {
   usefulCompute: 'useful compute',
@@ -27,7 +27,6 @@ export type Column = keyof typeof columnLabels;
 export type Amounts = Record<Column, number>;
 export const columns = Object.keys(columnLabels) as Column[];
 
-/** On no slot. */
 const offSlot: ReadonlySet<Column> = new Set(['queued', 'idle', 'held']);
 const useful: ReadonlySet<Column> = new Set([
   'usefulCompute',

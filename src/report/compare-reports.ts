@@ -3,7 +3,7 @@ import type { LogReport } from './log-report.ts';
 import type { Section } from './sections.ts';
 import { formatHours, formatSeconds, formatShare } from './format.ts';
 
-/** Two reports side by side, and what changed from the first to the second. */
+/** Two reports side by side, with the change from the first to the second. */
 export function compareReports(a: LogReport, b: LogReport, names: [string, string]): Section[] {
   const head = [{ title: '' }, ...[...names, 'change'].map((title) => ({ title, align: 'right' as const }))];
   const row = (what: string, get: (report: LogReport) => number | null, show: (value: number) => string) => {
@@ -48,7 +48,7 @@ export function compareReports(a: LogReport, b: LogReport, names: [string, strin
   ].filter(({ rows }) => rows.length > 0);
 }
 
-/** The two may differ in size. */
+/** The two runs may have different numbers of jobs. */
 const perJob = ({ jobs }: LogReport, seconds: number): number | null =>
   jobs.total === 0 ? null : seconds / jobs.total;
 

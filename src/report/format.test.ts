@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { formatAmount, formatMillis } from './format.ts';
 
-test('a time is shown by its two greatest units, and in tenths of seconds below ten', () => {
+test('a time has its two largest units, and tenths of a second below ten', () => {
   const shown = {
     0: '0.0s',
     940: '0.9s',
@@ -18,7 +18,7 @@ test('a time is shown by its two greatest units, and in tenths of seconds below 
   for (const [millis, text] of Object.entries(shown)) assert.equal(formatMillis(Number(millis)), text);
 });
 
-test('amounts are shown as people write them into submit files', () => {
+test('amounts are written as in submit files', () => {
   assert.equal(formatAmount(2_097_152, 'KB'), '2 GB');
   assert.equal(formatAmount(1500, 'MB'), '1.5 GB');
   assert.equal(formatAmount(287, 'MB'), '287 MB');

@@ -5,7 +5,7 @@ const steps = [
   { unit: 's', millis: 1000 },
 ] as const;
 
-/** `3h05m`, `2m35s`, `4.2s`: the two greatest units, or tenths of seconds below ten. */
+/** `3h05m`, `2m35s`, `4.2s`: the two largest units, or tenths of a second below ten. */
 export function formatMillis(millis: number): string {
   if (millis < 9950) return `${(millis / 1000).toFixed(1)}s`;
   const rounded = Math.round(millis / 1000) * 1000;
@@ -20,7 +20,6 @@ export function formatMillis(millis: number): string {
 
 export const formatSeconds = (seconds: number | null): string =>
   seconds === null ? '-' : formatMillis(seconds * 1000);
-/** Less than an hour says more in minutes and seconds. */
 export const formatHours = (seconds: number): string =>
   seconds < 3600 ? formatSeconds(seconds) : `${(seconds / 3600).toFixed(1)} h`;
 export const formatShare = (share: number | null): string =>
@@ -28,7 +27,7 @@ export const formatShare = (share: number | null): string =>
 
 const sizeUnits = ['KB', 'MB', 'GB', 'TB'];
 
-/** An amount of a resource; sizes as people write them into submit files, where 1 GB is 1024 MB. */
+/** An amount of a resource; sizes as in submit files, where 1 GB is 1024 MB. */
 export function formatAmount(value: number, unit: string | null): string {
   let at = sizeUnits.indexOf(unit ?? '');
   if (at === -1) return `${Number(value.toFixed(2))}${unit === null ? '' : ` ${unit}`}`;

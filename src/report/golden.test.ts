@@ -10,12 +10,12 @@ import { sections } from './sections.ts';
 
 const cases = path.join(import.meta.dirname, '../../test/journals');
 
-// To accept a change on purpose: remove the case's expected files, run this twice, and read the difference.
+// To accept a change: remove the expected files, run this twice, and read the diff.
 for (const name of readdirSync(cases))
-  test(`the journals of ${name} give the state and the report written beside them`, async (t) => {
+  test(`the journals of ${name} give the expected state and report`, async (t) => {
     const folder = path.join(cases, name);
     const state = await loadRun(folder);
-    // When a file was last changed is a property of the checkout.
+    // File times depend on the checkout.
     for (const attempt of state.jobs.flatMap(({ attempts }) => attempts)) delete attempt.heardAt;
     const report = runReport(folder, state);
     const page = { width: 100, glyphs: { done: '█', running: '▒', failed: '×', idle: '·' } };

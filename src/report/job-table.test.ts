@@ -6,7 +6,7 @@ import { jobCsv, jobTable } from './job-table.ts';
 import { readRun } from './read-run.ts';
 import { sections } from './sections.ts';
 
-test('the rows of a run have what its matrix and its training say, and its logs’ rows do not', async () => {
+test('rows of a run have parameters and accuracy; rows of a log do not', async () => {
   const folder = path.join(import.meta.dirname, '../../test/journals/retry-then-failure');
   const state = await loadRun(folder);
   const planned = ['0000', '0001'].map((id, index) => ({ id, parameters: { lr: 0.1 ** (index + 1) } }));

@@ -5,28 +5,28 @@ import type { JobRow, RowOutcome } from './ledger.ts';
 import type { JobName } from './log-report.ts';
 import { secondsOf, siteNames, unknownSite } from './sites.ts';
 
-/** One job in one row, as studies of many jobs print it. Times are seconds; null is what never came to pass. */
+/** One job in one row. Times are seconds; null means that it never happened. */
 export interface JobTableRow extends JobName {
   outcome: RowOutcome;
-  /** Whether there is a valid result; null while nobody knows. */
+  /** Whether there is a valid result; null if unknown. */
   valid: boolean | null;
-  /** Where its attempts were, in their order; the same one after another once. */
+  /** The sites of its attempts, in order, without consecutive repeats. */
   sites: string[];
-  /** Execution in the last attempt, also what of it waited for data. */
+  /** Execution in the last attempt, including waits for data. */
   executeSeconds: number | null;
-  /** The last attempt, from the first to the last second on its slot. */
+  /** Slot time of the last attempt. */
   slotBusySeconds: number | null;
-  /** From the beginning of the first input transfer to the end of the last, with all that came between. */
+  /** From the start of the first input transfer to the end of the last, including everything between. */
   transferTotalSeconds: number | null;
-  /** Input of the last attempt that moved any. */
+  /** Input transfer of the last attempt that had one. */
   lastTransferSeconds: number | null;
   stalls: number;
   holds: number;
   evictions: number;
   attempts: number;
-  /** Why there is no good end. */
+  /** Why there is no valid result. */
   cause: Cause | null;
-  /** Of a run: the job's values of the matrix, and what its training said last. */
+  /** For a run: the job's matrix values, and what its training reported last. */
   parameters: NonNullable<Trained['parameters']>;
   loss: number | null;
   accuracy: number | null;
@@ -81,7 +81,7 @@ function validity(outcome: RowOutcome): boolean | null {
   return outcome === 'success';
 }
 
-/** A row per job, after a line of the keys that the JSON has too; each parameter has a column of its own. */
+/** A header with the keys of the JSON and one column per parameter, then a row per job. */
 export function* jobCsv(rows: readonly JobTableRow[]): Generator<string> {
   const names = [...new Set(rows.flatMap(({ parameters }) => Object.keys(parameters)))];
   yield csvLine([...keys, ...names.map((name) => `parameters.${name}`)]);

@@ -57,7 +57,7 @@ const bodies = [
   hold(12),
 ];
 
-test('whatever events come in whatever order, every millisecond of a job is in one column', async () => {
+test('every millisecond of a job is in one column, for any events in any order', async () => {
   const event = fc.tuple(fc.nat(2), fc.nat(10_000), fc.constantFrom(...bodies));
   await fc.assert(
     fc.asyncProperty(fc.array(event, { maxLength: 40 }), async (events) => {
@@ -88,7 +88,7 @@ test('whatever events come in whatever order, every millisecond of a job is in o
 
 const logs = path.join(import.meta.dirname, '../../test/eventlogs');
 
-test('on every log a real pool wrote, the columns add up to the time between first and last event', async () => {
+test('the columns of every real log add up to the time between first and last event', async () => {
   for (const name of readdirSync(logs).filter((file) => file.endsWith('.log'))) {
     const events = parseText(readFileSync(path.join(logs, name), 'utf8'));
     const { rows } = await ledger(events);
@@ -100,7 +100,7 @@ test('on every log a real pool wrote, the columns add up to the time between fir
   }
 });
 
-/** The only job of a log, in seconds, without the columns that are empty. */
+/** The only job of a log, in seconds, without empty columns. */
 async function account(events: [number, string][]): Promise<Record<string, unknown>> {
   const { rows } = await ledger(parseText(events.map(([at, body]) => written(0, at, body)).join('')));
   const [row] = rows;
@@ -119,7 +119,7 @@ const begun: [number, string][] = [
   [31, execute],
 ];
 
-test('a job that runs through is queue, useful transfer, useful compute and return', async () => {
+test('a successful job is queued, useful transfer, useful compute and returning results', async () => {
   const events: [number, string][] = [
     ...begun,
     [131, outputStarted],
@@ -139,7 +139,7 @@ test('a job that runs through is queue, useful transfer, useful compute and retu
 const saved: [number, string][] = [...begun, [91, outputStarted], [94, outputFinished], [104, evict]];
 const resumed: [number, string][] = [...saved, [110, execute]];
 
-test('an eviction loses what came after the last checkpoint that a later attempt used, and no more', async () => {
+test('an eviction loses only what came after the last checkpoint that a later attempt used', async () => {
   assert.deepEqual(await account([...resumed, [160, terminate(0)]]), {
     outcome: 'success',
     queued: 10,
@@ -159,7 +159,7 @@ test('a checkpoint that no attempt has used yet is not decided', async () => {
   assert.deepEqual([running['usefulCompute'], running['underWay']], [60, 10]);
 });
 
-test('of a job that was removed for good all compute is lost, whatever was sent and used before', async () => {
+test('all compute of a removed job is lost, including used checkpoints', async () => {
   const removed = '009|Job was aborted.\n\tvia condor_rm (by user alice)';
   const row = await account([...resumed, [160, removed]]);
   assert.deepEqual([row['usefulCompute'], row['saving'], row['lostToRemoval']], [undefined, undefined, 113]);
@@ -176,7 +176,7 @@ test('of a job that was removed for good all compute is lost, whatever was sent 
   );
 });
 
-test('output that did not arrive whole is no checkpoint', () => {
+test('incomplete output is not a checkpoint', () => {
   const spans = [
     { doing: 'executing' as const, from: 0, to: 100 },
     { doing: 'output' as const, from: 100, to: 110, failed: true as const },
@@ -190,7 +190,7 @@ test('output that did not arrive whole is no checkpoint', () => {
   assert.deepEqual([sum.usefulCompute, sum.lostToEviction], [40, 110]);
 });
 
-test('another cluster of the same node uses no checkpoint of the one before', () => {
+test('another cluster of a DAG node does not use checkpoints of the previous one', () => {
   const rest = { checkpointed: false, site: '', machine: '', gpu: '', resources: [], waits: [] };
   const spans = [
     { doing: 'executing' as const, from: 0, to: 100 },
@@ -220,7 +220,7 @@ test('a time limit, a wrong output and a failure each have their own column', as
   assert.equal((await account([...begun, [81, hold(34)]]))['lostToFailure'], 50);
 });
 
-test('a transfer that stalled, and one whose attempt came to nothing, were not useful', async () => {
+test('a stalled transfer, and one of an attempt without a result, are not useful', async () => {
   const stalled: [number, string][] = [
     [0, submit],
     [5, inputStarted],
@@ -230,7 +230,7 @@ test('a transfer that stalled, and one whose attempt came to nothing, were not u
   assert.equal((await account([...begun, [81, evict]]))['retriedTransfer'], 20);
 });
 
-test('hold and idle time lie between attempts and on no slot', async () => {
+test('held and idle time is between attempts and not on a slot', async () => {
   const events: [number, string][] = [
     ...([
       [0, submit],
@@ -256,7 +256,7 @@ test('hold and idle time lie between attempts and on no slot', async () => {
   });
 });
 
-test('an attempt that the full disk of the access point ended was not lost to an eviction', async () => {
+test('an attempt that ended because the access point’s disk was full is not lost to eviction', async () => {
   const full = evict
     .replace('1022', '1007')
     .replace('vacated', 'stdout: couldn’t write: Disk quota exceeded');
@@ -269,7 +269,7 @@ test('an attempt that the full disk of the access point ended was not lost to an
   assert.deepEqual([lostToEviction, lostToFailure, usefulCompute], [undefined, 10, 10]);
 });
 
-test('time that no event covers is unknown: a shadow that died, a connection that did not come back', async () => {
+test('time that no event covers is unknown: after a dead shadow or a lost connection', async () => {
   const died: [number, string][] = [
     ...begun,
     [41, '006|Image size of job updated: 10'],
@@ -285,13 +285,13 @@ test('time that no event covers is unknown: a shadow that died, a connection tha
   assert.deepEqual(await account(only), { outcome: 'success', unknown: 50 });
 });
 
-test('a job still on a slot is under way up to its last event: neither useful nor lost', async () => {
+test('a job still on a slot is under way: neither useful nor lost', async () => {
   const events: [number, string][] = [...begun, [131, '006|Image size of job updated: 10']];
   const row = await account(events);
   assert.deepEqual([row['outcome'], row['underWay'], row['usefulCompute']], ['running', 100, undefined]);
 });
 
-test('a job that is removed while on hold has no good end because of what held it, unless a person did', async () => {
+test('the cause of a job removed while held is that of the hold, unless a user held it', async () => {
   const removed = '009|Job was aborted.\n\tvia condor_rm (by user alice)';
   const causeAfter = async (body: string) => {
     const log = [submit, execute, body, removed].map((each, index) => written(0, index, each)).join('');

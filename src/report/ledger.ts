@@ -6,13 +6,13 @@ import { LogFold } from '../history/log-fold.ts';
 import { amountsOf, countJob } from './account.ts';
 import { addAmounts, columns, noAmounts, slotColumns, sumOver, type Amounts } from './columns.ts';
 
-/** One attempt in time, its wait included. */
+/** The time of one attempt, including the wait before it. */
 export interface AttemptRow {
   attempt: number;
   /** `cluster.proc`. */
   id: string;
   ending: Ending;
-  /** Whether it ended well, with a result that nothing speaks against. */
+  /** Whether it succeeded and its result is not suspicious. */
   good: boolean;
   cause: Cause | undefined;
   site: string;
@@ -22,15 +22,15 @@ export interface AttemptRow {
   millis: Amounts;
 }
 
-/** `suspicious`: it ended well by its exit code, but may have no result. */
+/** `suspicious`: exit code 0, but it may have no result. */
 export type RowOutcome = JobOutcome | 'suspicious';
 
-/** One job in time: its attempts and what came after them. */
+/** The time of one job: its attempts, and the time after them. */
 export interface JobRow {
   job: string;
-  /** The name of its node, where a DAG submitted it. */
+  /** Its DAG node, if it has one. */
   node: string | undefined;
-  /** Who submitted it, where the log says. */
+  /** Who submitted it, if the log says so. */
   owner: string | undefined;
   outcome: RowOutcome;
   cause: Cause | undefined;
@@ -38,11 +38,11 @@ export interface JobRow {
   /** Milliseconds per column; they add up to the time between the job's first and last event. */
   millis: Amounts;
   totalMillis: number;
-  /** From its first match to its good end. */
+  /** From its first match to its success. */
   completionMillis: number | undefined;
 }
 
-/** Where the time of jobs went. Whole milliseconds, so that every sum is exact. */
+/** Where the time of jobs went, in integer milliseconds, so that sums are exact. */
 export interface Ledger {
   rows: JobRow[];
   sum: Amounts;
@@ -52,14 +52,13 @@ export interface Ledger {
   facts: LogFacts;
 }
 
-/** Where the time of the jobs of a log went; `events` as `readEventLog` gives them, or any other list of events. */
 export async function ledger(events: AsyncIterable<LogEvent> | Iterable<LogEvent>): Promise<Ledger> {
   const fold = new LogFold();
   for await (const event of events) fold.add(event);
   return ledgerOf(fold.finish(), fold.facts);
 }
 
-/** `doubted` are the numbers of jobs that ended well by their exit code and may have no result. */
+/** `doubted` are the ids of suspicious successes. */
 export function ledgerOf(
   jobs: readonly JobHistory[],
   facts: LogFacts,
@@ -88,7 +87,7 @@ function jobRow(job: JobHistory, doubt: boolean): JobRow {
     };
   });
   const [only] = attempts;
-  // Most jobs have one attempt and nothing after it: its amounts are theirs, which saves a tenth of the memory.
+  // Most jobs have one attempt and nothing after it: sharing its amounts saves a tenth of the memory.
   const isAll = only !== undefined && attempts.length === 1 && counted.after.length === 0;
   const millis = isAll ? only.millis : amountsOf(counted.after);
   if (!isAll) for (const attempt of attempts) addAmounts(millis, attempt.millis);

@@ -21,12 +21,12 @@ import { verdictOf, type SourceKind, type Verdict } from './verdict.ts';
 
 /**
  * A report on the jobs of event logs: what `report --json` prints. The keys are stable; new ones may be added.
- * Times are seconds; shares are between 0 and 1, and null where there is nothing to divide by.
+ * Times are seconds; shares are between 0 and 1, or null for a share of nothing.
  */
 export interface LogReport {
   format: 1;
   source: SourceKind;
-  /** The logs, as they were named. */
+  /** The logs as named on the command line. */
   logs: string[];
   firstEventAt: string | null;
   lastEventAt: string | null;
@@ -35,46 +35,45 @@ export interface LogReport {
   events: number;
   /** The one fact that explains most of the loss, or null. */
   verdict: Verdict | null;
-  /** The parts add up to `total`. `held`: held when the log ends. `running`: on a slot then. `waiting`: on none. */
+  /** The parts add up to `total`. `held`, `running` (on a slot) and `waiting` are the state when the log ends. */
   jobs: { total: number } & Record<RowOutcome, number>;
   /** Whether the jobs are nodes of a DAG, whose clusters are their attempts. */
   nodes: boolean;
   attempts: number;
-  /** Seconds per column of the ledger; of these, `queued`, `idle` and `held` are on no slot. */
+  /** Seconds per column of the ledger; `queued`, `idle` and `held` are not on a slot. */
   slotSeconds: Record<Column, number>;
-  /** All that was on slots. */
   slotTotalSeconds: number;
-  /** Compute that led to a result, or to a checkpoint that was used, of all time on slots. */
+  /** Compute that led to a valid result or to a used checkpoint, as a share of all time on slots. */
   usefulShare: number | null;
-  /** From a job's first match to its good end. */
+  /** From a job's first match to its success. */
   completion: { meanSeconds: number | null; medianSeconds: number | null; p95Seconds: number | null };
-  /** Jobs that ended well by their exit code and may have no result. */
+  /** Jobs with exit code 0 that may have no result. */
   suspicious: Suspect[];
-  /** Jobs that are over or held without a good end, by cause; the shares add up to 1. */
+  /** Jobs that ended without a valid result or are held, by cause; the shares add up to 1. */
   failures: FailureReport[];
-  /** Attempts without a valid result, also of jobs that did in the end, by cause. */
+  /** Attempts without a valid result, by cause, also of jobs that succeeded later. */
   setbacks: { cause: Cause; attempts: number; lostSeconds: number }[];
   sites: SiteReport[];
-  /** The time on slots by machine, and by the models of its GPUs; the ones that lost most first. */
+  /** The time on slots by machine, and below by GPU model; the largest loss first. */
   machines: GroupReport[];
   brokenMachines: BrokenMachine[];
   gpus: GroupReport[];
-  /** What each cache gave to a run; no event of a log says so, so it is empty there. */
+  /** What each cache delivered to a run; empty for logs, which do not record it. */
   caches: CacheReport[];
   resources: ResourceReport[];
   slowest: ({ seconds: number } & JobName)[];
   mostWasteful: ({ outcome: RowOutcome; attempts: number; lostSeconds: number; mostly: Column } & JobName)[];
-  /** What a reader of the figures should know about the logs. */
+  /** Limits of the logs that affect the figures. */
   notes: string[];
 }
 
-/** A job and the node of a DAG that it is, if it is one. */
+/** A job, and its DAG node if it has one. */
 export interface JobName {
   job: string;
   node: string | null;
 }
 
-/** Jobs that failed of the same cause. */
+/** Jobs that failed for the same cause. */
 export interface FailureReport {
   cause: Cause;
   jobs: number;
@@ -85,7 +84,6 @@ export interface FailureReport {
   example: ({ reason: string } & JobName) | null;
 }
 
-/** What a report says beyond what the ledger has. */
 interface Extras {
   logs: string[];
   notes: string[];
@@ -131,7 +129,7 @@ export function logReport(jobs: readonly JobHistory[], ledger: Ledger, extras: E
     caches,
     resources,
     slowest: slowest(rows),
-    mostWasteful: mostWasteful(rows),
+    mostWasteful: wasteful(rows),
     notes,
   };
 }
@@ -201,7 +199,7 @@ function slowest(rows: readonly JobRow[]): LogReport['slowest'] {
     .slice(0, listed);
 }
 
-function mostWasteful(rows: readonly JobRow[]): LogReport['mostWasteful'] {
+function wasteful(rows: readonly JobRow[]): LogReport['mostWasteful'] {
   return rows
     .map(({ job, node = null, outcome, attempts, millis }) => ({
       job,

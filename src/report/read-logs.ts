@@ -6,14 +6,13 @@ import { readHistory } from '../history/read-history.ts';
 import { logReport, type LogReport } from './log-report.ts';
 import { judgeJobs, type Validity } from './validity.ts';
 
-/** Event logs, read and accounted for. */
 export interface ReadLogs {
   jobs: JobHistory[];
   ledger: Ledger;
   report: LogReport;
 }
 
-/** Reads logs of the same or of different jobs, in any order; memory goes with the jobs and not with the logs. */
+/** Reads logs in any order, also of the same jobs; memory grows with the number of jobs, not with the logs. */
 export async function readLogs(
   paths: readonly string[],
   { signal, ...validity }: Validity & { signal?: AbortSignal | undefined } = {},
@@ -31,34 +30,34 @@ function noEvents(paths: readonly string[]): Fault {
   return new Fault('file-invalid', `There is no HTCondor event in ${paths.join(', ')}.`, {
     fix:
       packed === undefined
-        ? 'Name the log of the jobs, as `log` in their submit file says; their output is another file.'
-        : 'It seems to be compressed: unpack it first, as in `zcat LOG.gz | updraft report -`.',
+        ? 'Name the event log of the jobs (`log` in their submit file), not their output.'
+        : 'The file seems to be compressed: unpack it first, as in `zcat LOG.gz | updraft report -`.',
   });
 }
 
 function notesOn({ facts, sum, slotMillis }: Ledger, garbledBytes: number): string[] {
   const { events, cut, backwards, repeated, hasTransfers, guessedYear } = facts;
   const notes: [unless: boolean, text: string][] = [
-    [events > 0, 'The log has no events: no job of it has been submitted yet.'],
-    [garbledBytes === 0, `${garbledBytes} bytes are no events and are left out.`],
-    [cut === 0, `${counted(cut, 'event')} without an end: the log was cut, or is being written.`],
+    [events > 0, 'The log has no events: no job has been submitted yet.'],
+    [garbledBytes === 0, `Ignored ${garbledBytes} bytes that are not events.`],
+    [cut === 0, `${counted(cut, 'incomplete event')}: the log was truncated, or is being written.`],
     [
       backwards === 0,
-      `${counted(backwards, 'event')} with a time before the one ahead; such count as of the same moment.`,
+      `${counted(backwards, 'event')} with a time before the previous event: counted at the time of that one.`,
     ],
-    [repeated === 0, `${counted(repeated, 'event')} in more than one log; such count once.`],
-    [!guessedYear, 'The dates have no year, and nothing in the log says which: this one is a guess.'],
+    [repeated === 0, `${counted(repeated, 'event')} in more than one log: counted once.`],
+    [!guessedYear, 'The dates in the log have no year, and nothing else shows it: the year is a guess.'],
     [
       hasTransfers || slotMillis === 0,
-      'The log has no events of transfers (a DAG’s .nodes.log has none): how long they took is unknown, and what came before the job started counts as queued.',
+      'The log has no transfer events (a DAG’s .nodes.log has none): how long transfers took is unknown, and the time before the job started counts as queued.',
     ],
     [
       sum.unknown === 0,
-      'Time in "unknown": a connection was lost, or no event says how an attempt began or ended.',
+      '"unknown" is time in which a connection was lost, or for which no event shows how an attempt started or ended.',
     ],
     [
       sum.underWay === 0,
-      'Not decided yet: jobs still on a slot up to their last event, checkpoints that no attempt has used yet, and suspicious results.',
+      '"not decided yet" is the time of jobs that are still on a slot, of checkpoints that no attempt has used yet, and of suspicious successes.',
     ],
   ];
   return notes.flatMap(([unless, text]) => (unless ? [] : [text]));

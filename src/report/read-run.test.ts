@@ -5,7 +5,7 @@ import { fold } from '../journal/fold.ts';
 import type { FaultKind } from '../fault/kinds.ts';
 import { readRun } from './read-run.ts';
 
-/** A run whose jobs each took so many seconds, from the first start of all. */
+/** A run whose jobs took these numbers of seconds and started together. */
 function runOf(jobs: { seconds: number; outcome: Outcome; fault?: FaultKind }[]): Entry[] {
   const entry = (seconds: number, body: RunBody): Entry => ({
     v: 1,
@@ -43,7 +43,7 @@ test('completion counts the jobs that succeeded, from their first start', () => 
   assert.deepEqual(completion, { meanSeconds: 220, medianSeconds: 30, p95Seconds: 808 });
 });
 
-test('failures are counted by cause, the most frequent first, and their shares add up', () => {
+test('failures are counted by cause, the most frequent first; shares add up to 1', () => {
   const { failures, jobs } = readRun(
     'r',
     fold(
@@ -67,12 +67,12 @@ test('failures are counted by cause, the most frequent first, and their shares a
   assert.deepEqual([jobs.success, jobs.wrongOutput, jobs.failed], [1, 1, 3]);
 });
 
-test('a run in which nothing has happened has figures, not errors', () => {
+test('a run without events has a report', () => {
   const empty = readRun('r', fold([])).report;
   assert.deepEqual([empty.usefulShare, empty.completion.meanSeconds, empty.failures], [null, null, []]);
 });
 
-test('a job that never started is in the report from when the run was made', () => {
+test('a job that never started counts from the creation of the run', () => {
   const created = runOf([{ seconds: 1, outcome: 'success' }]).slice(0, 1);
   const { report } = readRun('r', fold(created));
   assert.deepEqual([report.jobs.waiting, report.firstEventAt], [1, '2026-01-01T00:00:00.000Z']);

@@ -10,7 +10,7 @@ import type { JobHistory } from '../history/history.ts';
 import { runJobs, type RunContext } from '../history/run-jobs.ts';
 import { resourceReports, type ResourceReport } from './resource-reports.ts';
 
-/** A run by its own state, accounted for as a log would be. */
+/** Accounts for a run by its state, as `readLogs` does for logs. */
 export function readRun(folder: string, state: RunState, context: RunContext = {}): ReadLogs {
   const jobs = runJobs(state, context);
   const facts = {
@@ -32,7 +32,7 @@ export function readRun(folder: string, state: RunState, context: RunContext = {
   };
 }
 
-/** What HTCondor measured counts before what the agents saw: it saw all of the job, all of the time. */
+/** HTCondor's measurements come before the agents': HTCondor sees the entire job all the time. */
 function runResources(jobs: readonly JobHistory[], { logged = [] }: RunContext): ResourceReport[] {
   const measured = resourceReports(logged);
   const names = new Set(measured.map(({ name }) => name));
@@ -42,13 +42,11 @@ function runResources(jobs: readonly JobHistory[], { logged = [] }: RunContext):
 function notesOn({ trouble, garbled }: RunState): string[] {
   return [
     ...(trouble === undefined ? [] : [`${trouble.message} ${trouble.fix}`]),
-    ...(garbled === 0
-      ? []
-      : [`Left out: ${counted(garbled, 'line')} of the journals that could not be read.`]),
+    ...(garbled === 0 ? [] : [`Ignored ${counted(garbled, 'unreadable line')} of the journals.`]),
   ];
 }
 
-/** What `report --json` prints of a run: the keys of any report, and what only a run has. */
+/** What `report --json` prints for a run: the keys of any report, and more. */
 export interface RunReport extends LogReport {
   run: string;
   name: string;
@@ -57,11 +55,11 @@ export interface RunReport extends LogReport {
   endedAt: string | null;
   attemptRows: RunAttempt[];
   jobRows: JobTableRow[];
-  /** Lines of the journals that could not be read. */
+  /** Unreadable lines of the journals. */
   garbledLines: number;
 }
 
-/** One attempt of a run: its row in the ledger, in seconds. */
+/** A row of the ledger, in seconds. */
 export interface RunAttempt extends Pick<AttemptRow, 'attempt' | 'ending' | 'machine' | 'site'> {
   job: string;
   seconds: Amounts;

@@ -9,7 +9,7 @@ import { reportCharts, type Chart } from './report-charts.ts';
 import { reportHtml } from './report-html.ts';
 import { sections } from './sections.ts';
 
-/** Jobs that run one after the other, at a site of this name. */
+/** Consecutive jobs at a site of this name. */
 function drawn(jobs: number, site: string): { charts: Chart[]; page: string } {
   const at = (seconds: number) => new Date(seconds * 1000).toISOString().slice(0, 19).replace('T', ' ');
   const log = Array.from({ length: jobs }, (_, proc) => {
@@ -32,12 +32,12 @@ function drawn(jobs: number, site: string): { charts: Chart[]; page: string } {
   };
 }
 
-test('a site named in markup is text in every chart and table', () => {
+test('markup in a site’s name is escaped in every chart and table', () => {
   const { page } = drawn(10, '<b>&amp;</b>');
   assert.ok(page.includes('&lt;b&gt;&amp;amp;&lt;/b&gt;') && !page.includes('<b>'));
 });
 
-test('every chart has a title and a description in words, and is the same every time', () => {
+test('every chart has a title and a description, and is deterministic', () => {
   const { charts } = drawn(20, 'here');
   assert.ok(charts.length >= 4);
   for (const { svg } of charts)
@@ -49,7 +49,7 @@ test('the page of 10,000 jobs stays under 5 MB', () => {
   assert.ok(drawn(10_000, 'here').page.length < 5e6);
 });
 
-test('an axis ends at or above its greatest value, in a unit people read', () => {
+test('an axis ends at or above its largest value, in a readable unit', () => {
   for (const most of [0.4, 1, 7, 59, 119, 5000, 86_400, 1e6]) {
     const { place, steps } = scaleTo(most, 100, timeUnit(most));
     assert.ok(place(most) <= 100.0001 && place(most) >= 35, `${most} is at ${place(most)}`);

@@ -11,7 +11,7 @@ import { lostMillis, secondsOf, siteNames, transferRate } from './sites.ts';
 import { formatSeconds } from './format.ts';
 
 export interface Chart {
-  /** The part of the report that it belongs to; `top` stands before them all. */
+  /** The id of its section; `top` comes before all sections. */
   section: string;
   title: string;
   /** SVG markup. */
@@ -20,7 +20,6 @@ export interface Chart {
 
 const maxRows = 40;
 
-/** Every chart there is something to draw for. */
 export function reportCharts(jobs: readonly JobHistory[], { rows }: Ledger, report: LogReport): Chart[] {
   const wasteful = highestLoss(rows);
   const doubted = new Set(report.suspicious.map(({ job }) => job));
@@ -45,7 +44,7 @@ function slotTimeChart({ slotSeconds, slotTotalSeconds }: LogReport): Chart[] {
   return [{ section: 'top', title, svg }];
 }
 
-/** The jobs that lost most; what is too little to be seen beside the worst is left out. */
+/** The jobs that lost most, without those too small to be visible beside the worst. */
 function highestLoss(rows: readonly JobRow[]): JobRow[] {
   const lost = rows.map((row) => ({ row, millis: lostMillis(row) })).sort((a, b) => b.millis - a.millis);
   const visible = (lost[0]?.millis ?? 0) / 200;
@@ -69,7 +68,7 @@ function completions(rows: readonly JobRow[], { completion }: LogReport): Chart[
   ];
 }
 
-/** A strip per site of what each job's last attempt gives. */
+/** A strip per site, with a value of each job's last attempt. */
 function strips(jobs: readonly JobHistory[], value: (attempt: AttemptHistory) => number[]): Strip[] {
   const nameOf = siteNames(jobs);
   const placed = jobs.flatMap(({ id, outcome, attempts }) => {
@@ -84,7 +83,7 @@ function strips(jobs: readonly JobHistory[], value: (attempt: AttemptHistory) =>
 
 function compute(jobs: readonly JobHistory[]): Chart[] {
   const found = strips(jobs, (attempt) => [secondsOf(attempt, 'executing')]);
-  const title = 'Compute time per site, every job a dot';
+  const title = 'Compute time per site (one dot per job)';
   if (found.length === 0) return [];
   return [
     {
@@ -128,7 +127,7 @@ function failures({ failures: found }: LogReport): Chart[] {
   if (found.length === 0) return [];
   const title = 'Jobs without a valid result, by cause';
   const bars = found.map(({ what, jobs, share }) => ({ name: what, count: jobs, share }));
-  return [{ section: 'failures', title, svg: countBars(bars, { id: 'causes', title, axis: 'how many' }) }];
+  return [{ section: 'failures', title, svg: countBars(bars, { id: 'causes', title, axis: 'number' }) }];
 }
 
 function timeline(jobs: readonly JobHistory[], wasteful: readonly JobRow[]): Chart[] {
@@ -137,6 +136,6 @@ function timeline(jobs: readonly JobHistory[], wasteful: readonly JobRow[]): Cha
   const shown = few.filter(({ from, to }) => to > from);
   if (shown.length === 0) return [];
   const title =
-    jobs.length <= maxRows ? 'Attempts over time' : 'Attempts over time, of the most wasteful jobs';
+    jobs.length <= maxRows ? 'Attempts over time' : 'Attempts over time of the most wasteful jobs';
   return [{ section: 'waste', title, svg: attemptTimeline(shown) }];
 }

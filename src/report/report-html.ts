@@ -14,7 +14,7 @@ interface HtmlPage {
 export function reportHtml({ title, sections, charts, report }: HtmlPage): string {
   const links = sections.map(({ id, title: text }) => element('a', { href: `#${id}` }, escapeMarkup(text)));
   const policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
-  // A job alone has no table of the most wasteful ones, but its charts are wanted all the same.
+  // A report on one job has no table of wasteful jobs, but still has its charts.
   const homes = new Set(sections.map(({ id }) => id));
   const homeless = charts.filter(({ section }) => section !== 'top' && !homes.has(section));
   const chartsOf = (id: string) => charts.filter(({ section }) => section === id).map(chartHtml);
@@ -83,7 +83,7 @@ function sectionHtml({ id, title, head, rows, bars, after = [] }: Section, chart
   );
 }
 
-/** Our own sentences mark commands and settings as Markdown does. */
+/** Our own sentences mark code as Markdown does. */
 const withCode = (markup: string): string => markup.replaceAll(/`([^`]+)`/g, '<code>$1</code>');
 
 function rowHtml(row: readonly string[], head: Section['head'], bar: number | undefined): string {
@@ -116,7 +116,7 @@ function notesHtml(notes: readonly string[]): string {
   return `<section><h2>Notes</h2><ul>${notes.map((note) => element('li', {}, escapeMarkup(note))).join('')}</ul></section>`;
 }
 
-/** The page's looks: light and dark as the reader's system is, narrow screens, paper. */
+/** Follows the system's colour scheme; fits narrow screens and paper. */
 const reportStyle = `
 :root { color-scheme: light dark; --text: #1b1f24; --back: #ffffff; --soft: #f3f5f7; --line: #d5dae0; --mark: #0072b2; }
 @media (prefers-color-scheme: dark) {
@@ -135,7 +135,7 @@ a:focus-visible, .wide:focus-visible { outline: 3px solid var(--mark); outline-o
 .skip { position: absolute; left: -999rem; }
 .skip:focus { left: 1rem; top: .5rem; background: var(--back); padding: .3rem .6rem; }
 .wide { overflow-x: auto; }
-/* The heading above says the same to those who see it. */
+/* Only for screen readers: the heading above says the same. */
 caption { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 table { border-collapse: collapse; min-width: min(34rem, 100%); font-variant-numeric: tabular-nums; }
 th, td { text-align: left; padding: .3rem 1.4rem .3rem 0; border-bottom: 1px solid var(--line); vertical-align: top; font-weight: inherit; }

@@ -6,7 +6,7 @@ import type { LogReport } from './log-report.ts';
 import { timeSummary, type Section } from './sections.ts';
 import { formatHours, formatMillis, formatShare } from './format.ts';
 
-/** A page: how many characters wide, and the marks that its bars are made of. */
+/** Width in characters, and the marks for bars. */
 export interface TextPage {
   width: number;
   glyphs: { done: string; running: string; failed: string; idle: string };
@@ -14,10 +14,10 @@ export interface TextPage {
 
 const barWidth = 30;
 const maxBarWidth = 76;
-/** Reasons may be of any length; the JSON has them whole. */
+/** Longer reasons are cut here, not in the JSON. */
 const maxLineChars = 400;
 
-/** What a reader should know first: the verdict, and one bar of where the time on slots went. */
+/** The verdict, and one bar of where the time on slots went. */
 function openingText(report: LogReport, { width, glyphs }: TextPage): string[] {
   const { verdict, slotTotalSeconds } = report;
   const line = typeof verdict?.line === 'string' ? [`  ${printable(verdict.line)}`] : [];
@@ -31,7 +31,7 @@ function openingText(report: LogReport, { width, glyphs }: TextPage): string[] {
     at += share;
     drawn += (marks[index] ?? '').repeat(Math.max(0, Math.round(at * room) - widthOf(drawn)));
   }
-  // Spaces that do not break keep a mark, its words and its share on one line.
+  // Non-breaking spaces keep a mark, its label and its share on one line.
   const key = parts.map(({ words, share }, index) =>
     `${marks[index]} ${words} ${formatShare(share)}`.replaceAll(' ', '\u00a0'),
   );
@@ -44,7 +44,7 @@ function openingText(report: LogReport, { width, glyphs }: TextPage): string[] {
   ];
 }
 
-/** A whole report as plain text; ends without a line end. */
+/** Plain text without a final newline. */
 export function reportText(report: LogReport, parts: readonly Section[], page: TextPage): string {
   return [...openingText(report, page), sectionText(parts, page), ...noteLines(report, page)].join('\n');
 }
@@ -52,7 +52,7 @@ export function reportText(report: LogReport, parts: readonly Section[], page: T
 const noteLines = ({ notes }: LogReport, { width }: TextPage): string[] =>
   notes.flatMap((note) => ['', ...wrap(printable(note), width)]);
 
-/** Sections as plain text; ends without a line end. */
+/** Plain text without a final newline. */
 export function sectionText(parts: readonly Section[], page: TextPage): string {
   return parts.map((part) => sectionLines(part, page).join('\n')).join('\n\n');
 }
@@ -73,7 +73,7 @@ function sectionLines({ title, head, rows, bars, after: notes = [] }: Section, p
   const spare = width - 4 - Math.max(0, ...tableOf(head.length, 0).map(widthOf));
   let table = tableOf(head.length, Math.min(barWidth, spare));
   let shown = head.length;
-  // Figures are whole or not there; words may be cut.
+  // Numbers are shown completely or not at all; words may be cut.
   while (head[shown - 1]?.align === 'right' && bars === undefined) {
     if (table.every((line) => widthOf(line) + 2 <= width)) break;
     shown -= 1;
@@ -96,7 +96,7 @@ function sectionLines({ title, head, rows, bars, after: notes = [] }: Section, p
   ];
 }
 
-/** Lines of at most `width` characters, broken between words where there are any. */
+/** Lines of at most `width` characters, unless a word is longer. */
 function wrap(text: string, width: number): string[] {
   const lines = [''];
   for (const word of text.split(' ')) {
@@ -107,7 +107,7 @@ function wrap(text: string, width: number): string[] {
   return lines;
 }
 
-/** Sections as Markdown, the verdict first; ends without a line end. */
+/** Markdown, the verdict first, without a final newline. */
 export function reportMarkdown(title: string, parts: readonly Section[], report?: LogReport): string {
   const { text, line } = report?.verdict ?? {};
   return [
@@ -133,14 +133,14 @@ function sectionMarkdown({ title, head, rows, after = [] }: Section): string {
   ].join('\n\n');
 }
 
-/** Text from a log as text: neither markup of Markdown nor of HTML. */
+/** Escapes Markdown and HTML. */
 const escapeMarkdown = (text: string): string =>
   printable(text).replaceAll(/[\\`*_[\]<>|#~&!]/g, (mark) => `\\${mark}`);
 
-/** More attempts than this are for `--csv`. */
+/** More attempts are only listed by `--csv`. */
 const maxAttempts = 30;
 
-/** A run's report: as of any log, and what each attempt did; ends without a line end. */
+/** A run's report: that of its log, plus each attempt; without a final newline. */
 export function runText(report: RunReport, parts: readonly Section[], page: TextPage): string {
   const { run, name, pool, attemptRows } = report;
   const table =
@@ -158,8 +158,8 @@ export function runText(report: RunReport, parts: readonly Section[], page: Text
 }
 
 /**
- * A row per attempt and the sum. Where not all columns fit, the smallest are added up as `other`, so that a row
- * still adds up.
+ * A row per attempt and the sum. If not all columns fit, the smallest are combined as `other`, so that rows still add
+ * up.
  */
 function attemptTable(attempts: readonly RunAttempt[], width: number): string[] {
   const sum = noAmounts();

@@ -21,40 +21,36 @@ function reported(log: string) {
   return resourceReports(fold.finish()).map(({ name, suggested, advice }) => [name, suggested, advice]);
 }
 
-test('who uses much less than asked for learns what would fit', () => {
-  assert.deepEqual(reported(ended(0, 700)), [['Memory', 840, 'ask for less']]);
-  assert.deepEqual(reported(ended(0, 3)), [['Memory', 512, 'ask for less']]);
+test('a request that is much too large gets a smaller suggestion', () => {
+  assert.deepEqual(reported(ended(0, 700)), [['Memory', 840, 'request less']]);
+  assert.deepEqual(reported(ended(0, 3)), [['Memory', 512, 'request less']]);
 });
 
-test('what was too short to be measured is no reason to ask for less', () => {
+test('attempts too short to be measured do not lower the suggestion', () => {
   assert.deepEqual(reported(ended(0, 0)), []);
 });
 
-test('a request that is small already fits, however little was used of it', () => {
+test('a small request fits, however little of it was used', () => {
   assert.deepEqual(reported(ended(0, 3).replaceAll('2000', ' 512')), [['Memory', null, 'fits']]);
 });
 
-test('where an attempt ended for want of memory nobody is advised to ask for less, however little others used', () => {
+test('after an attempt ran out of memory, less is never suggested, however little others used', () => {
   const held = `${begun(1)}012 (001.001.000) ${at(5)} Job was held.\n\tError from slot1@ep: Job has gone over memory limit of 2000 megabytes. Peak usage: 14069 megabytes.\n\tCode 34 Subcode 0\n...\n`;
-  assert.deepEqual(reported(ended(0, 400) + held), [
-    ['Memory', 16_883, '1 attempt ended for want of it: ask for more'],
-  ]);
+  assert.deepEqual(reported(ended(0, 400) + held), [['Memory', 16_883, '1 attempt ran out: request more']]);
 });
 
-test('who ran up to the limit is advised to ask for twice as much, unless others asked for more and did well', () => {
+test('use up to the limit suggests twice the request, unless a larger request succeeded', () => {
   const killed = ended(1, 2000).replace(
     /005.*\n.*\n/,
     `004 (001.001.000) ${at(5)} Job was evicted. Code 21 Subcode 102\n\t(0) CPU times\n\tReason: Error from slot1@ep: memory usage exceeded request_memory\n`,
   );
-  assert.deepEqual(reported(ended(0, 400) + killed), [
-    ['Memory', 4000, '1 attempt ended for want of it: ask for more'],
-  ]);
+  assert.deepEqual(reported(ended(0, 400) + killed), [['Memory', 4000, '1 attempt ran out: request more']]);
   assert.deepEqual(reported(ended(0, 2900).replaceAll('2000', '3000') + killed), [
-    ['Memory', 3000, 'fits; 1 attempt that asked for less ended for want of it'],
+    ['Memory', 3000, 'fits; 1 attempt with a smaller request ran out'],
   ]);
 });
 
-test('what an attempt used beyond its disk is the measure of what to ask for', () => {
+test('use beyond the requested disk determines the suggestion', () => {
   const evicted = `${begun(0)}004 (001.000.000) ${at(5)} Job was evicted.\n\t(0) CPU times\n\tError from slot1@ep: disk usage exceeded request_disk\n${table('Disk (KB)', 1500, 1000)}...\n012 (001.000.000) ${at(5)} Job was held.\n\tError from slot1@ep: disk usage exceeded request_disk\n\tCode 21 Subcode 103\n...\n`;
-  assert.deepEqual(reported(evicted), [['Disk', 1800, '1 attempt ended for want of it: ask for more']]);
+  assert.deepEqual(reported(evicted), [['Disk', 1800, '1 attempt ran out: request more']]);
 });

@@ -3,7 +3,7 @@ import type { Cause } from '../codes/causes.ts';
 import type { JobHistory } from '../history/history.ts';
 import { ascending, quantile } from './statistics.ts';
 
-/** What jobs asked for and what they used, over the attempts that ended well and those that ended for want of it. */
+/** Requests and use of a resource, over the attempts that succeeded and those that exceeded their request. */
 export interface ResourceReport {
   name: string;
   unit: string | null;
@@ -11,28 +11,27 @@ export interface ResourceReport {
   requestedMax: number;
   usedMedian: number;
   usedMax: number;
-  /** What to ask for; null where the requests fit, or nobody knows. */
+  /** What to request; null if the requests fit or nothing is known. */
   suggested: number | null;
   advice: string;
 }
 
 const margin = 1.2;
-/** Below this part of the request, asking for less finds slots sooner. */
+/** Below this share of the request, a smaller request finds slots sooner. */
 const excessShare = 0.5;
 /**
- * The resources that a job asks for by amount, and how much of each, in the units of HTCondor's tables (MB, KB), is free
- * on any machine: nobody gains by asking for less. Other rows, such as `Gpus (Average)` or a pool's own, are left out:
- * what they count is not what was asked for.
+ * Resources that a job requests by amount, each with an amount (in the units of HTCondor's tables: MB, KB) below which
+ * a smaller request gains nothing. Other rows, such as `Gpus (Average)` or a pool's own, do not measure the request.
  */
 const negligible: Record<string, number> = { Cpus: 1, Memory: 512, Disk: 1_000_000 };
 
-/** Causes by which an attempt proves that its request was too small, whatever the others used. */
+/** Causes that prove that a request was too small, whatever other attempts used. */
 const exceededResource: Partial<Record<Cause, string>> = {
   'memory-exceeded': 'Memory',
   'disk-exceeded': 'Disk',
 };
 
-/** Attempts that ended for want of a resource, and the most they had asked for: any amount, where no event says. */
+/** Attempts that exceeded a request, and the largest such request: infinite if no event names it. */
 interface Exceeded {
   attempts: number;
   requested: number;
@@ -58,7 +57,7 @@ export function resourceReports(jobs: readonly JobHistory[]): ResourceReport[] {
         exceeded.set(wanted, { attempts: count + 1, requested: Math.max(requested, request) });
       }
       for (const { name, unit, usage, request } of resources) {
-        // Nothing used is nothing measured: it was too short.
+        // Zero means that the attempt was too short to be measured.
         if (usage === 0 || !Object.hasOwn(negligible, name) || (ending !== 'success' && name !== wanted))
           continue;
         const entry = observed.get(name) ?? { unit, used: [], requested: 0 };
@@ -95,13 +94,13 @@ function advise(used: number, requested: number, exceeded: Exceeded, min: number
   if (exceeded.attempts > 0) {
     const who = counted(exceeded.attempts, 'attempt');
     if (used <= requested && exceeded.requested < requested)
-      return [requested, `fits; ${who} that asked for less ended for want of it`];
-    // What was used up to the limit does not say how much would have been enough.
+      return [requested, `fits; ${who} with a smaller request ran out`];
+    // Use up to the limit does not show how much would have been enough.
     const twice = exceeded.requested === Infinity ? null : requested * 2;
-    return [used > requested ? fitting : twice, `${who} ended for want of it: ask for more`];
+    return [used > requested ? fitting : twice, `${who} ran out: request more`];
   }
-  if (used > requested) return [fitting, 'more was used than asked for: ask for more'];
+  if (used > requested) return [fitting, 'more used than requested: request more'];
   const less = Math.max(fitting, min);
-  if (used < requested * excessShare && less < requested) return [less, 'ask for less'];
+  if (used < requested * excessShare && less < requested) return [less, 'request less'];
   return [null, 'fits'];
 }

@@ -9,7 +9,7 @@ import { sections } from './sections.ts';
 const fault = { kind: 'transfer-stalled', message: 'sent nothing for 20 s' } as const;
 const [job, attempt] = ['0000', 1];
 
-/** A run of one job whose first server stalls: 20 s of 30 s of fetching are lost, and two servers give the rest. */
+/** A run of one job whose first server stalls: 20 s of 30 s of fetching are lost; two servers deliver the rest. */
 function stalledRun(): RunState {
   let seq = 0;
   const at = (second: number) => ({
@@ -49,7 +49,7 @@ function stalledRun(): RunState {
   ]);
 }
 
-test('time lost to a server that stalls is retried transfer, also in an attempt that succeeds', () => {
+test('time lost to a stalled server is retried transfer, also in an attempt that succeeds', () => {
   const { slotSeconds, slotTotalSeconds } = readRun('r', stalledRun()).report;
   assert.deepEqual(
     [slotSeconds.retriedTransfer, slotSeconds.usefulTransfer, slotSeconds.usefulCompute, slotTotalSeconds],
@@ -57,7 +57,7 @@ test('time lost to a server that stalls is retried transfer, also in an attempt 
   );
 });
 
-test('each server has the bytes it gave, how often it was given up, and who preferred or avoided it', () => {
+test('each server has its bytes, how often it was given up, and who preferred or avoided it', () => {
   const { report } = readRun('r', stalledRun());
   const { caches } = report;
   assert.deepEqual(caches, [
@@ -97,18 +97,18 @@ test('each server has the bytes it gave, how often it was given up, and who pref
   );
 });
 
-test('the most memory that was seen is laid beside what was asked for, with advice', () => {
+test('peak memory is compared with the request, with advice', () => {
   const asked = (askedMemoryBytes: number) =>
     readRun('r', stalledRun(), { askedMemoryBytes }).report.resources.map(
       ({ usedMax, suggested, advice }) => [usedMax, suggested, advice],
     );
-  assert.deepEqual(asked(8e9), [[900, 1080, 'ask for less']]);
+  assert.deepEqual(asked(8e9), [[900, 1080, 'request less']]);
   assert.deepEqual(asked(1e9), [[900, null, 'fits']]);
-  assert.deepEqual(asked(5e8), [[900, 1080, 'more was used than asked for: ask for more']]);
+  assert.deepEqual(asked(5e8), [[900, 1080, 'more used than requested: request more']]);
   assert.deepEqual(readRun('r', stalledRun()).report.resources, []);
 });
 
-test('what HTCondor measured of a resource counts before what the agents saw', () => {
+test('HTCondor’s measurement of a resource comes before the agents’', () => {
   const state = stalledRun();
   const { jobs } = readRun('r', state, { askedMemoryBytes: 8e9 });
   const [logged] = structuredClone(jobs);
@@ -127,7 +127,7 @@ test('what HTCondor measured of a resource counts before what the agents saw', (
   );
 });
 
-test('jobs of a stopped run have one cause, whether an attempt was under way or not; a rule’s removal has its own', () => {
+test('jobs of a stopped run have one cause, with or without an attempt; a removal by a rule has another', () => {
   const at = { v: 1 as const, t: '2026-01-01T00:00:00.000Z', seq: 0 };
   const attempt = 1;
   const removed = (id: string, message: string): Entry[] => {

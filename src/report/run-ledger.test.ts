@@ -12,7 +12,7 @@ const ledger = (entries: Entry[]) => ledgerOf(runJobs(fold(entries)), noFacts);
 
 const stamp = (millis: number): string => new Date(Date.UTC(2026, 0, 1) + millis).toISOString();
 
-/** A run of one job with an attempt whose times are anything at all, also backwards. */
+/** A run of one job with an attempt of arbitrary times, also backwards. */
 const attempts = fc.record({
   created: fc.nat(1e7),
   started: fc.nat(1e7),
@@ -66,7 +66,7 @@ test('every millisecond of an attempt is in one column, and rows and columns add
       assert.ok(parts.every((part) => part >= 0 && Number.isInteger(part)));
       assert.equal(sumOver(row.millis, columns), row.totalMillis);
       assert.equal(sumOver(sum, columns), row.totalMillis);
-      // Neither machine's own account of how long it took is cut short.
+      // Durations by either machine's clock are kept.
       const wait = Math.max(0, times.started - times.created);
       const access = Math.max(0, (times.ended ?? times.started) - times.started);
       const spoken = [
@@ -80,7 +80,7 @@ test('every millisecond of an attempt is in one column, and rows and columns add
   );
 });
 
-test('what happened after an agent fell silent is unknown; after its goodbye it is overhead', () => {
+test('time after an agent’s last entry is unknown; after its end it is overhead', () => {
   const times: Times = {
     created: 0,
     started: 1000,

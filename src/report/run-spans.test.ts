@@ -69,7 +69,7 @@ function amounts(outcome: 'evicted' | 'success', savedAt: number | undefined, is
   return { usefulCompute, lostToEviction, usefulTransfer, unpacking, retriedTransfer, waitingForData };
 }
 
-test('of an evicted attempt, the training up to the checkpoint that another one went on from is useful', () => {
+test('training of an evicted attempt is useful up to the checkpoint that another attempt resumed from', () => {
   assert.deepEqual(amounts('evicted', 60, true), {
     usefulCompute: 44_000,
     lostToEviction: 36_000,
@@ -80,7 +80,7 @@ test('of an evicted attempt, the training up to the checkpoint that another one 
   });
 });
 
-test('a checkpoint that nobody went on from saved nothing, nor did the data', () => {
+test('a checkpoint that no attempt resumed from saves nothing, nor does its data', () => {
   assert.deepEqual(amounts('evicted', 60, false), {
     usefulCompute: 0,
     lostToEviction: 80_000,
@@ -91,15 +91,15 @@ test('a checkpoint that nobody went on from saved nothing, nor did the data', ()
   });
 });
 
-test('a checkpoint taken at the very end keeps the whole training', () => {
+test('a checkpoint at the very end saves the entire training', () => {
   assert.equal(amounts('evicted', 96, true).lostToEviction, 0);
 });
 
-test('a good end makes all of it useful', () => {
+test('success makes all of it useful', () => {
   assert.equal(amounts('success', 60, true).usefulCompute, 80_000);
 });
 
-test('what the pool moved and our plugin wrote down counts once', () => {
+test('a transfer recorded by both pool and plugin counts once', () => {
   const whole = attempt('success', undefined);
   const pool = {
     phase: 'cleaning' as const,
@@ -115,7 +115,7 @@ test('what the pool moved and our plugin wrote down counts once', () => {
   assert.equal(inputs(whole.agent && { ...whole.agent, broughtMillis: 9500 }), 10_000);
 });
 
-test('training that waited for its data is no compute, and what it waited in vain is lost with its data', () => {
+test('waiting for data is not compute; in an attempt without a result it is lost with the data', () => {
   const good = amounts('success', 60, true, 20);
   assert.deepEqual([good.usefulCompute, good.waitingForData], [50_000, 30_000]);
   const kept = amounts('evicted', 60, true, 20);
@@ -124,7 +124,7 @@ test('training that waited for its data is no compute, and what it waited in vai
   assert.deepEqual([vain.lostToEviction, vain.retriedTransfer, vain.waitingForData], [50_000, 45_000, 0]);
 });
 
-test('no training waited for longer than it ran', () => {
+test('waiting for data is never longer than the training', () => {
   const { usefulCompute, waitingForData } = amounts('success', 60, true, 1000);
   assert.deepEqual([usefulCompute, waitingForData], [0, 80_000]);
 });

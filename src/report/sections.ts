@@ -8,20 +8,20 @@ import { unknownSite, type GroupReport } from './sites.ts';
 import { formatAmount, formatHours, formatMillis, formatSeconds, formatShare } from './format.ts';
 import { avoidLine } from './verdict.ts';
 
-/** A part of a report: a table with words around it, to be shown as text, Markdown or HTML. */
+/** A part of a report: a table and sentences, rendered as text, Markdown or HTML. */
 export interface Section {
   id: string;
   title: string;
   head: { title: string; align?: 'right' }[];
-  /** Plain text, not yet made safe for wherever it is shown. */
+  /** Plain text, not yet escaped. */
   rows: string[][];
-  /** A share per row, to be drawn as a bar. */
+  /** A share per row, drawn as a bar. */
   bars?: number[];
-  /** Sentences below the table; those that begin with a space are quotations. */
+  /** Sentences below the table; those that begin with two spaces are quotations. */
   after?: string[];
 }
 
-/** `head` has the titles between bars; those of columns on the right end in `>`. */
+/** `head` has the column titles, separated by `|`; those of right-aligned columns end in `>`. */
 function table(
   id: string,
   title: string,
@@ -40,11 +40,11 @@ const formatRate = (bytesPerSecond: number | null): string =>
   bytesPerSecond === null ? '-' : `${formatSize(bytesPerSecond)}/s`;
 
 const maxSites = 20;
-/** More jobs than this are shown when asked for. */
+/** More jobs are only listed with --jobs. */
 const maxJobs = 20;
 const maxMachines = 10;
 
-/** One picture of where the time on slots went: shares that add up to 1. */
+/** Where the time on slots went: shares that add up to 1. */
 export function timeSummary({
   slotSeconds,
   slotTotalSeconds,
@@ -61,23 +61,22 @@ export function timeSummary({
   }));
 }
 
-/** What is to be shown beyond the usual. */
 export interface SectionChoice {
-  /** What few readers need: the slowest jobs, and machines that were met once. */
+  /** Adds the slowest jobs, and machines with a single attempt. */
   all?: boolean;
   /** A row per job. */
   jobRows?: readonly JobTableRow[];
-  /** Where there are more of these, none is shown. */
+  /** With more jobs than this, none is listed. */
   maxRows?: number;
 }
 
-/** A report in the order a reader asks: how did it go, where did the time go, why, where, and what to change. */
+/** In the order of a reader's questions: how did it go, where did the time go, why, where, what to change. */
 export function sections(report: LogReport, choice: SectionChoice = {}): Section[] {
   const { all = false, jobRows = [], maxRows = maxJobs } = choice;
   const { jobs, sites, machines } = report;
   const often = machines.filter(({ attempts }) => all || attempts > 1);
   const hosts = new Set(machines.map(({ name }) => name));
-  // A log that names no sites has its machines in their place.
+  // Without site names, the table of sites lists machines.
   const hasSites = sites.some(({ name }) => name !== unknownSite && !hosts.has(name));
   return [
     summarySection(report),
@@ -88,10 +87,10 @@ export function sections(report: LogReport, choice: SectionChoice = {}): Section
     siteSection(report, all, hasSites),
     groupSection('gpus', 'GPUs', 'model', report.gpus),
     ...(hasSites && jobs.total > 1
-      ? [groupSection('machines', 'Machines that lost most', 'machine', worst(often, all))]
+      ? [groupSection('machines', 'Machines with the largest loss', 'machine', worst(often, all))]
       : []),
     brokenSection(report),
-    // One job has said all of this already.
+    // For one job, the other tables say it all.
     ...(jobs.total > 1 ? [wasteSection(report)] : []),
     ...(all ? [slowestSection(report)] : []),
     cacheSection(report),
@@ -100,7 +99,6 @@ export function sections(report: LogReport, choice: SectionChoice = {}): Section
   ].filter(({ rows }) => rows.length > 0);
 }
 
-/** A node goes by its name. */
 const labelOf = ({ job, node }: JobName): string => node ?? job;
 
 function summarySection(report: LogReport): Section {
@@ -120,7 +118,7 @@ function summarySection(report: LogReport): Section {
   ]);
 }
 
-/** By the log's own clock. */
+/** According to the log's own clock. */
 function whenRow({ firstEventAt, lastEventAt, clock }: LogReport): string[][] {
   if (firstEventAt === null || lastEventAt === null) return [];
   const { zone, offsetMinutes, guessedYear } = clock;
@@ -133,7 +131,6 @@ function whenRow({ firstEventAt, lastEventAt, clock }: LogReport): string[][] {
   return [['when', `${days}, ${took}, ${where}`]];
 }
 
-/** What led to nothing, and why most of it did. */
 function lostRows({ slotSeconds, slotTotalSeconds, setbacks }: LogReport): string[][] {
   const lost = sumOver(slotSeconds, lossColumns);
   const [worst] = setbacks;
@@ -141,7 +138,7 @@ function lostRows({ slotSeconds, slotTotalSeconds, setbacks }: LogReport): strin
   const isKnown = worst !== undefined && worst.lostSeconds > 0;
   return [
     ['lost', `${formatShare(lost / slotTotalSeconds)} of it, ${formatHours(lost)}`],
-    ...(isKnown ? [['lost mostly because', causeTitle(worst.cause)]] : []),
+    ...(isKnown ? [['main cause of the loss', causeTitle(worst.cause)]] : []),
   ];
 }
 
@@ -164,15 +161,15 @@ function timeSection({ slotSeconds, slotTotalSeconds }: LogReport): Section {
     formatHours(slotSeconds[column]),
     formatShare(bars[index] ?? 0),
   ]);
-  const after = waits === '' ? [] : [`On no slot: ${waits}.`];
+  const after = waits === '' ? [] : [`Not on a slot: ${waits}.`];
   return table('time', 'Where the time on slots went', 'what | time> | share>', rows, { bars, after });
 }
 
 function suspectSection({ suspicious }: LogReport): Section {
-  const title = 'Suspicious: ended with exit code 0, but unlike the others';
+  const title = 'Suspicious successes: exit code 0, but unlike the other jobs';
   const rows = suspicious.map((suspect) => [labelOf(suspect), suspect.why]);
   const ids = suspicious.map(({ job }) => job).join(',');
-  const after = `They count neither as success nor as failure. If their results are wrong: \`--invalid ${ids}\`. If a rule decides: \`--valid 'bytes>1M && seconds>600'\`.`;
+  const after = `They count neither as success nor as failure. If their results are wrong, use \`--invalid ${ids}\`; to decide by a rule, \`--valid 'bytes>1M && seconds>600'\`.`;
   return table('suspicious', title, 'job | why', rows, { after: [after] });
 }
 
@@ -206,8 +203,8 @@ function siteSection({ sites }: LogReport, all: boolean, hasSites: boolean): Sec
   const shown = all ? sites : sites.slice(0, maxSites);
   const left = sites.length - shown.length;
   const name = hasSites ? 'site' : 'machine';
-  const title = hasSites ? 'Sites, by attempts' : 'Machines, by attempts';
-  const head = `${name} | attempts> | good> | lost> | mostly | compute median> | transfer median> | rate>`;
+  const title = hasSites ? 'Sites' : 'Machines';
+  const head = `${name} | attempts> | good> | lost> | mostly | median compute> | median transfer> | rate>`;
   const rows = shown.map((site) => [
     site.name,
     site.attempts,
@@ -218,7 +215,7 @@ function siteSection({ sites }: LogReport, all: boolean, hasSites: boolean): Sec
     formatSeconds(site.transferMedianSeconds),
     formatRate(site.transferBytesPerSecond),
   ]);
-  const after = left > 0 ? [`${left} more that lost less are shown with --all.`] : [];
+  const after = left > 0 ? [`${left} more with a smaller loss: --all shows them.`] : [];
   return table('sites', title, head, rows, { after });
 }
 
@@ -268,7 +265,6 @@ function jobSection(jobs: readonly JobTableRow[], maxRows: number): Section {
     ...(isSweep ? [describeParameters(row)] : []),
     outcomeLabels[row.outcome] ?? row.outcome,
     row.valid === null ? '?' : row.valid ? 'yes' : 'no',
-    // The last one is where it ended.
     `${row.sites.at(-1) ?? ''}${row.sites.length > 1 ? ` (+${row.sites.length - 1})` : ''}`,
     ...(isScored ? [formatShare(row.accuracy)] : []),
     ...[row.executeSeconds, row.slotBusySeconds, row.transferTotalSeconds, row.lastTransferSeconds].map(
@@ -280,16 +276,16 @@ function jobSection(jobs: readonly JobTableRow[], maxRows: number): Section {
     `job | ${isSweep ? 'parameters | ' : ''}outcome | valid | site | ${isScored ? 'accuracy> | ' : ''}`,
     'execute> | slot busy> | transfer> | last> | stalls> | holds> | evicted> | tries>',
   ].join('');
-  return table('jobs', 'Jobs, times in seconds', head, rows, { after: jobNotes(shown) });
+  return table('jobs', 'Jobs (times in seconds)', head, rows, { after: jobNotes(shown) });
 }
 
-/** Where there was more than one attempt, the columns do not add up to one another. */
+/** With more than one attempt, the columns do not add up. */
 function jobNotes(jobs: readonly JobTableRow[]): string[] {
   if (!jobs.some(({ attempts }) => attempts > 1)) return [];
   const moved = jobs.some(({ transferTotalSeconds }) => transferTotalSeconds !== null);
   const transfer =
-    '; transfer is from the start of the first input transfer to the end of the last, with all that lay between';
-  return [`Execute and slot busy are of the last attempt${moved ? transfer : ''}.`];
+    '; transfer is from the start of the first input transfer to the end of the last, including everything between';
+  return [`Execute and slot busy are for the last attempt${moved ? transfer : ''}.`];
 }
 
 const hasParameters = ({ parameters }: JobTableRow): boolean => Object.keys(parameters).length > 0;
@@ -300,26 +296,24 @@ const describeParameters = ({ parameters }: JobTableRow): string =>
 
 function slowestSection({ slowest }: LogReport): Section {
   const rows = slowest.map(({ seconds, ...name }) => [labelOf(name), formatSeconds(seconds)]);
-  return table('slowest', 'Slowest jobs that ended well', 'job | first match to completion>', rows);
+  return table('slowest', 'Slowest successful jobs', 'job | first match to completion>', rows);
 }
 
-/** Which cache or origin gave how much. */
 function cacheSection({ caches }: LogReport): Section {
   const isWanted = caches.some(({ wanted }) => wanted !== null);
   const rows = caches.map(({ name, fetches, bytes, share, bytesPerSecond, setbacks, wanted }) => {
     const figures = [fetches, formatSize(bytes), formatShare(share), formatRate(bytesPerSecond), setbacks];
     return [name, ...figures, ...(isWanted ? [wanted ?? ''] : [])];
   });
-  const head = `server | fetches> | given> | share> | rate> | given up>${isWanted ? ' | wanted' : ''}`;
+  const head = `server | fetches> | delivered> | share> | rate> | given up>${isWanted ? ' | preference' : ''}`;
   return table('caches', 'Caches and origins', head, rows);
 }
 
-/** What was asked for and used, and what to ask for. */
 function resourceSection({ resources }: LogReport): Section {
   const rows = resources.map(({ name, unit, requestedMax, usedMedian, usedMax, suggested, advice }) => {
     const amounts = [requestedMax, usedMedian, usedMax].map((value) => formatAmount(value, unit));
     return [name, ...amounts, suggested === null ? '' : formatAmount(suggested, unit), advice];
   });
-  const head = 'resource | asked> | used, median> | used, max> | better ask for> |';
-  return table('resources', 'Resources asked for and used', head, rows);
+  const head = 'resource | requested> | median use> | max use> | suggested> |';
+  return table('resources', 'Resources requested and used', head, rows);
 }

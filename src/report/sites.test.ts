@@ -22,7 +22,7 @@ const job = (
 ...
 `;
 
-test('time on slots is grouped by the model of GPU that the log names, the one that lost most first', async (t) => {
+test('time on slots is grouped by GPU model, the largest loss first', async (t) => {
   const log = job(0, 'NVIDIA A100', 0) + job(1, 'Tesla V100', 1) + job(2, 'NVIDIA A100', 0);
   const folder = await temporaryFolder(t, { 'job.log': log });
   const { rows } = await ledger(readEventLog(`${folder}/job.log`));

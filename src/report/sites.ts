@@ -12,36 +12,36 @@ import {
 import type { AttemptRow, JobRow } from './ledger.ts';
 import { ascending, mean, quantile, standardDeviation } from './statistics.ts';
 
-/** A site, by all attempts at it; the times are of those that ended well. */
+/** All attempts at a site; the times are those of successful attempts. */
 export interface SiteReport {
   name: string;
   /** Jobs that had an attempt there. */
   jobs: number;
   attempts: number;
-  /** Attempts that ended well. */
+  /** Successful attempts. */
   success: number;
   lostSeconds: number;
-  /** What most of the loss there is due to. */
+  /** The main cause of the loss there. */
   cause: Cause | null;
   computeMeanSeconds: number | null;
   computeMedianSeconds: number | null;
   computeDeviationSeconds: number | null;
   computeMinSeconds: number | null;
   computeMaxSeconds: number | null;
-  /** Null also where the log has no events of transfers. */
+  /** Null also if the log has no transfer events. */
   transferMedianSeconds: number | null;
-  /** At the median, of what HTCondor itself moved; null where plugins did, since no event says how much. */
+  /** The median rate of HTCondor's own transfers; null for plugins, whose bytes no event records. */
   transferBytesPerSecond: number | null;
 }
 
-/** Less than this is the scripts of a job whose data came another way. */
+/** Smaller transfers are just the scripts of a job that gets its data in another way. */
 const minRateBytes = 1_000_000;
 export const unknownSite = 'unknown';
 
-/** The machine without the name of the pilot on it, which is another for every slot. */
+/** The machine without the name of its pilot, which differs for each slot. */
 export const hostOf = (machine: string): string => machine.slice(machine.lastIndexOf('@') + 1);
 
-/** The site of an attempt; where the log names none at all, its machine. */
+/** The site of an attempt, or its machine if the log names no sites. */
 export function siteNames(
   jobs: readonly Pick<JobHistory, 'attempts'>[],
 ): (attempt: Pick<AttemptHistory, 'site' | 'machine'>) => string {
@@ -52,7 +52,6 @@ export function siteNames(
 export const secondsOf = ({ spans }: AttemptHistory, ...wanted: readonly Activity[]): number =>
   spans.reduce((sum, { doing, from, to }) => sum + (wanted.includes(doing) ? to - from : 0), 0) / 1000;
 
-/** An attempt in both of its accounts. */
 interface AttemptAt {
   job: JobHistory;
   attempt: AttemptHistory;
@@ -68,7 +67,7 @@ export function attemptsBySite(jobs: readonly JobHistory[], rows: readonly JobRo
   );
 }
 
-/** Those that lost most first. */
+/** The largest loss first. */
 export function siteReports(
   jobs: readonly JobHistory[],
   rows: readonly JobRow[],
@@ -111,27 +110,27 @@ function mainCause(rows: readonly AttemptRow[]): Cause | null {
   return [...lost].sort(([, a], [, b]) => b - a)[0]?.[0] ?? null;
 }
 
-/** Bytes per second of an attempt's input, where that is known. */
+/** Bytes per second of an attempt's input, if known. */
 export function transferRate(attempt: AttemptHistory): number[] {
   const { receivedBytes = 0 } = attempt;
   const seconds = secondsOf(attempt, 'input');
   return receivedBytes < minRateBytes || seconds === 0 ? [] : [receivedBytes / seconds];
 }
 
-/** The attempts that have something in common, such as a machine or a model of GPU. */
+/** Attempts with something in common, such as a machine or GPU model. */
 export interface GroupReport {
   name: string;
   attempts: number;
-  /** Of these, how many ended well. */
+  /** Successful attempts. */
   success: number;
-  /** Seconds per column, as in `slotSeconds` of all. */
+  /** Seconds per column. */
   slotSeconds: Amounts;
   slotTotalSeconds: number;
   lostSeconds: number;
   usefulShare: number | null;
 }
 
-/** Attempts by what `nameOf` says of them; those it has no name for are in no group. */
+/** Groups attempts by `nameOf`; those with an empty name are ignored. */
 export function groupReports(
   rows: readonly JobRow[],
   nameOf: (attempt: AttemptRow) => string,
@@ -158,24 +157,23 @@ function groupReport(name: string, group: readonly AttemptRow[]): GroupReport {
   };
 }
 
-/** A machine on which one attempt after the other failed. */
+/** A machine on which attempts failed in a row. */
 export interface BrokenMachine {
   name: string;
   attempts: number;
-  /** Attempts that failed one after the other. */
   inARow: number;
   cause: Cause;
   lostSeconds: number;
 }
 
 const minStreak = 5;
-/** One job alone may fail anywhere. */
+/** A single job may fail anywhere. */
 const minJobs = 2;
-/** What a job used was measured: it may do well elsewhere only because it asked for more there, or nobody measures. */
+/** Measured use: such a job may succeed elsewhere only because of a larger request, or because nobody measures there. */
 export const measured: ReadonlySet<Cause> = new Set(['memory-exceeded', 'disk-exceeded', 'cpu-exceeded']);
-/** No machine is to blame for these. */
+/** Never a machine's fault. */
 const blameless: ReadonlySet<Cause> = new Set(['user', 'evicted', 'disconnected', 'silent-end', ...measured]);
-/** A server or the access point is the same to all machines. */
+/** Faults of servers or the access point, the same for all machines. */
 const fromElsewhere: ReadonlySet<Cause> = new Set([
   'object-missing',
   'access-refused',
@@ -184,7 +182,7 @@ const fromElsewhere: ReadonlySet<Cause> = new Set([
   'pool-policy',
 ]);
 
-/** Whether it happens on every machine alike: then one is to blame only if the same job did well on another. */
+/** Whether it happens on every machine: then one is to blame only if the same job succeeded on another. */
 export function isEverywhere(cause: Cause): boolean {
   const { change } = causeInfo(cause);
   return fromElsewhere.has(cause) || (change !== 'retry' && change !== 'staff');
@@ -203,7 +201,7 @@ export function brokenMachines(jobs: readonly JobHistory[], rows: readonly JobRo
     .sort((a, b) => b.inARow - a.inARow || a.name.localeCompare(b.name));
 }
 
-/** Attempts that failed one after the other, with none in between that went well. */
+/** The longest series of failed attempts without a success between them. */
 function longestFailure(here: readonly AttemptAt[]): AttemptAt[] {
   const startOf = ({ job, attempt }: AttemptAt) => job.from + (attempt.spans[0]?.from ?? 0);
   let longest: AttemptAt[] = [];
@@ -223,13 +221,13 @@ const isHealed = ({ job, attempt }: AttemptAt): boolean =>
     ({ ending, machine }) => ending === 'success' && hostOf(machine) !== hostOf(attempt.machine),
   );
 
-/** What a cache or an origin gave to a run. */
+/** What a cache or origin delivered to a run. */
 export interface CacheReport {
   name: string;
-  /** Fetches it gave something to. */
+  /** Fetches it delivered bytes to. */
   fetches: number;
   bytes: number;
-  /** Of all that came. */
+  /** Of all bytes. */
   share: number | null;
   /** Its bytes over the time of the finished fetches it took part in. */
   bytesPerSecond: number | null;
@@ -239,7 +237,7 @@ export interface CacheReport {
   wanted: string | null;
 }
 
-/** What each cache gave, the ones that gave most first; empty where no journal says. */
+/** The largest delivery first; empty if no journal has any. */
 export function cacheReports(jobs: readonly JobHistory[]): CacheReport[] {
   const shares = jobs.flatMap(({ attempts }) => attempts.flatMap(({ caches = [] }) => caches));
   const all = sumOf(shares, ({ bytes }) => bytes);

@@ -1,4 +1,4 @@
-/** Between the two nearest values in proportion, as NumPy and R do by default; null for no values. */
+/** Linear interpolation, the default of NumPy and R; null without values. */
 export function quantile(sorted: readonly number[], share: number): number | null {
   const place = (sorted.length - 1) * share;
   const [low, high] = [sorted[Math.floor(place)], sorted[Math.ceil(place)]];
@@ -10,7 +10,7 @@ export function mean(values: readonly number[]): number | null {
   return values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
-/** Of the values as a sample; null for fewer than two. */
+/** Of a sample; null for fewer than two values. */
 export function standardDeviation(values: readonly number[]): number | null {
   const middle = mean(values);
   if (middle === null || values.length < 2) return null;

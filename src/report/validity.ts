@@ -5,21 +5,21 @@ import { secondsOf } from './sites.ts';
 import { formatSeconds } from './format.ts';
 import { ascending, quantile } from './statistics.ts';
 
-/** What the user knows of results that the log calls good. */
+/** What the user knows about results of jobs with exit code 0. */
 export interface Validity {
-  /** True of a good result; every other is wrong. */
+  /** True for a valid result. */
   valid?: (figures: Figures) => boolean;
   /** Jobs or nodes whose result is wrong. */
   invalid?: ReadonlySet<string>;
 }
 
-/** What a job sent home and how long its last attempt computed. */
+/** What a job returned, and how long its last attempt computed. */
 interface Figures {
   bytes: number | undefined;
   seconds: number;
 }
 
-/** A job that ended well by its exit code but stands out among its like, so that its result may be none. */
+/** A job with exit code 0 that differs from similar jobs so much that it may have no result. */
 export interface Suspect {
   job: string;
   node: string | null;
@@ -33,7 +33,7 @@ export interface Judged {
   suspects: Suspect[];
 }
 
-/** The jobs with what the user knows of their results, and those that nothing but their exit code speaks for. */
+/** Applies what the user knows about results, and finds suspicious successes. */
 export function judgeJobs(jobs: readonly JobHistory[], { valid, invalid = new Set() }: Validity): Judged {
   const judged = jobs.map((job) => {
     if (job.outcome !== 'success') return job;
@@ -43,7 +43,6 @@ export function judgeJobs(jobs: readonly JobHistory[], { valid, invalid = new Se
   return { jobs: judged, suspects: valid === undefined ? suspectsOf(judged) : [] };
 }
 
-/** The exit code said success: that there is no valid result is known only now. */
 export function asWrongOutput(job: JobHistory): JobHistory {
   const wrong = { ending: 'wrong-output', cause: 'wrong-output' } as const;
   const attempts = job.attempts.with(-1, { ...(job.attempts.at(-1) as AttemptHistory), ...wrong });
@@ -55,13 +54,13 @@ function figuresOf({ attempts }: JobHistory): Figures {
   return { bytes: last?.sentBytes, seconds: last === undefined ? 0 : secondsOf(last, 'executing') };
 }
 
-/** Fewer jobs than this have no usual figures. */
+/** Fewer jobs have no meaningful median. */
 const minAlike = 8;
-/** Below this part of the median a job stands out, unless many do or others come close. */
+/** A job below this share of the median stands out, unless many do or others come close. */
 const [littleTime, fewBytes] = [0.1, 0.01];
 const maxOdd = 0.1;
 const gap = 2;
-/** Jobs that usually take less than this, or send less, differ by chance. */
+/** Jobs that usually take or return less than this differ by chance. */
 const [minSeconds, minBytes] = [60, 10_000];
 
 function suspectsOf(jobs: readonly JobHistory[]): Suspect[] {
@@ -82,7 +81,7 @@ function suspectsOf(jobs: readonly JobHistory[]): Suspect[] {
       const own = figures[index] ?? { bytes: undefined, seconds: 0 };
       const why = [
         ...(bytes !== undefined && (own.bytes ?? Infinity) <= bytes.max
-          ? [`sent home ${formatSize(own.bytes ?? 0)}, others ${formatSize(bytes.median)}`]
+          ? [`returned ${formatSize(own.bytes ?? 0)}, others ${formatSize(bytes.median)}`]
           : []),
         ...(seconds !== undefined && own.seconds <= seconds.max
           ? [`ran for ${formatSeconds(own.seconds)}, others for ${formatSeconds(seconds.median)}`]
@@ -95,11 +94,11 @@ function suspectsOf(jobs: readonly JobHistory[]): Suspect[] {
   });
 }
 
-/** Jobs of one cluster are alike, and so are nodes of a DAG whose names differ in their numbers only. */
+/** Jobs of one cluster are alike, and so are DAG nodes whose names differ only in numbers. */
 const kindOf = ({ id, node }: JobHistory): string =>
   node === undefined ? id.slice(0, id.indexOf('.')) : `node ${node.replaceAll(/\d+/g, '#')}`;
 
-/** The greatest of the few values that are far below all others; undefined where there are none. */
+/** The largest of the few values that are far below all others, if there are any. */
 function standout(
   values: readonly (number | undefined)[],
   share: number,
@@ -117,12 +116,12 @@ function standout(
 const comparison = /^(bytes|seconds)\s*(>=|<=|>|<|==)\s*(\d+(?:\.\d+)?)([kMGT]?)$/;
 const sizes: Record<string, number> = { '': 1, k: 1e3, M: 1e6, G: 1e9, T: 1e12 };
 
-/** `bytes>1M && seconds>=600`; what a log does not say is not valid. */
+/** Parses `bytes>1M && seconds>=600`. A job whose figure the log lacks is not valid. */
 export function readValid(text: string): NonNullable<Validity['valid']> {
   const parts = text.split('&&').map((part) => {
     const [, name, sign = '', figure = '', unit = ''] = comparison.exec(part.trim()) ?? [];
     if (name === undefined)
-      throw new Fault('usage', `--valid does not understand "${part.trim()}".`, {
+      throw new Fault('usage', `--valid: "${part.trim()}" is not a comparison.`, {
         fix: "Compare bytes or seconds with a number, as in --valid 'bytes>1M && seconds>600'.",
       });
     const limit = Number(figure) * (sizes[unit] ?? 1);

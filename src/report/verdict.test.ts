@@ -12,14 +12,14 @@ const hour = 3_600_000;
 interface Tried {
   site?: string;
   machine?: string;
-  /** None for a good end. */
+  /** Undefined for a success. */
   cause?: Cause;
   hours?: number;
   doing?: 'executing' | 'input';
   memory?: { usage: number; request: number };
 }
 
-/** A job of attempts that follow each other. */
+/** A job with consecutive attempts. */
 function job(id: string, ...tries: Tried[]): JobHistory {
   let now = 0;
   const attempts = tries.map((tried, index): AttemptHistory => {
@@ -57,7 +57,7 @@ const many = (count: number, make: (id: string, index: number) => JobHistory): J
 const reportOn = (jobs: JobHistory[], source: 'log' | 'run' = 'log'): LogReport =>
   logReport(jobs, ledgerOf(jobs, noFacts), { source, logs: [], notes: [] });
 
-test('a site where nothing goes well is the verdict, with the line that avoids it', () => {
+test('a site where every attempt fails is the verdict, with the line that avoids it', () => {
   const jobs = many(12, (id, index) =>
     index < 8
       ? job(
@@ -71,7 +71,7 @@ test('a site where nothing goes well is the verdict, with the line that avoids i
   assert.deepEqual([verdict?.kind, verdict?.name], ['site', 'RAILS']);
   assert.match(
     verdict?.text ?? '',
-    /^94 % of the loss is RAILS: 8 attempts, none good, mostly because the pool took the slot back; 8 of its 8 jobs succeeded elsewhere\./,
+    /^94 % of the loss is at RAILS: 8 attempts, none successful, mostly because the pool took the slot back; 8 of its 8 jobs succeeded elsewhere\./,
   );
   assert.equal(
     verdict?.line,
@@ -88,7 +88,7 @@ test('a site where nothing goes well is the verdict, with the line that avoids i
   );
 });
 
-test('a cause that is everywhere is no site’s fault', () => {
+test('a cause that occurs everywhere is not a site’s fault', () => {
   const jobs = many(12, (id, index) => {
     const site = index % 3 === 0 ? 'A' : 'B';
     return job(id, { site, cause: 'transfer-stalled', doing: 'input' }, { site });
@@ -101,13 +101,13 @@ test('a cause that is everywhere is no site’s fault', () => {
   assert.equal(reportOn(code).verdict?.name, 'exit-code', 'no job that failed at a did well at b');
 });
 
-test('for want of memory the verdict has the request to write', () => {
+test('the verdict on a lack of memory has the request to write', () => {
   const killed: Tried = { cause: 'memory-exceeded', memory: { usage: 5000, request: 4096 } };
   const { verdict } = reportOn(many(6, (id) => job(id, killed, { memory: { usage: 5900, request: 4096 } })));
   assert.deepEqual([verdict?.name, verdict?.line], ['memory-exceeded', 'request_memory = 7GB']);
 });
 
-test('a machine that fails one attempt after the other is named as broken, and is the verdict', () => {
+test('a machine where attempts fail in a row is reported as broken, and is the verdict', () => {
   const jobs = many(9, (id) =>
     job(
       id,
@@ -120,12 +120,12 @@ test('a machine that fails one attempt after the other is named as broken, and i
     { name: 'e4005', attempts: 9, inARow: 9, cause: 'machine-broken', lostSeconds: 9 * 3600 },
   ]);
   assert.deepEqual([report.verdict?.kind, report.verdict?.name], ['machine', 'e4005']);
-  assert.match(report.verdict?.text ?? '', /The machine seems broken: 9 failed in a row\./);
+  assert.match(report.verdict?.text ?? '', /The machine seems broken: 9 attempts failed in a row\./);
   assert.equal(report.verdict?.line, 'requirements = ($(requirements:True)) && (Machine =!= "e4005")');
   assert.ok(sections(report).some(({ id }) => id === 'broken'));
 });
 
-test('failures that are the job’s own, or the pool’s, break no machine', () => {
+test('failures of the job or the pool do not make a machine broken', () => {
   const own = many(9, (id) => job(id, { machine: 'e1', cause: 'exit-code' }));
   assert.deepEqual(reportOn(own).brokenMachines, []);
   const evicted = many(9, (id) => job(id, { machine: 'e1', cause: 'evicted' }, { machine: 'e2' }));
@@ -134,7 +134,7 @@ test('failures that are the job’s own, or the pool’s, break no machine', () 
   assert.equal(reportOn(healed).brokenMachines[0]?.name, 'e1', 'the same jobs did well elsewhere');
 });
 
-test('no machine or site is to blame for memory that was measured, though the same jobs did well elsewhere', () => {
+test('no machine or site is to blame for measured memory, although the same jobs succeeded elsewhere', () => {
   const killed: Tried = {
     site: 'A',
     machine: 'gpu02',
@@ -148,7 +148,7 @@ test('no machine or site is to blame for memory that was measured, though the sa
   assert.deepEqual([verdict?.name, verdict?.line], ['memory-exceeded', 'request_memory = 1GB']);
 });
 
-test('of a run whose transfers stalled, the cache that was given up most is the verdict', () => {
+test('the verdict on stalled transfers of a run is the cache that was given up most', () => {
   const jobs = many(4, (id, index) => {
     const one = job(id, { cause: 'transfer-stalled', doing: 'input' }, {});
     const share = { bytes: 1e6, seconds: 1 };
@@ -176,7 +176,7 @@ test('there is no verdict when nothing explains most of the loss, or little was 
   assert.equal(reportOn(few).verdict, null);
 });
 
-test('what a removed job had saved before was lost by its removal, not by the eviction', () => {
+test('saved work of a removed job was lost to its removal, not to the eviction before', () => {
   const saved = many(4, (id) => {
     const one = job(id, { cause: 'evicted', hours: 9 }, { cause: 'user', hours: 1 });
     const [first, ...rest] = one.attempts;
@@ -186,21 +186,21 @@ test('what a removed job had saved before was lost by its removal, not by the ev
   assert.equal(reportOn(saved).verdict?.name, 'user');
 });
 
-test('names in a verdict’s line are quoted', () => {
+test('names in the line of a verdict are quoted', () => {
   const jobs = many(8, (id) => job(id, { site: 'a"b', cause: 'evicted' }, { site: 'C' }));
   assert.match(reportOn(jobs).verdict?.line ?? '', /=!= "a\\"b"\)$/);
 });
 
-test('a machine that is known by its address only cannot be avoided by name', () => {
+test('a machine known only by its address cannot be avoided by name', () => {
   const jobs = many(8, (id) =>
     job(id, { machine: '10.0.0.7', cause: 'machine-broken' }, { machine: '10.0.0.8' }),
   );
   const { verdict } = reportOn(jobs);
   assert.deepEqual([verdict?.name, verdict?.line], ['10.0.0.7', null]);
-  assert.match(verdict?.text ?? '', /8 failed in a row\.$/);
+  assert.match(verdict?.text ?? '', /8 attempts failed in a row\.$/);
 });
 
-test('of a run the lines are for its job file', () => {
+test('the lines for a run are for its job file', () => {
   const jobs = many(8, (id) => job(id, { site: 'A', cause: 'evicted' }, { site: 'B' }));
   const { text, line } = reportOn(jobs, 'run').verdict ?? {};
   assert.match(text ?? '', /put this in `\[run\]` of the job file:$/);
@@ -211,7 +211,7 @@ test('of a run the lines are for its job file', () => {
     'run',
   );
   assert.equal(short.verdict?.line, 'memory = "6 GB"');
-  // Updraft asks for more by itself, and there is no submit file.
+  // Updraft requests more by itself, and there is no submit file.
   const unmeasured = (source: 'log' | 'run') =>
     reportOn(
       many(6, (id) => job(id, { cause: 'memory-exceeded' }, {})),

@@ -21,14 +21,14 @@ export interface Verdict {
   kind: 'site' | 'machine' | 'cache' | 'cause';
   /** The site, machine, cache or cause. */
   name: string;
-  /** Of all slot time that was lost. */
+  /** Its share of all lost slot time. */
   share: number;
   text: string;
-  /** A line for the submit file that avoids it, where there is one. */
+  /** A line for the submit file or job file that avoids it, or null. */
   line: string | null;
 }
 
-/** Where the jobs come from: a log of anybody's, whose submit file is theirs, or a run, which has a job file. */
+/** Where the jobs come from: an HTCondor event log of any submit file, or a run with a job file. */
 export type SourceKind = 'log' | 'run';
 
 interface VerdictInput {
@@ -41,17 +41,17 @@ interface VerdictInput {
   resources: readonly ResourceReport[];
 }
 
-/** Less than these is not worth a sentence. */
+/** A smaller loss gets no verdict. */
 const [minShareOfSlots, minMillis, minAttempts] = [0.05, 300_000, 3];
-/** Fewer attempts at a place, or elsewhere, prove nothing about it. */
+/** Fewer attempts at a site, or elsewhere, prove nothing about it. */
 const minAttemptsThere = 5;
 const majority = 0.5;
-/** A place is to blame when attempts elsewhere go well, and this many times as often. */
+/** A site is to blame if attempts elsewhere succeed, and this many times as often. */
 const [fineElsewhere, timesAsOften] = [0.25, 3];
-/** Of a site's loss: then it is the machine's and not the site's. */
+/** With this share of a site's loss, a machine is to blame and not the site. */
 const nearlyAll = 0.9;
 
-/** Undefined facts explain nothing: there is no verdict unless one explains most of the loss. */
+/** Null unless one fact explains most of the loss. */
 export function verdictOf(input: VerdictInput): Verdict | null {
   const tried = triesOf(input);
   const lost = tried.reduce((sum, { millis }) => sum + millis, 0);
@@ -67,7 +67,6 @@ export function verdictOf(input: VerdictInput): Verdict | null {
   return cacheVerdict(tried, lost, input.caches) ?? causeVerdict(tried, lost, input);
 }
 
-/** An attempt as a verdict sees it. */
 interface TriedAttempt {
   job: JobHistory;
   site: string;
@@ -87,7 +86,7 @@ function triesOf({ jobs, rows }: VerdictInput): TriedAttempt[] {
       job,
       site: nameOf(attempt),
       host: hostOf(attempt.machine),
-      // What was saved and then thrown away with its job was lost by what ended the job.
+      // Saved work that was lost with its job was lost to what ended the job.
       cause: isRemoved ? (job.cause ?? row.cause) : (row.cause ?? stalled),
       isGood: row.good,
       millis: lostMillis(row),
@@ -126,12 +125,12 @@ function worstSite(
   const failed = new Set(here.filter(({ isGood }) => !isGood).map(({ job }) => job));
   const healed = tried.filter((one) => one.isGood && nameOf(one) !== name && failed.has(one.job)).length;
   const cause = mainCause(here)?.cause;
-  // What is the job's own doing happens everywhere, unless the same job did well elsewhere.
+  // A job's own failures happen everywhere, unless the same job succeeded elsewhere.
   if (cause !== undefined && (measured.has(cause) || (healed === 0 && isEverywhere(cause)))) return null;
   const elsewhere =
     healed > 0
       ? `${healed} of its ${counted(failed.size, 'job')} succeeded elsewhere`
-      : `elsewhere ${formatShare(shareElsewhere)} of the attempts are good`;
+      : `${formatShare(shareElsewhere)} of the attempts elsewhere succeeded`;
   return {
     name,
     share: millis / lost,
@@ -156,13 +155,13 @@ function mainCause(
 const isAddress = (name: string): boolean => /^[\d.]+$|:/.test(name);
 
 /**
- * A line that keeps jobs away from a place; null for a machine known by its address only, which no attribute has, and for
- * machines of a run, which may be on a pool that knows no requirements. In a submit file, self-reference keeps the
- * requirements that are there already. An attribute that a machine does not have excludes nothing.
+ * A line that keeps jobs away from a site or machine; null for a machine known only by its address, which no attribute
+ * has, and for machines of a run, whose pool may not support requirements. In a submit file, the self-reference keeps
+ * existing requirements. A machine without the attribute is not excluded.
  */
 export function avoidLine(kind: 'site' | 'machine', name: string, source: SourceKind): string | null {
   if (kind === 'machine' && (source === 'run' || isAddress(name))) return null;
-  // Logs name a site by either.
+  // Logs name a site by either attribute.
   const attributes = kind === 'machine' ? ['Machine'] : ['GLIDEIN_ResourceName', 'GLIDEIN_Site'];
   const all = attributes.map((attribute) => `(${attribute} =!= ${JSON.stringify(name)})`).join(' && ');
   return source === 'run' ? `requirements = '${all}'` : `requirements = ($(requirements:True)) && ${all}`;
@@ -174,10 +173,10 @@ function siteVerdict(kind: 'site' | 'machine', place: SiteLoss, { source, broken
   const inARow = kind === 'machine' ? broken.find((machine) => machine.name === name)?.inARow : undefined;
   const where = source === 'run' ? 'in `[run]` of the job file' : 'before `queue` in the submit file';
   const text = [
-    `${percent(share)} of the loss is ${name}: ${counted(attempts, 'attempt')}, ${good === 0 ? 'none' : good} good`,
+    `${percent(share)} of the loss is at ${name}: ${counted(attempts, 'attempt')}, ${good === 0 ? 'none' : good} successful`,
     cause === undefined ? '' : `, mostly because ${causeTitle(cause)}`,
     `; ${elsewhere}.`,
-    inARow === undefined ? '' : ` The machine seems broken: ${inARow} failed in a row.`,
+    inARow === undefined ? '' : ` The machine seems broken: ${inARow} attempts failed in a row.`,
     line === null ? '' : ` To avoid it, put this ${where}:`,
   ].join('');
   return { kind, name, share, text, line };
@@ -197,11 +196,11 @@ function cacheVerdict(
   const [worst] = caches.toSorted((a, b) => b.setbacks - a.setbacks);
   if (worst === undefined || given < minAttempts || caches.length < 2) return undefined;
   if (share < majority || worst.setbacks < given * majority) return undefined;
-  const text = `${percent(share)} of the loss is transfers that stalled, and ${worst.name} was given up in ${worst.setbacks} of ${given} cases: its operators should know.`;
+  const text = `${percent(share)} of the loss is stalled transfers, and ${worst.name} was given up in ${worst.setbacks} of ${given} cases: report it to its operators.`;
   return { kind: 'cache', name: worst.name, share, text, line: null };
 }
 
-/** Nothing can be done about a cause that nobody knows. */
+/** Causes without useful advice. */
 const unexplained: ReadonlySet<Cause> = new Set(['unknown', 'silent-end', 'none']);
 
 function causeVerdict(
@@ -213,11 +212,11 @@ function causeVerdict(
   if (worst === undefined || worst.millis < lost * majority || unexplained.has(worst.cause)) return null;
   const { cause, here, millis } = worst;
   const line = cause === 'memory-exceeded' ? memoryLine(resources, source) : null;
-  const advice = line === null ? adviceFor(cause, source) : 'Ask for more:';
+  const advice = line === null ? adviceFor(cause, source) : 'Request more:';
   const attempts = `(${counted(here.length, 'attempt')})`;
   const text =
     cause === 'user'
-      ? `${percent(millis / lost)} of the loss is work that was removed or held by hand ${attempts}.`
+      ? `${percent(millis / lost)} of the loss is work that a user removed or held ${attempts}.`
       : `${percent(millis / lost)} of the loss has one cause: ${causeTitle(cause)} ${attempts}. ${advice}`;
   return { kind: 'cause', name: cause, share: millis / lost, text, line };
 }

@@ -15,7 +15,7 @@ const suites = [
   'federation/put-object.test.ts',
 ].map((name) => path.join(import.meta.dirname, '..', name));
 
-test('the same promises hold under Bun, which the agent runs on', { timeout: 300_000 }, async (t) => {
+test('the same tests pass under Bun, which the agent runs on', { timeout: 300_000 }, async (t) => {
   const bun = await bunFor(os.arch() as Arch).catch((error: unknown) => {
     t.skip(`no Bun for this machine: ${String(error)}`);
     return undefined;

@@ -25,7 +25,7 @@ const digestOf = (bytes: Buffer) => ({
   Digest: `sha-256=${Buffer.from(sha256(bytes), 'hex').toString('base64')}`,
 });
 
-/** Fetches from these caches; the origin is asked for what it knows, and for bytes where no cache can send them. */
+/** Fetches from these caches; the origin is asked for facts, and for bytes if no cache can send them. */
 async function get(t: TestContext, caches: ServerOptions[], origin?: ServerOptions) {
   const target = path.join(await temporaryFolder(t), 'data.bin');
   const servers: RunningServer[] = [];
@@ -62,18 +62,18 @@ const short = bytes.subarray(0, bytes.length - 1000);
 const says = (size: number) => ({ propfind: { size, modified } });
 const right = { bytes, headers: hot };
 
-test('a cache with another size than the origin is left, whether anybody else is asked or not', async (t) => {
+test("a cache whose size differs from the origin's is dropped, whether or not another is asked", async (t) => {
   const got = await get(t, [{ bytes: short, headers: hot }, right, right], { bytes, ...says(bytes.length) });
   assert.ok(got.bytes?.equals(bytes), got.failed?.message);
   assert.equal(got.result?.verified, 'size');
 });
 
-test('the origin lies about the size and its own answer shows it: the bytes come, in a moment', async (t) => {
+test('if the origin is wrong about the size and its own answer shows it, the bytes still come quickly', async (t) => {
   const got = await get(t, [right, right], { bytes, headers: hot, ...says(bytes.length - 1000) });
   assert.ok(got.bytes?.equals(bytes), got.failed?.message);
 });
 
-test('where the origin says nothing, sizes that two servers do not agree on are refused', async (t) => {
+test('if the origin says nothing, sizes on which two servers disagree are refused', async (t) => {
   const big = objectBytes(48 * mebibyte);
   const cut = { bytes: big.subarray(0, 47 * mebibyte), headers: hot };
   const two = await get(t, [cut, { bytes: big, headers: hot }]);
@@ -83,7 +83,7 @@ test('where the origin says nothing, sizes that two servers do not agree on are 
   assert.ok(three.bytes?.equals(big), three.failed?.message);
 });
 
-test('a wrong total in one answer of a cache is its own fault, and the others go on', async (t) => {
+test('a wrong total in one answer of a cache is its own fault, and the others continue', async (t) => {
   const big = objectBytes(48 * mebibyte);
   const wrong = (e: Exchange): void => {
     const total = { 'Content-Range': `bytes ${e.from}-${big.length - 1}/${big.length + 5}` };
@@ -102,7 +102,7 @@ test('a wrong total in one answer of a cache is its own fault, and the others go
   }
 });
 
-test('a 404 of the origin for a few seconds, while it lists the object, is outlasted', async (t) => {
+test('a brief 404 of the origin, while it lists the object, is retried', async (t) => {
   const origin = {
     bytes,
     ...says(bytes.length),
@@ -122,7 +122,7 @@ test('a digest that never comes is waited for a few seconds, and another server 
   assert.ok(none.seconds < 15, `${none.seconds} s`);
 });
 
-test('bytes that are all there and are taken back are judged by their digest, and come again only without one', async (t) => {
+test('complete bytes that are withdrawn are judged by their digest, and fetched again only without one', async (t) => {
   const ends = (status: string, more: Partial<ServerOptions> = {}): ServerOptions => ({
     bytes,
     headers: { ETag: '"a"' },
@@ -148,7 +148,7 @@ test('bytes that are all there and are taken back are judged by their digest, an
   }
 });
 
-test('an answer whose last byte is there is not waited for to end', async (t) => {
+test('an answer whose last byte is here is not waited for', async (t) => {
   const open: ServerOptions = {
     bytes,
     get: ({ response }) => {

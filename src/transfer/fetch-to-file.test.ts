@@ -26,7 +26,7 @@ import type { TransferLimits } from './limits.ts';
 const url = 'osdf:///ns/data.bin';
 const mebibyte = 1 << 20;
 const clock = fastClock(10);
-/** Patience for tests, in seconds of the fast clock. */
+/** Limits for tests, in seconds of the fast clock. */
 const hurried: Partial<TransferLimits> = { stallSeconds: 3, headSeconds: 5, digestSeconds: 10, maxPasses: 2 };
 
 interface Scene {
@@ -82,7 +82,7 @@ function same(file: string, bytes: Buffer): void {
   assert.equal(sha256(readFileSync(file)), sha256(bytes));
 }
 
-test('an object arrives whole, under its name only when it is whole, and says how it was proven', async (t) => {
+test('an object gets its name only when it is complete, and the result says how it was verified', async (t) => {
   const bytes = objectBytes(3 * mebibyte + 17);
   const s = await scene(t, [{ bytes, headers: { ETag: '"a"' } }]);
   const fetched = await s.fetch();
@@ -101,13 +101,13 @@ test('an empty object is an empty file, whether the server answers 416 or 200', 
   }
 });
 
-test('a known SHA-256 proves the object', async (t) => {
+test('a known SHA-256 verifies the object', async (t) => {
   const bytes = objectBytes(mebibyte);
   const s = await scene(t, [{ bytes }]);
   assert.equal((await s.fetch({ sha256: sha256(bytes) })).verified, 'digest');
 });
 
-test('a digest the server offers is asked for and proves the object', async (t) => {
+test('a digest that the server offers is requested and verifies the object', async (t) => {
   const bytes = objectBytes(mebibyte);
   const Digest = `sha-256=${Buffer.from(sha256(bytes), 'hex').toString('base64')}`;
   const s = await scene(t, [{ bytes, headers: { Digest } }]);
@@ -120,7 +120,7 @@ test('bytes that contradict the expected SHA-256 are never published', async (t)
   assert.equal(existsSync(s.target), false);
 });
 
-test('a server that stalls is left, and another goes on at the byte where it stopped', async (t) => {
+test('a server that stalls is dropped, and another continues at the byte where it stopped', async (t) => {
   const bytes = objectBytes(2 * mebibyte);
   const stalls: ServerOptions = { bytes, get: (e) => e.begin(700_000, () => undefined) };
   const s = await scene(t, [stalls, { bytes }]);
@@ -130,7 +130,7 @@ test('a server that stalls is left, and another goes on at the byte where it sto
   assert.equal(firstByte(s.servers[1]!.seen.find(({ method }) => method === 'GET')?.range), 700000);
 });
 
-test('a server that never answers is left', async (t) => {
+test('a server that never answers is dropped', async (t) => {
   const bytes = objectBytes(mebibyte);
   const s = await scene(t, [{ bytes, get: () => undefined }, { bytes }]);
   await s.fetch();
@@ -138,7 +138,7 @@ test('a server that never answers is left', async (t) => {
   assert.deepEqual(s.setbacks(), ['transfer-stalled']);
 });
 
-test('a reset connection costs nothing but the bytes not sent', async (t) => {
+test('a reset connection costs only the bytes not sent', async (t) => {
   const bytes = objectBytes(2 * mebibyte);
   const resets: ServerOptions = {
     bytes,
@@ -154,7 +154,7 @@ test('a reset connection costs nothing but the bytes not sent', async (t) => {
   );
 });
 
-test('an answer shorter than its Content-Length is not taken for the whole', async (t) => {
+test('an answer shorter than its Content-Length is not accepted as complete', async (t) => {
   const bytes = objectBytes(2 * mebibyte);
   const cuts: ServerOptions = { bytes, get: (e) => e.begin(900_000, () => e.request.socket.end()) };
   const s = await scene(t, [cuts, { bytes }]);
@@ -163,7 +163,7 @@ test('an answer shorter than its Content-Length is not taken for the whole', asy
   assert.deepEqual(s.setbacks(), ['transfer-failed']);
 });
 
-/** Answers in chunks, as caches do that send a transfer status, `sent` bytes and then this status. */
+/** Answers in chunks, as caches that send a transfer status do: `sent` bytes and then this status. */
 function chunked(status: string | undefined, sent: number): NonNullable<ServerOptions['get']> {
   return ({ response, bytes, from }) => {
     const range = `bytes ${from}-${bytes.length - 1}/${bytes.length}`;
@@ -182,7 +182,7 @@ test('a chunked answer with a good transfer status is the whole object', async (
   assert.equal(s.servers[0]!.seen[0]?.headers['x-transfer-status'], 'true');
 });
 
-test('a chunked answer that ends early is found out, with a bad transfer status and without any', async (t) => {
+test('a chunked answer that ends early is detected, with a bad transfer status and without any', async (t) => {
   const bytes = objectBytes(2 * mebibyte);
   for (const status of ['500: unexpected EOF', undefined]) {
     const s = await scene(t, [{ bytes, get: chunked(status, 600_000) }, { bytes }]);
@@ -212,7 +212,7 @@ test('one cache without the object does not matter when another has it', async (
   assert.deepEqual(s.setbacks(), ['object-missing']);
 });
 
-test('the object is missing when every cache says so, and the origin is asked before that is believed', async (t) => {
+test('the object is missing when every cache says so and the origin confirms it', async (t) => {
   const bytes = objectBytes(mebibyte);
   const missing: ServerOptions = { bytes, get: (e) => e.answer({ status: 404, body: Buffer.from('no') }) };
   const origin = await serveObject(t, { bytes, kind: 'origin' });
@@ -225,7 +225,7 @@ test('the object is missing when every cache says so, and the origin is asked be
   assert.equal(denies.seen.filter(({ method }) => method === 'GET').length, 1);
 });
 
-test('what caches alone say is missing is asked for again, and is not missing for good', async (t) => {
+test('if only caches say that the object is missing, it is retried and not missing for good', async (t) => {
   const bytes = objectBytes(mebibyte);
   const missing = { status: 404, body: Buffer.from('no') };
   const burst: ServerOptions = { bytes, get: (e) => e.answer(e.nth < 3 ? missing : {}) };
@@ -247,7 +247,7 @@ test('the origin is believed at once when it says that the object is missing', a
   assert.equal(existsSync(`${s.target}.part`), false);
 });
 
-test('a refused token is a fault of its own, after every server was asked', async (t) => {
+test('a refused token is a separate fault, after every server was asked', async (t) => {
   const bytes = objectBytes(mebibyte);
   const refuses: ServerOptions = { bytes, get: (e) => e.answer({ status: 403, body: Buffer.from('no') }) };
   const s = await scene(t, [refuses, refuses], { headers: { Authorization: 'Bearer secret-token' } });
@@ -284,7 +284,7 @@ test('a server that asks us to come back later is asked again after that time', 
   }
 });
 
-test('a busy server does not hold up one that is not', async (t) => {
+test('a busy server does not hold up another one', async (t) => {
   const bytes = objectBytes(mebibyte);
   const busy: ServerOptions = {
     bytes,
@@ -295,7 +295,7 @@ test('a busy server does not hold up one that is not', async (t) => {
   same(s.target, bytes);
 });
 
-test('a cache that is still waiting for its origin is stayed with', async (t) => {
+test('a cache that is still waiting for its origin is kept', async (t) => {
   const bytes = objectBytes(mebibyte);
   const fills: ServerOptions = {
     bytes,
@@ -307,7 +307,7 @@ test('a cache that is still waiting for its origin is stayed with', async (t) =>
   assert.equal(s.servers[1]!.seen.length, 0);
 });
 
-test('a whole answer to a request for a part is never appended', async (t) => {
+test('a whole answer to a range request is never appended', async (t) => {
   const bytes = objectBytes(2 * mebibyte);
   const resets: ServerOptions = {
     bytes,
@@ -323,7 +323,7 @@ test('a whole answer to a request for a part is never appended', async (t) => {
   assert.equal(s.setbacks().length, 2);
 });
 
-test('a server that cannot send parts is read from its first byte when nobody else is left', async (t) => {
+test('a server that cannot send ranges is read from its first byte if no other is left', async (t) => {
   const bytes = objectBytes(2 * mebibyte);
   const resets: ServerOptions = {
     bytes,
@@ -340,7 +340,7 @@ test('a server that cannot send parts is read from its first byte when nobody el
 
 const contentRange = (from: number, { length }: Buffer) => `bytes ${from}-${length - 1}/${length}`;
 
-test('a range that begins at another byte than the one asked for is refused', async (t) => {
+test('a range that begins at another byte than requested is refused', async (t) => {
   const bytes = objectBytes(2 * mebibyte);
   const get = (e: Exchange) =>
     e.answer({ status: 206, headers: { 'Content-Range': contentRange(1, bytes) } });
@@ -382,7 +382,7 @@ test('an HTML page with status 200 is not the object', async (t) => {
   assert.equal(existsSync(alone.target), false);
 });
 
-test('an object that changes in mid-transfer is fetched again from its first byte', async (t) => {
+test('an object that changes during the transfer is fetched again from its first byte', async (t) => {
   const before = objectBytes(2 * mebibyte);
   const after = objectBytes(2 * mebibyte);
   const changes: ServerOptions = {
@@ -420,7 +420,7 @@ test('versions of two caches are never mixed', async (t) => {
   assert.ok(got === sha256(old) || got === sha256(fresh));
 });
 
-test('a dead server is passed over, and when all are dead the fault says so', async (t) => {
+test('a dead server is skipped, and when all are dead the fault says so', async (t) => {
   const bytes = objectBytes(mebibyte);
   const dead: RunningServer = {
     server: { url: 'http://127.0.0.1:9/ns/data.bin', host: '127.0.0.1:9', kind: 'cache' },
@@ -438,7 +438,7 @@ test('a dead server is passed over, and when all are dead the fault says so', as
   );
 });
 
-test('where nobody was ever reached, patience may be shorter than with a server that breaks', async (t) => {
+test('if no server was ever reached, the fetch gives up sooner than with one that fails', async (t) => {
   const server = { url: 'http://127.0.0.1:9/ns/data.bin', host: '127.0.0.1:9', kind: 'cache' as const };
   const s = await scene(t, []);
   const limits = { maxPasses: 6, maxUnreachedPasses: 2 };
@@ -446,7 +446,7 @@ test('where nobody was ever reached, patience may be shorter than with a server 
   assert.equal(s.setbacks().filter((kind) => kind === 'servers-unreachable').length, 2);
 });
 
-test('as long as bytes move the transfer goes on, however often a server breaks', async (t) => {
+test('as long as bytes arrive the transfer continues, however often a server fails', async (t) => {
   const bytes = objectBytes(12 * mebibyte);
   const fragile: ServerOptions = {
     bytes,
@@ -458,14 +458,14 @@ test('as long as bytes move the transfer goes on, however often a server breaks'
   assert.ok(s.setbacks().length >= 7);
 });
 
-test('a size the user knows is demanded of every server', async (t) => {
+test('a size given by the user is required of every server', async (t) => {
   const bytes = objectBytes(mebibyte);
   const s = await scene(t, [{ bytes: bytes.subarray(1000) }, { bytes }]);
   await s.fetch({ bytes: bytes.length });
   same(s.target, bytes);
 });
 
-test('a stopped fetch leaves what it has, and the next one goes on from there', async (t) => {
+test('a stopped fetch keeps what it has, and the next one resumes from there', async (t) => {
   const bytes = objectBytes(3 * mebibyte);
   const stop = new AbortController();
   const pauses: ServerOptions = {
@@ -489,13 +489,13 @@ test('a stopped fetch leaves what it has, and the next one goes on from there', 
   assert.deepEqual(readdirSync(path.dirname(s.target)), ['data.bin']);
 });
 
-/** A journal that says that the first `end` bytes are there, and on the disk. */
+/** A journal that says that the first `end` bytes are here, and on the disk. */
 function journalOf(identity: object, end: number, more: object = {}): string {
   const done = [{ start: 0, end }];
   return JSON.stringify({ url, identity, done, flushed: done, ...more });
 }
 
-test('a part of an object that has changed since is thrown away', async (t) => {
+test('a part of an object that has changed since is discarded', async (t) => {
   const old = objectBytes(3 * mebibyte);
   const bytes = objectBytes(3 * mebibyte);
   const s = await scene(t, [{ bytes, headers: { ETag: '"v2"' } }]);
@@ -506,7 +506,7 @@ test('a part of an object that has changed since is thrown away', async (t) => {
   same(s.target, bytes);
 });
 
-test('a part without anything to recognize the object by is not continued', async (t) => {
+test('a part without anything to identify the object is not resumed', async (t) => {
   const bytes = objectBytes(3 * mebibyte);
   const s = await scene(t, [{ bytes }]);
   writeFileSync(`${s.target}.part`, objectBytes(mebibyte));
@@ -516,7 +516,7 @@ test('a part without anything to recognize the object by is not continued', asyn
   same(s.target, bytes);
 });
 
-test('a part of an earlier run of the machine counts only as far as it was on the disk', async (t) => {
+test('after a reboot a part counts only as far as it was flushed', async (t) => {
   const bytes = objectBytes(3 * mebibyte);
   const s = await scene(t, [{ bytes, headers: { ETag: '"v1"' } }]);
   const lost = Buffer.concat([bytes.subarray(0, mebibyte), Buffer.alloc(mebibyte)]);
@@ -545,7 +545,7 @@ test('a part that has every byte is confirmed by a server before it gets its nam
   );
 });
 
-test('a stop while an earlier part is being proven loses nothing of it', async (t) => {
+test('a stop while an earlier part is being verified loses nothing of it', async (t) => {
   const bytes = objectBytes(4 * mebibyte);
   const s = await scene(t, [{ bytes }]);
   const chunks = [0, 1, 2, 3].map((at) => sha256(bytes.subarray(at * mebibyte, (at + 1) * mebibyte)));
@@ -558,7 +558,7 @@ test('a stop while an earlier part is being proven loses nothing of it', async (
   same(s.target, bytes);
 });
 
-test('a part is not continued from a server that cannot show that it has the same object', async (t) => {
+test('a part is not resumed from a server that cannot show that it has the same object', async (t) => {
   const bytes = objectBytes(2 * mebibyte);
   const s = await scene(t, [{ bytes }]);
   writeFileSync(`${s.target}.part`, objectBytes(mebibyte));
@@ -567,14 +567,14 @@ test('a part is not continued from a server that cannot show that it has the sam
   same(s.target, bytes);
 });
 
-test('a size of nothing that the user knows is demanded too', async (t) => {
+test('a size of zero given by the user is required too', async (t) => {
   const empty = await scene(t, [{ bytes: Buffer.alloc(0) }]);
   assert.equal((await empty.fetch({ bytes: 0 })).bytes, 0);
   const full = await scene(t, [{ bytes: objectBytes(10) }]);
   await fails(full.fetch({ bytes: 0 }), 'object-changed', /has 10 bytes, expected 0/);
 });
 
-test('a range that the only server sends damaged is asked of it again', async (t) => {
+test('a range that the only server sends damaged is requested from it again', async (t) => {
   const bytes = objectBytes(2 * mebibyte);
   const damaged = Buffer.from(bytes);
   damaged[77] = (damaged[77] ?? 0) ^ 1;
@@ -590,7 +590,7 @@ test('a range that the only server sends damaged is asked of it again', async (t
   assert.equal(s.servers[0]!.seen[1]?.range, `bytes=0-${mebibyte - 1}`);
 });
 
-test('a token renewed in mid-transfer is used for the rest', async (t) => {
+test('a token renewed during the transfer is used for the rest', async (t) => {
   const bytes = objectBytes(2 * mebibyte);
   const expires: ServerOptions = {
     bytes,
@@ -612,7 +612,7 @@ test('a token renewed in mid-transfer is used for the rest', async (t) => {
   same(s.target, bytes);
 });
 
-test('a token that expires in mid-transfer is waited for and told of once; where it does not come, that is the fault', async (t) => {
+test('a token that expires during the transfer is waited for and reported once; if none comes, that is the fault', async (t) => {
   const bytes = objectBytes(2 * mebibyte);
   const breaks: ServerOptions = {
     bytes,
@@ -621,7 +621,7 @@ test('a token that expires in mid-transfer is waited for and told of once; where
   for (const renewSeconds of [600, 5]) {
     let asks = 0;
     const headers = (): Record<string, string> => {
-      // Past its date after the first request, until somebody puts a new one there.
+      // Expired after the first request, until a new one is put there.
       if (++asks > 1 && (asks < 10 || renewSeconds === 5)) throw new Fault('token-expired', 'it is old');
       return { Authorization: 'Bearer good' };
     };
@@ -636,7 +636,7 @@ test('a token that expires in mid-transfer is waited for and told of once; where
   }
 });
 
-test('a token that expired before the first byte is told at once', async (t) => {
+test('a token that expired before the first byte is reported at once', async (t) => {
   const s = await scene(t, [{ bytes: objectBytes(10) }, { bytes: objectBytes(10) }], {
     headers: () => {
       throw new Fault('token-expired', 'it is old');
@@ -647,7 +647,7 @@ test('a token that expired before the first byte is told at once', async (t) => 
   assert.deepEqual(s.setbacks(), []);
 });
 
-test('a server that asks for more patience than there is ends the fetch at once', async (t) => {
+test('a server that asks for a longer wait than allowed ends the fetch at once', async (t) => {
   const bytes = objectBytes(10);
   const busy: ServerOptions = {
     bytes,
@@ -658,7 +658,7 @@ test('a server that asks for more patience than there is ends the fetch at once'
   assert.equal(fault.retryAfterSeconds, 5000);
 });
 
-test('what a disk did not take is not called done', async (t) => {
+test('bytes that the disk did not take do not count as done', async (t) => {
   const s = await scene(t, [{ bytes: objectBytes(2 * mebibyte), headers: { ETag: '"v1"' } }]);
   const full = new Fault('disk-full', 'no room');
   const write = t.mock.method(PartFile.prototype, 'write', (offset: number) => {
@@ -670,7 +670,7 @@ test('what a disk did not take is not called done', async (t) => {
   assert.deepEqual(journal.done, [{ start: 0, end: written }]);
 });
 
-test('a journal that is nonsense is ignored', async (t) => {
+test('an invalid journal is ignored', async (t) => {
   const bytes = objectBytes(mebibyte);
   for (const text of [
     '',
@@ -687,7 +687,7 @@ test('a journal that is nonsense is ignored', async (t) => {
   }
 });
 
-test('a server that died before it said a digest is not waited for: who sent the rest proves it', async (t) => {
+test("if a server died before it sent a digest, another one's digest verifies the bytes", async (t) => {
   const bytes = objectBytes(4 * mebibyte);
   const dead: ServerOptions = {
     bytes,
@@ -701,7 +701,7 @@ test('a server that died before it said a digest is not waited for: who sent the
   same(s.target, bytes);
 });
 
-test('a target that already holds the object is left as it is', async (t) => {
+test('a target that already holds the object is left unchanged', async (t) => {
   const bytes = objectBytes(mebibyte);
   const s = await scene(t, [{ bytes }]);
   writeFileSync(s.target, bytes);
@@ -710,7 +710,7 @@ test('a target that already holds the object is left as it is', async (t) => {
   assert.ok(s.servers[0]!.seen.every(({ method }) => method === 'HEAD'));
 });
 
-test('a target with other content is refused unless it may be overwritten', async (t) => {
+test('a target with other content is refused unless overwriting is allowed', async (t) => {
   const bytes = objectBytes(mebibyte);
   const s = await scene(t, [{ bytes }]);
   writeFileSync(s.target, 'my notes');
@@ -720,7 +720,7 @@ test('a target with other content is refused unless it may be overwritten', asyn
   same(s.target, bytes);
 });
 
-test('a target that nobody can compare with the object is not said to be another one', async (t) => {
+test('a target that cannot be compared with the object is not reported as different', async (t) => {
   const server = { url: 'http://127.0.0.1:9/ns/data.bin', host: '127.0.0.1:9', kind: 'cache' as const };
   const s = await scene(t, []);
   writeFileSync(s.target, 'my notes');
@@ -729,7 +729,7 @@ test('a target that nobody can compare with the object is not said to be another
   assert.equal(readFileSync(s.target, 'utf8'), 'my notes');
 });
 
-test('two fetches into the same file bring it whole; one may be told of the other', async (t) => {
+test('two fetches into the same file complete it; one may report the other', async (t) => {
   const bytes = objectBytes(8 * mebibyte);
   const s = await scene(t, [{ bytes, headers: { ETag: '"v1"' } }]);
   const ends = await Promise.allSettled([s.fetch(), s.fetch()]);
@@ -739,7 +739,7 @@ test('two fetches into the same file bring it whole; one may be told of the othe
   same(s.target, bytes);
 });
 
-test('a fetch whose part was taken away does not publish what another put there', async (t) => {
+test('a fetch whose part was removed does not publish what another process put there', async (t) => {
   const bytes = objectBytes(2 * mebibyte);
   const s: Scene = await scene(t, [
     {
@@ -768,7 +768,7 @@ test('a target that cannot be written is a fault that names it', async (t) => {
   );
 });
 
-test('a disk without room for the object is found before the first byte', async (t) => {
+test('lack of disk space for the object is found before the first byte', async (t) => {
   const s = await scene(t, [
     {
       bytes: Buffer.alloc(0),
@@ -783,7 +783,7 @@ test('a disk without room for the object is found before the first byte', async 
   await fails(s.fetch(), 'disk-full', /900,000,000,000,000 bytes needed, [\d,]+ free/);
 });
 
-test('connections are left to the next fetch where somebody keeps them', async (t) => {
+test('shared connections are reused by the next fetch', async (t) => {
   const bytes = objectBytes(1000);
   const s = await scene(t, [{ bytes }]);
   using connections = new IdleConnections(systemClock);
@@ -799,7 +799,7 @@ test('connections are left to the next fetch where somebody keeps them', async (
   assert.equal(seen(), 2);
 });
 
-test('objects at file: URLs are copied with the same proofs', async (t) => {
+test('objects at file: URLs are copied with the same verification', async (t) => {
   const bytes = objectBytes(3 * mebibyte);
   const s = await scene(t, []);
   const source = `${s.target}.source`;

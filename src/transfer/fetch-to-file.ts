@@ -27,8 +27,8 @@ export interface FetchToFileOptions extends FetchOptions {
 }
 
 /**
- * Fetches an object into a file. Until it is whole and proven the bytes are in `target.part`; a later call for
- * the same target goes on where this one stopped, if the object is still the same.
+ * Fetches an object into a file. Until it is complete and verified, the bytes are in `target.part`; a later call for
+ * the same target resumes from there if the object has not changed.
  */
 export async function fetchToFile(
   url: string,
@@ -64,7 +64,7 @@ async function openFetch(url: string, target: string, settings: Settings): Promi
   }
 }
 
-/** When all bytes are here and there are others to ask: for one that does not answer, then for all. */
+/** Once all bytes are here and other servers can be asked: the wait for one server's answer, and for any answer. */
 const graceMs = 1_000;
 const lateMs = 5_000;
 
@@ -79,7 +79,7 @@ class FileFetch {
   #asked: Source | undefined;
   readonly #journal: PartJournalWriter;
   readonly #startedAt: number;
-  /** What the bytes were held against. */
+  /** The digest that the bytes were compared with. */
   digest: Fetched['digest'];
 
   constructor(
@@ -131,7 +131,7 @@ class FileFetch {
     return this.#transfer.record;
   }
 
-  /** Fetches, proves, and gives the file its name. */
+  /** Fetches, verifies, and renames the file to its target. */
   async run(): Promise<Verification> {
     const { repair } = this.#transfer;
     await this.#transfer.run();
@@ -146,15 +146,15 @@ class FileFetch {
     return proof;
   }
 
-  /** Leaves what is there for a later attempt. */
+  /** Keeps what has arrived for a later attempt. */
   async suspend(): Promise<void> {
     const { known, segments, origin } = this.#transfer;
-    // Stopped so soon that nobody has said yet what a later attempt must know to go on.
+    // Stopped before any server said what a later attempt must know to resume.
     if (lacksIdentity(known) && (segments.done[0]?.end ?? 0) > 0) await origin.answer();
     this.#journal.suspend();
   }
 
-  /** A disk that became full on the way: with what the rest needs, where somebody says that. */
+  /** A disk that became full on the way: adds how much the rest needs, if a server says so. */
   async withShortage(error: unknown): Promise<unknown> {
     if (!(error instanceof Fault) || error.kind !== 'disk-full') return error;
     if (this.#transfer.known.size === undefined) await this.#transfer.origin.answer();
@@ -175,7 +175,7 @@ class FileFetch {
   async #prove(): Promise<Verification | Fault> {
     const { manifest, sha256, signal, shownUrl: about } = this.#settings;
     if (manifest !== undefined) return 'manifest';
-    const facts = sha256 === undefined ? await this.#lastWord(this.#asked) : undefined;
+    const facts = sha256 === undefined ? await this.#finalFacts(this.#asked) : undefined;
     signal.throwIfAborted();
     if (facts?.size !== undefined && facts.size !== this.size)
       return new Fault('data-corrupt', `${about}: ${this.size} bytes came, not ${facts.size}`, { about });
@@ -186,15 +186,15 @@ class FileFetch {
     const { algorithm, hex, server } = digest;
     const found = await this.#sink.digest(algorithm, this.size, signal);
     this.digest = digest;
-    if (found === hex || (server !== '' && (await this.#isProvenBeside(server)))) return 'digest';
+    if (found === hex || (server !== '' && (await this.#isVerifiedByOther(server)))) return 'digest';
     const what = server === '' ? 'SHA-256' : `${algorithm} (${server})`;
     return new Fault('data-corrupt', `${about}: ${what} is ${found}, should be ${hex}`, { about });
   }
 
-  /** Before all bytes are fetched again: the digest itself may be wrong, and another server knows the right one. */
-  async #isProvenBeside(server: string): Promise<boolean> {
+  /** Before all bytes are fetched again: the digest itself may be wrong, and another server may have the right one. */
+  async #isVerifiedByOther(server: string): Promise<boolean> {
     const { signal } = this.#settings;
-    const [other] = this.#transfer.witnesses.beside(server);
+    const [other] = this.#transfer.witnesses.othersThan(server);
     const said = other && (await this.#ask(other, lateMs));
     if (said?.digest === undefined) return false;
     const found = await this.#sink.digest(said.digest.algorithm, this.size, signal);
@@ -204,12 +204,12 @@ class FileFetch {
   }
 
   /**
-   * What servers say when all bytes are here. Beside one that does not answer others are asked, if there are any; and a
-   * cache learns the digest of what it was still fetching once it has all of it.
+   * The servers' digest once all bytes are here. If one does not answer, others are asked; and a cache that was still
+   * fetching the object knows its digest only now that it has all of it.
    */
-  async #lastWord(asked: Source | undefined): Promise<ObjectChecksums | undefined> {
+  async #finalFacts(asked: Source | undefined): Promise<ObjectChecksums | undefined> {
     const { clock, signal } = this.#settings;
-    const others = asked === undefined ? [] : this.#transfer.witnesses.beside(asked.server.host);
+    const others = asked === undefined ? [] : this.#transfer.witnesses.othersThan(asked.server.host);
     const within = (ms: number, facts: Promise<ObjectChecksums | undefined>) =>
       others.length === 0
         ? facts
@@ -247,7 +247,7 @@ class FileFetch {
   }
 }
 
-/** The result, if the target already holds the object; a Fault if it holds something else; else undefined. */
+/** The result if the target already holds the object, a Fault if it holds something else; undefined if it is free. */
 async function alreadyThere(url: string, target: string, settings: Settings): Promise<Fetched | undefined> {
   const stat = withDiskFaults(target, () => fs.statSync(target, { throwIfNoEntry: false }));
   if (stat === undefined) return undefined;
@@ -257,7 +257,7 @@ async function alreadyThere(url: string, target: string, settings: Settings): Pr
   if (verified !== undefined) return { bytes: stat.size, seconds: 0, verified, servers: [] };
   throw new Fault('file-invalid', `${target} exists and is not ${settings.shownUrl}`, {
     about: target,
-    fix: 'Remove it, choose another name, or ask for it to be overwritten.',
+    fix: 'Remove it, choose another name, or allow overwriting.',
   });
 }
 
@@ -278,7 +278,7 @@ async function compare(
       `${target} exists, and no server says whether it is ${settings.shownUrl}`,
       {
         about: target,
-        fix: 'Try again later, choose another name, or ask for it to be overwritten.',
+        fix: 'Try again later, choose another name, or allow overwriting.',
       },
     );
   if (remote.size !== size) return undefined;
@@ -286,7 +286,7 @@ async function compare(
   return (await hashFile(target, remote.digest.algorithm)) === remote.digest.hex ? 'digest' : undefined;
 }
 
-/** What the origin says, and whether a server has a digest where that agrees with what is here. */
+/** The size according to the origin, and a server's digest if that size is the one on disk. */
 async function askAny(url: string, here: number, settings: Settings): Promise<ObjectChecksums | undefined> {
   const { locator, clock, limits, signal, tokenFile, connections: idle } = settings;
   const roster = new Roster();

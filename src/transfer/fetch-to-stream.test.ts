@@ -65,7 +65,7 @@ async function serveAll(t: TestContext, options: ServerOptions[]): Promise<Runni
   return Promise.all(options.map((each) => serveObject(t, each)));
 }
 
-/** A writer that keeps every chunk for a few turns of the event loop and then takes its hash. */
+/** A writer that holds every chunk for a few turns of the event loop and then hashes it. */
 function slowWriter(): { write: (chunk: Buffer) => Promise<void>; hex: () => string } {
   const hash = createHash('sha256');
   let nth = 0;
@@ -91,7 +91,7 @@ test('every byte is intact however slow the writer, with and without TLS', async
   }
 });
 
-test('a server whose certificate nobody vouches for is not trusted', async (t) => {
+test('a server whose certificate is not signed by a known authority is not trusted', async (t) => {
   const tls = makeCertificateAuthority('test', Date.now()).issue(['127.0.0.1']);
   const servers = await serveAll(t, [{ bytes: objectBytes(100), tls }]);
   await assert.rejects(receive(servers), (error: Fault) => {
@@ -114,7 +114,7 @@ test('a slow writer is not mistaken for a stalled server', async (t) => {
   assert.deepEqual(setbacks, []);
 });
 
-test('the stream goes on at the byte where a server broke, at another one', async (t) => {
+test('when a server breaks, the stream continues at that byte from another one', async (t) => {
   const bytes = objectBytes(4 * mebibyte);
   const breaks: ServerOptions = { bytes, get: (e) => e.begin(mebibyte + 1, () => e.request.socket.end()) };
   const servers = await serveAll(t, [breaks, { bytes }]);
@@ -133,7 +133,7 @@ test('several servers deliver one stream in order', async (t) => {
   assert.ok(result.servers.length > 1, 'more than one server was used');
 });
 
-test('several servers and a manifest deliver one stream of proven chunks', async (t) => {
+test('several servers and a manifest deliver one stream of verified chunks', async (t) => {
   const bytes = objectBytes(48 * mebibyte + 12345);
   const caches = Array.from({ length: 3 }, (): ServerOptions => ({ bytes, headers: { Age: '60' } }));
   const writer = slowWriter();
@@ -150,7 +150,7 @@ test('while a cache is still filling, no other cache is asked', async (t) => {
   assert.equal(servers[1]!.seen.length, 0);
 });
 
-test('a damaged chunk is never handed on; only it is fetched again, from another server', async (t) => {
+test('a damaged chunk is never passed on; only it is fetched again, from another server', async (t) => {
   const bytes = objectBytes(8 * mebibyte);
   const damaged = Buffer.from(bytes);
   damaged[5 * mebibyte + 77] = (damaged[5 * mebibyte + 77] ?? 0) ^ 1;
@@ -177,7 +177,7 @@ test('a chunk that is damaged everywhere ends the fetch as corrupt', async (t) =
   assert.equal(asked.length, 5);
 });
 
-test('a wrong digest at the end is a fault, since the bytes are gone', async (t) => {
+test('a wrong digest at the end is a fault, since the bytes were already passed on', async (t) => {
   const bytes = objectBytes(mebibyte);
   const servers = await serveAll(t, [{ bytes }]);
   await assert.rejects(
@@ -186,14 +186,14 @@ test('a wrong digest at the end is a fault, since the bytes are gone', async (t)
   );
 });
 
-test('a digest of the server proves the stream', async (t) => {
+test('a digest of the server verifies the stream', async (t) => {
   const bytes = objectBytes(mebibyte);
   const Digest = `md5=${createHash('md5').update(bytes).digest('base64')}`;
   const servers = await serveAll(t, [{ bytes, headers: { Digest } }]);
   assert.equal((await receive(servers)).result.verified, 'digest');
 });
 
-test('an object that changes after bytes were handed on ends the stream', async (t) => {
+test('an object that changes after bytes were passed on ends the stream', async (t) => {
   const bytes = objectBytes(2 * mebibyte);
   const changes: ServerOptions = {
     bytes,
@@ -209,7 +209,7 @@ test('an object that changes after bytes were handed on ends the stream', async 
   );
 });
 
-test('what the writer throws ends the fetch unchanged', async (t) => {
+test('an error that the writer throws ends the fetch unchanged', async (t) => {
   const servers = await serveAll(t, [{ bytes: objectBytes(2 * mebibyte) }]);
   const broken = new Fault('archive-damaged', 'the archive is cut off');
   for (const write of [
@@ -226,13 +226,13 @@ test('a stalled cache among good ones costs little', async (t) => {
   const Age = '60';
   const stalls: ServerOptions = { bytes, headers: { Age }, get: (e) => e.begin(100_000, () => undefined) };
   const servers = await serveAll(t, [{ bytes, headers: { Age } }, stalls, { bytes, headers: { Age } }]);
-  // On the fast clock: who waits for the stalled one takes minutes, and a busy machine does not.
+  // On the fast clock, waiting for the stalled cache would take minutes; a busy machine does not.
   const { hash, result } = await receive(servers, { limits: { stallSeconds: 3000 } });
   assert.equal(hash, sha256(bytes));
   assert.ok(result.seconds < 1500, `took ${result.seconds} s`);
 });
 
-test('a token goes to the named server and never along with a redirect to another host', async (t) => {
+test('a token goes to the named server and is never sent along with a redirect to another host', async (t) => {
   const bytes = objectBytes(1000);
   const [elsewhere] = await serveAll(t, [{ bytes }]);
   const redirects: ServerOptions = {
@@ -249,7 +249,7 @@ test('a token goes to the named server and never along with a redirect to anothe
   assert.ok(elsewhere!.seen.every(({ headers }) => headers.authorization === undefined));
 });
 
-test('an object whose size nobody says is read to its proper end, and is not called proven', async (t) => {
+test('an object of unknown size is read to its proper end, and does not count as verified', async (t) => {
   const bytes = objectBytes(2 * mebibyte);
   const get: ServerOptions['get'] = ({ response }) => {
     response.writeHead(200, { 'Transfer-Encoding': 'chunked' });
@@ -264,7 +264,7 @@ test('an object whose size nobody says is read to its proper end, and is not cal
   assert.equal(result.bytes, bytes.length);
 });
 
-test('a fetch that turns out damaged tells who sent it, and the next one asks others', async (t) => {
+test('a fetch that turns out damaged records its servers, and the next one asks others', async (t) => {
   const bytes = objectBytes(mebibyte);
   const damaged = Buffer.from(bytes);
   damaged[1000] = (damaged[1000] ?? 0) ^ 1;
@@ -282,7 +282,7 @@ test('a fetch that turns out damaged tells who sent it, and the next one asks ot
   );
 });
 
-test('where everybody is suspected, they are asked all the same', async (t) => {
+test('if all servers are suspects, they are asked anyway', async (t) => {
   const bytes = objectBytes(mebibyte);
   const servers = await serveAll(t, [{ bytes }]);
   const suspects = new Set<string>();

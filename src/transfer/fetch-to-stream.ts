@@ -15,9 +15,9 @@ import type { Hasher } from './proof/hasher.ts';
 import { OrderedSink, VerifyingSink, type Sink, type Write } from './sinks/sink.ts';
 
 /**
- * Fetches an object and hands its bytes to `write` in order; a chunk is the engine's again when `write` returns
- * or resolves. With a manifest only proven bytes are handed on; without one the proof comes at the end, and a
- * Fault may follow bytes that were already handed on.
+ * Fetches an object and passes its bytes to `write` in order; the engine reuses a chunk once `write` returns or
+ * resolves. With a manifest only verified bytes are passed on; without one the object is verified at the end, and a
+ * Fault may follow bytes that were already passed on.
  */
 export async function fetchToStream(url: string, write: Write, options: FetchOptions): Promise<Fetched> {
   const settings = resolveSettings(url, options);
@@ -29,7 +29,7 @@ export async function fetchToStream(url: string, write: Write, options: FetchOpt
     const { digest, transfer } = fetch;
     return { bytes: transfer.segments.size, seconds, verified, ...transfer.record, ...defined({ digest }) };
   } catch (error) {
-    // Whoever reads the stream may have found it damaged.
+    // The reader of the stream may have found it damaged.
     for (const { server } of fetch.transfer.record.servers) settings.suspects.add(server);
     throw toStopFault(settings, error);
   } finally {
@@ -37,12 +37,12 @@ export async function fetchToStream(url: string, write: Write, options: FetchOpt
   }
 }
 
-/** How long the first byte waits to learn which digest the server has: hashing must begin with that byte. */
+/** How long the first byte waits for the server to name its digest: hashing must start with that byte. */
 const digestGraceMs = 1_000;
 
 class StreamFetch {
   readonly transfer: Transfer;
-  /** What the bytes were held against. */
+  /** The digest that the bytes were compared with. */
   digest: Fetched['digest'];
   readonly #settings: Settings;
   readonly #write: Write;

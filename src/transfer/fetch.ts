@@ -7,13 +7,13 @@ import type { FetchRecord, Turn } from './engine/turn.ts';
 import { defaultTransferLimits, type TransferLimits } from './limits.ts';
 import type { Manifest } from './proof/manifest.ts';
 
-/** How far the bytes were proven: by chunk hashes, by a whole-object digest, by their number, or not at all. */
+/** How the bytes were verified: by chunk hashes, by a digest of the whole object, by their number, or not at all. */
 export type Verification = 'manifest' | 'digest' | 'size' | 'none';
 
 export type FetchEvent =
   | { kind: 'progress'; bytes: number; total: number | undefined; rate: number; server: string }
   | { kind: 'setback'; server: string; fault: Fault; turn?: Turn }
-  /** Nobody can be asked before `until` (milliseconds since the epoch), because of this fault. */
+  /** No server can be asked before `until` (milliseconds since the epoch), because of this fault. */
   | { kind: 'wait'; server: string; until: number; fault: Fault };
 
 export interface FetchOptions {
@@ -21,22 +21,22 @@ export interface FetchOptions {
   clock?: Clock;
   signal?: AbortSignal;
   tokenFile?: string;
-  /** Hex SHA-256 of the whole object, where the user knows it. */
+  /** Hex SHA-256 of the whole object, if the user knows it. */
   sha256?: string;
   /** Size the user expects, in bytes. */
   bytes?: number;
-  /** Hashes of the object's chunks: damage is found at once and only the damaged chunk is fetched again. */
+  /** Hashes of the object's chunks: damage is found at once, and only the damaged chunk is fetched again. */
   manifest?: Manifest;
   limits?: Partial<TransferLimits>;
   /**
-   * Hosts whose bytes turned out wrong: they are asked only when nobody else has the object. Fetches add to it, and
+   * Hosts that sent wrong bytes: they are asked only when no other server has the object. Fetches add to it, so that
    * those that share it learn from each other.
    */
   suspects?: Set<string>;
-  /** Connections that fetches leave to each other. */
+  /** Idle connections that fetches share. */
   connections?: IdleConnections;
   onEvent?: (event: FetchEvent) => void;
-  /** Called once a server has a digest that the whole object will be held against. */
+  /** Called once a server has a digest that the whole object will be compared with. */
   onDigest?: () => void;
 }
 
@@ -44,13 +44,13 @@ export interface Fetched extends FetchRecord {
   bytes: number;
   seconds: number;
   verified: Verification;
-  /** The digest that the bytes were held against; `server` is empty where the user knew it. */
+  /** The digest that the bytes were compared with; `server` is empty if the user gave it. */
   digest?: { algorithm: string; hex: string; server: string };
 }
 
 /** A fetch's options with every default filled in. */
 export interface Settings {
-  /** The URL as it may be shown and written down. */
+  /** The URL without secrets, for messages and records. */
   shownUrl: string;
   locator: Locator;
   clock: Clock;
@@ -58,7 +58,7 @@ export interface Settings {
   tokenFile: string | undefined;
   manifest: Manifest | undefined;
   sha256: string | undefined;
-  /** What the user or the manifest says the size is. */
+  /** The size according to the user or the manifest. */
   size: number | undefined;
   limits: TransferLimits;
   suspects: Set<string>;
@@ -96,7 +96,7 @@ export function resolveSettings(url: string, options: FetchOptions): Settings {
   };
 }
 
-/** What a fetch is rejected with when the user stopped it. */
+/** The error of a fetch that the user stopped, or the one it was given. */
 export function toStopFault({ shownUrl, signal }: Settings, error: unknown): unknown {
   if (!signal.aborted || signal.reason instanceof Fault) return error;
   return new Fault('interrupted', `${shownUrl}: stopped`, { about: shownUrl, cause: signal.reason });

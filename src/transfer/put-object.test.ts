@@ -22,7 +22,7 @@ const isFault = (kind: FaultKind) => (error: unknown) => error instanceof Fault 
 const token = signedToken({ iss: 'https://issuer.example', scope: 'storage.create:/' });
 
 interface Habits {
-  /** Answers of the first PUTs; after them they are stored. */
+  /** Answers to the first PUTs; later ones are stored. */
   trouble?: ((response: ServerResponse) => void)[];
   existing?: boolean;
   digest?: 'right' | 'wrong' | 'none' | 'crc32c';
@@ -79,7 +79,7 @@ async function origin(
   };
 }
 
-test('a file arrives whole, with a token, its size announced, and is proven by digest', async (t) => {
+test('a file is uploaded with a token and its size announced, and is verified by digest', async (t) => {
   const { federation, file, content, stored, puts } = await origin(t);
   const progress: number[] = [];
   const put = await putObject(file, 'osdf:///ns/a,b', {
@@ -100,7 +100,7 @@ test('an empty file is an object too', async (t) => {
   assert.equal(stored()?.length, 0);
 });
 
-test('what exists is left alone unless it may be overwritten', async (t) => {
+test('an existing object is left alone unless overwriting is allowed', async (t) => {
   const { federation, file, content, stored } = await origin(t, { existing: true });
   await assert.rejects(putObject(file, 'osdf:///ns/x', { federation }), isFault('usage'));
   assert.equal(stored()?.toString(), 'old');
@@ -114,7 +114,7 @@ test('what exists is left alone unless it may be overwritten', async (t) => {
   );
 });
 
-test('after a reset, what we may not see is still not overwritten', async (t) => {
+test('after a reset, an object that we may not see is still not overwritten', async (t) => {
   const { federation, file, stored } = await origin(t, {
     existing: true,
     hidden: true,
@@ -124,7 +124,7 @@ test('after a reset, what we may not see is still not overwritten', async (t) =>
   assert.equal(stored()?.toString(), 'old');
 });
 
-test('resets and busy origins are tried again from the start', async (t) => {
+test('resets and busy origins are retried from the start', async (t) => {
   const trouble = [
     (response: ServerResponse) => response.destroy(),
     (response: ServerResponse) => response.writeHead(503, { 'Retry-After': '5' }).end(),
@@ -136,7 +136,7 @@ test('resets and busy origins are tried again from the start', async (t) => {
   assert.ok(clock.slept.includes(5000));
 });
 
-test('refusals are told at once', async (t) => {
+test('refusals are reported at once', async (t) => {
   const cases: [number, FaultKind][] = [
     [403, 'token-refused'],
     [507, 'disk-full'],
@@ -151,7 +151,7 @@ test('refusals are told at once', async (t) => {
   }
 });
 
-test('a copy that differs is a fault, and one that cannot be looked at is not called proven', async (t) => {
+test('a copy that differs is a fault, and one that cannot be compared does not count as verified', async (t) => {
   const wrong = await origin(t, { digest: 'wrong' });
   await assert.rejects(putObject(wrong.file, 'osdf:///ns/x', wrong), isFault('data-corrupt'));
   assert.equal(wrong.puts().length, 2, 'a digest may be that of what was there a moment ago');
@@ -165,7 +165,7 @@ test('a copy that differs is a fault, and one that cannot be looked at is not ca
   assert.equal((await putObject(hidden.file, 'osdf:///ns/x', hidden)).verified, 'none');
 });
 
-test('an upload that is sent on to another host leaves the token behind', async (t) => {
+test('an upload that is redirected to another host is sent without the token', async (t) => {
   const far = await webServer(t, ({ method }, response) =>
     response.writeHead(method === 'PUT' ? 201 : 404).end(),
   );
@@ -180,7 +180,7 @@ test('an upload that is sent on to another host leaves the token behind', async 
   assert.equal(put?.headers.authorization, undefined);
 });
 
-test('missing files, folders and places that take none are refused before anything is sent', async (t) => {
+test('missing files, folders and places that accept no uploads are refused before anything is sent', async (t) => {
   const { federation, file, folder } = await origin(t);
   await mkdir(path.join(folder, 'dir'));
   await assert.rejects(
@@ -230,12 +230,12 @@ async function uploadTo(t: TestContext, listener: http.RequestListener, held: nu
   };
 }
 
-test('a server that reads no further is given up by the clock', async (t) => {
+test('a server that reads no further times out', async (t) => {
   const upload = await uploadTo(t, () => undefined, [10_000]);
   await assert.rejects(sendFile(upload), (error) => error instanceof NoAnswer && error.reason === 'timeout');
 });
 
-test('a refusal that comes before the body is read ends the sending', async (t) => {
+test('a refusal that comes before the body is read ends the upload', async (t) => {
   const upload = await uploadTo(t, (_, response) => response.writeHead(403).end(), [10_000, 30_000, 100_000]);
   let sent = 0;
   const { answer } = await sendFile({ ...upload, onProgress: (bytes) => void (sent = bytes) });
@@ -243,7 +243,7 @@ test('a refusal that comes before the body is read ends the sending', async (t) 
   assert.ok(sent < size, `${sent} bytes were pushed at a server that had said no`);
 });
 
-test('a file that shrinks while it is sent is the fault of the file', async (t) => {
+test('a file that shrinks while it is sent is reported as the fault', async (t) => {
   const upload = await uploadTo(t, (request) => request.resume(), [10_000, 30_000, 100_000]);
   const sending = sendFile({ ...upload, size: size + 1 });
   await assert.rejects(sending, (error) => error instanceof Fault && /became shorter/.test(error.message));

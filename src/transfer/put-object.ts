@@ -17,16 +17,16 @@ import { upload, type ControlAnswer } from '../http/request.ts';
 import { hasher } from './proof/digest.ts';
 
 export interface PutOptions extends Omit<ObjectOptions, 'direct' | 'fresh'> {
-  /** Replace what is there; otherwise an existing object is left alone. */
+  /** Replace an existing object; without this it is left alone. */
   overwrite?: boolean;
   onProgress?: (sent: number, total: number) => void;
 }
 
 export interface Put {
   bytes: number;
-  /** How far the origin's copy was proven to be the file's. */
+  /** How the origin's copy was compared with the file. */
   verified: 'digest' | 'size' | 'none';
-  /** `host:port` that has it now. */
+  /** `host:port` of the origin that has it now. */
   server: string;
 }
 
@@ -40,7 +40,7 @@ interface Upload {
 const timeoutMs = 5 * 60_000;
 const sameSecondMs = 1100;
 
-/** Uploads a file as one object: streamed, tried again when the way breaks, then compared with the origin's copy. */
+/** Uploads a file as one object: streams it, retries after a failure, then compares the origin's copy. */
 export async function putObject(file: string, url: string, options: PutOptions): Promise<Put> {
   const size = await sizeOf(file);
   const located = await options.federation.locate(url, { ...options, verb: 'PUT' });
@@ -57,7 +57,7 @@ export async function putObject(file: string, url: string, options: PutOptions):
   let tries = 0;
   for (let isSecond = false; ; isSecond = true) {
     const digests = await withBackOff({ clock, signal: options.signal }, () =>
-      // What an earlier try left behind must not count as somebody else's, if we know that there was nothing.
+      // What an earlier try left behind is not somebody else's object if there was nothing before it.
       tryPut(upload, server, !mayReplace && (tries++ === 0 || !wasAbsent)),
     );
     try {
@@ -65,7 +65,7 @@ export async function putObject(file: string, url: string, options: PutOptions):
     } catch (error) {
       const isWrong = error instanceof Fault && error.kind === 'data-corrupt';
       if (!isWrong || isSecond || !(mayReplace || wasAbsent)) throw error;
-      // XRootD has the old digest of an object that was replaced within the same second.
+      // XRootD keeps the old digest of an object that was replaced within the same second.
       await clock.sleep(sameSecondMs, options.signal);
     }
   }
@@ -82,7 +82,7 @@ async function sizeOf(file: string): Promise<number> {
   return info.size;
 }
 
-/** Whether the origin says that there is nothing yet; throws if there is something. */
+/** Whether the origin says that nothing is there yet; throws if something is. */
 async function isAbsent({ located, options }: Upload, server: ObjectServer): Promise<boolean> {
   try {
     const { status } = await requestObject(located, { method: 'HEAD', server }, options);
@@ -114,10 +114,10 @@ async function send(upload: Upload, server: ObjectServer, isGuarded: boolean): P
   return await sendFile({ ...upload, wire: options.federation.wire, url, headers, ...options });
 }
 
-/** XRootD has the first and the last, Pelican's own origin all; computed while the file is sent. */
+/** XRootD has the first and the last, Pelican's own origin all three; computed while the file is sent. */
 const proofs = ['crc32c', 'md5', 'adler32'] as const;
 
-/** Compares the origin's copy with what was sent. An origin that says nothing proves nothing, and the result says so. */
+/** Compares the origin's copy with what was sent. If the origin gives no checksum and no size, the result says so. */
 async function verify(
   { size, located, options }: Upload,
   server: ObjectServer,
@@ -148,7 +148,7 @@ async function verify(
 function exists(url: string): Fault {
   return new Fault('usage', `${url} exists already`, {
     about: url,
-    fix: 'choose another name, or say that it may be overwritten',
+    fix: 'choose another name, or allow overwriting',
   });
 }
 
@@ -168,18 +168,18 @@ export interface SentFile {
   digests: Digests;
 }
 
-/** How long an origin may take for the next piece, or for its answer once it has all. */
+/** How long an origin may take to accept the next bytes, or to answer once it has all of them. */
 const stallMs = 100_000;
 const maxRedirects = 3;
 
-/** PUTs the first `size` bytes of a file, hashing on the way; stops as soon as the server has answered. */
+/** PUTs the first `size` bytes of a file, hashing on the way; stops as soon as the server answers. */
 export async function sendFile(request: FileToSend): Promise<SentFile> {
   const { wire, file, size, url, headers, onProgress, signal } = request;
   let digests: Digests = {};
   async function* body(): AsyncIterable<Buffer> {
     const hashers = proofs.map((name) => [name, hasher(name)] as const);
     let sent = 0;
-    // What is appended to the file meanwhile is not part of what was promised.
+    // Bytes appended to the file meanwhile are beyond the announced length.
     const options = { end: size - 1, highWaterMark: 1 << 20 };
     const chunks = size === 0 ? [] : (createReadStream(file, options) as AsyncIterable<Buffer>);
     for await (const chunk of chunks) {

@@ -4,7 +4,7 @@ import { safeLine } from '../diagnosis/quote-event.ts';
 import type { Termination } from '../eventlog/details.ts';
 import type { AttemptEnd, AttemptHistory } from '../history/history.ts';
 
-/** Why an attempt ended; undefined while it has not, and for one that only went with its job. */
+/** Why an attempt ended; undefined while it runs, and if it only ended because its job was removed. */
 export function attemptDiagnosis(attempt: AttemptHistory): Diagnosis | undefined {
   const diagnosis = endDiagnosis(attempt);
   if (!attempt.details?.saves || diagnosis?.cause !== 'evicted') return diagnosis;
@@ -17,12 +17,12 @@ function endDiagnosis({ details, cause }: AttemptHistory): Diagnosis | undefined
   if (end.how === 'silent') return silentEnd;
   if (end.how === 'exited') return exitDiagnosis(end, cause ?? 'exit-code', memoryMb);
   if (end.reason.trim() !== '' || complaint === undefined) return reasonDiagnosis(end, memoryMb);
-  // The complaint's own code is the other side's view of the transfer: only its words are taken.
+  // The code of a complaint is the other side's view of the transfer, so only its words are used.
   return reasonDiagnosis({ ...end, reason: complaint.text }, memoryMb);
 }
 
 const silentEnd = diagnosisOf('silent-end', [
-  'The log has no event for its end: HTCondor’s process for it on the access point was killed, or the access point was restarted.',
+  'The log has no event for its end: its condor_shadow on the access point was killed, or the access point was restarted.',
 ]);
 
 function reasonDiagnosis(end: AttemptEnd, memoryMb: number): Diagnosis {
@@ -36,7 +36,6 @@ function reasonDiagnosis(end: AttemptEnd, memoryMb: number): Diagnosis {
   };
 }
 
-/** What shells and kernels mean by exit codes, whatever the program. */
 const shellCodes: Partial<Record<number, string[]>> = {
   126: ['Shells use this code when a command cannot be executed.'],
   127: ['Shells use this code when a command is not found.'],
@@ -45,7 +44,6 @@ const shellCodes: Partial<Record<number, string[]>> = {
   143: ['Shells use this code when a command was terminated (signal 15).'],
 };
 
-/** How a program ended by itself. */
 function exitDiagnosis({ termination, resources }: AttemptEnd, cause: Cause, memoryMb: number): Diagnosis {
   if (termination?.normal === true && termination.returnValue === 0)
     return { ...diagnosisOf('none', ['It exited with code 0.']), advice: [] };
@@ -77,6 +75,9 @@ function signalDiagnosis(
     return diagnosisOf('signal', [how, seen], {
       advice: ['Request more memory: the machine may have killed it for that.'],
     });
-  const other = 'It does not look like a lack of memory; the log does not show who sent the signal.';
-  return diagnosisOf('signal', [how, seen, ...(signal === 9 && used < asked / 2 ? [other] : [])]);
+  if (signal !== 9 || used >= asked / 2) return diagnosisOf('signal', [how, seen]);
+  return {
+    ...diagnosisOf('signal', [how, seen, 'A lack of memory is unlikely; the log does not show who sent it.']),
+    advice: ['Read what the program printed, or ask the staff of the machine what sent the signal.'],
+  };
 }

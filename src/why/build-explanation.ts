@@ -1,11 +1,10 @@
 import { causeTitle } from '../codes/causes.ts';
 import type { Diagnosis } from '../diagnosis/diagnose.ts';
 import type { Evidence, Explanation, JobStatus } from '../diagnosis/explanation.ts';
-import type { JobHistory } from '../history/history.ts';
+import type { Activity, JobHistory } from '../history/history.ts';
 import { detailsOf } from './past-attempts.ts';
 import { releasesByRule, times, type RunRules } from './describe-action.ts';
 
-/** What an explanation says beyond how the job stands. */
 interface Parts {
   because: string[];
   evidence: Evidence[];
@@ -26,29 +25,42 @@ export const explained = (
   ...parts,
 });
 
-/** The author of a submit file has more to change than the author of a job file. */
+/** What an attempt is or was doing. */
+export const activityText: Record<Activity, string> = {
+  queue: 'waiting to receive its input',
+  input: 'receiving its input',
+  stalled: 'receiving its input, with no progress',
+  unpacking: 'unpacking its input',
+  starting: 'starting its program',
+  starved: 'running its program, which waits for data',
+  executing: 'running its program',
+  silent: 'running its program',
+  output: 'returning its output',
+  suspended: 'suspended',
+  'cut-off': 'disconnected from its machine',
+};
+
+/** Advice about the submit file is only for those who wrote it. */
 export const adviceOf = ({ advice, submitAdvice = [] }: Diagnosis, rules: RunRules | undefined): string[] =>
   rules === undefined ? [...advice, ...submitAdvice] : advice;
 
 export const nothingWrong: Diagnosis = { cause: 'none', because: [], outlook: 'lasting', advice: [] };
 
-/** The title of a job that ended well, or runs, in its nth attempt. */
+/** The title of a job that succeeded, or runs, in its nth attempt. */
 export const goodTitle = (attempt: number): string =>
   attempt > 1 ? `${causeTitle('none')}, but it took more than one attempt` : causeTitle('none');
 
-/** How often it was held, if more than once. */
 export function holdCount(job: JobHistory): string[] {
   const { holds, releases } = detailsOf(job);
   if (holds.length < 2) return [];
   const byRule = releasesByRule(job);
-  const some = byRule === releases.length ? '' : ` ${byRule} of them`;
-  const who = byRule === 0 ? '' : `,${some} by a rule of its own`;
+  const some = byRule === releases.length ? '' : ` ${times(byRule)}`;
+  const who = byRule === 0 ? '' : `,${some} by a rule of the job`;
   return [`It has been held ${times(holds.length)} and released ${times(releases.length)}${who}.`];
 }
 
-/** Lost connections that did no harm. */
 export function reconnects({ attempts }: JobHistory): string[] {
   const count = attempts.reduce((sum, { details }) => sum + (details?.reconnects ?? 0), 0);
-  const lost = `The connection to its machine was lost and restored ${times(count)}, without harm.`;
+  const lost = `The connection to its machine was lost and restored ${times(count)}; the job continued.`;
   return count === 0 ? [] : [lost];
 }

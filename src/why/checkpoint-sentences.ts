@@ -3,7 +3,7 @@ import { describePosition, describeResume } from '../journal/describe-resume.ts'
 import type { AttemptState } from '../journal/state.ts';
 import { safeLine } from '../diagnosis/quote-event.ts';
 
-/** What an attempt's checkpoints have to do with how it stands: from what it resumed, and what it saved. */
+/** From what an attempt resumed, and what it saved. */
 export function checkpointSentences(attempt: AttemptState | undefined): string[] {
   const { resumed, refused = [], checkpoint } = attempt?.agent ?? {};
   const sentences = refused.map((reason) => `A checkpoint was not used: ${safeLine(reason)}.`);
@@ -23,10 +23,10 @@ export function checkpointSentences(attempt: AttemptState | undefined): string[]
   return sentences;
 }
 
-/** A time of a journal, to the second. */
+/** A journal's time, to the second. */
 export const timeText = (at: string): string => at.replace(/^(.{10})T(.{8})(?:\.\d+)?Z$/, '$1 $2 UTC');
 
-/** What to do about a training that does not use what it is given. */
+/** For a training that ignores its checkpoint. */
 export function checkpointAdvice(attempt: AttemptState | undefined): string[] {
   if (attempt?.agent?.resumed?.movedOn !== false) return [];
   return [

@@ -8,17 +8,15 @@ import { detailsOf } from './past-attempts.ts';
 import type { Policy } from '../recovery/policy.ts';
 import { outOfMemoryCount, simulate, type EndedAttempt, type RetryOutlook } from '../recovery/decide.ts';
 
-/** The rules of a run that the access point follows for its jobs. */
+/** The rules of a run that are in its submit file. */
 export interface RunRules {
   policy: Policy;
-  /** The file the rules stand in. */
   file: string;
 }
 
-/** HTCondor's code of a hold by hand. */
+/** HTCondor's code of a hold by a user. */
 const userHoldCode = 1;
 
-/** What is done about a hold. */
 export function describeHoldAction(job: JobHistory, hold: Hold, rules: RunRules | undefined): string[] {
   if (rules === undefined) return describeOthersAction(job, hold);
   const { policy, file } = rules;
@@ -40,7 +38,7 @@ export function describeHoldAction(job: JobHistory, hold: Hold, rules: RunRules 
   if (willRelease(policy, held, { failures, ranOut }))
     return [`Nothing more: ${outlook.next.why.replace(/;.*$/s, '')} (${rule}).`];
   return [
-    `Nothing: the rules of the run release only jobs that another try can fix, which is not the case here (${rule}).`,
+    `Nothing: the rules of the run release only jobs that another try can fix, and this is not one (${rule}).`,
   ];
 }
 
@@ -49,7 +47,7 @@ function describeOthersAction(job: JobHistory, hold: Hold): string[] {
     return ['The files are being copied; the job is released when they have arrived.'];
   const byRule = releasesByRule(job);
   return byRule === 0
-    ? ['Nothing that the log shows: it stays held until a user or a rule of its submit file releases it.']
+    ? ['It stays held until a user or a rule in its submit file releases it.']
     : [
         `A rule of the job has released it ${times(byRule)} before and may do so again; the log does not show its limit.`,
       ];
@@ -71,7 +69,7 @@ function describeRelease({ failures, attempts, next, waits }: RetryOutlook, rule
 /** `05:43:10 UTC`. */
 const clock = (time: number): string => `${new Date(time).toISOString().slice(11, 19)} UTC`;
 
-/** The failures of a job by its log: attempts that ended by themselves and were put back, and holds. */
+/** The failures of a job according to its log: attempts that exited and were requeued, and holds. */
 function historyOf(job: JobHistory): { queuedAt: number | undefined; attempts: EndedAttempt[] } {
   const failed = (how: Partial<EndedAttempt> = {}): EndedAttempt => ({
     outcome: 'failed',
@@ -85,7 +83,7 @@ function historyOf(job: JobHistory): { queuedAt: number | undefined; attempts: E
   return { queuedAt: job.from, attempts: [...exits, ...holds] };
 }
 
-/** What is done about a job that waits for a slot again: it is kept away from where it failed, while there are others. */
+/** A job that waits for a slot again is kept away from where it failed, as long as there are other sites. */
 export function describeWaitAction(job: JobHistory, rules: RunRules | undefined): string[] {
   const plain = 'HTCondor is looking for another slot.';
   if (rules === undefined || rules.policy.avoid === 'none' || !isToBlame(job)) return [plain];
@@ -104,21 +102,19 @@ function endOfExit({ details }: AttemptHistory): Pick<EndedAttempt, 'fault'> {
 
 const exitedByItself = ({ details }: AttemptHistory): boolean => details?.end?.how === 'exited';
 
-/** Whether an attempt failed of what another place can heal. */
+/** Whether an attempt failed for a cause that another site can avoid. */
 const isToBlame = (job: JobHistory): boolean =>
   job.attempts.some(exitedByItself) ||
   detailsOf(job).holds.some(({ code }) => code !== userHoldCode && code !== policyHoldCode);
 
-/** What is done about a job that starts over and over. */
 export function describeLoopAction(count: number, rules: RunRules | undefined): string[] {
   if (rules === undefined)
-    return ['HTCondor puts it back in the queue each time and never holds it: this may go on for ever.'];
+    return ['HTCondor puts it back into the queue each time and never holds it: this can repeat forever.'];
   return [
-    `It is put back in the queue each time; the rules of the run hold it after ${rules.policy.attempts} such starts (periodic_hold in ${rules.file}), and it has had ${count}.`,
+    `It is put back into the queue each time; the rules of the run hold it after ${rules.policy.attempts} such starts (periodic_hold in ${rules.file}). So far there were ${count}.`,
   ];
 }
 
-/** What is done about a program that ended with an error, when the job has left the queue. */
 export function describeExitAction(
   count: number,
   exit: number | undefined,
@@ -139,7 +135,7 @@ export function describeExitAction(
   ];
 }
 
-/** How often a rule released it: HTCondor quotes the rule, unless it is too long; a person is always named. */
+/** HTCondor quotes the rule that released a job, or gives no reason if the rule is too long; a user is always named. */
 export const releasesByRule = (job: JobHistory): number =>
   detailsOf(job).releases.filter(({ reason }) => reason.trim() === '' || /expression/i.test(reason)).length;
 

@@ -1,8 +1,8 @@
 import { causeTitle, type Cause } from '../codes/causes.ts';
 import { diagnose, type Diagnosis } from '../diagnosis/diagnose.ts';
-import { holdCount } from './build-explanation.ts';
+import { activityText, holdCount } from './build-explanation.ts';
 import type { Evidence, Explanation } from '../diagnosis/explanation.ts';
-import type { Activity, JobDetails, JobHistory } from '../history/history.ts';
+import type { JobDetails, JobHistory } from '../history/history.ts';
 import { detailsOf, streaksOf, describeStreaks } from './past-attempts.ts';
 import { causeOfRemoved, removalCause } from '../diagnosis/cause-of.ts';
 import { formatSpan } from './format-span.ts';
@@ -10,7 +10,7 @@ import type { RunRules } from './describe-action.ts';
 
 type Removal = NonNullable<JobDetails['removal']>;
 
-/** Why a job was removed, and what happened to it before: that is often the true cause. */
+/** Why a job was removed, and what happened to it before: that is often the real cause. */
 export function explainRemoval(
   story: JobHistory,
   { reason, evidence, wasHeld }: Removal,
@@ -36,7 +36,7 @@ export function explainRemoval(
   };
 }
 
-/** What it had suffered from, where that is more than bad luck. */
+/** What was wrong before, unless another try could have succeeded. */
 function describeTrouble({ diagnosis }: Before): string {
   if (diagnosis === undefined || diagnosis.outlook === 'passing' || harmlessCauses.has(diagnosis.cause))
     return '';
@@ -51,20 +51,6 @@ const removalTitles: Partial<Record<Cause, string>> = {
   'pool-policy': 'a rule of the access point removed it',
   'time-limit': 'a rule of the access point removed it: the time limit was reached',
   unknown: 'it was removed for a reason that Updraft does not know',
-};
-
-const activityText: Record<Activity, string> = {
-  queue: 'queueing',
-  input: 'fetching',
-  stalled: 'fetching',
-  unpacking: 'unpacking',
-  starting: 'starting',
-  starved: 'executing',
-  executing: 'executing',
-  silent: 'executing',
-  output: 'returning',
-  suspended: 'suspended',
-  'cut-off': 'cut off',
 };
 
 interface Before {
@@ -89,10 +75,10 @@ function beforeRemoval(story: JobHistory, wasHeld: boolean): Before {
   const last = story.attempts.at(-1);
   const waited = formatSpan(story.from, story.to);
   if (last === undefined && first === latest)
-    return { because: ['The log has only its removal.'], evidence: [] };
+    return { because: ['The log has no other event of this job.'], evidence: [] };
   if (last === undefined)
     return {
-      because: [`It had not started${waited === '' ? '' : ` in ${waited}`}.`],
+      because: [`It had not started${waited === '' ? '' : ` after ${waited}`}.`],
       evidence: [first],
     };
   const streaks = streaksOf(story.attempts);

@@ -60,7 +60,7 @@ test('an attempt that the agent and HTCondor both describe is described once, wi
   assert.deepEqual(both.because, [
     'Attempt 2 at Site-2: d.bin is gone',
     'Its last checkpoint was saved at 2026-03-04 10:00:00 UTC, 5 B.',
-    'Attempt 1 ended the same way.',
+    'Attempt 1 ended like the last one.',
     'It was reconnected once.',
   ]);
   assert.deepEqual(both.advice, ['List its folder.', causeInfo('object-missing').advice]);
@@ -75,7 +75,7 @@ test('an attempt that the agent and HTCondor both describe is described once, wi
   );
 });
 
-test('a job that was removed says once who did it, and what to do if it is still wanted', () => {
+test('a removed job says once who removed it, and how to retry it', () => {
   const { because, advice } = explainRunJob({
     job: job([attempt(1, 'stopped')], 'stopped'),
     entries: [],
@@ -91,7 +91,7 @@ test('a job that was removed says once who did it, and what to do if it is still
   assert.deepEqual(advice, ['If you still want it: updraft retry']);
 });
 
-test('an expired token is explained in ten lines, and no sentence comes twice', () => {
+test('an expired token is explained in ten lines, without repeating a sentence', () => {
   const message = 'the token for osdf:///lab/images.tar.gz (token.txt) expired at 2026-03-04 09:00 UTC';
   const attempts = [1, 2, 3].map((number) => {
     const one = attempt(number, message);

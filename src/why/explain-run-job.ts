@@ -8,36 +8,34 @@ import type { Decision } from '../recovery/decide.ts';
 import type { Evidence, Explanation, JobStatus } from '../diagnosis/explanation.ts';
 import { safeLine } from '../diagnosis/quote-event.ts';
 
-/** An entry and the file it stands in. */
 export interface FiledEntry {
   file: string;
   entry: Entry;
 }
 
-/** What a run's journals say of one job. */
+/** What a run's journals say about one job. */
 export interface RunJobRecord {
   job: JobState;
-  /** The entries of its journals, in their order. */
   entries: readonly FiledEntry[];
-  /** What the local pool does next, or did in the end; undefined where its plan is lost or another pool decides. */
+  /** What the local pool does next or did last; undefined if its plan is lost or another pool decides. */
   decision?: Decision | undefined;
-  /** Whether a supervisor of the local pool works on the run. */
+  /** Whether the run has a supervisor; undefined on other pools than the local one. */
   isSupervised?: boolean;
-  /** The scheduler that has the jobs in its queue, where its word is in the entries. */
+  /** The scheduler that has the jobs in its queue. */
   queue?: string | undefined;
-  /** What HTCondor's log says, where that is the pool. */
+  /** The explanation by HTCondor's log. */
   fromLog?: Explanation | undefined;
 }
 
-/** Why a job of a run stands as it does, by Updraft's own account and, for HTCondor, by that of the pool. Pure. */
+/** Explains a job of a run by Updraft's own journals and, on HTCondor, by the event log. Pure. */
 export function explainRunJob(record: RunJobRecord): Explanation {
   const { job } = record;
-  // A job removed while its results were on their way has them all the same.
+  // A job that was removed while its results were returned has them nevertheless.
   const isLate = job.outcome === 'success' && record.fromLog?.standing === 'removed';
   const fromLog = isLate ? undefined : record.fromLog;
   const last = job.attempts.at(-1);
   const found = faultOf(last);
-  // A hold has its own cause, unless it keeps the job back for what the agent found.
+  // A hold has its own cause, unless a rule of the run held the job for the agent's fault.
   const fault = job.held === undefined || job.held.message === found?.message ? found : undefined;
   const [resumed, advice] = [checkpointSentences(last), checkpointAdvice(last)];
   if (fromLog !== undefined && (fault === undefined || !isByAgent(last)))
@@ -49,7 +47,7 @@ export function explainRunJob(record: RunJobRecord): Explanation {
     };
   const standing = fromLog?.standing ?? standingOf(job);
   const isGood = standing === 'succeeded' || (standing === 'running' && last?.outcome === undefined);
-  const own = isGood ? describeSuccess(job, last) : describeFailure(record, last, fault);
+  const own = isGood ? describeSuccess(record, last) : describeFailure(record, last, fault);
   const log = isGood ? undefined : fromLog;
   const cause = isGood ? own.cause : (causeOfJob(job) ?? own.cause);
   return {
@@ -72,7 +70,7 @@ export function explainRunJob(record: RunJobRecord): Explanation {
 
 type OwnExplanation = Pick<Explanation, 'cause' | 'title' | 'because' | 'advice'>;
 
-/** HTCondor has no more to say than the agent's exit code. */
+/** Whether HTCondor knows no more than the agent's exit code. */
 const isOwnEnd = (log: Explanation | undefined, own: OwnExplanation): boolean =>
   log?.cause === 'exit-code' || log?.cause === own.cause;
 
@@ -80,8 +78,8 @@ const isAboutPast = (sentence: string): boolean => /^Attempts? \d/.test(sentence
 const isExitCode = (sentence: string): boolean => /^The program exited with code/.test(sentence);
 
 /**
- * What became of earlier attempts, and what HTCondor's log adds, each thing once: an earlier attempt is the agent's to
- * explain where it was there at every end, and the exit code of the agent says no more than its words.
+ * How earlier attempts ended, and what HTCondor's log adds. Nothing twice: if the agent reported every end, its own
+ * sentences replace the log's, and its message replaces its exit code.
  */
 function fromLogToo(job: JobState, own: OwnExplanation, log: Explanation | undefined): string[] {
   if (log === undefined) return pastSentences(job);
@@ -99,10 +97,13 @@ function standingOf({ status, outcome, held }: JobState): JobStatus {
   return outcome === 'stopped' ? 'removed' : 'failed';
 }
 
-/** Whether the agent itself reported the fault: it was there. */
+/** Whether the agent itself reported the fault. */
 const isByAgent = (attempt: AttemptState | undefined): boolean => (attempt?.agent?.faults.length ?? 0) > 0;
 
-function describeSuccess({ status, attempts }: JobState, last: AttemptState | undefined): OwnExplanation {
+function describeSuccess(
+  { job: { status, attempts }, isSupervised }: RunJobRecord,
+  last: AttemptState | undefined,
+): OwnExplanation {
   if (status === 'ended')
     return {
       cause: 'none',
@@ -110,10 +111,10 @@ function describeSuccess({ status, attempts }: JobState, last: AttemptState | un
       because: [`Attempt ${last?.attempt ?? 1} produced a valid result.`],
       advice: [],
     };
-  const why = last === undefined || last.why === '' ? '' : ` Why it was started: ${safeLine(last.why)}.`;
+  const why = last === undefined || last.why === '' ? '' : ` Reason for this attempt: ${safeLine(last.why)}.`;
   return {
     cause: 'none',
-    title: causeTitle('none'),
+    title: isSupervised === false ? 'the supervisor of the run is gone' : causeTitle('none'),
     because: [
       `Attempt ${last?.attempt ?? 1}${siteOfAttempt(last)} is ${last?.phase ?? 'queued'}.${why}`,
       ...lastContact(last),
@@ -151,7 +152,7 @@ function describeFailure(
     cause: 'silent-end',
     title: 'its last attempt exited without reporting why',
     because: [`Attempt ${last.attempt}${siteOfAttempt(last)}: ${last.outcome ?? 'lost'}. ${contact}`],
-    advice: ['Read what the training printed before: `updraft logs`.'],
+    advice: ['Read what the training printed: `updraft logs`.'],
   };
 }
 
@@ -172,7 +173,7 @@ function describeStop(entries: readonly FiledEntry[], fromLog: Explanation | und
       because: [`The run was stopped: ${safeLine(why)}.`],
       advice: [],
     };
-  // HTCondor's log says who it was.
+  // HTCondor's log names the user.
   const because = fromLog?.standing === 'removed' ? [] : ['A user stopped it.'];
   const advice = fromLog === undefined ? ['If you still want it: updraft retry'] : [];
   return { cause: 'user', title: 'it was stopped', because, advice };
@@ -192,7 +193,7 @@ function describeFault(last: AttemptState, fault: FaultRecord): OwnExplanation {
   };
 }
 
-/** What the fault itself says first, then what the table says of its cause. */
+/** The fix of the fault itself first, then the general advice for its cause. */
 const adviceOf = (cause: Cause, fix: string | undefined): string[] =>
   [...new Set([sentence(safeLine(fix ?? '')), causeInfo(cause).advice])].filter((one) => one !== '');
 
@@ -205,7 +206,7 @@ function setbackSentences({ agent }: AttemptState): string[] {
     });
 }
 
-/** How the attempts before the last ended; those that ended as the last did, or as each other, in one sentence. */
+/** How the attempts before the last ended; those that ended the same way share a sentence. */
 function pastSentences({ attempts }: JobState): string[] {
   const last = attempts.at(-1);
   const groups = Map.groupBy(attempts.slice(0, -1), endWords);
@@ -216,15 +217,15 @@ function pastSentences({ attempts }: JobState): string[] {
       .join(', ')
       .replace(/, (\d+)$/, ' and $1');
     if (last?.outcome !== undefined && words === endWords(last))
-      return `${alike.length === 1 ? 'Attempt' : 'Attempts'} ${numbers} ended the same way.`;
+      return `${alike.length === 1 ? 'Attempt' : 'Attempts'} ${numbers} ended like the last one.`;
     const said = first === undefined ? '' : endedAs(first);
     return alike.length === 1
       ? `Attempt ${numbers}${siteOfAttempt(first)} ${said}`
-      : `Attempts ${numbers} ended alike; the first${siteOfAttempt(first)} ${said}`;
+      : `Attempts ${numbers} ended the same way; the first${siteOfAttempt(first)} ${said}`;
   });
 }
 
-/** The same for ends that differ in their figures and folders alone. */
+/** Equal for ends that differ only in numbers and paths. */
 const endWords = (attempt: AttemptState): string =>
   endedAs(attempt)
     .replaceAll(/\/\S+/g, '/')
@@ -244,7 +245,7 @@ function siteOfAttempt(attempt: AttemptState | undefined): string {
 
 const maxSetbacks = 2;
 
-/** The entries about trouble and of ends, attempt by attempt, with the latest few setbacks. */
+/** Entries about faults and ends, by attempt, with the latest few setbacks. */
 function evidenceOf({ entries }: RunJobRecord): Evidence[] {
   const setbacks = entries.filter(({ entry }) => entry.kind === 'fetch-setback');
   const left = new Set(setbacks.slice(0, -maxSetbacks));
@@ -264,7 +265,7 @@ const isRelevant = (entry: Entry): boolean =>
   (entry.kind === 'training-ended' && entry.status !== 0);
 
 function quoteEntry({ file, entry }: FiledEntry): Evidence {
-  // Whose it is and when is said beside it.
+  // Printed beside it.
   const isSaid = (key: string): boolean => ['v', 't', 'seq', 'kind', 'job'].includes(key);
   const rest = Object.fromEntries(Object.entries(entry).filter(([key]) => !isSaid(key)));
   return { file, entry: entry.seq, at: entry.t, lines: [safeLine(`${entry.kind} ${JSON.stringify(rest)}`)] };
@@ -272,14 +273,14 @@ function quoteEntry({ file, entry }: FiledEntry): Evidence {
 
 function describeActivity({ job, decision, isSupervised, queue }: RunJobRecord): string[] {
   const { status, outcome, attempts, held } = job;
-  if (held !== undefined) return ['Nothing: it stays held until somebody releases it.'];
+  if (held !== undefined) return ['Nothing: it stays held until a user releases it.'];
   if (queue !== undefined && status === 'waiting')
     return [
       `It is ${attempts.length > 0 ? 'back ' : ''}in the queue of ${queue}, which starts it when its turn comes.`,
     ];
   if (status !== 'ended' && isSupervised === false)
     return [
-      'Nothing: the supervisor of the run is gone. `updraft submit` with the folder of the run starts another.',
+      'Nothing: the supervisor of the run is gone. Start another: `updraft submit` with the folder of the run.',
     ];
   if (status === 'running' || outcome === 'success') return [];
   if (decision?.do === 'end') return [`Nothing more: ${decision.why}.`];

@@ -14,7 +14,7 @@ import { detailsOf, streaksOf, describeStreaks, type Streak } from './past-attem
 import { formatSpan } from './format-span.ts';
 import { describeExitAction, describeHoldAction, type RunRules } from './describe-action.ts';
 
-/** A job's current state explained, from its events alone; `rules` where the job is one of a run of ours. Pure. */
+/** Explains a job's state by its events; `rules` are those of Updraft's own runs. Pure. */
 export function explainStory(job: JobHistory, rules?: RunRules): Explanation {
   return { ...explain(job, rules), ...defined({ node: job.node }) };
 }
@@ -60,7 +60,7 @@ function explainExit(job: JobHistory, last: AttemptHistory, rules: RunRules | un
   };
 }
 
-/** How the program ended; what a DAG's own script makes of a good end comes after it. */
+/** How the program ended; the POST script of a DAG node may still make it a failure. */
 function lastDiagnosis({ outcome, reason }: JobHistory, last: AttemptHistory): Diagnosis {
   const diagnosis = attemptDiagnosis(last) ?? nothingWrong;
   if (outcome !== 'failed' || diagnosis.cause !== 'none') return diagnosis;
@@ -69,14 +69,14 @@ function lastDiagnosis({ outcome, reason }: JobHistory, last: AttemptHistory): D
     cause: 'exit-code',
     because: [...diagnosis.because, script],
     outlook: 'lasting',
-    advice: ['Read what the POST script of the node checks.'],
+    advice: ['See what the POST script of the node checks.'],
   };
 }
 
 const exitOf = (termination: Termination | undefined): number | undefined =>
   termination?.normal === true ? termination.returnValue : undefined;
 
-/** Of these the next job can do something about. */
+/** The user can avoid these in the next job. */
 const avoidable = new Set<Cause>([
   'evicted',
   'disconnected',
@@ -85,7 +85,7 @@ const avoidable = new Set<Cause>([
   'disk-exceeded',
 ]);
 
-/** A job that ended well may still have lost hours on the way. */
+/** A job that succeeded may still have lost hours before. */
 function adviceOnLosses(streaks: readonly Streak[]): string[] {
   const last = streaks.at(-1)?.diagnosis;
   return last !== undefined && avoidable.has(last.cause) ? last.advice.slice(0, 1) : [];
@@ -96,7 +96,7 @@ function explainHold(job: JobHistory, rules: RunRules | undefined): Explanation 
   const hold = detailsOf(job).holds.at(-1);
   if (hold === undefined) return explainWaiting(job, [], rules);
   const last = attempts.at(-1);
-  // The last attempt's end is this hold itself, unless the hold came while the job waited.
+  // The hold ended the last attempt, unless the job was waiting.
   const held = hold.attempt === undefined ? undefined : last;
   const { complaint, memoryMb } = last?.details ?? {};
   const isBare = hold.reason.trim() === '';
@@ -106,7 +106,7 @@ function explainHold(job: JobHistory, rules: RunRules | undefined): Explanation 
     held && diagnosis,
   );
   const isLasting = diagnosis.outlook === 'lasting';
-  // What is queued already does not change when the job file does: only a retry sends the repair along.
+  // A job in the queue does not change with the job file: only a retry sends the fix.
   const again =
     isLasting && rules !== undefined
       ? '`updraft retry` (or give it up: `updraft stop`)'

@@ -1,7 +1,7 @@
 import type { Diagnosis } from '../diagnosis/diagnose.ts';
-import { adviceOf, explained, nothingWrong, reconnects } from './build-explanation.ts';
+import { activityText, adviceOf, explained, nothingWrong, reconnects } from './build-explanation.ts';
 import type { Explanation } from '../diagnosis/explanation.ts';
-import type { AttemptHistory, Activity, JobHistory } from '../history/history.ts';
+import type { AttemptHistory, JobHistory } from '../history/history.ts';
 import { siteOrMachine } from '../history/worker.ts';
 import { describeConnection } from '../journal/describe-connection.ts';
 import { defaultLeaseSeconds } from '../recovery/policy.ts';
@@ -9,7 +9,7 @@ import { detailsOf, describeStreaks, type Streak } from './past-attempts.ts';
 import { formatSpan } from './format-span.ts';
 import { describeLoopAction, describeWaitAction, type RunRules } from './describe-action.ts';
 
-/** Enough in a row to say that it will go on so. */
+/** Attempts in a row that end the same way make a loop. */
 const loopLength = 3;
 const passingCauses: ReadonlySet<Diagnosis['cause']> = new Set(['evicted', 'disconnected', 'silent-end']);
 
@@ -23,7 +23,6 @@ export function loopOf(streaks: readonly Streak[]): Streak | undefined {
   return last.to - last.from + 1 >= (neverHolds ? 2 : loopLength) ? last : undefined;
 }
 
-/** A job that starts over and over. */
 export function explainLoop(
   job: JobHistory,
   loop: Streak,
@@ -37,7 +36,7 @@ export function explainLoop(
   return explained(job, 'looping', diagnosis, {
     because: [
       ...diagnosis.because,
-      `It has ended this way ${count} times in a row${span === '' ? '' : ` within ${span}`}, most recently at ${siteOrMachine(last) || 'an unnamed machine'}.`,
+      `It has ended this way ${count} times in a row${span === '' ? '' : ` within ${span}`}, most recently at ${siteOrMachine(last) || 'an unknown machine'}.`,
       ...past.because,
     ],
     evidence: [first, last].flatMap(({ details }) => details?.end?.evidence ?? []),
@@ -46,21 +45,6 @@ export function explainLoop(
   });
 }
 
-const activityText: Record<Activity, string> = {
-  queue: 'is waiting to receive its input',
-  input: 'is receiving its input',
-  stalled: 'is receiving its input, but the transfer has stalled',
-  unpacking: 'is unpacking its input',
-  starting: 'has its input and is starting',
-  starved: 'is running its program, which waits for data',
-  executing: 'is running its program',
-  silent: 'is running its program',
-  output: 'is returning its output',
-  suspended: 'is suspended on its machine',
-  'cut-off': 'has lost the connection to its machine, and HTCondor is trying to reconnect',
-};
-
-/** A job on a slot, as far as the log goes. */
 export function explainRunning(
   job: JobHistory,
   last: AttemptHistory,
@@ -78,7 +62,7 @@ export function explainRunning(
     { ...nothingWrong, cause },
     {
       because: [
-        `Attempt ${last.number}${place === '' ? '' : ` at ${place}`} ${activityText[doing]} according to the log (last event ${details.last.at}).`,
+        `Attempt ${last.number}${place === '' ? '' : ` at ${place}`} is ${activityText[doing]} (last event in the log: ${details.last.at}).`,
         ...past.because,
         ...reconnects(job),
       ],
@@ -87,13 +71,8 @@ export function explainRunning(
         ...(began === undefined || began === details.last ? [] : [began]),
         details.last,
       ],
-      doing:
-        doing === 'cut-off'
-          ? [
-              `${lostSentence(to, rules)} If HTCondor does not reach it by then, the job goes back to the queue.`,
-            ]
-          : [],
-      advice: doing === 'executing' ? [`See the latest that it printed: condor_tail ${job.id}`] : [],
+      doing: doing === 'cut-off' ? [`${lostSentence(to, rules)} The job then goes back to the queue.`] : [],
+      advice: doing === 'executing' ? [`See its latest output: condor_tail ${job.id}`] : [],
     },
   );
 }
@@ -106,7 +85,6 @@ function lostSentence(since: number, rules: RunRules | undefined): string {
   return `D${words.slice(1)}${usual}.`;
 }
 
-/** A job without a slot. */
 export function explainWaiting(
   job: JobHistory,
   streaks: readonly Streak[],
@@ -123,10 +101,10 @@ export function explainWaiting(
       'waiting',
       { ...nothingWrong, cause: 'waits-for-slot' },
       {
-        because: ['No machine has matched it yet. The log does not say why; the scheduler knows.'],
+        because: ['No machine has matched it yet. The log does not say why, but the scheduler can.'],
         evidence: [first, ...(release === undefined ? [] : [release.evidence])],
         doing: ['HTCondor keeps looking for a slot.'],
-        advice: [analyze, 'A URL scheme for which no machine has a plugin keeps a job waiting for ever.'],
+        advice: [analyze, 'A job with an input URL that no machine has a plugin for waits forever.'],
       },
     );
   return explained(job, 'waiting', last.diagnosis, {

@@ -1,4 +1,4 @@
-/** How long it was between two moments, in words; empty where one is not known. */
+/** The time between two moments; empty if one is unknown. */
 export function formatSpan(from: number | undefined, to: number | undefined): string {
   if (from === undefined || to === undefined || to < from) return '';
   const seconds = Math.round((to - from) / 1000);

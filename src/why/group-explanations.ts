@@ -1,6 +1,6 @@
 import type { Explanation, JobStatus } from '../diagnosis/explanation.ts';
 
-/** Jobs that stand the same way for the same cause. */
+/** Jobs with the same status and title. */
 export interface ExplainedGroup {
   standing: JobStatus;
   cause: Explanation['cause'];
@@ -13,7 +13,7 @@ export interface ExplainedGroup {
 
 const order: JobStatus[] = ['looping', 'held', 'failed', 'removed', 'waiting', 'running', 'succeeded'];
 
-/** Many explanations as few: what needs somebody first, and the most frequent first. */
+/** What needs attention first, then the most frequent first. */
 export function groupExplanations(explanations: readonly Explanation[]): ExplainedGroup[] {
   const groups = new Map<string, ExplainedGroup>();
   for (const example of explanations) {

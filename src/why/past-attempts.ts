@@ -17,11 +17,10 @@ const maxStreaks = 4;
 
 const noEvidence: Evidence = { file: '', at: '', lines: [] };
 
-/** What the log was asked to keep of a job. */
 export const detailsOf = ({ details }: JobHistory): JobDetails =>
   details ?? { first: noEvidence, last: noEvidence, holds: [], releases: [] };
 
-/** The ended attempts of a job, those in a row with the same cause together. */
+/** The ended attempts of a job, grouped into streaks. */
 export function streaksOf(attempts: readonly AttemptHistory[]): Streak[] {
   const streaks: Streak[] = [];
   for (const attempt of attempts) {
@@ -35,16 +34,16 @@ export function streaksOf(attempts: readonly AttemptHistory[]): Streak[] {
   return streaks;
 }
 
-/** Reasons without a class are the same only where their words are, apart from numbers. */
+/** Unknown reasons are the same only if their words are, apart from numbers. */
 function isSame(a: Diagnosis, b: Diagnosis): boolean {
   const words = ({ because }: Diagnosis): string => because.join(' ').replaceAll(/\d+/g, '0');
   return a.cause === b.cause && (a.cause !== 'unknown' || words(a) === words(b));
 }
 
-/** What became of earlier attempts, in sentences with their evidence: the latest few causes. */
+/** How the latest few streaks ended, in sentences with their evidence. */
 export function describeStreaks(
   streaks: readonly Streak[],
-  /** Why the job stands as it does, where that is said beside these: the same words are not said again. */
+  /** The diagnosis of the job itself, which is not repeated here. */
   now?: Diagnosis,
 ): { because: string[]; evidence: Evidence[] } {
   const shown = streaks.slice(-maxStreaks);
@@ -64,7 +63,7 @@ export function describeStreaks(
   };
 }
 
-/** Of an end nobody wrote down, the two beginnings are the evidence. */
+/** Where the log has no end, the starts of this attempt and the next one are the evidence. */
 function evidenceOfEnd({ details }: AttemptHistory): Evidence[] {
   if (details?.end === undefined) return [];
   const { began, end } = details;
@@ -75,10 +74,10 @@ function sentence({ from, to, diagnosis, last }: Streak, now: Diagnosis | undefi
   const place = siteOrMachine(last);
   const at = place === '' ? '' : ` at ${place}`;
   const because = diagnosis.because.slice(0, 2).join(' ');
-  if (now !== undefined && because === now.because.slice(0, 2).join(' '))
-    return from === to
-      ? `Attempt ${from}${at} ended for the same cause.`
-      : `Attempts ${from} ${to === from + 1 ? 'and' : 'to'} ${to} ended for the same cause, the last${at}.`;
-  if (from === to) return `Attempt ${from}${at}: ${because}`;
-  return `Attempts ${from} ${to === from + 1 ? 'and' : 'to'} ${to} ended for the same cause, the last${at}: ${because}`;
+  const who =
+    from === to
+      ? `Attempt ${from}${at}`
+      : `Attempts ${from} ${to === from + 1 ? 'and' : 'to'} ${to}${at === '' ? '' : ` (attempt ${to}${at})`}`;
+  if (because === now?.because.slice(0, 2).join(' ')) return `${who} ended like the last one.`;
+  return from === to ? `${who}: ${because}` : `${who} ended the same way: ${because}`;
 }

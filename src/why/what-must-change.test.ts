@@ -20,7 +20,7 @@ const of = (cause: Explanation['cause'], because = [''], advice: string[] = []):
   advice,
 });
 
-test('a training that failed needs another script, and is told whether there is one', () => {
+test('a failed training needs a new script, and the answer says whether there is one', () => {
   const need = (files: Partial<Changes['files']>) =>
     whatMustChange(of('training-failed'), { ...none, files: { ...none.files, ...files } });
   assert.match(need({ changed: [], used: false }).what, /fix the script/);
@@ -30,7 +30,7 @@ test('a training that failed needs another script, and is told whether there is 
   assert.match(need({ areSent: false }).what, /command in the job file .* new run/);
 });
 
-test('memory, disk and time are asked for by name', () => {
+test('memory, disk and time name their option', () => {
   assert.match(whatMustChange(of('memory-exceeded'), none).what, /--memory/);
   assert.match(whatMustChange(of('disk-full'), none).what, /--disk/);
   assert.match(whatMustChange(of('time-limit'), none).what, /more time, or a checkpoint, .*--time/);
@@ -38,7 +38,7 @@ test('memory, disk and time are asked for by name', () => {
   assert.equal(whatMustChange(of('time-limit'), { ...none, time: true }).isMet, true);
 });
 
-test('trouble that passes needs nothing; what lasts needs what its advice says; nothing is guessed', () => {
+test('a passing failure needs no change, a lasting one needs what its advice says', () => {
   assert.equal(whatMustChange(of('evicted'), none).isMet, true);
   assert.equal(whatMustChange(of('transfer-stalled'), none).isMet, true);
   assert.equal(whatMustChange(of('interrupted'), none).isMet, true);
@@ -46,7 +46,7 @@ test('trouble that passes needs nothing; what lasts needs what its advice says; 
   assert.deepEqual(need, { what: 'Use method = "stream".', isMet: undefined });
 });
 
-test('a GPU that is too small is no matter of --memory', () => {
+test('--memory does not help a GPU that is too small', () => {
   const { what, isMet } = whatMustChange(of('gpu-memory'), { ...none, memory: true });
   assert.match(what, /GPU memory.*smaller batch.*--with-new-files.*gpu = \{ memory/);
   assert.equal(isMet, false);

@@ -2,23 +2,23 @@ import { firstFew } from '../base/printable.ts';
 import { causeInfo } from '../codes/causes.ts';
 import type { Explanation } from '../diagnosis/explanation.ts';
 
-/** What a retry brings along. */
+/** What a retry changes. */
 export interface Changes {
   memory: boolean;
   disk: boolean;
   time: boolean;
-  /** Files of the user's that are not as the run has them, whether they are to be used, and whether there are any. */
+  /** The user's files that differ from those of the run, whether the retry uses them, and whether the run sends any. */
   files: { changed: readonly string[]; used: boolean; areSent: boolean };
 }
 
 export interface Need {
-  /** In a sentence: what must change for another attempt to end better, or that nothing must. */
+  /** A sentence: what must change before another attempt can succeed, or that nothing must. */
   what: string;
-  /** Whether nothing must change, or the retry brings the change along; undefined where nobody can know. */
+  /** Whether nothing must change, or the retry changes it; undefined if Updraft cannot know. */
   isMet: boolean | undefined;
 }
 
-/** What must change before a job that stands so is tried again. Pure. */
+/** Pure. */
 export function whatMustChange({ cause, advice }: Explanation, changes: Changes): Need {
   const { change, advice: usual, outlook } = causeInfo(cause);
   switch (change) {

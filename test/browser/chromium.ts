@@ -5,7 +5,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 
-/** Every test waits at most this long for what it expects to see: a busy machine needs its time. */
+/** How long a test waits for what it expects to see: generous, for busy machines. */
 const timeoutMs = 180_000;
 
 const flags = [
@@ -17,14 +17,14 @@ const flags = [
   '--disable-component-update',
   '--disable-sync',
   '--disable-dev-shm-usage',
-  // A page in the background is drawn rarely or never, and tests share the machine's attention.
+  // A background page is rarely drawn, and tests share the machine.
   '--disable-background-timer-throttling',
   '--disable-backgrounding-occluded-windows',
   '--disable-renderer-backgrounding',
   '--remote-debugging-port=0',
 ];
 
-/** Where Chromium is; on a Debian of our own it is installed when it is missing. Undefined when it cannot be had. */
+/** Where Chromium is; installed if missing and we are root on Debian. Undefined if there is none. */
 export async function findChromium(): Promise<string | undefined> {
   const search = async () => {
     for (const folder of (process.env['PATH'] ?? '').split(path.delimiter))
@@ -49,12 +49,12 @@ export async function findChromium(): Promise<string | undefined> {
   return search();
 }
 
-/** A browser without a window, and without a trace once it is disposed of. */
+/** Starts a headless browser that leaves nothing behind when it is disposed of. */
 export async function startChromium(program: string): Promise<Chromium> {
   await using stack = new AsyncDisposableStack();
   const profile = await mkdtemp(path.join(os.tmpdir(), 'updraft-chromium-'));
   stack.defer(() => rm(profile, { recursive: true, force: true, maxRetries: 5 }));
-  // A group of its own, so that its helpers end with it.
+  // A separate process group, so that its helpers end with it.
   const child = spawn(program, [...flags, `--user-data-dir=${profile}`, 'about:blank'], {
     stdio: ['ignore', 'ignore', 'pipe'],
     detached: true,
@@ -74,7 +74,7 @@ async function debuggerOf(child: ChildProcess): Promise<string> {
     child.stderr.resume();
     return found;
   }
-  throw new Error('Chromium ended before it could be asked anything');
+  throw new Error('Chromium exited before its debugger was ready');
 }
 
 async function end(child: ChildProcess): Promise<void> {
@@ -93,7 +93,7 @@ type Answer = {
   sessionId?: string;
 };
 
-/** A browser, asked through its debugger. */
+/** A browser, controlled through its debugger. */
 export class Chromium {
   readonly #socket: WebSocket;
   readonly #waiting = new Map<
@@ -132,13 +132,13 @@ export class Chromium {
     });
   }
 
-  /** Closes all tabs, and forgets what they kept. */
+  /** Closes all tabs, and deletes their storage. */
   async closeTabs(): Promise<void> {
     for (const browserContextId of this.#contexts.splice(0))
       await this.send('Target.disposeBrowserContext', { browserContextId });
   }
 
-  /** A tab of a width and height, with cookies of its own. */
+  /** Opens a tab of a given size, with its own cookies. */
   async open(width = 1280, height = 900): Promise<Tab> {
     const { browserContextId } = (await this.send('Target.createBrowserContext')) as {
       browserContextId: string;
@@ -161,14 +161,14 @@ export class Chromium {
   }
 }
 
-/** One tab: what a person would see in it and do with it. */
+/** One tab: what a person would see and do in it. */
 export class Tab {
   readonly send: (method: string, params?: object) => Promise<unknown>;
-  /** Errors of scripts and of the page's policy: there must be none. */
+  /** Script errors and violations of the content security policy: there must be none. */
   readonly errors: string[] = [];
-  /** Every address the page asked for. */
+  /** Every URL the page requested. */
   readonly requests: string[] = [];
-  /** What servers sent as events, in the order it came. */
+  /** Server-sent events, in order. */
   readonly console: string[] = [];
 
   constructor(send: Tab['send']) {
@@ -192,7 +192,7 @@ export class Tab {
     await this.send('Emulation.setDeviceMetricsOverride', { width, height, deviceScaleFactor: 1, mobile });
   }
 
-  /** `dark`, `reduce` and the like, as the user's settings would ask for them. */
+  /** Emulates user preferences such as `dark` or `reduce`. */
   async prefer(features: Record<string, string>, media = ''): Promise<void> {
     const list = Object.entries(features).map(([name, value]) => ({ name: `prefers-${name}`, value }));
     await this.send('Emulation.setEmulatedMedia', { media, features: list });
@@ -217,7 +217,7 @@ export class Tab {
     return result.value;
   }
 
-  /** Waits until an expression in the page is true; every new page starts it anew. */
+  /** Waits until an expression in the page is true; starts over on every new page. */
   async until(expression: string): Promise<void> {
     const deadline = performance.now() + timeoutMs;
     for (;;) {
@@ -229,7 +229,7 @@ export class Tab {
     }
   }
 
-  /** Waits for words in an element, as a person would read them. */
+  /** Waits for visible text in an element. */
   async untilText(selector: string, words: string): Promise<void> {
     const element = `document.querySelector(${JSON.stringify(selector)})`;
     await this.until(`${element}?.innerText.includes(${JSON.stringify(words)})`);
@@ -240,8 +240,8 @@ export class Tab {
   }
 
   /**
-   * Clicks in the middle of an element, with the mouse, where it is on the screen; again where the page was drawn anew
-   * meanwhile and something else was hit, as a person would.
+   * Clicks the middle of an element with the mouse; repeats it, as a person would, if the page was redrawn meanwhile
+   * and something else was hit.
    */
   async click(selector: string): Promise<void> {
     const named = JSON.stringify(selector);
@@ -257,7 +257,7 @@ export class Tab {
       })()`);
       for (const type of ['mousePressed', 'mouseReleased'])
         await this.send('Input.dispatchMouseEvent', { type, ...place, button: 'left', clickCount: 1 });
-      // A click that leads to another page has hit.
+      // A click that opens another page has hit.
       if (await this.read<boolean>('window.wasHit ?? true').catch(() => true)) return;
     }
     throw new Error(`${selector} was never hit`);
@@ -280,7 +280,7 @@ export class Tab {
     await this.send('Input.dispatchKeyEvent', { type: 'keyUp', key, code: key, windowsVirtualKeyCode: code });
   }
 
-  /** A picture of the whole page, as PNG. */
+  /** A screenshot of the entire page, as PNG. */
   async picture(full = true): Promise<Buffer> {
     const { data } = (await this.send('Page.captureScreenshot', { captureBeyondViewport: full })) as {
       data: string;

@@ -5,8 +5,8 @@ let shared: Promise<Chromium> | undefined;
 after(async () => (await shared)?.[Symbol.asyncDispose]());
 
 /**
- * The browser of a file of tests, which takes longer to start than a test to run; the test's tabs are closed with it.
- * Skips the test by name where there is none.
+ * The browser shared by the tests of a file, because it starts slowly; closes the test's tabs when the test ends.
+ * Skips the test if there is no browser.
  */
 export async function openChromium(t: TestContext): Promise<Chromium | undefined> {
   const program = await findChromium();

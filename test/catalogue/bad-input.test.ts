@@ -25,7 +25,8 @@ describe('what nobody hopes for', { concurrency: 3 }, () => {
     assert.equal(held.held?.kind, 'object-missing', endsOf(held));
     const { because, doing } = await harness.why(run);
     assert.match(because.join(' '), /x\.bin/);
-    assert.match(doing.join(' '), /releases it by itself/);
+    // On a busy machine it may be released by now.
+    assert.match(doing.join(' '), /The schedd releases it|looking for another slot/);
     await objects.publish('demo/x.bin', 4_000_000);
     const job = onlyJob(await harness.finish(run));
     assert.equal(job.outcome, 'success', endsOf(job));

@@ -38,7 +38,7 @@ queue
     await harness.tool('condor_submit', 'job.sub');
     const { cause, because } = await harness.whyLog('job.log');
     assert.equal(cause, 'input-too-big');
-    assert.match(because.join(' '), /15878[34] MB, and 5000 MB are allowed/);
+    assert.match(because.join(' '), /15878[34] MB, limit 5000 MB/);
     await harness.tool('condor_rm', '-constraint', `Iwd == "${harness.folder}"`);
   });
 

@@ -2,7 +2,7 @@ import { codeRows } from '../../src/codes/codes.ts';
 import { removals } from '../../src/codes/evictions.ts';
 import type { CodeRow, ReportedReason } from '../../src/codes/row.ts';
 
-/** A hold or an eviction that a row is for. */
+/** A hold or an eviction that matches a row. */
 export interface Example {
   row: CodeRow;
   said: ReportedReason;
@@ -10,7 +10,7 @@ export interface Example {
 
 const urls = ['osdf:///ns/train.tar', 'https://ap.example/ckpt/job_12.0_1700000000/0001/model.pt'];
 
-/** Words that have a phrase in them, as HTCondor may write it. */
+/** A reason with a phrase in it, as HTCondor may write it. */
 const wordsWith = (phrase: string): string =>
   `it said ${phrase.replaceAll('#', '3620').replaceAll('…', ' of it, ')}`;
 
@@ -28,7 +28,7 @@ export const examples: readonly Example[] = codeRows.flatMap((row) =>
   ),
 );
 
-/** Removals have words alone. */
+/** Removals have words and no code. */
 export const removalExamples: readonly Example[] = removals.flatMap((row) =>
   reasonsOf(row).map((reason) => ({ row, said: { code: undefined, subcode: undefined, reason } })),
 );

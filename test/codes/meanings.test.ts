@@ -7,7 +7,7 @@ import { remedyForHold, exitOfHold, faultOfHold, codeRowOf } from '../../src/cod
 import { causeOf, exitCause, removalCause } from '../../src/diagnosis/cause-of.ts';
 import type { FaultKind } from '../../src/fault/kinds.ts';
 
-/** What codes mean by HTCondor's own list (condor_holdcodes.h), apart from the table that says so. */
+/** What codes mean according to HTCondor's own list (condor_holdcodes.h), independent of our table. */
 const meanings: [cause: Cause, fault: FaultKind, answer: Remedy, codes: string][] = [
   ['user', 'interrupted', 'never', '1 15'],
   ['job-policy', 'pool-hold', 'never', '3 5 20 25'],
@@ -63,7 +63,7 @@ for (const [cause, fault, answer, codes] of meanings)
 const at = 'Transfer input files failure at execution point slot1_1@node using protocol osdf. Details:';
 const from = 'Error from slot1_1@node:';
 
-/** What decides where the code says nothing, or another thing. */
+/** Words decide where the code is missing or misleading. */
 const worded: [code: number | undefined, subcode: number, reason: string, cause: Cause, says: RegExp][] = [
   [
     1007,
@@ -160,7 +160,7 @@ for (const [code, subcode, reason, cause, says] of worded)
     );
   });
 
-test('what is already there is never tried again; what a site says of memory is tried with more', () => {
+test('an existing object is never tried again; a site’s memory hold is tried with more memory', () => {
   const exists = 'Transfer output files failure. Details: remote object already exists, upload aborted';
   assert.equal(remedyForHold({ code: 12, subcode: 256, reason: exists }, 1), 'never');
   assert.equal(remedyForHold({ code: 12, subcode: 256, reason: 'Details: connection reset' }, 1), 'later');
@@ -188,7 +188,7 @@ const removed: [reason: string, cause: Cause, says: RegExp][] = [
   ['', 'unknown', /does not say who did it/],
 ];
 
-test('who removed a job is known by HTCondor’s words', () => {
+test('HTCondor’s words show who removed a job', () => {
   for (const [reason, cause, says] of removed) {
     const [found, sentence] = removalCause(reason);
     assert.equal(found, cause, reason);
@@ -196,7 +196,7 @@ test('who removed a job is known by HTCondor’s words', () => {
   }
 });
 
-test('holds by the rules of a run say what its agent found; the same codes of others say nothing', () => {
+test('holds by the rules of a run name the agent’s fault; the same codes of other jobs mean nothing', () => {
   const own: [subcode: number, reason: string, cause: Cause, fault: FaultKind, exit: number | undefined][] = [
     [96, 'the attempt ended with exit code 96', 'object-missing', 'object-missing', 96],
     [137, 'the agent was ended by signal 9', 'signal', 'evicted', undefined],
@@ -213,7 +213,7 @@ test('holds by the rules of a run say what its agent found; the same codes of ot
   }
 });
 
-test('exit codes from 86 to 119 have a meaning in runs of Updraft alone', () => {
+test('exit codes from 86 to 119 have a meaning only in runs of Updraft', () => {
   const ended = { normal: true as const, returnValue: 90 };
   assert.equal(exitCause(ended, true), 'discovery-failed');
   assert.equal(exitCause(ended, false), 'exit-code');
@@ -221,6 +221,6 @@ test('exit codes from 86 to 119 have a meaning in runs of Updraft alone', () => 
   assert.equal(exitCause({ ...ended, returnValue: 3 }, true), 'exit-code');
 });
 
-test('the table for people has no names left to fill in', () => {
+test('the table in the docs has no unfilled names', () => {
   assert.ok(!/[{}]/.test(codesTable()));
 });

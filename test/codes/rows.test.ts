@@ -35,7 +35,7 @@ const table = readFileSync(path.join(import.meta.dirname, '../../docs/recovery.m
 
 const faultOf = ({ fault, cause }: CodeRow): string => fault ?? causeInfo(cause).fault;
 
-/** A log in which a job runs and then ends like that. */
+/** A log in which a job runs and ends with this event. */
 function eventsOf({ said: { code, subcode, reason } }: Example, isRemoval = false): LogEvent[] {
   const event = (number: string, second: number, text: string): string =>
     `${number} (007.000.000) 2026-03-04 10:00:0${second} ${text}\n...\n`;
@@ -75,10 +75,10 @@ function stateOf(events: readonly LogEvent[]): JobState {
   return job;
 }
 
-/** A row's sentence as far as it is the same for every job. */
+/** The part of a row's sentence that is the same for every job. */
 const beginningOf = ({ sentence }: CodeRow): string => sentence.split('{')[0] ?? '';
 
-/** What is said to a person: all of it, with nothing left to fill in, and what the table advises on the cause. */
+/** The explanation is complete: every name is filled in, and the advice of the cause is there. */
 function assertSaid(example: Example, cause: string | undefined, because: string[], advice: string[]): void {
   const { row } = example;
   assert.equal(cause, row.cause);
@@ -87,7 +87,7 @@ function assertSaid(example: Example, cause: string | undefined, because: string
   assert.ok(advice.includes(causeInfo(row.cause).advice), advice.join(' '));
 }
 
-/** Ways to say what must change, by what the table says. */
+/** How a retry puts each required change. */
 const needs = {
   memory: /--memory/,
   disk: /--disk/,
@@ -133,22 +133,21 @@ const waits: Record<Remedy, number | undefined> = {
   never: undefined,
 };
 
-/** Seconds before the next attempt by the policy; undefined where there is none. */
+/** Seconds before the policy's next attempt; undefined if there is none. */
 function waitBy(hold: Parameters<typeof endFromHold>[0]): number | undefined {
   const decision = decide({ attempts: [{ outcome: 'failed', endedAt: 0, ...endFromHold(hold) }] }, policy, 0);
   return decision.do === 'end' ? undefined : decision.do === 'wait' ? decision.until / 1000 : 0;
 }
 
-/** HTCondor's code of an attempt that ended because its job was removed. */
 const removed = 1023;
 
 for (const example of examples)
-  test(`${nameOf(example)} is the same to all who look at it`, () => {
+  test(`${nameOf(example)} is the same in all views`, () => {
     const { row, said } = example;
     const { code, subcode = 0, reason } = said;
     assert.equal(codeRowOf(said), row, 'another row stands before it');
     assertInDocs(example, codesOf(row).join(', ') || 'any');
-    // The event that follows says who removed it.
+    // The next event says who removed it.
     if (code === removed) return;
     const { job, report } = historyOf(eventsOf(example));
     const state = stateOf(eventsOf(example));
@@ -176,7 +175,7 @@ for (const example of examples)
   });
 
 for (const example of removalExamples)
-  test(`a removal by ${nameOf(example)} is the same to all who look at it`, () => {
+  test(`a removal by ${nameOf(example)} is the same in all views`, () => {
     const { job, report } = historyOf(eventsOf(example, true));
     const { cause, because } = explainStory(job);
     assert.equal(cause, example.row.cause);
@@ -186,7 +185,7 @@ for (const example of removalExamples)
     assertInDocs(example, 'removed');
   });
 
-test('a code that is not in the table is called unknown by all, and is never an eviction', () => {
+test('a code that is not in the table is unknown in all views, and never an eviction', () => {
   const known = new Set(examples.map(({ said }) => said.code));
   for (const code of [2, 28, 37, 50, 77, 999].filter((one) => !known.has(one))) {
     const said = { code, subcode: 0, reason: 'the flux is out of phase' };

@@ -12,11 +12,11 @@ import { temporaryFolder } from '../temporary-folder.ts';
 const bad = { site: 'CHTC-Spark-CE1', machine: 'spark-a001.chtc.example' };
 const good = 'PDX-Coeus-CE1';
 
-// With the two sites as an alternative, a line that was joined without brackets would let the bad one in.
+// With the two sites as alternatives, a line joined without parentheses would allow the bad one.
 const before = `requirements = GLIDEIN_ResourceName == "${good}" || GLIDEIN_ResourceName == "${bad.site}"`;
 
 for (const line of [avoidLine('site', bad.site, 'log') ?? '', avoidLine('machine', bad.machine, 'log') ?? ''])
-  test(`jobs submitted with ${line} run elsewhere, and their own requirements still count`, async (t) => {
+  test(`jobs submitted with ${line} run elsewhere, and their own requirements still apply`, async (t) => {
     const pool = await testPool(t);
     if (pool === undefined) return;
     const folder = await temporaryFolder(t);
@@ -36,7 +36,7 @@ for (const line of [avoidLine('site', bad.site, 'log') ?? '', avoidLine('machine
     );
   });
 
-test('the line is right alone, where the file has no requirements', async (t) => {
+test('the line also works in a file without requirements', async (t) => {
   const pool = await testPool(t);
   if (pool === undefined) return;
   const folder = await temporaryFolder(t);

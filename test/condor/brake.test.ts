@@ -8,7 +8,7 @@ import { test, type TestContext } from 'node:test';
 import type { JobState } from '../../src/journal/state.ts';
 import { condorHarness } from './condor-harness.ts';
 
-/** A server that has the object from the moment on at which a test says so. */
+/** A server that has the object once the test says so. */
 async function serverOf(t: TestContext): Promise<{ url: string; put: () => void }> {
   let isThere = false;
   const server = http.createServer((_, response) => {
@@ -24,12 +24,12 @@ async function serverOf(t: TestContext): Promise<{ url: string; put: () => void 
   };
 }
 
-const heeded = 'missing everywhere: another attempt of the run found so';
+const braked = 'missing everywhere: another attempt of the run found so';
 
 const saidOf = (jobs: JobState[]): string[] =>
   jobs.flatMap(({ attempts }) => attempts.map(({ fault }) => fault?.message ?? ''));
 
-test('while an object is missing everywhere the other jobs do not ask for it, and all end well when it is back', async (t) => {
+test('while an object is missing everywhere, other jobs do not request it, and all succeed when it is back', async (t) => {
   const { url, put } = await serverOf(t);
   const harness = await condorHarness(t, {
     'updraft.toml': `
@@ -48,8 +48,8 @@ attempts = 20
   });
   if (harness === undefined) return;
   const run = await harness.submit();
-  // The brake is drawn out at each miss, so that sooner or later an attempt comes while it holds.
-  await harness.until(run, ({ jobs }) => saidOf(jobs).some((words) => words.includes(heeded)));
+  // Each miss extends the brake, so that eventually an attempt starts while it is on.
+  await harness.until(run, ({ jobs }) => saidOf(jobs).some((words) => words.includes(braked)));
   const notes = path.join(run, 'notes/brakes');
   const [name = ''] = await readdir(notes);
   assert.match(await readFile(path.join(notes, name), 'utf8'), /data\.txt.*"until":\d+,"misses":\d/);
@@ -57,13 +57,13 @@ attempts = 20
   const { jobs, tally } = await harness.finish(run);
   assert.equal(tally.success, 3, JSON.stringify(tally));
   assert.ok(
-    saidOf(jobs).some((words) => words.includes(heeded)),
+    saidOf(jobs).some((words) => words.includes(braked)),
     saidOf(jobs).join('\n'),
   );
   assert.match(await readFile(path.join(notes, name), 'utf8'), /"until":0/);
 });
 
-test('when a job has failed for good the rest of the run is given up, and those that come late say so', async (t) => {
+test('when failed_jobs is reached the rest of the run is given up, and late attempts say so', async (t) => {
   const harness = await condorHarness(t, {
     'updraft.toml': `
 name = "given-up"

@@ -20,7 +20,7 @@ pool = "condor"
 jobs = 4
 `;
 
-test('run climbs the ladder while it watches; a failed rung queues nothing more, and a good retry lets the rest follow', async (t) => {
+test('run queues the next canary batch while it watches; a failed batch stops that, until a retry succeeds', async (t) => {
   const harness = await condorHarness(t, { 'updraft.toml': toml, 'train.sh': 'exit 3' });
   if (harness === undefined) return;
   const context = {
@@ -37,7 +37,7 @@ test('run climbs the ladder while it watches; a failed rung queues nothing more,
   const retried = await runCommand(retry, ['--with-new-files', '--json'], context);
   const { folder } = JSON.parse(retried.out) as { folder: string };
   await harness.until(folder, ({ tally }) => tally.success === 1);
-  // Nobody watches: the same command goes on, once for each rung.
+  // Without a watcher the same command continues, once for each batch.
   const next = await runCommand(submit, [folder], context);
   assert.match(next.err, /all that went ahead have a valid result, and 2 more go ahead now/);
   await harness.until(folder, ({ tally }) => tally.success === 3);

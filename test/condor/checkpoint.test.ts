@@ -9,7 +9,7 @@ import { isAgentEntry } from '../../src/journal/codec.ts';
 import { readJournal } from '../../src/journal/tail.ts';
 import { condorHarness, onlyJob, result } from './condor-harness.ts';
 
-/** Data on a web server, which counts how often it was asked for it. */
+/** Data on a web server that counts its requests. */
 async function served(t: TestContext): Promise<{ url: string; asked: () => number }> {
   let asked = 0;
   const server = http
@@ -61,7 +61,7 @@ async function entriesOf(run: string, attempt: number): Promise<AgentEntry[]> {
 const kinds = (entries: AgentEntry[], kind: AgentEntry['kind']): number =>
   entries.filter((entry) => entry.kind === kind).length;
 
-test('a training that ends with 85 has its checkpoint at the access point and goes on in its sandbox, its data fetched once', async (t) => {
+test('a training that exits with 85 has its checkpoint stored and resumes in its sandbox, with its data fetched once', async (t) => {
   const { url, asked } = await served(t);
   const harness = await condorHarness(t, job(url, 3, 'exit 85'));
   if (harness === undefined) return;
@@ -76,7 +76,7 @@ test('a training that ends with 85 has its checkpoint at the access point and go
   assert.equal(ended.attempts[0]?.agent?.resumed?.savedBy, 1);
 });
 
-test('checkpoint_every asks the training to save, and it goes on from there', async (t) => {
+test('checkpoint_every asks the training to save, and it resumes from there', async (t) => {
   const { url, asked } = await served(t);
   const harness = await condorHarness(t, job(url, 12, 'sleep 0.5 & wait $!', 'checkpoint_every = "3s"'));
   if (harness === undefined) return;
@@ -89,7 +89,7 @@ test('checkpoint_every asks the training to save, and it goes on from there', as
   assert.ok(entries.some((entry) => entry.kind === 'resume-checked' && entry.movedOn));
 });
 
-test('an attempt that is evicted after such a checkpoint goes on at another slot from what it saved last', async (t) => {
+test('an attempt that is evicted after such a checkpoint resumes on another slot from what it saved last', async (t) => {
   const { url } = await served(t);
   const each = '[ $n = 2 ] && exit 85; [ $n -gt 2 ] && { sleep 0.5 & wait $!; }';
   const harness = await condorHarness(t, job(url, 12, each));
@@ -109,7 +109,7 @@ test('an attempt that is evicted after such a checkpoint goes on at another slot
   assert.equal(second.agent.resumed.movedOn, true);
 });
 
-test('an attempt whose machine vanishes goes on from the last checkpoint that had left it', async (t) => {
+test('an attempt whose machine vanishes resumes from the last checkpoint that was transferred', async (t) => {
   const { url } = await served(t);
   const harness = await condorHarness(t, job(url, 6, '[ $n = 3 ] && exit 85; sleep 0.6 & wait $!'));
   if (harness === undefined) return;
@@ -118,11 +118,11 @@ test('an attempt whose machine vanishes goes on from the last checkpoint that ha
   await harness.tool('condor_vacate_job', '-fast', '-constraint', `UpdraftRun == "${path.basename(run)}"`);
   const ended = onlyJob(await harness.finish(run));
   assert.equal(ended.outcome, 'success', JSON.stringify(ended));
-  // What was saved is known by what was printed before, and that is read now and then.
+  // The saved step is known from the log, which is read from time to time.
   assert.match(String(ended.attempts[1]?.agent?.resumed?.step), /^[23]$/);
 });
 
-test('a time limit is no end: the training saves before it and goes on, in the same place with its data', async (t) => {
+test('at a time limit the training saves its state and resumes in the same place, with its data', async (t) => {
   const { url, asked } = await served(t);
   const harness = await condorHarness(t, job(url, 16, 'sleep 0.5 & wait $!', '', '[resources]\ntime = "6s"'));
   if (harness === undefined) return;

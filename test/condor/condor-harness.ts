@@ -19,14 +19,14 @@ import { untilState } from '../until-state.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
 
-/** A project of a user at the shared pool's access point. */
+/** A user's project at the shared pool's access point. */
 export interface CondorHarness {
   folder: string;
   env: Env;
   pool: Pool;
   /** Runs one of HTCondor's commands. */
   tool(name: string, ...args: string[]): Promise<string>;
-  /** Attributes of jobs, a line each, whether they wait, run, or have left the queue. */
+  /** Attributes of jobs, a line each, whether they wait, run or have left the queue. */
   ask(constraint: string, ...attributes: string[]): Promise<string[]>;
   submit(): Promise<string>;
   /** The first state that satisfies, or the last one. */
@@ -34,7 +34,7 @@ export interface CondorHarness {
   finish(run: string): Promise<RunState>;
 }
 
-/** Undefined, and the test skipped, where there is no pool or no agent. */
+/** Skips the test and returns undefined if there is no pool or no agent. */
 export async function condorHarness(
   t: TestContext,
   files: Record<string, string>,
@@ -46,7 +46,7 @@ export async function condorHarness(
     () => false,
   );
   if (!isBuilt) {
-    t.skip(`no agent has been built: ${agent} is missing`);
+    t.skip(`the agent is not built: ${agent} is missing`);
     return undefined;
   }
   const state = await testPool(t);
@@ -74,7 +74,7 @@ export async function condorHarness(
     pool,
     tool,
     async ask(constraint, ...attributes) {
-      // The queue first: a job that leaves it meanwhile is in the history, but its log ends a moment before.
+      // The queue first: a job that leaves it meanwhile is in the history.
       const queued = await tool('condor_q', '-constraint', constraint, '-af', ...attributes);
       const left = await tool('condor_history', '-constraint', constraint, '-af', ...attributes);
       return `${queued}\n${left}`.split('\n').filter((line) => line !== '');
@@ -100,7 +100,7 @@ export async function condorHarness(
   };
 }
 
-/** Has the shared pool's customs let no more than so many jobs of a run wait in the queue, until the test ends. */
+/** Limits the idle jobs of a run on the shared pool, until the test ends. */
 export function limitIdle(t: TestContext, max: number): void {
   const { mini } = condorProfiles;
   const { maxIdle } = mini;

@@ -8,7 +8,7 @@ import { condorHarness, onlyJob, result } from './condor-harness.ts';
 import { makeImage } from './make-image.ts';
 import { federationEnv, publishedCifar } from './published-cifar.ts';
 
-test('CIFAR-10 reaches one job natively, by https, through our plugin and as a stream, the same by each', async (t) => {
+test('CIFAR-10 reaches a job natively, by https, through our plugin and as a stream, with the same bytes', async (t) => {
   const cifar = await publishedCifar(t);
   if (cifar === undefined) return;
   const { archive, federation, web } = cifar;
@@ -114,7 +114,7 @@ attempts = 1
   assert.equal(await result(run, 'out.txt'), 'image\n');
 });
 
-test('an image without gzip is told by name', async (t) => {
+test('an image without gzip is reported by name', async (t) => {
   const harness = await condorHarness(t, {
     'updraft.toml': `
 name = "bare"

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { condorHarness, onlyJob } from './condor-harness.ts';
 
-/** A run of one job by the real agent, and what HTCondor remembers of each of its attempts. */
+/** Runs one job with the real agent; returns its state and what each attempt requested. */
 async function died(t: TestContext, command: string) {
   const job = `name = "dies"
 [train]
@@ -38,7 +38,7 @@ disk_max = "1 GB"
 }
 
 describe('a training that dies on a real pool', { concurrency: 3 }, () => {
-  test('of memory is tried again with twice as much each time', async (t) => {
+  test('of memory is retried with twice as much each time', async (t) => {
     const seen = await died(t, '[ $UPDRAFT_ATTEMPT -gt 2 ] || exec python3 -c "raise MemoryError"');
     if (seen === undefined) return;
     const { state, requests } = seen;
@@ -57,7 +57,7 @@ describe('a training that dies on a real pool', { concurrency: 3 }, () => {
     );
   });
 
-  test('of a full disk is tried again elsewhere, with more of it', async (t) => {
+  test('of a full disk is retried elsewhere with more disk', async (t) => {
     const seen = await died(t, '[ $UPDRAFT_ATTEMPT -gt 2 ] || exec python3 -c "raise OSError(28, chr(78))"');
     if (seen === undefined) return;
     const { state, requests } = seen;
@@ -71,7 +71,7 @@ describe('a training that dies on a real pool', { concurrency: 3 }, () => {
     assert.equal(new Set(state.attempts.map(({ pool }) => pool?.site)).size, 3);
   });
 
-  test('by an unknown hand is tried again at another place', async (t) => {
+  test('of an unknown signal is retried elsewhere', async (t) => {
     const seen = await died(t, '[ $UPDRAFT_ATTEMPT -gt 1 ] || exec kill -9 $$');
     if (seen === undefined) return;
     const { state } = seen;

@@ -20,14 +20,14 @@ pool = "condor"
 `,
 });
 
-/** The states of a run, one `next` at a time until one satisfies. */
+/** Follows the states of a run until one satisfies. */
 function states(run: string) {
   const signal = AbortSignal.timeout(240_000);
   const following = followRunStates(run, { clock: systemClock, signal });
   const until = async (satisfies: (state: RunState) => boolean): Promise<RunState> => {
     for (;;) {
       const { value, done } = await following.next();
-      assert.ok(done !== true, 'the run ended before');
+      assert.ok(done !== true, 'the run ended first');
       if (satisfies(value)) return value;
     }
   };
@@ -41,7 +41,7 @@ function states(run: string) {
 
 const isTraining = (state: RunState): boolean => onlyJob(state).attempts[0]?.pool?.host !== undefined;
 
-test('a log that goes, comes back or is cut while a job runs is told, and the account before is kept', async (t) => {
+test('a log that vanishes, returns or is truncated while a job runs is reported, and earlier events are kept', async (t) => {
   const harness = await condorHarness(t, {});
   if (harness === undefined) return;
   const go = path.join(harness.folder, 'go');
@@ -56,7 +56,7 @@ test('a log that goes, comes back or is cut while a job runs is told, and the ac
 
   await rename(log, `${log}.away`);
   const gone = await following.until(({ trouble }) => trouble !== undefined);
-  assert.match(gone.trouble?.message ?? '', /events\.log, is gone: what it told before is kept/);
+  assert.match(gone.trouble?.message ?? '', /events\.log is missing: earlier events are kept/);
   assert.match(gone.trouble?.fix ?? '', /condor_q \d+/);
   assert.deepEqual([onlyJob(gone).status, onlyJob(gone).attempts.length], ['running', 1]);
 
@@ -68,13 +68,13 @@ test('a log that goes, comes back or is cut while a job runs is told, and the ac
   await writeFile(go, '');
   const ended = await following.until(({ endedAt }) => endedAt !== undefined);
   assert.deepEqual([onlyJob(ended).outcome, onlyJob(ended).attempts.length], ['success', 1]);
-  assert.match(ended.trouble?.message ?? '', /was cut short/);
+  assert.match(ended.trouble?.message ?? '', /was truncated/);
   const later = await readRunState(run);
   assert.match(later.trouble?.message ?? '', /has lost its beginning/);
   assert.equal(onlyJob(later).outcome, 'success');
 });
 
-test('a run whose log is missing or is another one says so to whoever asks later', async (t) => {
+test('a run whose log is missing or another one says so later', async (t) => {
   const harness = await condorHarness(t, file('echo 1 > out.txt'));
   if (harness === undefined) return;
   const run = await harness.submit();
@@ -84,16 +84,16 @@ test('a run whose log is missing or is another one says so to whoever asks later
   const text = await readFile(log, 'utf8');
   await rm(log);
   const lost = await readRunState(run);
-  assert.match(lost.trouble?.message ?? '', /is gone: how the jobs stand is not known/);
+  assert.match(lost.trouble?.message ?? '', /is missing: the state of the jobs is unknown/);
   assert.equal(onlyJob(lost).isUntold, true);
   const seen = await runCommand(status, [run], { cwd: harness.folder });
   assert.match(seen.out, /: 1 job, 1 not known\n/);
   assert.match(seen.out, /^0000 .* not known /m);
   await writeFile(log, text.replace(/^(\d{3}) \(\d+\./gm, '$1 (99999.').replaceAll(path.basename(run), 'x'));
-  assert.match((await readRunState(run)).trouble?.message ?? '', /does not name the run's jobs/);
+  assert.match((await readRunState(run)).trouble?.message ?? '', /has no events of the run's jobs/);
 });
 
-test('a log that is replaced by a copy of itself counts no attempt twice', async (t) => {
+test('a log that is replaced by its copy counts no attempt twice', async (t) => {
   const harness = await condorHarness(t, file('sleep 60'));
   if (harness === undefined) return;
   const run = await harness.submit();
@@ -103,6 +103,6 @@ test('a log that is replaced by a copy of itself counts no attempt twice', async
   await copyFile(log, `${log}.copy`);
   await rename(`${log}.copy`, log);
   const replaced = await following.until(({ trouble }) => trouble !== undefined);
-  assert.match(replaced.trouble?.message ?? '', /was replaced by another file: what it told before is kept/);
+  assert.match(replaced.trouble?.message ?? '', /was replaced by another file: earlier events are kept/);
   assert.deepEqual([onlyJob(replaced).status, onlyJob(replaced).attempts.length], ['running', 1]);
 });

@@ -5,7 +5,7 @@ import { isAgentEntry } from '../../src/journal/codec.ts';
 import { readJournal } from '../../src/journal/tail.ts';
 import { condorHarness, onlyJob } from './condor-harness.ts';
 
-/** A training with a folder full of small files beside its checkpoint. */
+/** A training with a folder of many small files besides its checkpoint. */
 const files = {
   'updraft.toml': `
 name = "many-files"
@@ -28,7 +28,7 @@ echo $n > out.txt
 `,
 };
 
-test('an eviction with many files costs neither the checkpoint nor the journal: the pool removes them afterwards', async (t) => {
+test('an eviction with many files loses neither checkpoint nor journal: the pool removes the files later', async (t) => {
   const harness = await condorHarness(t, files);
   if (harness === undefined) return;
   const run = await harness.submit();

@@ -6,7 +6,7 @@ import { attemptFiles, attemptFolder, runFiles } from '../../src/job/layout.ts';
 import { condorFiles } from '../../src/pool/condor/condor-files.ts';
 import { condorHarness } from './condor-harness.ts';
 
-test('a job on a slow slot leaves it for another, by what the other jobs of the run tell it while they run', async (t) => {
+test("a job on a slow slot moves to another, judging by the running jobs' shared notes", async (t) => {
   const command =
     'echo epoch 1; if [ "$UPDRAFT_JOB-$UPDRAFT_ATTEMPT" = 0003-1 ]; then sleep 120; fi; sleep 1; echo epoch 2; echo 1 > model.pt; sleep 1';
   const harness = await condorHarness(t, {
@@ -40,10 +40,10 @@ jobs = 4
   );
   assert.deepEqual(await readdir(path.join(run, runFiles.notes, 'slow')), ['0003-1']);
   const log = await readFile(path.join(run, condorFiles.eventLog), 'utf8');
-  assert.doesNotMatch(log, /Job disconnected/, 'talking to the access point must not cost a job its shadow');
+  assert.doesNotMatch(log, /Job disconnected/, 'shared notes must not cost a job its shadow');
 });
 
-test('a slot that only says that it has a GPU is left at once, with the name of the machine', async (t) => {
+test('a slot that only claims to have a GPU is left at once, and the machine is named', async (t) => {
   const harness = await condorHarness(t, {
     'updraft.toml': `
 name = "no-gpu"
@@ -82,7 +82,7 @@ pool = "condor"
   });
   if (harness === undefined) return;
   const run = await harness.submit();
-  // A file lies where the folder should be.
+  // A file in place of the folder.
   await writeFile(path.join(run, runFiles.notes), '');
   const state = await harness.finish(run);
   assert.equal(state.tally.success, 1);

@@ -19,7 +19,7 @@ pool = "condor"
 jobs = 3
 `;
 
-/** The commands that submit, and what they need beside the job file. */
+/** The commands that submit, and their arguments. */
 const commands = {
   submit: ['submit'],
   adopt: ['adopt', 'job.sub', '--submit', '--yes'],
@@ -34,7 +34,7 @@ function submit({ folder, env }: CondorHarness, args = commands.submit) {
   return { child, ended: once(child, 'exit') as Promise<[number | null]> };
 }
 
-/** The real condor_submit, but slow: `before` it reads, or `after` it has submitted and before it says so. */
+/** Makes condor_submit slow: before it reads its input, or after it has submitted. */
 async function slowSubmit(harness: CondorHarness, script: string): Promise<void> {
   const slow = path.join(harness.folder, 'slow');
   await mkdir(slow, { recursive: true });
@@ -51,7 +51,7 @@ async function slowSubmit(harness: CondorHarness, script: string): Promise<void>
   harness.env = { ...harness.env, PATH: `${slow}:${harness.env['PATH'] ?? ''}` };
 }
 
-/** Waits until the run's journal names the process that asks the scheduler. */
+/** Waits until the journal has the submitting process. */
 async function untilAsking({ folder }: CondorHarness): Promise<void> {
   for (;;) {
     const [run] = await runNames(folder);
@@ -74,11 +74,11 @@ async function assertOnce(t: TestContext, harness: CondorHarness, args = command
 }
 
 for (const [when, script] of [
-  ['before the scheduler has heard of it', 'sleep 1.5; exec REAL "$@"'],
-  ['after the scheduler has taken it', 'REAL "$@"; code=$?; sleep 1.5; exit $code'],
+  ['before the submission', 'sleep 1.5; exec REAL "$@"'],
+  ['after the submission', 'REAL "$@"; code=$?; sleep 1.5; exit $code'],
 ] as const)
   for (const [command, args] of Object.entries(commands))
-    test(`${command} that is killed ${when} and done again makes one cluster`, async (t) => {
+    test(`${command} that is killed ${when} and repeated makes one cluster`, async (t) => {
       const harness = await condorHarness(t, { 'updraft.toml': file, ...adopted });
       if (harness === undefined) return;
       await chmod(path.join(harness.folder, 'run.sh'), 0o755);
@@ -90,7 +90,7 @@ for (const [when, script] of [
       await assertOnce(t, harness, args);
     });
 
-test('a submit that is killed together with condor_submit is done again', async (t) => {
+test('a submit that is killed together with condor_submit can be repeated', async (t) => {
   const harness = await condorHarness(t, { 'updraft.toml': file });
   if (harness === undefined) return;
   await slowSubmit(harness, 'sleep 600');
@@ -116,7 +116,7 @@ test('two submits at the same time make one run and one cluster', async (t) => {
   await assertOnce(t, harness);
 });
 
-test("a refusal is told in condor_submit's own words, and the next try submits", async (t) => {
+test('a refusal quotes condor_submit', async (t) => {
   const harness = await condorHarness(t, {
     'updraft.toml': file.replace('jobs = 3', 'jobs = 1\nrequirements = "(TARGET.Memory > "'),
   });

@@ -8,7 +8,7 @@ import { condorHarness, onlyJob, type CondorHarness } from './condor-harness.ts'
 
 const main = path.resolve(import.meta.dirname, '../../src/cli/main.ts');
 
-/** A training that prints, and goes on only when it is told. */
+/** A training that prints, and continues when the file `go` exists. */
 const talking = (go: string): string => `
 name = "talking"
 [train]
@@ -23,7 +23,7 @@ outputs = ["out.txt"]
 pool = "condor"
 `;
 
-/** `updraft logs` as it is told what to show; `until` waits for a word of what it prints. */
+/** Starts `updraft logs`; `until` waits for a word in its output. */
 function logs(t: TestContext, { folder, env }: CondorHarness, ...args: string[]) {
   const child = spawn(process.execPath, [main, 'logs', ...args], {
     cwd: folder,
@@ -38,11 +38,11 @@ function logs(t: TestContext, { folder, env }: CondorHarness, ...args: string[])
   const until = async (word: string): Promise<void> => {
     while (!said.out.includes(word)) await Promise.race([once(child.stdout, 'data'), ended.then(fail)]);
   };
-  const fail = (): never => assert.fail(`it ended: ${said.out.slice(-500)}${said.err}`);
+  const fail = (): never => assert.fail(`it exited: ${said.out.slice(-500)}${said.err}`);
   return { child, said, ended, until };
 }
 
-test('what a running job prints on its machine is followed, and each byte is shown once', async (t) => {
+test('the output of a running job is followed, and each byte is shown once', async (t) => {
   const harness = await condorHarness(t, {});
   if (harness === undefined) return;
   const go = path.join(harness.folder, 'go');
@@ -53,7 +53,7 @@ test('what a running job prints on its machine is followed, and each byte is sho
 
   const [once, aside] = await Promise.all([logs(t, harness).ended, logs(t, harness, '--err').ended]);
   assert.equal(aside.out, 'aside\n', aside.err);
-  // Of more than a page, the latest is shown while the job runs, and how much is not.
+  // While the job runs, only the last page is shown, with the number of bytes before it.
   assert.ok(once.out.endsWith('\n59999\n60000\n'), once.err);
   assert.match(once.err, /^--- \d+ bytes are left out here: all comes when the attempt ends ---$/m);
 

@@ -3,7 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 
-/** The least that a shell, gzip and the agent need, and more programs on request, from this machine's own files. */
+/** A minimal image with a shell, gzip, what the agent needs, and more programs on request, from this machine's files. */
 export async function makeImage(image: string, lacks?: string, more: string[] = []): Promise<void> {
   const folders = ['bin', 'usr/bin', 'tmp', 'proc', 'dev', 'sys', 'etc', 'var/tmp', 'root', 'home'];
   for (const folder of folders) await mkdir(path.join(image, folder), { recursive: true });

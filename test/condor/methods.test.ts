@@ -22,7 +22,7 @@ interface Published {
   sha256: string;
 }
 
-/** The same archive under the name of each method, so that each meets the trouble for the first time. */
+/** The same archive under one name per method, so that each meets the trouble for the first time. */
 async function published(t: TestContext): Promise<Published> {
   const folder = await temporaryFolder(t);
   const archive = makeTarGz({ 'set/a.bin': randomBytes(3_000_000), 'set/b.txt': 'b' });
@@ -74,7 +74,7 @@ const reportOf = async (run: string, here: CondorHarness) => {
   return { state, job, report: runReport(run, state), fetch: job.attempts.at(-1)?.agent?.fetches[0] };
 };
 
-test('the same trouble is told in the same words and columns, whichever method moved the data', async (t) => {
+test('the same trouble is reported in the same terms and columns, whatever the method', async (t) => {
   const all = await published(t);
   const [cache1] = all.federation.caches;
   for (const method of methods)
@@ -94,7 +94,7 @@ test('the same trouble is told in the same words and columns, whichever method m
     assert.equal(job.outcome, 'success', `${method}: ${JSON.stringify(job.attempts.at(-1)?.fault)}`);
     columns.add(Object.keys(report.slotSeconds).join());
     assert.equal(fetch?.verified, 'digest', method);
-    // HTCondor's own transfer is known by the file's times alone, which may be within one tick of the kernel's clock.
+    // For HTCondor's own transfer only the file's times are known, which may be within one tick of the kernel's clock.
     assert.ok((fetch.seconds ?? -1) >= (method === 'native' ? 0 : 0.001), method);
     const given = report.caches.map(({ name, setbacks }) => `${name} ${setbacks}`);
     const { retriedTransfer, usefulTransfer } = report.slotSeconds;
@@ -108,7 +108,7 @@ test('the same trouble is told in the same words and columns, whichever method m
       fetch.setbacks.map(({ fault }) => fault.kind),
       ['transfer-stalled'],
     );
-    // Three seconds without a byte, of which progress, told once a second, may cover one.
+    // Three seconds without a byte; progress, reported once a second, may cover one of them.
     assert.ok(retriedTransfer >= 1.5 && retriedTransfer < 30, `${method}: ${retriedTransfer}`);
     const shares = report.caches.reduce((sum, { share }) => sum + (share ?? 0), 0);
     assert.ok(Math.abs(shares - 1) < 1e-9);
@@ -116,10 +116,10 @@ test('the same trouble is told in the same words and columns, whichever method m
   assert.equal(columns.size, 1);
 });
 
-// Each waits for the pool most of the time.
+// Each mostly waits for the pool.
 suite('on one pool', { concurrency: true }, () => {
   for (const method of ['osdf', 'https'] as const)
-    test(`private data reaches the job by ${method}, with the token that is sent along`, async (t) => {
+    test(`private data reaches the job by ${method}, with the token sent along`, async (t) => {
       const all = await published(t);
       const file = jobFile(method, urlOf(method, '/private', all), 'token_file = "token"', 1);
       const token = all.federation.issueToken();
@@ -133,7 +133,7 @@ suite('on one pool', { concurrency: true }, () => {
     ['no token', '', 'token-missing', /osdf:\S+ needs a token,\s+and the\s+job has none[\s\S]*`token_file`/],
     ['a token that is refused', 'token_file = "token"', 'token-refused', /denied\s+access\s+to\s+osdf:/],
   ] as const)
-    test(`private data by osdf with ${what} is one hold, and the end`, async (t) => {
+    test(`private data by osdf with ${what} is one hold, without retries`, async (t) => {
       const all = await published(t);
       const token = all.federation.issueToken({ scope: 'storage.read:/elsewhere' });
       const file = jobFile('osdf', urlOf('osdf', '/private', all), more);
@@ -147,7 +147,7 @@ suite('on one pool', { concurrency: true }, () => {
       assert.match((await runCommand(why, [run, '0000'], { env: here.env, cwd: here.folder })).out, words);
     });
 
-  test('input that never arrives is lost time, and the servers that were given up are named', async (t) => {
+  test('input that never arrives is lost time, and the report names the servers that failed', async (t) => {
     const all = await published(t);
     for (const server of ['caches', 'origin']) await all.federation.trouble.add(`${server}: 404 on *.gz`);
     const here = await harness(t, all, {

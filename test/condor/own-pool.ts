@@ -7,7 +7,7 @@ import { temporaryFolder } from '../temporary-folder.ts';
 
 const kill = (pid: number, signal: NodeJS.Signals): void => void process.kill(pid, signal);
 
-/** A pool of the test's own, with one site, whose scheduler may be stopped and killed. */
+/** A pool for one test, with one site, whose daemons may be stopped and killed. */
 export async function ownPool(t: TestContext, root: string, config: string[] = []) {
   const home = await temporaryFolder(t);
   const context = { clock: systemClock, kill };

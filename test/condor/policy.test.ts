@@ -21,14 +21,14 @@ const policy = (mayGrow: boolean): Policy => ({
   backoff: { initialBackoff: 300, maxBackoff: 1000, immediateRetries: 2, forgetAfter: 600 },
 });
 
-/** The rules as attributes of a job, by the names that HTCondor gives them. */
+/** The rules as attributes of a job, under the names that HTCondor gives them. */
 function rulesAd(one: Policy): string {
   return recoveryLines(one)
     .map((line) => line.replace(/^MY\./, ''))
     .join('\n');
 }
 
-/** What HTCondor's own library makes of expressions in ads: a value for each. */
+/** Evaluates expressions in ads with HTCondor's own library. */
 async function evaluate(
   t: TestContext,
   asked: { ad: string; name: string }[],
@@ -36,7 +36,7 @@ async function evaluate(
   const state = await testPool(t);
   if (state === undefined) return undefined;
   const folder = await temporaryFolder(t, { 'asked.json': JSON.stringify(asked) });
-  // The pool's tools go by their own name.
+  // The pool's tools run the program of their own name.
   const python = path.join(folder, 'python3');
   await copyFile(path.join(state.bin, 'condor_q'), python);
   await chmod(python, 0o755);
@@ -53,7 +53,7 @@ print(json.dumps([value(one) for one in json.load(open("asked.json"))]))
   return JSON.parse(stdout) as unknown[];
 }
 
-/** What HTCondor and the agents have counted when each failure was this one. */
+/** The counters of HTCondor and the agents after `failures` such failures. */
 const countsOf = (code: number, subcode: number, failures: number): string =>
   code === 3 && subcode === 86
     ? `UpdraftOutOfMemory = ${failures}`
@@ -64,7 +64,7 @@ const countsOf = (code: number, subcode: number, failures: number): string =>
 const history = (last: Pick<EndedAttempt, 'fault' | 'remedy'>, failures: number): EndedAttempt[] =>
   Array.from({ length: failures }, () => ({ outcome: 'failed' as const, endedAt: 0, ...last }));
 
-/** Seconds before the next attempt by the policy; undefined where there is none. */
+/** Seconds before the next attempt by the policy; undefined if there is none. */
 function waitBy(
   one: Policy,
   last: Pick<EndedAttempt, 'fault' | 'remedy'>,
@@ -76,7 +76,7 @@ function waitBy(
 }
 
 for (const mayGrow of [true, false])
-  test(`what the schedd does about every exit code is what the policy says${mayGrow ? '' : ', also where memory may not grow'}`, async (t) => {
+  test(`the schedd handles every exit code as the policy says${mayGrow ? '' : ', even if memory may not grow'}`, async (t) => {
     const one = policy(mayGrow);
     const cases = [1, 2, 3, 4, 5].flatMap((failures) =>
       Array.from({ length: 130 }, (_, exit) => ({ failures, exit })),
@@ -97,14 +97,14 @@ for (const mayGrow of [true, false])
     for (const [index, { failures, exit }] of cases.entries()) {
       const kind = kindOfExit(exit);
       const wait = kind && waitBy(one, { fault: { kind, message: '' } }, failures);
-      const meant = wait === undefined ? [true, false] : wait === 0 ? [false, false] : ['any', true];
+      const expected = wait === undefined ? [true, false] : wait === 0 ? [false, false] : ['any', true];
       const done: unknown[] = [held[index] === true ? 'any' : removed[index], held[index]];
-      assert.deepEqual(done, meant, `exit code ${exit}, failure ${failures}`);
+      assert.deepEqual(done, expected, `exit code ${exit}, failure ${failures}`);
     }
   });
 
 for (const mayGrow of [true, false])
-  test(`what the schedd releases, and when, is what the policy says${mayGrow ? '' : ', also where memory may not grow'}`, async (t) => {
+  test(`the schedd releases holds as the policy says${mayGrow ? '' : ', even if memory may not grow'}`, async (t) => {
     const one = policy(mayGrow);
     const codes = [...Array.from({ length: 50 }, (_, code) => code), 777];
     const subcodes = [0, 2, 5, 12, 13, 28, 86, 87, 88, 96, 102, 104, 110, 122, 137, 256, 1008, -1000];
@@ -116,7 +116,7 @@ for (const mayGrow of [true, false])
       .filter(({ code }) => code !== 1)
       .flatMap((hold) => [1, 3, 4, 5].map((failures) => ({ ...hold, failures })));
     const now = Math.floor(Date.now() / 1000);
-    // An attempt that goes on elsewhere at once is not held by our own rule.
+    // An attempt that is retried elsewhere at once is not held by our own rule.
     const isReal = (each: (typeof all)[number]): boolean =>
       each.code !== 3 || kindOfExit(each.subcode) === undefined || waitOf(each) !== 0;
     const waitOf = ({ failures, ...hold }: (typeof all)[number]): number | undefined =>
@@ -129,7 +129,7 @@ for (const mayGrow of [true, false])
       ad: adAt((waits[index] ?? 9000) + 60, each),
       name: 'periodic_release',
     }));
-    // Early by more than the asking takes on a busy machine.
+    // Early by more than the evaluation takes on a busy machine.
     const early = cases.map((each, index) => ({
       ad: adAt((waits[index] ?? 0) - 3600, each),
       name: 'periodic_release',
@@ -137,8 +137,8 @@ for (const mayGrow of [true, false])
     const released = await evaluate(t, [...due, ...early]);
     if (released === undefined) return;
     for (const [index, each] of cases.entries()) {
-      const said = JSON.stringify(each);
-      assert.equal(released[index], waits[index] !== undefined, `${said}, when it is due`);
-      assert.equal(released[cases.length + index], false, `${said}, before that`);
+      const about = JSON.stringify(each);
+      assert.equal(released[index], waits[index] !== undefined, `${about}, when due`);
+      assert.equal(released[cases.length + index], false, `${about}, before that`);
     }
   });

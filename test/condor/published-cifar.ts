@@ -12,20 +12,20 @@ import { temporaryFolder } from '../temporary-folder.ts';
 
 const example = path.resolve(import.meta.dirname, '../../examples/cifar10');
 
-/** What a user's shell has for a federation of the test's own. */
+/** The environment for a test's federation. */
 export const federationEnv = (federation: MiniFederation) => ({
   UPDRAFT_OSDF_HOST: federation.discoveryHost,
   SSL_CERT_FILE: federation.caFile,
 });
 
 /**
- * A tiny CIFAR-10 in the real file format, published by a federation and by a plain web server; undefined, and the
- * test skipped, where nothing can make it.
+ * A tiny CIFAR-10 in the real file format, published by a federation and a plain web server. Skips the test and returns
+ * undefined if it cannot be made.
  */
 export async function publishedCifar(t: TestContext) {
   const { found } = await findPython(['numpy'], process.env, { signal: AbortSignal.timeout(60_000) });
   if (found === undefined) {
-    t.skip('no Python with numpy on this machine, to make the data');
+    t.skip('no Python with numpy on this machine to make the data');
     return undefined;
   }
   const folder = await temporaryFolder(t);

@@ -18,7 +18,7 @@ pool = "condor"
 jobs = 2
 `;
 
-test('jobs removed by hand, outside, are told as stopped with the words of whoever did it', async (t) => {
+test('jobs removed by hand are stopped, with the reason given', async (t) => {
   const harness = await condorHarness(t, { 'updraft.toml': waiting });
   if (harness === undefined) return;
   const run = await harness.submit();
@@ -37,7 +37,7 @@ test('jobs removed by hand, outside, are told as stopped with the words of whoev
   }
 });
 
-test('a run of more jobs than may wait is stopped whole, also those that never were in the queue', async (t) => {
+test('stopping a run also stops its jobs that are not in the queue yet', async (t) => {
   limitIdle(t, 30);
   const nowhere = `jobs = 40\nrequirements = 'TARGET.Machine == "none"'`;
   const harness = await condorHarness(t, { 'updraft.toml': waiting.replace('jobs = 2', nowhere) });
@@ -50,7 +50,7 @@ test('a run of more jobs than may wait is stopped whole, also those that never w
   assert.deepEqual([before.tally.waiting, before.trouble], [40, undefined]);
   await assert.rejects(
     harness.pool.stop(run, ['0001', '0039']),
-    /1 of these jobs are not in the queue yet \(0039\)/,
+    /cannot remove single jobs before they are in the queue: 0039/,
   );
 
   const stopping = await requestStop(run, before, [], systemClock);
@@ -62,7 +62,7 @@ test('a run of more jobs than may wait is stopped whole, also those that never w
   assert.equal(await harness.tool('condor_q', '-constraint', constraint, '-af', 'ProcId'), '');
 });
 
-test('a job held by hand is shown as held with the reason, and goes on when it is released', async (t) => {
+test('a job held by hand is shown as held with the reason, and continues when it is released', async (t) => {
   const harness = await condorHarness(t, {
     'updraft.toml': waiting.replace('sleep 600', 'echo 1 > out.txt').replace('jobs = 2', 'jobs = 1'),
   });

@@ -12,7 +12,7 @@ import { testPool } from '../pool.ts';
 import { condorHarness, onlyJob, result } from './condor-harness.ts';
 import { ownPool } from './own-pool.ts';
 
-test('a job goes on while its scheduler is killed and comes back, and is read as the one attempt it is', async (t) => {
+test('a job survives a killed schedd, and is read as one attempt', async (t) => {
   const shared = await testPool(t);
   if (shared === undefined) return;
   const { bin, schedd } = await ownPool(t, shared.root, ['MASTER_BACKOFF_CONSTANT = 1']);
@@ -38,7 +38,7 @@ test('a job goes on while its scheduler is killed and comes back, and is read as
   assert.equal(await result(run, 'out.txt'), 'begun\n');
 });
 
-test('a job whose machine is out of reach is disconnected, with when the pool gives up, and goes on elsewhere', async (t) => {
+test("a job whose machine is unreachable is disconnected, with the pool's deadline, and restarts elsewhere", async (t) => {
   const shared = await testPool(t);
   if (shared === undefined) return;
   const { bin, startd, starter } = await ownPool(t, shared.root);
@@ -53,7 +53,7 @@ test('a job whose machine is out of reach is disconnected, with when the pool gi
   const run = await harness.submit();
   await harness.until(run, (state) => onlyJob(state).attempts[0]?.agent?.phase === 'training');
 
-  // A machine that answers nobody: HTCondor finds neither the job nor that it is gone.
+  // A machine that does not answer: HTCondor can neither reach the job nor know that it is gone.
   const [machine, sandbox] = [await startd(), await starter()];
   process.kill(machine, 'SIGSTOP');
   process.kill(sandbox, 'SIGKILL');

@@ -10,7 +10,7 @@ import { readRunState } from '../../src/run/run-states.ts';
 import { condorHarness, onlyJob, result, type CondorHarness } from './condor-harness.ts';
 
 /**
- * A bench whose agent is a script, so that attempts end as the test wants: `$site` is where it runs, `$try` which
+ * A harness whose agent is a script, so that attempts end as the test needs: `$site` is where it runs, `$try` which
  * attempt it is, `$memory` (MB) and `$disk` (KB) what its slot has. HTCondor and its rules are real.
  */
 async function scripted(t: TestContext, body: string, toml = ''): Promise<CondorHarness | undefined> {
@@ -29,21 +29,21 @@ ${body}
 `,
   );
   await chmod(agent, 0o755);
-  // Two CPUs: the small slots that other tests' jobs leave behind, with memory of their own, are not taken over.
+  // Two CPUs, so that small slots left by other tests' jobs, with their own memory, are not reused.
   const job = `name = "healed"\n[train]\ncommand = "true"\noutputs = ["o"]\n[resources]\ncpus = 2\nmemory = "64 MB"\ndisk = "20 MB"\n[run]\npool = "condor"\n${toml}`;
   return await condorHarness(t, { 'updraft.toml': job }, { env: { UPDRAFT_AGENT: agent } });
 }
 
-/** Longer than any test waits: only the pool ends what lasts so long. */
+/** Longer than any test waits: only the pool ends it. */
 const longer = 300;
-/** Takes more memory than its slot has, and stays until the pool has noticed. */
+/** Uses more memory than its slot has, and waits until the pool notices. */
 const takingTooMuch = `exec python3 -c 'import sys, time; x = b"x" * (int(sys.argv[1]) + 120 << 20); time.sleep(${longer})' $memory`;
 
 const sitesOf = ({ attempts }: JobState): (string | undefined)[] => attempts.map(({ pool }) => pool?.site);
 const exitsOf = ({ attempts }: JobState): unknown[] => attempts.map(({ exit }) => exit);
 
-describe('the schedd heals with nobody logged in', { concurrency: 4 }, () => {
-  test('a site that fails every job is left at once, and each job ends well elsewhere', async (t) => {
+describe('the schedd recovers jobs with no user logged in', { concurrency: 4 }, () => {
+  test('a site that fails every job is avoided at once, and each job succeeds elsewhere', async (t) => {
     const harness = await scripted(t, '[ "$site" = GP-ARGO-ksu-backfill ] || exit 115', 'jobs = 2\n');
     if (harness === undefined) return;
     const { jobs } = await harness.finish(await harness.submit());
@@ -54,7 +54,7 @@ describe('the schedd heals with nobody logged in', { concurrency: 4 }, () => {
     }
   });
 
-  test('when every site has failed the job, it waits, then goes back to one of them', async (t) => {
+  test('when every site has failed the job, it waits, then returns to one of them', async (t) => {
     const harness = await scripted(t, '[ $try -gt 3 ] || exit 92');
     if (harness === undefined) return;
     const job = onlyJob(await harness.finish(await harness.submit()));
@@ -62,13 +62,13 @@ describe('the schedd heals with nobody logged in', { concurrency: 4 }, () => {
     assert.equal(new Set(sitesOf(job).slice(0, 3)).size, 3, sitesOf(job).join());
   });
 
-  test('an object that is not there keeps the job back for a while, and no site is blamed for it', async (t) => {
+  test('a missing object delays the job, and no site is avoided for it', async (t) => {
     const where = `requirements = 'MY.Go =?= true && GLIDEIN_ResourceName == "PDX-Coeus-CE1"'\n`;
     const harness = await scripted(t, '[ $try -gt 2 ] || exit 96', where);
     if (harness === undefined) return;
     const run = await harness.submit();
     const mine = ['-constraint', `UpdraftRun == "${path.basename(run)}"`];
-    // A site that is blamed would never be gone back to.
+    // An avoided site would never be used again.
     const rule = await harness.tool('condor_q', ...mine, '-af:r', 'Requirements');
     const strict = rule.replace(/(EnteredCurrentStatus\) > )\d+/, '$1 1000000');
     assert.notEqual(strict, rule);
@@ -80,21 +80,21 @@ describe('the schedd heals with nobody logged in', { concurrency: 4 }, () => {
     assert.deepEqual([job.outcome, exitsOf(job)], ['success', [96, 96, 0]]);
   });
 
-  test('an agent that was killed is tried again', async (t) => {
+  test('a killed agent is retried', async (t) => {
     const harness = await scripted(t, '[ $try -gt 1 ] || kill -9 $$');
     if (harness === undefined) return;
     const job = onlyJob(await harness.finish(await harness.submit()));
     assert.deepEqual([job.outcome, job.attempts.length], ['success', 2], JSON.stringify(job));
   });
 
-  test('attempts that cost a whole training are two at most', async (t) => {
+  test('a failure that costs a complete training is retried once', async (t) => {
     const harness = await scripted(t, 'exit 111');
     if (harness === undefined) return;
     const job = onlyJob(await harness.finish(await harness.submit()));
     assert.deepEqual([job.outcome, exitsOf(job)], ['failed', [111, 111]]);
   });
 
-  test('the attempts of the job file are the end, whatever they failed of', async (t) => {
+  test('the job file limits the attempts, whatever their failures', async (t) => {
     const harness = await scripted(t, '[ $try = 2 ] && exit 96; exit 100', 'attempts = 3\n');
     if (harness === undefined) return;
     const run = await harness.submit();
@@ -104,7 +104,7 @@ describe('the schedd heals with nobody logged in', { concurrency: 4 }, () => {
     assert.equal(await harness.tool('condor_q', ...mine, '-af', 'ClusterId'), '');
   });
 
-  test('no attempt is begun after the time at which the job is given up', async (t) => {
+  test('no attempt begins after give_up_after', async (t) => {
     const harness = await scripted(t, 'exit 96', 'attempts = 50\n[recovery]\ngive_up_after = "8s"\n');
     if (harness === undefined) return;
     const job = onlyJob(await harness.finish(await harness.submit()));
@@ -112,7 +112,7 @@ describe('the schedd heals with nobody logged in', { concurrency: 4 }, () => {
     assert.ok(job.attempts.length < 6, `${job.attempts.length} attempts`);
   });
 
-  test('a job that runs out of memory is tried again with twice as much, up to what the file allows', async (t) => {
+  test('a job that runs out of memory is retried with twice as much, up to memory_max', async (t) => {
     const harness = await scripted(
       t,
       `[ $try -gt 1 ] && [ $memory -gt 200 ] || ${takingTooMuch}`,
@@ -125,16 +125,16 @@ describe('the schedd heals with nobody logged in', { concurrency: 4 }, () => {
     assert.match(job.attempts[0]?.fault?.message ?? '', /memory/);
   });
 
-  test('a job that needs more memory than the file allows is held with the reason, and not tried for ever', async (t) => {
+  test('a job that needs more than memory_max is held with the reason, and not retried forever', async (t) => {
     const harness = await scripted(t, takingTooMuch, '[recovery]\nmemory_max = "100 MB"\n');
     if (harness === undefined) return;
     const run = await harness.submit();
     const job = onlyJob(await harness.finish(run));
     assert.equal(job.outcome, 'failed', JSON.stringify(job));
-    // HTCondor may hold the second by what the first had used, before it has begun.
+    // HTCondor may hold the second attempt before it begins, by the memory use of the first.
     assert.ok(job.attempts.length <= 2, JSON.stringify(job));
     assert.match(job.held?.fix ?? '', /memory/);
-    // Held for good, it is still in the queue, and leaves it when the run is stopped.
+    // Held permanently, it is still in the queue, and leaves it when the run is stopped.
     const mine = ['-constraint', `UpdraftRun == "${path.basename(run)}"`];
     assert.equal(await harness.tool('condor_q', ...mine, '-af', 'JobStatus'), '5');
     const stopping = await requestStop(run, await readRunState(run), [], systemClock);
@@ -145,7 +145,7 @@ describe('the schedd heals with nobody logged in', { concurrency: 4 }, () => {
     assert.equal(await harness.tool('condor_q', ...mine, '-af', 'JobStatus'), '');
   });
 
-  test('a job that needs more disk than it was given is tried again with more', async (t) => {
+  test('a job that needs more disk than it got is retried with more', async (t) => {
     const fill = `head -c 215000000 /dev/zero > big; [ $disk -gt 220000 ] || exec sleep ${longer}`;
     const harness = await scripted(t, fill);
     if (harness === undefined) return;
@@ -157,7 +157,7 @@ describe('the schedd heals with nobody logged in', { concurrency: 4 }, () => {
     );
   });
 
-  test('results that the access point could not take are made again, and taken', async (t) => {
+  test('results that the access point could not store are computed again and stored', async (t) => {
     const harness = await scripted(
       t,
       'mkdir -p results/0000; echo $try > results/0000/o',
@@ -179,7 +179,7 @@ describe('the schedd heals with nobody logged in', { concurrency: 4 }, () => {
     assert.equal(await result(run, 'o'), `${job.attempts.length}\n`);
   });
 
-  test('a job removed by hand while it is being healed ends as stopped and does not come back', async (t) => {
+  test('a job removed by hand during recovery is stopped and does not return', async (t) => {
     const harness = await scripted(t, 'exit 96');
     if (harness === undefined) return;
     const run = await harness.submit();

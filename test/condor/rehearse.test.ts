@@ -6,7 +6,7 @@ import * as rehearse from '../../src/cli/commands/rehearse.ts';
 import { runCommand } from '../cli/run-command.ts';
 import { condorHarness } from './condor-harness.ts';
 
-/** It saves at every epoch, and never reads what it saved. */
+/** Saves at every epoch, but never reads its checkpoint. */
 const forgetful = `
 e=0
 while [ $e -lt 12 ]; do e=$((e + 1)); echo "epoch $e/12 loss 0.5"; sleep 1; echo $e > ckpt/epoch; done

@@ -12,7 +12,7 @@ import {
 } from '../../src/pool/condor/submit/submit-text.ts';
 import { condorHarness, type CondorHarness } from './condor-harness.ts';
 
-/** Attributes of the jobs that HTCondor's own condor_submit makes of a description. */
+/** Attributes of the jobs that HTCondor's own condor_submit makes from a submit file. */
 async function dryRun(harness: CondorHarness, description: string): Promise<Record<string, string>[]> {
   await writeFile(path.join(harness.folder, 'dry.sub'), description);
   const out = path.join(harness.folder, 'dry.out');
@@ -69,10 +69,10 @@ const oddText = fc
   })
   .filter((text) => !/^\s*$/.test(text));
 
-test('any words and variables reach the job as they are', async (t) => {
+test('any arguments and variables reach the job unchanged', async (t) => {
   const harness = await condorHarness(t, {});
   if (harness === undefined) return;
-  // All in one job: starting the program is what costs.
+  // All in one job, because starting the program is expensive.
   const words = fc.sample(oddText, { numRuns: 200, seed: 7 });
   const variables = Object.fromEntries(words.map((word, index) => [`V${index}`, word]));
   const [job] = await dryRun(
@@ -85,7 +85,7 @@ test('any words and variables reach the job as they are', async (t) => {
       'queue\n',
     ].join('\n'),
   );
-  // What HTCondor looks at again when the job is matched is left for then.
+  // What HTCondor expands when the job is matched must survive until then.
   const expected = words.map((word) => word.replace(/\$\$(?=\w*\()/g, () => '$$(DOLLARDOLLAR)'));
   assert.deepEqual(readArguments(unquoted(job?.['Arguments'] ?? '')), expected);
   const set = readArguments(unquoted(job?.['Environment'] ?? '')).sort();
@@ -97,7 +97,7 @@ test('any words and variables reach the job as they are', async (t) => {
 /** A ClassAd string's text. */
 const unquoted = (text: string): string => text.replace(/^"|"$/g, '').replaceAll('\\"', '"');
 
-/** The words of HTCondor's raw new syntax. */
+/** Splits arguments in HTCondor's raw new syntax. */
 function readArguments(raw: string): string[] {
   const words = [...raw.matchAll(/(?:[^\s']|'(?:[^']|'')*')+/g)].map(([word]) => word);
   return words.map((word) =>
@@ -105,11 +105,11 @@ function readArguments(raw: string): string[] {
   );
 }
 
-test('a line break cannot stand in a submit description and is refused', () => {
+test('a line break is refused in a submit file', () => {
   assert.throws(() => literal('a\nb'), /line break/);
 });
 
-test('resources are asked for with their units, and GPUs with all that they must be', async (t) => {
+test('resources are requested with their units, and GPUs with all their minimums', async (t) => {
   const job = await rendered(
     t,
     `[resources]
@@ -151,14 +151,14 @@ for (const [image, expected] of [
   ['image.sif', { ContainerImage: '"image.sif"', WantSIF: 'true' }],
   ['/cvmfs/x/y', { ContainerImage: '"/cvmfs/x/y"', WantSandboxImage: 'true' }],
 ] as const)
-  test(`an image is asked for as ${image}`, async (t) => {
+  test(`the image ${image} is requested`, async (t) => {
     const job = await rendered(t, `[environment]\nimage = "${image}"\n[run]\npool = "condor"\n`);
     if (job === undefined) return;
     assert.equal(job['WantContainer'], 'true');
     for (const [name, value] of Object.entries(expected)) assert.equal(job[name], value, name);
   });
 
-test('data of each method is asked for in its own way', async (t) => {
+test('each method requests its data in its own way', async (t) => {
   const job = await rendered(
     t,
     `[data.n]
@@ -188,7 +188,7 @@ pool = "condor"
   assert.match(job['TransferPlugins'] ?? '', /osdf,pelican,stash,https,http=updraft_plugin/);
 });
 
-test('the customs of the OSPool and of CHTC are in the jobs for them', async (t) => {
+test('jobs for the OSPool and CHTC have the attributes they require', async (t) => {
   const ospool = await rendered(
     t,
     '[resources]\ntime = "15h"\n[run]\npool = "condor"\nprofile = "ospool"\nproject = "My-P"\n',
@@ -205,7 +205,7 @@ test('the customs of the OSPool and of CHTC are in the jobs for them', async (t)
   assert.equal(chtc['GPUJobLength'], '"medium"');
 });
 
-test('lines of [pool.submit] are on the job in the queue', async (t) => {
+test('lines of [pool.submit] reach the job in the queue', async (t) => {
   const harness = await condorHarness(t, {
     'updraft.toml': `name = "own"
 [train]

@@ -26,7 +26,7 @@ jobs = 3
 `;
 const failing =
   'echo "$1" > ckpt/was; [ "$1" = 1 ] && { echo "no such layer" >&2; exit 3; }; echo 1 > out.txt';
-const fixed = 'echo "mended"; cat ckpt/was > out.txt';
+const fixed = 'echo "fixed"; cat ckpt/was > out.txt';
 
 const inHarness = (harness: CondorHarness) => ({
   cwd: harness.folder,
@@ -39,7 +39,7 @@ const clusters = async (run: string): Promise<number[]> => {
   return entries.flatMap((entry) => (entry.kind === 'submitted' ? [entry.cluster] : []));
 };
 
-test('a failed job goes on in a further cluster of the same run, and every command reads both', async (t) => {
+test('a failed job is retried in another cluster of the same run, and every command reads both', async (t) => {
   const harness = await condorHarness(t, { 'updraft.toml': toml, 'train.sh': failing });
   if (harness === undefined) return;
   const run = await harness.submit();
@@ -59,7 +59,7 @@ test('a failed job goes on in a further cluster of the same run, and every comma
   assert.equal(state.jobs[1]?.attempts[1]?.agent?.outcome, 'success');
   assert.equal(await result(run, 'out.txt', '0001'), '1\n');
   assert.equal((await clusters(run)).length, 2);
-  assert.match((await runCommand(logs, ['1'], inHarness(harness))).out, /mended/);
+  assert.match((await runCommand(logs, ['1'], inHarness(harness))).out, /fixed/);
   assert.match((await runCommand(why, ['1'], inHarness(harness))).out, /0001 succeeded/);
   const figures = JSON.parse((await runCommand(report, ['--json'], inHarness(harness))).out) as {
     jobs: { total: number; success: number };
@@ -69,7 +69,7 @@ test('a failed job goes on in a further cluster of the same run, and every comma
   assert.match(nothing.err, /nothing to retry/);
 });
 
-test('a retry that died before HTCondor was asked is finished by the next one, and no job is submitted twice', async (t) => {
+test('a retry that died before the submission is finished by the next one, and no job is submitted twice', async (t) => {
   const harness = await condorHarness(t, { 'updraft.toml': toml, 'train.sh': failing });
   if (harness === undefined) return;
   const run = await harness.submit();
@@ -84,7 +84,7 @@ test('a retry that died before HTCondor was asked is finished by the next one, a
   assert.deepEqual([job?.outcome, job?.attempts.length, (await clusters(run)).length], ['failed', 2, 2]);
 });
 
-test('a job that is held for good is changed and released, and stays where it is in the queue', async (t) => {
+test('a permanently held job is changed and released, and keeps its place in the queue', async (t) => {
   const file = 'data.txt';
   const harness = await condorHarness(t, { [file]: 'there\n' });
   if (harness === undefined) return;

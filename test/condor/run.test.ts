@@ -6,7 +6,7 @@ import { condorHarness, onlyJob, result } from './condor-harness.ts';
 
 const toml = (text: string): Record<string, string> => ({ 'updraft.toml': text });
 
-test('names with spaces, quotes, macros, commas and letters of other scripts survive the way there and back', async (t) => {
+test('names with spaces, quotes, macros, commas and non-ASCII letters survive the round trip', async (t) => {
   const odd = `it's "odd" $(HOME) $$(Arch), ünï;=x`;
   const harness = await condorHarness(
     t,
@@ -66,7 +66,7 @@ matrix = { word = ["a b", "q\\"'q", "$(x) \\u001f"], lr = [0.1, 0.01] }
   ]);
 });
 
-test('a fault that may pass is tried again by the schedd, and each attempt keeps its own journal', async (t) => {
+test('the schedd retries a transient fault, and each attempt keeps its own journal', async (t) => {
   const harness = await condorHarness(
     t,
     toml(`
@@ -92,7 +92,7 @@ attempts = 2
   }
 });
 
-test("a training's own failure ends the job at once, with its status and its last words", async (t) => {
+test("a training's own failure ends the job at once, with its exit status and last output", async (t) => {
   const harness = await condorHarness(
     t,
     toml(`
@@ -114,7 +114,7 @@ pool = "condor"
   assert.match(await readFile(path.join(folder, 'err.log'), 'utf8'), /ValueError/);
 });
 
-test('a training without its outputs is a wrong output, whatever its exit code', async (t) => {
+test('missing outputs are a wrong output, whatever the exit code', async (t) => {
   const harness = await condorHarness(
     t,
     toml('name = "wrong"\n[train]\ncommand = "true"\noutputs = ["out.txt"]\n[run]\npool = "condor"\n'),
@@ -124,7 +124,7 @@ test('a training without its outputs is a wrong output, whatever its exit code',
   assert.equal(job.outcome, 'wrong-output');
 });
 
-test('an evicted attempt goes on from its checkpoint at the next slot', async (t) => {
+test('an evicted attempt resumes from its checkpoint on the next slot', async (t) => {
   const harness = await condorHarness(
     t,
     toml(`

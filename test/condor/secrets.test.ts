@@ -8,7 +8,7 @@ import { condorHarness, onlyJob, result } from './condor-harness.ts';
 
 const secret = `S3cr3t-of-a-job-${process.pid}-abcdef`;
 
-test('a secret reaches a training on HTCondor, also after a checkpoint, and is in no file of run or pool', async (t) => {
+test('a secret reaches a training on HTCondor, even after a checkpoint, and is in no file of the run or pool', async (t) => {
   const harness = await condorHarness(
     t,
     {

@@ -11,7 +11,7 @@ import { condorHarness } from './condor-harness.ts';
 const main = path.resolve(import.meta.dirname, '../../src/cli/main.ts');
 
 test(
-  'updraft shell gives a terminal on a machine of the pool, with the files of the training and its software',
+  "updraft shell opens a terminal on a machine of the pool, with the training's files and software",
   { timeout: 240_000 },
   async (t) => {
     const harness = await condorHarness(t, {
@@ -35,7 +35,7 @@ pool = "condor"
     const temporary = path.join(harness.folder, 'tmp');
     await mkdir(temporary);
     const command = [process.execPath, main, 'shell'].map(shellQuote).join(' ');
-    // The terminal, as a person has one.
+    // A terminal, as a user has one.
     const child = spawn('script', ['-qec', command, '/dev/null'], {
       cwd: harness.folder,
       env: { ...harness.env, TERM: 'dumb', TMPDIR: temporary },
@@ -43,7 +43,7 @@ pool = "condor"
     t.after(() => child.kill());
     const missing = await new Promise((resolve) => child.once('spawn', resolve).once('error', resolve));
     if (missing instanceof Error) {
-      t.skip('no `script` on this machine, to make a terminal');
+      t.skip('no `script` on this machine to make a terminal');
       return;
     }
     let said = '';

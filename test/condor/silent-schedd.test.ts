@@ -23,7 +23,7 @@ async function updraft({ folder, env }: CondorHarness, ...args: string[]) {
   return { code, ...said };
 }
 
-test('a scheduler that does not answer is told in time by submit and stop, and status works without it', async (t) => {
+test('submit and stop report a schedd that does not answer in time, and status works without it', async (t) => {
   const harness = await condorHarness(t, {
     'updraft.toml':
       'name = "silent"\n[train]\ncommand = "sleep 600"\noutputs = ["x"]\n[run]\npool = "condor"\nprofile = "htcondor"\n',
@@ -37,10 +37,10 @@ test('a scheduler that does not answer is told in time by submit and stop, and s
   process.kill(schedd, 'SIGSTOP');
   const submitted = await updraft(harness, 'submit');
   assert.equal(submitted.code, 4, submitted.err);
-  assert.match(submitted.err, /condor_submit had no answer within 2 s/);
+  assert.match(submitted.err, /condor_submit got no answer within 2 s/);
   assert.match(
     submitted.err,
-    /fix: the scheduler is busy or down: the same command again .* submits no job twice/,
+    /fix: the scheduler is busy or down: run the same command again, .* submits no job twice/,
   );
   assert.equal((await updraft(harness, 'status')).code, 0);
 
@@ -54,7 +54,7 @@ test('a scheduler that does not answer is told in time by submit and stop, and s
   harness.env = { ...harness.env, UPDRAFT_POOL_SECONDS: '2' };
   const stopped = await updraft(harness, 'stop', '--yes');
   assert.equal(stopped.code, 4, stopped.err);
-  assert.match(stopped.err, /condor_rm had no answer within 2 s/);
+  assert.match(stopped.err, /condor_rm got no answer within 2 s/);
   process.kill(schedd, 'SIGCONT');
   harness.env = { ...harness.env, UPDRAFT_POOL_SECONDS: '200' };
   const stoppedAgain = await updraft(harness, 'stop', '--yes');

@@ -9,12 +9,12 @@ import { publishedCifar } from './published-cifar.ts';
 
 type Cifar = NonNullable<Awaited<ReturnType<typeof publishedCifar>>>;
 
-const ways = ['native', 'https', 'osdf', 'stream'] as const;
+const methods = ['native', 'https', 'osdf', 'stream'] as const;
 
-const urlOf = (way: (typeof ways)[number], { archive, web, object }: Cifar): string =>
-  way === 'native' ? `file://${archive}` : way === 'https' ? web : object;
+const urlOf = (method: (typeof methods)[number], { archive, web, object }: Cifar): string =>
+  method === 'native' ? `file://${archive}` : method === 'https' ? web : object;
 
-// Reads what a training reads, without the PyTorch whose start takes this machine many times as long.
+// Reads what a training reads, but without PyTorch, which takes long to start here.
 const reading = `
 import numpy, pickle, sys
 rows = 0
@@ -28,33 +28,33 @@ const training = {
   command: 'python3 train.py --epochs 1 --save-model',
   outputs: ['cifar10_cnn.pt', 'metrics.json'],
 };
-/** Reads all of the same data. */
+/** Reads the same data. */
 const reader = { command: 'python3 read.py all', outputs: ['rows.txt'] };
 
-/** A run of one job that works on CIFAR-10 as that way alone brings it. */
-async function workBy(
+/** Runs one job on CIFAR-10, fetched by this method only. */
+async function trainBy(
   t: TestContext,
-  way: (typeof ways)[number],
+  method: (typeof methods)[number],
   cifar: Cifar,
   image: string | undefined,
 ): Promise<void> {
   const where = image === undefined ? 'outside' : 'inside';
-  // One way is enough to show PyTorch; the examples train in an image.
-  const trains = image === undefined && way === 'stream';
+  // One method is enough to show PyTorch; the examples train in an image.
+  const trains = image === undefined && method === 'stream';
   const { command, outputs } = trains ? training : reader;
   const harness = await condorHarness(
     t,
     {
       'read.py': reading,
       'updraft.toml': `
-name = "by-${way}"
+name = "by-${method}"
 [train]
 command = "${command} && if [ -d /.singularity.d ]; then echo inside; else echo outside; fi > where.txt"
 files = ["train.py", "read.py"]
 outputs = ${JSON.stringify([...outputs, 'where.txt'])}
 [data.cifar]
-url = "${urlOf(way, cifar)}"
-method = "${way}"
+url = "${urlOf(method, cifar)}"
+method = "${method}"
 into = "data"
 expect = { files = 8 }
 ${image === undefined ? '' : `[environment]\nimage = ${JSON.stringify(image)}`}
@@ -71,7 +71,11 @@ pool = "condor"
   await copyFile(cifar.script, path.join(harness.folder, 'train.py'));
   const run = await harness.submit();
   const job = onlyJob(await harness.finish(run));
-  assert.equal(job.outcome, 'success', `${way}: ${JSON.stringify(job.attempts.at(-1)?.fault ?? job.held)}`);
+  assert.equal(
+    job.outcome,
+    'success',
+    `${method}: ${JSON.stringify(job.attempts.at(-1)?.fault ?? job.held)}`,
+  );
   if (trains)
     assert.ok((JSON.parse(await result(run, 'metrics.json')) as { accuracy: number }).accuracy >= 0);
   else assert.equal(await result(run, 'rows.txt'), '200 all');
@@ -80,19 +84,19 @@ pool = "condor"
 
 for (const isBoxed of [false, true])
   test(
-    `CIFAR-10 comes by each way of transfer alone, ${isBoxed ? 'into an image' : 'to what the machines have, and is trained on'}`,
+    `CIFAR-10 arrives by each method, ${isBoxed ? 'in an image' : 'outside an image, and PyTorch trains on it'}`,
     { timeout: 300_000 },
     async (t) => {
       const pool = await testPool(t);
       const cifar = await publishedCifar(t);
       if (pool === undefined || cifar === undefined) return;
       const image = isBoxed ? await torchImage(pool) : undefined;
-      await Promise.all(ways.map((way) => workBy(t, way, cifar, image)));
+      await Promise.all(methods.map((method) => trainBy(t, method, cifar, image)));
     },
   );
 
 test(
-  'twelve jobs of one run, which enter the queue as room comes, read CIFAR-10 through our plugin',
+  'twelve jobs of one run, materialized in parts, read CIFAR-10 through our plugin',
   { timeout: 400_000 },
   async (t) => {
     limitIdle(t, 5);

@@ -18,19 +18,19 @@ import { submitRun } from '../../src/run/submit-run.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { untilState } from '../until-state.ts';
 
-/** A project in a folder of its own, and the pool as its user has it. */
+/** A project in its own folder, and the pool as its user sees it. */
 export interface Opened {
   folder: string;
   pool: Pool;
 }
 
-/** Undefined, and the test skipped, where this machine can have no such pool. */
+/** Skips the test and returns undefined if this machine cannot have such a pool. */
 export type OpenPool = (t: TestContext, files: Record<string, string>) => Promise<Opened | undefined>;
 
 const options = { isNew: true, version: '0.0.0', clock: systemClock, pid: process.pid };
 const where = (): { file: string; line: number } => ({ file: 'updraft.toml', line: 1 });
 
-/** Job 0 ends well, job 1 goes on until its slot is taken away, job 2 until it is stopped; again, they end well. */
+/** Job 0 succeeds, job 1 runs until it is evicted, job 2 until it is stopped; when retried, they succeed. */
 const train = (marks: string): string =>
   [
     `tries=$(cat "${marks}/$1" 2> /dev/null || echo 0)`,
@@ -56,9 +56,9 @@ const jobFile = [
   '',
 ].join('\n');
 
-/** What every pool does, whatever it is made of. */
+/** What every pool does, however it is built. */
 export function poolContract(name: string, open: OpenPool): void {
-  test(`${name}: what it renders is written by nobody, and the same each time`, async (t) => {
+  test(`${name}: rendering writes nothing, and is the same each time`, async (t) => {
     const opened = await project(t, name, open);
     if (opened === undefined) return;
     const { pool, plan, folder } = opened;
@@ -72,12 +72,12 @@ export function poolContract(name: string, open: OpenPool): void {
     const { files } = await pool.render(plan, 'contract-1', round);
     for (const [file, text] of Object.entries(files)) {
       assert.ok(!path.isAbsolute(file) && !file.startsWith('..'), file);
-      // What all rounds share is as it was: jobs of the first may still read it.
+      // What all rounds share is unchanged: jobs of the first may still read it.
       if (!file.startsWith('rounds/2/')) assert.equal(text, first.files[file], file);
     }
   });
 
-  test(`${name}: its traits, limits, policy and answers agree with each other`, async (t) => {
+  test(`${name}: its traits, limits, policy and answers are consistent`, async (t) => {
     const opened = await project(t, name, open);
     if (opened === undefined) return;
     const { pool, plan } = opened;
@@ -86,7 +86,10 @@ export function poolContract(name: string, open: OpenPool): void {
     assert.equal(traits, poolKind(name)?.traits);
     assert.equal(pool.supervisor !== undefined, traits.supervises);
     assert.ok(traits.runsHere || !traits.supervises, 'a scheduler needs no supervisor');
-    assert.ok(traits.needsImageHere === traits.sharesFolder, 'who shares no folder sends the image');
+    assert.ok(
+      traits.needsImageHere === traits.sharesFolder,
+      'a pool without a shared folder sends the image',
+    );
     assert.match(await pool.examine(opened.folder), /\w/);
     const slots = await pool.slots(plan, where);
     assert.equal(slots === undefined, traits.runsHere);
@@ -96,7 +99,7 @@ export function poolContract(name: string, open: OpenPool): void {
     if (limits !== undefined) assert.notEqual(limits.title, '');
   });
 
-  test(`${name}: a run is submitted once, watched, evicted, stopped and tried again, as on every pool`, async (t) => {
+  test(`${name}: a run is submitted once, watched, evicted, stopped and retried`, async (t) => {
     const opened = await project(t, name, open);
     if (opened === undefined) return;
     const { pool, plan, marks } = opened;
@@ -121,7 +124,7 @@ export function poolContract(name: string, open: OpenPool): void {
     );
     assert.equal(await readFile(path.join(resultsFolder(run, '0001'), 'model.pt'), 'utf8'), '1\n');
 
-    // What is over is neither stopped, submitted nor released once more.
+    // What is over is not stopped, submitted or released again.
     await pool.stop(run, stopping);
     await pool.submit(run);
     assert.deepEqual(await pool.release(run, ['0002'], {}), ['0002']);
@@ -144,12 +147,12 @@ async function project(
   const opened = await open(t, { 'updraft.toml': jobFile, 'train.sh': train(marks) });
   if (opened === undefined) return undefined;
   const plan = await loadPlan(opened.folder, { cwd: opened.folder });
-  // Set here, so that a pool which no job file can name passes the suite as well.
+  // Set here, so that a pool that no job file can name passes the suite too.
   plan.spec.run.pool = name as PoolName;
   return { ...opened, plan, marks };
 }
 
-/** The first state that holds; a pool that must be asked is asked meanwhile. */
+/** The first state that holds; refreshes a pool that must be asked. */
 async function until(pool: Pool, run: string, holds: (state: RunState) => boolean): Promise<RunState> {
   const over = new AbortController();
   const asking = (async () => {
@@ -168,7 +171,7 @@ async function until(pool: Pool, run: string, holds: (state: RunState) => boolea
   }
 }
 
-/** Waits until what a running job prints can be had: from the pool, or in the run's folder. */
+/** Waits until a running job's output is available from the pool or in the run's folder. */
 async function printed(pool: Pool, run: string, job: string, words: string): Promise<void> {
   const signal = AbortSignal.timeout(120_000);
   const file = path.join(attemptFolder(run, job, 1), attemptFiles.out);

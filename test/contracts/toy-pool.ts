@@ -40,7 +40,7 @@ const records: PoolRecords = {
   },
 };
 
-/** A fourth pool: a scheduler that is this very process, starts all jobs at once and forgets them when it ends. */
+/** A fourth pool: its scheduler is this process, starts all jobs at once and forgets them at exit. */
 export const toyKind: PoolKind = { ...records, open: toyPool };
 
 function toyPool(start: PoolContext): Pool {
@@ -52,7 +52,7 @@ function toyPool(start: PoolContext): Pool {
     examine: () => Promise.resolve('a toy, and it answers'),
     slots: () => Promise.resolve(undefined),
     render({ spec, data, environment, jobs, isRehearsal }, run, round) {
-      const meant = new Set(round?.jobs ?? jobs.map(({ id }) => id));
+      const included = new Set(round?.jobs ?? jobs.map(({ id }) => id));
       const same = {
         version: 1,
         run,
@@ -65,7 +65,7 @@ function toyPool(start: PoolContext): Pool {
       const folder = round === undefined ? 'toy' : `${runFiles.rounds}/${round.number}`;
       const files: Record<string, string> = {};
       for (const job of jobs)
-        if (meant.has(job.id))
+        if (included.has(job.id))
           files[`${folder}/${job.id}.json`] = JSON.stringify({ ...same, job, environment: software });
       return Promise.resolve({ summary: 'for the toy', files });
     },
@@ -99,7 +99,7 @@ class Scheduler {
       if (this.#submitted.has(`${runFolder}/${folder}`)) continue;
       this.#submitted.add(`${runFolder}/${folder}`);
       const before = fold([...entries, ...(await readJournal(path.join(runFolder, account))).entries]).jobs;
-      // As a scheduler's log does: whoever reads it after the run's journal sees the jobs wait anew.
+      // As in a scheduler's log: read after the run's journal, it shows the jobs waiting again.
       const why = 'the toy took it';
       if (round > 1) await note(runFolder, this.#start.clock, { kind: 'round-started', round, jobs, why });
       for (const job of jobs) {
@@ -125,7 +125,7 @@ class Scheduler {
     }
   }
 
-  /** Attempts of one job until one of them is the last. */
+  /** Runs attempts of one job until one of them is the last. */
   async #run(runFolder: string, order: string, job: string, attempt: number): Promise<void> {
     const { clock } = this.#start;
     const folder = attemptFolder(runFolder, job, attempt);

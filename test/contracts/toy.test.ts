@@ -18,7 +18,7 @@ import { untilState } from '../until-state.ts';
 import { poolContract, type Opened } from './pool.ts';
 import { toyKind } from './toy-pool.ts';
 
-// In src these are two lines that the compiler asks for once the name is in `pools`.
+// In src these are two lines, which the compiler demands once the name is in `pools`.
 Object.assign(poolTraits, { toy: toyKind.traits });
 Object.assign(poolKinds, { toy: toyKind });
 
@@ -37,7 +37,7 @@ async function openToy(t: TestContext, files: Record<string, string>): Promise<O
 
 poolContract('toy', openToy);
 
-test('commands read and explain a run of a pool that they have never heard of', async (t) => {
+test('commands read and explain a run of a pool that they do not know', async (t) => {
   const { folder, pool } = await openToy(t, {
     'updraft.toml': 'name = "toy"\n[train]\ncommand = "exit 3"\noutputs = ["model.pt"]\n',
   });

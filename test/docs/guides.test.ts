@@ -12,7 +12,7 @@ const pages = [...guides, 'docs/progress.md', 'docs/coming-from-a-submit-file.md
 const modulesOf = (page: string): string[] => (page.endsWith('pixi-pack.md') ? ['torch'] : []);
 
 for (const page of pages)
-  test(`${page}: its commands do what it says`, { timeout: 600_000 }, async (t) => {
+  test(`${page}: its commands work as described`, { timeout: 600_000 }, async (t) => {
     const harness = await ExampleHarness.open(t, undefined, modulesOf(page));
     if (harness === undefined) return;
     const { code, out, err } = await harness.followPage(page);
@@ -24,7 +24,7 @@ const readmes = readdirSync(path.join(root, 'examples'), { recursive: true, enco
   .map((name) => `examples/${name}`);
 
 for (const page of [...pages, ...readmes])
-  test(`${page}: what it links to is there`, () => {
+  test(`${page}: its links lead to existing files`, () => {
     const text = readFileSync(path.join(root, page), 'utf8');
     const targets = [...text.matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g)].map((match) => match[1] ?? '');
     const missing = targets.filter((target) => !existsSync(path.join(root, path.dirname(page), target)));

@@ -18,7 +18,7 @@ const docs = readdirSync(path.join(root, 'docs'), { recursive: true, encoding: '
   .filter((name) => name.endsWith('.md'))
   .map((name) => `docs/${name}`);
 
-/** The headings of a page as they are linked to. */
+/** The link anchors of a page's headings. */
 const anchors = (page: string): string[] =>
   [...read(page).matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
     heading
@@ -41,7 +41,7 @@ for (const page of [...pages, ...docs])
     );
   });
 
-test('docs/README.md leads to every page', () => {
+test('docs/README.md links to every page', () => {
   const index = read('docs/README.md');
   const missing = docs.filter((page) => !index.includes(`](${page.replace('docs/', '')})`));
   assert.deepEqual(missing, ['docs/README.md']);

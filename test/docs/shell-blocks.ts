@@ -1,9 +1,9 @@
 /** A fenced block of shell commands in a page. */
 interface Block {
   /**
-   * What follows `sh`: nothing for commands that are run; `condor` for those that are run on HTCondor where it can be had;
-   * `pool` for those of pools that cannot, which are only planned; `tools` for those that need other programs, whose
-   * commands must exist.
+   * The word after `sh`: none for commands that are run; `condor` for those that are run if HTCondor is available;
+   * `pool` for those of other pools, which are only planned; `tools` for those that need other programs, of which only
+   * the help is run.
    */
   kind: 'run' | 'condor' | 'pool' | 'tools';
   line: number;
@@ -18,7 +18,7 @@ export function shellBlocks(markdown: string): Block[] {
   }));
 }
 
-/** One script of a page's commands, in their order, which says where it is. */
+/** One script of a page's commands, which prints each before it runs. */
 export function scriptOf(blocks: Block[], hasCondor: boolean): string {
   const commandsOf = ({ kind, text }: Block): string => {
     if (kind === 'run' || (kind === 'condor' && hasCondor)) return text;
@@ -27,7 +27,7 @@ export function scriptOf(blocks: Block[], hasCondor: boolean): string {
   return blocks.map((block) => `echo "== line ${block.line}" >&2\n${commandsOf(block)}`).join('\n');
 }
 
-/** Commands that plan what would be run, or ask only for help. */
+/** Commands that only plan the run, or only print help. */
 function standIn(kind: 'pool' | 'tools', text: string): string {
   const lines = text.split('\n').filter((line) => line.trim() !== '');
   return lines.map((line) => (line.startsWith('updraft ') ? standInCommand(kind, line) : line)).join('\n');

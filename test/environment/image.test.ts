@@ -220,7 +220,7 @@ test('without Apptainer a job with an image is refused, not run outside of it', 
   const env = { ...compiled, PATH: '/nowhere', HOME: folder };
   const { code, stderr } = await run(process.execPath, [main, 'submit'], folder, env);
   assert.equal(code, 4);
-  assert.match(stderr, /runs in the image image, and there is neither apptainer nor singularity on the PATH/);
+  assert.match(stderr, /runs in the image image, but neither apptainer nor singularity is on the PATH/);
   const runs = await readdir(path.join(folder, 'runs')).catch(() => []);
   assert.deepEqual(
     runs.filter((name) => !name.startsWith('.')),

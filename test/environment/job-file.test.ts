@@ -89,11 +89,11 @@ test('without a lock only the local pool falls back, and only if the job file al
     const { spec, environment } = await planned('local', `${software}\nfallback = "system"`);
     assert.deepEqual(spec.environment, { python: ['torch'], fallback: 'system' });
     assert.deepEqual(environment?.fallback, {
-      why: 'pixi.lock is not there',
+      why: 'pixi.lock does not exist',
       fix: 'write it with: updraft env lock',
       unlocked: path.join(folder, 'pixi.toml'),
     });
-    const missing = /environment\.pixi: \S+pixi\.lock does not exist \(create it with: updraft env lock\)/;
+    const missing = /environment\.pixi: \S+pixi\.lock does not exist \(write it with: updraft env lock\)/;
     for (const pool of ['condor', 'slurm'])
       await assert.rejects(planned(pool, `${software}\nfallback = "system"`), missing);
     await assert.rejects(planned('local', software), missing);
@@ -122,7 +122,7 @@ for (const [what, environment, message] of [
   [
     'a CPU build on a GPU job',
     'pixi = "pixi.toml"\npixi_environment = "cpu"\npack = "osdf:///x/e.sh"',
-    /updraft\.toml:7:\d+: environment\.pixi_environment: "cpu" has a CPU build of PyTorch 2\.5\.1, and the job asks for 1 GPU; expected one with a GPU build: "gpu"/,
+    /updraft\.toml:7:\d+: environment\.pixi_environment: "cpu" has a CPU build of PyTorch 2\.5\.1, and the job requests 1 GPU; expected one with a GPU build: "gpu"/,
   ],
   [
     'an unknown environment',
@@ -135,29 +135,29 @@ for (const [what, environment, message] of [
     /"linux-46" for the environment "gpu"; did you mean "linux-64"\?/,
   ],
   ['a missing manifest', 'pixi = "no.toml"\npack = "osdf:///x/e.sh"', /no\.toml cannot be read/],
-  ['no delivery', gpu, /how does it get to the worker\? Name an archive in `pack`/],
+  ['no delivery', gpu, /has no way to the worker; name an archive in `pack`/],
   [
     'a delivery without its archive',
     `${gpu}delivery = "pack"`,
     /"pack" needs the archive in `pack`; make one with: updraft env pack/,
   ],
   ['a delivery without its image', `${gpu}delivery = "container"`, /"container" needs the image/],
-  ['an image and an archive', 'image = "x.sif"\npack = "env-1a2b3c4d.sh"', /an image is named too/],
-  ['a missing archive', 'pack = "nowhere.sh"', /nowhere\.sh is not there; make it with: updraft env pack/],
+  ['an image and an archive', 'image = "x.sif"\npack = "env-1a2b3c4d.sh"', /an image is set too/],
+  ['a missing archive', 'pack = "nowhere.sh"', /nowhere\.sh does not exist; make it with: updraft env pack/],
   ['a tar without pixi-unpack', 'pack = "osdf:///x/e.tar"', /"osdf:\/\/\/x\/e\.tar" is not self-extracting/],
   [
     'an unknown key of an archive',
     'pack = { url = "osdf:///x/e.sh", size = 3 }',
-    /environment\.pack\.size: no such key; expected at \[environment\.pack\]: url, sha256, bytes, manifest/,
+    /environment\.pack\.size: no such key; expected in \[environment\.pack\]: url, sha256, bytes, manifest/,
   ],
   ['an installation without its manifest', 'delivery = "install"', /"install" needs the manifest in `pixi`/],
   [
     'an installation beside an image',
     `${gpu}delivery = "install"\nimage = "x.sif"`,
-    /is "install", but `image` names another software/,
+    /is "install", but `image` names another environment/,
   ],
-  ['a fallback without a manifest', 'fallback = "system"', /says nothing without `pixi`/],
-  ['an environment without a manifest', 'pixi_environment = "gpu"', /says nothing without `pixi`/],
+  ['a fallback without a manifest', 'fallback = "system"', /has no effect without `pixi`/],
+  ['an environment without a manifest', 'pixi_environment = "gpu"', /has no effect without `pixi`/],
   ['an unknown delivery', `${gpu}delivery = "pak"`, /did you mean "pack"\?/],
 ] as const)
   test(`a job file with ${what} is refused at its line`, async (t) => {

@@ -20,7 +20,7 @@ const unpacked = (harness: ExampleHarness): Promise<string> => archive(harness, 
 const small = '--epochs 1 --device cpu --width 4 --batch-size 20 --log-interval 1'.split(' ');
 
 test(
-  'CIFAR-10: the README of the ResNet leads to a checked result on this machine',
+  'CIFAR-10: the commands in the README of the ResNet give a valid result on this machine',
   { timeout: 300_000 },
   async (t) => {
     const harness = await open(t);
@@ -35,7 +35,7 @@ test(
 );
 
 test(
-  'CIFAR-10: the README of the small network leads to a checked result on this machine',
+  'CIFAR-10: the commands in the README of the small network give a valid result on this machine',
   { timeout: 300_000 },
   async (t) => {
     const harness = await ExampleHarness.open(t, 'cifar10', ['torch', 'numpy']);
@@ -46,13 +46,13 @@ test(
   },
 );
 
-test('CIFAR-10: both examples make their data in the same way', async () => {
+test('CIFAR-10: both examples generate their data in the same way', async () => {
   const makers = ['cifar10', 'cifar10-resnet'].map((name) => path.join(examples, name, 'make_data.py'));
   const [one, other] = await Promise.all(makers.map((file) => readFile(file, 'utf8')));
   assert.equal(one, other);
 });
 
-test('CIFAR-10: each batch is trained on as soon as it is there', async (t) => {
+test('CIFAR-10: training on a batch starts as soon as it has arrived', async (t) => {
   const harness = await open(t);
   if (harness === undefined) return;
   const folder = await unpacked(harness);
@@ -70,7 +70,7 @@ test('CIFAR-10: each batch is trained on as soon as it is there', async (t) => {
   assert.equal(code, 0, err);
 });
 
-test('CIFAR-10: a training that is asked to leave while it waits saves, ends with 85, and goes on from there', async (t) => {
+test('CIFAR-10: a training that gets SIGTERM while it waits saves, exits with 85, and resumes there', async (t) => {
   const harness = await open(t);
   if (harness === undefined) return;
   const folder = await unpacked(harness);
@@ -90,7 +90,7 @@ test('CIFAR-10: a training that is asked to leave while it waits saves, ends wit
   assert.match(again.out, /Resuming in epoch 1 with [1-4] batches to go/);
 });
 
-test('CIFAR-10: a training that is asked to leave within a batch goes on with the very next step', async (t) => {
+test('CIFAR-10: a training that gets SIGTERM within a batch resumes at the next step', async (t) => {
   const harness = await open(t);
   if (harness === undefined) return;
   await unpacked(harness);
@@ -110,7 +110,7 @@ test('CIFAR-10: a training that is asked to leave within a batch goes on with th
   );
 });
 
-test('CIFAR-10: a checkpoint that cannot be read is told by name in one line', async (t) => {
+test('CIFAR-10: an unreadable checkpoint is named in a one-line error', async (t) => {
   const harness = await open(t);
   if (harness === undefined) return;
   await mkdir(path.join(harness.folder, 'checkpoints'));
@@ -131,7 +131,7 @@ for (const [what, damage, words] of [
     /data_batch_2 is no batch of CIFAR-10/,
   ],
 ] as const)
-  test(`CIFAR-10: a batch that ${what} is told by name in one line`, async (t) => {
+  test(`CIFAR-10: a batch that ${what} is named in a one-line error`, async (t) => {
     const harness = await open(t);
     if (harness === undefined) return;
     const folder = await unpacked(harness);
@@ -142,7 +142,7 @@ for (const [what, damage, words] of [
     assert.equal(run.err.trim().split('\n').length, 1, run.err);
   });
 
-test('CIFAR-10: a machine without a GPU is refused when one is asked for', async (t) => {
+test('CIFAR-10: a machine without a GPU is refused if one is requested', async (t) => {
   const harness = await open(t);
   if (harness === undefined) return;
   harness.env['CUDA_VISIBLE_DEVICES'] = '';

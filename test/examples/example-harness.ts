@@ -24,7 +24,7 @@ interface Ended {
 
 const pythons = new Map<string, Promise<string | undefined>>();
 
-/** Looked for once by each file of tests: a Python that is asked for PyTorch takes seconds to answer. */
+/** Searched once per test file: importing PyTorch takes seconds. */
 function pythonWith(modules: string[]): Promise<string | undefined> {
   const key = modules.join(' ');
   const check = async (): Promise<string | undefined> =>
@@ -34,7 +34,7 @@ function pythonWith(modules: string[]): Promise<string | undefined> {
   return python;
 }
 
-/** Makes a folder once for all tests of a file, which each get a copy of it; it goes when they have ended. */
+/** Fills a folder once for all tests of a file, of which each gets a copy; removed when they have ended. */
 export function sharedFolder(fill: (harness: ExampleHarness) => Promise<string>) {
   const home = mkdtemp(path.join(os.tmpdir(), 'updraft-examples-'));
   after(async () => rm(await home, { recursive: true, force: true }));
@@ -51,9 +51,9 @@ export function sharedFolder(fill: (harness: ExampleHarness) => Promise<string>)
   };
 }
 
-/** A copy of one example's folder, or of all of them, and `updraft` on the PATH: to run it, or the commands of a page. */
+/** A copy of an example's folder, or of all of them, with `updraft` on the PATH, to run it or the commands of a page. */
 export class ExampleHarness {
-  /** The example's own folder. */
+  /** The copy of the example's folder. */
   readonly folder: string;
   readonly env: NodeJS.ProcessEnv;
 
@@ -65,7 +65,7 @@ export class ExampleHarness {
     this.env = env;
   }
 
-  /** Undefined, and the test skipped, where no Python has the modules. Without a name, the folder above all examples. */
+  /** Undefined, and the test skipped, if no Python has the modules. Without a name, copies the folder of all examples. */
   static async open(
     t: TestContext,
     name: string | undefined,
@@ -89,13 +89,13 @@ export class ExampleHarness {
       XDG_CACHE_HOME: poolCache,
       XDG_STATE_HOME: path.join(home, 'state'),
       PATH: `${path.join(home, 'bin')}:${process.env['PATH'] ?? ''}`,
-      // The machine is shared with other tests: threads that wait for each other there take many times as long.
+      // The machine is shared with other tests: threads that spin while they wait for each other slow down everything.
       OMP_NUM_THREADS: '1',
     };
     return new ExampleHarness(t, name === undefined ? home : path.join(home, copied), env);
   }
 
-  /** Publishes the example's synthetic data where the real data is, for every command from now on. */
+  /** Publishes the example's synthetic data under the URL of the real data, for all later commands. */
   async publish(prefix: string): Promise<void> {
     const made = await this.run('make_data.py');
     assert.equal(made.code, 0, made.err);
@@ -111,7 +111,7 @@ export class ExampleHarness {
     return await this.start(script, ...args).ended;
   }
 
-  /** Starts one of the example's scripts; `until` waits for a word in what it prints. */
+  /** Starts one of the example's scripts; `until` waits for a word in its output. */
   start(script: string, ...args: string[]) {
     return this.#spawn('python3', ['-u', script, ...args]);
   }
@@ -136,8 +136,8 @@ export class ExampleHarness {
   }
 
   /**
-   * Runs the commands of a page of the project, as far as they can be run without other programs; those of HTCondor are
-   * planned where there is none, and the test counts as skipped.
+   * Runs the commands of a page, as far as possible without other programs; without HTCondor, its commands are only
+   * planned, and the test counts as skipped.
    */
   async followPage(page: string): Promise<Ended> {
     const blocks = shellBlocks(await readFile(path.join(root, page), 'utf8'));

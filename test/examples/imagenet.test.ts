@@ -7,7 +7,7 @@ import { ExampleHarness, sharedFolder } from './example-harness.ts';
 const modules = ['torch', 'numpy', 'PIL'];
 const open = (t: TestContext): Promise<ExampleHarness | undefined> =>
   ExampleHarness.open(t, 'imagenet-resnet50', modules);
-/** The least that is still ResNet-50 on class folders. */
+/** The smallest training that is still ResNet-50 on class folders. */
 const small = '--batch-size 8 --image-size 32 --held-out 0.2 --mix 8 --workers 0 --log-interval 1'.split(' ');
 
 /** Class folders as the agent unpacks them: three classes of six images. */
@@ -27,24 +27,28 @@ for entry in tarfile.open("small.tar"):
 });
 const unpacked = (harness: ExampleHarness): Promise<string> => classFolders(harness, 'data');
 
-test('ImageNet: the README leads to a checked ResNet-50 on this machine', { timeout: 300_000 }, async (t) => {
-  const harness = await open(t);
-  if (harness === undefined) return;
-  const { code, err } = await harness.followPage('examples/imagenet-resnet50/README.md');
-  assert.equal(code, 0, err);
-  const { state, results } = await harness.result();
-  assert.equal(state.tally.success, 1);
-  const agent = state.jobs[0]?.attempts[0]?.agent;
-  assert.equal(agent?.fetches[0]?.unpackedFiles, 96);
-  assert.deepEqual([agent.training?.epoch, agent.training?.epochs], [2, 2]);
-  assert.ok(agent.training?.accuracy !== undefined && agent.training.loss !== undefined);
-  const metrics = await harness.metrics();
-  assert.equal((metrics['epochs'] as unknown[]).length, 2);
-  const classes = (await readFile(path.join(results, 'classes.txt'), 'utf8')).trim().split('\n');
-  assert.deepEqual(classes, classes.toSorted());
-});
+test(
+  'ImageNet: the commands in the README give a valid ResNet-50 on this machine',
+  { timeout: 300_000 },
+  async (t) => {
+    const harness = await open(t);
+    if (harness === undefined) return;
+    const { code, err } = await harness.followPage('examples/imagenet-resnet50/README.md');
+    assert.equal(code, 0, err);
+    const { state, results } = await harness.result();
+    assert.equal(state.tally.success, 1);
+    const agent = state.jobs[0]?.attempts[0]?.agent;
+    assert.equal(agent?.fetches[0]?.unpackedFiles, 96);
+    assert.deepEqual([agent.training?.epoch, agent.training?.epochs], [2, 2]);
+    assert.ok(agent.training?.accuracy !== undefined && agent.training.loss !== undefined);
+    const metrics = await harness.metrics();
+    assert.equal((metrics['epochs'] as unknown[]).length, 2);
+    const classes = (await readFile(path.join(results, 'classes.txt'), 'utf8')).trim().split('\n');
+    assert.deepEqual(classes, classes.toSorted());
+  },
+);
 
-test('ImageNet: whatever order the classes arrive in, the model numbers them by their names', async (t) => {
+test('ImageNet: classes are numbered by name, in whatever order they arrive', async (t) => {
   const harness = await open(t);
   if (harness === undefined) return;
   const data = await unpacked(harness);
@@ -61,7 +65,7 @@ test('ImageNet: whatever order the classes arrive in, the model numbers them by 
   assert.equal(classes, 'n01440764\nn01443537\nn01484850\n');
 });
 
-test('ImageNet: images of all classes may arrive mixed, and each is taken once', async (t) => {
+test('ImageNet: images of all classes may arrive mixed, and each is used once', async (t) => {
   const harness = await open(t);
   if (harness === undefined) return;
   const script = `
@@ -90,7 +94,7 @@ assert all(folders.classes[label] == path.split("/")[1] for path, label in items
   assert.equal(code, 0, err);
 });
 
-test('ImageNet: where classes arrive one by one, each image is new once, and the first are not forgotten over the last', async (t) => {
+test('ImageNet: if classes arrive one by one, each image is new once, and early classes keep being used', async (t) => {
   const harness = await open(t);
   if (harness === undefined) return;
   const script = `
@@ -116,7 +120,7 @@ assert sum(map(len, batches)) <= 320, len(batches)
   assert.equal(code, 0, err);
 });
 
-test('ImageNet: weights to start from are taken whole, but for the last layer where classes have no number yet', async (t) => {
+test('ImageNet: initial weights are loaded completely, except for the last layer before classes have numbers', async (t) => {
   const harness = await open(t);
   if (harness === undefined) return;
   const script = `
@@ -146,7 +150,7 @@ taken()
   assert.match(err, /^weights\.pth holds no weights of ResNet-50: .+\n$/);
 });
 
-test('ImageNet: numbering the classes anew changes no score but its place, nor the momentum', async (t) => {
+test('ImageNet: renumbering the classes moves scores and momentum without changing them', async (t) => {
   const harness = await open(t);
   if (harness === undefined) return;
   await writeFile(
@@ -174,7 +178,7 @@ assert torch.equal(training.optimizer.state[training.model.fc.bias]["momentum_bu
   assert.equal(code, 0, err);
 });
 
-test('ImageNet: a training that is asked to leave saves, ends with 85, and goes on from there', async (t) => {
+test('ImageNet: a training that gets SIGTERM saves, exits with 85, and resumes there', async (t) => {
   const harness = await open(t);
   if (harness === undefined) return;
   await unpacked(harness);
@@ -206,7 +210,7 @@ for (const [what, damage, reported] of [
   ],
 ] as const)
   test(
-    `ImageNet: ${what} is told by name in one line, and ends the training`,
+    `ImageNet: ${what} is named in a one-line error, and ends the training`,
     { timeout: 300_000 },
     async (t) => {
       const harness = await open(t);
@@ -214,7 +218,7 @@ for (const [what, damage, reported] of [
       const data = await unpacked(harness);
       await damage(data);
       const classes = what === 'an empty class folder' ? '4' : '3';
-      // An image is decoded by a worker, which has a mouth of its own.
+      // A worker process decodes images, and prints its own errors.
       const workers = what === 'a broken JPEG' ? ['--workers', '1'] : [];
       const words = ['--epochs', '1', '--expect-classes', classes, ...small, ...workers];
       const run = await harness.run('main.py', ...words);

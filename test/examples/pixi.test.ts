@@ -6,7 +6,7 @@ import { findProgram } from '../../src/base/find-program.ts';
 import { ExampleHarness } from './example-harness.ts';
 
 test(
-  'MNIST with Pixi: the README leads to a checked result on this machine',
+  'MNIST with Pixi: the commands in the README give a valid result on this machine',
   { timeout: 300_000 },
   async (t) => {
     const harness = await ExampleHarness.open(t, 'mnist-pixi', ['torch', 'numpy']);
@@ -19,7 +19,7 @@ test(
   },
 );
 
-test('MNIST with Pixi: a file that is missing, cut or something else is told by name', async (t) => {
+test('MNIST with Pixi: a file that is missing, truncated or something else is named', async (t) => {
   const harness = await ExampleHarness.open(t, 'mnist-pixi', ['torch', 'numpy']);
   if (harness === undefined) return;
   assert.equal((await harness.run('make_data.py')).code, 0);
@@ -46,14 +46,14 @@ test('MNIST with Pixi: a file that is missing, cut or something else is told by 
 });
 
 for (const name of ['mnist-pixi', 'hello-pytorch-pixi-pack'])
-  test(`${name}: without its lock this machine's own software is planned, for a pool nothing`, async (t) => {
+  test(`${name}: without a lock file the local pool plans this machine's own software, and others refuse`, async (t) => {
     const harness = await ExampleHarness.open(t, name, []);
     if (harness === undefined) return;
     const here = await harness.updraft('plan');
     assert.equal(here.code, 0, here.err);
     assert.match(
       here.out,
-      /this machine's own software, not the Pixi environment: pixi\.lock is not there; write it with: updraft env lock/,
+      /this machine's own software, not the Pixi environment: pixi\.lock does not exist; write it with: updraft env lock/,
     );
     assert.equal((await harness.updraft('plan', '--with', 'own-python.toml', '--set', 'run.jobs=2')).code, 0);
     const { code, err } = await harness.updraft('plan', '--with', 'pool.toml');
@@ -62,17 +62,21 @@ for (const name of ['mnist-pixi', 'hello-pytorch-pixi-pack'])
     assert.match(err, /updraft env lock|pixi lock/);
   });
 
-test('Hello, GPU: the README leads to a checked result on this machine', { timeout: 300_000 }, async (t) => {
-  const harness = await ExampleHarness.open(t, 'hello-pytorch-pixi-pack', ['torch']);
-  if (harness === undefined) return;
-  const { code, out, err } = await harness.followPage('examples/hello-pytorch-pixi-pack/README.md');
-  assert.equal(code, 0, err);
-  assert.match(out, /"device": "c(pu|uda)"/);
-  if ((await findProgram(['pixi'], harness.env)) === undefined)
-    assert.match(err, /running with this machine's own software, .*updraft env lock/);
-});
+test(
+  'Hello, GPU: the commands in the README give a valid result on this machine',
+  { timeout: 300_000 },
+  async (t) => {
+    const harness = await ExampleHarness.open(t, 'hello-pytorch-pixi-pack', ['torch']);
+    if (harness === undefined) return;
+    const { code, out, err } = await harness.followPage('examples/hello-pytorch-pixi-pack/README.md');
+    assert.equal(code, 0, err);
+    assert.match(out, /"device": "c(pu|uda)"/);
+    if ((await findProgram(['pixi'], harness.env)) === undefined)
+      assert.match(err, /running with this machine's own software, .*updraft env lock/);
+  },
+);
 
-test('Hello, GPU: a machine without one is refused, and what PyTorch was built for is told', async (t) => {
+test('Hello, GPU: a machine without one is refused, with the build of PyTorch', async (t) => {
   const harness = await ExampleHarness.open(t, 'hello-pytorch-pixi-pack', ['torch']);
   if (harness === undefined) return;
   harness.env['CUDA_VISIBLE_DEVICES'] = '';

@@ -23,10 +23,10 @@ async function runOnPool(t: TestContext, example: string, modules: string[], pre
   assert.equal(agent?.training?.epoch, 2);
 }
 
-test('CIFAR-10 trains on a real pool, in an image, on data of the federation', { timeout: 600_000 }, (t) =>
+test('CIFAR-10 trains on a real pool, in an image, on data from the federation', { timeout: 600_000 }, (t) =>
   runOnPool(t, 'cifar10-resnet', ['numpy'], '/nrp/osdf/cifar-10'),
 );
 
-test('ImageNet trains on a real pool, in an image, on data of the federation', { timeout: 600_000 }, (t) =>
+test('ImageNet trains on a real pool, in an image, on data from the federation', { timeout: 600_000 }, (t) =>
   runOnPool(t, 'imagenet-resnet50', ['numpy', 'PIL'], '/nrp/osdf/ILSVRC2012'),
 );

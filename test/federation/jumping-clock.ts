@@ -1,17 +1,17 @@
 import type { Clock } from '../../src/base/clock.ts';
 
 interface JumpingClock extends Clock {
-  /** Every wait that was jumped over, in milliseconds. */
+  /** Every wait that was skipped, in milliseconds. */
   readonly slept: number[];
   advance(ms: number): void;
 }
 
-/** Time limits of single requests: a test that does not ask for one never sees it pass. */
+/** Timeouts of single requests: a test that does not ask for one never sees it expire. */
 const requestLimits = [2_500, 10_000, 20_000, 30_000];
 
 /**
- * A clock on which waiting costs nothing: a sleep moves the time and ends at once. Sleeps of the `held` lengths
- * never end by themselves, so that time limits do not strike while a real server on loopback answers.
+ * A clock on which waiting costs nothing: a sleep advances the time and ends at once. Sleeps of the `held` lengths
+ * never end by themselves, so that timeouts do not expire while a real server on loopback answers.
  */
 export function jumpingClock(held: number[] = requestLimits): JumpingClock {
   let time = Date.UTC(2026, 0, 1);

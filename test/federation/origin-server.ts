@@ -12,16 +12,16 @@ type Answer = (request: Received, response: ServerResponse, count: number) => vo
 
 interface TestFederation {
   federation: FederationLocator;
-  /** By which others find it, too. */
+  /** With which other code finds it, too. */
   env: Record<string, string>;
   clock: ReturnType<typeof jumpingClock>;
-  /** A folder of its own, gone when the test ends. */
+  /** A folder for this test, removed when it ends. */
   folder: string;
-  /** Requests each server got, in the order of the servers. */
+  /** Requests that each server got, in the order of the servers. */
   asked: Received[][];
 }
 
-/** A federation of the given servers, best first, all of which the director names for everything under `/ns`. */
+/** A federation of these servers, best first; the director names all of them for everything under `/ns`. */
 export async function testFederation(
   t: TestContext,
   answers: Answer[],
@@ -38,7 +38,7 @@ export async function testFederation(
   const director = await webServer(t, ({ url, method }, response) => {
     if (url.startsWith('/.well-known/'))
       return response.end(JSON.stringify({ director_endpoint: director.url }));
-    // Who keeps the objects is asked for in this way; only where the shape says so, the last server does.
+    // PROPFIND asks for the origin: the last server, if the shape has one.
     if (method === 'PROPFIND' && shape.origin !== true)
       return response.writeHead(405, { Server: 'pelican/7.27.0' }).end();
     const named = method === 'PROPFIND' ? servers.slice(-1) : servers;

@@ -7,7 +7,7 @@ import type { TestContext } from 'node:test';
 
 const tlsFolder = path.join(import.meta.dirname, '../fixtures/tls');
 
-/** The authority that signed the servers' certificate, to be trusted by setting `SSL_CERT_FILE` to it. */
+/** The authority that signed the servers' certificate; trusted by setting `SSL_CERT_FILE` to it. */
 export const testAuthority = path.join(tlsFolder, 'ca.pem');
 
 interface Received {
@@ -18,16 +18,16 @@ interface Received {
 }
 
 interface WebServer {
-  /** Base URL without a slash at its end. */
+  /** Base URL without a trailing slash. */
   url: string;
   host: string;
-  /** All that was asked, in order. */
+  /** All requests, in order. */
   requests: Received[];
 }
 
 type Handler = (request: Received, response: http.ServerResponse) => void;
 
-/** A web server on a free loopback port that is gone when the test ends; https with the test certificate. */
+/** A web server on a free loopback port that stops with the test; https with the test certificate. */
 export async function webServer(
   t: TestContext,
   handler: Handler,

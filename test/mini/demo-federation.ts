@@ -17,7 +17,7 @@ interface Answer {
   headers: IncomingHttpHeaders;
   body: Buffer;
   trailers: NodeJS.Dict<string>;
-  /** Why the body ended before its end, if it did. */
+  /** Why the body ended early, if it did. */
   cut: string | undefined;
 }
 
@@ -28,7 +28,7 @@ interface Question {
   token?: string;
 }
 
-/** Asks with Node's own client on a connection of its own; a broken body is reported, a refused connection throws. */
+/** Sends a request on its own connection; a truncated body is reported, a refused connection throws. */
 export async function ask(
   federation: Pick<MiniFederation, 'caFile'>,
   url: string,
@@ -58,7 +58,7 @@ export async function ask(
   };
 }
 
-/** A federation that ends with the test: `/demo` public, `/private` with tokens, `/inbox` writable. */
+/** A federation that stops with the test: `/demo` public, `/private` with tokens, `/inbox` writable. */
 export async function demoFederation(
   t: TestContext,
   options: Partial<FederationOptions> = {},

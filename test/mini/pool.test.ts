@@ -14,7 +14,7 @@ const run = promisify(execFile);
 const main = path.resolve(import.meta.dirname, '../../src/cli/main.ts');
 const description = 'shell = echo hello\nlog = a.log\noutput = a.out\nshould_transfer_files = YES\nqueue\n';
 
-/** A user with a home of any name and no HTCondor on the PATH; undefined, and the test skipped, where no pool can be had. */
+/** A user with an odd home and no HTCondor on the PATH. Skips the test and returns undefined if there can be no pool. */
 async function newUser(t: TestContext) {
   const root = (await testPool(t))?.root;
   if (root === undefined) return undefined;
@@ -32,7 +32,7 @@ async function newUser(t: TestContext) {
   return { home, env, updraft, pool, [Symbol.asyncDispose]: () => pool('down').then(() => undefined) };
 }
 
-test('a mini pool starts once, runs jobs for every command, survives a kill, and leaves nothing running', async (t) => {
+test('a mini pool starts once, works with every command, can be restarted after a kill, and leaves nothing running', async (t) => {
   await using user = await newUser(t);
   if (user === undefined) return;
   const { home, env, updraft, pool } = user;
@@ -45,7 +45,7 @@ test('a mini pool starts once, runs jobs for every command, survives a kill, and
   assert.ok(addresses.length > 0);
   assert.deepEqual(new Set(addresses), new Set(['127.0.0.1']));
 
-  // What `up` prints is for a shell; Updraft's own commands need nothing.
+  // The output of `up` is for a shell; Updraft's own commands do not need it.
   const line = await updraft('mini', 'pool', 'up');
   await run('sh', ['-c', `${line} condor_submit job.sub && condor_wait -wait 120 a.log`], { cwd: home, env });
   assert.equal(await readFile(path.join(home, 'a.out'), 'utf8'), 'hello\n');
@@ -64,7 +64,7 @@ test('a mini pool starts once, runs jobs for every command, survives a kill, and
   );
 });
 
-/** Addresses at which a process and its descendants listen, as Linux tells them. */
+/** Addresses on which a process and its descendants listen, from /proc. */
 async function listening(root: number): Promise<string[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
   const parents = new Map<string, string | undefined>();

@@ -11,14 +11,14 @@ interface Got {
 
 const url = 'osdf:///demo/x';
 
-/** Where the caches of a bench are, by the names of the mini federation. */
+/** The caches of a harness, by their names in the mini federation. */
 async function cacheHosts(harness: ObjectHarness): Promise<string[]> {
   const { out } = await harness.updraft(['stat', '--json', url]);
   const { servers } = JSON.parse(out) as { servers: { server: string }[] };
   return servers.map(({ server }) => server);
 }
 
-test('get takes a preferred cache first, falls back from one that fails, asks none that is avoided, and says who wanted it', async (t) => {
+test('get uses a preferred cache first, falls back if it fails, asks no avoided cache, and reports whose choice it was', async (t) => {
   const harness = await ObjectHarness.open(t, { caches: 3 });
   const bytes = await harness.publish('demo/x', 1000);
   const [first = '', second = '', third = ''] = await cacheHosts(harness);
@@ -33,7 +33,7 @@ test('get takes a preferred cache first, falls back from one that fails, asks no
   const from = ({ servers }: Got) => servers.map(({ server, preferredBy }) => [server, preferredBy]);
   assert.deepEqual(from(await get([])), [[first, undefined]]);
   assert.deepEqual(from(await get(['--cache', third])), [[third, '--cache']]);
-  // Nobody listens at port 1, and the URL's scheme and port count.
+  // Port 1 refuses connections, and the URL's scheme and port count.
   const fallen = await get(['--cache', 'https://127.0.0.1:1', '--cache', `https://${second}`]);
   assert.deepEqual(from(fallen), [[second, '--cache']]);
   const avoided = await get(['--avoid-cache', first]);
@@ -60,7 +60,7 @@ test('get takes a preferred cache first, falls back from one that fails, asks no
   assert.match(stat.out, new RegExp(`^not asked +${first} +avoided by --avoid-cache$`, 'm'));
 });
 
-test('a list of Pelican without + asks nobody else, not even the origin, and says how to change that', async (t) => {
+test("a list in Pelican's form without + asks no other server, not even the origin, and the message says how to change that", async (t) => {
   const harness = await ObjectHarness.open(t);
   await harness.publish('demo/x', 1000);
   const only = { env: { ...harness.env, NEAREST_CACHE: 'https://127.0.0.1:1' } };
@@ -75,7 +75,7 @@ test('a list of Pelican without + asks nobody else, not even the origin, and say
   assert.deepEqual([both.exit, /a is named by --cache and by --avoid-cache/.test(both.err)], [2, true]);
 });
 
-test("a protected object's token goes to no cache from the environment that the director does not name", async (t) => {
+test('the token of a protected object goes to no cache from the environment that the director does not name', async (t) => {
   const harness = await ObjectHarness.open(t);
   await harness.publish('private/x', 1000);
   const token = await harness.tokenEnv({ namespace: '/private' });

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { fastClock } from '../fast-clock.ts';
 import { ended, ObjectHarness } from './object-harness.ts';
 
-test('objects come one after the other, and nothing else is on stdout', async (t) => {
+test('objects are written one after the other, and nothing else is on stdout', async (t) => {
   const harness = await ObjectHarness.open(t);
   const first = await harness.publish('demo/a, b; ü.bin', 700_000);
   const second = await harness.publish('demo/empty', '');
@@ -18,7 +18,7 @@ test('objects come one after the other, and nothing else is on stdout', async (t
   assert.match(err, /demo\/c: verified: digest/);
 });
 
-test('a reader that goes away ends it quietly, before all was fetched', async (t) => {
+test('a reader that goes away ends it quietly, before everything was fetched', async (t) => {
   const harness = await ObjectHarness.open(t);
   await harness.publish('demo/big', 30_000_000);
   const script = 'set -o pipefail; "$0" "$@" | head -c 1000 | wc -c';
@@ -28,7 +28,7 @@ test('a reader that goes away ends it quietly, before all was fetched', async (t
   assert.deepEqual([exit, out.trim(), err], [0, '1000', '']);
 });
 
-test('a reader that is slow is waited for', async (t) => {
+test('a slow reader is waited for', async (t) => {
   const harness = await ObjectHarness.open(t);
   const object = await harness.publish('demo/big', 3_000_000);
   let [under, max] = [0, 0];
@@ -36,7 +36,7 @@ test('a reader that is slow is waited for', async (t) => {
   const { exit } = await harness.updraft(['cat', 'osdf:///demo/big'], {
     outBytes: async (chunk) => {
       max = Math.max(max, ++under);
-      // Not until the reader has it may the chunk be used for something else.
+      // The chunk may be reused only after the reader has it.
       await new Promise((resolve) => setImmediate(resolve));
       taken.push(Buffer.from(chunk));
       under--;
@@ -52,7 +52,7 @@ test('a failure after bytes were written is an exit code, and with a manifest ba
   await harness.trouble('caches: corrupt at 100000 length 50 on x');
   const bare = await harness.updraft(['cat', 'osdf:///demo/x']);
   assert.equal(bare.exit, 101, bare.err);
-  // Where the origin damages what it sends, no cache has anything better.
+  // If the origin damages what it sends, no cache has anything better.
   await harness.federation.trouble.clear();
   await harness.federation.evict();
   await harness.trouble('origin: corrupt at 100000 length 50 on x');
@@ -69,7 +69,7 @@ test('a failure after bytes were written is an exit code, and with a manifest ba
   assert.deepEqual(Buffer.from(proven.out, 'latin1'), object.subarray(0, 100_000));
 });
 
-test('an object that is missing ends it, with what is before it written', async (t) => {
+test('a missing object ends it, after the objects before it were written', async (t) => {
   const harness = await ObjectHarness.open(t);
   await harness.publish('demo/a', 'first');
   const { exit, out } = await harness.updraft([
@@ -81,7 +81,7 @@ test('an object that is missing ends it, with what is before it written', async 
   assert.deepEqual([exit, out], [96, 'first']);
 });
 
-test('output that cannot be written is told', async (t) => {
+test('output that cannot be written is reported', async (t) => {
   const harness = await ObjectHarness.open(t);
   await harness.publish('demo/a', 500_000);
   const script = 'exec "$0" "$@" > /dev/full';

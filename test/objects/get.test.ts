@@ -13,7 +13,7 @@ import { makeTarGz } from '../agent/tar.ts';
 import { fastClock } from '../fast-clock.ts';
 import { ended, ObjectHarness } from './object-harness.ts';
 
-test('an object becomes a file, is proven, and is not fetched twice', async (t) => {
+test('an object becomes a file, is verified, and is not fetched twice', async (t) => {
   const harness = await ObjectHarness.open(t);
   const bytes = await harness.publish('demo/set.bin', 3_000_000);
   const first = await harness.updraft(['get', 'osdf:///demo/set.bin']);
@@ -25,7 +25,7 @@ test('an object becomes a file, is proven, and is not fetched twice', async (t) 
   assert.deepEqual(await readdir(harness.cwd), ['set.bin']);
 });
 
-test('a folder comes with every name it holds, and empty objects', async (t) => {
+test('a folder is fetched with every name in it, including empty objects', async (t) => {
   const harness = await ObjectHarness.open(t);
   const names = ['a, b.txt', 'c;d.txt', 'deep/er/ü ñ 漢.txt', '50% #1?.txt', 'empty', "it's.txt"];
   for (const name of names) await harness.publish(`demo/all/${name}`, name === 'empty' ? '' : name);
@@ -41,13 +41,13 @@ test('a folder comes with every name it holds, and empty objects', async (t) => 
   assert.equal(out.trim().split('\n').length, names.length);
   for (const name of names)
     assert.equal(await readFile(harness.at(`copy/${name}`), 'utf8'), name === 'empty' ? '' : name);
-  // The same command again means the same files.
+  // The same command again finds the same files.
   const again = await harness.updraft(['get', '-r', 'osdf:///demo/all', 'copy']);
   assert.equal(again.exit, 0, again.err);
   assert.deepEqual(await readdir(harness.cwd), ['copy']);
 });
 
-test('a name as long as a disk takes is no trouble', async (t) => {
+test('a name as long as the file system allows works', async (t) => {
   const harness = await ObjectHarness.open(t);
   const name = 'ü'.repeat(127);
   await harness.publish(`demo/${name}`, 'x');
@@ -59,7 +59,7 @@ test('a name as long as a disk takes is no trouble', async (t) => {
   assert.equal(put.exit, 0, put.err);
 });
 
-test('a folder that is asked for as if it were an object is told to be one', async (t) => {
+test('a folder that is requested as an object is reported as a folder', async (t) => {
   const harness = await ObjectHarness.open(t);
   await harness.publish('demo/all/a', 'a');
   const { exit, err } = await harness.updraft(['get', 'osdf:///demo/all'], { clock: fastClock(50) });
@@ -67,7 +67,7 @@ test('a folder that is asked for as if it were an object is told to be one', asy
   assert.match(err, /osdf:\/\/\/demo\/all is a folder[^]*fix: updraft get --recursive osdf:\/\/\/demo\/all/);
 });
 
-test('one object that is missing does not keep the others, and is named at the end', async (t) => {
+test('one missing object does not stop the others, and is named at the end', async (t) => {
   const harness = await ObjectHarness.open(t);
   for (const name of ['a', 'b']) await harness.publish(`demo/${name}`, name);
   const words = ['get', 'osdf:///demo/a', 'osdf:///demo/none', 'osdf:///demo/b', 'here/'];
@@ -78,7 +78,7 @@ test('one object that is missing does not keep the others, and is named at the e
   assert.deepEqual((await readdir(harness.at('here'))).sort(), ['a', 'b']);
 });
 
-test('with --json each object is one line, those that failed too', async (t) => {
+test('with --json each object is one line, including those that failed', async (t) => {
   const harness = await ObjectHarness.open(t);
   await harness.publish('demo/a', 'abc');
   await harness.trouble('cache-1: 404 on a first 1');
@@ -103,7 +103,7 @@ test('with --json each object is one line, those that failed too', async (t) => 
   assert.deepEqual((bad['error'] as { exit: number }).exit, 96);
 });
 
-test('tokens are looked for, and what is wrong with them is told without showing them', async (t) => {
+test('tokens are searched for, and what is wrong with them is reported without showing them', async (t) => {
   const harness = await ObjectHarness.open(t);
   await harness.publish('private/x', 'secret');
   const get = ['get', 'osdf:///private/x', '--overwrite'];
@@ -133,7 +133,7 @@ test('tokens are looked for, and what is wrong with them is told without showing
   for (const { out, err } of [none, old, other]) assert.doesNotMatch(out + err, /eyJ/);
 });
 
-test('a file that holds something else is left alone unless the user says otherwise', async (t) => {
+test('a file that holds something else is left alone unless the user allows overwriting', async (t) => {
   const harness = await ObjectHarness.open(t);
   await harness.publish('demo/x', 'new');
   await writeFile(harness.at('x'), 'mine, and longer');
@@ -145,7 +145,7 @@ test('a file that holds something else is left alone unless the user says otherw
   assert.equal(await readFile(harness.at('x'), 'utf8'), 'new');
 });
 
-test('a place that cannot be written to is named', async (t) => {
+test('a target that cannot be written to is named', async (t) => {
   const harness = await ObjectHarness.open(t);
   await harness.publish('demo/x', 'new');
   await writeFile(harness.at('file'), '');
@@ -154,7 +154,7 @@ test('a place that cannot be written to is named', async (t) => {
   assert.ok(err.includes(harness.at('file/below')), err);
 });
 
-test('a disk without room is found before anything is fetched', async (t) => {
+test('lack of disk space is found before anything is fetched', async (t) => {
   const disk = await mkdtemp(path.join(os.tmpdir(), 'updraft-small-disk-'));
   const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', disk]).status === 0;
   t.after(async () => {
@@ -173,7 +173,7 @@ test('a disk without room is found before anything is fetched', async (t) => {
   assert.deepEqual(await readdir(disk), []);
 });
 
-test('archives are unpacked as they arrive, and only whole ones appear', async (t) => {
+test('archives are unpacked as they arrive, and only complete ones appear', async (t) => {
   const harness = await ObjectHarness.open(t);
   await harness.publish('demo/set.tar.gz', makeTarGz({ 'a/1': 'one', 'a/2': 'two' }));
   await harness.publish('demo/other.tar', makeTarGz({ a: 'a' }));
@@ -189,7 +189,7 @@ test('archives are unpacked as they arrive, and only whole ones appear', async (
   assert.deepEqual(await readdir(harness.at('bad')), []);
 });
 
-test('words that make no sense are refused before anything is fetched', async (t) => {
+test('invalid arguments are refused before anything is fetched', async (t) => {
   const harness = await ObjectHarness.open(t);
   const expected: [string[], number, RegExp][] = [
     [[], 2, /no URL is given/],
@@ -213,7 +213,7 @@ test('words that make no sense are refused before anything is fetched', async (t
   assert.deepEqual(await readdir(harness.cwd), []);
 });
 
-test('a host that is no federation is named', async (t) => {
+test('a host without a federation is named', async (t) => {
   const harness = await ObjectHarness.open(t);
   const { exit, err } = await harness.updraft(['get', 'pelican://127.0.0.1:1/demo/x'], {
     clock: fastClock(20),
@@ -222,7 +222,7 @@ test('a host that is no federation is named', async (t) => {
   assert.match(err, /127\.0\.0\.1:1/);
 });
 
-test('stopped by the user, what came stays for the next time', async (t) => {
+test('after the user stops it, what arrived is kept for the next time', async (t) => {
   const harness = await ObjectHarness.open(t);
   const bytes = await harness.publish('demo/x', 4_000_000);
   await harness.trouble('caches: stall after 1MB on x');
@@ -240,7 +240,7 @@ test('stopped by the user, what came stays for the next time', async (t) => {
   assert.deepEqual(await readFile(harness.at('x')), bytes);
 });
 
-test('killed without warning, the same command goes on with what is on the disk', async (t) => {
+test('after a kill, the same command resumes from what is on the disk', async (t) => {
   const harness = await ObjectHarness.open(t);
   const bytes = await harness.publish('demo/x', 12_000_000);
   await mkdir(harness.at('into'));
@@ -268,7 +268,7 @@ test('killed without warning, the same command goes on with what is on the disk'
   assert.deepEqual(await readdir(harness.at('into')), ['x']);
 });
 
-test('pack= in a URL means --unpack at the prompt as in the plugin; uploads with it are refused', async (t) => {
+test('pack= in a URL means --unpack on the command line as in the plugin; uploads with it are refused', async (t) => {
   const harness = await ObjectHarness.open(t);
   const env = await harness.tokenEnv({ namespace: '/inbox' });
   await harness.publish('demo/set.tar.gz', makeTarGz({ 'x/a.txt': 'a', 'x/b.txt': 'b' }));
@@ -278,7 +278,7 @@ test('pack= in a URL means --unpack at the prompt as in the plugin; uploads with
   assert.equal(got.exit, 0, got.err);
   assert.match(got.out, /2 files \(2 B\) unpacked into data/);
   assert.deepEqual((await readdir(harness.at('data/x'))).sort(), ['a.txt', 'b.txt']);
-  // One is unpacked, the other kept as it is, both into the folder.
+  // One is unpacked, the other kept packed, both into the folder.
   const both = await harness.updraft(['get', url, 'osdf:///demo/plain', 'both/']);
   assert.equal(both.exit, 0, both.err);
   assert.deepEqual((await readdir(harness.at('both'))).sort(), ['plain', 'x']);
@@ -289,7 +289,7 @@ test('pack= in a URL means --unpack at the prompt as in the plugin; uploads with
     [['get', 'osdf:///demo/set.tar.gz?pack=rar'], 97, /write pack= with one of auto/],
     [['get', 'osdf:///demo/plain?pack=auto'], 102, /is not an archive but/],
     [['cat', url], 2, /cat writes objects as they are/],
-    [['put', 'a', 'osdf:///inbox/a?pack=tar'], 97, /files are uploaded as they are\n.*updraft stage/],
+    [['put', 'a', 'osdf:///inbox/a?pack=tar'], 97, /files are uploaded unchanged\n.*updraft stage/],
   ];
   for (const [words, exit, message] of expected) {
     const said = await harness.updraft(words, { env, clock: fastClock(50) });

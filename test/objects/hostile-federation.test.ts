@@ -21,7 +21,7 @@ const other = signedToken({ iss: 'https://other.example', scope: 'storage.read:/
 type Reply = (response: ServerResponse, token: string) => void;
 const refuse: Reply = (response) => void response.writeHead(404).end();
 
-/** A federation on one port, of a namespace that asks for tokens of `issuer`, which answers objects as it likes. */
+/** A federation on one port; its namespace requires tokens of `issuer` and answers requests as the test wants. */
 async function hostile(t: TestContext, reply: Reply = refuse) {
   const folder = await temporaryFolder(t);
   const server = await webServer(t, ({ url, headers }, response) => {
@@ -65,7 +65,7 @@ const uses = (object: string): string[][] => [
   ['put', 'file', object],
 ];
 
-test('a federation gets no token that was found, whatever issuer it claims, by no command', async (t) => {
+test('no command sends a token that was found to a federation, whatever issuer it claims', async (t) => {
   const { folder, updraft, sent, object } = await hostile(t);
   await writeFile(path.join(folder, 'file'), 'x');
   for (const [token, why] of [
@@ -118,7 +118,7 @@ const echoes: Record<string, Reply> = {
 };
 
 for (const [where, reply] of Object.entries(echoes))
-  test(`a token that a server sends back (${where}) is not shown`, async (t) => {
+  test(`a token that a server echoes (${where}) is not shown`, async (t) => {
     const { folder, updraft, sent, object } = await hostile(t, reply);
     for (const token of [opaque, mine]) {
       await writeFile(path.join(folder, 'token'), token);

@@ -10,7 +10,7 @@ import { ended, ObjectHarness } from './object-harness.ts';
 
 type Ended = Awaited<ReturnType<ObjectHarness['updraft']>>;
 
-/** A federation with logins, and a person who decides on each as soon as its code is shown. */
+/** A federation with logins, and a user who decides on each as soon as its code is shown. */
 class LoginHarness {
   readonly bench: ObjectHarness;
   readonly flow: DeviceFlow;
@@ -53,18 +53,18 @@ class LoginHarness {
     return names.filter((name) => name.endsWith(end)).map((name) => path.join(this.folder, name));
   }
 
-  /** The one login that is kept. */
+  /** The one stored login. */
   async kept(): Promise<StoredLogin & { file: string }> {
     const [file = '', ...others] = await this.files('.json');
     assert.deepEqual(others, []);
     return { ...(JSON.parse(await readFile(file, 'utf8')) as StoredLogin), file };
   }
 
-  /** Puts the end of the kept token into the past. */
+  /** Makes the stored token expire. */
   async age(): Promise<void> {
     const { file, ...login } = await this.kept();
     await writeFile(file, JSON.stringify({ ...login, expires: login.obtained - 1 }));
-    // A file that is replaced in place is none that a store would leave.
+    // The store re-reads when its folder changes, which overwriting a file does not cause.
     await writeFile(path.join(this.folder, 'touched'), '');
   }
 
@@ -73,7 +73,7 @@ class LoginHarness {
   }
 }
 
-test('a login is shown, approved, kept for its user alone, used, listed and forgotten', async (t) => {
+test('a login is shown, approved, stored for its user alone, used, listed and forgotten', async (t) => {
   const login = await LoginHarness.open(t);
   await login.bench.publish('private/sub/x', 'hello');
   const before = await login.updraft(['get', 'osdf:///private/sub/x', 'a']);
@@ -115,7 +115,7 @@ test('a login is shown, approved, kept for its user alone, used, listed and forg
   assert.equal((await login.updraft(['login', '--forget', 'osdf:///private'])).exit, 2);
 });
 
-test('uploads take a login that may write; --forget all leaves nothing', async (t) => {
+test('uploads need a login that may write; --forget all leaves nothing', async (t) => {
   const login = await LoginHarness.open(t);
   await writeFile(login.bench.at('f'), 'new');
   const refused = await login.updraft(['put', 'f', 'osdf:///inbox/me/f']);
@@ -127,7 +127,7 @@ test('uploads take a login that may write; --forget all leaves nothing', async (
   assert.deepEqual(await login.files(''), []);
 });
 
-test('a login that is denied, not approved in time, or stopped leaves nothing but the registration', async (t) => {
+test('a login that is denied, not approved in time, or stopped leaves only the registration', async (t) => {
   const login = await LoginHarness.open(t);
   login.verdict = 'denied';
   const denied = await login.updraft(['login', 'osdf:///private']);
@@ -137,7 +137,7 @@ test('a login that is denied, not approved in time, or stopped leaves nothing bu
   login.flow.settings.codeSeconds = 0.005;
   const late = await login.updraft(['login', 'osdf:///private']);
   assert.equal(late.exit, 93);
-  assert.match(late.err, /nobody approved the login at \S+ in time/);
+  assert.match(late.err, /the login at \S+ was not approved in time/);
   login.flow.settings.codeSeconds = 600;
   const stop = new AbortController();
   const stopped = login.updraft(['login', 'osdf:///private'], {
@@ -153,7 +153,7 @@ test('a login that is denied, not approved in time, or stopped leaves nothing bu
   );
 });
 
-test('two processes that find a token at its end get one new one; one that is not renewed any more says so', async (t) => {
+test('two processes that find an expiring token get one new one; a failed renewal is reported', async (t) => {
   const login = await LoginHarness.open(t);
   await login.bench.publish('private/x', 'hello');
   assert.equal((await login.updraft(['login', 'osdf:///private'])).exit, 0);
@@ -173,7 +173,7 @@ test('two processes that find a token at its end get one new one; one that is no
   login.flow.forgetClients();
   const over = await login.updraft(['get', 'osdf:///private/x', 'c']);
   assert.equal(over.exit, 95);
-  assert.match(over.err, /your login at \S+ expired at .*gives no new token[^]*fix: `updraft login/);
+  assert.match(over.err, /your login at \S+ expired at .*issues no new token[^]*fix: `updraft login/);
   assert.equal((await login.kept()).refreshToken, undefined);
   const again = await login.updraft(['login', 'osdf:///private']);
   assert.equal(again.exit, 0, again.err);
@@ -181,7 +181,7 @@ test('two processes that find a token at its end get one new one; one that is no
   assert.equal((await login.updraft(['get', 'osdf:///private/x', 'c'])).exit, 0);
 });
 
-test('a token that comes to its end in the middle of a transfer is renewed, and none is refused', async (t) => {
+test('a token that expires during a transfer is renewed, and none is refused', async (t) => {
   const login = await LoginHarness.open(t);
   const bytes = await login.bench.publish('private/x', 3_000_000);
   assert.equal((await login.updraft(['login', 'osdf:///private'])).exit, 0);
@@ -209,12 +209,12 @@ test('a login that others could read is refused by name', async (t) => {
   await chmod(file, 0o640);
   const got = await login.updraft(['get', 'osdf:///private/x', 'a']);
   assert.notEqual(got.exit, 0);
-  assert.match(got.err, /private-\w+\.json is not used as a login: others may read it/);
+  assert.match(got.err, /private-\w+\.json is not used as a login: other users can read it/);
   assert.equal((await login.updraft(['login', '--forget', 'all'])).exit, 0);
   assert.deepEqual(await login.files(''), []);
 });
 
-test('get, put and check at a terminal offer the login, and take no for an answer', async (t) => {
+test('get, put and check on a terminal offer the login, and accept a no', async (t) => {
   const login = await LoginHarness.open(t);
   await login.bench.publish('private/d/x', 'hello');
   await writeFile(login.bench.at('f'), 'new');
@@ -239,14 +239,14 @@ test('get, put and check at a terminal offer the login, and take no for an answe
   assert.equal(put.exit, 0, put.err);
   assert.match(put.err, /logged in; may read \/inbox\/me, create \/inbox\/me\n/);
   assert.equal((await login.updraft(['login', '--forget', 'all'])).exit, 0);
-  // The root of a namespace: what is above it is not its issuer's to give.
+  // The root of a namespace: its issuer has no say above it.
   const whole = await login.updraft(['get', '--recursive', 'osdf:///private', 'all'], asking('y'));
   assert.equal(whole.exit, 0, whole.err);
   assert.deepEqual(new Set(answered), new Set(['Log in now? [Y/n] ']));
   assert.equal(answered.length, 5);
 });
 
-test('jobs are sent the token of a login, and never what renews it', async (t) => {
+test('jobs get the token of a login, and never what renews it', async (t) => {
   const login = await LoginHarness.open(t);
   assert.equal((await login.updraft(['login', 'osdf:///private'])).exit, 0);
   const job = '[train]\ncommand = "cat data/* > out"\noutputs = ["out"]\n';

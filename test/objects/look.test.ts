@@ -3,7 +3,7 @@ import { rm, truncate } from 'node:fs/promises';
 import { test } from 'node:test';
 import { ObjectHarness } from './object-harness.ts';
 
-test('ls shows names as they are, sizes on request, and all below with --recursive', async (t) => {
+test('ls shows names unchanged, sizes on request, and everything below with --recursive', async (t) => {
   const harness = await ObjectHarness.open(t);
   await harness.publish('demo/set/b, c; ü.txt', '12345');
   await harness.publish('demo/set/deep/a', '');
@@ -25,7 +25,7 @@ test('ls shows names as they are, sizes on request, and all below with --recursi
   );
 });
 
-test('ls of what is not there, of an object, and without a token', async (t) => {
+test('ls of something missing, of an object, and without a token', async (t) => {
   const harness = await ObjectHarness.open(t);
   await harness.publish('demo/x', '123');
   const none = await harness.updraft(['ls', 'osdf:///demo/none']);
@@ -37,7 +37,7 @@ test('ls of what is not there, of an object, and without a token', async (t) => 
   assert.deepEqual([empty.exit, empty.out, empty.err], [0, '', 'nothing is in it\n']);
 });
 
-test('a name cannot drive the terminal', async (t) => {
+test('a name cannot control the terminal', async (t) => {
   const harness = await ObjectHarness.open(t);
   await harness.publish('demo/set/\u001b[31mred', 'x');
   await harness.publish('demo/set/new\nline', 'x');
@@ -52,7 +52,7 @@ test('a name cannot drive the terminal', async (t) => {
   assert.doesNotMatch(got.out + got.err + failed.out + failed.err, /\u001b/);
 });
 
-test('stat tells what the object is, whether a token is needed, and who has it', async (t) => {
+test('stat shows what the object is, whether a token is needed, and which servers have it', async (t) => {
   const harness = await ObjectHarness.open(t);
   await harness.publish('demo/x', '123456789');
   await harness.updraft(['get', 'osdf:///demo/x']);
@@ -80,7 +80,7 @@ test('stat tells what the object is, whether a token is needed, and who has it',
   assert.equal((await harness.updraft(['stat', '--json', 'osdf:///private/x'])).exit, 93);
 });
 
-test('a big object that no cache has is known at once, and no cache computes digests for that', async (t) => {
+test('a big object that no cache has is described at once, and no cache computes digests for that', async (t) => {
   const harness = await ObjectHarness.open(t, { like: 'pelican-go' });
   await harness.publish('demo/x', '');
   await truncate(harness.published('demo/x'), 4 * 2 ** 30);

@@ -21,7 +21,7 @@ interface Ended {
   err: string;
 }
 
-/** A federation with `/demo` (public), `/private` (tokens) and `/inbox` (writable), and a user's folder beside it. */
+/** A federation with `/demo` (public), `/private` (tokens) and `/inbox` (writable), and a folder for the user. */
 export class ObjectHarness {
   readonly federation: MiniFederation;
   readonly cwd: string;
@@ -37,7 +37,7 @@ export class ObjectHarness {
       SSL_CERT_FILE: federation.caFile,
       XDG_STATE_HOME: path.join(cwd, '.state'),
       TMPDIR: cwd,
-      // What this machine's own user may have there is no part of the test.
+      // Excludes whatever the real user of this machine has there.
       _CONDOR_CREDS: path.join(cwd, 'no-creds'),
       XDG_RUNTIME_DIR: path.join(cwd, 'no-runtime'),
     };
@@ -67,7 +67,7 @@ export class ObjectHarness {
     return new ObjectHarness(federation, cwd, published);
   }
 
-  /** Publishes a file; random bytes if only their number is given. */
+  /** Publishes a file; random bytes if only a number is given. */
   async publish(name: string, content: Buffer | string | number): Promise<Buffer> {
     const bytes = typeof content === 'number' ? randomBytes(content) : Buffer.from(content);
     const file = this.published(name);
@@ -88,14 +88,14 @@ export class ObjectHarness {
     for (const rule of rules) await this.federation.trouble.add(rule);
   }
 
-  /** A file with a token in it, and the environment that names it. */
+  /** A file with a token, and the environment that names it. */
   async tokenEnv(options: Parameters<MiniFederation['issueToken']>[0]): Promise<Env> {
     const file = this.at(`token-${randomBytes(4).toString('hex')}`);
     await writeFile(file, this.federation.issueToken(options), { mode: 0o600 });
     return { BEARER_TOKEN_FILE: file };
   }
 
-  /** Runs a command in this process, as `main` would: failures become talk and an exit code. */
+  /** Runs a command in this process, as `main` would: failures become messages and an exit code. */
   async updraft(words: string[], context: Partial<Cli> = {}): Promise<Ended> {
     const [name = '', ...args] = words;
     const said: Ended = { exit: 0, out: '', err: '' };
@@ -117,7 +117,7 @@ export class ObjectHarness {
     return said;
   }
 
-  /** The real program, in a process of its own. */
+  /** The real program, in a separate process. */
   spawn(words: string[], env: Env = {}): ChildProcess {
     const [program = '', ...args] = this.spawnArguments(words);
     return spawn(program, args, { ...this.spawnOptions(env), stdio: ['ignore', 'pipe', 'pipe'] });
@@ -132,7 +132,7 @@ export class ObjectHarness {
   }
 }
 
-/** What a process said, and how it ended. */
+/** What a process printed, and how it ended. */
 export async function ended(child: ChildProcess): Promise<Ended & { signal: NodeJS.Signals | null }> {
   const said = { out: '', err: '' };
   child.stdout?.on('data', (text: Buffer) => void (said.out += text.toString('latin1')));

@@ -20,7 +20,7 @@ test('a file becomes an object, is compared, and does not replace another', asyn
   assert.equal(await readFile(harness.published('inbox/me/model.pt'), 'utf8'), 'better weights');
 });
 
-test('folders go with every name and empty files, and come back the same', async (t) => {
+test('folders are uploaded with every name and empty files, and fetched back the same', async (t) => {
   const harness = await ObjectHarness.open(t);
   const env = await harness.tokenEnv({ namespace: '/inbox' });
   await mkdir(harness.at('out/deep'), { recursive: true });
@@ -39,13 +39,13 @@ test('folders go with every name and empty files, and come back the same', async
     assert.equal(await readFile(harness.at(`back/${name}`), 'utf8'), name === 'empty' ? '' : name);
 });
 
-test('what cannot be uploaded is told, and the other files go', async (t) => {
+test('a file that cannot be uploaded is reported, and the others are uploaded', async (t) => {
   const harness = await ObjectHarness.open(t);
   const env = await harness.tokenEnv({ namespace: '/inbox' });
   await writeFile(harness.at('a'), 'a');
   await mkdir(harness.at('folder'));
   const expected: [string[], number, RegExp][] = [
-    [['a', 'osdf:///demo/a'], 97, /where nothing can be uploaded/],
+    [['a', 'osdf:///demo/a'], 97, /does not allow uploads/],
     [['none', 'osdf:///inbox/none'], 3, /none cannot be read/],
     [['folder', 'osdf:///inbox/folder'], 2, /--recursive/],
     [['a', 'b'], 2, /"b" is no URL/],

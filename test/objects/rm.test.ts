@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { ObjectHarness } from './object-harness.ts';
 
-test('an object is deleted at its origin, with a token that may, and caches are spoken of', async (t) => {
+test('an object is deleted at its origin, with a token that allows it, and caches are mentioned', async (t) => {
   const harness = await ObjectHarness.open(t);
   await harness.publish('inbox/me/a, 50%20.txt', 'a');
   const url = 'osdf:///inbox/me/a, 50%2520.txt';
@@ -25,7 +25,7 @@ test('an object is deleted at its origin, with a token that may, and caches are 
   assert.equal(again.exit, 96, again.out);
 });
 
-test('a folder goes only with --recursive and somebody who agrees; a root never', async (t) => {
+test('a folder is deleted only with --recursive and confirmation; a root never', async (t) => {
   const harness = await ObjectHarness.open(t);
   const env = await harness.tokenEnv({ namespace: '/inbox' });
   for (const name of ['a', 'deep/b', 'deep/er/c']) await harness.publish(`inbox/old/${name}`, name);
@@ -42,9 +42,9 @@ test('a folder goes only with --recursive and somebody who agrees; a root never'
     [['-r', url], /nothing was deleted/, { ask: answer('no') }],
     [['-r', '-y', 'osdf:///inbox'], /is the root of the namespace \/inbox/],
     [['-r', '-y', 'osdf:///'], /names no object/],
-    [['-r', '-y', 'osdf:///demo/x'], /nothing can be deleted/],
+    [['-r', '-y', 'osdf:///demo/x'], /does not allow deletes/],
     [['-r', '-y', 'https://example.org/x'], /is not in a federation/],
-    // All are looked at before the first one goes.
+    // All are checked before the first one is deleted.
     [['-r', '-y', url, 'osdf:///inbox/none'], /inbox\/none is not there/],
   ];
   for (const [words, message, context] of refusals) {
@@ -60,7 +60,7 @@ test('a folder goes only with --recursive and somebody who agrees; a root never'
   assert.ok(existsSync(harness.published('inbox/other')));
 });
 
-test('what came into a folder since it was listed stays', async (t) => {
+test('files added to a folder after it was listed stay', async (t) => {
   const harness = await ObjectHarness.open(t);
   const env = await harness.tokenEnv({ namespace: '/inbox' });
   await harness.publish('inbox/old/a', 'a');

@@ -27,7 +27,7 @@ async function dataset(
 
 const stage = ['stage', 'set', 'osdf:///inbox/sets', '--shard-size', '1MB'];
 
-test('a folder becomes proven shards that any tar reads, samples whole, and comes back the same', async (t) => {
+test('a folder becomes verified shards that any tar reads, with whole samples, and is restored the same', async (t) => {
   const { bench: harness, env } = await dataset(t);
   const { exit, out, err } = await harness.updraft(stage, { env });
   assert.equal(exit, 0, err);
@@ -60,7 +60,7 @@ test('a folder becomes proven shards that any tar reads, samples whole, and come
     assert.equal(await readFile(harness.at(`back/${name}`), 'utf8'), content);
 });
 
-test('shuffled, folders are mixed from the first shard on, samples stay whole, and it is the same every time', async (t) => {
+test('with shuffling, folders are mixed from the first shard on, samples stay whole, and the result is the same every time', async (t) => {
   const { bench: harness, env } = await dataset(t);
   const shuffled = [...stage.slice(0, 2), 'osdf:///inbox/mixed', '--shuffle', ...stage.slice(3)];
   const { exit, out, err } = await harness.updraft(shuffled, { env });
@@ -96,11 +96,11 @@ test('the same command again sends only what is missing, and says why', async (t
     third.err,
     new RegExp(`${tar}: was uploaded earlier, but the origin does not have it now: again`),
   );
-  assert.match(third.err, /its files changed since it was staged: made anew/);
+  assert.match(third.err, /its files changed since it was staged: packed again/);
   assert.match(third.err, /the origin has it already; verified: digest/);
 });
 
-test('a file is uploaded as it is, and a rehearsal uploads nothing', async (t) => {
+test('a single file is uploaded unchanged, and a dry run uploads nothing', async (t) => {
   const { bench: harness, env } = await dataset(t);
   const dry = await harness.updraft([...stage, '--dry-run'], { env });
   assert.match(dry.out, /^set-0000-\*\.tar {2}\d+ kB {2}\d+ files\n/);
@@ -116,7 +116,7 @@ test('a file is uploaded as it is, and a rehearsal uploads nothing', async (t) =
   );
 });
 
-test('what cannot be staged is named', async (t) => {
+test('whatever cannot be staged is named', async (t) => {
   const { bench: harness, env } = await dataset(t);
   await mkdir(harness.at('empty'));
   const expected: [string[], number, RegExp][] = [
@@ -133,7 +133,7 @@ test('what cannot be staged is named', async (t) => {
   assert.equal((await harness.updraft(stage)).exit, 93);
 });
 
-test('manifests that are kept prove by a key that is never uploaded, and damage is found by them', async (t) => {
+test('stored manifests verify with a key that is never uploaded, and find damage', async (t) => {
   const { bench: harness, env } = await dataset(t);
   const keep = [...stage, '--manifests', 'proofs'];
   const first = await harness.updraft(keep, { env });

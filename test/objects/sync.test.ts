@@ -7,7 +7,7 @@ import { ObjectHarness } from './object-harness.ts';
 const old = new Date('2026-01-02T03:04:05Z');
 
 for (const like of ['pelican-go', 'xrootd'] as const)
-  test(`a folder becomes the copy of a collection of ${like}: what differs is fetched, what is the same is not read`, async (t) => {
+  test(`a folder becomes the copy of a collection of ${like}: files that differ are fetched, equal ones are not read`, async (t) => {
     const harness = await ObjectHarness.open(t, { like });
     const names = ['a, b.txt', 'deep/ü 50%20 #?.txt', 'empty', 'same'];
     for (const name of names) await harness.publish(`demo/all/${name}`, name === 'empty' ? '' : name);
@@ -20,7 +20,7 @@ for (const like of ['pelican-go', 'xrootd'] as const)
     assert.equal(first.exit, 0, first.err);
     for (const name of names)
       assert.equal(await readFile(harness.at(`copy/${name}`), 'utf8'), name === 'empty' ? '' : name);
-    // Caches hold the first versions by now; one is replaced by another of the same size, one by a longer one.
+    // Caches hold the first versions by now; one object is replaced by another of the same size, one by a longer one.
     await harness.publish('demo/all/a, b.txt', 'A, B.TXT');
     await utimes(harness.published('demo/all/a, b.txt'), old, old);
     await harness.publish('demo/all/deep/ü 50%20 #?.txt', 'longer than it was before');
@@ -40,14 +40,14 @@ for (const like of ['pelican-go', 'xrootd'] as const)
     const third = await harness.updraft(words);
     assert.match(third.err, /^0 new, 0 updated, 4 unchanged, 0 deleted\n$/);
     assert.deepEqual(asked(), before);
-    // A variable of a script that is not set must not mean the folder one happens to be in.
+    // An unset variable in a script must not mean the current folder.
     for (const target of ['', '/']) {
       const nowhere = await harness.updraft(['sync', 'osdf:///demo/all', target, '--delete', '--yes']);
       assert.deepEqual([nowhere.exit, existsSync(harness.at('copy/same'))], [2, true], nowhere.err);
     }
   });
 
-test('with --delete what the source lacks goes from the target, and nothing else, if somebody agrees', async (t) => {
+test('with --delete what the source lacks is deleted from the target, and nothing else, after confirmation', async (t) => {
   const harness = await ObjectHarness.open(t);
   for (const name of ['a', 'deep/b']) await harness.publish(`demo/all/${name}`, name);
   const words = ['sync', 'osdf:///demo/all/', 'copy/'];
@@ -97,7 +97,7 @@ test('a collection becomes the copy of a folder, both ways, and an object that o
   assert.equal(await readFile(harness.at('b'), 'utf8'), 'A');
 });
 
-test('what would lose data, or means nothing, is refused', async (t) => {
+test('a command that would lose data, or makes no sense, is refused', async (t) => {
   const harness = await ObjectHarness.open(t);
   const env = await harness.tokenEnv({ namespace: '/inbox' });
   await mkdir(harness.at('empty'));
@@ -118,7 +118,7 @@ test('what would lose data, or means nothing, is refused', async (t) => {
     assert.match(said.err, message, words.join(' '));
     assert.equal(said.exit, exit, said.err);
   }
-  // What could not be copied keeps everything from being deleted.
+  // If anything could not be copied, nothing is deleted.
   await writeFile(harness.at('empty/a'), 'a');
   await harness.trouble('origin: 507 on /inbox/out/a');
   const failed = await harness.updraft(['sync', 'empty', 'osdf:///inbox/out', '--delete', '-y'], { env });

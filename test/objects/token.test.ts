@@ -7,7 +7,7 @@ import { ObjectHarness } from './object-harness.ts';
 const size = 3_000_000;
 const hour = { namespace: '/private', expiresInSeconds: 3600 };
 
-test('a token that servers refuse in mid-transfer is read again from its file, and the transfer goes on', async (t) => {
+test('a token that servers refuse during a transfer is read again from its file, and the transfer continues', async (t) => {
   const harness = await ObjectHarness.open(t);
   const bytes = await harness.publish('private/x', size);
   await harness.trouble(
@@ -31,7 +31,7 @@ test('a token that servers refuse in mid-transfer is read again from its file, a
   assert.deepEqual(await readFile(harness.at('got')), bytes);
 });
 
-test('a token past its own date is not sent any more; a new one in its file is waited for, then used', async (t) => {
+test('an expired token is not sent any more; a new one in its file is waited for, then used', async (t) => {
   const harness = await ObjectHarness.open(t);
   const bytes = await harness.publish('private/x', size);
   await harness.trouble('cache-1: reset after 1MB on x first 1');

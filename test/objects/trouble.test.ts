@@ -9,12 +9,12 @@ interface Case {
   what: string;
   rules: string[];
   exit: number;
-  /** What the user is told of it. */
+  /** What the user is shown about it. */
   says: RegExp;
-  /** How many times faster than the wall's the clock of the client runs. */
+  /** How many times faster than real time the client's clock runs. */
   faster?: number;
   caches?: number;
-  /** Prove it by a manifest. */
+  /** Verify it by a manifest. */
   manifest?: true;
 }
 
@@ -26,7 +26,7 @@ const cases: Case[] = [
     what: 'a cache that stalls',
     rules: ['cache-1: stall after 500kB on x'],
     exit: 0,
-    says: /127\.0\.0\.1:\d+: (fell silent|sent 500000 bytes, then nothing for|sends \d+ bytes\/s, others far more)/,
+    says: /127\.0\.0\.1:\d+: (fell silent|sent 500000 bytes, then nothing for|sends \d+ bytes\/s, other servers far more)/,
     faster: 20,
   },
   {
@@ -63,13 +63,13 @@ const cases: Case[] = [
     manifest: true,
   },
   {
-    what: 'damage in every cache, known by the digest alone',
+    what: 'damage in every cache, known only by the digest',
     rules: ['caches: corrupt at 700kB length 100 on x'],
     exit: 0,
     says: /should be [0-9a-f]+; fetching what is damaged from another server/,
   },
   {
-    what: 'damage everywhere, known by the digest alone',
+    what: 'damage everywhere, known only by the digest',
     rules: ['caches: corrupt at 700kB length 100 on x', 'origin: corrupt at 100kB length 100 on x'],
     exit: 101,
     says: /FAILED: osdf:\/\/\/demo\/x: .* is [0-9a-f]+, should be/,
@@ -81,13 +81,13 @@ const cases: Case[] = [
     says: /answers 404 Not Found; asking another server/,
   },
   {
-    what: 'an object that everybody denies',
+    what: 'an object that every server denies',
     rules: ['caches: 404 on x', 'origin: 404 on x'],
     exit: 96,
     says: /FAILED: .*404 Not Found[^]*fix: check the spelling: updraft ls osdf:\/\/\/demo/,
   },
   {
-    what: 'a cache that wants to be left alone',
+    what: 'a cache that asks to be left alone',
     rules: ['cache-1: 429 retry-after 7s on x'],
     exit: 0,
     says: /429.*; it is left alone for 7 s, others are asked/,
@@ -124,7 +124,7 @@ const cases: Case[] = [
     says: /; asking another server/,
   },
   {
-    what: 'web pages from everybody',
+    what: 'web pages from every server',
     rules: ['caches: html on x', 'origin: html on x'],
     exit: 102,
     says: /FAILED/,
@@ -137,7 +137,7 @@ const cases: Case[] = [
     says: /; going on where it stopped/,
   },
   {
-    what: 'a cache that sends all for a part',
+    what: 'a cache that sends everything for a range',
     rules: ['cache-2: ignore-range on x', 'cache-1: reset after 500kB on x first 1'],
     exit: 0,
     says: /; going on where it stopped/,
@@ -145,7 +145,7 @@ const cases: Case[] = [
 ];
 
 for (const { what, rules, exit, says, faster, caches = 2, manifest } of cases)
-  test(`get and ${what}: exit code ${exit}, and the user knows why`, async (t) => {
+  test(`get with ${what}: exit code ${exit}, and the message says why`, async (t) => {
     const harness = await ObjectHarness.open(t, { caches });
     const object = await harness.publish('demo/x', bytes);
     if (manifest) await writeFile(harness.at('x.json'), manifestOf(object));
@@ -161,7 +161,7 @@ for (const { what, rules, exit, says, faster, caches = 2, manifest } of cases)
     } else assert.ok(!(await readdir(harness.cwd)).includes('got'));
   });
 
-test('get leaves a silent server after the seconds that UPDRAFT_STALL_SECONDS says', async (t) => {
+test('get gives up a silent server after UPDRAFT_STALL_SECONDS', async (t) => {
   const harness = await ObjectHarness.open(t, { caches: 1 });
   await harness.publish('demo/x', bytes);
   await harness.trouble('caches: stall on x', 'origin: stall on x');

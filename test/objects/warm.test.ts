@@ -9,7 +9,7 @@ const lines = (out: string): Record<string, unknown>[] =>
     .split('\n')
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 
-test('caches are filled before jobs ask, at the origin’s cost alone, and those that have it are left alone', async (t) => {
+test('caches are filled before jobs ask, at the cost of the origin alone, and those that have the object are left alone', async (t) => {
   const harness = await ObjectHarness.open(t, { caches: 4 });
   await harness.publish('demo/train set.tar', 5_000_000);
   const url = 'osdf:///demo/train set.tar';
@@ -47,17 +47,17 @@ for (const like of ['pelican-go', 'xrootd'] as const)
       lines(named.out).map(({ cache, outcome, bytes }) => [cache, outcome, bytes]),
       [[two, 'filled', 3_000_000]],
     );
-    // The name has a mark that servers unescape differently: the bytes come here, and the cost says so.
+    // Servers unescape this name differently: the bytes come here, and the cost says so.
     const rest = await harness.updraft(['warm', url]);
     assert.equal(rest.exit, 0, rest.err);
     assert.match(rest.err, /of it also comes to this machine and is thrown away/);
     assert.match(rest.out, new RegExp(`${one ?? ''}: filled, 3 MB`));
-    // An older XRootD does not say what it has.
+    // An older XRootD does not report what it has.
     assert.match(rest.out, new RegExp(`${two ?? ''}: ${like === 'xrootd' ? 'filled' : 'had it'}, 3 MB`));
     assert.equal(harness.federation.counters.server('origin').bytes, 6_000_000);
   });
 
-test('what cannot be warmed is said, and the rest is', async (t) => {
+test('objects that cannot be warmed are reported, and the rest is warmed', async (t) => {
   const harness = await ObjectHarness.open(t);
   await harness.publish('demo/set/a', 'a');
   await harness.publish('demo/set/b', 'b');

@@ -10,7 +10,7 @@ import { testPool } from '../pool.ts';
 
 const jobs = 10;
 
-test('of ten of the published jobs, one of each kind of trouble, as many succeed as did, and with Updraft all', async (t) => {
+test('of ten published jobs, one per kind of trouble, as many succeed as in the study, and with Updraft all', async (t) => {
   const agent = process.env['UPDRAFT_AGENT'] ?? path.resolve(`dist/updraft-agent-linux-${os.arch()}`);
   if (
     !(await access(agent).then(
@@ -18,10 +18,10 @@ test('of ten of the published jobs, one of each kind of trouble, as many succeed
       () => false,
     ))
   ) {
-    t.skip(`no agent has been built: ${agent} is missing`);
+    t.skip(`the agent is not built: ${agent} is missing`);
     return;
   }
-  // The replay has a pool of its own; where this one cannot be had, that one cannot either.
+  // The replay has its own pool; if this one cannot start, that one cannot either.
   if ((await testPool(t)) === undefined) return;
   const expected = cutScenario(osgScenario(1), jobs).jobs.filter(
     ({ row }) => row.outcome === 'success',
@@ -38,5 +38,5 @@ test('of ten of the published jobs, one of each kind of trouble, as many succeed
   const [published, updraft] = ['as published', 'Updraft'].map((name) => accounts.get(name));
   assert.equal(published?.valid, expected);
   assert.equal(updraft?.valid, jobs);
-  assert.ok(updraft.report.attempts > jobs, 'something had to be healed');
+  assert.ok(updraft.report.attempts > jobs, 'something had to be retried');
 });

@@ -15,7 +15,7 @@ const percent = (share: number | null | undefined): string => ((share ?? NaN) * 
 
 let reading: Promise<ReadLogs> | undefined;
 
-/** The log of the published 100 jobs, written to a file and read by the reader of any log. */
+/** The log of the 100 published jobs, written to a file and read as any log. */
 const read = (t: Parameters<typeof temporaryFolder>[0]): Promise<ReadLogs> => (reading ??= readOnce(t));
 
 async function readOnce(t: Parameters<typeof temporaryFolder>[0]): Promise<ReadLogs> {
@@ -23,12 +23,12 @@ async function readOnce(t: Parameters<typeof temporaryFolder>[0]): Promise<ReadL
   return readLogs([path.join(folder, 'osg.log')], { invalid: wrongOutputs() });
 }
 
-test('the log of the 100 published jobs is the same every time and has no garbled part', async (t) => {
+test('the log of the 100 published jobs is reproducible and has no garbled part', async (t) => {
   assert.equal(osgLog(), osgLog());
   assert.deepEqual((await read(t)).report.notes, []);
 });
 
-test('the three wrong outputs, whose exit code was 0, are found and nothing else is suspected', async (t) => {
+test('the three wrong outputs with exit code 0 are found, and nothing else is suspected', async (t) => {
   const folder = await temporaryFolder(t, { 'osg.log': osgLog() });
   const { report } = await readLogs([path.join(folder, 'osg.log')]);
   assert.deepEqual(new Set(report.suspicious.map(({ job }) => job)), wrongOutputs());
@@ -52,7 +52,7 @@ test('a row per job has every figure of the published table', async (t) => {
       valid: job.outcome === 'success',
       sites: job.sites.filter((site, index) => site !== job.sites[index - 1]),
       executeSeconds: job.execute ?? null,
-      // Two cells of the table are empty where the log has what its other cells make.
+      // Two cells of the table are empty; the log has what the other cells imply.
       slotBusySeconds: job.slotBusy ?? row?.slotBusySeconds,
       transferTotalSeconds: job.transferTotal,
       lastTransferSeconds: job.lastTransfer,
@@ -65,7 +65,7 @@ test('a row per job has every figure of the published table', async (t) => {
   assert.equal(compared, 100);
 });
 
-test('the two small tables give 4 of 5 and 5 of 5, and what an epoch takes', () => {
+test('the two small tables give 4 of 5 and 5 of 5, and the time per epoch', () => {
   const [long, short] = [readOsgJobs('osg-5x20'), readOsgJobs('osg-5x5')];
   const good = (all: typeof long) => all.filter(({ outcome }) => outcome === 'success');
   assert.deepEqual([good(long).length, good(short).length], [4, 5]);
@@ -81,7 +81,7 @@ test('the two small tables give 4 of 5 and 5 of 5, and what an epoch takes', () 
   );
 });
 
-test('the verdict of the published jobs is that transfers stalled', async (t) => {
+test('the verdict on the published jobs is that transfers stalled', async (t) => {
   const { verdict } = (await read(t)).report;
   assert.deepEqual(
     [verdict?.kind, verdict?.name, percent(verdict?.share)],
@@ -89,7 +89,7 @@ test('the verdict of the published jobs is that transfers stalled', async (t) =>
   );
 });
 
-test('79 of 100 succeed; 16, 3 and 2 do not, in the published shares', async (t) => {
+test('79 of 100 succeed; 16, 3 and 2 fail, in the published shares', async (t) => {
   const { report } = await read(t);
   const { total, success, wrongOutput, held, removed, running } = report.jobs;
   assert.deepEqual([total, success, wrongOutput, held, removed, running], [100, 79, 3, 18, 0, 0]);
@@ -103,7 +103,7 @@ test('79 of 100 succeed; 16, 3 and 2 do not, in the published shares', async (t)
   );
 });
 
-test('what the attempts suffered from is known, most of all stalled transfers', async (t) => {
+test('every setback has a cause, most often stalled transfers', async (t) => {
   const { setbacks } = (await read(t)).report;
   assert.deepEqual([setbacks[0]?.cause, setbacks[0]?.attempts], ['transfer-stalled', 226]);
   assert.ok(setbacks.every(({ cause }) => cause !== 'unknown'));
@@ -133,7 +133,7 @@ test('compute per site has the published counts, means and medians', async (t) =
   );
 });
 
-test('the ledger has the compute and the last transfers of the successes, and the compute lost to the limit', async (t) => {
+test("the ledger has the successes' compute and last transfers, and the compute lost to the time limit", async (t) => {
   const { slotSeconds } = (await read(t)).report;
   assert.equal(hours(slotSeconds.usefulCompute), '332.3');
   assert.equal(hours(slotSeconds.usefulTransfer), '45.8');
@@ -142,7 +142,7 @@ test('the ledger has the compute and the last transfers of the successes, and th
   assert.equal(slotSeconds.lostToEviction + slotSeconds.idle, 47_467);
 });
 
-test('by the definitions of the study: 332.3, 45.8, 302.2 and 40.0 h are 45.9, 6.3, 41.8 and 5.5 % of 723.7 h', async (t) => {
+test("by the study's definitions, 332.3, 45.8, 302.2 and 40.0 h are 45.9, 6.3, 41.8 and 5.5 % of 723.7 h", async (t) => {
   const { jobs, ledger, report } = await read(t);
   const { seconds, shares, failureShares, jobs: counts } = studyView(jobs, ledger, report);
   assert.deepEqual(counts, { success: 79, heldInTransfer: 16, heldInCompute: 2, wrongOutput: 3 });
@@ -162,7 +162,7 @@ test('by the definitions of the study: 332.3, 45.8, 302.2 and 40.0 h are 45.9, 6
   );
 });
 
-test('the 302 hours called retried transfers split into stalls, holds and evictions', async (t) => {
+test('the 302 hours of retried transfers split into stalls, holds and evictions', async (t) => {
   const { jobs, ledger, report } = await read(t);
   const { stalledOnly, held, evicted } = studyView(jobs, ledger, report).split;
   const shown = [stalledOnly, held, evicted].map((group) => [group.jobs, hours(group.seconds)]);

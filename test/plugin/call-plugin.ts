@@ -25,7 +25,7 @@ interface Call {
   requests?: { url: string; file: string; more?: Record<string, AdValue> }[];
   upload?: boolean;
   env?: Record<string, string>;
-  /** Called when the requests are written. */
+  /** Called once the requests are written. */
   beforeStart?: () => void;
   /** Called with the process id once the plugin runs. */
   started?: (pid: number) => void;
@@ -65,7 +65,7 @@ interface Run {
   started?: (pid: number) => void;
 }
 
-/** Runs the agent with these words and nothing of our own environment but what Node compiled. */
+/** Runs the agent with these arguments and nothing of our own environment except Node's compile cache. */
 export async function runAgent(
   words: string[],
   { cwd, env = {}, started }: Run = {},

@@ -16,7 +16,7 @@ const skipped = (t: TestContext): boolean => {
   return harness.lacks !== undefined;
 };
 
-test('inputs arrive whole through a cache that stalls, by the plugin that the job brings along', async (t) => {
+test('inputs arrive complete through a cache that stalls, by the plugin that the job brings along', async (t) => {
   if (skipped(t)) return;
   const { federation, folder, objects } = await demoFederation(t);
   const weights = randomBytes(1_000_000);
@@ -53,7 +53,7 @@ for (const [proof, trouble, subcode] of [
   ['nobody proves whole', 'all: digest-missing', 11 << 8],
   ['its server proves whole', undefined, 256],
 ] as const)
-  test(`a cut archive that ${proof} holds with the subcode that retry policies look for`, async (t) => {
+  test(`a cut archive that ${proof} holds the job with the subcode that retry policies look for`, async (t) => {
     if (skipped(t)) return;
     const { federation, folder } = await demoFederation(t);
     if (trouble !== undefined) await federation.trouble.add(trouble);
@@ -67,7 +67,7 @@ for (const [proof, trouble, subcode] of [
     assert.equal(job.ad['HoldReasonSubCode'], subcode);
   });
 
-test('results go to output_destination, folders and all', async (t) => {
+test('results go to output_destination, including folders', async (t) => {
   if (skipped(t)) return;
   const { federation, folder } = await demoFederation(t);
   const token = path.join(harness.home, 'token');
@@ -94,7 +94,7 @@ interface TransferAd {
   DeveloperData: Record<string, unknown>;
 }
 
-test("a collection and what an archive holds arrive as folders, and the pool's history has how", async (t) => {
+test("a collection and the content of an archive arrive as folders, and the pool's history records how", async (t) => {
   if (skipped(t)) return;
   const { federation, folder, objects } = await demoFederation(t);
   writeFileSync(path.join(folder, 'demo/set.tar.gz'), makeTarGz({ 'set/a.txt': 'alpha' }));

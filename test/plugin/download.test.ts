@@ -12,7 +12,7 @@ const big = 'osdf:///demo/big.bin';
 const small = 'osdf:///demo/sub/small.txt';
 const none = 'osdf:///demo/none.txt';
 
-test('-classad tells what the plugin can do', async () => {
+test('-classad describes what the plugin can do', async () => {
   const { stdout, exit } = await runAgent(['-classad']);
   assert.equal(exit, 0);
   assert.match(stdout, /^MultipleFileSupport = true$/m);
@@ -20,7 +20,7 @@ test('-classad tells what the plugin can do', async () => {
   assert.match(stdout, /^SupportedMethods = "osdf,pelican,stash"$/m);
 });
 
-test('several files are brought at once, also with settings of others among the requests', async (t) => {
+test('several files are fetched at once, even with unknown settings among the requests', async (t) => {
   const { federation, objects } = await demoFederation(t);
   const folder = await temporaryFolder(t);
   const file = (name: string): string => path.join(folder, name);
@@ -41,7 +41,7 @@ test('several files are brought at once, also with settings of others among the 
   assert.equal(statSync(file('.updraft_plugin.out')).size, 19264);
 });
 
-test('one missing object fails alone, and the job is not to be tried again', async (t) => {
+test('one missing object fails alone, and the job is not to be retried', async (t) => {
   const { federation, objects } = await demoFederation(t);
   const folder = await temporaryFolder(t, {
     machine: 'GLIDEIN_ResourceName = "A-Site"\nMachine = "node7.example"\n',
@@ -60,7 +60,7 @@ test('one missing object fails alone, and the job is not to be tried again', asy
   assert.ok(!existsSync(path.join(folder, 'none.txt')));
 });
 
-test('a cache that stalls costs its stall and nothing more, and is named among the attempts', async (t) => {
+test('a cache that stalls costs only its stall, and is named among the attempts', async (t) => {
   const { federation, objects } = await demoFederation(t);
   await federation.trouble.add('cache-1: stall after 100kB');
   const folder = await temporaryFolder(t);
@@ -79,7 +79,7 @@ test('a cache that stalls costs its stall and nothing more, and is named among t
   assert.match(textAt(data, 'TransferError0'), /then nothing for|fell silent/);
 });
 
-test('no token is told as that, with the places looked at and without a secret', async (t) => {
+test('a missing token is reported as such, with the places searched and without a secret', async (t) => {
   const { federation } = await demoFederation(t);
   const folder = await temporaryFolder(t);
   const requests = [{ url: 'osdf:///private/secret.txt', file: path.join(folder, 's') }];
@@ -100,7 +100,7 @@ test("HTCondor's credentials are used, and never shown", async (t) => {
   assert.ok(!readFileSync(path.join(folder, '.updraft_plugin.out'), 'utf8').includes(token));
 });
 
-test('a collection becomes a folder with ?recursive, and what an archive holds appears with ?pack', async (t) => {
+test('a collection becomes a folder with ?recursive, and an archive is unpacked with ?pack', async (t) => {
   const { federation, folder: origin, objects } = await demoFederation(t);
   writeFileSync(path.join(origin, 'demo/set.tar.gz'), makeTarGz({ 'set/a.txt': 'alpha' }));
   const folder = await temporaryFolder(t);
@@ -113,7 +113,7 @@ test('a collection becomes a folder with ?recursive, and what an archive holds a
   assert.equal(attributeOf(adOf(ads, all), 'TransferFileBytes'), objects.small.length);
 });
 
-test('the results say of each attempt and each object what operators read', async (t) => {
+test('the results give for each attempt and object what operators read', async (t) => {
   const { federation, folder: origin } = await demoFederation(t);
   writeFileSync(path.join(origin, 'demo/sub/other.txt'), 'other');
   writeFileSync(path.join(origin, 'demo/one.txt'), 'one');
@@ -147,7 +147,7 @@ test('the results say of each attempt and each object what operators read', asyn
   }
 });
 
-test('the plugin takes a preferred cache first and says who preferred it, from the job ad or a variable', async (t) => {
+test('the plugin uses a preferred cache first and reports whose preference it was, from the job ad or a variable', async (t) => {
   const { federation } = await demoFederation(t);
   const folder = await temporaryFolder(t);
   const requests = [{ url: small, file: path.join(folder, 'small.txt') }];
@@ -173,7 +173,7 @@ test('the plugin takes a preferred cache first and says who preferred it, from t
   ]);
 });
 
-test('two objects that would become one file are refused, the first is brought', async (t) => {
+test('of two objects that would become one file the second is refused, the first is fetched', async (t) => {
   const { federation } = await demoFederation(t);
   const folder = await temporaryFolder(t);
   const requests = [small, big, small].map((url) => ({ url, file: path.join(folder, 'same') }));
@@ -184,7 +184,7 @@ test('two objects that would become one file are refused, the first is brought',
   assert.equal(attributeOf(adOf(ads, small), 'TransferSuccess'), true);
 });
 
-test('requests that cannot be read are answered with an ad that says so', async (t) => {
+test('requests that cannot be parsed are answered with an ad that says so', async (t) => {
   const folder = await temporaryFolder(t, { '.updraft_plugin.in': '[ Url = "osdf:///a"; ' });
   const { exit, ads } = await callPlugin({ folder });
   assert.equal(exit, 1);
@@ -192,7 +192,7 @@ test('requests that cannot be read are answered with an ad that says so', async 
   assert.match(textAt(ads[0], 'TransferError'), /updraft_plugin\.in cannot be read: not a ClassAd/);
 });
 
-test('an outfile that cannot be written ends with 3, unknown words with 1', async (t) => {
+test('an outfile that cannot be written exits with 3, unknown arguments with 1', async (t) => {
   const folder = await temporaryFolder(t, { in: '' });
   const outfile = path.join(folder, 'no/such/folder');
   const { exit, stderr } = await runAgent(['-infile', path.join(folder, 'in'), '-outfile', outfile]);
@@ -201,7 +201,7 @@ test('an outfile that cannot be written ends with 3, unknown words with 1', asyn
   assert.equal((await runAgent(['-infile', 'x', '-nonsense'])).exit, 1);
 });
 
-test('a plugin that is asked to end reports every file as stopped, to be tried again', async (t) => {
+test('a plugin that is asked to stop reports every file as stopped, to be retried', async (t) => {
   const { federation } = await demoFederation(t);
   await federation.trouble.add('all: stall after 1kB');
   const folder = await temporaryFolder(t);

@@ -9,7 +9,7 @@ import { attributeOf } from '../../src/classad/ad.ts';
 import { demoFederation } from '../mini/demo-federation.ts';
 import { callPlugin, textAt } from './call-plugin.ts';
 
-/** A disk of 1 MB with an outfile of HTCondor's on it, or undefined where this user cannot have one. */
+/** A disk of 1 MB with HTCondor's outfile on it, or undefined if this user cannot create one. */
 async function smallDisk(t: TestContext): Promise<string | undefined> {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'updraft-small-disk-'));
   const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', folder]).status === 0;
@@ -38,7 +38,7 @@ for (const [count, how] of [
   [1, 'in full'],
   [50, 'briefly, when there are more results than room'],
 ] as const)
-  test(`a full disk is told ${how}, and another machine may try`, async (t) => {
+  test(`a full disk is reported ${how}, and another machine may retry`, async (t) => {
     const { federation } = await demoFederation(t);
     const folder = await smallDisk(t);
     if (folder === undefined) return;
@@ -46,7 +46,7 @@ for (const [count, how] of [
       url: 'osdf:///demo/big.bin',
       file: path.join(folder, `big-${index}.bin`),
     }));
-    // The requests are written before the rest of the disk is taken.
+    // The requests are written before the rest of the disk is filled.
     const { exit, ads, stderr } = await callPlugin({
       folder,
       federation,

@@ -29,7 +29,7 @@ interface FinishedJob {
   /** The job's event log. */
   log: string;
   ad: Record<string, unknown>;
-  /** File with what the job printed. */
+  /** File with the job's output. */
   out: string;
 }
 
@@ -38,9 +38,9 @@ const context = {
   kill: (pid: number, signal: NodeJS.Signals) => void process.kill(pid, signal),
 };
 
-/** A real HTCondor pool to run jobs on that bring the agent along as their plugin. */
+/** A real HTCondor pool for jobs that bring the agent along as their plugin. */
 export class PluginPool {
-  /** What this machine lacks to run it, if it does. */
+  /** What this machine lacks to run it, if anything. */
   readonly lacks: string | undefined;
   readonly home: string;
   readonly #pool: MiniPoolState | undefined;
@@ -71,7 +71,7 @@ export class PluginPool {
     if (this.home !== '') rmSync(this.home, { recursive: true, force: true });
   }
 
-  /** Submits one job and waits until it is over or held. */
+  /** Submits one job and waits until it has ended or is held. */
   async run(
     t: TestContext,
     federation: Pick<MiniFederation, 'discoveryHost' | 'caFile'>,
@@ -117,7 +117,7 @@ export class PluginPool {
     };
   }
 
-  /** What the pool's history keeps of the transfers of a job: what operators read. */
+  /** What the pool's history records about the transfers of a job: what operators read. */
   async transfers(t: TestContext, { id }: FinishedJob): Promise<unknown[]> {
     const words = ['-transfer-history', '-json', id];
     return JSON.parse(await this.#tool('condor_history', words, await temporaryFolder(t))) as unknown[];

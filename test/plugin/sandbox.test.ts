@@ -15,7 +15,7 @@ import { callPlugin } from './call-plugin.ts';
 
 const secret = 'osdf:///private/secret.txt';
 
-/** The sandbox of the second attempt at a job of ours, as HTCondor has it when it calls the plugin. */
+/** The sandbox of the second attempt at one of our jobs, as HTCondor has it when it calls the plugin. */
 async function sandbox(t: TestContext, source: Record<string, unknown>, token: string): Promise<string> {
   const train = { command: 'true', files: [], outputs: ['model.pt'], env: {} };
   const data = { name: 'd', url: secret, into: 'data', unpack: 'none', expect: {}, delivered: 'secret.txt' };
@@ -44,10 +44,10 @@ const bring = (folder: string, federation: MiniFederation) =>
 
 const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
 
-test('the plugin uses the token that was sent along, and its journal becomes the beginning of the attempt’s', async (t) => {
+test('the plugin uses the token that was sent along, and its journal becomes the start of the attempt’s', async (t) => {
   const { federation, objects } = await demoFederation(t);
   const token = federation.issueToken({ namespace: '/private' });
-  // The last cache the director names; the job file prefers it, and wants the first not asked.
+  // The last cache that the director names; the job file prefers it, and avoids the first.
   const hosts = federation.caches.map(({ url }) => new URL(url).host);
   const [first, last] = [hosts[0] ?? '', hosts.at(-1) ?? ''];
   const wishes = { caches: [last], avoidCaches: [first] };
@@ -73,7 +73,7 @@ test('the plugin uses the token that was sent along, and its journal becomes the
   assert.equal((await adoptTransfers({ attemptFolder } as WorkOrder, folder)).brought, undefined);
 });
 
-test('the plugin holds the bytes against the digest of the job file', async (t) => {
+test('the plugin compares the bytes with the digest in the job file', async (t) => {
   const { federation } = await demoFederation(t);
   const folder = await sandbox(
     t,
@@ -85,7 +85,7 @@ test('the plugin holds the bytes against the digest of the job file', async (t) 
   assert.ok(!existsSync(path.join(folder, 'secret.txt')));
 });
 
-test('in a job of others nothing is written beside what was asked for', async (t) => {
+test('in a job that is not ours nothing is written besides what was requested', async (t) => {
   const { federation } = await demoFederation(t);
   const folder = await temporaryFolder(t);
   writeFileSync(path.join(folder, 'ad'), 'NumShadowStarts = 1\n');

@@ -5,7 +5,7 @@ import { demoFederation } from '../mini/demo-federation.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { callPlugin, textAt } from './call-plugin.ts';
 
-test('no variable of the machine makes a director with an unknown certificate a trusted one', async (t) => {
+test('no environment variable makes the plugin trust a director with an unknown certificate', async (t) => {
   const { federation } = await demoFederation(t);
   const folder = await temporaryFolder(t);
   const requests = [{ url: 'osdf:///demo/big.bin', file: path.join(folder, 'big.bin') }];

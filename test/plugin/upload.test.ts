@@ -29,7 +29,7 @@ async function harness(t: TestContext) {
   return { federation, origin, folder, send };
 }
 
-test('every file is sent, and one that is not there fails alone', async (t) => {
+test('every file is sent, and a missing one fails alone', async (t) => {
   const { origin, send } = await harness(t);
   const { exit, ads } = await send(['model.pt', 'gone.txt', 'log.txt']);
   assert.equal(exit, 1);
@@ -43,7 +43,7 @@ test('every file is sent, and one that is not there fails alone', async (t) => {
   );
 });
 
-test('the same file again is a success, another one is not put in its place unless asked', async (t) => {
+test('the same file again is a success, another one does not replace it unless requested', async (t) => {
   const { origin, send, folder } = await harness(t);
   assert.equal((await send(['model.pt'])).exit, 0);
   assert.equal((await send(['model.pt'])).exit, 0);
@@ -60,7 +60,7 @@ test('the same file again is a success, another one is not put in its place unle
   assert.equal(readFileSync(path.join(origin, 'inbox/run/model.pt'), 'utf8'), 'others!');
 });
 
-test('uploads that would need packing or a walk are refused clearly', async (t) => {
+test('uploads that would need packing or recursion are refused clearly', async (t) => {
   const { send } = await harness(t);
   const { exit, ads } = await send(['model.pt'], {}, '?pack=tar.gz');
   assert.equal(exit, 1);

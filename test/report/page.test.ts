@@ -22,7 +22,7 @@ const made = {
   },
 };
 
-/** The report's page as `updraft report --html` writes it, open in a tab; undefined where there is no browser. */
+/** The page of `updraft report --html` in a tab; undefined without a browser. */
 async function opened(t: TestContext, name: keyof typeof made): Promise<Tab | undefined> {
   const browser = await openChromium(t);
   if (browser === undefined) return undefined;
@@ -34,7 +34,7 @@ async function opened(t: TestContext, name: keyof typeof made): Promise<Tab | un
   return tab;
 }
 
-/** What assistive software is told of the page. */
+/** What assistive software sees of the page. */
 async function accessible(tab: Tab): Promise<{ role: string; name: string }[]> {
   const { nodes } = (await tab.send('Accessibility.getFullAXTree')) as {
     nodes: { ignored: boolean; role?: { value: string }; name?: { value: string } }[];
@@ -45,7 +45,7 @@ async function accessible(tab: Tab): Promise<{ role: string; name: string }[]> {
 }
 
 for (const name of Object.keys(made) as (keyof typeof made)[])
-  test(`the page of ${name} can be heard as well as seen, fits a phone and paper, and asks nobody`, async (t) => {
+  test(`the page of ${name} is accessible, fits a phone and paper, and makes no requests`, async (t) => {
     const tab = await opened(t, name);
     if (tab === undefined) return;
     const nodes = await accessible(tab);
@@ -75,7 +75,7 @@ for (const name of Object.keys(made) as (keyof typeof made)[])
     assert.deepEqual(tab.errors, []);
   });
 
-test('with the keyboard alone one skips to the report and scrolls what is wider than the screen', async (t) => {
+test('the keyboard alone skips to the report and scrolls wide tables', async (t) => {
   const tab = await opened(t, 'the published 100 jobs');
   if (tab === undefined) return;
   await tab.press('Tab');
@@ -86,7 +86,7 @@ test('with the keyboard alone one skips to the report and scrolls what is wider 
   assert.equal(await tab.read<string>('document.activeElement.className'), 'wide');
 });
 
-/** How far two colours are apart, as readers with weak eyes need it: 4.5 for text, 3 for marks. */
+/** Contrast ratio by WCAG, which requires 4.5 for text and 3 for marks. */
 const contrast = `((a, b) => {
   const light = (colour) => {
     const [r, g, b] = colour.match(/[\\d.]+/g).map((part) => {
@@ -99,7 +99,7 @@ const contrast = `((a, b) => {
   return Math.max(x, y) / Math.min(x, y);
 })`;
 
-test('text and marks stand out from their ground, by day and by night', async (t) => {
+test('text and marks have enough contrast in light and dark mode', async (t) => {
   const tab = await opened(t, 'the published 100 jobs');
   if (tab === undefined) return;
   const style = (what: string, property: string) =>

@@ -96,10 +96,7 @@ test('a supervisor that cannot start is told with what it said', async (t) => {
   await rm(path.join(harness.folder, 'agent'));
   const { code, err } = await harness.updraft('submit');
   assert.equal(code, 4);
-  assert.match(
-    err,
-    /the supervisor of \S+ could not be started: .*UPDRAFT_AGENT names \S+, which cannot be executed/,
-  );
+  assert.match(err, /cannot start the supervisor of \S+: .*UPDRAFT_AGENT: \S+ is not executable/);
   assert.equal((await loadRun(run)).tally.waiting, 1);
 });
 

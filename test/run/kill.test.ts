@@ -68,7 +68,7 @@ test('an attempt that was journalled but never started is made void, so that a l
     jobs[0]!.attempts.map((attempt) => attempt.outcome),
     ['lost', 'success'],
   );
-  assert.match(jobs[0]!.attempts[1]!.why, /attempt 1 .*supervisor died before the agent came up/);
+  assert.match(jobs[0]!.attempts[1]!.why, /attempt 1 .*supervisor died before the agent started/);
   assert.ok('void' in (await readClaim(attemptFolder(run, '0000', 1)))!);
 
   const late = spawn(
@@ -120,7 +120,7 @@ test('an agent that is killed is noticed, its training ended, its scratch remove
     jobs[0]!.attempts.map(({ outcome }) => outcome),
     ['lost', 'success'],
   );
-  assert.match(jobs[0]!.attempts[0]!.fault!.message, /the agent was ended by SIGKILL/);
+  assert.match(jobs[0]!.attempts[0]!.fault!.message, /the agent was killed by SIGKILL/);
   assert.deepEqual(await readdir(harness.scratch), []);
   assert.deepEqual(await harness.processes(), []);
 });

@@ -94,6 +94,6 @@ test('a job that asks for more than the machine has is refused with figures, and
   assert.equal(code, 4);
   assert.equal(out, '');
   assert.match(err, /cpus = 4096 \(it has \d+\), memory = 900 TB \(it has [\d.]+ [GTM]B\)/);
-  assert.match(err, /fix: ask for less in \[resources\]/);
+  assert.match(err, /fix: request less in \[resources\]/);
   assert.deepEqual(await harness.runs(), []);
 });

@@ -5,15 +5,15 @@ import type { TestContext } from 'node:test';
 export interface CuttingProxy {
   /** The server behind it, at the proxy's own address. */
   url: string;
-  /** Resets the next connection that has carried so many bytes to the client; only that one. */
+  /** Resets the next connection that has sent this many bytes to the client; only that one. */
   cutOnce(bytes: number): void;
-  /** Lets no more bytes through on the next connection that has carried so many to the client. */
+  /** Stalls the next connection that has sent this many bytes to the client. */
   stallOnce(bytes: number): void;
-  /** All that clients said. */
+  /** Everything that clients sent. */
   received(): string;
 }
 
-/** Stands between a client and a server, as a network does that breaks connections; TLS passes through untouched. */
+/** A proxy that breaks connections as a network does; TLS passes through untouched. */
 export async function cuttingProxy(t: TestContext, serverUrl: string): Promise<CuttingProxy> {
   const { hostname, port, protocol } = new URL(serverUrl);
   let [cutAfter, stallAfter] = [Infinity, Infinity];

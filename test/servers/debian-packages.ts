@@ -6,7 +6,7 @@ import type { TestContext } from 'node:test';
 
 const systemFolders = ['/usr/local/sbin', '/usr/sbin', '/sbin', '/usr/local/bin', '/usr/bin', '/bin'];
 
-/** Where a program is, or why it cannot be had; on Debian, root installs what is missing. */
+/** Where a program is, or why it is not available; on Debian, root installs what is missing. */
 export function findProgram(program: string, packages: string[]): { file: string } | { missing: string } {
   const there = findOnPath(program);
   if (there !== undefined) return { file: there };
@@ -25,7 +25,7 @@ export function findProgram(program: string, packages: string[]): { file: string
   return file === undefined ? { missing: `${program} could not be installed: ${why}` } : { file };
 }
 
-/** The same for a test: without the program the test is skipped, and says so. */
+/** The same for a test: without the program the test is skipped with the reason. */
 export function needProgram(t: TestContext, program: string, packages: string[]): string | undefined {
   const found = findProgram(program, packages);
   if ('file' in found) return found.file;

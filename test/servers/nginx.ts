@@ -4,20 +4,20 @@ import type { Certificate } from '../../src/mini/federation/x509.ts';
 import { freePorts, startProcess, type ServerProcess } from './server-process.ts';
 
 export interface NginxOptions {
-  /** Where its own files go. */
+  /** The folder for its own files. */
   folder: string;
-  /** What it serves. */
+  /** The folder it serves. */
   root: string;
   tls?: Certificate;
   /**
-   * One more http server per entry, at 127.0.0.1, 127.0.0.2 and so on, that sends so many bytes a second per request and
-   * says, as a cache does, that it holds what it sends (`Age`).
+   * One more http server per entry, at 127.0.0.1, 127.0.0.2 and so on, with this rate in bytes per second and request.
+   * Like a cache, it sends `Age` to show that it has the object.
    */
   limits?: number[];
 }
 
 export interface Nginx extends ServerProcess {
-  /** Base URL, without a slash at the end; https where there is a certificate. */
+  /** Base URL, without a trailing slash; https if there is a certificate. */
   url: string;
   httpUrl: string;
   limitedUrls: string[];

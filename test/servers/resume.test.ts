@@ -17,7 +17,7 @@ interface PartJournal {
   identity: { etag?: string; modified?: number };
 }
 
-/** The part's journal, which is replaced as a whole; undefined where there is none. */
+/** The part's journal, which is replaced atomically; undefined if there is none. */
 const read = (file: string): PartJournal | undefined =>
   existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as PartJournal) : undefined;
 
@@ -26,7 +26,7 @@ const own = { PATH: process.env['PATH'], NODE_COMPILE_CACHE: compileCache };
 const bytes = randomBytes(24 << 20);
 const [name = ''] = Object.keys(sources).filter((each) => each.startsWith('XRootD of this machine'));
 
-test('XRootD, which gives no validator: killed or stopped, the same command fetches the rest alone', async (t) => {
+test('XRootD, which gives no validator: after a kill or a stop, the same command fetches only the rest', async (t) => {
   const source = await sources[name]?.(t);
   if (source === undefined) return;
   await writeFile(path.join(source.folder, 'data.bin'), bytes);
@@ -43,7 +43,7 @@ test('XRootD, which gives no validator: killed or stopped, the same command fetc
     const first = get();
     const ended = once(first, 'exit');
     const journal = path.join(cwd, 'data.bin.part.json');
-    // What the origin says may come after the first bytes.
+    // The origin's answer may come after the first bytes.
     while (read(journal)?.identity.modified === undefined) await waitForChange([cwd], 50, systemClock);
     first.kill(signal);
     await ended;

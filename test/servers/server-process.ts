@@ -10,9 +10,9 @@ export interface ServerProcess {
 }
 
 interface StartOptions {
-  /** Run as this user, where another one than ours is needed. */
+  /** Run as this user, if another one than ours is needed. */
   user?: { uid: number; gid: number };
-  /** A line on its error output that says that it listens. */
+  /** A line on its stderr that says that it listens. */
   ready: RegExp;
   cwd?: string;
 }
@@ -48,7 +48,7 @@ export async function startProcess(
   };
 }
 
-/** Ports that nobody used a moment ago, and that no outgoing connection of another test takes before the server does. */
+/** Ports that are free, outside of the range from which other tests' outgoing connections are taken. */
 export async function freePorts(count: number): Promise<number[]> {
   const servers: net.Server[] = [];
   while (servers.length < count) {

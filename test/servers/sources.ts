@@ -11,22 +11,22 @@ import { needProgram } from './debian-packages.ts';
 import { startNginx } from './nginx.ts';
 import { startSite, type Version, xrootdVersions } from './xrootd.ts';
 
-/** Somewhere objects can be had from, for as long as a test runs. */
+/** A source of objects, for as long as a test runs. */
 export interface Source {
-  /** What is put here is published. */
+  /** Files in this folder are published. */
   folder: string;
-  /** Base URL of what the folder holds, as a user writes it. */
+  /** Base URL of the folder, as a user writes it. */
   url: string;
-  /** What the client has to know. */
+  /** The environment that the client needs. */
   env: Env;
-  /** URL of a server that holds the objects, to be asked directly. */
+  /** URL of a server that holds the objects, for direct requests. */
   serverUrl: string;
-  /** Breaks, once, a connection that has carried so many bytes. */
+  /** Breaks, once, a connection that has carried this many bytes. */
   cutOnce(bytes: number): unknown;
-  /** Lets one that has carried so many fall silent, once. */
+  /** Stalls, once, a connection that has carried this many bytes. */
   stallOnce(bytes: number): unknown;
   offers: { listing: boolean; digests: boolean };
-  /** How many requests the origin has had, where it counts them. */
+  /** How many requests the origin has had, if it counts them. */
   originRequests?(): number;
 }
 
@@ -102,7 +102,7 @@ const xrootdOf =
     };
   };
 
-/** Every kind of source that users have, each as real as this machine can make it. */
+/** Every kind of source that users have, each as real as this machine allows. */
 export const sources: Record<string, Start> = {
   'the small federation': miniFederation(),
   'the small federation like Pelican’s Go servers': miniFederation('pelican-go'),

@@ -21,12 +21,12 @@ import { startOrigin, startSite, type XrootdServer, type XrootdSite, xrootdVersi
 const bytes = randomBytes(3 << 20);
 
 interface Site extends XrootdSite {
-  /** An XRootD that holds nothing. */
+  /** An XRootD without objects. */
   empty: XrootdServer;
 }
 
 for (const [name, version] of Object.entries(xrootdVersions))
-  test(`several servers, among them ${name}`, async (t) => {
+  test(`several servers, one of them ${name}`, async (t) => {
     const xrootd = await version(t);
     if (xrootd === undefined) return;
     const site = await startSite(t, xrootd);
@@ -100,7 +100,7 @@ const promises: Record<string, (t: TestContext, site: Site) => Promise<void>> = 
   },
 };
 
-/** Fetches an object of which the director says that these have it; with a token, of a namespace that wants one. */
+/** Fetches an object from the servers that the director names; with a token, from a protected namespace. */
 function fetchFrom(t: TestContext, site: Site, caches: string[], name = 'open.bin', token?: string) {
   const setbacks: FaultKind[] = [];
   const fetched = (async () => {
@@ -111,7 +111,7 @@ function fetchFrom(t: TestContext, site: Site, caches: string[], name = 'open.bi
       caches: 0,
     });
     const { discoveryUrl, director, caFile } = federation;
-    // What is said is read on the way, so over plain http, which only one's own machine may give a token.
+    // The test reads the traffic, hence plain http, which may carry a token only on the loopback interface.
     const protection = token === undefined ? {} : { UPDRAFT_FEDERATION_HTTP: '1' };
     const { host } = new URL(token === undefined ? discoveryUrl : director.httpUrl);
     const env = { UPDRAFT_OSDF_HOST: host, SSL_CERT_FILE: await site.trust(caFile), ...protection };
@@ -129,7 +129,7 @@ function fetchFrom(t: TestContext, site: Site, caches: string[], name = 'open.bi
   return { fetched, setbacks };
 }
 
-/** A server that sends everybody on, and what it was told to be authorized by. */
+/** A server that redirects every request, and the Authorization headers it got. */
 async function redirecting(
   t: TestContext,
   to: (own: string) => string,

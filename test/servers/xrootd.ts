@@ -10,16 +10,16 @@ import { temporaryFolder } from '../temporary-folder.ts';
 import { needProgram } from './debian-packages.ts';
 import { freePorts, startProcess, type ServerProcess } from './server-process.ts';
 
-/** One version of XRootD, as it can be run here. */
+/** One version of XRootD that can be run here. */
 export interface Xrootd {
   command: readonly string[];
-  /** What it offers; the first, unasked. */
+  /** Its checksums; the first is the default. */
   checksums: string;
-  /** Whom it runs as, where that is not who we are: XRootD refuses to run as root. */
+  /** The user it runs as, if not ours: XRootD refuses to run as root. */
   user?: { uid: number; gid: number };
 }
 
-/** Pelican's own order for origins and caches; no cache before 5.6 knows crc32c, and it has the digest of its origin. */
+/** Pelican's own order for origins and caches; no cache before 5.6 knows crc32c, and it has its origin's digest. */
 function checksumsOf(command: readonly string[]): string {
   const [program = '', ...args] = command;
   const { stdout, stderr } = spawnSync(program, [...args, '-v'], { encoding: 'utf8' });
@@ -32,7 +32,7 @@ const nobody = { uid: 65534, gid: 65534 };
 
 export type Version = (t: TestContext) => Xrootd | undefined | Promise<Xrootd | undefined>;
 
-/** The versions that users meet. One that cannot be had is skipped, with the reason. */
+/** The versions that users have. One that is not available is skipped, with the reason. */
 export const xrootdVersions: Record<string, Version> = {
   'XRootD of this machine'(t) {
     const file = needProgram(t, 'xrootd', ['xrootd-server', 'xrootd-plugins']);
@@ -56,11 +56,11 @@ export const xrootdVersions: Record<string, Version> = {
   },
 };
 
-/** Another name for root, who alone may read the folder. */
+/** Another name for root, the only user who may read the folder. */
 const unlikeRoot = isRoot ? ['unshare', '--user', '--map-user=1000', '--map-group=1000'] : [];
 
 export interface XrootdServer extends ServerProcess {
-  /** Where it is asked over TLS. */
+  /** Its URL over TLS. */
   url: string;
   /** The same port answers plain http. */
   httpUrl: string;
@@ -72,7 +72,7 @@ interface XrootdOptions {
   xrootd: Xrootd;
   /** A folder for its configuration and state. */
   folder: string;
-  /** What it publishes, or where a cache keeps what it fetched. */
+  /** The folder it publishes, or in which a cache keeps what it fetched. */
   root: string;
   authority: CertificateAuthority;
 }
@@ -82,7 +82,7 @@ export async function startOrigin(options: XrootdOptions): Promise<XrootdServer>
   return await start(options, []);
 }
 
-/** Starts XRootD as a caching proxy before an origin, by the directives of Pelican's caches. */
+/** Starts XRootD as a caching proxy in front of an origin, with the directives of Pelican's caches. */
 export async function startCache(options: XrootdOptions, origin: string): Promise<XrootdServer> {
   const lines = [
     'ofs.osslib libXrdPss.so',
@@ -98,11 +98,11 @@ export async function startCache(options: XrootdOptions, origin: string): Promis
   return await start(options, lines);
 }
 
-/** An origin with a caching proxy before it. */
+/** An origin with a caching proxy in front of it. */
 export interface XrootdSite {
-  /** All of the site's files; where more servers of it may go. */
+  /** The folder for all of the site's files, and for more servers of it. */
   own: string;
-  /** What is published as `/demo`. */
+  /** The folder published as `/demo`. */
   folder: string;
   authority: CertificateAuthority;
   origin: XrootdServer;
@@ -168,7 +168,7 @@ async function start(options: XrootdOptions, lines: string[]): Promise<XrootdSer
   const args = [...before, '-c', at('xrootd.cfg'), '-n', path.basename(folder)];
   const running = await startProcess(program, args, {
     ready: /xrootd .*initialization completed/,
-    // Not by its own -w, with which XRootD 6 takes all folders above away from others.
+    // Not by its own -w, with which XRootD 6 makes all parent folders unreadable for others.
     cwd: folder,
     ...(user !== undefined && { user }),
   });

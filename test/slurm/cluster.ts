@@ -16,34 +16,34 @@ import { poolRoot } from '../pool.ts';
 
 /** A real Slurm of two nodes on this machine, for the tests of one file. */
 export interface Cluster {
-  /** First on the PATH: sbatch, squeue and the others. */
+  /** Folder for the PATH: sbatch, squeue and the others. */
   bin: string;
-  /** Of this cluster: caches that its tests share. */
+  /** The cluster's folder, with caches that its tests share. */
   home: string;
 }
 
 const nodes = ['n1', 'n2'];
 const commands = ['sbatch', 'squeue', 'scontrol', 'scancel', 'sinfo', 'sacct'];
 let started: Promise<Cluster | { lacks: string }> | undefined;
-/** What ends it, the last first. */
+/** Clean-up steps, run last to first. */
 const endings: (() => Promise<void>)[] = [];
 after(async () => {
   for (const end of endings.toReversed()) await end();
 });
 
-/** Undefined, and the test skipped, where the machine can have none. */
+/** Skips the test and returns undefined if this machine cannot have a cluster. */
 export async function testCluster(t: TestContext): Promise<Cluster | undefined> {
   started ??= start();
   const cluster = await started;
   if (!('lacks' in cluster)) return cluster;
-  t.skip(`no Slurm can be had here: ${cluster.lacks}`);
+  t.skip(`cannot start Slurm here: ${cluster.lacks}`);
   return undefined;
 }
 
 async function start(): Promise<Cluster | { lacks: string }> {
   const root = await poolRoot();
   if ('lacks' in root) return root;
-  // A link whose path means something inside only.
+  // A link whose target exists only inside.
   const isThere = await lstat(path.join(root.folder, 'usr/sbin/slurmctld')).then(
     () => true,
     () => false,
@@ -58,7 +58,7 @@ async function start(): Promise<Cluster | { lacks: string }> {
   return { bin, home };
 }
 
-/** All daemons as one ordinary user, who may then run jobs as himself only. */
+/** All daemons run as one ordinary user, who can then run jobs only as himself. */
 async function writeHome(home: string): Promise<void> {
   for (const folder of ['log', 'state', 'bin', ...nodes.map((node) => `spool/${node}`)])
     await mkdir(path.join(home, folder), { recursive: true });
@@ -96,12 +96,12 @@ function slurmConf([port = 0, ...nodePorts]: number[]): string {
     'SelectType=select/cons_tres',
     'SelectTypeParameters=CR_CPU_Memory',
     'SchedulerParameters=sched_interval=1,batch_sched_delay=0,sched_min_interval=0',
-    // As on clusters that watch memory without cgroups: a job that takes too much is killed, all of it.
+    // As on clusters that watch memory without cgroups: a job that uses too much is killed completely.
     'JobAcctGatherType=jobacct_gather/linux',
     'JobAcctGatherFrequency=1',
     'JobAcctGatherParams=OverMemoryKill',
     'ReturnToService=2',
-    // The nodes are on one machine, which has fewer CPUs than they say.
+    // The nodes share one machine, which has fewer CPUs than they claim.
     'SlurmdParameters=config_overrides',
     ...nodes.map(
       (node, index) =>
@@ -113,7 +113,7 @@ function slurmConf([port = 0, ...nodePorts]: number[]): string {
   ].join('\n');
 }
 
-/** The process whose only child is the first of the cluster's processes: when that one ends, all of them do. */
+/** The process whose only child is the cluster's first process: when that one ends, all end. */
 async function startKeeper(root: string, home: string): Promise<ProcessIdentity> {
   const log = openSync(path.join(home, 'log/start.log'), 'w');
   const namespaces = ['--user', '--map-root-user', '--mount', '--pid', '--fork', '--kill-child'];
@@ -142,7 +142,7 @@ async function childOf(keeper: number): Promise<number | undefined> {
   return Number.isNaN(child) ? undefined : child;
 }
 
-/** One script under the names of Slurm's commands: each enters the cluster's namespaces with the caller's environment. */
+/** Links Slurm's commands to one script that enters the cluster's namespaces with the caller's environment. */
 async function writeTools(bin: string, keeper: number, first: number): Promise<void> {
   const settings = Object.entries(slurmEnvironment).map(([name, value]) => `${name}=${value}`);
   const inside = [
@@ -163,7 +163,7 @@ async function untilUp(bin: string, home: string, keeper: ProcessIdentity): Prom
   for (;;) {
     const first = await childOf(keeper.pid);
     const name = await readFile(`/proc/${first ?? 0}/comm`, 'utf8').catch(() => '');
-    // Before that it is the script that changes the root.
+    // Before, it is still the script that changes the root.
     if (first !== undefined && name.trim() === 'start.sh' && !hasTools) {
       await writeTools(bin, keeper.pid, first);
       hasTools = true;

@@ -13,7 +13,7 @@ const everything = project('', {
   resources: 'cpus = 4\ngpus = 1\ntime = "10h"',
 });
 
-test('a run is rendered as the golden script has it', async (t) => {
+test('a run is rendered as in the golden script', async (t) => {
   const folder = await temporaryFolder(t, everything);
   const plan = await loadPlan(folder, { cwd: folder });
   const image = {
@@ -27,7 +27,7 @@ test('a run is rendered as the golden script has it', async (t) => {
   assert.equal(spawnSync('sh', ['-n'], { input: text }).status, 0);
 });
 
-test('a later round has its own jobs, name and orders, under the same numbers', async (t) => {
+test('a later round has its own jobs, name and orders, with the same indices', async (t) => {
   const folder = await temporaryFolder(t, everything);
   const plan = await loadPlan(folder, { cwd: folder });
   const round = { number: 3, jobs: ['0002', '0003', '0009'], attemptsBefore: new Map() };
@@ -41,7 +41,7 @@ test('a later round has its own jobs, name and orders, under the same numbers', 
   ]);
 });
 
-test('secrets are copied from outside of the run into the folder of the attempt, and nowhere else', async (t) => {
+test("secrets are copied from outside the run's folder into the attempt's scratch folder only", async (t) => {
   const folder = await temporaryFolder(t, everything);
   const plan = await loadPlan(folder, { cwd: folder });
   const text = renderSbatch({ plan, run: 'bench-1', secrets: "/state/it's/bench-1.json" });

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import type { JobState, RunState } from '../../src/journal/state.ts';
 import { project, slurmHarness } from './slurm-harness.ts';
 
-/** Sets n to how often this job was tried before. */
+/** Sets n to the number of earlier tries of this job. */
 const counting = 'n=$(cat "$MARKS/$1" 2> /dev/null || echo 0); echo $((n + 1)) > "$MARKS/$1"';
 
 const outcomes = ({ jobs }: RunState): (string | undefined)[] => jobs.map(({ outcome }) => outcome);
@@ -13,7 +13,7 @@ const triesOf = ({ attempts }: JobState): unknown[] =>
   attempts.map(({ outcome, fault }) => (outcome === 'success' ? outcome : fault?.kind));
 const hosts = ({ attempts }: JobState): (string | undefined)[] => attempts.map(({ pool }) => pool?.host);
 
-test('the jobs of a run are one array, and their results, logs and account are in its folder', async (t) => {
+test('the jobs of a run are one array, and their results, logs and journals are in its folder', async (t) => {
   const harness = await slurmHarness(
     t,
     project('echo "hello from $1"; echo "$1" > model.pt', { run: 'jobs = 3\nproject = "physics"' }),
@@ -42,7 +42,7 @@ test('the jobs of a run are one array, and their results, logs and account are i
   assert.deepEqual(await readdir(harness.scratch), []);
 });
 
-test('what another try can heal is healed with nobody watching: elsewhere, with more memory, after an eviction', async (t) => {
+test('jobs recover without a watcher: elsewhere, with more memory, after an eviction', async (t) => {
   const train = [
     counting,
     'case $1-$n in',
@@ -72,7 +72,7 @@ test('what another try can heal is healed with nobody watching: elsewhere, with 
   assert.notEqual(first, second);
 });
 
-test('jobs that somebody cancels are stopped, whether they run, wait or are held; a retry makes a new array of them', async (t) => {
+test('cancelled jobs are stopped, whether they run, wait or are held; a retry makes a new array', async (t) => {
   const train = `${counting}\n[ "$n" -gt 0 ] || while :; do echo on; sleep 0.2; done\necho 1 > model.pt`;
   const harness = await slurmHarness(t, project(train, { run: 'jobs = 3', resources: 'cpus = 8' }));
   if (harness === undefined) return;
@@ -105,7 +105,7 @@ test('jobs that somebody cancels are stopped, whether they run, wait or are held
   );
 });
 
-test('a submission whose answer nobody heard is found again, by its name or by its own jobs', async (t) => {
+test('a submission whose answer was lost is found again, by its name or by its own jobs', async (t) => {
   const harness = await slurmHarness(
     t,
     project('while [ ! -e "$MARKS/go" ]; do sleep 0.2; done; echo 1 > model.pt'),
@@ -130,7 +130,7 @@ test('a submission whose answer nobody heard is found again, by its name or by i
   assert.deepEqual(outcomes(await harness.finish(run)), ['success']);
 });
 
-test('a job that Slurm kills for its memory is told so, and what to ask for', async (t) => {
+test('a job that Slurm kills for its memory says so, and what to request', async (t) => {
   const train = `python3 -c 'import time; x = bytearray(1500 << 20); time.sleep(600)'`;
   const harness = await slurmHarness(t, project(train));
   if (harness === undefined) return;
@@ -143,7 +143,7 @@ test('a job that Slurm kills for its memory is told so, and what to ask for', as
   assert.match(why.out, /more memory than requested[\s\S]*retry --memory/);
 });
 
-test('what no node can run is told before it is queued, with the figures of the partitions', async (t) => {
+test("a job that no node can run is refused before it is queued, with the partitions' figures", async (t) => {
   const harness = await slurmHarness(
     t,
     project('', { resources: 'cpus = 9\ntime = "3h"', run: 'partition = "main"' }),
@@ -159,7 +159,7 @@ test('what no node can run is told before it is queued, with the figures of the 
   assert.match(doctor.out, /^ok {2}Slurm +Slurm \d+\.\S+, partitions main\*, long/m);
 });
 
-/** Where trainings count their tries, by their environment. */
+/** Where trainings count their tries, passed through their environment. */
 async function markIn(folder: string): Promise<void> {
   const marks = path.join(folder, 'marks');
   await mkdir(marks);

@@ -11,28 +11,28 @@ import { compileCache } from '../compile-cache.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { project } from './slurm-harness.ts';
 
-interface Told {
+interface Ran {
   exit: number | null;
   /** What Slurm was asked to do. */
   asked: string[];
-  /** Of the job's journal, the ends of attempts and of the job. */
+  /** The ends of attempts and of the job, from its journal. */
   ends: string[];
 }
 
 interface Step {
-  /** What the agent ends with, and writes into its journal before. */
+  /** The agent's exit code, and what it writes into its journal first. */
   exit: number;
   journal?: string;
-  /** How squeue says that the job stands. */
+  /** The job's state in squeue. */
   state?: string;
   env?: Record<string, string>;
 }
 
-/** A job's script with an agent and a Slurm that do as the test says; each step is one start of the job. */
+/** A job's script with a scripted agent and Slurm; each step is one start of the job. */
 async function taskHarness(
   t: TestContext,
   more: Parameters<typeof project>[1] = {},
-): Promise<{ step: (step: Step) => Promise<Told>; folder: string }> {
+): Promise<{ step: (step: Step) => Promise<Ran>; folder: string }> {
   const folder = await temporaryFolder(t, project('', more));
   const plan = await loadPlan(folder, { cwd: folder });
   await mkdir(path.join(folder, 'slurm/orders'), { recursive: true });
@@ -58,7 +58,7 @@ async function taskHarness(
     await writeFile(path.join(folder, 'bin', name), `#!/bin/sh\n${text}\n`);
     await chmod(path.join(folder, 'bin', name), 0o755);
   }
-  const step = async ({ exit, journal = '', state = 'RUNNING', env = {} }: Step): Promise<Told> => {
+  const step = async ({ exit, journal = '', state = 'RUNNING', env = {} }: Step): Promise<Ran> => {
     await writeFile(path.join(folder, 'asked'), '');
     await writeFile(path.join(folder, 'journal'), journal);
     const { status } = spawnSync('sh', [path.join(folder, 'job.sh')], {
@@ -100,7 +100,7 @@ test('a valid result ends the job, and nothing is asked of Slurm', async (t) => 
   });
 });
 
-test('a failure is answered as the agent decides: queued again elsewhere, later, or not', async (t) => {
+test('a failure is handled as the agent decides: requeued elsewhere, later, or not', async (t) => {
   const { step } = await taskHarness(t, { run: 'attempts = 3' });
   const starts: string[] = [];
   for (const [node, exit] of [
@@ -116,13 +116,13 @@ test('a failure is answered as the agent decides: queued again elsewhere, later,
   assert.deepEqual(starts, [again('n1'), again('n1,n2'), '']);
 });
 
-test('memory that the agent asks for is asked of Slurm', async (t) => {
+test('memory that the agent requests is requested from Slurm', async (t) => {
   const { step } = await taskHarness(t);
   const { asked } = await step({ exit: 137, env: { SLURM_MEM_PER_NODE: '954' } });
   assert.equal(asked[1], 'update JobId=7_0 MinMemoryNode=1908');
 });
 
-test('a job that Slurm itself is ending is never queued again by its script, and its end is left to Slurm to tell', async (t) => {
+test('a job that Slurm itself is ending is never requeued by its script, and Slurm reports its end', async (t) => {
   const { step } = await taskHarness(t);
   for (const state of ['COMPLETING', 'CANCELLED', 'PREEMPTED']) {
     const { asked, ends } = await step({ exit: 113, state });
@@ -130,9 +130,9 @@ test('a job that Slurm itself is ending is never queued again by its script, and
   }
 });
 
-test('a clock that is set while an attempt runs changes no time in the journal', async (t) => {
+test('setting the clock during an attempt changes no time in the journal', async (t) => {
   const { step, folder } = await taskHarness(t);
-  // A day earlier from the second question on; the script may ask only once.
+  // A day earlier from the second call on; the script may call it only once.
   const date = [
     '#!/bin/sh',
     'case $* in *-d*) exec /bin/date "$@" ;; esac',
@@ -148,14 +148,14 @@ test('a clock that is set while an attempt runs changes no time in the journal',
   assert.ok(times.length > 2 && Math.max(...times) - Math.min(...times) < 3_600_000, JSON.stringify(entries));
 });
 
-test('an attempt whose node was lost is told by the next one', async (t) => {
+test('an attempt whose node was lost is recorded by the next one', async (t) => {
   const { step, folder } = await taskHarness(t);
   await mkdir(path.join(folder, 'jobs/0000/attempt-1'), { recursive: true });
   const { ends } = await step({ exit: 0 });
   assert.deepEqual(ends, ['attempt-ended lost', 'attempt-ended success', 'job-ended success']);
 });
 
-test('a node on which the agent does not run is left for another, at most twice', async (t) => {
+test('a node on which the agent does not run is avoided, at most twice', async (t) => {
   const { step } = await taskHarness(t);
   const env = { FAKE_BROKEN: '1' };
   const first = await step({ exit: 0, env });

@@ -7,7 +7,7 @@ import { slurmHarness } from './slurm-harness.ts';
 
 const secret = 'S3cr3t-of-the-cluster';
 
-test('a secret reaches a training on Slurm and stays in no file of the run or the node', async (t) => {
+test('a secret reaches a training on Slurm and is left in no file of the run or the node', async (t) => {
   const harness = await slurmHarness(t, {
     key: `${secret}\n`,
     'updraft.toml': `

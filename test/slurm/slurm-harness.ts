@@ -18,15 +18,15 @@ import { testCluster } from './cluster.ts';
 const root = path.resolve(import.meta.dirname, '../..');
 const run = promisify(execFile);
 
-/** A project of a user of the cluster. */
+/** A user's project on the cluster. */
 export interface SlurmHarness {
   folder: string;
-  /** The disk of the nodes. */
+  /** Local disk of the nodes. */
   scratch: string;
   pool: Pool;
   /** Runs one of Slurm's commands. */
   tool(name: string, ...args: string[]): Promise<string>;
-  /** The command line, as a user starts it; its stdout and stderr. */
+  /** Runs the command line as a user does. */
   updraft(...words: string[]): Promise<{ code: number | null; out: string; err: string }>;
   submit(): Promise<string>;
   /** The first state that satisfies, or the last one. */
@@ -36,7 +36,7 @@ export interface SlurmHarness {
   left(name: string): Promise<void>;
 }
 
-/** Undefined, and the test skipped, where there is no Slurm. */
+/** Skips the test and returns undefined if there is no Slurm. */
 export async function slurmHarness(
   t: TestContext,
   files: Record<string, string>,
@@ -93,7 +93,7 @@ export async function slurmHarness(
   };
 }
 
-/** The agent's source as a program: it starts sooner than the executable is unpacked. */
+/** The agent's source as a program: it starts faster than unpacking the executable. */
 async function agentScript(home: string): Promise<string> {
   const file = path.join(home, 'agent');
   await writeFile(file, `#!/bin/sh\nexec '${process.execPath}' '${root}/src/agent/main.ts' "$@"\n`);
@@ -101,7 +101,7 @@ async function agentScript(home: string): Promise<string> {
   return file;
 }
 
-/** A job file with `train.sh`, and more lines for its sections. */
+/** A job file with `train.sh`, and additional lines for its sections. */
 export function project(
   train: string,
   { run: ofRun = '', resources = '', train: ofTrain = '' }: Record<string, string> = {},

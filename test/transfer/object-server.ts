@@ -6,26 +6,26 @@ import type { TestContext } from 'node:test';
 import type { Certificate } from '../../src/mini/federation/x509.ts';
 import type { LocateOptions, Locator, ObjectServer } from '../../src/federation/located.ts';
 
-/** One request as a server saw it. */
+/** One request as the server saw it. */
 export interface Seen {
   method: string;
   range: string | undefined;
   headers: http.IncomingHttpHeaders;
-  /** The client's: another one is another connection. */
+  /** The client's port: another one is another connection. */
   port: number | undefined;
 }
 
 export interface Exchange {
   /** Number of this GET at this server, from 1. */
   nth: number;
-  /** Offset of the first byte asked for. */
+  /** Offset of the first requested byte. */
   from: number;
   request: http.IncomingMessage;
   response: http.ServerResponse;
   bytes: Buffer;
-  /** Answers as a good server would; with another status or headers, if told to. */
+  /** Answers as a good server would, or with another status or headers. */
   answer(changes?: { status?: number; headers?: Record<string, string>; from?: number; body?: Buffer }): void;
-  /** Sends a good head and the first `count` bytes asked for, then calls `then`. */
+  /** Sends a good head and the first `count` requested bytes, then calls `then`. */
   begin(count: number, then: () => void): void;
 }
 
@@ -35,10 +35,10 @@ export interface ServerOptions {
   path?: string;
   headers?: Record<string, string>;
   tls?: Certificate;
-  /** What this server does instead of answering well. */
+  /** What this server does instead of answering correctly. */
   get?: (exchange: Exchange) => void;
   head?: (request: http.IncomingMessage, response: http.ServerResponse) => void;
-  /** What it says of the object where it is an origin; others do not list. */
+  /** What it says about the object if it is an origin; others do not list. */
   propfind?: { size?: number; modified: string; isCollection?: boolean } | { status: number };
 }
 
@@ -47,14 +47,14 @@ export interface RunningServer {
   seen: Seen[];
 }
 
-/** A small object server that behaves as badly as a test wants; it stops with the test. */
+/** A small object server that misbehaves as a test wants; it stops with the test. */
 export async function serveObject(t: TestContext, options: ServerOptions): Promise<RunningServer> {
   const seen: Seen[] = [];
   let gets = 0;
   const listener = (request: http.IncomingMessage, response: http.ServerResponse): void => {
     response.on('error', () => undefined);
     const { method = '', headers, socket } = request;
-    // It comes beside the others, at any time: who counts requests must not count it.
+    // Arrives concurrently with the others, at any time: tests that count requests must not count it.
     if (method === 'PROPFIND') {
       answerProperties(options, response);
       return;
@@ -143,10 +143,10 @@ function makeExchange(
   return { nth, from, request, response, bytes, answer, begin };
 }
 
-/** What is sent along with every request, or who says it each time. */
+/** Headers for every request, or a function that returns them. */
 type Headers = Record<string, string> | (() => Record<string, string>);
 
-/** A locator that names these servers, and what it was asked. */
+/** A locator that names these servers, and the questions it got. */
 export function locatorOf(
   servers: RunningServer[],
   more: { ca?: string[]; direct?: RunningServer[]; lister?: RunningServer; headers?: Headers } = {},
@@ -174,7 +174,7 @@ export function sha256(bytes: Buffer): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
 
-/** Bytes that no two offsets share, so that a byte in the wrong place is always seen. */
+/** Different at every offset, so that a byte in the wrong place is always detected. */
 export function objectBytes(size: number): Buffer {
   return randomBytes(size);
 }

@@ -33,7 +33,7 @@ test('they agree on each of the published 100 jobs', () => {
   assert.deepEqual([said.length, differences(said)], [100, []]);
 });
 
-test('they agree on the jobs of runs by their journals', async () => {
+test('they agree on the jobs of runs, by their journals', async () => {
   const journals = path.join(import.meta.dirname, '../journals');
   for (const run of readdirSync(journals))
     assert.deepEqual(differences(accountsOfRun(await loadRun(path.join(journals, run)))), [], run);
@@ -41,8 +41,8 @@ test('they agree on the jobs of runs by their journals', async () => {
 
 /** `UPDRAFT_LOGS=FOLDER node --test test/why/agreement.test.ts` compares the logs of a folder. */
 const folder = process.env['UPDRAFT_LOGS'];
-const skip = folder === undefined && 'UPDRAFT_LOGS names no folder of logs';
-test('they agree on the logs of a folder of your own', { skip }, (t) => {
+const skip = folder === undefined && 'UPDRAFT_LOGS is not set';
+test('they agree on the logs in the folder UPDRAFT_LOGS', { skip }, (t) => {
   let [logs, jobs, four] = [0, 0, 0];
   const wrong: string[] = [];
   for (const log of logsIn(folder ?? '')) {
@@ -52,6 +52,6 @@ test('they agree on the logs of a folder of your own', { skip }, (t) => {
     four += said.filter((one) => 'status' in one.said).length;
     wrong.push(...differences(said).map((line) => `${log} ${line}`));
   }
-  t.diagnostic(`${logs} logs, ${jobs} jobs, ${four} of them as a run's too, ${wrong.length} differ`);
+  t.diagnostic(`${logs} logs, ${jobs} jobs, ${four} of them in all four views, ${wrong.length} differ`);
   assert.deepEqual(wrong, []);
 });

@@ -11,15 +11,15 @@ import { explainRunJob } from '../../src/why/explain-run-job.ts';
 import { explainStory } from '../../src/why/explain-story.ts';
 import { displaySite } from '../../src/cli/run-view/describe-job.ts';
 
-/** What a command says of a job, as far as all must say the same. */
+/** What all commands must say alike about a job. */
 interface Account {
   outcome: string;
   cause: string;
-  /** Of its last attempt, where that has executed or ended. */
+  /** Where its last attempt ran. */
   place: string;
 }
 
-/** A job, and who says what of it. */
+/** What each command says about a job. */
 export interface JobAccounts {
   job: string;
   said: Record<string, Account>;
@@ -29,7 +29,7 @@ const outcomes: Partial<Record<string, string>> = { succeeded: 'success', wrongO
 
 const accountOf = (outcome: string, cause: string | undefined, place: string): Account => ({
   outcome: outcomes[outcome] ?? outcome,
-  // What a job that goes on suffered from before is not what it stands as.
+  // An earlier failure of a job that continues is not its state.
   cause: isOpen(outcome) || cause === 'none' ? '' : (cause ?? ''),
   place,
 });
@@ -41,11 +41,11 @@ function byHistory({ outcome, cause, attempts }: JobHistory): Account {
   return accountOf(outcome, cause, last === undefined ? '' : siteOrMachine(last));
 }
 
-/** `open`: whether a job that starts over and over is between two of its starts, or in one. */
+/** `open`: the outcome of a looping job, `waiting` or `running`. */
 const byExplanation = ({ standing, cause }: Explanation, open: string, place: string): Account =>
   accountOf(standing === 'looping' ? open : standing, cause, place);
 
-/** What `report`, `why`, `status` and the dashboard say of the jobs of a log. Nodes of a DAG are no run's. */
+/** What `report`, `why`, `status` and the dashboard say about the jobs of a log. DAG nodes are never jobs of a run. */
 export function accountsOfLog(events: readonly LogEvent[]): JobAccounts[] {
   const logged = jobsOf(events, new LogFold());
   const explained = jobsOf(events, new LogFold({ evidence: 'job.log' }));
@@ -58,13 +58,13 @@ export function accountsOfLog(events: readonly LogEvent[]): JobAccounts[] {
       why: byExplanation(why, quoted.outcome, byHistory(quoted).place),
     };
     const job = history.node === undefined ? state.get(id) : undefined;
-    // One that the log has nothing of but its submission is in the run's own journal.
+    // A job with only a submit event is known from the run's own journal.
     if (job !== undefined) Object.assign(said, accountsOfState(job, why));
     return { job: id, said: withoutFetching(said, history) };
   });
 }
 
-/** While an attempt only receives its input, the status says nothing of its place yet. */
+/** While an attempt receives its input, `status` does not name its site yet. */
 function withoutFetching(said: JobAccounts['said'], { attempts }: JobHistory): JobAccounts['said'] {
   const last = attempts.at(-1);
   const isPlaced = last?.ending !== 'running' || last.spans.some(({ doing }) => doing === 'executing');
@@ -77,7 +77,7 @@ function jobsOf(events: readonly LogEvent[], folding: LogFold): Map<string, JobH
   return new Map(folding.finish().map((job) => [job.id, job]));
 }
 
-/** What status and dashboard say, from the entries that a log of a run becomes. */
+/** What `status` and the dashboard say, from the journal entries made of a log. */
 function accountsOfState(job: JobState, fromLog?: Explanation): JobAccounts['said'] {
   const place = displaySite(job.attempts.at(-1));
   const [history] = runJobs({ jobs: [job] } as unknown as RunState);
@@ -100,7 +100,7 @@ function statusOf(events: readonly LogEvent[]): Map<string, JobState> {
   return new Map(fold(entries.take()).jobs.map((job) => [job.id, job]));
 }
 
-/** The same of the jobs of a run by its journals. */
+/** The same for the jobs of a run, by its journals. */
 export const accountsOfRun = (state: RunState): JobAccounts[] =>
   state.jobs.map((job, index) => {
     const history = runJobs(state)[index];
@@ -108,7 +108,7 @@ export const accountsOfRun = (state: RunState): JobAccounts[] =>
     return { job: job.id, said: { ...report, ...accountsOfState(job) } };
   });
 
-/** Where they differ, in lines. */
+/** One line for each job on which they differ. */
 export function differences(all: readonly JobAccounts[]): string[] {
   return all.flatMap(({ job, said }) => {
     const words = Object.entries(said).map(([who, one]) => [who, JSON.stringify(one)] as const);

@@ -47,19 +47,19 @@ const rules: RunRules = {
   file: 'condor/job.sub',
 };
 
-test('a job that no slot has taken is said to wait, with what the log cannot tell', () => {
+test('a job without a slot is waiting, and the explanation says what the log does not', () => {
   const { standing, cause, because, advice } = only(submit);
   assert.deepEqual([standing, cause], ['waiting', 'waits-for-slot']);
-  assert.match(because.join(' '), /the scheduler knows/);
+  assert.match(because.join(' '), /the scheduler can/);
   assert.ok(advice.some((one) => one.includes('condor_q -better-analyze 7.0')));
 });
 
-test('an image that fails twice is a loop that HTCondor never ends, and an eviction is none', () => {
+test('an image that fails twice is a loop that HTCondor never ends; repeated evictions are not a loop', () => {
   const bad = (second: number): string =>
     running(second) + evicted(second + 1, 45, -1000, 'Singularity test failed:no');
   const loop = only(submit + bad(1) + bad(3));
   assert.deepEqual([loop.standing, loop.cause], ['looping', 'environment-broken']);
-  assert.match(loop.doing.join(' '), /for ever/);
+  assert.match(loop.doing.join(' '), /repeat forever/);
   const drained = (second: number): string =>
     running(second) + evicted(second + 1, 1014, 0, 'Startd was draining');
   const taken = only(submit + [1, 3, 5, 7].map(drained).join(''));
@@ -67,7 +67,7 @@ test('an image that fails twice is a loop that HTCondor never ends, and an evict
   assert.match(taken.because.join(' '), /Attempts 1 to 4/);
 });
 
-test('an input failure is told by the code of the hold, though the starter’s message has the opposite one', () => {
+test('the code of the hold marks an input failure, although the starter’s message has the opposite one', () => {
   const reason =
     'Transfer input files failure at execution point slot1_1@siteA@node using protocol http. Details: no ( URL file = http://a/x )';
   const starter = event(
@@ -84,14 +84,14 @@ test('an input failure is told by the code of the hold, though the starter’s m
   assert.match(because.join(' '), /The input could not be transferred.*attempt 1 at siteA@node/);
 });
 
-test('two starts in a row are two attempts, and the silence between them is told', () => {
+test('two starts in a row are two attempts, and the missing end between them is reported', () => {
   const { standing, because, evidence } = only(submit + running(1) + running(5));
   assert.equal(standing, 'running');
   assert.match(because.join(' '), /Attempt 2 .*Attempt 1 .* no event for its end/);
   assert.equal(evidence.length >= 2, true);
 });
 
-test('a process that fails before anything else is an attempt each time', () => {
+test('each shadow that fails before anything else is an attempt', () => {
   const exception = (second: number): string =>
     event(
       '007',
@@ -119,7 +119,7 @@ test('the evidence names the byte where the event begins', () => {
   });
 });
 
-test('control characters and endless reasons reach nobody’s terminal', () => {
+test('control characters and very long reasons do not reach the terminal', () => {
   const nasty = `\u001b[2J\u001b]0;owned\u0007${'x'.repeat(10_000)}\u202e end`;
   const text = explanationText(only(submit + held(1, 99, 0, nasty)), 100);
   assert.doesNotMatch(text, /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/);
@@ -127,7 +127,7 @@ test('control characters and endless reasons reach nobody’s terminal', () => {
   assert.match(text, /code 99, subcode 0/);
 });
 
-test('tokens in URLs and headers of a reason are not repeated, and a URL is quoted for the shell', () => {
+test('tokens in URLs and headers of a reason are removed, and a URL is quoted for the shell', () => {
   const reason =
     "Transfer input files failure at execution point slot1@n using protocol osdf. Details: 404 for Bearer abc.def-123 ( URL file = https://a/x?authz=Bearer%20sec.ret&n='1 )";
   const text = explanationText(only(submit + fetching(1) + held(2, 13, 256, reason)), 100);
@@ -135,7 +135,7 @@ test('tokens in URLs and headers of a reason are not repeated, and a URL is quot
   assert.match(text, /updraft stat '/);
 });
 
-test('a job removed by hand tells what it suffered from before', () => {
+test('a job that a user removed is explained by what held it before', () => {
   const reason =
     'Transfer input files failure at execution point slot1@n using protocol http. Details: The requested URL returned error: 404 ( URL file = http://a/x )';
   const { standing, cause, because, advice } = only(
@@ -149,7 +149,7 @@ test('a job removed by hand tells what it suffered from before', () => {
   assert.ok(advice.some((one) => one.includes('updraft stat http://a/x')));
 });
 
-test('a job removed while its results were on their way ended well all the same', () => {
+test('a job that was removed while its results were returned has succeeded', () => {
   const ended = event('005', 8, 'Job terminated.', '(1) Normal termination (return value 0)');
   const gone = event('009', 9, 'Job was aborted.', 'updraft stop (by user alice)');
   assert.equal(only(submit + running(1) + ended + gone, rules).title, 'nothing is wrong');
@@ -157,11 +157,11 @@ test('a job removed while its results were on their way ended well all the same'
   assert.equal(only(submit + running(1) + failed + gone, rules).standing, 'removed');
 });
 
-test('the eviction by which old releases begin a removal is no end of its own', () => {
+test('the eviction event that old releases write before a removal is not an end', () => {
   const eviction = event('004', 8, 'Job was evicted.', '(0) CPU times', '0  -  Run Bytes Sent By Job');
   const gone = event('009', 9, 'Job was aborted by the user.', 'via condor_rm (by user alice)');
   const { because } = only(submit + running(1) + eviction + gone);
-  assert.match(because.join(' '), /It was executing at the time \(attempt 1\)/);
+  assert.match(because.join(' '), /It was running its program at the time \(attempt 1\)/);
   assert.doesNotMatch(because.join(' '), /taken back/);
 });
 
@@ -184,21 +184,21 @@ test('the rules of a run say whether and when the schedd releases the job', () =
     /Nothing more: 3 attempts failed, and the rules of the run allow 3/,
   );
   assert.match(only(once + again).doing.join(' '), /A rule of the job has released it once before/);
-  assert.match(only(submit + held(1, 32, 0, 'x'), rules).doing.join(' '), /not the case here/);
+  assert.match(only(submit + held(1, 32, 0, 'x'), rules).doing.join(' '), /this is not one/);
   assert.match(
     only(submit + held(1, 1, 0, 'wait (by user alice)'), rules).doing.join(' '),
     /until a user releases it/,
   );
 });
 
-test('a job kept back after its attempt tells what the agent’s exit code means, and when it goes on', () => {
+test('a job held after its attempt says what the agent’s exit code means, and when it is tried again', () => {
   const log = submit + running(1) + held(2, 3, 96, 'the attempt ended with exit code 96');
   const { because, doing } = only(log, rules);
   assert.match(because.join(' '), /exit code 96 \(object-missing\): The object does not exist/);
   assert.match(doing.join(' '), /2m after it was held: this is failure 1/);
 });
 
-test('a job that waits after a failure tells which places it is kept away from, and for how long', () => {
+test('a job that waits after a failure says which sites it avoids, and for how long', () => {
   const failure = `${running(1)}${event('004', 2, 'Job was evicted.', '(0) Job terminated and was requeued', '(1) Normal termination (return value 115)')}`;
   const { standing, doing } = only(submit + failure, rules);
   assert.equal(standing, 'waiting');
@@ -207,7 +207,7 @@ test('a job that waits after a failure tells which places it is kept away from, 
   assert.match(taken.doing.join(' '), /looking for another slot/);
 });
 
-test('a hold by the brake of a run tells what the starts ended with', () => {
+test('a hold after too many starts says how they ended', () => {
   const reason =
     'started 3 times; the last attempt ended: Error from slot1@n: Singularity test failed:FATAL: no such tag';
   const { standing, cause, because } = only(submit + held(9, 3, 45, reason), rules);
@@ -215,7 +215,7 @@ test('a hold by the brake of a run tells what the starts ended with', () => {
   assert.match(because.join(' '), /no such tag.*started 3 times and never succeeded/);
 });
 
-test('a log that begins in the middle of a job is explained as far as it goes', () => {
+test('a log that begins in the middle of a job is explained by what it has', () => {
   const { standing, because } = only(
     event('022', 1, 'Job disconnected, attempting to reconnect').replace(
       '\n...',
@@ -223,16 +223,16 @@ test('a log that begins in the middle of a job is explained as far as it goes', 
     ),
   );
   assert.equal(standing, 'running');
-  assert.match(because[0] ?? '', /has lost the connection/);
+  assert.match(because[0] ?? '', /is disconnected from its machine/);
 });
 
-test('a number that is used again means the later job', () => {
+test('a reused job id means the later job', () => {
   const done = event('005', 5, 'Job terminated.', '(1) Normal termination (return value 0)');
   const { standing } = only(submit + running(1) + done + submit + held(7, 1, 0, 'by hand'));
   assert.equal(standing, 'held');
 });
 
-test('jobs with the same cause are one group, and what needs somebody comes first', () => {
+test('jobs with the same cause are one group, and what needs attention comes first', () => {
   const log =
     submit + running(1) + event('005', 5, 'Job terminated.', '(1) Normal termination (return value 0)');
   const other = (id: string): string => (submit + held(1, 47, 0, 'x')).replaceAll('(007.000', `(008.00${id}`);
@@ -246,7 +246,7 @@ test('jobs with the same cause are one group, and what needs somebody comes firs
   );
 });
 
-test('a hold of an attempt that the log has not is not laid on the attempt before it', () => {
+test('a hold in an attempt that the log lacks is not attributed to the attempt before it', () => {
   const words = 'Error from slot1_9@siteB@other: Failed to create directory';
   const { because } = only(submit + running(1) + evicted(30, 1022, 0, 'drained') + held(50, 6, 0, words));
   assert.ok(because.includes('This happened in attempt 2 at siteB@other, after 0 s.'), because.join('\n'));
@@ -259,15 +259,15 @@ test('a hold of an attempt that the log has not is not laid on the attempt befor
   );
 });
 
-test('a release without words is by a rule that is too long to be quoted', () => {
+test('a release without a reason was by a rule too long to quote', () => {
   const twice = (reason: string): string =>
     submit + fetching(1) + held(2, 13, 256, 'x') + released(3, reason) + fetching(4) + held(5, 13, 256, 'x');
-  assert.match(only(twice('')).because.join(' '), /held 2 times and released once, by a rule of its own/);
+  assert.match(only(twice('')).because.join(' '), /held 2 times and released once, by a rule of the job/);
   const byHand = only(twice('via condor_release (by user alice)')).because.join(' ');
   assert.match(byHand, /held 2 times and released once\./);
 });
 
-test('a job held again for the same cause says it once, and where it was so before', () => {
+test('a job held again for the same cause says it once, and where it happened before', () => {
   const reason =
     'Transfer input files failure at access point ap while sending files to execution point. Details: reading from file /a/gone.dat: (errno 2) No such file or directory';
   const log =
@@ -279,5 +279,5 @@ test('a job held again for the same cause says it once, and where it was so befo
     held(5, 13, 2, reason);
   const { because } = only(log);
   assert.equal(because.filter((one) => one.includes('/a/gone.dat')).length, 1, because.join('\n'));
-  assert.ok(because.includes('Attempt 1 at siteA@node ended for the same cause.'));
+  assert.ok(because.includes('Attempt 1 at siteA@node ended like the last one.'));
 });

@@ -7,7 +7,7 @@ import { eventLogs, explainText, renderLog } from './render-log.ts';
 const logs = readdirSync(eventLogs).filter((name) => name.endsWith('.log'));
 const golden = readdirSync(import.meta.dirname).filter((name) => name.endsWith('.txt'));
 
-test('every real log has an explanation that was read by a person', () => {
+test('every real log has a golden explanation', () => {
   assert.deepEqual(
     golden.map((name) => name.replace(/\.txt$/, '.log')),
     logs,
@@ -15,7 +15,7 @@ test('every real log has an explanation that was read by a person', () => {
 });
 
 for (const log of logs)
-  test(`${log} is explained as its raw events tell`, () => {
+  test(`${log} has its golden explanation`, () => {
     const expected = path.join(import.meta.dirname, log.replace(/\.log$/, '.txt'));
     assert.equal(renderLog(log), readFileSync(expected, 'utf8'));
   });

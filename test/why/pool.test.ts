@@ -8,7 +8,7 @@ import type { Explanation } from '../../src/diagnosis/explanation.ts';
 import { runCommand } from '../cli/run-command.ts';
 import { condorHarness, onlyJob } from '../condor/condor-harness.ts';
 
-test('a job that the agent gave up on a real pool is explained by the agent and by HTCondor’s log', async (t) => {
+test('a job that failed on a real pool is explained by the agent and by HTCondor’s log', async (t) => {
   const harness = await condorHarness(t, {
     'updraft.toml': `
 name = "given-up"
@@ -35,7 +35,7 @@ attempts = 2
   );
 });
 
-test('an input that its server does not have is released a few times, then held with the cause and the rules', async (t) => {
+test('a job with a missing input is released a few times, then stays held, with cause and rules', async (t) => {
   const server = createServer((_request, response) => response.writeHead(404).end()).listen(0, '127.0.0.1');
   t.after(() => server.close());
   await once(server, 'listening');

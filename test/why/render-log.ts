@@ -10,14 +10,13 @@ import { stamps } from '../eventlogs/plain.ts';
 
 export const eventLogs = path.join(import.meta.dirname, '../eventlogs');
 
-/** The explanations of all jobs of a log given as text. */
 export function explainText(text: string, rules?: RunRules): Explanation[] {
   const fold = new LogFold({ evidence: 'job.log' });
   for (const event of parseEventLog(Buffer.from(text), stamps).events) fold.add(event);
   return fold.finish().map((story) => explainStory(story, rules));
 }
 
-/** What `updraft why` says of every job of one of the real logs, one after the other. */
+/** What `updraft why` prints for each job of one of the real logs. */
 export function renderLog(name: string): string {
   const fold = new LogFold({ evidence: name });
   for (const event of parseEventLog(readFileSync(path.join(eventLogs, name)), stamps).events) fold.add(event);

@@ -66,7 +66,7 @@ test('a node of a DAG is one job, by its name or by the number of any of its clu
   );
 });
 
-test('--json gives the same as data, with the evidence by byte', async () => {
+test('--json has the same content, with the evidence by byte', async () => {
   const { out } = await runCommand(why, ['p_memhold.log', '38.0', '--json'], { cwd: eventLogs });
   const { log, jobs } = JSON.parse(out) as { log: string; jobs: Explanation[] };
   assert.equal(log, path.join(eventLogs, 'p_memhold.log'));
@@ -79,7 +79,7 @@ test('--json gives the same as data, with the evidence by byte', async () => {
   );
 });
 
-test('what is no log, or not in it, is said plainly', async (t) => {
+test('a file that is not a log, and a job that is not in it, are errors', async (t) => {
   const cwd = await temporaryFolder(t, { 'empty.log': '', 'out.txt': 'epoch 1 loss 2.3\n' });
   await assert.rejects(runCommand(why, ['empty.log'], { cwd }), failsAs('file-invalid', /empty/));
   await assert.rejects(
@@ -98,7 +98,7 @@ test('what is no log, or not in it, is said plainly', async (t) => {
   await assert.rejects(runCommand(why, ['hold404.log', 'first'], log), failsAs('usage', /"first" is no job/));
 });
 
-test('a job of a run is explained by its journals, whose entries --verbose shows', async () => {
+test('a job of a run is explained by its journals; --verbose shows their entries', async () => {
   const cwd = path.join(journals, 'retry-then-failure');
   const { out, err } = await runCommand(why, ['.', '1'], { cwd });
   assert.match(out, /^0001 failed: the training failed with an error\n/);
@@ -114,8 +114,9 @@ test('a job of a run is explained by its journals, whose entries --verbose shows
   );
 });
 
-test('a run without a supervisor says that nothing is being done', async () => {
+test('a running job without a supervisor says so, in its title too', async () => {
   const { out } = await runCommand(why, ['.'], { cwd: path.join(journals, 'lost-agent') });
+  assert.match(out, /^0000 running: the supervisor of the run is gone\n/);
   assert.match(out, /\nnow {2}Nothing: the supervisor of the run is gone/);
 });
 

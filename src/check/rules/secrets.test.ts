@@ -44,8 +44,8 @@ test('a secret with missing, conflicting or duplicate keys is refused at its key
   const head = 'name = "x"\n[train]\ncommand = "t"\noutputs = ["o"]\n';
   for (const [toml, problem] of [
     ['A = { from = "file" }', /train\.secrets\.A: names no file/],
-    ['A = { from = "file", path = "p", name = "B" }', /is for from = "env" alone/],
-    ['A = { from = "env", path = "p" }', /is for from = "file" alone/],
+    ['A = { from = "file", path = "p", name = "B" }', /only applies to from = "env"/],
+    ['A = { from = "env", path = "p" }', /only applies to from = "file"/],
     ['A = "the value itself"', /expected a table like/],
     ['A = { from = "env" }\n[train.env]\nA = "1"', /A is in \[train\.env\] too/],
     ['UPDRAFT_A = { from = "env" }', /cannot be used/],

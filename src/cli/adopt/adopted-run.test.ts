@@ -71,7 +71,7 @@ test('without an agent the time of an adopted job is told by HTCondor, and its e
   assert.deepEqual([lostToFailure, retriedTransfer, returning, queued, unknown], [2400, 60, 60, 60, 0]);
   assert.deepEqual(
     failures.map(({ cause, example }) => [cause, example?.reason]),
-    [['exit-code', 'the program ended with exit code 3']],
+    [['exit-code', 'the program exited with code 3']],
   );
   const { jobs } = await readRunState(path.join(cwd, 'runs/job-a1b2c3'));
   assert.equal(jobs[1]?.attempts[0]?.pool?.millis.training, 2_400_000);

@@ -92,7 +92,7 @@ test('a federation is left in the background, asked, troubled and ended', async 
   assert.match((await updraft('trouble', '--clear', 'cache-2: down')).out, /^2\tcache-2: down\thappened\n$/);
 
   const again = await updraft('up', '--publish', '/demo=data');
-  assert.deepEqual([again.code, /is running already/.test(again.err)], [2, true]);
+  assert.deepEqual([again.code, /is already running/.test(again.err)], [2, true]);
   assert.equal((await updraft('down')).code, 0);
   assert.equal(identifyProcess(shown.process.pid), undefined);
   assert.deepEqual(await readdir(state), ['log']);
@@ -120,12 +120,12 @@ test('wrong words are named, with exit code 2, and nothing is started', async (t
   const { updraft, state } = await place(t);
   const expected: [string[], RegExp][] = [
     [['up'], /nothing to publish/],
-    [['up', '--publish', 'demo=data'], /it is written \/prefix=FOLDER/],
+    [['up', '--publish', 'demo=data'], /expected \/prefix=FOLDER/],
     [['up', '--publish', '/demo=none', '--detach'], /none is not a folder/],
-    [['up', '--publish', '/api=data'], /it is written/],
-    [['up', '--publish', '/demo=data', '--token-for', '/other'], /no --publish \/other=FOLDER/],
+    [['up', '--publish', '/api=data'], /expected \/prefix=FOLDER/],
+    [['up', '--publish', '/demo=data', '--token-for', '/other'], /add --publish \/other=FOLDER/],
     [['up', '--publish', '/demo=data', '--caches', '0'], /a number from 1 to 50/],
-    [['up', '--publish', '/demo=data', '--like', 'nginx'], /one of pelican-go, xrootd is expected/],
+    [['up', '--publish', '/demo=data', '--like', 'nginx'], /expected one of pelican-go, xrootd/],
     [['up', '--publish', '/demo=data', '--trouble', 'cache-1: explode'], /'explode' is not an action/],
     [['up', '--publish', '/demo=data', '--trouble', 'cache-3: 404'], /there is no server cache-3/],
   ];

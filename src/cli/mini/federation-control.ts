@@ -45,13 +45,13 @@ export async function federationToken(
   const state = await runningFederation(cli, options.state);
   const expiresInSeconds = Number(options.expires);
   if (!Number.isInteger(expiresInSeconds))
-    throw new Fault('usage', `--expires ${options.expires}: whole seconds are expected`);
+    throw new Fault('usage', `--expires ${options.expires}: expected a whole number of seconds`);
   const request = { namespace: prefix, scope: options.scope, expiresInSeconds };
   const answer = (await ask(state, 'POST', '/token', request)) as { token: string };
   cli.out(options.json ? `${JSON.stringify(answer)}\n` : `${answer.token}\n`);
 }
 
-/** Does what a person does at the issuer's page. */
+/** Stands in for the user who approves or denies the login on the issuer's page. */
 export async function federationApprove(
   cli: Cli,
   code: string,
@@ -77,7 +77,7 @@ export async function federationTrouble(
   else showTrouble(cli, trouble);
 }
 
-/** Ends it by its process id, after its identity is checked; one that is gone already is no error. */
+/** Sends SIGTERM to the recorded process after checking that it is still ours. Already gone is fine. */
 export async function federationDown(cli: Cli, options: Options): Promise<void> {
   const folder = miniFolder(cli, 'mini-federation', options.state);
   const state = await findFederation(folder);
@@ -95,7 +95,7 @@ function showTrouble(cli: Cli, trouble: TroubleStatus[]): void {
   for (const each of trouble) cli.out(`${each.id}\t${each.rule}\t${describeFired(each)}\n`);
 }
 
-/** A server that is down sees no requests, so that its rule hits none of them. */
+/** Such as `down`: the server sees no requests, so its rule can only have happened. */
 function describeFired({ fired, seen }: TroubleStatus): string {
   return fired > seen ? 'happened' : `hit ${fired} of ${counted(seen, 'request')}`;
 }
@@ -108,17 +108,21 @@ async function ask(state: FederationState, method: string, where: string, body?:
   }
 }
 
-/** The running federation of this state folder, or a fault that says how to start one. */
+/** The running federation of this state folder. */
 async function runningFederation(cli: Cli, given: string | undefined): Promise<FederationState> {
   const folder = miniFolder(cli, 'mini-federation', given);
   const state = await findFederation(folder);
   if (state !== undefined) return state;
-  throw new Fault('servers-unreachable', `no mini federation is running (its state would be in ${folder})`, {
-    fix: 'updraft mini federation up --publish /demo=FOLDER --detach',
-  });
+  throw new Fault(
+    'servers-unreachable',
+    `no mini federation is running (looked for its state in ${folder})`,
+    {
+      fix: 'updraft mini federation up --publish /demo=FOLDER --detach',
+    },
+  );
 }
 
-/** Prints what a user needs to talk to the federation: lines for the shell on stdout, examples on stderr. */
+/** Prints shell exports on stdout; addresses and examples on stderr. */
 export function showFederation(cli: Cli, state: FederationState, { json }: { json?: true }): void {
   if (json) {
     cli.out(`${JSON.stringify(publicState(state))}\n`);
@@ -143,7 +147,7 @@ export function showFederation(cli: Cli, state: FederationState, { json }: { jso
   for (const line of examples(state)) cli.err(`  ${line}\n`);
 }
 
-/** All but the key of the admin door. */
+/** Everything except the admin key. */
 function publicState(state: FederationState): object {
   return { ...state, admin: { url: state.admin.url } };
 }
@@ -157,7 +161,7 @@ function variables(state: FederationState): [string, string][] {
   ];
 }
 
-/** The token goes through a pipe: what stands on a command line, every user of the machine can read. */
+/** Passes the token through a pipe: other users can read a command line. */
 function examples({ discoveryUrl, caFile, namespaces }: FederationState): string[] {
   const curl = `curl -L --cacert ${shellQuote(caFile)}`;
   return namespaces.map(({ prefix, public: open, tokenFile }) => {

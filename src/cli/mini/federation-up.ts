@@ -27,7 +27,7 @@ export interface UpOptions {
   json?: true;
 }
 
-/** Starts a federation, here until Ctrl-C or in the background. */
+/** Starts a federation, in the foreground until Ctrl-C or in the background. */
 export async function federationUp(cli: Cli, options: UpOptions): Promise<void> {
   const folder = miniFolder(cli, 'mini-federation', options.state);
   const published = await readPublished(cli.cwd, options);
@@ -38,9 +38,9 @@ export async function federationUp(cli: Cli, options: UpOptions): Promise<void> 
   if (running !== undefined)
     throw new Fault(
       'usage',
-      `a mini federation is running already (process ${running.process.pid}, ${folder})`,
+      `a mini federation is already running (process ${running.process.pid}, ${folder})`,
       {
-        fix: 'updraft mini federation down, or give another folder with --state',
+        fix: 'run updraft mini federation down, or choose another folder with --state',
       },
     );
   if (options.detach) showFederation(cli, await detach(cli, folder, published, options), options);
@@ -59,14 +59,14 @@ async function runInForeground(
   const kept = await startSharedFederation(folder, cli.pid, servers);
   try {
     showFederation(cli, kept.state, options);
-    cli.err('\nrunning; Ctrl-C ends it\n');
+    cli.err('\nrunning; press Ctrl-C to stop it\n');
     await aborted(cli.signal);
   } finally {
     await kept.stop();
   }
 }
 
-/** Starts the same command again without `--detach` and waits until it can be used. */
+/** Runs this command again without `--detach` and waits until the federation is up. */
 async function detach(
   cli: Cli,
   folder: string,
@@ -122,13 +122,13 @@ function otherArguments({ caches, http, like, trouble = [] }: UpOptions): string
 function readLike(word: string | undefined): ServerModel | undefined {
   const found = serverModels.find((each) => each === word);
   if (word === undefined || found !== undefined) return found;
-  throw new Fault('usage', `--like ${word}: one of ${serverModels.join(', ')} is expected`);
+  throw new Fault('usage', `--like ${word}: expected one of ${serverModels.join(', ')}`);
 }
 
 function readCount(word: string): number {
   const count = Number(word);
   if (Number.isInteger(count) && count >= 1 && count <= 50) return count;
-  throw new Fault('usage', `--caches ${word}: a number from 1 to 50 is expected`);
+  throw new Fault('usage', `--caches ${word}: expected a number from 1 to 50`);
 }
 
 function checkTrouble(rule: string, caches: number): void {
@@ -138,7 +138,7 @@ function checkTrouble(rule: string, caches: number): void {
       throw new TroubleSyntaxError(rule, `there is no server ${server}`);
   } catch (error) {
     if (!(error instanceof TroubleSyntaxError)) throw error;
-    const fix = 'docs/mini-federation.md lists what a rule can say';
+    const fix = 'see docs/mini-federation.md for the syntax of rules';
     throw new Fault('usage', error.message, { fix });
   }
 }
@@ -150,14 +150,14 @@ function aborted(signal: AbortSignal): Promise<void> {
   });
 }
 
-/** A folder to publish, as the command line said it. */
+/** A folder to publish, from the command line. */
 type Published = Omit<Required<NamespaceOptions>, 'listings'>;
 
 /** Reads `--publish /prefix=FOLDER`, `--token-for /prefix` and `--writable /prefix`, and checks them against each other. */
 async function readPublished(cwd: string, options: UpOptions): Promise<Published[]> {
   const { publish = [], tokenFor = [], writable = [] } = options;
   if (publish.length === 0)
-    throw new Fault('usage', 'nothing to publish', { fix: 'say what to serve, as in --publish /demo=data' });
+    throw new Fault('usage', 'nothing to publish', { fix: 'name a folder, as in --publish /demo=data' });
   const folders = new Map<string, string>();
   for (const word of publish) {
     const [prefix, folder] = await readFolder(cwd, word);
@@ -167,7 +167,7 @@ async function readPublished(cwd: string, options: UpOptions): Promise<Published
   for (const [option, prefixes] of Object.entries({ '--token-for': tokenFor, '--writable': writable }))
     for (const prefix of prefixes)
       if (!folders.has(prefix))
-        throw new Fault('usage', `${option} ${prefix}: no --publish ${prefix}=FOLDER goes with it`);
+        throw new Fault('usage', `${option} ${prefix}: add --publish ${prefix}=FOLDER`);
   return [...folders].map(([prefix, folder]) => ({
     prefix,
     folder,
@@ -179,7 +179,7 @@ async function readPublished(cwd: string, options: UpOptions): Promise<Published
 async function readFolder(cwd: string, word: string): Promise<[string, string]> {
   const [, prefix, given] = /^((?:\/[\w.~-]+)+)=(.+)$/s.exec(word) ?? [];
   if (prefix === undefined || given === undefined || /^\/(api|\.well-known)(\/|$)|\/\.\.?(\/|$)/.test(prefix))
-    throw new Fault('usage', `--publish ${word}: it is written /prefix=FOLDER`, {
+    throw new Fault('usage', `--publish ${word}: expected /prefix=FOLDER`, {
       fix: '--publish /demo=data',
     });
   const folder = path.resolve(cwd, given);

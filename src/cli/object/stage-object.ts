@@ -91,7 +91,7 @@ async function stageObject(staging: Staging, shard: Shard): Promise<StagedObject
   if (known !== undefined && isKept)
     board.news(`${known.name}: was uploaded earlier, but the origin does not have it now: again`);
   else if (record.hadOther(index))
-    board.news(`${staging.nameOf(index, '*')}: its files changed since it was staged: made anew`);
+    board.news(`${staging.nameOf(index, '*')}: its files changed since it was staged: packed again`);
   const draft = path.join(staging.scratch, `shard-${index}.tar`);
   try {
     const seal = await make(staging, shard, draft);

@@ -9,7 +9,7 @@ import { readMetadata, registerClient, type Wire } from './oauth.ts';
 
 type Said = { status: number; body: object } | 'silence';
 
-/** An issuer that says these things in turn, and what it was asked. */
+/** An issuer that gives these answers in turn, and the requests it got. */
 function scripted(...said: Said[]): { wire: Wire; asked: ControlRequest[] } {
   const asked: ControlRequest[] = [];
   const wire: Wire = {
@@ -43,7 +43,7 @@ const refuse = (error: string, description?: string): Said => ({
 const asking = { deviceCode: 'code', userCode: 'AB', url: 'https://x', expires: 600_000, intervalSeconds: 5 };
 const granted: Said = { status: 200, body: { access_token: 'a.b.c', refresh_token: 'r', expires_in: 60 } };
 
-test('polls as often as it may: slower when asked to, on through silence, until the token is there', async () => {
+test('polls at the allowed rate: slower when asked, through silence, until the token arrives', async () => {
   const pending = refuse('authorization_pending');
   const { wire, asked } = scripted(pending, refuse('slow_down'), pending, 'silence', granted);
   const clock = sleepyClock();
@@ -54,7 +54,7 @@ test('polls as often as it may: slower when asked to, on through silence, until 
   assert.match(asked[0]?.body ?? '', /grant-type%3Adevice_code&device_code=code$/);
 });
 
-test('ends with what went wrong: denied, too late, refused in other words, without our secrets', async () => {
+test('ends with the reason: denied, too late, or refused in other words, without our secrets', async () => {
   const end = async (...said: Said[]): Promise<Fault> => {
     const { wire } = scripted(...said);
     const waited = awaitApproval(wire, metadata, client, { asking, clock: sleepyClock() });
@@ -66,14 +66,14 @@ test('ends with what went wrong: denied, too late, refused in other words, witho
   assert.equal((await end(refuse('access_denied'))).kind, 'token-refused');
   assert.equal((await end(refuse('expired_token'))).kind, 'token-missing');
   const forever = Array.from({ length: 300 }, () => refuse('authorization_pending'));
-  assert.match((await end(...forever)).message, /nobody approved/);
+  assert.match((await end(...forever)).message, /was not approved in time/);
   const echoed = await end(refuse('server_is_odd', `what is ${client.secret}?`));
   assert.equal(echoed.kind, 'token-refused');
   assert.match(echoed.message, /what is …\?/);
   assert.equal((await end()).kind, 'servers-unreachable');
 });
 
-test('metadata count where the issuer is the one that was named and all of it is https', async () => {
+test('metadata are valid only if they name their issuer and every URL is https', async () => {
   const said = { issuer, token_endpoint: `${issuer}/token`, registration_endpoint: `${issuer}/reg` };
   const missing: Said = { status: 404, body: {} };
   const { wire, asked } = scripted(missing, { status: 200, body: said });
@@ -92,22 +92,22 @@ test('metadata count where the issuer is the one that was named and all of it is
   for (const [body, why] of [
     [{ ...said, issuer: 'https://other.example' }, /those of https:\/\/other\.example/],
     [{ ...said, token_endpoint: 'http://issuer.example/token' }, /its token_endpoint is not an https URL/],
-    [{ issuer }, /name no token_endpoint/],
+    [{ issuer }, /have no token_endpoint/],
   ] as const)
     await assert.rejects(readMetadata(scripted({ status: 200, body }).wire, issuer), why);
   await assert.rejects(readMetadata(wire, 'http://issuer.example'), /not an https URL/);
 });
 
-test('an issuer without registration, device codes or a page is no use, and says which', async () => {
+test('an issuer without registration, device codes or a page is refused, and the message says which', async () => {
   const { wire } = scripted({ status: 200, body: { device_code: 'd', user_code: 'u' } });
-  await assert.rejects(registerClient(wire, metadata), /it registers no clients by itself/);
+  await assert.rejects(registerClient(wire, metadata), /it does not offer dynamic client registration/);
   const ask = { scope: 'wlcg', now: 0 };
   const without = { issuer, token: metadata.token };
   await assert.rejects(askForCode(wire, without, client, ask), /offers no login by device code/);
-  await assert.rejects(askForCode(wire, metadata, client, ask), /names no code and page/);
+  await assert.rejects(askForCode(wire, metadata, client, ask), /lacks a code or a page/);
 });
 
-test('what an issuer says to be shown or waited for has bounds', async () => {
+test('what an issuer asks to show or to wait for is limited', async () => {
   const ask = async (said: object): ReturnType<typeof askForCode> => {
     const body = { device_code: 'd', user_code: 'AB', verification_uri: 'https://x/', ...said };
     const { wire } = scripted({ status: 200, body });
@@ -120,12 +120,12 @@ test('what an issuer says to be shown or waited for has bounds', async () => {
   );
   assert.equal((await ask({ verification_uri: 'https://x/\n\u001b[2Jb' })).url, 'https://x/%1B[2Jb');
   for (const page of ['javascript:alert(1)', 'http://issuer.example/', 'https://', 'file:///etc/passwd'])
-    await assert.rejects(ask({ verification_uri: page }), /names no code and page with an https URL/);
+    await assert.rejects(ask({ verification_uri: page }), /lacks a code or a page with an https URL/);
 });
 
-test('an issuer that says only slow_down is left when its code has ended', async () => {
+test('an issuer that only answers slow_down is given up when its code expires', async () => {
   const clock = sleepyClock();
   const { wire } = scripted(...Array.from({ length: 300 }, () => refuse('slow_down')));
-  await assert.rejects(awaitApproval(wire, metadata, client, { asking, clock }), /nobody approved/);
+  await assert.rejects(awaitApproval(wire, metadata, client, { asking, clock }), /was not approved in time/);
   assert.equal(clock.now(), asking.expires);
 });

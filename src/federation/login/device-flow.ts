@@ -16,9 +16,9 @@ import {
   type Wire,
 } from './oauth.ts';
 
-/** What a person is shown: where to go, and the code to compare or type in there. */
+/** What to show to the user: the page to open, and the code to compare or type in there. */
 export interface Invitation {
-  /** Page, with the code in it where the issuer offers that. */
+  /** The page; its URL contains the code if the issuer offers that. */
   url: string;
   userCode: string;
   /** Milliseconds since the epoch. */
@@ -32,11 +32,11 @@ export interface PendingLogin extends Invitation {
 
 const defaultIntervalSeconds = 5;
 const defaultLifeSeconds = 600;
-/** Whatever an issuer says: nobody waits longer, and no timer takes more than 24 days. */
+/** Limits on what an issuer asks for; a timer takes no more than 24 days. */
 const [maxInterval, maxLife] = [60, 86_400];
-/** By how much an issuer that says `slow_down` wants us to wait longer (RFC 8628). */
+/** How much longer to wait after an issuer's `slow_down` (RFC 8628). */
 const slowDownSeconds = 5;
-/** An issuer that is silent while a person decides is asked again. */
+/** How often to retry an issuer that does not answer while the user decides. */
 const maxSilentTries = 5;
 
 /** Asks for a code (RFC 8628). */
@@ -52,10 +52,10 @@ export async function askForCode(
   const url =
     nonEmptyString(said['verification_uri_complete']) ?? nonEmptyString(said['verification_uri']) ?? '';
   if (deviceCode === undefined || userCode === undefined || !isUsable(url, wire))
-    throw unusable(issuer, 'its answer names no code and page with an https URL');
+    throw unusable(issuer, 'its answer lacks a code or a page with an https URL');
   return {
     deviceCode,
-    // Both are shown: an issuer must not write lines of its own on the terminal.
+    // Both are shown: an issuer must not write its own lines to the terminal.
     userCode: printable(userCode).slice(0, 100),
     url: new URL(url).href,
     expires: now + Math.min(seconds(said['expires_in']) ?? defaultLifeSeconds, maxLife) * 1000,
@@ -63,7 +63,7 @@ export async function askForCode(
   };
 }
 
-/** Polls until the person has decided; throws a Fault that says how it ended otherwise. */
+/** Polls until the user has decided; throws a Fault if the login was denied or timed out. */
 export async function awaitApproval(
   wire: Wire,
   { issuer, token }: IssuerMetadata,
@@ -84,12 +84,12 @@ export async function awaitApproval(
   }
 }
 
-/** How long to wait for the next poll, where the answer means that there is one. */
+/** How long to wait for the next poll, if the answer allows one. */
 function waitAfter(error: unknown, issuer: string, wait: number): number {
   if (!(error instanceof OAuthRefusal)) throw error;
   switch (error.code) {
     case 'authorization_pending':
-    // OA4MP's word for the same.
+    // OA4MP's name for the same.
     case 'consent_required':
       return wait;
     case 'slow_down':
@@ -107,8 +107,8 @@ function waitAfter(error: unknown, issuer: string, wait: number): number {
 }
 
 function expired(issuer: string): Fault {
-  return new Fault('token-missing', `nobody approved the login at ${issuer} in time`, {
+  return new Fault('token-missing', `the login at ${issuer} was not approved in time`, {
     about: issuer,
-    fix: 'run the same command again and open its page while the code is good',
+    fix: 'run the same command again and open its page while the code is valid',
   });
 }

@@ -21,7 +21,7 @@ import {
 import { withGrant } from './with-grant.ts';
 
 interface LoginContext {
-  /** One that knows of no logins: finding out who issues tokens takes none. */
+  /** A locator without logins: finding the issuer needs none. */
   locator: Locator;
   store: LoginStore;
   wire: Wire;
@@ -30,13 +30,13 @@ interface LoginContext {
 }
 
 export interface LoginRequest {
-  /** What is asked for besides reading. */
+  /** The permissions requested besides reading. */
   write: readonly ('create' | 'modify')[];
-  /** Shows the person where to go, with which code, and what is asked for. */
+  /** Shows the user the page, the code, and the permissions requested. */
   invite(invitation: Invitation, asked: Issuance & { scopes: string[] }): void;
 }
 
-/** Logs in for what is at and below a URL, and keeps the login. */
+/** Logs in for everything at and below a URL, and stores the login. */
 export async function logIn(context: LoginContext, url: string, request: LoginRequest): Promise<StoredLogin> {
   const { locator, store, wire, clock } = context;
   const { signal } = wire;
@@ -59,7 +59,7 @@ export async function logIn(context: LoginContext, url: string, request: LoginRe
   if (claimed !== undefined && !sameIssuer(issuance.issuer, claimed.issuer))
     throw unusable(
       issuance.issuer,
-      `its token is from ${claimed.issuer ?? 'nobody it names'}`,
+      `its token is from ${claimed.issuer ?? 'an unnamed issuer'}`,
       'token-refused',
     );
   const { federation, issuer, namespace, basePath, url: shown } = issuance;
@@ -71,7 +71,7 @@ export async function logIn(context: LoginContext, url: string, request: LoginRe
   return login;
 }
 
-/** Asks for a code as the client we are registered as; registers where we are not, or no more. */
+/** Requests a code as our registered client; registers first if we are not, or no longer, registered. */
 async function startLogin(
   { store, wire, clock }: LoginContext,
   issuance: Issuance,
@@ -108,7 +108,7 @@ function pathOf(url: string, env: Env): string {
   return parsed.kind === 'federated' ? unescapePath(parsed.path) : '/';
 }
 
-/** No more than what is at and below a path, as far as the issuer makes such differences. */
+/** Only what is at and below a path, as far as the issuer's scopes allow. */
 function scopesFor(
   path: string,
   { namespace, basePath = namespace, maxScopeDepth = 0 }: Issuance,
@@ -120,7 +120,7 @@ function scopesFor(
   return ['read', ...write].map((one) => `storage.${one}:${below}`);
 }
 
-/** Both, less what another of them covers: a login for one folder leaves that of another as it was. */
+/** Both lists, without scopes that another one covers: a login for one folder keeps that of another. */
 function joined(scopes: string[], others: string[]): string[] {
   const all = [...new Set([...scopes, ...others])];
   return all.filter((scope) => !all.some((other) => other !== scope && covered(scope, other)));
@@ -132,13 +132,13 @@ function covered(scope: string, by: string): boolean {
 }
 
 function noIssuerFault(url: string): Fault {
-  return new Fault('usage', `${url} is where nobody hands out tokens by a login`, {
+  return new Fault('usage', `no issuer offers logins for ${url}`, {
     about: url,
-    fix: 'objects that anybody may read need none; else ask the owner of the namespace how to get a token',
+    fix: 'public objects need no login; otherwise ask the owner of the namespace how to get a token',
   });
 }
 
-/** Has the issuer take back what renews a login (RFC 7009); the token itself ends soon. */
+/** Asks the issuer to revoke a login's refresh token (RFC 7009); the token itself expires soon. */
 export async function revoke(wire: Wire, login: StoredLogin): Promise<void> {
   const { issuer, client, refreshToken: token, revocationEndpoint: url } = login;
   if (url === undefined || token === undefined) return;

@@ -11,7 +11,7 @@ import { stateFolder } from '../../base/user-folders.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { OAuthClient } from './oauth.ts';
 
-/** What a login is for; there is one of each. */
+/** What a login is for; there is one login per purpose. */
 export interface LoginKey {
   /** Where its federation was discovered: its tokens go nowhere else. */
   federation: string;
@@ -19,19 +19,19 @@ export interface LoginKey {
   namespace: string;
 }
 
-/** A login as it is kept. */
+/** A stored login. */
 export interface StoredLogin extends LoginKey {
   /** The namespace, as the user would write it. */
   url: string;
   client: OAuthClient;
   tokenEndpoint: string;
   revocationEndpoint?: string;
-  /** What the token is good for, as in `storage.read:/sub`. */
+  /** The permissions of the token, such as `storage.read:/sub`. */
   scopes: string[];
-  /** What the paths of scopes are below, where that is not the namespace. */
+  /** Base of the paths in scopes, if it is not the namespace. */
   basePath?: string;
   accessToken: string;
-  /** Absent where the issuer gives none out, or takes the last one no more. */
+  /** Absent if the issuer does not issue any, or no longer accepts the last one. */
   refreshToken?: string;
   /** Milliseconds since the epoch. */
   obtained: number;
@@ -56,14 +56,14 @@ const loginShape = shape<StoredLogin>({
   expires: optional(number),
 });
 
-/** How long another process may have a login to itself: renewing takes one request. */
+/** How long another process may lock a login: renewing takes one request. */
 const leaseMs = 60_000;
 const waitMs = 50;
 const [loginEnd, tokenEnd, clientEnd, leaseEnd] = ['.json', '.token', '.client', '.lease'];
 
 /**
- * Logins of one user, in the state folder: a folder and files that nobody else can read. The token itself is also in
- * a file of its own, for jobs: what can renew it stays here.
+ * Logins of one user, in the state folder: a folder and files that only the user can read. The token is also in a
+ * separate file, for jobs: what can renew it stays here.
  */
 export class LoginStore {
   readonly #folder: string;
@@ -75,7 +75,7 @@ export class LoginStore {
     this.#uid = uid;
   }
 
-  /** All logins; read again only when one was renewed, made or forgotten: each is replaced by a rename. */
+  /** All logins; re-read only when one was renewed, added or removed: each change is a rename. */
   async list(): Promise<StoredLogin[]> {
     const info = await stat(this.#folder, { bigint: true }).catch(() => undefined);
     if (info === undefined) return [];
@@ -102,7 +102,7 @@ export class LoginStore {
     await this.#write(idOf(login) + tokenEnd, `${login.accessToken}\n`);
   }
 
-  /** As whom we are registered at the issuer. */
+  /** Our client registration at the issuer. */
   async findClient(key: LoginKey): Promise<OAuthClient | undefined> {
     return await this.#read(idOf(key) + clientEnd, clientShape);
   }
@@ -111,7 +111,7 @@ export class LoginStore {
     await this.#write(idOf(key) + clientEnd, `${JSON.stringify(client)}\n`);
   }
 
-  /** Removes all there is of a login. */
+  /** Removes everything stored for a login. */
   async forget(key: LoginKey): Promise<void> {
     for (const end of [loginEnd, tokenEnd, clientEnd, leaseEnd])
       for (const name of [idOf(key) + end, idOf(key) + end + draftEnd])
@@ -135,7 +135,7 @@ export class LoginStore {
     const start = clock.monotonic();
     let lease = await acquireLease(folder, self);
     while (lease === undefined) {
-      // A process of another machine may have died with it: nothing here says so.
+      // The lock of a process that died on another machine is not detectable from here.
       if (clock.monotonic() - start > leaseMs) await rm(folder, { recursive: true, force: true });
       else await clock.sleep(waitMs, signal);
       lease = await acquireLease(folder, self);
@@ -152,7 +152,7 @@ export class LoginStore {
     try {
       const info = await lstat(file);
       if (!info.isFile() || info.uid !== this.#uid || (info.mode & 0o077) !== 0)
-        throw notOwnFault(file, 'others may read it, or it is another user’s');
+        throw notOwnFault(file, 'other users can read it, or own it');
       const read = fields(JSON.parse(await readFile(file, 'utf8')) as unknown);
       if (read instanceof Mismatch) throw notOwnFault(file, read.describe('the file'));
       return read;
@@ -185,7 +185,7 @@ export class LoginStore {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     const info = await lstat(this.#folder);
     if (!info.isDirectory() || info.uid !== this.#uid)
-      throw notOwnFault(this.#folder, 'it is not your folder');
+      throw notOwnFault(this.#folder, 'the folder is not yours');
     if ((info.mode & 0o077) !== 0) await chmod(this.#folder, 0o700);
   }
 }

@@ -28,7 +28,7 @@ const login: StoredLogin = {
   obtained: 0,
 };
 
-test('a login counts for its own federation, issuer, namespace and scopes, after tokens that fit', async (t) => {
+test('a login is used for its own federation, issuer, namespace and scopes, after tokens that fit', async (t) => {
   const cwd = await temporaryFolder(t);
   const context = { env: { XDG_STATE_HOME: cwd, _CONDOR_CREDS: cwd }, uid: process.getuid?.() ?? 0 };
   const store = new LoginStore(context);

@@ -6,9 +6,9 @@ import type { StoredLogin, LoginStore } from './login-store.ts';
 import { grantedIn, OAuthRefusal, postForm, type Wire } from './oauth.ts';
 import { withGrant } from './with-grant.ts';
 
-/** A token is renewed when this is left of it, or a quarter of its life where that is less. */
+/** A token is renewed when this much of it is left, or a quarter of its lifetime if that is less. */
 const marginMs = 120_000;
-/** An issuer that gave no new token is left alone for so long. */
+/** How long an issuer that gave no new token is left alone. */
 const retryMs = 20_000;
 
 export interface LoginTokensContext {
@@ -17,7 +17,7 @@ export interface LoginTokensContext {
   clock: Clock;
 }
 
-/** The tokens of the user's logins, renewed when they come to their end. */
+/** The tokens of the user's logins, renewed before they expire. */
 export function createLoginTokens(context: LoginTokensContext): LoginTokens {
   const { store, clock, wire } = context;
   const failures = new Map<string, { until: number; why: string }>();
@@ -62,8 +62,8 @@ const expiresSoon = ({ expires = Infinity }: StoredLogin, now: number, marginMs:
   expires - now < marginMs;
 
 /**
- * Renews a login of which less than `marginMs` is left. Of several processes that find it so one asks the issuer,
- * whose refresh tokens may be good for one use only; the others find its answer.
+ * Renews a login with less than `marginMs` left. If several processes do so at once, only one asks the issuer, because
+ * refresh tokens may be valid for one use only; the others read its result.
  */
 export async function renew(
   { store, wire, clock }: LoginTokensContext,
@@ -72,7 +72,7 @@ export async function renew(
 ): Promise<StoredLogin> {
   return await store.inTurn(login, { clock, signal: wire.signal }, async () => {
     const now = await store.find(login);
-    // Forgotten, or renewed, since it was read.
+    // Removed, or renewed, since it was read.
     if (now?.refreshToken === undefined || !expiresSoon(now, clock.now(), marginMs)) return now ?? login;
     try {
       const fields = { grant_type: 'refresh_token', refresh_token: now.refreshToken };
@@ -84,7 +84,7 @@ export async function renew(
       if (!(error instanceof OAuthRefusal)) throw error;
       if (endedCodes.includes(error.code)) await store.write(defined({ ...now, refreshToken: undefined }));
       const fix = `updraft login ${now.url}`;
-      throw new Fault('token-expired', `its issuer gives no new token: ${error.message}`, {
+      throw new Fault('token-expired', `its issuer issues no new token: ${error.message}`, {
         about: now.url,
         fix,
       });
@@ -92,5 +92,5 @@ export async function renew(
   });
 }
 
-/** What an issuer says when a login has come to its end: asking again is of no use. */
+/** The error codes of a login that has ended: asking again does not help. */
 const endedCodes = ['invalid_grant', 'invalid_client', 'unauthorized_client'];

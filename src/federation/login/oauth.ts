@@ -7,7 +7,7 @@ import type { ControlAnswer, ControlRequest, Request } from '../../http/request.
 import { isTrustworthy, type PlainHttpRule } from '../discovery.ts';
 import { sameIssuer } from '../token.ts';
 
-/** How an issuer is spoken to. */
+/** How to talk to an issuer. */
 export interface Wire {
   request: Request;
   plainHttp: PlainHttpRule;
@@ -15,7 +15,7 @@ export interface Wire {
   signal?: AbortSignal | undefined;
 }
 
-/** Where an issuer does what, as its metadata say. */
+/** The endpoints in an issuer's metadata. */
 export interface IssuerMetadata {
   issuer: string;
   token: string;
@@ -24,7 +24,7 @@ export interface IssuerMetadata {
   revocation?: string;
 }
 
-/** What we are to an issuer: registered once, used again. */
+/** Our client registration at an issuer: made once, then reused. */
 export interface OAuthClient {
   id: string;
   secret?: string;
@@ -35,11 +35,11 @@ export interface Granted {
   refreshToken?: string;
   /** Seconds. */
   life?: number;
-  /** Space-separated, where the issuer says it. */
+  /** Space-separated, if the issuer names them. */
   scope?: string;
 }
 
-/** A refusal in an issuer's own terms, such as `slow_down`. */
+/** An OAuth error code of an issuer, such as `slow_down`. */
 export class OAuthRefusal extends Error {
   readonly code: string;
 
@@ -51,7 +51,7 @@ export class OAuthRefusal extends Error {
 
 export const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code';
 
-/** Reads an issuer's metadata: as OpenID Connect has them, which Pelican's do, or as RFC 8414. */
+/** Reads an issuer's metadata: from OpenID Connect's place, as Pelican has it, or RFC 8414's. */
 export async function readMetadata(wire: Wire, issuer: string): Promise<IssuerMetadata> {
   if (!isUsable(issuer, wire)) throw unusable(issuer, 'its address is not an https URL');
   const base = issuer.replace(/\/+$/, '');
@@ -67,7 +67,7 @@ export async function readMetadata(wire: Wire, issuer: string): Promise<IssuerMe
     if (answer.status === 200) return metadataIn(wire, issuer, parse(answer.body) ?? {});
     status = answer.status;
   }
-  throw unusable(issuer, `it answers ${status} where its metadata were expected`);
+  throw unusable(issuer, `it answers ${status} instead of its metadata`);
 }
 
 function metadataIn(wire: Wire, issuer: string, said: Record<string, unknown>): IssuerMetadata {
@@ -79,10 +79,10 @@ function metadataIn(wire: Wire, issuer: string, said: Record<string, unknown>): 
   if (!sameIssuer(issuer, nonEmptyString(said['issuer'])))
     throw unusable(
       issuer,
-      `its metadata are those of ${nonEmptyString(said['issuer']) ?? 'nobody they name'}`,
+      `its metadata are those of ${nonEmptyString(said['issuer']) ?? 'an unnamed issuer'}`,
     );
   const token = endpoint('token_endpoint');
-  if (token === undefined) throw unusable(issuer, 'its metadata name no token_endpoint');
+  if (token === undefined) throw unusable(issuer, 'its metadata have no token_endpoint');
   const [device, registration] = [
     endpoint('device_authorization_endpoint'),
     endpoint('registration_endpoint'),
@@ -96,7 +96,7 @@ export async function registerClient(
   wire: Wire,
   { issuer, registration }: IssuerMetadata,
 ): Promise<OAuthClient> {
-  if (registration === undefined) throw unusable(issuer, 'it registers no clients by itself');
+  if (registration === undefined) throw unusable(issuer, 'it does not offer dynamic client registration');
   const wish = {
     client_name: 'Updraft',
     token_endpoint_auth_method: 'client_secret_basic',
@@ -109,11 +109,11 @@ export async function registerClient(
     body: JSON.stringify(wish),
   });
   const [id, secret] = [nonEmptyString(said['client_id']), nonEmptyString(said['client_secret'])];
-  if (id === undefined) throw unusable(issuer, 'it registered us without a client_id');
+  if (id === undefined) throw unusable(issuer, 'its registration has no client_id');
   return { id, ...defined({ secret }) };
 }
 
-/** Sends a form as a client; throws OAuthRefusal for what the issuer refuses by name. */
+/** Sends a form as a client; throws OAuthRefusal if the answer has an OAuth error code. */
 export async function postForm(
   wire: Wire,
   issuer: string,
@@ -133,13 +133,13 @@ export async function postForm(
   return await post(wire, issuer, url, { headers, body: form.toString() }, secrets);
 }
 
-/** Reads what a token endpoint hands out. */
+/** Reads the answer of a token endpoint. */
 export function grantedIn(issuer: string, said: Record<string, unknown>): Granted {
   const [accessToken, refreshToken, scope] = ['access_token', 'refresh_token', 'scope'].map((name) =>
     nonEmptyString(said[name]),
   );
   if (accessToken === undefined || !/^[\x21-\x7e]+$/.test(accessToken))
-    throw unusable(issuer, 'its answer holds no access_token');
+    throw unusable(issuer, 'its answer has no access_token');
   return { accessToken, ...defined({ refreshToken, scope, life: seconds(said['expires_in']) }) };
 }
 
@@ -192,16 +192,16 @@ function parse(body: string): Record<string, unknown> | undefined {
   }
 }
 
-/** An issuer with which nobody can log in from here. */
+/** Logging in at this issuer is impossible from here. */
 export function unusable(issuer: string, why: string, kind: FaultKind = 'token-missing'): Fault {
   return new Fault(kind, `no login at ${issuer}: ${why}`, {
     about: issuer,
-    fix: 'get a token in the way its owner describes, put it in a file and name that with --token-file',
+    fix: 'get a token as its owner describes, save it to a file and pass that with --token-file',
   });
 }
 
 function unreachable(issuer: string, why: string, cause?: unknown): Fault {
-  return new Fault('servers-unreachable', `the token issuer ${issuer} cannot be used now: ${why}`, {
+  return new Fault('servers-unreachable', `the token issuer ${issuer} is not available now: ${why}`, {
     about: issuer,
     fix: 'wait and run it again; if it lasts, ask whoever runs the origin',
     cause,

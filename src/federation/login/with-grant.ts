@@ -6,7 +6,7 @@ import type { Granted } from './oauth.ts';
 type Ungranted = Omit<StoredLogin, 'accessToken' | 'refreshToken' | 'obtained' | 'expires'> &
   Partial<StoredLogin>;
 
-/** A login with what its issuer just granted; scopes and a refresh token that are not named again stay. */
+/** A login with what its issuer just granted; keeps scopes and refresh token if they are not repeated. */
 export function withGrant(
   login: Ungranted,
   { accessToken, refreshToken = login.refreshToken, life, scope }: Granted,
@@ -14,12 +14,12 @@ export function withGrant(
 ): StoredLogin {
   const claims = readClaims(accessToken);
   const said = storageScopes(scope?.split(/\s+/)) ?? storageScopes(claims?.scopes) ?? login.scopes;
-  // The life that the issuer names is right whatever this machine's clock says.
+  // The lifetime from the issuer is right even if this machine's clock is wrong.
   const expires = life === undefined ? claims?.expires : now + life * 1000;
   return defined({ ...login, scopes: said, accessToken, obtained: now, refreshToken, expires });
 }
 
-/** Only what is about objects, and nothing where none is. */
+/** Only the storage scopes; undefined if there are none. */
 function storageScopes(scopes: readonly string[] | undefined): string[] | undefined {
   const kept = scopes?.filter((scope) => /^(?:storage\.\w+|read|write)(?::|$)/.test(scope)) ?? [];
   return kept.length === 0 ? undefined : kept;

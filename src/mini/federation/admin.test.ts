@@ -10,7 +10,7 @@ async function demoAdmin(t: TestContext) {
   return { federation, admin };
 }
 
-test('another process with the key makes trouble, sees it happen, and ends it', async (t) => {
+test('another process with the key adds trouble, sees it fire, and removes it', async (t) => {
   const { federation, admin } = await demoAdmin(t);
   const url = `${federation.caches[0]!.url}/demo/sub/small.txt`;
   const first = (await askAdmin(admin, 'POST', '/trouble', { rule: 'cache-1: 404' })) as { id: number };
@@ -28,7 +28,7 @@ test('another process with the key makes trouble, sees it happen, and ends it', 
   assert.deepEqual(federation.trouble.list(), []);
 });
 
-test('it hands out tokens', async (t) => {
+test('it issues tokens', async (t) => {
   const { federation, admin } = await demoAdmin(t);
   const { token } = (await askAdmin(admin, 'POST', '/token', { namespace: '/private' })) as { token: string };
   assert.equal((await ask(federation, `${federation.origin.url}/private/secret.txt`, { token })).status, 200);
@@ -44,7 +44,7 @@ test('it approves and denies logins by their code', async (t) => {
   await askAdmin(admin, 'POST', '/login', { code });
   await assert.rejects(
     askAdmin(admin, 'POST', '/login', { code, deny: true }),
-    /no login waits with the code/,
+    /no pending login has the code/,
   );
   const grant_type = 'urn:ietf:params:oauth:grant-type:device_code';
   const { body } = flow.token(new URLSearchParams({ grant_type, device_code: device_code ?? '' }), client);
@@ -65,16 +65,16 @@ test('without the key nothing can be asked or changed', async (t) => {
   assert.deepEqual(federation.trouble.list(), []);
 });
 
-test('what is wrong with a question is said', async (t) => {
+test('a bad request is answered with what is wrong', async (t) => {
   const { admin } = await demoAdmin(t);
   await assert.rejects(
     askAdmin(admin, 'POST', '/trouble', { rule: 'cache-1: explode' }),
     /'explode' is not an action/,
   );
-  await assert.rejects(askAdmin(admin, 'DELETE', '/trouble', { id: 7 }), /no trouble number 7/);
+  await assert.rejects(askAdmin(admin, 'DELETE', '/trouble', { id: 7 }), /no trouble rule 7/);
   await assert.rejects(
     askAdmin(admin, 'POST', '/token', { namespace: '/demo' }),
     /no tokens are issued for \/demo/,
   );
-  await assert.rejects(askAdmin(admin, 'GET', '/nothing'), /nothing to ask here/);
+  await assert.rejects(askAdmin(admin, 'GET', '/nothing'), /unknown route/);
 });

@@ -5,7 +5,7 @@ import { issuerPath } from './namespace.ts';
 
 const wellKnown = '/.well-known';
 
-/** Answers what is asked of a namespace's issuer: its metadata and keys, logins. False where it is asked nothing. */
+/** Answers requests to a namespace's issuer: metadata, keys, logins. False for any other request. */
 export async function answerIssuer(exchange: Exchange): Promise<boolean> {
   for (const { prefix, issuer } of exchange.context.namespaces) {
     const base = issuerPath(prefix);
@@ -26,7 +26,7 @@ function answerGet({ response, query }: Exchange, issuer: Issuer, page: string):
   else if (page === `${wellKnown}/openid-configuration` || page === `${wellKnown}/oauth-authorization-server`)
     answerJson(response, 200, issuer.metadata);
   else if (page === '/device') {
-    // Who may approve is for the federation's user to say: anybody of this machine can read this page.
+    // Approval is left to whoever started the federation: anyone on this machine can read this page.
     const code = (query.get('user_code') ?? 'CODE').replaceAll(/[^\w-]/g, '');
     response.writeHead(200, { 'Content-Type': 'text/plain' });
     response.end(`To approve this login: updraft mini federation approve ${code}\n`);
@@ -61,7 +61,7 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
   return Buffer.concat(parts).toString();
 }
 
-/** By HTTP Basic, or in the form. */
+/** Client credentials, from HTTP Basic or the form. */
 function clientOf(request: IncomingMessage, form: URLSearchParams): { id: string; secret: string } {
   const basic = /^Basic (\S+)$/.exec(request.headers.authorization ?? '')?.[1];
   if (basic === undefined)

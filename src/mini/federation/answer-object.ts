@@ -7,7 +7,7 @@ import type { ActionOf } from './trouble-rule.ts';
 
 type DigestSource = (algorithms: DigestName[], object: StoredObject) => Promise<string | undefined>;
 
-/** Answers GET or HEAD for an object that is there: conditions, ranges, digests, trailers and the bytes. */
+/** Answers GET or HEAD for an existing object: conditions, ranges, digests, trailers and the bytes. */
 export async function answerObject(
   exchange: Exchange,
   stored: StoredObject,
@@ -66,7 +66,7 @@ async function answerBody(
     if (!whole && trouble.cut?.kind !== 'truncate') return;
     if (!whole) outcome = '500: unexpected EOF';
   } catch (error) {
-    // Without a trailer nothing but a cut connection can tell the client.
+    // Without a trailer, only a cut connection shows the client that the body is incomplete.
     if (framing !== 'trailer' || exchange.signal.aborted) throw error;
     outcome = `500: ${error instanceof Error ? error.message : 'input/output error'}`;
   }
@@ -78,7 +78,7 @@ async function answerBody(
   response.end();
 }
 
-/** Chunks and a trailer for clients that ask for the trailer, a length for the others, unless a trouble says otherwise. */
+/** Chunks and a trailer for clients that ask for the trailer, a length for the others, unless trouble overrides it. */
 function chooseFraming({ request }: Exchange, { cut }: BodyTrouble): 'length' | 'trailer' | 'chunked' {
   if (cut?.kind === 'truncate' && cut.end !== 'auto') return cut.end === 'no-trailer' ? 'chunked' : cut.end;
   const accepts = /\btrailers\b/i.test(String(request.headers['te'] ?? ''));
@@ -119,7 +119,7 @@ async function setObjectHeaders(
   response.setHeader('Accept-Ranges', 'bytes');
   response.setHeader('ETag', object.etag);
   response.setHeader('Cache-Control', 'public, max-age=3600');
-  // Go's caches answer HEAD by themselves, with less than their GET says.
+  // Go's caches answer HEAD themselves, with fewer headers than their GET.
   if (contentType === 'sniffed' && object.isCached && method === 'HEAD') return;
   response.setHeader('Last-Modified', object.modified.toUTCString());
   response.setHeader('Content-Type', await contentTypeOf(contentType, path, object));
@@ -147,7 +147,7 @@ async function setDigest(
   response.setHeader('Digest', mislabelled ? await mislabel(digests, object) : value);
 }
 
-/** An md5 (in hex) under the name of a crc32c, as some storage systems send it. */
+/** An md5 (in hex) labelled crc32c, as some storage systems send it. */
 async function mislabel(digests: DigestSource, object: StoredObject): Promise<string> {
   const md5 = (await digests(['md5'], object))?.slice('md5='.length) ?? '';
   return `crc32c=${Buffer.from(md5, 'base64').toString('hex')}`;
@@ -163,7 +163,7 @@ function matchesEtag(header: string | undefined, etag: string): boolean {
 const page =
   '<!DOCTYPE html>\n<html><head><title>Sign in</title></head><body><h1>Please sign in</h1></body></html>\n';
 
-/** Applies the troubles that come before any thought about the object; true when the request is answered. */
+/** Applies the troubles that do not depend on the object; true when the request is answered. */
 export async function answerTrouble(exchange: Exchange): Promise<boolean> {
   const { context, server, asked, response, method, signal } = exchange;
   if (method === 'OPTIONS') return false;
@@ -231,7 +231,7 @@ const byExtension: Record<string, string> = {
 const html =
   /^[\t\n\f\r ]*<(!doctype html|html|head|script|iframe|h1|div|font|table|a|style|title|b|body|br|p|!--)[ >]/i;
 
-/** As Go's net/http chooses it: by the name's end, else by the first bytes. */
+/** As Go's net/http chooses it: by the file extension, else by the first bytes. */
 function sniffContentType(name: string, head: Buffer): string {
   const known = byExtension[path.extname(name).toLowerCase()];
   if (known !== undefined) return known;

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { ask, demoFederation } from '../../../test/mini/demo-federation.ts';
 
-test('a protected object needs a token in force, from its issuer, with a scope that covers it', async (t) => {
+test('a protected object needs a valid token from its issuer, with a scope that covers it', async (t) => {
   const { federation, objects } = await demoFederation(t);
   const stranger = await demoFederation(t);
   const read = (scope: string): string => federation.issueToken({ namespace: '/private', scope });
@@ -21,7 +21,7 @@ test('a protected object needs a token in force, from its issuer, with a scope t
     ['narrow', read('storage.read:/secret.txt'), true],
     ['SciTokens scope', read('openid read:/'), true],
     ['other folder', read('storage.read:/other'), false],
-    ['name that only begins alike', read('storage.read:/secret'), false],
+    ['name with the same beginning', read('storage.read:/secret'), false],
     ['write only', read('storage.create:/'), false],
     ['no scope', read(''), false],
     ['expired', federation.issueToken({ namespace: '/private', expiresInSeconds: -1 }), false],
@@ -42,7 +42,7 @@ test('a protected object needs a token in force, from its issuer, with a scope t
     }
 });
 
-test('a token in the query is as good as one in the header', async (t) => {
+test('a token works in the query as in the header', async (t) => {
   const { federation } = await demoFederation(t);
   const token = federation.issueToken({ namespace: '/private' });
   for (const query of [`authz=${token}`, `authz=Bearer%20${token}`, `access_token=${token}`]) {
@@ -51,7 +51,7 @@ test('a token in the query is as good as one in the header', async (t) => {
   }
 });
 
-test('a hit in a cache is no way around the token', async (t) => {
+test('a cache hit still needs the token', async (t) => {
   const { federation } = await demoFederation(t);
   const url = `${federation.caches[0]!.url}/private/secret.txt`;
   await ask(federation, url, { token: federation.issueToken({ namespace: '/private' }) });
@@ -79,7 +79,7 @@ test('anyone can check a token with the published keys, and it is a WLCG token',
   assert.ok(verify('sha256', Buffer.from(`${head}.${payload}`), publicKey, Buffer.from(mark, 'base64url')));
 });
 
-test('a token ends when the clock says so', async (t) => {
+test('a token expires by the clock', async (t) => {
   let now = Date.now();
   const clock: Clock = { ...systemClock, now: () => now };
   const { federation } = await demoFederation(t, { clock });

@@ -13,10 +13,10 @@ interface Entry {
   file: string;
 }
 
-/** How an object's bytes come: in one stream to its end, or each block by a request of its own. */
+/** How a cache fetches an object: as one stream to its end, or with one request per block. */
 export type Fill = 'stream' | 'blocks';
 
-/** What one cache keeps. As in the real ones, a name stands for the same bytes until it is evicted. */
+/** What one cache keeps. As in real caches, an object does not change until it is evicted. */
 export class CacheStore {
   readonly #folder: string;
   readonly #origin: OriginClient;
@@ -29,7 +29,7 @@ export class CacheStore {
     this.#context = context;
   }
 
-  /** The object, known from the origin if it was not yet; its bytes come when they are read, by `fill` if it is new. */
+  /** Opens an object, asking the origin for its facts at first; bytes are fetched when read, by `fill` if it is new. */
   async open(objectPath: string, token: string | undefined, fill: Fill): Promise<CachedObject> {
     const entry = this.#entries.get(objectPath) ?? this.#learn(objectPath, token, fill);
     this.#entries.set(objectPath, entry);
@@ -41,12 +41,12 @@ export class CacheStore {
     }
   }
 
-  /** The object if this cache knows it, without asking anyone. */
+  /** The object if this cache knows it; does not ask the origin. */
   async peek(objectPath: string): Promise<CachedObject | undefined> {
     return (await this.#entries.get(objectPath)?.catch(() => undefined))?.object;
   }
 
-  /** How the object's bytes are fetched with this client's token. */
+  /** Returns how to fetch the object's bytes with this client's token. */
   fetcher(objectPath: string, object: CachedObject, token: string | undefined): FetchFrom {
     return async (start, end) => {
       const isWhole = start === 0 && end === undefined;
@@ -59,12 +59,11 @@ export class CacheStore {
     };
   }
 
-  /** Forgets one object. */
   async evict(objectPath: string): Promise<void> {
     const entry = this.#entries.get(objectPath);
     this.#entries.delete(objectPath);
     const known = await entry?.catch(() => undefined);
-    // Open answers keep reading the file through its handle, which they find closed: their clients see a cut.
+    // Open answers keep reading through the handle and find it closed: their clients see a cut.
     if (known === undefined) return;
     await known.object.close();
     await rm(known.file, { force: true });
@@ -83,14 +82,14 @@ export class CacheStore {
   }
 }
 
-/** What the origin says of an object, on which all fetched parts must agree. */
+/** What the origin says about an object; all fetched parts must agree with it. */
 interface ObjectFacts {
   size: number;
   etag: string;
   modified: Date;
 }
 
-/** An object's facts; throws EISDIR where it is a folder and the origin does not refuse it. */
+/** An object's facts; throws EISDIR for a folder, unless the origin refuses it first. */
 async function learn(
   origin: OriginClient,
   objectPath: string,
@@ -110,27 +109,27 @@ async function learn(
   };
 }
 
-/** Asks the origin for the object's bytes from `start` on, to `end` or to its own. */
+/** Asks the origin for the object's bytes from `start` to `end`, or to the end of the object. */
 type FetchFrom = (start: number, end?: number) => Promise<IncomingMessage>;
 
 interface Filler {
-  /** The block it is working on. */
+  /** The block that it is fetching. */
   block: number;
-  /** Settles when that block is there or the filler has failed. */
+  /** Settles when that block is stored or the filler has failed. */
   progress: Promise<void>;
 }
 
 const streamBlock = 1024 * 1024;
-/** A reader waits for a filler that is so many blocks behind, rather than asking the origin again. */
+/** A reader waits for a filler at most this many blocks behind; otherwise it asks the origin itself. */
 const maxBlocksBehind = 16;
 
-/** One object of a cache: blocks in a sparse file, fetched from the origin when somebody needs them. */
+/** One object of a cache: blocks in a sparse file, fetched from the origin on demand. */
 export class CachedObject {
   readonly facts: ObjectFacts;
   readonly fill: Fill;
-  /** When this cache heard of it. */
+  /** When this cache first heard of it. */
   readonly since: number;
-  /** When its last byte came. */
+  /** When its last byte arrived. */
   completed: number | undefined;
   readonly #clock: Clock;
   readonly #traits: Traits;
@@ -156,14 +155,13 @@ export class CachedObject {
     this.#noteProgress();
   }
 
-  /** Whether the byte at this position is here already. */
   has(position: number): boolean {
     return position >= this.facts.size || this.#have[Math.floor(position / this.#blockSize)] === 1;
   }
 
   /**
-   * Whether this answer of the origin is about the version that was learnt of. The first stream from a server whose GET
-   * has an ETag of its own gives the object that one, so that caches may differ in it.
+   * Whether this answer of the origin is about the known version. Where GET has its own ETag, the first stream sets the
+   * object's ETag, so caches may differ in it.
    */
   accepts({ headers }: IncomingMessage): boolean {
     const etag = headers.etag ?? '';
@@ -174,7 +172,7 @@ export class CachedObject {
     return etag === this.facts.etag;
   }
 
-  /** Reads what is there from `position`, after waiting for (and if need be starting) its fill. */
+  /** Reads from `position`, after waiting for its fill, or starting one. */
   async read(buffer: Buffer, position: number, fetchFrom: FetchFrom): Promise<number> {
     await this.ensure(position, fetchFrom);
     let end = (Math.floor(position / this.#blockSize) + 1) * this.#blockSize;
@@ -183,7 +181,7 @@ export class CachedObject {
     return (await this.#file.read(buffer, 0, length, position)).bytesRead;
   }
 
-  /** Resolves when the byte at this position is here; a stream goes on to the end of the object whoever leaves. */
+  /** Resolves when the byte at this position is stored; a stream continues to the end even if its client leaves. */
   async ensure(position: number, fetchFrom: FetchFrom): Promise<void> {
     const block = Math.floor(position / this.#blockSize);
     const ahead = this.fill === 'blocks' ? 0 : maxBlocksBehind;
@@ -193,7 +191,7 @@ export class CachedObject {
     }
   }
 
-  /** What this cache has found out about the object, by name; `compute` makes it at the first call. */
+  /** A fact about the object, computed at the first call and kept. */
   once(name: string, compute: () => Promise<string>): Promise<string> {
     const found = this.#found.get(name) ?? compute();
     this.#found.set(name, found);
@@ -245,7 +243,7 @@ export class CachedObject {
     if (!this.#have.includes(0)) this.completed ??= this.#clock.now();
   }
 
-  /** Writes what the origin sends; `stored` hears of each whole block and says whether to go on. */
+  /** Writes what the origin sends; calls `stored` after each full block and continues while it returns true. */
   async #fetch(block: number, fetchFrom: FetchFrom, stored: () => boolean): Promise<void> {
     const blockSize = this.#blockSize;
     const start = block * blockSize;
@@ -262,11 +260,11 @@ export class CachedObject {
         await this.#file.write(buffer, 0, used, position);
         position += used;
         used = 0;
-        // Leaving the loop closes the connection to the origin; one that has sent its block is kept.
+        // Leaving the loop closes the connection to the origin; after a single block it can be reused.
         if (!stored() && end === undefined) return;
       }
     }
     if (position < (end ?? this.facts.size))
-      throw new Error(`origin ended the object at byte ${position + used} of ${this.facts.size}`);
+      throw new Error(`the origin ended the object at byte ${position + used} of ${this.facts.size}`);
   }
 }

@@ -21,7 +21,7 @@ test('the first request fills the cache from the origin, the next is served with
   assert.equal((await ask(federation, `${federation.caches[1]!.url}/demo/big.bin`)).status, 404);
 });
 
-test('ranges that meet in a cold cache all get their bytes, and the origin is read about once', async (t) => {
+test('concurrent ranges in a cold cache all get their bytes, and the origin is read about once', async (t) => {
   const { federation, objects } = await demoFederation(t);
   const url = `${federation.caches[0]!.httpUrl}/demo/big.bin`;
   const size = objects.big.length;
@@ -52,16 +52,16 @@ test('only-if-cached and NoDownload get 504 on a miss and the object on a hit', 
   assert.equal((await ask(federation, url, { headers: { 'Cache-Control': 'only-if-cached' } })).status, 200);
 });
 
-test('a cache that cannot start in time answers 504 and fills on in the background', async (t) => {
+test('a cache that cannot start in time answers 504 and keeps filling in the background', async (t) => {
   const { federation, objects } = await demoFederation(t);
   await federation.trouble.add('origin: delay 150ms first 1');
   const url = `${federation.caches[0]!.url}/demo/sub/small.txt`;
   const late = await ask(federation, url, { headers: { 'X-Pelican-Timeout': '1.01s' } });
   assert.equal(late.status, 504);
-  const patient = await ask(federation, url, { headers: { 'X-Pelican-Timeout': '1m9.5s' } });
-  assert.equal(patient.status, 200);
-  assert.ok(patient.body.equals(objects.small));
-  // One HEAD and one GET: the second request met the fill that the first had started.
+  const second = await ask(federation, url, { headers: { 'X-Pelican-Timeout': '1m9.5s' } });
+  assert.equal(second.status, 200);
+  assert.ok(second.body.equals(objects.small));
+  // One HEAD and one GET: the second request joined the fill that the first had started.
   assert.equal(federation.counters.server('origin').requests, 2);
 });
 
@@ -76,7 +76,7 @@ test('PROPFIND at a cache describes an object and refuses a folder with 409', as
   assert.equal((await find('/demo/none')).status, 404);
 });
 
-test('a missing object is 404 at a cache, and found as soon as it is there', async (t) => {
+test('a missing object is 404 at a cache, and found as soon as it exists', async (t) => {
   const { federation, folder } = await demoFederation(t);
   const url = `${federation.caches[0]!.url}/demo/later.txt`;
   const missing = await ask(federation, url);
@@ -86,7 +86,7 @@ test('a missing object is 404 at a cache, and found as soon as it is there', asy
   assert.equal((await ask(federation, url)).body.toString(), 'now');
 });
 
-test('a cache keeps what it has when the origin changes, until it is told to forget', async (t) => {
+test('a cache keeps its copy when the origin changes, until it is evicted', async (t) => {
   const { federation, folder } = await demoFederation(t);
   const url = `${federation.caches[0]!.url}/demo/sub/small.txt`;
   const old = await ask(federation, url);
@@ -122,7 +122,7 @@ test('an origin that dies during a miss shows in the trailer, and as a cut conne
   assert.equal(whole.trailers['x-transfer-status'], '200: OK');
 });
 
-test('a cache whose origin is down says so and still serves what it has', async (t) => {
+test('a cache whose origin is down answers 502 for a miss and still serves hits', async (t) => {
   const { federation } = await demoFederation(t);
   const [cache] = federation.caches;
   await ask(federation, `${cache!.url}/demo/sub/small.txt`);

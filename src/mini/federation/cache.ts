@@ -25,7 +25,7 @@ interface CacheParts {
   originUrl: string;
 }
 
-/** A cache: keeps what it once fetched from the origin and serves it as the origin would, with an Age. */
+/** A cache: keeps what it fetched from the origin and serves it as the origin would, with an Age. */
 export function makeCache(
   name: string,
   context: SharedContext,
@@ -96,12 +96,12 @@ async function answerCached(exchange: Exchange, { store, origin }: CacheParts): 
 const asksOnlyCached = ({ headers }: IncomingMessage): boolean =>
   /only-if-cached/i.test(headers['cache-control'] ?? '') || headers['x-pelican-nodownload'] === 'true';
 
-/** What a Go cache asks the origin for, once it has an object. */
+/** Which digests a Go cache requests from the origin once it has an object. */
 const digestsOfFill: DigestName[] = ['md5', 'crc32c', 'sha'];
 
 /**
- * Which digests an answer has. Go's cache has those of the origin on every answer once an object that came in one
- * stream is complete, and one of its own when its scan has been there; the others relay what they are asked for.
+ * Which digests an answer has. Once an object that came in one stream is complete, Go's cache adds the origin's digests
+ * to every answer, and later its own from a scan; the others relay what the client asks for.
  */
 function digestsAtCache(
   { context, method, request }: Exchange,
@@ -145,7 +145,7 @@ async function digestsOfOrigin(
   return [headers['digest'] ?? []].flat()[0];
 }
 
-/** A Go cache has the origin compute every digest it knows before it answers, or gives up waiting for them. */
+/** A Go cache has the origin compute every digest it knows before it answers, or times out. */
 async function headOfMiss(exchange: Exchange, origin: OriginClient): Promise<OutgoingHttpHeaders> {
   const { path, token, context, signal } = exchange;
   const { size, isFolder } = readProperties(await origin.properties(path, token, '0'));
@@ -162,7 +162,7 @@ async function headOfMiss(exchange: Exchange, origin: OriginClient): Promise<Out
   };
 }
 
-/** The object with the first byte asked for in place, and the Age that its answer has. */
+/** The object with the first requested byte stored, and the Age of its answer. */
 async function openForReading(
   exchange: Exchange,
   store: CacheStore,
@@ -185,7 +185,7 @@ function asUpstreamError(error: unknown): never {
   throw new UpstreamError(502, 'upstream_connection_error', detail);
 }
 
-/** A client says how long it will wait for headers: the cache gives up a second earlier, but its fill goes on. */
+/** A client says how long it waits for headers: the cache gives up a second earlier, but its fill continues. */
 async function inTime<T>({ context, request, path, signal }: Exchange, work: Promise<T>): Promise<T> {
   const reported = request.headers['x-pelican-timeout'];
   const timeoutMs = typeof reported === 'string' ? goDurationMs(reported) : undefined;
@@ -195,7 +195,7 @@ async function inTime<T>({ context, request, path, signal }: Exchange, work: Pro
   const tooLate = context.clock
     .sleep(Math.max(0, timeoutMs - 1000), AbortSignal.any([done.signal, signal]))
     .then(() =>
-      Promise.reject(new UpstreamError(504, 'upstream_timeout', `the origin has not yet sent ${path}`)),
+      Promise.reject(new UpstreamError(504, 'upstream_timeout', `the origin has not sent ${path}`)),
     );
   try {
     return await Promise.race([work, tooLate]);
@@ -205,7 +205,7 @@ async function inTime<T>({ context, request, path, signal }: Exchange, work: Pro
   }
 }
 
-/** Milliseconds of a duration as Go writes it: `9.5s`, `1m30s`, `500ms`; undefined if it is none. */
+/** Milliseconds of a Go duration such as `9.5s`, `1m30s` or `500ms`; undefined if malformed. */
 function goDurationMs(text: string): number | undefined {
   if (!/^(\d+(\.\d+)?(ms|h|m|s))+$/.test(text)) return undefined;
   const units: Record<string, number> = { h: 3_600_000, m: 60_000, s: 1000, ms: 1 };
@@ -213,7 +213,7 @@ function goDurationMs(text: string): number | undefined {
   return parts.reduce((sum, [, digits, unit]) => sum + Number(digits) * (units[unit ?? ''] ?? 0), 0);
 }
 
-/** Whole seconds; in plain mode and at XRootD begun ones included: a hit must not read as the miss that 0 means. */
+/** Whole seconds. Rounded up in plain mode and for XRootD: an Age of 0 means a miss. */
 function ageOf(
   { context, request, method }: Exchange,
   cached: CachedObject,
@@ -228,7 +228,7 @@ function ageOf(
   return method === 'GET' && request.headers.range === undefined ? age : undefined;
 }
 
-/** Properties are the origin's; Go's caches and XRootD's describe what they have by themselves, XRootD with its own time. */
+/** Relays the origin's properties; Go's and XRootD's caches describe their own copies, XRootD's with their own time. */
 async function answerProperties(exchange: Exchange, parts: CacheParts): Promise<void> {
   const { path, token, context, request, response } = exchange;
   const { folderAtCache, validators } = context.traits;
@@ -252,7 +252,7 @@ async function answerProperties(exchange: Exchange, parts: CacheParts): Promise<
   answerText(exchange, 207, text, { 'Content-Type': 'application/xml; charset=utf-8' });
 }
 
-/** GET of a folder at a cache that has learnt from the origin that it is one. */
+/** GET of a folder at a cache that has learned from the origin that it is one. */
 async function answerCachedFolder(exchange: Exchange, origin: OriginClient): Promise<void> {
   const { path, token } = exchange;
   if (mayAnswerFolder(exchange)) await answerFolder(exchange, () => origin.page(path, token));
@@ -269,7 +269,7 @@ const prestagePath = '/pelican/api/v1.0/prestage';
 const lineEveryBytes = 1 << 20;
 const pieceBytes = 256 * 1024;
 
-/** Fills the cache with one object and sends a line now and then about how far it is, as Pelican's caches do. */
+/** Fills the cache with one object and writes progress lines, as Pelican's caches do. */
 async function answerPrestage(exchange: Exchange, { store }: { store: CacheStore }): Promise<void> {
   const { context, query, token, response, signal } = exchange;
   const asked = query.get('path');

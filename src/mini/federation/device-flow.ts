@@ -15,7 +15,7 @@ interface Code {
   scope: string;
   expires: number;
   state: 'pending' | 'approved' | 'denied' | 'used';
-  /** When it was last asked about. */
+  /** Time of the last poll. */
   polled: number;
 }
 
@@ -25,17 +25,17 @@ interface Client {
 }
 
 const codeGrant = 'urn:ietf:params:oauth:grant-type:device_code';
-/** Unambiguous to read out. */
+/** Without letters and digits that look alike. */
 const codeAlphabet = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789';
 
 /**
- * Logins at one issuer, as Pelican's own has them: clients register themselves (RFC 7591), ask for a code, a person
- * approves it, and polling with it (RFC 8628) gives a token and a refresh token, which is good for one use.
+ * Logins at one issuer, as at Pelican's: a client registers itself (RFC 7591) and asks for a code; a person approves
+ * it; polling with it (RFC 8628) returns a token and a refresh token, which can be used once.
  */
 export class DeviceFlow {
-  /** What tests and demonstrations set. */
+  /** For tests and demonstrations to change. */
   readonly settings = { tokenSeconds: 1200, codeSeconds: 600, intervalSeconds: 5 };
-  /** Every request that came in, for tests: its kind, and the scope it named. */
+  /** All requests, for tests: kind and scope. */
   readonly seen: string[] = [];
   readonly #issue: Issue;
   readonly #clock: Clock;
@@ -56,7 +56,7 @@ export class DeviceFlow {
     return { status: 201, body: { ...body, grant_types: [codeGrant, 'refresh_token'] } };
   }
 
-  /** Forgets all clients, as an issuer does with those that nobody used for long. */
+  /** Forgets all clients, as an issuer does with those long unused. */
   forgetClients(): void {
     this.#clients.clear();
   }
@@ -86,7 +86,7 @@ export class DeviceFlow {
     return { status: 200, body };
   }
 
-  /** What the person at the page does; false for a code that nobody waits with. */
+  /** What the person on the page decides; false for a code that is not pending. */
   decide(userCode: string, verdict: 'approved' | 'denied'): boolean {
     const code = [...this.#codes.values()].find((one) => one.userCode === userCode.trim().toUpperCase());
     if (code?.state !== 'pending' || code.expires <= this.#clock.now()) return false;
@@ -107,7 +107,7 @@ export class DeviceFlow {
     return this.#grant(known.scope, client);
   }
 
-  /** Takes a refresh token back (RFC 7009); one that is unknown is none to worry about. */
+  /** Revokes a refresh token (RFC 7009); an unknown one is not an error. */
   revoke(form: URLSearchParams, client: Client): OAuthAnswer {
     this.seen.push('revoke');
     if (!this.#knows(client)) return failed('invalid_client', 401);

@@ -2,16 +2,16 @@ import { once } from 'node:events';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { Digester, type DigestName } from './digests.ts';
 
-/** Bytes of a buffer that the other side may use; an empty one asks for the digests. */
+/** Bytes of a transferred buffer; length 0 asks for the digests. */
 interface Piece {
   buffer: ArrayBuffer;
   length: number;
 }
 
-/** Digests computed in a thread of their own, so that who waits for other things is not kept waiting. */
+/** Computes digests in a worker thread, to keep the event loop free. */
 export class DigestThread implements AsyncDisposable {
   readonly #worker: Worker;
-  /** The buffer that is free when the thread is done with what it has. */
+  /** Resolves to the free buffer when the thread is done with the other. */
   #spare: Promise<ArrayBuffer>;
 
   constructor(algorithms: DigestName[], pieceBytes: number) {
@@ -20,11 +20,11 @@ export class DigestThread implements AsyncDisposable {
     this.#spare = Promise.resolve(new ArrayBuffer(pieceBytes));
   }
 
-  /** Takes a buffer over, and gives another one back to be filled meanwhile. */
+  /** Hands a full buffer to the thread and returns the free one. */
   async add({ buffer, length }: Piece): Promise<ArrayBuffer> {
     const spare = await this.#spare;
     this.#spare = this.#ask<ArrayBuffer>({ buffer, length });
-    // A failure is met at the next turn; until then it is nobody's.
+    // A failure is thrown by the next call that awaits it.
     this.#spare.catch(() => undefined);
     return spare;
   }

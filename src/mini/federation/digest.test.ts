@@ -15,7 +15,7 @@ function objectOf(bytes: Buffer): StoredObject {
   };
 }
 
-test('digests are those of the bytes, of small objects and of big ones', async () => {
+test('digests match the bytes of small and big objects', async () => {
   for (const size of [0, 9, (1 << 20) + 1, (9 << 20) + 5]) {
     const bytes = randomBytes(size);
     const hash = (name: string): string => createHash(name).update(bytes).digest('base64');
@@ -34,7 +34,7 @@ test('an object that ends early has no digest, big or small', async () => {
   }
 });
 
-test('digests are wanted by name, whatever their weights; unknown ones are passed over', () => {
+test('Want-Digest is read by name, ignoring weights and unknown algorithms', () => {
   assert.deepEqual(wantedDigests('md5, CRC32C;q=0.5,unixsum, sha-256'), ['md5', 'crc32c', 'sha-256']);
   assert.deepEqual(wantedDigests(undefined), []);
 });

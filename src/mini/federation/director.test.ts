@@ -53,7 +53,7 @@ test('at most six servers are named', async (t) => {
   assert.equal(String(headers['link']).split('rel="duplicate"').length - 1, 6);
 });
 
-test('a protected namespace says who issues its tokens, and a token travels only in Location', async (t) => {
+test('a protected namespace names its issuer, and a token appears only in Location', async (t) => {
   const { federation } = await demoFederation(t);
   const url = `${federation.discoveryUrl}/private/secret.txt`;
   const { headers } = await ask(federation, url);
@@ -85,7 +85,7 @@ test('directread, the origin route and writing verbs lead to the origin', async 
   }
 });
 
-test('what cannot be served is refused with the error JSON, and never by a proxy', async (t) => {
+test("what cannot be served is refused with Pelican's error JSON and Server header", async (t) => {
   const { federation } = await demoFederation(t);
   const expected: [string, string, number, RegExp][] = [
     ['GET', '/nowhere/x', 404, /^No sources found for the requested path: .*Request ID: [\da-f-]{36}$/],
@@ -104,7 +104,7 @@ test('what cannot be served is refused with the error JSON, and never by a proxy
   }
 });
 
-test("Pelican's programs are checked by kind and version, other clients are not", async (t) => {
+test("only Pelican's own programs are checked by kind and version", async (t) => {
   const { federation } = await demoFederation(t);
   const expected: [string, number][] = [
     ['pelican-client/7.10.1', 307],
@@ -122,12 +122,12 @@ test("Pelican's programs are checked by kind and version, other clients are not"
   }
 });
 
-test('a token that has expired, or is about to, gets 401 and is told why', async (t) => {
+test('a token that has expired, or is about to, gets 401 and the reason', async (t) => {
   const { federation } = await demoFederation(t);
   for (const expiresInSeconds of [-5, 0, 8]) {
     const token = federation.issueToken({ namespace: '/private', expiresInSeconds });
     const answer = await ask(federation, `${federation.discoveryUrl}/private/secret.txt`, { token });
-    // A life of 8 seconds ends in earnest 4 seconds before its end, which is still ahead.
+    // A token with a life of 8 seconds counts as expired 4 seconds before its end.
     assert.equal(answer.status, expiresInSeconds === 8 ? 307 : 401);
     if (answer.status === 307) continue;
     assert.equal(answer.headers['www-authenticate'], 'Bearer error="invalid_token"');
@@ -135,7 +135,7 @@ test('a token that has expired, or is about to, gets 401 and is told why', async
   }
 });
 
-test('OPTIONS, redirect=false and the information routes answer', async (t) => {
+test('OPTIONS, redirect=false and the information routes work', async (t) => {
   const { federation } = await demoFederation(t);
   const { discoveryUrl } = federation;
   const options = await ask(federation, `${discoveryUrl}/demo/big.bin`, { method: 'OPTIONS' });
@@ -155,7 +155,7 @@ test('OPTIONS, redirect=false and the information routes answer', async (t) => {
   assert.deepEqual(paths, ['/demo', '/private', '/inbox']);
 });
 
-test('with http, public objects are named by http addresses and protected ones are not', async (t) => {
+test('with http, only public objects get http addresses', async (t) => {
   const { federation } = await demoFederation(t, { http: true });
   const open = await ask(federation, `${federation.discoveryUrl}/demo/big.bin`);
   assert.equal(open.headers.location, `${federation.caches[0]!.httpUrl}/demo/big.bin`);

@@ -5,7 +5,7 @@ import { decodeClaims } from './issuer.ts';
 import { depthBelow, encodePath, findNamespace, type Namespace } from './namespace.ts';
 import { WebServer } from './web-server.ts';
 
-/** Where one server's objects are, over https and http. */
+/** Base URLs of one server, over https and http. */
 export type ServerUrls = Pick<WebServer, 'url' | 'httpUrl'>;
 
 /** Servers the director can name. */
@@ -19,7 +19,7 @@ export interface Directory {
 const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
 const maxServers = 6;
 
-/** Discovery host and director in one: says where objects can be had. */
+/** Discovery host and director in one: redirects clients to caches and origins. */
 export function makeDirector(
   context: SharedContext,
   tls: { cert: string; key: string },
@@ -111,12 +111,12 @@ function namespaceHeader(namespace: Namespace, { origin }: Directory): string {
 
 function supports(namespace: Namespace, { method = '', headers }: Exchange['request']): boolean {
   if (['PUT', 'DELETE', 'COPY'].includes(method)) return namespace.writable;
-  // To ask what an object is takes no more than to read it.
+  // Describing one object needs no more than read access.
   if (method === 'PROPFIND') return namespace.listings || (headers['depth'] ?? '0') === '0';
   return method === 'GET' || method === 'HEAD';
 }
 
-/** The director turns away Pelican's own programs by kind and age, and takes any other client. */
+/** The director refuses Pelican's own programs by kind and age, and accepts any other client. */
 function refuseClient({ request, query }: Exchange): string | undefined {
   if (query.has('directread') && query.has('prefercached'))
     return 'directread and prefercached exclude each other';
@@ -132,7 +132,7 @@ function refuseClient({ request, query }: Exchange): string | undefined {
   return tooOld ? `${service} ${digits.join('.')} is older than ${minimum.join('.')}` : undefined;
 }
 
-/** Past its date, or so near it (ten seconds, or half of a shorter life) that a transfer would meet the end. */
+/** Expired, or within the margin (ten seconds, or half of a shorter life) in which a transfer would fail. */
 function tokenHasExpired({ token, context }: Exchange): boolean {
   const claims = token === undefined ? undefined : decodeClaims(token);
   if (claims === undefined || token === undefined) return false;
@@ -141,7 +141,7 @@ function tokenHasExpired({ token, context }: Exchange): boolean {
   return context.namespaces.some(({ issuer }) => issuer?.check(token) === 'token has expired');
 }
 
-/** Discovery document and the director's other pages; true when it was one of them. */
+/** Answers the discovery document and the director's other pages; false for any other path. */
 function answerPages(exchange: Exchange, directory: Directory): boolean {
   const { path, response, context, server } = exchange;
   const prefixRoute = '/api/v1.0/director/namespaces/prefix';

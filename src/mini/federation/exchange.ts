@@ -7,7 +7,7 @@ import type { TroubleRequest } from './trouble-rule.ts';
 import type { Trouble } from './trouble.ts';
 import type { WebServer } from './web-server.ts';
 
-/** What a director must call itself: clients take one that does not for a proxy in front of it. */
+/** The director's Server header: without it, clients assume that a proxy answered. */
 const directorHeader = 'pelican/7.27.0';
 
 /** What all servers of one federation share. */
@@ -16,7 +16,7 @@ export interface SharedContext {
   trouble: Trouble;
   counters: Counters;
   namespaces: Namespace[];
-  /** Whose servers it behaves like, in detail. */
+  /** Which real servers it imitates, in detail. */
   traits: Traits;
   /** Aborts when the federation stops. */
   signal: AbortSignal;
@@ -29,17 +29,17 @@ export interface Exchange {
   request: IncomingMessage;
   response: ServerResponse;
   method: string;
-  /** The object path asked for, decoded; for a path that is none, the URL's own. */
+  /** The requested object path, decoded. */
   path: string;
   query: URLSearchParams;
   token: string | undefined;
-  /** The same, as rules of trouble are about it. */
+  /** The request as trouble rules match it. */
   asked: TroubleRequest;
   /** Aborts when the client goes away or the federation stops. */
   signal: AbortSignal;
 }
 
-/** Takes a request in and counts it; undefined when its path was refused on the spot. */
+/** Reads and counts a request; answers a malformed path and returns undefined. */
 export function openExchange(
   context: SharedContext,
   server: WebServer,
@@ -53,7 +53,7 @@ export function openExchange(
   response.setHeader('Server', server.name === 'director' ? directorHeader : context.traits.server);
   context.counters.request(server.name, objectPath ?? url.pathname, response);
   if (objectPath === undefined) {
-    answerJson(response, 400, { error: 'bad_request', detail: 'the path cannot be understood' });
+    answerJson(response, 400, { error: 'bad_request', detail: 'malformed path' });
     return undefined;
   }
   const job = request.headers['x-pelican-jobid'];
@@ -88,7 +88,7 @@ export function answerJson(
 
 const plainText = { 'Content-Type': 'text/plain; charset=utf-8' };
 
-/** An object server's error, as such servers write it. */
+/** Answers with an error in the format of the imitated server. */
 export function answerError(exchange: Exchange, status: number, code: string, detail: string): void {
   const challenge = status === 401 ? { 'WWW-Authenticate': 'Bearer' } : {};
   const { errors } = exchange.context.traits;
@@ -98,7 +98,7 @@ export function answerError(exchange: Exchange, status: number, code: string, de
   else answerJson(exchange.response, status, { error: code, detail }, challenge);
 }
 
-/** GET or HEAD of a folder: refused, or answered by a page of what is in it; its HEAD has the size of the folder itself. */
+/** GET or HEAD of a folder: refused, or answered with a listing page; HEAD has the size of the folder itself. */
 export async function answerFolder(exchange: Exchange, page: () => Promise<string>): Promise<void> {
   if (exchange.context.traits.folder === 'refused')
     answerError(exchange, 405, 'Method Not Allowed', `${exchange.path} is a collection`);
@@ -126,9 +126,9 @@ interface Tally {
   bytes: number;
 }
 
-/** What one server did so far. */
+/** What one server has done so far. */
 export interface ServerCounters extends Tally {
-  /** By status; `200 cut` is an answer whose connection ended before the answer did. */
+  /** By status; `200 cut` is an answer whose connection closed early. */
   outcomes: Record<string, number>;
   objects: Record<string, Tally>;
 }
@@ -137,7 +137,7 @@ export interface ServerCounters extends Tally {
 export class Counters {
   readonly #servers = new Map<string, ServerCounters>();
 
-  /** A copy that does not change any more. */
+  /** Returns a copy. */
   server(name: string): ServerCounters {
     return structuredClone(this.#server(name));
   }

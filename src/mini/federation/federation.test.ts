@@ -12,7 +12,7 @@ import { startFederation } from './federation.ts';
 
 const run = promisify(execFile);
 
-test('an object comes whole from the origin and from each cache, over https and http', async (t) => {
+test('the origin and each cache serve a complete object, over https and http', async (t) => {
   const { federation, objects } = await demoFederation(t);
   for (const server of [federation.origin, ...federation.caches])
     for (const base of [server.url, server.httpUrl]) {
@@ -22,7 +22,7 @@ test('an object comes whole from the origin and from each cache, over https and 
     }
 });
 
-test('its certificates hold for localhost and the loopback addresses', async (t) => {
+test('its certificates are valid for localhost and the loopback addresses', async (t) => {
   const { federation } = await demoFederation(t);
   const { port } = new URL(federation.discoveryUrl);
   const ca = await readFile(federation.caFile);
@@ -48,7 +48,7 @@ test('after stop no address answers, and no file is left', async (t) => {
   await assert.rejects(stat(trusted), { code: 'ENOENT' });
 });
 
-test('in a folder of the user, only what the federation made there is removed', async (t) => {
+test("in the user's folder, only files made by the federation are removed", async (t) => {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'mini-federation-own-'));
   t.after(() => rm(folder, { recursive: true }));
   await writeFile(path.join(folder, 'mine'), 'mine');
@@ -58,7 +58,7 @@ test('in a folder of the user, only what the federation made there is removed', 
   assert.deepEqual((await readdir(folder)).sort(), ['ca.pem', 'mine']);
 });
 
-test('what cannot be published is refused before anything starts', async () => {
+test('an invalid namespace is refused before anything starts', async () => {
   const publish = (prefix: string, folder: string) =>
     startFederation({ namespaces: [{ prefix, folder, public: true }] });
   await assert.rejects(publish('/demo', '/does/not/exist'), /cannot be published: it is not a folder/);
@@ -66,7 +66,7 @@ test('what cannot be published is refused before anything starts', async () => {
     await assert.rejects(publish(prefix, os.tmpdir()), /cannot be a namespace/, prefix);
 });
 
-test('counters tell requests, bytes and outcomes, per server and object', async (t) => {
+test('counters count requests, bytes and outcomes, per server and object', async (t) => {
   const { federation, objects } = await demoFederation(t);
   const url = `${federation.caches[1]!.url}/demo/sub/small.txt`;
   await ask(federation, url);

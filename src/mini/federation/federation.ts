@@ -18,17 +18,17 @@ import { type CertificateAuthority, makeCertificateAuthority } from './x509.ts';
 
 export interface FederationOptions {
   namespaces: NamespaceOptions[];
-  /** How many; 2 if not said. */
+  /** Number of caches; 2 by default. */
   caches?: number;
   /** The director names these servers instead of the federation's own. */
   servers?: OtherServers;
-  /** Let the director name public objects by http addresses. Discovery and director stay on https. */
+  /** Let the director use http addresses for public objects. Discovery and director stay on https. */
   http?: boolean;
-  /** Behave as these servers do, with all their peculiarities. */
+  /** Imitate these servers, with all their peculiarities. */
   like?: ServerModel | undefined;
-  /** Traits that differ from those of the mode, as for a test that need not wait. */
+  /** Overrides single traits, for instance to spare a test a wait. */
   traits?: Partial<Traits>;
-  /** Folder for the CA and the caches' content; a temporary one, removed at the end, if not said. */
+  /** Folder for the CA and the caches' content; by default a temporary one, removed at the end. */
   folder?: string;
   clock?: Clock;
 }
@@ -40,7 +40,7 @@ export interface ServerAddress {
   httpUrl: string;
 }
 
-/** Where everything is, from start to stop. */
+/** The addresses of all servers; they do not change until stop. */
 export interface Addresses {
   /** `host:port`, as in `pelican://HOST/demo/object` and in UPDRAFT_OSDF_HOST. */
   discoveryHost: string;
@@ -52,13 +52,13 @@ export interface Addresses {
 
 /** A running federation on this machine's loopback. */
 export interface MiniFederation extends Addresses, AsyncDisposable {
-  /** PEM file of the authority that all its certificates come from. */
+  /** PEM file of the CA that signs all its certificates. */
   caFile: string;
-  /** A token for a namespace (the first that has an issuer, if not said): may read all, and write where one can. */
+  /** A token for a namespace (by default the first with an issuer), to read and, where allowed, write everything. */
   issueToken(options?: TokenOptions & { namespace?: string }): string;
-  /** Logins at a namespace's issuer (the first that has one, if not said). */
+  /** Logins at a namespace's issuer (by default the first). */
   logins(namespace?: string): DeviceFlow;
-  /** Approves or denies a login that waits with this code, at whichever issuer; throws where none does. */
+  /** Approves or denies the pending login with this code, at any issuer; throws if there is none. */
   decideLogin(userCode: string, verdict: 'approved' | 'denied'): void;
   /** Makes a cache forget an object, or all caches all objects. */
   evict(cache?: string, objectPath?: string): Promise<void>;
@@ -67,7 +67,7 @@ export interface MiniFederation extends Addresses, AsyncDisposable {
   stop(): Promise<void>;
 }
 
-/** Starts discovery, director, origin and caches on free ports of loopback. */
+/** Starts discovery, director, origin and caches on free loopback ports. */
 export async function startFederation(options: FederationOptions): Promise<MiniFederation> {
   const clock = options.clock ?? systemClock;
   const namespaces = await readNamespaces(options.namespaces);
@@ -105,7 +105,7 @@ export async function startFederation(options: FederationOptions): Promise<MiniF
     logins: (namespace) => issuing(namespaces, namespace).issuer.device,
     decideLogin(userCode, verdict) {
       if (!namespaces.some(({ issuer }) => issuer?.device.decide(userCode, verdict)))
-        throw new Error(`no login waits with the code ${userCode}`);
+        throw new Error(`no pending login has the code ${userCode}`);
     },
     evict: (cache, objectPath) => servers.evict(cache, objectPath),
     trouble: context.trouble,
@@ -115,7 +115,7 @@ export async function startFederation(options: FederationOptions): Promise<MiniF
   };
 }
 
-/** The user's folder, or a temporary one that goes when `started` ends. */
+/** The user's folder, or a temporary one that is removed with `started`. */
 async function makeFolder(given: string | undefined, started: AsyncDisposableStack): Promise<string> {
   const folder = given ?? (await mkdtemp(path.join(os.tmpdir(), 'mini-federation-')));
   if (given === undefined) started.defer(() => rm(folder, { recursive: true, force: true }));
@@ -123,7 +123,6 @@ async function makeFolder(given: string | undefined, started: AsyncDisposableSta
   return folder;
 }
 
-/** What can be said of the servers once they run; their addresses never change. */
 function addressesOf(servers: Servers): Addresses {
   const { director, origin, caches } = servers;
   return {
@@ -183,7 +182,7 @@ interface Servers {
   stop(): Promise<void>;
 }
 
-/** Base URLs of servers that are not ours: a real origin and real caches of it. */
+/** Base URLs of external servers: a real origin and its caches. */
 interface OtherServers {
   origin: string;
   caches: string[];
@@ -216,7 +215,7 @@ async function startServers(
     const cache = await makeStoringCache(
       `cache-${number}`,
       options.folder,
-      { ground: context, cert, key, origin },
+      { context, cert, key, origin },
       started,
     );
     parts.push({ store: cache.store, server: await start(cache.server) });
@@ -245,16 +244,11 @@ function placesOf({ origin, caches }: OtherServers): { origin: ServerUrls; cache
   return { origin: place(origin), caches: caches.map(place) };
 }
 
-/** A cache and the folder it fills; the folder goes, after the server, when `started` ends. */
+/** A cache and its folder; the folder is removed with `started`, after the server has stopped. */
 async function makeStoringCache(
   name: string,
   folder: string,
-  {
-    ground: context,
-    cert,
-    key,
-    origin,
-  }: { ground: SharedContext; cert: string; key: string; origin: WebServer },
+  { context, cert, key, origin }: { context: SharedContext; cert: string; key: string; origin: WebServer },
   started: AsyncDisposableStack,
 ): Promise<Cache> {
   const content = path.join(folder, name);

@@ -2,11 +2,11 @@ import { generateKeyPairSync, type KeyObject, randomUUID, sign, verify } from 'n
 import type { Clock } from '../../base/clock.ts';
 import { DeviceFlow } from './device-flow.ts';
 
-/** What a token shall say; everything has a sensible value. */
+/** What a token says; all optional. */
 export interface TokenOptions {
   /** WLCG scopes with paths relative to the namespace, as in `storage.read:/sub storage.create:/`. */
   scope?: string;
-  /** Negative for one that has expired already. */
+  /** Negative for an expired token. */
   expiresInSeconds?: number;
   subject?: string;
 }
@@ -52,12 +52,12 @@ export class Issuer {
     return `${text}.${signature(text, this.#keys.privateKey).toString('base64url')}`;
   }
 
-  /** From now on this token is treated as past its date. */
+  /** Treats this token as expired from now on. */
   expire(token: string): void {
     this.#expired.add(token);
   }
 
-  /** The claims of a token that is this issuer's and in force; otherwise why it is not. */
+  /** The claims of a valid token of this issuer; otherwise why it is invalid. */
   check(token: string): Claims | string {
     const [header = '', payload = '', mark = ''] = token.split('.');
     const claims = decodeClaims(token);
@@ -76,7 +76,7 @@ export class Issuer {
     return claims;
   }
 
-  /** The public key, as relying parties fetch it. */
+  /** The public key, as JWKS. */
   get jwks(): { keys: object[] } {
     return {
       keys: [
@@ -101,7 +101,7 @@ export class Issuer {
   }
 }
 
-/** A JWT's claims, unverified; undefined if it is none. */
+/** A JWT's claims, unverified; undefined if it is not a JWT. */
 export function decodeClaims(token: string): Claims | undefined {
   try {
     const claims: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));

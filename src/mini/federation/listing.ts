@@ -2,7 +2,7 @@ import { readdir, realpath } from 'node:fs/promises';
 import path from 'node:path';
 import { encodePath, fileOf, type Namespace } from './namespace.ts';
 
-/** Something WebDAV lists. */
+/** One resource of a WebDAV listing. */
 export interface ListedResource {
   objectPath: string;
   isFolder: boolean;
@@ -12,7 +12,7 @@ export interface ListedResource {
   etag: string | undefined;
 }
 
-/** The object or folder itself and what the folder holds, down to this depth. */
+/** The object or folder itself, and the content of a folder down to this depth. */
 export async function listResources(
   namespace: Namespace,
   objectPath: string,
@@ -30,14 +30,14 @@ export async function listResources(
   return [own, ...(await Promise.all(children)).flat()];
 }
 
-/** Links may lead anywhere on the machine; what is published stays within its folder. */
+/** Refuses files outside the published folder, which links may lead to. */
 export async function assertInside(namespace: Namespace, file: string): Promise<void> {
   const [root, real] = await Promise.all([realpath(namespace.folder), realpath(file)]);
   if (real === root || real.startsWith(root.endsWith(path.sep) ? root : root + path.sep)) return;
   throw Object.assign(new Error(`${file} leads out of the published folder`), { code: 'ENOENT' });
 }
 
-/** Name of an upload that is under way, beside the file it will become. */
+/** Name of a partial upload, beside the file it will become. */
 export function uploadName(mark: string): string {
   return `.${mark}.upload`;
 }
@@ -61,7 +61,7 @@ function responseXml({ objectPath, isFolder, size, modified, etag = '' }: Listed
   return propstat('', href, `${name}${kind}${date}${isFolder ? '' : data}`);
 }
 
-/** As XRootD writes it: prefixes of its own, a size for folders too, no slash behind their names, no kind for objects. */
+/** As XRootD writes it: its own prefixes, a size for folders too, no trailing slash, no resource type for objects. */
 function xrootdXml({ objectPath, isFolder, size, modified }: ListedResource): string {
   const length = `<lp1:getcontentlength>${size}</lp1:getcontentlength>`;
   const date = `<lp1:getlastmodified>${modified.toUTCString()}</lp1:getlastmodified>`;
@@ -76,7 +76,7 @@ function propstat(names: string, href: string, properties: string): string {
   return `<D:response${names}><D:href>${href}</D:href>${found}</D:response>`;
 }
 
-/** What a multistatus says of the first of its resources. */
+/** The properties of the first resource of a multistatus. */
 export function readProperties(xml: string): Omit<ListedResource, 'objectPath' | 'etag'> & { etag: string } {
   const value = (name: string): string | undefined => new RegExp(`:${name}>([^<]*)<`).exec(xml)?.[1];
   return {

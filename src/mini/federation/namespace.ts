@@ -2,21 +2,21 @@ import type { IncomingMessage } from 'node:http';
 import path from 'node:path';
 import type { Issuer } from './issuer.ts';
 
-/** A folder to publish and how. */
+/** A folder to publish, and how. */
 export interface NamespaceOptions {
   /** Federation path, as in `/demo`. */
   prefix: string;
   folder: string;
-  /** Anyone may read; otherwise a token is asked for. */
+  /** Anyone may read; otherwise a token is needed. */
   public: boolean;
   /** Objects may be uploaded, always with a token. */
   writable?: boolean;
-  /** Folders may be listed; yes if not said. */
+  /** Folders may be listed; true by default. */
   listings?: boolean;
 }
 
 export interface Namespace extends Required<NamespaceOptions> {
-  /** Who issues its tokens; none where no token is ever asked for. */
+  /** Issues its tokens; undefined if none are ever needed. */
   issuer: Issuer | undefined;
 }
 
@@ -37,12 +37,12 @@ export function depthBelow(namespace: Namespace, objectPath: string): number {
   return objectPath.slice(namespace.prefix.length).split('/').filter(Boolean).length;
 }
 
-/** The file of an object path that has been through `decodePath`. */
+/** The file of a decoded object path. */
 export function fileOf(namespace: Namespace, objectPath: string): string {
   return path.join(namespace.folder, ...objectPath.slice(namespace.prefix.length).split('/'));
 }
 
-/** A URL's path as an object path; undefined for one that is malformed or tries to climb out. */
+/** The object path in a URL's path; undefined if malformed or if it climbs out of the folder. */
 export function decodePath(urlPath: string): string | undefined {
   let decoded: string;
   try {
@@ -56,7 +56,7 @@ export function decodePath(urlPath: string): string | undefined {
   return `/${parts.filter(Boolean).join('/')}`;
 }
 
-/** An object path as part of a URL, escaping what Pelican's servers escape: commas and semicolons stay as they are. */
+/** An object path as part of a URL, escaped as Pelican's servers do: commas and semicolons are kept. */
 export function encodePath(objectPath: string): string {
   const kept = /%(24|26|2B|2C|3A|3B|3D|40)/g;
   return encodeURI(objectPath)
@@ -65,13 +65,13 @@ export function encodePath(objectPath: string): string {
     .replaceAll(kept, decodeURIComponent);
 }
 
-/** Checks and completes what the user asked to publish. */
+/** Checks and normalises a prefix to publish. */
 export function normalisePrefix(prefix: string): string {
   const clean = decodePath(prefix);
   const taken =
     clean === '/' || clean?.startsWith('/api') === true || clean?.startsWith('/.well-known') === true;
   if (clean === undefined || taken)
-    throw new Error(`'${prefix}' cannot be a namespace: write it as in /demo`);
+    throw new Error(`'${prefix}' cannot be a namespace: use a prefix such as /demo`);
   return clean;
 }
 
@@ -83,14 +83,14 @@ const scopesFor: Record<Need, string[]> = {
   modify: ['storage.modify', 'write'],
 };
 
-/** The token a request carries: in its header, or in the query as Pelican's servers also accept it. */
+/** The token of a request: from its header, or from the query, which Pelican's servers also accept. */
 export function bearerToken(request: IncomingMessage, query: URLSearchParams): string | undefined {
   const header = /^Bearer\s+(\S+)$/i.exec(request.headers.authorization ?? '')?.[1];
   const asked = query.get('authz') ?? query.get('access_token');
   return header ?? asked?.replace(/^Bearer[ +]/i, '') ?? undefined;
 }
 
-/** Undefined when this token (or none) allows what is asked; otherwise the reason why not. */
+/** Why this token (or none) does not permit the request; undefined if it does. */
 export function denial(
   namespace: Namespace,
   objectPath: string,

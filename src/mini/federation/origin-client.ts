@@ -2,7 +2,7 @@ import http, { type IncomingMessage, type OutgoingHttpHeaders } from 'node:http'
 import type { Exchange } from './exchange.ts';
 import { denial, encodePath, findNamespace } from './namespace.ts';
 
-/** The origin (or the way to it) did not give what a cache asked for. */
+/** The origin, or the way to it, failed a cache's request. */
 export class UpstreamError extends Error {
   readonly status: number;
   readonly code: string;
@@ -15,7 +15,7 @@ export class UpstreamError extends Error {
   }
 }
 
-/** Throws what a cache answers to a client that may not read this. */
+/** Throws the error with which a cache refuses a client without access. */
 export function checkAccess({ context, token }: Exchange, objectPath: string): void {
   const namespace = findNamespace(context.namespaces, objectPath);
   if (namespace === undefined)
@@ -24,19 +24,19 @@ export function checkAccess({ context, token }: Exchange, objectPath: string): v
   if (reason !== undefined) throw new UpstreamError(403, 'authorization_denied', reason);
 }
 
-/** How a cache asks the origin. */
+/** A cache's requests to the origin. */
 export class OriginClient {
   readonly #base: string;
   readonly #agent = new http.Agent({ keepAlive: true });
   readonly #signal: AbortSignal;
 
-  /** `signal` ends all that is under way. */
+  /** `signal` aborts all requests. */
   constructor(base: string, signal: AbortSignal) {
     this.#base = base;
     this.#signal = signal;
   }
 
-  /** Gives the answer, whatever its status. */
+  /** Returns the answer, whatever its status. */
   ask(
     method: string,
     objectPath: string,
@@ -59,13 +59,13 @@ export class OriginClient {
     return promise;
   }
 
-  /** Gives the answer if its status is one of these; otherwise throws what a cache tells its own client. */
+  /** Returns the answer if its status is one of these; otherwise throws the error for the cache's own client. */
   async expect(statuses: number[], ...question: Parameters<OriginClient['ask']>): Promise<IncomingMessage> {
     const answer = await this.ask(...question);
     const status = answer.statusCode ?? 0;
     if (statuses.includes(status)) return answer;
     answer.resume();
-    const detail = `origin answered ${status} for ${question[1]}`;
+    const detail = `the origin answered ${status} for ${question[1]}`;
     if (status === 404) throw new UpstreamError(404, 'not_found', detail);
     if (status === 401 || status === 403) throw new UpstreamError(403, 'authorization_denied', detail);
     if (status === 405) throw new UpstreamError(405, 'Method Not Allowed', detail);
@@ -73,7 +73,7 @@ export class OriginClient {
     throw new UpstreamError(status === 504 ? 504 : 502, 'upstream_connection_error', detail);
   }
 
-  /** What the origin's PROPFIND says, as it says it. */
+  /** The unmodified body of the origin's PROPFIND answer. */
   async properties(objectPath: string, token: string | undefined, depth: string): Promise<string> {
     const answer = await this.expect([207], 'PROPFIND', objectPath, token, { Depth: depth });
     return await textOf(answer);

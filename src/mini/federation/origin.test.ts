@@ -6,7 +6,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { ask, demoFederation } from '../../../test/mini/demo-federation.ts';
 
-test('a whole object comes with its length, ETag, date and the offer of ranges', async (t) => {
+test('an object comes with its length, ETag, date and Accept-Ranges', async (t) => {
   const { federation, objects } = await demoFederation(t);
   const url = `${federation.origin.url}/demo/big.bin`;
   for (const method of ['GET', 'HEAD']) {
@@ -47,7 +47,7 @@ test('a range is answered with 206 and exactly those bytes; beyond the end with 
     assert.equal((await ask(federation, url, { headers: { Range: range } })).status, 200, range);
 });
 
-test('conditions on the ETag hold: 304 when unchanged, the whole object when If-Range is stale', async (t) => {
+test('conditions on the ETag work: 304 when unchanged, the complete object when If-Range is stale', async (t) => {
   const { federation, folder } = await demoFederation(t);
   const url = `${federation.origin.url}/demo/sub/small.txt`;
   const { etag } = (await ask(federation, url)).headers;
@@ -75,19 +75,19 @@ test('a client that asks for the transfer status gets chunks and a trailer', asy
   assert.ok(answer.body.equals(objects.big));
 });
 
-test('digests are given in the form each algorithm has', async (t) => {
+test('each digest is encoded as its algorithm requires', async (t) => {
   const { federation, objects } = await demoFederation(t);
   const headers = { 'Want-Digest': 'adler32;q=0.1, md5, crc32c;q=0.5,sha,SHA-256' };
   const url = `${federation.origin.url}/demo/sub/small.txt`;
   const answer = await ask(federation, url, { method: 'HEAD', headers });
   const of = (name: string): string => createHash(name).update(objects.small).digest('base64');
-  // The check value that every description of CRC-32C gives for these nine digits.
+  // The standard check value of CRC-32C for these nine digits.
   const crc = 'crc32c=e3069283';
   assert.equal(answer.headers['digest'], `md5=${of('md5')},${crc},sha=${of('sha1')},sha-256=${of('sha256')}`);
   assert.equal((await ask(federation, url, { method: 'HEAD' })).headers['digest'], undefined);
 });
 
-test('missing objects, folders, climbing paths and links out of the folder are refused', async (t) => {
+test('missing objects, folders, paths with .. and links out of the folder are refused', async (t) => {
   const { federation, folder } = await demoFederation(t);
   await symlink('/etc/hostname', path.join(folder, 'demo/leak'));
   const expected: [string, number][] = [
@@ -134,7 +134,7 @@ test('OPTIONS lists the verbs', async (t) => {
   for (const verb of ['GET', 'HEAD', 'PUT', 'PROPFIND']) assert.ok(headers['allow']?.includes(verb));
 });
 
-test('an upload appears whole with 201 and an ETag; overwriting needs the scope to modify', async (t) => {
+test('a complete upload appears with 201 and an ETag; overwriting needs the scope to modify', async (t) => {
   const { federation, folder } = await demoFederation(t);
   const url = `${federation.origin.url}/inbox/new/result.pt`;
   const put = (body: string, token?: string) =>

@@ -21,7 +21,7 @@ import { WebServer } from './web-server.ts';
 
 const verbs = 'OPTIONS, GET, HEAD, PUT, DELETE, PROPFIND';
 
-/** The server that holds the objects: files of the published folders. */
+/** The server that owns the objects: files of the published folders. */
 export function makeOrigin(context: SharedContext, tls: { cert: string; key: string }): WebServer {
   const digests = new DigestCache();
   const server: WebServer = new WebServer('origin', tls, async (request, response) => {
@@ -71,7 +71,7 @@ async function answerFile(exchange: Exchange, namespace: Namespace, digests: Dig
   }
 }
 
-/** Which digests the origin puts into its answer, by what it was asked for. */
+/** Which digests the origin adds to its answer. */
 function digestsAtOrigin({ context, method, request }: Exchange): DigestName[] {
   const header = request.headers['want-digest'];
   const wanted = wantedDigests(header);
@@ -82,7 +82,7 @@ function digestsAtOrigin({ context, method, request }: Exchange): DigestName[] {
   return header === undefined ? [] : [wanted[0] ?? 'crc32c'];
 }
 
-/** XRootD writes a crc32c in base64, as RFC 3230 has it for digests, not in hex. */
+/** XRootD encodes a crc32c in base64, not in hex. */
 function withBase64Crc(value: string): string {
   return value.replace(/crc32c=([\da-f]{8})/, (_, hex: string) => {
     return `crc32c=${Buffer.from(hex, 'hex').toString('base64')}`;
@@ -109,13 +109,13 @@ async function answerProperties(exchange: Exchange, namespace: Namespace): Promi
   const depths: Record<string, number> = { '0': 0, '1': 1, infinity: infinity === 'itself' ? 0 : Infinity };
   const depth = depths[String(asked)];
   if (depth === undefined || (depth === Infinity && infinity === 'refused'))
-    answerError(exchange, 403, 'propfind_finite_depth', 'the depth of a listing is 0 or 1');
+    answerError(exchange, 403, 'propfind_finite_depth', 'the depth of a listing must be 0 or 1');
   else if (depth > 0 && !namespace.listings)
     answerError(exchange, 405, 'method_not_allowed', `${namespace.prefix} cannot be listed`);
   else answerListed(exchange, await listResources(namespace, exchange.path, depth, describer(exchange)));
 }
 
-/** Answers DELETE as Pelican's origin does: what is in a folder goes with it. */
+/** Answers DELETE as Pelican's origin does: a folder is removed with its content. */
 async function remove({ path: objectPath, response }: Exchange, namespace: Namespace): Promise<void> {
   const file = fileOf(namespace, objectPath);
   await assertInside(namespace, file);
@@ -123,7 +123,7 @@ async function remove({ path: objectPath, response }: Exchange, namespace: Names
   response.writeHead(204).end();
 }
 
-/** Digests by object version, so that a big file is read once per algorithm. */
+/** Digests by object version, to read a big file once per algorithm. */
 class DigestCache {
   readonly #known = new Map<string, Promise<string>>();
 
@@ -144,12 +144,12 @@ class DigestCache {
   }
 }
 
-/** TLS hands over pieces of 16 KiB; one write to the disk for each would cost more than all the rest. */
+/** TLS delivers pieces of 16 KiB; writing each to disk would dominate the cost. */
 const gatherBytes = 4 << 20;
 
 /**
- * Answers PUT. A new object needs the scope to create, one that exists the scope to modify. The object appears when
- * all its bytes have arrived; an upload that breaks off leaves nothing.
+ * Answers PUT. A new object needs the scope to create, an existing one the scope to modify. The object appears when
+ * all its bytes have arrived; an interrupted upload leaves nothing.
  */
 async function receiveUpload(exchange: Exchange, namespace: Namespace): Promise<void> {
   const { path: objectPath, request, response, token, signal } = exchange;
@@ -186,7 +186,7 @@ async function receiveUpload(exchange: Exchange, namespace: Namespace): Promise<
   response.writeHead(201, { ...(etag !== undefined && { ETag: etag }), 'Content-Length': 0 }).end();
 }
 
-/** Opens a published file; throws ENOENT for what is not there or lies outside the folder, EISDIR for a folder. */
+/** Opens a published file; throws ENOENT if it is missing or outside the folder, EISDIR for a folder. */
 async function openFile(exchange: Exchange, namespace: Namespace): Promise<StoredObject> {
   const { path: objectPath, method } = exchange;
   const file = fileOf(namespace, objectPath);
@@ -218,7 +218,7 @@ function describer(exchange: Exchange): (file: string, objectPath: string) => Pr
   };
 }
 
-/** In Go's servers GET and PUT have an ETag of their own making, all other methods that of their WebDAV library. */
+/** Go's servers make their own ETag for GET and PUT; all other methods have that of their WebDAV library. */
 function etagOf({ context }: Exchange, info: BigIntStats, method: string): string | undefined {
   const [modified, size] = [info.mtimeNs.toString(16), info.size.toString(16)];
   if (context.traits.validators === 'none') return undefined;

@@ -21,7 +21,7 @@ function handClock(): Clock & { time: number } {
 
 const never = new AbortController().signal;
 
-test('bytes pass evenly: at no moment more than one piece ahead of the rate', async () => {
+test('bytes pass evenly: never more than one piece ahead of the rate', async () => {
   const clock = handClock();
   const pacer = new Pacer(1_000_000, clock);
   assert.equal(pacer.pieceSize, 10_000);
@@ -31,7 +31,7 @@ test('bytes pass evenly: at no moment more than one piece ahead of the rate', as
   }
 });
 
-test('a pause of the reader is made up for by 50 ms at most', async () => {
+test('after a pause, a reader catches up by at most 50 ms', async () => {
   const clock = handClock();
   const pacer = new Pacer(1_000_000, clock);
   await pacer.pass(10_000, never);
@@ -41,7 +41,7 @@ test('a pause of the reader is made up for by 50 ms at most', async () => {
   assert.equal(clock.time - resumed, 140);
 });
 
-test('two answers through one pacer share its rate', async () => {
+test('answers that share a pacer share its rate', async () => {
   const waits: number[] = [];
   const sleep = (ms: number): Promise<void> => Promise.resolve(void waits.push(ms));
   const pacer = new Pacer(1_000_000, { now: () => 0, monotonic: () => 0, sleep });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseTrouble, TroubleSyntaxError } from './parse-trouble.ts';
 
-test('a rule says which server, what happens, to which objects and when', () => {
+test('a rule names the server, the action, the objects and the schedule', () => {
   const rule = parseTrouble(
     'cache-1: stall after 1MB on *.tar skip 1 first 2 every 3 for 5s lasting 2s once 10KiB sent from *#1.0#*',
   );
@@ -24,7 +24,7 @@ test('a rule says which server, what happens, to which objects and when', () => 
   );
 });
 
-test('every action is understood', () => {
+test('every action is parsed', () => {
   const expected: [string, object][] = [
     ['stall', { kind: 'stall', after: 0 }],
     ['reset after 64KiB', { kind: 'reset', after: 65_536 }],
@@ -54,7 +54,7 @@ test('a pattern may be quoted', () => {
   assert.equal(parseTrouble('origin: 404 on "two words *"').glob, 'two words *');
 });
 
-test('what cannot be understood is named', () => {
+test('a syntax error names the word and what was expected', () => {
   const expected: [string, RegExp][] = [
     ['', /a server is missing/],
     ['stall after 1MB', /starts with .*not 'stall'/],
@@ -63,15 +63,15 @@ test('what cannot be understood is named', () => {
     ['cache-1: explode', /'explode' is not an action/],
     ['cache-1: stall after soon', /'soon' is not a size/],
     ['cache-1: stall after 1XB', /'1XB' is not a size/],
-    ['cache-1: slow 0', /a rate is above zero/],
+    ['cache-1: slow 0', /a rate must be above zero/],
     ['cache-1: 404 first none', /'none' is not a whole number/],
     ['cache-1: 404 every 0', /'0' is not a whole number/],
     ['cache-1: 404 sometimes', /'sometimes' is not one of/],
     ['cache-1: 404 for 5', /'5' is not a time/],
-    ['cache-1: stall once 5MB', /followed by 'sent'/],
-    ['cache-1: truncate with grace', /a cut body ends/],
-    ['cache-1: down on *.tar', /a server that is down sees no requests/],
-    ['cache-1: 503 by magic', /followed by 'proxy'/],
+    ['cache-1: stall once 5MB', /expected 'sent' after 'once SIZE'/],
+    ['cache-1: truncate with grace', /expected 'with trailer'/],
+    ['cache-1: down on *.tar', /'down' takes only/],
+    ['cache-1: 503 by magic', /expected 'proxy' after 'by'/],
   ];
   for (const [text, problem] of expected)
     assert.throws(

@@ -1,6 +1,6 @@
 import type { TroubleAction, TroubleRule, TruncatedEnd } from './trouble-rule.ts';
 
-/** A trouble rule that cannot be understood; the message says which word and what was expected. */
+/** A trouble rule that cannot be parsed; the message names the word and what was expected. */
 export class TroubleSyntaxError extends Error {
   constructor(text: string, problem: string) {
     super(`trouble '${text}': ${problem}`);
@@ -8,7 +8,7 @@ export class TroubleSyntaxError extends Error {
   }
 }
 
-/** Reads one rule (docs/mini-federation.md has the grammar), as in `cache-1: stall after 1MB on *.tar first 2`. */
+/** Parses one rule (docs/mini-federation.md has the grammar), as in `cache-1: stall after 1MB on *.tar first 2`. */
 export function parseTrouble(text: string): TroubleRule {
   const words = new RuleReader(text);
   const server = words.server();
@@ -42,7 +42,7 @@ function parseSchedule(words: RuleReader, rule: TroubleRule): void {
   else if (word === 'lasting') rule.lastingMs = words.time();
   else if (word === 'once') {
     rule.onceSent = words.size();
-    if (!words.take('sent')) words.fail(`'once SIZE' is followed by 'sent'`);
+    if (!words.take('sent')) words.fail(`expected 'sent' after 'once SIZE'`);
   } else words.fail(`'${word}' is not one of on, from, first, skip, every, for, lasting, once`);
 }
 
@@ -50,7 +50,7 @@ function checkDown(rule: TroubleRule, words: RuleReader): void {
   if (rule.action.kind !== 'down') return;
   const { glob, job, lastingMs, first, skip, every } = rule;
   if ([glob, job, lastingMs, first].some((one) => one !== undefined) || skip > 0 || every > 1)
-    words.fail(`a server that is down sees no requests: only 'for TIME' and 'once SIZE sent' fit`);
+    words.fail(`'down' takes only 'for TIME' and 'once SIZE sent': a server that is down sees no requests`);
 }
 
 const simple = [
@@ -93,7 +93,7 @@ function parseAction(words: RuleReader): TroubleAction {
 function parseStatus(code: number, words: RuleReader): TroubleAction {
   const retryAfterSeconds = words.take('retry-after') ? Math.ceil(words.time() / 1000) : undefined;
   const proxy = words.take('by');
-  if (proxy && !words.take('proxy')) words.fail(`'by' is followed by 'proxy'`);
+  if (proxy && !words.take('proxy')) words.fail(`expected 'proxy' after 'by'`);
   return { kind: 'status', code, retryAfterSeconds, proxy };
 }
 
@@ -102,7 +102,7 @@ function parseEnd(words: RuleReader): TruncatedEnd {
   if (!without && !words.take('with')) return 'auto';
   if (words.take('trailer')) return without ? 'no-trailer' : 'trailer';
   if (!without && words.take('length')) return 'length';
-  return words.fail(`a cut body ends 'with trailer', 'without trailer' or 'with length'`);
+  return words.fail(`expected 'with trailer', 'without trailer' or 'with length'`);
 }
 
 function parseCorrupt(words: RuleReader): TroubleAction {
@@ -144,7 +144,6 @@ class RuleReader {
     return this.#words.shift() ?? this.fail(`${expected} is missing at the end`);
   }
 
-  /** Takes the next word if it is this one. */
   take(word: string): boolean {
     if (this.#words[0] !== word) return false;
     this.#words.shift();
@@ -155,7 +154,9 @@ class RuleReader {
     const word = this.next('a server');
     const name = word.endsWith(':') ? word.slice(0, -1) : '';
     if (/^(director|origin|cache-[1-9]\d*|caches|all)$/.test(name)) return name;
-    return this.fail(`it starts with 'director:', 'origin:', 'cache-1:', 'caches:' or 'all:', not '${word}'`);
+    return this.fail(
+      `a rule starts with 'director:', 'origin:', 'cache-1:', 'caches:' or 'all:', not '${word}'`,
+    );
   }
 
   count(): number {
@@ -180,7 +181,7 @@ class RuleReader {
   rate(): number {
     const word = this.next('a rate').replace(/\/s$/, '');
     const rate = this.#measure(word, sizeUnits, 'rate such as 200kB/s');
-    return rate > 0 ? rate : this.fail('a rate is above zero');
+    return rate > 0 ? rate : this.fail('a rate must be above zero');
   }
 
   #measure(word: string, units: Record<string, number>, expected: string): number {

@@ -4,7 +4,7 @@ import type { StoredObject } from './stored-object.ts';
 import type { TroubleAction, ActionOf } from './trouble-rule.ts';
 import type { Pacer } from './trouble.ts';
 
-/** What will go wrong while this body is sent; decided before the headers go out. */
+/** The trouble for one body; decided before the headers are sent. */
 export interface BodyTrouble {
   cut: ActionOf<'stall'> | ActionOf<'reset'> | ActionOf<'truncate'> | undefined;
   corrupt: ActionOf<'corrupt'> | undefined;
@@ -14,7 +14,7 @@ export interface BodyTrouble {
 
 const bufferSize = 256 * 1024;
 
-/** Asks for the troubles of a body; those that this range would never reach are not used up. */
+/** Picks the troubles of a body; those beyond this range are not used up. */
 export function bodyTrouble({ context, asked }: Exchange, range: ByteRange): BodyTrouble {
   const { trouble } = context;
   const reached = (action: TroubleAction & { after: number }): boolean =>
@@ -33,8 +33,8 @@ export function bodyTrouble({ context, asked }: Exchange, range: ByteRange): Bod
 }
 
 /**
- * Sends this range of the object, reading ahead by one buffer while the other is on its way. Gives true when all of
- * it went out; false when a trouble cut it, which has then ended (or left hanging) the connection by itself.
+ * Sends this range of the object, reading one buffer ahead. Returns true when all of it was sent; false when trouble
+ * cut it and has already ended the connection or left it hanging.
  */
 export async function sendBody(
   exchange: Exchange,
@@ -53,7 +53,7 @@ export async function sendBody(
     const length = await reading;
     if (length === 0) throw new Error('the object ended early');
     reading = read(spare, position + length);
-    // A failure is met at the next turn of the loop; until then it is nobody's.
+    // A failure is thrown when the next iteration awaits it.
     reading.catch(() => undefined);
     for (const pacer of trouble.pacers) await pacer.pass(length, exchange.signal);
     const piece = buffer.subarray(0, length);
@@ -93,7 +93,7 @@ async function cutOff(
   });
 }
 
-/** Resolves when the bytes have left the buffer, so that it can be filled again. */
+/** Resolves when the bytes have left the buffer, which can then be reused. */
 function write(response: ServerResponse, piece: Buffer, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const abort = (): void => reject(signal.reason as Error);
@@ -117,8 +117,8 @@ export interface ByteRange {
 }
 
 /**
- * What a Range header asks of an object: undefined for "all of it" (no header, one we cannot read, or several
- * ranges, which a server may ignore), `beyond` when nothing of it exists.
+ * Parses a Range header: undefined for the complete object (no header, a malformed one, or several ranges, which a
+ * server may ignore), `beyond` if it starts past the end.
  */
 export function parseByteRange(header: string | undefined, size: number): ByteRange | 'beyond' | undefined {
   const [, from, to] = /^bytes=(\d*)-(\d*)$/.exec(header?.trim() ?? '') ?? [];

@@ -7,7 +7,7 @@ import { test, type TestContext } from 'node:test';
 import { ask, demoFederation } from '../../../test/mini/demo-federation.ts';
 import type { ServerModel, Traits } from './server-traits.ts';
 
-/** A federation in this mode, and questions to its servers about objects of `/demo`. */
+/** A federation that imitates `like`, and functions to request objects of `/demo`. */
 async function demoLike(t: TestContext, like: ServerModel, traits: Partial<Traits> = {}) {
   const demo = await demoFederation(t, { like, traits });
   const { federation, folder } = demo;
@@ -24,20 +24,20 @@ const textOf = ({ body }: { body: Buffer }): string => body.toString();
 const originRequests = (federation: { counters: { server(name: string): { requests: number } } }): number =>
   federation.counters.server('origin').requests;
 
-test('Go: a miss has no Age, a complete object has one, and a whole GET costs the origin three requests', async (t) => {
+test('Go: only a complete object has an Age, and a full GET costs the origin three requests', async (t) => {
   const { federation, cache, objects } = await demoLike(t, 'pelican-go');
   const miss = await cache('big.bin', 'GET', {});
   assert.equal(miss.headers.age, undefined);
   assert.ok(miss.body.equals(objects.big));
-  // PROPFIND and GET; at the first answer after that HEAD for the digests.
+  // PROPFIND and GET; the first answer after that costs a HEAD for the digests.
   assert.equal(originRequests(federation), 2);
   for (const method of ['GET', 'HEAD'])
     assert.match((await cache('big.bin', method, {})).headers.age ?? '', /^\d+$/);
   assert.equal(originRequests(federation), 3);
-  assert.equal((await cache('sub/small.txt', 'GET', {})).headers.age, '0', 'a small one is there at once');
+  assert.equal((await cache('sub/small.txt', 'GET', {})).headers.age, '0', 'a small one is complete at once');
 });
 
-test('Go: a Range puts an object that is not cached into block mode, for whole GETs too', async (t) => {
+test('Go: a Range puts an uncached object into block mode, for full GETs too', async (t) => {
   const { federation, cache, objects } = await demoLike(t, 'pelican-go', { scanAfterMs: 0 });
   const part = await cache('big.bin', 'GET', { Range: 'bytes=0-99999' });
   assert.ok(part.body.equals(objects.big.subarray(0, 100_000)));
@@ -48,10 +48,10 @@ test('Go: a Range puts an object that is not cached into block mode, for whole G
   assert.equal(originRequests(federation), 1 + Math.ceil(objects.big.length / 32_768));
   const hit = await cache('big.bin', 'GET', { Range: 'bytes=5-9' });
   assert.ok(hit.headers.age !== undefined, 'complete');
-  assert.equal(hit.headers['digest'], undefined, 'no digest for what came in blocks');
+  assert.equal(hit.headers['digest'], undefined, 'no digest for an object fetched in blocks');
 });
 
-test("Go: the origin's GET has another ETag than its HEAD and PROPFIND, and caches have the one they met", async (t) => {
+test("Go: the origin's GET has another ETag than its HEAD and PROPFIND, and caches keep the one they saw", async (t) => {
   const { origin, cache, cache2 } = await demoLike(t, 'pelican-go');
   const got = (await origin('big.bin', 'GET', {})).headers;
   const head = (await origin('big.bin', 'HEAD', {})).headers;
@@ -64,7 +64,7 @@ test("Go: the origin's GET has another ETag than its HEAD and PROPFIND, and cach
   assert.equal((await cache('big.bin', 'HEAD', {})).headers['last-modified'], undefined);
 });
 
-test('Go: content types are sniffed, so that an object that begins like HTML is called HTML', async (t) => {
+test('Go: content types are sniffed: an object that begins like HTML gets text/html', async (t) => {
   const { origin, cache } = await demoLike(t, 'pelican-go');
   for (const at of [origin, cache]) {
     assert.equal((await at('page', 'GET', {})).headers['content-type'], 'text/html; charset=utf-8');
@@ -73,7 +73,7 @@ test('Go: content types are sniffed, so that an object that begins like HTML is 
   }
 });
 
-test('Go: a folder is refused with 405, a Range of an empty object is answered whole', async (t) => {
+test('Go: a folder is refused with 405, a Range of an empty object gets 200', async (t) => {
   const { origin, cache, cache2 } = await demoLike(t, 'pelican-go');
   for (const at of [origin, cache, cache2]) {
     const folder = await at('sub', 'GET', {});
@@ -84,7 +84,7 @@ test('Go: a folder is refused with 405, a Range of an empty object is answered w
   }
 });
 
-test('Go: HEAD of an object that is not cached has the origin compute digests, and gives up on a big one', async (t) => {
+test('Go: HEAD of an uncached object has the origin compute digests, and times out for a big one', async (t) => {
   const { cache, federation } = await demoLike(t, 'pelican-go', { bigBytes: 1_000_000, headWaitMs: 1 });
   const small = await cache('sub/small.txt', 'HEAD', {});
   assert.match(String(small.headers['digest']), /md5=.*,crc32c=e3069283/);
@@ -96,7 +96,7 @@ test('Go: HEAD of an object that is not cached has the origin compute digests, a
   assert.ok(originRequests(federation) > 0);
 });
 
-test("Go: a cache has the origin's digests of what it has, none of a big object until its scan", async (t) => {
+test("Go: a cache has the origin's digests of its objects, and for a big one none until its scan", async (t) => {
   const { origin, cache } = await demoLike(t, 'pelican-go');
   assert.equal((await cache('big.bin', 'GET', {})).headers['digest'], undefined);
   for (const method of ['GET', 'HEAD'])
@@ -121,7 +121,7 @@ test("Go: a cache has the origin's digests of what it has, none of a big object 
   }
 });
 
-test('Go: caches send who lists folders to the origin, which lists to any depth; OPTIONS is refused', async (t) => {
+test('Go: caches redirect listings to the origin, which lists to any depth; OPTIONS is refused', async (t) => {
   const { origin, cache, federation } = await demoLike(t, 'pelican-go');
   const hrefs = async (answer: ReturnType<typeof origin>): Promise<(string | undefined)[]> =>
     [...textOf(await answer).matchAll(/<D:href>([^<]*)/g)].map(([, href]) => href);
@@ -137,7 +137,7 @@ test('Go: caches send who lists folders to the origin, which lists to any depth;
   assert.equal((await origin('big.bin', 'OPTIONS', {})).status, 200);
 });
 
-test('Go: only-if-cached is 504 on a miss and the length alone for HEAD of what has begun to be there', async (t) => {
+test('Go: only-if-cached is 504 on a miss, and HEAD of a partly cached object has only its length', async (t) => {
   const { cache } = await demoLike(t, 'pelican-go');
   const only = { 'Cache-Control': 'only-if-cached' };
   assert.equal((await cache('big.bin', 'HEAD', only)).status, 504);
@@ -147,7 +147,7 @@ test('Go: only-if-cached is 504 on a miss and the length alone for HEAD of what 
   assert.deepEqual([status, headers['content-length'], headers.age], [200, '3500000', undefined]);
 });
 
-test('DELETE and COPY go to the origin, which deletes; the prestage API says whether it is there', async (t) => {
+test('DELETE and COPY go to the origin, which deletes; the prestage API reports success or failure', async (t) => {
   const { federation, folder, objects } = await demoLike(t, 'pelican-go');
   const token = federation.issueToken({ namespace: '/inbox' });
   await writeFile(path.join(folder, 'inbox/old'), 'old');
@@ -169,7 +169,7 @@ test('DELETE and COPY go to the origin, which deletes; the prestage API says whe
   assert.match(textOf(await ask(federation, `${prestage}?path=/demo/none`)), /^failure: /m);
 });
 
-test('XRootD: no validators, no type, no Age on a range, one on a whole GET of what is there', async (t) => {
+test('XRootD: no validators, no type, and an Age only on a full GET of a cached object', async (t) => {
   const { origin, cache, objects } = await demoLike(t, 'xrootd');
   for (const at of [origin, cache])
     for (const method of ['GET', 'HEAD']) {
@@ -187,7 +187,7 @@ test('XRootD: no validators, no type, no Age on a range, one on a whole GET of w
   assert.equal((await cache('big.bin', 'HEAD', {})).headers.age, undefined);
 });
 
-test('XRootD: a Range of which nothing exists is 416 without Content-Range', async (t) => {
+test('XRootD: a Range past the end is 416 without Content-Range', async (t) => {
   const { origin, cache } = await demoLike(t, 'xrootd');
   for (const at of [origin, cache]) {
     const { status, headers } = await at('empty', 'GET', range);
@@ -196,7 +196,7 @@ test('XRootD: a Range of which nothing exists is 416 without Content-Range', asy
   }
 });
 
-test('XRootD: a folder is a page of HTML without a type, at some caches 409', async (t) => {
+test('XRootD: a folder is an HTML page without a type, at some caches 409', async (t) => {
   const { origin, cache, cache2 } = await demoLike(t, 'xrootd');
   for (const at of [origin, cache]) {
     const page = await at('sub', 'GET', range);
@@ -208,7 +208,7 @@ test('XRootD: a folder is a page of HTML without a type, at some caches 409', as
   assert.equal(textOf(await cache('none', 'GET', {})).startsWith('{'), false);
 });
 
-test('XRootD: a crc32c in base64 on HEAD where it is asked for', async (t) => {
+test('XRootD: HEAD has a crc32c in base64 on request', async (t) => {
   const { origin, cache } = await demoLike(t, 'xrootd');
   for (const at of [origin, cache]) {
     const { headers } = await at('sub/small.txt', 'HEAD', { 'Want-Digest': 'crc32c' });
@@ -221,7 +221,7 @@ test('XRootD: a crc32c in base64 on HEAD where it is asked for', async (t) => {
   }
 });
 
-test('XRootD: PROPFIND knows depth 0 and 1, at some caches 409, and a cache gives times of its own', async (t) => {
+test('XRootD: PROPFIND supports depth 0 and 1, at some caches 409, and a cache reports its own times', async (t) => {
   const { origin, cache, cache2 } = await demoLike(t, 'xrootd');
   const count = (text: string): number => text.split('<D:href>').length - 1;
   const folder = textOf(await origin('', 'PROPFIND', { Depth: '1' }));

@@ -1,51 +1,51 @@
-/** Whose servers the federation behaves like; if none's, it keeps to the protocol as cleanly as one can. */
+/** Which real servers the federation imitates; if none, it follows the protocol cleanly. */
 export const serverModels = ['pelican-go', 'xrootd'] as const;
 
 export type ServerModel = (typeof serverModels)[number];
 
-/** Where real servers differ from each other, and from what one would expect of them. */
+/** How real servers differ from each other and from the protocol. */
 export interface Traits {
-  /** What origin and caches call themselves. */
+  /** The Server header of origin and caches. */
   server: string;
-  /** What the body of an error is; at Go's servers, JSON at caches and the status in words at the origin. */
+  /** Error bodies: JSON; JSON at caches and the status text at the origin; plain text. */
   errors: 'json' | 'mixed' | 'text';
-  /** ETag and Last-Modified: equal everywhere; another ETag on the origin's GET than on its HEAD and PROPFIND; none. */
+  /** ETag and Last-Modified: the same everywhere; another ETag on the origin's GET than on HEAD and PROPFIND; none. */
   validators: 'equal' | 'get-differs' | 'none';
-  /** By what Content-Type is chosen. Sniffing takes any object that begins like HTML for HTML. */
+  /** How Content-Type is chosen. Sniffing takes any object that begins like HTML for HTML. */
   contentType: 'octets' | 'sniffed' | 'none';
-  /** Which answers of a cache have an Age: all (0 is a miss), those of a complete object, whole GETs of one. */
+  /** Which answers of a cache have an Age: all (0 is a miss), those of a complete object, full GETs of one. */
   age: 'all' | 'complete' | 'whole';
-  /** By which request a cache learns of an object; for XRootD's own protocol PROPFIND stands in. */
+  /** How a cache asks about an object; PROPFIND stands in for XRootD's own protocol. */
   learnBy: 'HEAD' | 'PROPFIND';
-  /** What a Range makes of an object that is not in the cache: one stream, or a request to the origin per block. */
+  /** How a Range fetches an uncached object: as one stream, or with one request to the origin per block. */
   rangeOfMiss: 'stream' | 'blocks';
-  /** Bytes of such a block. */
+  /** Size of such a block. */
   blockBytes: number;
-  /** What is not bigger has arrived before its first answer begins, which has an Age therefore. */
+  /** Objects up to this size are fetched completely before the first answer, which therefore has an Age. */
   inlineBytes: number;
-  /** A Range of which nothing exists: 416 with or without Content-Range; Go sends an empty object whole. */
+  /** A Range past the end: 416 with or without Content-Range; Go sends an empty object with 200. */
   beyond: 'range' | 'empty-whole' | 'bare';
   /** GET of a folder: 405, or 200 with an HTML page. */
   folder: 'refused' | 'page';
   /**
-   * When there is a Digest: where asked for; of a complete object at a cache, and on the origin's HEAD; on HEAD where
-   * asked for, one only.
+   * Which answers have a Digest: those that ask for it; those about a complete object at a cache, and the origin's HEAD;
+   * HEAD that asks, and then only one.
    */
   digest: 'asked' | 'complete' | 'head';
-  /** HEAD of an object that is not in the cache has the origin compute all digests first. */
+  /** HEAD of an uncached object has the origin compute all digests first. */
   headComputes: boolean;
-  /** From this size on that takes the origin longer than a cache waits, so that the cache has no digest of it either. */
+  /** From this size on, computing digests takes longer than a cache waits, so it has none either. */
   bigBytes: number;
   headWaitMs: number;
-  /** How long after an object is complete the cache's scan has been there and left a SHA-256. */
+  /** How long after an object is complete the cache's scan adds a SHA-256. */
   scanAfterMs: number;
-  /** A folder at a cache: PROPFIND 409; 307 to the origin; at odd caches as at the origin, at even ones 409. */
+  /** A folder at a cache: 409; 307 to the origin; as at the origin for odd caches, 409 for even ones. */
   folderAtCache: 'refused' | 'redirected' | 'mixed';
-  /** PROPFIND with Depth infinity: 403, all that is below, or the folder alone. */
+  /** PROPFIND with Depth infinity: 403, everything below, or the folder itself. */
   infinity: 'refused' | 'all' | 'itself';
-  /** Whether OPTIONS is answered by a cache. */
+  /** Whether caches answer OPTIONS. */
   optionsAtCache: boolean;
-  /** Whether only-if-cached and X-Pelican-NoDownload are understood, and from when on an object counts as cached. */
+  /** When only-if-cached and X-Pelican-NoDownload treat an object as cached, or that they are ignored. */
   onlyIfCached: 'complete' | 'known' | 'ignored';
   prestage: boolean;
 }
@@ -109,7 +109,7 @@ const modes: Record<ServerModel, Partial<Traits>> = {
   },
 };
 
-/** The traits of a mode, with what a test wants otherwise. */
-export function traitsOf(like: ServerModel | undefined, otherwise: Partial<Traits> = {}): Traits {
-  return { ...plain, ...(like === undefined ? {} : modes[like]), ...otherwise };
+/** The traits of a model, with a test's overrides. */
+export function traitsOf(like: ServerModel | undefined, overrides: Partial<Traits> = {}): Traits {
+  return { ...plain, ...(like === undefined ? {} : modes[like]), ...overrides };
 }

@@ -14,17 +14,17 @@ import {
 import type { ServerModel } from './server-traits.ts';
 import { loopback } from './web-server.ts';
 
-/** What a running federation leaves in its state folder for other commands; readable by its user alone. */
+/** What a running federation leaves in its state folder for other commands; readable only by its user. */
 export interface FederationState extends Addresses {
   process: ProcessIdentity;
   caFile: string;
   namespaces: { prefix: string; folder: string; public: boolean; writable: boolean; tokenFile?: string }[];
   admin: AdminAccess;
-  /** The servers they behave as. */
+  /** The servers that it imitates. */
   like?: ServerModel;
 }
 
-/** A federation that other processes can find by its state folder. */
+/** A federation that other processes find by its state folder. */
 export interface SharedFederation {
   state: FederationState;
   stop(): Promise<void>;
@@ -34,7 +34,7 @@ function stateFile(folder: string): string {
   return path.join(folder, 'federation.json');
 }
 
-/** The federation of this state folder, if its process still runs. */
+/** The federation of this state folder, if its process is alive. */
 export async function findFederation(folder: string): Promise<FederationState | undefined> {
   const text = await readFile(stateFile(folder), 'utf8').catch(() => undefined);
   if (text === undefined) return undefined;
@@ -42,7 +42,7 @@ export async function findFederation(folder: string): Promise<FederationState | 
   return livenessOf(state.process) === 'alive' ? state : undefined;
 }
 
-/** Starts a federation in this process and tells others of it through the folder, with a token file per protected namespace. */
+/** Starts a federation in this process and publishes its state in the folder, with a token file per protected namespace. */
 export async function startSharedFederation(
   folder: string,
   pid: number,
@@ -102,19 +102,19 @@ async function writeSecret(file: string, text: string): Promise<void> {
   await rename(draft, file);
 }
 
-/** How another process of this user can steer a running federation. */
+/** How another process of this user controls a running federation. */
 interface AdminAccess {
   url: string;
-  /** Secret; whoever knows it can make trouble and tokens. */
+  /** Secret: permits adding trouble and issuing tokens. */
   key: string;
 }
 
-/** The steering door of one federation. */
+/** The control server of one federation. */
 interface Admin extends AdminAccess {
   stop(): Promise<void>;
 }
 
-/** Opens the door on loopback, for those who show the key. */
+/** Starts the control server on loopback; every request needs the key. */
 export async function startAdmin(federation: MiniFederation): Promise<Admin> {
   const key = randomBytes(24).toString('base64url');
   const server = http.createServer((request, response) => {
@@ -140,7 +140,7 @@ export async function startAdmin(federation: MiniFederation): Promise<Admin> {
   };
 }
 
-/** Asks a federation's admin door; throws with what the other side says is wrong. */
+/** Sends a request to the control server; throws its error message. */
 export async function askAdmin(
   access: AdminAccess,
   method: string,
@@ -187,15 +187,15 @@ async function answer(federation: MiniFederation, request: IncomingMessage, key:
       federation.decideLogin(String(body['code']), body['deny'] === true ? 'denied' : 'approved');
       return {};
     default:
-      throw new Refusal(404, 'there is nothing to ask here');
+      throw new Refusal(404, 'unknown route');
   }
 }
 
 async function removeRule({ trouble }: MiniFederation, id: number): Promise<void> {
-  if (!(await trouble.remove(id))) throw new Error(`there is no trouble number ${id}`);
+  if (!(await trouble.remove(id))) throw new Error(`there is no trouble rule ${id}`);
 }
 
-/** Compares in a time that tells nothing about the key. */
+/** Compares in constant time, to reveal nothing about the key. */
 function isKey(shown: string, expected: string): boolean {
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(shown), digest(expected));

@@ -1,20 +1,20 @@
 import { DigestThread } from './digest-thread.ts';
 import { type DigestName, Digester, isDigestName } from './digests.ts';
 
-/** An object as a server holds it, open for reading. */
+/** An object on a server, open for reading. */
 export interface StoredObject extends AsyncDisposable {
   size: number;
   etag: string;
   modified: Date;
-  /** Seconds it has been in this cache, where the answer says so; in plain mode 0 on a miss. */
+  /** Value of the Age header, in seconds; in plain mode 0 on a miss. */
   age: number | undefined;
   /** Whether this server is a cache. */
   isCached: boolean;
-  /** Reads at most a buffer full from `position`; 0 only at the end. Waits where bytes are still on their way. */
+  /** Reads up to a full buffer from `position`, waiting for bytes still in transfer; 0 only at the end. */
   read(buffer: Buffer, position: number): Promise<number>;
 }
 
-/** The same name, another object: as long, but each byte and the ETag differ. */
+/** Another object under the same name: same length, but all bytes and the ETag differ. */
 export function changedObject(object: StoredObject): StoredObject {
   return {
     ...facade(object),
@@ -27,7 +27,7 @@ export function changedObject(object: StoredObject): StoredObject {
   };
 }
 
-/** The object as if it were `by` bytes longer (zeros) or shorter. */
+/** The object as if it were `by` bytes longer (padded with zeros) or shorter. */
 export function resizedObject(object: StoredObject, by: number): StoredObject {
   const size = Math.max(0, object.size + by);
   return {
@@ -56,16 +56,16 @@ function facade(object: StoredObject): StoredObject {
 }
 
 const pieceBytes = 1 << 20;
-/** What takes longer than starting a thread. */
+/** From this size on, a thread pays off. */
 const bigBytes = 8 << 20;
 
-/** The algorithms of a Want-Digest header that we can answer, as in `md5,crc32c;q=0.5,sha`. */
+/** The supported algorithms of a Want-Digest header such as `md5,crc32c;q=0.5,sha`. */
 export function wantedDigests(header: string | string[] | undefined): DigestName[] {
   const asked = [header ?? []].flat().join(',').toLowerCase().split(',');
   return asked.map((item) => item.split(';')[0]?.trim() ?? '').filter(isDigestName);
 }
 
-/** Reads the whole object and gives the value of a Digest header. */
+/** Reads the complete object and returns the value of its Digest header. */
 export async function digestOf(object: StoredObject, algorithms: DigestName[]): Promise<string> {
   return await (object.size > bigBytes ? digestOfBig : digestOfSmall)(object, algorithms);
 }

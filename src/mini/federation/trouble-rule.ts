@@ -1,4 +1,4 @@
-/** How a body that is cut short ends; `auto` is what an honest server would do. */
+/** How a truncated body ends; `auto` is what an honest server would do. */
 export type TruncatedEnd = 'auto' | 'trailer' | 'no-trailer' | 'length';
 
 /** One way in which a server misbehaves. Sizes are bytes, rates bytes per second. */
@@ -31,32 +31,32 @@ export interface TroubleRule {
   /** `director`, `origin`, `cache-1`…, `caches` for all of them, or `all`. */
   server: string;
   action: TroubleAction;
-  /** Matched against the whole object path if it holds a slash, else against its last part. */
+  /** Matched against the full object path if it contains a slash, else against the last part. */
   glob: string | undefined;
-  /** Matched against the job that the client says it is (`X-Pelican-JobId`). */
+  /** Matched against the client's `X-Pelican-JobId`. */
   job: string | undefined;
-  /** Leave so many requests alone before the first. */
+  /** Spare the first n requests. */
   skip: number;
-  /** Happen at most so often. */
+  /** Fire at most n times. */
   first: number | undefined;
-  /** Of the requests it could hit, hit only each n-th. */
+  /** Fire for every nth matching request. */
   every: number;
-  /** Only within so long after the rule was given. */
+  /** Only for this long after the rule was added. */
   forMs: number | undefined;
-  /** Only within so long after it first happened. */
+  /** Only for this long after it first fired. */
   lastingMs: number | undefined;
-  /** Only once the server has sent so many bytes of matching objects since the rule was given. */
+  /** Only after the server has sent this many bytes of matching objects since the rule was added. */
   onceSent: number | undefined;
 }
 
-/** What a rule may be about: a request for an object at a server, and the job that asks, where it says so. */
+/** What rules match: a request for an object at a server, and its job if the client names one. */
 export interface TroubleRequest {
   server: string;
   object: string;
   job: string | undefined;
 }
 
-/** Where a rule's server part is `caches` or `all`, it holds for each of those servers. */
+/** A rule for `caches` or `all` covers each of those servers. */
 export function ruleCovers(rule: TroubleRule, server: string): boolean {
   if (rule.server === 'all' || rule.server === server) return true;
   return rule.server === 'caches' && server.startsWith('cache-');

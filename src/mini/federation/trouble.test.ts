@@ -20,7 +20,7 @@ function fired({ trouble }: MiniFederation): number[] {
   return trouble.list().map((rule) => rule.fired);
 }
 
-test('stall: so many bytes, then silence on an open connection', async (t) => {
+test('stall: some bytes, then silence on an open connection', async (t) => {
   const { federation, objects, url } = await troubled(t, 'cache-1: stall after 1MB on *.bin first 1');
   const plain = url.replace(federation.caches[0]!.url, federation.caches[0]!.httpUrl);
   const request = http.get(plain, { agent: false });
@@ -32,7 +32,7 @@ test('stall: so many bytes, then silence on an open connection', async (t) => {
     if (received === 1_000_000) break;
   }
   assert.deepEqual(fired(federation), [1]);
-  assert.ok((await ask(federation, url)).body.equals(objects.big), 'the second request is left alone');
+  assert.ok((await ask(federation, url)).body.equals(objects.big), 'the second request is spared');
 });
 
 test('stalled connections end with the federation', async (t) => {
@@ -45,7 +45,7 @@ test('stalled connections end with the federation', async (t) => {
   assert.equal(body.length, 10);
 });
 
-test('a probe that a trouble cannot reach does not use it up', async (t) => {
+test('a probe too short to reach the trouble does not use it up', async (t) => {
   const { federation, url } = await troubled(
     t,
     'cache-1: reset after 1MB first 1',
@@ -83,7 +83,7 @@ test('truncate: with the length, the connection ends early', async (t) => {
   }
 });
 
-test('truncate: with the trailer, the trailer tells', async (t) => {
+test('truncate: with the trailer, the trailer reports it', async (t) => {
   const { federation, url } = await troubled(t, 'cache-1: truncate after 1MB');
   const answer = await ask(federation, url, { headers: trailers });
   assert.equal(answer.body.length, 1_000_000);
@@ -91,7 +91,7 @@ test('truncate: with the trailer, the trailer tells', async (t) => {
   assert.equal(answer.trailers['x-transfer-status'], '500: unexpected EOF');
 });
 
-test('truncate: without trailer, the end looks clean', async (t) => {
+test('truncate: without trailer, the body seems complete', async (t) => {
   const { federation, url } = await troubled(t, 'cache-1: truncate after 1MB without trailer');
   for (const headers of [{}, trailers]) {
     const answer = await ask(federation, url, { headers });
@@ -101,7 +101,7 @@ test('truncate: without trailer, the end looks clean', async (t) => {
   }
 });
 
-test('corrupt: right length, wrong bytes exactly there', async (t) => {
+test('corrupt: right length, wrong bytes in exactly that range', async (t) => {
   const { federation, objects, url } = await troubled(t, 'cache-1: corrupt at 300000 length 1000 first 1');
   const { body } = await ask(federation, url);
   const wrong = [...body.entries()]
@@ -109,10 +109,10 @@ test('corrupt: right length, wrong bytes exactly there', async (t) => {
     .map(([index]) => index);
   assert.equal(body.length, objects.big.length);
   assert.deepEqual([wrong.length, wrong[0], wrong.at(-1)], [1000, 300_000, 300_999]);
-  assert.ok((await ask(federation, url)).body.equals(objects.big), 'the cache itself is sound');
+  assert.ok((await ask(federation, url)).body.equals(objects.big), 'the cached copy is intact');
 });
 
-test('corrupt at the origin spoils the caches that fill meanwhile', async (t) => {
+test('corrupt at the origin reaches the caches that fill at that time', async (t) => {
   const { federation, objects, small } = await troubled(t, 'origin: corrupt at 0 first 1');
   assert.notDeepEqual((await ask(federation, small)).body, objects.small);
   assert.notDeepEqual((await ask(federation, small)).body, objects.small);
@@ -120,7 +120,7 @@ test('corrupt at the origin spoils the caches that fill meanwhile', async (t) =>
   assert.deepEqual((await ask(federation, small)).body, objects.small);
 });
 
-test('statuses come with Retry-After, as the server writes its errors', async (t) => {
+test("statuses have Retry-After and the server's error format", async (t) => {
   const { federation, url } = await troubled(
     t,
     'cache-1: 429 retry-after 1500ms first 1',
@@ -168,14 +168,14 @@ test('a cache that is down refuses connections, and comes back at the same addre
   assert.equal(status, 200);
 });
 
-test('a server goes down in the middle of a body, once it has sent so much', async (t) => {
+test('a server goes down in mid-body after sending a number of bytes', async (t) => {
   const { federation, url } = await troubled(t, 'cache-1: down once 1MB sent');
   assert.ok((await ask(federation, url)).cut);
   await assert.rejects(ask(federation, url), { code: 'ECONNREFUSED' });
   assert.deepEqual(fired(federation), [1]);
 });
 
-test('the director can be down, late, and talk nonsense', async (t) => {
+test('the director can be down, slow, or answer nonsense', async (t) => {
   const { federation } = await troubled(
     t,
     'director: nonsense first 1',
@@ -195,7 +195,7 @@ test('the director can be down, late, and talk nonsense', async (t) => {
   await assert.rejects(ask(federation, where), { code: 'ECONNREFUSED' });
 });
 
-test('a token expires in mid-transfer: the running answer goes on, every later request is refused', async (t) => {
+test('a token expires in mid-transfer: the running answer continues, every later request is refused', async (t) => {
   const { federation } = await troubled(t, 'cache-1: expire-token after 4 first 1');
   const token = federation.issueToken({ namespace: '/private' });
   const object = '/private/secret.txt';
@@ -208,7 +208,7 @@ test('a token expires in mid-transfer: the running answer goes on, every later r
   assert.equal((await ask(federation, federation.caches[1]!.url + object, { token: renewed })).status, 200);
 });
 
-test('wrong size: length and Content-Range lie alike', async (t) => {
+test('wrong size: length and Content-Range are wrong in the same way', async (t) => {
   const { federation, objects, url } = await troubled(t);
   const size = objects.big.length;
   for (const by of [-1000, 1000]) {
@@ -230,7 +230,7 @@ test('a range is ignored, or answered from another offset', async (t) => {
   );
   const headers = { Range: 'bytes=1000-1999' };
   await ask(federation, url);
-  assert.deepEqual(fired(federation), [0, 0], 'whole objects are no matter for these');
+  assert.deepEqual(fired(federation), [0, 0], 'requests without a range are spared');
   const ignored = await ask(federation, url, { headers });
   assert.deepEqual([ignored.status, ignored.headers['content-range']], [200, undefined]);
   assert.ok(ignored.body.equals(objects.big));
@@ -242,7 +242,7 @@ test('a range is ignored, or answered from another offset', async (t) => {
   assert.ok(shifted.body.equals(objects.big.subarray(500, 1500)));
 });
 
-test('a web page, or rubbish, comes under the name of the data', async (t) => {
+test('a web page, or garbage, is served instead of the data', async (t) => {
   const { federation, url } = await troubled(t, 'cache-1: html first 1', 'cache-1: nonsense first 1');
   const page = await ask(federation, url);
   assert.deepEqual([page.status, page.headers['content-type']], [200, 'text/html; charset=utf-8']);
@@ -251,7 +251,7 @@ test('a web page, or rubbish, comes under the name of the data', async (t) => {
   assert.deepEqual([rubbish.status, rubbish.headers['content-length']], [200, undefined]);
 });
 
-test('an object changes between requests: another ETag, other bytes, as long as before', async (t) => {
+test('an object changes between requests: another ETag, other bytes, same length', async (t) => {
   const { federation, objects, url } = await troubled(t, 'cache-1: changed skip 1');
   const before = await ask(federation, url);
   const after = await ask(federation, url);
@@ -280,7 +280,7 @@ test('digests are missing, late or mislabelled', async (t) => {
   assert.deepEqual(fired(federation), [1, 1, 1]);
 });
 
-test('slow holds back each answer, limit all answers together', async (t) => {
+test('slow throttles each answer, limit all answers together', async (t) => {
   const { federation, url } = await troubled(t, 'cache-1: slow 4MB/s', 'cache-2: limit 4MB/s');
   const timed = async (...urls: string[]): Promise<number> => {
     const before = performance.now();
@@ -290,12 +290,12 @@ test('slow holds back each answer, limit all answers together', async (t) => {
   };
   const other = `${federation.caches[1]!.url}/demo/big.bin`;
   const [alone, together] = [await timed(url, url), await timed(other, other)];
-  // Of 0.2 s each; the first 50 ms may come at once. How even it is, the pacer's own test shows.
+  // 0.2 s each, of which the first 50 ms may come at once. pacer.test.ts shows how even the rate is.
   assert.ok(alone >= 140, `two slow answers took ${alone} ms`);
   assert.ok(together >= 330, `two limited answers took ${together} ms`);
 });
 
-test('schedules: every, skip, for, once sent, and the pattern of the object', async (t) => {
+test('schedules: every, skip, for, once sent, and the object pattern', async (t) => {
   const { federation, url, small } = await troubled(t);
   const statuses = async (count: number, where = small): Promise<number[]> => {
     const all: number[] = [];
@@ -323,7 +323,7 @@ test('schedules: every, skip, for, once sent, and the pattern of the object', as
   await assert.rejects(federation.trouble.add('cache-9: 404'), /there is no server cache-9/);
 });
 
-test('a rule for some time ends with it', async (t) => {
+test('a rule with `for` ends after that time', async (t) => {
   let now = 0;
   const { federation } = await demoFederation(t, {
     clock: { now: () => Date.now(), monotonic: () => now, sleep: () => Promise.resolve() },
@@ -336,7 +336,7 @@ test('a rule for some time ends with it', async (t) => {
   assert.equal((await ask(federation, url)).status, 200);
 });
 
-test('a web page from the origin stays in the caches under the name of the data', async (t) => {
+test('a web page from the origin stays in the caches instead of the data', async (t) => {
   const { federation, objects, small } = await troubled(t, 'origin: html');
   const page = await ask(federation, small);
   assert.equal(page.status, 200);
@@ -347,7 +347,7 @@ test('a web page from the origin stays in the caches under the name of the data'
   assert.deepEqual((await ask(federation, small)).body, objects.small);
 });
 
-test('a rule may be about one job: others, and clients that name no job, are left alone', async (t) => {
+test('a rule for one job spares other jobs and clients that name none', async (t) => {
   const { federation, url } = await troubled(t, 'caches: 404 from *#12.7#*');
   const status = async (job?: string): Promise<number> =>
     (await ask(federation, url, job === undefined ? {} : { headers: { 'X-Pelican-JobId': job } })).status;
@@ -356,7 +356,7 @@ test('a rule may be about one job: others, and clients that name no job, are lef
   assert.equal(await status(), 200);
 });
 
-test('lasting: the time counts from when the trouble first happens', async (t) => {
+test('lasting: the time starts when the trouble first fires', async (t) => {
   let now = 0;
   const clock = { ...systemClock, monotonic: () => now };
   const { federation } = await demoFederation(t, { clock });

@@ -15,22 +15,22 @@ export interface TroubleStatus {
   rule: string;
   /** Requests it could have hit. */
   seen: number;
-  /** Times it happened. */
+  /** How often it fired. */
   fired: number;
 }
 
 interface Active extends TroubleStatus {
   parsed: TroubleRule;
   since: number;
-  /** When it first happened. */
+  /** When it first fired. */
   begun: number | undefined;
   sent: number;
   pacer: Pacer | undefined;
-  /** Ends what the rule started (a server that is down). */
+  /** Ends what the rule started, such as a server that is down. */
   end: AbortController;
 }
 
-/** The rules in force: servers ask it at each point where something can go wrong. */
+/** The active rules: servers consult it wherever something can go wrong. */
 export class Trouble {
   readonly #clock: Clock;
   readonly #setDown: (server: string, down: boolean) => Promise<void>;
@@ -48,7 +48,7 @@ export class Trouble {
     this.#setDown = setDown;
   }
 
-  /** Puts a rule in force and gives its id; throws TroubleSyntaxError with the word that is wrong. */
+  /** Adds a rule and returns its id; throws TroubleSyntaxError naming the wrong word. */
   async add(text: string): Promise<number> {
     const parsed = parseTrouble(text);
     const covered = this.#servers().filter((server) => ruleCovers(parsed, server));
@@ -87,8 +87,8 @@ export class Trouble {
   }
 
   /**
-   * The action of this kind that hits this request, if any, and counts it. `applies` says whether it can have an
-   * effect here, so that a probe of one byte does not use up `stall after 1MB first 1`.
+   * The action of this kind that hits this request, if any; counts it. `applies` says whether it can have an effect, so
+   * that a probe of one byte does not use up `stall after 1MB first 1`.
    */
   pick<K extends TroubleAction['kind']>(
     kind: K,
@@ -98,7 +98,7 @@ export class Trouble {
     return this.#pick(kind, asked, applies)?.parsed.action as ActionOf<K> | undefined;
   }
 
-  /** Pacers that every byte of this answer must pass: its own (`slow`) and the server's (`limit`). */
+  /** Pacers for this answer: its own (`slow`) and the server's (`limit`). */
   pacers(asked: TroubleRequest): Pacer[] {
     const slow = this.pick('slow', asked);
     const limit = this.#pick('limit', asked, () => true);
@@ -108,7 +108,7 @@ export class Trouble {
     ];
   }
 
-  /** Tells the rules that wait for it how much has been sent. */
+  /** Counts sent bytes for the rules with `once SIZE sent`. */
   sent(asked: TroubleRequest, bytes: number): void {
     for (const rule of this.#rules) {
       const { onceSent } = rule.parsed;
@@ -151,7 +151,7 @@ export class Trouble {
     await this.#forServers(rule, true);
     const { forMs } = rule.parsed;
     if (forMs === undefined) return;
-    // Fails when the rule was ended before its time, or when another process has taken the port meanwhile.
+    // Rejects if the rule ended early, or if another process has taken the port.
     this.#clock
       .sleep(forMs, rule.end.signal)
       .then(() => this.#bringUp(rule))
@@ -180,7 +180,7 @@ function matches(glob: string | undefined, object: string): boolean {
   return path.posix.matchesGlob(glob.includes('/') ? object : path.posix.basename(object), glob);
 }
 
-/** Longest silence that is made up for by sending faster: a reader's pause must not become a burst. */
+/** How much of a pause is caught up by sending faster: a reader's pause must not cause a burst. */
 const catchUpMs = 50;
 
 /** Lets bytes pass at a steady rate, in pieces of about ten milliseconds. */

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { makeCertificateAuthority } from './x509.ts';
 import { loopback, WebServer } from './web-server.ts';
 
-test('a server comes back at its addresses, also when a port was lent to somebody meanwhile', async () => {
+test('a server comes back at its addresses, even if another process held a port for a while', async () => {
   const { certificate: cert, key } = makeCertificateAuthority('test', Date.now()).issue([loopback]);
   const server = new WebServer('origin', { cert, key }, async (_, response) => {
     await new Promise<void>((resolve) => response.end('here', resolve));
@@ -17,7 +17,7 @@ test('a server comes back at its addresses, also when a port was lent to somebod
   const borrower = net.createServer().listen(Number(new URL(httpUrl).port), loopback);
   await once(borrower, 'listening');
   const up = server.setDown(false);
-  // Some turns of the loop, in which the server finds its port taken.
+  // Enough turns for the server to find its port taken.
   for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
   borrower.close();
   await up;

@@ -12,16 +12,16 @@ interface Listener {
   port: number;
 }
 
-/** Where everything listens: nothing of a mini federation can be reached from another machine. */
+/** All servers listen here: a mini federation cannot be reached from other machines. */
 export const loopback = '127.0.0.1';
 
-/** One server on loopback, over https and http alike, that can go down and come back at the same addresses. */
+/** One server on loopback, over https and http, that can go down and come back at the same addresses. */
 export class WebServer {
   readonly name: string;
   readonly #handler: Handler;
   readonly #tls: { cert: string; key: string };
   readonly #ports = { https: 0, http: 0 };
-  /** Connections as the kernel knows them, by their ports: a reset needs what is beneath TLS. */
+  /** TCP connections by their ports: a reset must bypass TLS. */
   readonly #connections = new Map<string, Socket>();
   #listeners: Listener[] = [];
   #downs = 0;
@@ -46,7 +46,7 @@ export class WebServer {
     await this.#inTurn(() => this.#open());
   }
 
-  /** Down counts: as often as it was taken down it must be let up. */
+  /** Counted: the server comes up when every `down` has been undone. */
   async setDown(down: boolean): Promise<void> {
     this.#downs += down ? 1 : -1;
     await this.#inTurn(async () => {
@@ -66,7 +66,7 @@ export class WebServer {
     if (response.socket !== null) this.#connections.get(portsOf(response.socket))?.resetAndDestroy();
   }
 
-  /** Opening and closing take time; one never begins before the other has ended. */
+  /** Runs changes one after another. */
   #inTurn(change: () => Promise<void>): Promise<void> {
     const turn = this.#turn.then(change);
     this.#turn = turn.catch(() => undefined);
@@ -87,7 +87,7 @@ export class WebServer {
     server.requestTimeout = 0;
     server.keepAliveTimeout = 60_000;
     (server as Server).on('connection', (socket) => this.#remember(socket));
-    // Handshakes that a client gives up are the client's affair.
+    // A handshake that the client aborts is not our error.
     server.on('tlsClientError', () => undefined);
     await listenAgain(server, port);
     return { server, port: (server.address() as AddressInfo).port };
@@ -127,10 +127,10 @@ export class WebServer {
   }
 }
 
-/** From below the ports that outgoing connections get, none of which may take a server's while it is down. */
+/** Below the ephemeral ports, so that no outgoing connection takes the port while a server is down. */
 export const randomPort = (): number => randomInt(20_000, 32_000);
 
-/** At a port of its own, which somebody may have at the first try; when it comes back, at the one it had. */
+/** Listens on a random free port, or again on the earlier one, which may be taken for a moment. */
 async function listenAgain(server: Server, port: number): Promise<void> {
   for (let triesLeft = 100; ; triesLeft--) {
     server.listen(port === 0 ? randomPort() : port, loopback);

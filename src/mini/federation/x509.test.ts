@@ -30,7 +30,7 @@ test('a certificate names its hosts, its issuer and its dates', () => {
   assert.equal(server.validToDate.getTime(), now + 30 * 24 * 3600 * 1000);
 });
 
-test('a TLS handshake succeeds for a client that trusts the authority and for no other', async (t) => {
+test('a TLS handshake succeeds only for a client that trusts the CA', async (t) => {
   const authority = makeCertificateAuthority('Test CA', Date.now());
   const { certificate, key } = authority.issue(hosts);
   const server = tls.createServer({ cert: certificate, key }, (socket) => socket.end('hello'));

@@ -1,7 +1,7 @@
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 import { isIP } from 'node:net';
 
-/** Writes ASN.1 values in DER, the byte form of certificates. Each function gives one complete value. */
+/** Writes ASN.1 values in DER, the encoding of certificates. */
 
 function derValue(tag: number, ...contents: Uint8Array[]): Buffer {
   const body = Buffer.concat(contents);
@@ -42,13 +42,13 @@ function derUtf8(text: string): Buffer {
   return derValue(0x0c, Buffer.from(text, 'utf8'));
 }
 
-/** An object identifier from its dotted form, as in `2.5.4.3`. */
+/** An object identifier from its dotted form, such as `2.5.4.3`. */
 function derOid(dotted: string): Buffer {
   const [first = 0, second = 0, ...rest] = dotted.split('.').map(Number);
   return derValue(0x06, Buffer.from([first * 40 + second, ...rest.flatMap(base128)]));
 }
 
-/** A moment, in the form X.509 asks for: two-digit years until 2049. */
+/** A time as X.509 requires it: two-digit years until 2049. */
 function derTime(milliseconds: number): Buffer {
   const digits = new Date(milliseconds).toISOString().replaceAll(/[-:T]|\.\d+/g, '');
   const short = Number(digits.slice(0, 4)) < 2050;
@@ -74,7 +74,7 @@ export interface Certificate {
   key: string;
 }
 
-/** A certificate authority that lives for one small federation, test or demo. */
+/** A short-lived certificate authority for one mini federation. */
 export interface CertificateAuthority extends Certificate {
   /** A server certificate (and a new key) for these host names and addresses. */
   issue(hosts: string[]): Certificate;
@@ -83,7 +83,7 @@ export interface CertificateAuthority extends Certificate {
 const day = 24 * 3600 * 1000;
 const ecdsaWithSha256 = derSequence(derOid('1.2.840.10045.4.3.2'));
 
-/** Makes a self-signed authority (P-256), valid from a day before `now` so that small clock skews do not matter. */
+/** Makes a self-signed CA (P-256), valid from a day before `now` to allow for clock skew. */
 export function makeCertificateAuthority(name: string, now: number, validDays = 365): CertificateAuthority {
   const keys = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const period = { from: now - day, until: now + validDays * day };
@@ -183,7 +183,7 @@ function extension(oid: string, value: Buffer, critical = false): Buffer {
   return derSequence(derOid(oid), ...(critical ? [derBoolean(true)] : []), derOctetString(value));
 }
 
-/** SHA-1 of the public point, which is the last 65 bytes of a P-256 key's structure. */
+/** SHA-1 of the public point, which is the last 65 bytes of a P-256 key in SPKI form. */
 function keyIdentifier(key: KeyObject): Buffer {
   const spki = key.export({ type: 'spki', format: 'der' });
   return createHash('sha1').update(spki.subarray(-65)).digest();

@@ -1,6 +1,6 @@
 import path from 'node:path';
 
-/** Folders of a pool, all under one. */
+/** The folders of a pool, all under `home`. */
 export interface PoolFolders {
   home: string;
   config: string;
@@ -11,8 +11,8 @@ export interface PoolFolders {
 }
 
 /**
- * Where the daemons find the pool's folder. Always the same short path: names of sockets have a hundred letters at most,
- * and a folder below /tmp would be hidden by the /tmp that images bring along.
+ * Where the daemons see the pool's folder. Always the same short path: socket names are limited to about a hundred
+ * characters, and a folder below /tmp would be hidden by the /tmp of images.
  */
 export const insideHome = '/pool';
 
@@ -25,7 +25,7 @@ export const poolFolders = (home: string): PoolFolders => ({
   bin: path.join(home, 'bin'),
 });
 
-/** Polls every second what a real pool polls every few minutes, so that a job starts within two seconds. */
+/** Intervals of minutes in a real pool, one second here: a job starts within two seconds. */
 const fast = [
   'UPDATE_INTERVAL',
   'POLLING_INTERVAL',
@@ -38,7 +38,7 @@ const fast = [
   'SHADOW_QUEUE_UPDATE_INTERVAL',
 ];
 
-/** The pool's configuration: every daemon as one ordinary user, on loopback, on free ports. Pure. */
+/** The pool's configuration: all daemons as one ordinary user, on loopback, on free ports. Pure. */
 export function condorConfig(sites: Site[], extra: string[] = []): string {
   const folders = poolFolders(insideHome);
   const names = sites.map((site) => `STARTD_${localName(site)}`);
@@ -60,14 +60,14 @@ export function condorConfig(sites: Site[], extra: string[] = []): string {
     'use security:user_based',
     'CONDOR_HOST = 127.0.0.1',
     'NETWORK_INTERFACE = 127.0.0.1',
-    // Without this, daemons only announce that interface and listen on all.
+    // Without this, daemons only announce that interface and listen on all of them.
     'BIND_ALL_INTERFACES = False',
     'ENABLE_IPV6 = False',
     'COLLECTOR_HOST = $(CONDOR_HOST):0',
     'SHARED_PORT_PORT = 0',
     `DAEMON_LIST = MASTER COLLECTOR NEGOTIATOR SCHEDD ${names.join(' ')}`,
     ...sites.flatMap(siteConfig),
-    // Debian's package lacks the image by which HTCondor would find out that Apptainer takes SIF files.
+    // Debian's package lacks the image with which HTCondor tests that Apptainer supports SIF files.
     'HasSIF = True',
     'STARTD_ATTRS = $(STARTD_ATTRS) GLIDEIN_ResourceName HasSIF',
     'MACHINE_RESOURCE_INVENTORY_GPUs = $(LOCAL_DIR)/gpus.sh $(ADVERTISED_GPUS:none)',
@@ -113,11 +113,11 @@ function siteConfig(site: Site): string[] {
   ];
 }
 
-/** A version of CUDA as drivers number it: 12.4 is 12040. */
+/** A CUDA version as drivers number it: 12.4 is 12040. */
 const cudaNumber = (version: number): number =>
   Math.trunc(version) * 1000 + Math.round((version % 1) * 10) * 10;
 
-/** The script that tells a startd which GPUs it has, as `condor_gpu_discovery` would. */
+/** The script that reports GPUs to a startd, as `condor_gpu_discovery` would. */
 export function gpuScript(sites: Site[]): string {
   const cases = sites.flatMap((site) => {
     if (site.gpu === undefined) return [];
@@ -144,7 +144,7 @@ export interface Site {
   hostname: string;
   cpus: number;
   memoryMegabytes: number;
-  /** A GPU the site says it has; there is none behind it. */
+  /** A GPU that the site advertises; it does not exist. */
   gpu?: { model: string; capability: number; memoryMegabytes: number; driver: number; count: number };
 }
 

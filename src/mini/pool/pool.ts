@@ -20,7 +20,7 @@ import { poolUser } from './root-folder.ts';
 
 const run = promisify(execFile);
 
-/** What starting and stopping need of the world. */
+/** What starting and stopping need from the caller. */
 export interface MiniPoolContext {
   clock: Clock;
   kill: (pid: number, signal: NodeJS.Signals) => void;
@@ -33,37 +33,37 @@ export interface MiniPoolOptions extends MiniPoolContext {
   home: string;
   sites: Site[];
   signal: AbortSignal;
-  /** Further lines of configuration. */
+  /** Additional configuration lines. */
   config?: string[];
 }
 
-/** A pool that runs, as `state.json` remembers it. */
+/** A running pool, as recorded in `state.json`. */
 export interface MiniPoolState {
-  /** The process outside whose end takes every process of the pool with it. */
+  /** The outer process; when it ends, every process of the pool ends. */
   keeper: ProcessIdentity;
-  /** The master's process id, seen from outside. */
+  /** The master's process id, outside its namespace. */
   master: number;
   root: string;
   home: string;
   sites: string[];
-  /** Put this first on the PATH: `condor_submit` and the others. */
+  /** Folder for the PATH: `condor_submit` and HTCondor's other commands. */
   bin: string;
 }
 
 const stateFile = (home: string): string => path.join(home, 'state.json');
 
-/** The pool of this folder; undefined when none runs. */
+/** The running pool of this folder, if any. */
 export async function runningPool(home: string): Promise<MiniPoolState | undefined> {
   try {
     const state = JSON.parse(await readFile(stateFile(home), 'utf8')) as MiniPoolState;
     return livenessOf(state.keeper) === 'alive' ? state : undefined;
   } catch {
-    // Never started, or cut off while it was written: then the pool did not come up.
+    // Never started, or killed while writing it: then the pool did not come up.
     return undefined;
   }
 }
 
-/** Starts a real HTCondor with one startd per site and waits until every site offers its slots. */
+/** Starts a real HTCondor with one startd per site and waits until every site has advertised its slots. */
 export async function startPool(options: MiniPoolOptions): Promise<MiniPoolState> {
   const { home, sites } = options;
   const folders = poolFolders(home);
@@ -105,11 +105,11 @@ async function writeProgram(file: string, text: string): Promise<void> {
   await chmod(file, 0o755);
 }
 
-/** In namespaces of its own, with a clean environment: daemons hand theirs on to jobs and plugins. */
+/** Starts the master in its own namespaces, with a clean environment: daemons pass theirs on to jobs and plugins. */
 async function startMaster(root: string, folders: PoolFolders): Promise<ProcessIdentity> {
   const out = openSync(path.join(folders.log, 'start.log'), 'w');
   const namespaces = ['--user', '--map-root-user', '--mount', '--pid', '--fork', '--kill-child'];
-  // By its shell: a process that was started while the script was written may hold it open still ("text file busy").
+  // Run by its shell: a process that was started while the script was written may still hold it open ("text file busy").
   const enter = ['/bin/sh', path.join(folders.home, 'enter-root.sh'), root, folders.home];
   const child = spawn('unshare', [...namespaces, ...enter, '/usr/sbin/condor_master', '-f'], {
     detached: true,
@@ -129,7 +129,7 @@ async function startMaster(root: string, folders: PoolFolders): Promise<ProcessI
   return identity;
 }
 
-/** The keeper's only child, once it has become the master. */
+/** Waits until the keeper's only child has become the master. */
 async function masterOf(keeper: ProcessIdentity, { clock, signal, home }: MiniPoolOptions): Promise<number> {
   while (livenessOf(keeper) === 'alive') {
     const children = await readFile(`/proc/${keeper.pid}/task/${keeper.pid}/children`, 'utf8').catch(
@@ -148,7 +148,7 @@ async function whyItEnded(folders: PoolFolders): Promise<string> {
   return `HTCondor did not start: ${said.trim().split('\n').at(-1) ?? ''} (see ${folders.log})`;
 }
 
-/** One script under the names of all of HTCondor's commands: each enters the pool's namespaces and runs there. */
+/** Links all HTCondor commands to one script that enters the pool's namespaces and runs the command there. */
 async function writeTools(folders: PoolFolders, state: MiniPoolState): Promise<void> {
   await rm(folders.bin, { recursive: true, force: true });
   await mkdir(folders.bin);
@@ -177,7 +177,7 @@ async function waitForSites(state: MiniPoolState, { sites, clock, signal }: Mini
   };
   let trouble = '';
   for (;;) {
-    // Before the collector listens the tools fail: that is "not yet", until the deadline.
+    // Before the collector listens, the tools fail: retry until the deadline.
     const ready = await Promise.all([offered(), schedds()]).then(
       ([slots, queue]) => slots >= sites.length && queue > 0,
       (error: unknown) => {
@@ -196,7 +196,7 @@ async function waitForSites(state: MiniPoolState, { sites, clock, signal }: Mini
   }
 }
 
-/** Ends every process of the pool: the master is asked first, then its namespace is closed. */
+/** Ends every process of the pool: first asks the master, then kills its namespace. */
 export async function stopPool(state: MiniPoolState, { clock, kill }: MiniPoolContext): Promise<void> {
   const deadline = clock.monotonic() + 5000;
   kill(state.master, 'SIGQUIT');
@@ -204,20 +204,20 @@ export async function stopPool(state: MiniPoolState, { clock, kill }: MiniPoolCo
   if (livenessOf(state.keeper) === 'alive') kill(state.keeper.pid, 'SIGKILL');
   while (livenessOf(state.keeper) === 'alive') await clock.sleep(20);
   await rm(stateFile(state.home), { force: true });
-  // Commands that could only say that the pool is gone would pass for an HTCondor of this machine.
+  // Leftover commands would pass for an HTCondor installed on this machine.
   await rm(state.bin, { recursive: true, force: true });
 }
 
 /**
- * The script that turns a fresh user, mount and process namespace into the pool's machine. Not a chroot: inside
- * one the starter cannot make its mounts and Apptainer gets no user namespace; after pivot_root both work. The
- * caller, root or not, is mapped to one ordinary user, as HTCondor wants it for a personal pool. Folders
- * outside Debian's own are shared, so that a submit file means the same inside and outside.
+ * Turns a fresh user, mount and process namespace into the pool's machine. Not a chroot: there the starter cannot make
+ * its mounts and Apptainer gets no user namespace; after pivot_root both work. The caller, root or not, is mapped to one
+ * ordinary user, as HTCondor requires for a personal pool. Folders other than Debian's own are shared, so that the
+ * paths of a submit file are the same inside and outside.
  */
 export const enterRootScript = [
   '#!/bin/sh',
   'set -e',
-  // pivot_root is not on the PATH of ordinary users of Debian.
+  // pivot_root is not on the PATH of Debian's ordinary users.
   'export PATH=/usr/sbin:/usr/bin:/sbin:/bin',
   'root=$1; home=$2; shift 2',
   'mount --make-rprivate /',
@@ -232,12 +232,12 @@ export const enterRootScript = [
   `mount --bind "$home" "$root${insideHome}"`,
   'mount --rbind /sys "$root/sys"',
   'mount --rbind /dev "$root/dev"',
-  // sshd gives a terminal to the group "tty" where there is one, and ends when it may not: only one group is mapped.
+  // sshd hands its terminal to the group "tty" if there is one, and exits if it cannot: only one group is mapped.
   'mount -t devpts -o newinstance,ptmxmode=0666 devpts "$root/dev/pts"',
   'grep -v "^tty:" "$root/etc/group" > "$home/group"',
   'mount --bind "$home/group" "$root/etc/group"',
   'mount -t proc proc "$root/proc"',
-  // Sockets of daemons are each pool's own, though the root folder is everybody's.
+  // Pools share the root folder, but not the daemons' sockets.
   'mount -t tmpfs tmpfs "$root/run"',
   'mkdir -p "$root/.outside"',
   'cd "$root"',
@@ -248,15 +248,15 @@ export const enterRootScript = [
   '',
 ].join('\n');
 
-/** Process ids, seen from outside. */
+/** Process ids, outside the namespace. */
 interface PoolProcesses {
   keeper: number;
   master: number;
 }
 
 /**
- * What runs a command as the pool's user inside the namespaces of the master. By way of the keeper's user namespace, which
- * owns the others: an ordinary user may enter them from there only.
+ * Runs a command as the pool's user inside the master's namespaces. It goes through the keeper's user namespace, which
+ * owns the others: only from there may an ordinary user enter them.
  */
 export const enterCommand = ({ keeper, master }: PoolProcesses): string[] => [
   'nsenter',
@@ -275,7 +275,7 @@ export const enterCommand = ({ keeper, master }: PoolProcesses): string[] => [
   '--',
 ];
 
-/** A command line that runs there in the caller's folder; with UPDRAFT_NO_FORKS set it may start no process. */
+/** Runs a command there in the caller's folder; with UPDRAFT_NO_FORKS set, it cannot start a process. */
 const insideScript = (processes: PoolProcesses): string =>
   [
     '#!/bin/sh',

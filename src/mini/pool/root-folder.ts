@@ -5,19 +5,19 @@ import os from 'node:os';
 import path from 'node:path';
 import { removeTree } from '../../base/remove-tree.ts';
 
-/** Newest first; the stable one is the dependable fallback, without Apptainer. */
+/** Newest first; stable is the fallback, without Apptainer. */
 const suites = [
   { name: 'sid', packages: ['condor', 'apptainer', 'squashfuse', 'fuse3'] },
   { name: 'trixie', packages: ['condor', 'squashfuse', 'fuse3'] },
 ];
 
-/** The other scheduler that Updraft speaks to: 18 MB, so that its tests need no folder of their own. */
+/** Slurm, for its tests: with 18 MB not worth a second root folder. */
 const slurm = ['slurmctld', 'slurmd', 'slurm-client'];
 
-/** What OSDF's caches and origins are, in their newest version, for the same reason: 25 MB. */
+/** The servers of OSDF's caches and origins, in the same folder for the same reason: 25 MB. */
 const xrootd = ['xrootd-server', 'xrootd-plugins'];
 
-/** What jobs find on every worker of the pool. */
+/** Installed on every worker of the pool. */
 const jobPackages = [
   'python3',
   'python3-numpy',
@@ -29,7 +29,7 @@ const jobPackages = [
   'openssh-client',
 ];
 
-/** The one user of the pool, whoever started it outside. */
+/** The pool's only user, whoever started it. */
 export const poolUser = { name: 'researcher', uid: 1000 };
 
 interface Build {
@@ -38,7 +38,7 @@ interface Build {
   signal: AbortSignal;
 }
 
-/** A Debian root folder with HTCondor and what jobs need: made once, then found again. */
+/** A Debian root folder with HTCondor and what jobs need: built once, then reused. */
 export async function rootFolder(build: Build): Promise<string> {
   const recipe = createHash('sha256')
     .update(JSON.stringify([suites, slurm, xrootd, jobPackages, poolUser]))
@@ -65,12 +65,12 @@ export async function rootFolder(build: Build): Promise<string> {
     } finally {
       await removeTree(attempt);
     }
-    build.say(`Debian ${suite.name} cannot be used: ${failure}`);
+    build.say(`cannot use Debian ${suite.name}: ${failure}`);
   }
-  throw new Error(`no Debian suite gave a root folder with HTCondor: ${failure ?? ''}`);
+  throw new Error(`cannot build a root folder with HTCondor from any Debian suite: ${failure ?? ''}`);
 }
 
-/** Daemons run under one mapped user, which the folder must know by name. */
+/** Daemons run as one mapped user, whose name the folder must know. */
 async function finish(folder: string): Promise<void> {
   const { name, uid } = poolUser;
   await appendFile(path.join(folder, 'etc/passwd'), `${name}:x:${uid}:${uid}::/tmp:/bin/sh\n`);
@@ -78,7 +78,7 @@ async function finish(folder: string): Promise<void> {
   await writeFile(path.join(folder, 'etc/hosts'), `127.0.0.1 localhost ${os.hostname()}\n`);
 }
 
-/** The mirror the machine's own apt sources name: a pool that is built here must not know another. */
+/** The mirror from this machine's apt sources; no other may be reachable. */
 async function debianMirror(): Promise<string> {
   for (const file of ['/etc/apt/sources.list.d/debian.sources', '/etc/apt/sources.list']) {
     const text = await readFile(file, 'utf8').catch(() => '');
@@ -87,7 +87,7 @@ async function debianMirror(): Promise<string> {
     )?.[1];
     if (found !== undefined) return found;
   }
-  throw new Error("no Debian mirror in this machine's apt sources");
+  throw new Error('found no Debian mirror in the apt sources of this machine');
 }
 
 const exists = (file: string): Promise<boolean> =>
@@ -100,26 +100,26 @@ interface DebianTree {
   suite: string;
   packages: string[];
   mirror: string;
-  /** Made here. */
+  /** Created here. */
   folder: string;
   signal: AbortSignal;
 }
 
 /**
- * Unpacks a Debian with these packages into a folder; gives why it did not work, if so. The tree is made as an archive and
- * unpacked by the caller: made in place for an ordinary user, it would belong to ids that only namespaces know.
+ * Unpacks a Debian with these packages into a folder; returns the reason if that fails. The caller unpacks it from an
+ * archive: if mmdebstrap filled the folder for an ordinary user, its files would belong to ids of the namespace.
  */
 async function unpackDebian({ folder, signal, ...tree }: DebianTree): Promise<string | undefined> {
   await mkdir(folder, { recursive: true });
   const make = spawn('mmdebstrap', mmdebstrapArguments(tree), { stdio: ['ignore', 'pipe', 'pipe'], signal });
   const into = ['-x', '--no-same-owner', '--exclude=./dev/*', '-C', folder];
   const unpack = spawn('tar', into, { stdio: [make.stdout, 'ignore', 'pipe'], signal });
-  // Read by tar alone: so the end of either is the end of both.
+  // Only tar may read it: then the end of either process ends both.
   make.stdout.destroy();
   const said = { make: '', unpack: '' };
   make.stderr.on('data', (chunk: Buffer) => {
     said.make += chunk.toString();
-    // Without user ids of one's own mmdebstrap falls back to a way that cannot install these packages.
+    // Without subordinate ids mmdebstrap falls back to a mode that cannot install these packages.
     if (said.make.includes('chosen mode: fakechroot')) make.kill();
   });
   unpack.stderr.on('data', (chunk: Buffer) => void (said.unpack += chunk.toString()));
@@ -131,7 +131,7 @@ async function unpackDebian({ folder, signal, ...tree }: DebianTree): Promise<st
 }
 
 const noSubordinateIds =
-  'your account has no range of user ids in /etc/subuid and /etc/subgid, which an ordinary user needs for this (as root: usermod --add-subuids 100000-165535 --add-subgids 100000-165535 NAME)';
+  'your account has no range of subordinate ids in /etc/subuid and /etc/subgid (as root, run: usermod --add-subuids 100000-165535 --add-subgids 100000-165535 NAME)';
 
 function mmdebstrapArguments({
   suite,
@@ -141,7 +141,7 @@ function mmdebstrapArguments({
   return [
     '--variant=apt',
     '--components=main',
-    // The newest suite's Release file may be past its date.
+    // The Release file of the newest suite may have expired.
     '--aptopt=Acquire::Check-Valid-Until "false"',
     '--aptopt=APT::Install-Recommends "false"',
     ...['doc', 'man', 'locale'].map((name) => `--dpkgopt=path-exclude=/usr/share/${name}/*`),
@@ -152,17 +152,17 @@ function mmdebstrapArguments({
   ];
 }
 
-/** How a process failed; undefined when it did not. */
+/** How a process failed; undefined if it succeeded. */
 function ended(child: ChildProcess): Promise<string | undefined> {
   return new Promise((resolve) => {
     child.on('error', (error) => resolve(`cannot be run (${error.message})`));
     child.on('close', (code, signal) =>
-      resolve(code === 0 ? undefined : `ended with ${code ?? signal ?? '?'}`),
+      resolve(code === 0 ? undefined : `exited with ${code ?? signal ?? '?'}`),
     );
   });
 }
 
-/** The first complaint tells the cause; those behind it only who else stopped. */
+/** The first error is the cause; later ones follow from it. */
 function firstError(said: string): string {
   const lines = said.trim().split('\n');
   return lines.find((line) => line.startsWith('E: ')) ?? lines.at(-1) ?? '';

@@ -6,7 +6,7 @@ import { jobIds } from './condor-files.ts';
 const reported = (...bodies: RunBody[]): Entry[] =>
   bodies.map((body, seq) => ({ v: 1, t: '2026-01-01T00:00:00.000Z', seq, ...body }));
 
-test('a job that was submitted again has the name it got then as its latest', () => {
+test('the latest id of a resubmitted job comes last', () => {
   const entries = reported(
     { kind: 'submitted', cluster: 7 },
     { kind: 'round-started', round: 2, jobs: ['0002'], why: '' },
@@ -17,7 +17,7 @@ test('a job that was submitted again has the name it got then as its latest', ()
   assert.deepEqual(names.get('0002'), ['7.2', '9.0']);
 });
 
-test('a round that the scheduler has not taken gives no name', () => {
+test('a round that is not in the queue yet has no ids', () => {
   const entries = reported({ kind: 'round-started', round: 2, jobs: ['0000'], why: '' });
   assert.equal(jobIds(entries, ['0000']).size, 0);
 });

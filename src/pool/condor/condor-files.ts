@@ -3,33 +3,33 @@ import { isThere } from '../../base/error-reason.ts';
 import { runFiles, sandboxFiles } from '../../job/layout.ts';
 import type { Entry } from '../../journal/entry.ts';
 
-/** Files that a run on HTCondor has beside those of every run, by their path in its folder. */
+/** Files of a run on HTCondor besides those of every run, by path in its folder. */
 export const condorFiles = {
   submit: 'condor/job.sub',
-  /** A line for each job: its id, then what it is, for `condor_q`. */
+  /** A line per job: its id, then a description for `condor_q`. */
   items: 'condor/jobs.items',
   /** The job's executable: unpacks the agent and becomes it. */
   launcher: 'condor/updraft-job',
-  /** The same for the file-transfer plugin. In the run's folder itself: HTCondor looks for plugins under the path it is told. */
+  /** The same for the file-transfer plugin. In the run's folder itself: HTCondor looks for plugins under the given path. */
   plugin: 'updraft_plugin',
-  /** What is done about failures: the submit description has it as HTCondor's expressions. */
+  /** How failures are handled; the submit file has it as HTCondor expressions. */
   policy: 'condor/policy.json',
   agent: 'condor/updraft-agent.gz',
   orders: 'condor/orders',
-  /** Files of the access point under names that need no quoting. */
+  /** Links to files of the access point, under names that need no quoting. */
   inputs: 'condor/inputs',
-  /** Authorities that the user trusts beside the built-in ones. */
+  /** CAs that the user trusts besides the built-in ones. */
   authority: 'condor/inputs/authority.pem',
-  /** The training's secrets: a link to a file outside of the run's folder. */
+  /** The training's secrets: a link to a file outside the run's folder. */
   secrets: `condor/inputs/${sandboxFiles.secrets}`,
-  /** What the launcher and the agent themselves printed. */
+  /** Output of the launcher and the agent themselves. */
   said: 'condor/said',
   eventLog: 'events.log',
   /** Held by the process that submits. */
   submitting: 'condor/submitting',
 } as const;
 
-/** Beside its plan and journals, what has to be read of a run to know how it stands; as `find -path` takes it. */
+/** Besides plan and journals, the files needed to know a run's state, as patterns for `find -path`. */
 export const accountFiles: readonly string[] = [
   condorFiles.submit,
   condorFiles.items,
@@ -38,7 +38,7 @@ export const accountFiles: readonly string[] = [
   `${condorFiles.said}/*.err`,
 ];
 
-/** What HTCondor is told of one round, by path in the run's folder: the first round's is where every run has it. */
+/** What HTCondor gets for one round, by path in the run's folder; the first round has the usual places. */
 export function condorRoundFiles(round: number): Record<'submit' | 'items' | 'orders', string> {
   if (round === 1)
     return { submit: condorFiles.submit, items: condorFiles.items, orders: condorFiles.orders };
@@ -46,10 +46,10 @@ export function condorRoundFiles(round: number): Record<'submit' | 'items' | 'or
   return { submit: `${folder}/job.sub`, items: `${folder}/jobs.items`, orders: `${folder}/orders` };
 }
 
-/** How `condor_q` names the jobs of one round together. */
+/** The name `condor_q` shows for the jobs of one round. */
 export const batchName = (run: string, round: number): string => (round === 1 ? run : `${run}#${round}`);
 
-/** The round of the run that a batch is; undefined where it is none of the run's. */
+/** The round of the run with this batch name; undefined if the batch is not the run's. */
 export function roundOfBatch(batch: string | undefined, run: string): number | undefined {
   if (batch === undefined || !batch.startsWith(run) || run === '') return undefined;
   const [, round] = /^#(\d+)$/.exec(batch.slice(run.length)) ?? [];
@@ -57,8 +57,8 @@ export function roundOfBatch(batch: string | undefined, run: string): number | u
 }
 
 /**
- * HTCondor's name (`CLUSTER.PROC`) of every job that was submitted, by the run's journal; of a job that was
- * submitted again, each of its names, the latest last. Pure.
+ * HTCondor's id (`CLUSTER.PROC`) of every submitted job, from the run's journal; of a resubmitted job all ids, the
+ * latest last. Pure.
  */
 export function jobIds(entries: readonly Entry[], jobs: readonly string[]): Map<string, string[]> {
   const rounds = new Map<number, readonly string[]>([[1, jobs]]);
@@ -72,7 +72,7 @@ export function jobIds(entries: readonly Entry[], jobs: readonly string[]): Map<
   return names;
 }
 
-/** Whether a run on HTCondor was made of somebody's own submit description: then no agent is in its jobs. */
+/** Whether a run on HTCondor was made from someone's own submit file: then its jobs have no agent. */
 export async function isAdopted(runFolder: string): Promise<boolean> {
   const has = (file: string): Promise<boolean> => isThere(path.join(runFolder, file));
   return (await has(condorFiles.submit)) && !(await has(condorFiles.items));

@@ -38,7 +38,7 @@ const records: PoolRecords = {
   accountFiles,
   eventLog: condorFiles.eventLog,
   async source(runFolder) {
-    // A copy may have lost it.
+    // May be missing in a copy.
     if (!(await isThere(path.join(runFolder, condorFiles.submit)))) return undefined;
     return eventLogSource(runFolder, await readPlan(runFolder));
   },
@@ -47,7 +47,7 @@ const records: PoolRecords = {
 
 export const condorKind: PoolKind = { ...records, open: condorPool };
 
-/** HTCondor as a pool. Everything after the submission is the schedd's work: nothing of ours needs to run. */
+/** HTCondor as a pool. After the submission the schedd does everything: nothing of ours needs to run. */
 function condorPool({ self, env, clock, pid }: PoolContext): Pool {
   return {
     ...records,
@@ -110,55 +110,55 @@ async function examine(env: Env): Promise<string> {
   const tools = await CondorTools.find({ UPDRAFT_POOL_SECONDS: examineSeconds, ...env });
   const version = await tools.version();
   const { name } = await findLimits(undefined, tools);
-  // Asks the scheduler itself, once: a client alone says nothing of a pool.
+  // Asks the schedd itself: a client alone says nothing about a pool.
   await tools.ask('condor_q', ['-totals']);
-  return `HTCondor ${version}, rules of ${name}, the scheduler answers`;
+  return `HTCondor ${version}, rules of ${name}, the schedd answers`;
 }
 
-/** Submits what the run's journal tells of and HTCondor does not have yet. */
+/** Submits the rounds of the run's journal that HTCondor does not have yet. */
 async function submitRounds(
   runFolder: string,
   { self, env, clock, pid }: Omit<PoolContext, 'kill'>,
 ): Promise<void> {
   const tools = await CondorTools.find(env);
   const myself = identifyProcess(pid);
-  if (myself === undefined) throw new Fault('pool-unreachable', 'there is no /proc on this machine');
+  if (myself === undefined) throw new Fault('pool-unreachable', 'this machine has no /proc');
   const { entries } = await readJournal(path.join(runFolder, runFiles.journal));
   const rounds = entries.flatMap((entry) => (entry.kind === 'round-started' ? [entry.round] : []));
   const plan = await roundPlan(runFolder, rounds.at(-1) ?? 1);
   await prepareInputs(runFolder, plan, await agentExecutable(env, self), env);
   for (const round of [1, ...rounds]) await submitOnce(runFolder, round, { tools, clock, self: myself });
-  // HTCondor makes it for everybody to read, and it tells why jobs were held.
+  // HTCondor makes it readable by everyone, and it says why jobs were held.
   await chmod(path.join(runFolder, condorFiles.eventLog), 0o600).catch(() => undefined);
 }
 
-/** Whose limits apply, as far as this machine can tell. */
+/** The pool's limits, as far as this machine knows them. */
 async function likelyProfile({ spec }: Plan, env: Env): Promise<Profile> {
   const tools = await CondorTools.find(env).catch(() => undefined);
   const named = spec.run.profile;
   return tools === undefined ? condorProfiles[named ?? 'htcondor'] : await findLimits(named, tools);
 }
 
-/** The names under which HTCondor has the jobs of a run by now. */
+/** HTCondor's current ids of a run's jobs. */
 async function latestIds(runFolder: string): Promise<Map<string, string>> {
   const { entries } = await readJournal(path.join(runFolder, runFiles.journal));
   const all = entries.find((entry) => entry.kind === 'run-created')?.jobs ?? [];
   return new Map([...jobIds(entries, all)].map(([job, ids]) => [job, ids.at(-1) ?? '']));
 }
 
-/** Whether the whole run was asked to stop, and none of it was handed over again since. */
+/** Whether the complete run was asked to stop, and nothing was submitted since. */
 async function isAllStopped(runFolder: string): Promise<boolean> {
   const { entries } = await readJournal(path.join(runFolder, runFiles.journal));
   const last = entries.findLast(({ kind }) => kind === 'stop-requested' || kind === 'round-started');
   return last?.kind === 'stop-requested' && last.jobs === 'all';
 }
 
-/** The page's first line. */
+/** The size of the page's first line. */
 const headBytes = 64;
 
 /**
- * What the agent of a running job shows of its training's log. Asked for as a whole each time: `condor_tail -f` of today's
- * HTCondor tells some parts twice and others never.
+ * The page of its training's log that the agent of a running job shows. Always requested as a whole: `condor_tail -f`
+ * repeats some parts and skips others.
  */
 async function tailJob(
   tools: CondorTools,
@@ -167,13 +167,13 @@ async function tailJob(
   signal: AbortSignal,
 ): Promise<LivePage | undefined> {
   const which = stream === 'err' ? ['-no-stdout', '-stderr'] : [];
-  // The agent's own last words may follow the page.
+  // The agent's own last lines may follow the page.
   const maxBytes = livePageBytes + headBytes + 4096;
   const args = ['-maxbytes', String(maxBytes), ...which, id];
   return readLivePage(await tools.askBytes('condor_tail', args, { signal }));
 }
 
-/** Refuses a plan that the pool would hold as soon as it is queued. */
+/** Refuses a plan whose jobs the pool would hold at once. */
 function assertAllowed(plan: Plan, limits: PlanLimits): void {
   const { file } = plan;
   const facts = { plan, limits, where: () => ({ file, line: 1 }) };

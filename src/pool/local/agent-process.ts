@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import type { Env } from '../../base/env.ts';
 import { Fault } from '../../fault/fault.ts';
 
-/** How a process ended: one of the two is null. */
+/** How a process ended: either a code or a signal. */
 export interface Exit {
   code: number | null;
   signal: string | null;
@@ -19,14 +19,14 @@ export interface AgentStart {
   /** Executable and arguments. */
   command: string[];
   env: Env;
-  /** File that gets what the agent itself says. */
+  /** File for the agent's own output. */
   log: string;
   cwd: string;
 }
 
 export type StartAgent = (start: AgentStart) => Promise<AgentProcess>;
 
-/** Starts an agent in a session of its own, so that neither a closed terminal nor our end reaches it. */
+/** Starts an agent in its own session, so that neither a closed terminal nor our exit affects it. */
 export const startAgent: StartAgent = async ({ command, env, log, cwd }) => {
   const [executable = '', ...args] = command;
   const file = await open(log, 'a', 0o600);
@@ -40,7 +40,7 @@ export const startAgent: StartAgent = async ({ command, env, log, cwd }) => {
     const exited = new Promise<Exit>((resolve) => {
       child.once('exit', (code, signal) => resolve({ code, signal }));
     });
-    // A supervisor that leaves must not wait for its agents.
+    // A supervisor that exits must not wait for its agents.
     child.unref();
     await once(child, 'spawn').catch((error: unknown) => {
       throw new Fault('pool-unreachable', `the agent ${executable} cannot be started: ${String(error)}`, {

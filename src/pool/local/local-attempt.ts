@@ -18,13 +18,13 @@ import type { Exit, StartAgent } from './agent-process.ts';
 import { renderOrder } from './order.ts';
 import type { Share } from './shares.ts';
 
-/** What starting and ending attempts needs of the world. */
+/** What starting and ending attempts needs from the supervisor. */
 export interface AttemptContext {
   runFolder: string;
   plan: Plan;
   /** Executable and leading arguments of the agent. */
   agent: string[];
-  /** Folder in which each attempt gets a scratch folder. */
+  /** The parent of the attempts' scratch folders. */
   scratchRoot: string;
   env: Env;
   clock: Clock;
@@ -32,20 +32,20 @@ export interface AttemptContext {
   startAgent: StartAgent;
   /** Writes a line to the supervisor's log. */
   say: (line: string) => void;
-  /** Called when an agent that is our child has ended. */
+  /** Called when an agent that is our child has exited. */
   onExit: () => void;
-  /** How long a stopped agent may take to end its training and hand over what it has. */
+  /** How long a stopped agent may take to end its training and return what it has. */
   stopGraceMs: number;
 }
 
-/** An attempt whose agent runs, or is gone and leaves it to us to find out how it ended. */
+/** An attempt whose agent is running, or is gone so that we must find out how it ended. */
 export class LocalAttempt {
   readonly job: string;
   readonly number: number;
   readonly folder: string;
   readonly #context: AttemptContext;
   readonly #agent: ProcessIdentity | undefined;
-  /** Whether the agent is a child of ours, so that its exit code will come. */
+  /** Whether the agent is our child, so that we get its exit code. */
   readonly #isChild: boolean;
   #exit: Exit | undefined;
   #stoppedAt: number | undefined;
@@ -70,7 +70,7 @@ export class LocalAttempt {
     });
   }
 
-  /** Starts the agent of an attempt that the journal already knows. When it throws, no agent was started. */
+  /** Starts the agent of an attempt that is already in the journal. If it throws, no agent was started. */
   static async start(context: AttemptContext, job: Job, number: number, share: Share): Promise<LocalAttempt> {
     const folder = attemptFolder(context.runFolder, job.id, number);
     const orderFile = path.join(folder, attemptFiles.order);
@@ -78,7 +78,7 @@ export class LocalAttempt {
     const order = renderOrder(context.runFolder, context.plan, job, number, scratch, share.memoryBytes);
     try {
       await mkdir(folder, { recursive: true });
-      // The order is there before the folder it names, so that whoever cleans up after us knows of it.
+      // The work order is written before the folder it names, so that a later clean-up knows of it.
       await writeFile(orderFile, `${JSON.stringify(order, undefined, 2)}\n`, { flush: true, mode: 0o600 });
       await mkdir(scratch, { mode: 0o700 });
       if (hasSecrets(context.plan))
@@ -105,26 +105,26 @@ export class LocalAttempt {
   }
 
   /**
-   * Takes up an attempt that another supervisor started. One that nobody claimed is made void, so that an agent
-   * that comes late ends at once.
+   * Adopts an attempt that another supervisor started. An unclaimed one is voided, so that an agent that starts late
+   * exits at once.
    */
   static async adopt(context: AttemptContext, job: string, number: number): Promise<LocalAttempt> {
     const folder = attemptFolder(context.runFolder, job, number);
     await mkdir(folder, { recursive: true });
-    await makeClaim(folder, { void: 'the supervisor died before the agent came up' });
+    await makeClaim(folder, { void: 'the supervisor died before the agent started' });
     const claim = await readClaim(folder);
     return new LocalAttempt(context, job, number, claim === undefined || 'void' in claim ? undefined : claim);
   }
 
-  /** Whether the agent is gone, so that `finish` can tell how it ended. */
+  /** Whether the agent is gone, so that `end` knows the outcome. */
   get isOver(): boolean {
     if (this.#isChild) return this.#exit !== undefined;
     return this.#agent === undefined || livenessOf(this.#agent) === 'dead';
   }
 
   /**
-   * Asks the agent to end (SIGINT tells it that the user wants it so), and forces it when that takes too long; one that
-   * only cleans up is left to it. To be called until it is over.
+   * Asks the agent to end (SIGINT means that the user asked), and kills it after a grace period; one that only cleans up
+   * may finish. To be called until it is over.
    */
   async stop(): Promise<void> {
     if (this.#agent === undefined || livenessOf(this.#agent) !== 'alive') return;
@@ -136,7 +136,7 @@ export class LocalAttempt {
     this.#stoppedAt ??= now;
   }
 
-  /** Begins, when it is over, to remove what it left behind; how long that has taken in milliseconds, or that all is gone. */
+  /** Once it is over, removes what it left behind; returns how long that has taken so far in milliseconds, or `done`. */
   clear(): number | 'done' {
     const { clock, onExit } = this.#context;
     this.#clearing ??= this.#clear(onExit);
@@ -159,12 +159,12 @@ export class LocalAttempt {
 }
 
 /**
- * Removes all that an attempt that is over left: its processes, its scratch folder, half a result. What cannot be
- * removed is told in the supervisor's log and stops nobody.
+ * Removes everything that a finished attempt left: processes, scratch folder, partial results. Logs what cannot be
+ * removed and continues.
  */
 export async function clearAttempt(context: AttemptContext, folder: string): Promise<void> {
   await clear(context, folder).catch((error: unknown) => {
-    context.say(`${folder}: something it left cannot be removed: ${asFault(error).message}`);
+    context.say(`${folder}: cannot remove what the attempt left: ${asFault(error).message}`);
   });
 }
 
@@ -178,7 +178,7 @@ async function clear(context: AttemptContext, folder: string): Promise<void> {
     if (name.startsWith(`.${order.job.id}.`)) await removeTree(path.join(results, name));
 }
 
-/** Undefined when whoever wrote the order died over it: then nothing was started by it. */
+/** Undefined if the writer died while writing the order: then it started nothing. */
 function parsed(text: string): WorkOrder | undefined {
   try {
     return JSON.parse(text) as WorkOrder;
@@ -190,8 +190,8 @@ function parsed(text: string): WorkOrder | undefined {
 function cannotPrepare(error: unknown): Fault {
   const { code, message } = error as NodeJS.ErrnoException;
   const full = code === 'ENOSPC' || code === 'EDQUOT';
-  return new Fault(full ? 'disk-full' : 'scratch-unusable', `the attempt cannot be prepared: ${message}`, {
-    fix: full ? 'free some space there' : 'name a folder you can write in with UPDRAFT_SCRATCH',
+  return new Fault(full ? 'disk-full' : 'scratch-unusable', `cannot prepare the attempt: ${message}`, {
+    fix: full ? 'free some space there' : 'set UPDRAFT_SCRATCH to a folder that you can write to',
     cause: error,
   });
 }
@@ -205,7 +205,7 @@ function agentEnvironment(env: Env, share: Share): Env {
   return {
     ...env,
     CUDA_VISIBLE_DEVICES: share.gpus.join(','),
-    // Numerical libraries take all cores of the machine unless told otherwise.
+    // By default, numerical libraries use all cores of the machine.
     OMP_NUM_THREADS: env['OMP_NUM_THREADS'] ?? String(Math.max(1, Math.floor(share.cpus))),
   };
 }
@@ -215,7 +215,7 @@ const roundMs = 20;
 
 /** Removes an attempt's scratch folder and every process that belongs to it, whatever state the agent left. */
 async function removeLeftovers(scratch: string, kill: Kill, clock: Clock): Promise<void> {
-  // A process may fork while we look, so we look until none is left.
+  // A process may fork meanwhile, so we repeat until none is left.
   for (let round = 0; round < maxRounds; round++) {
     const left = await processesOf(scratch);
     if (left.length === 0) break;
@@ -225,7 +225,7 @@ async function removeLeftovers(scratch: string, kill: Kill, clock: Clock): Promi
   await removeTree(scratch);
 }
 
-/** The folder's name is unique, so whoever carries it in the environment or stands in it belongs to the attempt. */
+/** The folder's name is unique: a process with it in its environment, or with its cwd in it, belongs to the attempt. */
 async function processesOf(scratch: string): Promise<number[]> {
   const found: number[] = [];
   for (const name of await readdir('/proc')) {

@@ -16,7 +16,7 @@ test('a job that needs the whole machine fits', () => {
   assertFits(planFor({ cpus: 4, gpus: 1, memoryBytes: 16e9 }), machine);
 });
 
-test('all that is lacking is told at once, with both figures', () => {
+test('everything that is lacking is reported at once, with both figures', () => {
   assert.throws(
     () => assertFits(planFor({ cpus: 5, gpus: 2, memoryBytes: 20e9 }), machine),
     (fault: Fault) =>

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { open, readFile, statfs } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
+import { counted } from '../../base/counted.ts';
 import { leaseHolder } from '../../base/lease.ts';
 import { livenessOf } from '../../base/process-identity.ts';
 import { Fault } from '../../fault/fault.ts';
@@ -20,7 +21,7 @@ import { detectMachine, type Machine } from './machine.ts';
 
 const records: PoolRecords = {
   traits: poolTraits.local,
-  // All that happens is in the run's journals.
+  // Everything is in the run's journals.
   accountFiles: [],
   source: () => Promise.resolve(undefined),
   account: () => Promise.resolve({}),
@@ -30,16 +31,16 @@ const records: PoolRecords = {
 
 export const localKind: PoolKind = { ...records, open: localPool };
 
-/** This machine as a pool: attempts run side by side within what it has. */
+/** This machine as a pool: attempts run side by side, within its resources. */
 function localPool(context: PoolContext): Pool {
   return {
     ...records,
-    // What cannot run here is told when it is rendered, with the machine's figures.
+    // `render` refuses what cannot run here, with the machine's figures.
     limits: () => Promise.resolve(undefined),
     policy: (plan) => Promise.resolve(localPolicy(plan)),
     async examine(cwd) {
       const { bavail, bsize } = await statfs(cwd);
-      return `${reported(await detectMachine(context.env))}, ${formatSize(bavail * bsize)} free here`;
+      return `${describe(await detectMachine(context.env))}, ${formatSize(bavail * bsize)} free here`;
     },
     slots: () => Promise.resolve(undefined),
     async render(plan) {
@@ -47,16 +48,16 @@ function localPool(context: PoolContext): Pool {
       assertFits(plan, machine);
       const image = await findImageRunner(plan, context.env);
       const agent = (await agentCommand(context.env, context.self)).at(-1);
-      const together = `${maxConcurrent(plan, machine)} of ${plan.jobs.length}`;
+      const together = `${maxConcurrent(plan, machine)} of ${counted(plan.jobs.length, 'job')}`;
       return {
-        summary: `${together} jobs at a time on this machine (${reported(machine)})${image === undefined ? '' : `, in ${image.image}`}, by the agent ${agent ?? ''}`,
+        summary: `${together} at a time on this machine (${describe(machine)})${image === undefined ? '' : `, in ${image.image}`}, by the agent ${agent ?? ''}`,
         files: {},
       };
     },
     submit: (runFolder) => startSupervisor(runFolder, context),
-    // Whoever supervises reads the journal; it may be dead, and then this ends what it left.
+    // The supervisor reads the journal; if it is dead, this ends what it left.
     stop: (runFolder) => startSupervisor(runFolder, context),
-    // Nothing is kept here but in the journal: all that ended needs a new round.
+    // Only the journal keeps jobs here: all that ended need a new round.
     release: (_, jobs) => Promise.resolve([...jobs]),
     // Attempts write into the run's folder.
     output: () => Promise.resolve(undefined),
@@ -64,7 +65,7 @@ function localPool(context: PoolContext): Pool {
   };
 }
 
-/** Throws when one job asks for more than the whole machine has. */
+/** Throws if one job requests more than the machine has. */
 export function assertFits({ file, spec }: Plan, machine: Machine): void {
   const { cpus, gpus, memoryBytes } = spec.resources;
   const lacks: string[] = [];
@@ -75,8 +76,8 @@ export function assertFits({ file, spec }: Plan, machine: Machine): void {
   if (lacks.length === 0) return;
   throw new Fault(
     'pool-unreachable',
-    `a job asks for more than this machine (${os.hostname()}) has: ${lacks.join(', ')}`,
-    { fix: `ask for less in [resources] of ${file}, or choose another pool in [run]`, about: file },
+    `a job requests more than this machine (${os.hostname()}) has: ${lacks.join(', ')}`,
+    { fix: `request less in [resources] of ${file}, or choose another pool in [run]`, about: file },
   );
 }
 
@@ -91,27 +92,27 @@ function maxConcurrent({ jobs, spec }: Plan, machine: Machine): number {
   );
 }
 
-const reported = ({ cpus, gpus, memoryBytes }: Machine): string =>
-  `${cpus} CPUs, ${formatSize(memoryBytes)} memory, ${gpus.length === 0 ? 'no GPU' : `${gpus.length} GPU`}`;
+const describe = ({ cpus, gpus, memoryBytes }: Machine): string =>
+  `${counted(cpus, 'CPU')}, ${formatSize(memoryBytes)} memory, ${gpus.length === 0 ? 'no GPU' : counted(gpus.length, 'GPU')}`;
 
-/** Tells a job's agent to leave the machine, as an owner who wants it back does: with SIGTERM. */
+/** Evicts a job's agent with SIGTERM, as an owner who wants the machine back does. */
 async function evictAgent(runFolder: string, job: string, kill: Kill): Promise<void> {
   const { jobs } = fold((await readJournal(path.join(runFolder, runFiles.journal))).entries);
   const attempt = jobs.find(({ id }) => id === job)?.attempts.at(-1)?.attempt ?? 1;
   const claim = await readClaim(attemptFolder(runFolder, job, attempt));
   if (claim === undefined || 'void' in claim || livenessOf(claim) !== 'alive')
-    throw new Fault('usage', `job ${job} has no attempt that could be evicted`, { about: job });
+    throw new Fault('usage', `job ${job} has no running attempt to evict`, { about: job });
   kill(claim.pid, 'SIGTERM');
 }
 
-/** The hidden command under which this program supervises a run. */
+/** The hidden command that supervises a run. */
 const superviseCommand = '_supervise';
 
 const pollMs = 50;
 
 /**
- * Makes sure that a living process supervises the run: one that has a session of its own, so that it outlives the
- * command that started it, its terminal and its user's logout.
+ * Ensures that a living process supervises the run. It has its own session, to outlive the command that started it, its
+ * terminal and the user's logout.
  */
 async function startSupervisor(runFolder: string, { self, env, clock }: PoolContext): Promise<void> {
   if (await isSupervised(runFolder)) return;
@@ -125,7 +126,10 @@ async function startSupervisor(runFolder: string, { self, env, clock }: PoolCont
       env: { ...env },
     });
     child.once('error', (error) => (ended = error.message));
-    child.once('exit', (code, signal) => (ended = code === 0 ? '' : `it ended with ${code ?? signal ?? ''}`));
+    child.once(
+      'exit',
+      (code, signal) => (ended = code === 0 ? '' : `it exited with ${code ?? signal ?? ''}`),
+    );
     child.unref();
   } finally {
     await log.close();
@@ -142,14 +146,10 @@ async function isSupervised(runFolder: string): Promise<boolean> {
 async function notStarted(runFolder: string, why: string): Promise<Fault> {
   const file = path.join(runFolder, runFiles.supervisorLog);
   const said = (await readFile(file, 'utf8').catch(() => '')).trim().split('\n').slice(-3).join(' ');
-  return new Fault(
-    'pool-unreachable',
-    `the supervisor of ${runFolder} could not be started: ${why} ${said}`,
-    {
-      fix: `see ${file}`,
-      about: runFolder,
-    },
-  );
+  return new Fault('pool-unreachable', `cannot start the supervisor of ${runFolder}: ${why} ${said}`, {
+    fix: `read ${file}`,
+    about: runFolder,
+  });
 }
 
 export async function supervisorState(runFolder: string): Promise<SupervisorState> {

@@ -16,12 +16,12 @@ test('GPUs are named by UUID, because their numbers differ between tools', () =>
   assert.match(visibleGpus(listing, undefined)[0]!, /^GPU-6e9a/);
 });
 
-test("the user's own CUDA_VISIBLE_DEVICES is respected, by number or by UUID", () => {
+test("the user's CUDA_VISIBLE_DEVICES is respected, by number or by UUID", () => {
   assert.match(visibleGpus(listing, '1')[0]!, /^GPU-77aa/);
   assert.equal(visibleGpus(listing, 'GPU-6e9a1c0e-0000-4f0c-8a52-4d6f1b3a2c10,7').length, 1);
   assert.deepEqual(visibleGpus(listing, ''), []);
 });
 
-test('what is not a GPU line is not taken for a GPU', () => {
+test('only GPU lines count', () => {
   assert.deepEqual(visibleGpus('No devices were found\n', undefined), []);
 });

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import type { Env } from '../../base/env.ts';
 import { stateFolder } from '../../base/user-folders.ts';
 
-/** What this machine has to share out among attempts. */
+/** What this machine has for attempts. */
 export interface Machine {
   cpus: number;
   memoryBytes: number;
@@ -14,7 +14,7 @@ export interface Machine {
   gpus: string[];
 }
 
-/** The CPUs, memory and GPUs this process may use: what a container or an affinity mask takes away is not there. */
+/** The CPUs, memory and GPUs that this process may use, within the limits of its container or affinity mask. */
 export async function detectMachine(env: Env): Promise<Machine> {
   return { cpus: os.availableParallelism(), memoryBytes: await usableMemory(), gpus: await usableGpus(env) };
 }
@@ -39,7 +39,7 @@ async function usableGpus(env: Env): Promise<string[]> {
   }
 }
 
-/** GPUs by UUID from nvidia-smi's `index, uuid` lines, less what the user's own CUDA_VISIBLE_DEVICES hides. */
+/** GPUs by UUID from nvidia-smi's `index, uuid` lines, without those that the user's CUDA_VISIBLE_DEVICES hides. */
 export function visibleGpus(listing: string, visible: string | undefined): string[] {
   const gpus = listing
     .split('\n')
@@ -52,5 +52,5 @@ export function visibleGpus(listing: string, visible: string | undefined): strin
   });
 }
 
-/** Where all runs of this user account for what they use of this machine; homes are often shared by machines. */
+/** Where this user's runs record what they use of this machine; by host name, as homes are often shared. */
 export const localPoolFolder = (env: Env): string => path.join(stateFolder(env), 'local-pool', os.hostname());

@@ -4,7 +4,7 @@ import { makePlan } from '../../job/plan.ts';
 import { readSpec } from '../../job/read-spec.ts';
 import { renderOrder } from './order.ts';
 
-test('an attempt on this machine leaves it for no faster one, and its notes lie in the run', () => {
+test("an attempt on this machine never moves to a faster one, and its notes are in the run's folder", () => {
   const text = 'name = "x"\n[train]\ncommand = "t"\noutputs = ["m"]\nslow_limit = 2\n';
   const plan = makePlan({
     spec: readSpec(text, 'updraft.toml'),

@@ -5,7 +5,7 @@ import { attemptFolder, resultsFolder, runFiles } from '../../job/layout.ts';
 import { orderEnvironment, type Plan } from '../../job/plan.ts';
 import { attemptRecovery, type Policy, policyOf } from '../../recovery/policy.ts';
 
-/** What the agent of one attempt is told to do. */
+/** The work order of one attempt. */
 export function renderOrder(
   runFolder: string,
   plan: Plan,
@@ -18,7 +18,7 @@ export function renderOrder(
   return {
     version: 1,
     run: path.basename(runFolder),
-    // There is no other machine to which a slow one could be left.
+    // A slow machine cannot be left for another: there is none.
     job: { ...job, train: { ...job.train, slowLimit: 0 } },
     attempt,
     data,
@@ -26,7 +26,7 @@ export function renderOrder(
       ...orderEnvironment(spec.environment, environment?.pack, (pack) => pack),
       ...defined({ workspace: workspaceOf(plan), fallback: environment?.fallback?.why }),
     },
-    // Nobody promised the disk here: only what the user asked for is held against the machine.
+    // Disk is not reserved here: the machine must only have what the user requested.
     resources: { ...spec.resources, memoryBytes },
     recovery: attemptRecovery(localPolicy(plan)),
     filesFrom: path.join(runFolder, filesIn ?? runFiles.files),
@@ -45,7 +45,7 @@ function workspaceOf({ folder, spec, environment }: Plan): OrderedWorkspace | un
   return { manifest: path.join(folder, pixi.manifest), environment: pixi.environment };
 }
 
-/** There is one machine: nothing can be avoided, and nobody limits disk. */
+/** With one machine, nothing can be avoided and disk is not limited. */
 const backoff = { initialBackoff: 5, maxBackoff: 300, immediateRetries: 0, forgetAfter: 0 };
 
 export const localPolicy = ({ spec, disk }: Plan): Policy =>

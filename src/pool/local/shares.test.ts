@@ -21,7 +21,7 @@ async function poolFor(t: TestContext): Promise<{ folder: string; as: (owner: Pr
   return { folder, as: (owner) => new Shares(path.join(folder, 'pool'), machine, owner, systemClock) };
 }
 
-test('shares are given while there is room, GPUs one by one, and come back', async (t) => {
+test('shares are granted while there is room, GPUs one by one, and can be released', async (t) => {
   const shares = (await poolFor(t)).as(self);
   assert.deepEqual((await shares.take('/run/1', want))!.gpus, ['GPU-a']);
   assert.deepEqual((await shares.take('/run/2', want))!.gpus, ['GPU-b']);
@@ -30,16 +30,16 @@ test('shares are given while there is room, GPUs one by one, and come back', asy
   assert.deepEqual((await shares.take('/run/3', want))!.gpus, ['GPU-a']);
 });
 
-test('each of CPUs, memory and GPUs can be what is lacking', async (t) => {
+test('CPUs, memory or GPUs can be lacking', async (t) => {
   const shares = (await poolFor(t)).as(self);
   assert.equal(await shares.take('/run/1', { ...want, cpus: 3 }), undefined);
   assert.equal(await shares.take('/run/1', { ...want, gpus: 3 }), undefined);
-  // One that grew beyond the machine gets all of its memory, once nobody else has any.
+  // A request that grew beyond the machine gets all of its memory, once no other attempt has any.
   assert.equal((await shares.take('/run/1', { ...want, cpus: 1, memoryBytes: 1001 }))?.memoryBytes, 1000);
   assert.equal(await shares.take('/run/2', { ...want, memoryBytes: 1, gpus: 0 }), undefined);
 });
 
-test('many that take at the same time never get more than there is', async (t) => {
+test('concurrent requests never get more than the machine has', async (t) => {
   const { as } = await poolFor(t);
   const taken = await Promise.all(
     Array.from({ length: 12 }, (_, i) => as(self).take(`/run/${i}`, { ...want, gpus: 0 })),
@@ -47,7 +47,7 @@ test('many that take at the same time never get more than there is', async (t) =
   assert.equal(taken.filter((share) => share !== undefined).length, 2);
 });
 
-test('a share whose supervisor is dead counts as long as the agent lives', async (t) => {
+test('a share whose supervisor is dead counts while the agent is alive', async (t) => {
   const { folder, as } = await poolFor(t);
   const attempt = path.join(folder, 'attempt');
   await mkdir(attempt);
@@ -65,7 +65,7 @@ test('a share whose supervisor and agent are dead is free again', async (t) => {
   assert.ok(await as(self).take('/run/2', want));
 });
 
-test('whoever frees the share of an unclaimed attempt makes it void, so that it cannot run without one', async (t) => {
+test('freeing the share of an unclaimed attempt voids the attempt, so that it cannot run without one', async (t) => {
   const { folder, as } = await poolFor(t);
   const attempt = path.join(folder, 'attempt');
   await mkdir(attempt);

@@ -23,8 +23,8 @@ interface Held extends Share {
 }
 
 /**
- * How all runs of a user share one machine: a file per attempt in `folder`, changed only under its lease. A
- * share outlives its supervisor as long as the attempt's agent lives, and not a moment longer.
+ * How all runs of a user share one machine: a file per attempt in `folder`, changed only under its lease. A share
+ * outlives its supervisor exactly as long as the attempt's agent.
  */
 export class Shares {
   readonly #folder: string;
@@ -40,7 +40,7 @@ export class Shares {
   }
 
   /**
-   * Takes what an attempt asks for, of memory no more than there is, or gives undefined while others hold too much of
+   * Takes what an attempt requests, with memory capped at the machine's; undefined while other attempts hold too much of
    * the machine.
    */
   async take(attemptFolder: string, want: Resources): Promise<Share | undefined> {
@@ -58,7 +58,7 @@ export class Shares {
     });
   }
 
-  /** Gives an attempt's share back; harmless when there is none. */
+  /** Releases an attempt's share, if it has one. */
   async release(attemptFolder: string): Promise<void> {
     await rm(this.#fileOf(attemptFolder), { force: true });
   }
@@ -94,7 +94,7 @@ async function readHeld(file: string): Promise<Held | undefined> {
   try {
     return JSON.parse(await readFile(file, 'utf8')) as Held;
   } catch (error) {
-    // Given back meanwhile, or its writer died in the middle: then no agent was started for it.
+    // Released meanwhile, or its writer died half-way: then no agent was started for it.
     if (isGone(error) || error instanceof SyntaxError) return undefined;
     throw error;
   }
@@ -102,9 +102,8 @@ async function readHeld(file: string): Promise<Held | undefined> {
 
 async function isAlive({ owner, attemptFolder }: Held): Promise<boolean> {
   if (livenessOf(owner) === 'alive') return true;
-  // Nobody looks after this attempt. If its agent has not come up yet it must never do so, or it would work
-  // without a share.
-  await makeClaim(attemptFolder, { void: 'its supervisor died before the agent came up' }).catch(
+  // This attempt has no supervisor. If its agent has not started yet it never may: it would run without a share.
+  await makeClaim(attemptFolder, { void: 'its supervisor died before the agent started' }).catch(
     ignoreMissing,
   );
   const claim = await readClaim(attemptFolder);

@@ -22,21 +22,21 @@ import type { Machine } from './machine.ts';
 import { localPolicy } from './order.ts';
 import { Shares } from './shares.ts';
 
-/** How often stop requests, room on the machine and adopted agents are looked for. */
+/** How often stop requests, free resources and adopted agents are polled. */
 const pollMs = 500;
-/** A clean-up that takes longer is worth a word. */
+/** A clean-up that takes longer is reported. */
 const slowMs = 1000;
 
 /**
- * Brings every job of a run to its end. It knows nothing that is not in the journal: whoever comes after it reads
- * the same entries and goes on. There must be one at a time (`supervise` sees to that).
+ * Brings every job of a run to its end. Its state is in the journal: a successor reads the same entries and continues.
+ * `supervise` ensures that there is only one at a time.
  *
  *   read the journal -> for each job: [running?] finish or stop it : [decide] start, wait, end -> pause -> again
  */
 class Supervisor {
   readonly #context: AttemptContext;
   readonly #jobs: Map<string, Job>;
-  /** What later rounds run by. */
+  /** Plans of later rounds. */
   readonly #plans = new Map<number, Plan>();
   readonly #journal: Journal<RunBody>;
   readonly #shares: Shares;
@@ -44,7 +44,7 @@ class Supervisor {
   readonly #fold = new RunFold();
   readonly #running = new Map<string, LocalAttempt>();
   #runEnded = false;
-  /** Jobs of a run ask for about the same: where there is no room for one there is none for the next. */
+  /** Jobs of a run request about the same: if one does not fit, the next will not. */
   #isFull = false;
   #wake = new AbortController();
 
@@ -56,7 +56,7 @@ class Supervisor {
     this.#tail = new JournalTail(path.join(context.runFolder, runFiles.journal));
   }
 
-  /** Works until every job has ended, or until the signal aborts: then the attempts go on without us. */
+  /** Works until every job has ended, or until the signal aborts: then the attempts continue without us. */
   async work(signal: AbortSignal): Promise<'ended' | 'left'> {
     for (const job of await this.#read()) await this.#adopt(job);
     while (!signal.aborted) {
@@ -72,7 +72,7 @@ class Supervisor {
     return 'left';
   }
 
-  /** The jobs of the plan as the journal tells them; one it does not speak of was never tried. */
+  /** The jobs of the plan as the journal has them; one without entries was never tried. */
   async #read(): Promise<JobState[]> {
     const { entries } = await this.#tail.read();
     for (const entry of entries) {
@@ -94,7 +94,7 @@ class Supervisor {
     this.#running.set(job.id, await LocalAttempt.adopt(this.#context, job.id, last.attempt));
   }
 
-  /** Takes one job one step further; true when something changed. */
+  /** Advances one job by one step; true if something changed. */
   async #step(job: JobState): Promise<boolean> {
     const attempt = this.#running.get(job.id);
     if (attempt !== undefined) {
@@ -114,7 +114,7 @@ class Supervisor {
     return decision.do === 'start' && this.#start(job, isRetry ? 'tried again by hand' : decision.why);
   }
 
-  /** Ends the rest of the run when as many jobs have failed for good as its file allows. */
+  /** Stops the rest of the run when as many jobs have failed as its file allows. */
   async #giveUp(jobs: JobState[]): Promise<boolean> {
     const { failedJobs = Infinity } = localPolicy(this.#context.plan);
     const failed = jobs.filter(({ outcome = 'success' }) => outcome !== 'success' && outcome !== 'stopped');
@@ -125,7 +125,7 @@ class Supervisor {
     return true;
   }
 
-  /** Lets those go ahead that were kept back until others had a valid result. */
+  /** Starts the jobs that waited for the canary's valid results. */
   async #startNextBatch(jobs: JobState[]): Promise<boolean> {
     const { canary, rounds } = this.#fold.state();
     const ahead = canary === undefined ? [] : nextBatch({ canary, jobs });
@@ -144,7 +144,7 @@ class Supervisor {
     const share = await this.#shares.take(folder, grownResources(plan, job));
     this.#isFull = share === undefined;
     if (share === undefined) return false;
-    // From here on the attempt exists: whoever comes after us finds out whether an agent runs it.
+    // From here on the attempt exists: a successor finds out whether it has an agent.
     await this.#journal.append({ kind: 'attempt-started', job: job.id, attempt: number, why });
     try {
       this.#running.set(job.id, await LocalAttempt.start({ ...this.#context, plan }, planned, number, share));
@@ -173,7 +173,7 @@ class Supervisor {
     });
   }
 
-  /** What an agent that was killed left may take long to remove, and the other jobs need not wait for that. */
+  /** Removing what a killed agent left may take long; the other jobs need not wait for it. */
   async #finish(attempt: LocalAttempt, { stopRequested, attempts }: JobState): Promise<boolean> {
     const clearing = attempt.clear();
     if (clearing !== 'done') {
@@ -183,7 +183,7 @@ class Supervisor {
       return true;
     }
     const end = await attempt.end();
-    // An agent that was told to end cannot know who told it; we do.
+    // A stopped agent does not know who stopped it; we do.
     const outcome = stopRequested && end.outcome !== 'success' ? 'stopped' : end.outcome;
     await this.#endAttempt(attempt.job, attempt.number, { ...end, outcome });
     this.#running.delete(attempt.job);
@@ -196,7 +196,7 @@ class Supervisor {
   }
 
   async #endJob(job: string, outcome: Outcome): Promise<boolean> {
-    // In the run's folder, which may be moved.
+    // Relative: the run's folder may be moved.
     const results = resultsFolder('.', job);
     await this.#journal.append({
       kind: 'job-ended',
@@ -222,7 +222,7 @@ class Supervisor {
   }
 }
 
-/** What a job asks for: more of the machine's memory, and so fewer jobs beside it, for each attempt that ran out. */
+/** What a job requests: more memory, and so fewer jobs beside it, for each attempt that ran out. */
 function grownResources(plan: Plan, { attempts }: JobState): Resources {
   const memoryBytes = requestAfter(localPolicy(plan).memory, outOfMemoryCount(attempts));
   return { ...plan.spec.resources, memoryBytes };
@@ -231,14 +231,14 @@ function grownResources(plan: Plan, { attempts }: JobState): Resources {
 export interface SuperviseOptions extends Omit<AttemptContext, 'onExit'> {
   self: ProcessIdentity;
   machine: Machine;
-  /** Folder in which all runs of the user account for what they use of the machine. */
+  /** Folder in which all of the user's runs record what they use of the machine. */
   poolFolder: string;
   signal: AbortSignal;
 }
 
 /**
- * Supervises a run until it has ended, or until the signal aborts. `held` when another living process does so
- * already: there are never two.
+ * Supervises a run until it has ended, or until the signal aborts. `held` if another living process supervises it:
+ * there are never two.
  */
 export async function supervise(options: SuperviseOptions): Promise<'ended' | 'left' | 'held'> {
   const { runFolder, self, machine, poolFolder, clock, signal } = options;
@@ -249,10 +249,10 @@ export async function supervise(options: SuperviseOptions): Promise<'ended' | 'l
     await using journal = await openJournal(file, clock);
     const shares = new Shares(poolFolder, machine, self, clock);
     const outcome = await new Supervisor(options, journal, shares).work(signal);
-    // Whoever leaves before the end keeps the lease, so that everybody sees that the run's supervisor died.
+    // A supervisor that leaves early keeps the lease, which shows everyone that it died.
     if (outcome === 'left') return outcome;
     await lease.release();
-    // A retry that was written after we last looked, by somebody who saw that we still had the lease, is ours.
+    // A retry recorded after our last poll, while we still had the lease, is ours.
     if (runEndedAt(fold((await readJournal(file)).entries).jobs) !== undefined) return outcome;
   }
 }

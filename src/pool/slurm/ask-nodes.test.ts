@@ -18,7 +18,7 @@ const where = (...key: string[]) => ({ file: key.join('.'), line: 1 });
 const matching = (...of: Parameters<typeof plan>): number =>
   analyseSlots(nodeFacts(plan(...of), where, readNodes(listing))).matching;
 
-test('figures of sinfo are read: limits in days, GPUs of several kinds, the default partition', () => {
+test('sinfo is parsed: limits in days, GPUs of several kinds, the default partition', () => {
   const [n1, n2, g1, long] = readNodes(listing);
   assert.deepEqual([n1?.isDefault, n1?.isIdle, n1?.seconds, n1?.gpus], [true, true, 3600, 0]);
   assert.equal(n2?.isUp, false);
@@ -26,7 +26,7 @@ test('figures of sinfo are read: limits in days, GPUs of several kinds, the defa
   assert.equal(long?.seconds, Infinity);
 });
 
-test('a plan is held against the nodes of the partition it names, or of the default one', () => {
+test('a plan is compared with the nodes of its partition, or of the default one', () => {
   assert.equal(matching({}), 1);
   assert.equal(matching({ timeSeconds: 7200 }), 0);
   assert.equal(matching({ gpus: 1 }), 0);

@@ -4,32 +4,32 @@ import type { Plan } from '../../job/plan.ts';
 import { formatDuration, formatSize } from '../../job/units.ts';
 import type { SlurmTools } from './slurm-tools.ts';
 
-/** A node as one partition offers it. */
+/** A node in one partition. */
 export interface PartitionNode {
   name: string;
   partition: string;
   isDefault: boolean;
-  /** Both the partition and the node take jobs. */
+  /** Both the partition and the node accept jobs. */
   isUp: boolean;
   isIdle: boolean;
   cpus: number;
   memoryBytes: number;
   gpus: number;
   features: string[];
-  /** Longest that a job may take there; Infinity where there is no limit. */
+  /** Time limit of the partition; Infinity if there is none. */
   seconds: number;
 }
 
-/** Holds what a plan asks for against every node of the cluster, partition by partition. */
+/** Compares a plan's resources with every node of the cluster, partition by partition. */
 export async function askNodes(plan: Plan, where: Where, tools: SlurmTools): Promise<SlotFacts> {
   const columns = ['%N', '%P', '%a', '%t', '%c', '%m', '%G', '%f', '%l'].join('|');
   const nodes = readNodes(await tools.ask('sinfo', ['-h', '-a', '-N', '-o', columns]));
   if (nodes.length === 0)
-    throw new Fault('pool-unreachable', 'sinfo lists no node', { fix: 'see what sinfo prints' });
+    throw new Fault('pool-unreachable', 'sinfo lists no nodes', { fix: 'run sinfo and read its output' });
   return nodeFacts(plan, where, nodes);
 }
 
-/** Lines of sinfo, a line for each node in each partition. */
+/** Parses sinfo's output, one line per node and partition. */
 export function readNodes(text: string): PartitionNode[] {
   return text
     .split('\n')
@@ -52,7 +52,7 @@ export function readNodes(text: string): PartitionNode[] {
     });
 }
 
-/** `gpu:a100:2(S:0-1),tmp:5` has two. */
+/** The number of GPUs: 2 for `gpu:a100:2(S:0-1),tmp:5`. */
 function gpusOf(gres: string): number {
   const counts = gres
     .replaceAll(/\([^)]*\)/g, '')
@@ -62,7 +62,7 @@ function gpusOf(gres: string): number {
   return counts.reduce((sum, count) => sum + count, 0);
 }
 
-/** `1-12:00:00`, `30:00`, `infinite`. */
+/** Parses `1-12:00:00`, `30:00` or `infinite`. */
 function secondsOf(limit: string): number {
   const [, days = '0', clock = ''] = /^(?:(\d+)-)?([\d:]+)$/.exec(limit) ?? [];
   if (clock === '') return Infinity;
@@ -78,7 +78,7 @@ interface NodeCondition {
 }
 
 /**
- * Which nodes could run a plan's jobs, condition by condition: those of its partition, or all of them where that has
+ * Which nodes could run a plan's jobs, condition by condition: the nodes of its partition, or all if the partition has
  * none. Pure.
  */
 export function nodeFacts(plan: Plan, where: Where, all: readonly PartitionNode[]): SlotFacts {
@@ -111,7 +111,7 @@ function partitionOf({ spec }: Plan): NodeCondition {
 function conditionsOf({ spec }: Plan): NodeCondition[] {
   const { cpus, gpus, memoryBytes, timeSeconds } = spec.resources;
   const { requirements } = spec.run;
-  // Of features, a plain list that must all be there can be held against a node; the rest is left to sbatch.
+  // Only a plain list of required features can be compared; the rest is left to sbatch.
   const features =
     requirements !== undefined && /^[\w.&-]+$/.test(requirements) ? requirements.split('&') : [];
   const conditions: NodeCondition[] = [];

@@ -26,17 +26,17 @@ const reported = (...args: Parameters<typeof judgeTask>): string[] =>
     return [kind, outcome, fault?.kind].filter((word) => word !== undefined).join(' ');
   });
 
-test('a job that waits or runs as its own journal says needs no word', () => {
+test('a job that waits or runs as its journal says needs no entry', () => {
   assert.deepEqual(reported(waiting, row('PENDING', 'Priority'), ''), []);
   for (const state of ['RUNNING', 'COMPLETING', 'SUSPENDED', 'CONFIGURING'])
     assert.deepEqual(reported(job(), row(state), ''), [], state);
 });
 
-test('an attempt whose job is queued again was taken away', () => {
+test('an attempt whose job is queued again was evicted', () => {
   assert.deepEqual(reported(job(), row('PENDING', 'BeginTime'), ''), ['attempt-ended evicted evicted']);
 });
 
-test('ends that the script could not tell are told by what Slurm calls them', () => {
+test("an end that the script could not record is read from Slurm's state", () => {
   const ends: Record<string, string[]> = {
     CANCELLED: ['attempt-ended stopped interrupted', 'job-ended stopped'],
     TIMEOUT: ['attempt-ended failed time-limit', 'job-ended failed'],
@@ -47,12 +47,12 @@ test('ends that the script could not tell are told by what Slurm calls them', ()
   for (const [state, expected] of Object.entries(ends))
     assert.deepEqual(reported(job(), row(state), ''), expected);
   assert.deepEqual(reported(job(), undefined, ''), ['attempt-ended lost evicted', 'job-ended lost']);
-  // The script told of its end, and Slurm that there will be no other.
+  // The script recorded its end, and Slurm says that no other attempt follows.
   const evicted = job({ status: 'waiting', attempts: [attempt('evicted')] });
   assert.deepEqual(reported(evicted, row('CANCELLED'), ''), ['job-ended stopped']);
 });
 
-test('a job that was killed whole is explained by what Slurm printed into its log', () => {
+test("a job that Slurm killed is explained by Slurm's message in its log", () => {
   const [end] = judgeTask(
     job(),
     row('FAILED', 'RaisedSignal:9'),
@@ -62,10 +62,10 @@ test('a job that was killed whole is explained by what Slurm printed into its lo
   assert.match(end.fault?.message ?? '', /more memory than requested/);
   const [other] = judgeTask(job(), row('FAILED'), 'cannot chdir to /scratch/run');
   assert.ok(other?.kind === 'attempt-ended');
-  assert.match(other.fault?.message ?? '', /as FAILED, after these words: cannot chdir/);
+  assert.match(other.fault?.message ?? '', /as FAILED, its last output was: cannot chdir/);
 });
 
-test('a job whose node could not write a word had an attempt all the same', () => {
+test('a job whose node could not write an entry still had an attempt', () => {
   assert.deepEqual(reported(waiting, row('FAILED'), 'cannot chdir'), [
     'attempt-started',
     'attempt-ended lost evicted',
@@ -74,7 +74,7 @@ test('a job whose node could not write a word had an attempt all the same', () =
   assert.deepEqual(reported(waiting, row('CANCELLED'), ''), ['job-ended stopped']);
 });
 
-test('what was asked to stop is stopped, whatever its last state', () => {
+test('a job that was asked to stop is stopped, whatever its last state', () => {
   const stopping = job({ stopRequested: true });
   assert.deepEqual(reported(stopping, undefined, ''), [
     'attempt-ended stopped interrupted',
@@ -82,7 +82,7 @@ test('what was asked to stop is stopped, whatever its last state', () => {
   ]);
 });
 
-test('a hold by hand waits for that person, any other is an end that a retry can lift', () => {
+test('a hold by hand waits for its user; any other ends the job until a retry', () => {
   assert.deepEqual(reported(waiting, row('PENDING', 'JobHeldUser'), ''), ['job-held interrupted']);
   assert.deepEqual(reported(waiting, row('PENDING', 'launch failed requeued held'), ''), [
     'job-held evicted',

@@ -2,11 +2,11 @@ import type { FaultRecord, Outcome, RunBody } from '../../journal/entry.ts';
 import type { JobState } from '../../journal/state.ts';
 import { slurmFiles } from './slurm-files.ts';
 
-/** How Slurm says that a job stands. */
+/** A job's state in Slurm's queue. */
 export interface QueueRow {
-  /** Slurm's word, like `PENDING` or `NODE_FAIL`. */
+  /** Slurm's name for it, such as `PENDING` or `NODE_FAIL`. */
   state: string;
-  /** Why it waits, or ended so. */
+  /** Why it waits or ended. */
   reason: string;
 }
 
@@ -19,7 +19,7 @@ const waitingStates = new Set([
   'RESV_DEL_HOLD',
   'SPECIAL_EXIT',
 ]);
-/** States that end a job; in all others it is at work. */
+/** States that end a job; in all others it is active. */
 const endedStates = new Set([
   'BOOT_FAIL',
   'CANCELLED',
@@ -35,11 +35,11 @@ const endedStates = new Set([
   'TIMEOUT',
 ]);
 
-/** What ends of jobs mean, whose own script could say nothing. */
+/** What Slurm's end states mean for jobs whose script recorded nothing. */
 const endMeanings: Record<string, { outcome: Outcome; fault: FaultRecord }> = {
   CANCELLED: {
     outcome: 'stopped',
-    fault: { kind: 'interrupted', message: 'it was cancelled in Slurm’s queue' },
+    fault: { kind: 'interrupted', message: 'it was cancelled in Slurm' },
   },
   TIMEOUT: timeLimit('Slurm ended it at its time limit'),
   DEADLINE: timeLimit('Slurm ended it at its deadline'),
@@ -47,32 +47,32 @@ const endMeanings: Record<string, { outcome: Outcome; fault: FaultRecord }> = {
     outcome: 'failed',
     fault: {
       kind: 'training-failed',
-      message: 'Slurm ended it: it used more memory than requested',
-      fix: 'ask for more `memory` in [resources]: updraft retry --memory SIZE',
+      message: 'Slurm killed it: it used more memory than requested',
+      fix: 'request more memory: updraft retry --memory SIZE',
     },
   },
 };
 
 function timeLimit(message: string): { outcome: Outcome; fault: FaultRecord } {
-  const fix = 'ask for more `time` in [resources], or set `checkpoint`: the next attempt goes on from there';
+  const fix = 'request more `time` in [resources], or set `checkpoint` so that the next attempt resumes';
   return { outcome: 'failed', fault: { kind: 'time-limit', message, fix } };
 }
 
-/** Whether Slurm says that a job is over: squeue forgets it some minutes after that. */
+/** Whether Slurm says that a job is over; squeue forgets it some minutes later. */
 export const isOver = (row: QueueRow | undefined): boolean => row === undefined || endedStates.has(row.state);
 
-/** What Slurm's enforcers print into a job's own log when they kill all of it. */
+/** What Slurm prints into a job's log when it kills the job for its memory. */
 const memoryKillPattern = /exceeded (?:job )?memory limit|oom[-_ ]?kill|out[-_ ]of[-_ ]memory/i;
 
 /**
- * What the scheduler's word on a job adds to what its own journal tells: attempts that ended without a word, jobs
- * that are held, cancelled or gone. Nothing for a job whose journal says it all. `said` is the end of what Slurm and
- * the job's script printed. Pure.
+ * What Slurm's state adds to a job's own journal: attempts that ended without reporting, jobs that are held, cancelled
+ * or gone. Nothing for a job whose journal is complete. `said` is the last output of Slurm and the job's script.
+ * Pure.
  */
 export function judgeTask(job: JobState, row: QueueRow | undefined, said: string): RunBody[] {
   if (isOver(row)) return ended(job, row?.state, said);
   if (row === undefined || !waitingStates.has(row.state)) return [];
-  const message = `Slurm took the job from its node and queued it again (${row.reason})`;
+  const message = `Slurm took the job off its node and requeued it (${row.reason})`;
   return [...endOfAttempt(job, 'evicted', { kind: 'evicted', message }), ...holding(job, row)];
 }
 
@@ -87,7 +87,7 @@ function ended(job: JobState, state: string | undefined, said: string): RunBody[
   ];
 }
 
-/** Slurm started it, on a node that could not write a word of it. */
+/** An attempt that Slurm started on a node that could not write to the journal. */
 function unreportedAttempt({ id, attempts, attemptsBefore = 0 }: JobState, fault: FaultRecord): RunBody[] {
   const last = attempts.at(-1)?.attempt ?? 0;
   if (last > attemptsBefore) return [];
@@ -108,10 +108,10 @@ function lost(
   state: string | undefined,
   said: string,
 ): { outcome: Outcome; fault: FaultRecord } {
-  const how = state === undefined ? 'is not in Slurm’s queue any more' : `ended in Slurm’s queue as ${state}`;
+  const how = state === undefined ? 'is no longer in Slurm’s queue' : `ended in Slurm as ${state}`;
   const last = said.trim().split('\n').at(-1) ?? '';
-  const words = last === '' ? 'without a word' : `after these words: ${last}`;
-  const fix = `see ${slurmFiles.said}/${job}.log; the run's folder must be on a file system that all nodes share; \`updraft retry\` tries it again`;
+  const words = last === '' ? 'without any output' : `its last output was: ${last}`;
+  const fix = `read ${slurmFiles.said}/${job}.log; make sure that all nodes share the file system of the run's folder; then \`updraft retry\``;
   return { outcome: 'lost', fault: { kind: 'evicted', message: `it ${how}, ${words}`, fix } };
 }
 
@@ -124,7 +124,7 @@ function endOfAttempt({ id, attempts }: JobState, outcome: Outcome, fault: Fault
 const released = ({ id, held }: JobState, why: string): RunBody[] =>
   held === undefined ? [] : [{ kind: 'job-released', job: id, why }];
 
-/** A hold by hand waits for that person; of any other, people must be told that it will not end by itself. */
+/** A hold by hand waits for its user; any other will not end by itself, so the job counts as failed. */
 function holding(job: JobState, { state, reason }: QueueRow): RunBody[] {
   const { id, held } = job;
   const isHeld = /held/i.test(reason) || state === 'REQUEUE_HOLD' || state === 'SPECIAL_EXIT';

@@ -15,13 +15,13 @@ import { slurmFiles, taskJournal } from './slurm-files.ts';
 import type { SlurmTools } from './slurm-tools.ts';
 import { expandIndices, latestTasks, taskName } from './tasks.ts';
 
-/** What a node wrote last may take a moment to be seen here. */
+/** A node's last writes may take a moment to be visible here. */
 const settleMs = 2000;
 const maxLogLines = 5;
 
 /**
- * Asks the scheduler once about the jobs that have not ended by their own account, and writes what it adds into their
- * journals: the run's folder then tells all, to everybody.
+ * Asks Slurm once about the jobs that have not ended by their own journals, and records there what it adds: the run's
+ * folder then has the complete state.
  */
 export async function refreshFromQueue(
   runFolder: string,
@@ -40,7 +40,7 @@ export async function refreshFromQueue(
   const after = await openJobs(runFolder, plan);
   for (const { id, task } of known) {
     const job = after.get(id);
-    // What has moved on since the question was asked is not what the answer is about.
+    // The answer is not about a job that has changed since.
     if (job === undefined || isOther(job, before.get(id))) continue;
     const news = judgeTask(job, rows.get(taskName(task)), await logTail(runFolder, id));
     if (news.length === 0) continue;
@@ -48,7 +48,7 @@ export async function refreshFromQueue(
     await mkdir(path.dirname(file), { recursive: true });
     await using journal = await openJournal(file, clock);
     for (const body of news) {
-      // The number of the next attempt is told by the folders of those before.
+      // The folders of earlier attempts determine the number of the next one.
       if (body.kind === 'attempt-started')
         await mkdir(attemptFolder(runFolder, id, body.attempt), { recursive: true });
       await journal.append(body);
@@ -56,7 +56,7 @@ export async function refreshFromQueue(
   }
 }
 
-/** The end of what Slurm and the job's script printed. */
+/** The last lines that Slurm and the job's script printed. */
 async function logTail(runFolder: string, job: string): Promise<string> {
   const file = path.join(runFolder, slurmFiles.said, `${job}.log`);
   const text = await readFile(file, 'utf8').catch(() => '');
@@ -74,8 +74,8 @@ const isOther = (now: JobState, before: JobState | undefined): boolean =>
   now.round !== before?.round || now.attempts.at(-1)?.attempt !== before?.attempts.at(-1)?.attempt;
 
 /**
- * What squeue tells of arrays, by `ARRAY_INDEX`, and of what it does not know any more what sacct does, where there is
- * accounting. Plain columns: what `--json` prints differs from release to release.
+ * What squeue says about arrays, by `ARRAY_INDEX`, and sacct, where there is accounting, about jobs that squeue has
+ * forgotten. Plain columns: the output of `--json` differs between releases.
  */
 async function askQueue(tools: SlurmTools, arrays: readonly number[]): Promise<Map<string, QueueRow>> {
   if (arrays.length === 0) return new Map();
@@ -83,16 +83,16 @@ async function askQueue(tools: SlurmTools, arrays: readonly number[]): Promise<M
   const listed = await tools
     .ask('squeue', ['-h', '-a', '-r', '-t', 'all', '-j', ids, '-o', '%F|%K|%T|%r'])
     .catch((error: unknown) => {
-      // All of them have left the queue long ago.
+      // All of them have left the queue.
       if (/invalid job id/i.test(String(error))) return '';
       throw error;
     });
-  // Without accounting it fails, and there is nobody else to ask.
+  // Fails without accounting; there is no other source.
   const kept = await tools.ask('sacct', ['-n', '-X', '-P', '-j', ids, '-o', 'JobID,State']).catch(() => '');
   return new Map([...readAccounts(kept), ...parseSqueue(listed)]);
 }
 
-/** Lines of squeue: array, indices, state, reason. */
+/** Parses squeue's output: array, indices, state, reason. */
 export function parseSqueue(text: string): [id: string, row: QueueRow][] {
   return linesOf(text).flatMap((line) => {
     const [array = '', indices = '', state = '', reason = ''] = line.split('|');
@@ -103,7 +103,7 @@ export function parseSqueue(text: string): [id: string, row: QueueRow][] {
 const rowsOf = (array: string, indices: string, row: QueueRow): [id: string, row: QueueRow][] =>
   expandIndices(indices).map((index) => [`${array}_${index}`, row]);
 
-/** Lines of sacct: `12_3|CANCELLED by 1000`, and `12_[4-9]|PENDING` of those that never started. */
+/** Parses sacct's output: `12_3|CANCELLED by 1000`, and `12_[4-9]|PENDING` for jobs that never started. */
 export function readAccounts(text: string): [id: string, row: QueueRow][] {
   return linesOf(text).flatMap((line) => {
     const [id = '', words = ''] = line.split('|');
@@ -117,7 +117,7 @@ const linesOf = (text: string): string[] => text.split('\n').filter((line) => li
 
 const maxOpenFiles = 64;
 
-/** The entries that the jobs' own journals on the shared file system tell. The run's folder is enough: nobody is asked. */
+/** The entries of the jobs' own journals. Reads only the run's folder; does not ask Slurm. */
 export function taskSource(runFolder: string, { jobs }: Pick<Plan, 'jobs'>): EntrySource {
   const tails = jobs.map(({ id }) => new JournalTail(taskJournal(runFolder, id)));
   const outcomes = new Map<string, Outcome>();
@@ -135,12 +135,12 @@ export function taskSource(runFolder: string, { jobs }: Pick<Plan, 'jobs'>): Ent
   };
 }
 
-/** The script knows the exit code alone; the agent's journal knows why. */
+/** The script knows only the exit code; the agent's journal knows why. */
 async function withAgentExit(runFolder: string, entry: Entry): Promise<Entry> {
   if (entry.kind !== 'attempt-ended' || entry.exit === null || entry.exit === 0) return entry;
   const { job, attempt, exit, outcome } = entry;
   const end = await readAttemptExit(attemptFolder(runFolder, job, attempt), { code: exit, signal: null });
-  // Whatever a training that Slurm ended did with the signal, that is what it ended of.
+  // If Slurm ended the training, that is the cause, however the training reacted to the signal.
   if (outcome === 'evicted' && end.outcome !== 'evicted')
     return { ...entry, fault: { kind: 'evicted', message: 'Slurm took the node back' } };
   return { ...entry, ...end, exit };

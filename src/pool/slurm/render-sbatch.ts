@@ -11,13 +11,13 @@ export interface SbatchInput {
   /** Name of the run, by which its jobs are found in the queue. */
   run: string;
   image?: TaskImage | undefined;
-  /** File with the training's secrets, where it has some. */
+  /** File with the training's secrets, if it has any. */
   secrets?: string | undefined;
-  /** The jobs that are handed over now; by default all. */
+  /** The jobs to submit now; all by default. */
   round?: Round | undefined;
 }
 
-/** What sbatch is given for a round of a run, from the run's folder: the request, and the script of each job. Pure. */
+/** What sbatch gets for a round of a run, from the run's folder: the request, and the script of each job. Pure. */
 export function renderSbatch({ plan, run, image, secrets, round }: SbatchInput): string {
   const number = round?.number ?? 1;
   const ids = round?.jobs ?? plan.jobs.map(({ id }) => id);
@@ -27,10 +27,10 @@ export function renderSbatch({ plan, run, image, secrets, round }: SbatchInput):
     ...[
       `--job-name=${arrayName(run, number)}`,
       `--array=${arrayIndices(ids.map(Number))}`,
-      // The number of the job, as its folder is called.
+      // The job's id, as in its folder's name.
       `--output=${slurmFiles.said}/%${jobId(0).length}a.log`,
       '--open-mode=append',
-      // Lost nodes and preemptions are answered by Slurm, all else by the script.
+      // Slurm handles lost nodes and preemptions, the script everything else.
       '--requeue',
       `--signal=B:USR1@${warningSeconds}`,
       ...requests(plan),
@@ -70,10 +70,10 @@ function requests({ spec }: Plan): string[] {
 
 const quoted = (text: string): string => `"${text.replaceAll(/["\\]/g, String.raw`\$&`)}"`;
 
-/** The agent's orders, by path in the run's folder. Places are left out: the node knows them. */
+/** The work orders, by path in the run's folder. They leave out the places, which the node knows. */
 export function renderSlurmOrders(plan: Plan, run: string, round?: Round): Record<string, string> {
   const { data, environment, filesIn, spec, isRehearsal } = plan;
-  const meant = round === undefined ? undefined : new Set(round.jobs);
+  const included = round === undefined ? undefined : new Set(round.jobs);
   const same = {
     version: 1,
     run,
@@ -87,22 +87,22 @@ export function renderSlurmOrders(plan: Plan, run: string, round?: Round): Recor
     avoidCaches: spec.run.avoidCaches,
   };
   const { orders } = slurmRoundFiles(round?.number ?? 1);
-  const meantJobs = plan.jobs.filter(({ id }) => meant?.has(id) ?? true);
+  const jobs = plan.jobs.filter(({ id }) => included?.has(id) ?? true);
   return Object.fromEntries(
-    meantJobs.map((job) => [`${orders}/${job.id}.json`, `${JSON.stringify({ ...same, job })}\n`]),
+    jobs.map((job) => [`${orders}/${job.id}.json`, `${JSON.stringify({ ...same, job })}\n`]),
   );
 }
 
-/** Another node is tried at once; trouble that is the same everywhere is given time, as on HTCondor. */
+/** Another node is tried at once; trouble that is the same everywhere gets time, as on HTCondor. */
 const backoff = { initialBackoff: 300, maxBackoff: 3600, immediateRetries: 2, forgetAfter: 0 };
 
-/** A partition has machines and no sites: whoever avoids a site avoids the machine. */
+/** A partition has machines but no sites: avoiding a site means avoiding the machine. */
 export function slurmPolicy({ spec, disk }: Plan): Policy {
   const policy = policyOf(spec, { diskBytes: disk.bytes, backoff });
   return {
     ...policy,
     avoid: policy.avoid === 'site' ? 'machine' : policy.avoid,
-    // Disks of nodes are nobody's to ask for.
+    // Disk cannot be requested from Slurm nodes.
     disk: { ...policy.disk, most: policy.disk.asked },
   };
 }

@@ -1,39 +1,39 @@
 import path from 'node:path';
 import { runFiles } from '../../job/layout.ts';
 
-/** Files that a run on Slurm has beside those of every run, by their path in its folder. */
+/** Files of a run on Slurm besides those of every run, by path in its folder. */
 export const slurmFiles = {
-  /** What sbatch is given: an array of jobs, and the script that each of them runs. */
+  /** What sbatch gets: the request for an array, and the script of its jobs. */
   script: 'slurm/job.sbatch',
   agent: 'slurm/updraft-agent.gz',
-  /** What is done about failures: the agent decides by it. */
+  /** How failures are handled; the agent decides by it. */
   policy: 'slurm/policy.json',
   orders: 'slurm/orders',
-  /** What the script of each job, and Slurm, printed. */
+  /** Output of each job's script, and of Slurm. */
   said: 'slurm/said',
-  /** By round: the number of the array, told by the first of its jobs that started. */
+  /** By round: the number of the array, recorded by the first of its jobs that starts. */
   arrays: 'slurm/arrays',
   /** Held by the process that submits. */
   submitting: 'slurm/submitting',
 } as const;
 
-/** What sbatch is told of one round, by path in the run's folder: the first round's is where every run has it. */
+/** What sbatch gets for one round, by path in the run's folder; the first round has the usual places. */
 export function slurmRoundFiles(round: number): Record<'script' | 'orders' | 'policy', string> {
   if (round === 1) return { script: slurmFiles.script, orders: slurmFiles.orders, policy: slurmFiles.policy };
   const folder = `${runFiles.rounds}/${round}`;
   return { script: `${folder}/job.sbatch`, orders: `${folder}/orders`, policy: `${folder}/policy.json` };
 }
 
-/** The name under which squeue shows the jobs of one round. */
+/** The name squeue shows for the jobs of one round. */
 export const arrayName = (run: string, round: number): string => (round === 1 ? run : `${run}.r${round}`);
 
-/** The name of a job's own journal in its folder: what became of its attempts, by the script and by the scheduler. */
+/** A job's own journal in its folder: its attempts, as recorded by the script and from the scheduler. */
 export const taskJournalName = 'slurm.jsonl';
 
 export const taskJournal = (runFolder: string, job: string): string =>
   path.join(runFolder, runFiles.jobs, job, taskJournalName);
 
-/** What tells of a run on Slurm beside its journals, for whoever follows it from elsewhere, as `find -path` takes them. */
+/** Files besides the journals that are needed to follow a run on Slurm, as patterns for `find -path`. */
 export const slurmAccount: readonly string[] = [
   slurmFiles.script,
   slurmFiles.policy,

@@ -1,5 +1,6 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
+import { counted } from '../../base/counted.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Env } from '../../base/env.ts';
 import { isThere } from '../../base/error-reason.ts';
@@ -25,14 +26,14 @@ import { SlurmTools } from './slurm-tools.ts';
 import type { TaskImage } from './task-script.ts';
 import { evictTask, latestTasks, stopTasks, taskExpressions, type TaskId, taskName } from './tasks.ts';
 
-/** How often the scheduler is asked at most while somebody watches: its staff counts the questions. */
+/** Minimum time between queries while someone watches: clusters limit them. */
 const minQueryMs = 20_000;
 
 const records: PoolRecords = {
   traits: poolTraits.slurm,
   accountFiles: slurmAccount,
   async source(runFolder) {
-    // A copy may have lost it.
+    // May be missing in a copy.
     if (!(await isThere(path.join(runFolder, slurmFiles.script)))) return undefined;
     return taskSource(runFolder, await readPlan(runFolder));
   },
@@ -43,22 +44,22 @@ const records: PoolRecords = {
 export const slurmKind: PoolKind = { ...records, open: slurmPool };
 
 /**
- * Slurm as a pool. Nodes see the run's folder: jobs write their journals, checkpoints and results there themselves, and
- * queue themselves again. Nothing of ours needs to run.
+ * Slurm as a pool. Nodes see the run's folder: jobs write their journals, checkpoints and results there, and requeue
+ * themselves. Nothing of ours needs to run.
  */
 function slurmPool(context: PoolContext): Pool {
   const { env, clock } = context;
   let askedAt = -Infinity;
   return {
     ...records,
-    // What a job asks for is held against the nodes themselves when it is checked.
+    // `check` compares a job's resources with the nodes themselves.
     limits: () => Promise.resolve(undefined),
     policy: (plan) => Promise.resolve(slurmPolicy(plan)),
     async examine() {
       const tools = await SlurmTools.find({ UPDRAFT_POOL_SECONDS: examineSeconds, ...env });
       const listed = await tools.ask('sinfo', ['-h', '-a', '-o', '%P']);
       const partitions = [...new Set(listed.split('\n').filter((line) => line !== ''))];
-      return `Slurm ${await tools.version()}, partitions ${partitions.join(', ')} (* is the default), the scheduler answers`;
+      return `Slurm ${await tools.version()}, partitions ${partitions.join(', ')} (* is the default), slurmctld answers`;
     },
     slots: async (plan, where) => askNodes(plan, where, await SlurmTools.find(env)),
     async render(plan, run, round) {
@@ -82,7 +83,7 @@ function slurmPool(context: PoolContext): Pool {
       await refreshFromQueue(runFolder, await readPlan(runFolder), tools, clock);
     },
     async release(runFolder, jobs, change) {
-      // What a user may not change of a queued job is asked for anew.
+      // Users may not change a queued job's resources: that needs a new round.
       if (Object.keys(change).length > 0) return [...jobs];
       const tools = await SlurmTools.find(env);
       const tasks = await tasksNamed(runFolder, jobs);
@@ -107,7 +108,7 @@ function slurmPool(context: PoolContext): Pool {
   };
 }
 
-/** What the script needs of this user's own settings. */
+/** What the script needs from the user's settings. */
 const userSettings = (plan: Plan, run: string, env: Env) => ({
   image: imageOf(plan, env),
   secrets: hasSecrets(plan) ? secretsFile(env, run) : undefined,
@@ -124,11 +125,11 @@ function imageOf(plan: Plan, env: Env): TaskImage | undefined {
   };
 }
 
-/** Submits what the run's journal tells of and Slurm does not have yet. */
+/** Submits the rounds of the run's journal that Slurm does not have yet. */
 async function submitRounds(runFolder: string, { self, env, clock, pid }: PoolContext): Promise<void> {
   const tools = await SlurmTools.find(env);
   const myself = identifyProcess(pid);
-  if (myself === undefined) throw new Fault('pool-unreachable', 'there is no /proc on this machine');
+  if (myself === undefined) throw new Fault('pool-unreachable', 'this machine has no /proc');
   const { entries } = await readJournal(path.join(runFolder, runFiles.journal));
   const rounds = entries.filter((entry) => entry.kind === 'round-started');
   const taken = new Set(entries.flatMap((entry) => (entry.kind === 'submitted' ? [entry.round ?? 1] : [])));
@@ -142,7 +143,7 @@ async function submitRounds(runFolder: string, { self, env, clock, pid }: PoolCo
   }
 }
 
-/** So that the job's own journal, which is read for itself, has what befell it in the order in which it did. */
+/** Records a round in the job's own journal, which is read alone and must have its events in order. */
 async function recordRound(
   runFolder: string,
   { round, job, why }: { round: number; job: string; why: string },
@@ -161,21 +162,21 @@ async function tasksNamed(runFolder: string, jobs: readonly string[]): Promise<T
   return jobs.flatMap((job) => tasks.get(job) ?? []);
 }
 
-/** Slurm's own limit where its configuration says none. */
+/** Slurm's default limit. */
 const defaultArraySize = 1001;
 
-/** Throws when the run has more jobs than an array may have: Slurm's own words do not say which limit it is. */
+/** Throws if the run has more jobs than an array may have: Slurm's own message does not name the limit. */
 async function assertQueueable({ file, jobs }: Plan, tools: SlurmTools): Promise<void> {
   const maxSize = (await tools.setting('MaxArraySize')) ?? defaultArraySize;
   if (jobs.length <= maxSize - 1) return;
   throw new Fault(
     'file-invalid',
-    `${file}: ${jobs.length} jobs are more than this cluster takes in one array: ${maxSize - 1} (MaxArraySize = ${maxSize})`,
-    { fix: 'make several runs of fewer jobs, or ask the staff for a larger MaxArraySize', about: file },
+    `${file}: ${counted(jobs.length, 'job')}, but this cluster allows at most ${maxSize - 1} in one array (MaxArraySize = ${maxSize})`,
+    { fix: 'split it into several runs, or ask the administrators for a larger MaxArraySize', about: file },
   );
 }
 
-/** Has sbatch take a round of a run exactly once. Gives the array's number. */
+/** Submits a round of a run with sbatch exactly once; returns the array's number. */
 async function submitArray(
   runFolder: string,
   round: number,
@@ -197,7 +198,7 @@ async function submitArray(
   });
 }
 
-/** The array that an earlier sbatch, whose answer nobody heard, may have made: its jobs tell, or the queue does. */
+/** The array of an earlier sbatch whose answer was lost, if it made one: recorded by its jobs, or in the queue. */
 async function findArray(
   runFolder: string,
   round: number,
@@ -208,7 +209,7 @@ async function findArray(
     () => '',
   );
   const queued = await tools.ask('squeue', ['-h', '-a', '-t', 'all', `--name=${name}`, '-o', '%F']);
-  // Without accounting it fails, and there is nobody else to ask.
+  // Fails without accounting; there is no other source.
   const kept = await tools.ask('sacct', ['-n', '-X', '-P', `--name=${name}`, '-o', 'JobID']).catch(() => '');
   const number = [reported, queued, kept]
     .map((text) => Number.parseInt(text, 10))

@@ -6,10 +6,10 @@ import type { Policy } from '../../recovery/policy.ts';
 import { unpackAgentLines } from '../launcher.ts';
 import { slurmFiles, taskJournalName } from './slurm-files.ts';
 
-/** What the script of one round's jobs is made from. */
+/** The input of a round's job script. */
 export interface TaskInput {
   round: number;
-  /** Folder of the orders, and file of the policy, in the run's. */
+  /** Folder of the work orders, and file of the policy, in the run's folder. */
   orders: string;
   policyFile: string;
   policy: Policy;
@@ -19,24 +19,24 @@ export interface TaskInput {
 
 /** The image in which the agent and the training run. */
 export interface TaskImage {
-  /** A path that the nodes see, or a URL that Apptainer understands. */
+  /** A path that the nodes see, or a URL that Apptainer supports. */
   place: string;
   gpus: boolean;
-  /** Folders that are read, beside the run's. */
+  /** Folders to read besides the run's. */
   reads: string[];
-  /** Variables that lead to the software of the node. */
+  /** Variables that point to the node's software. */
   hiddenVariables: readonly string[];
 }
 
 const agent = path.posix.basename(slurmFiles.agent).replace(/\.gz$/, '');
 const { exit: noScratch } = kinds['scratch-unusable'];
 const { exit: noSoftware } = kinds['environment-broken'];
-/** A warning so long before the time limit is our own: the agent keeps the time itself and is not asked twice. */
+/** A warning this long before the time limit is ours: the agent keeps the time itself and needs no second signal. */
 export const warningSeconds = 120;
 
 /**
- * What each job of the array runs: one attempt, told in the job's own journal on the shared file system, and then, where
- * another can help, the request to Slurm to queue the job again. So nothing of ours has to run anywhere else. Pure.
+ * What each job of the array runs: one attempt, recorded in the job's own journal on the shared file system, and then,
+ * if another can help, a requeue. So nothing of ours has to run elsewhere. Pure.
  */
 export function taskScript(input: TaskInput): string[] {
   return [
@@ -68,43 +68,43 @@ const settingLines = ({ round, orders }: TaskInput): string[] => [
   `folder=$run/${runFiles.jobs}/$job`,
   `journal=$folder/${taskJournalName}`,
   `mkdir -p "$folder" "$run/${slurmFiles.arrays}" && touch "$journal" || {`,
-  '  echo "updraft: $node cannot write into $run: the folder of a run must be on a file system that all nodes share" >&2',
+  '  echo "updraft: $node cannot write to $run: the run folder must be on a file system that all nodes share" >&2',
   `  exit ${noScratch}`,
   '}',
   `[ -e "$run/${slurmFiles.arrays}/$round" ] || echo "$SLURM_ARRAY_JOB_ID" > "$run/${slurmFiles.arrays}/$round"`,
 ];
 
 const journalLines = [
-  // Seconds since the machine started: a clock that is set while the attempt runs changes no figure.
+  // Seconds since boot: setting the clock during an attempt changes no times.
   'read -r up _ < /proc/uptime',
   'zero=$(($(date +%s) - ${up%.*}))',
-  '# Writes what happened into the journal of the job, in the words of all journals of the run.',
-  'tell() {',
+  '# Appends an entry to the journal of the job.',
+  'record() {',
   '  read -r up _ < /proc/uptime',
   '  at=$(date -u -d "@$((zero + ${up%.*}))" +%Y-%m-%dT%H:%M:%S.000Z)',
   String.raw`  printf '{"v":1,"t":"%s","seq":%d,"job":"%s",%s}\n' "$at" "$(wc -l < "$journal")" "$job" "$1" >> "$journal"`,
   '}',
 ];
 
-const lost = String.raw`\"outcome\":\"lost\",\"exit\":null,\"fault\":{\"kind\":\"evicted\",\"message\":\"Slurm took the job from its node and started it again\"}`;
+const lost = String.raw`\"outcome\":\"lost\",\"exit\":null,\"fault\":{\"kind\":\"evicted\",\"message\":\"Slurm took the job off its node and restarted it\"}`;
 
 const attemptLines = [
   'attempt=1',
   'while [ -d "$folder/attempt-$attempt" ]; do attempt=$((attempt + 1)); done',
   'before=$((attempt - 1))',
   String.raw`if [ "$before" -gt 0 ] && ! grep -q "\"attempt-ended\".*\"attempt\":$before," "$journal"; then`,
-  String.raw`  tell "\"kind\":\"attempt-ended\",\"attempt\":$before,${lost}"`,
+  String.raw`  record "\"kind\":\"attempt-ended\",\"attempt\":$before,${lost}"`,
   'fi',
   `mkdir "$folder/attempt-$attempt" || exit ${noScratch}`,
   'why="first attempt"',
-  '[ "$before" -eq 0 ] || why="queued again after attempt $before"',
-  String.raw`tell "\"kind\":\"attempt-started\",\"attempt\":$attempt,\"why\":\"$why\""`,
-  String.raw`tell "\"kind\":\"attempt-phase\",\"attempt\":$attempt,\"phase\":\"preparing\",\"host\":\"$node\""`,
+  '[ "$before" -eq 0 ] || why="requeued after attempt $before"',
+  String.raw`record "\"kind\":\"attempt-started\",\"attempt\":$attempt,\"why\":\"$why\""`,
+  String.raw`record "\"kind\":\"attempt-phase\",\"attempt\":$attempt,\"phase\":\"preparing\",\"host\":\"$node\""`,
   'said=$folder/attempt-$attempt/agent.log',
 ];
 
 const signalLines = [
-  '# Slurm sends TERM to every process of a job that it ends, USR1 to this script alone.',
+  '# Slurm sends TERM to every process of a job that it ends, USR1 only to this script.',
   'asked=',
   'agent=',
   "trap 'asked=1' TERM",
@@ -119,12 +119,12 @@ const signalLines = [
 const agentLines = ({ image, secrets }: TaskInput): string[] => [
   `status=${noScratch}`,
   'disk=${UPDRAFT_SCRATCH:-${SLURM_TMPDIR:-${TMPDIR:-/tmp}}}',
-  // What an attempt left here that was killed with all its processes.
+  // Leftovers of an attempt that was killed with all its processes.
   'rm -rf "$disk/updraft-$id-"*',
   'if scratch=$(mktemp -d "$disk/updraft-$id-XXXXXX" 2>> "$said") && cd "$scratch"; then',
   `  trap 'cd / && rm -rf "$scratch"' EXIT`,
   `  ln -s "$run/${slurmFiles.agent}" .`,
-  // Only this user can look into the folder; the agent removes the copy before the training starts.
+  // Only this user can read the folder; the agent removes the copy before the training starts.
   ...(secrets === undefined ? [] : [`  cp ${shellQuote(secrets)} ${sandboxFiles.secrets} 2>> "$said"`]),
   '  (',
   ...unpackAgentLines.map((line) => `    ${line}`),
@@ -133,7 +133,7 @@ const agentLines = ({ image, secrets }: TaskInput): string[] => [
   'fi',
   ...(image === undefined ? [] : findRunner),
   'if [ "$status" -eq 0 ]; then',
-  // Numerical libraries take all cores of the node unless told otherwise.
+  // By default, numerical libraries use all cores of the node.
   '  export OMP_NUM_THREADS="${OMP_NUM_THREADS:-$SLURM_CPUS_PER_TASK}"',
   `  set -- ./${agent} shared "$order" "$run" "$attempt"`,
   ...(image === undefined ? [] : imageLines(image)),
@@ -147,7 +147,7 @@ const agentLines = ({ image, secrets }: TaskInput): string[] => [
 const findRunner = [
   'runner=$(command -v apptainer || command -v singularity)',
   'if [ "$status" -eq 0 ] && [ -z "$runner" ]; then',
-  '  echo "updraft: the job runs in an image, and $node has neither apptainer nor singularity on the PATH" >> "$said"',
+  '  echo "updraft: the job runs in an image, but $node has neither apptainer nor singularity on the PATH" >> "$said"',
   `  status=${noSoftware}`,
   'fi',
 ];
@@ -159,7 +159,7 @@ const imageLines = ({ place, gpus, reads, hiddenVariables }: TaskImage): string[
   `  set -- "$runner" --silent exec --no-home${gpus ? ' --nv' : ''} --bind "$run:$run" --bind "$scratch:$scratch" --pwd "$scratch" "$@"`,
 ];
 
-/** The agent decides; where it cannot run, a script may only say that this node is not good, some times. */
+/** The agent decides; if it cannot run, the script may only avoid this node, a few times. */
 const nextLines = ({ policyFile, policy: { attempts, backoff } }: TaskInput): string[] => [
   'outcome=failed again= delay=0 avoid= more= moved=',
   'if [ "$status" -eq 0 ]; then outcome=success',
@@ -175,18 +175,18 @@ const nextLines = ({ policyFile, policy: { attempts, backoff } }: TaskInput): st
   `  [ "$failures" -le ${backoff.immediateRetries} ] || delay=${backoff.initialBackoff}`,
   'fi',
   `[ -z "$moved" ] || moved=',"movedOn":true'`,
-  String.raw`tell "\"kind\":\"attempt-ended\",\"attempt\":$attempt,\"outcome\":\"$outcome\",\"exit\":$status$moved"`,
-  // Last of what this attempt does: a million files outlast the time that Slurm gives.
+  String.raw`record "\"kind\":\"attempt-ended\",\"attempt\":$attempt,\"outcome\":\"$outcome\",\"exit\":$status$moved"`,
+  // Last, because a million files outlast the time that Slurm allows.
   'cd /',
   '[ -z "$scratch" ] || rm -rf "$scratch"',
 ];
 
-/** More nodes than this are not excluded: a small partition would have none left. */
+/** At most this many nodes are excluded: a small partition would have none left. */
 const maxAvoided = 5;
-/** What this script may take to leave: a start that is past by then Slurm puts off by two minutes. */
+/** Time for this script to exit: Slurm delays a start time that has passed by two minutes. */
 const leaveSeconds = 5;
 
-/** A job that Slurm itself ends is left to it: asked to queue a cancelled one again, it would. */
+/** A job that Slurm itself ends is not requeued: Slurm would requeue even a cancelled one. */
 function requeueLines({ avoid }: Policy): string[] {
   return [
     'if [ -n "$again" ]; then',
@@ -217,6 +217,6 @@ const avoidLines = [
 const endLines = [
   'results=',
   String.raw`[ "$outcome" != success ] || results=",\"results\":\"${resultsFolder('.', '$job')}\""`,
-  String.raw`tell "\"kind\":\"job-ended\",\"outcome\":\"$outcome\"$results"`,
+  String.raw`record "\"kind\":\"job-ended\",\"outcome\":\"$outcome\"$results"`,
   'exit "$status"',
 ];

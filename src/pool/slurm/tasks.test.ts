@@ -6,7 +6,7 @@ import { arrayIndices, expandIndices, tasksOf } from './tasks.ts';
 const entries = (...bodies: RunBody[]): Entry[] =>
   bodies.map((body, seq) => ({ v: 1, t: '2026-01-01T00:00:00.000Z', seq, ...body }));
 
-test('a job keeps its number in every array, and its latest array counts', () => {
+test('a job keeps its index in every array, and its latest array counts', () => {
   const created = { run: 'a', name: 'a', pool: 'slurm', planHash: '', version: '' };
   const tasks = tasksOf(
     entries(
@@ -23,7 +23,7 @@ test('a job keeps its number in every array, and its latest array counts', () =>
   });
 });
 
-test('numbers are written as Slurm takes them, and read as it shows them', () => {
+test('indices are written as Slurm expects them, and read as it shows them', () => {
   assert.equal(arrayIndices([0]), '0');
   assert.equal(arrayIndices([0, 1, 2, 5, 7, 8]), '0-2,5,7-8');
   assert.deepEqual(expandIndices('0-2,5'), [0, 1, 2, 5]);

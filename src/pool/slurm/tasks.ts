@@ -5,7 +5,7 @@ import type { Entry } from '../../journal/entry.ts';
 import { readJournal } from '../../journal/tail.ts';
 import type { SlurmTools } from './slurm-tools.ts';
 
-/** A job's name in Slurm's queue. */
+/** A job's id in Slurm's queue. */
 export interface TaskId {
   array: number;
   index: number;
@@ -13,13 +13,13 @@ export interface TaskId {
 
 export const taskName = ({ array, index }: TaskId): string => `${array}_${index}`;
 
-/** The names under which Slurm has the jobs of a run by now; those that were never submitted have none. */
+/** Slurm's current ids of a run's jobs; jobs never submitted have none. */
 export async function latestTasks(runFolder: string): Promise<Map<string, TaskId>> {
   const { entries } = await readJournal(path.join(runFolder, runFiles.journal));
   return tasksOf(entries);
 }
 
-/** A job keeps its number in every array; of one that was submitted again the latest array counts. Pure. */
+/** A job keeps its index in every array; of a resubmitted job the latest array counts. Pure. */
 export function tasksOf(entries: readonly Entry[]): Map<string, TaskId> {
   const all = entries.find((entry) => entry.kind === 'run-created')?.jobs ?? [];
   const rounds = new Map<number, readonly string[]>([[1, all]]);
@@ -34,7 +34,7 @@ export function tasksOf(entries: readonly Entry[]): Map<string, TaskId> {
   return tasks;
 }
 
-/** Numbers as `sbatch --array` and `scancel` take them: `0-9,12`. Ascending ones give the shortest. */
+/** Indices for `sbatch --array` and `scancel`, such as `0-9,12`; shortest if ascending. */
 export function arrayIndices(numbers: readonly number[]): string {
   const spans: [from: number, to: number][] = [];
   for (const number of numbers) {
@@ -45,7 +45,7 @@ export function arrayIndices(numbers: readonly number[]): string {
   return spans.map(([from, to]) => (from === to ? String(from) : `${from}-${to}`)).join(',');
 }
 
-/** The numbers that squeue shows as `3`, `0-9,12` or `[0-9,12%4]`: jobs that wait together stand in one line. */
+/** The indices that squeue shows as `3`, `0-9,12` or `[0-9,12%4]`: waiting jobs share one line. */
 export function expandIndices(text: string): number[] {
   return text
     .replaceAll(/[[\]]|%\d+/g, '')
@@ -57,16 +57,16 @@ export function expandIndices(text: string): number[] {
     });
 }
 
-/** Cancels jobs: those that wait leave the queue, those that run are asked to end. */
+/** Cancels jobs: waiting ones leave the queue, running ones are asked to end. */
 export async function stopTasks(tools: SlurmTools, tasks: readonly TaskId[]): Promise<void> {
   for (const name of taskExpressions(tasks))
     await tools.ask('scancel', [name]).catch((error: unknown) => {
-      // Those that have left the queue by themselves need no cancelling.
+      // Jobs that have left the queue need no cancelling.
       if (!/invalid job id|already completing or completed/i.test(String(error))) throw error;
     });
 }
 
-/** Jobs as Slurm's commands take several of an array: `12_[0-9,14]`. */
+/** Several jobs of an array in one argument for Slurm's commands: `12_[0-9,14]`. */
 export function taskExpressions(tasks: readonly TaskId[]): string[] {
   const arrays = Map.groupBy(tasks, ({ array }) => array);
   return [...arrays].map(([array, its]) => {
@@ -77,7 +77,7 @@ export function taskExpressions(tasks: readonly TaskId[]): string[] {
 
 const pollMs = 500;
 
-/** Takes a job's node away: Slurm ends it and queues it again. */
+/** Takes a job off its node: Slurm ends and requeues it. */
 export async function evictTask(tools: SlurmTools, name: string, clock: Clock): Promise<void> {
   await tools.ask('scontrol', ['requeue', name]);
   const deadline = clock.monotonic() + tools.timeoutMs;
@@ -85,6 +85,6 @@ export async function evictTask(tools: SlurmTools, name: string, clock: Clock): 
     if (clock.monotonic() > deadline) return;
     await clock.sleep(pollMs);
   }
-  // Slurm's own wait of two minutes is for nodes in trouble.
+  // Skips Slurm's delay of two minutes, which is for nodes in trouble.
   await tools.ask('scontrol', ['update', `JobId=${name}`, 'StartTime=now']);
 }

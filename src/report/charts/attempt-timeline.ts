@@ -11,7 +11,7 @@ import { element, escapeMarkup, label, picture } from './svg.ts';
 const width = 720;
 const rowHeight = 20;
 
-/** A row per job from its first event on, a bar per attempt, coloured by where its time went; thin bars are waits. */
+/** A row per job from its first event, a bar per attempt, coloured by column; thin bars are waits. */
 export function attemptTimeline(jobs: readonly JobHistory[]): string {
   const rows = jobs.map((job) => {
     const { attempts, after } = countJob(job);
@@ -62,7 +62,7 @@ export function attemptTimeline(jobs: readonly JobHistory[]): string {
   );
 }
 
-/** A tick where an attempt begins, since attempts that follow each other at once look like one. */
+/** A tick at each start, because consecutive attempts would look like one. */
 function starts({ attempts }: JobHistory, y: number, place: (time: number) => number): string {
   const d = attempts
     .flatMap(({ spans }) => spans[0] ?? [])

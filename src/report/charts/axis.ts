@@ -1,6 +1,6 @@
 import { element, label } from './svg.ts';
 
-/** Whole steps of 1, 2 or 5 times a power of ten from 0 up to at least `max`. */
+/** Steps of 1, 2 or 5 times a power of ten, from 0 to at least `max`. */
 function ticks(max: number, about = 5): number[] {
   if (!(max > 0)) return [0, 1];
   const rough = max / about;
@@ -10,9 +10,9 @@ function ticks(max: number, about = 5): number[] {
   return Array.from({ length: count + 1 }, (_, index) => Number((index * step).toPrecision(12)));
 }
 
-/** A unit of an axis: how many base units it is. */
 export interface Unit {
   name: string;
+  /** In base units. */
   size: number;
 }
 
@@ -29,7 +29,7 @@ export function rateUnit(bytesPerSecond: number): Unit {
 export interface Scale {
   unit: Unit;
   steps: number[];
-  /** Pixels from the axis' beginning. */
+  /** Pixels from the origin of the axis. */
   place: (value: number) => number;
 }
 
@@ -46,7 +46,7 @@ interface Edges {
   bottom: number;
 }
 
-/** Grid lines with their figures below, and the axis' name. */
+/** Grid lines, with labels and the name of the axis below. */
 export function horizontalAxis(
   { unit, steps, place }: Scale,
   { left, right, top, bottom }: Edges,
@@ -62,7 +62,7 @@ export function horizontalAxis(
   );
 }
 
-/** Grid lines with their figures at the left, and the axis' name above. */
+/** Grid lines, with labels on the left and the name of the axis above. */
 export function verticalAxis(
   { unit, steps, place }: Scale,
   { left, right, top, bottom }: Edges,

@@ -14,7 +14,7 @@ interface Lengths {
   axis: string;
 }
 
-/** A bar per name, made of the columns' seconds. */
+/** A bar per name, stacked by column. */
 export function stackedBars(
   bars: readonly { name: string; seconds: Partial<Amounts> }[],
   { id, title, axis }: Lengths,
@@ -56,7 +56,6 @@ export function stackedBars(
 
 const jobsUnit: Unit = { name: 'jobs', size: 1 };
 
-/** A bar per cause, as long as its count. */
 export function countBars(
   bars: readonly { name: string; count: number; share: number }[],
   { id, title, axis }: Lengths,

@@ -12,7 +12,7 @@ export interface Completion {
 const [width, height] = [720, 300];
 const edges = { left: 48, right: 704, top: 34, bottom: 266 };
 
-/** A dot per job that ended well: from its first match to its end. */
+/** A dot per successful job: from its first match to its end. */
 export function completionChart(jobs: readonly Completion[], medianSeconds: number): string {
   const max = jobs.reduce((longest, { seconds }) => Math.max(longest, seconds), 0);
   const scale = scaleTo(max, edges.bottom - edges.top, timeUnit(max));
@@ -38,7 +38,7 @@ export function completionChart(jobs: readonly Completion[], medianSeconds: numb
       'stroke-dasharray': '6 4',
     }),
     label(edges.right, y - 5, 'median', { 'text-anchor': 'end' }),
-    label((edges.left + edges.right) / 2, height - 8, 'jobs, in the order of the log', {
+    label((edges.left + edges.right) / 2, height - 8, 'jobs in the order of the log', {
       'text-anchor': 'middle',
     }),
   );

@@ -1,7 +1,7 @@
 import { columnLabels, type Column } from '../columns.ts';
 import { element, label } from './svg.ts';
 
-/** Colours that people with the common kinds of colour blindness tell apart, for what is often side by side. */
+/** Columns that are often adjacent have colours that differ for the common kinds of colour blindness. */
 export const palette: Record<Column, string> = {
   usefulCompute: '#009e73',
   usefulTransfer: '#56b4e9',
@@ -29,7 +29,7 @@ export const badColour = '#d55e00';
 
 const lineHeight = 18;
 
-/** Squares and words for the columns that occur, in rows as wide as they may be. */
+/** Squares and labels for the columns in use, wrapped at `width`. */
 export function chartLegend(
   used: readonly Column[],
   top: number,

@@ -57,7 +57,7 @@ export function stripChart(all: readonly Strip[], { id, title, axis, unit, show 
   );
 }
 
-/** Above and below the middle in turn, always the same way. */
+/** A deterministic jitter around the middle. */
 const scatter = (index: number): number => ((index * 7) % 11) * 2.4 - 12;
 
 function marks(meanAt: number, medianAt: number, middle: number): string {

@@ -2,13 +2,13 @@ import { printable } from '../../base/printable.ts';
 
 const marks: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
 
-/** Any text as text of HTML or SVG, also inside an attribute: nothing in it is markup. */
+/** Escapes text for HTML and SVG, also inside attributes. */
 export const escapeMarkup = (text: string): string =>
   printable(text).replaceAll(/[&<>"']/g, (mark) => marks[mark] ?? mark);
 
 export type Attributes = Record<string, string | number | undefined>;
 
-/** An element; `children` are markup already. */
+/** `children` are markup, already escaped. */
 export function element(name: string, attributes: Attributes, ...children: string[]): string {
   const written = Object.entries(attributes)
     .filter(([, value]) => value !== undefined)
@@ -30,13 +30,13 @@ export interface Picture {
   /** Unique on its page. */
   id: string;
   title: string;
-  /** What the picture shows, for those who cannot see it. */
+  /** For screen readers. */
   description: string;
   width: number;
   height: number;
 }
 
-/** A picture that explains itself to screen readers and takes its text colour from the page. */
+/** Labelled for screen readers; takes its text colour from the page. */
 export function picture({ id, title, description, width, height }: Picture, ...content: string[]): string {
   return element(
     'svg',
@@ -61,10 +61,10 @@ interface Dot {
   y: number;
 }
 
-/** More dots than these are drawn as one shape without names, so that a page of 10,000 jobs stays small. */
+/** More dots are drawn as one shape without names, to keep a page of 10,000 jobs small. */
 const maxNamed = 500;
 
-/** `name` is what a dot is, shown when pointed at. */
+/** `name` is shown as a tooltip. */
 export function dots(places: readonly Dot[], colour: string, name: (index: number) => string): string {
   if (places.length <= maxNamed)
     return places

@@ -3,11 +3,11 @@ import { askObject } from '../proof/digest.ts';
 import type { SegmentContext } from './deliver.ts';
 import type { Source } from './roster.ts';
 
-const patienceMs = 3_000;
+const timeoutMs = 3_000;
 
 /**
- * The size of an object whose bytes are here and not proven: the origin's word, where caches sent them. Where it says
- * nothing and servers were seen to differ, what most of them say.
+ * The size of an object whose bytes have arrived without a digest to verify them. If caches sent them, the origin
+ * decides; if it says nothing and servers disagree, the majority decides.
  */
 export async function agreedSize(
   here: number,
@@ -21,7 +21,7 @@ export async function agreedSize(
   if (!sources.some(({ disagrees }) => disagrees)) return here;
   const sizes = new Map<number, string[]>();
   const ask = async (source: Source): Promise<void> => {
-    const size = source.bytes > 0 ? here : (await askObject(source, pool, patienceMs, signal, false))?.size;
+    const size = source.bytes > 0 ? here : (await askObject(source, pool, timeoutMs, signal, false))?.size;
     if (size !== undefined) sizes.set(size, [...(sizes.get(size) ?? []), source.server.host]);
   };
   await Promise.all(sources.map(ask));

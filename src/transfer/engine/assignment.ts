@@ -8,7 +8,7 @@ import type { Fetcher, Fetchers } from './fetchers.ts';
 import type { Roster, Source } from './roster.ts';
 import { mayWiden, segmentBytes, type Segment, type SegmentMap } from './segments.ts';
 
-/** The transfer that the work is for. */
+/** What the scheduler needs of the transfer. */
 interface AssignmentContext {
   readonly clock: Clock;
   readonly limits: TransferLimits;
@@ -18,15 +18,15 @@ interface AssignmentContext {
   readonly pool: ConnectionPool;
 }
 
-/** A cache that has been fetching the object for so long and will take so much longer: others may have it. */
+/** A cache that has been fetching the object for this long, with this much still to go: other caches may have it. */
 const slowFillMs = 5_000;
 const slowFillSeconds = 120;
 
 /**
- * Decides how many servers work on the object at once, and who gets which piece. One begins, with all that is missing.
- * Others are asked when its answer shows that it has a copy, and then only for their own copies: a cache without one
- * would fetch the object from the origin once more. Beside one that is slow anybody is asked, and
- * beside one that is fetching the object and will be for long, those that say they have it.
+ * Decides how many servers work on the object at once, and which segment each gets. One starts with everything that is
+ * missing. Others are asked when its answer shows that it has a copy, and then only for their own copies: a cache
+ * without one would fetch the object from the origin again. If the first is slow, any server is asked; if it is still
+ * fetching the object and will be for long, only those that say they have it.
  */
 export class SegmentScheduler {
   readonly #transfer: AssignmentContext;
@@ -42,12 +42,12 @@ export class SegmentScheduler {
     this.#fetchers = fetchers;
   }
 
-  /** The first good answer: its age says whether the server has a copy, or is fetching the object now. */
+  /** The first good answer: its age shows whether the server has a copy or is fetching the object now. */
   found({ server }: Source, age: number | undefined): void {
     this.#hot = server.kind !== 'cache' || (age ?? 0) > 0;
   }
 
-  /** May others be asked by now? True if so. */
+  /** Decides whether to ask other servers now; true if so. */
   consider(fetcher: Fetcher, rate: number): boolean {
     if (this.#width > 1) return false;
     if (!this.#hot) {
@@ -65,7 +65,7 @@ export class SegmentScheduler {
     return isLong && clock.monotonic() - startedAt > slowFillMs;
   }
 
-  /** Once, and at no cost to the origin. */
+  /** Asks the other caches whether they have a copy; once, and at no cost to the origin. */
   async #askCopies({ source, controller: { signal } }: Fetcher): Promise<void> {
     this.#askedCopies = true;
     const how = { federation: { wire: this.#transfer.pool }, signal };
@@ -78,26 +78,26 @@ export class SegmentScheduler {
     if ((await Promise.all(holding)).includes(true) && !signal.aborted) this.#hot = this.#widen();
   }
 
-  /** Some server is slow: true if others are asked from now on. */
+  /** A server is slow; true if others are asked from now on. */
   helpSlow(): boolean {
     this.#hot = false;
     return this.#widen();
   }
 
-  /** Nobody can send parts: one sends all that is left. */
+  /** No server can send ranges: one sends everything that is left. */
   narrow(): void {
     this.#hot = false;
     this.#width = 1;
     this.#transfer.segments.unshare();
   }
 
-  /** The object is fetched from its first byte again. */
+  /** The object is fetched again from its first byte. */
   restart(): void {
     this.#hot = this.#askedCopies = false;
     this.#width = 1;
   }
 
-  /** Pieces for free servers, as long as fewer than `width` are at work; each is to be started before the next is taken. */
+  /** Segments for free servers, while fewer than `width` are at work; the caller starts each before taking the next. */
   *next(): Generator<Pick<Fetcher, 'source' | 'segment' | 'helps'>> {
     for (const source of this.#roster.candidates(this.#transfer.clock.monotonic())) {
       if (this.#fetchers.size >= this.#width) return;
@@ -111,10 +111,10 @@ export class SegmentScheduler {
   #widen(): boolean {
     const { limits, sink, segments, known } = this.#transfer;
     const width = Math.min(limits.maxServers, this.#roster.sources.length);
-    // Without a size, a second server would be asked for bytes that may lie behind the end.
+    // Without a size, a second server would be asked for bytes that may lie beyond the end.
     if (this.#width > 1 || width === 1 || known.size === undefined) return false;
     this.#width = width;
-    // To cut an answer off costs what is on its way: the first server keeps its share of the rest.
+    // Cutting an answer off wastes what is in flight: the first server keeps its share of the rest.
     const share = Math.max(segmentBytes(0), segments.missingBytes / width);
     segments.share(Math.min(sink.maxSegment, share), sink.alignment);
     return true;
@@ -124,7 +124,7 @@ export class SegmentScheduler {
     const { segments, clock } = this.#transfer;
     const { alignment, before, maxSegment } = this.#transfer.sink;
     const server = source.server.host;
-    // Alone, one server sends all that is missing in one answer; it begins at the first missing byte.
+    // A single server sends everything from the first missing byte in one answer.
     if (this.#width === 1)
       return segments.claim({ server, limit: Infinity, before: Infinity, grain: alignment });
     const rate = source.meter.rate(clock.monotonic());

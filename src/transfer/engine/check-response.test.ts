@@ -46,7 +46,7 @@ test('bytes that the server has encoded are not the bytes of the object', () => 
   assert.equal(check(whole).size, 10);
 });
 
-test('a page instead of the object is refused, unless a page was asked for', () => {
+test('an HTML page instead of the object is refused, unless a page was requested', () => {
   const page = [...whole, 'Content-Type: text/html; charset=utf-8'];
   assert.throws(() => check(page), refused('wrong', 'data-wrong', /sends an HTML page instead of data\.tar/));
   assert.equal(check(page, { name: 'index.html' }).size, 10);
@@ -54,7 +54,7 @@ test('a page instead of the object is refused, unless a page was asked for', () 
 
 const object: OriginFacts = { isCollection: false, server: 'origin:8443', kind: 'origin' };
 
-test('an object that is a page arrives when the origin knows it by its size', () => {
+test('an object that is an HTML page is accepted if the origin confirms its size', () => {
   const page = [...whole, 'Content-Type: text/html; charset=utf-8'];
   assert.equal(check(page, { origin: { ...object, size: 10 } }).size, 10);
   assert.equal(check(['HTTP/1.1 200 OK', ...page.slice(2)], { origin: { ...object, size: 10 } }).from, 0);
@@ -63,7 +63,7 @@ test('an object that is a page arrives when the origin knows it by its size', ()
     assert.throws(() => check(page, { origin }), refusal);
 });
 
-test('a folder is refused by name, whether its server refuses, lists it, or the origin knows', () => {
+test('a folder is refused as such, whether its server refuses, lists it, or the origin knows', () => {
   const isFolder = { kind: 'url-invalid', message: /data\.tar is a folder/, fix: /--recursive/ };
   const origin = { ...object, isCollection: true };
   for (const line of ['405 Method Not Allowed', '409 Conflict', '200 OK'])
@@ -74,7 +74,7 @@ test('a folder is refused by name, whether its server refuses, lists it, or the 
   assert.throws(() => check(['HTTP/1.1 405 No'], { isFederated: false }), refusal);
 });
 
-test('an empty object may be answered with 416 and nothing else, when the origin says that it is empty', () => {
+test('an empty object may be answered with 416 alone if the origin says that it is empty', () => {
   const bare = ['HTTP/1.1 416 Requested range not satisfiable'];
   const { size, to } = check(bare, { origin: { ...object, size: 0 } });
   assert.deepEqual([size, to], [0, 0]);
@@ -83,7 +83,7 @@ test('an empty object may be answered with 416 and nothing else, when the origin
     assert.throws(() => check(bare, { origin }), refusal);
 });
 
-test('the origin is waited for only where the answer itself leaves something open', () => {
+test('the origin is waited for only if the answer itself leaves something open', () => {
   const open = (lines: string[], more: Partial<Expectation> = {}, known: Partial<Identity> = {}) =>
     needsOrigin(parseHead(lines.join('\r\n')), { ...asked, ...more }, { ...unknown, ...known });
   const date = 'Last-Modified: Mon, 06 May 2024 07:08:09 GMT';
@@ -101,7 +101,7 @@ test('the origin is waited for only where the answer itself leaves something ope
   assert.ok(!open([...part, date, 'ETag: "a"'], {}, { etag: '"b"', modified }));
 });
 
-test('an answer must begin at the byte that was asked for', () => {
+test('an answer must begin at the requested byte', () => {
   const part = ['HTTP/1.1 206 Partial Content', 'Content-Range: bytes 4-9/10'];
   assert.deepEqual(
     [check(part, { offset: 4 }).from, check(part, { offset: 4 }).to, check(part, { offset: 4 }).size],
@@ -122,7 +122,7 @@ test('another size or ETag is another version', () => {
   assert.equal(check([...whole, 'ETag: W/"b"'], {}, { etag: '"a"' }).etag, undefined);
 });
 
-test('one time of change outweighs two ETags; where a server gives none, the origin answers for it', () => {
+test("equal modification times outweigh different ETags; if a server gives none, the origin's counts", () => {
   const tagged = [...whole, 'ETag: "b"'];
   const modified = Date.UTC(2024, 4, 6, 7, 8, 9);
   const known = { size: 10, etag: '"a"', modified };

@@ -4,12 +4,12 @@ import { folderFault, type OriginFacts } from '../../federation/origin-facts.ts'
 import type { ResponseHead } from '../../http/response.ts';
 import { Setback } from './setback.ts';
 
-/** What is known of the object so far; every later answer must agree with it. */
+/** What is known about the object so far; every later answer must agree with it. */
 export interface Identity {
   size: number | undefined;
   /** A strong ETag, as the first server gave it. */
   etag: string | undefined;
-  /** When it was last changed, in milliseconds since the epoch: as the first server says, or the origin. */
+  /** Last modification, in milliseconds since the epoch: from the first server, or from the origin. */
   modified: number | undefined;
 }
 
@@ -17,45 +17,45 @@ export function hasValidator({ etag, modified }: Identity): boolean {
   return etag !== undefined || modified !== undefined;
 }
 
-/** Without these no later attempt could go on with what this one brings. */
+/** Without these, no later attempt could resume from what this one fetches. */
 export function lacksIdentity(known: Identity): boolean {
   return known.size === undefined || !hasValidator(known);
 }
 
-/** With what the origin says where the servers leave it open. */
+/** Fills in from the origin what the servers leave open. */
 export function completed(known: Identity, origin: OriginFacts): Identity {
   const { size, modified } = origin;
   if (size === undefined || contradicts(origin, known)) return known;
   return { ...known, size, modified: known.modified ?? modified };
 }
 
-/** Whether the origin itself says that the object has another size. */
+/** Whether the origin itself gives another size. */
 export function contradicts({ size, kind }: OriginFacts, known: Identity): boolean {
   return kind !== 'cache' && (size ?? known.size) !== (known.size ?? size);
 }
 
 export interface Expectation {
-  /** The object's URL, as it may be shown. */
+  /** The object's URL without secrets. */
   url: string;
   /** `host:port`, for messages. */
   host: string;
-  /** A server of a federation, or one that only its URL names. */
+  /** A server of a federation, as opposed to one that only its URL names. */
   isFederated: boolean;
   /** Last part of the object's path. */
   name: string;
   offset: number;
   tokenSent: boolean;
-  /** What helps where the token is refused. */
+  /** The fix if the token is refused. */
   tokenFix: string | undefined;
-  /** Bytes of an earlier attempt are to be continued: it must be shown that the object is still the same. */
+  /** An earlier attempt is resumed: the answer must show that the object is still the same. */
   confirm: boolean;
-  /** A server that ignores Range may be read from its first byte and the part we have skipped. */
+  /** If the server ignores Range, its answer may be read from the first byte and what we have skipped. */
   maySkip: boolean;
-  /** What the server says in words, where it refuses. */
+  /** The text of the server's refusal. */
   errorText: string;
   /** Milliseconds since the epoch. */
   now: number;
-  /** What the object's origin says of it, where that was asked and answered. */
+  /** What the origin says about the object, if it was asked and answered. */
   origin?: OriginFacts | undefined;
 }
 
@@ -63,13 +63,13 @@ export interface Expectation {
 export interface Accepted extends Identity {
   /** Offset of the body's first byte in the object. */
   from: number;
-  /** One past the last byte the body promises, if it promises. */
+  /** One past the last byte of the body, if the head says so. */
   to: number | undefined;
-  /** Seconds the object has been in the cache, if it says so; 0 means that it is being fetched now. */
+  /** Seconds the object has been in the cache, if the head says so; 0 means that it is being fetched now. */
   age: number | undefined;
 }
 
-/** Checks an answer before its first byte is used: throws a Setback, or says which bytes the body holds. */
+/** Checks an answer before its first byte is used: throws a Setback, or returns which bytes the body holds. */
 export function checkResponse(head: ResponseHead, asked: Expectation, known: Identity): Accepted {
   if (head.status === 416) return checkEmpty(head, asked, known);
   if (isRefusal(head)) throw refusal(head, asked);
@@ -83,7 +83,7 @@ export function checkResponse(head: ResponseHead, asked: Expectation, known: Ide
 
 /**
  * Whether only the origin can say what this answer means: a folder (XRootD lists it with 200 and no type), an empty
- * object, an object that is a page, another version.
+ * object, an object that is an HTML page, or another version.
  */
 export function needsOrigin(head: ResponseHead, asked: Expectation, known: Identity): boolean {
   const { status, headers } = head;
@@ -97,10 +97,10 @@ export function needsOrigin(head: ResponseHead, asked: Expectation, known: Ident
   return (asked.confirm || differs(etag, known.etag)) && !isSame({ etag, modified }, known);
 }
 
-/** How servers answer who wants a folder's bytes: Pelican's and XRootD's. */
+/** How servers answer a GET of a folder: Pelican's and XRootD's. */
 const isFolderStatus = (status: number): boolean => status === 405 || status === 409;
 
-/** An answer whose body is about why there is none of the object's. */
+/** An answer whose body is an error text, not the object. */
 export const isRefusal = ({ status }: ResponseHead): boolean =>
   status !== 200 && status !== 206 && status !== 416;
 
@@ -135,7 +135,7 @@ function identityOf(head: ResponseHead, size: number | undefined): Identity & { 
   };
 }
 
-/** 416 is how many servers answer when asked for the first byte of an empty object. */
+/** Many servers answer 416 to a request for the first byte of an empty object. */
 function checkEmpty(head: ResponseHead, asked: Expectation, known: Identity): Accepted {
   const total = /^bytes \*\/(\d{1,16})$/.exec(head.headers.get('content-range') ?? '')?.[1];
   if (
@@ -150,7 +150,7 @@ function checkEmpty(head: ResponseHead, asked: Expectation, known: Identity): Ac
   throw otherSize(asked, known, `was asked for byte ${asked.offset} and ${has}`);
 }
 
-/** Where the origin has what we have, this server alone is wrong. */
+/** If the origin agrees with what we have, only this server is wrong. */
 function otherSize(asked: Expectation, { size }: Identity, what: string): Setback {
   const { origin, host } = asked;
   const isAlone = origin?.size === size && origin?.kind === 'origin' && origin.server !== host;
@@ -163,7 +163,7 @@ const changed = (asked: Expectation, what: string): Setback =>
 function checkContent({ headers }: ResponseHead, asked: Expectation, { size }: Accepted): void {
   const { origin, name } = asked;
   if (origin?.isCollection === true) throw folderFault(asked.url);
-  // Pelican's servers guess the type from the first bytes: an object may be a page, if it is as long as it should be.
+  // Pelican's servers guess the type from the first bytes: an object may be HTML if it has the expected size.
   const isKnown = origin?.size !== undefined && (size ?? origin.size) === origin.size;
   if (isPage(headers, asked) && !isKnown) throw wrong(asked, `sends an HTML page instead of ${name}`);
   const encoding = headers.get('content-encoding');
@@ -187,7 +187,7 @@ function checkIdentity(accepted: Accepted, asked: Expectation, known: Identity):
 
 type Version = Pick<Identity, 'etag' | 'modified'>;
 
-/** One time of change outweighs two ETags: Pelican's origins have one for GET and another for everything else. */
+/** Equal modification times outweigh different ETags: Pelican's origins have one ETag for GET and one for the rest. */
 function isSame(answer: Version, known: Version): boolean {
   const sameTag = known.etag !== undefined && known.etag === answer.etag;
   return sameTag || (known.modified !== undefined && known.modified === answer.modified);
@@ -197,7 +197,7 @@ function differs(etag: string | undefined, known: string | undefined): boolean {
   return etag !== undefined && known !== undefined && etag !== known;
 }
 
-/** The server says nothing of when, as XRootD never does: then it has what the origin has. */
+/** The server gives no modification time, as XRootD never does: then the origin's decides. */
 function isSameAtOrigin({ modified }: Version, { origin }: Expectation, known: Identity): boolean {
   const isOrigins = known.modified !== undefined && known.modified === origin?.modified;
   return modified === undefined && isOrigins && known.size === origin.size;
@@ -209,7 +209,7 @@ function refusal(head: ResponseHead, asked: Expectation): Setback | Fault {
     return folderFault(asked.url);
   const reason = head.reason === '' ? '' : ` ${head.reason.slice(0, 80)}`;
   const bare = `answers ${status}${reason}`;
-  // Whatever words go with it, they say once more that it is not there.
+  // The text of a 404 adds nothing.
   if (status === 404 || status === 410) return setback('missing', 'object-missing', asked, bare);
   const said = asked.errorText === '' ? bare : `${bare} (${asked.errorText})`;
   const needs = status === 401 && !asked.tokenSent ? `${said}: it asks for a token` : said;

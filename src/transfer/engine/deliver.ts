@@ -9,7 +9,7 @@ import type { Fetcher } from './fetchers.ts';
 import type { OriginAnswer } from './origin-answer.ts';
 import type { SegmentMap } from './segments.ts';
 
-/** What a piece needs of the transfer it belongs to. */
+/** What a segment needs of the transfer it belongs to. */
 export interface SegmentContext {
   readonly pool: ConnectionPool;
   readonly clock: Clock;
@@ -17,17 +17,17 @@ export interface SegmentContext {
   readonly segments: SegmentMap;
   readonly sink: Sink;
   readonly known: Identity;
-  /** The object's URL, as it may be shown. */
+  /** The object's URL without secrets. */
   readonly shownUrl: string;
   readonly origin: OriginAnswer;
-  /** The next answer must show that the object is the one an earlier attempt began. */
+  /** The next answer must show that the object is the one that an earlier attempt began. */
   readonly mustConfirm: boolean;
-  /** An answer was found good; runs before its first byte is used. */
+  /** Called for a good answer, before its first byte is used. */
   accepted(answer: Accepted, segment: Fetcher): void | Promise<void>;
   delivered(segment: Fetcher, bytes: number): void;
 }
 
-/** Tells the sink the size, before its first byte. */
+/** Gives the sink the size, before its first byte. */
 export async function beginSink(sink: Sink, size: number | undefined): Promise<void> {
   try {
     await sink.begin(size);
@@ -36,7 +36,7 @@ export async function beginSink(sink: Sink, size: number | undefined): Promise<v
   }
 }
 
-/** Hands bytes to the sink, as many as belong to the piece. */
+/** Passes to the sink the bytes that belong to the segment. */
 export function deliver(context: SegmentContext, fetcher: Fetcher, data: Buffer): void | Promise<void> {
   const { segment } = fetcher;
   const length = Math.min(data.length, segment.end - segment.position);
@@ -45,7 +45,7 @@ export function deliver(context: SegmentContext, fetcher: Fetcher, data: Buffer)
   if (context.known.size === undefined && offset + length > (context.sink.beforeSize ?? Infinity))
     return askForRoom(context, fetcher).then(() => deliver(context, fetcher, data));
   fetcher.lastByteAt = context.clock.monotonic();
-  // Before the sink takes them, so that nobody takes over what is already here.
+  // Recorded before the sink takes them, so that no server takes over bytes that are already here.
   segment.position += length;
   context.delivered(fetcher, length);
   const written = write(context, fetcher, offset, data.subarray(0, length));
@@ -57,7 +57,7 @@ export function deliver(context: SegmentContext, fetcher: Fetcher, data: Buffer)
   });
 }
 
-/** What the sink throws is not the server's fault and ends the transfer. */
+/** An error of the sink: no server's fault, and it ends the transfer. */
 export class SinkFailure extends Error {
   readonly fault: Fault;
 
@@ -67,7 +67,7 @@ export class SinkFailure extends Error {
   }
 }
 
-/** The disk is asked whether it has room as soon as the origin says for how much. */
+/** Checks the disk for room as soon as the origin says the size. */
 async function askForRoom(context: SegmentContext, fetcher: Fetcher): Promise<void> {
   fetcher.waitsForSink = true;
   await abortable(context.origin.answer(), fetcher.controller.signal);
@@ -83,7 +83,7 @@ function write(
   chunk: Buffer,
 ): void | Promise<void> {
   const failed = (error: unknown): never => {
-    // What the sink did not take must not be called done: a later attempt would miss it.
+    // Bytes that the sink did not take must not count as done: a later attempt would miss them.
     segment.position = offset;
     throw new SinkFailure(error);
   };

@@ -14,7 +14,7 @@ import type { Source } from './roster.ts';
 import type { Segment } from './segments.ts';
 import { Setback } from './setback.ts';
 
-/** Fetches one piece into the sink. Rejects with a Setback, or with whatever ends the whole transfer. */
+/** Fetches one segment into the sink. Rejects with a Setback, or with whatever ends the transfer. */
 export async function fetchSegment(context: SegmentContext, fetcher: Fetcher): Promise<void> {
   const { source, controller, segment } = fetcher;
   const { signal } = controller;
@@ -52,7 +52,7 @@ export async function fetchSegment(context: SegmentContext, fetcher: Fetcher): P
   }
 }
 
-/** Asks for the piece; the last one goes up to wherever the object ends. */
+/** Requests the segment; the last one has an open end. */
 async function askSegment(
   context: SegmentContext,
   fetcher: Fetcher,
@@ -79,13 +79,13 @@ async function askRange(
   last: string,
 ): Promise<HttpResponse & { tokenSent: boolean }> {
   const headers: Record<string, string> = { ...(await source.located.headers(source.server)) };
-  // A cache that does not have the object fetches it in one go only if nobody asks for a part of it.
+  // A cache that lacks the object fetches it in one go only if it is not asked for a range.
   if (segment.position > 0 || last !== '') headers['Range'] = `bytes=${segment.position}-${last}`;
   if (helps) headers['Cache-Control'] = 'only-if-cached';
   if (source.server.kind !== 'plain') {
     headers['X-Transfer-Status'] = 'true';
     headers['TE'] = 'trailers';
-    // The cache answers 504 a little before we would hang up, and goes on fetching.
+    // The cache answers 504 just before we would hang up, and keeps fetching.
     headers['X-Pelican-Timeout'] = `${limits.headSeconds - 0.5}s`;
   }
   const headMs = limits.headSeconds * 1000;
@@ -95,7 +95,7 @@ async function askRange(
   return { ...(await sendRequest(pool, request)), tokenSent };
 }
 
-/** Go caches answer 504 where they may not fetch what they do not have, XRootD 500. */
+/** If they lack the object and may not fetch it, Go caches answer 504, XRootD 500. */
 const isColdAnswer = ({ status }: ResponseHead): boolean => status === 504 || status === 500;
 
 function noCopy({ server: { host } }: Source): Setback {
@@ -122,7 +122,7 @@ function takeInto(
     const begin = Math.min(skip, data.length);
     skip -= begin;
     if (begin > 0) fetcher.lastByteAt = context.clock.monotonic();
-    // What comes after the piece's end was taken over by another server: hanging up is cheaper than reading it.
+    // Another server took over what follows the segment's end: hanging up is cheaper than reading it.
     const end = () => {
       if (segment.position >= segment.end && (to ?? context.segments.size) !== segment.end) hangUp();
     };
@@ -135,7 +135,7 @@ function takeInto(
   };
 }
 
-/** It did not say how long its answer would be, so that only now it is seen to be another version. */
+/** The answer had no length, so only now it turns out to be another version. */
 function tooLong({ segments }: SegmentContext, { source }: Fetcher): Setback {
   const what = `${source.server.host} sends more than the ${segments.size} bytes of the object`;
   return changed(what);
@@ -154,7 +154,7 @@ function checkEnd(
   const failed = status !== undefined && !status.startsWith('200');
   if (segment.end === Infinity && !failed) context.segments.settle(segment.position);
   const isComplete = segment.position >= segment.end;
-  // Pelican's caches give up their own work in this way once nobody reads any more.
+  // Pelican's caches abandon their own fetch in this way once they have no reader left.
   if (failed && isComplete && /timeout|cancel/i.test(status)) return;
   if (failed && isComplete) withdraw(context, segment, host, status);
   if (failed)
@@ -165,7 +165,7 @@ function checkEnd(
   if (segment.position < segment.end) throw cutOff(host, segment, accepted, 'ended the answer');
 }
 
-/** All bytes came, yet the server says they are not good: only a proof of the whole can say otherwise. */
+/** All bytes came, yet the server reports a failure: only a digest of the whole object can clear them. */
 function withdraw({ sink, segments }: SegmentContext, segment: Segment, host: string, status: string): void {
   const fate = sink.discard();
   const what = `${host} withdraws what it sent: ${status.slice(0, 200)}`;
@@ -202,7 +202,7 @@ function noAnswerFault(error: NoAnswer): Fault {
 
 const readBytes = 1 << 20;
 
-/** Reads one piece of a `file:` object into the sink, in the same way as `fetchSegment` fetches one. */
+/** Reads one segment of a `file:` object into the sink, like `fetchSegment`. */
 export async function readSegment(context: SegmentContext, fetcher: Fetcher): Promise<void> {
   const path = fileURLToPath(fetcher.source.server.url);
   try {

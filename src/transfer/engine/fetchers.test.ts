@@ -12,7 +12,7 @@ import { Setback } from './setback.ts';
 const mebibyte = 1 << 20;
 const broken = new Setback('broken', new Fault('transfer-stalled', 'fell silent'));
 
-/** Two servers of an object of 8 MiB; the lane of the first has all of it and waits for its first byte. */
+/** Two servers of an object of 8 MiB; the fetcher of the first has all of it and waits for its first byte. */
 function scene() {
   const clock = new ManualClock();
   const roster = new Roster();
@@ -39,7 +39,7 @@ function scene() {
   return { clock, roster, first, second, lanes, piece: segment, ended, begin, takeOver };
 }
 
-test('a server that has just been asked is given a second to answer', async () => {
+test('a server that was just asked has a second to answer', async () => {
   const s = scene();
   s.begin();
   await s.clock.pass(900);
@@ -51,7 +51,7 @@ test('a server that has just been asked is given a second to answer', async () =
   assert.deepEqual(s.ended, ['a: fell silent, another server took over']);
 });
 
-test('a server that failed before holds up nobody who delivers, not even for its first second', async () => {
+test('a server that failed before holds up no server that delivers, not even for its first second', async () => {
   const s = scene();
   s.roster.failed(s.first, broken, s.clock.monotonic());
   s.begin();
@@ -61,7 +61,7 @@ test('a server that failed before holds up nobody who delivers, not even for its
   assert.deepEqual(s.ended, ['a: fell silent, another server took over']);
 });
 
-test('of two servers that failed before, neither takes from the other what it has just been asked for', async () => {
+test('of two servers that failed before, neither takes from the other what was just requested', async () => {
   const s = scene();
   for (const source of [s.first, s.second]) s.roster.failed(source, broken, s.clock.monotonic());
   s.begin();
@@ -69,7 +69,7 @@ test('of two servers that failed before, neither takes from the other what it ha
   await s.lanes.stop();
 });
 
-test('a server that failed before takes nothing from one that delivers, and all from one that is silent', async () => {
+test('a server that failed before takes nothing from one that delivers, and everything from a silent one', async () => {
   const s = scene();
   s.roster.failed(s.second, broken, s.clock.monotonic());
   s.begin();
@@ -82,7 +82,7 @@ test('a server that failed before takes nothing from one that delivers, and all 
   await s.lanes.stop();
 });
 
-test('a server that failed before and delivers now keeps its piece', async () => {
+test('a server that failed before and delivers now keeps its segment', async () => {
   const s = scene();
   s.roster.failed(s.first, broken, s.clock.monotonic());
   s.begin();
@@ -93,7 +93,7 @@ test('a server that failed before and delivers now keeps its piece', async () =>
   await s.lanes.stop();
 });
 
-/** Looks at the lane every `everyMs` for half a minute, and says how long it was silent each time. */
+/** Checks the fetcher every `everyMs` for half a minute, and returns how long it was silent each time. */
 async function watchedSilence(everyMs: number): Promise<number[]> {
   const s = scene();
   s.begin();
@@ -109,7 +109,7 @@ async function watchedSilence(everyMs: number): Promise<number[]> {
   return silence;
 }
 
-test("time in which this process itself stood still is nobody's silence", async () => {
+test('time in which this process itself was blocked does not count as silence', async () => {
   assert.deepEqual(await watchedSilence(15_000), [0, 0, 0]);
   assert.equal((await watchedSilence(250)).at(-1), 30_000);
   assert.equal((await watchedSilence(2_000)).at(-1), 30_000);
@@ -136,7 +136,7 @@ test('twenty silent seconds are a stall, five while another server delivers', ()
   assert.equal(judgeSegment({ ...steady, quietMs: 5_000 }, { ...alone, bestOther: 1e6 }, limits), 'stalled');
 });
 
-test('a trickle is too slow only where there is somebody else to ask', () => {
+test('a trickle is too slow only if there is another server to ask', () => {
   const trickle = { ...steady, rate: 50_000 };
   assert.equal(judgeSegment(trickle, alone, limits), 'fine');
   assert.equal(judgeSegment(trickle, { ...alone, alternative: true }, limits), 'slow');
@@ -147,7 +147,7 @@ test('a trickle is too slow only where there is somebody else to ask', () => {
   );
 });
 
-test('the floor rises with the size of the object, a time budget, and what others give', () => {
+test("the minimum rate rises with the object's size, a time budget, and the rate of other servers", () => {
   const floor = (more: Partial<SpeedContext>) => speedFloor({ ...alone, ...more }, limits);
   assert.equal(floor({}), 100 * 1024);
   assert.ok(floor({ size: 100 * gigabyte }) > 4e6);

@@ -5,29 +5,29 @@ import type { Source } from './roster.ts';
 import type { Segment } from './segments.ts';
 import { Setback } from './setback.ts';
 
-/** One server at work on one piece. */
+/** One server at work on one segment. */
 export interface Fetcher {
   readonly segment: Segment;
   readonly source: Source;
   readonly controller: AbortController;
   readonly startedAt: number;
-  /** Another server delivers already: this one is asked only for what it has, and must not fetch it first. */
+  /** Another server already delivers: this one is asked only for what it has, and must not fetch it first. */
   readonly helps: boolean;
   /** When its last byte reached the sink, or the sink was ready for more. */
   lastByteAt: number;
-  /** The sink is not done with the last bytes: the server cannot be blamed for the silence. */
+  /** The sink still processes the last bytes: the server is not to blame for the silence. */
   waitsForSink: boolean;
 }
 
-/** A lane silent for this long is free to be taken over. */
+/** A fetcher silent for this long may be taken over. */
 const silentMs = 1_000;
-/** All its bytes are there: its end is waited for no longer than this. */
+/** The longest wait for the end of an answer whose bytes are all here. */
 const lingerMs = 2_000;
-/** Watched less often than this: something held up the event loop. */
+/** A longer interval than this between two checks means that something blocked the event loop. */
 const loopStallMs = 2_000;
 const stopped = new Error('stopped');
 
-/** The lanes open now. */
+/** The fetchers at work now. */
 export class Fetchers {
   readonly #clock: Clock;
   readonly #open = new Map<Fetcher, Promise<void>>();
@@ -46,7 +46,7 @@ export class Fetchers {
     return [...this.#open.keys()].map(({ source }) => source.server.host);
   }
 
-  /** Opens a lane; `closed` gets its error, but not if it was stopped from here. */
+  /** Starts a fetcher; `closed` gets its error, unless it was stopped from here. */
   start(
     work: Pick<Fetcher, 'source' | 'segment' | 'helps'>,
     run: (fetcher: Fetcher) => Promise<void>,
@@ -69,10 +69,10 @@ export class Fetchers {
     );
   }
 
-  /** Judges each lane that its sink does not hold up, and ends those that are stalled or not worth their place. */
+  /** Judges each fetcher that is not waiting for its sink, and ends those that are stalled or too slow to keep. */
   watch(judge: (status: FetcherStatus, fetcher: Fetcher) => Judgement): { slow: boolean } {
     const now = this.#clock.monotonic();
-    this.#excuse(now);
+    this.#discountBlockedTime(now);
     let slow = false;
     for (const fetcher of this.#open.keys()) {
       if (fetcher.waitsForSink || fetcher.controller.signal.aborted) continue;
@@ -88,7 +88,8 @@ export class Fetchers {
       }
       const judgement = judge(status, fetcher);
       slow ||= judgement === 'slow';
-      if (judgement === 'drop') end(fetcher, `sends ${Math.round(status.rate)} bytes/s, others far more`);
+      if (judgement === 'drop')
+        end(fetcher, `sends ${Math.round(status.rate)} bytes/s, other servers far more`);
       if (judgement === 'stalled') {
         const got = segment.position - segment.start;
         end(fetcher, `sent ${got} bytes, then nothing for ${(status.quietMs / 1000).toFixed(1)} s`);
@@ -97,7 +98,7 @@ export class Fetchers {
     return { slow };
   }
 
-  /** Ends lanes whose piece was taken over to its last byte. */
+  /** Ends fetchers whose segment was taken over completely. */
   endEmpty(): void {
     for (const fetcher of this.#open.keys())
       if (fetcher.segment.position >= fetcher.segment.end && (untouched(fetcher) || this.#silent(fetcher)))
@@ -105,9 +106,9 @@ export class Fetchers {
   }
 
   /**
-   * Bytes per second of the lane that works on `segment`: 0 if it is silent, undefined if it has just begun. For a
-   * `helper` that could take over part of it, a server that failed the last time counts for less than one that did
-   * not: it takes nothing from one that may deliver, and does not keep what it has sent nothing of.
+   * Bytes per second of the fetcher that works on `segment`: 0 if it is silent, undefined if it has just begun. When a
+   * `helper` could take over part of it: a helper that failed last time takes nothing from a server that may deliver,
+   * and a server that failed last time does not keep a segment of which it has sent nothing.
    */
   rateOf(segment: Segment, helper?: Source): number | undefined {
     const fetcher = [...this.#open.keys()].find((each) => each.segment === segment);
@@ -117,7 +118,7 @@ export class Fetchers {
     return fetcher.source.meter.rate(this.#clock.monotonic());
   }
 
-  /** Best rate of the other lanes. */
+  /** Best rate of the other fetchers. */
   bestOtherRate(fetcher: Fetcher): number {
     return [...this.#open.keys()].reduce(
       (best, each) => (each === fetcher ? best : Math.max(best, this.rateOf(each.segment) ?? 0)),
@@ -129,14 +130,14 @@ export class Fetchers {
     return [...this.#open.keys()].some(({ waitsForSink }) => waitsForSink);
   }
 
-  /** Ends all lanes and waits for them. */
+  /** Stops all fetchers and waits for them. */
   async stop(): Promise<void> {
     for (const { controller } of this.#open.keys()) controller.abort(stopped);
     await Promise.all(this.#open.values());
   }
 
-  /** Time in which this process itself stood still, say in a write to a slow disk, is nobody's silence. */
-  #excuse(now: number): void {
+  /** Time in which this process itself was blocked, such as in a write to a slow disk, does not count as silence. */
+  #discountBlockedTime(now: number): void {
     const stalledMs = now - this.#watchedAt;
     if (stalledMs > loopStallMs)
       for (const fetcher of this.#open.keys())
@@ -157,9 +158,9 @@ function end({ controller, source }: Fetcher, what: string): void {
   controller.abort(new Setback('broken', new Fault('transfer-stalled', `${host}: ${what}`, { about: host })));
 }
 
-/** One running piece as the watchdog sees it. */
+/** One running segment as the watchdog sees it. */
 export interface FetcherStatus {
-  /** Milliseconds since its last byte reached the sink; time the sink made it wait does not count. */
+  /** Milliseconds since its last byte reached the sink, without the time spent waiting for the sink. */
   quietMs: number;
   runningMs: number;
   /** Bytes per second over the last seconds. */
@@ -169,25 +170,25 @@ export interface FetcherStatus {
 export interface SpeedContext {
   /** Best rate of the other servers that deliver now; 0 if none does. */
   bestOther: number;
-  /** Some server could be asked instead. */
+  /** Another server could be asked instead. */
   alternative: boolean;
   size: number;
   missingBytes: number;
-  /** Milliseconds left of the time the user will pay, if that is bounded. */
+  /** Milliseconds left of the user's budget, if there is one. */
   leftMs: number | undefined;
 }
 
-/** `slow`: worth asking another server too; `drop`: another server does its work better; `stalled`: give it up. */
+/** `slow`: ask another server too; `drop`: another server does its work better; `stalled`: give it up. */
 export type Judgement = 'fine' | 'slow' | 'drop' | 'stalled';
 
-/** Before this a rate says more about the connection's start than about the server. */
+/** Before this, a rate says more about the start of the connection than about the server. */
 const rampMs = 5_000;
-/** With this share of what another server gives, a slow one still helps. */
+/** A slow server still helps if it delivers this share of the best rate. */
 const helpfulShare = 1 / 16;
-/** An object should not take longer than this unless the user says so. */
+/** An object should not take longer than this unless the user sets a budget. */
 const maxObjectSeconds = 6 * 3600;
 
-/** Judges one running piece. Pure: the clock's readings come in. */
+/** Judges one running segment. Pure: the caller reads the clock. */
 export function judgeSegment(
   status: FetcherStatus,
   context: SpeedContext,

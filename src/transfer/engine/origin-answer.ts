@@ -3,8 +3,8 @@ import { readOriginFacts, type OriginFacts, type OriginOptions } from '../../fed
 import { Fault } from '../../fault/fault.ts';
 
 /**
- * What the origin says of the object, whatever caches say: asked once, as soon as a server's answer leaves something
- * open. A cache that says size and version spares the origin the question.
+ * What the origin says about the object, whatever caches say: asked once, as soon as a server's answer leaves something
+ * open. If a cache gives size and version, the origin is not asked.
  */
 export class OriginAnswer {
   /** What it has answered so far. */
@@ -17,29 +17,29 @@ export class OriginAnswer {
   #located: Located | undefined;
   #answer: Promise<OriginFacts | undefined> | undefined;
 
-  /** A stop of the transfer does not stop the question: what has arrived is kept by the answer. */
+  /** Not aborted with the transfer: the answer is needed to keep what has arrived. */
   constructor(options: Omit<OriginOptions, 'signal'>, onAnswer: (known: OriginFacts) => void) {
     this.#options = { ...options, signal: this.#done.signal };
     this.#onAnswer = onAnswer;
   }
 
-  /** The object has been found. */
+  /** The object has been located. */
   setLocation(located: Located): void {
     this.#located = located;
   }
 
-  /** There may be another version of the object by now. */
+  /** There may be a new version of the object by now. */
   forget(): void {
     this.#answer = this.known = undefined;
   }
 
-  /** What it sends is not what it says: nothing that it says counts any more. */
+  /** The origin's data contradicts its own answer, so that nothing it says counts from now on. */
   distrust(): void {
     this.forget();
     this.#located = undefined;
   }
 
-  /** What it says; undefined where it cannot be asked, or has no such object. */
+  /** The origin's answer; undefined if it cannot be asked or has no such object. */
   answer(): Promise<OriginFacts | undefined> {
     this.#answer ??= this.#located === undefined ? Promise.resolve(undefined) : this.#ask(this.#located);
     return this.#answer;
@@ -51,7 +51,7 @@ export class OriginAnswer {
     return this.isMissing;
   }
 
-  /** Nobody needs it any more. */
+  /** Stops asking. */
   close(): void {
     this.#done.abort();
   }

@@ -5,21 +5,21 @@ import type { Range, SegmentMap } from './segments.ts';
 type Repaired = Pick<SegmentContext, 'segments' | 'sink' | 'shownUrl'>;
 
 interface RepairActions {
-  /** Hosts that are asked only when there is nobody else. */
+  /** Hosts that are asked only when there is no other. */
   suspects: Set<string>;
-  /** Who took part so far. */
+  /** The servers that have sent bytes so far. */
   servers(): readonly { server: string }[];
-  /** Somebody is suspected from now on. */
+  /** Called when a server becomes a suspect. */
   accused(server: string, fault: Fault): void;
   /** Fetches what is missing. */
   run(): Promise<void>;
-  /** Everything is missing again: false where that cannot be. */
+  /** Starts over from the first byte; false if that is impossible. */
   restart(): Promise<boolean>;
-  /** The size that the object has by those who know; nothing else counts from now on. */
+  /** The authoritative size of the object; from now on no other is accepted. */
   agreedSize(here: number): Promise<number>;
 }
 
-/** Finds the bytes that make the whole wrong, where nothing but the whole can be proven. */
+/** Finds the bytes that make the object wrong when only the object as a whole can be verified. */
 export class Repair {
   readonly #transfer: Repaired;
   readonly #actions: RepairActions;
@@ -31,9 +31,9 @@ export class Repair {
     this.#actions = actions;
   }
 
-  /** Fetches again until some byte is another one; throws the Fault where all of it came, and from the start, too. */
+  /** Fetches again until some byte differs; throws the Fault if that does not help, even after starting over. */
   async run(fault: Fault): Promise<void> {
-    // Others sent the same, and there is nobody else: what the bytes are held against is wrong.
+    // Other servers sent the same, and there is none left to ask: the expected digest is wrong.
     const isHopeless = this.#suspicions === undefined && !this.#accuse(fault);
     const suspicions = (this.#suspicions ??= new Suspicions(this.#transfer.segments));
     if (!isHopeless && (await this.#replace(suspicions))) return;
@@ -44,7 +44,7 @@ export class Repair {
     else await this.#actions.run();
   }
 
-  /** Nothing proves the bytes: true if some came again, taken back by their servers or of another size than it has. */
+  /** Nothing verifies the bytes: refetches those that servers withdrew, or all if the size is wrong. True if it did. */
   async fetchDoubtful(): Promise<boolean> {
     const { segments } = this.#transfer;
     if (!segments.dropDoubted()) {
@@ -58,14 +58,14 @@ export class Repair {
     return true;
   }
 
-  /** The bytes are proven: of those suspected for a while, only who sent wrong ones stays so. */
+  /** The bytes are verified: of the temporary suspects, only those that sent wrong bytes remain. */
   acquit(): void {
     const guilty = this.#suspicions?.guilty ?? [];
     if (guilty.length === 0) return;
     for (const server of this.#accused) if (!guilty.includes(server)) this.#actions.suspects.delete(server);
   }
 
-  /** True once something that came again was different, or all of it came anew. */
+  /** True once a refetched byte differed, or everything was fetched again. */
   async #replace(suspicions: Suspicions): Promise<boolean> {
     const { sink, segments } = this.#transfer;
     const wasReplaced = sink.rewrite?.();
@@ -74,7 +74,7 @@ export class Repair {
       for (const range of next.ranges) segments.putBack(range, next.server);
       await this.#actions.run();
       if (this.#transfer.segments !== segments) {
-        // The origin has another version than all caches, and all of it came anew.
+        // The origin has another version than all caches, and everything was fetched again.
         this.#suspicions = undefined;
         return true;
       }
@@ -85,7 +85,7 @@ export class Repair {
     return false;
   }
 
-  /** Suspects whoever took part: true if some of them were not suspected before. */
+  /** Suspects all servers that sent bytes; true if any of them is a new suspect. */
   #accuse(fault: Fault): boolean {
     const { suspects } = this.#actions;
     const added = this.#actions.servers().filter(({ server }) => !suspects.has(server));
@@ -100,19 +100,19 @@ export class Repair {
 
 interface Suspicion {
   server: string;
-  /** What it sent that was not fetched again yet. */
+  /** What it sent and has not been fetched again yet. */
   rest: Range[];
-  /** Something of it differed when it came from somebody else. */
+  /** Another server sent different bytes in place of some of its bytes. */
   isGuilty: boolean;
 }
 
-/** The first share of each server's bytes that is fetched again; the next ones double. */
+/** The first share of each server's bytes to fetch again; it doubles from round to round. */
 const firstShare = 1 / 64;
 const minShareBytes = 1 << 20;
 
 /**
- * All bytes together are proven wrong, and nobody knows which: who sent what is fetched again from somebody else, a
- * little of each server first. One whose bytes differ is found out by that, and all it sent comes next.
+ * The object as a whole is wrong, and it is unknown where: each server's bytes are fetched again from another server, a
+ * little of each first. Once a server's bytes differ, all it sent comes next.
  */
 class Suspicions {
   readonly #suspicions: Suspicion[];
@@ -133,7 +133,7 @@ class Suspicions {
     return this.#suspicions.filter(({ isGuilty }) => isGuilty).map(({ server }) => server);
   }
 
-  /** What to fetch again now, and who sent it; undefined when all of it was. */
+  /** What to fetch again next, and who sent it; undefined when everything was. */
   next(): { server: string; ranges: Range[]; differs: () => void } | undefined {
     const open = this.#suspicions.filter(({ rest }) => rest.length > 0);
     const suspicion = open.find(({ isGuilty }) => isGuilty) ?? open[this.#turn % open.length];
@@ -145,7 +145,7 @@ class Suspicions {
   }
 }
 
-/** The first bytes of these ranges, as many as wanted. */
+/** The first `bytes` bytes of these ranges. */
 function cut(ranges: readonly Range[], bytes: number): Range[] {
   const taken: Range[] = [];
   let left = bytes;

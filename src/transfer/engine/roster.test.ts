@@ -19,7 +19,7 @@ function rosterOf(hosts: string[], suspects?: Set<string>) {
   return { roster, fail, free, first, second };
 }
 
-test('a server without the object is asked no more, unless it delivered before', () => {
+test('a server without the object is not asked again, unless it delivered before', () => {
   const s = rosterOf(['a', 'b']);
   s.second.bytes = 1;
   s.fail(s.first, 'missing', 'object-missing');
@@ -28,7 +28,7 @@ test('a server without the object is asked no more, unless it delivered before',
   assert.deepEqual(s.free(), ['b']);
 });
 
-test('a server that refuses the token is asked no more, unless it was good enough for somebody', () => {
+test('a server that refuses the token is not asked again, unless another server accepted it', () => {
   const never = rosterOf(['a', 'b']);
   never.fail(never.first, 'refused', 'token-refused');
   assert.deepEqual(never.free(), ['b']);
@@ -38,7 +38,7 @@ test('a server that refuses the token is asked no more, unless it was good enoug
   assert.deepEqual(once.free(), ['b', 'a']);
 });
 
-test('a failed server rests, longer where it asks for it, and those that failed less come first', () => {
+test('a failed server backs off, longer if it asks for that, and those that failed less come first', () => {
   const s = rosterOf(['a', 'b']);
   s.fail(s.first, 'broken');
   assert.deepEqual(s.free(0), ['b']);
@@ -50,7 +50,7 @@ test('a failed server rests, longer where it asks for it, and those that failed 
   assert.deepEqual(s.free(100_000), ['a', 'b']);
 });
 
-test('a cache that is still filling is waited for, and nobody else is asked, a limited number of times', () => {
+test('a cache that is still filling is waited for, a limited number of times, and no other is asked', () => {
   const s = rosterOf(['a', 'b']);
   for (let nth = 1; nth <= 6; nth++) {
     s.fail(s.first, 'filling', 'transfer-stalled');
@@ -60,7 +60,7 @@ test('a cache that is still filling is waited for, and nobody else is asked, a l
   assert.deepEqual(s.free(), ['b', 'a']);
 });
 
-test('progress of one server gives the others their tries back', () => {
+test('progress of one server resets the tries of the others', () => {
   const s = rosterOf(['a', 'b']);
   for (const source of [s.first, s.second]) s.fail(source, 'broken');
   assert.equal(s.roster.isPassDone, true);
@@ -70,7 +70,7 @@ test('progress of one server gives the others their tries back', () => {
   assert.equal(s.second.breaker.failures, 0);
 });
 
-test('where nobody was ever reached there are fewer laps', () => {
+test('if no server was ever reached there are fewer passes', () => {
   const passes = { maxPasses: 2, maxUnreachedPasses: 1 };
   const s = rosterOf(['a', 'b']);
   for (const source of [s.first, s.second]) s.fail(source, 'broken', 'servers-unreachable');
@@ -80,7 +80,7 @@ test('where nobody was ever reached there are fewer laps', () => {
   assert.equal(s.roster.hasPassesLeft(passes), true);
 });
 
-test('a server with another version is left until the object is begun again', () => {
+test('a server with another version is left alone until the object is fetched from the start again', () => {
   const s = rosterOf(['a', 'b']);
   s.fail(s.first, 'changed', 'object-changed');
   assert.deepEqual(s.free(), ['b']);
@@ -88,7 +88,7 @@ test('a server with another version is left until the object is begun again', ()
   assert.deepEqual(s.free(0), ['a', 'b']);
 });
 
-test('a server whose bytes were proven wrong is asked only where there is nobody else', () => {
+test('a server that sent wrong bytes is asked only if there is no other', () => {
   const s = rosterOf(['a', 'b'], new Set(['a']));
   assert.deepEqual(s.free(), ['b']);
   s.fail(s.second, 'missing', 'object-missing');
@@ -96,7 +96,7 @@ test('a server whose bytes were proven wrong is asked only where there is nobody
   assert.equal(s.roster.allSuspect, false);
 });
 
-test('a server rests longer after each failure, and never longer than a minute', () => {
+test('a server backs off longer after each failure, up to a minute', () => {
   let breaker = closedBreaker;
   const rests: number[] = [];
   for (let nth = 0; nth < 9; nth++) {
@@ -106,7 +106,7 @@ test('a server rests longer after each failure, and never longer than a minute',
   assert.deepEqual(rests, [500, 1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000]);
 });
 
-test('a server that asks for a longer rest gets it', () => {
+test('a server that asks for a longer backoff gets it', () => {
   assert.equal(tripped(closedBreaker, 0, 120_000).openUntil, 120_000);
 });
 
@@ -118,7 +118,7 @@ test('the rate is that of the last seconds', () => {
   assert.equal(meter.rate(30_000), 0);
 });
 
-test('a young meter does not divide by seconds that have not passed', () => {
+test('a new meter does not divide by seconds that have not passed', () => {
   const meter = new RateMeter(0);
   meter.add(1e6, 400);
   assert.ok(Math.abs(meter.rate(500) - 2e6) < 1);

@@ -21,30 +21,30 @@ export interface Source {
   noRanges: boolean;
   /** A cache that had no copy of the object when it was asked for one. */
   cold: boolean;
-  /** How often it sent everything it was asked for, and then took it back. */
+  /** How often it sent everything requested and then withdrew it. */
   withdrawals: number;
   bytes: number;
   turn: Turn;
   readonly meter: RateMeter;
-  /** From the last question to its answer, or a guess. */
+  /** From the last request to its answer, or an estimate. */
   answerSeconds: number;
   busy: boolean;
 }
 
-/** Waits between questions to a cache that is still getting the object from its origin. */
+/** Waits between requests to a cache that is still getting the object from its origin. */
 const fillBackoffMs = [1_000, 2_000, 4_000, 8_000, 15_000, 15_000];
 
-/** Between two looks for a new token. */
+/** Interval between checks for a new token. */
 const tokenPollMs = 1_000;
 const defaultAnswerSeconds = 0.1;
-/** One with a copy may fail this often before one without is asked to fetch it. */
+/** A server with a copy may fail this often before one without is asked to fetch it. */
 const coldRank = 2;
 const maxWithdrawals = 2;
 
 /** The servers of one object, in the order to try them. */
 export class Roster {
   readonly sources: Source[] = [];
-  /** Hosts whose bytes were proven wrong: asked only when there is nobody else. */
+  /** Hosts that sent wrong bytes: asked only when there is no other. */
   readonly #suspects: ReadonlySet<string>;
   #preferred: Source | undefined;
   #passes = 0;
@@ -53,7 +53,7 @@ export class Roster {
     this.#suspects = suspects;
   }
 
-  /** Adds the servers that are not known yet; an origin that is found when caches have failed comes before them. */
+  /** Adds servers that are not yet known; an origin that is found after caches have failed comes first. */
   add(located: Located, now: number): void {
     const isLate = this.sources.length > 0;
     for (const server of located.servers) {
@@ -79,7 +79,7 @@ export class Roster {
     }
   }
 
-  /** Who sent what, and who was not asked. */
+  /** Which servers sent what, and which were not asked. */
   get record(): FetchRecord {
     const named = ({ server: { host, preferredBy } }: Source, bytes: number) => ({
       server: host,
@@ -87,7 +87,7 @@ export class Roster {
       ...defined({ preferredBy }),
     });
     const sending = this.sources.filter(({ turn }) => turn.bytes > 0);
-    // Whoever answers for an empty object sends nothing.
+    // For an empty object the server that answered sends no bytes.
     const working =
       sending.length > 0 ? sending : this.sources.filter(({ turn }) => turn.seconds > 0).slice(0, 1);
     const leftOut = this.sources.flatMap(({ located }) => located.leftOut ?? []);
@@ -98,7 +98,7 @@ export class Roster {
     };
   }
 
-  /** What a server did until it failed; from now on it has another turn. */
+  /** What a server did until it failed; ends its turn. */
   endTurn(host: string): { turn?: Turn } {
     const source = this.sources.find(({ server }) => server.host === host);
     const turn = source?.turn;
@@ -106,12 +106,12 @@ export class Roster {
     return defined({ turn });
   }
 
-  /** Somebody wants nobody asked but the caches they prefer: not the origin, either. */
+  /** The user allows only the preferred caches, which excludes the origin too. */
   get isExclusive(): boolean {
     return exclusiveTo(this.sources) !== undefined;
   }
 
-  /** Laps over all servers without progress. */
+  /** Passes over all servers without progress. */
   get passes(): number {
     return this.#passes;
   }
@@ -125,18 +125,18 @@ export class Roster {
     return this.#usable.filter((source) => ready(source, now)).sort((a, b) => rank(a) - rank(b));
   }
 
-  /** The server whose rest ends first, if any can be asked again. */
+  /** The server whose backoff ends first, if any can be asked again. */
   nextUp(): Source | undefined {
     const resting = this.#preferred === undefined ? this.#usable : [this.#preferred];
     return resting.filter(({ busy }) => !busy).sort((a, b) => a.breaker.openUntil - b.breaker.openUntil)[0];
   }
 
-  /** When that is. */
+  /** When that backoff ends. */
   nextAt(): number | undefined {
     return this.nextUp()?.breaker.openUntil;
   }
 
-  /** Caches that said they have no such object may be asked again: only the origin knows; if it lists it, itself too. */
+  /** Lets caches that answered "no such object" be asked again, and the origin too if it lists the object. */
   revive(isListed: boolean): void {
     for (const source of this.sources)
       if ((source.server.kind === 'cache' || isListed) && source.last?.kind === 'missing')
@@ -148,7 +148,7 @@ export class Roster {
     return this.#preferred === undefined && this.#usable.every(({ tries }) => tries > this.#passes);
   }
 
-  /** Whether another lap may bring something; patience is less where no server could ever be asked. */
+  /** Whether another pass may help; fewer are allowed if no server could ever be reached. */
   hasPassesLeft({
     maxPasses,
     maxUnreachedPasses,
@@ -161,7 +161,7 @@ export class Roster {
     );
   }
 
-  /** No server rests: whoever could be asked is free now. */
+  /** No server is in backoff: all that could be asked are free now. */
   allFree(now: number): boolean {
     return this.#preferred === undefined && this.#usable.every((source) => ready(source, now));
   }
@@ -184,11 +184,11 @@ export class Roster {
     }
     source.last = setback;
     source.tries++;
-    // One that has delivered before may do so again: objects are evicted and come back.
+    // A server that has delivered before may do so again: objects are evicted and come back.
     source.dead ||= setback.kind === 'missing' && source.bytes === 0;
-    // A token that was good enough for somebody will be renewed.
+    // A token that worked on another server will be renewed.
     source.dead ||= setback.kind === 'refused' && this.sources.every(({ bytes }) => bytes === 0);
-    // Bytes that are taken back look like progress: without a limit it would go on for ever.
+    // Withdrawn bytes look like progress: without a limit this would never end.
     if (setback.kind === 'withdrawn') source.dead ||= ++source.withdrawals >= maxWithdrawals;
     source.disagrees ||= setback.kind === 'changed';
     source.noRanges ||= setback.kind === 'no-ranges';
@@ -198,7 +198,7 @@ export class Roster {
     source.breaker = tripped(source.breaker, now, askedMs);
   }
 
-  /** Nobody can be asked until there is a new token, and nobody is to blame for it. */
+  /** No server can be asked until there is a new token, and none is to blame for that. */
   waitForToken(now: number): void {
     for (const source of this.sources)
       source.breaker = {
@@ -207,32 +207,32 @@ export class Roster {
       };
   }
 
-  /** Whether nobody is left but those whose bytes were proven wrong. */
+  /** Whether only servers that sent wrong bytes are left. */
   get allSuspect(): boolean {
     return this.sources.length > 0 && this.sources.every(({ server }) => this.#suspects.has(server.host));
   }
 
-  /** Others that may know the object: first those at work, then an origin. */
-  beside(host: string): Source[] {
+  /** Other servers that may know the object: first those at work, then an origin. */
+  othersThan(host: string): Source[] {
     const rank = ({ turn, server }: Source) => (turn.bytes > 0 ? 2 : 0) + (server.kind === 'origin' ? 1 : 0);
     return this.sources
       .filter(({ server, dead }) => server.host !== host && !dead)
       .sort((one, other) => rank(other) - rank(one));
   }
 
-  /** Whether anybody has the version that is being fetched. */
+  /** Whether any server has the version that is being fetched. */
   get hasOthers(): boolean {
     return this.sources.some(({ dead, disagrees }) => !dead && !disagrees);
   }
 
-  /** Whether nobody can send parts but those at work. */
+  /** Whether only the servers at work can send ranges. */
   narrowed(atWork: readonly string[]): boolean {
     return this.sources.every(
       ({ server, noRanges, dead }) => noRanges || dead || atWork.includes(server.host),
     );
   }
 
-  /** Whether it is the origin, and all others sent bytes that were proven wrong. */
+  /** Whether this is the origin and all others sent wrong bytes. */
   isOnlyTrusted({ server }: Source): boolean {
     const others = this.sources.filter((source) => source.server !== server);
     return server.kind === 'origin' && others.every((other) => this.#suspects.has(other.server.host));
@@ -244,7 +244,7 @@ export class Roster {
     return good.length > 0 ? good : all;
   }
 
-  /** The object is taken from its first byte again: whoever has another version may be right. */
+  /** The object is fetched again from its first byte: a server with another version may be right. */
   restart(): void {
     this.#passes = 0;
     for (const source of this.sources) {
@@ -257,10 +257,10 @@ export class Roster {
 
 const ready = ({ busy, breaker }: Source, now: number): boolean => !busy && breaker.openUntil <= now;
 
-/** Circuit breaker of one server: after a failure it rests, longer each time, then one try decides. */
+/** Circuit breaker of one server: after a failure it backs off, longer each time, then one try decides. */
 export interface Breaker {
   failures: number;
-  /** Milliseconds on the monotonic clock before which it is left alone. */
+  /** It is not asked before this time on the monotonic clock, in milliseconds. */
   openUntil: number;
 }
 
@@ -269,7 +269,7 @@ export const closedBreaker: Breaker = { failures: 0, openUntil: 0 };
 const initialBackoffMs = 500;
 const maxBackoffMs = 60_000;
 
-/** After a failed try; a server may ask for a longer rest than it would get. */
+/** Called after a failed try; a server may ask for a longer backoff than it would get. */
 export function tripped(breaker: Breaker, now: number, askedMs = 0): Breaker {
   const failures = breaker.failures + 1;
   const backoffMs = Math.min(maxBackoffMs, initialBackoffMs * 2 ** (failures - 1));
@@ -311,7 +311,7 @@ export class RateMeter {
   }
 }
 
-/** From what says most about the object to what says least. */
+/** Ordered from the most to the least informative about the object. */
 const byInformation: FaultKind[] = [
   'data-corrupt',
   'object-changed',
@@ -326,8 +326,8 @@ const byInformation: FaultKind[] = [
 
 const isCache = ({ server }: Source): boolean => server.kind === 'cache';
 
-/** The one Fault that says best why no server could deliver, naming what each of them did. */
-export function mostInformativeFault(
+/** The Fault that best explains why no server could deliver, with what each of them did. */
+export function clearestFault(
   url: string,
   sources: readonly Source[],
   progress: string,

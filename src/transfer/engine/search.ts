@@ -7,7 +7,7 @@ import type { TransferOptions } from './transfer-options.ts';
 
 const minReportedWaitMs = 750;
 
-/** Finds the servers of the object: at first, when they fail, and the origin when all of them are silent. */
+/** Finds the servers of the object: at the start, when they fail, and the origin when all of them are silent. */
 export class Search {
   readonly #options: TransferOptions;
   readonly #roster: Roster;
@@ -26,7 +26,7 @@ export class Search {
     return locator.locate(url, { ...how, signal, onWait, ...defined({ tokenFile }) });
   }
 
-  /** Asks the director again, for the origin if `direct`; where that fails, those it named before remain. */
+  /** Asks the director again, for the origin if `direct`; if that fails, the known servers remain. */
   async again(direct: boolean): Promise<void> {
     const { clock, signal, onEvent } = this.#options;
     try {
@@ -38,12 +38,12 @@ export class Search {
     }
   }
 
-  /** Asks for the origin, once until bytes flow again. */
+  /** Asks for the origin, once until bytes arrive again. */
   async forOrigin(): Promise<void> {
     await (this.#forOrigin ??= this.again(true));
   }
 
-  /** Says, once for each setback, that nobody can be asked now; what is over in a moment is not worth a word. */
+  /** Reports, once per setback, that no server can be asked now; short waits are not reported. */
   reportWait(ms: number): void {
     const next = this.#roster.nextUp();
     if (next?.last === undefined || ms < minReportedWaitMs || next.last === this.#reported) return;
@@ -52,7 +52,7 @@ export class Search {
     onEvent({ kind: 'wait', server: next.server.host, until: clock.now() + ms, fault: next.last.fault });
   }
 
-  /** Bytes flow. */
+  /** Called when bytes arrive. */
   rest(): void {
     this.#forOrigin = undefined;
   }

@@ -20,20 +20,20 @@ function claimed(segment: Segment | undefined): [number, number] | undefined {
   return segment === undefined ? undefined : [segment.start, segment.end];
 }
 
-test('one server gets everything that is missing in one piece', () => {
+test('one server gets everything that is missing in one segment', () => {
   const segments = new SegmentMap(100, [{ start: 0, end: 30 }]);
   assert.deepEqual(claimed(segments.claim(want('a'))), [30, 100]);
   assert.equal(segments.claim(want('b')), undefined);
 });
 
-test('pieces are given out in order, within their limit, on the grain, and not beyond the window', () => {
+test('segments are assigned in order, within their limit, aligned, and not beyond the window', () => {
   const segments = new SegmentMap(100);
   assert.deepEqual(claimed(segments.claim(want('a', { limit: 15, grain: 10 }))), [0, 20]);
   assert.deepEqual(claimed(segments.claim(want('b', { limit: 15, before: 30 }))), [20, 30]);
   assert.equal(segments.claim(want('c', { before: 30 })), undefined);
 });
 
-test('what a broken piece did not bring is missing again', () => {
+test('what a failed segment did not deliver is missing again', () => {
   const segments = new SegmentMap(100);
   const segment = segments.claim(want('a'))!;
   segment.position = 40;
@@ -42,7 +42,7 @@ test('what a broken piece did not bring is missing again', () => {
   assert.deepEqual(claimed(segments.claim(want('b'))), [40, 100]);
 });
 
-test('a thief takes as much as lets both end at the same time', () => {
+test('a take-over is sized so that both servers end at the same time', () => {
   const segments = new SegmentMap(40 * mebibyte);
   const slow = segments.claim(want('slow'))!;
   const stolen = segments.takeOver(want('fast'), thief(30 * mebibyte), () => 10 * mebibyte);
@@ -50,7 +50,7 @@ test('a thief takes as much as lets both end at the same time', () => {
   assert.equal(slow.end, 10 * mebibyte);
 });
 
-test('of a silent piece everything is taken over', () => {
+test('a silent segment is taken over completely', () => {
   const segments = new SegmentMap(40 * mebibyte);
   const silent = segments.claim(want('silent'))!;
   silent.position = mebibyte;
@@ -58,7 +58,7 @@ test('of a silent piece everything is taken over', () => {
   assert.equal(silent.end, silent.position);
 });
 
-test('a piece that has just begun is left to its server', () => {
+test('a segment that has just begun is left to its server', () => {
   const segments = new SegmentMap(40 * mebibyte);
   segments.claim(want('a'));
   assert.equal(
@@ -67,7 +67,7 @@ test('a piece that has just begun is left to its server', () => {
   );
 });
 
-test('a server not measured yet gets half', () => {
+test('a server not yet measured gets half', () => {
   const segments = new SegmentMap(40 * mebibyte);
   segments.claim(want('a'));
   assert.deepEqual(claimed(segments.takeOver(want('b'), thief(0), () => mebibyte)), [
@@ -76,7 +76,7 @@ test('a server not measured yet gets half', () => {
   ]);
 });
 
-test('of the last chunk that a slow server holds, the rest is taken over', () => {
+test('the rest of the last chunk that a slow server has is taken over', () => {
   const segments = new SegmentMap(8 * mebibyte);
   segments.claim(want('slow'));
   const stolen = segments.takeOver(
@@ -87,7 +87,7 @@ test('of the last chunk that a slow server holds, the rest is taken over', () =>
   assert.deepEqual(claimed(stolen), [mebibyte / 8, 8 * mebibyte]);
 });
 
-test('what is nearly done is not worth taking over', () => {
+test('a segment that is nearly done is not taken over', () => {
   const segments = new SegmentMap(mebibyte);
   const segment = segments.claim(want('a'))!;
   segment.position = mebibyte - 1000;
@@ -102,7 +102,7 @@ test('what is nearly done is not worth taking over', () => {
   );
 });
 
-test('a server takes over what it can bring sooner, by the time it needs to answer', () => {
+test('a server takes over what it can deliver sooner, including its time to answer', () => {
   const segments = new SegmentMap(10 * mebibyte);
   segments.claim(want('a'));
   const rest = () => 100 * mebibyte;
@@ -113,7 +113,7 @@ test('a server takes over what it can bring sooner, by the time it needs to answ
   ]);
 });
 
-test('a damaged range is not asked of the same server again until all is forgiven', () => {
+test('a damaged range is not requested from the same server again until all are allowed again', () => {
   const segments = new SegmentMap(10, [{ start: 0, end: 10 }]);
   segments.putBack({ start: 2, end: 5 }, 'a');
   assert.equal(segments.complete, false);
@@ -131,7 +131,7 @@ test('an object of unknown size ends where its size turns out to be', () => {
   assert.equal(segments.complete, true);
 });
 
-test('whatever servers claim, steal, break and bring, every byte comes exactly once', () => {
+test('whatever servers claim, take over, fail and deliver, every byte comes exactly once', () => {
   const action = fc.record({
     server: fc.constantFrom('a', 'b', 'c', 'd'),
     what: fc.constantFrom('claim', 'steal', 'advance', 'break', 'share'),
@@ -191,11 +191,11 @@ test('a big object that flows is worth more servers', () => {
   assert.equal(mayWiden(big), true);
 });
 
-test('a cache that has the object is company enough to start at once', () => {
+test('if a cache has the object, others are asked at once', () => {
   assert.equal(mayWiden({ ...big, sent: 0, rate: 0 }), true);
 });
 
-test('small rests and what is done in a second stay with one server', () => {
+test('small remainders, and what takes a second, stay with one server', () => {
   assert.equal(mayWiden({ ...big, missing: 1 << 20 }), false);
   assert.equal(mayWiden({ ...big, rate: 5e9 }), false);
 });

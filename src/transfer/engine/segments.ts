@@ -1,4 +1,4 @@
-/** Bytes from `start` up to, not including, `end`. */
+/** Bytes from `start` up to, but not including, `end`. */
 export interface Range {
   start: number;
   end: number;
@@ -8,11 +8,11 @@ export interface Range {
 export interface Segment extends Range {
   readonly server: string;
   readonly start: number;
-  /** The next byte to come. */
+  /** The next byte expected. */
   position: number;
-  /** May shrink while the piece runs: another server has taken over the rest. */
+  /** May shrink while the segment runs: another server has taken over the rest. */
   end: number;
-  /** One past the last byte of the answer that brings it. */
+  /** One past the last byte of the answer that contains it. */
   promised: number;
 }
 
@@ -24,48 +24,48 @@ interface Gap extends Range {
 /** What a free server may get. */
 export interface SegmentRequest {
   server: string;
-  /** The limit in bytes. */
+  /** Size limit in bytes. */
   limit: number;
-  /** Only bytes before this offset: what a reader in order can hold back is bounded. */
+  /** Only bytes before this offset, because a reader in order has a limited buffer. */
   before: number;
-  /** Pieces begin and end at multiples of this, so that a chunk comes from one server. */
+  /** Segments begin and end at multiples of this, so that a chunk comes from one server. */
   grain: number;
 }
 
-/** A free server that could take over part of another's piece. */
+/** A free server that could take over part of another's segment. */
 export interface FreeServer {
-  /** Bytes per second; 0 if it was not measured yet. */
+  /** Bytes per second; 0 if not yet measured. */
   rate: number;
-  /** From asking it to its first byte. */
+  /** From the request to its first byte. */
   answerSeconds: number;
 }
 
 const nobody: ReadonlySet<string> = new Set();
-/** Less than this is not worth a request of its own. */
+/** Less than this is not worth a separate request. */
 const minTakeOverBytes = 256 * 1024;
-/** Nor is what its server will have sent within this time, or before the thief's own bytes could flow well. */
+/** Nor is what its server will send within this time, or before the new connection is up to speed. */
 const minTakeOverSeconds = 0.02;
 
 /**
- * Which bytes are there, which are on their way, which are missing. Pieces are given out in order; when none is
- * left, a free server takes over the part of another's piece that the other would finish last.
+ * Which bytes are here, which are being sent, and which are missing. Segments are assigned in order; when none is left,
+ * a free server takes over the part of another's segment that would finish last.
  */
 export class SegmentMap {
   #size: number;
   #gaps: Gap[];
   readonly #running = new Set<Segment>();
-  /** Who sent which bytes, in the order of their arrival; '' is an earlier attempt. */
+  /** Which server sent which bytes, in order of arrival; '' is an earlier attempt. */
   #sent: (Range & { server: string })[];
   #withdrawn: (Range & { server: string })[] = [];
 
-  /** `size` may be Infinity as long as nobody has said it. */
+  /** `size` is Infinity until it is known. */
   constructor(size: number, done: readonly Range[] = []) {
     this.#size = size;
     this.#gaps = complement(done, size).map((range) => ({ ...range, avoid: nobody }));
     this.#sent = done.map((range) => ({ ...range, server: '' }));
   }
 
-  /** Whose bytes these are, the first to send any first. */
+  /** The servers of these bytes, in order of their first byte. */
   get senders(): string[] {
     return [...new Set(this.#sent.map(({ server }) => server))];
   }
@@ -97,7 +97,7 @@ export class SegmentMap {
       .map((gap) => ({ ...gap, end: Math.min(gap.end, size) }));
   }
 
-  /** Ranges that are whole, in order. */
+  /** Complete ranges, in order. */
   get done(): Range[] {
     const open = [
       ...this.#gaps,
@@ -114,7 +114,7 @@ export class SegmentMap {
     return [...this.#running].reduce((sum, segment) => sum + segment.end - segment.position, gaps);
   }
 
-  /** The first missing range this server may send, cut to its wishes. */
+  /** The first missing range this server may send, cut to its limits. */
   claim({ server, limit, before, grain }: SegmentRequest): Segment | undefined {
     const index = this.#gaps.findIndex((gap) => gap.start < before && !gap.avoid.has(server));
     const gap = this.#gaps[index];
@@ -125,7 +125,7 @@ export class SegmentMap {
     return this.#start(server, gap.start, end);
   }
 
-  /** Shortens pieces that were given out without a limit, so that others can share the rest. */
+  /** Shortens segments that were assigned without a limit, so that other servers can share the rest. */
   share(limit: number, grain: number): void {
     for (const segment of this.#running) {
       const end = roundUp(segment.position + limit, grain);
@@ -134,8 +134,8 @@ export class SegmentMap {
   }
 
   /**
-   * Takes over part of the running piece that would take longest. Both then end at about the same time; of a
-   * piece that does not move at all, everything is taken. `rateOf` is undefined for one that has just begun.
+   * Takes over part of the running segment that would take longest, so that both end at about the same time; a segment
+   * that does not move is taken over completely. `rateOf` is undefined for a segment that has just begun.
    */
   takeOver(
     wanted: SegmentRequest,
@@ -156,18 +156,18 @@ export class SegmentMap {
     }
     if (slowest === undefined) return undefined;
     const rest = slowest.end - slowest.position;
-    // A server not measured yet is taken to be as fast as the other.
+    // A server not yet measured is assumed to be as fast as the other.
     const kept = (rest * slowestRate) / (slowestRate + (rate > 0 ? rate : Math.max(1, slowestRate)));
     const middle = Math.ceil(slowest.position + kept);
     const aligned = roundUp(middle, wanted.grain);
-    // Better a chunk from two servers than one that waits for a slow server to the end.
+    // A chunk from two servers is better than one that waits for a slow server to finish.
     const at = kept < 1 ? slowest.position : aligned < slowest.end ? aligned : middle;
     if (at >= wanted.before || slowest.end - at < Math.min(minTakeOverBytes, rest)) return undefined;
     this.#cut(slowest, at, nobody);
     return this.claim(wanted);
   }
 
-  /** The piece is over: what it did not bring is missing again. */
+  /** The segment has ended: what it did not deliver is missing again. */
   release(segment: Segment): void {
     this.#running.delete(segment);
     const { server, start, position } = segment;
@@ -177,18 +177,18 @@ export class SegmentMap {
       this.#insert({ start: segment.position, end: segment.end, avoid: nobody });
   }
 
-  /** A range turned out to be damaged: it is missing again, and this server is not asked for it. */
+  /** A range is damaged: it is missing again, and this server is not asked for it. */
   putBack(range: Range, server: string): void {
     this.#sent = without(this.#sent, range);
     this.#insert({ ...range, avoid: new Set([server]) });
   }
 
-  /** The server takes back what it sent here: it is missing again unless the whole proves itself. */
+  /** The server withdraws what it sent here: missing again unless a digest of the whole verifies it. */
   doubt({ server, start, position }: Segment): void {
     this.#withdrawn.push({ server, start, end: position });
   }
 
-  /** Nothing proves the whole: true if something is missing because of that. */
+  /** Nothing verifies the whole: drops withdrawn ranges; true if there were any. */
   dropDoubted(): boolean {
     const withdrawn = this.#withdrawn;
     this.#withdrawn = [];
@@ -196,7 +196,7 @@ export class SegmentMap {
     return withdrawn.length > 0;
   }
 
-  /** Nobody else can help: what was cut off from an answer that goes on comes with that answer. */
+  /** No other server can help: whatever was cut off from a running answer returns to it. */
   unshare(): void {
     for (const segment of this.#running)
       for (const gap of this.#gaps)
@@ -206,7 +206,7 @@ export class SegmentMap {
         }
   }
 
-  /** Any server may be asked for anything again. */
+  /** Any server may be asked for any range again. */
   forgive(): void {
     this.#gaps = this.#gaps.map((gap) => ({ ...gap, avoid: nobody }));
   }
@@ -229,7 +229,7 @@ export class SegmentMap {
   }
 }
 
-/** What of [0, size) the sorted ranges leave out. */
+/** The parts of [0, size) that the sorted ranges do not cover. */
 function complement(ranges: readonly Range[], size: number): Range[] {
   const left: Range[] = [];
   let at = 0;
@@ -241,7 +241,7 @@ function complement(ranges: readonly Range[], size: number): Range[] {
   return left;
 }
 
-/** The ranges less this one. */
+/** The ranges without this one. */
 function without<R extends Range>(ranges: readonly R[], gone: Range): R[] {
   return ranges.flatMap((each) =>
     complement([gone], each.end)
@@ -254,7 +254,7 @@ function roundUp(offset: number, grain: number): number {
   return Math.ceil(offset / grain) * grain;
 }
 
-/** Smaller rests come from one server. */
+/** Smaller remainders come from one server. */
 const minSharedBytes = 32 << 20;
 const minSharedSeconds = 1;
 const segmentSeconds = 4;
@@ -262,19 +262,19 @@ const minSegmentBytes = 8 << 20;
 const maxSegmentBytes = 512 << 20;
 
 export interface Flow {
-  /** Bytes the first server has sent so far. */
+  /** Bytes that the first server has sent so far. */
   sent: number;
   missing: number;
   rate: number;
 }
 
-/** Is a second server worth asking? Only for big objects, and for what the first one will not have sent in a moment. */
+/** Whether to ask a second server: only for big objects, and for what the first one will not have sent in a moment. */
 export function mayWiden({ sent, missing, rate }: Flow): boolean {
   if (missing < minSharedBytes) return false;
   return sent < minSegmentBytes || missing / Math.max(1, rate) >= minSharedSeconds;
 }
 
-/** How much one request asks for: a few seconds' worth, so that requests cost little and servers can be left. */
+/** The size of one request: a few seconds' worth, so that requests cost little and a server can be dropped quickly. */
 export function segmentBytes(rate: number): number {
   return Math.min(maxSegmentBytes, Math.max(minSegmentBytes, rate * segmentSeconds));
 }

@@ -9,7 +9,7 @@ import type { Source } from './roster.ts';
 
 export interface TransferOptions {
   url: string;
-  /** The URL as it may be shown. */
+  /** The URL without secrets. */
   shownUrl: string;
   locator: Locator;
   tokenFile: string | undefined;
@@ -19,12 +19,12 @@ export interface TransferOptions {
   suspects: Set<string>;
   connections: IdleConnections | undefined;
   sink: Sink;
-  /** What the user or a manifest says the size is. */
+  /** The size according to the user or a manifest. */
   size: number | undefined;
-  /** Chunk hashes prove the bytes, so two versions cannot be mixed unseen and ETags need not agree. */
+  /** Chunk hashes verify the bytes, so that versions cannot be mixed unnoticed and ETags need not agree. */
   proven: boolean;
   earlier: EarlierPart | undefined;
   onEvent: (event: FetchEvent) => void;
-  /** The first good answer, before its first byte is used. */
+  /** Called for the first good answer, before its first byte is used. */
   onFound: (source: Source, pool: ConnectionPool) => void | Promise<void>;
 }

@@ -14,7 +14,7 @@ import { judgeSegment, Fetchers, type Fetcher } from './fetchers.ts';
 import { WakeableSleep } from './wakeable-sleep.ts';
 import { OriginAnswer } from './origin-answer.ts';
 import { Repair } from './repair.ts';
-import { RateMeter, Roster, mostInformativeFault, type Source } from './roster.ts';
+import { RateMeter, Roster, clearestFault, type Source } from './roster.ts';
 import { readSegment, fetchSegment } from './fetch-segment.ts';
 import { Search } from './search.ts';
 import { SegmentMap, type Range } from './segments.ts';
@@ -22,30 +22,30 @@ import { Setback } from './setback.ts';
 import type { TransferOptions } from './transfer-options.ts';
 
 const tickMs = 250;
-/** The first bytes wait no longer than this for their object's size. */
+/** The longest wait for the size before the first bytes are used. */
 const sizeWaitMs = 1_000;
-/** Less than this does not count as progress: a server that always breaks at once must not go on for ever. */
+/** Less than this does not count as progress: a server that always fails at once must not continue for ever. */
 const progressBytes = 256 * 1024;
 const maxRestarts = 2;
 
 /**
  * One object, from as many servers as help, into one sink:
  *
- *     locate --> assign pieces to servers <-----------------------------------.
+ *     locate --> assign segments to servers <---------------------------------.
  *                  |            |                                             |
- *                  | none free  | piece runs: ask, check the head, take bytes |
+ *                  | none free  | segment runs: request, check head, read     |
  *                  v            |                                             |
- *                rest           +-- ended well: more to fetch ----------------+
- *                  |            +-- Setback: its rest is missing again, ------+
- *                  |            |   the server rests (breaker)                |
- *                  |            +-- other version: from byte 0, twice at most-'
+ *               back off        +-- ended well: more to fetch ----------------+
+ *                  |            +-- Setback: the rest is missing again, ------+
+ *                  |            |   the server backs off (breaker)            |
+ *                  |            +-- other version: from byte 0, max. twice ---'
  *                  |            '-- the sink failed, the user stopped: end
  *                  |
- *                  '-- all servers failed once more (a lap): ask the director again, then for the origin, at once
- *                      where all are silent; a 404 of caches counts only with the origin's word; after the last
- *                      lap, or too long without a byte: the most informative Fault
+ *                  '-- all servers failed once more (a pass): ask the director again, then for the origin, at once
+ *                      if all are silent; a 404 of caches counts only if the origin confirms it; after the last
+ *                      pass, or too long without a byte: the most informative Fault
  *
- * Every tick the watchdog looks at each running piece: a stalled one is ended, a slow one gets company.
+ * Every tick the watchdog checks each running segment: a stalled one is ended, a slow one gets help.
  */
 export class Transfer implements SegmentContext {
   readonly pool: ConnectionPool;
@@ -71,10 +71,10 @@ export class Transfer implements SegmentContext {
   #progressAt: number;
   #sinceProgress = 0;
   #shownAt = -Infinity;
-  /** How often the range that begins here came damaged. */
+  /** How often the range that begins here arrived damaged. */
   readonly #rejections = new Map<number, number>();
   #changed = false;
-  /** The size that the origin, or most servers, say the object has. */
+  /** The size of the object according to the origin, or to most servers. */
   #believed: number | undefined;
   #waitsForToken = false;
   #fatal: Error | undefined;
@@ -121,12 +121,12 @@ export class Transfer implements SegmentContext {
     return !this.#found && !this.#options.proven && this.#resumes && hasValidator(this.#identity);
   }
 
-  /** What the user or a manifest says of the object; else those who know better than a cache. */
+  /** The size according to the user or a manifest; otherwise according to those who know better than a cache. */
   get #required(): Identity {
     return { size: this.#options.size ?? this.#believed, etag: undefined, modified: undefined };
   }
 
-  get witnesses(): Pick<Roster, 'beside'> {
+  get witnesses(): Pick<Roster, 'othersThan'> {
     return this.#roster;
   }
 
@@ -161,7 +161,7 @@ export class Transfer implements SegmentContext {
     this.pool.close();
   }
 
-  /** A range is proven wrong: it is fetched again, from another server. */
+  /** A range is damaged: it is fetched again, from another server. */
   reject(range: Range, servers: ReadonlySet<string>): void {
     const source = this.#roster.sources.find(({ server }) => servers.has(server.host));
     this.segments.putBack(range, source?.server.host ?? '');
@@ -170,8 +170,8 @@ export class Transfer implements SegmentContext {
     const what = `${[...servers].join(', ')}: bytes ${range.start} to ${range.end} are damaged`;
     const fault = new Fault('data-corrupt', what, { about: this.shownUrl });
     if (source !== undefined) this.#onSetback(source, new Setback('corrupt', fault));
-    // Every server was asked for it, and again: what was published is not what the manifest describes.
-    if (rejections > 2 * this.#roster.sources.length) this.#fatal ??= this.#mostInformative();
+    // Every server was asked for it twice: the published object is not what the manifest describes.
+    if (rejections > 2 * this.#roster.sources.length) this.#fatal ??= this.#clearestFault();
   }
 
   async accepted(answer: Accepted, fetcher: Fetcher): Promise<void> {
@@ -191,7 +191,7 @@ export class Transfer implements SegmentContext {
     this.#considerWidening(fetcher);
   }
 
-  /** An answer that ends with a status does not begin with a size. */
+  /** An answer that ends with a status trailer does not begin with a size. */
   async #askSize(source: Source): Promise<void> {
     const facts = await askObject(source, this.pool, sizeWaitMs, this.#options.signal, false);
     if (facts?.size === undefined) void this.origin.answer();
@@ -264,8 +264,8 @@ export class Transfer implements SegmentContext {
     const server = source.server.host;
     this.#options.onEvent({ kind: 'setback', server, fault, ...this.#roster.endTurn(server) });
     if (kind === 'missing' && source.server.kind !== 'cache' && !this.#found) void this.#missing(source);
-    // It contradicts itself and is alone, or the first server asked contradicts an earlier attempt, or the origin those
-    // who were all proven wrong: no need to ask the others.
+    // A lone server contradicts itself, or the first server asked contradicts an earlier attempt, or the origin
+    // contradicts servers that all sent wrong bytes: no need to ask the others.
     const isAlone =
       (source.bytes > 0 && !this.#roster.hasOthers) ||
       (!this.#found && this.#resumes) ||
@@ -274,14 +274,14 @@ export class Transfer implements SegmentContext {
     if (kind === 'no-ranges' && this.#roster.narrowed(this.#fetchers.servers)) this.#assignment.narrow();
   }
 
-  /** A cache may be wrong about what exists; the origin is not, unless it lists the object. */
+  /** A cache may be wrong about what exists; the origin is right, unless it lists the object. */
   async #missing({ server }: Source): Promise<void> {
     const known = server.kind === 'origin' ? await this.origin.answer() : undefined;
-    if (known?.kind !== 'origin') this.#fatal ??= this.#mostInformative();
+    if (known?.kind !== 'origin') this.#fatal ??= this.#clearestFault();
     this.#sleep.wake();
   }
 
-  /** A transfer under way waits for a new token, and says so once; at its beginning there is nothing to lose. */
+  /** A transfer in progress waits for a new token, and reports that once; at the start there is nothing to lose. */
   #onTokenExpired({ server }: Source, fault: Fault): void {
     const now = this.clock.monotonic();
     const waits = this.record.servers.length > 0 && now - this.#progressAt < this.limits.renewSeconds * 1000;
@@ -312,14 +312,14 @@ export class Transfer implements SegmentContext {
     return true;
   }
 
-  /** Nothing runs and nobody can be asked now: wait for a server's rest to end, or begin another lap. */
+  /** Nothing runs and no server can be asked now: wait for the next backoff to end, or start another pass. */
   async #rest(): Promise<void> {
     const now = this.clock.monotonic();
     const nextAt = this.#roster.nextAt();
     if (!this.#roster.isPassDone && nextAt !== undefined) {
-      // A server may be free and yet not be asked for the one range it sent damaged.
+      // A free server may still be excluded from the one range that it sent damaged.
       if (this.#roster.allFree(now)) this.segments.forgive();
-      if (nextAt > this.#progressAt + this.limits.quietSeconds * 1000) throw this.#mostInformative();
+      if (nextAt > this.#progressAt + this.limits.quietSeconds * 1000) throw this.#clearestFault();
       this.#search.reportWait(nextAt - now);
       return this.#sleep.sleep(nextAt > now ? Math.min(tickMs, nextAt - now) : 1);
     }
@@ -327,22 +327,22 @@ export class Transfer implements SegmentContext {
     if (this.#isQuiet(now)) await this.#search.forOrigin();
     else await this.#search.again(this.#roster.passes > 1 || nextAt === undefined);
     this.segments.forgive();
-    // All say no: the origin is asked whether they are right.
+    // All servers say no: ask the origin whether they are right.
     if (this.#roster.nextAt() === undefined && !(await this.origin.saysMissing()))
       this.#roster.revive(this.origin.known?.kind === 'origin');
     const others = this.#roster.sources.filter(({ disagrees }) => disagrees);
     const isOver = !this.#roster.hasPassesLeft(this.limits);
     const isOriginOther = others.some(({ server }) => server.kind === 'origin');
-    // Its own answer is not what it said of the object.
+    // The origin's data contradicts what it said about the object.
     if (isOriginOther) {
       this.#believed = undefined;
       this.origin.distrust();
     }
     if (others.length > 0 && (isOver || isOriginOther) && (await this.#tryRestart())) return;
-    if (isOver) throw this.#mostInformative();
+    if (isOver) throw this.#clearestFault();
   }
 
-  /** Nobody has sent anything for so long that it is the origin's turn. */
+  /** No bytes for so long that the origin must be asked. */
   #isQuiet(now: number): boolean {
     return !this.#fetchers.waitForSink && now - this.#progressAt > this.limits.originSeconds * 1000;
   }
@@ -385,11 +385,11 @@ export class Transfer implements SegmentContext {
     if (budgetSeconds !== undefined && now - this.#startedAt > budgetSeconds * 1000)
       throw new Fault('transfer-stalled', `${this.shownUrl}: ${this.#state()} in ${budgetSeconds} s`);
     if (!this.#fetchers.waitForSink && now - this.#progressAt > quietSeconds * 1000)
-      throw this.#mostInformative();
+      throw this.#clearestFault();
   }
 
-  #mostInformative(): Fault {
-    return mostInformativeFault(this.shownUrl, this.#roster.sources, this.#state(), this.origin.isMissing);
+  #clearestFault(): Fault {
+    return clearestFault(this.shownUrl, this.#roster.sources, this.#state(), this.origin.isMissing);
   }
 
   #state(): string {

@@ -1,6 +1,6 @@
 import type { LeftOut } from '../../federation/located.ts';
 
-/** What one server did from its first question, or its last failure, until it failed or the fetch was over. */
+/** What one server did from its first request, or its last failure, until it failed or the fetch ended. */
 export interface Turn {
   bytes: number;
   /** While it was at work. */
@@ -8,7 +8,7 @@ export interface Turn {
   firstByteSeconds?: number | undefined;
   /** Seconds that the object had been in the cache; 0 means that the cache was fetching it. */
   age?: number | undefined;
-  /** What the server calls itself. */
+  /** The server's name and version, as it reports them. */
   version?: string | undefined;
 }
 
@@ -16,15 +16,15 @@ export interface Turn {
 interface Served {
   server: string;
   bytes: number;
-  /** Who asked for it to be tried first. */
+  /** Whose preference put it first. */
   preferredBy?: string;
 }
 
-/** Who sent what, and who was not asked. */
+/** Which servers sent what, and which were not asked. */
 export interface FetchRecord {
   servers: Served[];
   /** The last turn of each of them. */
   turns?: (Turn & Served)[];
-  /** Servers that were not asked, and who wanted it so. */
+  /** Servers that were not asked, and whose wish that was. */
   leftOut?: LeftOut[];
 }

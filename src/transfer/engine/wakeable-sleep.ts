@@ -6,7 +6,7 @@ export class WakeableSleep {
   readonly #signal: AbortSignal;
   #woken = new AbortController();
 
-  /** An abort of the signal is something that happens, too. */
+  /** An abort of the signal also ends the wait. */
   constructor(clock: Clock, signal: AbortSignal) {
     this.#clock = clock;
     this.#signal = signal;

@@ -3,9 +3,9 @@ import { leb, op, pageBytes, wasmLoop, type WasmLoop } from './wasm-loop.ts';
 
 const modulus = 65521;
 const stepBytes = 64;
-/** So many bytes that no 16-bit lane overflows: each gets two bytes of every 16. */
+/** The largest number of bytes for which no 16-bit lane overflows: each gets two bytes of every 16. */
 const blockBytes = 2048;
-/** Where a block's sums are put: sixteen of 16 bits, one for each place in a word, then four of 32 bits. */
+/** Where a block's sums are stored: sixteen of 16 bits, one for each place in a word, then four of 32 bits. */
 const sumsAt = pageBytes - 48;
 
 /** Sums of a block: of the bytes by their place in the word, and of those sums before each word. */
@@ -33,7 +33,7 @@ function summing(): WasmLoop | undefined {
   return wasmLoop({ step: stepBytes, vectors: 3, body, end });
 }
 
-/** Undefined where there are no 128-bit words. */
+/** Undefined where 128-bit words are not supported. */
 let shared: { sum: WasmLoop | undefined } | undefined;
 
 export function adler32Hasher(): Hasher {
@@ -74,7 +74,7 @@ function byWords({ page, run }: WasmLoop, { a, b }: State, bytes: Uint8Array): S
   return { a, b };
 }
 
-/** In runs short enough that the sums stay exact. */
+/** In blocks short enough that the sums stay exact. */
 function byBytes({ a, b }: State, bytes: Uint8Array): State {
   for (let at = 0; at < bytes.length; at += blockBytes) {
     for (const byte of bytes.subarray(at, at + blockBytes)) {

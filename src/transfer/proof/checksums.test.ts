@@ -6,17 +6,17 @@ import type { Hasher } from './hasher.ts';
 
 const [wide, narrow] = [crcFolding(16), crcFolding(8)];
 const crcs: [string, () => Hasher][] = [
-  ['as it is chosen', crc32cHasher],
+  ['with the default algorithm', crc32cHasher],
   ['in words of 16 bytes', () => foldingHasher(wide ?? assert.fail('no 128-bit words'))],
   ['in words of 8 bytes', () => foldingHasher(narrow ?? assert.fail('no WebAssembly'))],
   ['byte by byte', bytewiseHasher],
 ];
 
-/** Bytes that look random and are the same every time. */
+/** Pseudorandom bytes, the same every time. */
 const bytes = Buffer.alloc(300_007);
 for (let at = 0, seed = 1; at < bytes.length; at++) bytes[at] = (seed = (seed * 48271) % 0x7fffffff) >>> 8;
 
-/** Cut into pieces of these lengths, over and over. */
+/** Fed in pieces of these lengths, repeated. */
 function digest(hash: Hasher, all: Buffer, ...lengths: number[]): string {
   for (let at = 0, turn = 0; at < all.length; turn++) {
     const length = lengths[turn % lengths.length] ?? all.length;
@@ -38,7 +38,7 @@ for (const [how, hasher] of crcs) {
   });
 }
 
-// One at a time, with the modulus at every step and the polynomial bit by bit.
+// One byte at a time, with the modulus at every step and the polynomial bit by bit.
 function plainCrc32c(all: Buffer): string {
   let value = ~0;
   for (const byte of all) {
@@ -60,7 +60,7 @@ const kinds: [string, () => Hasher, (all: Buffer) => string][] = [
 ];
 
 for (const [name, hasher, expected] of kinds) {
-  test(`${name} is right for each length, alignment and cut`, () => {
+  test(`${name} is right for each length, alignment and split`, () => {
     for (let length = 0; length <= 100; length++)
       for (const start of [0, 1, 7, 13]) {
         const all = bytes.subarray(start, start + length);
@@ -76,7 +76,7 @@ for (const [name, hasher, expected] of kinds) {
     }
   });
 
-  test(`${name} keeps two digests apart that grow in turn`, () => {
+  test(`${name} keeps two interleaved digests apart`, () => {
     const [one, two] = [hasher(), hasher()];
     for (let at = 0; at < 50_000; at += 5_000) {
       one.update(bytes.subarray(at, at + 5_000));

@@ -2,25 +2,25 @@ import type { Hasher } from './hasher.ts';
 import { leb, op, pageBytes, wasmLoop, type WasmLoop } from './wasm-loop.ts';
 
 /**
- * The CRC is the remainder of the message, taken as a polynomial over GF(2), by Castagnoli's. That one divides
- * x²⁰⁹ + x¹⁴⁴ + x⁵⁴ + x³⁹ + x¹⁴ + 1 (of six terms, the multiple of lowest degree), hence also the same
- * polynomial of x⁶⁴ or x¹²⁸, since squaring is linear. So every word of the message but the last 209 may be taken
- * away by adding (xor) it to five later words, and no table is needed: this runs at the speed of memory.
+ * The CRC is the remainder of the message, taken as a polynomial over GF(2), modulo Castagnoli's polynomial. That one
+ * divides x²⁰⁹ + x¹⁴⁴ + x⁵⁴ + x³⁹ + x¹⁴ + 1 (its multiple of lowest degree with six terms), and hence the same
+ * polynomial in x⁶⁴ or x¹²⁸, since squaring is linear. So each word except the last 209 can be removed by adding
+ * (xor) it to five later words. No table is needed, and this runs at the speed of memory.
  */
 const degree = 209;
 const terms = [144, 54, 39, 14];
 
-/** Castagnoli's, the highest bit for x⁰. */
+/** Castagnoli's polynomial; the highest bit is x⁰. */
 const polynomial = 0x82f63b78;
 
 interface Folding extends WasmLoop {
-  /** Of the last `degree` words. */
+  /** The CRC of the last `degree` words. */
   historyBytes: number;
   wordBytes: number;
   step: number;
 }
 
-/** Adds to each word those that lie `degree - term` words before it. */
+/** Adds to each word the words that lie `degree - term` before it. */
 export function crcFolding(wordBytes: 8 | 16): Folding | undefined {
   const [load, store, xor] =
     wordBytes === 16 ? [op.v128Load, op.v128Store, op.v128Xor] : [op.i64Load, op.i64Store, op.i64Xor];
@@ -36,7 +36,7 @@ export function crcFolding(wordBytes: 8 | 16): Folding | undefined {
   return loop && { ...loop, historyBytes: degree * wordBytes, wordBytes, step };
 }
 
-/** One page serves all: each digest keeps its own history. Undefined where there is no WebAssembly. */
+/** One page serves all digests: each keeps its own history. Undefined where there is no WebAssembly. */
 let shared: { folding: Folding | undefined } | undefined;
 
 export function crc32cHasher(): Hasher {
@@ -45,10 +45,10 @@ export function crc32cHasher(): Hasher {
 }
 
 export function foldingHasher({ page, run, historyBytes, wordBytes, step }: Folding): Hasher {
-  /** History, and after it the bytes that do not yet fill a step. */
+  /** The history, followed by the bytes that do not yet fill a step. */
   const kept = new Uint8Array(historyBytes + step);
   let keptBytes = historyBytes;
-  // The four bytes by which a register of zeros becomes one of ones, which is how a CRC starts.
+  // The four bytes that turn a register of zeros into one of ones, the initial value of a CRC.
   kept.set([0x54, 0x64, 0x1f, 0x64], historyBytes - 4);
   return {
     update(chunk) {
@@ -69,7 +69,7 @@ export function foldingHasher({ page, run, historyBytes, wordBytes, step }: Fold
       keptBytes = filled;
     },
     hex() {
-      // Words of the history are not taken away: what they gave to each other goes back, the last word's first.
+      // Words of the history are not removed: undo what they added to each other, starting with the last.
       for (let at = historyBytes - 1; at >= 0; at--)
         for (const term of terms) {
           const from = at - (degree - term) * wordBytes;
@@ -90,10 +90,10 @@ export function bytewiseHasher(): Hasher {
 
 const inHex = (value: number): string => (value >>> 0).toString(16).padStart(8, '0');
 
-/** Made when first needed. */
+/** Computed when first needed. */
 let table: Int32Array | undefined;
 
-/** The register after `bytes`, one at a time. */
+/** The register after `bytes`, one byte at a time. */
 function register(state: number, bytes: Uint8Array): number {
   const byByte = (table ??= Int32Array.from({ length: 256 }, (_, byte) => shifted(byte)));
   for (const byte of bytes) state = (state >>> 8) ^ (byByte[(state ^ byte) & 0xff] ?? 0);
@@ -106,9 +106,9 @@ function shifted(byte: number): number {
   return value;
 }
 
-/** The CRC of two pieces in a row, from the CRC of each: the first moves up by the length of the second. */
+/** The CRC of two pieces in a row from the CRC of each: the first is shifted by the length of the second. */
 export function joinCrc32c(first: string, second: string, secondBytes: number): string {
-  // x⁸, in the bit order of the register, where x⁰ is the highest bit.
+  // x⁸ in the bit order of the register, where x⁰ is the highest bit.
   let [power, moved] = [1 << 23, parseInt(first, 16)];
   for (let rest = secondBytes; rest > 0; rest = Math.floor(rest / 2)) {
     if (rest % 2 === 1) moved = product(power, moved);
@@ -117,7 +117,7 @@ export function joinCrc32c(first: string, second: string, secondBytes: number): 
   return inHex(moved ^ parseInt(second, 16));
 }
 
-/** Of two polynomials, modulo Castagnoli's. */
+/** The product of two polynomials, modulo Castagnoli's. */
 function product(a: number, b: number): number {
   let sum = 0;
   for (let bit = 31; bit >= 0; bit--) {

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { algorithms } from '../../federation/digest-header.ts';
 import { bestDigest, hasher } from './digest.ts';
 
-test('digests are those of the field', () => {
+test('digests have their published values', () => {
   const expected = {
     'sha-256': '15e2b0d3c33891ebb0f1ef609ec419420c20e320ce94c65fbc8c3312448eb225',
     sha: 'f7c3bc1d808e04732adf679965ccc34ca7ae3441',
@@ -22,7 +22,7 @@ test('digests are those of the field', () => {
   }
 });
 
-test('one digest decides: of those offered, the cheapest that finds damage', () => {
+test('of the digests offered, the cheapest one that finds damage is used', () => {
   const md5 = Buffer.from('25f9e794323b453885f5181f1b624d0b', 'hex').toString('base64');
   assert.deepEqual(bestDigest(`md5=${md5}, crc32c=e3069283`), { algorithm: 'crc32c', hex: 'e3069283' });
   const sha = createHash('sha256').update('123456789').digest('base64');
@@ -35,7 +35,7 @@ test('one digest decides: of those offered, the cheapest that finds damage', () 
   assert.deepEqual(bestDigest(`MD5=${md5}`), { algorithm: 'md5', hex: '25f9e794323b453885f5181f1b624d0b' });
 });
 
-test('checksums without leading zeros or in base64 are understood, mislabelled ones passed over', () => {
+test('checksums without leading zeros or in base64 are understood, mislabelled ones ignored', () => {
   assert.deepEqual(bestDigest('crc32c=1f'), { algorithm: 'crc32c', hex: '0000001f' });
   assert.deepEqual(bestDigest('crc32c=4waSgw=='), { algorithm: 'crc32c', hex: 'e3069283' });
   for (const bad of [

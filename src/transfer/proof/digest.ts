@@ -16,10 +16,10 @@ export function hasher(algorithm: Algorithm): Hasher {
   return { update: (chunk) => void hash.update(chunk), hex: () => hash.digest('hex') };
 }
 
-/** What servers have most often: computed while one has not yet said what it has. */
+/** The most common digest: computed until the server has named its own. */
 export const likelyAlgorithm: Algorithm = 'crc32c';
 
-/** What a server says the digest of the whole object is. */
+/** The digest of the whole object according to a server. */
 export interface ServerDigest {
   algorithm: Algorithm;
   hex: string;
@@ -32,7 +32,7 @@ export interface ObjectChecksums {
   digest: ServerDigest | undefined;
 }
 
-/** Asks for size and digest, if one is wanted. A server may compute the digest first, which takes long; no answer is no fault. */
+/** Asks for the size and, if wanted, a digest, which may take minutes to compute. Undefined on failure. */
 export async function askObject(
   source: Source,
   pool: ConnectionPool,
@@ -73,7 +73,7 @@ const nameOf: Record<Algorithm, keyof Digests> = {
   adler32: 'adler32',
 };
 
-/** The one digest of a `Digest` field that decides. */
+/** The digest of a `Digest` field to compare with. */
 export function bestDigest(field: string | undefined): { algorithm: Algorithm; hex: string } | undefined {
   const offered = parseDigestHeader(field);
   for (const algorithm of algorithms) {

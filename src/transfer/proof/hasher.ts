@@ -1,4 +1,4 @@
-/** A running digest; its `hex` may be asked for once. */
+/** A running digest; `hex` may be called once. */
 export interface Hasher {
   update(chunk: Buffer): void;
   hex(): string;

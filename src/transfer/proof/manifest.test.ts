@@ -6,7 +6,7 @@ import { chunkRange, parseManifest } from './manifest.ts';
 const hash = 'a'.repeat(64);
 const good = { bytes: 10_000, chunkBytes: 4096, sha256: hash, chunks: [hash, hash, hash] };
 
-test('a manifest is read, and its last chunk is the rest', () => {
+test('a manifest is read, and its last chunk holds the remainder', () => {
   const manifest = parseManifest(JSON.stringify(good), 'm.json', 'sent');
   assert.deepEqual(manifest, good);
   assert.deepEqual(chunkRange(manifest, 2), { start: 8192, end: 10_000 });
@@ -19,14 +19,14 @@ test('an empty object has an empty list of chunks', () => {
   );
 });
 
-test('a key counts only in a manifest that came another way than the object', () => {
+test('a key is used only if the manifest did not pass through caches', () => {
   const tag = 'b'.repeat(32);
   const keyed = { ...good, keyed: { key: tag, tags: [tag, tag, tag] } };
   assert.deepEqual(parseManifest(JSON.stringify(keyed), 'm.json', 'sent'), keyed);
   assert.deepEqual(parseManifest(JSON.stringify(keyed), 'm.json', 'fetched'), good);
 });
 
-test('what is no manifest is refused by name', () => {
+test('an invalid manifest is refused with the field that is wrong', () => {
   const bad: [unknown, RegExp][] = [
     [null, /not an object/],
     [{ ...good, bytes: -1 }, /`bytes`/],

@@ -3,16 +3,16 @@ import { Fault } from '../../fault/fault.ts';
 import { hasher } from './digest.ts';
 import type { Hasher } from './hasher.ts';
 
-/** Proof of an object's bytes: size and SHA-256 of the whole and of each chunk. */
+/** Size and SHA-256 of an object and of each of its chunks, to verify its bytes. */
 export interface Manifest {
   bytes: number;
-  /** Every chunk has this size but the last, which has the rest. */
+  /** The size of each chunk except the last, which holds the remainder. */
   chunkBytes: number;
   /** Hex SHA-256 of the whole object. */
   sha256: string;
   /** Hex SHA-256 of each chunk, in order. */
   chunks: string[];
-  /** A cheaper proof of each chunk, good only as long as the caches do not know the key. */
+  /** A cheaper check of each chunk, sound only as long as caches do not know the key. */
   keyed?: Keyed;
 }
 
@@ -22,18 +22,18 @@ export interface Keyed {
   tags: string[];
 }
 
-/** The way a manifest came: `sent` by the user, unseen by caches, or `fetched` from a URL, as the object itself. */
+/** How a manifest arrived: `sent` by the user, unseen by caches, or `fetched` from a URL, as the object itself. */
 export type ManifestSource = 'sent' | 'fetched';
 
-/** Hex digits of a key, and of a tag. */
+/** Number of hex digits of a key, and of a tag. */
 const keyDigits = 32;
 const minChunkBytes = 4 * 1024;
-/** Chunks are held in memory until they are proven. */
+/** Limited because chunks stay in memory until they are verified. */
 const maxChunkBytes = 64 << 20;
 
 /**
- * Reads a manifest from JSON text; `name` is for the message when it is not one. A key that caches have seen proves
- * nothing, so that of a fetched manifest is left out.
+ * Reads a manifest from JSON text; `name` is used in error messages. A key that caches have seen proves nothing, so
+ * a fetched manifest loses its key.
  */
 export function parseManifest(text: string, name: string, source: ManifestSource): Manifest {
   let value: unknown;
@@ -48,12 +48,12 @@ export function parseManifest(text: string, name: string, source: ManifestSource
   return source === 'sent' ? manifest : withoutKey(manifest);
 }
 
-/** As it may be published. */
+/** The manifest without its key, safe to publish. */
 export function withoutKey({ bytes, chunkBytes, sha256, chunks }: Manifest): Manifest {
   return { bytes, chunkBytes, sha256, chunks };
 }
 
-/** Why a value is no manifest, or undefined if it is one. */
+/** Why a value is not a manifest, or undefined if it is one. */
 function manifestProblem(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null) return 'not an object';
   const { bytes, chunkBytes, sha256, chunks, keyed } = value as Partial<Record<keyof Manifest, unknown>>;
@@ -94,21 +94,21 @@ function isSha256(value: unknown): value is string {
   return typeof value === 'string' && /^[0-9a-f]{64}$/.test(value);
 }
 
-/** What proves one chunk: a hash to feed in order, and what it must come to. */
+/** The check of one chunk: a hash to feed in order, and its expected value. */
 export interface ChunkProof {
   hash: Hasher;
   expected: string | undefined;
 }
 
-/** The cheapest proof that the manifest has for a chunk. */
+/** The cheapest check that the manifest has for a chunk. */
 export function chunkProof({ keyed, chunks }: Manifest, index: number): ChunkProof {
   if (keyed === undefined) return { hash: hasher('sha-256'), expected: chunks[index] };
   return { hash: tagger(keyed.key, index), expected: keyed.tags[index] };
 }
 
 /**
- * The tag of one chunk: AES-GMAC with the chunk's number as its nonce. It takes a tenth of SHA-256's time, and whoever
- * does not know the key can no more make other bytes for a tag than for a hash.
+ * The tag of one chunk: AES-GMAC with the chunk's number as the nonce. It takes a tenth of SHA-256's time, and without
+ * the key, other bytes with the same tag are as hard to find as with the same hash.
  */
 export function tagger(key: string, index: number): Hasher {
   const nonce = Buffer.alloc(12);

@@ -11,14 +11,14 @@ export interface ReadBack {
   read(start: number, end: number, hash: Hasher): void;
 }
 
-/** As much is read back at once as holds nobody up for long. */
+/** Read back at most this much at once, to keep the event loop responsive. */
 const maxReadBack = 16 << 20;
 
 /** Digest of a whole file whose parts arrive in any order. */
 export interface FileHash {
   readonly algorithm: Algorithm;
   wrote(offset: number, chunk: Buffer): void;
-  /** Everything before `end` is there: reads some of what was passed over, and says whether that was all. */
+  /** Everything before `end` has arrived: reads back some of what was not hashed, and returns whether that was all. */
   follow(file: ReadBack, end: number): boolean;
   hex(): string;
 }
@@ -30,13 +30,13 @@ export function fileHash(algorithm: Algorithm): FileHash {
 interface Piece {
   start: number;
   end: number;
-  /** Of the bytes from `start` to where `hash` begins. */
+  /** CRC of the bytes from `start` to where `hash` begins. */
   before: string;
   hashedFrom: number;
   hash: Hasher;
 }
 
-/** CRCs of pieces can be joined, so nothing that went through our hands is read back. */
+/** CRCs of pieces can be joined, so bytes that passed through are not read back. */
 class PiecesCrc implements FileHash {
   readonly algorithm = 'crc32c';
   #pieces: Piece[] = [];
@@ -44,7 +44,7 @@ class PiecesCrc implements FileHash {
   wrote(offset: number, chunk: Buffer): void {
     const end = offset + chunk.length;
     const piece = this.#pieces.find((one) => one.end === offset) ?? this.#open(offset);
-    // What is written a second time may be something else: then the piece is read back.
+    // Bytes written a second time may differ: then the piece is read back.
     this.#pieces = this.#pieces.filter((one) => one === piece || one.end <= offset || one.start >= end);
     piece.hash.update(chunk);
     this.#reach(piece, end);
@@ -85,7 +85,7 @@ class PiecesCrc implements FileHash {
 const crcOf = ({ before, hash, hashedFrom, end }: Piece): string =>
   joinCrc32c(before, hash.hex(), end - hashedFrom);
 
-/** Hashes what comes next and reads back the rest. */
+/** Hashes bytes that arrive in order and reads back the rest. */
 class OrderedHash implements FileHash {
   readonly algorithm: Algorithm;
   #hash: Hasher;
@@ -121,14 +121,14 @@ class OrderedHash implements FileHash {
 }
 
 interface OpenChunk {
-  /** Undefined once bytes came out of order: the chunk is then read back. */
+  /** Undefined once bytes arrived out of order: the chunk is then read back. */
   proof: ChunkProof | undefined;
   position: number;
   received: number;
   servers: Set<string>;
 }
 
-/** Proves a file chunk by chunk while its bytes arrive. */
+/** Verifies a file chunk by chunk while its bytes arrive. */
 export class ChunkCheck {
   readonly #manifest: Manifest;
   readonly #file: ReadBack;
@@ -174,7 +174,7 @@ export class ChunkCheck {
   }
 }
 
-/** Of ranges an earlier attempt wrote, the whole chunks that are good; others have their turn between two of them. */
+/** The intact whole chunks in the ranges that an earlier attempt wrote; yields to the event loop between chunks. */
 export async function verifiedRanges(
   manifest: Manifest,
   file: ReadBack,

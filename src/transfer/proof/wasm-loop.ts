@@ -1,29 +1,29 @@
 /** A loop over one page of memory, in WebAssembly: JavaScript has neither 64-bit nor 128-bit words. */
 export interface WasmLoop {
   page: Uint8Array<ArrayBuffer>;
-  /** Runs the body for `at` from `from` on, `step` bytes further each time, until `to` is reached. */
+  /** Runs the body for `at` = `from`, in steps of `step` bytes, until `to` is reached. */
   run: (from: number, to: number) => void;
 }
 
-/** Node and Bun have it; TypeScript knows it only of browsers. */
+/** Node and Bun have it; TypeScript declares it only for browsers. */
 declare const WebAssembly: {
   Module: new (bytes: Uint8Array) => object;
   Instance: new (module: object) => { exports: object };
 };
 
 interface LoopText {
-  /** Bytes by which each turn goes on. */
+  /** The bytes that each iteration advances. */
   step: number;
-  /** How many 128-bit locals the body has; they start as zero and are numbered from 2. Local 0 is `at`. */
+  /** How many 128-bit locals the body has; they start at zero and are numbered from 2. Local 0 is `at`. */
   vectors: number;
-  /** Instructions of a turn, and of what follows the last one. */
+  /** The instructions of one iteration, and those after the last. */
   body: number[];
   end?: number[];
 }
 
 export const pageBytes = 1 << 16;
 
-/** Opcodes by their names in the specification, as far as they are needed here. */
+/** The opcodes used here, by their names in the specification. */
 export const op = {
   localGet: 0x20,
   localSet: 0x21,
@@ -41,14 +41,14 @@ export const op = {
   i32x4AddPairs: [0xfd, 0x7f],
 };
 
-/** A number as WebAssembly writes it (LEB128); the spare bit keeps a signed one positive. */
+/** A number in WebAssembly's encoding (LEB128); the spare bit keeps a signed one positive. */
 export function leb(value: number, isSigned = false): number[] {
   const bytes: number[] = [];
   for (; value >= (isSigned ? 64 : 128); value >>>= 7) bytes.push((value & 127) | 128);
   return [...bytes, value];
 }
 
-/** The loop, ready to run; undefined where the machine cannot (128-bit words under Bun need AVX). */
+/** The compiled loop; undefined where the machine cannot run it (128-bit words under Bun need AVX). */
 export function wasmLoop({ step, vectors, body, end = [] }: LoopText): WasmLoop | undefined {
   const [i32, v128] = [0x7f, 0x7b];
   const next = [op.localGet, 0, op.i32Const, ...leb(step, true), 0x6a /* add */, 0x22 /* tee */, 0];

@@ -24,7 +24,7 @@ function write(sink: FileSink, start: number, end: number): void {
   for (let at = start; at < end; at += mebibyte) sink.write(at, bytes.subarray(at, at + mebibyte), 'host');
 }
 
-test('the digest of the whole is right in whatever order its parts came, and whenever it was asked for', async (t) => {
+test('the digest of the file is right whatever the order of its parts and whenever it is requested', async (t) => {
   const sink = await openSink(t);
   write(sink, 30 * mebibyte, bytes.length);
   write(sink, 0, 10 * mebibyte);
@@ -36,7 +36,7 @@ test('the digest of the whole is right in whatever order its parts came, and whe
   assert.equal(await sink.digest('crc32c', 0, never), '00000000');
 });
 
-test('a proof that has much to read back lets others have their turn, and can be stopped', async (t) => {
+test('a digest with much to read back yields to the event loop and can be stopped', async (t) => {
   const sink = await openSink(t);
   write(sink, 0, bytes.length);
   let turns = 0;
@@ -50,7 +50,7 @@ test('a proof that has much to read back lets others have their turn, and can be
   assert.ok(turns > 0);
 });
 
-test('what is fetched anew is hashed anew', async (t) => {
+test('bytes that are fetched again are hashed again', async (t) => {
   const sink = await openSink(t);
   sink.hashBy('sha-256');
   sink.write(0, objectBytes(mebibyte), 'host');
@@ -59,7 +59,7 @@ test('what is fetched anew is hashed anew', async (t) => {
   assert.equal(await sink.digest('sha-256', 2 * mebibyte, never), sha256(bytes.subarray(0, 2 * mebibyte)));
 });
 
-test('pieces of a crc32c are joined: only what came before it was asked for, or came twice, is read back', async (t) => {
+test('pieces of a crc32c are joined: only bytes from before it was requested, or written twice, are read back', async (t) => {
   const file = new PartFile(path.join(await temporaryFolder(t), 'x'));
   t.after(() => file.close());
   let readBack = 0;

@@ -10,7 +10,7 @@ interface FileSinkOptions {
   onDamaged: OnDamaged;
 }
 
-/** Writes every byte where it belongs in the `.part` file, in any order, and proves it on the way. */
+/** Writes each byte to its place in the `.part` file, in any order, and verifies it on the way. */
 export class FileSink implements Sink {
   readonly before = Infinity;
   readonly maxSegment = Infinity;
@@ -32,7 +32,7 @@ export class FileSink implements Sink {
 
   begin(size: number | undefined): void {
     if (size !== undefined) this.#file.reserve(size);
-    // Who asked for the size in vain goes on without it.
+    // If no server says the size, go on without it.
     const isFirst = this.#beforeSize === undefined;
     this.#beforeSize = isFirst && size === undefined ? this.#file.blindLimit() : Infinity;
   }
@@ -72,18 +72,18 @@ export class FileSink implements Sink {
     return true;
   }
 
-  /** From now on the whole is hashed while it arrives, or no more. */
+  /** Chooses the digest to compute while bytes arrive; undefined for none. */
   hashBy(algorithm: Algorithm | undefined): void {
     if (this.#hash?.algorithm !== algorithm)
       this.#hash = algorithm === undefined ? undefined : fileHash(algorithm);
   }
 
-  /** Everything before `end` has arrived: the hash comes after it, a little at a time. */
+  /** Everything before `end` has arrived: hashes more of it, a little at a time. */
   follow(end: number): void {
     this.#hash?.follow(this.#file, end);
   }
 
-  /** Digest of the whole; what was not hashed on the way is read back, with breaks in which others have their turn. */
+  /** Digest of the whole file; reads back what was not hashed on the way, yielding to the event loop. */
   async digest(algorithm: Algorithm, size: number, signal: AbortSignal): Promise<string> {
     this.hashBy(algorithm);
     const hash = this.#hash as FileHash;

@@ -11,28 +11,28 @@ const maxBlindBytes = 64 << 20;
 const { O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW } = fs.constants;
 
 /**
- * The file that is being fetched, under its `.part` name. Writes are synchronous: that costs least. A file that
- * exists is never cut: another process may be fetching the same object into it, or have given it its name.
+ * The file being fetched, under its `.part` name. Writes are synchronous, which is cheapest. An existing file is never
+ * truncated: another process may be fetching the same object into it, or may have published it.
  */
 export class PartFile {
   readonly path: string;
   readonly #target: string;
   #fd: number;
 
-  /** Opens or creates it; what it holds is kept. */
+  /** Opens or creates the file; keeps its content. */
   constructor(target: string) {
     this.#target = target;
     this.path = partPath(target);
     this.#fd = this.#open(0);
   }
 
-  /** Whether nobody else can have put bytes into it. */
+  /** Whether no other user can have written to it. */
   get isOwn(): boolean {
     const info = fs.fstatSync(this.#fd);
     return info.nlink === 1 && isPrivate(info, fileUser() ?? info.uid);
   }
 
-  /** Begins a new file in the place of what was there. */
+  /** Starts a new file in place of the old one. */
   restart(): void {
     if (this.size === 0 && this.isOwn) return;
     withDiskFaults(this.path, () => {
@@ -42,10 +42,10 @@ export class PartFile {
     this.#fd = this.#open(O_EXCL);
   }
 
-  /** Gives the file its name; it must have this size. */
+  /** Renames the file to its target; it must have this size. */
   publish(size: number): void {
     withDiskFaults(this.#target, () => {
-      // Two that fetched the same object into the same part: the other one was first.
+      // Another process fetched the same object into the same part and was first.
       if (sameFile(fs.fstatSync(this.#fd), this.#target)) return;
       this.assertOwn();
       if (this.size !== size) fs.ftruncateSync(this.#fd, size);
@@ -53,7 +53,7 @@ export class PartFile {
     });
   }
 
-  /** Throws a Fault if another process has begun a part of its own in our place. */
+  /** Throws a Fault if another process has put its own part in place of ours. */
   assertOwn(): void {
     if (sameFile(fs.fstatSync(this.#fd), this.path)) return;
     throw new Fault('scratch-unusable', `${this.path}: another process is writing it, or has removed it`, {
@@ -73,7 +73,7 @@ export class PartFile {
     });
   }
 
-  /** Whether other bytes are there. */
+  /** Whether the file holds other bytes here. */
   differs(offset: number, chunk: Buffer): boolean {
     const there = Buffer.allocUnsafe(chunk.length);
     const read = withDiskFaults(this.path, () => fs.readSync(this.#fd, there, 0, there.length, offset));
@@ -121,7 +121,7 @@ export class PartFile {
     }
   }
 
-  /** Resolves when everything written so far is on the disk itself. */
+  /** Resolves when everything written so far is on the physical disk. */
   flush(): Promise<void> {
     return new Promise((resolve, reject) => {
       fs.fdatasync(this.#fd, (error) => (error === null ? resolve() : reject(error)));
@@ -139,10 +139,10 @@ export class PartFile {
   }
 }
 
-/** File systems take no more bytes than this in a name, and the journal's is longer than the part's. */
+/** File systems allow no more bytes than this in a name, and the journal's name is longer than the part's. */
 const maxNameBytes = 255 - '.part.json.new'.length;
 
-/** Where a file is while it is being fetched: beside the target, under its name or, if that is too long, what fits. */
+/** Where a file is while it is being fetched: beside the target, under its name, shortened if that is too long. */
 export function partPath(target: string): string {
   const name = Buffer.from(path.basename(target));
   if (name.length <= maxNameBytes) return `${target}.part`;
@@ -157,7 +157,7 @@ function sameFile({ ino, dev }: fs.Stats, file: string): boolean {
 
 const diskFull = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
 
-/** Runs a file operation; what the system refuses becomes a Fault that names the file. */
+/** Runs a file operation; turns a system error into a Fault that names the file. */
 export function withDiskFaults<T>(file: string, work: () => T): T {
   try {
     return work();

@@ -7,7 +7,7 @@ import type { Settings } from '../fetch.ts';
 import { verifiedRanges } from '../proof/verify.ts';
 import { withDiskFaults, partPath, type PartFile } from './part-file.ts';
 
-/** What `target.part` holds: which object, which version, which ranges. */
+/** What `target.part` contains: which object, which version, which ranges. */
 export interface PartJournal {
   url: string;
   identity: Identity;
@@ -15,11 +15,11 @@ export interface PartJournal {
   done: Range[];
 }
 
-/** As it is on disk. */
+/** The journal as stored on disk. */
 interface StoredJournal extends PartJournal {
-  /** Ranges known to be on the disk itself, not only in the machine's memory. */
+  /** Ranges known to be on the physical disk, not only in the page cache. */
   flushed: Range[];
-  /** The machine's run from boot to shutdown in which this was written, where that is known. */
+  /** The kernel's boot ID when this was written, if known. */
   boot: string | undefined;
 }
 
@@ -28,8 +28,8 @@ function journalPath(target: string): string {
 }
 
 /**
- * Reads the journal of an earlier attempt; one that cannot be understood counts as none. What was written but
- * not flushed is lost with the machine's memory, so that it counts only on a machine that kept running.
+ * Reads the journal of an earlier attempt; one that cannot be parsed is ignored. Bytes that were written but not
+ * flushed are lost in a crash, so they count only if the machine has not rebooted.
  */
 function readJournal(target: string): PartJournal | undefined {
   try {
@@ -49,7 +49,7 @@ function writeJournal(target: string, { url, identity, done }: PartJournal, flus
   const file = journalPath(target);
   const journal: StoredJournal = { url, identity, done, flushed, boot: bootId() };
   withDiskFaults(file, () => {
-    // In a folder that others share, neither a link of theirs is followed nor a file of theirs used.
+    // In a shared folder, neither follow another user's link nor reuse another user's file.
     fs.rmSync(`${file}.new`, { force: true });
     fs.writeFileSync(`${file}.new`, JSON.stringify(journal), { flag: 'wx' });
     fs.renameSync(`${file}.new`, file);
@@ -90,13 +90,13 @@ function isText(value: unknown): boolean {
   return value === undefined || typeof value === 'string';
 }
 
-/** What an earlier attempt brought, and of which version. */
+/** What an earlier attempt fetched, and of which version. */
 export interface EarlierPart {
   identity: Identity;
   done: Range[];
 }
 
-/** An earlier attempt's bytes, if they are shown to be of the same object; otherwise the file starts fresh. */
+/** An earlier attempt's bytes, if they can be shown to be of the same object; otherwise the file starts fresh. */
 export async function earlierPart(
   target: string,
   file: PartFile,
@@ -116,24 +116,24 @@ export async function earlierPart(
   return { identity: { ...identity, etag: undefined }, done: withoutLastByte(proven, identity.size) };
 }
 
-/** Of a part that has all bytes the last one is asked for again, so that a server confirms the object. */
+/** If the part has all bytes, the last one is requested again, so that a server confirms the object. */
 function withoutLastByte(done: Range[], size: number | undefined): Range[] {
   const [first] = done;
   if (first === undefined || done.length > 1 || first.start > 0 || first.end !== size) return done;
   return [{ start: 0, end: size - 1 }];
 }
 
-/** A killed process loses no more than this. */
+/** A killed process loses at most this. */
 const writeMs = 1_000;
-/** A machine that dies loses no more than this; more often would slow down the disk. */
+/** A machine that crashes loses at most this; flushing more often would slow down the disk. */
 const flushMs = 10_000;
 
-/** Keeps the journal of a part true while the part grows, and closes the part with it. */
+/** Keeps the journal of a part up to date while the part grows, and closes the part. */
 export class PartJournalWriter {
   readonly #target: string;
   readonly #file: PartFile;
   readonly #clock: Clock;
-  /** What there is now, if it is worth keeping. */
+  /** The current state, if it is worth keeping. */
   readonly #current: () => PartJournal | undefined;
   #flushed: Range[];
   #flushing: Promise<void> | undefined;
@@ -156,7 +156,7 @@ export class PartJournalWriter {
     this.#flushAt = clock.monotonic() + flushMs;
   }
 
-  /** To be called while bytes arrive; does something now and then. */
+  /** Called while bytes arrive; writes and flushes now and then. */
   tick(): void {
     const now = this.#clock.monotonic();
     if (now < this.#writeAt) return;
@@ -176,7 +176,7 @@ export class PartJournalWriter {
       .finally(() => (this.#flushing = undefined));
   }
 
-  /** Leaves part and journal for a later attempt, or nothing if there is nothing worth keeping. */
+  /** Keeps part and journal for a later attempt, or removes both if nothing is worth keeping. */
   suspend(): void {
     const journal = this.#current();
     try {
@@ -185,18 +185,18 @@ export class PartJournalWriter {
         return;
       }
     } catch {
-      // On a full disk the journal may not fit either; without one the part is of no use.
+      // On a full disk the journal may not fit either; without it the part is useless.
     }
     this.remove();
     this.#file.remove();
   }
 
-  /** The part is whole: no journal is needed any more. */
+  /** Removes the journal of a part that is complete. */
   remove(): void {
     fs.rmSync(journalPath(this.#target), { force: true });
   }
 
-  /** Closes the part, after a flush that is still under way. */
+  /** Closes the part, after any flush in progress. */
   close(): void {
     if (this.#flushing === undefined) this.#file.close();
     else void this.#flushing.finally(() => this.#file.close());

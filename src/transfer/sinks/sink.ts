@@ -3,37 +3,37 @@ import { chunkProof, chunkRange, type ChunkProof, type Manifest } from '../proof
 
 /** Where the bytes go. */
 export interface Sink {
-  /** Pieces may only begin before this offset. */
+  /** Segments must begin before this offset. */
   readonly before: number;
-  /** No piece is longer than this, unless one server sends all. */
+  /** No segment is longer than this, unless one server sends everything. */
   readonly maxSegment: number;
-  /** Pieces begin and end at multiples of this. */
+  /** Segments begin and end at multiples of this. */
   readonly alignment: number;
-  /** As long as the size is unknown, who wants to write beyond this offset asks for it first; without it, nobody. */
+  /** While the size is unknown, ask for it before writing beyond this offset; undefined if that is not needed. */
   readonly beforeSize?: number;
-  /** The size is known: throws a Fault if there is no room for it. Called again when it becomes known, and after a restart. */
+  /** Throws a Fault if there is no room for this size. Called again once the size is known, and after a restart. */
   begin(size: number | undefined): void | Promise<void>;
-  /** Takes bytes; `chunk` is the caller's again when this returns or resolves. A throw ends the transfer. */
+  /** Takes bytes; the caller may reuse `chunk` once this returns or resolves. A throw ends the transfer. */
   write(offset: number, chunk: Buffer, server: string): void | Promise<void>;
   /**
-   * The server withdraws bytes it sent: `kept` if they prove themselves, `dropped` if they can be fetched again,
-   * `gone` if they were already handed on.
+   * The server withdraws bytes it sent: `kept` if their hash proves them, `dropped` if they can be fetched again,
+   * `gone` if they were already passed on.
    */
   discard(): 'kept' | 'dropped' | 'gone';
-  /** Bytes that are here will come again: the answer is whether any since the last question were others. */
+  /** Bytes will be fetched again; the returned function says whether any of them differed since it was last called. */
   rewrite?(): () => boolean;
-  /** Forgets all bytes: true if a new start is possible. */
+  /** Forgets all bytes; false if starting over is impossible. */
   restart(): boolean;
 }
 
-/** A range whose bytes are proven wrong, and who sent them. */
+/** Called with a range whose bytes are wrong, and the servers that sent it. */
 export type OnDamaged = (range: Range, servers: ReadonlySet<string>) => void;
 
 export type Write = (chunk: Buffer) => void | Promise<void>;
 
 /**
- * Hands bytes on in order. Bytes that come ahead of their turn are held, at most as many as the window: no
- * piece begins beyond it.
+ * Passes bytes on in order. Bytes that arrive out of order are kept in memory, up to the size of the window: no
+ * segment begins beyond it.
  */
 export class OrderedSink implements Sink {
   readonly alignment = 1;
@@ -41,9 +41,9 @@ export class OrderedSink implements Sink {
   readonly #window: number;
   readonly #write: Write;
   readonly #held = new Map<number, Buffer>();
-  /** Next byte to hand on. */
+  /** The next byte to pass on. */
   #head = 0;
-  /** The writer is not done with what it got. */
+  /** Set while the writer processes the last bytes. */
   #busy: Promise<void> | undefined;
 
   constructor(windowBytes: number, write: Write) {
@@ -57,7 +57,7 @@ export class OrderedSink implements Sink {
   }
 
   begin(): void {
-    // Nothing to prepare: the bytes are the writer's business.
+    // Nothing to prepare: the writer takes any size.
   }
 
   write(offset: number, chunk: Buffer): void | Promise<void> {
@@ -91,14 +91,14 @@ export class OrderedSink implements Sink {
 
 interface Chunk {
   bytes: Buffer;
-  /** Of the bytes so far, taken while the processor still holds them; undefined once bytes came out of order. */
+  /** Hash of the bytes so far, computed while they are in the processor's cache; undefined once out of order. */
   proof: ChunkProof | undefined;
   received: number;
   servers: Set<string>;
   proven: boolean;
 }
 
-/** Hands on whole chunks in order, each only when its hash has proven it. */
+/** Passes on whole chunks in order, each only after its hash was verified. */
 export class VerifyingSink implements Sink {
   readonly alignment: number;
   readonly maxSegment: number;
@@ -108,7 +108,7 @@ export class VerifyingSink implements Sink {
   readonly #onDamaged: OnDamaged;
   readonly #chunks = new Map<number, Chunk>();
   readonly #spare: Buffer[] = [];
-  /** Next chunk to hand on. */
+  /** The next chunk to pass on. */
   #next = 0;
   #handing: Promise<void> | undefined;
 
@@ -126,7 +126,7 @@ export class VerifyingSink implements Sink {
   }
 
   begin(): void {
-    // Nothing to prepare: the bytes are the writer's business.
+    // Nothing to prepare: the writer takes any size.
   }
 
   write(offset: number, bytes: Buffer, server: string): void | Promise<void> {
@@ -155,7 +155,7 @@ export class VerifyingSink implements Sink {
   }
 
   restart(): boolean {
-    // Bytes proven by the manifest stay right whatever a server says later.
+    // Bytes verified by the manifest stay right whatever a server says later.
     return false;
   }
 
@@ -184,7 +184,7 @@ export class VerifyingSink implements Sink {
     this.#onDamaged(chunkRange(this.#manifest, index), chunk.servers);
   }
 
-  /** Hands on what is proven and next; without a promise as long as the writer needs none, so that no socket is paused. */
+  /** Passes on verified chunks in order; returns a promise only if the writer does, so that no socket is paused. */
   #handOn(): void | Promise<void> {
     for (let chunk = this.#provenNext(); chunk !== undefined; chunk = this.#provenNext()) {
       const done = chunk;

@@ -34,7 +34,7 @@ const terminated = (code: number): string =>
   `005 Job terminated.\n\t(1) Normal termination (return value ${code})`;
 const held = (code: number): string => `012 Job was held.\n\tno such luck\n\tCode ${code} Subcode 256`;
 
-test('a job that runs through has one attempt, its place, and the time that HTCondor moved its input', () => {
+test('a job that succeeds at once has one attempt, its site, and the time of its input transfer', () => {
   const job = story(submitted, moving, moved, executing, terminated(0));
   assert.deepEqual([job.outcome, job.results, job.attempts.length], ['success', 'results/0000', 1]);
   const [attempt] = job.attempts;
@@ -50,7 +50,7 @@ test('two executions with nothing between them are two attempts, the first one l
   );
 });
 
-test('input sent again with nothing between is another attempt: a shadow was killed and left no event', () => {
+test('input sent again with nothing between is another attempt: a killed shadow writes no event', () => {
   const job = story(submitted, moving, moved, moving, moved, executing, terminated(0));
   assert.deepEqual(
     job.attempts.map(({ outcome }) => outcome),
@@ -58,7 +58,7 @@ test('input sent again with nothing between is another attempt: a shadow was kil
   );
 });
 
-test('a hold that a rule will release leaves the job waiting; one that none will ends it', () => {
+test('a hold that a rule will release leaves the job waiting; any other ends it', () => {
   const once = story(submitted, moving, moved, held(13));
   assert.deepEqual([once.status, once.held?.message], ['waiting', 'no such luck']);
   const released = story(submitted, moving, moved, held(13), '013 Job was released.\n\tby rule', moving);
@@ -71,12 +71,12 @@ test('a hold that a rule will release leaves the job waiting; one that none will
   assert.equal(story(submitted, held(1)).status, 'waiting');
 });
 
-test('a job that is released by hand after its end goes on', () => {
+test('a job that is released by hand after its end continues', () => {
   const job = story(submitted, moving, held(32), '013 Job was released.\n\tvia condor_release', moving);
   assert.deepEqual([job.status, job.outcome], ['running', undefined]);
 });
 
-test('an eviction with its code, a removal with its words', () => {
+test('an eviction leaves the job waiting; a removal stops it, with its reason', () => {
   const evicted = story(
     submitted,
     executing,
@@ -90,7 +90,7 @@ test('an eviction with its code, a removal with its words', () => {
   );
 });
 
-test('what an agent said through the log while it ran is its state until its journal comes', () => {
+test('entries that a running agent writes to the log are its state until its journal arrives', () => {
   const said = {
     v: 1,
     t: '2026-11-15T03:00:03.000Z',
@@ -104,7 +104,7 @@ test('what an agent said through the log while it ran is its state until its jou
   assert.equal(job.attempts[0]?.phase, 'training');
 });
 
-test('a job removed while its results were on their way has succeeded; one removed before has not', () => {
+test('a job removed during the return of its results has succeeded; one removed earlier has not', () => {
   const removed = '009 Job was aborted.\n\tupdraft stop (by user ada)';
   const late = story(submitted, executing, terminated(0), removed);
   assert.deepEqual([late.outcome, late.results], ['success', 'results/0000']);
@@ -112,13 +112,13 @@ test('a job removed while its results were on their way has succeeded; one remov
   assert.equal(story(submitted, executing, terminated(3), removed).outcome, 'stopped');
 });
 
-test('a hold by hand is no failure: the rules count those of the pool alone', () => {
+test("a hold by hand is not a failure: the rules count only the pool's holds", () => {
   const byHand = [held(1), '013 Job was released.\n\tvia condor_release', moving];
   const job = story(submitted, moving, ...byHand, ...byHand, held(13));
   assert.deepEqual([job.status, job.held?.message], ['waiting', 'no such luck']);
 });
 
-test('failures before a retry count no more: the rules begin anew', () => {
+test('failures before a retry no longer count: the rules start fresh', () => {
   const byRule = '013 Job was released.\n\tThe job attribute PeriodicRelease expression evaluated to TRUE';
   const byRetry = '013 Job was released.\n\tupdraft retry (by user alice)';
   const statusAfter = (release: string) =>
@@ -127,7 +127,7 @@ test('failures before a retry count no more: the rules begin anew', () => {
   assert.equal(statusAfter(byRetry), 'waiting');
 });
 
-test('an eviction because of a removal is no end of its own: the removal says who asked for it', () => {
+test('an eviction caused by a removal is ignored: the removal says who asked for it', () => {
   const eviction = '004 Job was evicted. Code 1023 Subcode 0\n\t(0) CPU times\n\tReason: Job was removed';
   assert.equal(story(submitted, executing, eviction).status, 'running');
   const gone = story(submitted, executing, eviction, '009 Job was aborted.\n\tvia condor_rm (by user x)');
@@ -137,13 +137,13 @@ test('an eviction because of a removal is no end of its own: the removal says wh
   );
 });
 
-test('the site is what the report names, also where only the job’s own copy of it is written', () => {
+test('the site is the one the report names, even where only the job’s copy of it is in the log', () => {
   const execute =
     '001 Job executing on host: <1.2.3.4>\n\tGLIDEIN_Site = "B"\n\tJOBGLIDEIN_ResourceName = "A"';
   assert.equal(story(submitted, execute).attempts[0]?.pool?.site, 'A');
 });
 
-test('a job removed while it waited says why, though no attempt does; it is held no more', () => {
+test('a job removed while waiting has a reason although no attempt has, and is no longer held', () => {
   const rule = '009 Job was aborted.\n\tThe job attribute PeriodicRemove expression was true';
   const idle = story(submitted, rule);
   assert.deepEqual([idle.outcome, idle.fault?.cause], ['stopped', 'job-policy']);
@@ -155,7 +155,7 @@ const lost =
   '022 Job disconnected, attempting to reconnect\n    Socket between submit and execute hosts closed unexpectedly\n    Trying to reconnect to slot1@siteA@node <10.0.0.2:9618>';
 const found = '023 Job reconnected to slot1@siteA@node\n    startd address: <10.0.0.2:9618>';
 
-test('a lost connection is a state of the attempt, with when the pool gives up, until it is found or given up', () => {
+test("a lost connection is a state of the attempt, with the pool's deadline, until it reconnects or fails", () => {
   const cut = story(submitted, executing, lost);
   assert.deepEqual(
     [cut.status, cut.attempts[0]?.pool?.disconnected],

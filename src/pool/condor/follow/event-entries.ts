@@ -13,33 +13,33 @@ import type { FailureCounts } from '../../../recovery/releases.ts';
 import { retryReason } from '../tools/queued-jobs.ts';
 import type { KnownJob } from './run-clusters.ts';
 
-/** Whether a job held for this after such failures will be released by the rules of its run. */
+/** Decides whether the run's rules will release a held job after these failures. */
 export interface ReleaseRule {
   willRelease(hold: ReportedHold, failures: FailureCounts): boolean;
-  /** How long a machine is looked for that cannot be reached. */
+  /** How long the pool tries to reconnect to a worker. */
   leaseSeconds?(): number | undefined;
 }
 
-/** A job of the run, over all the clusters it was submitted in. */
+/** A job of the run, over all its clusters. */
 interface TrackedJob {
   job: string;
-  /** HTCondor's name of the job; it gets another one when it is submitted again. */
+  /** The cluster of its latest submission. */
   cluster: number;
   /** The number of its latest attempt. */
   attempt: number;
-  /** What that was last seen doing. */
+  /** What that attempt was last doing. */
   doing: Activity | undefined;
-  /** Whether it has been said where that runs. */
+  /** Whether its worker has been recorded. */
   hasWorker: boolean;
-  /** How that ended. */
+  /** How it ended. */
   outcome: Outcome;
-  /** When it was submitted, where the log says it. */
+  /** When it was submitted, if the log says so. */
   queuedAt: number | undefined;
-  /** Attempts that failed; those the pool took away do not count. */
+  /** Failed attempts; evictions do not count. */
   failures: number;
   /** Those of them that needed more memory. */
   ranOut: number;
-  /** Why the next attempt will be made. */
+  /** The reason for the next attempt. */
   why: string;
 }
 
@@ -47,8 +47,8 @@ interface TrackedJob {
 const userHoldCode = 1;
 
 /**
- * Turns what happens to the jobs of a log into journal entries: the same events give the same entries, so nothing needs
- * to be written down. An attempt is what HTCondor calls a shadow start; it begins with the first sign of it.
+ * Turns the events of a log into journal entries: the same events give the same entries, so nothing needs to be stored.
+ * An attempt is what HTCondor calls a shadow start; it begins with its first event.
  */
 export class EventEntries {
   readonly #rules: ReleaseRule;
@@ -59,10 +59,10 @@ export class EventEntries {
   #entries: Entry[] = [];
   #seq = 0;
   #lastTime = 0;
-  /** Whose event is being folded. */
+  /** The job whose event is being folded. */
   #current: TrackedJob | undefined;
 
-  /** `sizeOf` says how many jobs a cluster has when all are in the queue. */
+  /** `sizeOf` returns how many jobs a cluster has when all are in the queue. */
   constructor(
     rules: ReleaseRule,
     jobOf: (cluster: number, proc: number) => KnownJob,
@@ -81,17 +81,17 @@ export class EventEntries {
     return entries;
   }
 
-  /** Whether a job's first event was not its submission: the log has lost its beginning. */
+  /** Whether a job's first event was not its submission: the beginning of the log is lost. */
   get isTruncated(): boolean {
     return this.#fold.headless;
   }
 
-  /** The log begins again: what it repeats is known, what it does not repeat is kept. */
+  /** The log starts over: repeated events are known, others are kept. */
   restart(): void {
     this.#fold.nextLog();
   }
 
-  /** `at`: when it was, if that is not as the log's own zone would have it. */
+  /** `at`: the time of the event, if it differs from the log's own time zone. */
   add(event: LogEvent, at = event.time): void {
     if (event.kind === 'cluster-remove') this.#removed(event, at);
     if (event.proc < 0) return;
@@ -107,7 +107,7 @@ export class EventEntries {
     if (event.kind === 'generic') this.#recordAgentLine(tracked, event.details.text);
   }
 
-  /** Jobs that were not in the queue yet when their cluster left it will never be. */
+  /** Jobs that were not yet in the queue when their cluster was removed will never run. */
   #removed({ cluster, details }: EventOf<'cluster-remove'>, at: number | undefined): void {
     if (details.completion === 'complete') return;
     this.#lastTime = at ?? this.#lastTime;
@@ -118,7 +118,7 @@ export class EventEntries {
     }
   }
 
-  /** The job was submitted again: its attempts go on, and what befell it before no longer counts. */
+  /** The job was resubmitted: attempts are numbered on, earlier failures no longer count. */
   #again(tracked: TrackedJob, cluster: number, round: number): void {
     tracked.cluster = cluster;
     tracked.failures = 0;
@@ -168,7 +168,7 @@ export class EventEntries {
   #phase(tracked: TrackedJob, doing: Activity, attempt: AttemptHistory): void {
     const { doing: before } = tracked;
     tracked.doing = doing;
-    // After the output has come, whatever the job still does is not known to be more than cleaning up.
+    // After its output has been transferred, the job is only known to clean up.
     const phase = before === 'output' && doing !== 'output' ? 'cleaning' : phases[doing];
     const isThere = doing === 'executing' || doing === 'cut-off';
     if (phase !== undefined) this.#place(tracked, phase, isThere ? attempt : undefined);
@@ -184,7 +184,7 @@ export class EventEntries {
   #ended(tracked: TrackedJob, ended: AttemptHistory, end: AttemptEnd, complaint: string): void {
     const { ending, cause, machine, site } = ended;
     const { job, attempt } = tracked;
-    // Where an attempt was that never executed is known from its transfer, or from the words of its end.
+    // For an attempt that never executed, the worker is known from its transfer or from its end.
     if (!tracked.hasWorker && (machine !== '' || site !== ''))
       this.#place(tracked, phases[tracked.doing ?? 'input'] ?? 'fetching', ended);
     const [outcome, exit, found] = exitOf(end, complaint);
@@ -208,7 +208,7 @@ export class EventEntries {
     const fault = { ...faultOfHold(code, subcode, reason), ...defined({ cause }) };
     if (code !== userHoldCode) tracked.failures += 1;
     this.#emit({ kind: 'job-held', job, fault });
-    // A person's hold waits for that person; any other that no rule will release is the end.
+    // A user's hold waits for the user; any other hold that no rule releases ends the job.
     if (remedyForHold(hold, 1) === 'more-memory') tracked.ranOut += 1;
     const heldAfter = this.#ageOf(tracked);
     if (code !== userHoldCode && !this.#rules.willRelease(hold, { ...tracked, heldAfter }))
@@ -227,7 +227,7 @@ export class EventEntries {
     }
     const outcome = how === 'removed' ? 'stopped' : last === 'success' ? 'failed' : last;
     const kind = how === 'removed' ? 'interrupted' : 'training-failed';
-    // How an attempt failed is said with its end.
+    // The end of the attempt already says how it failed.
     const isSaid = outcome === last && how !== 'removed';
     const fault = { kind, message: reason || 'removed from the queue', ...(cause && { cause }) } as const;
     this.#emit({ kind: 'job-ended', job, outcome, ...(isSaid ? {} : { fault }) });
@@ -246,7 +246,7 @@ export class EventEntries {
   }
 }
 
-/** What of an attempt's doings is a phase of it. */
+/** The activities that are phases of an attempt. */
 const phases: Partial<Record<Activity, Phase>> = {
   queue: 'fetching',
   input: 'fetching',
@@ -259,7 +259,7 @@ const phases: Partial<Record<Activity, Phase>> = {
 type Finished = Extract<JobTransition, { kind: 'finished' }>;
 type Ended = [outcome: Outcome, exit: number | null, fault?: Omit<FaultRecord, 'cause'>];
 
-/** How an attempt ended, in a journal's terms. */
+/** How an attempt ended, in terms of the journal. */
 function exitOf({ how, code = 0, subcode = 0, reason, termination }: AttemptEnd, complaint: string): Ended {
   const words = reason.trim() === '' ? complaint : reason;
   switch (how) {
@@ -267,12 +267,12 @@ function exitOf({ how, code = 0, subcode = 0, reason, termination }: AttemptEnd,
       if (termination?.normal === true)
         return [termination.returnValue === 0 ? 'success' : 'failed', termination.returnValue];
       const signal = termination === undefined ? 'unknown' : String(termination.signal);
-      return ['lost', null, { kind: 'evicted', message: `the agent was ended by signal ${signal}` }];
+      return ['lost', null, { kind: 'evicted', message: `the agent was killed by signal ${signal}` }];
     }
     case 'removed':
       return ['stopped', null, { kind: 'interrupted', message: words || 'removed from the queue' }];
     case 'silent':
-      return ['lost', null, { kind: 'evicted', message: 'the attempt ended without a word in the log' }];
+      return ['lost', null, { kind: 'evicted', message: 'the log does not say how the attempt ended' }];
     case 'exception':
       return ['lost', null, faultOfHold(0, 0, words)];
     case 'vacated': {

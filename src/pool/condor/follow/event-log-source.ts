@@ -15,7 +15,7 @@ import { readPolicy } from '../submit/condor-policy.ts';
 import { EventEntries } from './event-entries.ts';
 import { RunClusters } from './run-clusters.ts';
 
-/** The entries that HTCondor's event log gives of a run. Its folder is enough: no scheduler is asked. */
+/** The entries from HTCondor's event log of a run. Reads only the run's folder; does not ask the schedd. */
 export function eventLogSource(runFolder: string, plan: Plan): EntrySource {
   const source = new EventLogSource(runFolder, plan);
   return { paths: [source.path], read: () => source.read() };
@@ -29,11 +29,11 @@ class EventLogSource {
   #tail: EventLogTail | undefined;
   readonly #entries: EventEntries;
   readonly #clusters: RunClusters;
-  /** Events from one on whose job only the journal's news can name. */
+  /** Events since the first one whose job is not in the journal yet. */
   #deferred: LogEvent[] = [];
   #sawEvents = false;
   #garbled = 0;
-  /** What happened to the file, other than growing; it stays so. */
+  /** What happened to the file besides growing; kept. */
   #change: 'shrank' | 'replaced' | undefined;
 
   constructor(runFolder: string, plan: Plan) {
@@ -81,7 +81,7 @@ class EventLogSource {
     });
   }
 
-  /** Somebody may have other jobs write to the same log: only the run's own count. */
+  /** Other jobs may write to the same log: only the run's own count. */
   #take(event: LogEvent): void {
     const isOurs = this.#deferred.length > 0 ? 'later' : this.#clusters.has(event);
     if (isOurs === 'later') this.#deferred.push(event);
@@ -90,7 +90,7 @@ class EventLogSource {
     this.#entries.add(event, this.#clusters.timeOf(event));
   }
 
-  /** A round that began between our reading of the journal and that of the log is in the journal by now. */
+  /** A round that began between reading the journal and the log is in the journal by now. */
   async #takeDeferred(): Promise<void> {
     if (this.#deferred.length === 0) return;
     await this.#clusters.refresh();
@@ -102,7 +102,7 @@ class EventLogSource {
   async #openTail(): Promise<EventLogTail> {
     this.#policy = await readPolicy(this.#runFolder, this.#plan);
     return new EventLogTail(this.path, {
-      // Logs of old releases leave the year out: it is the run's.
+      // Logs of old releases omit the year: it is the run's.
       reference: this.#clusters.createdAt,
       onEvent: (event) => this.#take(event),
       onGarbled: () => void (this.#garbled += 1),
@@ -114,7 +114,7 @@ class EventLogSource {
     });
   }
 
-  /** HTCondor knows the exit code alone; the agent's journal, which came back with the outputs, knows why. */
+  /** HTCondor knows only the exit code; the agent's journal, returned with the outputs, knows why. */
   async #explain(entry: Entry): Promise<Entry> {
     if (entry.kind !== 'attempt-ended' || entry.exit === null || entry.exit === 0) return entry;
     const { job, attempt, exit } = entry;
@@ -124,23 +124,23 @@ class EventLogSource {
   }
 }
 
-/** Without an agent HTCondor's account is all there is: a job that executes trains, and its exit code is the program's. */
+/** Without an agent, HTCondor is the only source: an executing job trains, and the exit code is the program's. */
 function adoptedEntry(entry: Entry): Entry {
   if (entry.kind === 'attempt-phase' && entry.phase === 'preparing' && entry.host !== undefined)
     return { ...entry, phase: 'training' };
   if (entry.kind !== 'attempt-ended' || entry.exit === null || entry.exit === 0) return entry;
-  const message = `the program ended with exit code ${entry.exit}`;
-  const fix = `\`updraft logs ${entry.job} --err\` shows what it printed`;
+  const message = `the program exited with code ${entry.exit}`;
+  const fix = `read what it printed: \`updraft logs ${entry.job} --err\``;
   return { ...entry, fault: { kind: 'training-failed', cause: 'exit-code', message, fix } };
 }
 
-/** How an event log was found. */
+/** The state of an event log. */
 interface LogCondition {
   path: string;
   clusters: number[];
-  /** Its size now; undefined when it is not there. */
+  /** Its size now; undefined if the file is missing. */
   bytes: number | undefined;
-  /** Whether it has told anything of the run, now or earlier. */
+  /** Whether it has ever had events of the run. */
   hasEvents: boolean;
   /** What happened to the file while it was followed. */
   change: 'shrank' | 'replaced' | undefined;
@@ -148,25 +148,25 @@ interface LogCondition {
   isTruncated: boolean;
 }
 
-/** Why the log of a submitted run may not tell everything; undefined when nothing is wrong with it. Pure. */
+/** Why the log of a submitted run may be incomplete; undefined if it is fine. Pure. */
 function eventLogTrouble(log: LogCondition): AccountTrouble | undefined {
   const what = troubleOf(log);
   if (what === undefined) return undefined;
   const clusters = log.clusters.join(' ');
   return {
-    message: `HTCondor's log of the run, ${log.path}, ${what}`,
-    fix: `the jobs themselves go on: see \`condor_q ${clusters}\` and \`condor_history ${clusters}\`; put the log back if you have it, and leave it alone while jobs are in the queue`,
+    message: `the run's event log ${log.path} ${what}`,
+    fix: `the jobs are not affected: see \`condor_q ${clusters}\` and \`condor_history ${clusters}\`; restore the log if you can, and do not touch it while jobs are in the queue`,
     ...(log.hasEvents ? {} : { isAllLost: true }),
   };
 }
 
 function troubleOf({ bytes, hasEvents, change, isTruncated }: LogCondition): string | undefined {
-  const kept = hasEvents ? 'what it told before is kept here' : 'how the jobs stand is not known from it';
-  if (bytes === undefined) return `is gone: ${kept}`;
-  if (change === 'shrank') return `was cut short: ${kept}, what nobody had read yet is not`;
+  const kept = hasEvents ? 'earlier events are kept' : 'the state of the jobs is unknown';
+  if (bytes === undefined) return `is missing: ${kept}`;
+  if (change === 'shrank') return `was truncated: ${kept}, unread ones are lost`;
   if (change === 'replaced')
-    return `was replaced by another file: ${kept}, but HTCondor goes on writing to the old one`;
-  if (!hasEvents) return `does not name the run's jobs: ${kept}`;
-  if (isTruncated) return 'has lost its beginning: jobs may have got further than is shown';
+    return `was replaced by another file: ${kept}, but HTCondor still writes to the old one`;
+  if (!hasEvents) return `has no events of the run's jobs: ${kept}`;
+  if (isTruncated) return 'has lost its beginning: jobs may be further than shown';
   return undefined;
 }

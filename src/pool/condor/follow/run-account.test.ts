@@ -22,7 +22,7 @@ const attempt = (cluster: number, second: number, exit?: number): string =>
     ? ''
     : event('005', cluster, second, 'Job terminated.', `(1) Normal termination (return value ${exit})`));
 
-test('a job that was submitted again counts its attempts on, also over a cluster without any', async (t) => {
+test('a resubmitted job continues its attempt numbers, even after a cluster without attempts', async (t) => {
   const folder = await temporaryFolder(t);
   await using journal = await openJournal(path.join(folder, 'journal.jsonl'), systemClock);
   const run = { run: 'r-1', name: 'r', pool: 'condor', planHash: '', version: '1' } as const;

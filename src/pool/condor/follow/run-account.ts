@@ -9,9 +9,9 @@ import { condorFiles } from '../condor-files.ts';
 import { writtenPolicy } from '../submit/condor-policy.ts';
 import { RunClusters } from './run-clusters.ts';
 
-/** What HTCondor's files in a run's folder explain of its jobs. */
+/** What HTCondor's files in a run's folder say about its jobs. */
 export async function condorAccount(runFolder: string): Promise<RunAccount> {
-  // An adopted submit description has rules of its own.
+  // An adopted submit file has its own rules.
   const policy = await writtenPolicy(runFolder);
   return {
     rules: policy && { policy, file: condorFiles.submit },
@@ -20,13 +20,13 @@ export async function condorAccount(runFolder: string): Promise<RunAccount> {
   };
 }
 
-/** What HTCondor's log has of the jobs of the run, by their ids; of one that was submitted again, the latest. */
+/** The jobs' histories from HTCondor's log, by job id; of a resubmitted job the latest. */
 async function readHistories(runFolder: string, ours: boolean): Promise<Map<string, JobHistory>> {
   const fold = new LogFold({ evidence: condorFiles.eventLog, ours });
   const clusters = new RunClusters(runFolder);
   await clusters.refresh();
   const log = path.join(runFolder, condorFiles.eventLog);
-  // Before the jobs are in the queue there is no log.
+  // Before the submission there is no log.
   if (await isThere(log))
     await scanEventLog(log, (event) => {
       if (clusters.has(event) === true) fold.add(event);
@@ -39,7 +39,7 @@ async function readHistories(runFolder: string, ours: boolean): Promise<Map<stri
   const counted = new Map<string, number>();
   for (const history of fold.finish()) {
     const job = jobOf(history.id);
-    // Attempts are counted on, as in the run's journal.
+    // Attempts are numbered on, as in the run's journal.
     const before = counted.get(job) ?? 0;
     for (const attempt of history.attempts) attempt.number += before;
     counted.set(job, before + history.attempts.length);
@@ -49,8 +49,8 @@ async function readHistories(runFolder: string, ours: boolean): Promise<Map<stri
 }
 
 /**
- * HTCondor is given files under links in the run's folder and speaks of those; people know the files by the names they
- * gave them. Gives what puts the one for the other in a sentence.
+ * HTCondor gets files as links in the run's folder and names those; people know the files by their own names. Returns
+ * a function that replaces the one by the other in a message.
  */
 async function readInputNames(runFolder: string): Promise<(said: string) => string> {
   const inputs = path.join(runFolder, condorFiles.inputs);
@@ -61,7 +61,7 @@ async function readInputNames(runFolder: string): Promise<(said: string) => stri
       return file === undefined ? [] : [[name, file] as const];
     }),
   );
-  // The longest first: one name may be the beginning of another.
+  // Longest first: one name may be a prefix of another.
   const known = links.flat().sort(([one], [other]) => other.length - one.length);
   return (said) =>
     known.reduce((text, [name, file]) => {

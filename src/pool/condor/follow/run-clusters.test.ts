@@ -21,7 +21,7 @@ function submitEvent(cluster: number, batch: string): LogEvent {
   return events[0]!;
 }
 
-test('a further cluster counts as soon as the journal tells its round, and its jobs keep their own ids', async (t) => {
+test('another cluster counts as soon as the journal has its round, and its jobs keep their ids', async (t) => {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'run-clusters-'));
   t.after(() => rm(folder, { recursive: true }));
   await using journal = await openJournal(path.join(folder, 'journal.jsonl'), systemClock);
@@ -48,7 +48,7 @@ test('a further cluster counts as soon as the journal tells its round, and its j
     assert.equal(clusters.has(submitEvent(11, other)), false, other);
 });
 
-test('a log without a zone, read where it was not written, has its times as the journal has them', async (t) => {
+test("a log without a time zone, read on another machine, gets the journal's times", async (t) => {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'run-clusters-'));
   t.after(() => rm(folder, { recursive: true }));
   const written = submitEvent(7, 'r-1');

@@ -5,13 +5,13 @@ import { JournalTail } from '../../../journal/tail.ts';
 import { roundOfBatch } from '../condor-files.ts';
 import { zoneShift } from './zone-shift.ts';
 
-/** A job of the run, and the round in which HTCondor got to know it under a name. */
+/** A job of the run, and the round in which it was submitted. */
 export interface KnownJob {
   job: string;
   round: number;
 }
 
-/** Which clusters of HTCondor's are rounds of a run, and which job of the run each of their jobs is. */
+/** Which clusters are rounds of a run, and which of the run's jobs their jobs are. */
 export class RunClusters {
   readonly #tail: JournalTail;
   #run = '';
@@ -25,7 +25,7 @@ export class RunClusters {
     this.#tail = new JournalTail(path.join(runFolder, runFiles.journal));
   }
 
-  /** When the run was made, in milliseconds since the epoch. */
+  /** When the run was created, in milliseconds since the epoch. */
   get createdAt(): number {
     return this.#createdAt;
   }
@@ -34,7 +34,7 @@ export class RunClusters {
     return [...this.#clusters.keys()];
   }
 
-  /** Takes in what the run's journal has gained. A round is written there before its jobs are submitted. */
+  /** Reads new entries of the run's journal. A round is recorded there before its jobs are submitted. */
   async refresh(): Promise<void> {
     const { entries } = await this.#tail.read();
     for (const entry of entries) {
@@ -49,7 +49,7 @@ export class RunClusters {
     }
   }
 
-  /** Whether an event is of a job of the run; `later` when that is known only after `refresh`. */
+  /** Whether an event belongs to a job of the run; `later` if that is known only after `refresh`. */
   has(event: LogEvent): boolean | 'later' {
     if (event.kind === 'submit' || event.kind === 'cluster-submit') {
       const round = roundOfBatch(event.details.batchName, this.#run);
@@ -60,7 +60,7 @@ export class RunClusters {
     return round === 1 || this.#rounds.has(round) ? true : 'later';
   }
 
-  /** When an event of the run was, by the clock of the run's journal, wherever the log is read. */
+  /** The time of an event by the clock of the run's journal, wherever the log is read. */
   timeOf({ time, zone, kind, cluster }: LogEvent): number | undefined {
     if (time === undefined || zone !== 'unknown') return time;
     if (kind === 'submit' || kind === 'cluster-submit')
@@ -68,12 +68,12 @@ export class RunClusters {
     return time + (this.#shift ?? 0);
   }
 
-  /** How many jobs a cluster has when all of them are in the queue. */
+  /** How many jobs a cluster has when all are in the queue. */
   sizeOf(cluster: number): number {
     return this.#rounds.get(this.#clusters.get(cluster) ?? 0)?.length ?? 0;
   }
 
-  /** Which job HTCondor's job is. */
+  /** The run's job behind HTCondor's id. */
   jobOf(cluster: number, proc: number): KnownJob {
     const round = this.#clusters.get(cluster) ?? 1;
     return { job: this.#rounds.get(round)?.[proc] ?? jobId(proc), round };

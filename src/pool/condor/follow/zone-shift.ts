@@ -1,12 +1,12 @@
 const minute = 60_000;
 const quarterHour = 15 * minute;
-/** No two zones are farther apart. */
+/** The largest difference between two time zones. */
 const maxShift = 26 * 60 * minute;
 
 /**
- * What to add to the times of a log that names no zone, so that they agree with the journal's: a run's folder may be
- * read far from where it was written. `written` is when the log says the jobs came into the queue, read as local time;
- * the journal has it between `earliest` and `latest`. All in milliseconds.
+ * What to add to the times of a log that names no time zone to match the journal: a run's folder may be read far from
+ * where it was written. `written` is when the jobs entered the queue by the log, read as local time; by the journal it
+ * was between `earliest` and `latest`. All in milliseconds.
  */
 export function zoneShift(written: number, earliest: number, latest: number): number {
   const early = earliest - minute - written;

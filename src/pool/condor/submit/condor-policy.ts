@@ -6,31 +6,31 @@ import { condorFiles } from '../condor-files.ts';
 import { condorProfiles, type Profile } from './profiles.ts';
 
 /**
- * How long HTCondor keeps trying to reach a machine before it starts the job elsewhere; its own default is 40 minutes.
- * While it tries the training goes on, so a restart of the access point must fit in; but a machine that is gone costs
- * all of it, and a training with checkpoints loses less by starting elsewhere.
+ * How long HTCondor tries to reconnect to a machine before it restarts the job elsewhere; its default is 40 minutes.
+ * Meanwhile the training continues, so this must cover a restart of the access point; but a dead machine costs all of
+ * it, and a training with checkpoints loses less by starting elsewhere.
  */
 const leaseSeconds = 1200;
 
-/** What is done about failures of a plan's jobs in a pool with these limits. */
+/** How failures of a plan's jobs are handled in a pool with these limits. */
 export const condorPolicy = ({ spec, disk }: Plan, { backoff }: Profile): Policy => ({
   ...policyOf(spec, { diskBytes: disk.bytes, backoff }),
   leaseSeconds,
 });
 
-/** The policy from which a run's rules were rendered; undefined for one that was not, such as an adopted run. */
+/** The policy from which a run's rules were rendered; undefined for a run without, such as an adopted one. */
 export async function writtenPolicy(runFolder: string): Promise<Policy | undefined> {
   try {
     const text = await readFile(path.join(runFolder, condorFiles.policy), 'utf8');
     const policy = JSON.parse(text) as Policy | Record<'backoff', undefined>;
-    // An older version named its parts otherwise.
+    // Written by an older version, with other names.
     return policy.backoff === undefined ? undefined : policy;
   } catch {
     return undefined;
   }
 }
 
-/** The policy of a run, or, where nobody wrote it down, the one that its plan stands for. */
+/** The policy of a run, or the one of its plan if none was written. */
 export async function readPolicy(runFolder: string, { spec, disk }: Plan): Promise<Policy> {
   const { backoff } = condorProfiles[spec.run.profile ?? 'htcondor'];
   return (await writtenPolicy(runFolder)) ?? policyOf(spec, { diskBytes: disk.bytes, backoff });

@@ -13,7 +13,7 @@ import { condorFiles, condorRoundFiles } from '../condor-files.ts';
 import { durationClass, type Profile } from './profiles.ts';
 import { localImage, sifName } from './render-image.ts';
 
-/** The agent's orders, by path in the run's folder. Places are left out: the sandbox decides them. */
+/** The work orders, by path in the run's folder. They leave out the places, which the sandbox decides. */
 export function renderCondorOrders(
   plan: Plan,
   run: string,
@@ -29,15 +29,15 @@ export function renderCondorOrders(
     ...orderEnvironment(plan.spec.environment, plan.environment?.pack, sandboxData),
     ...(plan.imageTokenFile !== undefined && { imageToken: path.posix.basename(imageTokenName) }),
   };
-  // Where the pool ends what takes longer than its class, the agent must know of it before.
+  // Where the pool kills what exceeds its duration class, the agent must know the limit.
   const timeSeconds = resources.timeSeconds ?? durationClass(plan, profile)?.seconds;
   const asked = { ...resources, diskBytes: plan.disk.bytes, timeSeconds };
-  // Each word passes through the access point: many jobs speak less often.
+  // Each report passes through the access point: many jobs report less often.
   const every = Math.max(profile.liveSeconds, plan.jobs.length / 20);
   const recovery = attemptRecovery(
     policyOf(plan.spec, { diskBytes: plan.disk.bytes, backoff: profile.backoff }),
   );
-  const meant = round === undefined ? undefined : new Set(round.jobs);
+  const included = round === undefined ? undefined : new Set(round.jobs);
   const folder = condorRoundFiles(round?.number ?? 1).orders;
   const orders = plan.jobs.map((job): [string, string] => {
     const attemptsBefore = round?.attemptsBefore.get(job.id);
@@ -45,10 +45,10 @@ export function renderCondorOrders(
     const more = { isRehearsal: plan.isRehearsal, liveSeconds: every, caches, avoidCaches };
     return [`${folder}/${job.id}.json`, `${JSON.stringify({ ...order, ...more })}\n`];
   });
-  return Object.fromEntries(orders.filter((_, index) => meant?.has(plan.jobs[index]?.id ?? '') ?? true));
+  return Object.fromEntries(orders.filter((_, index) => included?.has(plan.jobs[index]?.id ?? '') ?? true));
 }
 
-/** A data source as it looks from inside the sandbox: what HTCondor delivers is a file there, and so is its token. */
+/** A data source seen from inside the sandbox: what HTCondor delivers is a file there, and so is its token. */
 function sandboxData(source: PlannedData): OrderedData {
   const { tokenFile, ...data } = source;
   return {
@@ -62,13 +62,13 @@ function sandboxName(source: PlannedData): string {
   return source.method === 'native' ? path.posix.basename(nativeName(source)) : deliveredName(source.url);
 }
 
-/** What the access point sends under a name of ours: user's names may hold what a submit description cannot. */
+/** Links under our own names: the user's may contain what a submit file cannot. */
 export const nativeName = ({ name }: PlannedData): string => `${condorFiles.inputs}/data.${name}`;
 export const tokenName = ({ name }: PlannedData): string => `token.${name}`;
 
 export const imageTokenName = `${condorFiles.inputs}/image.token`;
 
-/** Puts into a run's folder what its submit description names and is no text: harmless when it is there already. */
+/** Adds to a run's folder the files that its submit file names; may be repeated. */
 export async function prepareInputs(
   runFolder: string,
   plan: Plan,
@@ -96,7 +96,7 @@ export async function prepareInputs(
       await mkdir(path.join(inRun(runFiles.jobs), id, sandboxFiles.checkpoint), { recursive: true });
 }
 
-/** HTCondor sends what a link points to; its own name need not be one that a submit description can hold. */
+/** HTCondor sends the target of a link; only the link's name must suit a submit file. */
 async function linkTo(file: string, name: string): Promise<void> {
   await rm(name, { force: true });
   await symlink(file, name);

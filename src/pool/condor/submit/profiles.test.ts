@@ -16,7 +16,7 @@ async function accessPoint(t: TestContext, settings: Record<string, string>): Pr
   return await CondorTools.find({ PATH: folder });
 }
 
-test('an access point’s own limit on input counts before the profile’s', async (t) => {
+test('an access point’s own limit on input overrides the profile’s', async (t) => {
   const own = await accessPoint(t, {
     MAX_TRANSFER_INPUT_MB: '2000',
     COLLECTOR_HOST: 'cm-1.ospool.osg-htc.org',
@@ -25,7 +25,7 @@ test('an access point’s own limit on input counts before the profile’s', asy
   assert.deepEqual([name, nativeInputBytes], ['ospool', 2000 * 2 ** 20]);
 });
 
-test('no limit of its own, or -1, leaves that of the profile', async (t) => {
+test('without its own limit, or with -1, the profile’s applies', async (t) => {
   for (const settings of [{}, { MAX_TRANSFER_INPUT_MB: '-1' }]) {
     const tools = await accessPoint(t, settings);
     assert.equal((await findLimits('ospool', tools)).nativeInputBytes, 5000 * 2 ** 20);
@@ -33,7 +33,7 @@ test('no limit of its own, or -1, leaves that of the profile', async (t) => {
   }
 });
 
-test('a job gets the shortest class it fits in, GPU jobs those of GPUs where there are such', () => {
+test('a job gets the shortest duration class it fits in, a GPU job one for GPUs where there are such', () => {
   const of = (resources: string, pool: 'ospool' | 'chtc' | 'htcondor') =>
     durationClass(makePlanFrom(`[resources]\n${resources}\n`), condorProfiles[pool])?.name;
   assert.equal(of('time = "9h"', 'ospool'), 'Medium');

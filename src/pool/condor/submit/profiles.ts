@@ -4,20 +4,20 @@ import type { ProfileName } from '../../../job/spec.ts';
 import type { Backoff } from '../../../recovery/policy.ts';
 import type { CondorTools } from '../tools/condor-tools.ts';
 
-/** Limits of a pool and what its jobs must have, as data. Sizes in bytes, times in seconds. */
+/** A pool's limits and the attributes its jobs need, as data. Sizes in bytes, times in seconds. */
 export interface Profile extends PlanLimits {
   name: ProfileName;
-  /** The attribute that names the class of how long a job may take; for GPU jobs only where `gpuDurations` says so. */
+  /** The attribute for the duration class; used for GPU jobs only if there are no `gpuDurations`. */
   durationAttribute?: string;
   gpuDurationAttribute?: string;
   /** Attributes that GPU jobs must have. */
   gpuAttributes: Record<string, string>;
-  /** More jobs than this in the queue are materialized as room comes. */
+  /** Beyond this many, jobs are materialized as others leave the queue. */
   maxQueued: number;
   maxIdle: number;
-  /** How fast failures are tried again. */
+  /** How soon failed jobs are retried. */
   backoff: Backoff;
-  /** How often an attempt may tell its figures while it runs. */
+  /** How often a running attempt may report. */
   liveSeconds: number;
 }
 
@@ -29,7 +29,7 @@ const baseProfile = {
   wantsProject: false,
   maxQueued: 10_000,
   maxIdle: 2000,
-  // With the usual five attempts an outage of an hour is outlasted.
+  // Five attempts, the default, outlast an outage of an hour.
   backoff: { initialBackoff: 300, maxBackoff: 3600, immediateRetries: 2, forgetAfter: 1800 },
   liveSeconds: 60,
 };
@@ -77,12 +77,12 @@ export const condorProfiles: Record<ProfileName, Profile> = {
   },
 };
 
-/** The profile the user names, or else the one that this access point's own configuration points to. */
+/** The profile the user names, or the one that this access point's configuration suggests. */
 export async function findProfile(named: ProfileName | undefined, tools: CondorTools): Promise<Profile> {
   return condorProfiles[named ?? (await guess(tools))];
 }
 
-/** The profile with this access point's own limit on what it sends, where it has one. */
+/** The profile with this access point's own limit on input, if it has one. */
 export async function findLimits(named: ProfileName | undefined, tools: CondorTools): Promise<Profile> {
   const profile = await findProfile(named, tools);
   const megabytes = Number(await tools.setting('MAX_TRANSFER_INPUT_MB'));
@@ -96,7 +96,7 @@ async function guess(tools: CondorTools): Promise<ProfileName> {
   return /chtc\.wisc\.edu/i.test(hosts) ? 'chtc' : 'htcondor';
 }
 
-/** The duration class of a plan: the shortest it fits in; undefined where the pool has none, or none is long enough. */
+/** A plan's duration class: the shortest it fits in; undefined if the pool has none, or none is long enough. */
 export function durationClass({ spec }: Plan, profile: PlanLimits): DurationClass | undefined {
   const { gpus, timeSeconds } = spec.resources;
   const classes = durationClasses(profile, gpus);

@@ -16,15 +16,15 @@ import { endlessVacates, failures } from './avoid-sites.ts';
 import { hadAllMemory } from './request-lines.ts';
 import { adString } from './submit-text.ts';
 
-/** Slots that take a job and lose it again do not count against it, up to here. */
+/** Starts beyond the attempts that a job may lose before its program runs. */
 const startsBeyondAttempts = 20;
 
-/** Any number: the answers do not change any more. */
+/** A number of failures after which the answers no longer change. */
 const manyFailures = 1000;
 
 /**
- * What the schedd does about failures with nobody logged in, as lines of the submit description. What several rules
- * need is an attribute of the job, so that people can read the rules, and ask for it: condor_q -af UpdraftFailures.
+ * What the schedd does about failures with no user logged in, as lines of the submit file. Expressions that several
+ * rules need are attributes of the job, so that people can read the rules, and query: condor_q -af UpdraftFailures.
  * Pure.
  */
 export function recoveryLines(policy: Policy): string[] {
@@ -42,7 +42,7 @@ export function recoveryLines(policy: Policy): string[] {
 /** Answers to an exit code that need no wait at first. */
 const placeAnswers: readonly Remedy[] = ['elsewhere', 'more-disk', 'more-memory'];
 
-/** An attempt that ended by itself goes to another place at once, or is held for a while, or was the last. */
+/** An attempt that ended by itself is retried elsewhere at once, or held for a while, or was the last. */
 function exitLines(policy: Policy): string[] {
   const { immediateRetries } = policy.backoff;
   const mayGoOn = `UpdraftFailures < ${policy.attempts}`;
@@ -63,14 +63,14 @@ function exitLines(policy: Policy): string[] {
   ];
 }
 
-/** That an attempt would begin before the job is given up. Whoever watches can work out the same from the log. */
+/** That the attempt would begin before the job is given up; computable from the log, too. */
 const inTime = ({ giveUpSeconds }: Policy, begins: string): string =>
   giveUpSeconds === undefined ? '' : ` && (${begins} - QDate) < ${giveUpSeconds}`;
 
 const members = (codes: readonly number[], name = 'ExitCode'): string =>
   `member(${name}, {${codes.join(', ')}})`;
 
-/** Holds that another try can heal are released, each time later; all others are kept. */
+/** Holds that a retry may fix are released, each time later; all others stay. */
 function releaseLines(policy: Policy): string[] {
   const { immediateRetries } = policy.backoff;
   const answerOf = ({ answer = 'never' }: CodeRow): string =>
@@ -85,17 +85,17 @@ function releaseLines(policy: Policy): string[] {
   const isQuick = `UpdraftFailures <= ${immediateRetries} && (${[...quick, killed].join(' || ')})`;
   return [
     `MY.UpdraftWait = ${isQuick} ? 0 : UpdraftPause`,
-    // HTCondor quotes this rule as the reason of a release, and nothing where it is long.
+    // HTCondor quotes this rule as the reason for a release, but omits a long one.
     `MY.UpdraftMayPass = (${[...answered, own, killed].join(' || ')}) && !(UpdraftHadAllMemory && (${short}))`,
     `periodic_release = UpdraftFailures < ${policy.attempts}${inTime(policy, 'EnteredCurrentStatus + UpdraftWait')} && (time() - EnteredCurrentStatus) > UpdraftWait && UpdraftMayPass`,
   ];
 }
 
-/** Conditions under which a job is held for one of the rows that are meant; codes with the same condition together. */
-function heldFor(isMeant: (row: CodeRow) => boolean): string[] {
+/** The conditions for holds of the chosen rows; codes with the same condition are combined. */
+function heldFor(isChosen: (row: CodeRow) => boolean): string[] {
   const all = new Set(codeRows.flatMap(({ codes = [] }) => codes).filter((code) => code < 1000));
   const codes = [...all].filter((code) => code !== policyHoldCode).sort((a, b) => a - b);
-  return [...Map.groupBy(codes, (code) => conditionOn(codeRowsOf(code), isMeant))]
+  return [...Map.groupBy(codes, (code) => conditionOn(codeRowsOf(code), isChosen))]
     .filter(([condition]) => condition !== 'false')
     .map(([condition, same]) => {
       const are = same.length === 1 ? `HoldReasonCode == ${same[0]}` : members(same, 'HoldReasonCode');
@@ -103,30 +103,30 @@ function heldFor(isMeant: (row: CodeRow) => boolean): string[] {
     });
 }
 
-/** The rows of one code as an expression: the first that fits decides, and neighbours that agree are one condition. */
-function conditionOn(rows: readonly CodeRow[], isMeant: (row: CodeRow) => boolean): string {
-  const groups: { rows: CodeRow[]; isMeant: boolean }[] = [];
+/** The rows of one code as an expression: the first match decides, and neighbours that agree are one condition. */
+function conditionOn(rows: readonly CodeRow[], isChosen: (row: CodeRow) => boolean): string {
+  const groups: { rows: CodeRow[]; isChosen: boolean }[] = [];
   for (const row of rows) {
     const last = groups.at(-1);
-    if (last?.isMeant === isMeant(row)) last.rows.push(row);
-    else groups.push({ rows: [row], isMeant: isMeant(row) });
+    if (last?.isChosen === isChosen(row)) last.rows.push(row);
+    else groups.push({ rows: [row], isChosen: isChosen(row) });
   }
   return groups.reduceRight((rest, group) => {
     const any = anyOf(group.rows);
-    if (any === undefined) return String(group.isMeant);
-    if (group.isMeant) return rest === 'false' ? any : `(${any} || ${rest})`;
+    if (any === undefined) return String(group.isChosen);
+    if (group.isChosen) return rest === 'false' ? any : `(${any} || ${rest})`;
     return rest === 'true' ? `!${any}` : rest === 'false' ? rest : `(!${any} && ${rest})`;
   }, 'false');
 }
 
-/** That one of the rows fits a hold with their code; undefined where one fits them all. */
+/** That one of the rows matches a hold with their code; undefined if one matches all. */
 function anyOf(rows: readonly CodeRow[]): string | undefined {
   if (rows.some(({ subcodes, phrases }) => subcodes === undefined && phrases === undefined)) return undefined;
   const plain = rows.flatMap(({ subcodes = [], phrases }) => (phrases === undefined ? subcodes : []));
   const words = rows.flatMap((row) => (row.subcodes === undefined ? (row.phrases ?? []) : []));
   const both = rows.filter(
-    ({ subcodes, phrases: said }) =>
-      said !== undefined && subcodes?.some((subcode) => !plain.includes(subcode)) === true,
+    ({ subcodes, phrases: pattern }) =>
+      pattern !== undefined && subcodes?.some((subcode) => !plain.includes(subcode)) === true,
   );
   const parts = [
     ...(plain.length === 0 ? [] : [members(plain, 'HoldReasonSubCode')]),
@@ -142,7 +142,7 @@ function anyOf(rows: readonly CodeRow[]): string | undefined {
 const holdReasonMatches = (pattern: string): string =>
   `regexp(${adString(patternOf(pattern))}, HoldReason ?: "", "i")`;
 
-/** A job that starts over and over, or too late, is held for good. */
+/** A job that starts over and over, or too late, is held permanently. */
 function holdLines({ attempts, giveUpSeconds }: Policy): string[] {
   const loops = Object.entries(endlessVacates).map(
     ([code, name]) =>
@@ -151,7 +151,7 @@ function holdLines({ attempts, giveUpSeconds }: Policy): string[] {
   const starts = `NumShadowStarts >= ${attempts + startsBeyondAttempts}`;
   const isLate = giveUpSeconds === undefined ? 'false' : `(time() - QDate) >= ${giveUpSeconds}`;
   const started =
-    'strcat("started ", NumShadowStarts, " times; the last attempt ended: ", VacateReason ?: "without a word")';
+    'strcat("started ", NumShadowStarts, " times; the last attempt ended: ", VacateReason ?: "no reason given")';
   const late = `"given up: no valid result within ${giveUpSeconds ?? 0} s"`;
   const code = `(${members(Object.keys(endlessVacates).map(Number), '(VacateReasonCode ?: 0)')} ? VacateReasonCode : ${policySubcodes.tooManyStarts})`;
   return [

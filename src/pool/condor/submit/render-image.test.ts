@@ -12,7 +12,7 @@ for (const [image, lines, old] of [
   ['box', 'container_image = /p/box', '"/p/box"'],
   ['/cvmfs/x/torch', 'container_image = /cvmfs/x/torch', '"/cvmfs/x/torch"'],
 ] as const)
-  test(`the image ${image} is named as the HTCondor of the pool wants it`, () => {
+  test(`the image ${image} is named as the pool's HTCondor expects it`, () => {
     const plan = planOf(image);
     assert.deepEqual(imageLines(plan, '24.0.1'), ['universe = container', lines]);
     assert.deepEqual(imageInputs(plan, '24.0.1'), []);

@@ -4,13 +4,13 @@ import { condorFiles } from '../condor-files.ts';
 import { type CondorVersion, isAtLeast } from '../tools/condor-tools.ts';
 import { adString, literal } from './submit-text.ts';
 
-/** Where a SIF file of the access point is found under a name that needs no quoting. */
+/** Link to a SIF file of the access point, under a name that needs no quoting. */
 export const sifName = `${condorFiles.inputs}/image.sif`;
 
-/** Before it there was no container universe; machines of that age start the image that an attribute names. */
+/** The first version with container universe; older machines start the image that an attribute names. */
 const containersSince: CondorVersion = '10.0.0';
 
-/** The lines that make the job run in an image; none for a job in the worker's own software. */
+/** The lines that run the job in an image; none for a job that uses the worker's own software. */
 export function imageLines(plan: Plan, version: CondorVersion): string[] {
   const { image } = plan.spec.environment;
   if (image === undefined) return [];
@@ -21,11 +21,11 @@ export function imageLines(plan: Plan, version: CondorVersion): string[] {
   return [`MY.SingularityImage = ${adString(isSif ? `./${path.basename(sifName)}` : (local ?? image))}`];
 }
 
-/** What must be sent for the image: HTCondor does so by itself where it knows of images. */
+/** What must be sent for the image where HTCondor does not do so itself. */
 export const imageInputs = (plan: Plan, version: CondorVersion): string[] =>
   !isAtLeast(version, containersSince) && localImage(plan)?.endsWith('.sif') === true ? [sifName] : [];
 
-/** The image's path where it is a file or a folder of the access point; workers find those under /cvmfs themselves. */
+/** The image's path if it is a file or folder of the access point; workers find those under /cvmfs themselves. */
 export function localImage({ spec, folder }: Plan): string | undefined {
   const { image } = spec.environment;
   if (image === undefined || image.includes('://') || image.startsWith('/cvmfs/')) return undefined;

@@ -20,20 +20,20 @@ export interface SubmitInput {
   version: CondorVersion;
   /** Name of the run, by which its jobs are found in the queue. */
   run: string;
-  /** Settings of the user's that the agent and the plugin need too. */
+  /** The user's settings that the agent and the plugin need. */
   environment: Record<string, string>;
-  /** The jobs that are handed over now; by default all. */
+  /** The jobs to submit now; all by default. */
   round?: Round | undefined;
 }
 
-/** What the agent takes of the disk, packed and unpacked. */
+/** Disk that the agent needs, packed and unpacked. */
 const agentBytes = 170e6;
-/** The agent ends what takes too long and cleans up; HTCondor's own limit is for an agent that cannot. */
+/** The agent enforces the time limit and cleans up; HTCondor's limit is for an agent that cannot. */
 const graceSeconds = 600;
 
 /**
- * The submit description of a run, to be submitted from its folder: no path in it leads outside, and nothing a user
- * chose stands in it but what HTCondor must know. Pure.
+ * The submit file of a run, to be submitted from its folder: no path in it leads outside, and of the user's texts it
+ * has only what HTCondor must know. Pure.
  */
 export function renderSubmit(input: SubmitInput): string {
   const { plan, profile } = input;
@@ -47,7 +47,7 @@ export function renderSubmit(input: SubmitInput): string {
     '',
     ...identityLines(input),
     '',
-    '# What happens when something goes wrong, with nobody logged in',
+    '# How failures are handled, with no user logged in',
     ...recoveryLines(condorPolicy(plan, profile)),
     ...limitLines(plan, condorPolicy(plan, profile)),
     '',
@@ -56,7 +56,7 @@ export function renderSubmit(input: SubmitInput): string {
   ].join('\n');
 }
 
-/** The description of an interactive job: the same machine, image and files, and a shell instead of the training. */
+/** The submit file of an interactive job: the same machine, image and files, and a shell instead of the training. */
 export function renderShell(input: SubmitInput, more: string[]): string {
   const { environment } = input;
   const inputs = [...(input.plan.files.length > 0 ? [`${runFiles.files}/`] : []), ...more];
@@ -107,13 +107,13 @@ function fileLines(input: SubmitInput): string[] {
     // An image does not show the file itself.
     ...(environment['SSL_CERT_FILE'] === undefined ? [] : [condorFiles.authority]),
   ];
-  const isBrought = (by: PlannedData['method']): boolean => data.some(({ method }) => method === by);
-  // A plugin that the job brings along comes before the machine's own, for every scheme that it is named for.
-  const web = isBrought('https') ? ',https,http' : '';
-  const plugin = web !== '' || isBrought('osdf') || isFederated(plan);
+  const isFetchedBy = (by: PlannedData['method']): boolean => data.some(({ method }) => method === by);
+  // A plugin that comes with the job takes precedence over the machine's, for each scheme that it is named for.
+  const web = isFetchedBy('https') ? ',https,http' : '';
+  const plugin = web !== '' || isFetchedBy('osdf') || isFederated(plan);
   return [
     'should_transfer_files = YES',
-    // On eviction, too, so that a checkpoint and the journal of the attempt are kept.
+    // On eviction too, to keep a checkpoint and the attempt's journal.
     'when_to_transfer_output = ON_EXIT_OR_EVICT',
     `transfer_input_files = ${sent.join(', ')}`,
     ...(hasSecrets(plan) ? [`encrypt_input_files = *${sandboxFiles.secrets}`] : []),
@@ -126,13 +126,13 @@ function fileLines(input: SubmitInput): string[] {
   ];
 }
 
-/** An agent that ends so has saved a checkpoint: HTCondor takes it to the access point and starts it again where it was. */
+/** With this exit code the agent has saved a checkpoint: HTCondor stores it on the access point and restarts the agent there. */
 function checkpointLines({ spec }: Plan): string[] {
   if (spec.train.checkpoint === undefined) return [];
   return ['checkpoint_exit_code = 85', `transfer_checkpoint_files = ${runFiles.jobs}`];
 }
 
-/** What HTCondor brings to the sandbox of a source. */
+/** What HTCondor transfers to the sandbox for a data source. */
 export function inputsOf(source: PlannedData): string[] {
   const token = source.tokenFile === undefined ? [] : [`${condorFiles.inputs}/${tokenName(source)}`];
   if (source.method === 'native') return [nativeName(source)];
@@ -166,7 +166,7 @@ function identityLines(input: SubmitInput): string[] {
     'description = $(what)',
     `MY.UpdraftRun = ${adString(input.run)}`,
     'MY.UpdraftJob = "$(job)"',
-    // Beside each submission in the log: exit codes of ours mean something to whoever reads it.
+    // Appears beside each submission in the log, to explain our exit codes to its readers.
     `submit_event_notes = Updraft run ${literal(input.run)}`,
     ...accountLines(input),
     ...poolLines(input),
@@ -175,7 +175,7 @@ function identityLines(input: SubmitInput): string[] {
   ];
 }
 
-/** What the pool wants to know for its accounts and its queues. */
+/** What the pool needs for accounting and queues. */
 function accountLines({ plan, profile }: SubmitInput): string[] {
   const { project } = plan.spec.run;
   const duration = durationClass(plan, profile);
@@ -189,7 +189,7 @@ function accountLines({ plan, profile }: SubmitInput): string[] {
   ];
 }
 
-/** The user's own: commands as they are, and attributes of the job, whose texts are texts there. */
+/** The user's own lines: commands as written, and attributes of the job with strings quoted. */
 function poolLines({ plan }: SubmitInput): string[] {
   return Object.entries(plan.spec.pool?.submit ?? {}).map(([name, value]) => {
     const attribute = /^(?:\+|MY\.)(.+)$/i.exec(name)?.[1];
@@ -214,11 +214,11 @@ function queueLines(input: SubmitInput): string[] {
   ];
 }
 
-/** The item data of the queue statement: the job's id, a separator that occurs in no text, what the job is. */
+/** The item data of the queue statement: the job's id, a separator that occurs in no text, and a description. */
 export function renderItems({ jobs }: Plan, round?: Round): string {
-  const meant = round === undefined ? undefined : new Set(round.jobs);
+  const included = round === undefined ? undefined : new Set(round.jobs);
   return jobs
-    .filter(({ id }) => meant?.has(id) ?? true)
+    .filter(({ id }) => included?.has(id) ?? true)
     .map(({ id, parameters }) => {
       const what = Object.entries(parameters).map(([name, value]) => `${name}=${value}`);
       return `${id}\u001f${sanitize([`job ${id}`, ...what].join(' '))}\n`;
@@ -226,5 +226,5 @@ export function renderItems({ jobs }: Plan, round?: Round): string {
     .join('');
 }
 
-/** For people who look at the queue: without what a submit description would take for its own. */
+/** For readers of the queue, without characters that mean something in a submit file. */
 const sanitize = (text: string): string => text.replace(/[^\p{L}\p{N} ._=+:/-]/gu, '_').slice(0, 120);

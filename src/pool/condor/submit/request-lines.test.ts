@@ -17,7 +17,7 @@ const policy = (more: Partial<Policy> = {}): Policy => ({
 const release = (one: Policy): string =>
   recoveryLines(one).find((line) => line.startsWith('MY.UpdraftMayPass')) ?? '';
 
-test('the request for memory counts holds and what agents found, and those holds are released', () => {
+test("the memory request grows with holds and agents' findings, and those holds are released", () => {
   assert.match(
     requestLines(policy(), 0)[0] ?? '',
     /^request_memory = min\(\{3072, 1024 \* pow\(2, .*JobOutOfResources.*UpdraftOutOfMemory \?: \(ExitCode =\?= 86/,
@@ -27,7 +27,7 @@ test('the request for memory counts holds and what agents found, and those holds
   assert.match(release(policy()), /!member\(HoldReasonSubCode, \{104\}\)/);
 });
 
-test('disk grows by holds and by what agents found on every schedd, and what HTCondor puts beside is asked for each time', () => {
+test("the disk request grows with holds and agents' findings, and always includes what HTCondor adds", () => {
   const one = policy({ disk: { asked: 2 ** 20, most: 2 ** 21 } });
   assert.match(
     requestLines(one, 2 ** 10).at(-1) ?? '',
@@ -36,18 +36,18 @@ test('disk grows by holds and by what agents found on every schedd, and what HTC
   assert.match(release(one), /HoldReasonCode, \{21, 34\}\) && .*member\(HoldReasonSubCode, \{104\}\)/);
 });
 
-test('only what is asked for is avoided, and the places of all attempts count', () => {
+test('only what the policy names is avoided, at the places of all attempts', () => {
   assert.equal(avoidance(policy({ avoid: 'none' })), undefined);
   assert.match(avoidance(policy()) ?? '', /GLIDEIN_ResourceName \?: TARGET\.Machine.*MachineAttrMachine3/);
   assert.doesNotMatch(avoidance(policy({ avoid: 'machine' })) ?? '', /GLIDEIN/);
 });
 
-test('a hold that the policy has no answer to is not among those released', () => {
+test('a hold without a remedy in the policy is not released', () => {
   for (const code of [1, 7, 14, 22, 26, 32, 33, 46])
     assert.doesNotMatch(release(policy()), new RegExp(`HoldReasonCode(?: ==|,) [^)]*\\b${code}\\b`));
 });
 
-test('the rule that releases is short enough for HTCondor to quote it', () => {
+test('the release rule is short enough for HTCondor to quote it', () => {
   const rule = recoveryLines(policy({ giveUpSeconds: 86_400 })).find((line) =>
     line.startsWith('periodic_release'),
   );

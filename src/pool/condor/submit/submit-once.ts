@@ -10,18 +10,18 @@ import { batchName, condorFiles, condorRoundFiles } from '../condor-files.ts';
 import type { CondorTools } from '../tools/condor-tools.ts';
 import { adString } from './submit-text.ts';
 
-/** How `condor_submit` is asked, and how to tell later what became of it. */
+/** A `condor_submit` request, and how to find out later what it did. */
 export interface CondorRequest extends Pick<
   SubmitRequest,
   'round' | 'command' | 'args' | 'cwd' | 'input' | 'file'
 > {
-  /** Whether an event of the run's log is of a job that this request made. */
+  /** Whether an event of the run's log belongs to a job of this request. */
   isOurs: (event: EventOf<'submit' | 'cluster-submit'>) => boolean;
-  /** What is true of those jobs in the queue. */
+  /** A constraint that matches those jobs in the queue. */
   constraint: string;
 }
 
-/** Submits a round of a run exactly once. Gives the cluster's number. */
+/** Submits a round of a run exactly once; returns the cluster. */
 export async function submitOnce(
   runFolder: string,
   round: number,
@@ -36,7 +36,7 @@ export async function submitOnce(
     command: submitter.tools.command('condor_submit'),
     args: ['-terse', '-'],
     cwd: runFolder,
-    // A description that breaks off has no `queue` and submits nothing.
+    // A truncated submit file has no `queue` and submits nothing.
     input: await readFile(file),
     isOurs: ({ details }) => details.batchName === batch,
     constraint: `JobBatchName == ${adString(batch)}`,
@@ -44,7 +44,7 @@ export async function submitOnce(
   });
 }
 
-/** Has `condor_submit` take jobs exactly once. Gives the cluster's number. */
+/** Runs `condor_submit` so that the jobs are submitted exactly once; returns the cluster. */
 export function askCondorOnce(
   runFolder: string,
   submitter: Submitter<CondorTools>,
@@ -58,7 +58,7 @@ export function askCondorOnce(
   });
 }
 
-/** The cluster that an earlier `condor_submit`, whose answer nobody heard, may have made. */
+/** The cluster of an earlier `condor_submit` whose answer was lost, if it made one. */
 async function findCluster(
   runFolder: string,
   tools: CondorTools,

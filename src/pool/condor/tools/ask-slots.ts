@@ -4,10 +4,10 @@ import type { Plan } from '../../../job/plan.ts';
 import { formatSize } from '../../../job/units.ts';
 import type { CondorTools } from './condor-tools.ts';
 
-/** Slots that are parts of others would count a busy machine many times. */
+/** Excludes dynamic slots, which would count a busy machine several times. */
 const wholeSlots = 'SlotType =!= "Dynamic" && DynamicSlot =!= true';
 
-/** Has HTCondor itself evaluate a plan's conditions over the ads of all machines of the pool. */
+/** Has HTCondor evaluate a plan's conditions on the ads of all machines in the pool. */
 export async function askSlots(plan: Plan, where: Where, tools: CondorTools): Promise<SlotFacts> {
   const conditions = slotConditions(plan, where, await tools.setting('ARCH'));
   const columns = [
@@ -29,8 +29,8 @@ export async function askSlots(plan: Plan, where: Where, tools: CondorTools): Pr
     .filter((line) => line.trim() !== '')
     .map((line) => line.trim().split('\t'));
   if (rows.length === 0)
-    throw new Fault('pool-unreachable', 'condor_status lists no machine', {
-      fix: 'see what condor_status prints',
+    throw new Fault('pool-unreachable', 'condor_status lists no machines', {
+      fix: 'run condor_status and read its output',
     });
   const maxOf = (column: number, unit: number): number =>
     Math.max(0, ...rows.map((row) => Number(row[column]) * unit).filter((size) => size > 0));
@@ -41,7 +41,7 @@ export async function askSlots(plan: Plan, where: Where, tools: CondorTools): Pr
   };
 }
 
-/** Whether HTCondor can read the user's condition; without a word against it, it can. */
+/** Whether HTCondor can parse the user's condition; true unless it complains. */
 async function isReadable(requirements: string | undefined, tools: CondorTools): Promise<boolean> {
   if (requirements === undefined) return true;
   return await tools.ask('condor_status', ['-limit', '1', '-constraint', `(${requirements})`]).then(
@@ -50,7 +50,7 @@ async function isReadable(requirements: string | undefined, tools: CondorTools):
   );
 }
 
-/** What is undefined for a machine does not match it, as in HTCondor. */
+/** As in HTCondor, a condition that is undefined for a machine does not match it. */
 function readRow([name = '', , , ...values]: string[]): SlotFact {
   return {
     name,
@@ -59,13 +59,13 @@ function readRow([name = '', , , ...values]: string[]): SlotFact {
   };
 }
 
-/** A condition as HTCondor evaluates it over a machine's ad: on the empty machine, and on what is free of it now. */
+/** A condition for a machine's ad: `ever` on the empty machine, `now` on what is free. */
 export interface SlotExpression extends SlotCondition {
   ever: string;
   now: string;
 }
 
-/** What a plan asks of a machine, condition by condition, as `renderSubmit` and HTCondor's own rules put it. */
+/** What a plan requires of a machine, condition by condition, as in `renderSubmit` and HTCondor's own rules. */
 function slotConditions(plan: Plan, where: Where, arch: string): SlotExpression[] {
   return [
     ...sizeConditions(plan, where),
@@ -87,7 +87,7 @@ const same = (words: string, place: SlotCondition['place'], expression: string):
 
 function sizeConditions({ spec, disk }: Plan, where: Where): SlotExpression[] {
   const { cpus, memoryBytes } = spec.resources;
-  const amounts: [key: string, words: string, attribute: string, least: number][] = [
+  const amounts: [key: string, words: string, attribute: string, minimum: number][] = [
     ['cpus', `cpus = ${cpus}`, 'Cpus', cpus],
     ['memory', `memory = ${formatSize(memoryBytes)}`, 'Memory', Math.ceil(memoryBytes / 2 ** 20)],
     ['disk', `disk = ${formatSize(disk.bytes)}`, 'Disk', Math.ceil(disk.bytes / 2 ** 10)],
@@ -103,7 +103,7 @@ function sizeConditions({ spec, disk }: Plan, where: Where): SlotExpression[] {
 function gpuConditions({ spec }: Plan, where: Where): SlotExpression[] {
   const { gpus, gpu } = spec.resources;
   if (gpus === 0) return [];
-  const properties: [key: string, words: string, attribute: string, least: number][] = [];
+  const properties: [key: string, words: string, attribute: string, minimum: number][] = [];
   if (gpu?.capability !== undefined)
     properties.push(['capability', `gpu.capability = ${gpu.capability}`, 'Capability', gpu.capability]);
   if (gpu?.memoryBytes !== undefined) {
@@ -121,14 +121,14 @@ function gpuConditions({ spec }: Plan, where: Where): SlotExpression[] {
     },
     ...properties.map(([key, words, attribute, minimum]) => {
       const free = `countMatches(${attribute} >= ${minimum}, AvailableGPUs) >= ${gpus}`;
-      // The list holds the GPUs that are free; what all of them have in common stands beside it.
+      // The list has only the free GPUs; what all of them have in common is beside it.
       const ever = `${free} || (GPUs_${attribute} ?: 0) >= ${minimum}`;
       return { words, place: where('resources', 'gpu', key), ever, now: free };
     }),
   ];
 }
 
-/** `12.4` is 12040 in what drivers say. */
+/** `12.4` is 12040 for drivers. */
 function cudaNumber(version: string): number {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   return major * 1000 + minor * 10;
@@ -146,7 +146,7 @@ function imageConditions({ spec }: Plan, where: Where): SlotExpression[] {
   return [same('an image', place, `(HasContainer ?: HasSingularity ?: false) && (${ability} ?: false)`)];
 }
 
-/** The user's own condition, where a machine's ad alone can answer it. */
+/** The user's own condition, if a machine's ad alone can answer it. */
 function ownConditions({ spec }: Plan, where: Where): SlotExpression[] {
   const { requirements } = spec.run;
   if (requirements === undefined || /\bMY\s*\./i.test(requirements)) return [];

@@ -5,13 +5,13 @@ import { findProgram } from '../../../base/find-program.ts';
 import { Fault } from '../../../fault/fault.ts';
 import { SchedulerTools } from '../../scheduler-tools.ts';
 
-/** HTCondor's commands of this machine. */
+/** HTCondor's commands on this machine. */
 export class CondorTools extends SchedulerTools {
   private constructor(folder: string, env: Env) {
     super(folder, env, { queue: 'condor_q', machine: 'access point', isUnreachable });
   }
 
-  /** Finds them on the PATH, or says what to do. */
+  /** Finds them on the PATH; throws a Fault with advice if there are none. */
   static async find(env: Env): Promise<CondorTools> {
     const submit = await findProgram(['condor_submit'], env);
     if (submit !== undefined) return new CondorTools(path.dirname(submit), env);
@@ -25,7 +25,7 @@ export class CondorTools extends SchedulerTools {
     );
   }
 
-  /** Whether they belong to a mini pool of this machine. */
+  /** Whether they belong to a mini pool on this machine. */
   isMini(): Promise<boolean> {
     return access(path.join(this.folder, '.inside')).then(
       () => true,
@@ -37,12 +37,16 @@ export class CondorTools extends SchedulerTools {
     const text = await this.ask('condor_version', []);
     const version = parseCondorVersion(text);
     if (version !== undefined) return version;
-    throw new Fault('pool-unreachable', `condor_version says no version: ${text.trim().slice(0, 200)}`, {
-      fix: `see what ${this.command('condor_version')} prints`,
-    });
+    throw new Fault(
+      'pool-unreachable',
+      `cannot find the version in the output of condor_version: ${text.trim().slice(0, 200)}`,
+      {
+        fix: `run ${this.command('condor_version')} and read its output`,
+      },
+    );
   }
 
-  /** A setting of this machine's HTCondor; empty when it is not set. */
+  /** A setting of this machine's HTCondor; empty if not set. */
   setting(name: string): Promise<string> {
     return this.ask('condor_config_val', [name]).then(
       (text) => text.trim(),
@@ -51,14 +55,14 @@ export class CondorTools extends SchedulerTools {
   }
 }
 
-/** Whether these words of a command mean that it did not reach the scheduler. */
+/** Whether a command's error means that it did not reach the schedd. */
 const isUnreachable = (said: string): boolean =>
   /connect|contact|locate|find address|fetch ads|queue manager/i.test(said);
 
 /** HTCondor's version, as in `25.14.1`. */
 export type CondorVersion = `${number}.${number}.${number}`;
 
-/** The version in what `condor_version` prints. */
+/** The version in the output of `condor_version`. */
 function parseCondorVersion(text: string): CondorVersion | undefined {
   return /\$CondorVersion:\s*(\d+\.\d+\.\d+)/.exec(text)?.[1] as CondorVersion | undefined;
 }

@@ -24,7 +24,7 @@ export async function openShell(
   say: (line: string) => void,
 ): Promise<void> {
   if (plan.environment?.pack !== undefined)
-    say(`the software comes as an archive; in the shell, bring it up with: . ./${softwareFile}`);
+    say(`the software is sent as an archive; in the shell, set it up with: . ./${softwareFile}`);
   const tools = await CondorTools.find(env);
   const [version, profile] = await Promise.all([tools.version(), findProfile(plan.spec.run.profile, tools)]);
   const folder = await mkdtemp(path.join(env['TMPDIR'] ?? '/tmp', 'updraft-shell-'));
@@ -47,14 +47,14 @@ export async function openShell(
       stdio: 'inherit',
     });
     const [code] = (await once(child, 'exit')) as [number | null];
-    // The scheduler makes the folder anew when the job's last files find none.
+    // The schedd recreates the folder if the job's last files arrive after its removal.
     await tools.ask('condor_wait', ['-wait', '30', 'shell.log'], folder).catch(() => '');
     if (code === 0) return;
     throw new Fault(
       'pool-unreachable',
-      `the shell ended with ${code ?? 'a signal'}: see what HTCondor said above`,
+      `the shell exited with ${code ?? 'a signal'}: see HTCondor's messages above`,
       {
-        fix: 'some machines allow no interactive jobs: try again, or add `requirements` in [run]',
+        fix: 'try again, or add `requirements` in [run]: some machines do not allow interactive jobs',
       },
     );
   } finally {
@@ -62,11 +62,11 @@ export async function openShell(
   }
 }
 
-/** What brings up the software of an interactive job: sourced, so that it is there in the shell that asked for it. */
+/** Sets up the software of an interactive job; sourced, to change the user's own shell. */
 const softwareFile = 'software.sh';
 const [script, order] = ['updraft-software', 'software.json'];
 
-/** Puts into a folder what an interactive job needs to unpack the plan's archive of software; answers what to send. */
+/** Adds to a folder what an interactive job needs to unpack the plan's software; returns the files to send. */
 async function prepareSoftware(
   folder: string,
   plan: Plan,
@@ -76,7 +76,7 @@ async function prepareSoftware(
 ): Promise<string[]> {
   const { environment } = plan;
   if (environment?.pack === undefined) return [];
-  // The agent fetches it there: no plugin is needed.
+  // The agent fetches it on the worker: no plugin needed.
   const pack =
     environment.pack.method === 'native'
       ? environment.pack

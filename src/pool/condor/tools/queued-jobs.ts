@@ -7,8 +7,8 @@ import { adString } from '../submit/submit-text.ts';
 import type { CondorTools } from './condor-tools.ts';
 
 /**
- * Removes jobs from the queue, by HTCondor's names of them. `isAll`: nothing of their clusters is wanted any more, also
- * what HTCondor has not put into the queue yet.
+ * Removes jobs from the queue, by HTCondor's ids. `isAll`: remove their complete clusters, including jobs that are not
+ * materialized yet.
  */
 export async function stopJobs(
   tools: CondorTools,
@@ -20,12 +20,12 @@ export async function stopJobs(
   const ids = isAll ? clusters : [...names.values()];
   if (ids.length === 0) return;
   await tools.ask('condor_rm', ['-reason', 'updraft stop', ...ids]).catch((error: unknown) => {
-    // Those that have left the queue by themselves need no removing.
+    // Jobs that have left the queue need no removal.
     if (!/couldn't find|not found/i.test(String(error))) throw error;
   });
 }
 
-/** Of a cluster whose jobs enter the queue as room comes, single ones cannot be left out before they do. */
+/** Refuses single jobs that are not materialized yet: HTCondor cannot remove them. */
 async function assertQueued(
   tools: CondorTools,
   cluster: string,
@@ -43,18 +43,17 @@ async function assertQueued(
   if (early.length === 0) return;
   const jobs = early.map(([job]) => job);
   const shown = firstFew(jobs, 5);
-  throw new Fault(
-    'usage',
-    `${jobs.length} of these jobs are not in the queue yet (${shown}), and HTCondor cannot leave single ones out`,
-    { fix: 'stop them once they are queued, or stop the whole run', about: shown },
-  );
+  throw new Fault('usage', `HTCondor cannot remove single jobs before they are in the queue: ${shown}`, {
+    fix: 'stop them once they are queued, or stop the complete run',
+    about: shown,
+  });
 }
 
 const heldStatus = 5;
-/** Jobs that one edit names: as many as fit into one argument of a command. */
+/** Jobs per `condor_qedit`: as many as fit into one argument. */
 const maxJobsPerEdit = 2000;
 
-/** What the queue tells of a job. */
+/** A job as the queue has it. */
 interface QueuedJob {
   id: string;
   status: number;
@@ -64,13 +63,13 @@ interface QueuedJob {
   forgiven: number;
 }
 
-/** The reason that the log gets to tell of a release by `updraft retry`. */
+/** The reason in the event log for a release by `updraft retry`. */
 export const retryReason = 'updraft retry';
 
 /**
- * Releases those jobs that HTCondor holds, with the memory that is asked for, and gives them. A job that is still in
- * the queue keeps what it saved at its evictions, which one that is submitted anew would not find again. Not released
- * is what its own rules would hold again at once, and what needs another order: time or disk.
+ * Releases held jobs, with the requested memory, and returns them. A job that is still in the queue keeps what it saved
+ * at its evictions, which a resubmitted one would lose. Not released are jobs that their own rules would hold again at
+ * once, and changes that need another work order: time or disk.
  */
 export async function releaseHeld(
   tools: CondorTools,
@@ -110,7 +109,7 @@ async function readQueue(tools: CondorTools, ids: string[]): Promise<QueuedJob[]
   });
 }
 
-/** What failed so far no longer counts for the rules of the run. Those with as many failures are changed together. */
+/** Earlier failures no longer count for the run's rules. Jobs with equal counts are edited together. */
 async function edit(
   tools: CondorTools,
   held: readonly QueuedJob[],

@@ -10,7 +10,7 @@ const { jobs } = context;
 const count = (is: (job: JobScenario) => boolean): number => jobs.filter(is).length;
 const slots: Slot[] = jobs.flatMap((job) => job.slots);
 
-test('the replayed world has what the table of the published jobs has', () => {
+test('the replayed scenario has what the table of the published jobs has', () => {
   const deeds = jobs.flatMap((job) => job.actions);
   assert.deepEqual(
     {
@@ -36,23 +36,23 @@ test('the replayed world has what the table of the published jobs has', () => {
   );
 });
 
-test('a seed gives one world, another seed another', () => {
+test('a seed gives one scenario, another seed another', () => {
   assert.deepEqual(osgScenario(1), osgScenario(1));
   assert.notDeepEqual(osgScenario(1), osgScenario(2));
 });
 
-test('the jobs of the table that found nothing did so in one burst, but for one', () => {
+test('the jobs whose object was missing came in one burst, except one', () => {
   assert.deepEqual(
     burstsOf(context).map(({ length }) => length),
     [1, 15],
   );
 });
 
-test('no slot is taken back after the training on it would have ended', () => {
+test('no slot is evicted after its training would have ended', () => {
   for (const { computeSeconds, evictedAfter = 0 } of slots) assert.ok(evictedAfter < computeSeconds);
 });
 
-test('the first cache does to the requests of every job what the script says, in its order', async () => {
+test('the first cache treats the requests of every job as the scenario says, in order', async () => {
   const servers = ['director', 'origin', 'cache-1', 'cache-2', 'cache-3'];
   const trouble = new Trouble(
     systemClock,
