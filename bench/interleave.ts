@@ -1,6 +1,6 @@
 import { measure, type Cost } from './measure.ts';
 
-/** One way to do the work. */
+/** One implementation to measure. */
 export interface Variant {
   name: string;
   command: string[];
@@ -9,15 +9,15 @@ export interface Variant {
 
 interface Course {
   rounds: number;
-  /** A run that takes longer is ended and counts as this long. */
+  /** A run that takes longer is killed and counts as this long. */
   limitSeconds?: number;
-  /** Before each run, not measured: takes away what the last one left. */
+  /** Before each run, not measured: removes what the previous one left. */
   prepare: () => Promise<void> | void;
-  /** After each run, not measured: throws if the bytes are not right. */
+  /** After each run, not measured: throws if the bytes are wrong. */
   prove: (variant: Variant) => Promise<void> | void;
 }
 
-/** Each variant's runs, in an order shuffled anew in every round, so that the machine's moods hit all alike. */
+/** Runs each variant once per round, in shuffled order, so that changes of the machine's load affect all alike. */
 export async function interleave(variants: Variant[], course: Course): Promise<Map<string, Cost[]>> {
   const costs = new Map<string, Cost[]>(variants.map(({ name }) => [name, []]));
   for (let round = 0; round < course.rounds; round++)

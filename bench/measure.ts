@@ -6,7 +6,7 @@ import type { Readable } from 'node:stream';
 export interface Cost {
   /** Seconds. */
   wall: number;
-  /** User and system seconds of the command and all that it started. */
+  /** User and system seconds of the command and its children. */
   cpu: number;
   succeeded: boolean;
   output: string;
@@ -15,7 +15,7 @@ export interface Cost {
 interface MeasureOptions {
   cwd?: string;
   env?: NodeJS.ProcessEnv;
-  /** Killed, with all that it started, after so long. */
+  /** Killed, with its children, after this time. */
   limitSeconds?: number;
 }
 

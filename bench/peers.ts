@@ -3,14 +3,14 @@ import { bunFor, type Arch } from '../scripts/bun.ts';
 import { findProgram } from '../test/servers/debian-packages.ts';
 import type { Variant } from './interleave.ts';
 
-/** The path of a program that the benchmark cannot do without. */
+/** The path of a program that the benchmark requires. */
 export function program(name: string, debianPackage = name): string {
   const found = findProgram(name, [debianPackage]);
   if ('missing' in found) throw new Error(found.missing);
   return found.file;
 }
 
-/** What our processes and those beside them find around them: no settings of this machine's user. */
+/** The environment of all measured processes, without the user's settings. */
 export function plainEnvironment(compileCache: string): NodeJS.ProcessEnv {
   return { PATH: process.env['PATH'], HOME: process.env['HOME'], NODE_COMPILE_CACHE: compileCache };
 }
@@ -28,11 +28,11 @@ interface DownloadTask {
   target: string;
   /** PEM file of the authority to trust. */
   ca: string;
-  /** Where Node keeps what it compiled, so that a start costs what it costs the second time. */
+  /** Node's compile cache, so that every start costs the same as a second one. */
   compileCache: string;
 }
 
-/** The same errand for our engine, under Node and under the Bun of the agent, and for those beside it. */
+/** The same download by our engine, under Node and under the agent's Bun, and by other clients. */
 export async function downloaders({ url, target, ca, compileCache }: DownloadTask): Promise<Variant[]> {
   const trust = url.startsWith('https:') ? { SSL_CERT_FILE: ca } : {};
   const env = { ...plainEnvironment(compileCache), ...trust };

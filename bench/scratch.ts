@@ -3,7 +3,7 @@ import { closeSync, createReadStream, mkdtempSync, openSync, rmSync, writeSync }
 import os from 'node:os';
 import path from 'node:path';
 
-/** A new folder in memory (`/dev/shm`) or on the disk of the usual temporary folder; gone when the process ends. */
+/** A new folder in memory (`/dev/shm`) or on the disk of the temporary folder; removed when the process ends. */
 export function scratchFolder(where: 'memory' | 'disk'): string {
   const parent = where === 'memory' ? '/dev/shm' : os.tmpdir();
   const folder = mkdtempSync(path.join(parent, 'updraft-bench-'));
@@ -14,7 +14,7 @@ export function scratchFolder(where: 'memory' | 'disk'): string {
 
 const pieceBytes = 1 << 20;
 
-/** Writes random bytes, which nothing can compress, and returns their SHA-256. */
+/** Writes incompressible random bytes, and returns their SHA-256. */
 export function writeRandomFile(file: string, mebibytes: number): string {
   const hash = createHash('sha256');
   const piece = Buffer.allocUnsafe(pieceBytes);

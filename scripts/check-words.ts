@@ -65,8 +65,9 @@ const allowed: readonly RegExp[] = [
   /world[-_ ]size/gi,
   /state of the world/g,
   /\bmost(Wasteful|Informative)/gi,
-  // A key of `status --json`.
-  /\bisUntold\b/g,
+  /\.tell\(\)/g,
+  // A key of `status --json`, and former keys in the changelog.
+  /\bisUntold\b|`(firstWait|mostWait|atOnce)`/g,
 ];
 
 /** Recorded data and third-party files. */

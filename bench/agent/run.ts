@@ -3,7 +3,7 @@ import path from 'node:path';
 import { interleave, median } from '../interleave.ts';
 import { markdownTable } from '../markdown-table.ts';
 
-/** `node bench/agent/run.ts [ROUNDS]`: what it costs to start the agent's executable, which `scripts/build-agent.ts` makes. */
+/** `node bench/agent/run.ts [ROUNDS]`: cost of starting the agent's executable, which `scripts/build-agent.ts` builds. */
 const [rounds = '20'] = process.argv.slice(2);
 const agent = path.join(import.meta.dirname, `../../dist/updraft-agent-linux-${process.arch}`);
 const costs = await interleave(

@@ -41,7 +41,7 @@ const live = await browser.open();
 await live.go(link);
 const counted = `document.querySelector('.found')?.innerText === '${Number(jobs).toLocaleString('en')} jobs'`;
 await live.until(counted);
-// The peer: the same rows with the same style, all of them in the page.
+// For comparison: the same rows with the same style, all of them in the page.
 writeFileSync(at('plain.html'), await allRows(live, Number(jobs)));
 
 const file = (name: string): string => pathToFileURL(at(name)).href;

@@ -2,28 +2,28 @@ import { quantile } from '../../src/report/statistics.ts';
 import type { Tab } from '../../test/browser/chromium.ts';
 import { shuffled } from '../interleave.ts';
 
-/** What a person notices of a page: times in milliseconds since it was asked for, and between frames while it is scrolled. */
+/** What a person notices of a page: milliseconds since it was requested, and between frames while scrolling. */
 export interface PageTiming {
   paint: number;
   ready: number;
   frame: number;
-  /** 95 of 100 frames take no longer. */
+  /** 95th percentile. */
   slowFrame: number;
   elements: number;
-  /** Bytes, after a clean-up. */
+  /** Bytes, after garbage collection. */
   heap: number;
 }
 
 export interface Page {
   name: string;
   address: string;
-  /** An expression that is true once everything is there; otherwise the page's own `load`. */
+  /** An expression that is true once everything is shown (default: the page's `load` event). */
   ready?: string;
   /** What scrolls. */
   port: string;
 }
 
-/** Each page looked at as often as there are rounds, in an order shuffled in every round. */
+/** Times each page once per round, in an order that is shuffled in every round. */
 export async function timePages(tab: Tab, pages: Page[], rounds: number): Promise<Map<string, PageTiming[]>> {
   const timings = new Map<string, PageTiming[]>(pages.map(({ name }) => [name, []]));
   for (let round = 0; round < rounds; round++)
@@ -38,7 +38,7 @@ export async function timePages(tab: Tab, pages: Page[], rounds: number): Promis
 const paintEntry = `performance.getEntriesByName('first-contentful-paint')[0]`;
 
 async function timePage(tab: Tab, { address, ready = 'true', port }: Page): Promise<PageTiming> {
-  // From an empty page, so that nothing of the last one is left.
+  // From an empty page, so that nothing of the previous one is left.
   await tab.go('about:blank');
   await tab.until(`location.href === 'about:blank'`);
   await tab.go(address);
@@ -60,7 +60,7 @@ async function timePage(tab: Tab, { address, ready = 'true', port }: Page): Prom
   };
 }
 
-/** Milliseconds of 120 frames, in each of which somebody drags the bar to another place. */
+/** Milliseconds of 120 frames, each of which scrolls to another place. */
 const scrolling = (port: string): string => `new Promise((resolve) => {
   const port = document.querySelector('${port}');
   const frames = [];
@@ -75,7 +75,7 @@ const scrolling = (port: string): string => `new Promise((resolve) => {
   requestAnimationFrame(step);
 })`;
 
-/** The table of the dashboard as a page of its own with every row in it. */
+/** The dashboard's table as a separate page with every row. */
 export function allRows(tab: Tab, jobs: number): Promise<string> {
   return tab.read<string>(`(async () => {
     const port = document.querySelector('.port');

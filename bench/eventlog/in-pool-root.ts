@@ -4,7 +4,7 @@ import path from 'node:path';
 import { enterRootScript } from '../../src/mini/pool/pool.ts';
 import { rootFolder } from '../../src/mini/pool/root-folder.ts';
 
-/** The beginning of a command line that runs inside a Debian root folder with HTCondor; it is made if none is given. */
+/** The start of a command line that runs inside a Debian root folder with HTCondor, which is created if none is given. */
 export async function inPoolRoot(scratch: string, given?: string): Promise<string[]> {
   const cache = process.env['XDG_CACHE_HOME'] ?? path.join(os.homedir(), '.cache');
   const root =

@@ -2,7 +2,7 @@ import { closeSync, openSync, writeSync } from 'node:fs';
 
 const pieceSize = 4 * 1024 * 1024;
 
-/** Writes a log of about `bytes` bytes, as a pool writes it for a thousand jobs at a time; the same every time. */
+/** Writes a reproducible log of about `bytes` bytes, as a pool writes it for a thousand jobs at a time. */
 export function makeLog(file: string, bytes: number): { events: number; bytes: number } {
   const output = openSync(file, 'w');
   try {
@@ -48,7 +48,7 @@ export function* clusterEvents(cluster: number, procs: number): Generator<string
 
 const steps = 12;
 
-/** What a job writes in a round: most run through, one in ten is evicted once, one in fifty is held. */
+/** A job's event in a round: most jobs succeed, one in ten is evicted once, one in fifty is held. */
 function stepOf(step: number, proc: number): [string, string] | undefined {
   const evicted = proc % 10 === 3;
   const held = proc % 50 === 7;

@@ -1,6 +1,6 @@
 import { readEventLog, scanEventLog } from '../../src/eventlog/read-event-log.ts';
 
-/** Reads a log one way, and prints how many events it has and the most memory that took. */
+/** Reads a log one way, and prints its number of events and the peak memory. */
 const [how, log = ''] = process.argv.slice(2);
 let events = 0;
 let details = 0;

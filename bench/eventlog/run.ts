@@ -8,7 +8,7 @@ import { scratchFolder } from '../scratch.ts';
 import { inPoolRoot } from './in-pool-root.ts';
 import { makeLog } from './make-log.ts';
 
-/** `node bench/eventlog/run.ts [ROUNDS [MEGABYTES [ROOT]]]`; ROOT is a Debian root folder with HTCondor, made if not given. */
+/** `node bench/eventlog/run.ts [ROUNDS [MEGABYTES [ROOT]]]`; ROOT is a Debian root folder with HTCondor, created if not given. */
 const [rounds = '5', wanted = '200', root] = process.argv.slice(2);
 const scratch = scratchFolder('memory');
 const log = path.join(scratch, 'events.log');

@@ -1,16 +1,16 @@
 import { readFile } from 'node:fs/promises';
 
-/** CPU seconds, user and system, that a process (with its threads, without its children) had used by a moment. */
+/** CPU seconds, user and system, that a process (with its threads, without its children) had used at a moment. */
 export interface CpuSample {
   at: number;
   seconds: number;
 }
 
 const sampleEveryMs = 200;
-/** Of the kernel's clock in `/proc`, the same on every Linux. */
+/** Clock ticks per second in `/proc`, the same on every Linux. */
 const ticksPerSecond = 100;
 
-/** Looks at a process until it is gone. */
+/** Samples a process until it ends. */
 export async function meterCpu(pid: number): Promise<CpuSample[]> {
   const samples: CpuSample[] = [];
   for (;;) {
@@ -23,7 +23,7 @@ export async function meterCpu(pid: number): Promise<CpuSample[]> {
   }
 }
 
-/** CPU seconds used by the moment; between two samples as if evenly. */
+/** CPU seconds used at a moment, interpolated between samples. */
 export function cpuBy(samples: CpuSample[], at: number): number {
   const before = samples.findLast((sample) => sample.at <= at);
   const after = samples.find((sample) => sample.at > at);

@@ -4,15 +4,15 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { manifestOf } from '../manifest-of.ts';
 
-/** A synthetic dataset of the true format: as it is published, and as a training finds it. */
+/** A synthetic dataset in the real format: as published, and as a training finds it. */
 export interface Dataset {
   /** Where the federation serves `published`. */
   prefixes: string[];
   published: string;
-  /** What is in it. */
+  /** Its contents. */
   objects: string[];
   unpacked: string;
-  /** Files that a job which fetches it sends along. */
+  /** Files that are sent with a job that fetches it. */
   sent: string[];
 }
 
@@ -21,13 +21,13 @@ interface Recipe {
   objects: string[];
   /** Shell commands, run in the project's folder. */
   make: (at: { published: string; unpacked: string }, isTiny: boolean) => string;
-  /** Jobs prove its parts by a manifest of their own, as `updraft stage --manifests` makes it. */
+  /** Jobs verify it with their own manifest, as `updraft stage --manifests` makes it. */
   hasManifest?: true;
 }
 
 const python = 'python3';
 
-/** Classes of 1300 images; the sides are those of the images that ImageNet has, or 256 as many scale them to. */
+/** Classes of 1300 images, in the size of ImageNet's images, or scaled to 256 as is common. */
 function imageNet(name: string, classes: number, side: number): Recipe {
   const size = { full: `--classes ${classes} --side ${side}`, tiny: '--classes 6 --images 40 --side 64' };
   return {
@@ -65,7 +65,7 @@ export type DatasetName = keyof typeof recipes;
 /** As a job file names it. */
 export const manifestName = (object: string): string => `${object}.manifest.json`;
 
-/** Makes a dataset under the folder; throws what its maker said when it fails. */
+/** Makes a dataset in the folder; throws if that fails. */
 export async function makeDataset(name: DatasetName, folder: string, isTiny: boolean): Promise<Dataset> {
   const { prefixes, objects, make, hasManifest }: Recipe = recipes[name];
   const [published, unpacked] = ['published', 'unpacked'].map((part) => path.join(folder, name, part)) as [

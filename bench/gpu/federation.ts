@@ -11,15 +11,15 @@ interface Served {
   caches: string[];
 }
 
-/** A federation that runs beside the training. */
+/** A federation in another process than the training. */
 export interface Federation extends AsyncDisposable {
-  /** What a worker is told of it. */
+  /** The variables of a worker that uses it. */
   env: Record<string, string>;
-  /** Lets the caches take in a dataset, so that it is served from them alone. */
+  /** Fills the caches with a dataset, so that only they serve it. */
   warm(dataset: Dataset): Promise<void>;
 }
 
-/** Serves the datasets from this many caches, each of which gives at most `rate` (as `100MB/s`). */
+/** Serves the datasets from this many caches, each limited to `rate` (such as `100MB/s`). */
 export async function serve(
   datasets: Dataset[],
   options: { folder: string; caches: string; rate: string },
@@ -48,7 +48,7 @@ export async function serve(
   };
 }
 
-/** The first byte makes the cache fetch all the others; what the digest is must be known beforehand, too. */
+/** Requests the first byte, which makes the cache fetch all others, and the digest. */
 async function fill(url: string): Promise<void> {
   await (await fetch(url, { headers: { Range: 'bytes=0-0' } })).arrayBuffer();
   await fetch(url, { method: 'HEAD', headers: { 'Want-Digest': wantDigest } });

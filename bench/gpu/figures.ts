@@ -9,7 +9,7 @@ export interface Measured {
   inMemory: Seen[];
 }
 
-/** How long after its first batch a training has got going, and after its start one that streams. */
+/** Warm-up after the first batch, and, for a training that streams, after its start. */
 const [warmUpMs, firstPartMs] = [1000, 30_000];
 
 /** The figures of all workloads as Markdown tables. */
@@ -49,7 +49,7 @@ function startRow({ name, agent, inMemory }: Measured): string[] {
   ];
 }
 
-/** Over the whole training, and for what streams from 30 s on: while its data arrives, and all of it. */
+/** Over the entire training; for one that streams, also from 30 s on: while its data arrives, and until the end. */
 function paceRows({ name, agent, inMemory }: Measured): string[][] {
   if (marksOf(agent.lines).length === 0) return [];
   const arrivedAt = momentOf(agent, 'fetched');

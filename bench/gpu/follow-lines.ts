@@ -15,7 +15,7 @@ export async function followLines(file: string, ended: Promise<unknown>): Promis
   void ended.finally(() => over.abort());
   let [offset, rest] = [0, ''];
   for (;;) {
-    // Looked at first: what is written in between is read once more.
+    // Checked before reading: what is written in between is read in the next round.
     const isLast = over.signal.aborted;
     const text = await readFrom(file, offset);
     offset += text.length;

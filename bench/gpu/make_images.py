@@ -1,7 +1,7 @@
-"""Write an ImageNet of the true format and size per image, on all cores: a tar with a tar of 1300 JPEG images of about
-110 kB for each class, and beside it, for a training without Updraft, the same images as a folder for each class.
+"""Write an ImageNet in the real format and with real image sizes, on all cores: a tar with a tar of 1300 JPEG images of
+about 110 kB for each class, and, for a training without Updraft, the same images as a folder for each class.
 
-Of a class's images one in ten is drawn, and written under ten names: whoever moves or decodes them cannot tell.
+Only one in ten images of a class is drawn, and written under ten names: moving and decoding them costs the same.
 """
 
 import argparse

@@ -1,13 +1,13 @@
 import type { TimedLine } from './follow-lines.ts';
 
-/** How far a training was at a moment, as it printed it. */
+/** A training's progress at a moment, as it printed it. */
 interface Mark {
   at: number;
   epoch: number;
   seen: number;
 }
 
-/** The lines that a training of the examples prints every so many batches, the first of them after the first. */
+/** The progress lines of an example's training; the first comes after the first batch. */
 export function marksOf(lines: TimedLine[]): Mark[] {
   return lines.flatMap(({ at, text }) => {
     const [, epoch, seen] = /^Train Epoch: (\d+)\/\d+ \[(\d+)\//.exec(text) ?? [];
@@ -15,7 +15,7 @@ export function marksOf(lines: TimedLine[]): Mark[] {
   });
 }
 
-/** Images per second between two moments; what lies between epochs (tests, validation, checkpoints) is left out. */
+/** Images per second between two moments, without the time between epochs (tests, validation, checkpoints). */
 export function paceOf(marks: Mark[], from: number, to: number): number | undefined {
   let [images, ms] = [0, 0];
   for (const [index, mark] of marks.entries()) {

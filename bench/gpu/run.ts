@@ -42,7 +42,7 @@ await using federation = await serve([...datasets.values()], {
 });
 const env = { ...process.env, ...federation.env, CUDA_VISIBLE_DEVICES: gpus[0] ?? '' };
 
-// Whoever comes first would pay for reading PyTorch from the disk, of which the first optimizer takes another part.
+// Otherwise the first training would pay for reading PyTorch, and its optimizers, from disk.
 const ones = 'torch.ones(1, device="cuda" if torch.cuda.is_available() else "cpu")';
 spawnSync('python3', ['-c', `import torch, numpy; torch.optim.SGD([${ones}], lr=1)`]);
 
@@ -58,7 +58,7 @@ for (const workload of chosen) {
   if (dataset !== undefined) await federation.warm(dataset);
   if (workload.inMemory !== 0) await trainHere();
   const agent = await trainWithAgent(workload, plan, path.resolve(values.agent), { folder: disk, env });
-  // What was removed must not be on the next one's account: a file system may look for it for a while.
+  // The file system may take a while to free what was removed; that must not slow down the next training.
   spawnSync('sync');
   say(`${workload.name}: trained with the agent, exit ${agent.exit}, results ${agent.results.join(' ')}`);
   if (workload.inMemory === 2) await trainHere();

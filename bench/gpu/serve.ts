@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { parseArgs } from 'node:util';
 import { startFederation } from '../../src/mini/federation/federation.ts';
 
-// A federation in a process of its own, so that what it costs is not the training's. Ends with its input.
+// A federation in a separate process, so that its cost does not count for the training. Ends with its input.
 const { values } = parseArgs({
   options: {
     folder: { type: 'string', default: '' },
@@ -21,7 +21,7 @@ await using federation = await startFederation({
   folder: values.folder,
 });
 for (const { name } of federation.caches) await federation.trouble.add(`${name}: limit ${values.rate}`);
-// A real origin has the digests of its objects at hand; this one reads all of an object, which takes it minutes.
+// A real origin knows the digests of its objects; this one would read the entire object, which takes minutes.
 await federation.trouble.add('all: digest-missing on *.tar');
 const { discoveryHost, caFile, caches } = federation;
 console.log(JSON.stringify({ discoveryHost, caFile, caches: caches.map(({ httpUrl }) => httpUrl) }));

@@ -10,7 +10,7 @@ import { meterCpu, type CpuSample } from './cpu-meter.ts';
 import { followLines, type TimedLine } from './follow-lines.ts';
 import type { Workload } from './workloads.ts';
 
-/** What was seen of a training. */
+/** Observations of a training. */
 export interface Seen {
   startedAt: number;
   endedAt: number;
@@ -18,7 +18,7 @@ export interface Seen {
   lines: TimedLine[];
 }
 
-/** What was seen of a training under the agent. */
+/** Observations of a training under the agent. */
 export interface SeenWithAgent extends Seen {
   journal: AgentEntry[];
   cpu: CpuSample[];
@@ -27,7 +27,7 @@ export interface SeenWithAgent extends Seen {
   left: string[];
 }
 
-/** The job as the example's file and the file laid over it say, in a copy of the example with the files it sends along. */
+/** The plan of the example's job file with its overrides, in a copy of the example with the files to send. */
 export async function planOf(
   { name, example, set, tiny }: Workload,
   sent: string[],
@@ -43,7 +43,7 @@ export async function planOf(
 export const onCores = ({ cores }: Workload): string[] =>
   cores === undefined ? [] : ['taskset', '--cpu-list', cores];
 
-/** Writes the order of one attempt and lets the agent run it in a new folder. */
+/** Writes the work order of one attempt and runs it with the agent in a new folder. */
 export async function trainWithAgent(
   workload: Workload,
   plan: Plan,
@@ -89,7 +89,7 @@ export async function trainWithAgent(
   };
 }
 
-/** Every process of the machine that has the folder in its environment: the training and whatever it started. */
+/** Every process that has the folder in its environment: the training and its children. */
 async function processesOf(scratch: string): Promise<string[]> {
   const found: string[] = [];
   for (const pid of await readdir('/proc')) {

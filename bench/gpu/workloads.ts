@@ -5,13 +5,13 @@ export interface Workload {
   name: string;
   example: string;
   dataset?: DatasetName;
-  /** `key=value` laid over the job file, as with `updraft run --set`. */
+  /** `key=value` overrides, as for `updraft run --set`. */
   set: string[];
-  /** The same for a rehearsal in seconds, without a GPU. */
+  /** The same for a trial of seconds, without a GPU. */
   tiny: string[];
-  /** Cores that the agent and the training are kept to, as `taskset` takes them. */
+  /** Cores for the agent and the training, in the syntax of `taskset`. */
   cores?: string;
-  /** How often the same is trained without the agent: before it, and a second time after it. 1 if not said. */
+  /** How often the same is trained without the agent: once before, and perhaps once after (default: 1). */
   inMemory?: 0 | 1 | 2;
 }
 
@@ -32,7 +32,7 @@ function imageNet(name: string, size: 'small' | 'large', more: Partial<Workload>
   };
 }
 
-/** The first on the stream, the second on what was unpacked meanwhile. */
+/** The first epoch reads the stream, the second what was unpacked meanwhile. */
 const twoEpochs = [
   'train.command=python3 main.py --epochs 2 --seed {index} --save-model',
   'train.check=python3 check_model.py --epochs 2',

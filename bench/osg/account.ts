@@ -10,16 +10,16 @@ import { numberOf, type Finished } from './seed-leg.ts';
 
 const run = promisify(execFile);
 
-/** The report on one way: what `updraft report` says, with every model looked at. */
+/** The report on one variant: that of `updraft report`, with every model checked. */
 export interface Account {
   report: LogReport;
   valid: number;
-  /** Of all time on slots, in seconds: compute that counts, and the one transfer that each good job needs. */
+  /** Seconds on slots: useful compute, and the one transfer that each successful job needs. */
   usefulCompute: number;
   usefulTransfer: number;
 }
 
-/** Looks at every model, whatever the job's exit status said, and accounts for the time of the jobs. */
+/** Checks every model, whatever the job's exit status, and accounts for the time of the jobs. */
 export async function accountFor(setting: Setting, { jobs, model }: Finished): Promise<Account> {
   const done = jobs.filter(({ outcome }) => outcome === 'success').map(({ id }) => numberOf(id));
   const valid = await validModels(
@@ -31,7 +31,7 @@ export async function accountFor(setting: Setting, { jobs, model }: Finished): P
   );
   const ledger = ledgerOf(judged, noFacts);
   const report = logReport(judged, ledger, { logs: [], notes: [] });
-  // A transfer that met stalls takes longer than it must: only what it takes without them counts as needed.
+  // Only the time that a transfer takes without stalls counts as needed.
   const usefulTransfer = ledger.rows.reduce((sum, { job, outcome, millis }) => {
     const needed = (setting.scenario.jobs[numberOf(job)]?.transferSeconds ?? 0) / setting.scale;
     return sum + (outcome === 'success' ? Math.min(needed, millis.usefulTransfer / 1000) : 0);
@@ -39,7 +39,7 @@ export async function accountFor(setting: Setting, { jobs, model }: Finished): P
   return { report, valid: valid.size, usefulCompute: report.slotSeconds.usefulCompute, usefulTransfer };
 }
 
-/** Numbers of the jobs whose models are right; a line `NUMBER FILE` for each that may be. */
+/** Numbers of the jobs with a valid model; `lines` has `NUMBER FILE` for each candidate. */
 async function validModels({ dataset }: Setting, lines: string[]): Promise<Set<number>> {
   const judge = path.join(import.meta.dirname, 'judge.py');
   const weights = path.join(dataset.published, 'weights.json');

@@ -1,6 +1,6 @@
 import type { JobScenario, Scenario } from './scenario.ts';
 
-/** Kinds of jobs, the telling ones first: a cut takes one of each in turn. */
+/** Kinds of jobs, the most interesting first: a cut takes one of each in turn. */
 const kinds: ((job: JobScenario) => boolean)[] = [
   ({ missingSeconds }) => missingSeconds > 0,
   ({ row }) => row.outcome === 'held_compute',
@@ -16,10 +16,10 @@ const kinds: ((job: JobScenario) => boolean)[] = [
 
 const isPlain = (outcome: string, stalls: number): boolean => outcome === 'success' && stalls === 0;
 
-/** Transfers of the cut break off so often at most. */
+/** Max interruptions of a transfer in the cut. */
 const maxActions = 2;
 
-/** A few jobs of a world, of every kind, with short rows of stalls: enough to see that everything works. */
+/** A few jobs of a scenario, of every kind, with few stalls: enough to see that everything works. */
 export function cutScenario(scenario: Scenario, count: number): Scenario {
   const left = new Set(scenario.jobs);
   const chosen: JobScenario[] = [];

@@ -9,7 +9,7 @@ const pictures = 8;
 const pictureBytes = 125_000;
 const features = 16;
 
-/** What the jobs train on, as files of this machine. */
+/** The training data of the jobs, on this machine. */
 export interface Dataset {
   /** Folder with `train.tar`, a tar of a tar per class, and `weights.json`: what the federation publishes. */
   published: string;
@@ -19,7 +19,7 @@ export interface Dataset {
   sha256: string;
 }
 
-/** Makes the data, always the same for the same seed. */
+/** Makes the data, reproducibly from the seed. */
 export function makeDataset(folder: string, seed: number): Dataset {
   const random = randomFrom(seed);
   const [published, unpacked] = [path.join(folder, 'published'), path.join(folder, 'pictures')];

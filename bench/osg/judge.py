@@ -1,4 +1,4 @@
-"""Says which models are those that their data and seeds give: judge.py DATA WEIGHTS, with a line `SEED FILE` for each."""
+"""Print which models are right for their data and seeds: judge.py DATA WEIGHTS, with a line `SEED FILE` for each."""
 
 import os
 import sys

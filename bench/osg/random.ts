@@ -1,4 +1,4 @@
-/** Numbers from 0 up to, not including, 1: always the same ones for the same seed (mulberry32). */
+/** Random numbers in [0, 1), the same for the same seed (mulberry32). */
 export function randomFrom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -9,7 +9,7 @@ export function randomFrom(seed: number): () => number {
   };
 }
 
-/** One of these, which are not none. */
+/** A random element of a list that is not empty. */
 export function oneOf<T>(all: readonly T[], random: () => number): T {
   const one = all[Math.floor(random() * all.length)];
   if (one === undefined) throw new RangeError('there is nothing to choose from');

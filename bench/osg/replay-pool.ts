@@ -6,7 +6,7 @@ import { sites } from '../../src/mini/pool/condor-config.ts';
 import { type MiniPoolState, startPool, stopPool } from '../../src/mini/pool/pool.ts';
 import { rootFolder } from '../../src/mini/pool/root-folder.ts';
 
-/** Slots of each site, in the proportion of the published jobs there: enough that no job has to wait for one. */
+/** Slots of each site, in the proportion of the published jobs: enough that no job has to wait for one. */
 const slots: Record<string, number> = {
   'CHTC-Spark-CE1': 40,
   'PDX-Coeus-CE1': 60,
@@ -29,7 +29,7 @@ const scenario = {
   },
 };
 
-/** A real HTCondor pool with the three sites and enough slots, that ends with its scope. */
+/** A real HTCondor pool with the three sites and enough slots, stopped when it is disposed of. */
 export async function openPool(
   home: string,
   scale: number,
@@ -48,14 +48,14 @@ export async function openPool(
       return { ...site, cpus, memoryMegabytes: 512 * cpus };
     }),
     config: [
-      // Spans of a few seconds are told apart.
+      // Event times with milliseconds: spans are a few seconds long.
       'DEFAULT_USERLOG_FORMAT_OPTIONS = UTC SUB_SECOND',
-      // Nothing here depends on figures of running jobs, and thirty jobs that tell them every second cost a core.
+      // Not needed here, and thirty jobs that report their usage every second cost a core.
       ...['STARTER_UPDATE_INTERVAL', 'SHADOW_QUEUE_UPDATE_INTERVAL'].map((knob) => `${knob} = 30`),
-      // Starts are spread: on two cores, a hundred at once would wait for each other.
+      // Starts are spread: on two cores, a hundred at the same time would block each other.
       'JOB_START_COUNT = 4',
       'JOB_START_DELAY = 1',
-      // Ten minutes to leave a slot, as usual.
+      // The default vacate time: ten minutes.
       `MachineMaxVacateTime = ${Math.max(3, Math.ceil(600 / scale))}`,
     ],
   });

@@ -11,33 +11,33 @@ import type { Scenario } from './scenario.ts';
 
 const run = promisify(execFile);
 
-/** What both ways are given. */
+/** The common setting of both variants. */
 export interface Setting {
   scenario: Scenario;
-  /** Seconds of the table for one of the replay. */
+  /** Seconds of the table per second of the replay. */
   scale: number;
   dataset: Dataset;
   pool: MiniPoolState;
-  /** The folder for both ways' files; jobs must be able to see it. */
+  /** The folder for the files of both variants; jobs must be able to read it. */
   folder: string;
   say: (line: string) => void;
   signal: AbortSignal;
 }
 
-/** One way's own part of the world: its federation, full of trouble, and the slots' script. */
+/** A variant's part of the scenario: its federation, full of trouble, and the slots' script. */
 export interface Stage extends AsyncDisposable {
-  /** Of this way. */
+  /** Of this variant. */
   folder: string;
-  /** What REPLAY_WORLD names. */
+  /** What REPLAY_SCENARIO names. */
   scenarioFolder: string;
   federation: MiniFederation;
 }
 
-/** Opens the federation, fills its caches, and then lets the trouble begin. */
+/** Starts the federation, fills its caches, and then starts the trouble. */
 export async function openStage(setting: Setting, name: string): Promise<Stage> {
   const { scenario, scale, dataset } = setting;
   const folder = path.join(setting.folder, name);
-  const scenarioFolder = path.join(folder, 'world');
+  const scenarioFolder = path.join(folder, 'scenario');
   await mkdir(path.join(scenarioFolder, 'starts'), { recursive: true });
   await writeFile(path.join(scenarioFolder, 'slots.json'), JSON.stringify(slotScript(scenario, scale)));
   const federation = await startFederation({
@@ -51,7 +51,7 @@ export async function openStage(setting: Setting, name: string): Promise<Stage> 
   return { folder, scenarioFolder, federation, [Symbol.asyncDispose]: () => federation.stop() };
 }
 
-/** As machine.py reads it: seconds of the replay. */
+/** For machine.py, in seconds of the replay. */
 function slotScript({ jobs, typical }: Scenario, scale: number): object {
   return {
     typical: Object.fromEntries(
@@ -63,13 +63,13 @@ function slotScript({ jobs, typical }: Scenario, scale: number): object {
   };
 }
 
-/** Asks the pool. */
+/** Runs an HTCondor command on the pool. */
 export async function condor({ pool }: Setting, tool: string, ...args: string[]): Promise<string> {
   const { stdout } = await run(path.join(pool.bin, tool), args, { cwd: pool.home, timeout: 60_000 });
   return stdout;
 }
 
-/** Takes the slots back that the script says, so many seconds after a training has begun on them. */
+/** Evicts jobs from their slots as scripted, a given time after their training has started. */
 export async function evictAsScripted(
   setting: Setting,
   { scenarioFolder }: Stage,
@@ -93,7 +93,7 @@ export async function evictAsScripted(
 
 interface Eviction {
   id: string;
-  /** How many slots the job had had when it got this one. */
+  /** Number of the job's earlier slots. */
   shadows: number;
   seconds: number;
 }
@@ -105,7 +105,7 @@ async function evict(
 ): Promise<void> {
   try {
     await systemClock.sleep(1000 * seconds, signal);
-    // A job that has left the slot by itself by now has another, which nobody takes back.
+    // A job that has already left the slot has another one, from which it is not evicted.
     const state = await condor(setting, 'condor_q', id, '-af', 'NumShadowStarts', 'JobStatus');
     if (state.trim() !== `${shadows} ${runningStatus}`) return;
     setting.say(`the pool takes back the slot of job ${id}`);
@@ -115,5 +115,5 @@ async function evict(
   }
 }
 
-/** HTCondor's number for it. */
+/** HTCondor's number of the start. */
 const runningStatus = 2;

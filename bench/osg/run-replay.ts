@@ -14,28 +14,28 @@ interface Way {
   run: (setting: Setting) => Promise<Finished>;
 }
 
-/** The two ways, by the names under which they are chosen. */
+/** The two variants, by the names that select them. */
 const ways: Record<string, Way> = {
   seed: { name: 'as published', run: runSeedLeg },
   updraft: { name: 'Updraft', run: runUpdraftLeg },
 };
 
 export interface ReplayOptions {
-  /** Less than all: a cut of as many, of every kind. */
+  /** If fewer than all: a cut of that many, of every kind. */
   jobs: number;
-  /** For what the table leaves open. */
+  /** Seed for what the table leaves open. */
   seed: number;
-  /** Seconds of the table for one of the replay. */
+  /** Seconds of the table per second of the replay. */
   scale: number;
-  /** Names of ways. */
+  /** Names of variants. */
   only: string[];
-  /** Leave all files. */
+  /** Keep all files. */
   keep: boolean;
   say: (line: string) => void;
   signal: AbortSignal;
 }
 
-/** Runs the ways at the same time, each on a pool of its own, and accounts for them, by name. */
+/** Runs the variants concurrently, each on its own pool, and returns their accounts by name. */
 export async function runReplay(options: ReplayOptions): Promise<Map<string, Account>> {
   const { scale, seed, say } = options;
   const chosen = options.only.map((key) => {
@@ -44,7 +44,7 @@ export async function runReplay(options: ReplayOptions): Promise<Map<string, Acc
     return way;
   });
   await mkdir(cacheFolder, { recursive: true });
-  // Not in /tmp: HTCondor gives every job one of its own.
+  // Not in /tmp: HTCondor gives every job its own.
   const folder = await mkdtemp(path.join(cacheFolder, 'osg-replay-'));
   try {
     const all = osgScenario(seed);
@@ -57,7 +57,7 @@ export async function runReplay(options: ReplayOptions): Promise<Map<string, Acc
   }
 }
 
-/** When one way fails, the other is ended, too. */
+/** If one variant fails, the other is stopped too. */
 async function runWays(chosen: Way[], common: Omit<Setting, 'pool'>): Promise<Map<string, Account>> {
   const failed = new AbortController();
   const signal = AbortSignal.any([common.signal, failed.signal]);

@@ -12,7 +12,7 @@ const { values } = parseArgs({
   },
 });
 
-/** Whatever hangs: by then a machine of two cores is long done. */
+/** Timeout in case something hangs: two cores need much less. */
 const maxMs = 45 * 60_000;
 const ended = { wellDone: 0, goalsMissed: 1, failed: 2 };
 

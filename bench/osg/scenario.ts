@@ -1,61 +1,61 @@
 import { readOsgJobs, transferParts, type OsgJob, type TransferPart } from '../../scripts/osg-jobs.ts';
 import { oneOf, randomFrom } from './random.ts';
 
-/** How a slot computes that a job's training is started on. */
+/** A slot on which a job's training is started. */
 export interface Slot {
-  /** Seconds that the whole training takes there. */
+  /** Seconds that the entire training takes there. */
   computeSeconds: number;
-  /** The pool takes it back after so many seconds of training. */
+  /** Seconds of training after which the pool evicts the job. */
   evictedAfter?: number;
-  /** The internet cannot be reached from it; the caches can. */
+  /** It reaches the caches, but not the internet. */
   offline?: boolean;
 }
 
-/** What the first cache does to a request: serve it, go silent, or cut the connection, after so many seconds. */
+/** What the first cache does with a request: serve it, stall, or cut the connection after some seconds. */
 export type CacheAction = { kind: 'serve' } | { kind: 'stall' | 'reset'; afterSeconds: number };
 
 /** What the pool and the federation do to one job. Seconds are those of the published table. */
 export interface JobScenario {
   row: OsgJob;
-  /** Where it is matched at first, and where later: in the table, jobs went on elsewhere after an eviction. */
+  /** Sites of its first and later matches: in the table, jobs continued elsewhere after an eviction. */
   firstSite: string;
   lastSite: string;
-  /** What it gets there, start after start; later starts get a usual slot of the site they are on. */
+  /** Its slots, start by start; later starts get a typical slot of their site. */
   slots: Slot[];
-  /** How long the data takes to this job when nothing goes wrong. */
+  /** How long its transfer takes without trouble. */
   transferSeconds: number;
-  /** What happens to its first requests at the first cache, in this order. */
+  /** What happens to its first requests at the first cache, in order. */
   actions: CacheAction[];
   /** The second cache has trouble at the same time. */
   secondCacheToo: boolean;
-  /** How long nobody has the object, from when the job first asks. */
+  /** How long the object is missing everywhere, from the job's first request. */
   missingSeconds: number;
-  /** The delivery that comes after its other troubles has a wrong byte. */
+  /** The delivery after its other troubles has a wrong byte. */
   corrupted: boolean;
-  /** How long its holds for a broken transfer last until somebody lets it go on; there is nobody for other holds. */
+  /** How long its holds for a broken transfer last until a user releases it; other holds are never released. */
   releasedAfter: number[];
 }
 
 export interface Scenario {
   jobs: JobScenario[];
-  /** What a usual slot of a site takes for the training, to be chosen from. */
+  /** Training times of typical slots of a site, to choose from. */
   typical: Record<string, number[]>;
 }
 
-/** The time without a byte after which the first way's transfer gives up. */
+/** The stall timeout of the published variant's transfers. */
 export const stallSeconds = 3600;
-/** The time an attempt may compute. */
+/** The time limit of an attempt. */
 export const limitSeconds = 72_000;
-/** Slots that need so long are the exception that the table has five of. */
+/** Slower slots are exceptions, of which the table has five. */
 const slowSeconds = 30_000;
-/** The execution of the job whose archive could not be opened. */
+/** The execution time of the job whose archive could not be opened. */
 const brokenAtOnce = 33;
 /** The table does not say how long the object was missing: half an hour. */
 const burstSeconds = 1800;
-/** Between two tries of a transfer lies a new match; what the table has beyond it and the silence was transfer. */
+/** Time for a new match between two tries of a transfer; the rest of the table's time, without the stall, was transfer. */
 const rematchSeconds = 400;
 
-/** The world of the published jobs: what the table says is in it, and what it leaves open is drawn by the seed. */
+/** The scenario of the published jobs, from the table; what that leaves open is drawn from the seed. */
 export function osgScenario(seed: number): Scenario {
   const random = randomFrom(seed);
   const rows = readOsgJobs();
@@ -66,7 +66,7 @@ export function osgScenario(seed: number): Scenario {
   return { jobs: rows.map((row) => jobScenario(row, { good, typical, random })), typical };
 }
 
-/** Numbers of the jobs that met the same burst of 404: they lie side by side in the table. */
+/** Numbers of the jobs that met the same burst of 404: they are neighbours in the table. */
 export function burstsOf({ jobs }: Scenario): number[][] {
   const bursts: number[][] = [];
   for (const [number, { missingSeconds }] of jobs.entries()) {
@@ -85,7 +85,7 @@ interface Draw {
 }
 
 function jobScenario(row: OsgJob, { good, typical, random }: Draw): JobScenario {
-  // Of jobs that failed at once the table has no site: one in the proportion of the others.
+  // The table has no site for jobs that failed immediately: draw one in the proportion of the others.
   const sites = row.sites.length > 0 ? row.sites : [siteOf(oneOf(good, random))];
   const [firstSite = '', lastSite = ''] = [sites[0], sites.at(-1)];
   const like = oneOf(
@@ -100,7 +100,7 @@ function jobScenario(row: OsgJob, { good, typical, random }: Draw): JobScenario 
     slots: slotsOf(row, oneOf(typical[lastSite] ?? [], random), oneOf(typical[firstSite] ?? [], random)),
     transferSeconds: isMissing ? like.lastTransfer : row.lastTransfer,
     actions: isMissing ? [] : transferParts(row).flatMap((part) => actionsOf(part, row)),
-    // Stalls come together in time and place: one time in three the next cache has them too.
+    // Stalls are correlated in time and place: one time in three the next cache stalls too.
     secondCacheToo: random() < 1 / 3,
     missingSeconds: isMissing ? burstSeconds : 0,
     corrupted: row.outcome === 'wrong_output' && row.stalls > 0 && row.execute === brokenAtOnce,
@@ -110,26 +110,26 @@ function jobScenario(row: OsgJob, { good, typical, random }: Draw): JobScenario 
 
 const siteOf = ({ sites }: OsgJob): string => sites.at(-1) ?? '';
 
-/** What a transfer met, request after request. */
+/** What a transfer met, request by request. */
 function actionsOf(part: TransferPart, row: OsgJob): CacheAction[] {
   const { seconds, stalls, then } = part;
   const lost = seconds - (then === undefined ? row.lastTransfer : 0);
   const moving = stalls === 0 ? 0 : lost / stalls - stallSeconds - rematchSeconds;
-  // A stall that cost more than silence and the most that can have been transferred: nobody knows what the rest was.
+  // If a stall cost more than the timeout and the longest possible transfer, the rest is unknown.
   const afterSeconds = Math.min(Math.max(0, moving), 0.9 * row.lastTransfer);
   const stalled = Array.from({ length: stalls }, (): CacheAction => ({ kind: 'stall', afterSeconds }));
   if (then === 'held') return [...stalled, { kind: 'reset', afterSeconds: row.lastTransfer / 2 }];
   return then === 'evicted' ? [...stalled, { kind: 'serve' }] : stalled;
 }
 
-/** The slots that the table tells of. One that was too slow to be done in time would have needed this long. */
+/** The slots in the table. One that was too slow to finish in time is assumed to need this long. */
 function slotsOf(row: OsgJob, typical: number, typicalAtFirst: number): Slot[] {
   const parts = transferParts(row);
   const evicted = parts.filter(({ then }) => then === 'evicted');
   const gap = row.transferTotal - parts.reduce((sum, { seconds }) => sum + seconds, 0);
   const before = evicted.map(({ executed }): Slot => ({
     computeSeconds: executed === undefined ? typicalAtFirst : (row.execute ?? typical),
-    // The gap is execution and a wait; no eviction can have come after the end.
+    // The gap is execution and a wait; the eviction cannot have come after the end.
     evictedAfter: executed ?? Math.min(gap / evicted.length, 0.9 * typicalAtFirst),
   }));
   if (row.outcome === 'held_compute') return [{ computeSeconds: 1.25 * limitSeconds }];
@@ -138,7 +138,7 @@ function slotsOf(row: OsgJob, typical: number, typicalAtFirst: number): Slot[] {
   return [{ computeSeconds: typical, ...(offline && { offline }) }];
 }
 
-/** How long each hold of a broken transfer lasted; the table's gaps, or what it counts as transfer without a stall. */
+/** How long each hold of a broken transfer lasted: the table's gaps, or transfer time without a stall. */
 function releases(row: OsgJob): number[] {
   const parts = transferParts(row);
   const holds = parts.filter(({ then }) => then === 'held');

@@ -8,14 +8,14 @@ import { limitSeconds, stallSeconds } from './scenario.ts';
 
 const here = import.meta.dirname;
 
-/** What is left of a way when it is over. */
+/** What is left of a variant after its end. */
 export interface Finished {
   jobs: JobHistory[];
-  /** A job's model, where one came back. */
+  /** A job's model file, if it returned one. */
   model: (job: number) => string;
 }
 
-/** Runs the jobs as the published ones ran: their wrapper, one cache, no rule for what goes wrong. */
+/** Runs the jobs like the published ones: with their wrapper, one cache, and no policy for failures. */
 export async function runSeedLeg(setting: Setting): Promise<Finished> {
   await using stage = await openStage(setting, 'seed');
   const submit = await writeFiles(setting, stage);
@@ -62,7 +62,7 @@ function description({ scale }: Setting, { folder, scenarioFolder, federation }:
   return [
     `executable = ${folder}/wrapper.sh`,
     `arguments = $(ProcId) ${cache}/ospool/weights.json`,
-    `environment = "REPLAY_WORLD=${scenarioFolder} OSDF_CACHE=${cache} OSDF_SILENCE=${silence}"`,
+    `environment = "REPLAY_SCENARIO=${scenarioFolder} OSDF_CACHE=${cache} OSDF_SILENCE=${silence}"`,
     `initialdir = ${folder}/results/$(ProcId)`,
     'should_transfer_files = YES',
     'when_to_transfer_output = ON_EXIT',
@@ -80,7 +80,7 @@ function description({ scale }: Setting, { folder, scenarioFolder, federation }:
   ];
 }
 
-/** Every job where the table says it ran; after an eviction, where it went on. */
+/** Each job at the site where the table says it ran; after an eviction, where it continued. */
 function queue({ scenario }: Setting): string[] {
   const items = scenario.jobs.map(({ firstSite, lastSite, slots }) => {
     const evictions = slots.filter(({ evictedAfter }) => evictedAfter !== undefined).length;
@@ -94,11 +94,11 @@ function queue({ scenario }: Setting): string[] {
   ];
 }
 
-/** Somebody who lets jobs go on that were held for a broken transfer, as the table says it was done, and no others. */
+/** A user who releases jobs that are held for a broken transfer, as in the table, and no others. */
 class Operator {
   readonly #setting: Setting;
   readonly #cluster: number;
-  /** By job: how many of its holds were taken care of. */
+  /** Released holds by job. */
   readonly #released = new Map<number, number>();
 
   constructor(setting: Setting, cluster: number) {
@@ -110,7 +110,7 @@ class Operator {
     return job.outcome === 'held' && holdsOf(job) > this.#releases(numberOf(job.id)).length;
   }
 
-  /** Releases every job whose time has come. */
+  /** Releases every job that is due. */
   async check(jobs: readonly JobHistory[]): Promise<void> {
     for (const job of jobs) {
       const number = numberOf(job.id);

@@ -2,7 +2,7 @@ import { lossColumns, columnLabels } from '../../src/report/columns.ts';
 import { markdownTable } from '../markdown-table.ts';
 import type { Account } from './account.ts';
 
-/** Both ways beside each other, as Markdown. Times are given back in those of the table. */
+/** Both variants as a Markdown table. Times are converted to those of the published table. */
 export function sideBySide(ways: ReadonlyMap<string, Account>, scale: number): string {
   const names = [...ways.keys()];
   const accounts = [...ways.values()];
@@ -57,7 +57,7 @@ export function sideBySide(ways: ReadonlyMap<string, Account>, scale: number): s
   );
 }
 
-/** What the replay wants of Updraft, and what of it was missed. */
+/** The goals of the replay that Updraft missed. */
 export function missedGoals(account: Account): string[] {
   const { report, valid } = account;
   const { meanSeconds, medianSeconds, p95Seconds } = report.completion;

@@ -1,6 +1,6 @@
 import { burstsOf, type CacheAction, type JobScenario, type Scenario } from './scenario.ts';
 
-/** What the federation does to the jobs of a world, in its own language of trouble. */
+/** What the federation does to the jobs of a scenario, as rules for its trouble. */
 export function troubleOf(scenario: Scenario, scaled: Scaled): string[] {
   return [
     ...burstsOf(scenario).flatMap((burst) => burstRules(scenario, burst, scaled)),
@@ -8,7 +8,7 @@ export function troubleOf(scenario: Scenario, scaled: Scaled): string[] {
   ];
 }
 
-/** One span for all jobs of a burst, from when the first of them asks; and none is so late that it is not denied once. */
+/** One span for all jobs of a burst, from the first request on; each job is refused at least once. */
 function burstRules({ jobs }: Scenario, burst: number[], { scale }: Scaled): string[] {
   const seconds = Math.max(...burst.map((job) => jobs[job]?.missingSeconds ?? 0)) / scale;
   const from = burst.length === 1 ? String(burst[0]) : `{${burst.join(',')}}`;
@@ -23,31 +23,31 @@ function burstRules({ jobs }: Scenario, burst: number[], { scale }: Scaled): str
 interface Scaled {
   /** Of the object that every job fetches. */
   bytes: number;
-  /** Seconds of the table for one of the replay. */
+  /** Seconds of the table per second of the replay. */
   scale: number;
 }
 
-/** What it does to the job of this number alone. */
+/** What it does to one job only. */
 function jobRules(job: JobScenario, number: number, { bytes, scale }: Scaled): string[] {
   const from = `from *.${number}#*`;
   const rate = (bytes * scale) / job.transferSeconds;
   const after = (seconds: number): number =>
     Math.max(4096, Math.round((bytes * seconds) / job.transferSeconds));
-  // One limit for all servers: it is the job's own way to the network that it stands for.
+  // One limit for all servers: it stands for the job's own network.
   const rules = [`all: limit ${Math.round(rate)}B/s ${from}`];
   const actions = actionRules(job.actions, after).map((rule) => `${rule} ${from}`);
   rules.push(...actions.map((rule) => `cache-1: ${rule}`));
   if (job.corrupted) {
     rules.push(`cache-1: corrupt at 0 length 1KiB skip ${Math.max(1, job.actions.length)} first 1 ${from}`);
-    // Whoever does not wait for the first cache gets the damaged delivery from the second.
+    // A client that does not wait for the first cache gets the damaged delivery from the second.
     rules.push(`cache-2: corrupt at 0 length 1KiB first 1 ${from}`);
   } else if (job.secondCacheToo) rules.push(...actions.map((rule) => `cache-2: ${rule}`));
   return rules;
 }
 
 /**
- * Deeds in a row become one rule. A rule lets pass the requests to which something else happens: for stalls those are
- * all others before it; resets are not asked about while there is a stall.
+ * Equal actions in a row become one rule. A rule skips the requests to which something else happens: for stalls, all
+ * others before it; resets do not count requests that stall.
  */
 function actionRules(actions: readonly CacheAction[], after: (seconds: number) => number): string[] {
   const rules: { kind: string; after: number; skip: number; first: number }[] = [];

@@ -14,7 +14,7 @@ import { burstsOf, limitSeconds, type Scenario } from './scenario.ts';
 const here = import.meta.dirname;
 const run = promisify(execFile);
 
-/** Runs the same jobs by `updraft submit`, from a job file as a user would write it. */
+/** Runs the same jobs with `updraft submit`, from a job file as a user would write it. */
 export async function runUpdraftLeg(setting: Setting): Promise<Finished & { run: string }> {
   await using stage = await openStage(setting, 'updraft');
   await writeFiles(setting, stage);
@@ -49,9 +49,9 @@ async function writeFiles(setting: Setting, { folder, scenarioFolder }: Stage): 
       'outputs = ["model.json"]',
       'check = "python3 check.py model.json data weights.json {index}"',
       'checkpoint = "checkpoints"',
-      // The same work everywhere, and sites that differ by half: what takes twice as long is no usual slot.
+      // The work is the same and sites differ by half: a slot that takes twice as long is not typical.
       'slow_limit = 2',
-      `env = { REPLAY_WORLD = "${scenarioFolder}" }`,
+      `env = { REPLAY_SCENARIO = "${scenarioFolder}" }`,
       '[data.train]',
       'url = "osdf:///ospool/train.tar"',
       'unpack = "nested"',
@@ -71,10 +71,10 @@ async function writeFiles(setting: Setting, { folder, scenarioFolder }: Stage): 
   );
 }
 
-/** Of the table's time: so often the next job gets its first slot. Two cores cannot start a hundred agents at once. */
+/** Seconds of the table between first slots of jobs. Two cores cannot start a hundred agents at the same time. */
 const matchEverySeconds = 660;
 
-/** A job is offered the same slot first as in the other way; what comes after is between Updraft and the pool. */
+/** A job gets the same first slot as in the other variant; Updraft and the pool decide the rest. */
 function firstMatch({ scenario, pool, scale }: Setting): string {
   const names = pool.sites.map((site) => `"${site}"`).join(', ');
   const codes = scenario.jobs.map(({ firstSite }) => pool.sites.indexOf(firstSite)).join('');
@@ -83,7 +83,7 @@ function firstMatch({ scenario, pool, scale }: Setting): string {
   return `(NumShadowStarts ?: 0) > 0 || (TARGET.GLIDEIN_ResourceName == ${site} && ${since})`;
 }
 
-/** The turns in which jobs come: one by one, but those that met the same burst of 404 together. */
+/** The order in which jobs start: one by one, but those of the same burst of 404 together. */
 function turnsOf(scenario: Scenario): number[] {
   const followers = new Set(burstsOf(scenario).flatMap((burst) => burst.slice(1)));
   let turn = -1;
@@ -97,7 +97,7 @@ async function submit({ pool }: Setting, { folder, federation }: Stage): Promise
     PATH: `${pool.bin}:${process.env['PATH'] ?? ''}`,
     UPDRAFT_OSDF_HOST: federation.discoveryHost,
     SSL_CERT_FILE: federation.caFile,
-    // Not scaled like everything else, or a busy machine of two cores could not tell a stall from a pause of its own.
+    // Not scaled like everything else: on two busy cores, pauses of the machine itself would count as stalls.
     UPDRAFT_STALL_SECONDS: '1.3',
   };
   const { stdout } = await run(process.execPath, [updraft, 'submit', folder, '--new', '--json'], {
@@ -107,12 +107,12 @@ async function submit({ pool }: Setting, { folder, federation }: Stage): Promise
   return (JSON.parse(stdout) as { folder: string }).folder;
 }
 
-/** Who looks at many jobs often takes from them what they are timed by. */
+/** Polling many jobs often would slow down what is measured. */
 const pollMsPerJob = 100;
-/** Rules of a run wait less long than this before they let a job go on. */
+/** Longer than any wait of a run's policy before it releases a job. */
 const heldForGoodMs = 60_000;
 
-/** All jobs have ended; or those that have not are held, and no rule lets them go on. */
+/** Waits until all jobs have ended, or are held without a rule that releases them. */
 async function untilOver(runFolder: string, jobs: number, signal: AbortSignal): Promise<RunState> {
   let movedAt = systemClock.monotonic();
   for (;;) {

@@ -3,7 +3,7 @@ import { closeSync, openSync, readSync, writeSync } from 'node:fs';
 import { type CondaPackage, makeConda, placeholder } from '../../test/environment/make-conda.ts';
 import { executableParts, packParts } from '../../test/environment/make-pack.ts';
 
-/** How many packages of which kind; by default about what a GPU build of PyTorch is made of. */
+/** How many packages of which kind; by default about those of a GPU build of PyTorch. */
 export interface Recipe {
   packages: number;
   filesInEach: number;
@@ -23,7 +23,7 @@ export interface PackedEnvironment {
 }
 
 const block = 1 << 16;
-/** Of so many bytes in a block nothing can be compressed: conda's packages unpack to about 2.5 times their size. */
+/** Incompressible bytes per block: conda packages unpack to about 2.5 times their size. */
 const noise = Math.round(block * 0.4);
 const filler = Buffer.alloc(block, 'def forward(self, x): return self.layer(x)\n');
 
@@ -43,7 +43,7 @@ function contentOf(name: string, bytes: number): Buffer {
 /** Sizes of Python's files: many small ones, a few large ones. */
 const sizeOf = (index: number): number => 500 + ((index * 7919) % 97) ** 2 * 4;
 
-/** One package after the other, each made when it is asked for. */
+/** Generates one package after another. */
 function* packagesOf(recipe: Recipe, count: (files: number, bytes: number) => void): Generator<CondaPackage> {
   const make = (name: string, files: Record<string, string | Buffer>): CondaPackage => {
     const sizes = Object.values(files).map((content) => Buffer.byteLength(content));
@@ -92,7 +92,7 @@ function* piecesOf(file: string): Generator<Buffer> {
   closeSync(fd);
 }
 
-/** An archive as pixi-pack makes it, plain and self-extracting with the program that unpacks it. */
+/** An archive as pixi-pack makes it, plain, and self-extracting with the program that unpacks it. */
 export function makeArchive(folder: string, recipe: Recipe, unpacker: Buffer): PackedEnvironment {
   const [tar, executable] = [`${folder}/environment.tar`, `${folder}/environment.sh`];
   let [files, unpackedBytes] = [0, 0];

@@ -15,7 +15,7 @@ const root = path.resolve(import.meta.dirname, '../..');
 const main = path.join(root, 'src/cli/main.ts');
 export const agent = path.join(root, `dist/updraft-agent-linux-${process.arch}`);
 
-/** What the job says of its environment when the training runs in it. */
+/** The training: it prints facts about its environment. */
 const command = 'packed > said.txt && find "$CONDA_PREFIX" -type f | wc -l >> said.txt';
 
 export const jobFile = (
@@ -38,10 +38,10 @@ pool = "${pool}"
 attempts = 1
 `;
 
-/** Throws unless a job found the environment as it was packed. */
+/** Throws unless the job found the environment as packed. */
 export function proveResult(results: string, { files }: PackedEnvironment): void {
   const [said = '', found] = readFileSync(path.join(results, 'said.txt'), 'utf8').split('\n');
-  // Beside the packages' own files there is a record for each of them.
+  // Besides the packages' files there is a record for each package.
   if (!/^packed in \/.*, yes$/.test(said) || Number(found) < files)
     throw new Error(`the job found ${found ?? 'no'} files, and said: ${said}`);
 }
@@ -56,7 +56,7 @@ export interface OnPool {
   memory: string;
 }
 
-/** One job on a real HTCondor, its archive from a federation, its disk looked at every two seconds. */
+/** Runs one job on a real HTCondor, with the archive from a federation, and measures its disk every two seconds. */
 export async function runOnPool(folder: string, packed: PackedEnvironment): Promise<OnPool> {
   const signal = AbortSignal.timeout(45 * 60_000);
   const home = path.join(folder, 'pool');

@@ -10,7 +10,7 @@ const job = '0000';
 export const orderIn = (folder: string): string =>
   path.join(attemptFolder(path.join(folder, 'run'), job, 1), attemptFiles.order);
 
-/** Seconds until the environment of the attempt was there. */
+/** Seconds until the attempt's environment was ready. */
 export function readyIn(folder: string): number {
   const journal = readFileSync(path.join(path.dirname(orderIn(folder)), attemptFiles.journal), 'utf8');
   return Number(/"environment-ready".*?"seconds":([\d.]+)/.exec(journal)?.[1] ?? NaN);
@@ -18,7 +18,7 @@ export function readyIn(folder: string): number {
 
 export const resultsIn = (folder: string): string => resultsFolder(path.join(folder, 'run'), job);
 
-/** The order of the only attempt of the job file in a folder, for the agent itself: `updraft-agent run ORDER`. */
+/** Writes the work order of the only attempt of the folder's job file, for `updraft-agent run ORDER`. */
 export async function writeOrder(folder: string): Promise<void> {
   const plan = await loadPlan(folder);
   const [only] = plan.jobs;

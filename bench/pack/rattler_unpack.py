@@ -1,4 +1,4 @@
-"""Do what pixi-unpack does, with the library it is made of (py-rattler): [-o FOLDER] ARCHIVE."""
+"""Do what pixi-unpack does, with the library it is built on (py-rattler): [-o FOLDER] ARCHIVE."""
 
 import argparse
 import asyncio

@@ -28,11 +28,11 @@ const { values } = parseArgs({
   },
 });
 const isAgent = (name: string): boolean => name.startsWith('Updraft');
-/** The agent goes on after its environment is ready: it trains, returns results and removes everything. */
+/** The agent continues after its environment is ready: it trains, returns results and cleans up. */
 const readySeconds: number[] = [];
 const load = (): string => os.loadavg()[0]?.toFixed(0) ?? '';
 
-/** The packages of an archive written out as they are: nothing is compared, no path is put in, nothing is recorded. */
+/** Only extracts the packages of an archive: no verification, no path replacement, no records. */
 const floor = `set -e -o pipefail
   mkdir "$2/packages" "$2/env"
   tar -xf "$1" -C "$2/packages"
@@ -41,16 +41,16 @@ const floor = `set -e -o pipefail
   done
   rm -r "$2/packages"`;
 
-/** What a job's script does with it by hand. */
+/** What a job's own script would do. */
 const byHand = `set -e; cd "$2"; bash "$1"; . ./activate.sh; packed > said.txt`;
 
-/** pixi-unpack, or, where there is none, the library it is made of; the name, and the program. */
+/** The name and program of pixi-unpack, or else of the library it is built on. */
 async function unpackProgram(): Promise<[string, Buffer]> {
   const found = await findProgram(['pixi-unpack'], process.env);
   if (found !== undefined) return ['pixi-unpack', readFileSync(found)];
   if (values.rattler === undefined)
     throw new Error(
-      'there is no pixi-unpack on the PATH; the library it is made of will do: pip install --target FOLDER py-rattler, then --rattler FOLDER',
+      'pixi-unpack is not on the PATH; install it, or its library: pip install --target FOLDER py-rattler, then --rattler FOLDER',
     );
   const script = path.join(import.meta.dirname, 'rattler_unpack.py');
   const rattler = path.resolve(values.rattler);
@@ -114,7 +114,7 @@ function variants(): Variant[] {
   ];
 }
 
-/** The last tree is put aside: removing it would cost the next run. What is older goes. */
+/** Moves the last tree aside, because removing it would slow down the next run; removes older ones. */
 async function freshFolder(): Promise<void> {
   const old = path.join(work, 'old');
   rmSync(old, { recursive: true, force: true });

@@ -7,7 +7,7 @@ import { interleave, median, type Variant } from '../interleave.ts';
 import { markdownTable } from '../markdown-table.ts';
 import { scratchFolder } from '../scratch.ts';
 
-/** `node bench/report/run.ts [ROUNDS [MEGABYTES [ROOT]]]`; ROOT is a Debian root folder with HTCondor, made if not given. */
+/** `node bench/report/run.ts [ROUNDS [MEGABYTES [ROOT]]]`; ROOT is a Debian root folder with HTCondor, created if not given. */
 const [rounds = '3', wanted = '200', root] = process.argv.slice(2);
 const scratch = scratchFolder('memory');
 const log = path.join(scratch, 'events.log');
@@ -16,7 +16,7 @@ const megabytes = statSync(log).size / 1e6;
 const page = path.join(scratch, 'report.html');
 const reader = path.join(import.meta.dirname, '../eventlog/read.py');
 
-// GNU time tells the peak of a process that is not ours to ask.
+// GNU time reports the peak memory of other programs.
 const timed = (...command: string[]): string[] => [
   'bash',
   '-c',

@@ -2,7 +2,7 @@ import { createCipheriv, createHash } from 'node:crypto';
 import { tagger, type Manifest } from '../../src/transfer/proof/manifest.ts';
 
 const chunkBytes = 4 << 20;
-/** A class tar and its header in the outer tar fill whole chunks: then all classes share the chunks behind the first. */
+/** A class tar and its header in the outer tar fill whole chunks, so that all classes share all chunks but the first. */
 const chunksPerClass = 36;
 const classBytes = chunksPerClass * chunkBytes;
 const block = 512;
@@ -11,11 +11,11 @@ const fileRoom = block + Math.ceil(fileBytes / block) * block;
 export const filesPerClass = 1276;
 const key = '00112233445566778899aabbccddeeff';
 
-/** A tar of class tars, as ImageNet's training set comes, that is on no disk: any part of it can be asked for. */
+/** A tar of class tars, like ImageNet's training set, generated on demand: any range can be requested. */
 export class GeneratedObject {
   readonly classes: number;
   readonly size: number;
-  /** The first class, header and all. */
+  /** The first class, with its header. */
   readonly #class: Buffer;
 
   constructor(gigabytes: number) {
@@ -25,7 +25,7 @@ export class GeneratedObject {
     this.#class = makeClass();
   }
 
-  /** The bytes from `start` to `end`, in pieces that are not to be changed. */
+  /** The bytes from `start` to `end`, in pieces that must not be modified. */
   *bytes(start: number, end: number): Generator<Buffer> {
     for (let at = start; at < end;) {
       const [index, within] = [Math.floor(at / classBytes), at % classBytes];
@@ -42,7 +42,7 @@ export class GeneratedObject {
     }
   }
 
-  /** The proof of every chunk. The digest of the whole is not known: only chunks are proven while bytes arrive. */
+  /** The manifest, without a digest of the entire object: only chunks are verified. */
   manifest(): Manifest {
     const count = Math.ceil(this.size / chunkBytes);
     const shared = new Map<number, string>();
@@ -70,7 +70,7 @@ export class GeneratedObject {
 
 export const className = (index: number): string => `n${String(index).padStart(8, '0')}`;
 
-/** The SHA-256 of a picture, which is the same in every class. */
+/** The SHA-256 of a picture; all classes have the same pictures. */
 export function pictureSha256(index: number): string {
   return createHash('sha256').update(picture(index)).digest('hex');
 }

@@ -11,8 +11,8 @@ import { filesPerClass, GeneratedObject } from './generated-object.ts';
 import { serveObject } from './serve-object.ts';
 
 /**
- * `npm run bench -- scale [--gigabytes 150] [--node]`: one object of a federation, a tar of class tars that its caches
- * make up, is fetched, proven and unpacked on the agent's Bun (or Node) and thrown away; one connection is cut.
+ * `npm run bench -- scale [--gigabytes 150] [--node]`: fetches, verifies and unpacks one object, a tar of class tars
+ * that the caches generate, on the agent's Bun (or Node), and discards it; one connection is cut.
  */
 const { values } = parseArgs({
   options: { gigabytes: { type: 'string', default: '150' }, node: { type: 'boolean', default: false } },
@@ -45,7 +45,7 @@ try {
   if (!succeeded) throw new Error(`the client failed: ${output}`);
   const said = JSON.parse(output.trim().split('\n').at(-1) ?? '') as Said;
   if (said.files !== object.classes * filesPerClass || said.bytes !== object.size)
-    throw new Error(`not all of it came: ${output}`);
+    throw new Error(`the object is incomplete: ${output}`);
   const cuts = caches.reduce((sum, cache) => sum + cache.cuts(), 0);
   console.log(tableOf(said, { wall, cpu, cuts }));
 } finally {

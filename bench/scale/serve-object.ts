@@ -3,7 +3,7 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { GeneratedObject } from './generated-object.ts';
 
-/** A cache that has the object and makes it up as it is asked for. */
+/** A cache that generates the object on demand. */
 export interface ObjectServer {
   url: string;
   /** Connections that were cut. */
@@ -11,7 +11,7 @@ export interface ObjectServer {
   close(): void;
 }
 
-/** `cutAt`: the connection that carries this byte of all that was sent is cut in the middle, once. */
+/** `cutAt`: once this many bytes were sent in total, the current connection is cut, once. */
 export async function serveObject(object: GeneratedObject, cutAt = Infinity): Promise<ObjectServer> {
   let [sent, cuts] = [0, 0];
   const server = http.createServer((request, response) => {

@@ -10,8 +10,8 @@ import { openUnpacker } from '../../src/unpack/open-unpacker.ts';
 import { filesPerClass, pictureName, pictureSha256 } from './generated-object.ts';
 
 /**
- * `node unpack-away.ts URL FOLDER MANIFEST`: fetches, proves and unpacks as the agent does for data that arrives while
- * a training runs, in a process of its own; each class folder is looked into and removed as soon as it appears.
+ * `node unpack-away.ts URL FOLDER MANIFEST`: fetches, verifies and unpacks like the agent with `arriving`; checks and
+ * removes each class folder as soon as it appears.
  */
 const [url = '', folder = '', manifestFile = ''] = process.argv.slice(2);
 const [into, stagedUnder] = [path.join(folder, 'into'), path.join(folder, 'stage')];
@@ -23,7 +23,7 @@ const locator = createLocator({
   clock: systemClock,
   version: '0',
 });
-// Whoever measures reads what is printed, not what is complained of.
+// The benchmark reads stdout only.
 process.on('uncaughtException', (error) => {
   console.log(error);
   process.exit(1);
@@ -31,7 +31,7 @@ process.on('uncaughtException', (error) => {
 const going = new Map<string, Promise<void>>();
 let classes = 0;
 
-/** Looks into one picture of each new class folder, another one each time, and removes the folder. */
+/** Checks one picture of each new class folder, a different one each time, and removes the folder. */
 function throwAway(): void {
   for (const name of readdirSync(into)) {
     const found = path.join(into, name);

@@ -15,7 +15,7 @@ const ofSite = (table: OsgTable): Map<string, number[]> => {
   return new Map([...bySite].map(([site, jobs]) => [site, jobs.flatMap(({ execute }) => execute ?? [])]));
 };
 
-/** Execution grows in a straight line with the epochs; the 100 jobs had five. By medians: some slots were slow. */
+/** Execution time is linear in epochs; the 100 jobs had five. Uses medians, because some slots were slow. */
 export function epochModels(): EpochModel[] {
   const [five, twenty] = [ofSite('osg-100'), ofSite('osg-5x20')];
   return [...twenty].map(([site, long]) => {
@@ -29,7 +29,7 @@ export function epochModels(): EpochModel[] {
 const right = (title: string) => ({ title, align: 'right' as const });
 const cell = (value: number | undefined): string => (value === undefined ? '' : String(value));
 
-/** The study's two small tables as they were published, and what an epoch takes by them. */
+/** The study's two small tables as published, and the time of an epoch computed from them. */
 export function epochSections(): Section[] {
   const heads = ['execute', 'slot busy', 'transfer', 'last transfer', 'stalls'].map(right);
   const small = (epochs: number, table: OsgTable): Section => ({
@@ -53,7 +53,7 @@ export function epochSections(): Section[] {
 const smallRow = ({ cluster, proc, outcome, sites, ...job }: OsgJob): string[] => {
   const { execute, slotBusy, transferTotal, lastTransfer, stalls } = job;
   const moved = transferTotal === 0 ? undefined : transferTotal;
-  // Where the table does not give the last transfer of several, nobody knows it.
+  // If the table does not give the last of several transfers, it is unknown.
   const last = lastTransfer === 0 ? undefined : lastTransfer;
   return [
     `${cluster}.${proc}`,

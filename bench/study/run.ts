@@ -8,7 +8,7 @@ import { epochSections } from './epochs.ts';
 import { studySections } from './study-sections.ts';
 import { studyView } from './study-view.ts';
 
-/** `npm run bench -- study [LOG...]`: jobs by the definitions of the published study; its own 100 if no log is named. */
+/** `npm run bench -- study [LOG...]`: jobs by the definitions of the published study (default: its own 100 jobs). */
 const page = { width: 100, glyphs: { done: '█', running: '▒', failed: '×', idle: '·' } };
 const logs = process.argv.slice(2);
 const isStudy = logs.length === 0;

@@ -2,7 +2,7 @@ import type { Section } from '../../src/report/sections.ts';
 import { formatShare } from '../../src/report/format.ts';
 import type { StudyView, SplitGroup } from './study-view.ts';
 
-/** Also less than an hour, as the study has it. */
+/** In hours even below one, like the study. */
 const showHours = (seconds: number): string => `${(seconds / 3600).toFixed(1)} h`;
 const right = (title: string) => ({ title, align: 'right' as const });
 
@@ -79,7 +79,7 @@ export function studySections({
   ];
 }
 
-/** Whole seconds, cut and not rounded, as the study gives them. */
+/** Integer seconds, truncated like in the study. */
 const whole = (seconds: number | null): string => (seconds === null ? '-' : String(Math.floor(seconds)));
 
 function completionSection({ completion }: Pick<StudyView, 'completion'>): Section {

@@ -5,9 +5,9 @@ import type { JobHistory } from '../../src/history/history.ts';
 import { jobTable, type JobTableRow } from '../../src/report/job-table.ts';
 
 /**
- * The same jobs by the definitions of the published study of 100 ImageNet jobs: its rows count only the last transfer
- * of a job that failed, and call "retried transfers" all the time between a job's first and last transfer, also what
- * was hold, waiting or lost execution in it. `split` says what that was.
+ * Jobs by the definitions of the published study of 100 ImageNet jobs: its rows count only the last transfer of a
+ * failed job, and call all time between a job's first and last transfer "retried transfers", including holds, waiting
+ * and lost execution. `split` separates these.
  */
 export interface StudyView {
   jobs: { success: number; heldInTransfer: number; heldInCompute: number; wrongOutput: number };
@@ -25,11 +25,11 @@ export interface StudyView {
   };
   /** Of the total. */
   shares: { compute: number; lastTransfers: number; retriedTransfers: number; heldCompute: number } | null;
-  /** What the time called retried transfers was, for jobs that were evicted, else held, else only stalled. */
+  /** The parts of "retried transfers", for jobs that were evicted, else held, else only stalled. */
   split: Record<'stalledOnly' | 'held' | 'evicted', SplitGroup>;
-  /** From the first transfer's start to the end, of the jobs that succeeded. */
+  /** From the start of the first transfer to the end, of successful jobs. */
   completion: LogReport['completion'];
-  /** Of the jobs that succeeded, by their last site. */
+  /** Of successful jobs, by their last site. */
   sites: { name: string; jobs: number; computeMeanSeconds: number; computeMedianSeconds: number }[];
 }
 
@@ -111,7 +111,7 @@ const total = (rows: readonly JobTableRow[], key: Amount): number =>
 
 type Amount = 'executeSeconds' | 'lastTransferSeconds';
 
-/** All the time between a job's first transfer and its last one. */
+/** The time between a job's first and last transfer. */
 const retriedOf = ({ transferTotalSeconds, lastTransferSeconds }: JobTableRow): number =>
   (transferTotalSeconds ?? 0) - (lastTransferSeconds ?? 0);
 

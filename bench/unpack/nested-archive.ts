@@ -8,15 +8,15 @@ export interface NestedArchive {
   file: string;
   manifestFile: string;
   files: number;
-  /** Bytes in the files that come out. */
+  /** Bytes of the unpacked files. */
   unpackedBytes: number;
-  /** Hash over names and bytes of all files that come out, as `treeHash` computes it. */
+  /** Hash over names and bytes of all unpacked files. */
   hash: string;
 }
 
 const fileBytes = 110_000;
 
-/** A tar of class tars, as ImageNet's training set comes: each class is a tar of pictures. Made by GNU tar. */
+/** A tar of class tars, like ImageNet's training set: each class is a tar of pictures. Made by GNU tar. */
 export function makeNestedArchive(folder: string, classes: number, filesPerClass: number): NestedArchive {
   const whole = createHash('sha256');
   const inner = path.join(folder, 'inner');

@@ -43,8 +43,8 @@ try {
 }
 
 /**
- * On a disk the last tree is only put aside: ext4 spends long looking for inodes while many were just freed, which
- * the next run would pay for.
+ * On a disk the last tree is only moved aside: after many inodes were freed, ext4 searches long for free ones, which
+ * would slow down the next run.
  */
 function freshFolder(): void {
   if (values.where === 'memory') rmSync(folder, { recursive: true, force: true });
@@ -52,7 +52,7 @@ function freshFolder(): void {
   mkdirSync(folder);
 }
 
-/** Every file is there, with every byte; and no other. */
+/** Throws unless exactly the expected files exist, with every byte. */
 function prove(name: string, { hash, files }: NestedArchive): void {
   const into = path.join(folder, 'into');
   const tree = createHash('sha256');
@@ -64,7 +64,7 @@ function prove(name: string, { hash, files }: NestedArchive): void {
   if (found.length !== files || tree.digest('hex') !== hash) throw new Error(`${name} left wrong files`);
 }
 
-/** The most that the run's folder held at once, looked at every quarter of a second, in a run of its own. */
+/** Peak size of the folder, measured every quarter of a second, in a separate run. */
 async function peakBytes(variant: Variant): Promise<number> {
   freshFolder();
   let peak = 0;

@@ -5,7 +5,7 @@ import { fetchToStream } from '../../src/transfer/fetch-to-stream.ts';
 import { parseManifest } from '../../src/transfer/proof/manifest.ts';
 import { openUnpacker } from '../../src/unpack/open-unpacker.ts';
 
-/** `node unpack-one.ts URL INTO [MANIFEST]`: fetches and unpacks as the agent does, in a process of its own. */
+/** `node unpack-one.ts URL INTO [MANIFEST]`: fetches and unpacks like the agent, in a separate process. */
 const [url = '', into = '', manifestFile] = process.argv.slice(2);
 const locator = createLocator({
   env: process.env,

@@ -7,7 +7,7 @@ import type { NestedArchive } from './nested-archive.ts';
 const unpackOne = path.join(import.meta.dirname, 'unpack-one.ts');
 const asUser = '--no-same-owner --no-same-permissions';
 
-/** Download, unpack, unpack each class, remove the archives: what people's job scripts do. */
+/** Download, unpack, unpack each class, remove the archives: what typical job scripts do. */
 const stepByStep = `set -e
   curl -sS -o "$2/train.tar" "$1"
   mkdir "$2/into"
@@ -26,7 +26,7 @@ const piped = `set -e -o pipefail
   curl -sS "$1" | tar -xf - --to-command='
     class="$INTO/\${TAR_FILENAME%.tar}"; mkdir -p "$class" && tar ${asUser} -xf - -C "$class"'`;
 
-/** The ways to get from a URL to a tree of files in the folder `into` of `folder`. */
+/** Variants of getting from a URL to a tree of files in `into` of `folder`. */
 export async function unpackVariants(
   url: string,
   folder: string,

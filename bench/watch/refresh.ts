@@ -7,7 +7,7 @@ import { condorFiles } from '../../src/pool/condor/condor-files.ts';
 import { followRunStates } from '../../src/run/run-states.ts';
 import { markdownTable } from '../markdown-table.ts';
 
-/** `node look.ts RUN LOOKS`: watches a run whose log grows by a burst after every look, and says what that costs. */
+/** `node refresh.ts RUN COUNT`: watches a run whose log grows by a burst after every refresh, and prints the cost. */
 const [run = '', count = ''] = process.argv.slice(2);
 const frame = { columns: 120, rows: 40, color: false, glyphs: glyphsFor({}), hint: '' };
 const cpu: number[] = [];
@@ -25,7 +25,7 @@ for await (const state of followRunStates(run, { clock: systemClock, signal })) 
 }
 const [first = 0, ...refreshes] = cpu;
 const rows = [
-  ['first look, start included, CPU ms', first.toFixed(0)],
+  ['first refresh, start included, CPU ms', first.toFixed(0)],
   ['a refresh, CPU ms, slowest', Math.max(...refreshes).toFixed(0)],
   ['peak memory, MB', (process.resourceUsage().maxRSS / 1000).toFixed(0)],
 ];

@@ -10,10 +10,10 @@ import { createRun } from '../../src/run/create-run.ts';
 import { clusterEvents } from '../eventlog/make-log.ts';
 import { scratchFolder } from '../scratch.ts';
 
-/** `node bench/watch/run.ts [JOBS]`: what `status` and `watch` cost on a run of so many jobs in one cluster. */
+/** `node bench/watch/run.ts [JOBS]`: cost of `status` and `watch` on a run of this many jobs in one cluster. */
 const jobs = Number(process.argv[2] ?? 10_000);
 const cluster = 1000;
-/** How many events come between two looks. */
+/** Events between two refreshes. */
 const burst = Math.ceil(jobs / 20);
 const refreshes = 12;
 
@@ -29,7 +29,7 @@ const run = await createRun(plan, files, '0.0.0', systemClock, 'many-1');
   await journal.append({ kind: 'submitted', cluster });
 }
 const events = [...clusterEvents(cluster, jobs)];
-/** Everything runs and begins to return its output; the rest is written while it is watched. */
+/** All jobs run and start to return their output; the rest is written while the run is watched. */
 const before = Math.floor(events.length * 0.77);
 writeFileSync(path.join(run, condorFiles.eventLog), events.slice(0, before).join(''));
 for (let refreshScript = 0; refreshScript < refreshes; refreshScript += 1) {

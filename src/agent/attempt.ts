@@ -5,7 +5,7 @@ import type { Recorder } from './notes/journal-writer.ts';
 import type { SharedNotes } from './notes/shared-notes.ts';
 import type { Scratch } from './scratch.ts';
 
-/** What the agent's main hands to everything else, so that nothing else touches the process. */
+/** What main passes to the rest of the agent, which never touches the process itself. */
 export interface Context {
   env: Env;
   clock: Clock;
@@ -15,19 +15,19 @@ export interface Context {
   cwd: string;
   /** Aborts when the attempt must end early; its reason is a Fault that says why. */
   signal: AbortSignal;
-  /** Aborts when whoever asks us to end asks again: nobody is given time any more. */
+  /** Aborts when the attempt is asked a second time to end: no more grace. */
   forceStop: AbortSignal;
-  /** How long each work of value may still go on after the attempt was asked to end: a training that saves, then its saving. */
+  /** How long the training, and then saving its checkpoint, may each take after the attempt was asked to end. */
   graceMs: () => number;
-  /** The folder in which the pool starts the agent again after it has left with the code of a checkpoint; undefined where it does not. */
+  /** The folder in which the pool restarts the agent after it exits with the checkpoint code; undefined if it does not. */
   restartFolder?: string;
-  /** Whether the pool removes the scratch folder itself: in any case, or when it wants the machine back; undefined where it does not. */
+  /** Whether the pool removes the scratch folder: always, or only when it wants the slot back; undefined if never. */
   poolCleans?: 'always' | 'when-asked';
-  /** Open files in which the pool shows the ends of the training's logs while the attempt runs; undefined where it does not. */
+  /** Open files through which the pool shows the end of the training's logs while it runs; undefined if it does not. */
   liveLogs?: { out: number; err: number };
-  /** Texts that must not be seen in the training's logs. */
+  /** Values that must not appear in the training's logs. */
   secrets?: readonly string[];
-  /** Sends a signal to a process, or to a group when the id is negative; one that is gone already is no error. */
+  /** Sends a signal to a process, or to a group if the id is negative; a process that is gone is not an error. */
   kill: (pid: number, signal: NodeJS.Signals) => void;
 }
 
@@ -37,6 +37,6 @@ export interface Attempt {
   scratch: Scratch;
   context: Context;
   record: Recorder;
-  /** What the attempts of the run tell each other. */
+  /** Notes shared by all attempts of the run. */
   shared: SharedNotes;
 }

@@ -29,12 +29,12 @@ const contextOf = (poolCleans: Context['poolCleans'], isAsked = false): Context 
 const written = (): Promise<boolean> => Promise.resolve(true);
 
 async function clean(scratch: string, context: Context, isWritten = written): Promise<AgentBody[]> {
-  const noted: AgentBody[] = [];
-  await cleanUp(scratch, context, (body) => void noted.push(body), isWritten);
-  return noted;
+  const recorded: AgentBody[] = [];
+  await cleanUp(scratch, context, (body) => void recorded.push(body), isWritten);
+  return recorded;
 }
 
-test('not one file is removed where the pool removes the sandbox', async (t) => {
+test('no file is removed if the pool removes the sandbox', async (t) => {
   const scratch = await scratchOf(t);
   assert.deepEqual(await clean(scratch, contextOf('always')), [
     { kind: 'cleaned', files: 0, bytes: 0, by: 'pool' },
@@ -42,18 +42,18 @@ test('not one file is removed where the pool removes the sandbox', async (t) => 
   assert.equal(readdirSync(scratch).length, count);
 });
 
-test('a pool that cleans up when it wants the machine back is left to it only then', async (t) => {
+test('clean-up is left to the pool only when it wants the machine back', async (t) => {
   const scratch = await scratchOf(t);
   assert.deepEqual(await clean(scratch, contextOf('when-asked', true)), [
     { kind: 'cleaned', files: 0, bytes: 0, by: 'pool' },
   ]);
   assert.equal(readdirSync(scratch).length, count);
-  const noted = await clean(scratch, contextOf('when-asked'));
-  assert.deepEqual(noted.at(-1), { kind: 'cleaned', files: count, bytes: count });
+  const recorded = await clean(scratch, contextOf('when-asked'));
+  assert.deepEqual(recorded.at(-1), { kind: 'cleaned', files: count, bytes: count });
   assert.equal(existsSync(scratch), false);
 });
 
-test('where nobody else cleans up, being asked to leave is no reason to leave anything', async (t) => {
+test('if the pool does not clean up, everything is removed even after a request to leave', async (t) => {
   const scratch = await scratchOf(t);
   assert.deepEqual(await clean(scratch, contextOf(undefined, true)), [
     { kind: 'phase', phase: 'cleaning' },
@@ -62,15 +62,15 @@ test('where nobody else cleans up, being asked to leave is no reason to leave an
   assert.equal(existsSync(scratch), false);
 });
 
-test('a clean-up says how far it is', async (t) => {
+test('a clean-up records its progress', async (t) => {
   const scratch = await scratchOf(t);
   let now = 0;
   const clock = { ...systemClock, monotonic: () => (now += 600) };
-  const noted = await clean(scratch, { ...contextOf(undefined), clock });
-  assert.ok(noted.some((body) => body.kind === 'clean-progress' && body.files < count));
+  const recorded = await clean(scratch, { ...contextOf(undefined), clock });
+  assert.ok(recorded.some((body) => body.kind === 'clean-progress' && body.files < count));
 });
 
-test('a journal that found no room gets some, and no more is removed than that takes', async (t) => {
+test('if the journal does not fit on the disk, just enough is removed for it', async (t) => {
   const scratch = await scratchOf(t);
   const isWritten = (): Promise<boolean> => Promise.resolve(readdirSync(scratch).length < count);
   const last = (await clean(scratch, contextOf('always'), isWritten)).at(-1);

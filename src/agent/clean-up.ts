@@ -6,20 +6,20 @@ import { killProcesses } from './training/processes.ts';
 
 const maxRounds = 100;
 
-/** Ends every process that the attempt has left behind, asked to end or not. */
+/** Ends every process that the attempt left behind. */
 export async function endProcesses(scratch: string, context: Context): Promise<void> {
-  // In rounds: a process may have made another one before it died, and dying takes a moment.
+  // In rounds: a process may have forked before it died, and dying takes a moment.
   for (let round = 0; round < maxRounds && !killProcesses(scratch, context); round++)
     await context.clock.sleep(20);
 }
 
-/** How often the journal says how far the clean-up is. */
+/** How often the journal records the progress of the clean-up. */
 const reportMs = 1000;
 
 /**
- * Removes the scratch folder of an attempt that has handed over all it has: the journal and the checkpoint are complete,
- * so that whoever loses patience over a million files costs nobody anything. What the pool removes is left to it; only
- * where the journal found no room (`flush`) is some made for it. Throws what cannot be removed.
+ * Removes the scratch folder of an attempt that has returned everything: the journal and the checkpoint are complete,
+ * and being killed over a million files loses nothing. What the pool removes is left to it, unless the journal found
+ * no room (`flush`): then some is made for it. Throws if something cannot be removed.
  */
 export async function cleanUp(
   scratch: string,
@@ -30,7 +30,7 @@ export async function cleanUp(
   const { clock, poolCleans } = context;
   const leftToPool = poolCleans === 'always' || (poolCleans === 'when-asked' && context.signal.aborted);
   const stopEarly = new AbortController();
-  // Where nobody else cleans up, no signal keeps us from it.
+  // Where the pool does not clean up, no signal interrupts it here.
   const signal = poolCleans === 'when-asked' && !leftToPool ? context.signal : stopEarly.signal;
   let soFar: Removed = { files: 0, bytes: 0 };
   if (!leftToPool || !(await flush())) {
@@ -52,7 +52,7 @@ export async function cleanUp(
   }
   if (poolCleans === undefined) return;
   record({ kind: 'cleaned', ...soFar, by: 'pool' });
-  // HTCondor's starter counts the files of the sandbox before it takes the checkpoint away, which its own grace may not
-  // last for: it skips a folder that it cannot read, and makes it readable to remove it.
+  // HTCondor's starter counts the files of the sandbox before it takes the checkpoint, which can exceed its own grace
+  // time: it skips a folder that it cannot read, and makes it readable to remove it.
   if (poolCleans === 'always' && context.signal.aborted) chmodSync(scratch, 0);
 }

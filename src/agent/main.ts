@@ -33,17 +33,17 @@ const help = `updraft-agent ${packageJson.version}: runs one attempt of a job on
                                      the same as attempt NUMBER of a run whose folder RUN this node of a cluster shares
   updraft-agent next POLICY JOURNAL FOLDER STATUS ASKED
                                      decide on the next attempt of a job of a cluster, for the script of the job
-  updraft-agent software ORDER.json  only bring up its software here, for an interactive job, and print the script that activates it
+  updraft-agent software ORDER.json  only set up its software here, for an interactive job, and print the activation script
   updraft-agent -classad         as HTCondor's file-transfer plugin: what it can do
   updraft-agent -infile FILE -outfile FILE [-upload]
   updraft-agent --version
   updraft-agent --help
 
-Exit codes: 0 a valid result; 85 a checkpoint was saved, start me again here; 86 to 119 what the agent found wrong (see the journal, agent.jsonl);
-anything else is the training's own status, or 128 and the signal that ended it.
+Exit codes: 0 a valid result; 85 a checkpoint was saved, restart the agent here; 86 to 119 the agent found a fault (see the journal, agent.jsonl);
+anything else is the training's exit code, or 128 plus the signal that ended it.
 `;
 
-/** How long a training, and then its saving, may take after the attempt was asked to end, where nobody says how long. */
+/** How long the training, and then saving, may each take after the attempt was asked to end, if the pool sets no limit. */
 const defaultGraceMs = 10_000;
 
 function createContext(): Context {
@@ -53,7 +53,7 @@ function createContext(): Context {
   process.on('SIGINT', () => ask(new Fault('interrupted', 'the attempt was stopped (SIGINT)')));
   for (const name of ['SIGTERM', 'SIGHUP'] as const)
     process.on(name, () => ask(new Fault('evicted', `the attempt was asked to leave the machine (${name})`)));
-  // A mistake of ours ends the attempt like any other cause: with its clean-up.
+  // A bug of ours ends the attempt like any other cause: with its clean-up.
   for (const name of ['uncaughtException', 'unhandledRejection'] as const)
     process.on(name, (error: unknown) => ask(asFault(error)));
   return {
@@ -74,17 +74,17 @@ function kill(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch (error) {
-    // Gone, or somebody else's by now.
+    // Gone, or the id is another user's by now.
     if (!['ESRCH', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
   }
 }
 
-/** With what a scheduler's sandbox has. */
+/** The context in a scheduler's sandbox. */
 function sandboxContext(): Context {
   return {
     ...createContext(),
     restartFolder: process.cwd(),
-    // The starter removes the sandbox, and takes the checkpoint away only after we are gone.
+    // The starter removes the sandbox, and takes the checkpoint only after we exit.
     poolCleans: 'always',
     liveLogs: { out: process.stdout.fd, err: process.stderr.fd },
   };
@@ -116,7 +116,8 @@ async function run(rawOrder: WorkOrder, baseContext: Context): Promise<number> {
   if (fault !== undefined && chirp !== undefined) await countShortage(fault, chirp, context.env);
   await cleanUp(writer.flush);
   await chirp?.close();
-  if (!(await writer.close())) process.stderr.write('updraft-agent: the journal found no room on its disk\n');
+  if (!(await writer.close()))
+    process.stderr.write('updraft-agent: the disk is full: the journal is incomplete\n');
   return exit;
 }
 
@@ -137,7 +138,7 @@ async function runShared(file: string, [folder = '', number = '']: string[]): Pr
   return await run(await readSharedOrder(path.resolve(file), place, context), context);
 }
 
-/** Once an attempt on a cluster has ended: stdout is what the job's script does next. */
+/** After an attempt on a cluster has ended: prints what the job's script does next. */
 async function next(
   policy: string,
   [journal = '', folder = '', status = '', asked = '']: string[],
@@ -146,7 +147,7 @@ async function next(
   process.stdout.write(`${shellAssignments(await nextAttempt(ended, process.env, systemClock.now()))}\n`);
 }
 
-/** For an interactive job: stdout is the activation script, stderr is talk. */
+/** For an interactive job: prints the activation script; progress goes to stderr. */
 async function software(file: string): Promise<void> {
   const context = createContext();
   const order = await readSandboxOrder(path.resolve(file), context);
@@ -154,25 +155,25 @@ async function software(file: string): Promise<void> {
   process.stdout.write(`${await openSoftware(order, context, print)}\n`);
 }
 
-/** Makes the attempt ours, or says why it cannot be. */
+/** Claims the attempt, or throws why that is impossible. */
 async function claim({ attemptFolder, attempt, job }: WorkOrder, pid: number): Promise<void> {
   const me = identifyProcess(pid);
   if (me === undefined) throw new Fault('self-test-failed', '/proc cannot be read', { fix: 'mount /proc' });
   const made = await makeClaim(attemptFolder, me).catch((error: unknown) => {
     throw new Fault('order-invalid', `the attempt's folder cannot be used: ${(error as Error).message}`, {
-      fix: `make sure that ${attemptFolder} exists and can be written`,
+      fix: `make sure that ${attemptFolder} exists and is writable`,
       about: attemptFolder,
       cause: error,
     });
   });
   if (made) return;
-  throw new Fault('order-invalid', `attempt ${attempt} of job ${job.id} is claimed already`, {
-    fix: 'start a new attempt: one that was claimed never runs again',
+  throw new Fault('order-invalid', `attempt ${attempt} of job ${job.id} is already claimed`, {
+    fix: 'start a new attempt: a claimed attempt never runs again',
     about: attemptFolder,
   });
 }
 
-/** As HTCondor's plugin: 1 tells it that trying the same again is of no use. */
+/** As HTCondor's plugin; exit code 1 says that a retry is of no use. */
 async function plugin(args: string[]): Promise<number> {
   const out = (text: string): void => void process.stdout.write(text);
   const print = (line: string): void => void process.stderr.write(`updraft_plugin: ${line}\n`);
@@ -196,8 +197,8 @@ async function main(args: string[]): Promise<number> {
   else if (command === 'next' && file !== undefined && more.length === 4) await next(file, more);
   else if (command === 'software' && file !== undefined && more.length === 0) await software(file);
   else
-    throw new Fault('usage', `cannot understand: ${args.join(' ')}`, {
-      fix: 'updraft-agent run ORDER.json',
+    throw new Fault('usage', `unknown arguments: ${args.join(' ')}`, {
+      fix: 'see updraft-agent --help',
     });
   return 0;
 }
@@ -207,10 +208,10 @@ function printFault({ message, fix }: Fault, redact: Redact = (text) => text): v
   if (fix !== undefined) process.stderr.write(redact(`  fix: ${fix}\n`));
 }
 
-// Whoever started us may be gone by the time there is something to say.
+// Whoever started us may be gone by the time there is something to print.
 process.stderr.on('error', () => undefined);
 
-/** The end is the end: a socket or timer somebody forgot must not hold the slot. */
+/** Exits even if a forgotten socket or timer is still open: it must not hold the slot. */
 async function end(): Promise<never> {
   try {
     process.exit(await main(process.argv.slice(2)));

@@ -24,14 +24,14 @@ interface Ended {
   memory?: string;
 }
 
-/** A job of which one attempt after the other ends; each answer is what its script would do. */
+/** A job whose attempts end one after the other; each result is what its script would do. */
 async function jobOn(context: TestContext, policy: Partial<Policy> = {}) {
   const folder = await temporaryFolder(context, {
     'policy.json': JSON.stringify({ ...usual, ...policy }),
     'slurm.jsonl': '',
   });
   const journal = path.join(folder, 'slurm.jsonl');
-  const tell = (body: object) =>
+  const append = (body: object) =>
     appendFile(journal, `${JSON.stringify({ v: 1, t, seq: 0, job: '0000', ...body })}\n`);
   let attempt = 0;
   const end = async ({ status, agent = [], isAsked = false, memory }: Ended) => {
@@ -49,7 +49,7 @@ async function jobOn(context: TestContext, policy: Partial<Policy> = {}) {
     };
     const next = await nextAttempt(ended, env, Date.now());
     const { outcome, moved } = next;
-    await tell({
+    await append({
       kind: 'attempt-ended',
       attempt,
       outcome,
@@ -58,10 +58,10 @@ async function jobOn(context: TestContext, policy: Partial<Policy> = {}) {
     });
     return next;
   };
-  return { end, tell, folder };
+  return { end, append, folder };
 }
 
-test('trouble of a node is tried on others at once, then after waits, until the attempts are used up', async (context) => {
+test('after a node fails, others are tried at once, then after waits, until the attempts are used up', async (context) => {
   const { end } = await jobOn(context, { attempts: 4 });
   const answers = [];
   for (let time = 0; time < 4; time++) answers.push(await end({ status: noGpu }));
@@ -76,7 +76,7 @@ test('trouble of a node is tried on others at once, then after waits, until the 
   );
 });
 
-test('trouble that passes waits longer each time; what would end the same way is not tried again', async (context) => {
+test('temporary trouble waits longer each time; what would fail the same way is not tried again', async (context) => {
   const { end } = await jobOn(context);
   assert.deepEqual(
     [(await end({ status: missing })).delay, (await end({ status: missing })).delay],
@@ -93,7 +93,7 @@ test('a training that is killed gets twice the memory, up to what the policy all
   assert.deepEqual([again, more], [false, undefined]);
 });
 
-test('a time limit with a checkpoint that moved on is tried again any number of times, without one once', async (context) => {
+test('after a time limit with progress, attempts are unlimited; without progress there is one more', async (context) => {
   const { end } = await jobOn(context);
   const saved = { kind: 'checkpoint-saved', files: 1, bytes: 1, sha256: '', why: 'asked' };
   const restored = { kind: 'checkpoint-restored', files: 1, bytes: 1, sha256: '', savedBy: 1 };
@@ -108,7 +108,7 @@ test('a time limit with a checkpoint that moved on is tried again any number of 
   assert.ok(!(await on(saved, restored)).again, 'the second failure');
 });
 
-test('what the scheduler takes away is tried again at once, however often, until it is too late', async (context) => {
+test('an eviction is retried at once, any number of times, until give_up_after', async (context) => {
   const { end, folder } = await jobOn(context, { giveUpSeconds: 3600 });
   for (let time = 0; time < 12; time++)
     assert.equal(
@@ -121,10 +121,10 @@ test('what the scheduler takes away is tried again at once, however often, until
   assert.equal((await end({ status: noGpu })).again, false);
 });
 
-test('what failed before the job was handed over again does not count', async (context) => {
-  const { end, tell } = await jobOn(context, { attempts: 2 });
+test('failures before the job was submitted again do not count', async (context) => {
+  const { end, append } = await jobOn(context, { attempts: 2 });
   assert.ok((await end({ status: noGpu })).again);
   assert.ok(!(await end({ status: noGpu })).again);
-  await tell({ kind: 'round-started', round: 2, jobs: ['0000'], why: '' });
+  await append({ kind: 'round-started', round: 2, jobs: ['0000'], why: '' });
   assert.ok((await end({ status: noGpu })).again);
 });

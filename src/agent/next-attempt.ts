@@ -10,47 +10,47 @@ import { foldAgent } from '../journal/fold-agent.ts';
 import { readJournal } from '../journal/tail.ts';
 import type { AgentState } from '../journal/state.ts';
 import { decide, hasProgressed, type EndedAttempt } from '../recovery/decide.ts';
-import type { Policy } from '../recovery/policy.ts';
+import { withCurrentNames, type Policy } from '../recovery/policy.ts';
 
-/** An attempt that has ended on a node of a cluster, and what is known there of its job. */
+/** An attempt that has ended on a node of a cluster, and what is known there about its job. */
 export interface AttemptOnNode {
-  /** File of the run's policy: as old as the job is in the queue. */
+  /** The file of the run's policy, written when the job was queued. */
   policy: string;
   /** The job's own journal. */
   journal: string;
   /** The attempt's folder. */
   folder: string;
-  /** What the agent ended with. */
+  /** The agent's exit code. */
   status: number;
-  /** The scheduler wanted the node back. */
+  /** Whether the scheduler asked for the node back. */
   isAsked: boolean;
 }
 
-/** What is to become of the job, as its script takes it: figures and words that need no quoting. */
+/** What happens to the job next, in a form its script can use: numbers and words that need no quoting. */
 export interface NextAttempt {
   outcome: 'failed' | 'evicted';
   again: boolean;
-  /** Seconds to wait before it. */
+  /** Seconds to wait first. */
   delay: number;
   /** Not on this node. */
   avoid: boolean;
-  /** Megabytes of memory to ask for instead. */
+  /** Megabytes of memory to request instead. */
   more?: number;
   moved: boolean;
 }
 
-/** An agent that is killed while its job goes on was killed by the kernel, for want of memory. */
+/** An agent killed while its job goes on was killed by the kernel, for lack of memory. */
 const killedExitCode = 128 + 9;
 const megabyte = 2 ** 20;
 
-/** Decides, by the policy that every pool goes by, on the next attempt of a job whose attempt did not succeed. */
+/** Decides, by the policy of every pool, on the next attempt of a job whose attempt did not succeed. */
 export async function nextAttempt(ended: AttemptOnNode, env: Env, now: number): Promise<NextAttempt> {
-  const policy = JSON.parse(await readFile(ended.policy, 'utf8')) as Policy;
+  const policy = withCurrentNames(JSON.parse(await readFile(ended.policy, 'utf8'))) as Policy;
   const queuedAt = (await stat(ended.policy)).mtimeMs;
   const { status, isAsked } = ended;
   const kind = status === killedExitCode ? 'memory-exceeded' : kindOfExit(status);
   const movedOn = kind === 'time-limit' && hasProgressed(await agentState(ended.folder));
-  // What was taken from it says nothing against the job, and Slurm itself makes it wait.
+  // An eviction says nothing against the job, and Slurm itself makes it wait.
   if (!movedOn && (isAsked || kind === 'evicted')) {
     const isLate = now > queuedAt + (policy.giveUpSeconds ?? Infinity) * 1000;
     return { outcome: 'evicted', again: !isLate, delay: 0, avoid: false, moved: false };
@@ -75,7 +75,7 @@ export async function nextAttempt(ended: AttemptOnNode, env: Env, now: number): 
   };
 }
 
-/** The failures of the job since it was last handed to the scheduler. */
+/** The failures of the job since it was last submitted. */
 async function earlierFailures(journal: string): Promise<EndedAttempt[]> {
   const { entries } = await readJournal(journal);
   const since = entries.findLastIndex(({ kind }) => kind === 'round-started');
@@ -86,7 +86,7 @@ async function earlierFailures(journal: string): Promise<EndedAttempt[]> {
     .map(({ t }) => ({ outcome: 'failed', endedAt: Date.parse(t) }));
 }
 
-/** Twice what the job has, as far as the policy allows; undefined where that is no more. */
+/** Twice what the job has, up to the policy's limit; undefined if that is not more. */
 function moreMemory({ memory }: Policy, env: Env): number | undefined {
   const has = Number(env['SLURM_MEM_PER_NODE'] ?? Math.ceil(memory.asked / megabyte));
   const more = Math.min(has * 2, Math.ceil(memory.most / megabyte));
@@ -98,7 +98,7 @@ async function agentState(folder: string): Promise<AgentState | undefined> {
   return entries.filter(isAgentEntry).reduce<AgentState | undefined>(foldAgent, undefined);
 }
 
-/** As assignments of a shell. */
+/** As shell assignments. */
 export const shellAssignments = ({ outcome, again, delay, avoid, more, moved }: NextAttempt): string =>
   [
     `outcome=${outcome}`,

@@ -38,16 +38,16 @@ interface Ending {
   fault: Fault | undefined;
 }
 
-/** An attempt of which all is known and handed over, but for its clean-up. */
+/** An attempt that is complete and has returned everything; only the clean-up is left. */
 interface FinishedAttempt extends Ending {
   /**
-   * To be called last, for a pool may lose patience over it: what the attempt leaves on the machine is gone afterwards.
-   * `flush` says whether all that was noted is in the journal.
+   * Removes what the attempt leaves on the machine. Call it last, because a pool may not wait for it. `flush` returns
+   * whether all entries are in the journal.
    */
   cleanUp: (flush: () => Promise<boolean>) => Promise<void>;
 }
 
-/** Takes an attempt through all its phases. Never throws: what went wrong is in the journal and in the ending. */
+/** Runs an attempt through all its phases. Never throws: faults are in the journal and in the ending. */
 export async function runAttempt(
   order: WorkOrder,
   context: Context,
@@ -79,14 +79,14 @@ export async function runAttempt(
       if (root === undefined || soFar.isPaused) return;
       await flush();
       await cleanUp(root, timeLimit.context, record, flush).catch((thrown: unknown) => {
-        // The attempt ended as it did; the machine's owner has something to look at.
+        // The outcome stands; the fault is for the machine's owner.
         record({ kind: 'fault', fault: toFaultRecord(toFault(thrown, order)) });
       });
     },
   };
 }
 
-/** What has become of an attempt so far: whoever ends it must know, however far it came. */
+/** The state of an attempt, which its end needs, however far it came. */
 interface AttemptSoFar {
   root?: string;
   software?: SoftwareCheck;
@@ -107,7 +107,7 @@ async function runInScratch(
   try {
     await runToEndOrPause(soFar, order, context, record, shared);
   } catch (thrown) {
-    // Whatever broke because the attempt was asked to end, that is what it ended of; a training's own end counts.
+    // Whatever broke because the attempt was asked to end, the request is the cause, unless the training ended by itself.
     const cause: unknown =
       soFar.ended === undefined && context.signal.aborted ? context.signal.reason : thrown;
     fault = toFault(cause, order);
@@ -121,7 +121,7 @@ async function runInScratch(
   return { exit: exitCodeOf(fault, soFar.ended), fault };
 }
 
-/** Takes the attempt from its beginning, or from where it paused, to its end or to a pause. */
+/** Runs the attempt from its start, or from its pause, to its end or to a pause. */
 async function runToEndOrPause(
   soFar: AttemptSoFar,
   order: WorkOrder,
@@ -146,7 +146,7 @@ async function runToEndOrPause(
       () => false,
     );
   const ended = await trainToEnd(attempt, soFar.saver, isDone);
-  // What was trained on is judged with the rest: data that is not whole proves nothing.
+  // A result counts only if the data it was trained on is complete.
   if (ended === 'paused' || ended.status === 0) await soFar.arriving?.complete();
   if (ended === 'paused') {
     savePauseMark(context.restartFolder ?? context.cwd, { attempt: order.attempt, scratch, before, code });
@@ -160,14 +160,14 @@ async function runToEndOrPause(
   await soFar.saver?.discard();
 }
 
-/** An attempt whose training may begin, or go on. */
+/** An attempt whose training can start or resume. */
 interface ReadyAttempt {
-  /** With its software. */
+  /** With its environment. */
   equipped: Attempt;
-  /** Also asked to end when its software or its data, which may still be on their way, turn out broken. */
+  /** Also asked to end if its environment or its data, which may still be arriving, turn out broken. */
   attempt: Attempt;
   before: OutputSnapshot;
-  /** The version of the code that is run. */
+  /** The version of the code. */
   code: string;
 }
 
@@ -197,14 +197,14 @@ async function resume(soFar: AttemptSoFar, base: Attempt, { before, code }: Paus
   return { equipped, attempt: equipped, before, code };
 }
 
-/** Tells the version of the code that will be run. */
+/** Returns the version of the code. */
 async function prepare(attempt: Attempt): Promise<string> {
   attempt.context.signal.throwIfAborted();
   await checkResultsFolder(attempt.order);
   return await stageFiles(attempt);
 }
 
-/** Outputs decide: only a valid result is handed back. */
+/** Returns the results only if they are valid. */
 async function judge(attempt: Attempt, ended: CommandEnd, before: OutputSnapshot): Promise<void> {
   const { order, scratch, context, record } = attempt;
   const { command, outputs, check } = order.job.train;
@@ -229,12 +229,12 @@ function toFault(thrown: unknown, order: WorkOrder): Fault {
   return asFault(thrown);
 }
 
-/** Long enough for whoever rehearses to see it and to act; after that the attempt goes on. */
+/** Long enough for the rehearsal to see it and act; after that the attempt goes on. */
 const maxHoldMs = 60_000;
 
 /**
- * In a rehearsal the first attempt waits at the end of its transfer for the eviction that it is there for: a short
- * transfer could not be met otherwise. What it has fetched lies in its scratch folder by then.
+ * In a rehearsal the first attempt waits at the end of its transfer for its eviction: a short transfer would be over
+ * too soon. What it has fetched is in its scratch folder by then.
  */
 async function holdForEviction({ order, context }: Pick<Attempt, 'order' | 'context'>): Promise<void> {
   if (order.isRehearsal !== true || order.attempt > 1 || order.data.length === 0) return;

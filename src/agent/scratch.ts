@@ -3,22 +3,22 @@ import path from 'node:path';
 import { Fault } from '../fault/fault.ts';
 import type { WorkOrder } from '../job/job.ts';
 
-/** The attempt's own folder, of which nothing is left at its end. */
+/** The attempt's own folder, removed at its end. */
 export interface Scratch {
   root: string;
-  /** Where the training runs; all the user's paths are taken in it. */
+  /** Where the training runs; the user's paths are relative to it. */
   work: string;
   /** First on the training's PATH. */
   bin: string;
-  /** The training's TMPDIR. Its path is short: the sockets that PyTorch's loaders put there may have 107 characters. */
+  /** The training's TMPDIR, a short path: the sockets that PyTorch's data loaders create there are limited to 107 characters. */
   tmp: string;
-  /** Where data waits until it is whole; on the same file system as `work`. */
+  /** Where data stays until it is complete; on the same file system as `work`. */
   stage: string;
-  /** The file in which the training may tell its progress. */
+  /** The file to which the training may write its progress. */
   progress: string;
 }
 
-/** Makes a folder of a new name that nobody else can read. */
+/** Creates a new folder that only this user can read. */
 export function makeScratch(order: WorkOrder): Scratch {
   const parent = order.scratchParent;
   let root: string;
@@ -52,17 +52,17 @@ export function scratchAt(root: string): Scratch {
 function unusable(parent: string, error: unknown): Fault {
   const { code, message } = error as NodeJS.ErrnoException;
   if (code === 'ENOSPC' || code === 'EDQUOT') return diskFull(parent, error);
-  return new Fault('scratch-unusable', `no scratch folder can be made in ${parent}: ${message}`, {
-    fix: `make sure that ${parent} exists and can be written`,
+  return new Fault('scratch-unusable', `cannot create a scratch folder in ${parent}: ${message}`, {
+    fix: `make sure that ${parent} exists and is writable`,
     about: parent,
     cause: error,
   });
 }
 
-/** Says which disk is full, and how big it is. */
+/** Names the full disk and its size. */
 export function diskFull(folder: string, cause: unknown): Fault {
-  return new Fault('disk-full', `the disk of ${folder} has no room left${describeSpace(folder)}`, {
-    fix: 'ask for more disk in [resources], or free some on this machine',
+  return new Fault('disk-full', `the disk of ${folder} is full${describeSpace(folder)}`, {
+    fix: 'ask for more `disk` in [resources], or free space on this machine',
     about: folder,
     cause,
   });

@@ -12,7 +12,7 @@ import { causeInfo, type Cause } from './causes.ts';
 import { evictions } from './evictions.ts';
 import { clearHolds, otherHolds, resources } from './holds.ts';
 import { matchesRow, isEmpty, type CodeRow, type ReportedReason } from './row.ts';
-import { transfers } from './transfers.ts';
+import { transfers } from './transfer-holds.ts';
 
 /** A hold with its code. */
 export type ReportedHold = ReportedReason & { code: number; subcode: number };

@@ -1,5 +1,5 @@
 import { rowsWith, type CodeRow } from './row.ts';
-import { accessPointFull, quotaPhrases } from './transfers.ts';
+import { accessPointFull, quotaPhrases } from './transfer-holds.ts';
 
 const memory = {
   cause: 'memory-exceeded',

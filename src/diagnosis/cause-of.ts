@@ -11,8 +11,8 @@ const known = new Map<string, Cause>();
 const maxKnown = 20_000;
 
 /**
- * What a hold or an eviction comes from, in a word: the cause that `diagnose` finds. A million holds have few reasons
- * among them, so each is judged once.
+ * The cause of a hold or an eviction, as `diagnose` finds it. A million holds have only a few different reasons, and
+ * each is judged once.
  */
 export function causeOf(code: number | undefined, subcode: number | undefined, reason = ''): Cause {
   const key = `${code ?? ''} ${subcode ?? ''} ${reason}`;
@@ -25,8 +25,8 @@ export function causeOf(code: number | undefined, subcode: number | undefined, r
 }
 
 /**
- * What an end by itself comes from: `none` where it was a good one. In Updraft's own runs the exit codes of its agent say
- * what failed; in others they mean nothing in particular.
+ * The cause of a job's own exit: `none` if it succeeded. In Updraft's runs the agent's exit codes say what failed; in
+ * others they mean nothing in particular.
  */
 export function exitCause(termination: Termination | undefined, ours: boolean): Cause {
   if (termination?.normal !== true) return 'signal';
@@ -34,7 +34,7 @@ export function exitCause(termination: Termination | undefined, ours: boolean): 
   return kindOfExit(termination.returnValue, ours) ?? 'exit-code';
 }
 
-/** Who or what removed a job, by HTCondor's words for it, and that in a sentence. */
+/** Who or what removed a job, by HTCondor's reason, and a sentence about it. */
 export function removalCause(reason: string): [Cause, string] {
   const said = reason.trim();
   const row = removals.find(matchesRow({ code: undefined, subcode: undefined, reason: said }));
@@ -50,6 +50,6 @@ export function removalCause(reason: string): [Cause, string] {
   return [row.cause, fill(row.sentence, { user: user && safeLine(user), words }) ?? row.sentence];
 }
 
-/** Who removes a job that is on hold gives up on what held it: then that is why it has no good end. */
+/** Removing a held job gives up on what held it: then the hold is the cause. */
 export const causeOfRemoved = (removal: Cause, hold: Cause | undefined): Cause =>
   hold === undefined || hold === 'user' || hold === 'staging' ? removal : hold;

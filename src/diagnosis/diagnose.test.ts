@@ -116,7 +116,7 @@ const cases: [
     'output-missing',
     /without writing out\.bin/,
   ],
-  // Until 2021 output had the code that input has today.
+  // Until 2021, output transfers had today's code of input transfers.
   [
     13,
     2,
@@ -124,7 +124,7 @@ const cases: [
     'output-missing',
     /without writing out\.bin/,
   ],
-  // No server said this: the access point's own folder did.
+  // Not a server but the access point's own folder said this.
   [
     12,
     13,
@@ -269,10 +269,10 @@ for (const [code, subcode, reason, cause, words] of cases)
     const diagnosis = diagnose(said(code, subcode, reason));
     assert.equal(diagnosis.cause, cause);
     assert.match(diagnosis.because[0] ?? '', words);
-    assert.ok(diagnosis.advice.length > 0, 'there is always something to do');
+    assert.ok(diagnosis.advice.length > 0, 'there is always advice');
   });
 
-test('a reason never seen before is kept with its codes and is not guessed into a class', () => {
+test('an unknown reason is quoted with its codes, without guessing a cause', () => {
   for (const [code, subcode] of [
     [77, 3],
     [0, 0],
@@ -287,21 +287,21 @@ test('a reason never seen before is kept with its codes and is not guessed into 
   }
 });
 
-test('memory that was resident is no measure of an image that was too big', () => {
+test('resident memory does not explain an image size limit', () => {
   const words = 'Error from slot1@n: Your job used too much memory, as measured by ImageSize.';
   const { cause, because, advice } = diagnose(said(21, 0, words), 85);
   assert.equal(cause, 'memory-exceeded');
   assert.doesNotMatch([...because, ...advice].join(' '), /\d+ MB/);
 });
 
-test('a hold without words says so', () => {
+test('a hold without a reason says so', () => {
   assert.match(
     diagnose(said(0, 0, 'Reason unspecified')).because[0] ?? '',
     /code 0, subcode 0 and no reason/,
   );
 });
 
-test('every code of holds and evictions gets an account, whatever its subcode', () => {
+test('every hold and eviction code gets a sentence, whatever its subcode', () => {
   for (let code = 0; code < 60; code++) assert.ok(diagnose(said(code, -1003, 'x')).because[0]);
   for (let code = 1000; code < 1050; code++) assert.ok(diagnose(said(code, 0, '')).because[0]);
 });

@@ -6,24 +6,24 @@ import { kinds } from '../fault/kinds.ts';
 import { factsOf, fill } from './facts.ts';
 import { safeLine } from './quote-event.ts';
 
-/** What an account of an end comes from. */
+/** Why an attempt ended, was held or was evicted. */
 export interface Diagnosis {
   cause: Cause;
-  /** In sentences, with figures; the first says why. */
+  /** Sentences with figures; the first says why. */
   because: string[];
-  /** Whether the same thing tried again will end the same way. */
+  /** Whether another try will end the same way. */
   outlook: Outlook;
-  /** What anybody could do. */
+  /** What anyone could do. */
   advice: string[];
-  /** What the author of a submit file could do there. */
+  /** What the author of a submit file could do in it. */
   submitAdvice?: string[];
 }
 
 type HoldAccount = ReportedReason & { resources: readonly Resource[] };
 
 /**
- * What a hold or an eviction comes from, by the table of codes, with the figures and names of this one. What the table
- * does not know is `unknown` and keeps its words: it is not guessed into a class.
+ * The cause of a hold or an eviction by the table of codes, with the figures and names of this one. What the table
+ * does not know stays `unknown` and keeps HTCondor's words: no guessing.
  */
 export function diagnose(account: HoldAccount, seenMb = 0): Diagnosis {
   const own = readPolicyHold(account);
@@ -36,7 +36,7 @@ export function diagnose(account: HoldAccount, seenMb = 0): Diagnosis {
   const sentences = row === undefined ? [unknown(fullAccount)] : [row.sentence, ...(row.more ?? [])];
   const because = row === undefined ? sentences : sentences.flatMap((one) => fill(one, facts) ?? []);
   const again =
-    own && `It was started ${own.starts} times and never succeeded, so the rules of the run held it.`;
+    own && `It was started ${own.starts} times and never succeeded; the policy of the run held it.`;
   const advice = row?.advice === undefined ? undefined : fill(row.advice, facts);
   return diagnosisOf(row?.cause ?? 'unknown', [...because, ...(again === undefined ? [] : [again])], {
     advice: advice === undefined ? [] : [advice],
@@ -44,7 +44,7 @@ export function diagnose(account: HoldAccount, seenMb = 0): Diagnosis {
   });
 }
 
-/** A diagnosis with what its cause says in general, after what is said of this one. */
+/** A diagnosis whose own advice comes before the general advice of its cause. */
 export function diagnosisOf(
   cause: Cause,
   because: string[],
@@ -60,7 +60,7 @@ export function diagnosisOf(
   };
 }
 
-/** The rule that keeps a job of ours back after an attempt that ended by itself, until it is tried again. */
+/** Our own rule that holds a job after an attempt that failed, until the next try. */
 function ownRuleDiagnosis(reason: string, kind: keyof typeof kinds | undefined): Diagnosis {
   const meaning = kind === undefined ? '.' : ` (${kind}): ${kinds[kind].what}`;
   return {

@@ -6,10 +6,10 @@ import { isEmpty, namedUrl, type ReportedReason } from '../codes/row.ts';
 import type { Resource } from '../eventlog/details.ts';
 import { safeLine } from './quote-event.ts';
 
-/** What the sentences of the table of codes have names for: figures, files and words of one account. */
+/** Values for the placeholders in the table of codes: figures, files and words of one account. */
 type Facts = Record<string, string | number | undefined>;
 
-/** A sentence with its names filled in; undefined where one is not known and the sentence has no other word for it. */
+/** The sentence with its placeholders filled in; undefined if a value is unknown and has no default. */
 export function fill(sentence: string, facts: Facts): string | undefined {
   const names = /\{(\w+)(?:\|([^}]*))?\}/g;
   for (const [, name = '', otherwise] of sentence.matchAll(names))
@@ -19,10 +19,10 @@ export function fill(sentence: string, facts: Facts): string | undefined {
     .replace(/([.!?])\.$/, '$1');
 }
 
-/** HTCondor's words as part of a sentence. */
+/** HTCondor's words as the end of a sentence. */
 export const afterColon = (reason: string): string => (isEmpty(reason) ? '' : `: ${safeLine(reason)}`);
 
-/** What an account says, by the names that sentences use. */
+/** What an account says, by the names of the placeholders. */
 export function factsOf(said: ReportedReason & { resources: readonly Resource[] }, seenMb: number): Facts {
   const { code, subcode, reason } = said;
   return {
@@ -52,10 +52,10 @@ function startFacts(reason: string): Facts {
   };
 }
 
-/** ` name`, to stand after what it names. */
+/** ` name`, to follow what it names. */
 const after = (name: string | undefined): string => (name === undefined ? '' : ` ${safeLine(name)}`);
 
-/** How much memory was requested and used, in MB, where the words say it. */
+/** How much memory was requested and used, in MB, if the reason says so. */
 export function parseMemory(reason: string): { asked: number; used: number } | undefined {
   const [, asked, used] =
     /limit of (\d+) megabytes\D+usage: (\d+) megabytes/i.exec(reason) ??
@@ -70,7 +70,7 @@ function memoryFacts(
 ): Facts {
   const row = resources.find(({ name }) => name === 'Memory');
   const said = parseMemory(reason);
-  // What was resident says nothing about a limit on the image's size.
+  // Resident memory says nothing about a limit on the image size.
   const seen = /\bImageSize\b/.test(reason) ? 0 : Math.max(row?.usage ?? 0, seenMb);
   const used = Math.max(said?.used ?? 0, seen);
   const disk = resources.find(({ name }) => name === 'Disk');
@@ -87,7 +87,7 @@ function figures(asked: number | undefined, used: number): string {
   return used > 0 ? `: ${asked} MB requested, ${used} MB used` : `: ${asked} MB requested`;
 }
 
-/** How much HTCondor was to move, and how much it may. */
+/** How much HTCondor had to transfer, and its limit. */
 function sizesOf(reason: string): string {
   const atSubmit = /\((\d+)\) is greater than \w+ \((\d+)\)/.exec(reason);
   const atRun = /max=(\d+) ?MB, this file=(\d+) ?MB/.exec(reason);
@@ -98,7 +98,7 @@ function sizesOf(reason: string): string {
 function limitOf(reason: string): string {
   const limit = /duration of ((?:\d+[+:])?[\d:]+)/i.exec(reason)?.[1];
   if (limit === undefined) return '';
-  // HTCondor leaves the hours out where there are none.
+  // HTCondor omits the hours if there are none.
   return ` of ${limit}${/^\d+:\d+$/.test(limit) ? ' (minutes and seconds)' : ''}`;
 }
 
@@ -127,7 +127,7 @@ function transferFacts(way: 'input' | 'output', subcode: number | undefined, rea
   };
 }
 
-/** The file a transfer could not read or write. */
+/** The file that a transfer could not read or write. */
 function namedFile(reason: string): string | undefined {
   const file =
     /(?:reading from(?: file)?|(?:failed to write|writing) to file|sending file) (.+?)(?:: \(?errno|: max|:? \(errno|$)/is.exec(

@@ -7,21 +7,21 @@ import type { Evidence } from './explanation.ts';
 const maxLineLength = 480;
 const maxLines = 6;
 
-/** Rows of long events that say nothing of a cause. */
+/** Rows of long events that say nothing about a cause. */
 const noise = /^(?:Usr |-?\d+ +- {2}|\(0\) (?:CPU times|No core)|\.\.\.$|\w+ address: <)/;
 const tableRow = /^\s*(?:Partitionable Resources|[\w ]+(?:\(\w+\))?)\s+:(?:\s|$)/;
 const relevantRow = /^\s*(?:Partitionable Resources|Memory|Disk)\b/;
-/** Of an event in JSON or XML, what it says beyond whose it is and when. */
+/** The attributes of an event in JSON or XML that say what happened. */
 const relevant = /Reason|Code|Message|Info|Error|ReturnValue|Signal|Normally|MyType|SlotName/;
-/** Events whose first line says all that is needed of them. */
+/** Events whose first line says everything needed. */
 const titleOnly: ReadonlySet<EventKind> = new Set<EventKind>(['submit', 'file-transfer', 'image-size']);
 
-/** The lines of an event that a cause rests on, as they are written. */
+/** The lines of an event that show a cause, as written. */
 export function quoteEvent(event: LogEvent, file: string): Evidence {
   const lines = event.text.split(/\r?\n/);
   const isText = /^\d{3} \(/.test(lines[0] ?? '');
   const said = isText ? textLines(event, lines) : lines.filter((line) => relevant.test(line));
-  // A table is read by its columns.
+  // Tables keep their columns.
   const shown = said
     .map((line) =>
       tableRow.test(line) ? printableLines(line).trim().slice(0, maxLineLength) : safeLine(line),
@@ -30,12 +30,12 @@ export function quoteEvent(event: LogEvent, file: string): Evidence {
   return { file, offset: event.offset, at: printable(event.timeText), lines: shown.slice(0, maxLines) };
 }
 
-/** Anybody's words as one line of bearable length that is safe on a terminal. */
+/** Untrusted text as one line of limited length that is safe on a terminal. */
 export const safeLine = (line: string): string => clip(printable(withoutSecrets(line)).trim(), maxLineLength);
 
 function textLines(event: LogEvent, [first = '', ...body]: string[]): string[] {
   const title = first.replace(/\([^)]*\) +/, '').replace(`${event.timeText} `, '');
-  // An address of a daemon is of no use to a reader.
+  // A daemon's address is of no use to a reader.
   const [short = title] = title.split(/:? </);
   if (titleOnly.has(event.kind)) return [short];
   const isPlace = (line: string): boolean => /SlotName|GLIDEIN/.test(line);
@@ -45,7 +45,7 @@ function textLines(event: LogEvent, [first = '', ...body]: string[]): string[] {
   return [short, ...said.filter(isShown)];
 }
 
-/** Whether what was used and asked for has to do with the end. */
+/** Whether resource usage has to do with the end. */
 function isAboutResources(event: LogEvent): boolean {
   if (event.kind === 'terminated') return event.details.termination?.normal === false;
   const [said = ''] = event.text.split('Partitionable Resources');

@@ -19,7 +19,7 @@ const alone = (attempts: number, more: Partial<Policy> = {}): Policy => ({
   ...more,
 });
 
-/** A pool of many machines that makes more of what ran out. */
+/** A pool of many machines that grants more of what ran out. */
 const pool = (attempts: number, more: Partial<Policy> = {}): Policy =>
   alone(attempts, {
     avoid: 'site',
@@ -41,7 +41,7 @@ const held = (code: number, subcode = 0): EndedAttempt => ({
 const ended = (outcome: Outcome, endedAt = 0): EndedAttempt => ({ outcome, endedAt });
 const next = (attempts: EndedAttempt[], policy: Policy, now = hour): Decision =>
   decide({ attempts }, policy, now);
-/** Seconds before the next attempt; undefined where there is none. */
+/** Seconds before the next attempt; undefined if there is none. */
 function waitOf(attempts: EndedAttempt[], policy: Policy): number | undefined {
   const decision = next(attempts, policy, 0);
   if (decision.do === 'end') return undefined;
@@ -50,11 +50,11 @@ function waitOf(attempts: EndedAttempt[], policy: Policy): number | undefined {
 const repeated = (one: EndedAttempt, count: number): EndedAttempt[] =>
   Array.from({ length: count }, () => one);
 
-test('a job that was never tried is tried', () => {
+test('a new job gets its first attempt', () => {
   assert.deepEqual(next([], alone(3), 0), { do: 'start', why: 'first attempt' });
 });
 
-test('a failure that another try can fix is tried again, and the reason names what happened', () => {
+test('a failure that a retry can fix is retried, and the reason names what happened', () => {
   const decision = next([failed('transfer-stalled')], alone(3));
   assert.equal(decision.do, 'start');
   assert.match(decision.why, /attempt 1 ended with transfer-stalled: cache\.example sent nothing/);
@@ -65,24 +65,24 @@ test('the wait between attempts doubles, up to a cap', () => {
   assert.deepEqual(waits, [5, 10, 20, 300]);
 });
 
-test('a wait is over exactly when it says', () => {
+test('a wait ends exactly at its time', () => {
   assert.equal(next([failed('transfer-failed')], alone(3), 5 * second - 1).do, 'wait');
   assert.equal(next([failed('transfer-failed')], alone(3), 5 * second).do, 'start');
 });
 
-test('where there are other places, a bad one is left at once, until it is plain that the place is not to blame', () => {
+test('a bad machine is left at once, until it is clear that the machine is not to blame', () => {
   const waits = [1, 2, 3, 4, 5].map((tries) => waitOf(repeated(failed('self-test-failed'), tries), pool(5)));
   assert.deepEqual(waits, [0, 0, 1200, 2400, undefined]);
 });
 
-test('trouble that is the same everywhere waits from the first time on, and outlasts an hour', () => {
+test('trouble that is the same everywhere waits from the first failure on, for over an hour', () => {
   const waits = [1, 2, 3, 4].map((tries) => waitOf(repeated(failed('object-missing'), tries), pool(5)));
   const longer = [300, 600, 1200, 2400];
   assert.deepEqual(waits, longer);
   assert.ok(longer.reduce((sum, wait) => sum + wait) > 3600);
 });
 
-test('a failure that no other try can fix ends the job at once', () => {
+test('a failure that no retry can fix ends the job at once', () => {
   const decision = next([failed('training-failed')], alone(5));
   assert.equal(decision.do, 'end');
   assert.match(decision.why, /another attempt would fail the same way/);
@@ -90,17 +90,17 @@ test('a failure that no other try can fix ends the job at once', () => {
   assert.equal(next([ended('failed')], alone(5)).do, 'end');
 });
 
-test('an attempt that cost a whole training is made twice, not five times', () => {
+test('a failure that costs a whole training is retried once, not four times', () => {
   assert.equal(next([failed('training-hung')], pool(5)).do, 'start');
   assert.equal(next(repeated(failed('training-hung'), 2), pool(5)).do, 'end');
 });
 
-test('software that cannot be used in two places is not tried for long', () => {
+test('software that fails on two machines is not tried further', () => {
   const waits = [1, 2].map((tries) => waitOf(repeated(failed('environment-broken'), tries), pool(5)));
   assert.deepEqual(waits, [0, undefined]);
 });
 
-test('holds are answered by code and subcode; one that nobody knows is kept', () => {
+test('holds are answered by code and subcode; an unknown one stays', () => {
   const cases: [code: number, subcode: number, wait: number | undefined][] = [
     [13, 256, 300],
     [13, 2, undefined],
@@ -124,7 +124,7 @@ test('holds are answered by code and subcode; one that nobody knows is kept', ()
     assert.equal(waitOf([held(code, subcode)], pool(5)), wait, `code ${code}, subcode ${subcode}`);
 });
 
-test('more memory is asked for up to what may be, however the want of it was found, and not beyond', () => {
+test('memory requests grow up to the limit, whether a hold or a fault showed the shortage', () => {
   for (const short of [held(34, 102), failed('memory-exceeded')]) {
     const waits = [1, 2, 3].map((tries) => waitOf(repeated(short, tries), pool(5)));
     assert.deepEqual(waits, [0, 0, undefined]);
@@ -136,34 +136,34 @@ test('more memory is asked for up to what may be, however the want of it was fou
   );
 });
 
-test('a killed training is tried elsewhere twice, one whose GPU is too small once', () => {
+test('a killed training is retried elsewhere twice, one with too little GPU memory once', () => {
   const waits = (kind: FaultKind) => [1, 2, 3].map((tries) => waitOf(repeated(failed(kind), tries), pool(5)));
   assert.deepEqual(waits('training-killed'), [0, 0, undefined]);
   assert.deepEqual(waits('gpu-memory'), [0, undefined, undefined]);
 });
 
-test('attempts are used up', () => {
+test('a job ends when its attempts are used up', () => {
   assert.equal(next(repeated(failed('disk-full'), 2), alone(3)).do, 'start');
   const decision = next(repeated(failed('disk-full'), 3), alone(3));
   assert.equal(decision.do, 'end');
   assert.match(decision.why, /^3 of 3 attempts failed$/);
 });
 
-test('attempts that were taken away do not count against the job, but not for ever', () => {
+test('evicted and lost attempts do not count against the job, up to a limit', () => {
   assert.equal(next([ended('lost'), ended('evicted')], alone(1)).do, 'start');
   assert.equal(next([ended('lost'), failed('disk-full')], alone(2)).do, 'start');
   assert.equal(next(repeated(ended('lost'), 10), alone(1)).do, 'end');
 });
 
-test('no attempt is begun after the time at which the job is given up', () => {
+test('no attempt starts after give_up_after', () => {
   const history = { queuedAt: 0, attempts: [failed('object-missing')] };
   assert.equal(decide(history, pool(5, { giveUpSeconds: 301 }), 0).do, 'wait');
   const decision = decide(history, pool(5, { giveUpSeconds: 299 }), 0);
   assert.equal(decision.do, 'end');
-  assert.match(decision.why, /gives a job up 299 s after it was queued/);
+  assert.match(decision.why, /given up 299 s after it was queued/);
 });
 
-test('a good result and a stop end the job', () => {
+test('a valid result and a stop end the job', () => {
   assert.deepEqual(next([failed('disk-full'), ended('success')], alone(3), 0), {
     do: 'end',
     outcome: 'success',
@@ -172,11 +172,11 @@ test('a good result and a stop end the job', () => {
   assert.equal(next([ended('stopped')], alone(3)).do, 'end');
 });
 
-test('an attempt that moved on until its time was up does not count, however many there are', () => {
+test('attempts that made progress until their time limit do not count, however many there are', () => {
   const slices = Array.from({ length: 20 }, () => ({ ...failed('time-limit'), movedOn: true }));
   const decision = next(slices, alone(3));
   assert.equal(decision.do, 'start');
-  assert.match(decision.why, /time-limit.*its checkpoint is kept, and it moved on/);
+  assert.match(decision.why, /time-limit.*it made progress and saved a checkpoint/);
   assert.equal(next([...slices, failed('time-limit')], alone(3)).do, 'start');
   assert.equal(next([...slices, failed('time-limit'), failed('time-limit')], alone(3)).do, 'end');
 });

@@ -7,33 +7,33 @@ import { growthSteps, waitAfter, type Policy } from './policy.ts';
 export interface EndedAttempt {
   outcome: Outcome;
   fault?: FaultRecord | undefined;
-  /** What helps, where a hold of the scheduler says it and no fault of ours does. */
+  /** What helps, if a hold says so and no fault of ours does. */
   remedy?: Remedy | undefined;
   endedAt: number;
-  /** Its time was up, and it left a checkpoint further on than the one it began with. */
+  /** Its time was up, and it left a checkpoint beyond the one it started from. */
   movedOn?: boolean | undefined;
 }
 
-/** What became of a job so far. */
+/** The attempts of a job so far. */
 export interface PastAttempts {
-  /** When the job was queued, in milliseconds since the epoch, where it is known. */
+  /** When the job was queued, in milliseconds since the epoch, if known. */
   queuedAt?: number | undefined;
   attempts: readonly EndedAttempt[];
 }
 
-/** What to do about a job that has no attempt running, with the reason as a sentence. */
+/** What to do about a job without a running attempt, and the reason as a sentence. */
 export type Decision =
   | { do: 'start'; why: string }
   | { do: 'wait'; until: number; why: string }
   | { do: 'end'; outcome: Outcome; why: string };
 
-/** A job whose attempts are always taken away must end some day too. */
+/** A job that is always evicted must end some day too. */
 const maxEvictions = 10;
 
 /**
- * The next step of a job from its history alone: another attempt where that can help, at once or after a wait that
- * doubles each time, and an end where it cannot. Attempts that were taken away (lost, evicted) say nothing against the
- * job and do not count against its limit, nor do those that moved on until their time was up. Pure.
+ * The next step of a job from its history alone: another attempt if that can help, at once or after a wait that
+ * doubles each time, otherwise an end. Evicted and lost attempts say nothing against the job and do not count, nor do
+ * those that made progress until their time was up. Pure.
  */
 export function decide({ queuedAt, attempts }: PastAttempts, policy: Policy, now: number): Decision {
   const last = attempts.at(-1);
@@ -46,10 +46,10 @@ export function decide({ queuedAt, attempts }: PastAttempts, policy: Policy, now
   const until = last.endedAt + wait * 1000;
   const { giveUpSeconds = Infinity } = policy;
   if (queuedAt !== undefined && Math.max(now, until) > queuedAt + giveUpSeconds * 1000)
-    return end(`the run gives a job up ${giveUpSeconds} s after it was queued (\`give_up_after\`)`);
+    return end(`the job is given up ${giveUpSeconds} s after it was queued (\`give_up_after\`)`);
   const why = `attempt ${attempts.length} ${describeEnd(last)}`;
   if (now < until) return { do: 'wait', until, why: `${why}; waiting ${wait} s before the next` };
-  if (last.movedOn === true) return { do: 'start', why: `${why}; its checkpoint is kept, and it moved on` };
+  if (last.movedOn === true) return { do: 'start', why: `${why}; it made progress and saved a checkpoint` };
   return { do: 'start', why: isEvicted(last) ? `${why}, which does not count against the job` : why };
 }
 
@@ -80,7 +80,7 @@ function waitSeconds(attempts: readonly EndedAttempt[], last: EndedAttempt, poli
 
 const isEvicted = ({ outcome }: EndedAttempt): boolean => outcome === 'lost' || outcome === 'evicted';
 
-/** A wrong result or an unexplained failure of the training would come out the same again. */
+/** A wrong result or an unexplained failure of the training would be the same again. */
 function remedyFor(
   { fault, remedy }: EndedAttempt,
   failures: number,
@@ -88,20 +88,20 @@ function remedyFor(
   policy: Policy,
 ): Remedy {
   const meant = remedy ?? (fault === undefined ? 'never' : remedyForKind(fault.kind, failures));
-  // A disk may be full of other people's files: another place helps, though no more may be asked for.
+  // A disk may be full of other people's files: another machine helps, even if the request cannot grow.
   return remedy === undefined && meant === 'more-disk'
     ? meant
     : allowedRemedy(policy, meant, outOfMemoryCount(attempts));
 }
 
-/** How many attempts needed more memory than they had. */
+/** How many attempts ran out of memory. */
 export const outOfMemoryCount = (attempts: readonly Pick<EndedAttempt, 'fault' | 'remedy'>[]): number =>
   attempts.filter(({ fault, remedy }) => remedy === 'more-memory' || fault?.kind === 'memory-exceeded')
     .length;
 
 /**
- * An answer as far as a policy allows it: more of what ran out can only be asked for where there may be more; `ranOut`
- * attempts ended for want of memory, and the last may have had all there is.
+ * The remedy, if the policy allows it: a request can grow only up to its limit. `ranOut` attempts ran out of memory,
+ * and the last may have had the maximum.
  */
 export function allowedRemedy({ memory, disk }: Policy, answer: Remedy, ranOut: number): Remedy {
   if (answer === 'more-memory') return ranOut > growthSteps(memory).length ? 'never' : answer;
@@ -113,11 +113,11 @@ function describeEnd({ outcome, fault }: EndedAttempt): string {
   return outcome === 'lost' ? 'was lost: its agent exited without reporting' : `ended as ${outcome}`;
 }
 
-/** Whether an attempt whose time was up saved something, and went past what it began with: only time was lacking. */
+/** Whether an attempt whose time was up saved a checkpoint beyond its start: it only needed more time. */
 export const hasProgressed = (agent: AgentState | undefined): boolean =>
   agent?.checkpoint !== undefined && (agent.resumed === undefined || agent.resumed.movedOn === true);
 
-/** What became of a job, from the attempts in its journals. */
+/** The past attempts of a job, from its journals. */
 export const pastAttempts = (attempts: readonly AttemptState[]): PastAttempts => {
   const queuedAt = Date.parse(attempts[0]?.waitingSince ?? '');
   return {
@@ -131,17 +131,17 @@ export const pastAttempts = (attempts: readonly AttemptState[]): PastAttempts =>
   };
 };
 
-/** What will happen to a job by the rules of its run. */
+/** What will happen to a job by the policy of its run. */
 export interface RetryOutlook {
   /** Attempts that failed so far, and how many may. */
   failures: number;
   attempts: number;
   next: Decision;
-  /** If each further attempt fails like the last one: the seconds of waiting before each of them. */
+  /** Seconds of waiting before each further attempt, if they all fail like the last one. */
   waits: number[];
 }
 
-/** Tells what happens next, and what happens if the trouble goes on. Pure. */
+/** What happens next, and what if the trouble continues. Pure. */
 export function simulate(policy: Policy, history: PastAttempts, now: number): RetryOutlook {
   const last = history.attempts.at(-1);
   const failures = history.attempts.filter(({ outcome }) => isFailure(outcome)).length;
@@ -161,14 +161,14 @@ function futureWaits(policy: Policy, history: PastAttempts, last: EndedAttempt):
   const waits: number[] = [];
   const attempts = [...history.attempts];
   let at = last.endedAt;
-  // Every policy ends: by its number of attempts, or of those that were taken away.
+  // Every policy ends: by its limit of failed attempts or of evictions.
   for (;;) {
     const decision = decide({ ...history, attempts }, policy, at);
     if (decision.do === 'end') return waits;
     const until = decision.do === 'wait' ? decision.until : at;
     waits.push((until - at) / 1000);
     at = until;
-    // One that moved on may go on for ever: what counts is that the next fails.
+    // One that makes progress could go on for ever: assume that the next fails.
     attempts.push({ ...last, movedOn: false, endedAt: at });
   }
 }

@@ -13,7 +13,7 @@ const policy = (toml: string, backoff = many): Policy =>
     backoff,
   });
 
-test('a policy is told in words, with its times and sizes', () => {
+test('a policy is described in sentences, with its times and sizes', () => {
   const words = describePolicy(
     policy(`[resources]
 memory = "2 GB"
@@ -25,15 +25,15 @@ failed_jobs = 1
 `),
   );
   assert.deepEqual(words, [
-    'a job is given up after 5 failed attempts, and none is begun 2d after it was queued; attempts that the pool took away do not count',
-    'trouble that passes, like an object that is not there: tried again after 5m, after 10m, after 20m, after 40m',
-    'a machine that fails: tried again at another site at once, at once, after 20m, after 40m',
+    'a job is given up after 5 failed attempts, or 2d after it was queued; evicted attempts do not count',
+    'temporary trouble, such as a missing object: tried again after 5m, after 10m, after 20m, after 40m',
+    'a faulty machine: tried again at another site at once, at once, after 20m, after 40m',
     'out of memory: tried again with 4 GB, then 6 GB',
-    'when 1 job has failed for good, the rest is given up',
+    'when 1 job has failed for good, the rest of the run is given up',
   ]);
 });
 
-test('one machine alone promises no other place, but more of its memory', () => {
+test('a single machine offers more memory, but no other machine', () => {
   const words = describePolicy(
     policy('', { initialBackoff: 5, maxBackoff: 300, immediateRetries: 0, forgetAfter: 0 }),
   );
@@ -42,11 +42,11 @@ test('one machine alone promises no other place, but more of its memory', () => 
   assert.match(words[1] ?? '', /after 5s, after 10s, after 20s, after 40s/);
 });
 
-test('one attempt is one attempt', () => {
-  assert.deepEqual(describePolicy(policy('[run]\nattempts = 1\n')), ['one attempt, whatever happens']);
+test('with one attempt there are no retries', () => {
+  assert.deepEqual(describePolicy(policy('[run]\nattempts = 1\n')), ['one attempt; no retries']);
 });
 
-test('a simulation tells what happens next and what happens if the trouble goes on', () => {
+test('a simulation says what happens next, and what if the trouble continues', () => {
   const held = { outcome: 'failed' as const, remedy: 'later' as const, endedAt: 60_000 };
   const outlook = simulate(policy(''), { attempts: [held, held] }, 60_000);
   assert.deepEqual([outlook.failures, outlook.attempts, outlook.waits], [2, 5, [600, 1200, 2400]]);

@@ -3,24 +3,21 @@ import { formatDuration, formatSize } from '../job/units.ts';
 import { growthSteps, type Growth, type Policy } from './policy.ts';
 import { simulate } from './decide.ts';
 
-/** What a policy does about failures, in sentences for people who look at a plan. */
+/** What a policy does about failures, in sentences for a reader of a plan. */
 export function describePolicy(policy: Policy): string[] {
   const { attempts, giveUpSeconds, failedJobs } = policy;
-  if (attempts === 1) return ['one attempt, whatever happens'];
-  const late =
-    giveUpSeconds === undefined
-      ? ''
-      : `, and none is begun ${formatDuration(giveUpSeconds)} after it was queued`;
+  if (attempts === 1) return ['one attempt; no retries'];
+  const late = giveUpSeconds === undefined ? '' : `, or ${formatDuration(giveUpSeconds)} after it was queued`;
   return [
-    `a job is given up after ${attempts} failed attempts${late}; attempts that the pool took away do not count`,
-    `trouble that passes, like an object that is not there: tried again ${describeWaits(policy, 'object-missing')}`,
+    `a job is given up after ${attempts} failed attempts${late}; evicted attempts do not count`,
+    `temporary trouble, such as a missing object: tried again ${describeWaits(policy, 'object-missing')}`,
     ...describeAvoidance(policy),
     ...describeGrowth('memory', policy.memory),
     ...describeGrowth('disk', policy.disk),
     ...(failedJobs === undefined
       ? []
       : [
-          `when ${failedJobs} ${failedJobs === 1 ? 'job has' : 'jobs have'} failed for good, the rest is given up`,
+          `when ${failedJobs} ${failedJobs === 1 ? 'job has' : 'jobs have'} failed for good, the rest of the run is given up`,
         ]),
   ];
 }
@@ -28,10 +25,10 @@ export function describePolicy(policy: Policy): string[] {
 function describeAvoidance(policy: Policy): string[] {
   if (policy.backoff.immediateRetries === 0) return [];
   const other = policy.avoid === 'none' ? 'anywhere' : `at another ${policy.avoid}`;
-  return [`a machine that fails: tried again ${other} ${describeWaits(policy, 'self-test-failed')}`];
+  return [`a faulty machine: tried again ${other} ${describeWaits(policy, 'self-test-failed')}`];
 }
 
-/** `at once, at once, after 20m, after 40m`, for a fault that comes each time; nothing where no try follows. */
+/** `at once, at once, after 20m, after 40m`, for a fault that recurs each time; empty if there is no further try. */
 export function describeWaits(policy: Policy, kind: FaultKind): string {
   const failed = { outcome: 'failed' as const, fault: { kind, message: '' }, endedAt: 0 };
   const { waits } = simulate(policy, { attempts: [failed] }, 0);

@@ -13,7 +13,7 @@ const done = (id: string, outcome: 'success' | 'failed' = 'success'): JobState =
 const running = (id: string): JobState => ({ id, status: 'running', stopRequested: false, attempts: [] });
 const kept = (id: string): JobState => ({ ...running(id), status: 'waiting', isKeptBack: true });
 
-test('each rung goes ahead when all before it have a valid result, and the rest after the last rung', () => {
+test('each batch is queued when all before it have a valid result, and the rest after the last batch', () => {
   const canary = [1, 2];
   assert.deepEqual(nextBatch({ canary, jobs: [done('0'), kept('1'), kept('2'), kept('3'), kept('4')] }), [
     '1',
@@ -25,7 +25,7 @@ test('each rung goes ahead when all before it have a valid result, and the rest 
   ]);
 });
 
-test('nobody goes ahead while a rung is under way, after one that failed, or when all have gone', () => {
+test('nothing is queued while a batch is running, after one that failed, or when all are queued', () => {
   const canary = [2];
   assert.deepEqual(nextBatch({ canary, jobs: [done('0'), running('1'), kept('2')] }), []);
   assert.deepEqual(nextBatch({ canary, jobs: [done('0'), done('1', 'failed'), kept('2')] }), []);

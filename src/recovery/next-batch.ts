@@ -1,8 +1,8 @@
 import type { RunState } from '../journal/state.ts';
 
 /**
- * The jobs that may go ahead now because all before them have a valid result; none while a rung is under way, after
- * one that failed, or when nobody is kept back. Pure.
+ * The jobs to queue now because all before them have a valid result; none while a batch is running, after one that
+ * failed, or if no job is kept back. Pure.
  */
 export function nextBatch({ canary, jobs }: Pick<RunState, 'canary' | 'jobs'>): string[] {
   const kept = jobs.filter(({ isKeptBack }) => isKeptBack);

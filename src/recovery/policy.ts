@@ -1,29 +1,26 @@
 import type { OrderedRecovery } from '../job/job.ts';
 import type { Avoidance, Recovery, Spec } from '../job/spec.ts';
 
-/** How fast a pool tries again, in seconds. */
+/** How soon a pool tries again, in seconds. */
 export interface Backoff {
-  /** The first wait; each further one is twice as long, up to `maxBackoff`. */
+  /** Each further backoff is twice as long, up to `maxBackoff`. */
   initialBackoff: number;
   maxBackoff: number;
-  /**
-   * So many failures are answered by another place, or by more memory or disk, without a wait; 0 where there is one
-   * machine only.
-   */
+  /** This many failures are retried elsewhere, or with more memory or disk, without a wait; 0 if there is one machine only. */
   immediateRetries: number;
-  /** A job that found no other place for so long goes back to those where it failed. */
+  /** A job that found no other machine for this long returns to those where it failed. */
   forgetAfter: number;
 }
 
-/** What one job may ask for: at first, and at most after it ran out. In bytes. */
+/** What one job may request: at first, and at most after it ran out. In bytes. */
 export interface Growth {
   asked: number;
   most: number;
 }
 
 /**
- * What is done about failures: from the user's file and the pool's pace. Plain data, and the only source of it: the
- * local pool decides by it, HTCondor's rules are rendered from it, and what people read of the next step comes from it.
+ * What is done about failures, from the job file and the pool's backoff. Plain data, and the only source: the local
+ * pool decides by it, HTCondor's rules are rendered from it, and the explanations of the next step come from it.
  */
 export interface Policy {
   /** Failed attempts after which a job is given up. */
@@ -31,16 +28,35 @@ export interface Policy {
   avoid: Avoidance;
   memory: Growth;
   disk: Growth;
-  /** Seconds after a job was queued from which on no attempt is begun. */
+  /** Seconds after a job was queued when no further attempt is started. */
   giveUpSeconds?: number;
-  /** How long the pool looks for a machine that it has lost touch with, where we say it. */
+  /** How long the pool waits for a machine that it lost contact with, if we set it. */
   leaseSeconds?: number;
-  /** Jobs that failed for good after which the rest of the run is given up. */
+  /** The number of jobs that fail for good after which the rest of the run is given up. */
   failedJobs?: number;
   backoff: Backoff;
 }
 
-/** What a policy is made from besides the user's file. */
+/** What earlier versions called the parts of a policy. */
+const formerNames: Record<string, string> = {
+  pace: 'backoff',
+  firstWait: 'initialBackoff',
+  mostWait: 'maxBackoff',
+  atOnce: 'immediateRetries',
+  letGo: 'forgetAfter',
+};
+
+/** A policy, or an order's part of it, as any version wrote it, with the names of this one. */
+export function withCurrentNames(written: unknown): unknown {
+  if (typeof written !== 'object' || written === null) return written;
+  const renamed = Object.entries(written).map(([name, value]) => [
+    formerNames[name] ?? name,
+    withCurrentNames(value),
+  ]);
+  return Object.fromEntries(renamed) as unknown;
+}
+
+/** What a policy needs besides the job file. */
 export interface PolicyTerms {
   diskBytes: number;
   backoff: Backoff;
@@ -49,10 +65,10 @@ export interface PolicyTerms {
 /** HTCondor's own JobLeaseDuration. */
 export const defaultLeaseSeconds = 2400;
 
-/** How far requests grow without a limit of the user's, in times of what was asked for. */
+/** How far requests grow if the user sets no limit, as a factor. */
 const defaultGrowth = 4;
 
-/** A spec; those of old runs know nothing of recovery. */
+/** A spec; those of old runs have no `recovery`. */
 type PolicySpec = Pick<Spec, 'run' | 'resources'> & { recovery?: Recovery };
 
 export function policyOf(
@@ -61,7 +77,7 @@ export function policyOf(
 ): Policy {
   const { avoid = 'site', memoryMaxBytes, diskMaxBytes, giveUpSeconds, failedJobs } = recovery ?? {};
   const hasChoice = run.attempts > 1 && backoff.immediateRetries > 0;
-  // `disk = "auto"` may come to more than the user allows it to grow to.
+  // `disk = "auto"` may be more than the user's limit of growth.
   const growth = (mayGrow: boolean, asked: number, most = asked * defaultGrowth): Growth => ({
     asked,
     most: mayGrow ? Math.max(asked, most) : asked,
@@ -69,7 +85,7 @@ export function policyOf(
   return {
     attempts: run.attempts,
     avoid: hasChoice ? avoid : 'none',
-    // One machine alone can give a job more of its memory, beside fewer others; of its disk it gives all there is.
+    // A single machine can give a job more memory, next to fewer others, but not more disk.
     memory: growth(run.attempts > 1, resources.memoryBytes, memoryMaxBytes),
     disk: growth(hasChoice, diskBytes, diskMaxBytes),
     ...(giveUpSeconds === undefined ? {} : { giveUpSeconds }),
@@ -84,7 +100,7 @@ export const waitAfter = (
   { initialBackoff, maxBackoff }: Pick<Backoff, 'initialBackoff' | 'maxBackoff'>,
 ): number => Math.min(maxBackoff, initialBackoff * 2 ** (Math.max(1, failures) - 1));
 
-/** What the attempts themselves must know of a policy. */
+/** What the attempts themselves need of a policy. */
 export const attemptRecovery = ({ attempts, failedJobs, backoff }: Policy): OrderedRecovery => ({
   attempts,
   ...(failedJobs === undefined ? {} : { failedJobs }),
@@ -92,11 +108,11 @@ export const attemptRecovery = ({ attempts, failedJobs, backoff }: Policy): Orde
   maxBackoff: backoff.maxBackoff,
 });
 
-/** What is asked for after it ran out as often as that. */
+/** What is requested after it ran out `times` times. */
 export const requestAfter = (growth: Growth, times: number): number =>
   growthSteps(growth).slice(0, times).at(-1) ?? growth.asked;
 
-/** What is asked for, attempt by attempt, when each runs out of it: twice as much each time. */
+/** What is requested, attempt by attempt, if each runs out: twice as much each time. */
 export function growthSteps({ asked, most }: Growth): number[] {
   const steps: number[] = [];
   for (let next = asked; next < most;) {

@@ -12,7 +12,7 @@ const policy: Policy = {
   backoff: { initialBackoff: 300, maxBackoff: 3600, immediateRetries: 2, forgetAfter: 600 },
 };
 
-test('a hold that would be over too late is never released, and whoever watches knows it at once', () => {
+test('a hold that would end after give_up_after is never released', () => {
   assert.equal(
     willRelease(policy, { code: 13, subcode: 256, reason: '' }, { failures: 1, ranOut: 0, heldAfter: 699 }),
     true,
@@ -27,7 +27,7 @@ test('a hold that would be over too late is never released, and whoever watches 
   );
 });
 
-test('a place that another can stand in for is left without a wait', () => {
+test('a bad machine is left without a wait', () => {
   assert.equal(
     willRelease(policy, { code: 19, subcode: 0, reason: '' }, { failures: 2, ranOut: 0, heldAfter: 999 }),
     true,

@@ -3,7 +3,7 @@ import { remedyForHold, type ReportedHold } from '../codes/codes.ts';
 import { allowedRemedy, type EndedAttempt } from './decide.ts';
 import { waitAfter, type Policy } from './policy.ts';
 
-/** What a hold says of the attempt that it ended; one of our own says what the agent ended with. */
+/** What a hold says about the attempt that it ended; our own holds carry the agent's exit code. */
 export function endFromHold(hold: ReportedHold): Pick<EndedAttempt, 'fault' | 'remedy'> {
   const kind = hold.code === policyHoldCode ? kindOfExit(hold.subcode) : undefined;
   return kind === undefined
@@ -11,14 +11,14 @@ export function endFromHold(hold: ReportedHold): Pick<EndedAttempt, 'fault' | 'r
     : { fault: { kind, message: hold.reason.trim() } };
 }
 
-/** A job by its failures: how many, how many of them for want of memory, and how long after it was queued, in seconds. */
+/** A job's failures: how many, how many for lack of memory, and how long after it was queued, in seconds. */
 export interface FailureCounts {
   failures: number;
   ranOut: number;
   heldAfter?: number;
 }
 
-/** Whether the rules of its run will release a job that is held for this. */
+/** Whether the policy of its run will release a job with this hold. */
 export function willRelease(
   policy: Policy,
   hold: ReportedHold,

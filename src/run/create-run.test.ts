@@ -8,7 +8,7 @@ import { systemClock } from '../base/clock.ts';
 import type { Plan } from '../job/plan.ts';
 import { sweepDrafts, withCreationLease } from './create-run.ts';
 
-test('what a command left that was killed while it made a run goes with the next command', async (t) => {
+test('the next command removes the draft of a command that was killed while it created a run', async (t) => {
   const folder = await temporaryFolder(t, { 'runs/.a-1.draft/plan.json': '{', 'runs/b-2/plan.json': '{}' });
   await sweepDrafts(path.join(folder, 'runs'), process.pid);
   const visible = async (): Promise<string[]> =>
@@ -20,7 +20,7 @@ test('what a command left that was killed while it made a run goes with the next
   });
 });
 
-test('the draft of a living command stays', async (t) => {
+test('the draft of a running command stays', async (t) => {
   const folder = await temporaryFolder(t, {});
   const context = { pid: process.pid, clock: systemClock };
   await withCreationLease({ folder } as Plan, context, async () => {

@@ -12,15 +12,15 @@ import type { Plan } from '../job/plan.ts';
 import { poolTraits } from '../job/pool-traits.ts';
 import { openJournal } from '../journal/file.ts';
 
-/** The lease of whoever makes a run. */
+/** The lease of the process that creates a run. */
 const leaseName = '.creating';
 
 /** A name for a new run of the plan. */
 export const newRunName = ({ spec }: Plan, clock: Clock): string => `${spec.name}-${newId(clock)}`;
 
 /**
- * Runs `action`, which looks for an earlier run and makes one if there is none, while nobody else in the folder does: so the
- * same command given twice at once makes one run.
+ * Runs `action`, which finds an earlier run or creates one, while no other process in the folder does: the same command
+ * given twice at the same time creates one run.
  */
 export async function withCreationLease<T>(
   { folder }: Plan,
@@ -28,7 +28,7 @@ export async function withCreationLease<T>(
   action: () => Promise<T>,
 ): Promise<T> {
   const self = identifyProcess(pid);
-  // Where processes cannot be told apart, nobody can be waited for.
+  // Without /proc, other processes cannot be recognized and waited for.
   if (self === undefined) return await action();
   const runs = path.join(folder, runsFolder);
   const lease = path.join(runs, leaseName);
@@ -43,13 +43,13 @@ export async function withCreationLease<T>(
 
 const draftPattern = /^\..+\.draft$/;
 
-/** What a command left that was killed while it made a run; to be called by whoever alone may make one. */
+/** Removes what a killed command left while it created a run; call it under the lease. */
 async function removeDrafts(runs: string): Promise<void> {
   const drafts = (await readdir(runs).catch(() => [])).filter((name) => draftPattern.test(name));
   for (const name of drafts) await removeTree(path.join(runs, name)).catch(() => undefined);
 }
 
-/** The same for commands that only read: nothing is done while another process makes a run. */
+/** The same for commands that only read: does nothing while another process creates a run. */
 export async function sweepDrafts(runs: string, pid: number): Promise<void> {
   const self = identifyProcess(pid);
   const names = await readdir(runs).catch(() => []);
@@ -61,8 +61,8 @@ export async function sweepDrafts(runs: string, pid: number): Promise<void> {
 }
 
 /**
- * Makes the folder of a new run, whole or not at all: the plan, copies of the files it sends, what the pool
- * rendered, and a journal that says so. Gives its path.
+ * Creates the folder of a new run atomically: the plan, copies of the files it sends, what the pool rendered, and a
+ * journal. Returns its path.
  */
 export async function createRun(
   plan: Plan,
@@ -73,10 +73,10 @@ export async function createRun(
   canary?: number[],
 ): Promise<string> {
   const runs = path.join(plan.folder, runsFolder);
-  // Hidden, so that nobody takes it for a run before it is one.
+  // Hidden, so that it is not taken for a run before it is complete.
   const draft = path.join(runs, `.${run}.draft`);
   try {
-    // Whatever the umask says, only the owner changes what runs with the owner's secrets.
+    // Whatever the umask, only the owner may change what runs with the owner's secrets.
     await mkdir(draft, { recursive: true, mode: 0o755 });
     await writeFile(path.join(draft, runFiles.plan), `${JSON.stringify(plan, undefined, 2)}\n`, {
       flush: true,
@@ -95,13 +95,13 @@ export async function createRun(
     await rename(draft, path.join(runs, run));
     return path.join(runs, run);
   } catch (error) {
-    // What went wrong first is what the user must hear.
+    // The user must see the first error.
     await rm(draft, { recursive: true, force: true }).catch(() => undefined);
     throw error instanceof Fault ? error : cannotCreate(runs, error);
   }
 }
 
-/** UTC date and time to sort by, and four hexadecimal digits to tell apart what was made in the same second. */
+/** UTC date and time to sort by, and four hexadecimal digits to distinguish runs of the same second. */
 function newId(clock: Clock): string {
   const [date = '', time = ''] = new Date(clock.now()).toISOString().split(/[T.]/);
   return `${date.replaceAll('-', '')}T${time.replaceAll(':', '')}_${randomBytes(2).toString('hex')}`;
@@ -112,9 +112,9 @@ function cannotCreate(runs: string, error: unknown): Fault {
   const full = code === 'ENOSPC' || code === 'EDQUOT';
   return new Fault(
     full ? 'disk-full' : 'file-invalid',
-    `no run can be made in ${runs}: ${errorReason(error)}`,
+    `cannot create a run in ${runs}: ${errorReason(error)}`,
     {
-      fix: full ? 'free some space there' : `make ${runs} a folder you can write in`,
+      fix: full ? 'free some space there' : `make ${runs} a folder you can write to`,
       about: runs,
       cause: error,
     },
@@ -122,8 +122,8 @@ function cannotCreate(runs: string, error: unknown): Fault {
 }
 
 /**
- * Writes what a pool rendered, by path in the folder. Scripts among it can be executed; nobody else looks into its
- * folders, where the scheduler will put what the jobs print.
+ * Writes what a pool rendered, by path in the folder. Scripts become executable; the folders are private, because the
+ * scheduler writes the jobs' output there.
  */
 export async function writeRendered(folder: string, rendered: Record<string, string>): Promise<void> {
   const folders = new Set(Object.keys(rendered).map((name) => path.dirname(path.join(folder, name))));
@@ -132,7 +132,7 @@ export async function writeRendered(folder: string, rendered: Record<string, str
     await writeFile(path.join(folder, name), text, { mode: text.startsWith('#!') ? 0o755 : 0o600 });
 }
 
-/** Copies the files that a plan sends, as they were when it was made, or not at all. */
+/** Copies the files that a plan sends; throws if one has changed since the plan was made. */
 export async function copyFiles(plan: Pick<Plan, 'files' | 'folder'>, to: string): Promise<void> {
   await mkdir(to, { mode: 0o755 });
   for (const file of plan.files) {

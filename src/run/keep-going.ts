@@ -4,8 +4,8 @@ import { readRunState } from './run-states.ts';
 import { type RoundContext, startRound, withRounds } from './rounds.ts';
 
 /**
- * Queues the next rung of a run's canary ladder when all jobs that went ahead have a valid result. Gives the jobs
- * that go ahead now. Where the run has a supervisor, that does so by itself.
+ * Queues the next canary batch of a run when all jobs before it have a valid result, and returns its jobs. In a run
+ * with a supervisor, the supervisor does so.
  */
 export async function startNextBatch(
   runFolder: string,
@@ -16,7 +16,7 @@ export async function startNextBatch(
   return await withRounds(runFolder, pool, context, async (state) => {
     const jobs = nextBatch(state);
     if (jobs.length === 0) return [];
-    const why = 'all jobs that went ahead have a valid result';
+    const why = 'all earlier jobs have a valid result';
     await startRound(runFolder, state, pool, { jobs, why }, context.clock);
     return jobs;
   });
@@ -25,8 +25,8 @@ export async function startNextBatch(
 const pollMs = 2_000;
 
 /**
- * Hands the run to its pool again whenever the process that supervised it has died, and queues the next rung of its
- * canary ladder whenever one is proven. Ends when the signal aborts.
+ * Submits the run again whenever its supervisor has died, and queues the next canary batch whenever one has succeeded.
+ * Ends when the signal aborts.
  */
 export async function keepGoing(
   runFolder: string,

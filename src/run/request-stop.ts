@@ -6,8 +6,8 @@ import { isOpen, type RunState } from '../journal/state.ts';
 import { findJob } from './run-states.ts';
 
 /**
- * Writes into the journal that some jobs (all when none is named) shall stop. Gives the jobs that have to end for
- * it; asking again for what was asked already changes nothing.
+ * Records in the journal that some jobs (all if none is named) shall stop. Returns the jobs that have to end; asking
+ * twice changes nothing.
  */
 export async function requestStop(
   runFolder: string,

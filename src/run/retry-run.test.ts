@@ -6,7 +6,7 @@ import { temporaryFolder } from '../../test/temporary-folder.ts';
 import { Fault } from '../fault/fault.ts';
 import { unfinishedJobs } from './retry-run.ts';
 
-test('a run made of somebody’s submit file is not tried again: what it lacks, and how it is queued, is not ours', async (t) => {
+test('an adopted run is not retried: only its owner knows its results and how to submit it', async (t) => {
   const folder = await temporaryFolder(t);
   await mkdir(path.join(folder, 'condor'));
   await writeFile(path.join(folder, 'condor', 'job.sub'), 'queue\n');

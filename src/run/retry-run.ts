@@ -11,7 +11,7 @@ import { isAdopted } from '../pool/htcondor.ts';
 import type { Pool, ResourceChange } from '../pool/pool.ts';
 import { type RoundContext, startRound, withRounds } from './rounds.ts';
 
-/** How a job stands that has no valid result and that nobody works on. */
+/** The state of a job that has no valid result and is neither running nor queued. */
 export type UnfinishedState = 'failed' | 'removed' | 'held' | 'missing';
 
 export interface UnfinishedJob {
@@ -19,20 +19,20 @@ export interface UnfinishedJob {
   lack: UnfinishedState;
 }
 
-/** Results looked at at once. */
+/** Jobs whose results are checked at the same time. */
 const concurrency = 32;
 
 /**
- * The jobs of a run that can be tried again. One that succeeded, but whose results are gone, is `missing`. Throws a
- * Fault for an adopted run: what its jobs bring home, and how they are submitted, is its owner's alone.
+ * The jobs of a run that can be retried. One that succeeded, but whose results are gone, is `missing`. Throws a Fault
+ * for an adopted run: only its owner knows its results and how to submit it.
  */
 export async function unfinishedJobs(runFolder: string, jobs: readonly JobState[]): Promise<UnfinishedJob[]> {
   if (await isAdopted(runFolder))
     throw new Fault(
       'usage',
-      `${path.basename(runFolder)} was made of a submit file, which says what is tried again`,
+      `${path.basename(runFolder)} comes from your own submit file, which decides what is retried`,
       {
-        fix: 'condor_release a job that is held; `updraft adopt FILE --submit` submits the file once more',
+        fix: 'release a held job with condor_release, or submit the file again with `updraft adopt FILE --submit`',
         about: runFolder,
       },
     );
@@ -51,7 +51,7 @@ async function unfinishedState(runFolder: string, job: JobState): Promise<Unfini
   return (await hasResults(runFolder, job)) ? undefined : 'missing';
 }
 
-/** Whether all outputs that were handed back are there, and of the size they had. */
+/** Whether all returned outputs are there and have their size. */
 async function hasResults(runFolder: string, { id, attempts }: JobState): Promise<boolean> {
   const folder = resultsFolder(runFolder, id);
   if ((await stat(folder).catch(() => undefined)) === undefined) return false;
@@ -63,20 +63,20 @@ async function hasResults(runFolder: string, { id, attempts }: JobState): Promis
 }
 
 export interface RetryRequest {
-  /** Ids; those that do not lack a result by then are left alone. */
+  /** Ids; those with a valid result by then are left alone. */
   jobs: readonly string[];
   change: ResourceChange;
   newFiles?: readonly PlannedFile[] | undefined;
 }
 
 export interface RetryResult {
-  /** Handed to the pool in a new round. */
+  /** Submitted in a new round. */
   queued: string[];
-  /** Held by the scheduler, and released by it. */
+  /** Held by the scheduler, and released. */
   released: string[];
 }
 
-/** Has jobs of a run tried again, in its own folder: attempts are counted on, and checkpoints are used. */
+/** Retries jobs of a run in its own folder: attempts keep counting, and checkpoints are used. */
 export async function retryRun(
   runFolder: string,
   pool: Pool,
@@ -87,7 +87,7 @@ export async function retryRun(
     const lacking = await unfinishedJobs(runFolder, requestedJobs(state, jobs));
     const ids = lacking.map(({ job }) => job.id);
     const held = lacking.filter(({ lack }) => lack === 'held').map(({ job }) => job.id);
-    // What a held job will be sent is settled: other files need another submission.
+    // A held job will get the files of its submission: other files need a new one.
     const canRelease = newFiles === undefined && held.length > 0;
     const left = canRelease ? await pool.release(runFolder, held, change) : held;
     if (left.length > 0) await pool.stop(runFolder, left);
@@ -101,7 +101,7 @@ export async function retryRun(
   });
 }
 
-/** The scheduler's log tells it too; whoever waits for the run's journal to grow learns of it here. */
+/** The scheduler's log has it too; whoever waits for the run's journal to grow learns of it here. */
 async function recordReleased(
   runFolder: string,
   jobs: Iterable<string>,
@@ -118,7 +118,7 @@ function requestedJobs({ jobs }: RunState, ids: readonly string[]): JobState[] {
   return jobs.filter(({ id }) => meant.has(id));
 }
 
-/** The files that a plan sends as they are in the user's folder by now. Throws a Fault when one is gone. */
+/** The files that a plan sends, in their present state in the user's folder. Throws a Fault if one is gone. */
 export async function currentFiles({ spec, folder, files }: Plan): Promise<PlannedFile[]> {
   const named = spec.train.files;
   const isNamed = ({ path }: PlannedFile): boolean =>
@@ -136,13 +136,13 @@ async function list(folder: string, entry: string): Promise<PlannedFile[]> {
   } catch (error) {
     if (!(error instanceof FileProblem)) throw error;
     throw new Fault('file-invalid', `${folder}: ${error.message}`, {
-      fix: 'put it back, or try again with the copies of the run: without --with-new-files',
+      fix: 'put it back, or retry without --with-new-files to use the copies of the run',
       about: entry,
     });
   }
 }
 
-/** The paths of files that are not the same in both. */
+/** The paths of files that differ between the two lists. */
 export function changedFiles(before: readonly PlannedFile[], after: readonly PlannedFile[]): string[] {
   const hashes = new Map(before.map(({ path, sha256 }) => [path, sha256]));
   const changed = after.filter(({ path, sha256 }) => hashes.get(path) !== sha256).map(({ path }) => path);

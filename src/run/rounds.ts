@@ -19,13 +19,13 @@ export interface RoundStart {
   jobs: readonly string[];
   why: string;
   change?: ResourceChange;
-  /** The user's files as they are by now, to be used instead of the run's copies. */
+  /** The user's present files, to be used instead of the run's copies. */
   newFiles?: readonly PlannedFile[] | undefined;
 }
 
 /**
- * Hands jobs of a run to its pool once more: what they run by lies whole in the round's folder before the journal
- * tells of it, and the pool takes it after that. To be called by one process at a time (`withRounds`).
+ * Submits jobs of a run once more: what they need is complete in the round's folder before the journal names the
+ * round, and the pool submits it after that. Call it from one process at a time (`withRounds`).
  */
 export async function startRound(
   runFolder: string,
@@ -37,7 +37,7 @@ export async function startRound(
   const number = state.rounds + 1;
   const folder = roundFolder(runFolder, number);
   const draft = path.join(path.dirname(folder), `.${number}.draft`);
-  // What somebody left who died before the journal knew.
+  // Left by a process that died before the journal named the round.
   for (const left of [folder, draft]) await rm(left, { recursive: true, force: true });
   await mkdir(draft, { recursive: true, mode: 0o700 });
   const plan = changed(await roundPlan(runFolder, number - 1), change);
@@ -60,7 +60,7 @@ export async function startRound(
   await pool.submit(runFolder);
 }
 
-/** What belongs to the round alone, by path in its folder; the rest is there since the run began. */
+/** The round's own files, by path in its folder; the others exist since the run was created. */
 function ownFiles(files: Record<string, string>, round: number): Record<string, string> {
   const folder = `${path.posix.join(runFiles.rounds, String(round))}/`;
   const own = Object.entries(files).filter(([name]) => name.startsWith(folder));
@@ -72,19 +72,19 @@ function changed(plan: Plan, { memoryBytes, diskBytes, timeSeconds }: ResourceCh
     ...plan.spec.resources,
     ...defined({ memoryBytes, diskBytes, timeSeconds }),
   };
-  const disk = diskBytes === undefined ? plan.disk : { bytes: diskBytes, why: 'asked for at a retry' };
+  const disk = diskBytes === undefined ? plan.disk : { bytes: diskBytes, why: 'requested at a retry' };
   return { ...plan, spec: { ...plan.spec, resources }, disk };
 }
 
-/** What starting rounds needs of the world. */
+/** What starting rounds needs. */
 export interface RoundContext {
   clock: Clock;
   pid: number;
 }
 
 /**
- * Runs `action` with the run's state while nobody else starts a round of it. A round that somebody wrote into the
- * journal and could not hand over before dying is handed over first, so that no job is ever in two.
+ * Runs `action` with the run's state while no other process starts a round. A round that is in the journal but was not
+ * submitted, because its process died, is submitted first: no job is ever in two rounds.
  */
 export async function withRounds<T>(
   runFolder: string,
@@ -93,14 +93,14 @@ export async function withRounds<T>(
   action: (state: RunState) => Promise<T>,
 ): Promise<T> {
   const self = identifyProcess(pid);
-  if (self === undefined) throw new Fault('pool-unreachable', 'there is no /proc on this machine');
+  if (self === undefined) throw new Fault('pool-unreachable', '/proc cannot be read on this machine');
   return await withLease(path.join(runFolder, runFiles.rounds, 'starting'), self, clock, async () => {
     if (await isPending(runFolder)) await pool.submit(runFolder);
     return await action(await readRunState(runFolder));
   });
 }
 
-/** Whether a scheduler has taken earlier rounds, but not the latest. */
+/** Whether the scheduler has earlier rounds, but not the latest. */
 async function isPending(runFolder: string): Promise<boolean> {
   const { entries } = await readJournal(path.join(runFolder, runFiles.journal));
   const last = entries.findLast((entry) => entry.kind === 'round-started')?.round ?? 1;

@@ -10,12 +10,12 @@ import { readJournal } from '../journal/tail.ts';
 import { poolKind } from '../pool/open-pool.ts';
 import { readPlan } from '../pool/read-plan.ts';
 
-/** The state of a run, whatever its pool, from its folder alone. */
+/** The state of a run on any pool, from its folder alone. */
 export async function readRunState(runFolder: string): Promise<RunState> {
   return loadRun(runFolder, await poolSource(runFolder));
 }
 
-/** The states of a run, whatever its pool, from now until it ends. */
+/** The states of a run on any pool, from now until it ends. */
 export async function* followRunStates(
   runFolder: string,
   options: { clock: Clock; signal?: AbortSignal },
@@ -23,11 +23,11 @@ export async function* followRunStates(
   yield* followRun(runFolder, { ...options, source: await poolSource(runFolder) });
 }
 
-/** What the run's pool has to say of it beside its journals. */
+/** What the run's pool knows beyond the journals. */
 async function poolSource(runFolder: string): Promise<EntrySource | undefined> {
   const { entries } = await readJournal(path.join(runFolder, runFiles.journal));
   const created = entries.find((entry) => entry.kind === 'run-created');
-  // A journal may have lost its beginning; a copy of a run may have lost its plan.
+  // A journal may have lost its beginning, and a copy of a run its plan.
   const name = created?.pool ?? (await readPlan(runFolder).catch(() => undefined))?.spec.run.pool;
   return name === undefined ? undefined : await poolKind(name)?.source(runFolder);
 }
@@ -41,7 +41,7 @@ export function findJob({ run, jobs }: RunState, word: string): JobState {
     about: word,
     fix:
       jobs.length === 1
-        ? `its only job is ${jobs[0]?.id ?? ''}`
-        : `its jobs are ${jobs[0]?.id ?? ''} to ${jobs.at(-1)?.id ?? ''}`,
+        ? `use ${jobs[0]?.id ?? ''}, its only job`
+        : `use one of its jobs, ${jobs[0]?.id ?? ''} to ${jobs.at(-1)?.id ?? ''}`,
   });
 }

@@ -15,26 +15,26 @@ import { readRunState } from './run-states.ts';
 import type { RoundContext } from './rounds.ts';
 
 export interface SubmitOptions {
-  /** Start another run even when there is one of the same plan. */
+  /** Start another run even if there is one of the same plan. */
   isNew: boolean;
-  /** Sizes of the rungs in which the jobs of a new run go ahead. */
+  /** Sizes of the canary batches of a new run. */
   canary?: number[] | undefined;
   version: string;
   clock: Clock;
   pid: number;
 }
 
-/** What became of a plan that was submitted. */
+/** The result of submitting a plan. */
 export interface Submitted {
   folder: string;
-  /** `finished`: there is a run of this very plan that has ended, and nothing was done. */
+  /** `finished`: a run of this plan has ended, and nothing was done. */
   how: 'created' | 'continued' | 'finished';
   why: string;
 }
 
 /**
- * Hands a plan to a pool. The same plan again means to go on: its unfinished run is taken up, its finished run is
- * told, and only a changed plan (or `isNew`) makes another run.
+ * Submits a plan to a pool. The same plan again resumes its unfinished run, or reports its finished one; only a changed
+ * plan (or `isNew`) creates another run.
  */
 export async function submitRun(plan: Plan, pool: Pool, options: SubmitOptions): Promise<Submitted> {
   const { same } = await findEarlier(plan);
@@ -76,7 +76,7 @@ async function create(
   return { folder, how: 'created', why: `${reason(plan, earlier, options)}; ${rendering.summary}${ahead}` };
 }
 
-/** Takes up a run by its folder, as it was made: what its job file says by now does not matter. */
+/** Resumes a run by its folder, as it was created, whatever its job file says by now. */
 export async function resumeRun(folder: string, pool: Pool, context: RoundContext): Promise<Submitted> {
   const { endedAt } = await readRunState(folder);
   if (endedAt !== undefined)
@@ -92,7 +92,7 @@ async function continueRun(
 ): Promise<Submitted> {
   await pool.submit(folder);
   const ahead = await startNextBatch(folder, pool, context);
-  const more = `; all that went ahead have a valid result, and ${ahead.length} more go ahead now`;
+  const more = `; all earlier jobs have a valid result, and ${ahead.length} more are queued now`;
   return { folder, how: 'continued', why: ahead.length === 0 ? why : `${why}${more}` };
 }
 
@@ -104,12 +104,12 @@ async function describeEnd(folder: string, unchanged: string): Promise<string> {
     return `${firstFew(
       bad.map(({ id }) => id),
       8,
-    )} went ahead and failed, so ${counted(kept, 'job')} ${kept === 1 ? 'was' : 'were'} never queued; \`updraft retry\` tries again, and they follow when that is good`;
+    )} ran first and failed, so ${counted(kept, 'job')} ${kept === 1 ? 'was' : 'were'} never queued; \`updraft retry\` tries again and queues the rest after success`;
   const again = bad.length > 0 ? ', `updraft retry` tries the failed jobs again' : '';
   return `${unchanged}; --new starts another${again}`;
 }
 
-/** Rungs that leave somebody behind; a ladder that the first rung climbs is none. */
+/** Only batches that leave jobs behind; if the first one takes all, there is no canary. */
 function batchesFor({ jobs }: Plan, batches: number[] | undefined): number[] | undefined {
   return batches !== undefined && (batches[0] ?? 0) < jobs.length ? batches : undefined;
 }
@@ -128,7 +128,7 @@ function reason(plan: Plan, { same, newest }: EarlierRuns, { isNew }: SubmitOpti
   return `changed since ${last}${still}: ${whatChanged(newest.plan, plan).join(', ')}`;
 }
 
-/** The parts of the job file and the files that differ between two plans, for a sentence. */
+/** The sections of the job file and the files that differ between two plans, for a sentence. */
 export function whatChanged(before: Plan, after: Plan): string[] {
   const sections = ['train', 'data', 'environment', 'resources', 'run'] as const;
   const changed: string[] = sections
@@ -142,7 +142,7 @@ export function whatChanged(before: Plan, after: Plan): string[] {
   return [...changed, ...hashes.keys()];
 }
 
-/** A run that was made under the same name before. */
+/** An earlier run of the same name. */
 export interface EarlierRun {
   folder: string;
   plan: Plan;
@@ -150,13 +150,13 @@ export interface EarlierRun {
 }
 
 export interface EarlierRuns {
-  /** The run of this very plan to go on with: an unfinished one, or else the newest. */
+  /** The run of this plan to resume: an unfinished one, or else the newest. */
   same: EarlierRun | undefined;
   /** The newest run under this name, whatever its plan. */
   newest: EarlierRun | undefined;
 }
 
-/** Looks for runs under the plan's name. What is no readable run is left alone. */
+/** Finds runs of the plan's name. Anything that is not a readable run is left alone. */
 export async function findEarlier(plan: Plan): Promise<EarlierRuns> {
   const earlier: EarlierRuns = { same: undefined, newest: undefined };
   for (const folder of await runsNamed(plan)) {
@@ -173,7 +173,7 @@ export async function findEarlier(plan: Plan): Promise<EarlierRuns> {
   return earlier;
 }
 
-/** Newest first: the id in a run's name begins with its date and time. */
+/** Newest first: the id in a run's name starts with its date and time. */
 async function runsNamed({ folder, spec }: Plan): Promise<string[]> {
   const runs = path.join(folder, runsFolder);
   const names = await readdir(runs).catch((error: unknown) => {

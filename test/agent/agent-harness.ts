@@ -32,7 +32,7 @@ interface Finished {
   stderr: string;
 }
 
-/** A folder with all an attempt needs, and agents started on it; everything is removed after the test. */
+/** A folder with everything an attempt needs, and agents started on it; all is removed after the test. */
 export class AgentHarness {
   readonly folder: string;
   readonly #children: ChildProcess[] = [];
@@ -56,7 +56,7 @@ export class AgentHarness {
     return path.join(this.folder, name);
   }
 
-  /** Writes an order for a training that only has to be named, and tells its file. */
+  /** Writes an order for a training of which only the changes are given, and returns its file. */
   async order(changes: Changes = {}): Promise<string> {
     const { train = {}, data = [], files = {}, attempt = 1, ...rest } = changes;
     for (const [name, text] of Object.entries(files)) await writeFile(this.at(`files/${name}`), text);
@@ -93,7 +93,7 @@ export class AgentHarness {
     return file;
   }
 
-  /** Starts the usual agent, or the command given. */
+  /** Starts the default agent, or the given command. */
   start(order: string, command: string[] = defaultCommand, env: NodeJS.ProcessEnv = {}): RunningAgent {
     const [program = '', ...args] = command;
     const child = spawn(program, [...args, 'run', order], {
@@ -113,7 +113,7 @@ export class AgentHarness {
     return readJournal(this.at(`job/attempt-${attempt}`));
   }
 
-  /** What the last entries say that are not about how far something is. */
+  /** The kinds of the last entries, without progress of the clean-up. */
   lastKinds(count: number): AgentEntry['kind'][] {
     const kinds = this.journal().map(({ kind }) => kind);
     return kinds.filter((kind) => kind !== 'clean-progress').slice(-count);
@@ -130,7 +130,7 @@ export class AgentHarness {
     return readFileSync(this.at(`results/0000/${name}`), 'utf8');
   }
 
-  /** The files of the latest checkpoint that is kept, by their paths. */
+  /** The files of the latest saved checkpoint, by path. */
   checkpoint(): Record<string, string> {
     const store = this.at('job/checkpoint');
     const kept = readdirSync(store).map((name) => ({
@@ -145,7 +145,7 @@ export class AgentHarness {
     return Object.fromEntries(files ?? []) as Record<string, string>;
   }
 
-  /** What attempts have left: must be nothing. */
+  /** What attempts left behind; should be empty. */
   leftovers(): string[] {
     const drafts = existsSync(this.at('results'))
       ? readdirSync(this.at('results')).filter((name) => name !== '0000')
@@ -170,7 +170,7 @@ export class RunningAgent {
     });
   }
 
-  /** Resolves as soon as the attempt's files fulfil the condition; fails when the agent ends before. */
+  /** Resolves when the attempt's files fulfil the condition; rejects if the agent ends first. */
   async until(condition: (entries: AgentEntry[], out: string) => boolean): Promise<void> {
     const holds = (): boolean =>
       condition(readJournal(this.#folder), textOf(path.join(this.#folder, attemptFiles.out)));
@@ -188,10 +188,10 @@ export class RunningAgent {
     }
   }
 
-  /** Waits for something; fails when the agent ends before. */
+  /** Waits for a promise; rejects if the agent ends first. */
   async before(something: Promise<void>): Promise<void> {
     const ended = this.finished.then(({ exit, stderr }) => {
-      throw new Error(`the agent ended before: ${exit ?? 'by a signal'} ${stderr}`);
+      throw new Error(`the agent ended too early: ${exit ?? 'by a signal'} ${stderr}`);
     });
     await Promise.race([something, ended]);
   }

@@ -6,12 +6,12 @@ import { test, type TestContext } from 'node:test';
 import { tar } from '../archives/make-tar.ts';
 import { AgentHarness } from './agent-harness.ts';
 
-/** Two classes, each a tar in the tar, as ImageNet comes. */
+/** Two classes, each a tar in the tar, like ImageNet. */
 const inner = (text: string): Buffer => tar({ name: '1.jpg', data: text }, { name: '2.jpg', data: text });
 const archive = tar({ name: 'n01.tar', data: inner('one') }, { name: 'n02.tar', data: inner('two') });
 const firstClass = 512 + inner('one').length;
 
-/** Waits for the second class as a training would, and writes down what it saw first and last. */
+/** Waits for the second class as a training would, and records what it saw first and last. */
 const command = `
 test -e data/.arriving || exit 3
 ls data > model.pt; echo started
@@ -40,7 +40,7 @@ test('a training starts when the first part is there, and the rest appears while
   assert.deepEqual(harness.leftovers(), []);
 });
 
-test('a result is handed back only when all its data is proven, though the training needed less', async (t) => {
+test('a result is returned only when all its data is verified, even if the training needed less', async (t) => {
   const harness = await AgentHarness.open(t);
   const server = await heldBack(t);
   const train = { command: 'ls data > model.pt; echo started' };
@@ -58,7 +58,7 @@ for (const [what, changes, exit, words] of [
   ['be fewer files than expected', { expect: { files: 5 } }, 106, /4 files/],
   ['have another hash', { sha256: '0'.repeat(64) }, 101, /sha-?256|hash|digest/i],
 ] as const)
-  test(`bytes that turn out to ${what} end the training that runs on them`, async (t) => {
+  test(`data that turns out to ${what} ends the training that uses it`, async (t) => {
     const harness = await AgentHarness.open(t);
     const server = await heldBack(t);
     const train = { command: `${command}; sleep 60` };
@@ -82,7 +82,7 @@ test('a training that fails ends the fetching too', async (t) => {
   assert.deepEqual(harness.leftovers(), []);
 });
 
-test('an object that is no archive is a part of its own', async (t) => {
+test('an object that is not an archive counts as one part', async (t) => {
   const harness = await AgentHarness.open(t);
   const server = await heldBack(t);
   const agent = harness.start(
@@ -96,7 +96,7 @@ test('an object that is no archive is a part of its own', async (t) => {
   assert.equal((await agent.finished).exit, 0);
 });
 
-/** Serves the archive up to the end of its first class, and the rest when told to. */
+/** Serves the archive up to the end of its first class, and the rest on `release`. */
 async function heldBack(t: TestContext): Promise<{ url: string; release: (rest: Buffer) => void }> {
   const asked = Promise.withResolvers<ServerResponse>();
   const server = http.createServer((request, response) => {

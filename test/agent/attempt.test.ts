@@ -7,7 +7,7 @@ import { AgentHarness } from './agent-harness.ts';
 
 const weights = 'echo weights > model.pt';
 
-test('a valid result is handed back with its hash, and nothing is left', async (t) => {
+test('a valid result is returned with its hash, and nothing is left', async (t) => {
   const harness = await AgentHarness.open(t);
   const { exit, stderr } = await harness.run({
     files: { 'train.sh': `echo "epoch=1 loss=0.5"; ${weights}` },
@@ -32,12 +32,12 @@ test('a valid result is handed back with its hash, and nothing is left', async (
   assert.deepEqual(harness.leftovers(), []);
 });
 
-test('a training that ends 0 without its output has failed, and the message says what is there instead', async (t) => {
+test('a training that exits with 0 without its output has failed, and the message lists what is there', async (t) => {
   const harness = await AgentHarness.open(t);
   const { exit, stderr } = await harness.run({ train: { command: 'echo weights > model.pth' } });
   assert.equal(exit, 112);
-  assert.match(stderr, /model\.pt is not there/);
-  assert.match(stderr, /there are now: model\.pth/);
+  assert.match(stderr, /model\.pt is missing/);
+  assert.match(stderr, /the folder now has model\.pth/);
   assert.equal(harness.entries('training-ended')[0]?.status, 0);
   assert.equal(harness.entries('agent-ended')[0]?.outcome, 'wrong-output');
   assert.equal(existsSync(harness.at('results/0000')), false);
@@ -51,7 +51,7 @@ for (const [what, command, problem] of [
     `${weights}; touch -d 2001-01-01 model.pt`,
     /model\.pt is older than the start/,
   ],
-  ['was sent along and never written', 'true', /model\.pt (is older than the start|was there before)/],
+  ['was sent along and not written', 'true', /model\.pt (is older than the start|was there before)/],
   [
     'is a link out of the work folder',
     'ln -sf /etc/passwd model.pt',
@@ -67,13 +67,13 @@ for (const [what, command, problem] of [
     assert.deepEqual(harness.leftovers(), []);
   });
 
-test('a result that the check refuses is not handed back', async (t) => {
+test('a result that the check refuses is not returned', async (t) => {
   const harness = await AgentHarness.open(t);
   const { exit, stderr } = await harness.run({
     train: { command: weights, check: 'echo "accuracy too low" >&2; exit 3' },
   });
   assert.equal(exit, 112);
-  assert.match(stderr, /ended with status 3: accuracy too low/);
+  assert.match(stderr, /exited with status 3: accuracy too low/);
   assert.equal(existsSync(harness.at('results/0000')), false);
 });
 
@@ -111,18 +111,18 @@ for (const [command, word] of [
     assert.ok(stderr.includes(`\`${word}\``), stderr);
   });
 
-test('a training without a sign of life is stopped', async (t) => {
+test('a training that shows no sign of life is stopped', async (t) => {
   const harness = await AgentHarness.open(t);
   const { exit, stderr } = await harness.run({
     train: { command: 'echo begun; sleep 1000', quietLimitSeconds: 0.5 },
   });
   assert.equal(exit, 111);
-  assert.match(stderr, /printed nothing and told no progress/);
+  assert.match(stderr, /printed nothing and reported no progress/);
   assert.equal(harness.entries('training-ended')[0]?.signal, 'SIGTERM');
   assert.deepEqual(harness.leftovers(), []);
 });
 
-test('a training that tells its progress only in its file is alive', async (t) => {
+test('a training that reports progress only in its file is alive', async (t) => {
   const harness = await AgentHarness.open(t);
   const record = 'echo "{\\"epoch\\":$i,\\"loss\\":NaN}" >> $UPDRAFT_PROGRESS; sleep 0.7';
   const { exit } = await harness.run({
@@ -145,12 +145,12 @@ test('an attempt ends at its time limit', async (t) => {
   assert.deepEqual(harness.leftovers(), []);
 });
 
-test('processes a training leaves behind are ended, also those that left its session', async (t) => {
+test('processes that a training leaves behind are ended, even outside of its session', async (t) => {
   const harness = await AgentHarness.open(t);
   const command = [
     'sleep 1000 & echo $! > pids',
     '(cd / && setsid sleep 1000 & echo $! >> pids)',
-    // Neither its environment nor its folder tells where this one comes from, only its session.
+    // This one has neither the environment nor the folder of the attempt, only its session.
     '(cd / && exec env -i /bin/sh -c "sleep 1000" & echo $! >> pids)',
     'cp pids model.pt',
   ].join('\n');
@@ -169,7 +169,7 @@ test('a second agent on a claimed attempt ends at once and changes nothing', asy
   const before = harness.journal();
   const second = await harness.start(order).finished;
   assert.equal(second.exit, 117);
-  assert.match(second.stderr, /claimed already/);
+  assert.match(second.stderr, /already claimed/);
   assert.deepEqual(harness.journal(), before);
   assert.equal(await readFile(harness.at('ran'), 'utf8'), 'x\n');
 });
@@ -192,13 +192,13 @@ test('the results of another job or the files of a user are never replaced', asy
   assert.equal(exit, 117);
   assert.match(stderr, /already holds something else/);
   assert.equal(harness.result('model.pt'), 'precious');
-  assert.equal(existsSync(harness.at('ran')), false, 'the training ran in vain');
+  assert.equal(existsSync(harness.at('ran')), false, 'the training must not run');
   await writeFile(harness.at('results/0000/.updraft.json'), '{"run":"test-run","job":"0001","attempt":1}');
   const other = await harness.run({ attempt: 2, train: { command: weights } });
   assert.match(other.stderr, /already holds the results of job 0001 of run test-run/);
 });
 
-test('a checkpoint outlives a failed attempt and is there for the next one', async (t) => {
+test('a checkpoint survives a failed attempt and is there for the next one', async (t) => {
   const harness = await AgentHarness.open(t);
   const train = {
     checkpoint: 'ckpt',
@@ -223,7 +223,7 @@ test('the training finds its parameters, its data folder and its own settings in
   assert.equal(harness.result('model.pt'), 'test-run 0000 1 it\'s "mine"\n');
 });
 
-test('an order that cannot be read or used is refused with the field that is wrong', async (t) => {
+test('an unreadable or invalid order is refused, and the wrong field is named', async (t) => {
   const harness = await AgentHarness.open(t);
   const missing = await harness.start(harness.at('nowhere.json')).finished;
   assert.equal(missing.exit, 117);
@@ -233,7 +233,7 @@ test('an order that cannot be read or used is refused with the field that is wro
   assert.match(stderr, /`job\.train\.outputs\[0\]` must be a path inside the work folder/);
 });
 
-test('a scratch folder that cannot be made is named', async (t) => {
+test('a scratch folder that cannot be created is named', async (t) => {
   const harness = await AgentHarness.open(t);
   const { exit, stderr } = await harness.run({ scratchParent: harness.at('nowhere') });
   assert.equal(exit, 108);

@@ -4,13 +4,13 @@ import type { TestContext } from 'node:test';
 
 interface ByteServer {
   url: string;
-  /** Resolves when the first body has been asked for and begun. */
+  /** Resolves when the first body was requested and started. */
   begun: Promise<void>;
-  /** Ends the silence: whoever still waits for the rest gets it. */
+  /** Sends the rest to everyone who waits for it. */
   sendRest(): void;
 }
 
-/** Serves the same bytes under every name; `sent` of them, and then silence, when it is to stall. */
+/** Serves the same bytes under every name; only `sent` of them, and then nothing, to simulate a stall. */
 export async function serveBytes(t: TestContext, bytes: Buffer, sent = bytes.length): Promise<ByteServer> {
   let begin = (): void => undefined;
   const waiting: http.ServerResponse[] = [];

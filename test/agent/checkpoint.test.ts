@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import type { Train } from '../../src/job/spec.ts';
 import { AgentHarness } from './agent-harness.ts';
 
-/** Counts in its checkpoint, tells each step, and ends at `until`; the checkpoint is written aside and renamed. */
+/** Counts in its checkpoint, reports each step, and ends at `until`; writes the checkpoint aside and renames it. */
 const counting = (until: number, each = 'sleep 0.2'): Partial<Train> => ({
   checkpoint: 'ckpt',
   command: `
@@ -28,7 +28,7 @@ const damage = (harness: AgentHarness, change: (file: string) => void): void => 
   change(path.join(store, latest?.name ?? ''));
 };
 
-test('an agent that is killed without warning loses no more than what came after the last checkpoint', async (t) => {
+test('an agent killed without warning loses only what came after the last checkpoint', async (t) => {
   const harness = await AgentHarness.open(t);
   const first = harness.start(await harness.order({ train: counting(1000, 'sleep 2.5') }));
   await first.until((entries) => entries.filter(({ kind }) => kind === 'checkpoint-saved').length > 1);
@@ -45,11 +45,11 @@ test('an agent that is killed without warning loses no more than what came after
   const [restored] = harness.entries('checkpoint-restored', 2);
   assert.equal(restored?.savedBy, 1);
   const reported = harness.entries('progress', 2).map(({ step }) => step);
-  assert.ok((reported[0] ?? 0) > (saved?.step ?? 0), `it told ${reported.join(' ')}`);
+  assert.ok((reported[0] ?? 0) > (saved?.step ?? 0), `it reported ${reported.join(' ')}`);
   assert.equal(harness.entries('resume-checked', 2)[0]?.movedOn, true);
 });
 
-test('a training that ends with 85 goes on in the same place, and nothing is fetched or cleaned in between', async (t) => {
+test('a training that exits with 85 resumes in the same place, with nothing fetched or cleaned in between', async (t) => {
   const harness = await AgentHarness.open(t);
   const data = path.join(harness.folder, 'data.bin');
   writeFileSync(data, 'data');
@@ -71,11 +71,11 @@ test('a training that ends with 85 goes on in the same place, and nothing is fet
   assert.deepEqual(harness.leftovers(), []);
 });
 
-test('a training that ends with 85 and saved nothing has failed, and is not run for ever', async (t) => {
+test('a training that exits with 85 without saving has failed, and is not restarted for ever', async (t) => {
   const harness = await AgentHarness.open(t);
   const { exit, stderr } = await harness.run({ train: { checkpoint: 'ckpt', command: 'exit 85' } });
   assert.equal(exit, 110);
-  assert.match(stderr, /ended with 85.*nothing new in ckpt/);
+  assert.match(stderr, /exited with 85.*nothing new in ckpt/);
 });
 
 test('a damaged checkpoint is refused with the reason, and the one before it is used', async (t) => {
@@ -106,7 +106,7 @@ test('a damaged checkpoint is refused with the reason, and the one before it is 
   assert.equal(readFileSync(harness.at('job/attempt-5/out.log'), 'utf8'), '');
 });
 
-test('a checkpoint of another version of the code is used, and that is told', async (t) => {
+test('a checkpoint of another version of the code is used, and the journal says so', async (t) => {
   const harness = await AgentHarness.open(t);
   const train: Partial<Train> = { checkpoint: 'ckpt', command: 'sh train.sh' };
   await harness.run({ train, files: { 'train.sh': 'echo 1 > ckpt/n; exit 3' } });
@@ -128,7 +128,7 @@ test('a training that ignores its checkpoint is noticed', async (t) => {
   assert.equal(harness.entries('resume-checked', 2)[0]?.movedOn, false);
 });
 
-test('the last few checkpoints are kept, and a file that did not change is kept once', async (t) => {
+test('the last few checkpoints are kept, and an unchanged file is stored once', async (t) => {
   const harness = await AgentHarness.open(t);
   const train: Partial<Train> = {
     checkpoint: 'ckpt',
@@ -153,7 +153,7 @@ echo $((n+1)) > ckpt/n; exit 85`,
   assert.equal(harness.result('model.pt'), 'n\n');
 });
 
-test('a time limit leaves the training the time to save, and the next attempt goes on', async (t) => {
+test('a time limit leaves the training time to save, and the next attempt resumes', async (t) => {
   const harness = await AgentHarness.open(t);
   const command = `trap 'echo asked > ckpt/state; exit 1' TERM
 [ -f ckpt/state ] && { cp ckpt/state model.pt; exit 0; }
@@ -167,7 +167,7 @@ while :; do sleep 0.1; done`;
   assert.equal(harness.result('model.pt'), 'asked\n');
 });
 
-test('a link that leads out of the checkpoint folder is told, and does not end the training', async (t) => {
+test('a link out of the checkpoint folder is recorded, and does not end the training', async (t) => {
   const harness = await AgentHarness.open(t);
   const command = 'ln -s /etc/passwd ckpt/x; echo 1 > ckpt/n; sleep 2; exit 4';
   assert.equal((await harness.run({ train: { checkpoint: 'ckpt', command } })).exit, 4);

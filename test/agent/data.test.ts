@@ -34,7 +34,7 @@ test('an archive from a server is unpacked where the training looks for it', asy
   assert.deepEqual(harness.leftovers(), []);
 });
 
-test('the agent follows what the order says of caches, before what the machine says, and writes it down', async (t) => {
+test('caches named in the order override those of the machine, and the journal says so', async (t) => {
   const harness = await AgentHarness.open(t);
   const { federation, objects } = await demoFederation(t);
   const hosts = federation.caches.map(({ url }) => new URL(url).host);
@@ -58,7 +58,7 @@ test('the agent follows what the order says of caches, before what the machine s
   assert.deepEqual(fetched.leftOut, [{ server: first, by: 'the job file', why: 'avoided' }]);
 });
 
-test('a file of the machine itself is data too, and several sources share a folder', async (t) => {
+test('a local file is data too, and several sources share a folder', async (t) => {
   const harness = await AgentHarness.open(t);
   await writeFile(harness.at('set.tar.gz'), archive);
   await writeFile(harness.at('labels.csv'), 'a,1\n');
@@ -75,7 +75,7 @@ test('a file of the machine itself is data too, and several sources share a fold
   assert.equal(harness.result('model.pt'), 'alphaa,1\n');
 });
 
-test('an xz archive is unpacked by the executable, and one it cannot read is refused with the way out', async (t) => {
+test('an xz archive is unpacked by the executable, and an unsupported one is refused with a fix', async (t) => {
   const fixture = (name: string): string =>
     new URL(`../archives/fixtures/${name}.tar.xz`, import.meta.url).href;
   const harness = await AgentHarness.open(t);
@@ -91,7 +91,7 @@ test('an xz archive is unpacked by the executable, and one it cannot read is ref
   assert.match(refused.stderr, /xz -dc .* \| zstd/);
 });
 
-test('an object that is no archive is put where it belongs under its own name', async (t) => {
+test('an object that is not an archive is put in place under its own name', async (t) => {
   const harness = await AgentHarness.open(t);
   const { url } = await serveBytes(t, Buffer.from('1,2,3\n'));
   const { exit, stderr } = await harness.run({
@@ -120,7 +120,7 @@ for (const [what, bytes, exits] of [
     assert.deepEqual(harness.leftovers(), []);
   });
 
-test('an archive that was published damaged costs one attempt: its digest is right', async (t) => {
+test('an archive that was published damaged costs one attempt only: its digest is right', async (t) => {
   const harness = await AgentHarness.open(t);
   const damaged = Buffer.concat([archive.subarray(0, -40), Buffer.alloc(40, 7)]);
   const hash = createHash('sha256').update(damaged).digest('hex');
@@ -148,10 +148,10 @@ test('data that is not what was expected never reaches the training', async (t) 
   assert.equal(other.exit, 101);
   const gone = await harness.run({ attempt: 3, data: [{ url: `${url}.none` }], train });
   assert.equal(gone.exit, 96);
-  assert.match(gone.stderr, /set\.tar\.gz\.none is not there/);
+  assert.match(gone.stderr, /set\.tar\.gz\.none does not exist/);
 });
 
-test('a manifest sent along proves the data', async (t) => {
+test('a manifest that was sent along verifies the data', async (t) => {
   const harness = await AgentHarness.open(t);
   const manifest = { bytes: archive.length, chunkBytes: 4096, sha256, chunks: [sha256] };
   const { url } = await serveBytes(t, archive);

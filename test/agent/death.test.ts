@@ -14,7 +14,7 @@ async function died(t: TestContext, command: string, agent = defaultCommand) {
   return { exit, kind, message };
 }
 
-/** A cgroup that may have as much memory, or undefined where this user can make none. */
+/** A cgroup with this memory limit; undefined if this user cannot create one. */
 function cgroupOf(t: TestContext, bytes: number): string | undefined {
   const [own = ''] = cgroupFolders(readFileSync('/proc/self/cgroup', 'utf8'));
   const folder = path.join(own, `updraft-test-${process.pid}`);
@@ -25,12 +25,12 @@ function cgroupOf(t: TestContext, bytes: number): string | undefined {
     writeFileSync(path.join(folder, limit), String(bytes));
     return folder;
   } catch (error) {
-    t.skip(`no cgroup can be made here: ${(error as Error).message}`);
+    t.skip(`cannot create a cgroup here: ${(error as Error).message}`);
     return undefined;
   }
 }
 
-test('a training that the kernel kills at a real limit of memory needs more of it', async (t) => {
+test('a training that the kernel kills at a real memory limit needs more memory', async (t) => {
   const cgroup = cgroupOf(t, 400 << 20);
   if (cgroup === undefined) return;
   const inside = ['/bin/sh', '-c', `echo $$ > ${cgroup}/cgroup.procs; exec "$@"`, 'sh', ...defaultCommand];
@@ -39,13 +39,13 @@ test('a training that the kernel kills at a real limit of memory needs more of i
   assert.match(message, /killed by the kernel, because its cgroup \(limit 4\d\d MB\) had no memory left/);
 });
 
-test('a training that runs into a limit of its own and says so needs more memory', async (t) => {
+test('a training that reports a failed allocation needs more memory', async (t) => {
   const { exit, message } = await died(t, `ulimit -v 400000; python3 -c 'x = b"x" * (900 << 20)'`);
   assert.equal(exit, 86, message);
   assert.match(message, /MemoryError/);
 });
 
-test('a training that somebody kills was killed, whoever says so', async (t) => {
+test('a training killed from outside is recognized, however its shell reports it', async (t) => {
   for (const command of [
     'kill -9 $$',
     'python3 -c "import os; os.kill(os.getpid(), 9)"; exit $?',
@@ -53,11 +53,11 @@ test('a training that somebody kills was killed, whoever says so', async (t) => 
   ]) {
     const { exit, kind, message } = await died(t, command);
     assert.deepEqual([exit, kind], [87, 'training-killed'], message);
-    assert.match(message, /not for memory as far as can be seen \(.* 1 GB; the machine had .* left\)/);
+    assert.match(message, /apparently not for memory \(.* 1 GB; the machine had .* left\)/);
   }
 });
 
-test('words of a full disk, of a quota and of the GPU are told from a mistake in the program', async (t) => {
+test('a full disk, a quota and GPU memory are distinguished from an error in the program', async (t) => {
   const raising = (text: string): string => `python3 -c 'raise ${text}'`;
   assert.equal((await died(t, raising('OSError(28, "No space left on device")'))).exit, 107);
   assert.equal((await died(t, raising('OSError(122, "Disk quota exceeded")'))).exit, 107);

@@ -13,7 +13,7 @@ import { demoFederation } from '../mini/demo-federation.ts';
 import { AgentHarness, executable } from './agent-harness.ts';
 import { makeTarGz } from './tar.ts';
 
-/** True when there is no executable to test, which is then told. */
+/** True, and the test skipped, if the executable is not built. */
 function isMissing(t: TestContext, file = executable): boolean {
   const missing = !existsSync(file);
   if (missing) t.skip(`${path.basename(file)} is not built (npm run build:agent)`);
@@ -22,7 +22,7 @@ function isMissing(t: TestContext, file = executable): boolean {
 
 const archive = makeTarGz({ 'set/a.txt': 'alpha' });
 
-test('the executable tells its version', (t) => {
+test('the executable prints its version', (t) => {
   if (isMissing(t)) return;
   const { stdout, status } = spawnSync(executable, ['--version'], { encoding: 'utf8' });
   assert.equal(stdout, `${packageJson.version}\n`);
@@ -61,7 +61,7 @@ test('the executable does what the sources do, in less than 120 MB', async (t) =
   assert.deepEqual(harness.leftovers(), []);
 });
 
-test('after fetching and unpacking the executable leaves the memory to the training', async (t) => {
+test('after fetching and unpacking, the executable returns its memory', async (t) => {
   if (isMissing(t)) return;
   const { federation, folder } = await demoFederation(t);
   const harness = await AgentHarness.open(t);
@@ -80,7 +80,7 @@ test('after fetching and unpacking the executable leaves the memory to the train
   assert.equal((await agent.finished).exit, 0);
 });
 
-test('the executable hands back what is there on SIGTERM and cleans up', async (t) => {
+test('on SIGTERM the executable saves the checkpoint and cleans up', async (t) => {
   if (isMissing(t)) return;
   const harness = await AgentHarness.open(t);
   const command =
@@ -118,7 +118,7 @@ test('neither variables nor files of the worker can make the executable run some
   }
 });
 
-test('a crash is reported to nobody, whatever the environment says', async (t) => {
+test('no crash report is ever sent, whatever the environment says', async (t) => {
   if (isMissing(t)) return;
   const harness = await AgentHarness.open(t);
   const [curl, infile] = [harness.at('curl'), harness.at('in')];
@@ -133,7 +133,7 @@ test('a crash is reported to nobody, whatever the environment says', async (t) =
     stdio: 'ignore',
   });
   const ended = once(agent, 'close');
-  // Can be opened when the agent reads it, and so is up.
+  // Opens only once the agent reads it, and so is up.
   await using pipe = await open(infile, 'w');
   assert.ok(pipe.fd > 0);
   agent.kill('SIGSEGV');

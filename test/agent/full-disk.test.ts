@@ -8,7 +8,7 @@ import { pathToFileURL } from 'node:url';
 import { AgentHarness } from './agent-harness.ts';
 import { makeTarGz } from './tar.ts';
 
-/** A disk of 2 MB, or undefined where this user cannot have one. */
+/** A disk of 2 MB; undefined if this user cannot mount one. */
 async function smallDisk(t: TestContext): Promise<string | undefined> {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'updraft-small-disk-'));
   const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'tmpfs', folder]).status === 0;
@@ -20,7 +20,7 @@ async function smallDisk(t: TestContext): Promise<string | undefined> {
   return mounted ? folder : undefined;
 }
 
-test('data that does not fit ends as disk-full, with the whole journal on the same disk', async (t) => {
+test('data that does not fit ends as disk-full, with a complete journal on the same disk', async (t) => {
   const disk = await smallDisk(t);
   if (disk === undefined) return;
   const harness = await AgentHarness.open(t, disk);
@@ -34,22 +34,22 @@ test('data that does not fit ends as disk-full, with the whole journal on the sa
   assert.deepEqual(harness.leftovers(), []);
 });
 
-test('a training that fills the disk and fails ended of that, and the journal is complete all the same', async (t) => {
+test('a training that fills the disk and fails ends as disk-full, and the journal is still complete', async (t) => {
   const disk = await smallDisk(t);
   if (disk === undefined) return;
   const harness = await AgentHarness.open(t, disk);
-  // It goes on for a while with no room left, so that entries come up that cannot be written.
+  // It continues with a full disk, which produces entries that cannot be written.
   const command = 'cat /dev/zero > fill; for i in 1 2 3; do echo "epoch=$i"; sleep 0.6; done; exit 9';
   const { exit } = await harness.run({ train: { command } });
   assert.equal(exit, 107);
   assert.equal(harness.entries('training-ended')[0]?.status, 9);
-  assert.match(harness.entries('fault')[0]?.fault.message ?? '', /the disk of .*full \(0 B left in/);
+  assert.match(harness.entries('fault')[0]?.fault.message ?? '', /filled the disk of .* \(0 B left in/);
   assert.deepEqual(harness.lastKinds(3), ['agent-ended', 'phase', 'cleaned']);
   assert.equal(harness.entries('agent-ended')[0]?.exit, 107);
   assert.deepEqual(harness.leftovers(), []);
 });
 
-test('a training whose log finds no room, which takes its last words with it, ended of a full disk', async (t) => {
+test('a training whose log does not fit ends as disk-full, even though its last lines are lost', async (t) => {
   const disk = await smallDisk(t);
   if (disk === undefined) return;
   const [harness, elsewhere] = [await AgentHarness.open(t, disk), await AgentHarness.open(t)];
@@ -60,7 +60,7 @@ test('a training whose log finds no room, which takes its last words with it, en
   assert.deepEqual(elsewhere.leftovers(), []);
 });
 
-test('results that do not fit are not handed back in part', async (t) => {
+test('results that do not fit are not returned in part', async (t) => {
   const disk = await smallDisk(t);
   if (disk === undefined) return;
   const harness = await AgentHarness.open(t);
@@ -74,7 +74,7 @@ test('results that do not fit are not handed back in part', async (t) => {
   assert.deepEqual(harness.leftovers(), []);
 });
 
-test('a checkpoint that does not fit is told with the figures, the training goes on, and the one before it stays', async (t) => {
+test('a checkpoint that does not fit is recorded with figures, the training continues, and the previous one stays', async (t) => {
   const disk = await smallDisk(t);
   if (disk === undefined) return;
   const [harness, elsewhere] = [await AgentHarness.open(t, disk), await AgentHarness.open(t)];

@@ -10,11 +10,11 @@ import { makeTarGz } from './tar.ts';
 
 const archive = makeTarGz({ 'a.bin': Buffer.alloc(1 << 20, 'x') });
 
-/** Nothing is left, and the journal says how it ended. */
+/** Nothing is left, and the journal says how the attempt ended. */
 function assertEnded(harness: AgentHarness, kind: 'evicted' | 'interrupted', exit: number | null): void {
   assert.equal(exit, kind === 'evicted' ? 113 : 5);
   assert.equal(harness.entries('fault').at(-1)?.fault.kind, kind);
-  assert.deepEqual(harness.lastKinds(3), ['agent-ended', 'phase', 'cleaned'], 'handed over, then cleaned up');
+  assert.deepEqual(harness.lastKinds(3), ['agent-ended', 'phase', 'cleaned'], 'ended, then cleaned up');
   assert.equal(harness.entries('agent-ended')[0]?.outcome, kind === 'evicted' ? 'evicted' : 'stopped');
   assert.equal(existsSync(harness.at('results/0000')), false);
   assert.deepEqual(harness.leftovers(), []);
@@ -60,21 +60,21 @@ for (const [signal, kind] of [
   });
 }
 
-test('SIGTERM while results are handed back: either all of them are there or none', async (t) => {
+test('SIGTERM while results are returned: all of them arrive', async (t) => {
   const harness = await AgentHarness.open(t);
   const command = 'head -c 50000000 /dev/zero > model.pt; echo done > last';
   const agent = harness.start(await harness.order({ train: { command, outputs: ['model.pt', 'last'] } }));
   await agent.untilPhase('returning');
   agent.child.kill('SIGTERM');
   const { exit } = await agent.finished;
-  // A result that is ready has ten seconds to get home: it is not thrown away.
+  // A finished result has ten seconds to be returned: it is not thrown away.
   assert.equal(exit, 0);
   assert.equal(harness.result('last'), 'done\n');
   assert.equal(harness.entries('output').length, 2);
   assert.deepEqual(harness.leftovers(), []);
 });
 
-test('a second signal ends a training that heeds none', async (t) => {
+test('a second signal ends a training that ignores the first', async (t) => {
   const harness = await AgentHarness.open(t);
   const command = 'trap "echo heard" TERM; echo ready $$; while :; do sleep 0.1; done';
   const agent = harness.start(await harness.order({ train: { command } }));
@@ -89,7 +89,7 @@ test('a second signal ends a training that heeds none', async (t) => {
   assert.equal(identifyProcess(started?.pid ?? 0), undefined);
 });
 
-test('a program in a longer shell command, too, has the time to save', async (t) => {
+test('a program within a longer shell command also has time to save', async (t) => {
   const harness = await AgentHarness.open(t);
   const program =
     'trap "sleep 0.3; echo saved > ckpt/state; exit 0" TERM; echo ready; while :; do sleep 1000 & wait; done';

@@ -22,7 +22,7 @@ export class ManualClock implements Clock {
     });
   }
 
-  /** Moves the time and lets everybody whose time has come do what they do. */
+  /** Moves the time and wakes everyone whose time has come. */
   async pass(ms: number): Promise<void> {
     const end = this.#time + ms;
     for (;;) {

@@ -21,7 +21,7 @@ async function programs(harness: AgentHarness, scripts: Record<string, string>):
   return { PATH: `${harness.at('programs')}:${process.env['PATH'] ?? ''}` };
 }
 
-/** A server that has everything but what is called `missing`. */
+/** A server that has everything except names with `missing`. */
 async function halfEmptyServer(t: TestContext): Promise<string> {
   const server = http.createServer((request, response) => {
     response.writeHead(request.url?.includes('missing') === true ? 404 : 200).end('x');
@@ -34,7 +34,7 @@ async function halfEmptyServer(t: TestContext): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-test('before data moves the journal tells what the machine was asked and what it said', async (t) => {
+test('the journal has the self-test and its results before any data moves', async (t) => {
   const harness = await AgentHarness.open(t);
   const { url } = await serveBytes(t, Buffer.from('1,2,3\n'));
   const { exit, stderr } = await harness.run({ data: [{ name: 'table', url: `${url}/table.csv` }], train });
@@ -54,7 +54,7 @@ test('before data moves the journal tells what the machine was asked and what it
   assert.ok(kinds.indexOf('self-test') < kinds.indexOf('fetched'));
 });
 
-test('a machine without the room that was promised is left before anything is fetched', async (t) => {
+test('a machine without the promised disk space is left before anything is fetched', async (t) => {
   const harness = await AgentHarness.open(t);
   const { url } = await serveBytes(t, Buffer.from('x'));
   const { exit, stderr } = await harness.run({
@@ -71,7 +71,7 @@ test('a machine without the room that was promised is left before anything is fe
   assert.deepEqual(harness.leftovers(), []);
 });
 
-test('a job that asks for a GPU runs where nvidia-smi finds it, and says which', async (t) => {
+test('a job that asks for a GPU runs where nvidia-smi finds it, and the journal says which', async (t) => {
   const harness = await AgentHarness.open(t);
   const env = await programs(harness, {
     'nvidia-smi': 'echo "0, GPU-8c1f4a2b-11, NVIDIA A100, 0"',
@@ -113,11 +113,11 @@ for (const [what, scripts, given, exit, message] of [
     /torch: the GPU cannot be used from Python: cuInit: unknown error/,
   ],
   [
-    'whose PyTorch knows no GPUs',
+    'whose PyTorch has no GPU support',
     { 'nvidia-smi': 'echo "0, GPU-1, NVIDIA A100, 0"', python3: 'echo "2.5.1+cpu||0|0"' },
     '0',
     116,
-    /built without support for GPUs/,
+    /built without GPU support/,
   ],
 ] as const)
   test(`a job that asks for a GPU leaves a machine ${what}`, async (t) => {
@@ -129,7 +129,7 @@ for (const [what, scripts, given, exit, message] of [
     assert.deepEqual(harness.entries('training-started'), []);
   });
 
-test('a last object that is missing is known before the first has been fetched', async (t) => {
+test('a missing last object is found before the first is fetched', async (t) => {
   const harness = await AgentHarness.open(t);
   const url = await halfEmptyServer(t);
   const { exit, stderr } = await harness.run({
@@ -144,11 +144,11 @@ test('a last object that is missing is known before the first has been fetched',
   assert.deepEqual(harness.entries('fetched'), []);
 });
 
-test('a server that answers, though not well, is left to the transfer', async (t) => {
+test('a server that answers with an error is left to the transfer', async (t) => {
   const harness = await AgentHarness.open(t);
   let asked = 0;
   const server = http.createServer((request, response) => {
-    // Signed URLs refuse to be asked about.
+    // Signed URLs refuse HEAD requests.
     if (request.method === 'HEAD') return void response.writeHead(403).end();
     asked++;
     response.writeHead(200, { 'Content-Length': 2 }).end('x\n');
@@ -161,7 +161,7 @@ test('a server that answers, though not well, is left to the transfer', async (t
   assert.ok(asked > 0);
 });
 
-test('caches that have lost an object do not count as proof that it is missing; the origin does', async (t) => {
+test('a 404 from caches does not mean that an object is missing; only the origin decides', async (t) => {
   const harness = await AgentHarness.open(t);
   await writeFile(harness.at('files/a.csv'), '1\n');
   const federation = await startFederation({
@@ -184,7 +184,7 @@ test('caches that have lost an object do not count as proof that it is missing; 
   assert.match(lost.stderr, /osdf:\/\/\/demo\/b\.csv/);
 });
 
-test('an attempt that is asked to leave in the middle of its self-test leaves at once', async (t) => {
+test('an attempt that is asked to leave during its self-test leaves at once', async (t) => {
   const harness = await AgentHarness.open(t);
   const server = http.createServer();
   const asked = new Promise<void>((resolve) => server.once('request', () => resolve()));

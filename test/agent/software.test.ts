@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { AgentHarness } from './agent-harness.ts';
 import { serveBytes } from './byte-server.ts';
 
-test('a missing Python module is named before anything is fetched, with every interpreter that was asked', async (t) => {
+test('a missing Python module is named before anything is fetched, with every interpreter that was tried', async (t) => {
   const harness = await AgentHarness.open(t);
   const fake = harness.at('python3');
   await writeFile(fake, '#!/bin/sh\necho "no_such_module (not here)" >&2\nexit 1\n', { mode: 0o755 });
@@ -19,7 +19,7 @@ test('a missing Python module is named before anything is fetched, with every in
   assert.deepEqual(harness.leftovers(), []);
 });
 
-test('python3 and python mean an interpreter that has the modules', async (t) => {
+test('python3 and python start an interpreter that has the modules', async (t) => {
   const harness = await AgentHarness.open(t);
   await writeFile(harness.at('python3'), '#!/bin/sh\nif [ "$1" = -c ]; then exit 0; fi\necho "chosen $*"\n', {
     mode: 0o755,
@@ -33,11 +33,11 @@ test('python3 and python mean an interpreter that has the modules', async (t) =>
   assert.equal(harness.result('model.pt'), 'chosen a b\n');
 });
 
-/** A Python that has every module and can import none; what it is asked to train with fails. */
+/** A Python that has every module but cannot import any; training with it fails. */
 const brokenPython =
   '#!/bin/sh\ncase "$2" in *import_module*) echo "torch (libcudart.so.12: cannot open shared object file)" >&2; exit 1;; esac\n[ "$1" = -c ]\n';
 
-test('software that is installed and cannot be imported is what a training failed of', async (t) => {
+test('a training that failed because its modules cannot be imported says so', async (t) => {
   const harness = await AgentHarness.open(t);
   await writeFile(harness.at('python3'), brokenPython, { mode: 0o755 });
   const { exit, stderr } = await harness.run(
@@ -52,7 +52,7 @@ test('software that is installed and cannot be imported is what a training faile
   );
 });
 
-test('while data comes, software that cannot be imported ends the transfer, when no other interpreter has it', async (t) => {
+test('modules that no interpreter can import end the transfer', async (t) => {
   const harness = await AgentHarness.open(t);
   await writeFile(harness.at('python3'), brokenPython, { mode: 0o755 });
   const { url } = await serveBytes(t, Buffer.alloc(1 << 20), 1000);
@@ -69,7 +69,7 @@ test('while data comes, software that cannot be imported ends the transfer, when
   assert.deepEqual(harness.entries('fetched'), []);
 });
 
-test('while data comes, an interpreter that cannot import the modules gives way to one that can', async (t) => {
+test('during the transfer, an interpreter that cannot import the modules is replaced by one that can', async (t) => {
   const harness = await AgentHarness.open(t);
   await writeFile(harness.at('python3'), brokenPython, { mode: 0o755 });
   await mkdir(harness.at('good'));

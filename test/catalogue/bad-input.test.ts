@@ -6,8 +6,8 @@ import { catalogueHarness, constraint, demoData, endsOf, jobFile } from './catal
 
 const copying = jobFile('cp data/x.bin out', { tables: demoData(), run: 'attempts = 3' });
 
-describe('what nobody hopes for', { concurrency: 3 }, () => {
-  test('an object deleted while it is being fetched is told as missing, and the job goes on when it is back', async (t) => {
+describe('unexpected trouble', { concurrency: 3 }, () => {
+  test('an object deleted during the fetch is reported as missing, and the job continues when it is back', async (t) => {
     const harness = await catalogueHarness(t, async (objects) => {
       await objects.publish('demo/x.bin', 12_000_000);
       await objects.trouble('all: slow 50kB/s on x.bin');
@@ -32,7 +32,7 @@ describe('what nobody hopes for', { concurrency: 3 }, () => {
     assert.equal(job.outcome, 'success', endsOf(job));
   });
 
-  test('when all caches, the origin and the director are away for a while, the jobs outlast it', async (t) => {
+  test('jobs survive a time without caches, origin and director', async (t) => {
     const harness = await catalogueHarness(t, async (objects) => {
       await objects.publish('demo/x.bin', 100_000);
       return { 'updraft.toml': copying.replace('attempts = 3', 'attempts = 5') };
@@ -50,14 +50,14 @@ describe('what nobody hopes for', { concurrency: 3 }, () => {
     assert.equal(job.outcome, 'success', endsOf(job));
   });
 
-  test('a job held for a reason never seen before is kept, shown with its words, and not released', async (t) => {
+  test('a job held for an unknown reason stays held and is shown with HTCondor’s words', async (t) => {
     const harness = await catalogueHarness(t, () => ({
       'updraft.toml': jobFile('sleep 600', { run: `requirements = 'MY.Go =?= true'` }),
     }));
     if (harness === undefined) return;
     const run = await harness.submit();
-    // What a rule of some access point would do; no code of ours, and none that HTCondor gives itself.
-    // The condition last: the schedd may look between two edits.
+    // What a rule of some access point could do; neither our code nor one of HTCondor's.
+    // The condition last: the schedd may evaluate it between two edits.
     const rule = {
       PeriodicHoldReason: '"moon in the wrong house"',
       PeriodicHoldSubCode: '4711',

@@ -16,20 +16,20 @@ interface Checked {
 /** A user at the access point of a real pool, with a federation that has trouble on demand. */
 export interface CatalogueHarness extends CondorHarness {
   objects: ObjectHarness;
-  /** What `updraft check` says of the job file. */
+  /** The output of `updraft check` on the job file. */
   check(...words: string[]): Promise<Checked>;
-  /** What `updraft why` says of the first job of a run. */
+  /** The output of `updraft why` on the first job of a run. */
   why(run: string): Promise<Explanation>;
-  /** The same for the only job of a log of HTCondor's. */
+  /** The same for the only job of an HTCondor event log. */
   whyLog(log: string): Promise<Explanation>;
 }
 
-/** A second without a byte is a stall for most jobs here, where it takes twenty elsewhere. */
+/** Here a second without a byte is a stall for most jobs; the default is twenty. */
 const shortTimeouts: Env = { UPDRAFT_STALL_SECONDS: '1' };
 
 /**
- * `prepare` publishes what the jobs need, and answers the project's files. Undefined, and the test skipped, where there
- * is no pool or no agent.
+ * `prepare` publishes what the jobs need, and returns the project's files. Undefined, and the test skipped, if there is
+ * no pool or no agent.
  */
 export async function catalogueHarness(
   t: TestContext,
@@ -61,7 +61,7 @@ export async function catalogueHarness(
   };
 }
 
-/** A job file for the real pool; `train` is more of [train], `tables` whatever comes after it. */
+/** A job file for the real pool; `train` is added to [train], `tables` follows it. */
 export const jobFile = (command: string, { train = '', tables = '', run = '' } = {}): string =>
   `name = "catalogue"
 [train]
@@ -84,7 +84,7 @@ export const demoData = (name = 'x.bin', more = ''): string =>
 export const rulesOf = ({ findings }: Checked, level = 'error'): string[] =>
   findings.filter((finding) => finding.level === level).map(({ rule }) => rule);
 
-/** For messages of assertions: how each attempt at a job ended. */
+/** How each attempt at a job ended, for assertion messages. */
 export const endsOf = ({ outcome, attempts }: JobState): string =>
   JSON.stringify([outcome, ...attempts.map((one) => [one.outcome, one.exit, one.pool?.site, one.fault])]);
 

@@ -11,7 +11,7 @@ import { catalogueHarness, demoData, endsOf, jobFile, rulesOf } from './catalogu
 const sha256 = (bytes: Buffer | string): string => createHash('sha256').update(bytes).digest('hex');
 
 describe('content and results that are wrong', { concurrency: 3 }, () => {
-  test('F1: input over the limit of the access point is refused with both figures, and a hold for it explained', async (t) => {
+  test('F1: input over the access point’s limit is refused with both figures, and a hold for it is explained', async (t) => {
     const harness = await catalogueHarness(t, () => ({
       'updraft.toml': jobFile('cat data/train.tar > out', {
         tables: '[data.d]\nurl = "file:///TRAIN"\nmethod = "native"\nunpack = "none"\n',
@@ -50,7 +50,7 @@ queue
       const data = demoData('x.tar.gz').replace('unpack = "none"\n', '');
       return { 'updraft.toml': jobFile('sha256sum < data/x.bin > out', { tables: data }) };
     };
-    // A busy machine must not make a stall of it, after which another cache is asked.
+    // A stall on a busy machine would ask another cache: keep the default timeout.
     const harness = await catalogueHarness(t, prepare, {});
     if (harness === undefined) return;
     const run = await harness.submit();
@@ -64,7 +64,7 @@ queue
     );
   });
 
-  test('F15: a wrapper that hides a failure makes no success: the output decides', async (t) => {
+  test('F15: a wrapper that hides a failure is not a success: the output decides', async (t) => {
     const harness = await catalogueHarness(t, () => ({
       'updraft.toml': jobFile('sh run.sh', { train: 'files = ["run.sh"]' }),
       'run.sh': '#!/bin/sh\npython3 -c "raise SystemExit(\'no data\')" > out.part\nrm -f out.part\n',
@@ -83,7 +83,7 @@ queue
     assert.match(because.join(' '), /out\b/);
   });
 
-  test('F20: new content under an old name, which caches keep, is noticed; staging gives it a name of its own', async (t) => {
+  test('F20: new content under a name that caches still have is noticed; staging gives it a new name', async (t) => {
     const [older, newer] = [randomBytes(200_000), randomBytes(200_000)];
     const prepare = async (objects: ObjectHarness) => {
       await objects.publish('demo/x.bin', older);

@@ -7,8 +7,8 @@ import { catalogueHarness, constraint, endsOf, jobFile } from './catalogue-harne
 import { starterOf } from './starter-of.ts';
 
 /**
- * Counts to `until` in its checkpoint, half a second each; after step 2 the checkpoint goes to the access point. The mark
- * is a word of its command, by which its processes are found.
+ * Counts to `until` in its checkpoint, half a second each; after step 2 the checkpoint goes to the access point. The
+ * mark is an argument of its command, by which its processes are found.
  */
 function counting(until: number, run = ''): { mark: string; files: () => Record<string, string> } {
   const mark = `mark-${randomUUID()}`;
@@ -33,7 +33,7 @@ const isPast =
     (onlyJob(state).attempts[0]?.agent?.training?.step ?? 0) >= step;
 
 describe('machines that go away', { concurrency: 4 }, () => {
-  test('F8: a job whose connection is lost for good goes on elsewhere from its checkpoint', async (t) => {
+  test('F8: a job whose connection is lost for good resumes elsewhere from its checkpoint', async (t) => {
     const { mark, files } = counting(14);
     const harness = await catalogueHarness(t, files);
     if (harness === undefined) return;
@@ -48,8 +48,8 @@ describe('machines that go away', { concurrency: 4 }, () => {
     assert.match(because.join(' '), /connection to the machine was lost/);
   });
 
-  test('F9: a job whose lease expires on a machine that hangs goes on elsewhere from its checkpoint', async (t) => {
-    // Nothing takes it before its lease is as short as HTCondor allows.
+  test('F9: a job whose lease expires on a machine that hangs resumes elsewhere from its checkpoint', async (t) => {
+    // No slot takes it before its lease is as short as HTCondor allows.
     const { mark, files } = counting(60, `requirements = 'MY.Go =?= true'`);
     const harness = await catalogueHarness(t, files);
     if (harness === undefined) return;
@@ -74,7 +74,7 @@ describe('machines that go away', { concurrency: 4 }, () => {
     assert.match(because.join(' '), /JobLeaseDuration|connection to the machine was lost/);
   });
 
-  test('F12: a training that needs longer than the limit goes on from its checkpoint', async (t) => {
+  test('F12: a training that needs longer than the limit resumes from its checkpoint', async (t) => {
     const { files } = counting(16);
     const harness = await catalogueHarness(t, () => {
       const { 'updraft.toml': toml = '', ...sent } = files();
@@ -87,7 +87,7 @@ describe('machines that go away', { concurrency: 4 }, () => {
     assert.equal(job.attempts[0]?.agent?.resumed?.movedOn, true);
   });
 
-  test('F12: without a checkpoint a job that is longer than the pool’s classes is refused in advance', async (t) => {
+  test('F12: without a checkpoint a job longer than the pool allows is refused in advance', async (t) => {
     const harness = await catalogueHarness(t, () => ({
       'updraft.toml': jobFile('sleep 1; echo 1 > out')
         .replace('[resources]', '[resources]\ntime = "50h"')
@@ -102,7 +102,7 @@ describe('machines that go away', { concurrency: 4 }, () => {
     );
   });
 
-  test('F17: an eviction in the middle of computing costs what came after the last checkpoint', async (t) => {
+  test('F17: an eviction during the training loses only what came after the last checkpoint', async (t) => {
     const { files } = counting(14);
     const harness = await catalogueHarness(t, files);
     if (harness === undefined) return;

@@ -23,7 +23,7 @@ async function inBareImage(t: TestContext, script: string): Promise<CatalogueHar
   return harness;
 }
 
-describe('software that is not there', { concurrency: 3 }, () => {
+describe('missing software', { concurrency: 3 }, () => {
   for (const [title, tool] of [
     ['F3: a script that fetches with wget is refused when the image has none', 'wget'],
     ['F4: a script that unpacks with unzip is refused when the image has none', 'unzip'],
@@ -37,7 +37,7 @@ describe('software that is not there', { concurrency: 3 }, () => {
       assert.match(missing?.message ?? '', new RegExp(`\`${tool}\` is not in the image bare`));
     });
 
-  test('F5: SciPy that the image lacks is refused, and so is installing it in the job', async (t) => {
+  test('F5: SciPy missing from the image is refused, and so is installing it in the job', async (t) => {
     const harness = await inBareImage(t, 'pip install scipy\npython3 -m scipy');
     if (harness === undefined) return;
     const checked = await harness.check();
@@ -46,7 +46,7 @@ describe('software that is not there', { concurrency: 3 }, () => {
     assert.ok(rulesOf(checked, 'warning').includes('run-time-download'), JSON.stringify(checked));
   });
 
-  test('F5: a worker whose Python lacks SciPy says so before any data moves, and nobody tries for long', async (t) => {
+  test('F5: a worker whose Python lacks SciPy says so before any data moves, and is tried twice only', async (t) => {
     const harness = await catalogueHarness(t, () => ({
       'updraft.toml': jobFile('true', { tables: '[environment]\npython = ["scipy"]' }),
     }));
@@ -63,7 +63,7 @@ describe('software that is not there', { concurrency: 3 }, () => {
     assert.match(advice.join(' '), /install them|`image`/);
   });
 
-  test('F13: weights that are downloaded in the job are found by check, and a worker without network is told as one', async (t) => {
+  test('F13: check finds downloads within the job, and why explains a worker without network', async (t) => {
     const harness = await catalogueHarness(t, () => ({
       'updraft.toml': jobFile('unshare --user --net python3 train.py', { train: 'files = ["train.py"]' }),
       'train.py': `import urllib.request
@@ -82,7 +82,7 @@ urllib.request.urlretrieve("http://203.0.113.1/resnet50.pth", "out")
     assert.match(because.join(' '), /Network is unreachable/);
   });
 
-  test('F19: what a packed environment takes is asked for, and too little of it is told before', async (t) => {
+  test('F19: memory and disk for a packed environment are requested, and check reports too little', async (t) => {
     const pack = makeExecutable(makePack());
     const harness = await catalogueHarness(t, async (objects) => {
       await objects.publish('demo/env.sh', pack);
@@ -107,7 +107,7 @@ urllib.request.urlretrieve("http://203.0.113.1/resnet50.pth", "out")
     assert.match(found?.message ?? JSON.stringify(findings), /7\.\d GB needed .*unpacked 3\.8 GB/);
   });
 
-  test('F21: an archive and a script lose their permissions on the way, and run all the same', async (t) => {
+  test('F21: an archive and a script that lose their permissions on the way still run', async (t) => {
     const pack = makeExecutable(makePack());
     const sha256 = createHash('sha256').update(pack).digest('hex');
     const harness = await catalogueHarness(t, async (objects) => {

@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 
-/** The process id of HTCondor's starter above the job in whose command lines this word stands. */
+/** The process id of HTCondor's starter above the job whose command line contains this word. */
 export async function starterOf(word: string): Promise<number> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
   for (const pid of pids) {

@@ -7,7 +7,7 @@ import { catalogueHarness, constraint, demoData, endsOf, jobFile, rulesOf } from
 
 const copy = 'cp data/x.bin out';
 
-/** An object of 4 MB, the trouble that its servers have, and a job that copies it. */
+/** A 4 MB object, the trouble of its servers, and a job that copies it. */
 const copying =
   (run: string, ...trouble: string[]) =>
   async (objects: ObjectHarness): Promise<Record<string, string>> => {
@@ -17,8 +17,8 @@ const copying =
   };
 
 describe('transfers that fail', { concurrency: 3 }, () => {
-  // It takes longest.
-  test('F18: a job whose data stalls for ever is given up after its attempts, and says of what', async (t) => {
+  // The longest one first.
+  test('F18: a job whose data stalls for ever is given up after its attempts, with the cause', async (t) => {
     const harness = await catalogueHarness(t, copying('attempts = 2', 'all: stall after 1kB on x.bin'));
     if (harness === undefined) return;
     const run = await harness.submit();
@@ -30,7 +30,7 @@ describe('transfers that fail', { concurrency: 3 }, () => {
     assert.equal(await harness.tool('condor_q', ...constraint(run), '-af', 'ClusterId'), '');
   });
 
-  test('F2: a web server that falls silent is asked again for the rest, and the job never notices', async (t) => {
+  test('F2: a web server that falls silent is asked again for the rest, within the same attempt', async (t) => {
     const harness = await catalogueHarness(t, async (objects) => {
       await objects.publish('demo/x.bin', 4_000_000);
       await objects.trouble('cache-1: stall after 1MB on x.bin first 2');
@@ -48,7 +48,7 @@ describe('transfers that fail', { concurrency: 3 }, () => {
     );
   });
 
-  test('F6: a path that is wrong is refused; a 404 that caches make up costs nothing', async (t) => {
+  test('F6: a wrong path is refused; a false 404 from caches costs nothing', async (t) => {
     const harness = await catalogueHarness(t, copying('', 'caches: 404 on x.bin'), {});
     if (harness === undefined) return;
     const job = onlyJob(await harness.finish(await harness.submit()));
@@ -58,7 +58,7 @@ describe('transfers that fail', { concurrency: 3 }, () => {
     assert.deepEqual([checked.exit, rulesOf(checked)], [3, ['object-missing']]);
   });
 
-  test('F7: an archive that nobody staged is told before anything is queued', async (t) => {
+  test('F7: an archive that was not staged is reported before anything is queued', async (t) => {
     const harness = await catalogueHarness(t, (objects) => copying('')(objects));
     if (harness === undefined) return;
     await rm(harness.objects.published('demo/x.bin'));
@@ -74,7 +74,7 @@ describe('transfers that fail', { concurrency: 3 }, () => {
     );
   });
 
-  test('F10: transfers that stall again and again go on at other servers, in one attempt', async (t) => {
+  test('F10: transfers that stall again and again continue from other servers, in one attempt', async (t) => {
     const harness = await catalogueHarness(
       t,
       copying('jobs = 2', 'caches: stall after 500kB on x.bin first 8'),
@@ -84,7 +84,7 @@ describe('transfers that fail', { concurrency: 3 }, () => {
     for (const job of jobs) assert.deepEqual([job.outcome, job.attempts.length], ['success', 1], endsOf(job));
   });
 
-  test('F11: six jobs meet a burst of 404s, are released and end well', async (t) => {
+  test('F11: six jobs meet a burst of 404s, are released and succeed', async (t) => {
     const harness = await catalogueHarness(t, copying('jobs = 6', 'all: 404 on x.bin lasting 4s'));
     if (harness === undefined) return;
     const { jobs, tally } = await harness.finish(await harness.submit());
@@ -93,7 +93,7 @@ describe('transfers that fail', { concurrency: 3 }, () => {
     assert.ok(held.length >= 1, 'the burst hit some');
   });
 
-  test('F16: jobs that HTCondor holds in transfer are released, held and released again, and end well', async (t) => {
+  test('F16: jobs that HTCondor holds in transfer are released, held and released again, and succeed', async (t) => {
     const harness = await catalogueHarness(t, async (objects) => {
       await objects.publish('demo/x.bin', 1000);
       await objects.trouble('cache-1: 404 on x.bin first 2');

@@ -24,7 +24,7 @@ async function serverOf(t: TestContext): Promise<{ url: string; put: () => void 
   };
 }
 
-const braked = 'missing everywhere: another attempt of the run found so';
+const braked = 'missing everywhere, as another attempt of the run found';
 
 const saidOf = (jobs: JobState[]): string[] =>
   jobs.flatMap(({ attempts }) => attempts.map(({ fault }) => fault?.message ?? ''));

@@ -39,7 +39,7 @@ test('run queues the next canary batch while it watches; a failed batch stops th
   await harness.until(folder, ({ tally }) => tally.success === 1);
   // Without a watcher the same command continues, once for each batch.
   const next = await runCommand(submit, [folder], context);
-  assert.match(next.err, /all that went ahead have a valid result, and 2 more go ahead now/);
+  assert.match(next.err, /all earlier jobs have a valid result, and 2 more are queued now/);
   await harness.until(folder, ({ tally }) => tally.success === 3);
   await runCommand(run, [folder], context);
   const state = await readRunState(folder);

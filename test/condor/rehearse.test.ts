@@ -37,7 +37,7 @@ test('a rehearsal on HTCondor vacates the job twice, and finds that the training
     /not proven: training resumed/,
   );
   assert.match(out, /✓ evicted during the transfer +attempt 1, when all 100 kB had arrived/);
-  assert.match(out, /✓ data there again +fetched anew, 100 kB; \S+ lost/);
+  assert.match(out, /✓ data fetched again +fetched again, 100 kB; \S+ lost/);
   assert.match(out, /✓ evicted during the training +attempt 2, at epoch \d+/);
   assert.match(out, /✓ checkpoint kept +1 file/);
   assert.match(

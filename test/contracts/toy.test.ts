@@ -47,6 +47,6 @@ test('commands read and explain a run of a pool that they do not know', async (t
   await untilState(run, ({ endedAt }) => endedAt !== undefined);
   const cwd = folder;
   assert.match((await runCommand(status, [run], { cwd })).out, /1 job, 1 failed/);
-  assert.match((await runCommand(why, [run, '0'], { cwd })).out, /^0000 failed: [^]*exit status 3/m);
+  assert.match((await runCommand(why, [run, '0'], { cwd })).out, /^0000 failed: [^]*exit code 3/m);
   assert.match((await runCommand(stop, [run, '--yes'], { cwd, ...context })).err, /next:/);
 });

@@ -192,7 +192,7 @@ const broken: [string, () => Buffer, RegExp, PackOptions?][] = [
   [
     'has no program when none was sent',
     () => makePack(),
-    /no pixi-unpack was sent along[^]*pixi_unpack/,
+    /pixi-unpack was not sent along[^]*pixi_unpack/,
     { name: 'env.tar' },
   ],
   [

@@ -53,7 +53,7 @@ test('the same file again is a success, another one does not replace it unless r
   assert.equal(refused.exit, 1);
   assert.match(
     textAt(refused.ads[0], 'TransferError'),
-    /exists already and is not this file.*UPDRAFT_OVERWRITE/,
+    /exists already and differs from this file.*UPDRAFT_OVERWRITE/,
   );
   assert.equal(readFileSync(path.join(origin, 'inbox/run/model.pt'), 'utf8'), 'weights');
   assert.equal((await send(['model.pt'], { UPDRAFT_OVERWRITE: '1' })).exit, 0);

@@ -7,7 +7,7 @@ import { isIn, RunHarness } from './run-harness.ts';
 
 const untilGo = 'while [ ! -e "$GO" ]; do sleep 0.02; done; echo 1 > model.pt';
 
-test('a finished run is told and not done again, until --new asks for another', async (t) => {
+test('a finished run is reported and not repeated, unless --new asks for another', async (t) => {
   const harness = await RunHarness.make(t);
   await harness.describe('echo 1 > model.pt');
   const first = await harness.updraft('run');
@@ -27,7 +27,7 @@ test('a finished run is told and not done again, until --new asks for another', 
   for (const run of runs) assert.equal((await loadRun(run)).tally.success, 1);
 });
 
-test('the same command given several times at once makes one run', async (t) => {
+test('the same command given several times at once creates one run', async (t) => {
   const harness = await RunHarness.make(t);
   await harness.describe('echo trained >> "$LOG"; echo 1 > model.pt');
   const said = await Promise.all(Array.from({ length: 3 }, () => harness.updraft('run')));
@@ -40,7 +40,7 @@ test('the same command given several times at once makes one run', async (t) => 
   assert.deepEqual(await harness.trainings(), ['trained']);
 });
 
-test('a changed plan starts another run beside the one that goes on, and says what changed', async (t) => {
+test('a changed plan starts another run beside the one that is still running, and says what changed', async (t) => {
   const harness = await RunHarness.make(t);
   await writeFile(path.join(harness.folder, 'train.sh'), untilGo);
   await harness.describe('sh train.sh');
@@ -57,11 +57,11 @@ test('a changed plan starts another run beside the one that goes on, and says wh
   await writeFile(harness.env['GO']!, '');
   for (const one of await harness.runs())
     assert.equal((await harness.until(one, ({ endedAt }) => endedAt !== undefined)).tally.success, 1);
-  // The first run trained with the file as it was when it was made.
+  // The first run trained with its own copy of the file.
   assert.deepEqual(await harness.trainings(), ['changed']);
 });
 
-test('a run can be moved, and its journal still tells where the results are', async (t) => {
+test('a run can be moved, and its journal still names the results', async (t) => {
   const harness = await RunHarness.make(t);
   await harness.describe('echo 1 > model.pt');
   await harness.updraft('run');
@@ -72,7 +72,7 @@ test('a run can be moved, and its journal still tells where the results are', as
   assert.equal(await readFile(path.join(moved, results!, 'model.pt'), 'utf8'), '1\n');
 });
 
-test('a missing file, a missing job file and an unknown pool are told before anything is made', async (t) => {
+test('a missing file, a missing job file and an unknown pool are reported before anything is created', async (t) => {
   const harness = await RunHarness.make(t);
   assert.equal((await harness.updraft('submit')).code, 3);
   await harness.describe('true', '', '[resources]\ncpus = 1');
@@ -89,7 +89,7 @@ test('a missing file, a missing job file and an unknown pool are told before any
   assert.deepEqual(await harness.runs(), []);
 });
 
-test('a supervisor that cannot start is told with what it said', async (t) => {
+test('a supervisor that cannot start is reported with its error', async (t) => {
   const harness = await RunHarness.make(t);
   await harness.describe('echo 1 > model.pt');
   const run = await harness.createRun();
@@ -100,7 +100,7 @@ test('a supervisor that cannot start is told with what it said', async (t) => {
   assert.equal((await loadRun(run)).tally.waiting, 1);
 });
 
-test('an unfinished run is taken up by its folder, though its job file has changed', async (t) => {
+test('an unfinished run is resumed by its folder, even if its job file has changed', async (t) => {
   const harness = await RunHarness.make(t);
   await harness.describe(untilGo);
   await harness.updraft('submit');

@@ -6,7 +6,7 @@ import { RunHarness } from './run-harness.ts';
 
 const script = 'echo {index} >> "$LOG"; [ -e "$GO" ] || exit 3; echo 1 > model.pt';
 
-test('a rung that fails is the last: the rest is never queued, and a good retry lets it follow, rung by rung', async (t) => {
+test('after a failed batch the rest is never queued, until a successful retry; then batch by batch', async (t) => {
   const harness = await RunHarness.make(t);
   await harness.describe(script, 'jobs = 4');
   const first = await harness.updraft('run', '--canary', '1,2');
@@ -14,7 +14,7 @@ test('a rung that fails is the last: the rest is never queued, and a good retry 
   assert.match(first.err, /1 of 4 jobs go ahead/);
   assert.match(
     first.err,
-    /job 0000 went ahead and failed \(.*status 3.*\); the other 3 jobs .* were never queued/,
+    /job 0000 went ahead and failed \(.*exit code 3.*\); the other 3 jobs .* were never queued/,
   );
   assert.deepEqual(await harness.trainings(), ['0']);
   const [run] = await harness.runs();
@@ -26,7 +26,7 @@ test('a rung that fails is the last: the rest is never queued, and a good retry 
   const again = await harness.updraft('submit');
   assert.match(
     again.err,
-    /0000 went ahead and failed, so 3 jobs were never queued; `updraft retry` tries again/,
+    /0000 ran first and failed, so 3 jobs were never queued; `updraft retry` tries again/,
   );
   await writeFile(harness.env['GO']!, '');
   await harness.updraft('retry');
@@ -39,7 +39,7 @@ test('a rung that fails is the last: the rest is never queued, and a good retry 
   );
 });
 
-test('a ladder that no job is left behind is none, and wrong sizes are refused', async (t) => {
+test('a first batch with all jobs is not a canary, and wrong sizes are refused', async (t) => {
   const harness = await RunHarness.make(t);
   await writeFile(harness.env['GO']!, '');
   await harness.describe(script, 'jobs = 2');

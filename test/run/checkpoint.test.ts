@@ -12,7 +12,7 @@ async function declareCheckpoint(harness: RunHarness): Promise<void> {
   await writeFile(file, (await readFile(file, 'utf8')).replace('[train]', '[train]\ncheckpoint = "ckpt"'));
 }
 
-test('a training that needs more time than an attempt has goes on in the next ones, as often as it takes', async (t) => {
+test('a training that needs more time than an attempt has continues in as many as it takes', async (t) => {
   const harness = await RunHarness.make(t);
   const command = `n=$(cat ckpt/step || echo 0); trap 'exit 1' TERM
     while [ $n -lt 20 ]; do n=$((n+1)); echo "step $n"; echo $n > ckpt/part; mv ckpt/part ckpt/step; sleep 0.4 & wait; done; echo $n > model.pt`;
@@ -27,7 +27,7 @@ test('a training that needs more time than an attempt has goes on in the next on
   for (const { fault } of cut) assert.equal(fault?.kind, 'time-limit');
 });
 
-test('a training whose agent is killed goes on from its last checkpoint, and status and why say so', async (t) => {
+test('a training whose agent is killed resumes from its last checkpoint, and status and why say so', async (t) => {
   const harness = await RunHarness.make(t);
   const command = `n=$(cat ckpt/step || echo 0); [ $n = 0 ] || echo "step $((n+1))"
     while [ $UPDRAFT_ATTEMPT = 1 ]; do n=$((n+1)); echo "step $n"; echo $n > ckpt/part; mv ckpt/part ckpt/step; sleep 2.5; done

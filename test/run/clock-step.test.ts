@@ -9,7 +9,7 @@ import { RunHarness } from './run-harness.ts';
 const hour = 3_600_000;
 
 for (const step of [2 * hour, 8760 * hour, -2 * hour]) {
-  test(`an access point whose clock is set by ${step / hour} h at every look adds no hour to a run`, async (t) => {
+  test(`a clock that jumps by ${step / hour} h each time it is read adds no hour to a run`, async (t) => {
     const harness = await RunHarness.make(t);
     await harness.describe('echo 1 > model.pt');
     const run = await harness.createRun();

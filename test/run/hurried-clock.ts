@@ -1,6 +1,6 @@
 import { systemClock, type Clock } from '../../src/base/clock.ts';
 
-/** A clock on which every wait is as short as can be: time jumps to its end. */
+/** A clock on which every wait is minimal: time jumps to its end. */
 export function hurriedClock(): Clock {
   let ahead = 0;
   return {

@@ -15,7 +15,7 @@ import { eventually, isIn, projectRoot, RunHarness } from './run-harness.ts';
 
 const untilGo = 'echo begun >> "$LOG"; while [ ! -e "$GO" ]; do sleep 0.02; done; echo 1 > model.pt';
 
-test('an attempt outlives kill -9 of its supervisor, is adopted by the next one, and is not started twice', async (t) => {
+test('an attempt survives kill -9 of its supervisor, is adopted by the next one, and is not started twice', async (t) => {
   const harness = await RunHarness.make(t);
   await harness.describe(untilGo);
   assert.equal((await harness.updraft('submit')).code, 0);
@@ -34,7 +34,7 @@ test('an attempt outlives kill -9 of its supervisor, is adopted by the next one,
   assert.equal((await harness.runs()).length, 1);
 });
 
-test('an agent that ends while nobody supervises is believed by the next supervisor', async (t) => {
+test('the next supervisor accepts the result of an agent that ended without supervision', async (t) => {
   const harness = await RunHarness.make(t);
   await harness.describe(untilGo);
   await harness.updraft('submit');
@@ -50,7 +50,7 @@ test('an agent that ends while nobody supervises is believed by the next supervi
   assert.equal(jobs[0]!.attempts.length, 1);
 });
 
-test('an attempt that was journalled but never started is made void, so that a late agent cannot run it', async (t) => {
+test('an attempt that is in the journal but never started is voided, and a late agent cannot run it', async (t) => {
   const harness = await RunHarness.make(t);
   await harness.describe('echo begun >> "$LOG"; echo 1 > model.pt');
   const run = await harness.createRun();
@@ -85,7 +85,7 @@ test('an attempt that was journalled but never started is made void, so that a l
   assert.deepEqual(await readdir(harness.scratch), []);
 });
 
-test('an agent that comes up after its attempt was given up ends without running it', async (t) => {
+test('an agent that starts after its attempt was given up ends without running it', async (t) => {
   const harness = await RunHarness.make(t);
   await harness.describe('echo "$UPDRAFT_ATTEMPT" >> "$LOG"; echo 1 > model.pt');
   const run = await harness.createRun();
@@ -104,7 +104,7 @@ test('an agent that comes up after its attempt was given up ends without running
   assert.equal((await loadRun(run)).tally.success, 1);
 });
 
-test('an agent that is killed is noticed, its training ended, its scratch removed, and the job tried again', async (t) => {
+test('after an agent is killed, its training is ended, its scratch removed, and the job tried again', async (t) => {
   const harness = await RunHarness.make(t);
   const command = 'echo $$ >> "$LOG"; if [ "$UPDRAFT_ATTEMPT" = 1 ]; then sleep 1000; fi; echo 1 > model.pt';
   await harness.describe(command);
@@ -139,7 +139,7 @@ test('there are never two supervisors of one run', async (t) => {
   assert.deepEqual(await harness.trainings(), ['begun', 'begun']);
 });
 
-test('kill -9 of the command that watches leaves the run going, and the same command tells its end', async (t) => {
+test('a run continues after kill -9 of the watching command, and the same command reports its end', async (t) => {
   const harness = await RunHarness.make(t);
   await harness.describe(untilGo);
   const watching = harness.start('run');
@@ -155,7 +155,7 @@ test('kill -9 of the command that watches leaves the run going, and the same com
   assert.deepEqual(await harness.trainings(), ['begun']);
 });
 
-test('a supervisor that dies under a watching `run` is replaced, and the run ends well', async (t) => {
+test('a supervisor that dies under a watching `run` is replaced, and the run succeeds', async (t) => {
   const harness = await RunHarness.make(t);
   await harness.describe(untilGo);
   const run = await harness.createRun();
@@ -168,7 +168,7 @@ test('a supervisor that dies under a watching `run` is replaced, and the run end
   assert.deepEqual(await harness.trainings(), ['begun']);
 });
 
-test('a finished run keeps nothing of the machine', async (t) => {
+test('a finished run frees its share of the machine', async (t) => {
   const harness = await RunHarness.make(t);
   await harness.describe('echo 1 > model.pt', 'jobs = 2');
   await supervise(await harness.supervision(await harness.createRun()));
@@ -179,7 +179,7 @@ test('a finished run keeps nothing of the machine', async (t) => {
   assert.deepEqual(await readdir(harness.scratch), []);
 });
 
-test('a supervisor that is told to end leaves its attempts running, and the next one goes on with them', async (t) => {
+test('a supervisor that is asked to end leaves its attempts running, and the next one continues with them', async (t) => {
   const harness = await RunHarness.make(t);
   await harness.describe(untilGo);
   await harness.updraft('submit');
@@ -198,7 +198,7 @@ test('a supervisor that is told to end leaves its attempts running, and the next
   );
 });
 
-test('a journal whose first line was lost still brings every job of the plan to its end', async (t) => {
+test('a journal that lost its first line still brings every job of the plan to its end', async (t) => {
   const harness = await RunHarness.make(t);
   await harness.describe('echo 1 > model.pt', 'jobs = 2');
   const run = await harness.createRun();
@@ -207,12 +207,12 @@ test('a journal whose first line was lost still brings every job of the plan to 
   assert.equal((await loadRun(run)).tally.success, 2);
 });
 
-test('whatever entry of the journal was the last before kill -9, every job ends well and no attempt runs twice', async (t) => {
+test('whatever entry of the journal was the last before kill -9, every job succeeds and no attempt runs twice', async (t) => {
   const harness = await RunHarness.make(t);
   await harness.describe('echo "$UPDRAFT_JOB/$UPDRAFT_ATTEMPT" >> "$LOG"; echo 1 > model.pt', 'jobs = 4');
   const run = await harness.createRun();
-  // Each dies as soon as the journal has grown by one or two entries, at whatever it was doing then. After more
-  // deaths than these a job would rightly be given up.
+  // Each dies when the journal has grown by one or two entries, whatever it is doing then. After more deaths than
+  // these a job would rightly be given up.
   for (let deaths = 0; deaths < 8; deaths++)
     await mortalSupervisor(harness, run, (await harness.entries(run)).length + 1 + (deaths % 2));
   await mortalSupervisor(harness, run, Infinity);
@@ -225,7 +225,7 @@ test('whatever entry of the journal was the last before kill -9, every job ends 
   assert.deepEqual(await readdir(harness.scratch), []);
 });
 
-/** A supervisor in a process of its own that is killed once the journal has so many entries. */
+/** A supervisor in its own process that is killed once the journal has `entries` entries. */
 async function mortalSupervisor(harness: RunHarness, run: string, entries: number): Promise<void> {
   const child = await startSupervisor(harness, run, 'startAgent');
   const exited = once(child, 'exit');
@@ -234,7 +234,7 @@ async function mortalSupervisor(harness: RunHarness, run: string, entries: numbe
   await exited;
 }
 
-/** A supervisor in a process of its own that does `act` instead of starting its first agent. */
+/** A supervisor in its own process that does `act` instead of starting its first agent. */
 async function dieInStart(harness: RunHarness, run: string, act: string): Promise<void> {
   const start = `async (start) => { ${act}; return new Promise(() => {}); }`;
   const child = await startSupervisor(harness, run, start);
@@ -244,7 +244,7 @@ async function dieInStart(harness: RunHarness, run: string, act: string): Promis
 
 async function startSupervisor(harness: RunHarness, run: string, startAgent: string): Promise<ChildProcess> {
   const from = (file: string): string => JSON.stringify(path.join(projectRoot, file));
-  // Functions do not travel as JSON: the other process brings its own.
+  // Functions cannot be passed as JSON: the other process has its own.
   const options = JSON.stringify(await harness.supervision(run));
   const source = `
     import { spawn } from 'node:child_process';

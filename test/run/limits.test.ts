@@ -6,7 +6,7 @@ import { loadRun } from '../../src/journal/load-run.ts';
 import { supervise } from '../../src/pool/local/supervisor.ts';
 import { RunHarness } from './run-harness.ts';
 
-/** The most trainings that ran at the same time, by their own account. */
+/** The maximum number of trainings that ran at the same time, by their own log. */
 function maxParallel(lines: string[]): number {
   let [running, max] = [0, 0];
   for (const line of lines) {
@@ -16,7 +16,7 @@ function maxParallel(lines: string[]): number {
   return max;
 }
 
-/** An environment in which nvidia-smi knows these GPUs, and Python no PyTorch that could try them. */
+/** An environment in which nvidia-smi lists these GPUs, and Python has no PyTorch to test them. */
 async function withGpus(harness: RunHarness, gpus: string[]): Promise<Record<string, string>> {
   const bin = path.join(harness.folder, 'gpu-bin');
   await mkdir(bin);
@@ -26,7 +26,7 @@ async function withGpus(harness: RunHarness, gpus: string[]): Promise<Record<str
   return { ...harness.env, PATH: `${bin}:${harness.env['PATH'] ?? ''}` };
 }
 
-/** Ends only after a second training has begun, so that a pool that ran one at a time would never end. */
+/** Ends only after a second training has started: a pool that ran one at a time would never end. */
 const inPairs = [
   'echo + >> "$LOG"',
   'while [ "$(grep -c + "$LOG")" -lt 2 ]; do sleep 0.02; done',
@@ -58,7 +58,7 @@ test('two runs at once share the CPUs of the machine', async (t) => {
   assert.equal(maxParallel(await harness.trainings()), 2);
 });
 
-test('memory is shared as strictly as CPUs', async (t) => {
+test('memory is limited as strictly as CPUs', async (t) => {
   const harness = await RunHarness.make(t);
   await harness.describe(
     'echo + >> "$LOG"; sleep 0.2; echo - >> "$LOG"; echo 1 > model.pt',
@@ -87,7 +87,7 @@ test('every GPU is given to one attempt at a time, and jobs without GPUs see non
   assert.equal((await harness.trainings()).at(-1), 'none:');
 });
 
-test('a job that asks for more than the machine has is refused with figures, and nothing is made', async (t) => {
+test('a job that asks for more than the machine has is refused with figures, and nothing is created', async (t) => {
   const harness = await RunHarness.make(t);
   await harness.describe('true', '', '[resources]\ncpus = 4096\nmemory = "900 TB"');
   const { code, out, err } = await harness.updraft('submit');

@@ -11,7 +11,7 @@ while [ $e -lt 8 ]; do e=$((e + 1)); echo "epoch $e/8 loss 0.5"; sleep 0.5; echo
 cp data/data.bin model.pt
 `;
 
-test('a job that resumes is evicted twice for real, and every proof is shown', async (t) => {
+test('a job that resumes is evicted twice for real, and every step is shown', async (t) => {
   const harness = await RunHarness.make(t);
   await harness.describe('sh train.sh', 'jobs = 3');
   const file = path.join(harness.folder, 'updraft.toml');
@@ -32,7 +32,7 @@ test('a job that resumes is evicted twice for real, and every proof is shown', a
     proofs.map(({ name, result }) => [name, result]),
     [
       ['evicted during the transfer', 'shown'],
-      ['data there again', 'shown'],
+      ['data fetched again', 'shown'],
       ['evicted during the training', 'shown'],
       ['checkpoint kept', 'shown'],
       ['training resumed', 'shown'],

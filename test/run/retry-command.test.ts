@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { loadRun } from '../../src/journal/load-run.ts';
 import { isIn, RunHarness } from './run-harness.ts';
 
-/** A bench whose jobs run `train.sh` with their index. */
+/** A harness whose jobs run `train.sh` with their index. */
 async function withScript(harness: RunHarness, script: string, jobs: number): Promise<void> {
   await writeFile(path.join(harness.folder, 'train.sh'), script);
   await harness.describe('sh train.sh {index}', `jobs = ${jobs}`);
@@ -16,23 +16,23 @@ async function withScript(harness: RunHarness, script: string, jobs: number): Pr
 
 const failsForOne = 'echo "$1" >> "$LOG"; [ "$1" = 1 ] && { date > ckpt/mark; exit 3; }; echo 1 > model.pt';
 
-interface Told {
+interface RetryReport {
   jobs: { job: string; lack: string; cause: string; mustChange: string; changeIsMade?: boolean }[];
   queued: string[];
   changedFiles: string[];
 }
 
-test('only the failed job is tried again, in the same run, with the mended script and its checkpoint', async (t) => {
+test('only the failed job is tried again, in the same run, with the fixed script and its checkpoint', async (t) => {
   const harness = await RunHarness.make(t);
   await withScript(harness, failsForOne, 3);
   assert.equal((await harness.updraft('run')).code, 1);
   const [run] = await harness.runs();
   const dry = await harness.updraft('retry', '--dry-run');
   assert.deepEqual([dry.code, (await loadRun(run!)).rounds], [0, 1]);
-  assert.match(dry.out, /1 of 3 jobs to try again\n\n0001 failed.*\n.*status 3/);
+  assert.match(dry.out, /1 of 3 jobs to try again\n\n0001 failed.*\n.*exit code 3/);
   assert.match(dry.out, /what must change: The training failed: fix the script/);
   await writeFile(path.join(harness.folder, 'train.sh'), 'echo again >> "$LOG"; cp ckpt/mark model.pt');
-  const reported = JSON.parse((await harness.updraft('retry', '--json', '--dry-run')).out) as Told;
+  const reported = JSON.parse((await harness.updraft('retry', '--json', '--dry-run')).out) as RetryReport;
   assert.deepEqual([reported.changedFiles, reported.jobs[0]?.changeIsMade], [['train.sh'], false]);
   const retried = await harness.updraft('retry', '--with-new-files');
   assert.equal(retried.code, 0, retried.err);
@@ -53,7 +53,7 @@ test('only the failed job is tried again, in the same run, with the mended scrip
   assert.match(nothing.err, /nothing to retry in bench-\S+: every job has a valid result/);
 });
 
-test('jobs that were stopped, and good ones whose results are gone, are tried again; jobs that run are left alone', async (t) => {
+test('stopped jobs and those whose results are gone are tried again; running jobs are left alone', async (t) => {
   const harness = await RunHarness.make(t);
   const script =
     'echo "$1" >> "$LOG"; [ "$1" = 1 ] && while [ ! -e "$GO" ]; do sleep 0.02; done; echo 1 > model.pt';
@@ -62,9 +62,9 @@ test('jobs that were stopped, and good ones whose results are gone, are tried ag
   const [run] = await harness.runs();
   await harness.until(run!, (state) => state.tally.success === 1 && isIn('0001', 'training')(state));
   await rm(path.join(run!, 'results/0000/model.pt'));
-  const while1Runs = JSON.parse((await harness.updraft('retry', '--json')).out) as Told;
+  const duringRun = JSON.parse((await harness.updraft('retry', '--json')).out) as RetryReport;
   assert.deepEqual(
-    while1Runs.jobs.map(({ job, lack }) => [job, lack]),
+    duringRun.jobs.map(({ job, lack }) => [job, lack]),
     [['0000', 'missing']],
   );
   const named = await harness.updraft('retry', '1');
@@ -72,7 +72,7 @@ test('jobs that were stopped, and good ones whose results are gone, are tried ag
   assert.match(named.err, /0001 is left alone: it is running/);
   await harness.updraft('stop', path.basename(run!), '0001', '--yes');
   await harness.until(run!, ({ endedAt }) => endedAt !== undefined);
-  const removed = JSON.parse((await harness.updraft('retry', '--json')).out) as Told;
+  const removed = JSON.parse((await harness.updraft('retry', '--json')).out) as RetryReport;
   assert.deepEqual(
     removed.jobs.map(({ job, lack }) => [job, lack]),
     [['0001', 'removed']],
@@ -83,7 +83,7 @@ test('jobs that were stopped, and good ones whose results are gone, are tried ag
   assert.equal((await harness.trainings()).length, 4);
 });
 
-test('a retry asks for what it is told, for this and all later rounds, and refuses what cannot be', async (t) => {
+test('a retry changes the request for this and all later rounds, and refuses the impossible', async (t) => {
   const harness = await RunHarness.make(t);
   await withScript(harness, 'echo x >> "$LOG"; exit 3', 1);
   await harness.updraft('run');
@@ -111,7 +111,7 @@ test('a retry asks for what it is told, for this and all later rounds, and refus
   assert.equal((await harness.updraft('retry', '--memory', 'much')).code, 2);
 });
 
-test('two retries at once try the job again once', async (t) => {
+test('two retries at the same time try the job once', async (t) => {
   const harness = await RunHarness.make(t);
   const failsOnce =
     'echo x >> "$LOG"; [ $(wc -l < "$LOG") = 1 ] && exit 3; while [ ! -e "$GO" ]; do sleep 0.02; done; echo 1 > model.pt';
@@ -119,7 +119,7 @@ test('two retries at once try the job again once', async (t) => {
   await harness.updraft('run');
   const [run] = await harness.runs();
   const answers = await Promise.all([harness.updraft('retry', '--json'), harness.updraft('retry', '--json')]);
-  const queued = answers.flatMap(({ out }) => (JSON.parse(out) as Told).queued);
+  const queued = answers.flatMap(({ out }) => (JSON.parse(out) as RetryReport).queued);
   assert.deepEqual(queued, ['0000']);
   await writeFile(harness.env['GO']!, '');
   const state = await harness.until(run!, ({ endedAt }) => endedAt !== undefined);

@@ -9,7 +9,7 @@ import { supervise } from '../../src/pool/local/supervisor.ts';
 import { hurriedClock } from './hurried-clock.ts';
 import { RunHarness } from './run-harness.ts';
 
-/** Brings one job to its end whose attempts end as the words say. */
+/** Runs one job whose attempts end as the words say to its end. */
 async function endedJob(harness: RunHarness, words: string, attempts: number): Promise<JobState> {
   await harness.useAgent(path.join(import.meta.dirname, 'scripted-agent.ts'));
   await harness.describe(words, `attempts = ${attempts}`);
@@ -20,7 +20,7 @@ async function endedJob(harness: RunHarness, words: string, attempts: number): P
 
 const outcomes = ({ attempts }: JobState): unknown[] => attempts.map(({ outcome }) => outcome);
 
-test('a failure that another attempt can mend is tried again, later each time, with the reason in the journal', async (t) => {
+test('a failure that a retry can fix is tried again, later each time, with the reason in the journal', async (t) => {
   const harness = await RunHarness.make(t);
   const job = await endedJob(harness, 'transfer-stalled data-corrupt success', 3);
   assert.equal(job.outcome, 'success');
@@ -34,7 +34,7 @@ test('a failure that another attempt can mend is tried again, later each time, w
   assert.ok(waits[0]! >= 5_000 && waits[1]! >= 10_000, `waited ${waits.join(' and ')} ms`);
 });
 
-test('a failure that no other attempt can mend is final', async (t) => {
+test('a failure that no retry can fix is final', async (t) => {
   const harness = await RunHarness.make(t);
   const job = await endedJob(harness, 'training-failed success', 5);
   assert.equal(job.outcome, 'failed');
@@ -63,7 +63,7 @@ test('an attempt that ran out of memory is followed by one with twice as much of
     (text) => (JSON.parse(text) as WorkOrder).resources.memoryBytes,
   );
   assert.deepEqual(asked, [10e6, 20e6, 40e6]);
-  // It had all that may be asked for.
+  // It had the maximum that may be requested.
   assert.equal((await loadRun(run)).jobs[0]!.attempts.length, 3);
 });
 
@@ -74,7 +74,7 @@ test('a job ends as failed when its attempts are used up', async (t) => {
   assert.deepEqual(outcomes(job), ['failed', 'failed']);
 });
 
-test('when as many jobs have failed for good as the file allows, the rest of the run is given up', async (t) => {
+test('when failed_jobs jobs have failed for good, the rest of the run is given up', async (t) => {
   const harness = await RunHarness.make(t);
   await harness.useAgent(path.join(import.meta.dirname, 'scripted-agent.ts'));
   const more = '[resources]\ncpus = 1\nmemory = "10 MB"\n[recovery]\nfailed_jobs = 1';
@@ -86,13 +86,13 @@ test('when as many jobs have failed for good as the file allows, the rest of the
   assert.equal(tally.failed + tally.stopped, jobs.length);
 });
 
-test('an agent that dies costs the job none of its attempts', async (t) => {
+test('an agent that dies does not count against the attempts of the job', async (t) => {
   const harness = await RunHarness.make(t);
   const job = await endedJob(harness, 'crash success', 1);
   assert.deepEqual(outcomes(job), ['lost', 'success']);
 });
 
-test('an agent that cannot be started is told with what to do, and the pool stays free', async (t) => {
+test('an agent that cannot be started is reported with a fix, and its slot is freed', async (t) => {
   const harness = await RunHarness.make(t);
   await harness.describe('true', 'attempts = 2');
   const run = await harness.createRun();
@@ -105,7 +105,7 @@ test('an agent that cannot be started is told with what to do, and the pool stay
   assert.match(jobs[0]!.attempts[0]!.fault!.fix!, /UPDRAFT_AGENT/);
 });
 
-test('a scratch folder that is not there is told with what to do', async (t) => {
+test('a missing scratch folder is reported with a fix', async (t) => {
   const harness = await RunHarness.make(t);
   await harness.describe('true', 'attempts = 1');
   const run = await harness.createRun();
@@ -117,7 +117,7 @@ test('a scratch folder that is not there is told with what to do', async (t) => 
   assert.match(fault!.fix!, /UPDRAFT_SCRATCH/);
 });
 
-test('a training that succeeds without its output has failed, and `run` says so by its exit code', async (t) => {
+test('a training that succeeds without its output has failed, and `run` exits with 1', async (t) => {
   const harness = await RunHarness.make(t);
   await harness.describe('true');
   const { code, err } = await harness.updraft('run');

@@ -29,12 +29,12 @@ export interface CommandResult {
   err: string;
 }
 
-/** A folder with a job file, a pool of its own, and everything that was started in it ended afterwards. */
+/** A folder with a job file and its own pool; everything started in it is ended afterwards. */
 export class RunHarness {
   readonly folder: string;
   readonly scratch: string;
   readonly pool: string;
-  /** Every training that is started or ends says so here. */
+  /** Trainings append to this file. */
   readonly log: string;
   readonly env: Record<string, string>;
   readonly #stop = new AbortController();
@@ -64,14 +64,14 @@ export class RunHarness {
     return harness;
   }
 
-  /** Attempts run this program from now on: the real agent's source, or one that does as a test says. */
+  /** Attempts run this program from now on: the real agent's source, or a scripted one. */
   async useAgent(source: string): Promise<void> {
     const script = `#!/bin/sh\nexec '${process.execPath}' '${source}' "$@"\n`;
     await writeFile(path.join(this.folder, 'agent'), script);
     await chmod(path.join(this.folder, 'agent'), 0o755);
   }
 
-  /** Writes the job file: one CPU and little memory for each job, unless `more` says otherwise. */
+  /** Writes the job file: one CPU and little memory per job, unless `more` says otherwise. */
   async describe(command: string, run = '', more = '[resources]\ncpus = 1\nmemory = "10 MB"'): Promise<void> {
     const train = `command = ${JSON.stringify(command)}\noutputs = ["model.pt"]`;
     await writeFile(
@@ -80,7 +80,7 @@ export class RunHarness {
     );
   }
 
-  /** The command line, as a user starts it. */
+  /** Runs the command line as a user would. */
   async updraft(...words: string[]): Promise<CommandResult> {
     return this.start(...words).answer;
   }
@@ -98,12 +98,12 @@ export class RunHarness {
     return { pid: child.pid!, answer };
   }
 
-  /** Makes the run's folder without handing it to anybody. */
+  /** Creates the run's folder without submitting it. */
   async createRun(): Promise<string> {
     return createRun(await loadPlan(this.folder), {}, '0.0.0', systemClock);
   }
 
-  /** What a supervisor in this very process needs; `over` replaces parts of it. */
+  /** The options of a supervisor in this process; `over` replaces parts of them. */
   async supervision(runFolder: string, over: Partial<SuperviseOptions> = {}): Promise<SuperviseOptions> {
     const self = identifyProcess(process.pid);
     assert.ok(self);
@@ -137,7 +137,7 @@ export class RunHarness {
     return (await runNames(this.folder)).map((name) => path.join(runs, name));
   }
 
-  /** Waits until the run's state is as asked for. */
+  /** Waits until the run's state fulfils the condition. */
   async until(runFolder: string, holds: (state: RunState) => boolean): Promise<RunState> {
     const signal = AbortSignal.timeout(deadlineMs);
     let last: RunState | undefined;
@@ -168,7 +168,7 @@ export class RunHarness {
     await eventually(() => livenessOf(identity) === 'dead');
   }
 
-  /** Living processes that belong to this bench, by its folder in their environment. */
+  /** Living processes of this harness, by its folder in their environment. */
   async processes(): Promise<number[]> {
     const found: number[] = [];
     for (const name of (await readdir('/proc')).filter((one) => /^\d+$/.test(one))) {
@@ -187,12 +187,12 @@ export class RunHarness {
         // It ended by itself.
       }
     await eventually(async () => (await this.processes()).length === 0);
-    // A supervisor in this process may write its last word meanwhile.
+    // A supervisor in this process may still be writing.
     await rm(this.folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
   }
 }
 
-/** Waits for what no journal tells, looking again and again. */
+/** Polls for something that no journal records. */
 export async function eventually(holds: () => boolean | Promise<boolean>): Promise<void> {
   const signal = AbortSignal.timeout(deadlineMs);
   while (!(await holds())) await systemClock.sleep(10, signal);

@@ -1,4 +1,4 @@
-// An agent that keeps to the contract of claim and journal and ends as its job's command says: a fault's kind per
+// An agent that follows the contract of claim and journal and ends as its job's command says: one fault kind per
 // attempt, separated by spaces, or `success`.
 import path from 'node:path';
 import process from 'node:process';

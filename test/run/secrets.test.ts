@@ -7,7 +7,7 @@ import { RunHarness } from './run-harness.ts';
 
 const secret = 'S3cr3t-value-0123456789';
 
-test('a secret reaches the training and nothing else: no file, no log, no report has it', async (t) => {
+test('a secret reaches the training and nothing else: no file, log or report contains it', async (t) => {
   const harness = await RunHarness.make(t);
   const command =
     'echo "key is $WANDB_API_KEY"; echo "loss=1 $TWO" >&2; printf %s "$WANDB_API_KEY" | tr S s > model.pt; test ! -e ../../secrets.json';

@@ -20,11 +20,11 @@ async function assertNothingLeft(harness: RunHarness): Promise<void> {
   assert.deepEqual(await readdir(harness.scratch), []);
 }
 
-/** A server that begins to send an object and never ends. */
+/** A server that starts to send an object and never ends. */
 async function silentServer(t: TestContext): Promise<string> {
   const server = createServer(({ method }, response) => {
     response.writeHead(200, { 'content-length': '1000000', 'content-type': 'application/x-tar' });
-    // The self-test only wants to know that there is an object; its bytes never come.
+    // The self-test only checks that the object exists; its bytes never come.
     if (method === 'HEAD') response.end();
     else response.write('x');
   });
@@ -86,11 +86,11 @@ test('a stop works when the supervisor is dead', async (t) => {
   await assertNothingLeft(harness);
 });
 
-test('an agent that does not end when asked is ended by force, with its training', async (t) => {
+test('an agent that ignores the request to stop is killed, with its training', async (t) => {
   const harness = await RunHarness.make(t);
   await harness.describe('trap "" TERM INT; echo begun >> "$LOG"; while :; do sleep 1; done');
   const run = await harness.createRun();
-  // On this clock the grace is over before the agent's own, which is measured by the real one.
+  // On this clock the grace ends before the agent's own, which uses the real one.
   const supervised = supervise(await harness.supervision(run, { clock: hurriedClock(), stopGraceMs: 2_000 }));
   await harness.until(run, isIn('0000', 'training'));
   await requestStop(run, await loadRun(run), [], systemClock);
@@ -101,7 +101,7 @@ test('an agent that does not end when asked is ended by force, with its training
   await assertNothingLeft(harness);
 });
 
-test('jobs and runs that are not there are named', async (t) => {
+test('jobs and runs that do not exist are named', async (t) => {
   const harness = await RunHarness.make(t);
   assert.equal((await harness.updraft('stop')).code, 2);
   await harness.describe('echo 1 > model.pt');
@@ -110,11 +110,11 @@ test('jobs and runs that are not there are named', async (t) => {
   assert.equal(code, 2);
   assert.match(err, /has no job "7"/);
   assert.match(err, /fix: /);
-  // A number alone is a job of the latest run, as it is for `logs`, `why` and `retry`.
+  // A number alone is a job of the latest run, as for `logs`, `why` and `retry`.
   assert.match((await harness.updraft('stop', '7')).err, /has no job "7"/);
 });
 
-test('Ctrl-C on `run` leaves the run going and says how to come back and how to stop', async (t) => {
+test('Ctrl-C on `run` leaves the run going and says how to return to it and how to stop it', async (t) => {
   const harness = await RunHarness.make(t);
   await harness.describe('while [ ! -e "$GO" ]; do sleep 0.02; done; echo 1 > model.pt');
   const run = await harness.createRun();

@@ -33,6 +33,7 @@ test('a later round has its own jobs, name and orders, with the same indices', a
   const round = { number: 3, jobs: ['0002', '0003', '0009'], attemptsBefore: new Map() };
   const text = renderSbatch({ plan, run: 'bench-1', round });
   assert.match(text, /^#SBATCH --job-name=bench-1\.r3\n#SBATCH --array=2-3,9$/m);
+  assert.match(text, /^ {2}ln -s "\$run\/rounds\/3\/updraft-agent\.gz" \.$/m);
   assert.match(text, /^order=\$run\/rounds\/3\/orders\/\$job\.json$/m);
   assert.deepEqual(Object.keys(renderSlurmOrders(plan, 'bench-1', round)), [
     'rounds/3/orders/0002.json',

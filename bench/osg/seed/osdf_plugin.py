@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""A transfer plugin as simple as clients were: one cache, one try, and patience without a byte for a set time.
+"""A transfer plugin as simple as clients were: one cache, one try, one stall timeout.
 
-A transfer that falls silent ends without a report, so that HTCondor matches the job anew; one that is refused or
-breaks off is reported, and holds the job. OSDF_CACHE and OSDF_SILENCE say which cache, and how many seconds.
+A transfer that stalls ends without a report, so that HTCondor matches the job again; one that is refused or breaks off
+is reported, and holds the job. OSDF_CACHE names the cache, OSDF_SILENCE the timeout in seconds.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Says whether a model is the one that its data and seed give: check.py MODEL DATA WEIGHTS SEED."""
+"""Check that a model is right for its data and seed: check.py MODEL DATA WEIGHTS SEED."""
 
 import json
 import sys

@@ -1,7 +1,7 @@
-"""A small training that is real: softmax regression by stochastic gradient descent over a folder of class folders.
+"""A small but real training: softmax regression by stochastic gradient descent over a folder of class folders.
 
-It is timed by the machine it runs on (machine.py). The same data, weights and seed give the same model, however often
-it was interrupted and resumed: that is how check.py tells a valid one.
+The machine it runs on (machine.py) decides its speed. The same data, weights and seed give the same model, however
+often it was interrupted and resumed: that is how check.py recognizes a valid one.
 """
 
 import argparse
@@ -27,12 +27,12 @@ def read_data(folder):
                 digest = hashlib.sha256(stream.read()).digest()
             examples.append(([byte / 255 for byte in digest[:FEATURES]], label))
     if not examples:
-        raise SystemExit(f"{folder} holds no pictures")
+        raise SystemExit(f"{folder} has no pictures")
     return examples, len(names)
 
 
 def pretrained(file, url):
-    """The weights to start from: sent along, or fetched from the internet, as training scripts like to do."""
+    """The initial weights: sent with the job, or downloaded from the internet, as training scripts often do."""
     if not os.path.exists(file):
         urllib.request.urlretrieve(url, file)
     with open(file) as stream:
@@ -40,7 +40,7 @@ def pretrained(file, url):
 
 
 def add(numbers):
-    """One after the other, in every release of Python alike: the newer ones' sum() rounds better."""
+    """Adds one by one, the same in every release of Python: sum() rounds differently in newer ones."""
     total = 0.0
     for number in numbers:
         total += number
@@ -48,7 +48,7 @@ def add(numbers):
 
 
 def step(weights, examples, classes, seed, number):
-    """One step of gradient descent; the batch depends on the seed and the step alone. Tells the loss."""
+    """One step of gradient descent; the batch depends only on the seed and the step. Returns the loss."""
     batch = random.Random(seed * 1000 + number).sample(examples, len(examples) // STEPS)
     loss = 0.0
     for features, label in batch:
@@ -70,7 +70,7 @@ def save(file, value):
 
 
 def restore(folder, weights):
-    """The step to go on from, and the weights after it."""
+    """The step to resume from, and the weights after it."""
     file = os.path.join(folder, "last.json") if folder else ""
     if not os.path.exists(file):
         return 0, weights
@@ -79,8 +79,8 @@ def restore(folder, weights):
     return saved["step"], saved["weights"]
 
 
-def tell(number, loss):
-    """Says how far it is, for people and for whoever watches."""
+def report(number, loss):
+    """Reports progress, for people and for the agent."""
     done = {"epoch": number // STEPS, "epochs": EPOCHS, "step": number, "steps": EPOCHS * STEPS, "loss": loss}
     print("epoch {epoch}/{epochs} step {step}/{steps} loss {loss:.4f}".format(**done), flush=True)
     if "UPDRAFT_PROGRESS" in os.environ:
@@ -108,7 +108,7 @@ def main():
         here.compute()
         if "UPDRAFT_CHECKPOINT" in os.environ:
             save(os.path.join(os.environ["UPDRAFT_CHECKPOINT"], "last.json"), {"step": number, "weights": weights})
-        tell(number, loss)
+        report(number, loss)
     save(options.save_model, {"steps": EPOCHS * STEPS, "seed": options.seed, "weights": weights})
 
 

@@ -19,19 +19,19 @@ import { snapshotFolder, openForWriting, SettledFolder, type FolderSnapshot } fr
 import { CheckpointStore, restoreGeneration } from './store.ts';
 
 const pollMs = 1000;
-/** Saving may take this share of the time, and of a core, and after trouble waits for so long. */
+/** Saving may take this share of the time and of a core; after a failure it pauses for `retryMs`. */
 const maxTimeShare = 0.05;
 const maxCoreShare = 0.01;
 const retryMs = 60_000;
-/** What a core takes to copy and to hash, in milliseconds. */
+/** Milliseconds of one core to copy and hash a byte. */
 const workMsPerByte = 1.7e-6;
 const defaultGenerations = 3;
-/** Where every kept byte travels with the job, older checkpoints are kept only up to here, unless the user says how many. */
+/** Where checkpoints travel with the job, older ones are kept only up to this size, unless the user sets a number. */
 const maxTransferBytes = 1e9;
 
 /**
- * Looks after the checkpoints of an attempt: gives the training the last good one, keeps what it writes while it runs
- * and when it has ended, and finds out whether it goes on from what it was given.
+ * Manages the checkpoints of an attempt: restores the last good one, saves what the training writes while it runs and
+ * when it ends, and finds out whether the training really resumes.
  */
 export class CheckpointSaver {
   readonly #attempt: Attempt;
@@ -40,7 +40,7 @@ export class CheckpointSaver {
   readonly #store: CheckpointStore;
   readonly #stop = new AbortController();
   #settled: SettledFolder;
-  /** The checkpoint the training has: the one it was given, or the last that was kept. */
+  /** The checkpoint the training has: the one restored, or the last one saved. */
   #latest: CheckpointRecord | undefined;
   #check: ResumeCheck | undefined;
   #progressed: boolean | undefined;
@@ -77,7 +77,7 @@ export class CheckpointSaver {
     return new CheckpointSaver(attempt, folder, code);
   }
 
-  /** Gives the training the latest checkpoint that is whole, and tells of those that are not. */
+  /** Restores the latest intact checkpoint for the training, and records the damaged ones. */
   async restore(): Promise<void> {
     const { record, context } = this.#attempt;
     for (const generation of await this.#store.generations()) {
@@ -96,7 +96,7 @@ export class CheckpointSaver {
     }
   }
 
-  /** Takes the training's folder as it lies there, after a pause in the same place. */
+  /** Keeps the training's folder after a pause in the same sandbox. */
   async resume(): Promise<void> {
     const latest = (await this.#store.generations()).find(isIntact);
     this.#latest = latest?.record;
@@ -119,7 +119,7 @@ export class CheckpointSaver {
     record({ kind: 'checkpoint-restored', savedBy, ...positionIn(position), ...otherCode });
   }
 
-  /** What the attempt tells in its journal: the training's position is of interest here. */
+  /** Receives the attempt's journal entries; only the training's position matters here. */
   onEntry(body: AgentBody): void {
     if (body.kind !== 'progress') return;
     this.#position = { ...this.#position, ...positionIn(body) };
@@ -130,7 +130,7 @@ export class CheckpointSaver {
     this.#attempt.record({ kind: 'resume-checked', ...verdict });
   }
 
-  /** To be called often while the training runs: keeps its checkpoint when there is a new one. */
+  /** Call often while the training runs: saves a new checkpoint when there is one. */
   poll(): void {
     const now = this.#attempt.context.clock.monotonic();
     if (this.#saving !== undefined || now < this.#nextPollMs) return;
@@ -145,7 +145,7 @@ export class CheckpointSaver {
     }
   }
 
-  /** Keeps what the training, which has ended, left; `isLast` when its folder goes too. */
+  /** Saves what the training left after its end; `isLast` if its folder will be removed too. */
   async saveLast(signal: AbortSignal, isLast: boolean): Promise<void> {
     const stop = (): void => this.#stop.abort(signal.reason);
     if (signal.aborted) stop();
@@ -162,25 +162,25 @@ export class CheckpointSaver {
     signal.removeEventListener('abort', stop);
   }
 
-  /** Nothing more is to be kept. */
+  /** Stops saving. */
   async stop(): Promise<void> {
     this.#stop.abort();
     await this.#saving;
   }
 
-  /** Whether something was kept since the training last started. */
+  /** Whether a checkpoint was saved since the training last started. */
   get hasNew(): boolean {
     return this.#savedMs !== undefined;
   }
 
-  /** Whether the training is further than when it last started, and what it did since is kept. */
+  /** Whether the training is further than when it last started, and that progress is saved. */
   get hasProgressed(): boolean {
     return this.hasNew && (this.#check === undefined || this.#progressed === true);
   }
 
   /**
-   * Whether the training has run for so long that its checkpoint should leave the machine. One that saves by itself is
-   * asked just after it has, so that little is lost should it not listen.
+   * Whether the checkpoint should leave the machine by now. A training that saves by itself is interrupted just after
+   * it saved, to lose little if it ignores the request.
    */
   isDue(everyMs: number): boolean {
     const now = this.#attempt.context.clock.monotonic();
@@ -189,7 +189,7 @@ export class CheckpointSaver {
     return this.#savedMs === undefined || this.#savedMs >= due || now >= due + everyMs;
   }
 
-  /** The job has a valid result: nobody will go on from here. */
+  /** The job has a valid result: nothing will resume from here. */
   async discard(): Promise<void> {
     await this.#store.clear();
   }
@@ -222,7 +222,7 @@ export class CheckpointSaver {
     }
   }
 
-  /** Trouble with saving is no reason to end a training that goes well; it is told once. */
+  /** A failure to save must not end a healthy training; it is recorded once. */
   #reportTrouble(thrown: unknown): void {
     const { record, context } = this.#attempt;
     this.#nextPollMs = context.clock.monotonic() + retryMs;
@@ -247,7 +247,7 @@ function toFault(thrown: unknown, store: string): Fault {
   return code === 'ENOSPC' || code === 'EDQUOT' ? diskFull(store, thrown) : asFault(thrown);
 }
 
-/** How long to wait after a saving that took so long; files that had not changed were no work. */
+/** How long to wait after a save that took `tookMs`; unchanged files cost no work. */
 function pauseAfter(tookMs: number, bytes: number): number {
   return Math.max(tookMs / maxTimeShare, Math.min(tookMs, bytes * workMsPerByte) / maxCoreShare);
 }

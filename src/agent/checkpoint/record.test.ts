@@ -26,7 +26,7 @@ test('a record is read as it was written', async (t) => {
 const changes: [what: string, change: (copy: CheckpointRecord) => void][] = [
   ['the hash of a file', (copy) => void (copy.files[0]!.sha256 = 'b'.repeat(64))],
   ['the size of a file', (copy) => void (copy.files[0]!.bytes = 4)],
-  ['a file less', (copy) => void copy.files.pop()],
+  ['one file fewer', (copy) => void copy.files.pop()],
   ['the target of a link', (copy) => void (copy.links['latest'] = 'other.pt')],
   ['its own hash', (copy) => void (copy.sha256 = 'c'.repeat(64))],
   ['no number', (copy) => void (copy.number = 0)],
@@ -51,7 +51,7 @@ test('a record whose paths leave the checkpoint folder is damaged, though its ha
   }
 });
 
-/** The first verdict on what a training tells after it was given a checkpoint. */
+/** The first verdict on what a training reports after it got a checkpoint. */
 function verdict(from: Position, began: Position, ...reported: Position[]): boolean | undefined {
   const check = new ResumeCheck(from, began);
   return reported
@@ -59,13 +59,13 @@ function verdict(from: Position, began: Position, ...reported: Position[]): bool
     .find((movedOn) => movedOn !== undefined);
 }
 
-test('a training that tells a position past the checkpoint has moved on', () => {
+test('a training that reports a position past the checkpoint has resumed', () => {
   assert.equal(verdict({ step: 40 }, { step: 1 }, { step: 41 }), true);
   assert.equal(verdict({ epoch: 1, step: 1 }, { epoch: 1, step: 1 }, { epoch: 2, step: 0 }), true);
   assert.equal(verdict({ epoch: 3, step: 900 }, { epoch: 1, step: 0 }, { epoch: 4, step: 0 }), true);
 });
 
-test('one that repeats a little of what came after its checkpoint has moved on when it is past it', () => {
+test('a training that repeats a little after its checkpoint has resumed once it is past it', () => {
   const began = { epoch: 1, step: 0 };
   const from = { epoch: 2, step: 300 };
   assert.equal(verdict(from, began, { epoch: 2, step: 0 }), undefined);
@@ -73,13 +73,13 @@ test('one that repeats a little of what came after its checkpoint has moved on w
   assert.equal(verdict({ step: 100 }, { step: 1 }, { step: 95 }, { step: 99 }, { step: 101 }), true);
 });
 
-test('one that counts from its beginning again has not, also when it is past the checkpoint some day', () => {
+test('a training that counts from its start again has not resumed, even when it passes the checkpoint later', () => {
   assert.equal(verdict({ step: 40 }, { step: 1 }, { step: 3 }, { step: 4 }), false);
   assert.equal(verdict({ epoch: 5 }, { epoch: 1 }, { epoch: 1 }, { epoch: 2 }), false);
   assert.equal(verdict({ step: 40 }, { step: 1 }, { step: 1 }, { step: 41 }), false);
 });
 
-test('a single word, or a training that tells nothing comparable, is no verdict', () => {
+test('a single report, or nothing comparable, gives no verdict', () => {
   assert.equal(verdict({ step: 40 }, { step: 1 }, { step: 1 }), undefined);
   assert.equal(verdict({ step: 40 }, { step: 1 }, { epoch: 1 }, { epoch: 2 }), undefined);
   assert.equal(verdict({}, {}, { step: 1 }, { step: 2 }), undefined);

@@ -6,17 +6,17 @@ import { isGone } from '../../base/error-reason.ts';
 import { ignoreUnsyncable, syncFolder } from '../../base/sync-folder.ts';
 import { isInside } from '../../job/inside.ts';
 
-/** How far a training is, as it tells it itself. */
+/** How far a training is, as it reports. */
 export interface Position {
   epoch?: number;
   step?: number;
 }
 
-/** Below 0 when `a` is behind `b`, above when it is ahead; undefined when they tell nothing that can be compared. */
+/** Below 0 if `a` is behind `b`, above 0 if ahead; undefined if they cannot be compared. */
 function comparePositions(a: Position, b: Position): number | undefined {
   const epochs = difference(a.epoch, b.epoch);
   const steps = difference(a.step, b.step);
-  // Many trainings count their steps anew in each epoch.
+  // Many trainings restart their step count in each epoch.
   return epochs === undefined || epochs === 0 ? (steps ?? epochs) : epochs;
 }
 
@@ -28,26 +28,26 @@ export function positionIn({ epoch, step }: Position): Position {
   return { ...defined({ epoch, step }) };
 }
 
-/** One file of a checkpoint. It is kept under its number in the list: names that change must not pile up. */
+/** One file of a checkpoint, stored under its index in the list: changing names must not pile up files. */
 export interface CheckpointFile {
-  /** In the checkpoint folder. */
+  /** Relative to the checkpoint folder. */
   path: string;
   bytes: number;
   sha256: string;
 }
 
-/** What is known of a kept checkpoint: enough to prove every byte of it. */
+/** The record of a saved checkpoint: enough to verify every byte of it. */
 export interface CheckpointRecord {
   version: 1;
-  /** From 1, counted over all attempts of the job. */
+  /** From 1, over all attempts of the job. */
   number: number;
   attempt: number;
   savedAt: string;
-  /** Hash of the command and the files with which the training ran. */
+  /** Hash of the command and files that the training ran with. */
   code: string;
-  /** What the training had told when it wrote the checkpoint. */
+  /** What the training had reported when it wrote the checkpoint. */
   position: Position;
-  /** Where the training was when it began from nothing. */
+  /** Where the training was when it started from scratch. */
   began?: Position;
   files: CheckpointFile[];
   /** Links inside the checkpoint folder, by path. */
@@ -56,12 +56,12 @@ export interface CheckpointRecord {
   sha256: string;
 }
 
-/** What the record of a new checkpoint says beside its files. */
+/** What the record of a new checkpoint holds besides its files. */
 export type RecordDetails = Pick<CheckpointRecord, 'attempt' | 'savedAt' | 'code' | 'position' | 'began'>;
 
 const recordFile = 'record.json';
 
-/** The name of a kept file in the folder of its checkpoint. */
+/** The name of a saved file in its checkpoint's folder. */
 export const fileName = (index: number): string => path.join('files', String(index).padStart(4, '0'));
 
 const digestOf = ({ files, links }: Pick<CheckpointRecord, 'files' | 'links'>): string =>
@@ -79,7 +79,7 @@ export function makeRecord(
   return { version: 1, number, ...about, ...lists, sha256: digestOf(lists) };
 }
 
-/** Writes the record of a checkpoint whose files are there; all of it is on the disk then. */
+/** Writes the record of a checkpoint whose files are in place; afterwards all of it is on disk. */
 export async function writeRecord(folder: string, record: CheckpointRecord): Promise<void> {
   await using file = await open(path.join(folder, recordFile), 'wx', 0o600);
   await file.writeFile(`${JSON.stringify(record, undefined, 2)}\n`);
@@ -88,7 +88,7 @@ export async function writeRecord(folder: string, record: CheckpointRecord): Pro
   await syncFolder(folder);
 }
 
-/** Reads the record of a kept checkpoint; throws an error that says what is wrong with it. */
+/** Reads the record of a saved checkpoint; throws an error that says what is wrong with it. */
 export async function readRecord(folder: string): Promise<CheckpointRecord> {
   const text = await readFile(path.join(folder, recordFile), 'utf8').catch((error: unknown) => {
     throw new Error(`its record cannot be read: ${(error as Error).message}`);
@@ -110,11 +110,11 @@ function parsed(text: string): CheckpointRecord | undefined {
   }
 }
 
-/** A kept checkpoint, or a folder that should hold one and does not. */
+/** A saved checkpoint, or a folder that should hold one and does not. */
 export type Generation = { folder: string } & ({ record: CheckpointRecord } | { damage: string });
 export type IntactGeneration = Extract<Generation, { record: unknown }>;
 
-/** What a store holds, the latest first; what is damaged before all, because nobody knows when it was made. */
+/** What a store holds, latest first; damaged ones come before all others, because their age is unknown. */
 export async function findGenerations(store: string): Promise<Generation[]> {
   const names = await readdir(store).catch((error: unknown) => {
     if (isGone(error)) return [];
@@ -143,8 +143,8 @@ const numberOf = (generation: Generation): number =>
   isIntact(generation) ? generation.record.number : Number.MAX_SAFE_INTEGER;
 
 /**
- * Finds out whether a training that was given a checkpoint goes on from it. It does when it tells a position past the
- * checkpoint's, and does not when it counts up from where it once began from nothing.
+ * Finds out whether a training resumes from the checkpoint it was given. It does if it reports a position past the
+ * checkpoint's, and does not if it counts up from where it first started.
  */
 export class ResumeCheck {
   readonly #from: Position;
@@ -157,13 +157,13 @@ export class ResumeCheck {
     this.#began = began;
   }
 
-  /** The verdict, once, when what the training tells now decides it. */
+  /** The verdict, once, as soon as the reported position decides it. */
   onPosition(reported: Position): (Position & { movedOn: boolean }) | undefined {
     const position = positionIn(reported);
     const ahead = comparePositions(position, this.#from);
     if (this.#isDone || ahead === undefined) return undefined;
     this.#first ??= position;
-    // A first word, such as a banner, is not yet a count.
+    // A first report, such as a banner, is not yet a count.
     const counts = (comparePositions(position, this.#first) ?? 0) > 0;
     const movedOn = ahead > 0 && !this.#restarted();
     if (!movedOn && !(counts && this.#restarted())) return undefined;
@@ -171,7 +171,7 @@ export class ResumeCheck {
     return { movedOn, ...position };
   }
 
-  /** Whether its first word is nearer to the beginning than to the checkpoint, in epochs or else in steps. */
+  /** Whether its first report is nearer to the start than to the checkpoint, in epochs or else in steps. */
   #restarted(): boolean {
     const [began, first, from] = [this.#began ?? {}, this.#first ?? {}, this.#from];
     if ((comparePositions(first, from) ?? 0) >= 0) return false;

@@ -16,18 +16,18 @@ async function settled(t: Parameters<typeof temporaryFolder>[0]) {
   return { folder, settledFolder, written, replace };
 }
 
-test('what was there at the beginning is no news, and what stands still between two looks is', async (t) => {
+test('what was there at the start is not new; a new file counts once it is unchanged between two polls', async (t) => {
   const { settledFolder, replace } = await settled(t);
   assert.equal(settledFolder.poll(0), undefined);
   replace('model', '1');
   assert.equal(settledFolder.poll(1000), undefined);
-  const look = settledFolder.poll(2000);
-  assert.deepEqual([...(look?.files.keys() ?? [])], ['model', 'old']);
-  settledFolder.markSaved(look!);
+  const snapshot = settledFolder.poll(2000);
+  assert.deepEqual([...(snapshot?.files.keys() ?? [])], ['model', 'old']);
+  settledFolder.markSaved(snapshot!);
   assert.equal(settledFolder.poll(3000), undefined);
 });
 
-test('a file that somebody has open for writing is waited for, though it does not change', async (t) => {
+test('a file that is open for writing is waited for, even if it does not change', async (t) => {
   const { settledFolder, written, replace } = await settled(t);
   replace('model', '1');
   written.add('model');
@@ -36,22 +36,22 @@ test('a file that somebody has open for writing is waited for, though it does no
   assert.ok(settledFolder.poll(3000));
 });
 
-test('a checkpoint that is replaced all the time is taken after a few seconds', async (t) => {
+test('a checkpoint that is replaced constantly is taken after a few seconds', async (t) => {
   const { settledFolder, replace } = await settled(t);
   for (const second of [0, 1, 2, 3, 4]) {
     replace('model', String(second));
     assert.equal(settledFolder.poll(second * 1000), undefined);
   }
   replace('model', '6');
-  const look = settledFolder.poll(6000);
-  assert.ok(look);
+  const snapshot = settledFolder.poll(6000);
+  assert.ok(snapshot);
   replace('model', '7');
-  assert.equal(settledFolder.isUnchanged(look), true);
-  settledFolder.markSaved(look);
+  assert.equal(settledFolder.isUnchanged(snapshot), true);
+  settledFolder.markSaved(snapshot);
   assert.equal(settledFolder.poll(7000), undefined);
 });
 
-test('a log that grows without end holds nothing up for more than a minute', async (t) => {
+test('a log that never stops growing delays a checkpoint by a minute at most', async (t) => {
   const { folder, settledFolder, replace } = await settled(t);
   replace('model', '1');
   for (let second = 0; second < 60; second++) {
@@ -62,16 +62,16 @@ test('a log that grows without end holds nothing up for more than a minute', asy
   assert.ok(settledFolder.poll(60_000));
 });
 
-test('a checkpoint that is changed while it is copied is not still, and an emptied folder is nothing to keep', async (t) => {
+test('a change during the copy is noticed, and an emptied folder is not saved', async (t) => {
   const { folder, settledFolder, replace } = await settled(t);
   mkdirSync(path.join(folder, 'deep'));
   writeFileSync(path.join(folder, 'deep/model'), '1');
   settledFolder.poll(0);
-  const look = settledFolder.poll(1000);
-  assert.ok(look);
-  assert.ok(look.files.has('deep/model'));
+  const snapshot = settledFolder.poll(1000);
+  assert.ok(snapshot);
+  assert.ok(snapshot.files.has('deep/model'));
   replace('optimizer', '1');
-  assert.equal(settledFolder.isUnchanged(look), false);
+  assert.equal(settledFolder.isUnchanged(snapshot), false);
   for (const name of ['old', 'deep', 'optimizer']) rmSync(path.join(folder, name), { recursive: true });
   settledFolder.poll(2000);
   assert.equal(settledFolder.poll(3000), undefined);

@@ -4,28 +4,27 @@ import { isGone } from '../../base/error-reason.ts';
 import { Fault } from '../../fault/fault.ts';
 import { isInside } from '../../job/inside.ts';
 
-/** A folder may never stand still. What is only ever replaced as a whole is then taken after this time … */
+/** A folder may never settle. Files that are only ever replaced by renaming are then taken after this time … */
 const maxReplacingMs = 5000;
-/** … and what is written to without end, such as a log, after this. */
+/** … and files that are written to without end, such as logs, after this. */
 const maxWritingMs = 60_000;
 
 /**
- * Finds the moments in which a folder holds something new and stands still: nothing in it differs from the look
- * before, and nobody has a file in it open for writing. Nobody who writes under another name and renames is caught in
- * the middle.
+ * Finds the moments when a folder holds something new and has settled: nothing changed since the poll before, and no
+ * file in it is open for writing. A program that writes under another name and renames is never caught halfway.
  */
 export class SettledFolder {
   readonly #folder: string;
   readonly #beingWritten: () => Set<string>;
-  /** What does not stand still, and since when. */
+  /** What has not settled, and since when. */
   readonly #unsettled = new Map<string, number>();
-  /** Of these, what nobody waits for any longer. */
+  /** Of these, what is taken without waiting any longer. */
   #takenAsIs = new Set<string>();
   #last: FolderSnapshot;
   #kept: FolderSnapshot;
   #isMoving = false;
 
-  /** What the folder holds now counts as kept. `beingWritten` tells the files that somebody has open for writing. */
+  /** What the folder holds now counts as saved. `beingWritten` returns the files that are open for writing. */
   constructor(folder: string, beingWritten: () => Set<string>) {
     this.#folder = folder;
     this.#beingWritten = beingWritten;
@@ -33,12 +32,12 @@ export class SettledFolder {
     this.#kept = this.#last;
   }
 
-  /** Whether the last look found something else than the one before it. */
+  /** Whether the last poll found changes. */
   get isMoving(): boolean {
     return this.#isMoving;
   }
 
-  /** What the folder holds, when it stands still and is not what was kept; `now` in milliseconds. */
+  /** What the folder holds, if it has settled and differs from what was saved; `now` in milliseconds. */
   poll(now: number): FolderSnapshot | undefined {
     const before = this.#last;
     const snapshot = this.#next();
@@ -54,13 +53,13 @@ export class SettledFolder {
     return this.#takenAsIs.size === unsettled.size ? snapshot : undefined;
   }
 
-  /** What the folder holds, when that is not what was kept: for when nobody writes any more. */
+  /** What the folder holds, if that differs from what was saved: for when the writers have ended. */
   unsavedSnapshot(): FolderSnapshot | undefined {
     const snapshot = this.#next();
     return this.#changedIn(snapshot).size === 0 ? undefined : snapshot;
   }
 
-  /** Whether the folder still is as it was seen, but for what never stands still. */
+  /** Whether the folder still matches the snapshot, except for files that never settle. */
   isUnchanged(snapshot: FolderSnapshot): boolean {
     return changes(snapshot, snapshotFolder(this.#folder)).difference(this.#takenAsIs).size === 0;
   }
@@ -70,7 +69,7 @@ export class SettledFolder {
     this.#unsettled.clear();
   }
 
-  /** A folder that was emptied is nothing to keep. */
+  /** An emptied folder is not worth saving. */
   #changedIn(snapshot: FolderSnapshot): Set<string> {
     return snapshot.files.size === 0 ? new Set() : changes(this.#kept, snapshot);
   }
@@ -83,13 +82,13 @@ export class SettledFolder {
   }
 }
 
-/** Whether a path lost its file or got another one: a rename does so at once, and whole. */
+/** Whether a path lost its file or got another one, as a rename does atomically. */
 function isReplaced(before: FolderSnapshot, after: FolderSnapshot, name: string): boolean {
   const [old, now] = [before.files.get(name), after.files.get(name)];
   return now === undefined || (old !== undefined && old.inode !== now.inode);
 }
 
-/** The paths at which two looks differ. */
+/** The paths that differ between two snapshots. */
 function changes(before: FolderSnapshot, after: FolderSnapshot): Set<string> {
   const names = new Set([before, after].flatMap(({ files, links }) => [...files.keys(), ...links.keys()]));
   const at = ({ files, links }: FolderSnapshot, name: string): string | undefined =>
@@ -116,7 +115,7 @@ function writes(pid: number, descriptor: string): boolean {
   return (flags & 3) !== 0;
 }
 
-/** A process may end while it is looked at, or be another user's. */
+/** A process may end while it is inspected, or belong to another user. */
 function ignoreErrors<T>(read: () => T): T | undefined {
   try {
     return read();
@@ -138,7 +137,7 @@ export interface FolderSnapshot {
   links: Map<string, string>;
 }
 
-/** Looks at a folder; what vanishes meanwhile is not in it, and a folder that is not there is empty. */
+/** Lists a folder; files that vanish meanwhile are left out, and a missing folder is empty. */
 export function snapshotFolder(folder: string): FolderSnapshot {
   const snapshot: FolderSnapshot = { files: new Map(), links: new Map() };
   scan(folder, '', snapshot);
@@ -171,9 +170,9 @@ function addLink(root: string, name: string, { links }: FolderSnapshot): void {
   if (path.isAbsolute(target) || !isInside(path.normalize(path.join(path.dirname(name), target))))
     throw new Fault(
       'wrong-output',
-      `${name} in the checkpoint folder is a link to ${target}, outside of it`,
+      `${name} in the checkpoint folder is a link to ${target}, outside the folder`,
       {
-        fix: 'put the file itself there: what lies elsewhere is not kept',
+        fix: 'put the file itself there: files outside the checkpoint folder are not saved',
         about: name,
       },
     );

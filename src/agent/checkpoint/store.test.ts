@@ -10,7 +10,7 @@ import { CheckpointStore, type Retention } from './store.ts';
 const about = { attempt: 1, savedAt: '2026-01-01T00:00:00.000Z', code: 'c', position: {} };
 const usual = { signal: new AbortController().signal, isLast: false, isUnchanged: () => true };
 
-async function bench(t: TestContext, keep: Retention) {
+async function createStore(t: TestContext, keep: Retention) {
   const folder = await temporaryFolder(t, { 'work/old': 'x' });
   const work = path.join(folder, 'work');
   const store = new CheckpointStore(path.join(folder, 'store'), keep);
@@ -23,8 +23,8 @@ async function bench(t: TestContext, keep: Retention) {
   return { folder, store, save, numbers };
 }
 
-test('a checkpoint that was written to, or stopped, in the middle is not there, and those before it are', async (t) => {
-  const { store, save, numbers } = await bench(t, { generations: 3, bytes: Infinity });
+test('a save that is interrupted, or whose files change, leaves nothing, and earlier checkpoints stay', async (t) => {
+  const { store, save, numbers } = await createStore(t, { generations: 3, bytes: Infinity });
   await save('1');
   assert.equal(await save('2', { ...usual, isUnchanged: () => false }), undefined);
   const stopped = AbortSignal.abort(new Error('out of time'));
@@ -34,8 +34,8 @@ test('a checkpoint that was written to, or stopped, in the middle is not there, 
   assert.equal((await save('4'))?.number, 2);
 });
 
-test('names go round, so that a pool that only ever adds to the folder keeps no more than one too many', async (t) => {
-  const { folder, store, save, numbers } = await bench(t, { generations: 2, bytes: Infinity });
+test('folder numbers wrap around: a pool that only adds files keeps at most one checkpoint too many', async (t) => {
+  const { folder, store, save, numbers } = await createStore(t, { generations: 2, bytes: Infinity });
   const home = path.join(folder, 'access-point');
   for (let number = 1; number <= 7; number++) {
     await save(String(number));
@@ -50,8 +50,8 @@ test('names go round, so that a pool that only ever adds to the folder keeps no 
   );
 });
 
-test('where bytes travel, older checkpoints go when all are too big, and the last one never', async (t) => {
-  const { save, numbers } = await bench(t, { generations: 3, bytes: 25 });
+test('where checkpoints are transferred, older ones go when the total is too big, but never the last one', async (t) => {
+  const { save, numbers } = await createStore(t, { generations: 3, bytes: 25 });
   for (const number of [1, 2, 3]) await save(`${number}`.repeat(10));
   assert.deepEqual(await numbers(), [3, 2]);
   await save('4'.repeat(100));

@@ -21,31 +21,31 @@ import {
 } from './record.ts';
 import type { FolderSnapshot } from './settled-folder.ts';
 
-/** How much is kept. */
+/** How many checkpoints are kept. */
 export interface Retention {
   generations: number;
-  /** Those before the last one go when all together are bigger than this. */
+  /** Older ones are removed while all together are bigger than this. */
   bytes: number;
 }
 
 interface SaveOptions {
   signal: AbortSignal;
-  /** Nobody will write to the folder any more: its files need not be copied where a second name will do. */
+  /** The folder will not be written to again: its files may be hard-linked instead of copied. */
   isLast: boolean;
-  /** Whether the folder is still as it was seen; a checkpoint that was written to meanwhile is not kept. */
+  /** Whether the folder still matches the snapshot; a checkpoint that changed meanwhile is not saved. */
   isUnchanged: () => boolean;
 }
 
 const draftName = '.draft';
 
 /**
- * The last few checkpoints of one job. Each lies in one of `generations + 1` numbered folders, where it appears whole or
- * not at all. The numbers go round: a pool that carries the folder to and fro only ever adds to it.
+ * The last few checkpoints of one job. Each is in one of `generations + 1` numbered folders, and appears there
+ * complete or not at all. The numbers wrap around, because a pool that transfers the folder never deletes from it.
  */
 export class CheckpointStore {
   readonly folder: string;
   readonly #retention: Retention;
-  /** Where the latest checkpoint has the files of the training's folder, by their prints. */
+  /** Where the latest checkpoint has the files of the training's folder, by fingerprint. */
   #copies = new Map<string, { file: string; sha256: string }>();
   readonly #unusable = new Set<string>();
 
@@ -58,7 +58,7 @@ export class CheckpointStore {
     return findGenerations(this.folder);
   }
 
-  /** Keeps what a folder holds; undefined when it was written to meanwhile. Before it throws, nothing kept has gone. */
+  /** Saves what a folder holds; undefined if it changed meanwhile. If it throws, everything saved is still there. */
   async save(
     from: string,
     snapshot: FolderSnapshot,
@@ -89,7 +89,7 @@ export class CheckpointStore {
     }
   }
 
-  /** Notes which files of a folder are those of a kept checkpoint, so that they need not be copied when it is saved. */
+  /** Notes which files of a folder a saved checkpoint has already; the next save links instead of copying them. */
   adopt({ folder, record }: IntactGeneration, snapshot: FolderSnapshot): void {
     this.#copies = new Map(
       record.files.flatMap(({ path: name, sha256 }, index) => {
@@ -104,12 +104,12 @@ export class CheckpointStore {
     this.#unusable.add(folder);
   }
 
-  /** Removes them all. */
+  /** Removes all checkpoints. */
   async clear(): Promise<void> {
     await removeTree(this.folder);
   }
 
-  /** Copies or links the files; undefined when one vanished. */
+  /** Copies or links the files; undefined if one vanished. */
   async #fill(
     draft: string,
     from: string,
@@ -164,8 +164,8 @@ export class CheckpointStore {
 }
 
 /**
- * Throws a Fault with the figures when what must be copied does not fit on the disk of the store. Kept checkpoints make
- * room, the oldest first, but never the latest.
+ * Throws a Fault with the figures if what must be copied does not fit on the store's disk. Older checkpoints are
+ * removed to make room, oldest first, but never the latest.
  */
 async function assertRoom(
   store: string,
@@ -185,8 +185,8 @@ async function assertRoom(
 function noRoom(store: string, need: number, free: number): Fault {
   return new Fault(
     'disk-full',
-    `the checkpoint needs ${formatSize(need)}, and the disk of ${store} has ${formatSize(free)} free; the one before it stays`,
-    { fix: 'ask for more `disk` in [resources], or let the training save less', about: store },
+    `the checkpoint needs ${formatSize(need)}, and the disk of ${store} has ${formatSize(free)} free; the previous checkpoint is kept`,
+    { fix: 'ask for more `disk` in [resources], or save less in the training', about: store },
   );
 }
 
@@ -197,7 +197,7 @@ async function freeBytes(folder: string): Promise<number> {
 
 const chunkBytes = 1 << 20;
 
-/** Copies a file, in pieces so that it can be stopped, and tells the SHA-256 of the very bytes that are on the disk then. */
+/** Copies a file, in pieces so that it can be stopped, and returns the SHA-256 of the bytes then on disk. */
 async function copyAndHash(source: string, target: string, signal: AbortSignal): Promise<string> {
   await using input = await open(source, 'r');
   await using output = await open(target, 'wx', 0o600);
@@ -210,7 +210,7 @@ async function copyAndHash(source: string, target: string, signal: AbortSignal):
   return hash.digest('hex');
 }
 
-/** A second name for a file nobody will write to any more; false where the file system cannot. */
+/** Hard-links a file that will not change again; false if the file system cannot. */
 async function linkFile(source: string, target: string): Promise<boolean> {
   try {
     await link(source, target);
@@ -220,7 +220,7 @@ async function linkFile(source: string, target: string): Promise<boolean> {
   }
 }
 
-/** The SHA-256 of a file, which is on the disk when it is told. */
+/** The SHA-256 of a file that is on disk when this returns. */
 async function hashFile(file: string, signal: AbortSignal): Promise<string> {
   await using input = await open(file, 'r');
   const hash = createHash('sha256');
@@ -240,8 +240,8 @@ async function* pieces(input: FileHandle, signal: AbortSignal): AsyncGenerator<B
 }
 
 /**
- * Copies a kept checkpoint into the training's folder, which is empty before and, when something is wrong with it,
- * afterwards. Tells what is wrong; undefined when every byte is the one that was saved.
+ * Copies a saved checkpoint into the training's folder, which is empty before and, if something is wrong,
+ * afterwards. Returns what is wrong; undefined if every byte is as saved.
  */
 export async function restoreGeneration(
   { folder, record }: IntactGeneration,
@@ -277,5 +277,5 @@ async function restoreFile(
   const target = path.join(into, file.path);
   await mkdir(path.dirname(target), { recursive: true });
   const sha256 = await copyAndHash(kept, target, signal);
-  return sha256 === file.sha256 ? undefined : 'is damaged: its SHA-256 is not the one it was saved with';
+  return sha256 === file.sha256 ? undefined : 'is damaged: its SHA-256 differs from the saved one';
 }

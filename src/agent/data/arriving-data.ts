@@ -6,17 +6,17 @@ import type { Attempt } from '../attempt.ts';
 import type { Scratch } from '../scratch.ts';
 import { openStaging } from './stage-data.ts';
 
-/** Data that goes on arriving while the training runs. */
+/** Data that is still arriving while the training runs. */
 export interface ArrivingData {
-  /** The attempt as the training sees it: it is asked to end when the data fails, with the data's fault. */
+  /** The attempt for the training: it is asked to end, with the data's fault, if fetching fails. */
   attempt: Attempt;
-  /** Waits until everything is there and proven, or throws what is wrong with it. */
+  /** Waits until everything has arrived and is verified; throws if something is wrong with it. */
   complete(): Promise<void>;
-  /** Fetches no more. */
+  /** Stops fetching. */
   stop(): Promise<void>;
 }
 
-/** Begins to fetch the data whose source says `arriving`, and comes back when the first part of it is there. */
+/** Starts to fetch the sources marked `arriving`, and returns when the first part is there. */
 export async function startArrivingData(attempt: Attempt): Promise<ArrivingData> {
   const { context, record } = attempt;
   const sources = attempt.order.data.filter(({ arriving }) => arriving);
@@ -27,7 +27,7 @@ export async function startArrivingData(attempt: Attempt): Promise<ArrivingData>
   const fetching: Attempt = {
     ...attempt,
     context: { ...context, signal: AbortSignal.any([context.signal, stopped.signal]) },
-    // While the training runs, the time is the training's.
+    // Once the training runs, its phase is the attempt's.
     record: (body) => {
       if (body.kind !== 'phase' || !isTraining) record(body);
     },
@@ -52,15 +52,14 @@ export async function startArrivingData(attempt: Attempt): Promise<ArrivingData>
   };
 }
 
-/** Whether more is to come of data with which the training has begun. */
+/** Whether more is to come of data that the training has started with. */
 export function isArriving({ order, scratch }: Attempt): boolean {
   return order.data.some((source) => source.arriving && existsSync(markerOf(source, scratch)));
 }
 
-/** Stands in the folder of the data for as long as more is to come. */
+/** This file is in the data's folder as long as more is to come. */
 const markerOf = ({ into }: OrderedData, { work }: Scratch): string => path.join(work, into, '.arriving');
 
-/** Every source in turn. */
 async function fetchAll(sources: OrderedData[], attempt: Attempt, onPart: () => void): Promise<void> {
   const { scratch } = attempt;
   for (const marker of sources.map((source) => markerOf(source, scratch))) {

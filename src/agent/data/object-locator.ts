@@ -9,8 +9,8 @@ interface ObjectPreferences extends CachePreferences {
 }
 
 /**
- * The locator for one object of a job: what the job file says of caches goes before what this machine says. A manifest
- * may be in another federation, for which the caches of its object were not named.
+ * The locator for one object of a job: the job file's preferences of caches come before this machine's. A manifest may
+ * be in another federation, where the caches of its object do not apply.
  */
 export function locatorFor<L extends Locator>(
   locator: L,

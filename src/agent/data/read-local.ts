@@ -7,7 +7,7 @@ import type { Fetched, FetchOptions } from '../../transfer/fetch.ts';
 
 const chunkBytes = 1 << 20;
 
-/** Reads a file of this machine as if it were fetched: in order, stoppable, with the same proofs. */
+/** Reads a local file as if it were fetched: in order, interruptible, with the same checks. */
 export async function readLocal(
   file: string,
   write: (chunk: Buffer) => void | Promise<void>,
@@ -44,9 +44,9 @@ async function openLocal(file: string): ReturnType<typeof open> {
   try {
     return await open(file, 'r');
   } catch (error) {
-    const what = isGone(error) ? 'is not there' : `cannot be read: ${(error as Error).message}`;
+    const what = isGone(error) ? 'does not exist' : `cannot be read: ${(error as Error).message}`;
     throw new Fault('object-missing', `the file ${file} ${what}`, {
-      fix: 'file: URLs are read on the machine where the attempt runs',
+      fix: 'use a file that exists on the worker: file: URLs are read there',
       about: file,
       cause: error,
     });

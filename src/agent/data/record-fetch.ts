@@ -8,12 +8,12 @@ import { releaseMemory } from './release-memory.ts';
 
 const progressMs = 1000;
 
-/** Writes down what happens in the fetch of one object, whoever fetches it: the agent, or the plugin. */
+/** Records what happens while the agent or the plugin fetches one object. */
 export function recordEvents(object: string, record: Recorder, clock: Clock): (event: FetchEvent) => void {
   let reportedAt = -Infinity;
   let noted: Fault | undefined;
   return (event) => {
-    // A wait for a server comes after its setback, one for a director is news.
+    // A wait for a server follows its setback; a wait for a director is news.
     if (event.kind === 'wait' && event.fault === noted) return;
     if (event.kind !== 'progress') {
       noted = event.fault;
@@ -23,7 +23,7 @@ export function recordEvents(object: string, record: Recorder, clock: Clock): (e
     const now = clock.monotonic();
     if (now - reportedAt < progressMs) return;
     reportedAt = now;
-    // What was unpacked is garbage by now, and there is a lot of it. Each time costs some milliseconds, so that it is not done more often.
+    // What was unpacked is garbage by now, and there is a lot of it. Not more often: each time costs some milliseconds.
     releaseMemory();
     const { bytes, total, rate, server } = event;
     record({ kind: 'fetch-progress', object, bytes, rate, server, ...defined({ total }) });

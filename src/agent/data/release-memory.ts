@@ -3,8 +3,8 @@ interface BunRuntime {
 }
 
 /**
- * Gives back at once what is no longer in use. The agent's runtime would do so by itself, but some seconds later, and
- * meanwhile hold several times what it needs. Under Node there is no such call, and nothing happens.
+ * Returns unused memory to the system now. The agent's runtime would do so by itself, but seconds later, and would
+ * meanwhile hold several times what it needs. Does nothing under Node, which has no such call.
  */
 export function releaseMemory(): void {
   const { Bun } = globalThis as { Bun?: BunRuntime };

@@ -25,20 +25,20 @@ import { locatorFor } from './object-locator.ts';
 import { readLocal } from './read-local.ts';
 
 
-/** The machine's memory is the training's, and other jobs': bytes that came too early must not take much of it. */
+/** The memory belongs to the training and to other jobs: bytes that arrive out of order must not take much of it. */
 const windowBytes = 32 << 20;
 
 interface Staging {
   source: OrderedData;
   url: ObjectUrl;
-  /** The file of this machine that holds the object, where one does. */
+  /** The local file that holds the object, if there is one. */
   local: string | undefined;
-  /** How it came there, where that was before the agent began. */
+  /** How it got there, if that was before the agent started. */
   arrived: Arrival | undefined;
   options: FetchOptions & { clock: Clock };
 }
 
-/** Brings the data into the work folder, where it appears only when it is whole; what may arrive later is left. */
+/** Puts the data into the work folder, where it appears only when complete. Sources that may arrive later are skipped. */
 export async function stageData(attempt: Attempt): Promise<void> {
   const sources = attempt.order.data.filter(({ arriving }) => !arriving);
   if (sources.length === 0) return;
@@ -46,7 +46,7 @@ export async function stageData(attempt: Attempt): Promise<void> {
   for (const source of sources) await stage(source);
 }
 
-/** How one data source is brought into the work folder; `onPart` is told of what appears ahead of the rest. */
+/** Returns a function that stages one data source; it calls `onPart` when a part appears ahead of the rest. */
 export function openStaging(attempt: Attempt): (source: OrderedData, onPart?: () => void) => Promise<void> {
   const locator = locatorOf(attempt);
   const suspects = new Set<string>();
@@ -63,7 +63,7 @@ export function openStaging(attempt: Attempt): (source: OrderedData, onPart?: ()
   };
 }
 
-/** Hands the bytes of a source to `write`, in their order, with the proofs it comes with. */
+/** Passes the bytes of a source to `write`, in order, verified as the order says. */
 export async function fetchBytes(
   source: OrderedData,
   write: (chunk: Buffer) => void | Promise<void>,
@@ -82,7 +82,7 @@ function locatorOf({ context: { env, clock, cwd, uid, version } }: Attempt): Loc
 async function openSource(source: OrderedData, attempt: Attempt, locator: Locator): Promise<Staging> {
   const url = parseObjectUrl(source.url, attempt.context.env);
   const local = source.delivered ?? (url.kind === 'file' ? url.file : undefined);
-  // What lies in the sandbox has been fetched: it is only put in its place.
+  // What is in the sandbox has been fetched: it is only put in place.
   attempt.record({ kind: 'phase', phase: source.delivered === undefined ? 'fetching' : 'unpacking' });
   const arrived = await arrivalOf(source, url, attempt);
   return { source, url, local, arrived, options: await fetchOptions(source, url.text, attempt, locator) };
@@ -100,7 +100,7 @@ async function readBytes(
   return recordFetched(url.text, fetched, arrived, record);
 }
 
-/** The scheduler's copy has served: the training may need the room. */
+/** Removes the scheduler's copy once it was used: the training may need the space. */
 async function dropDelivered({ delivered }: OrderedData): Promise<void> {
   if (delivered !== undefined) await rm(delivered, { force: true });
 }
@@ -121,7 +121,7 @@ async function stageFile(
   await rename(draft, path.join(folder, name));
 }
 
-/** A delivery that turns out damaged is asked for once more, from servers that had no part in it. */
+/** Fetches a damaged archive once more, from servers that had no part in the first delivery. */
 async function stageArchiveWithRetry(
   staging: Staging,
   mode: UnpackerOptions['mode'],
@@ -133,7 +133,7 @@ async function stageArchiveWithRetry(
     const { url, local, options } = staging;
     const isDamage =
       error instanceof Fault && (error.kind === 'data-corrupt' || error.kind === 'archive-damaged');
-    // Bytes of this machine will be the same again, and so will those that a manifest has proven.
+    // A local file will be the same again, and so will bytes that a manifest has verified.
     if (!isDamage || local !== undefined || options.manifest !== undefined) throw error;
     const server = [...(options.suspects ?? [])].join(', ');
     attempt.record({ kind: 'fetch-setback', object: url.text, server, fault: toFaultRecord(error) });
@@ -161,7 +161,7 @@ async function stageArchive(
   });
   try {
     const { options, local, arrived } = staging;
-    // A file of this machine is held against the whole digest of a manifest, at its end.
+    // A local file is checked at its end, against the manifest's digest of the whole object.
     const sha256 = options.sha256 ?? (local === undefined ? undefined : options.manifest?.sha256);
     const proofs = {
       ...(sha256 !== undefined && { sha256 }),
@@ -189,7 +189,7 @@ async function copyLocal(file: string, target: string, options: Staging['options
 /** Whether the bytes are known to be those that were published. */
 export const isVerified = ({ verified }: Pick<Arrival, 'verified'>): boolean => verified === 'manifest' || verified === 'digest';
 
-/** The object's own name, as a name of a file. */
+/** The object's own name, as a file name. */
 function nameOf(url: ObjectUrl): string {
   if (url.kind === 'file') return path.basename(url.file);
   const pathname = url.kind === 'plain' ? new URL(url.href).pathname : url.path;
@@ -217,7 +217,7 @@ async function fetchOptions(
   };
 }
 
-/** The proof of the object's bytes: fetched like an object, or sent along with the user's files. */
+/** The manifest of the object: fetched like an object, or sent along with the user's files. */
 export async function loadManifest(
   { url, manifest }: Pick<DataSource, 'url' | 'manifest'>,
   filesFrom: string,
@@ -245,13 +245,13 @@ async function readSent(name: string, folder: string): Promise<string> {
   }
 }
 
-/** How an object reached the sandbox before the agent began. */
+/** How an object reached the sandbox before the agent started. */
 interface Arrival extends Pick<Fetched, 'seconds' | 'servers' | 'leftOut'> {
-  /** How far our plugin proved it, which has written it all down; undefined where HTCondor itself brought it. */
+  /** How our plugin verified it; undefined where HTCondor itself transferred it. */
   verified?: Fetched['verified'];
 }
 
-/** Of what lies in the sandbox; undefined for what the agent fetches itself. Asked before the file is read. */
+/** Undefined for what the agent fetches itself. Call it before the file is read. */
 async function arrivalOf(
   { delivered }: OrderedData,
   url: ObjectUrl,
@@ -261,7 +261,7 @@ async function arrivalOf(
   const brought = order.brought?.find(({ object }) => object === url.text);
   const found = brought === undefined ? await stat(delivered).catch(() => undefined) : undefined;
   if (found === undefined) return brought;
-  // HTCondor makes a file when its first bytes come, and sets its times when the last have come.
+  // HTCondor creates a file when its first bytes arrive, and sets its times after the last.
   const { birthtimeMs, ctimeMs, size: bytes } = found;
   const seconds = birthtimeMs > 0 ? Math.max(0, ctimeMs - birthtimeMs) / 1000 : 0;
   const server = url.kind === 'plain' ? new URL(url.href).host : accessPointOf(context.env);
@@ -270,7 +270,7 @@ async function arrivalOf(
 
 const proofs: Fetched['verified'][] = ['none', 'size', 'digest', 'manifest'];
 
-/** Writes down what was fetched: from whom it came to the sandbox, in how long, and the better of the proofs. */
+/** Records what was fetched: from which servers it reached the sandbox, in what time, and the stronger verification. */
 function recordFetched(
   object: string,
   fetched: Fetched,

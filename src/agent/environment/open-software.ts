@@ -7,7 +7,7 @@ import { makeScratch } from '../scratch.ts';
 import type { Context } from '../attempt.ts';
 import { setUpEnvironment } from './set-up-environment.ts';
 
-/** Brings up the software of an order for somebody who works by hand, and leaves it; answers the script that activates it. */
+/** Sets up an order's software for an interactive job; returns the script that activates it. */
 export async function openSoftware(
   order: WorkOrder,
   context: Context,
@@ -19,7 +19,7 @@ export async function openSoftware(
     if (body.kind === 'environment-ready')
       print(`the software is ready after ${formatDuration(Math.ceil(body.seconds))}`);
   };
-  // In an interactive job the files of the training lie in its folder itself.
+  // In an interactive job the training's files are in the job's own folder.
   const byHand = { ...order, filesFrom: context.cwd };
   await setUpEnvironment({
     order: byHand,

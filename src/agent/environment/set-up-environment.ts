@@ -25,8 +25,8 @@ import type { Attempt, Context } from '../attempt.ts';
 import { fetchBytes, isVerified } from '../data/stage-data.ts';
 
 /**
- * Brings up the software that the order names as an archive of pixi-pack, before any data moves, has Pixi install it
- * in its workspace, or activates the environment of the image. From the attempt it answers, everything runs in that software; the archive is gone by then.
+ * Sets up the environment before any data moves: unpacks a pixi-pack archive, lets Pixi install a workspace, or
+ * activates the environment of the image. Everything in the returned attempt runs in it; the archive is removed.
  */
 export async function setUpEnvironment(attempt: Attempt): Promise<Attempt> {
   const { pack, image, workspace, fallback } = attempt.order.environment;
@@ -49,7 +49,7 @@ export async function setUpEnvironment(attempt: Attempt): Promise<Attempt> {
   }
   const name = pack.url.replace(/[?#].*$/, '').replace(/^.*\//, '');
   const target = path.join(scratch.root, 'software');
-  // An attempt that paused finds its software where it left it.
+  // After a pause, the software is still there.
   const completeMark = path.join(target, '.whole');
   if (!existsSync(completeMark)) {
     await unpackInto(target, pack, name, attempt);
@@ -59,7 +59,7 @@ export async function setUpEnvironment(attempt: Attempt): Promise<Attempt> {
   return { ...attempt, context: { ...context, env } };
 }
 
-/** Pixi keeps what it installs in the workspace: the first attempt waits for it, the next find it there. */
+/** Pixi keeps what it installs in the workspace: the first attempt waits for it, later ones find it there. */
 async function installWorkspace(
   { manifest, environment }: OrderedWorkspace,
   { context, scratch, record }: Attempt,
@@ -70,7 +70,8 @@ async function installWorkspace(
   const pixi = async (...args: string[]): Promise<Buffer> => {
     const ended = await runProgram(['pixi', ...args, ...which], context.env, scratch.root, context);
     if (ended.status === 0) return ended.out;
-    const fix = 'try it by hand: pixi install --locked; a lock that does not match: updraft env lock';
+    const fix =
+      'run `pixi install --locked` by hand; if the lock file does not match, run `updraft env lock`';
     const message = `pixi ${args[0] ?? ''} failed on ${name}: ${failureText(ended)}`;
     throw new Fault('environment-broken', message, { about: manifest, fix });
   };
@@ -102,7 +103,7 @@ async function unpackInto(target: string, pack: OrderedData, name: string, attem
   record({ kind: 'environment-ready', how: `pack ${name}`, seconds, bytes: received.bytes });
 }
 
-/** A disk that will not hold it is told before the bytes are moved, with the figures. */
+/** Reports a disk that is too small, with the figures, before any bytes are moved. */
 function checkSpace(packed: number, from: 'peakDisk' | 'fromArchive', name: string, folder: string): void {
   const { peakDisk, why } = sizeEnvironment(Math.round(packed), 'pack', formatSize);
   const need = from === 'peakDisk' ? peakDisk : peakDisk - packed;
@@ -110,7 +111,7 @@ function checkSpace(packed: number, from: 'peakDisk' | 'fromArchive', name: stri
   if (free >= need) return;
   throw new Fault(
     'disk-full',
-    `unpacking ${name} needs ${formatSize(need)} and the disk of ${folder} has ${formatSize(free)} left (${why})`,
+    `unpacking ${name} needs ${formatSize(need)}, and the disk of ${folder} has ${formatSize(free)} free (${why})`,
     { about: folder, fix: 'ask for more disk in [resources], or use the environment in an image' },
   );
 }
@@ -126,10 +127,10 @@ async function unpack(
   if (program === undefined)
     throw brokenPack(
       name,
-      'it does not unpack itself and no pixi-unpack was sent along',
+      'it is not self-extracting, and pixi-unpack was not sent along',
       'set `pixi_unpack` in [environment], or pack it self-extracting: updraft env pack',
     );
-  // Its temporary folder lies beside the target: files are linked, not copied, and nothing lands in /tmp.
+  // The temporary folder is beside the target: files are linked, not copied, and nothing lands in /tmp.
   const env = { ...context.env, TMPDIR: path.dirname(tar) };
   const ended = await runProgram([...program, '-o', target, tar], env, scratch.root, context);
   if (ended.status === 0) return;
@@ -143,24 +144,24 @@ const sentUnpacker = (unpacker: string | undefined, filesFrom: string): [string]
 async function activationScript(target: string, name: string): Promise<string> {
   const names = await readdir(target);
   if (names.includes('activate.sh')) return path.join(target, 'activate.sh');
-  throw brokenPack(name, `unpacking it left no activate.sh (there are: ${names.join(', ')})`);
+  throw brokenPack(name, `unpacking it left no activate.sh (only ${names.join(', ')})`);
 }
 
-/** What every shell sets for itself. */
+/** Variables that every shell sets for itself. */
 const shellVariables = new Set(['_', 'SHLVL', 'PWD', 'OLDPWD']);
 
-/** The variables that an environment's activation script leaves, so that every later command has them, whatever its shell. */
+/** The variables that an environment's activation script sets, for every later command, whatever its shell. */
 async function activate(script: string, name: string, folder: string, context: Context): Promise<Env> {
   const env = { ...context.env, BASH_ENV: undefined };
   const args = ['-c', '. "$1" >/dev/null && env -0', 'activate', script];
   let ended: ProgramResult = await runProgram(['bash', ...args], env, folder, context);
-  // Scripts of packages may be written for bash; a machine without it still gets those of POSIX.
+  // Activation scripts of packages may need bash; without it, those for POSIX shells still work.
   if (ended.status === undefined) ended = await runProgram(['/bin/sh', ...args], env, folder, context);
   if (ended.status !== 0) throw brokenPack(name, `it cannot be activated: ${failureText(ended)}`);
   return variablesOf(ended.out);
 }
 
-/** The variables that the entry script of an image leaves: those who start a command in an image pass it by. */
+/** The variables that the image's entry script sets: schedulers bypass it when they start a command in an image. */
 async function enterImage(entry: string, image: string, folder: string, context: Context): Promise<Env> {
   const ended = await runProgram([entry, 'env', '-0'], context.env, folder, context);
   if (ended.status === 0) return variablesOf(ended.out);
@@ -183,16 +184,16 @@ function variablesOf(out: Buffer): Env {
   return Object.fromEntries(pairs);
 }
 
-/** An archive of pixi-pack that is whole, and how it is unpacked. */
+/** A complete pixi-pack archive, and how to unpack it. */
 interface ReceivedPack {
   tar: string;
   bytes: number;
   metadata: PackMetadata;
-  /** The program and its first words; undefined where the archive brought none. */
+  /** The program and its first arguments; undefined if the archive holds none. */
   unpacker: [string, ...string[]] | undefined;
 }
 
-/** Brings the archive into a folder, taken apart and looked through as it arrives; nothing of it has run yet. */
+/** Receives the archive into a folder, split and inspected as it arrives; nothing in it has run yet. */
 async function receivePack(
   pack: OrderedData,
   name: string,
@@ -225,7 +226,7 @@ async function receivePack(
   }
 }
 
-/** What a reader of archives found wrong is, here, software that cannot be used; nowhere, if it was published so. */
+/** What the archive reader found wrong means, here, unusable software: on every machine, if it was published like that. */
 function toBrokenFault(thrown: unknown, name: string, asPublished: boolean): unknown {
   if (!(thrown instanceof Fault)) return thrown;
   if (thrown.kind === 'archive-damaged')
@@ -236,17 +237,17 @@ function toBrokenFault(thrown: unknown, name: string, asPublished: boolean): unk
 }
 
 interface ProgramResult {
-  /** 0 to 255; null when a signal ended it; undefined when it could not be started. */
+  /** 0 to 255; null if a signal ended it; undefined if it could not be started. */
   status: number | null | undefined;
   out: Buffer;
   /** The end of what it printed to stderr. */
-  said: string;
+  stderr: string;
 }
 
 const maxStderr = 4000;
 const maxStdout = 4 << 20;
 
-/** Runs a program in a group of its own to its end, or to the attempt's. */
+/** Runs a program in its own process group until it ends, or the attempt does. */
 async function runProgram(
   args: [string, ...string[]],
   env: Env,
@@ -281,15 +282,15 @@ async function runProgram(
       child.once('close', (code) => resolve(code));
     });
     signal.throwIfAborted();
-    return { status, out: Buffer.concat(pieces), said: said.trim() };
+    return { status, out: Buffer.concat(pieces), stderr: said.trim() };
   } finally {
     signal.removeEventListener('abort', stop);
   }
 }
 
 /** Why a program failed, in its own words, or how it ended. */
-function failureText({ said, status }: ProgramResult): string {
-  const line = informativeLine(said);
+function failureText({ stderr, status }: ProgramResult): string {
+  const line = informativeLine(stderr);
   if (line !== '') return line;
-  return status === null ? 'a signal ended it' : `it ended with status ${status ?? 'unknown'}`;
+  return status === null ? 'it was killed by a signal' : `it exited with status ${status ?? 'unknown'}`;
 }

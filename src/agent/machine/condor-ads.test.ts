@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import { allowedSeconds, slotMemoryBytes, startCount, vacateGraceMs } from './condor-ads.ts';
 
-test('starts, limits, memory and the time to leave come from the ads of the job and the machine', async (t) => {
+test('start count, limits, memory and vacate time come from the job ad and the machine ad', async (t) => {
   const job =
     'NumShadowStarts = 3\nJobCurrentStartDate = 1000\nAllowedJobDuration = 500\nAllowedExecuteDuration = 400\n';
   const folder = await temporaryFolder(t, { job, machine: 'MachineMaxVacateTime = 10 * 60\nMemory = 768\n' });
@@ -19,7 +19,7 @@ test('starts, limits, memory and the time to leave come from the ads of the job 
   assert.equal(slotMemoryBytes(env), 768 * 2 ** 20);
 });
 
-test('a machine whose clock is hours off still has the time that the job is allowed', async (t) => {
+test('the job keeps its allowed time on a machine whose clock is hours off', async (t) => {
   const job = 'JobCurrentStartDate = 1000\nAllowedJobDuration = 500\n';
   const env = { _CONDOR_JOB_AD: path.join(await temporaryFolder(t, { job }), 'job') };
   assert.equal(allowedSeconds(env, 1_100_000), 400);
@@ -27,7 +27,7 @@ test('a machine whose clock is hours off still has the time that the job is allo
   assert.equal(allowedSeconds(env, 10_000), 500);
 });
 
-test('outside of HTCondor there are none', () => {
+test('outside of HTCondor there are no such limits', () => {
   assert.deepEqual(
     [startCount({}), allowedSeconds({}, 0), vacateGraceMs({})],
     [undefined, undefined, undefined],

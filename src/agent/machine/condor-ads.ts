@@ -3,21 +3,21 @@ import type { Env } from '../../base/env.ts';
 import { attributeOf, Expression, type Ad } from '../../classad/ad.ts';
 import { parseAdLines } from '../../classad/parse.ts';
 
-/** What is left to bring the files home when the training has had this share of the time, and its saving another. */
+/** The training may take this share of the vacate time, and saving as much; the rest is for the transfer. */
 const shareOfVacateTime = 0.4;
 
-/** How often HTCondor tried to start the job, with this start counted; undefined outside of it. */
+/** How often HTCondor started the job, including this start; undefined outside of HTCondor. */
 export function startCount(env: Env): number | undefined {
   return numberAttribute(readAd(env, '_CONDOR_JOB_AD'), 'NumShadowStarts');
 }
 
-/** The job's id in its run, where it is a job of a run of ours. */
+/** The job's id in its run, if it is a job of an Updraft run. */
 export function jobIdOf(env: Env): string | undefined {
   const job = attributeOf(readAd(env, '_CONDOR_JOB_AD'), 'UpdraftJob');
   return typeof job === 'string' && /^\w+$/.test(job) ? job : undefined;
 }
 
-/** Who sends what HTCondor itself moves: a global id begins with the schedd, `user@` and all where it is a user's own. */
+/** The sender of what HTCondor itself transfers: a global id starts with the schedd's name, maybe after `user@`. */
 export function accessPointOf(env: Env): string {
   const id = attributeOf(readAd(env, '_CONDOR_JOB_AD'), 'GlobalJobId');
   const schedd = typeof id === 'string' ? id.split('#')[0]?.split('@').at(-1) : undefined;
@@ -25,8 +25,8 @@ export function accessPointOf(env: Env): string {
 }
 
 /**
- * The longest that HTCondor lets the job run from now on, in seconds; undefined where it sets no limit. Of its two limits
- * one begins anew with every checkpoint, the other does not. `now` is in milliseconds since the epoch.
+ * How long HTCondor lets the job run from now on, in seconds; undefined if it sets no limit. Of its two limits, one
+ * restarts with every checkpoint, the other does not. `now` is in milliseconds since the epoch.
  */
 export function allowedSeconds(env: Env, now: number): number | undefined {
   const ad = readAd(env, '_CONDOR_JOB_AD');
@@ -40,13 +40,13 @@ export function allowedSeconds(env: Env, now: number): number | undefined {
   ]);
 }
 
-/** Seconds since the access point began the attempt. More than it allows cannot be: then the two clocks differ. */
+/** Seconds since the access point started the attempt; 0 if that is impossible because the two clocks differ. */
 function elapsedSeconds(startedAt: number | undefined, now: number, allowed: number): number {
   const seconds = startedAt === undefined ? 0 : now - startedAt;
   return seconds < 0 || seconds >= allowed ? 0 : seconds;
 }
 
-/** How long the training, and then its saving, may take when HTCondor wants the slot back; undefined outside of it. */
+/** How long the training, and then saving, may each take when HTCondor wants the slot back; undefined outside of it. */
 export function vacateGraceMs(env: Env): number | undefined {
   const seconds = smallest([
     numberAttribute(readAd(env, '_CONDOR_MACHINE_AD'), 'MachineMaxVacateTime'),
@@ -75,7 +75,7 @@ function numberAttribute(ad: Ad, name: string): number | undefined {
   return value.expression.split('*').reduce((product, factor) => product * Number(factor), 1);
 }
 
-/** The ad in the file that a variable names; empty where there is none. */
+/** The ad in the file that a variable names; empty if there is none. */
 export function readAd(env: Env, variable: '_CONDOR_JOB_AD' | '_CONDOR_MACHINE_AD'): Ad {
   try {
     return parseAdLines(readFileSync(env[variable] ?? '', 'utf8').split('\n'));

@@ -5,7 +5,7 @@ import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import { readWorker } from '../plugin/plugin-env.ts';
 import { describeMachine } from './machine.ts';
 
-test('agent and plugin name the site that the event log names, whatever the environment calls it', async (t) => {
+test('agent and plugin name the site as the event log does, whatever the environment says', async (t) => {
   const place = async (machine: string): Promise<(string | undefined)[]> => {
     const ad = path.join(await temporaryFolder(t, { machine }), 'machine');
     const env = { _CONDOR_MACHINE_AD: ad, OSG_SITE_NAME: 'Campus' };

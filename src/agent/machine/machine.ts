@@ -15,13 +15,13 @@ interface Machine {
   gpus: string[];
 }
 
-/** Where the attempt runs. Asks files and the environment only: no program has to exist. */
+/** Where the attempt runs. Reads files and the environment only, and needs no program. */
 export function describeMachine(env: Env): Machine {
   const site = siteName(env);
   return { host: os.hostname(), ...defined({ site }), gpus: gpuModels() };
 }
 
-/** As the event log names it, so that both say the same of an attempt; or else what the environment has. */
+/** The site as the event log names it, for consistency; or else what the environment says. */
 const siteName = (env: Env): string | undefined =>
   siteIn(readAd(env, '_CONDOR_MACHINE_AD')) ??
   [env['GLIDEIN_ResourceName'], env['OSG_SITE_NAME']].find((name) => name !== undefined && name !== '');
@@ -48,22 +48,22 @@ function textOf(file: string): string {
   }
 }
 
-/** A GPU as the driver's own tool tells of it. */
+/** A GPU as `nvidia-smi` describes it. */
 export interface Gpu {
   index: string;
   uuid: string;
-  /** May say that the GPU is lost instead of what it is. */
+  /** May say that the GPU is lost. */
   name: string;
-  /** Share of the last moment in which it worked, in percent; undefined where it cannot be read. */
+  /** Utilization in percent; undefined if it cannot be read. */
   percent: number | undefined;
 }
 
-/** What became of asking: it is not installed, it hangs, it complains, or it tells. */
+/** The answer of `nvidia-smi`: not installed, hanging, failing, or a list of GPUs. */
 export type SmiResult =
   { kind: 'absent' } | { kind: 'silent' } | { kind: 'failed'; said: string } | { kind: 'gpus'; gpus: Gpu[] };
 
 const query = ['--query-gpu=index,uuid,name,utilization.gpu', '--format=csv,noheader,nounits'];
-/** Where it lies when the PATH does not say so: containers get it mounted. */
+/** Where it is if it is not in the PATH: containers get it mounted. */
 const fallbackPath = '/usr/bin:/usr/local/nvidia/bin:/usr/local/cuda/bin';
 /** A machine with eight GPUs and no persistence daemon takes some seconds. */
 const smiTimeoutMs = 20_000;
@@ -86,10 +86,10 @@ export function parseGpus(listing: string): Gpu[] {
   });
 }
 
-/** HTCondor's word for a slot that was given no GPU; the others are CUDA's own. */
+/** HTCondor's and CUDA's names for no GPU. */
 const noGpuNames = new Set(['', '10000', '-1', 'none', 'void', 'NoDevFiles']);
 
-/** What this process may use, as `CUDA_VISIBLE_DEVICES` names it; undefined when nothing is said. */
+/** The GPUs this process may use, by `CUDA_VISIBLE_DEVICES`; undefined if that is not set. */
 export function assignedGpus(env: Env): string[] | undefined {
   const text = env['CUDA_VISIBLE_DEVICES'];
   if (text === undefined) return undefined;
@@ -99,7 +99,7 @@ export function assignedGpus(env: Env): string[] | undefined {
     .filter((name) => !noGpuNames.has(name));
 }
 
-/** The GPU that a name means: an index, the beginning of a UUID, or a part (`MIG-…`), of which any may hold it. */
+/** The GPU of that name: an index, the beginning of a UUID, or a MIG part, which any GPU may hold. */
 export function findGpu(name: string, gpus: Gpu[]): Gpu | undefined {
   if (name.startsWith('MIG-')) return gpus[0];
   return gpus.find(({ index, uuid }) => index === name || uuid.startsWith(name));
@@ -119,8 +119,8 @@ interface ProgramOptions {
 const maxChars = 64 * 1024;
 
 /**
- * Runs a program that answers in a few lines. One that does not end in time is killed and left: where a driver hangs,
- * the programs that ask it cannot even be killed, and nobody may wait for them. Rejects only when the attempt must end.
+ * Runs a program that answers in a few lines. One that exceeds the timeout is killed and abandoned: where a driver
+ * hangs, its programs cannot even be killed, and must not be waited for. Rejects only if the attempt must end.
  */
 export async function queryProgram(
   program: string,

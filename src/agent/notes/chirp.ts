@@ -3,34 +3,34 @@ import { connect, type Socket } from 'node:net';
 import type { Clock } from '../../base/clock.ts';
 import type { Env } from '../../base/env.ts';
 
-/** What follows the number of an answer: nothing, as many bytes as the number says, or, unless it is below 0, a line. */
+/** What follows the number of a reply: nothing, as many bytes as the number says, or, unless it is below 0, a line. */
 type Rest = 'nothing' | 'bytes' | 'line';
 
-interface Answer {
-  /** 0 or more when it was done; below 0 says why not. */
+interface Reply {
+  /** 0 or more if it was done; below 0, the reason why not. */
   code: number;
   text: string;
 }
 
-interface Question {
+interface PendingRequest {
   rest: Rest;
-  answer: (answer: Answer | undefined) => void;
+  answer: (answer: Reply | undefined) => void;
 }
 
-/** No answer we ask for is near this; what is larger is not the protocol we know. */
+/** No reply that we request is near this size; anything larger is not the protocol we know. */
 const maxBytes = 4 << 20;
 
-/** Takes a stream of chirp answers apart; they come in the order of the questions. */
+/** Parses a stream of chirp replies, which come in the order of the requests. */
 export class ChirpAnswers {
-  readonly #questions: Question[] = [];
+  readonly #questions: PendingRequest[] = [];
   #received = Buffer.alloc(0);
 
-  /** The answer to the next question; undefined when the line breaks before. */
-  next(rest: Rest): Promise<Answer | undefined> {
+  /** The reply to the next request; undefined if the connection breaks first. */
+  next(rest: Rest): Promise<Reply | undefined> {
     return new Promise((answer) => this.#questions.push({ rest, answer }));
   }
 
-  /** False when this cannot be the answers to what was asked: then nothing that follows can be understood. */
+  /** False if these cannot be replies to what was asked: then nothing that follows can be understood. */
   receive(bytes: Buffer): boolean {
     this.#received = Buffer.concat([this.#received, bytes]);
     for (let question = this.#questions[0]; question !== undefined; question = this.#questions[0]) {
@@ -49,8 +49,8 @@ export class ChirpAnswers {
   }
 }
 
-/** The first answer in what was heard and how long it is; undefined while it is not whole. */
-function parseReply(received: Buffer, rest: Rest): { answer: Answer; length: number } | undefined {
+/** The first reply in what was received and its length; undefined while it is incomplete. */
+function parseReply(received: Buffer, rest: Rest): { answer: Reply; length: number } | undefined {
   const end = received.indexOf('\n');
   if (end < 0) return undefined;
   const line = received.toString('latin1', 0, end);
@@ -68,15 +68,15 @@ function lineLength(received: Buffer, start: number): number | undefined {
   return end < 0 ? undefined : end + 1 - start;
 }
 
-/** HTCondor takes lines up to 5120 bytes; what is longer is not worth a line in a log. */
+/** HTCondor accepts lines up to 5120 bytes; longer ones are not worth a line in a log. */
 const maxLine = 4000;
-/** How long the access point may take to answer before nobody waits for it any more. */
+/** How long to wait for the access point to answer. */
 const timeoutMs = 5000;
 
 /**
- * The line to the access point that HTCondor keeps open for every job: what is said appears in the job's event log at
- * once, and files of the folder the job was submitted from can be read and written. Nobody depends on it: where it is
- * missing or breaks, words are lost and nothing else.
+ * The connection to the access point that HTCondor keeps open for every job: lines appear in the job's event log at
+ * once, and files in the submit folder can be read and written. Nothing depends on it: if it is missing or breaks,
+ * only these lines and notes are lost.
  */
 export class Chirp {
   readonly #socket: Socket;
@@ -113,10 +113,10 @@ export class Chirp {
   }
 
   /**
-   * Asks for something and gives the answer; undefined when none comes in time. Words hold no blanks and no
-   * backslashes; `payload` follows the line as it is.
+   * Sends a request and returns the reply; undefined if none comes in time. Arguments hold no blanks and no
+   * backslashes; `payload` follows the line unchanged.
    */
-  async ask(args: string[], rest: Rest = 'nothing', payload = ''): Promise<Answer | undefined> {
+  async ask(args: string[], rest: Rest = 'nothing', payload = ''): Promise<Reply | undefined> {
     const over = new AbortController();
     const late = this.#clock.sleep(timeoutMs, over.signal).catch(() => undefined);
     try {
@@ -129,13 +129,13 @@ export class Chirp {
     }
   }
 
-  #send(text: string, rest: Rest): Promise<Answer | undefined> {
+  #send(text: string, rest: Rest): Promise<Reply | undefined> {
     if (!this.#socket.writable) return Promise.resolve(undefined);
     this.#socket.write(text);
     return this.#answers.next(rest);
   }
 
-  /** Waits until what was said is on its way, but not for long. */
+  /** Waits, up to the timeout, until everything was sent. */
   async close(): Promise<void> {
     this.#socket.ref();
     this.#socket.end();

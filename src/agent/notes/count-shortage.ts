@@ -5,7 +5,7 @@ import type { Fault } from '../../fault/fault.ts';
 import { readAd } from '../machine/condor-ads.ts';
 import type { Chirp } from './chirp.ts';
 
-/** Counts, in the job's own ad, an attempt that ran out of memory or disk: its request grows with the count. */
+/** Counts, in the job's own ad, an attempt that ran out of memory or disk: the request grows with the count. */
 export async function countShortage(fault: Fault, chirp: Chirp, env: Env): Promise<void> {
   const name = (ranOutAttributes as Partial<Record<string, string>>)[fault.kind];
   if (name === undefined) return;

@@ -11,13 +11,13 @@ class SmallDisk implements Journal<AgentBody> {
   readonly at: number[] = [];
   #now = 0;
 
-  /** Every look at it takes a second. */
+  /** Each call takes a second. */
   now(): number {
     return (this.#now += 1000);
   }
 
   append(): Promise<void> {
-    return Promise.reject(new Error('an entry is stamped when it is noted'));
+    return Promise.reject(new Error('an entry has the time at which it was recorded'));
   }
 
   appendAt(at: number, body: AgentBody): Promise<void> {
@@ -36,7 +36,7 @@ class SmallDisk implements Journal<AgentBody> {
   }
 }
 
-test('what found no room is written, in order, once there is room', async () => {
+test('entries that did not fit are written, in order, once there is space', async () => {
   const disk = new SmallDisk();
   const notes = new JournalWriter(disk);
   disk.full = true;
@@ -48,7 +48,7 @@ test('what found no room is written, in order, once there is room', async () => 
   notes.record({ kind: 'agent-ended', outcome: 'success', exit: 0 });
   assert.equal(await notes.close(), true);
   assert.deepEqual(disk.written, ['phase', 'cleaned', 'agent-ended']);
-  assert.deepEqual(disk.at, [1000, 2000, 3000], 'each as it was noted');
+  assert.deepEqual(disk.at, [1000, 2000, 3000], 'each when it was recorded');
 });
 
 test('a disk that stays full for hours does not fill the memory with heartbeats', async () => {
@@ -64,7 +64,7 @@ test('a disk that stays full for hours does not fill the memory with heartbeats'
   assert.equal(disk.written.at(-1), 'agent-ended');
 });
 
-test('a journal that could not be completed says so', async () => {
+test('close reports an incomplete journal', async () => {
   const disk = new SmallDisk();
   const notes = new JournalWriter(disk);
   disk.full = true;

@@ -6,16 +6,16 @@ import type { AgentBody } from '../../journal/entry.ts';
 import type { Journal } from '../../journal/file.ts';
 import type { Chirp } from './chirp.ts';
 
-/** Writes one entry to the attempt's journal; the caller need neither wait nor fear a failure. */
+/** Writes one entry to the attempt's journal; the caller need not wait or handle failures. */
 export type Recorder = (body: AgentBody) => void;
 
-/** With this many entries waiting for room, only those that tell the attempt's fate are taken. */
+/** With this many entries waiting for space, progress entries are dropped. */
 const maxQueued = 100;
 const droppable = new Set<AgentBody['kind']>(['heartbeat', 'progress', 'fetch-progress', 'clean-progress']);
 
 /**
  * The agent's side of the attempt's journal. A full disk must neither stop the clean-up nor hide how the attempt
- * ended: what finds no room waits, in order, for the next entry or for the end, when the scratch folder is gone.
+ * ended: what does not fit waits, in order, for the next entry or for the end, when the scratch folder is gone.
  */
 export class JournalWriter {
   readonly #journal: Journal<AgentBody>;
@@ -28,19 +28,19 @@ export class JournalWriter {
 
   readonly record: Recorder = (body) => {
     if (droppable.has(body.kind) && this.#waiting.length >= maxQueued) return;
-    // It happened now, whenever it is written.
+    // The time it happened, whenever it is written.
     this.#waiting.push({ body, at: this.#journal.now() });
     this.#turn = this.#turn.then(() => this.#writeWaiting());
   };
 
-  /** Waits for what was noted; false when some of it finds no room. */
+  /** Waits until everything is written; false if some of it does not fit. */
   readonly flush = async (): Promise<boolean> => {
     this.#turn = this.#turn.then(() => this.#writeWaiting());
     await this.#turn;
     return this.#waiting.length === 0;
   };
 
-  /** The last chance for what waits; false when the journal is not complete. */
+  /** The last chance for what waits; false if the journal is incomplete. */
   async close(): Promise<boolean> {
     const isComplete = await this.flush();
     await this.#journal.close();
@@ -59,7 +59,7 @@ export class JournalWriter {
   }
 }
 
-/** What is worth a line in the event log at once; of the others, the latest every so often. */
+/** Entries sent to the event log at once; of `throttled` ones, only the latest per interval. */
 const immediate = new Set<AgentBody['kind']>([
   'agent-started',
   'phase',
@@ -80,11 +80,11 @@ const throttled = new Set<AgentBody['kind']>([
   'clean-progress',
 ]);
 
-/** Notes that the access point sees while the attempt runs: its journal comes back only at the end. */
+/** Entries that the access point sees while the attempt runs: the journal itself returns only at the end. */
 export function liveRecorder(order: WorkOrder, chirp: Chirp, clock: Clock): Recorder {
   const intervalMs = (order.liveSeconds ?? 60) * 1000;
   const sentAt = new Map<string, number>();
-  // An agent that is started again after a pause goes on counting.
+  // The count must continue after a pause and a restart of the agent.
   let seq = Math.floor(clock.now() / 1000);
   return (body) => {
     if (throttled.has(body.kind)) {

@@ -35,19 +35,19 @@ function pair(): {
   };
 }
 
-test('what one attempt found missing, the others do not look for until it is time', async () => {
+test('after one attempt found an object missing, the others wait before they ask', async () => {
   const { clock, one, other } = pair();
   await one.markMissing(object);
   await assert.rejects(
     other.throwIfMissing(object),
-    /is missing everywhere: another attempt .* looks again at/,
+    /is missing everywhere, as another attempt .* next check is at/,
   );
   await other.throwIfMissing('osdf:///ns/b.tar');
   await clock.pass(300_000);
   await other.throwIfMissing(object);
 });
 
-test('when the time is over one looks for all, and the others wait for it', async () => {
+test('when the wait is over one attempt checks for all, and the others wait for it', async () => {
   const { clock, one, other } = pair();
   await one.markMissing(object);
   await clock.pass(300_000);
@@ -57,7 +57,7 @@ test('when the time is over one looks for all, and the others wait for it', asyn
   await other.throwIfMissing(object);
 });
 
-test('a brake that is drawn out lasts longer each time, and a good answer lifts it for all', async () => {
+test('each further miss doubles the wait, and finding the object ends it for all', async () => {
   const { clock, one, other } = pair();
   await one.markMissing(object);
   await clock.pass(300_000);
@@ -74,7 +74,7 @@ test('a brake that is drawn out lasts longer each time, and a good answer lifts 
   await other.throwIfMissing(object);
 });
 
-test('many that miss an object at the same time draw the brake no longer than one', async () => {
+test('attempts that miss an object at the same time count as one miss', async () => {
   const { clock, one, other } = pair();
   for (const attempt of [one, other, one, other]) await attempt.markMissing(object);
   await clock.pass(300_000);
@@ -87,7 +87,7 @@ test('many that miss an object at the same time draw the brake no longer than on
   await one.throwIfMissing(object);
 });
 
-test('a note that makes no sense stops nobody', async () => {
+test('an invalid note is ignored', async () => {
   const { notes, one } = pair();
   await one.markMissing(object);
   const [name = ''] = notes.keys();
@@ -119,7 +119,7 @@ const order = (id: string, attempt: number, failedJobs?: number): WorkOrder =>
     },
   }) as unknown as WorkOrder;
 
-test('jobs that failed for good are counted, and then no other attempt begins', async () => {
+test('when too many jobs have failed for good, no other attempt starts', async () => {
   const shared = notes();
   await recordFailedJob(order('0000', 1, 2), shared, new Fault('training-failed', 'x'));
   await abortIfTooManyJobsFailed(order('0002', 1, 2), shared);
@@ -130,7 +130,7 @@ test('jobs that failed for good are counted, and then no other attempt begins', 
   );
 });
 
-test('a failure that is tried again, an eviction and a stop are not for good', async () => {
+test('a failure that is retried, an eviction and a stop do not count as failed for good', async () => {
   const shared = notes();
   await recordFailedJob(order('0000', 2, 1), shared, new Fault('transfer-failed', 'x'));
   await recordFailedJob(order('0001', 9, 1), shared, new Fault('evicted', 'x'));
@@ -138,7 +138,7 @@ test('a failure that is tried again, an eviction and a stop are not for good', a
   assert.deepEqual([...shared.names], []);
 });
 
-test('a run without a limit asks nobody', async () => {
+test('a run without a limit writes no notes', async () => {
   const shared = notes();
   await recordFailedJob(order('0000', 1), shared, new Fault('training-failed', 'x'));
   await abortIfTooManyJobsFailed(order('0001', 1), shared);

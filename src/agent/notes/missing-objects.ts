@@ -7,27 +7,27 @@ import { noteFolders } from '../../job/layout.ts';
 import { waitAfter } from '../../recovery/policy.ts';
 import type { SharedNotes } from './shared-notes.ts';
 
-/** What an attempt tells the others of an object that is missing everywhere. */
+/** What an attempt reports to the others about an object that is missing everywhere. */
 interface MissingMark {
-  /** Nobody need ask before this time, in milliseconds since the epoch; 0 when it is there again. */
+  /** Not worth asking before this time, in milliseconds since the epoch; 0 if it is there again. */
   until: number;
-  /** How often it was missed, one time after the other. */
+  /** How often in a row it was missing. */
   misses: number;
 }
 
-/** While one attempt looks whether the object is back, the others give it so many seconds. */
+/** While one attempt checks whether the object is back, the others wait this long. */
 const probeSeconds = 60;
 
 /**
- * Keeps the rest of a run from asking for an object that one attempt found missing everywhere. When the time it named
- * is over, the first that comes looks again, for all: what it finds lifts the brake or draws it out. Where notes cannot
- * be shared there are no brakes.
+ * Keeps the rest of a run from asking for an object that one attempt found missing everywhere. When the wait is over,
+ * the first attempt to come checks again for all, and ends or extends the wait. Without shared notes there is no such
+ * brake.
  */
 export class MissingObjects {
   readonly #shared: SharedNotes;
   readonly #clock: Clock;
   readonly #backoff: OrderedRecovery;
-  /** By object: the time that this attempt named by which it would know, for all. */
+  /** By object: the time by which this attempt promised to know, for all. */
   readonly #probes = new Map<string, number>();
 
   constructor(shared: SharedNotes, clock: Clock, backoff: OrderedRecovery) {
@@ -36,7 +36,7 @@ export class MissingObjects {
     this.#backoff = backoff;
   }
 
-  /** Throws while the object is known to be missing; otherwise whoever calls looks now and tells what it found. */
+  /** Throws while the object is known to be missing; otherwise the caller checks now and reports what it found. */
   async throwIfMissing(object: string): Promise<void> {
     const mark = await this.#read(object);
     if (mark === undefined || mark.until === 0) return;
@@ -45,7 +45,7 @@ export class MissingObjects {
       const again = new Date(mark.until).toISOString().slice(11, 19);
       throw new Fault(
         'object-missing',
-        `${object} is missing everywhere: another attempt of the run found so, and somebody looks again at ${again} UTC`,
+        `${object} is missing everywhere, as another attempt of the run found; the next check is at ${again} UTC`,
         { fix: 'look for it with `updraft stat`; put it back, or correct its URL', about: object },
       );
     }
@@ -58,7 +58,7 @@ export class MissingObjects {
   /** The object is missing everywhere. */
   async markMissing(object: string): Promise<void> {
     const mark = await this.#read(object);
-    // Many that looked at the same time found one and the same thing.
+    // Attempts that checked at the same time all found the same thing.
     const isKnown = mark !== undefined && mark.until > this.#clock.now();
     if (isKnown && mark.until !== this.#probes.get(object)) return;
     const misses = (mark?.misses ?? 0) + 1;
@@ -74,7 +74,7 @@ export class MissingObjects {
 
   async #read(object: string): Promise<MissingMark | undefined> {
     const mark = parse(await this.#shared.read(noteName(object)));
-    // A time that nobody could have meant is another clock's, or somebody's mistake.
+    // A time that cannot be meant comes from another clock or a mistake.
     const latest = this.#clock.now() + 2 * this.#backoff.maxBackoff * 1000;
     return mark !== undefined && mark.until <= latest ? mark : undefined;
   }
@@ -96,7 +96,7 @@ function parse(text: string | undefined): MissingMark | undefined {
   }
 }
 
-/** Ends the attempt at once when so many jobs have failed for good that the run is given up. */
+/** Ends the attempt if enough jobs have failed for good that the run is given up. */
 export async function abortIfTooManyJobsFailed(
   { recovery, job }: WorkOrder,
   shared: SharedNotes,
@@ -108,11 +108,11 @@ export async function abortIfTooManyJobsFailed(
   throw new Fault(
     'interrupted',
     `the run is given up: ${failed.slice(0, 5).join(', ')} failed for good, and [recovery] failed_jobs = ${limit}`,
-    { fix: 'see why with `updraft why`, then `updraft retry`' },
+    { fix: 'see the causes with `updraft why`, fix them, then run `updraft retry`' },
   );
 }
 
-/** Tells the others that this job has failed for good, where they must know. */
+/** Reports to the others that this job has failed for good, if the run has a limit of failed jobs. */
 export async function recordFailedJob(order: WorkOrder, shared: SharedNotes, fault: Fault): Promise<void> {
   if (order.recovery?.failedJobs === undefined || !isFinal(order, order.recovery.attempts, fault)) return;
   await shared.put(`${noteFolders.failed}/${order.job.id}`, fault.kind);

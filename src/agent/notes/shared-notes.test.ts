@@ -20,7 +20,7 @@ async function folderNotes(t: TestContext): Promise<{ notes: SharedNotes; folder
   return { notes: openSharedNotes({ notesFolder: folder } as WorkOrder, undefined), folder };
 }
 
-/** A line to an access point that answers each line as it is told to. */
+/** A chirp connection to an access point that answers each line as `answer` does. */
 async function chirpTo(t: TestContext, answer: (line: string, socket: Socket) => void) {
   const sockets: Socket[] = [];
   const server = createServer((socket) => {
@@ -58,7 +58,7 @@ test('a note that one attempt puts is listed and read by the others, and a later
   assert.deepEqual((await readdir(path.join(folder, 'norms'))).sort(), ['0000-2', '0001-1']);
 });
 
-test('no name leads out of the notes, and none throws', async (t) => {
+test('no name leads out of the notes folder, and none throws', async (t) => {
   const { notes, folder } = await folderNotes(t);
   await writeFile(path.join(folder, 'secret'), 'secret');
   for (const name of [
@@ -86,7 +86,7 @@ test('a note that is empty or too long is refused', async (t) => {
   assert.deepEqual(await notes.list('norms'), []);
 });
 
-test('where the notes cannot be written, or there is no way to them, nothing is kept and nothing fails', async (t) => {
+test('if the notes cannot be written or reached, nothing is stored and nothing fails', async (t) => {
   const folder = await temporaryFolder(t);
   await writeFile(path.join(folder, 'file'), '');
   for (const order of [{ notesFolder: path.join(folder, 'file') }, {}]) {
@@ -97,7 +97,7 @@ test('where the notes cannot be written, or there is no way to them, nothing is 
   }
 });
 
-test('half a note is never listed: what is being written has another name', async (t) => {
+test('a note that is being written is not listed', async (t) => {
   const { notes, folder } = await folderNotes(t);
   await mkdir(path.join(folder, 'norms'));
   await writeFile(path.join(folder, 'norms', '.a.0123'), '1');
@@ -105,7 +105,7 @@ test('half a note is never listed: what is being written has another name', asyn
   assert.equal(await readFile(path.join(folder, 'norms', '.a.0123'), 'utf8'), '1');
 });
 
-test('answers over chirp, wherever they are cut, find their questions', async () => {
+test('chirp replies match their requests, wherever the stream is cut', async () => {
   const stream = Buffer.from('0\n14\n0000-1\n0001-1\n0\n7\n1 2 3\n-3\n4\nné2');
   for (let cut = 1; cut < stream.length; cut++) {
     const answers = new ChirpAnswers();
@@ -123,7 +123,7 @@ test('answers over chirp, wherever they are cut, find their questions', async ()
   }
 });
 
-test('a pool that lets no job touch files over chirp has no notes', async (t) => {
+test('a pool that forbids file access over chirp has no notes', async (t) => {
   const { notes } = await chirpTo(t, (line, socket) =>
     socket.write(line.startsWith('cookie') ? '0\n' : '-8\n'),
   );
@@ -132,7 +132,7 @@ test('a pool that lets no job touch files over chirp has no notes', async (t) =>
   assert.equal(await notes.read('norms/a'), undefined);
 });
 
-test('an access point that is silent is not waited for, and a late answer goes to the question it belongs to', async (t) => {
+test('a silent access point is not waited for, and a late reply still matches its own request', async (t) => {
   let silent: (() => void) | undefined;
   const asked = new Promise<void>((resolve) => (silent = resolve));
   let line: Socket | undefined;
@@ -149,7 +149,7 @@ test('an access point that is silent is not waited for, and a late answer goes t
   assert.equal(await notes.read('a/new'), 'new');
 });
 
-test('a line that breaks or speaks nonsense loses words and nothing else', async (t) => {
+test('a connection that breaks or sends garbage loses notes and nothing else', async (t) => {
   for (const nonsense of [undefined, 'HTTP/1.1 400 Bad Request\r\n']) {
     const { notes } = await chirpTo(t, (line, socket) => {
       if (line.startsWith('cookie')) socket.write('0\n');

@@ -6,20 +6,20 @@ import { runFiles } from '../../job/layout.ts';
 import type { Chirp } from './chirp.ts';
 
 /**
- * Small files in the run's folder on the access point that all attempts of a run share, also while they run: what one
- * has learnt, the others can read. They are `notes/<folder>/<name>` there, whatever the pool; folders are named in
- * `noteFolders` of `job/layout.ts`. In HTCondor's sandbox they travel over chirp, on the local pool they are plain
+ * Small files in the run's folder on the access point, shared by all attempts of a run while they run: what one has
+ * learnt, the others can read. They are `notes/<folder>/<name>` there on every pool; the folders are named in
+ * `noteFolders` of `job/layout.ts`. In HTCondor's sandbox they travel over chirp; on the local pool they are plain
  * files.
  *
  *     await attempt.shared.put('brakes/3f2a…', JSON.stringify({ until: 1794719763000 }));
  *     for (const name of await attempt.shared.list('brakes')) await attempt.shared.read(`brakes/${name}`);
  *
- * A note is whole or not there, and a later one of the same name replaces it. Nothing here throws or takes long: where
- * there is no way to the access point, nothing is kept and nothing is found. Nobody may depend on a note, and whoever
- * reads one judges it as text that any job of the user may have written.
+ * A note is complete or absent, and a later one of the same name replaces it. Nothing here throws or takes long: if
+ * the access point cannot be reached, nothing is stored and nothing is found. Nothing may depend on a note, and its
+ * reader must treat it as text that any job of the user may have written.
  */
 export interface SharedNotes {
-  /** Writes the note `folder/name`; false when it could not be. */
+  /** Writes the note `folder/name`; false on failure. */
   put(record: string, text: string): Promise<boolean>;
   /** Names of the notes in a folder, sorted. */
   list(folder: string): Promise<string[]>;
@@ -27,7 +27,7 @@ export interface SharedNotes {
   read(record: string): Promise<string | undefined>;
 }
 
-/** The way from here to the run's notes: the sandbox's line to the access point, or the folder that the order names. */
+/** The run's notes: over the sandbox's connection to the access point, or in the folder that the order names. */
 export function openSharedNotes({ notesFolder }: WorkOrder, chirp: Chirp | undefined): SharedNotes {
   if (chirp !== undefined) return new ChirpNotes(chirp);
   return notesFolder === undefined ? noNotes : new FolderNotes(notesFolder);
@@ -74,15 +74,15 @@ export class FolderNotes implements SharedNotes {
   }
 }
 
-/** Permissions as chirp writes them, in decimal. */
+/** Permissions as chirp takes them, in decimal. */
 const folderMode = String(0o755);
 const fileMode = String(0o644);
-/** Chirp's answer that the name is taken. */
+/** Chirp's reply if the name is taken. */
 const alreadyThere = -4;
 
 /**
- * Notes over chirp, by paths in the folder the job was submitted from. Files are opened, written and closed: chirp's
- * `putfile` into a place that cannot be written cuts the job off from its shadow, and the attempt is lost.
+ * Notes over chirp, by paths in the submit folder. Files are opened, written and closed: chirp's `putfile` to an
+ * unwritable place cuts the job off from its shadow, and the attempt is lost.
  */
 class ChirpNotes implements SharedNotes {
   readonly #chirp: Chirp;
@@ -133,19 +133,19 @@ class ChirpNotes implements SharedNotes {
   }
 }
 
-/** Longer notes are refused: they pass through the access point, which has better things to do. */
+/** Longer notes are refused: they load the access point. */
 const maxNote = 4000;
 
 const part = '[A-Za-z0-9][A-Za-z0-9._-]{0,99}';
 
-/** Whether it can name a folder of notes, or a note in it: no way leads out, and nothing needs quoting. */
+/** Whether it can name a folder of notes, or a note: it cannot lead elsewhere, and needs no quoting. */
 const isFolderName = (text: string): boolean => new RegExp(`^${part}$`).test(text);
 
-/** The folder and the name of a note, or undefined when they are not safe. */
+/** The folder and the name of a note; undefined if they are not safe. */
 function splitNoteName(record: string): { folder: string; name: string } | undefined {
   const [folder = '', name = '', ...more] = record.split('/');
   return isFolderName(folder) && isFolderName(name) && more.length === 0 ? { folder, name } : undefined;
 }
 
-/** Whether the note can be kept at all. An empty one could not be told from one that is being written. */
+/** Whether the note can be stored. An empty one would look like one that is being written. */
 const isNoteText = (text: string): boolean => text !== '' && Buffer.byteLength(text) <= maxNote;

@@ -22,9 +22,18 @@ const order: WorkOrder = {
   attemptFolder: '/a',
 };
 
-test('a right order is taken as it is, with fields a later version may add', () => {
+test('a valid order is accepted, even with fields that a later version may add', () => {
   assert.equal(parseOrder(order, 'order.json').job.id, '0000');
   assert.doesNotThrow(() => parseOrder({ ...order, later: true }, 'order.json'));
+});
+
+test('an order of an earlier version is read under the names of this one', () => {
+  const written = { ...order, recovery: { attempts: 3, firstWait: 5, mostWait: 300 } };
+  assert.deepEqual(parseOrder(written, 'order.json').recovery, {
+    attempts: 3,
+    initialBackoff: 5,
+    maxBackoff: 300,
+  });
 });
 
 /** Copies the order and puts a value at a path of it. */
@@ -40,9 +49,9 @@ function broken(place: string, value: unknown): unknown {
 
 for (const [place, value, message] of [
   ['version', 2, '`version` must be one of 1, not 2'],
-  ['run', undefined, '`run` must be a text, not nothing'],
+  ['run', undefined, '`run` must be a non-empty string, not nothing'],
   ['attempt', 0, '`attempt` must be a whole number from 1 up, not 0'],
-  ['job.train.command', '', '`job.train.command` must be a text, not ""'],
+  ['job.train.command', '', '`job.train.command` must be a non-empty string, not ""'],
   ['job.train.files', 'main.py', '`job.train.files` must be a list, not "main.py"'],
   ['job.train.outputs', ['/etc/passwd'], '`job.train.outputs[0]` must be a path inside the work folder'],
   ['job.train.checkpoint', 'a/../../b', '`job.train.checkpoint` must be a path inside the work folder'],
@@ -53,14 +62,14 @@ for (const [place, value, message] of [
   ['environment', null, '`environment` must be a table, not null'],
   ['resultsTo', 'results', '`resultsTo` must be an absolute path, not "results"'],
 ] as const)
-  test(`an order whose ${place} (${typeof value}) cannot be used is refused by name`, () => {
+  test(`an order with an invalid ${place} (${typeof value}) is refused and the field is named`, () => {
     assert.throws(
       () => parseOrder(broken(place, value), 'order.json'),
       (error) => error instanceof Fault && error.kind === 'order-invalid' && error.message.includes(message),
     );
   });
 
-test('what is no table at all is refused', () => {
+test('anything but a table is refused', () => {
   for (const value of [null, [], 'x', 3])
     assert.throws(() => parseOrder(value, 'order.json'), /`the order` must be a table/);
 });

@@ -16,17 +16,16 @@ import { Fault } from '../../fault/fault.ts';
 import { isInside } from '../../job/inside.ts';
 import { secretPlaces, unpackModes } from '../../job/choices.ts';
 import type { WorkOrder, OrderedData, OrderedRecovery, OrderedWorkspace } from '../../job/job.ts';
+import { withCurrentNames } from '../../recovery/policy.ts';
 import type { Resources, Scalar, SecretSource, Train } from '../../job/spec.ts';
 
-/**
- * Reads what the attempt has to do; `complete` adds what only this machine knows.
- */
+/** Reads the work order of the attempt; `complete` adds what only this machine knows. */
 export async function readOrder(
   file: string,
   complete: (value: unknown) => unknown = (value) => value,
 ): Promise<WorkOrder> {
   const json = await readFile(file, 'utf8').catch((error: unknown) => {
-    throw new Fault('order-invalid', `the order ${file} cannot be read: ${(error as Error).message}`, {
+    throw new Fault('order-invalid', `the work order ${file} cannot be read: ${(error as Error).message}`, {
       fix: 'name a file that the access point wrote: updraft-agent run ORDER.json',
       cause: error,
     });
@@ -35,7 +34,7 @@ export async function readOrder(
   try {
     value = JSON.parse(json);
   } catch (error) {
-    throw new Fault('order-invalid', `the order ${file} is not JSON: ${(error as Error).message}`, {
+    throw new Fault('order-invalid', `the work order ${file} is not JSON: ${(error as Error).message}`, {
       fix: 'submit the job again',
       cause: error,
     });
@@ -45,11 +44,11 @@ export async function readOrder(
 
 const isTable = (value: unknown): boolean => typeof value === 'object' && value !== null;
 
-/** The value as an Order, or a Fault that names the first field that is wrong. */
+/** The value as a WorkOrder, or a Fault that names the first wrong field. */
 export function parseOrder(value: unknown, file: string): WorkOrder {
   const read = order(value);
   if (!(read instanceof Mismatch)) return read;
-  throw new Fault('order-invalid', `the order ${file} is wrong: ${read.describe('the order')}`, {
+  throw new Fault('order-invalid', `the work order ${file} is invalid: ${read.describe('the order')}`, {
     fix: 'use the agent of the same version as the updraft that wrote the order, or submit the job again',
   });
 }
@@ -57,14 +56,14 @@ export function parseOrder(value: unknown, file: string): WorkOrder {
 const isNumber = (value: unknown): value is number => typeof value === 'number';
 const isText = (value: unknown): value is string => typeof value === 'string';
 
-const word = field<string>('a text', (value) => isText(value) && value !== '');
+const word = field<string>('a non-empty string', (value) => isText(value) && value !== '');
 const amount = field<number>('a number from 0 up', (value) => isNumber(value) && value >= 0);
 const ordinal = field<number>(
   'a whole number from 1 up',
   (value) => Number.isInteger(value) && Number(value) >= 1,
 );
 const scalar = field<Scalar>(
-  'a text, a number or true or false',
+  'a string, a number, true or false',
   (value) => isText(value) || isNumber(value) || typeof value === 'boolean',
 );
 const absolute = field<string>('an absolute path', (value) => isText(value) && path.isAbsolute(value));
@@ -112,6 +111,13 @@ const resources = shape<Pick<Resources, 'cpus' | 'gpus' | 'memoryBytes' | 'timeS
   timeSeconds: optional(amount),
 }) as Field<Resources>;
 
+const recovery = shape<OrderedRecovery>({
+  attempts: ordinal,
+  failedJobs: optional(ordinal),
+  initialBackoff: amount,
+  maxBackoff: amount,
+});
+
 const order = shape<Omit<WorkOrder, 'brought'>>({
   version: oneOf([1]),
   run: word,
@@ -130,14 +136,7 @@ const order = shape<Omit<WorkOrder, 'brought'>>({
     fallback: optional(word),
   }),
   resources,
-  recovery: optional(
-    shape<OrderedRecovery>({
-      attempts: ordinal,
-      failedJobs: optional(ordinal),
-      initialBackoff: amount,
-      maxBackoff: amount,
-    }),
-  ),
+  recovery: optional((value) => recovery(withCurrentNames(value))),
   filesFrom: absolute,
   scratchParent: absolute,
   resultsTo: absolute,

@@ -26,7 +26,7 @@ async function read(run: string, env: Env, timeSeconds?: number): Promise<WorkOr
   return await readSharedOrder(file, { run, attempt: 2 }, context);
 }
 
-test('what lasts is in the folder of the run, what does not is where the agent was started', async (t) => {
+test('results and journals go to the run folder, scratch to where the agent was started', async (t) => {
   const run = await temporaryFolder(t);
   const placed = await read(run, {});
   assert.equal(placed.attempt, 2);
@@ -38,7 +38,7 @@ test('what lasts is in the folder of the run, what does not is where the agent w
   assert.equal(placed.resources.timeSeconds, undefined);
 });
 
-test("the attempt ends by itself before Slurm's limit, also where the job file names none or a longer one", async (t) => {
+test("the attempt ends by itself before Slurm's limit, even if the job file sets no limit or a longer one", async (t) => {
   const run = await temporaryFolder(t);
   const left = async (seconds: number, asked?: number) =>
     (await read(run, { SLURM_JOB_END_TIME: String(1000 + seconds) }, asked)).resources.timeSeconds;

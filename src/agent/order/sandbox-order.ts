@@ -11,8 +11,8 @@ import { allowedSeconds, slotMemoryBytes, startCount } from '../machine/condor-a
 import { readOrder } from './order.ts';
 
 /**
- * The order of an attempt in a scheduler's sandbox. The sandbox is laid out as the run's folder is, so that what
- * the scheduler brings back falls into place; which attempt this is, the scheduler knows.
+ * The work order of an attempt in a scheduler's sandbox. The sandbox has the layout of the run's folder, and what the
+ * scheduler returns falls into place. The scheduler knows which attempt this is.
  */
 export async function readSandboxOrder(file: string, context: Context): Promise<WorkOrder> {
   const order = await peekSandboxOrder(file, context);
@@ -22,7 +22,7 @@ export async function readSandboxOrder(file: string, context: Context): Promise<
   return await adoptTransfers(order, context.cwd);
 }
 
-/** The same for whoever works in the sandbox before the attempt begins: nothing is made or moved. */
+/** The same for the plugin, before the attempt starts: creates and moves nothing. */
 export const peekSandboxOrder = (
   file: string,
   { cwd, env, clock }: Pick<Context, 'cwd' | 'env' | 'clock'>,
@@ -33,7 +33,7 @@ function inSandboxFolders(order: WorkOrder, cwd: string, env: Env, now: number):
   const id = (order as Partial<WorkOrder>).job?.id ?? '';
   const attempt = (order.attemptsBefore ?? 0) + Math.max(1, startCount(env) ?? 1);
   const { timeSeconds = Infinity } = (order as Partial<WorkOrder>).resources ?? {};
-  // The pool's own limit counts too, also one that it set after the submission.
+  // The pool's own limit counts too, even one set after the submission.
   const time = Math.min(timeSeconds, allowedSeconds(env, now) ?? Infinity);
   return {
     ...order,
@@ -52,7 +52,7 @@ function inSandboxFolders(order: WorkOrder, cwd: string, env: Env, now: number):
   };
 }
 
-/** What the scheduler put into the sandbox has a path there. */
+/** Resolves paths of what the scheduler put into the sandbox. */
 const inSandbox = (source: OrderedData, cwd: string): OrderedData => ({
   ...source,
   ...(source.delivered === undefined ? {} : { delivered: path.resolve(cwd, source.delivered) }),
@@ -69,8 +69,8 @@ const environmentInSandbox = (
   }) as WorkOrder['environment'];
 
 /**
- * A checkpoint comes back to the sandbox from the scheduler's spool after an eviction, and from the access point
- * after a failure: the later one counts.
+ * A checkpoint returns to the sandbox from the scheduler's spool after an eviction, and from the access point after a
+ * failure: the later one wins.
  */
 async function adoptCheckpoint(order: WorkOrder, cwd: string): Promise<void> {
   const sent = path.join(cwd, sandboxFiles.checkpoint);
@@ -90,18 +90,18 @@ async function latestOf(store: string): Promise<{ attempt: number; number: numbe
   return (await findGenerations(store)).find(isIntact)?.record ?? { attempt: 0, number: 0 };
 }
 
-/** What is left of a limit of Slurm's to clean up and to hand back what is there: this, or a tenth of a short one. */
+/** How much of Slurm's time limit is reserved to clean up and return results: this, or a tenth of a short limit. */
 const cleanUpSeconds = 90;
 
-/** Where an attempt runs that shares the run's folder with the access point, and which one it is. */
+/** The run's folder, shared with the access point, and the number of the attempt. */
 interface SharedAttempt {
   run: string;
   attempt: number;
 }
 
 /**
- * The order of an attempt on a node of a cluster that shares the run's folder: journals, checkpoints and results are
- * written there, and everything else in the folder in which the agent is started.
+ * The work order of an attempt on a cluster node that shares the run's folder: journals, checkpoints and results are
+ * written there, everything else in the folder where the agent is started.
  */
 export async function readSharedOrder(
   file: string,
@@ -139,11 +139,11 @@ function inRunFolders(
   };
 }
 
-/** What Slurm has granted, which may be more than the first attempt asked for. */
+/** What Slurm granted, which may be more than the first attempt requested. */
 const grantedMemory = (env: Env): number | undefined =>
   Number(env['SLURM_MEM_PER_NODE']) > 0 ? Number(env['SLURM_MEM_PER_NODE']) * 2 ** 20 : undefined;
 
-/** Seconds until Slurm would end the job, less what its end takes; Infinity where nobody says. */
+/** Seconds until Slurm would end the job, minus the reserve; Infinity if it sets no end. */
 function timeLeft(env: Env, now: number): number {
   const end = Number(env['SLURM_JOB_END_TIME'] ?? NaN);
   if (!(end > 0)) return Infinity;
@@ -152,8 +152,8 @@ function timeLeft(env: Env, now: number): number {
 }
 
 /**
- * Makes what our plugin wrote down the beginning of the attempt's journal. An agent that is started again in the same
- * sandbox finds nothing: by then the journal has it.
+ * Makes the plugin's entries the beginning of the attempt's journal. An agent that is restarted in the same sandbox
+ * finds none: by then they are in the journal.
  */
 export async function adoptTransfers(order: WorkOrder, cwd: string): Promise<WorkOrder> {
   const written = path.join(cwd, sandboxFiles.transfers);

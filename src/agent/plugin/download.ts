@@ -24,13 +24,13 @@ import type { Recorder } from '../notes/journal-writer.ts';
 import { errorCodeOf } from './report.ts';
 import type { TransferInfo, ServerRecord, RequestOutcome, TransferRequest } from './requests.ts';
 
-/** Small objects cost more in waiting than in bytes. */
+/** Small objects take more time in waiting than in bytes. */
 const concurrency = 4;
 
-/** What a transfer leaves for its results besides how it ended. */
+/** What a transfer leaves for its results besides its outcome. */
 type TransferLog = Required<Pick<RequestOutcome, 'endpoints' | 'parts'>>;
 
-/** Brings one object, or with `?recursive` all of a collection, or with `?pack=` what an archive holds. */
+/** Downloads one object, with `?recursive` a collection, or with `?pack=` the contents of an archive. */
 export async function download(
   { url, file }: TransferRequest,
   context: TransferContext,
@@ -64,13 +64,13 @@ export async function download(
   return fetched;
 }
 
-/** What the job's order says of a file that HTCondor asks for: proofs, and the token that was sent along. */
+/** What the work order says about a file that HTCondor requests: checksums, and the token that was sent along. */
 const sourceOf = (file: string, { data, environment: { pack } }: WorkOrder): OrderedData | undefined =>
   [...data, ...(pack === undefined ? [] : [pack])].find(
     ({ delivered }) => delivered !== undefined && path.basename(delivered) === path.basename(file),
   );
 
-/** The image is no data of the job, and has a token of its own. */
+/** The image is not data of the job, and has its own token. */
 const imageToken = (file: string, order: WorkOrder | undefined): string | undefined =>
   deliveredName(order?.environment.image ?? '') === path.basename(file)
     ? order?.environment.imageToken
@@ -108,11 +108,11 @@ function observe(endpoints: ServerRecord[], options: FetchOptions, clock: Clock)
   };
 }
 
-/** Those who delivered, as the last endpoints of a transfer. */
+/** The servers that delivered, as the last endpoints of a transfer. */
 export const deliverers = ({ turns = [] }: TransferInfo, clock: Clock): ServerRecord[] =>
   turns.map((turn) => ({ ...turn, endedAt: clock.now() }));
 
-/** Several objects at once, into a folder. Each has its own end; one that fails does not stop the others. */
+/** Several objects at once, into a folder. Each has its own outcome; one that fails does not stop the others. */
 async function downloadCollection(
   url: string,
   folder: string,
@@ -145,7 +145,7 @@ async function downloadCollection(
   return all.reduce((total, { result }) => (result instanceof Fault ? total : sumOf(total, result)), none);
 }
 
-/** All of a collection as one transfer. */
+/** The whole collection as one transfer. */
 function sumOf(
   total: TransferInfo,
   { bytes, verified, servers, turns = [], leftOut = total.leftOut }: TransferInfo,
@@ -170,7 +170,7 @@ function byServer<Part extends { server: string; bytes: number; seconds?: number
   return [...sums.values()];
 }
 
-/** What an archive holds appears beside where the archive itself would have been. */
+/** The contents of an archive appear where the archive itself would have been. */
 async function downloadPacked(
   url: string,
   pack: NonNullable<FederatedUrl['pack']>,
@@ -189,7 +189,7 @@ async function downloadPacked(
   }
 }
 
-/** HTCondor names the file after all that follows the last slash of the URL, query and all. */
+/** HTCondor names the file after everything behind the URL's last slash, including the query. */
 function stripQuery(target: string, url: string): string {
   const query = url.slice(url.indexOf('?'));
   return target.endsWith(query) ? target.slice(0, -query.length) : target;
@@ -200,7 +200,7 @@ export interface TransferContext extends Pick<Context, 'env' | 'clock' | 'cwd' |
   locator: FederationLocator;
   limits: Partial<TransferLimits>;
   connections: IdleConnections;
-  /** What the job is to do, where it is one of ours. */
+  /** The work order, if the job is one of ours. */
   order: WorkOrder | undefined;
   record: Recorder;
 }

@@ -11,12 +11,12 @@ export interface TransferArgs {
 const flags = ['-classad', '-infile', '-outfile', '-upload'];
 const names = /^(updraft|osdf|stash|pelican|pelican_xfer)_plugin/;
 
-/** Whether HTCondor calls the agent as its plugin, by the words or by the name it is called under. */
+/** Whether HTCondor calls the agent as its plugin: by its arguments or by the program's name. */
 export function isPluginCall(program: string, args: readonly string[]): boolean {
   return names.test(path.basename(program)) || args.some((arg) => flags.includes(arg));
 }
 
-/** Understands the plugin's command line, as HTCondor writes it. */
+/** Parses the plugin's command line as HTCondor writes it. */
 export function parseArgs(args: readonly string[]): TransferArgs | { kind: 'classad' | 'version' } {
   const files: Record<string, string | undefined> = {};
   let direction: TransferArgs['direction'] = 'download';
@@ -26,7 +26,7 @@ export function parseArgs(args: readonly string[]): TransferArgs | { kind: 'clas
     if (arg === '-version' || arg === '-v') return { kind: 'version' };
     if (arg === '-upload') direction = 'upload';
     else if (arg === '-infile' || arg === '-outfile') files[arg] = rest.next().value;
-    else if (arg !== '-d') throw invalidArgs(`unknown word ${JSON.stringify(arg)}`);
+    else if (arg !== '-d') throw invalidArgs(`unknown argument ${JSON.stringify(arg)}`);
   }
   const { '-infile': infile, '-outfile': outfile } = files;
   if (infile === undefined || outfile === undefined)
@@ -35,6 +35,6 @@ export function parseArgs(args: readonly string[]): TransferArgs | { kind: 'clas
 }
 
 const invalidArgs = (what: string): Fault =>
-  new Fault('usage', `the plugin's command line cannot be understood: ${what}`, {
-    fix: '-classad, or -infile FILE -outfile FILE [-upload]',
+  new Fault('usage', `invalid command line of the plugin: ${what}`, {
+    fix: 'use -classad, or -infile FILE -outfile FILE [-upload]',
   });

@@ -5,7 +5,7 @@ import { attributeOf } from '../../classad/ad.ts';
 import { siteIn } from '../../classad/site.ts';
 import { readAd } from '../machine/condor-ads.ts';
 
-/** HTCondor lets those of a job's variables through to a plugin that begin with the plugin's own name. */
+/** HTCondor passes those of a job's variables to a plugin that start with the plugin's name. */
 const prefixes = ['UPDRAFT', 'OSDF', 'PELICAN', 'STASH'];
 const settings = [
   'SSL_CERT_FILE',
@@ -21,25 +21,25 @@ const settings = [
 ];
 
 /**
- * The environment in which `UPDRAFT_SSL_CERT_FILE` means `SSL_CERT_FILE`, and `OSDF_STALL_SECONDS`, for a plugin that
- * is called `osdf_plugin`, means `UPDRAFT_STALL_SECONDS`. What the job says goes before what the machine says.
+ * The environment in which `UPDRAFT_SSL_CERT_FILE` means `SSL_CERT_FILE`, and, for a plugin called `osdf_plugin`,
+ * `OSDF_STALL_SECONDS` means `UPDRAFT_STALL_SECONDS`. The job's settings override the machine's.
  */
 export function pluginEnv(env: Env): Env {
-  const said = settings.flatMap((name) => {
+  const fromJob = settings.flatMap((name) => {
     const own = name.replace(/^UPDRAFT_/, '');
     const value = prefixes.map((prefix) => env[`${prefix}_${own}`]).find((each) => each !== undefined);
     return value === undefined ? [] : [[name, value] as const];
   });
-  return { ...env, ...Object.fromEntries(said) };
+  return { ...env, ...Object.fromEntries(fromJob) };
 }
 
-/** The machine as the pool calls it. */
+/** The machine, as the pool names it. */
 export interface Worker {
   host: string;
   site?: string;
 }
 
-/** Reads the names from the machine's ad, which HTCondor gives to every plugin. */
+/** Reads the names from the machine ad, which HTCondor gives to every plugin. */
 export function readWorker(env: Env): Worker {
   const file = env['_CONDOR_MACHINE_AD'] ?? '.machine.ad';
   const ad = readAd({ _CONDOR_MACHINE_AD: file }, '_CONDOR_MACHINE_AD');

@@ -24,17 +24,17 @@ import {
   type TransferRequest,
 } from './requests.ts';
 
-/** How HTCondor, and the retry policies that pools build on it, read a plugin's end. */
+/** How HTCondor, and the retry policies that pools build on it, interpret a plugin's exit code. */
 const exits = { success: 0, final: 1, noReport: 3, retryable: 11 };
 const concurrentFiles = 5;
 
-/** How the plugin speaks: `out` is what was asked for, `log` is for the starter's log. */
+/** `out` is the requested output, `log` goes to the starter's log. */
 export interface PluginOutput {
   out: (text: string) => void;
   log: (line: string) => void;
 }
 
-/** Acts as HTCondor's file-transfer plugin for `osdf`, `pelican` and `stash` URLs; tells the exit code. */
+/** Acts as HTCondor's file-transfer plugin for `osdf`, `pelican` and `stash` URLs; returns the exit code. */
 export async function runPlugin(
   args: string[],
   context: Context,
@@ -57,7 +57,7 @@ export async function runPlugin(
 async function transferAll(
   { infile, outfile, direction }: TransferArgs,
   context: Context,
-  talk: PluginOutput['log'],
+  log: PluginOutput['log'],
 ): Promise<number> {
   const { env, cwd, version } = context;
   const file = new OutFile(path.resolve(cwd, outfile));
@@ -66,14 +66,14 @@ async function transferAll(
     const outcomes = await transferRequests(path.resolve(cwd, infile), direction, context, journal);
     writeReport(file, outcomes, { direction, version, worker: readWorker(env) });
     for (const { request, result } of outcomes)
-      if (result instanceof Fault) talk(`${request.url}: ${result.message}`);
+      if (result instanceof Fault) log(`${request.url}: ${result.message}`);
     return exitOf(outcomes);
   } finally {
     file.close();
   }
 }
 
-/** One outcome for each request, whatever happens; one of its own if the requests cannot be read. */
+/** One outcome per request, whatever happens; a single one if the requests cannot be read. */
 async function transferRequests(
   infile: string,
   direction: ResultContext['direction'],
@@ -102,7 +102,7 @@ async function transferRequests(
     return await mapLimited(requests, concurrentFiles, async (request) => {
       const clash = clashes.get(request);
       if (clash !== undefined) return failed(request, clash);
-      // The same object asked for twice as the same file is one transfer with two answers.
+      // The same object requested twice as the same file is one transfer with two results.
       const key = JSON.stringify(request);
       const under = begun.get(key) ?? transferOne(request, direction, shared);
       begun.set(key, under);
@@ -139,7 +139,7 @@ async function transferOne(
   let result: TransferInfo | Fault;
   try {
     signal.throwIfAborted();
-    if (request.file === '') throw new Fault('order-invalid', `${request.url} comes without a LocalFileName`);
+    if (request.file === '') throw new Fault('order-invalid', `${request.url} has no LocalFileName`);
     result = await (direction === 'download'
       ? download(request, context, { endpoints, parts })
       : upload(request, context));
@@ -150,7 +150,7 @@ async function transferOne(
   return { request, result, startedAt, endedAt: clock.now(), endpoints, parts };
 }
 
-/** Two objects that would become one file: whichever came last, the job would not have what it asked for. */
+/** Two objects with the same file name: whichever came last, the job would not have what it asked for. */
 function clashesIn(requests: readonly TransferRequest[]): Map<TransferRequest, Fault> {
   const first = new Map<string, string>();
   const clashes = new Map<TransferRequest, Fault>();
@@ -165,7 +165,7 @@ function clashesIn(requests: readonly TransferRequest[]): Map<TransferRequest, F
           `${other} and ${request.url} would both become ${path.basename(request.file)}`,
           {
             about: request.url,
-            fix: 'name one of them differently in the federation, or fetch it within the job',
+            fix: 'rename one of them in the federation, or fetch it within the job',
           },
         ),
       );
@@ -179,7 +179,7 @@ function exitOf(outcomes: readonly RequestOutcome[]): number {
   return faults.every((fault) => errorCodeOf(fault).retryable) ? exits.retryable : exits.final;
 }
 
-/** What HTCondor asks of every plugin it finds: what it can do, in old ClassAd syntax. */
+/** HTCondor asks every plugin for its capabilities, in old ClassAd syntax. */
 function describePlugin(version: string): string {
   return [
     'MultipleFileSupport = true',
@@ -193,7 +193,7 @@ function describePlugin(version: string): string {
   ].join('\n');
 }
 
-/** Sends one file. An object that is there already is left alone, and is a success if it is the very file. */
+/** Uploads one file. An existing object is left alone; the upload succeeds if it is identical. */
 async function upload({ url, file }: TransferRequest, context: TransferContext): Promise<TransferInfo> {
   const { env, cwd, signal, clock, locator: federation } = context;
   const started = clock.monotonic();
@@ -218,11 +218,11 @@ function refuseQuery(url: string, { env }: TransferContext): void {
   const what = parsed.recursive ? 'recursive' : 'pack';
   throw new Fault('url-invalid', `${parsed.text}: uploads with '${what}' are not supported`, {
     about: parsed.text,
-    fix: `take '${what}' out of the URL: HTCondor sends the files of a folder one by one`,
+    fix: `remove '${what}' from the URL: HTCondor sends the files of a folder one by one`,
   });
 }
 
-/** An attempt that was cut off after its upload comes by again with the same file. */
+/** An attempt that was cut off after its upload comes back with the same file. */
 async function alreadySent(
   source: string,
   url: string,
@@ -242,7 +242,7 @@ async function md5Of(file: string): Promise<string> {
 }
 
 const mayNotReplace = ({ message, about = '' }: Fault): Fault =>
-  new Fault('usage', `${message} and is not this file`, {
+  new Fault('usage', `${message} and differs from this file`, {
     about,
     fix: 'choose another output_destination for each job, or set UPDRAFT_OVERWRITE=1 in its `environment`',
   });

@@ -36,7 +36,7 @@ const at = (ad: Ad | undefined, ...names: string[]): AdValue =>
     return attributeOf(one as Ad, name);
   }, ad);
 
-test('what no other try can mend is told first, and successes last', async (t) => {
+test('failures that no retry can fix come first, successes last', async (t) => {
   const { ads } = await report(t, [good, stalled, missing]);
   assert.deepEqual(
     ads.map((ad) => at(ad, 'TransferUrl')),
@@ -44,7 +44,7 @@ test('what no other try can mend is told first, and successes last', async (t) =
   );
 });
 
-test('a failure says why, where, what to do and whether to try again, also in Pelican numbers', async (t) => {
+test('a failure says why, where, what to do and whether to try again, with the error codes of Pelican', async (t) => {
   const { ads } = await report(t, [missing, stalled]);
   assert.equal(at(ads[0], 'TransferError'), 'is not there; fix: look (updraft 1.2.3, site S, host h)');
   assert.equal(at(ads[0], 'TransferRetryable'), false);
@@ -55,7 +55,7 @@ test('a failure says why, where, what to do and whether to try again, also in Pe
   assert.equal(at(ads[1], 'TransferErrorData', 'DeveloperData', 'ErrorType'), 'Transfer.StoppedTransfer');
 });
 
-test('a success says how much, when and how well proven', async (t) => {
+test('a success says how much, when and how it was verified', async (t) => {
   const [ad] = (await report(t, [good])).ads;
   const reported = [
     'TransferSuccess',
@@ -73,7 +73,7 @@ test('a success says how much, when and how well proven', async (t) => {
   assert.equal(at(ad, 'DeveloperData', 'Verified'), 'digest');
 });
 
-test('each attempt is described as operators know it, in types that the starter keeps', async (t) => {
+test('each attempt is described in the terms of Pelican, with types that the starter keeps', async (t) => {
   const far = new Fault('transfer-stalled', 'far: sent 10 bytes, then nothing');
   const turn = { bytes: 7, seconds: 1.5, firstByteSeconds: 0.25, age: 3600, version: 'pelican/7.28.0' };
   const both: RequestOutcome = {
@@ -112,11 +112,11 @@ test('each attempt is described as operators know it, in types that the starter 
   assert.equal(at(ads[0], 'DeveloperData', 'ClientChecksums', 'sha256'), 'ab12');
   assert.equal(at(ads[0], 'DeveloperData', 'ServerChecksums', 'sha256'), 'ab12');
   assert.deepEqual(data('NotAsked'), ['bad:8443 (avoided by UPDRAFT_AVOID_CACHES)']);
-  // Times are reals even where they are whole.
+  // Times are reals even if they are integers.
   assert.match(readFileSync(file, 'utf8'), /TransferTime0 = 20\.0+; .*DataAge1 = 3600\.0+; CacheHit1 = true/);
 });
 
-test('a failure before any server was asked counts as an attempt, and a long list keeps its numbers', async (t) => {
+test('a failure before any server was asked counts as an attempt, and the last entries of a long list keep their numbers', async (t) => {
   const early = (await report(t, [missing])).ads[0];
   assert.equal(at(early, 'DeveloperData', 'Attempts'), 1);
   assert.equal(at(early, 'DeveloperData', 'TransferError1'), 'is not there');
@@ -130,7 +130,7 @@ test('a failure before any server was asked counts as an attempt, and a long lis
   );
 });
 
-test('each object of a collection has an ad, but not of a very large one', async (t) => {
+test('each object of a collection has an ad, unless there are too many', async (t) => {
   const part = (name: string): RequestOutcome => ({
     ...good,
     request: { url: good.request.url, file: name },
@@ -149,7 +149,7 @@ test('each object of a collection has an ad, but not of a very large one', async
   );
 });
 
-test('the room that HTCondor set aside is kept, and nothing of what was there before is left', async (t) => {
+test('the file keeps the size that HTCondor reserved, and nothing of its old content is left', async (t) => {
   const { file, ads } = await report(t, [good], '[ old = 1 ]'.repeat(2000));
   assert.equal(statSync(file).size, 22_000);
   assert.equal(ads.length, 1);

@@ -9,17 +9,17 @@ import type { FaultKind } from '../../fault/kinds.ts';
 import type { Worker } from './plugin-env.ts';
 import type { TransferInfo, ServerRecord, RequestOutcome } from './requests.ts';
 
-/** HTCondor quotes the first failure as the reason of a hold, so what no other try can mend comes first. */
+/** HTCondor quotes the first failure as the hold reason: those that no retry can fix come first. */
 function ranked(outcomes: readonly RequestOutcome[]): RequestOutcome[] {
   const rank = ({ result }: RequestOutcome): number =>
     result instanceof Fault ? (errorCodeOf(result).retryable ? 1 : 0) : 2;
   return outcomes.toSorted((one, other) => rank(one) - rank(other));
 }
 
-/** An ad for each would fill the history of the pool. */
+/** More ads would flood the pool's history. */
 const maxObjectAds = 1000;
 
-/** The objects of a collection, as Pelican's client reports them; of very many the failures and the sum of the rest. */
+/** The objects of a collection, as Pelican's client reports them; of too many, only the failures or the total. */
 function perObject(outcome: RequestOutcome): RequestOutcome[] {
   const { parts = [], result } = outcome;
   if (parts.length === 0) return [outcome];
@@ -29,8 +29,8 @@ function perObject(outcome: RequestOutcome): RequestOutcome[] {
 }
 
 /**
- * Writes one ad per outcome: in full, or, where the disk has no room, as briefly as it takes to fit into what is
- * there. Throws a Fault if not even that works.
+ * Writes one ad per outcome: in full, or, if the disk is full, shortened to fit into the file's present size.
+ * Throws a Fault if not even that works.
  */
 export function writeReport(
   file: OutFile,
@@ -52,18 +52,18 @@ export function writeReport(
   }
 }
 
-/** What every result says besides its own outcome. */
+/** What every result ad contains besides its own outcome. */
 export interface ResultContext {
   direction: 'download' | 'upload';
   version: string;
   worker: Worker;
 }
 
-/** Servers told of by name; a transfer that failed a hundred times has nothing new to say. */
+/** Servers reported by name; a transfer that failed a hundred times has nothing new to say. */
 const maxEndpointAds = 8;
 const maxErrorLength = 1500;
 
-/** The result of one request, as HTCondor's starter and the tools that read its transfer history want it. */
+/** The result of one request, as HTCondor's starter and the readers of its transfer history expect it. */
 function resultAd(outcome: RequestOutcome, context: ResultContext): Ad {
   const { request, result, startedAt, endedAt, endpoints } = outcome;
   const seconds = (ms: number): number => Math.floor(ms / 1000);
@@ -80,7 +80,7 @@ function resultAd(outcome: RequestOutcome, context: ResultContext): Ad {
   };
 }
 
-/** As little as HTCondor has to know: for a disk that has no room for more. */
+/** The minimum that HTCondor needs: for a full disk. */
 function briefAd(
   { request, result, endpoints }: RequestOutcome,
   context: ResultContext,
@@ -117,7 +117,7 @@ function errorText(
   return `${said}${maxLength < maxErrorLength ? '' : givenUp} (${where.join(', ')})`;
 }
 
-/** Per attempt as Pelican's client has it, numbered from 0; a failure before the first one has the number 1. */
+/** Per attempt, as Pelican's client reports, numbered from 0; a failure before the first one gets number 1. */
 function developerData(
   result: RequestOutcome['result'],
   endpoints: ServerRecord[],
@@ -167,7 +167,7 @@ const failureOf = (fault: Fault, number: number): Ad =>
 const numbered = (number: number, ad: Ad): Ad =>
   Object.fromEntries(Object.entries(ad).map(([name, value]) => [`${name}${number}`, value]));
 
-/** What was computed here and what the server said, which agree where the transfer is a success. */
+/** The digest computed here and the server's, which agree if the transfer succeeded. */
 function checksums(done: TransferInfo | undefined): Ad {
   if (done?.digest === undefined) return {};
   const { algorithm, hex, server } = done.digest;
@@ -198,7 +198,7 @@ function errorData(fault: Fault, endpoints: ServerRecord[], { version }: ResultC
 const shortened = (text: string, maxLength: number): string =>
   text.length <= maxLength ? text : `${text.slice(0, maxLength - 1)}…`;
 
-/** What went wrong in the words and numbers of Pelican's client, which sites' tools and dashboards know. */
+/** The fault in the terms and numbers of Pelican's client, which sites' tools and dashboards know. */
 interface ErrorCode {
   code: number;
   type: string;
@@ -224,9 +224,9 @@ const codes: Partial<Record<FaultKind, ErrorCode>> = {
   'scratch-unusable': code(5002, 'Specification.FileNotCreated', true),
   // Another machine may have more room.
   'disk-full': code(5002, 'Specification.FileNotCreated', true),
-  // Said only when the origin or every server agrees, so another try finds the same.
+  // Reported only if the origin or all servers agree, so another try finds the same.
   'object-missing': code(5011, 'Specification.FileNotFound', false),
-  // Of all commands that can be wrong, the plugin has one: to upload over something.
+  // The only wrong command that the plugin can get: an upload over an existing object.
   usage: code(5012, 'Specification.FileAlreadyExists', false),
   'transfer-failed': broken,
   'object-changed': broken,
@@ -242,14 +242,14 @@ const codes: Partial<Record<FaultKind, ErrorCode>> = {
 export const errorCodeOf = (fault: Fault): ErrorCode => codes[fault.kind] ?? unknown;
 
 /**
- * HTCondor fills this file with spaces before it calls a plugin, so that there is room for the results when the disk
- * is full. It is therefore written in place and never made shorter; what was there beyond the results becomes blank.
+ * HTCondor fills this file with spaces before it calls a plugin, to reserve space for the results in case the disk
+ * gets full. It is therefore written in place and never truncated; what was beyond the results becomes blank.
  */
 export class OutFile {
   readonly #path: string;
   readonly #file: number;
 
-  /** Opened at once: a plugin that cannot report should not begin. */
+  /** Opens at once: a plugin that cannot report should not start. */
   constructor(path: string) {
     this.#path = path;
     try {
@@ -259,12 +259,12 @@ export class OutFile {
     }
   }
 
-  /** Bytes that are there already, full disk or not. */
+  /** Bytes that are reserved already, even on a full disk. */
   get room(): number {
     return fstatSync(this.#file).size;
   }
 
-  /** Replaces all that the file held. */
+  /** Replaces the contents of the file. */
   write(text: string): void {
     const bytes = Buffer.from(text);
     const blank = Buffer.alloc(Math.max(0, this.room - bytes.length), ' ');

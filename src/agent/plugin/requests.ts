@@ -5,14 +5,14 @@ import { Fault } from '../../fault/fault.ts';
 import type { Turn } from '../../transfer/engine/turn.ts';
 import type { Fetched } from '../../transfer/fetch.ts';
 
-/** One file that HTCondor asks to be brought or sent. */
+/** One file that HTCondor asks to download or upload. */
 export interface TransferRequest {
   url: string;
   /** Absolute, or relative to the job's scratch folder. */
   file: string;
 }
 
-/** What HTCondor asks for. Ads that name no URL carry settings for other plugins and are passed over. */
+/** What HTCondor asks for. Ads without a URL are settings of other plugins and are skipped. */
 export async function readRequests(infile: string): Promise<TransferRequest[]> {
   try {
     return parseAds(await readFile(infile, 'utf8')).flatMap((ad) => {
@@ -36,7 +36,7 @@ export interface ServerRecord extends Partial<Turn> {
   endedAt: number;
 }
 
-/** What a transfer did: how much, from or to whom, and how far the bytes were proven. */
+/** What a transfer did: how much, from or to which servers, and how the bytes were verified. */
 export type TransferInfo = Omit<Fetched, 'seconds'>;
 
 /** How one request ended. */

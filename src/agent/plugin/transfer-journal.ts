@@ -10,16 +10,16 @@ import { JournalWriter, type Recorder } from '../notes/journal-writer.ts';
 import { peekSandboxOrder } from '../order/sandbox-order.ts';
 import type { ResultContext } from './report.ts';
 
-/** What the plugin leaves for the agent of the same attempt; in a job of others it has no order and keeps nothing. */
+/** What the plugin leaves for the agent of the same attempt; in a job that is not ours it has no order and records nothing. */
 export interface TransferJournal extends AsyncDisposable {
   order: WorkOrder | undefined;
   record: Recorder;
 }
 
-/** Longer than it takes to unpack the agent: then the file's time is another clock's. */
+/** Longer than unpacking the agent takes: then the file's time is another clock's. */
 const maxStartMs = 600_000;
 
-/** Opens the journal of what comes in before the agent begins. The time in which the plugin itself started is no transfer. */
+/** Opens the journal of what is transferred before the agent starts. The plugin's own start-up is not a transfer. */
 export async function openTransferJournal(
   infile: string,
   direction: ResultContext['direction'],
@@ -45,17 +45,17 @@ export async function openTransferJournal(
       record: notes.record,
       async [Symbol.asyncDispose]() {
         notes.record({ kind: 'phase', phase: 'preparing' });
-        // Whether the files arrived is not for their journal to decide.
+        // A failing journal must not fail the transfer.
         await notes.close().catch(() => false);
       },
     };
   } catch {
-    // A sandbox in which nothing can be written fails the transfer itself, with its own words.
+    // A sandbox that cannot be written to fails the transfer itself, with a message of its own.
     return none;
   }
 }
 
-/** HTCondor writes its questions just before it calls the plugin. */
+/** HTCondor writes its requests just before it calls the plugin. */
 async function calledAt(infile: string, now: number): Promise<number> {
   const { mtimeMs } = await stat(infile).catch(() => ({ mtimeMs: now }));
   return mtimeMs <= now && now - mtimeMs < maxStartMs ? mtimeMs : now;

@@ -14,14 +14,14 @@ interface Copied {
 
 interface CopyOptions {
   signal: AbortSignal;
-  /** What a link points to must lie in this folder. */
+  /** Links must not point outside this folder. */
   within?: string;
   onCopied?: (copied: Copied) => void;
 }
 
 const chunkBytes = 1 << 20;
 
-/** Copies `name` (a file, or a folder with all it holds) from one folder into another; links become what they point to. */
+/** Copies `name` (a file, or a folder with its contents) from one folder to another; links are replaced by their targets. */
 export async function copyTree(name: string, from: string, to: string, options: CopyOptions): Promise<void> {
   await copyEntry(name, from, to, [], options);
 }
@@ -43,7 +43,7 @@ async function copyEntry(
   const info = await stat(source);
   if (info.isDirectory()) {
     if (above.includes(source))
-      throw new Fault('wrong-output', `${name} is a link to a folder that holds it`);
+      throw new Fault('wrong-output', `${name} is a link to a folder that contains it`);
     await mkdir(target, { recursive: true });
     for (const child of (await readdir(source)).sort())
       await copyEntry(path.join(name, child), from, to, [...above, source], options);
@@ -56,12 +56,12 @@ async function copyEntry(
   }
 }
 
-/** Whether a path, links resolved, is the folder or lies in it. */
+/** Whether a path, links resolved, is the folder or is inside it. */
 export function isWithin(file: string, folder: string): boolean {
   return file === folder || file.startsWith(folder.endsWith(path.sep) ? folder : folder + path.sep);
 }
 
-/** In pieces, so that it can be stopped, with the hash made of the very bytes that are written. */
+/** In pieces, so that it can be stopped; hashes the bytes as they are written. */
 async function copyFile(source: string, target: string, signal: AbortSignal): Promise<string> {
   const hash = createHash('sha256');
   await using input = await open(source, 'r');
@@ -83,7 +83,7 @@ async function writeAll(
   for (let done = 0; done < bytes.length;) done += (await output.write(bytes.subarray(done))).bytesWritten;
 }
 
-/** Brings the user's files into the work folder; tells a hash of them and of the command, which names this version of the code. */
+/** Copies the user's files into the work folder; returns a hash of them and the command, which identifies the code. */
 export async function stageFiles({ order, scratch, context }: Attempt): Promise<string> {
   const { signal } = context;
   const { command, files } = order.job.train;
@@ -97,7 +97,7 @@ export async function stageFiles({ order, scratch, context }: Attempt): Promise<
     } catch (error) {
       if (!isGone(error)) throw error;
       throw new Fault('order-invalid', `the file ${name} is not in ${order.filesFrom}`, {
-        fix: `put ${name} there, or take it out of \`files\``,
+        fix: `put ${name} there, or remove it from \`files\``,
         about: name,
         cause: error,
       });

@@ -9,13 +9,13 @@ import { lastErrorLines } from '../training/log-tail.ts';
 import { startShell, stopShell } from '../training/shell.ts';
 import { isWithin } from './copy-tree.ts';
 
-/** What was there before the training, by the file system's own clock: the machine's may differ from it. */
+/** What was there before the training, by the file system's own clock, which may differ from the machine's. */
 export interface OutputSnapshot {
   startedNs: bigint;
   states: Map<string, string | undefined>;
 }
 
-/** Looks at the declared outputs just before the training starts, so that what it did not write cannot pass. */
+/** Records the declared outputs just before the training starts, so that stale files cannot pass as results. */
 export async function snapshotOutputs(outputs: string[], scratch: Scratch): Promise<OutputSnapshot> {
   const marker = path.join(scratch.root, 'started');
   await writeFile(marker, '');
@@ -25,7 +25,7 @@ export async function snapshotOutputs(outputs: string[], scratch: Scratch): Prom
   return { startedNs: mtimeNs, states };
 }
 
-/** Throws a Fault that names every output that is missing, empty, older than the training, or not in the work folder. */
+/** Throws a Fault that names every output that is missing, empty, older than the training, or outside the work folder. */
 export async function checkOutputs(
   outputs: string[],
   scratch: Scratch,
@@ -38,12 +38,12 @@ export async function checkOutputs(
   }
   if (problems.length === 0) return;
   throw new Fault('wrong-output', `the training ended without a valid result: ${problems.join('; ')}`, {
-    fix: `the training must write ${outputs.join(', ')} in the folder it starts in${await listWorkFolder(scratch.work)}`,
+    fix: `make the training write ${outputs.join(', ')} to the folder it starts in${await listWorkFolder(scratch.work)}`,
     about: outputs.join(', '),
   });
 }
 
-/** Asks the user's own command whether the result is valid. */
+/** Runs the user's own command to check the result. */
 export async function checkByCommand(command: string, attempt: Attempt, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   const shell = await startShell(command, attempt);
@@ -54,10 +54,12 @@ export async function checkByCommand(command: string, attempt: Attempt, signal: 
   signal.throwIfAborted();
   if (ended.status === 0) return;
   const how =
-    ended.status === null ? `ended by ${ended.signal ?? 'a signal'}` : `ended with status ${ended.status}`;
+    ended.status === null
+      ? `was killed by ${ended.signal ?? 'a signal'}`
+      : `exited with status ${ended.status}`;
   const line = lastErrorLines(attempt.order).at(-1) ?? '';
   throw new Fault('wrong-output', `the check \`${command}\` ${how}${line === '' ? '' : `: ${line}`}`, {
-    fix: 'the result is there but not valid: see what the check printed in out.log and err.log',
+    fix: 'see what the check printed in out.log and err.log: the result exists but is not valid',
     about: command,
   });
 }
@@ -68,7 +70,7 @@ async function problemOf(output: string, work: string, before: OutputSnapshot): 
   try {
     target = await realpath(file);
   } catch (error) {
-    if (isGone(error)) return 'is not there';
+    if (isGone(error)) return 'is missing';
     throw error;
   }
   if (!isWithin(target, work)) return `is a link to ${target}, outside the work folder`;
@@ -80,14 +82,14 @@ async function problemOf(output: string, work: string, before: OutputSnapshot): 
   return undefined;
 }
 
-/** When the newest non-empty file of a tree changed; undefined when there is none. */
+/** When the newest non-empty file of a tree changed; undefined if there is none. */
 async function newestFile(file: string): Promise<bigint | undefined> {
   const info = await stat(file, { bigint: true }).catch(() => undefined);
   if (info?.isFile()) return info.size > 0n ? info.mtimeNs : undefined;
   if (!info?.isDirectory()) return undefined;
   let newest: bigint | undefined;
   for (const entry of await readdir(file, { withFileTypes: true })) {
-    // Links to folders are not followed here: they may lead back.
+    // Links to folders are not followed: they may lead back.
     if (!entry.isFile() && !entry.isDirectory()) continue;
     const time = await newestFile(path.join(file, entry.name));
     if (time !== undefined && (newest === undefined || time > newest)) newest = time;
@@ -103,17 +105,17 @@ async function stateOf(file: string): Promise<string | undefined> {
 
 async function listWorkFolder(work: string): Promise<string> {
   const names = (await readdir(work)).sort();
-  if (names.length === 0) return '; there it left nothing';
+  if (names.length === 0) return '; it left nothing there';
   const shown = names.slice(0, 10).join(', ');
-  return `; there are now: ${shown}${names.length > 10 ? ` and ${names.length - 10} more` : ''}`;
+  return `; the folder now has ${shown}${names.length > 10 ? ` and ${names.length - 10} more` : ''}`;
 }
 
-/** What an attempt that pauses leaves in its place, so that the agent that is started there next goes on with it. */
+/** What a paused attempt leaves for the agent that is restarted in the same sandbox. */
 export interface Paused {
   attempt: number;
   scratch: Scratch;
   before: OutputSnapshot;
-  /** The version of the code that runs. */
+  /** The version of the code. */
   code: string;
 }
 
@@ -125,7 +127,7 @@ export function savePauseMark(folder: string, { attempt, scratch, before, code }
   writeFileSync(path.join(folder, markFile), `${JSON.stringify(mark)}\n`);
 }
 
-/** The attempt that paused here, if it is this one; it can be taken up once. */
+/** The attempt that paused here, if it is this one; it can be resumed once. */
 export function takePauseMark(folder: string, attempt: number): Paused | undefined {
   const file = path.join(folder, markFile);
   if (!existsSync(file)) return undefined;

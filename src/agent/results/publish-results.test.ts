@@ -7,7 +7,7 @@ import type { Attempt } from '../attempt.ts';
 import { publishResults } from './publish-results.ts';
 
 function makeAttempt(t: TestContext, stop: AbortController): { attempt: Attempt; results: string } {
-  const base = mkdtempSync(path.join(os.tmpdir(), 'updraft-give-back-'));
+  const base = mkdtempSync(path.join(os.tmpdir(), 'updraft-publish-'));
   t.after(() => rmSync(base, { recursive: true }));
   const work = path.join(base, 'work');
   mkdirSync(work);
@@ -24,7 +24,7 @@ function makeAttempt(t: TestContext, stop: AbortController): { attempt: Attempt;
   return { attempt: { order, scratch: { work }, record } as unknown as Attempt, results };
 }
 
-test('results that are stopped halfway leave the earlier ones as they were', async (t) => {
+test('publishing that is stopped halfway leaves the earlier results untouched', async (t) => {
   const stop = new AbortController();
   const { attempt, results } = makeAttempt(t, stop);
   mkdirSync(path.join(results, '0000'), { recursive: true });
@@ -36,7 +36,7 @@ test('results that are stopped halfway leave the earlier ones as they were', asy
   assert.equal(readFileSync(path.join(results, '0000', 'a.pt'), 'utf8'), 'old');
 });
 
-test('results that are not stopped replace the earlier ones as a whole', async (t) => {
+test('new results replace all earlier ones', async (t) => {
   const { attempt, results } = makeAttempt(t, new AbortController());
   mkdirSync(path.join(results, '0000'), { recursive: true });
   writeFileSync(path.join(results, '0000', 'stale.pt'), 'old');

@@ -8,7 +8,7 @@ import type { WorkOrder } from '../../job/job.ts';
 import type { Attempt } from '../attempt.ts';
 import { copyTree } from './copy-tree.ts';
 
-/** Says in the results folder whose results they are, so that no other job's attempt replaces them. */
+/** Names the owner of the results, so that no other job's attempt replaces them. */
 const ownerFile = '.updraft.json';
 
 interface Owner {
@@ -17,7 +17,7 @@ interface Owner {
   attempt: number;
 }
 
-/** Refuses, before any work is done, a results folder that holds something other than this job's earlier results. */
+/** Refuses, before any work is done, a results folder that holds anything but this job's earlier results. */
 export async function checkResultsFolder(order: WorkOrder): Promise<void> {
   const { run, job, resultsTo } = order;
   const names = await readdir(resultsTo).catch((error: unknown) => {
@@ -35,7 +35,7 @@ export async function checkResultsFolder(order: WorkOrder): Promise<void> {
   });
 }
 
-/** Copies the outputs beside the results folder and then puts them in its place at once, or not at all. */
+/** Copies the outputs next to the results folder, then swaps them in atomically. */
 export async function publishResults(
   { order, scratch, record }: Attempt,
   signal: AbortSignal,

@@ -4,26 +4,26 @@ import type { Attempt } from '../attempt.ts';
 import { queryProgram, type ProgramOutput } from '../machine/machine.ts';
 import { trainingEnv } from '../training/shell.ts';
 
-/** One thing the machine was asked before any data moved, and what it said. */
+/** One test of the machine before any data moves, and its result. */
 export interface SelfTestResult {
   name: string;
   ok: boolean;
   said: string;
-  /** What the attempt ends of, where it is something else than a machine that lacks what the job needs. */
+  /** What ends the attempt, if it is not a machine that lacks what the job needs. */
   fault?: Fault;
-  /** What to do where it is not ok. */
+  /** What to do if it is not ok. */
   fix?: string;
 }
 
-/** Asks the machine something; throws only when the attempt must end. */
+/** Tests one thing; throws only if the attempt must end. */
 export type SelfTest = (attempt: Attempt) => Promise<SelfTestResult[]>;
 
-/** A Python on a cold disk takes its time; the GPUs a fraction of a second each. */
+/** Python on a cold disk takes time; a GPU takes a fraction of a second. */
 const timeoutMs = 60_000;
 
 /**
- * Does what PyTorch does when it starts a GPU, with the same library of the driver, and writes something into its
- * memory. Importing PyTorch itself would take five seconds; of what it was built for its version file tells.
+ * Initializes a GPU as PyTorch does, with the same driver library, and writes to its memory. Importing PyTorch itself
+ * would take five seconds; its version file says what it was built for.
  */
 const script = `
 import ctypes, importlib.util, os, sys
@@ -56,7 +56,7 @@ for index in range(count.value):
 print("%s|%s|%d|%d" % (version, built, count.value, driver.value // 1000))
 `;
 
-/** Where the training's Python has PyTorch: whether the two can use the GPUs that the job asks for. */
+/** If the training's Python has PyTorch: whether it can use the GPUs that the job asks for. */
 export const checkTorch: SelfTest = async ({ order, scratch, context }) => {
   const asked = order.resources.gpus;
   const env = trainingEnv(order, scratch, context.env);
@@ -67,7 +67,7 @@ export const checkTorch: SelfTest = async ({ order, scratch, context }) => {
 export function judgeTorch(asked: number, answer: ProgramOutput): SelfTestResult[] {
   if (answer.kind === 'absent' || (answer.kind === 'ended' && answer.status === 3)) return [];
   const bad = (said: string): SelfTestResult => ({ name: 'torch', ok: false, said, fix });
-  if (answer.kind === 'silent') return [bad(`the GPU could not be started within ${timeoutMs / 1000} s`)];
+  if (answer.kind === 'silent') return [bad(`the GPU did not start within ${timeoutMs / 1000} s`)];
   if (answer.status !== 0)
     return [bad(`the GPU cannot be used from Python: ${answer.stderr.trim().split('\n').at(-1) ?? ''}`)];
   const [version = '', built = '', count = '0', driver = '0'] = answer.stdout.trim().split('|');
@@ -75,20 +75,26 @@ export function judgeTorch(asked: number, answer: ProgramOutput): SelfTestResult
   const what = `PyTorch ${version} for CUDA ${built}`;
   if (built === 'ROCm') return [{ name: 'torch', ok: true, said: `PyTorch ${version} for ROCm` }];
   if (Number(driver) < Number.parseInt(built, 10))
-    return [bad(`${what} needs a newer driver: the one here knows CUDA ${driver}`)];
+    return [bad(`${what} needs a newer driver: the driver here supports CUDA ${driver}`)];
   if (Number(count) < asked)
     return [bad(`${what} finds ${counted(Number(count), 'GPU')}, and the job asks for ${asked}`)];
-  return [{ name: 'torch', ok: true, said: `${what}; ${count} answered, driver for CUDA ${driver}` }];
+  return [
+    {
+      name: 'torch',
+      ok: true,
+      said: `${what}; ${counted(Number(count), 'GPU')} answered, driver for CUDA ${driver}`,
+    },
+  ];
 }
 
 const fix =
-  'another machine may do; `cuda` in `gpu` of [resources] asks for a driver that is new enough, and an image must be started with its GPUs';
+  'run on another machine: set `cuda` in `gpu` of [resources] to ask for a newer driver, and start the image with GPUs';
 
-/** The machine is not to blame. */
+/** The environment is to blame, not the machine. */
 function withoutGpus(version: string): SelfTestResult {
-  const said = `PyTorch ${version} was built without support for GPUs`;
+  const said = `PyTorch ${version} was built without GPU support`;
   const fault = new Fault('environment-broken', `the job asks for a GPU, but its ${said}`, {
-    fix: 'use an environment with a CUDA build of PyTorch, or ask for no `gpus`',
+    fix: 'use an environment with a CUDA build of PyTorch, or remove `gpus`',
     about: 'torch',
   });
   return { name: 'torch', ok: false, said, fault };

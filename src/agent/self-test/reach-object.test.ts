@@ -15,7 +15,7 @@ function federation() {
   };
 }
 
-/** A port of this machine at which nobody listens. */
+/** A local port on which nothing listens. */
 async function closedPort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -24,24 +24,24 @@ async function closedPort(): Promise<number> {
   return port;
 }
 
-test('a machine that reaches nobody for twenty seconds says whom it asked', async () => {
+test('a machine that reaches no server for twenty seconds names those it asked', async () => {
   const { clock, options } = federation();
   const port = await closedPort();
   const began = clock.monotonic();
   await assert.rejects(reachObject(`http://127.0.0.1:${port}/a.tar`, options), {
     kind: 'servers-unreachable',
     message: new RegExp(
-      `reaches no server of http://127\\.0\\.0\\.1:${port}/a\\.tar: 127\\.0\\.0\\.1:${port} refuses connections$`,
+      `cannot reach any server of http://127\\.0\\.0\\.1:${port}/a\\.tar: 127\\.0\\.0\\.1:${port} refuses connections$`,
     ),
   });
   const waited = (clock.monotonic() - began) / 1000;
   assert.ok(waited >= 18 && waited <= 20, String(waited));
 });
 
-test('a server that comes up within that time is found', async (t) => {
+test('a server that comes up in time is found', async (t) => {
   const { clock, options } = federation();
   const server = http.createServer((_, response) => {
-    // It breaks off the first two questions.
+    // Breaks off the first two requests.
     if (clock.slept.length < 2) response.destroy();
     else response.writeHead(200, { 'Content-Length': 7 }).end();
   });

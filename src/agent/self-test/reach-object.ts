@@ -18,15 +18,15 @@ interface ReachableServer {
   size?: number;
 }
 
-/** How long nobody may answer before the machine counts as one that cannot reach them. */
+/** If no server answers for this long, the machine counts as cut off from them. */
 const timeoutMs = 20_000;
 const retryMs = 2000;
 const headerMs = 10_000;
 
 /**
- * Finds a server that answers for an object. One that answers, though not well, will do: the transfer is patient and
- * knows others. Throws what finding the servers throws, `object-missing` when the origin says so, and
- * `servers-unreachable` when nobody has answered for a while.
+ * Finds a server that answers for an object. Any answer will do: the transfer retries and knows other servers. Throws
+ * what finding the servers throws, `object-missing` if the origin says so, and `servers-unreachable` if no server
+ * answered for a while.
  */
 export async function reachObject(url: string, options: ObjectOptions): Promise<ReachableServer> {
   const located = await options.federation.locate(url, options);
@@ -49,7 +49,7 @@ export async function reachObject(url: string, options: ObjectOptions): Promise<
 
 interface Answer {
   server: ObjectServer;
-  /** Undefined where it could not be reached. */
+  /** Undefined if it could not be reached. */
   status: number | undefined;
   size?: number;
 }
@@ -61,13 +61,13 @@ function reached({ server, status, size }: Answer, origin: OriginFacts | undefin
   if (status === 200) return { server: server.host, said: 'has it', ...known };
   if (status === 504 && origin !== undefined)
     return { server: server.host, said: 'does not have it yet', ...known };
-  // Caches may be wrong about what there is; who keeps it is not.
+  // Caches may be wrong about what exists; the origin is not.
   return origin === undefined
     ? { server: server.host, said: `answers with status ${status ?? ''}`, ...known }
     : { server: origin.server, said: 'has it', ...known };
 }
 
-/** The first server named is asked first; only when it has nothing good to say, the others, all at once. */
+/** Asks the first server; only if its answer is not good, all others at once. */
 async function askServers(located: Located, options: ObjectOptions, silent: NoAnswer[]): Promise<Answer[]> {
   const [first, ...others] = located.servers;
   if (first === undefined) return [];
@@ -76,7 +76,7 @@ async function askServers(located: Located, options: ObjectOptions, silent: NoAn
   return [answer, ...(await Promise.all(others.map((server) => ask(located, server, options, silent))))];
 }
 
-/** Caches remember a 404 after the object has come, and need not have what is there: only who keeps it knows. */
+/** Caches remember a 404 after the object has appeared, and need not have what exists: only the origin knows. */
 async function askOrigin(
   url: string,
   located: Located,
@@ -96,7 +96,7 @@ async function ask(
   silent: NoAnswer[],
 ): Promise<Answer> {
   try {
-    // A plain question would have a cache ask its origin for digests, which takes minutes for a big object.
+    // A plain request would make a cache ask its origin for digests, which takes minutes for a big object.
     const headers: Record<string, string> =
       server.kind === 'cache' ? { 'Cache-Control': 'only-if-cached' } : {};
     const request = { method: 'HEAD' as const, server, headers, headerMs };
@@ -112,8 +112,8 @@ async function ask(
 
 function unreachable({ url }: Located, silent: NoAnswer[]): Fault {
   const said = [...new Set(silent.map(({ message }) => message))].join('; ');
-  return new Fault('servers-unreachable', `${os.hostname()} reaches no server of ${url}: ${said}`, {
-    fix: 'a machine without a way out to the network cannot fetch data: the job must run on another one',
+  return new Fault('servers-unreachable', `${os.hostname()} cannot reach any server of ${url}: ${said}`, {
+    fix: 'run the job on another machine: one without network access cannot fetch data',
     about: url,
   });
 }

@@ -9,25 +9,25 @@ const listing = `0, GPU-8c1f4a2b-11, NVIDIA A100-SXM4-80GB, 97
 `;
 const two: SmiResult = { kind: 'gpus', gpus: parseGpus(listing) };
 
-test('GPUs are there when nvidia-smi knows those the pool gave, by number or by the beginning of their UUID', () => {
+test('the assigned GPUs are found in nvidia-smi by number or by the beginning of their UUID', () => {
   for (const assigned of [['GPU-8c1f4a2b'], ['1'], ['0', '1'], ['MIG-1234'], undefined])
     assert.equal(judgeGpus({ asked: 1, assigned, smi: two, devices: [] }).ok, true, String(assigned));
 });
 
-test('a slot without the GPUs it promised is told by what it lacks', () => {
+test('a slot without the promised GPUs fails with what is missing', () => {
   const said = (machine: Partial<Parameters<typeof judgeGpus>[0]>): string => {
     const finding = judgeGpus({ asked: 1, assigned: undefined, smi: two, devices: [], ...machine });
     assert.equal(finding.ok, false, finding.said);
     return finding.said;
   };
   const hidden = assignedGpus({ CUDA_VISIBLE_DEVICES: '10000' });
-  assert.equal(said({ assigned: hidden }), 'the job asks for 1, and the pool gave this slot none');
-  assert.match(said({ asked: 2, assigned: ['0'] }), /asks for 2, and the pool gave this slot 0$/);
+  assert.equal(said({ assigned: hidden }), 'the job asks for 1 GPU, and the pool gave this slot none');
+  assert.match(said({ asked: 2, assigned: ['0'] }), /asks for 2 GPUs, and the pool gave this slot 0$/);
   assert.match(
     said({ assigned: ['GPU-dead'] }),
-    /GPU-dead was given to this attempt, and nvidia-smi does not know it/,
+    /assigned GPU-dead to this attempt, and nvidia-smi does not list it/,
   );
-  assert.match(said({ asked: 3 }), /asks for 3, and nvidia-smi finds 2/);
+  assert.match(said({ asked: 3 }), /asks for 3 GPUs, and nvidia-smi finds 2/);
   assert.match(said({ smi: { kind: 'silent' } }), /does not answer/);
   const complaint = "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.";
   assert.match(said({ smi: { kind: 'failed', said: complaint } }), /communicate with the NVIDIA driver/);
@@ -36,7 +36,7 @@ test('a slot without the GPUs it promised is told by what it lacks', () => {
   assert.match(said({ smi: { kind: 'gpus', gpus: lost } }), /GPU-1: \[GPU is lost\]/);
 });
 
-test('where nvidia-smi is not installed the devices are proof enough', () => {
+test('without nvidia-smi, device files are enough', () => {
   const finding = judgeGpus({
     asked: 1,
     assigned: undefined,
@@ -46,14 +46,14 @@ test('where nvidia-smi is not installed the devices are proof enough', () => {
   assert.equal(finding.ok, true);
 });
 
-test('a use of the GPUs is read as a number, and what is not one as unknown', () => {
+test('GPU utilization is read as a number, anything else as unknown', () => {
   assert.deepEqual(
     parseGpus(listing).map(({ percent }) => percent),
     [97, undefined],
   );
 });
 
-test('the GPUs must answer Python as many as the job asks for; without PyTorch nothing is asked', () => {
+test('Python must find as many GPUs as the job asks for; without PyTorch nothing is tested', () => {
   const ended = (stdout: string, status = 0, stderr = '') =>
     ({ kind: 'ended', status, stdout, stderr }) as const;
   assert.deepEqual(judgeTorch(1, { kind: 'absent' }), []);
@@ -66,7 +66,7 @@ test('the GPUs must answer Python as many as the job asks for; without PyTorch n
   );
   assert.match(
     judgeTorch(1, ended('2.11|13.0|1|12\n'))[0]?.said ?? '',
-    /needs a newer driver: the one here knows CUDA 12/,
+    /needs a newer driver: the driver here supports CUDA 12/,
   );
   const [broken] = judgeTorch(1, ended('', 1, 'cuInit: no CUDA-capable device is detected\n'));
   assert.equal(broken?.ok, false);
@@ -79,20 +79,20 @@ test('a PyTorch built without GPUs is the fault of the environment, not of the m
   assert.equal(finding?.fault?.kind, 'environment-broken');
 });
 
-test('a disk must have the room that is still needed', () => {
+test('a disk must have the space that is still needed', () => {
   assert.equal(judgeRoom(50e9, 11e9, '/scratch').ok, true);
   const finding = judgeRoom(3e9, 11e9, '/scratch');
   assert.equal(finding.ok, false);
   assert.equal(finding.said, '3 GB free in /scratch, 11 GB needed');
 });
 
-test('a clock must not be behind the moment at which the attempt was started, give or take a little', () => {
+test('the clock must not be far behind the start of the attempt', () => {
   const now = Date.UTC(2026, 10, 15, 12);
   assert.equal(judgeClock(now, now + 60_000).ok, true);
   assert.equal(judgeClock(now, now - 86_400_000).ok, true);
   assert.equal(judgeClock(now, undefined).ok, true);
   const late = judgeClock(now, now + 3_600_000);
   assert.equal(late.ok, false);
-  assert.match(late.said, /2026-11-15T12:00:00Z, which is 60 minutes too early/);
+  assert.match(late.said, /2026-11-15T12:00:00Z, at least 60 minutes too early/);
   assert.equal(judgeClock(0, undefined).ok, false);
 });

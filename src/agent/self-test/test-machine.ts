@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { open, readdir, readFile, rm, stat, statfs } from 'node:fs/promises';
 import path from 'node:path';
+import { counted } from '../../base/counted.ts';
 import { defined } from '../../base/defined.ts';
 import type { Env } from '../../base/env.ts';
 import { mapLimited } from '../../base/map-limited.ts';
@@ -26,15 +27,14 @@ import { locatorFor } from '../data/object-locator.ts';
 import { reachObject } from './reach-object.ts';
 
 /**
- * Asks the machine, before anything is fetched, whether it has what the job needs: a slot that cannot do the work is
- * left after a moment, and not after hours of transfer. All is asked at once and told in the journal; the Fault that is
- * thrown names the machine.
+ * Tests, before anything is fetched, whether the machine has what the job needs: a slot that cannot do the work is
+ * left after a moment, not after hours of transfer. All tests run at once and are recorded; the Fault names the machine.
  */
 export async function testMachine(attempt: Attempt): Promise<void> {
   await runTests([checkClock, checkDisk, checkGpus, checkServers], attempt);
 }
 
-/** The same for what can only be known when the software is there, and before data moves: whether it can use the GPUs. */
+/** The same for what needs the environment, before data moves: whether it can use the GPUs. */
 export async function testEnvironment(attempt: Attempt): Promise<void> {
   if (attempt.order.resources.gpus > 0) await runTests([checkTorch], attempt);
 }
@@ -47,14 +47,14 @@ async function runTests(checks: SelfTest[], attempt: Attempt): Promise<void> {
   if (bad !== undefined) throw faultOf(bad, attempt);
 }
 
-/** A mistake in a check is no reason to leave a machine. */
+/** A bug in a test is no reason to leave a machine. */
 async function runTest(check: SelfTest, attempt: Attempt): Promise<SelfTestResult[]> {
   try {
     return await check(attempt);
   } catch (error) {
     attempt.context.signal.throwIfAborted();
     const said = error instanceof Error ? error.message : String(error);
-    return [{ name: check.name, ok: true, said: `could not be asked: ${said}` }];
+    return [{ name: check.name, ok: true, said: `could not be tested: ${said}` }];
   }
 }
 
@@ -63,17 +63,17 @@ function faultOf({ name, said, fault, fix }: SelfTestResult, { context }: Attemp
   const { host, site } = describeMachine(context.env);
   const where = site === undefined ? host : `${host} (${site})`;
   return new Fault('self-test-failed', `${where} failed the self-test: ${name}: ${said}`, {
-    fix: fix ?? 'another machine of the pool may have it',
+    fix: fix ?? 'run the job on another machine of the pool',
     about: host,
   });
 }
 
-/** No order was written before this. */
+/** Older than any work order. */
 const earliest = Date.UTC(2026, 0, 1);
 /** Beyond this, tokens and certificates are judged wrongly. */
 const maxBehindMs = 15 * 60_000;
 
-/** Whether the machine's clock can be: it must not be behind the moment at which the access point started the attempt. */
+/** Whether the machine's clock is plausible: not before the time at which the access point started the attempt. */
 const checkClock: SelfTest = async ({ context }) => [
   judgeClock(context.clock.now(), await startedByAccessPoint(context.env)),
 ];
@@ -82,16 +82,16 @@ export function judgeClock(now: number, startedAt: number | undefined): SelfTest
   const behind = (startedAt ?? earliest) - now;
   const shown = new Date(now).toISOString().slice(0, 19);
   if (behind <= maxBehindMs) return { name: 'clock', ok: true, said: `${shown}Z` };
-  const before = startedAt === undefined ? '' : ` when the access point started the attempt it was later`;
+  const before = startedAt === undefined ? '' : ` the access point started the attempt later than that`;
   return {
     name: 'clock',
     ok: false,
-    said: `it says ${shown}Z, which is ${Math.round(behind / 60_000)} minutes too early:${before || ' Updraft is younger than that'}`,
-    fix: 'whoever runs the machine must set its clock: tokens and certificates are judged by it',
+    said: `it says ${shown}Z, at least ${Math.round(behind / 60_000)} minutes too early:${before || ' Updraft did not exist then'}`,
+    fix: 'ask the administrator of the machine to set its clock: tokens and certificates depend on it',
   };
 }
 
-/** By the access point's clock, in milliseconds; the start may lie long back, since inputs come first. */
+/** By the access point's clock, in milliseconds; may be long ago, since the inputs are transferred first. */
 async function startedByAccessPoint(env: Env): Promise<number | undefined> {
   const file = env['_CONDOR_JOB_AD'];
   if (file === undefined) return undefined;
@@ -102,16 +102,16 @@ async function startedByAccessPoint(env: Env): Promise<number | undefined> {
 
 interface GpuFacts {
   asked: number;
-  /** Names of the GPUs this attempt may use, where somebody said so. */
+  /** Names of the GPUs that this attempt may use, if the pool names them. */
   assigned: string[] | undefined;
   smi: SmiResult;
   /** Device files of GPUs. */
   devices: string[];
 }
 
-const driverFix = 'whoever runs the machine must look at its GPU driver';
+const driverFix = 'ask the administrator of the machine to check its GPU driver';
 
-/** Whether the GPUs that the job asks for are here and answer. */
+/** Whether the GPUs that the job asks for are here and respond. */
 const checkGpus: SelfTest = async ({ order, context }) => {
   const asked = order.resources.gpus;
   if (asked === 0) return [];
@@ -123,16 +123,16 @@ export function judgeGpus({ asked, assigned, smi, devices }: GpuFacts): SelfTest
   const bad = (said: string, fix = driverFix): SelfTestResult => ({ name: 'gpu', ok: false, said, fix });
   if (assigned !== undefined && assigned.length < asked)
     return bad(
-      `the job asks for ${asked}, and the pool gave this slot ${assigned.length === 0 ? 'none' : assigned.join(', ')}`,
-      'whoever runs the pool must look at how its slots name their GPUs',
+      `the job asks for ${counted(asked, 'GPU')}, and the pool gave this slot ${assigned.length === 0 ? 'none' : assigned.join(', ')}`,
+      'ask the administrator of the pool to check how its slots name their GPUs',
     );
   if (smi.kind === 'silent') return bad('nvidia-smi does not answer');
   if (smi.kind === 'failed') return bad(`nvidia-smi says: ${smi.said}`);
   if (smi.kind === 'gpus') return judgeListed(asked, assigned, smi.gpus, bad);
-  // No tool to ask, as in many an image: the devices at least must be there.
+  // No tool to ask, as in many images: at least the devices must exist.
   if (devices.length === 0)
-    return bad('there is no GPU: neither nvidia-smi nor a device like /dev/nvidia0 is here');
-  return { name: 'gpu', ok: true, said: `${devices.join(', ')}; nvidia-smi is not here to ask` };
+    return bad('there is no GPU: neither nvidia-smi nor a device like /dev/nvidia0 exists');
+  return { name: 'gpu', ok: true, said: `${devices.join(', ')}; nvidia-smi is not installed` };
 }
 
 function judgeListed(
@@ -144,15 +144,16 @@ function judgeListed(
   const names = assigned ?? gpus.map(({ uuid }) => uuid);
   const unknown = names.find((name) => findGpu(name, gpus) === undefined);
   if (unknown !== undefined)
-    return bad(`${unknown} was given to this attempt, and nvidia-smi does not know it`);
-  if (names.length < asked) return bad(`the job asks for ${asked}, and nvidia-smi finds ${names.length}`);
+    return bad(`the pool assigned ${unknown} to this attempt, and nvidia-smi does not list it`);
+  if (names.length < asked)
+    return bad(`the job asks for ${counted(asked, 'GPU')}, and nvidia-smi finds ${names.length}`);
   const usable = names.flatMap((name) => findGpu(name, gpus) ?? []);
   const lost = usable.find(({ name }) => /\bERR!|error|is lost/i.test(name));
   if (lost !== undefined) return bad(`nvidia-smi says of ${lost.uuid}: ${lost.name}`);
   return { name: 'gpu', ok: true, said: usable.map(({ name, uuid }) => `${name} (${uuid})`).join(', ') };
 }
 
-/** NVIDIA's, AMD's, and those of Linux on Windows. */
+/** NVIDIA's, AMD's, and those of WSL. */
 async function gpuDevices(): Promise<string[]> {
   const names = await readdir('/dev').catch(() => []);
   return names.filter((name) => /^(nvidia\d+|kfd|dxg)$/.test(name)).map((name) => `/dev/${name}`);
@@ -161,8 +162,8 @@ async function gpuDevices(): Promise<string[]> {
 const concurrency = 4;
 
 /**
- * Whether somebody who has the object answers, for everything that the agent itself will fetch: a machine without
- * network is left, and a last object that is missing is known before the first has been fetched.
+ * Whether a server answers for everything that the agent itself will fetch: a machine without network is left at
+ * once, and a missing last object is known before the first is fetched.
  */
 const checkServers: SelfTest = async ({ order, context, shared }) => {
   const { env, clock, cwd, uid, version, signal } = context;
@@ -214,7 +215,7 @@ async function reachOrMarkMissing(
 
 const probeBytes = 256 << 10;
 
-/** Whether the disk keeps what is written to it, and has the room that the job was promised. */
+/** Whether the disk keeps what is written to it, and has the space that the job was promised. */
 const checkDisk: SelfTest = async ({ order, scratch }) => {
   const broken = await writeAndRead(path.join(scratch.stage, 'probe'));
   if (broken !== undefined) return [broken];
@@ -224,11 +225,11 @@ const checkDisk: SelfTest = async ({ order, scratch }) => {
 
 export function judgeRoom(free: number, needed: number, folder: string): SelfTestResult {
   const said = `${formatSize(free)} free in ${folder}${needed > 0 ? `, ${formatSize(needed)} needed` : ''}`;
-  const fix = 'free some room there, or ask for less `disk` in [resources] if the job needs less';
+  const fix = 'free space there, or ask for less `disk` in [resources] if the job needs less';
   return { name: 'disk', ok: free >= needed, said, ...(free >= needed ? {} : { fix }) };
 }
 
-/** What the pool promised, or else what the data is known to take, less what lies there already. */
+/** What the pool promised, or else what the data needs, minus what is there already. */
 async function remainingBytes({ resources, data }: WorkOrder): Promise<number> {
   const { diskBytes } = resources;
   if (diskBytes === 'auto')
@@ -257,7 +258,7 @@ async function writeAndRead(file: string): Promise<SelfTestResult | undefined> {
     name: 'disk',
     ok: false,
     said,
-    fix: 'whoever runs the machine must look at its disk',
+    fix: 'ask the administrator of the machine to check its disk',
   });
   try {
     await using handle = await open(file, 'wx+', 0o600);
@@ -265,7 +266,7 @@ async function writeAndRead(file: string): Promise<SelfTestResult | undefined> {
     await handle.datasync();
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(probeBytes), 0, probeBytes, 0);
     if (bytesRead === probeBytes && buffer.equals(written)) return undefined;
-    return finding(`what was written to ${file} came back changed`);
+    return finding(`bytes written to ${file} were read back changed`);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     const full = code === 'ENOSPC' || code === 'EDQUOT';

@@ -1,32 +1,32 @@
 import type { Progress } from '../../journal/entry.ts';
 
-/** With fewer paces than this nobody can say what is normal. */
+/** Fewer timings than this do not make a norm. */
 const minTimings = 3;
-/** What takes less than this share of the epoch tells more of a moment than of a machine. */
+/** Anything shorter than this share of the epoch reflects the moment rather than the machine. */
 const minShare = 1 / 8;
 
 /** How an attempt went through its first epoch. */
 export interface EpochTiming {
   /** Seconds until its end. */
   seconds: number;
-  /** The first thing that was told, and some of the rest. */
+  /** The first report, and some of the rest. */
   marks: readonly Mark[];
 }
 
-/** What something takes elsewhere. */
+/** How long something takes elsewhere. */
 export interface Norm {
-  /** The median of what others took. */
+  /** The median of other attempts. */
   seconds: number;
   attempts: number;
 }
 
-/** What the first epoch takes, as far as enough attempts have told. */
+/** How long the first epoch takes, if enough attempts reported it. */
 export const epochNorm = (timings: readonly EpochTiming[]): Norm | undefined =>
   normOf(timings.map(({ seconds }) => seconds));
 
 /**
- * What it takes to tell the first step, or, once one was told, to come further than `reached` from there. So the same
- * steps are compared with each other, and what goes before them only with its like.
+ * How long it takes to report the first step, or, after that, to get beyond `reached` from there. This compares like
+ * with like: the same steps with each other, and start-up with start-up.
  */
 export const stepNorm = (timings: readonly EpochTiming[], reached: number | undefined): Norm | undefined =>
   normOf(timings.map((timing) => stepSeconds(timing, reached)).filter((seconds) => seconds !== undefined));
@@ -49,12 +49,12 @@ function normOf(seconds: readonly number[]): Norm | undefined {
   return { seconds: median, attempts: sorted.length };
 }
 
-/** The note that tells a pace, as `parseTiming` reads it. */
+/** The note that shares a timing, as `parseTiming` reads it. */
 export function encodeTiming({ seconds, marks }: EpochTiming): string {
   return JSON.stringify([...marks.map((mark) => [mark.at, rounded(mark.seconds)]), rounded(seconds)]);
 }
 
-/** The pace that a note tells, or undefined when it does not: any job of the user may have written it. */
+/** The timing in a note; undefined if it holds none: any job of the user may have written it. */
 export function parseTiming(text: string | undefined): EpochTiming | undefined {
   const parts = parsed(text);
   const seconds = parts.pop();
@@ -83,33 +83,33 @@ const isDuration = (value: unknown): value is number =>
 
 const rounded = (seconds: number): number => Math.round(seconds * 1000) / 1000;
 
-/** How far a training told it was in its first epoch (a step, or a part of the epoch), and after how many seconds. */
+/** How far a training said it was in its first epoch (a step, or a fraction of the epoch), and after how many seconds. */
 interface Mark {
   at: number;
   seconds: number;
 }
 
-/** A mark is kept when so much more time has passed than at the last one: few tell as much as all. */
+/** A mark is kept if the time has grown by this factor since the last one: a few say as much as all. */
 const markGrowth = 1.25;
 
-/** Follows a training through its first epoch, from what it tells of its progress. */
+/** Follows a training through its first epoch by the progress it reports. */
 export class FirstEpoch {
   #first: number | undefined;
   #isOver = false;
   #reached: number | undefined;
   readonly #marks: Mark[] = [];
 
-  /** True when the epoch told, `seconds` after the start, is the first one after that with which the training began. */
+  /** True if the epoch reported, `seconds` after the start, is the first after the one with which the training began. */
   onProgress({ epoch, step }: Progress, seconds: number): boolean {
     if (this.#isOver) return false;
     if (epoch !== undefined && Number.isFinite(epoch)) {
-      // Some tell parts of epochs: 0.25, 0.5 …
+      // Some report fractions of epochs: 0.25, 0.5 …
       const wholeEpoch = Math.floor(epoch);
       this.#first ??= wholeEpoch;
       this.#isOver = wholeEpoch > this.#first;
       if (this.#isOver) return true;
     }
-    // Steps before any epoch are of something else, such as reading the data.
+    // Steps before any epoch belong to something else, such as reading the data.
     if (this.#first !== undefined) this.#reach(step ?? partOf(epoch), seconds);
     return false;
   }
@@ -120,12 +120,12 @@ export class FirstEpoch {
     if (seconds >= (this.#marks.at(-1)?.seconds ?? 0) * markGrowth) this.#marks.push({ at, seconds });
   }
 
-  /** Whether it has begun as far as one can tell, and is not over. */
+  /** Whether it has started, as far as is known, and is not over. */
   get isOpen(): boolean {
     return this.#first !== undefined && !this.#isOver;
   }
 
-  /** The furthest it was told to be. */
+  /** The furthest position reported. */
   get reached(): number | undefined {
     return this.#reached;
   }

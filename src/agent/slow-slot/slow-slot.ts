@@ -19,14 +19,14 @@ import {
   type EpochTiming,
 } from './epoch-timing.ts';
 
-/** So many paces tell enough; each one more costs every attempt a question to the access point. */
+/** These are enough timings; each further one costs every attempt a request to the access point. */
 const maxTimings = 15;
-/** Parameters by which the same work is only done again. */
+/** Parameters that only repeat the same work. */
 const repeatParameters = /seed|fold|trial|repeat|replica/i;
 
 /**
- * What the attempts of a run tell each other of how they went through their first epochs, and which jobs have left a
- * machine for being slow. Only jobs with the same parameters are compared: another batch or model is other work.
+ * What the attempts of a run share about the time of their first epochs, and which jobs left a machine because it was
+ * slow. Only jobs with the same parameters are compared: another batch size or model is other work.
  */
 export class RunNorms {
   readonly #shared: SharedNotes;
@@ -44,7 +44,7 @@ export class RunNorms {
     this.#folder = `${noteFolders.norms}-${like.slice(0, 12)}`;
   }
 
-  /** The paces of other attempts. */
+  /** The timings of other attempts. */
   async others(): Promise<EpochTiming[]> {
     const names = (await this.#shared.list(this.#folder)).filter((name) => name !== this.#me);
     for (const name of names.slice(0, maxTimings))
@@ -53,43 +53,43 @@ export class RunNorms {
     return [...this.#known.values()].filter((timing) => timing !== undefined);
   }
 
-  /** Tells the others how it went here, unless enough have done so. */
+  /** Shares this attempt's timing, unless enough others have. */
   async share(timing: EpochTiming): Promise<void> {
     const names = await this.#shared.list(this.#folder);
     if (names.length < maxTimings)
       await this.#shared.put(`${this.#folder}/${this.#me}`, encodeTiming(timing));
   }
 
-  /** How many machines this job has left for being slow. */
+  /** How many machines this job has left because they were slow. */
   async departureCount(): Promise<number> {
     const names = await this.#shared.list(noteFolders.slow);
     return names.filter((name) => name.startsWith(`${this.#job}-`)).length;
   }
 
-  /** Tells that this attempt leaves; false when nobody would know. */
+  /** Records that this attempt leaves; false if the note could not be written. */
   async recordDeparture(seconds: number): Promise<boolean> {
     return await this.#shared.put(`${noteFolders.slow}/${this.#me}`, seconds.toFixed(3));
   }
 }
 
 const defaultLimit = 3;
-/** A job that has left so many machines for being slow stays where it is: perhaps it is not the machines. */
+/** A job that has left this many slow machines stays: perhaps it is not the machines. */
 const maxDepartures = 2;
-/** What goes on for less than this may be slow for a reason that passes, such as a cold disk. */
+/** Anything shorter than this may be slow for a passing reason, such as a cold disk. */
 const transientSeconds = 20;
 /** The access point is asked ever more rarely: the longer it takes, the less a moment matters. */
 const initialPollMs = 1000;
 const pollGrowth = 1.25;
 
-/** Seconds that something has taken here, and the norm that they are far beyond. */
+/** Seconds that something has taken here, and the norm that they far exceed. */
 interface Overrun {
   seconds: number;
   norm: Norm;
 }
 
 /**
- * Watches how the first epoch goes, against how it went in other attempts of the run: step by step where the training
- * tells steps, as a whole where it does not. Where it tells no epochs, or the run has no notes, nothing is judged.
+ * Compares the first epoch with those of other attempts of the run: step by step if the training reports steps,
+ * otherwise as a whole. If it reports no epochs, or the run has no notes, nothing is judged.
  */
 export class SlowSlot {
   readonly #attempt: Attempt;
@@ -101,36 +101,35 @@ export class SlowSlot {
   /** Of other attempts. */
   #timings: readonly EpochTiming[] = [];
   #pollMs = initialPollMs;
-  /** One question to the access point at a time. */
+  /** One request to the access point at a time. */
   #polling: Promise<void> | undefined;
   /** Seconds the first epoch took, when it is over. */
   #took: number | undefined;
   #isJudged = false;
   #fault: Fault | undefined;
 
-  /** `isFresh`: the training starts from nothing. One that resumes may do less than an epoch in its first. */
+  /** `isFresh`: the training starts from scratch. One that resumes may do less than an epoch in its first. */
   constructor(attempt: Attempt, isFresh: boolean) {
     this.#attempt = attempt;
     this.#isFresh = isFresh;
     const { job, data } = attempt.order;
-    // A training that waits for its data tells how fast that comes, not how fast the machine is.
+    // A training that waits for its data shows how fast that arrives, not how fast the machine is.
     this.#limit = data.some(({ arriving }) => arriving) ? 0 : (job.train.slowLimit ?? defaultLimit);
     this.#isJudged = this.#limit === 0;
     this.#norms = new RunNorms(attempt.order, attempt.shared);
     this.#startedAt = attempt.context.clock.monotonic();
   }
 
-  /** The training told this of its progress. */
   onProgress(progress: Progress): void {
     if (this.#epoch.onProgress(progress, this.#seconds())) this.#over();
   }
 
-  /** The training has ended well: then its first epoch has, too, though no second was told. */
+  /** The training has succeeded: then its first epoch is over, too, even if no second was reported. */
   finish(): void {
     if (this.#epoch.isOpen) this.#over();
   }
 
-  /** The Fault to leave with when it takes too long, as soon as the others of the run can know. */
+  /** The Fault to leave with if it takes too long, once that is recorded for the others. */
   check(): Fault | undefined {
     if (!this.#isJudged && this.#took === undefined && this.#isTime()) this.#poll();
     return this.#fault;
@@ -145,7 +144,7 @@ export class SlowSlot {
   #overrun(seconds: number): Overrun | undefined {
     const epoch = epochNorm(this.#timings);
     if (epoch !== undefined && seconds > this.#limit * epoch.seconds) return { seconds, norm: epoch };
-    // What a resumed training told is no measure of how far it has come here.
+    // Positions that a resumed training reports do not measure what it did here.
     if (this.#took !== undefined || !this.#isFresh) return undefined;
     const since = seconds - (this.#epoch.marks[0]?.seconds ?? 0);
     const step = stepNorm(this.#timings, this.#epoch.reached);
@@ -177,7 +176,7 @@ export class SlowSlot {
     const fault = slow(this.#attempt, overrun);
     const departures = await this.#norms.departureCount();
     if (departures >= maxDepartures) {
-      const said = `${fault.message}; the job stays, as it has left ${counted(departures, 'machine')} for that already`;
+      const said = `${fault.message}; the job stays, because it has already left ${counted(departures, 'slow machine')}`;
       this.#attempt.record({ kind: 'first-epoch', seconds: rounded(seconds), said });
     } else if (await this.#norms.recordDeparture(seconds)) this.#fault = fault;
   }
@@ -199,9 +198,9 @@ function slow({ order, context }: Attempt, { seconds, norm }: Overrun): Fault {
   const times = Math.floor((seconds / norm.seconds) * 10) / 10;
   return new Fault(
     'slow-slot',
-    `the first epoch of job ${order.job.id} goes ${times} times slower on ${where} than elsewhere: ${shown(seconds)} and more for what takes ${shown(norm.seconds)} (median of ${norm.attempts} attempts of this run)`,
+    `the first epoch of job ${order.job.id} is ${times} times slower on ${where} than elsewhere: over ${shown(seconds)} for what takes ${shown(norm.seconds)} (median of ${norm.attempts} attempts of this run)`,
     {
-      fix: 'another machine may be faster; where jobs differ so much by nature, raise `slow_limit` in [train]',
+      fix: 'run on another machine; if jobs legitimately differ this much, raise `slow_limit` in [train]',
       about: host,
     },
   );

@@ -15,7 +15,7 @@ const calm: MemoryReadings = {
 };
 const room = (freeBytes: number, folder = '/scratch') => ({ folder, freeBytes });
 
-/** The kind of fault, and what is said, of a training that asked for 4 GB. */
+/** The fault's kind, exit code and message for a training that requested 4 GB. */
 function death(ended: CommandEnd, line = '', seen: Partial<MemoryReadings> = {}, disks = [room(GB)]) {
   const evidence: ExitReadings = { memory: { ...calm, ...seen }, disks };
   const fault = deathFault(ended, line === '' ? [] : ['Traceback', line], { memoryBytes: 4 * GB }, evidence);
@@ -25,7 +25,7 @@ function death(ended: CommandEnd, line = '', seen: Partial<MemoryReadings> = {},
 const killed = { status: null, signal: 'SIGKILL' } as const;
 const failed = { status: 1 };
 
-test('a training that the kernel killed for memory needs more; one that others starved goes elsewhere', () => {
+test('a training killed for its own memory needs more; one killed because of others goes elsewhere', () => {
   const byCgroup = death(killed, '', { cgroupKills: 1, limitBytes: 4 * GB });
   assert.deepEqual([byCgroup.kind, byCgroup.exit], ['memory-exceeded', 86]);
   assert.match(byCgroup.said, /cgroup \(limit 4 GB\).*used 1 GB of 4 GB; the machine had 20 GB left/);
@@ -42,28 +42,28 @@ test('a training that the kernel killed for memory needs more; one that others s
   assert.equal(
     death(killed, '', { machineKills: 1 }).kind,
     'training-killed',
-    'a neighbour’s cgroup was short',
+    'another job’s cgroup was out of memory',
   );
 });
 
-test('a kill that nothing explains is said to be one, with the figures', () => {
+test('an unexplained kill is reported as such, with the figures', () => {
   for (const ended of [killed, { status: 137 }]) {
     const { kind, said } = death(ended, 'epoch 3');
     assert.equal(kind, 'training-killed');
-    assert.match(said, /not for memory as far as can be seen .*1 GB of 4 GB.*its last line: epoch 3/);
+    assert.match(said, /apparently not for memory .*1 GB of 4 GB.*its last line: epoch 3/);
   }
-  assert.match(death({ status: 143 }).said, /ended by SIGTERM, which neither/);
+  assert.match(death({ status: 143 }).said, /killed by SIGTERM, which neither/);
   assert.equal(death({ status: 139 }).kind, undefined, 'a crash is the program’s own');
 });
 
-test('words and figures of a full disk, its quota or shared memory', () => {
+test('a full disk, quota or shared memory is found by the output and by the figures', () => {
   for (const line of [
     'OSError: [Errno 28] No space left on device',
     'OSError: [Errno 122] Disk quota exceeded',
   ])
     assert.deepEqual([death(failed, line).kind, death(failed, line).exit], ['disk-full', 107]);
   const mute = death(failed, '', {}, [room(GB), room(4096, '/run')]);
-  assert.match(mute.said, /the disk of \/run full \(1 GB left in \/scratch, .*left in \/run\)/);
+  assert.match(mute.said, /filled the disk of \/run \(1 GB left in \/scratch, .*left in \/run\)/);
   assert.equal(
     death({ status: null, signal: 'SIGBUS' }, '', {}, [room(0, '/dev/shm')]).kind,
     'self-test-failed',
@@ -73,7 +73,7 @@ test('words and figures of a full disk, its quota or shared memory', () => {
   assert.equal(death(failed, loader).kind, 'self-test-failed');
 });
 
-test('words of memory, of the GPU or of the machine', () => {
+test('out-of-memory messages of GPU and machine are recognized', () => {
   const cuda =
     'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 15.77 GiB';
   assert.deepEqual([death(failed, cuda).kind, death(failed, cuda).exit], ['gpu-memory', 88]);
@@ -89,7 +89,7 @@ test('words of memory, of the GPU or of the machine', () => {
   assert.equal(death(failed, 'ValueError: no classes').kind, undefined);
 });
 
-test('what a program got over, and the code that a traceback quotes, is no death', () => {
+test('errors that a program survived, and code quoted in a traceback, are not the cause', () => {
   const kindOf = (...lines: string[]) =>
     deathFault(failed, lines, { memoryBytes: GB }, { memory: calm, disks: [] })?.kind;
   const trace = (code: string) => [
@@ -121,7 +121,7 @@ test('what a program got over, and the code that a traceback quotes, is no death
   assert.equal(kindOf('[rank1]:   File "t.py", line 3', '[rank1]:     x()', cuda), 'gpu-memory');
 });
 
-/** Files of a machine at a moment. */
+/** Files of a machine at one moment. */
 function machine(at: { kills?: number; cgroup?: number; resident?: number; version?: 1 | 2 }) {
   const { kills = 0, cgroup = 0, resident = 0, version = 2 } = at;
   const folder = version === 2 ? '/sys/fs/cgroup/job' : '/sys/fs/cgroup/memory/job';
@@ -140,7 +140,7 @@ function machine(at: { kills?: number; cgroup?: number; resident?: number; versi
 }
 const path = (folder: string): string => folder.replace(/\/[^/]+$/, '');
 
-test('the watch keeps the peak, and counts kills of its own cgroup and, of the last seconds, of the machine', () => {
+test('the watch keeps the peak, and counts kills in its own cgroup and recent ones on the machine', () => {
   for (const version of [1, 2] as const) {
     let files = machine({ version, kills: 2, cgroup: 5 });
     let now = 0;

@@ -9,7 +9,7 @@ import {
 } from './memory-watch.ts';
 import type { CommandEnd } from './shell.ts';
 
-/** What a training asked for; in bytes. */
+/** The memory that a training requested, in bytes. */
 export interface RequestedMemory {
   memoryBytes: number;
 }
@@ -23,10 +23,10 @@ export function freeSpaceIn(folder: string): DiskSpace[] {
   }
 }
 
-/** Where processes share memory as files: PyTorch's loaders hand over batches there. */
+/** Where processes share memory as files: PyTorch's data loaders pass batches there. */
 export const sharedMemory = '/dev/shm';
 
-/** Less than this is none: file systems keep some for themselves. */
+/** Less than this counts as full: file systems reserve some. */
 const minFreeBytes = 256 * 1024;
 
 const patterns = {
@@ -39,7 +39,7 @@ const patterns = {
   killed: /worker \(pid\(?s?\)? [\d, ]+\) (?:is killed by signal: Killed|exited unexpectedly)/,
 };
 
-/** Signals that come from outside; others, like SIGSEGV, are of the program's own making. */
+/** Signals that come from outside; others, like SIGSEGV, are the program's own. */
 const externalSignals = new Map([
   [9, 'SIGKILL'],
   [15, 'SIGTERM'],
@@ -47,7 +47,7 @@ const externalSignals = new Map([
   [2, 'SIGINT'],
 ]);
 
-/** The signal from outside that ended a training, as far as its shell can say. */
+/** The signal from outside that ended a training, as far as its shell reports it. */
 function killedBy({ status, signal }: CommandEnd, lines: readonly string[]): string | undefined {
   if (signal !== undefined) return [...externalSignals.values()].find((name) => name === signal);
   return (
@@ -61,14 +61,14 @@ const rank = String.raw`^(?:\[rank\d+\]:\s*)?`;
 const frame = new RegExp(String.raw`${rank}File ".*", line \d+`);
 const traceback = new RegExp(`${rank}Traceback \\(most recent call last\\)|${frame.source}`);
 const exceptionLine = new RegExp(String.raw`${rank}[\w.]*(?:Error|Exception)(?::|$)`);
-/** Exceptions that nothing but the program itself brings about. */
+/** Exceptions that only the program itself can cause. */
 const programError = new RegExp(
   String.raw`${rank}(?:Assertion|Attribute|Import|Index|Key|ModuleNotFound|Name|Type|UnboundLocal|Value|ZeroDivision)Error(?::|$)`,
 );
 
 /**
- * The lines that may say what a training died of. The code that a traceback quotes says nothing, and when a program ended by a
- * mistake of its own, it had got over whatever it told of before.
+ * The lines that may say what a training died of. Code quoted in a traceback says nothing, and a program that ended
+ * with an error of its own had survived whatever it reported before.
  */
 function relevantLines(lines: readonly string[]): string[] {
   const begin = lines.findIndex(has(traceback));
@@ -81,8 +81,8 @@ function relevantLines(lines: readonly string[]): string[] {
 }
 
 /**
- * What a training died of that is no mistake in its program: memory, disk, the GPU's memory, or a hand from outside.
- * Undefined where nothing says so. `lines` are its last ones; the words of a program count for as much as the figures.
+ * What a training died of that is not an error in its program: memory, disk, GPU memory, or a signal from outside;
+ * undefined if nothing points to that. `lines` are its last ones; a program's own words count as much as the figures.
  */
 export function deathFault(
   ended: CommandEnd,
@@ -107,16 +107,16 @@ export function deathFault(
   if (signal === 'SIGKILL') return killFault(memory, asked, said(lines.at(-1)));
   if (signal !== undefined)
     return killed(
-      `the training was ended by ${signal}, which neither the agent nor the pool sent`,
+      `the training was killed by ${signal}, which neither the agent nor the pool sent`,
       lines.at(-1),
     );
   const short = line(patterns.memory);
   return short === undefined
     ? undefined
-    : outOfMemory(`found no more memory${usage(memory, asked)}: ${short}`);
+    : outOfMemory(`could not allocate memory${usage(memory, asked)}: ${short}`);
 }
 
-/** The kernel kills by SIGKILL, and so does whoever watches the machine. */
+/** The kernel kills with SIGKILL, and so does whoever watches the machine. */
 function killFault(memory: MemoryReadings, asked: RequestedMemory, said: string): Fault {
   const { cgroupKills, machineKills, kernelSaid, peakBytes, limitBytes, availableBytes = Infinity } = memory;
   const figures = usage(memory, asked);
@@ -131,21 +131,18 @@ function killFault(memory: MemoryReadings, asked: RequestedMemory, said: string)
   const share = machineKills > 0 ? nearlyOutShare * 3 : nearlyOutShare;
   const isOut = kernelSaid !== undefined || availableBytes < memory.totalBytes * share;
   if (tookAll)
-    return outOfMemory(`was killed when it had taken all the memory it asked for${figures}${kernel}${said}`);
+    return outOfMemory(`was killed after it had used all the memory it requested${figures}${kernel}${said}`);
   if (isOut)
     return killed(
-      `the training was killed when the machine ran out of memory, of which it had taken no more than its share${figures}${kernel}`,
+      `the training was killed when the machine ran out of memory, although it had stayed within its request${figures}${kernel}`,
       said.slice(2),
     );
-  return killed(
-    `the training was killed (SIGKILL), and not for memory as far as can be seen${figures}`,
-    said.slice(2),
-  );
+  return killed(`the training was killed (SIGKILL), apparently not for memory${figures}`, said.slice(2));
 }
 
-/** Of what was asked for: it is seen twice a second, and may have grown since. */
+/** Of the request: memory is sampled twice a second, and may have grown since. */
 const nearRequestShare = 0.9;
-/** Of the machine's memory; a kill beside it, maybe of somebody else's cgroup, makes more of it suspect. */
+/** Of the machine's memory; a kill nearby, maybe of another cgroup, makes more of it suspect. */
 const nearlyOutShare = 0.03;
 
 function usage({ peakBytes, availableBytes }: MemoryReadings, { memoryBytes }: RequestedMemory): string {
@@ -163,7 +160,7 @@ function outOfDisk(rooms: readonly DiskSpace[], folder: string | undefined, said
   const free = rooms
     .filter((room) => room.folder !== sharedMemory)
     .map((room) => `${formatSize(room.freeBytes)} left in ${room.folder}`);
-  const found = folder === undefined ? 'reported a full disk' : `found the disk of ${folder} full`;
+  const found = folder === undefined ? 'reported a full disk' : `filled the disk of ${folder}`;
   return new Fault('disk-full', `the training ${found} (${free.join(', ')})${said}`, {
     about: folder,
   });
@@ -176,7 +173,7 @@ const outOfSharedMemory = (rooms: readonly DiskSpace[], said: string): Fault => 
     'self-test-failed',
     `the machine’s shared memory, ${sharedMemory}, is too small${free}${said}`,
     {
-      fix: 'another machine may have more; with `num_workers=0` PyTorch’s loaders need none',
+      fix: 'run on another machine, or set `num_workers=0`: PyTorch’s data loaders need none then',
       about: sharedMemory,
     },
   );

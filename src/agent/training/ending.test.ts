@@ -6,7 +6,7 @@ import { exitCodeOf, outcomeOf, trainingFault } from './ending.ts';
 
 const asked = { memoryBytes: 1e9 };
 
-test('every status a training can end with passes through, except those that are ours', () => {
+test('every exit code of a training is passed on, except those in our own range', () => {
   for (let status = 1; status <= 255; status++) {
     const ended = { status };
     const fault = trainingFault(ended, 'python3 main.py', [], asked);
@@ -18,12 +18,12 @@ test('every status a training can end with passes through, except those that are
   assert.equal(exitCodeOf(undefined, { status: 0 }), 0);
 });
 
-test('a signal of its own making is reported as shells do', () => {
+test('a signal that the program caused is reported as shells do', () => {
   const ended = { status: null, signal: 'SIGSEGV' } as const;
   assert.equal(exitCodeOf(trainingFault(ended, 'true', [], asked), ended), 139);
 });
 
-test("any other fault's own exit code wins over the training's status", () => {
+test("any other fault's own exit code wins over the training's exit code", () => {
   assert.equal(exitCodeOf(new Fault('wrong-output', 'x'), { status: 0 }), 112);
   assert.equal(exitCodeOf(new Fault('evicted', 'x'), { status: null, signal: 'SIGTERM' }), 113);
 });
@@ -39,19 +39,19 @@ test('each fault has its outcome', () => {
   assert.equal(outcomes['disk-full'], 'failed');
 });
 
-test("the last line of the training's errors is in the message, with the line of the script", () => {
+test('the message has the last line of stderr and the line of the script', () => {
   const lines = ['Traceback', 'File "/s/updraft-1/work/train.py", line 7, in load', 'ValueError: no classes'];
   const fault = trainingFault({ status: 1 }, 'python3 main.py', lines, asked);
   assert.equal(fault?.kind, 'training-failed');
-  assert.match(fault.message, /failed with exit status 1 in train\.py, line 7: ValueError: no classes$/);
+  assert.match(fault.message, /failed with exit code 1 in train\.py, line 7: ValueError: no classes$/);
 });
 
-test('a script that may not be executed is not to be sent again', () => {
+test('a script without execute permission gets the fix chmod', () => {
   const denied = trainingFault({ status: 126 }, './run.sh', ['sh: 1: ./run.sh: Permission denied'], asked);
   assert.match(denied?.fix ?? '', /chmod \+x \.\/run\.sh/);
 });
 
-test('of a line of several commands the one that is missing is named', () => {
+test('in a line of several commands, the missing one is named', () => {
   const word = (lastLine: string) =>
     trainingFault({ status: 127 }, 'A=1 python3 prepare.py && trian', [lastLine], asked)?.about;
   assert.equal(word('/bin/sh: 1: trian: not found'), 'trian');

@@ -6,10 +6,10 @@ import type { Outcome } from '../../journal/entry.ts';
 import { deathFault, type RequestedMemory } from './death.ts';
 import type { CommandEnd } from './shell.ts';
 
-/** A training that ends with it, and an agent that does, has saved a checkpoint and is to be run again. */
+/** With this exit code, a training or the agent says that it saved a checkpoint and wants to be restarted. */
 export const checkpointExit = 85;
 
-/** The agent's exit code: 0 for a valid result, a failed training's own status, otherwise that of the fault. */
+/** The agent's exit code: 0 for a valid result, the training's own if it failed, otherwise that of the fault. */
 export function exitCodeOf(fault: Fault | undefined, ended: CommandEnd | undefined): number {
   if (fault === undefined) return 0;
   return fault.kind === 'training-failed' && ended !== undefined ? commandExit(ended) : fault.info.exit;
@@ -26,10 +26,10 @@ export function outcomeOf(fault: Fault | undefined): Outcome {
   return fault.kind === 'interrupted' ? 'stopped' : 'failed';
 }
 
-/** How shells report a command: `sh: 1: pytohn: not found`, `bash: line 1: pytohn: command not found`. */
+/** How shells report a missing command: `sh: 1: pytohn: not found`, `bash: line 1: pytohn: command not found`. */
 const missingCommand = /^\S*sh: (?:line )?\d+: (.+?): (?:command )?(?:not found|Permission denied)$/;
 
-/** What to say of a training that did not end with status 0; undefined for one that did. */
+/** The fault of a training that did not exit with 0; undefined if it did. */
 export function trainingFault(
   ended: CommandEnd,
   command: string,
@@ -40,7 +40,7 @@ export function trainingFault(
   const lastLine = lines.at(-1) ?? '';
   const said = lastLine === '' ? '' : `: ${lastLine}`;
   if (ended.status === 127 || ended.status === 126) {
-    // A line of several commands may have lacked any of them: the shell names the one.
+    // Any command of several may be missing: the shell names it.
     const word = missingCommand.exec(lastLine)?.[1] ?? firstWord(command);
     const isMissing = ended.status === 127;
     const what = isMissing ? 'was not found' : 'could not be run';
@@ -55,13 +55,13 @@ export function trainingFault(
   if (death !== undefined) return death;
   const how =
     ended.signal === undefined
-      ? `failed with exit status ${ended.status ?? 0}`
-      : `was ended by ${ended.signal}`;
+      ? `failed with exit code ${ended.status ?? 0}`
+      : `was killed by ${ended.signal}`;
   const place = raisedAt(lines);
   const where = place === undefined ? '' : ` in ${place}`;
   return new Fault('training-failed', `the training ${how}${where}${said}`, {
     ...(ended.status === checkpointExit && {
-      fix: `${checkpointExit} says that it saved a checkpoint: name its folder with \`checkpoint\` in [train]`,
+      fix: `name the checkpoint folder with \`checkpoint\` in [train]: exit code ${checkpointExit} means that it saved a checkpoint`,
     }),
   });
 }

@@ -14,7 +14,7 @@ async function open(t: TestContext) {
   return { log, to, copy: new LiveCopy(log, to), page: () => readLivePage(readFileSync(shown)) };
 }
 
-test('the page is the log while that is short, also where a letter is cut in two', async (t) => {
+test('the page is the log while it is short, even if a letter is cut in two', async (t) => {
   const { log, copy, page } = await open(t);
   copy.copy();
   assert.equal(page(), undefined);
@@ -40,7 +40,7 @@ test('however much is printed, the page stays small and holds the end of the log
   assert.equal(page()?.bytes.length, livePageBytes / 2);
 });
 
-test('a second training of the attempt, and a log that begins anew, are shown from where they are', async (t) => {
+test('a second training of the attempt and a log that starts over are followed', async (t) => {
   const { log, to, copy, page } = await open(t);
   writeFileSync(log, 'first\n');
   copy.copy();
@@ -54,7 +54,7 @@ test('a second training of the attempt, and a log that begins anew, are shown fr
   assert.deepEqual(page(), { from: 0, bytes: Buffer.from('x\n') });
 });
 
-test('the page has no more of the log than may be shown, and the rest when it may', async (t) => {
+test('the page shows no more of the log than allowed, and the rest later', async (t) => {
   const { log, copy, page } = await open(t);
   appendFileSync(log, 'one two');
   copy.copy(4);

@@ -2,8 +2,8 @@ import { closeSync, fstatSync, ftruncateSync, openSync, readSync, writeSync } fr
 import { livePageBytes, livePageHead } from '../../job/live-page.ts';
 
 /**
- * Keeps the end of a growing log as a page in a file that the pool shows while the job runs. Whatever goes wrong with
- * it costs the attempt nothing: the log itself comes back in the end.
+ * Keeps the end of a growing log as a page in a file that the pool shows while the job runs. Failures here do not
+ * affect the attempt: the log itself is returned in the end.
  */
 export class LiveCopy {
   readonly #log: string;
@@ -23,7 +23,7 @@ export class LiveCopy {
     return this.#log;
   }
 
-  /** Takes in what the log has gained, of its first `maxBytes` bytes. */
+  /** Copies what the log gained, within its first `maxBytes` bytes. */
   copy(maxBytes = Infinity): void {
     if (this.#failed) return;
     let log: number | undefined;
@@ -31,7 +31,7 @@ export class LiveCopy {
       log = openSync(this.#log, 'r');
       this.#copyFrom(log, maxBytes);
     } catch (error) {
-      // Removed by the training: it may come again. Else the disk is full, or no file is behind the page.
+      // Removed by the training: it may come back. Otherwise the disk is full, or the page is not a file.
       this.#failed = (error as NodeJS.ErrnoException).code !== 'ENOENT';
     } finally {
       if (log !== undefined) closeSync(log);
@@ -49,7 +49,7 @@ export class LiveCopy {
     this.#room -= read;
   }
 
-  /** Begins a page, half full where there is so much: whoever looks now wants to see the lines before. */
+  /** Starts a page, half full if the log is long enough: a reader wants to see the lines before. */
   #startPage(size: number): void {
     try {
       ftruncateSync(this.#to, 0);

@@ -11,7 +11,7 @@ function logFile(t: TestContext): string {
   return path.join(folder, 'out.log');
 }
 
-test('gives each line once, when it is whole', (t) => {
+test('returns each line once, when it is complete', (t) => {
   const file = logFile(t);
   const tail = new LogTail(file);
   assert.deepEqual(tail.read(), { lines: [], grown: false });
@@ -32,7 +32,7 @@ test('of a flood of output only the end is read', (t) => {
   assert.ok(lines.join('').length < 70_000);
 });
 
-test('a log that was cut is read from its start', (t) => {
+test('a truncated log is read from its start', (t) => {
   const file = logFile(t);
   const tail = new LogTail(file);
   writeFileSync(file, 'a long first line\n');

@@ -3,22 +3,22 @@ import path from 'node:path';
 import type { WorkOrder } from '../../job/job.ts';
 import { attemptFiles } from '../../job/layout.ts';
 
-/** More than this between two looks is skipped: only the latest lines matter for progress. */
+/** More than this between two polls is skipped: only the latest lines matter for progress. */
 const maxReadBytes = 64 * 1024;
 
-/** Gives the whole lines a growing text file gained since the last look; `\r` ends a line too. */
+/** Returns the complete lines that a growing text file gained since the last poll; `\r` ends a line too. */
 export class LogTail {
   readonly #file: string;
   #offset: number;
   #rest = '';
 
-  /** `skipExisting`: what the file holds already is not read. */
+  /** `skipExisting`: skips what the file holds already. */
   constructor(file: string, skipExisting = false) {
     this.#file = file;
     this.#offset = skipExisting ? (statSync(file, { throwIfNoEntry: false })?.size ?? 0) : 0;
   }
 
-  /** `grown` tells a sign of life even where no line is complete yet. */
+  /** `grown` is a sign of life even if no line is complete yet. */
   read(): { lines: string[]; grown: boolean } {
     const text = this.#newText();
     if (text === '') return { lines: [], grown: false };
@@ -27,7 +27,7 @@ export class LogTail {
     return { lines: lines.filter((line) => line !== ''), grown: true };
   }
 
-  /** The last line may lack its end when the writer is gone. */
+  /** The last line, without its end, after the writer is gone. */
   rest(): string {
     return this.#rest;
   }
@@ -54,10 +54,10 @@ export class LogTail {
   }
 }
 
-/** As many lines as the end of a traceback has. */
+/** Enough for the end of a traceback. */
 const maxErrorLines = 12;
 
-/** The last lines the training wrote to its error output: as a rule they say why it failed. */
+/** The last lines that the training wrote to stderr: they usually say why it failed. */
 export function lastErrorLines(order: WorkOrder): string[] {
   const tail = new LogTail(path.join(order.attemptFolder, attemptFiles.err));
   const lines = [...tail.read().lines, tail.rest()].map((line) => line.trim()).filter((line) => line !== '');

@@ -2,9 +2,9 @@ import { closeSync, constants, openSync, readFileSync, readSync } from 'node:fs'
 import os from 'node:os';
 import path from 'node:path';
 
-/** What the kernel and the processes say of a training's memory; all in bytes. */
+/** What the kernel and the processes report about a training's memory, in bytes. */
 export interface MemoryReadings {
-  /** The most that its processes were seen to have resident; what they share is counted for each. */
+  /** The maximum resident size of its processes; shared pages count for each. */
   peakBytes: number;
   /** Of the whole machine, when the training was last seen alive. */
   availableBytes?: number;
@@ -13,26 +13,26 @@ export interface MemoryReadings {
   limitBytes?: number;
   /** Processes of its cgroup that the kernel killed for memory while it ran. */
   cgroupKills: number;
-  /** The same for the whole machine, in the last seconds alone: others are killed there, too. */
+  /** The same for the whole machine, in the last few seconds only: other jobs get killed there, too. */
   machineKills: number;
-  /** The kernel's own line on a kill of one of its processes, or for want of memory in the whole machine. */
+  /** The kernel's own line on a kill of one of its processes, or for lack of memory on the whole machine. */
   kernelSaid?: string;
 }
 
-/** Room on the disk of a folder, in bytes. */
+/** Free space on the disk of a folder, in bytes. */
 export interface DiskSpace {
   folder: string;
   freeBytes: number;
 }
 
-/** What was to be seen at the moment of a training's death. */
+/** The readings at the moment of a training's death. */
 export interface ExitReadings {
   memory: MemoryReadings;
-  /** In the scratch folder, beside the logs, and in the memory that processes share as files. */
+  /** Of the scratch folder, the logs, and the memory that processes share as files. */
   disks: DiskSpace[];
 }
 
-/** What is read, for tests. */
+/** Replaceable in tests. */
 export interface KernelFiles {
   read: (file: string) => string;
   /** The kernel's messages since a moment of its clock, in seconds. */
@@ -40,17 +40,17 @@ export interface KernelFiles {
   uptime: () => number;
 }
 
-/** Of x86_64, and of most others: figures for people. */
+/** On x86_64 and most others; the figures are for people. */
 const pageBytes = 4096;
-/** The line on a kill that no cgroup asked for. */
+/** The kernel's line on a kill that no cgroup caused. */
 export const machineOutOfMemory = /^Out of memory/;
 
-/** A kill is counted, and logged, a moment before the training is seen to be gone. */
+/** A kill is counted and logged a moment before the training's end is noticed. */
 const recentSeconds = 5;
 
 /**
- * Follows the memory of a training, cheaply and often: one that takes too much is dead within seconds, and afterwards
- * the memory is free again.
+ * Follows the memory of a training, cheaply and often: one that takes too much is dead within seconds, and then its
+ * memory is free again.
  */
 export class MemoryWatch {
   readonly #files: KernelFiles;
@@ -76,14 +76,14 @@ export class MemoryWatch {
     const since = this.#recent.findLastIndex(({ at }) => at <= now - recentSeconds);
     this.#recent = [...this.#recent.slice(Math.max(since, 0)), { at: now, kills }];
     const resident = pid === undefined ? 0 : this.#residentBytes(pid);
-    // Of one that is gone nothing is left to be seen: what counts is what the machine had while it lived.
+    // A dead process shows nothing: what counts is what the machine had while it lived.
     if (resident === 0 && pid !== undefined) return;
     this.#peak = Math.max(this.#peak, resident);
     const available = numberAfter(read('/proc/meminfo'), 'MemAvailable:');
     if (available > 0) this.#available = available * 1024;
   }
 
-  /** To be asked at once when the training has ended. */
+  /** Call it right after the training has ended. */
   readings(): MemoryReadings {
     this.poll(-1);
     const { read, kernelLines, uptime } = this.#files;
@@ -104,7 +104,7 @@ export class MemoryWatch {
     };
   }
 
-  /** Of a process and all below it; 0 when it is gone. */
+  /** Of a process and its descendants; 0 if it is gone. */
   #residentBytes(pid: number): number {
     const { read } = this.#files;
     this.#seen.add(pid);
@@ -123,11 +123,11 @@ export class MemoryWatch {
   }
 }
 
-/** `oom_kill 3`, `MemTotal:  16 kB`; 0 where it is not there. */
+/** `oom_kill 3`, `MemTotal:  16 kB`; 0 if it is missing. */
 const numberAfter = (text: string, name: string): number =>
   Number(new RegExp(`^${name}\\s+(\\d+)`, 'm').exec(text)?.[1] ?? 0);
 
-/** The folders of a process's memory cgroup, from its own up: version 1 where memory is there, or else version 2. */
+/** The folders of a process's memory cgroup, from its own up: version 1 if that has memory, otherwise version 2. */
 export function cgroupFolders(listing: string): string[] {
   const paths = new Map(
     listing
@@ -149,7 +149,7 @@ export function cgroupFolders(listing: string): string[] {
   return folders;
 }
 
-/** Above this nobody means a limit. */
+/** Anything above this means no limit. */
 const unlimitedBytes = 2 ** 60;
 
 function memoryLimits(folder: string, read: KernelFiles['read']): number[] {
@@ -172,7 +172,7 @@ const kernelFiles: KernelFiles = {
 
 const maxRecords = 20_000;
 
-/** The kernel's log, where this user may read it: a record for each read, until there is none. */
+/** The kernel's log, if this user may read it: one record per read, until there is none. */
 function kernelLines(since: number): string[] {
   let file: number;
   try {
@@ -188,7 +188,7 @@ function kernelLines(since: number): string[] {
       if (Number(micros) / 1e6 >= since) lines.push(said);
     }
   } catch {
-    // EAGAIN at the end; EPIPE where the oldest was overwritten: what there is will do.
+    // EAGAIN at the end; EPIPE if the oldest was overwritten: what was read will do.
   } finally {
     closeSync(file);
   }

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { test } from 'node:test';
 import { attemptProcesses, memoryOf } from './processes.ts';
 
-test('a process is known by its session or by its environment, and its memory can be told', async (t) => {
+test('processes are found by session or environment, and their memory can be read', async (t) => {
   const scratch = '/nowhere/updraft-processes-test';
   const child = spawn('/bin/sh', ['-c', 'echo up; read line'], {
     detached: true,

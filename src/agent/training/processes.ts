@@ -5,9 +5,8 @@ import type { Context } from '../attempt.ts';
 const ticksPerSecond = 100;
 
 /**
- * The living processes of an attempt: those that carry its scratch folder in their environment or stand in it,
- * and those of a session of its own. A session may only be asked for while it lives or has just ended: its number
- * is used again some day.
+ * The living processes of an attempt: those with its scratch folder in their environment or as their working folder,
+ * and those of its own session. Ask for a session only while it lives or has just ended: its number gets reused.
  */
 export function attemptProcesses(scratch: string, session?: number): number[] {
   return readdirSync('/proc')
@@ -16,28 +15,28 @@ export function attemptProcesses(scratch: string, session?: number): number[] {
     .filter((pid) => belongs(pid, scratch, session));
 }
 
-/** Ends them by force; true when there was none. */
+/** Kills them; true if there was none. */
 export function killProcesses(scratch: string, context: Context, session?: number): boolean {
   const left = attemptProcesses(scratch, session).filter((pid) => pid !== context.pid);
   for (const pid of left) context.kill(pid, 'SIGKILL');
   return left.length === 0;
 }
 
-/** Memory the processes really take: what they share is counted once, in parts. */
+/** Memory the processes really take: shared pages are counted once, in parts. */
 export function memoryOf(pids: number[]): number {
   return pids.reduce((sum, pid) => sum + kilobytes(pid) * 1024, 0);
 }
 
-/** CPU time a process and those it has waited for used, in seconds; 0 when it is gone. */
+/** CPU time of a process and the children it has waited for, in seconds; 0 if it is gone. */
 export function cpuSecondsOf(pid: number): number {
   const [utime = 0, stime = 0, cutime = 0, cstime = 0] = statOf(pid).slice(11, 15).map(Number);
   return (utime + stime + cutime + cstime) / ticksPerSecond;
 }
 
-/** What the kernel tells of a process, from its state on. */
+/** The fields of /proc/PID/stat, from the state on. */
 function statOf(pid: number): string[] {
   const stat = textOf(`/proc/${pid}/stat`);
-  // The command name stands in brackets and may itself hold brackets and spaces.
+  // The command name is in parentheses and may itself contain parentheses and spaces.
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
 }
 

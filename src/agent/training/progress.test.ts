@@ -26,20 +26,20 @@ for (const [line, expected] of [
 ] as const)
   test(`understands ${JSON.stringify(line)}`, () => assert.deepEqual(progressOfLine(line), expected));
 
-test('of a line of a megabyte only the beginning is looked at', () => {
+test('only the beginning of a very long line is read', () => {
   const filler = 'epoch '.repeat(200_000);
   assert.deepEqual(progressOfLine(`epoch 3 loss=0.5 ${filler} accuracy=0.5`), { epoch: 3, loss: 0.5 });
   assert.deepEqual(progressOfLine(`${filler} loss=0.5`), {});
   assert.deepEqual(progressOfLine('1'.repeat(1_000_000)), {});
 });
 
-test('a record takes numbers under known names, also those JSON cannot write, and nothing else', () => {
+test('a record has numbers under known names, including NaN and Infinity, and nothing else', () => {
   assert.deepEqual(progressOfRecord('{"epoch":2,"loss":NaN,"steps":"7","other":1}'), { epoch: 2, loss: NaN });
   assert.deepEqual(progressOfRecord('{"loss": -Infinity}'), { loss: -Infinity });
   assert.deepEqual(progressOfRecord('{"waited": 3.5}'), { waited: 3.5 });
   for (const bad of ['', 'null', '[1]', '{"epoch":', '7']) assert.deepEqual(progressOfRecord(bad), {});
 });
 
-test('the latest value of each field counts', () => {
+test('the latest value of each field wins', () => {
   assert.deepEqual(mergeProgress([{ epoch: 1, loss: 3 }, {}, { loss: 2 }]), { epoch: 1, loss: 2 });
 });

@@ -11,10 +11,10 @@ const fractionsOf = [/\[(\d+)\/(\d+)\s*\(/, /\b(\d+)\/(\d+)\s*\[/];
 const lossOf = new RegExp(String.raw`\bloss\b${assign}${numeral}`, 'i');
 const accuracyOf = new RegExp(String.raw`\bacc(?:uracy)?\b${assign}${numeral}(?:\s*/\s*(\d+))?\s*(%)?`, 'i');
 const waitedOf = new RegExp(String.raw`\bwaited["']?\s*[:=]\s*${numeral}`, 'i');
-// The loss of a test or validation pass is another curve than that of the training.
+// The loss of a test or validation pass is a different curve from the training's.
 const evaluation = /^\s*\W*\s*(?:test|val|valid|validation|eval|evaluation)\b/i;
 
-/** What one line of a training's output says, by the customs of common training programs. */
+/** What one line of a training's output says, by the conventions of common training programs. */
 export function progressOfLine(line: string): Progress {
   const text = line.slice(0, 2000);
   const found: Progress = {};
@@ -35,7 +35,7 @@ export function progressOfLine(line: string): Progress {
 export function progressOfRecord(line: string): Progress {
   let value: unknown;
   try {
-    // Python writes NaN and Infinity, which are no JSON.
+    // Python writes NaN and Infinity, which are not JSON.
     value = JSON.parse(line.replace(/:\s*(-?)(NaN|Infinity)\b/g, ': "$1$2"'));
   } catch {
     return {};
@@ -51,7 +51,7 @@ export function progressOfRecord(line: string): Progress {
   return found;
 }
 
-/** All lines in one: the latest value of each field. */
+/** The latest value of each field. */
 export function mergeProgress(parts: Progress[]): Progress {
   return Object.assign({}, ...parts) as Progress;
 }

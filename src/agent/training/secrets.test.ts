@@ -15,7 +15,7 @@ const orderIn = (folder: string): WorkOrder =>
     job: { train: { env: { A: '1' }, secrets: { KEY: { from: 'env' } } } },
   }) as unknown as WorkOrder;
 
-test('secrets are taken with their file, reach the environment, and can be put back for a pause', async (t) => {
+test('the secrets file is read and deleted, its values reach the environment, and it is restored for a pause', async (t) => {
   const folder = await temporaryFolder(t, { 'secrets.json': JSON.stringify({ KEY: secret }) });
   const file = path.join(folder, 'secrets.json');
   const taken = await takeSecrets(orderIn(folder));
@@ -29,35 +29,35 @@ test('secrets are taken with their file, reach the environment, and can be put b
   await assert.rejects(takeSecrets(orderIn(folder)), /no value was sent for KEY of \[train\.secrets\]/);
 });
 
-test('a secret in a growing log is blotted out, also one that came in two pieces, and the length stays', async (t) => {
+test('a secret in a growing log is overwritten, even if it came in two pieces; the length stays', async (t) => {
   const folder = await temporaryFolder(t);
   const log = path.join(folder, 'out.log');
-  const hider = new LogRedactor(orderIn(folder), [secret, 'abc']);
-  hider.redact();
+  const redactor = new LogRedactor(orderIn(folder), [secret, 'abc']);
+  redactor.redact();
   writeFileSync(log, `one ${secret} two ${secret.slice(0, 5)}`);
-  hider.redact();
+  redactor.redact();
   appendFileSync(log, `${secret.slice(5)} abc\n`);
-  hider.redact();
+  redactor.redact();
   const stars = '*'.repeat(secret.length);
   assert.equal(readFileSync(log, 'utf8'), `one ${stars} two ${stars} abc\n`);
   const wide = 'x'.repeat((1 << 18) - 4);
   appendFileSync(log, `${wide}${secret}${wide}${secret}`);
-  hider.redact();
+  redactor.redact();
   assert.ok(!readFileSync(log, 'utf8').includes(secret));
 });
 
-test('what others are shown of a log ends before the beginning of a secret, and before what came since', async (t) => {
+test('the visible part of a log ends before a partial secret and before newer bytes', async (t) => {
   const folder = await temporaryFolder(t);
   const log = path.join(folder, 'out.log');
-  const hider = new LogRedactor(orderIn(folder), [secret]);
-  hider.redact();
+  const redactor = new LogRedactor(orderIn(folder), [secret]);
+  redactor.redact();
   writeFileSync(log, `one ${secret.slice(0, -1)}`);
-  assert.equal(hider.settled(log), 0);
-  hider.redact();
-  assert.deepEqual([hider.settled(log), hider.seen(log)], [4, 3 + secret.length]);
+  assert.equal(redactor.settled(log), 0);
+  redactor.redact();
+  assert.deepEqual([redactor.settled(log), redactor.seen(log)], [4, 3 + secret.length]);
   appendFileSync(log, `${secret.slice(-1)} two`);
-  assert.equal(hider.settled(log), 4);
-  hider.redact();
-  assert.equal(hider.settled(log), readFileSync(log).length);
+  assert.equal(redactor.settled(log), 4);
+  redactor.redact();
+  assert.equal(redactor.settled(log), readFileSync(log).length);
   assert.equal(new LogRedactor(orderIn(folder), []).settled(log), Infinity);
 });

@@ -6,20 +6,20 @@ import { Fault } from '../../fault/fault.ts';
 import type { WorkOrder } from '../../job/job.ts';
 import { attemptFiles, sandboxFiles } from '../../job/layout.ts';
 
-/** Shorter ones cannot be told from ordinary text. */
+/** Shorter ones could be ordinary text. */
 const minLength = 4;
 
-/** The secrets of an attempt's training. They are in no file while it runs. */
+/** The secrets of an attempt's training. While it runs they are not in any file. */
 export interface Secrets {
   values: readonly string[];
-  /** With the secrets in the training's environment: never to be written anywhere. */
+  /** With the secrets in the training's environment: must never be written to disk. */
   order: WorkOrder;
   redact: Redact;
-  /** The agent will be started again in this folder, and will look for them. */
+  /** Writes the file again: the agent will be restarted in this folder. */
   restore(): void;
 }
 
-/** Takes the secrets that were sent with an attempt, file and all. */
+/** Reads the secrets that were sent with an attempt, and deletes their file. */
 export async function takeSecrets(order: WorkOrder): Promise<Secrets> {
   const names = Object.keys(order.job.train.secrets ?? {});
   if (names.length === 0) return { values: [], order, redact: (text) => text, restore: () => undefined };
@@ -30,7 +30,7 @@ export async function takeSecrets(order: WorkOrder): Promise<Secrets> {
   const missing = names.filter((name) => sent[name] === undefined);
   if (missing.length > 0)
     throw new Fault('order-invalid', `no value was sent for ${missing.join(', ')} of [train.secrets]`, {
-      fix: 'submit the run again where the secrets can be read: updraft retry',
+      fix: 'run `updraft retry` where the secrets can be read',
     });
   const { job } = order;
   const env = { ...job.train.env, ...(sent as Record<string, string>) };
@@ -43,7 +43,7 @@ export async function takeSecrets(order: WorkOrder): Promise<Secrets> {
   };
 }
 
-/** A value with the same texts, less the secrets. */
+/** A copy of the value with the secrets removed from all texts. */
 export function redactTexts<T>(value: T, redact: Redact): T {
   if (typeof value === 'string') return redact(value) as T;
   if (Array.isArray(value)) return value.map((one: unknown) => redactTexts(one, redact)) as T;
@@ -53,7 +53,7 @@ export function redactTexts<T>(value: T, redact: Redact): T {
   ) as T;
 }
 
-/** Blots secrets out of the logs of an attempt while they grow; their length stays, for whoever follows them. */
+/** Overwrites secrets in the growing logs of an attempt; the length stays, for those who follow them. */
 export class LogRedactor {
   readonly #files: string[];
   readonly #secrets: Buffer[];
@@ -71,12 +71,12 @@ export class LogRedactor {
     if (this.#secrets.length > 0) for (const file of this.#files) this.#redactFile(file);
   }
 
-  /** How much of a log may be shown after `redact`: not the beginning of a secret whose rest may follow, nor what came since. */
+  /** How much of a log may be shown after `redact`: not the start of a secret whose rest may follow, nor newer bytes. */
   settled(file: string): number {
     return this.#secrets.length === 0 ? Infinity : (this.#settled.get(file) ?? 0);
   }
 
-  /** The same when nothing more will follow. */
+  /** The same after the log is complete. */
   seen(file: string): number {
     return this.#secrets.length === 0 ? Infinity : (this.#offsets.get(file) ?? 0);
   }
@@ -101,7 +101,7 @@ export class LogRedactor {
     }
   }
 
-  /** Length of the longest beginning of a secret that the log ends with. */
+  /** Length of the longest prefix of a secret that the log ends with. */
   #begun(fd: number, size: number): number {
     const maxLength = Math.min(size, this.#overlap);
     const end = Buffer.alloc(maxLength);

@@ -33,7 +33,7 @@ test('parameters and data folders have names a shell can use', () => {
   assert.equal(env['UPDRAFT_JOB'], '0007');
 });
 
-test('a temporary folder whose sockets could not be named is left to the machine', () => {
+test('a scratch path too long for socket names keeps the TMPDIR of the machine', () => {
   const far = { ...scratch, tmp: `/${'long/'.repeat(20)}` };
   assert.equal(trainingEnv(order, far, { TMPDIR: '/var/tmp' })['TMPDIR'], '/var/tmp');
 });

@@ -10,32 +10,32 @@ import type { Scratch } from '../scratch.ts';
 import type { ExitReadings } from './memory-watch.ts';
 import { attemptProcesses, killProcesses } from './processes.ts';
 
-/** How a command ended: by its status, or by a signal. */
+/** How a command ended: by its exit code, or by a signal. */
 export interface CommandEnd {
   status: number | null;
   signal?: NodeJS.Signals;
-  /** What was to be seen when it ended, unless it ended well. */
+  /** Taken when it ended, unless it succeeded. */
   readings?: ExitReadings;
 }
 
 export interface Shell {
   /** Also the id of its process group and session. */
   pid: number;
-  /** Resolves when the command has ended and nothing of its session is left. */
+  /** Resolves when the command has ended and no process of its session is left. */
   ended: Promise<CommandEnd>;
-  /** What belongs to it may end by itself, until this aborts, though the shell itself is gone. */
+  /** Its processes may end by themselves, until this aborts, even after the shell is gone. */
   lenient: { until?: AbortSignal };
 }
 
 const pollMs = 50;
 
 /**
- * Starts a command in the work folder, in a session of its own. The kernel appends its output to the attempt's
- * logs, so that neither a slow nor a dead agent can block it.
+ * Starts a command in the work folder, in its own session. The kernel appends its output to the attempt's logs: an
+ * agent that is slow or dead cannot block it.
  */
 export async function startShell(command: string, { order, scratch, context }: Attempt): Promise<Shell> {
   const log = (name: string): number => openSync(path.join(order.attemptFolder, name), 'a', 0o600);
-  // An empty file as input, and not /dev/null: the smallest of containers have no /dev.
+  // An empty file as input instead of /dev/null: minimal containers have no /dev.
   const files = [
     openSync(path.join(scratch.root, 'no-input'), 'a+', 0o600),
     log(attemptFiles.out),
@@ -66,7 +66,7 @@ export async function startShell(command: string, { order, scratch, context }: A
   }
 }
 
-/** A shell that was asked to end is gone at once, and with it would be the program in it that still saves. */
+/** A shell that was asked to end is gone at once, while the program in it may still save. */
 async function waitForGroup(
   { until }: Shell['lenient'],
   root: string,
@@ -77,7 +77,7 @@ async function waitForGroup(
     await clock.sleep(pollMs, until).catch(() => undefined);
 }
 
-/** Asks the whole group to save and end, and waits, until it has, or time is up, or the attempt must end. */
+/** Asks the group to save and end, and waits until it has, or the timeout expires, or the attempt must end. */
 export async function requestSave(
   shell: Shell,
   { signal, clock, kill }: Context,
@@ -88,11 +88,11 @@ export async function requestSave(
   shell.lenient.until = late.signal;
   kill(-shell.pid, 'SIGTERM');
   await clock.sleep(timeoutMs, AbortSignal.any([signal, over.signal])).catch(() => undefined);
-  // An attempt that must end meanwhile gives it the usual grace.
+  // If the attempt must end meanwhile, the usual grace applies.
   if (!signal.aborted) late.abort();
 }
 
-/** Asks the whole group to end, and ends it by force when the grace has passed. */
+/** Asks the group to end, and kills it after the grace. */
 export async function stopShell(
   shell: Shell,
   { forceStop, clock, kill, graceMs }: Context,
@@ -109,25 +109,25 @@ export async function stopShell(
 
 function shellMissing(error: NodeJS.ErrnoException): Fault {
   return new Fault('command-missing', `/bin/sh cannot be started: ${error.message}`, {
-    fix: 'the machine needs a POSIX shell as /bin/sh',
+    fix: 'run on a machine or image with a POSIX shell as /bin/sh',
     about: '/bin/sh',
     cause: error,
   });
 }
 
-/** What leaves room for the names of sockets, of which a path can have 107 characters. */
+/** Leaves room for socket names: their paths are limited to 107 characters. */
 const maxTmpLength = 70;
 
 /**
- * The environment of the training: the machine's, then what Updraft tells it, then what the user sets. The folder
- * with the chosen Python stays first on the PATH whoever sets it.
+ * The training's environment: the machine's, then Updraft's variables, then the user's. The folder with the chosen
+ * Python stays first on the PATH in any case.
  */
 export function trainingEnv(order: WorkOrder, scratch: Scratch, env: Env): Record<string, string> {
   const { job, run, attempt, resources } = order;
   const reported: Record<string, string | undefined> = {
-    // Several attempts may share a machine: each keeps to the cores it asked for unless the pool says otherwise.
+    // Attempts may share a machine: each keeps to the cores it asked for, unless the pool says otherwise.
     OMP_NUM_THREADS: String(Math.max(1, Math.floor(resources.cpus))),
-    // Lines must arrive as they are printed, or a training that works looks like one that hangs.
+    // Lines must arrive when they are printed, or a busy training looks hung.
     PYTHONUNBUFFERED: '1',
     ...env,
     ...(scratch.tmp.length > maxTmpLength ? {} : { TMPDIR: scratch.tmp }),

@@ -8,20 +8,20 @@ import type { Attempt } from '../attempt.ts';
 import { testEnvironment } from '../self-test/test-machine.ts';
 
 /**
- * Proof that the software can do what the training will ask of it, got beside whatever else goes on: importing a library
- * like PyTorch takes seconds, for which neither the data nor the training waits.
+ * Checks in the background that the software can do what the training needs: importing a library like PyTorch takes
+ * seconds, and neither the data nor the training waits for it.
  */
 export class SoftwareCheck {
-  /** The attempt as it goes on: it is asked to end when the software turns out broken, with the fault that says how. */
+  /** The attempt to continue with: it is asked to end if the software turns out broken, with the fault as the reason. */
   readonly attempt: Attempt;
   readonly #plain: Attempt;
   readonly #failed = new AbortController();
   readonly #enough = new AbortController();
   readonly #over = new AbortController();
-  /** What the training's `python3` is; undefined where the job asks for no modules. */
+  /** The training's `python3`; undefined if the job names no modules. */
   #python: string | undefined;
   #isProven = false;
-  /** The GPUs have been tried, with whatever result. */
+  /** Resolves when the GPUs were tested, whatever the result. */
   #gpusTried: Promise<void> = Promise.resolve();
 
   private constructor(attempt: Attempt, python: string | undefined) {
@@ -30,7 +30,7 @@ export class SoftwareCheck {
     this.attempt = until(attempt, this.#failed.signal);
   }
 
-  /** Chooses the training's Python and begins; throws when no interpreter has the modules. */
+  /** Chooses the training's Python and starts; throws if no interpreter has the modules. */
   static async start(attempt: Attempt): Promise<SoftwareCheck> {
     const check = new SoftwareCheck(attempt, await choosePython(attempt));
     check.#gpusTried = check.#watch(testEnvironment, check.#over.signal);
@@ -42,8 +42,8 @@ export class SoftwareCheck {
   }
 
   /**
-   * The training is about to begin, and imports the same: that is proof enough, and the machine is the training's. Throws
-   * when the GPUs cannot be used, for which it waits: many a training would go on without them, slowly.
+   * The training is about to start, and imports the same modules: that is proof enough, and the machine is the
+   * training's. Waits for the test of the GPUs and throws if it failed: many trainings would continue without, slowly.
    */
   async handOverToTraining(): Promise<void> {
     await this.#gpusTried;
@@ -51,7 +51,7 @@ export class SoftwareCheck {
     this.#enough.abort();
   }
 
-  /** The training has failed: throws when it is because of its software. */
+  /** After a failed training: throws if its software is the cause. */
   async explainFailure(): Promise<void> {
     const { order, context } = this.#plain;
     if (this.#isProven || this.#python === undefined || context.signal.aborted) return;
@@ -60,7 +60,7 @@ export class SoftwareCheck {
     if (lacks !== undefined) throw brokenPythonFault({ path: this.#python, lacks }, order.environment);
   }
 
-  /** Asks no more. */
+  /** Stops checking. */
   stop(): void {
     this.#over.abort();
   }
@@ -72,7 +72,7 @@ export class SoftwareCheck {
     });
   }
 
-  /** Where the first choice cannot import them, the next interpreter that has the modules becomes the training's. */
+  /** If the first choice cannot import the modules, tries the next interpreter that has them. */
   async #import(attempt: Attempt): Promise<void> {
     const { order, context, record } = attempt;
     const modules = order.environment.python;
@@ -92,15 +92,15 @@ export class SoftwareCheck {
   }
 }
 
-/** The attempt, asked to end when the signal says so, too. */
+/** The attempt, also asked to end by this signal. */
 function until(attempt: Attempt, signal: AbortSignal): Attempt {
   const { context } = attempt;
   return { ...attempt, context: { ...context, signal: AbortSignal.any([context.signal, signal]) } };
 }
 
 /**
- * Makes `python3` and `python` mean, for the training, an interpreter in which the modules it imports are installed, and
- * tells which; undefined where it asks for none. Those in `failed` have turned out not to be able to import them.
+ * Points `python3` and `python`, for the training, to an interpreter that has the modules it imports, and returns its
+ * path; undefined if it needs none. Those in `failed` could not import them.
  */
 async function choosePython(
   { order, scratch, context }: Attempt,
@@ -121,7 +121,7 @@ async function choosePython(
   if (found === undefined) throw noPythonFault([...failed, ...tried], order.environment);
   for (const name of ['python3', 'python']) {
     const wrapper = path.join(scratch.bin, name);
-    // A link would not do: an interpreter finds its packages by the path it is started with.
+    // Not a link: an interpreter finds its packages by the path it is started with.
     await writeFile(wrapper, `#!/bin/sh\nexec ${shellQuote(found)} "$@"\n`);
     await chmod(wrapper, 0o755);
   }
@@ -139,7 +139,7 @@ function noPythonFault(tried: TriedPython[], environment: OrderedEnvironment): F
   );
 }
 
-/** The interpreter with which the training ran cannot import what it needs. */
+/** The interpreter that the training ran with cannot import what it needs. */
 function brokenPythonFault({ path: python, lacks }: TriedPython, environment: OrderedEnvironment): Fault {
   const [where, fix] = whereAndFix(environment);
   return new Fault(

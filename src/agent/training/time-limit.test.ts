@@ -33,7 +33,7 @@ function makeContext(): { context: Context; clock: ManualClock; stop: () => void
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-test('work of value goes on until the grace after the signal has passed', async () => {
+test('work continues until the grace after the signal has passed', async () => {
   const { context, clock, stop } = makeContext();
   const { signal } = withGrace(context);
   await clock.pass(graceMs * 5);
@@ -45,7 +45,7 @@ test('work of value goes on until the grace after the signal has passed', async 
   assert.equal((signal.reason as Fault).kind, 'evicted');
 });
 
-test('a signal that came before gives a whole grace too', async () => {
+test('a signal that came earlier gives the full grace too', async () => {
   const { context, clock, stop } = makeContext();
   stop();
   const { signal } = withGrace(context);
@@ -55,7 +55,7 @@ test('a signal that came before gives a whole grace too', async () => {
   assert.equal(signal.aborted, true);
 });
 
-test('who asks twice is not kept waiting', async () => {
+test('a second request ends the grace at once', async () => {
   const { context, stop, forceStop } = makeContext();
   const { signal } = withGrace(context);
   stop();
@@ -64,7 +64,7 @@ test('who asks twice is not kept waiting', async () => {
   assert.equal(signal.aborted, true);
 });
 
-test('work that is done is never aborted', async () => {
+test('finished work is never aborted', async () => {
   const { context, clock, stop } = makeContext();
   const { signal, done } = withGrace(context);
   stop();
@@ -73,7 +73,7 @@ test('work that is done is never aborted', async () => {
   assert.equal(signal.aborted, false);
 });
 
-test('a time limit of months strikes at its time, not before', async () => {
+test('a time limit of months applies at its time, not before', async () => {
   const { context, clock } = makeContext();
   const days = 40 * 24 * 3600;
   const limited = limitTime(context, days, false);
@@ -83,7 +83,7 @@ test('a time limit of months strikes at its time, not before', async () => {
   assert.equal((limited.context.signal.reason as Fault).kind, 'time-limit');
 });
 
-test('a time limit that is done does not strike, and none is none', async () => {
+test('a cancelled time limit has no effect, nor has none at all', async () => {
   const { context, clock } = makeContext();
   const limited = limitTime(context, 10, false);
   limited.done();
@@ -92,7 +92,7 @@ test('a time limit that is done does not strike, and none is none', async () => 
   assert.equal(limitTime(context, undefined, true).context, context);
 });
 
-test('who saves is asked a margin before the limit, and has half of it to save', async () => {
+test('a training with checkpoints is asked before the limit, and has half the margin to save', async () => {
   const { context, clock } = makeContext();
   const limited = limitTime(context, 3600, true);
   await clock.pass((3600 - 180) * 1000 - 1);
@@ -102,7 +102,7 @@ test('who saves is asked a margin before the limit, and has half of it to save',
   assert.equal(limited.context.graceMs(), 90_000);
 });
 
-test('a checkpoint that takes long to save is asked for earlier', async () => {
+test('a slow checkpoint is requested earlier', async () => {
   const { context, clock } = makeContext();
   const limited = limitTime(context, 3600, true);
   await clock.pass(1800_000);
@@ -114,7 +114,7 @@ test('a checkpoint that takes long to save is asked for earlier', async () => {
   assert.equal(limited.context.signal.aborted, true);
 });
 
-test('the margin is a minute or a twentieth, and a quarter of a short limit', () => {
+test('the margin is a minute or a twentieth of the limit, and a quarter of a short one', () => {
   assert.equal(marginMs(600_000, 0), 60_000);
   assert.equal(marginMs(36_000_000, 0), 1_800_000);
   assert.equal(marginMs(8000, 0), 2000);

@@ -7,17 +7,17 @@ const maxSleepMs = 3_600_000;
 const minSleepMs = 1000;
 
 interface TimeLimit {
-  /** The same world, whose signal also aborts when the attempt's time is up. */
+  /** The same context, whose signal also aborts when the attempt's time is up. */
   context: Context;
-  /** What the attempt tells in its journal: how long its checkpoints take to save. */
+  /** Receives the attempt's journal entries, to learn how long its checkpoints take to save. */
   onEntry(body: AgentBody): void;
-  /** Stops the clock. */
+  /** Stops the timer. */
   done(): void;
 }
 
 /**
- * Limits the attempt's time. With `saves`, its end comes a margin before the limit, in which the training saves and its
- * checkpoint is kept.
+ * Limits the attempt's time. With `saves`, it ends by a margin before the limit, in which the training saves and its
+ * checkpoint is stored.
  */
 export function limitTime(context: Context, seconds: number | undefined, saves: boolean): TimeLimit {
   if (seconds === undefined) return { context, onEntry: () => undefined, done: () => undefined };
@@ -28,7 +28,7 @@ export function limitTime(context: Context, seconds: number | undefined, saves: 
   const wait = async (): Promise<void> => {
     const end = clock.monotonic() + seconds * 1000;
     const left = (): number => end - margin() - clock.monotonic();
-    // Half of what is left at a time: the margin may grow meanwhile.
+    // Half of the remaining time: the margin may grow meanwhile.
     const sleepMs = (): number => Math.min(left(), Math.max(left() / 2, minSleepMs), maxSleepMs);
     while (left() > 0) await clock.sleep(sleepMs(), over.signal);
     expired.abort(timeLimitFault(seconds, saves));
@@ -45,22 +45,22 @@ export function limitTime(context: Context, seconds: number | undefined, saves: 
 }
 
 /**
- * How long before a limit the training is asked to save: a minute, or a twentieth of the limit, or thrice what saving
- * took before, whichever is most; a quarter of a short limit.
+ * How long before a limit the training is asked to save: a minute, a twentieth of the limit, or three times what
+ * saving took before, whichever is longest, but no more than a quarter of the limit.
  */
 export const marginMs = (limitMs: number, savingMs: number): number =>
   Math.min(limitMs / 4, Math.max(60_000, limitMs / 20, 3 * savingMs));
 
 function timeLimitFault(seconds: number, saves: boolean): Fault {
   const advice = saves
-    ? 'the next attempt goes on from its checkpoint; with more `time` in [resources] it would need fewer'
-    : 'ask for more `time` in [resources], or set `checkpoint` so that the next attempt goes on from there';
-  return new Fault('time-limit', `the attempt ran into its time limit of ${seconds} s`, { fix: advice });
+    ? 'ask for more `time` in [resources] to need fewer attempts; the next one resumes from the checkpoint'
+    : 'ask for more `time` in [resources], or set `checkpoint` to let the next attempt resume';
+  return new Fault('time-limit', `the attempt reached its time limit of ${seconds} s`, { fix: advice });
 }
 
 /**
- * Aborts when the grace after the attempt's signal has passed, or at once when asked to stop by force: for what would be a
- * pity to throw away, such as a result that is ready. `done` must be called at the end of that work.
+ * Aborts when the grace after the attempt's signal has passed, or at once when stopped by force: for work worth
+ * finishing, such as a result that is ready. Call `done` at the end of that work.
  */
 export function withGrace({ signal, forceStop, clock, graceMs }: Context): {
   signal: AbortSignal;

@@ -9,8 +9,8 @@ import { withGrace } from './time-limit.ts';
 import { TrainingWatch } from './training-watch.ts';
 
 /**
- * Trains to the end, through the checkpoints at which the training ends to be run again. `paused` when the pool is to
- * take the checkpoint away first. `isDone` tells whether a valid result is there.
+ * Trains to the end, restarting the training after each checkpoint at which it exits. Returns `paused` if the pool must
+ * take the checkpoint first. `isDone` returns whether there is a valid result.
  */
 export async function trainToEnd(
   attempt: Attempt,
@@ -24,7 +24,7 @@ export async function trainToEnd(
     attempt.record({ kind: 'phase', phase: 'training' });
     saver?.onStart();
     const trained = await trainOnce(attempt, saver, saveRequestMs).catch((thrown: unknown) => {
-      // The limit is for a start: after the pause a new one begins.
+      // The limit is per start: after the pause a new one begins.
       if (isTimeUp(attempt) && saver?.hasProgressed === true) return undefined;
       throw thrown;
     });
@@ -33,7 +33,7 @@ export async function trainToEnd(
     if (saver.hasNew && restartFolder !== undefined) return 'paused';
     if (saver.hasNew) continue;
     if (!trained.asked) throw nothingSaved(attempt);
-    // Whoever saves nothing when asked would lose everything each time.
+    // A training that saves nothing on request would lose everything each time.
     saveRequestMs = Infinity;
     attempt.record({ kind: 'checkpoint-refused', reason: ignoredSaveRequest });
   }
@@ -42,7 +42,7 @@ export async function trainToEnd(
 const ignoredSaveRequest =
   'the training was asked to save and end (SIGTERM) and left no new checkpoint; it is not asked again in this attempt';
 
-/** Whether its time is up where a pause would give it more. */
+/** Whether its time is up and a pause would give it more. */
 const isTimeUp = ({ context }: Attempt): boolean =>
   context.restartFolder !== undefined &&
   context.signal.aborted &&
@@ -50,7 +50,7 @@ const isTimeUp = ({ context }: Attempt): boolean =>
 
 const wantsRestart = ({ status, asked }: Trained): boolean => asked || status === checkpointExit;
 
-/** Unless the training succeeds, what it saved is kept. */
+/** Saves the checkpoint, unless the training succeeds. */
 async function trainOnce(
   attempt: Attempt,
   saver: CheckpointSaver | undefined,
@@ -81,25 +81,25 @@ function nothingSaved({ order }: Attempt): Fault {
   const folder = order.job.train.checkpoint ?? '';
   return new Fault(
     'training-failed',
-    `the training ended with ${checkpointExit}, which says that it saved a checkpoint, but there is nothing new in ${folder}`,
+    `the training exited with ${checkpointExit}, which means that it saved a checkpoint, but there is nothing new in ${folder}`,
     {
-      fix: 'let it write its checkpoint into the folder that UPDRAFT_CHECKPOINT names before it ends so',
+      fix: 'write the checkpoint to the folder in UPDRAFT_CHECKPOINT before the training exits with this code',
       about: folder,
     },
   );
 }
 
 const pollMs = 500;
-/** How long a training may take to save and end when nothing presses. */
+/** How long a training may take to save and exit when there is no hurry. */
 const saveTimeoutMs = 300_000;
 
 /** How a training ended, and whether it was asked to, so that its checkpoint can leave the machine. */
 type Trained = CommandEnd & { asked: boolean };
 
 /**
- * Runs the training to its end and tells how it ended. When the attempt must end early, or the training shows no
- * sign of life for too long, it is stopped and the Fault that says why is thrown. `saveRequestMs` says how long it may run
- * before it is asked to save and end.
+ * Runs the training to its end and returns how it ended. If the attempt must end early, or the training shows no sign
+ * of life for too long, it is stopped and the reason thrown as a Fault. After `saveRequestMs` it is asked to save and
+ * exit.
  */
 async function train(attempt: Attempt, saver?: CheckpointSaver, saveRequestMs = Infinity): Promise<Trained> {
   const { order, context, record } = attempt;
@@ -136,7 +136,7 @@ async function train(attempt: Attempt, saver?: CheckpointSaver, saveRequestMs = 
   return { ...ended, ...readings, asked };
 }
 
-/** At once: what the dead training had taken is soon somebody else's. */
+/** Right away: the memory of the dead training is soon in use by others. */
 function takeReadings({ order, scratch }: Attempt, memory: MemoryWatch): ExitReadings {
   return {
     memory: memory.readings(),

@@ -30,11 +30,11 @@ function makeWatch(t: TestContext) {
     record: (body: AgentBody) => void reported.push(body),
   } as unknown as Attempt;
   const print = (text: string): void => appendFileSync(path.join(folder, 'out.log'), text);
-  return { watch: new TrainingWatch(attempt), clock, told: reported, print, folder };
+  return { watch: new TrainingWatch(attempt), clock, reported, print, folder };
 }
 
-test('progress is told at most once a second, and nothing of it is lost', async (t) => {
-  const { watch, clock, told: reported, print } = makeWatch(t);
+test('progress is recorded at most once a second, and none is lost', async (t) => {
+  const { watch, clock, reported, print } = makeWatch(t);
   print('epoch=1 loss=3\n');
   watch.poll();
   print('epoch=2 loss=2\n');
@@ -55,8 +55,8 @@ test('progress is told at most once a second, and nothing of it is lost', async 
   );
 });
 
-test('a heartbeat comes every ten seconds and tells how long the training has been quiet', async (t) => {
-  const { watch, clock, told: reported, print } = makeWatch(t);
+test('a heartbeat comes every ten seconds and says how long the training has been quiet', async (t) => {
+  const { watch, clock, reported, print } = makeWatch(t);
   await clock.pass(4000);
   print('anything at all');
   watch.poll();
@@ -71,7 +71,7 @@ test('a heartbeat comes every ten seconds and tells how long the training has be
   ]);
 });
 
-test('a training that waits for its data does not hang; its silence counts from when all is there', async (t) => {
+test('a training that waits for its data does not hang; its silence counts once all data is there', async (t) => {
   const { watch, clock, folder } = makeWatch(t);
   mkdirSync(path.join(folder, 'data'));
   writeFileSync(path.join(folder, 'data', '.arriving'), '');
@@ -90,8 +90,8 @@ test('a training that waits for its data does not hang; its silence counts from 
 const waits = (reported: readonly AgentBody[]) =>
   reported.flatMap((body) => (body.kind === 'progress' && body.waited !== undefined ? [body.waited] : []));
 
-test('a training that does nothing while its data arrives waits for it; what comes after is its own', async (t) => {
-  const { watch, clock, told: reported, folder } = makeWatch(t);
+test('an idle training whose data is arriving counts as waiting, but not after that', async (t) => {
+  const { watch, clock, reported, folder } = makeWatch(t);
   mkdirSync(path.join(folder, 'data'));
   writeFileSync(path.join(folder, 'data', '.arriving'), '');
   const idle = spawn('sleep', ['1000'], { detached: true });
@@ -109,8 +109,8 @@ test('a training that does nothing while its data arrives waits for it; what com
   assert.deepEqual(waits(reported), [10, 20]);
 });
 
-test('a training that says how long it waited is believed', async (t) => {
-  const { watch, clock, told: reported, print, folder } = makeWatch(t);
+test('a wait that the training itself reports is used', async (t) => {
+  const { watch, clock, reported, print, folder } = makeWatch(t);
   mkdirSync(path.join(folder, 'data'));
   writeFileSync(path.join(folder, 'data', '.arriving'), '');
   print('epoch=1 waited=3\n');
@@ -122,7 +122,7 @@ test('a training that says how long it waited is believed', async (t) => {
   assert.deepEqual(waits(reported), [3]);
 });
 
-test('what takes 40 ms to get is got anew after 4 s when it may take a hundredth of the time', async () => {
+test('a value that takes 40 ms is read again after 4 s if it may take a hundredth of the time', async () => {
   const clock = new ManualClock();
   let asked = 0;
   let takes = 0;
@@ -135,16 +135,16 @@ test('what takes 40 ms to get is got anew after 4 s when it may take a hundredth
     takes += 40;
     return ++asked;
   };
-  const rationed = new Throttled(get, 0.01, costly);
-  assert.equal(rationed.read(), 1);
+  const throttled = new Throttled(get, 0.01, costly);
+  assert.equal(throttled.read(), 1);
   await clock.pass(3999);
-  assert.equal(rationed.read(), 1);
+  assert.equal(throttled.read(), 1);
   await clock.pass(1);
-  assert.equal(rationed.read(), 2);
+  assert.equal(throttled.read(), 2);
 });
 
-test('what costs nothing is got every time', () => {
+test('a value that costs nothing is read every time', () => {
   let asked = 0;
-  const rationed = new Throttled(() => ++asked, 0.01, new ManualClock());
-  assert.deepEqual([rationed.read(), rationed.read()], [1, 2]);
+  const throttled = new Throttled(() => ++asked, 0.01, new ManualClock());
+  assert.deepEqual([throttled.read(), throttled.read()], [1, 2]);
 });

@@ -22,7 +22,7 @@ const gpuPollMs = 30_000;
 class Activity {
   readonly #context: Context;
   readonly #hasGpus: boolean;
-  /** CPU seconds of each process at the last look; undefined while nobody looks. */
+  /** CPU seconds of each process at the last sample; undefined while not sampling. */
   #before: Map<number, number> | undefined;
   #cpuSeconds = 0;
   #gpuPercent: number | undefined;
@@ -41,7 +41,7 @@ class Activity {
     return this.#gpuPercent;
   }
 
-  /** Adds what was done since the last look; the first only remembers where everything stands. */
+  /** Adds what was done since the last sample; the first one only sets the baseline. */
   sample(pids: number[]): void {
     const now = new Map(pids.map((pid) => [pid, cpuSecondsOf(pid)]));
     const before = this.#before;
@@ -51,7 +51,7 @@ class Activity {
     if (this.#hasGpus) void this.#pollGpus();
   }
 
-  /** The training is alive: what was seen does not matter any more. */
+  /** The training is alive: earlier samples no longer matter. */
   forget(): void {
     this.#before = undefined;
     this.#cpuSeconds = 0;
@@ -72,14 +72,14 @@ class Activity {
   }
 }
 
-/** Of a core: a training that uses less while its data arrives does nothing but wait for it. */
+/** Of a core: a training that uses less while its data arrives only waits for it. */
 const idleShare = 0.1;
-/** Processes are looked for less often than they are looked at: that takes all of /proc. */
+/** Processes are listed less often than sampled: listing reads all of /proc. */
 const processScanMs = 2000;
 
 /**
- * How long a training waited for data that still arrives. Its own word counts; of one that says nothing, the moments in
- * which its processes use no CPU time: whoever computes a little all the time is not seen to wait.
+ * How long a training waited for data that is still arriving: as it reports, or else the time in which its processes
+ * use no CPU. One that computes a little all the time is not seen to wait.
  */
 class DataWait {
   readonly #activity: Activity;
@@ -94,7 +94,7 @@ class DataWait {
     this.#activity = new Activity(context, false);
   }
 
-  /** What is new of it; nothing where the training speaks for itself. */
+  /** What is new; nothing if the training reports it itself. */
   takeUpdate(): Progress {
     const waited = Math.round(this.#seconds * 10) / 10;
     if (this.#isReported || waited === this.#reported) return {};
@@ -106,7 +106,7 @@ class DataWait {
     if (waited !== undefined) this.#isReported = true;
   }
 
-  /** To be asked all the time; `now` in milliseconds. */
+  /** Call it on every poll; `now` in milliseconds. */
   poll(isArriving: boolean, now: number, processes: () => number[]): void {
     const last = this.#lastAt;
     this.#lastAt = this.#isReported || !isArriving ? undefined : now;
@@ -123,16 +123,16 @@ class DataWait {
   }
 }
 
-/** After so long without a sign of life, and then so often, it is looked at what the training does. */
+/** After this long without a sign of life, and then this often, the training's processes are sampled. */
 const quietPollSeconds = 10;
 
-/** Tells a training that hangs from one that works without a word. */
+/** Distinguishes a training that hangs from one that works silently. */
 class QuietWatch {
   readonly #attempt: Attempt;
   readonly #asked: number | undefined;
   readonly #pollSeconds: number;
   readonly #activity: Activity;
-  /** Seconds of silence at the last look; undefined while there was none. */
+  /** Seconds of silence at the last check; undefined if there was none. */
   #checkedAt: number | undefined;
 
   constructor(attempt: Attempt) {
@@ -142,7 +142,7 @@ class QuietWatch {
     this.#activity = new Activity(attempt.context, attempt.order.resources.gpus > 0);
   }
 
-  /** The Fault to end a training with that has been quiet for so long; `processes` are looked for only when needed. */
+  /** The Fault that ends a training that was quiet for too long; `processes` are listed only when needed. */
   check(seconds: number, processes: () => number[]): Fault | undefined {
     if (seconds < this.#pollSeconds) {
       if (this.#checkedAt !== undefined) this.#activity.forget();
@@ -163,10 +163,10 @@ class QuietWatch {
 
 const heartbeatMs = 10_000;
 const progressMs = 1000;
-/** Of a core: the kernel walks through every page of every process to tell their memory, 10 ms and more for each gigabyte. */
+/** Of a core: to report memory, the kernel walks every page of every process, 10 ms and more per gigabyte. */
 const memoryShare = 0.002;
 
-/** Looks at a running training from outside: what it prints, what it tells of its progress, what it takes. */
+/** Observes a running training from outside: its output, its progress, its memory. */
 export class TrainingWatch {
   readonly #logs: LogTail[];
   readonly #records: LogTail;
@@ -186,7 +186,7 @@ export class TrainingWatch {
   #aliveAt: number;
   #arrivedAt = -Infinity;
 
-  /** To be made before the training starts: what its logs hold by then is of an earlier one. */
+  /** Create it before the training starts: what its logs hold by then is from an earlier start. */
   constructor(attempt: Attempt) {
     const { order, scratch, context, record } = attempt;
     this.#logs = [attemptFiles.out, attemptFiles.err].map(
@@ -235,15 +235,15 @@ export class TrainingWatch {
     this.#record({ kind: 'heartbeat', memoryBytes, quietSeconds: Math.round(this.quietSeconds) });
   }
 
-  /** The Fault to end the training with, when it hangs or its machine is too slow; to be asked after `poll`. */
+  /** The Fault to end the training with, if it hangs or its machine is too slow; call it after `poll`. */
   verdict(): Fault | undefined {
-    // Whoever waits for data need not speak; the transfer has a watch of its own.
+    // A training that waits for data need not print; the transfer has its own watch.
     if (isArriving(this.#attempt)) this.#arrivedAt = this.#clock.monotonic();
     const quiet = (this.#clock.monotonic() - Math.max(this.#aliveAt, this.#arrivedAt)) / 1000;
     return this.#quiet.check(quiet, () => this.#processes()) ?? this.#slow.check();
   }
 
-  /** The training has ended: its last lines, also one without a line end. */
+  /** The training has ended: reads its last lines, including one without a line end. */
   finish(succeeded: boolean): void {
     this.#redactor.redact();
     for (const log of this.#logs) {
@@ -284,7 +284,7 @@ export class TrainingWatch {
   }
 }
 
-/** Whether the training finds no checkpoint from which it could go on. */
+/** Whether the training finds no checkpoint to resume from. */
 function startsFresh({ order, scratch }: Attempt): boolean {
   const { checkpoint } = order.job.train;
   if (checkpoint === undefined) return true;
@@ -295,7 +295,7 @@ function startsFresh({ order, scratch }: Attempt): boolean {
   }
 }
 
-/** A value that is costly to get: asked anew only as often as that takes at most a share of the time. */
+/** A value that is costly to read: reading it takes at most a share of the time. */
 export class Throttled<T> {
   readonly #get: () => T;
   readonly #share: number;
@@ -308,7 +308,7 @@ export class Throttled<T> {
     this.#clock = clock;
   }
 
-  /** The value as it is now, or as it was when it was last paid for. */
+  /** The current value, or the last one read. */
   read(): T {
     const began = this.#clock.monotonic();
     if (this.#last !== undefined && began < this.#last.until) return this.#last.value;

@@ -130,7 +130,7 @@ class Supervisor {
     const { canary, rounds } = this.#fold.state();
     const ahead = canary === undefined ? [] : nextBatch({ canary, jobs });
     if (ahead.length === 0) return false;
-    const why = 'all jobs that went ahead have a valid result';
+    const why = 'all earlier jobs have a valid result';
     await this.#journal.append({ kind: 'round-started', round: rounds + 1, jobs: ahead, why });
     return true;
   }

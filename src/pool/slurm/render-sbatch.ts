@@ -36,14 +36,7 @@ export function renderSbatch({ plan, run, image, secrets, round }: SbatchInput):
       ...requests(plan),
     ].map((option) => `#SBATCH ${option}`),
     '',
-    ...taskScript({
-      round: number,
-      orders: slurmRoundFiles(number).orders,
-      policyFile: slurmRoundFiles(number).policy,
-      policy: slurmPolicy(plan),
-      image,
-      secrets,
-    }),
+    ...taskScript({ round: number, policy: slurmPolicy(plan), image, secrets }),
     '',
   ].join('\n');
 }

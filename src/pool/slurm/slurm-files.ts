@@ -3,12 +3,6 @@ import { runFiles } from '../../job/layout.ts';
 
 /** Files of a run on Slurm besides those of every run, by path in its folder. */
 export const slurmFiles = {
-  /** What sbatch gets: the request for an array, and the script of its jobs. */
-  script: 'slurm/job.sbatch',
-  agent: 'slurm/updraft-agent.gz',
-  /** How failures are handled; the agent decides by it. */
-  policy: 'slurm/policy.json',
-  orders: 'slurm/orders',
   /** Output of each job's script, and of Slurm. */
   said: 'slurm/said',
   /** By round: the number of the array, recorded by the first of its jobs that starts. */
@@ -17,11 +11,18 @@ export const slurmFiles = {
   submitting: 'slurm/submitting',
 } as const;
 
-/** What sbatch gets for one round, by path in the run's folder; the first round has the usual places. */
-export function slurmRoundFiles(round: number): Record<'script' | 'orders' | 'policy', string> {
-  if (round === 1) return { script: slurmFiles.script, orders: slurmFiles.orders, policy: slurmFiles.policy };
-  const folder = `${runFiles.rounds}/${round}`;
-  return { script: `${folder}/job.sbatch`, orders: `${folder}/orders`, policy: `${folder}/policy.json` };
+/**
+ * What one round is submitted with, by path in the run's folder: the script of its array, the orders, the policy the agent
+ * decides by, and the packed agent, of the version that wrote them.
+ */
+export function slurmRoundFiles(round: number): Record<'script' | 'orders' | 'policy' | 'agent', string> {
+  const folder = round === 1 ? 'slurm' : `${runFiles.rounds}/${round}`;
+  return {
+    script: `${folder}/job.sbatch`,
+    orders: `${folder}/orders`,
+    policy: `${folder}/policy.json`,
+    agent: `${folder}/updraft-agent.gz`,
+  };
 }
 
 /** The name squeue shows for the jobs of one round. */
@@ -35,7 +36,7 @@ export const taskJournal = (runFolder: string, job: string): string =>
 
 /** Files besides the journals that are needed to follow a run on Slurm, as patterns for `find -path`. */
 export const slurmAccount: readonly string[] = [
-  slurmFiles.script,
-  slurmFiles.policy,
+  slurmRoundFiles(1).script,
+  slurmRoundFiles(1).policy,
   `${runFiles.jobs}/*/${taskJournalName}`,
 ];

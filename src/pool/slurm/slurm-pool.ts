@@ -34,7 +34,7 @@ const records: PoolRecords = {
   accountFiles: slurmAccount,
   async source(runFolder) {
     // May be missing in a copy.
-    if (!(await isThere(path.join(runFolder, slurmFiles.script)))) return undefined;
+    if (!(await isThere(path.join(runFolder, slurmRoundFiles(1).script)))) return undefined;
     return taskSource(runFolder, await readPlan(runFolder));
   },
   account: () => Promise.resolve({}),
@@ -134,10 +134,10 @@ async function submitRounds(runFolder: string, { self, env, clock, pid }: PoolCo
   const rounds = entries.filter((entry) => entry.kind === 'round-started');
   const taken = new Set(entries.flatMap((entry) => (entry.kind === 'submitted' ? [entry.round ?? 1] : [])));
   await mkdir(path.join(runFolder, slurmFiles.said), { recursive: true });
-  const agent = path.join(runFolder, slurmFiles.agent);
-  if (!taken.has(1)) await placePackedAgent(await agentExecutable(env, self), agent, env);
   for (const { round, jobs, why } of [{ round: 1, jobs: [], why: '' }, ...rounds]) {
     if (taken.has(round)) continue;
+    const agent = path.join(runFolder, slurmRoundFiles(round).agent);
+    await placePackedAgent(await agentExecutable(env, self), agent, env);
     for (const job of jobs) await recordRound(runFolder, { round, job, why }, clock);
     await submitArray(runFolder, round, { tools, clock, self: myself });
   }

@@ -4,14 +4,11 @@ import { kinds } from '../../fault/kinds.ts';
 import { resultsFolder, runFiles, sandboxFiles } from '../../job/layout.ts';
 import type { Policy } from '../../recovery/policy.ts';
 import { unpackAgentLines } from '../launcher.ts';
-import { slurmFiles, taskJournalName } from './slurm-files.ts';
+import { slurmFiles, slurmRoundFiles, taskJournalName } from './slurm-files.ts';
 
 /** The input of a round's job script. */
 export interface TaskInput {
   round: number;
-  /** Folder of the work orders, and file of the policy, in the run's folder. */
-  orders: string;
-  policyFile: string;
   policy: Policy;
   image?: TaskImage | undefined;
   secrets?: string | undefined;
@@ -28,7 +25,7 @@ export interface TaskImage {
   hiddenVariables: readonly string[];
 }
 
-const agent = path.posix.basename(slurmFiles.agent).replace(/\.gz$/, '');
+const agent = path.posix.basename(slurmRoundFiles(1).agent).replace(/\.gz$/, '');
 const { exit: noScratch } = kinds['scratch-unusable'];
 const { exit: noSoftware } = kinds['environment-broken'];
 /** A warning this long before the time limit is ours: the agent keeps the time itself and needs no second signal. */
@@ -58,13 +55,13 @@ export function taskScript(input: TaskInput): string[] {
   ];
 }
 
-const settingLines = ({ round, orders }: TaskInput): string[] => [
+const settingLines = ({ round }: TaskInput): string[] => [
   'run=$SLURM_SUBMIT_DIR',
   'id=${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID',
   'job=$(printf %04d "$SLURM_ARRAY_TASK_ID")',
   'node=${SLURMD_NODENAME:-$(uname -n)}',
   `round=${round}`,
-  `order=$run/${orders}/$job.json`,
+  `order=$run/${slurmRoundFiles(round).orders}/$job.json`,
   `folder=$run/${runFiles.jobs}/$job`,
   `journal=$folder/${taskJournalName}`,
   `mkdir -p "$folder" "$run/${slurmFiles.arrays}" && touch "$journal" || {`,
@@ -116,14 +113,14 @@ const signalLines = [
   'trap warned USR1',
 ];
 
-const agentLines = ({ image, secrets }: TaskInput): string[] => [
+const agentLines = ({ round, image, secrets }: TaskInput): string[] => [
   `status=${noScratch}`,
   'disk=${UPDRAFT_SCRATCH:-${SLURM_TMPDIR:-${TMPDIR:-/tmp}}}',
   // Leftovers of an attempt that was killed with all its processes.
   'rm -rf "$disk/updraft-$id-"*',
   'if scratch=$(mktemp -d "$disk/updraft-$id-XXXXXX" 2>> "$said") && cd "$scratch"; then',
   `  trap 'cd / && rm -rf "$scratch"' EXIT`,
-  `  ln -s "$run/${slurmFiles.agent}" .`,
+  `  ln -s "$run/${slurmRoundFiles(round).agent}" .`,
   // Only this user can read the folder; the agent removes the copy before the training starts.
   ...(secrets === undefined ? [] : [`  cp ${shellQuote(secrets)} ${sandboxFiles.secrets} 2>> "$said"`]),
   '  (',
@@ -160,10 +157,10 @@ const imageLines = ({ place, gpus, reads, hiddenVariables }: TaskImage): string[
 ];
 
 /** The agent decides; if it cannot run, the script may only avoid this node, a few times. */
-const nextLines = ({ policyFile, policy: { attempts, backoff } }: TaskInput): string[] => [
+const nextLines = ({ round, policy: { attempts, backoff } }: TaskInput): string[] => [
   'outcome=failed again= delay=0 avoid= more= moved=',
   'if [ "$status" -eq 0 ]; then outcome=success',
-  `elif decided=$("$scratch/${agent}" next "$run/${policyFile}" "$journal" "$folder/attempt-$attempt" "$status" "$asked" 2>> "$said"); then`,
+  `elif decided=$("$scratch/${agent}" next "$run/${slurmRoundFiles(round).policy}" "$journal" "$folder/attempt-$attempt" "$status" "$asked" 2>> "$said"); then`,
   '  eval "$decided"',
   'elif [ -n "$asked" ]; then outcome=evicted again=1',
   'else',

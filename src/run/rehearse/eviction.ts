@@ -1,7 +1,7 @@
 import { defined } from '../../base/defined.ts';
 import type { AttemptState, TrainingState } from '../../journal/state.ts';
 
-/** How far an attempt had come. */
+/** How far an attempt got. */
 export interface ReachedPoint {
   bytes: number;
   total?: number;
@@ -9,13 +9,13 @@ export interface ReachedPoint {
   step?: number;
 }
 
-/** An eviction that was made, and how long it took until the job was as far again. Milliseconds of one clock. */
+/** An eviction, and how long it took until the job was as far again. Milliseconds of one clock. */
 export interface Eviction {
   during: 'transfer' | 'training';
   attempt: number;
   at: number;
   reached: ReachedPoint;
-  /** When a later attempt had come as far; undefined when none has. */
+  /** When a later attempt got as far; undefined if none has. */
   backAt?: number;
 }
 
@@ -31,18 +31,18 @@ export function reachedPoint({ agent }: AttemptState): ReachedPoint {
   };
 }
 
-/** Whether the attempt moves data now, and has some of it. */
+/** Whether the attempt is transferring data, and has some of it. */
 export function isInTransfer({ phase, agent, outcome }: AttemptState): boolean {
   if (outcome !== undefined || agent === undefined) return false;
   return (phase === 'fetching' || phase === 'unpacking') && agent.fetches.some(({ bytes }) => bytes > 0);
 }
 
-/** An epoch may take hours: a checkpoint that was kept within it is something to lose, too, after this long. */
+/** An epoch may take hours: after this long, a checkpoint within it is also something to lose. */
 const longEpochMs = 60_000;
 
 /**
- * Whether the attempt trains and has something to lose: a second epoch, a checkpoint that was kept in a long first
- * one, or, where the training tells no epochs, so many milliseconds of work.
+ * Whether the attempt trains and has something to lose: a second epoch, a checkpoint in a long first one, or, if the
+ * training reports no epochs, `minTrainingMs` of work.
  */
 export function hasTrainingToLose({ phase, agent, outcome }: AttemptState, minTrainingMs: number): boolean {
   if (outcome !== undefined || agent === undefined || phase !== 'training') return false;
@@ -52,7 +52,7 @@ export function hasTrainingToLose({ phase, agent, outcome }: AttemptState, minTr
   return checkpoint !== undefined && millis.training >= longEpochMs;
 }
 
-/** Whether a later attempt has come as far as the one that was evicted. */
+/** Whether a later attempt got as far as the evicted one. */
 export function hasCaughtUp(eviction: Eviction, later: AttemptState): boolean {
   if (later.attempt <= eviction.attempt) return false;
   const now = reachedPoint(later);
@@ -63,7 +63,7 @@ export function hasCaughtUp(eviction: Eviction, later: AttemptState): boolean {
   return comparePoints(now, { epoch, step }) >= 0 && later.agent?.training !== undefined;
 }
 
-/** By epoch, then by step; what one of them does not tell counts as the beginning. */
+/** By epoch, then by step; a missing value counts as 0. */
 export function comparePoints(
   a: { epoch?: number | undefined; step?: number | undefined },
   b: { epoch?: number | undefined; step?: number | undefined },

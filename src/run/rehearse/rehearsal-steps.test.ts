@@ -28,7 +28,7 @@ const saved: AgentBody = {
   seconds: 0,
 };
 
-/** One eviction at epoch 3 of attempt 1, then what attempt 2 told. */
+/** One eviction at epoch 3 of attempt 1, then what attempt 2 reported. */
 const evidence = (second: AgentBody[], over: Partial<RehearsalRecord> = {}): RehearsalRecord => ({
   job: {
     id: '0000',
@@ -45,26 +45,23 @@ const evidence = (second: AgentBody[], over: Partial<RehearsalRecord> = {}): Reh
   showSize: String,
   ...over,
 });
-const find = (proofs: RehearsalStep[], name: string): RehearsalStep | undefined =>
-  proofs.find((proof) => proof.name === name);
+const find = (steps: RehearsalStep[], name: string): RehearsalStep | undefined =>
+  steps.find((step) => step.name === name);
 
-test('a training that goes on after its checkpoint is shown to, with the time it lost', () => {
-  const proof = find(rehearsalSteps(evidence([epoch(3)])), 'training resumed');
-  assert.deepEqual([proof?.result, proof?.lostMillis], ['shown', 7000]);
-  assert.match(proof?.said ?? '', /went on at epoch 3/);
+test('a training that resumes is shown, with the time it lost', () => {
+  const step = find(rehearsalSteps(evidence([epoch(3)])), 'training resumed');
+  assert.deepEqual([step?.result, step?.lostMillis], ['shown', 7000]);
+  assert.match(step?.said ?? '', /resumed at epoch 3/);
 });
 
-test('a training that begins again fails the proof, and is told that it does not read its checkpoint', () => {
+test('a training that starts over fails the step, with the fix to load its checkpoint', () => {
   const accuracy: AgentBody = { kind: 'progress', accuracy: 0.1 };
-  const proof = find(rehearsalSteps(evidence([accuracy, epoch(1), epoch(2)])), 'training resumed');
-  assert.equal(proof?.result, 'failed');
-  assert.match(
-    `${proof.said} ${proof.fix ?? ''}`,
-    /started at epoch 1 again.*does not read its checkpoint.*ckpt/,
-  );
+  const step = find(rehearsalSteps(evidence([accuracy, epoch(1), epoch(2)])), 'training resumed');
+  assert.equal(step?.result, 'failed');
+  assert.match(`${step.said} ${step.fix ?? ''}`, /started at epoch 1 again.*load the checkpoint in ckpt/);
 });
 
-test('what could not be met or seen is not shown, and never counts as shown', () => {
+test('what did not happen or could not be seen is not shown', () => {
   const silent = rehearsalSteps(evidence([]));
   assert.equal(find(silent, 'training resumed')?.result, 'not shown');
   const quick = rehearsalSteps(evidence([epoch(1)], { evictions: [], hasData: true }));
@@ -73,7 +70,7 @@ test('what could not be met or seen is not shown, and never counts as shown', ()
   assert.equal(find(quick, 'training resumed'), undefined);
 });
 
-test('no checkpoint in the job file, nothing saved, and a scratch folder left are failures with their remedy', () => {
+test('no checkpoint in the job file, nothing saved, and a scratch folder left are failures with a fix', () => {
   const none = find(rehearsalSteps(evidence([epoch(1)], { checkpoint: undefined })), 'checkpoint kept');
   assert.match(none?.fix ?? '', /checkpoint = "…" in \[train\]/);
   const journals = new Map([said(1, epoch(1), epoch(3), cleaned), said(2, epoch(1), cleaned)]);
@@ -82,7 +79,7 @@ test('no checkpoint in the job file, nothing saved, and a scratch folder left ar
   assert.deepEqual([left?.result, left?.said], ['failed', '/scratch/x is still there']);
 });
 
-test('data that is fetched from its beginning is not called resumed', () => {
+test('data that is fetched from its start is not called resumed', () => {
   const transfer = {
     during: 'transfer',
     attempt: 1,
@@ -95,8 +92,10 @@ test('data that is fetched from its beginning is not called resumed', () => {
     { kind: 'fetched', object: 'o', bytes: 100, seconds: 1, verified: 'size', servers: [] },
   ];
   const reported = (first: number): string =>
-    find(rehearsalSteps(evidence(again(first), { evictions: [transfer], hasData: true })), 'data there again')
-      ?.said ?? '';
-  assert.match(reported(1), /fetched anew, 100/);
+    find(
+      rehearsalSteps(evidence(again(first), { evictions: [transfer], hasData: true })),
+      'data fetched again',
+    )?.said ?? '';
+  assert.match(reported(1), /fetched again, 100/);
   assert.match(reported(60), /resumed at 60/);
 });

@@ -3,28 +3,28 @@ import type { AgentEntry } from '../../journal/entry.ts';
 import type { JobState } from '../../journal/state.ts';
 import { comparePoints, type Eviction } from './eviction.ts';
 
-/** Something a rehearsal shows: `shown`, `failed`, or `not shown` because it could not be met or seen. */
+/** Something a rehearsal shows: `shown`, `failed`, or `not shown` because it did not happen or could not be seen. */
 export interface RehearsalStep {
   name: string;
   result: 'shown' | 'failed' | 'not shown';
-  /** In a sentence, with figures. */
+  /** A sentence with figures. */
   said: string;
-  /** What to do about one that is not shown. */
+  /** What to do if it is not shown. */
   fix?: string;
-  /** How long the eviction cost, in milliseconds. */
+  /** The time the eviction cost, in milliseconds. */
   lostMillis?: number;
 }
 
-/** All a rehearsal knows at its end. */
+/** Everything a rehearsal knows at its end. */
 export interface RehearsalRecord {
   job: JobState;
   evictions: readonly Eviction[];
-  /** The journals of its attempts, by their numbers. */
+  /** The journals of its attempts, by number. */
   journals: ReadonlyMap<number, readonly AgentEntry[]>;
   hasData: boolean;
-  /** The folder that the job file names for checkpoints. */
+  /** The checkpoint folder that the job file names. */
   checkpoint: string | undefined;
-  /** Scratch folders that are still there. */
+  /** Scratch folders that still exist. */
   left: readonly string[];
   showSize: (bytes: number) => string;
 }
@@ -50,7 +50,7 @@ function transferSteps(record: RehearsalRecord): RehearsalStep[] {
   const name = 'evicted during the transfer';
   if (!record.hasData) return [notShown(name, 'the job has no data to transfer')];
   const eviction = record.evictions.find(({ during }) => during === 'transfer');
-  if (eviction === undefined) return [notShown(name, 'the transfer was too quick to be met')];
+  if (eviction === undefined) return [notShown(name, 'the transfer was over too quickly')];
   const { showSize } = record;
   const { bytes, total } = eviction.reached;
   const far =
@@ -60,14 +60,18 @@ function transferSteps(record: RehearsalRecord): RehearsalStep[] {
 }
 
 function fetchedAgain({ journals, showSize }: RehearsalRecord, eviction: Eviction): RehearsalStep {
-  const name = 'data there again';
+  const name = 'data fetched again';
   const next = journals.get(eviction.attempt + 1) ?? [];
   const fetched = next.filter((entry) => entry.kind === 'fetched').reduce((sum, { bytes }) => sum + bytes, 0);
   if (fetched === 0)
-    return failed(name, `attempt ${eviction.attempt + 1} did not get its data`, 'see why with `updraft why`');
+    return failed(
+      name,
+      `attempt ${eviction.attempt + 1} did not get its data`,
+      'run `updraft why` to see the cause',
+    );
   const first = next.find((entry) => entry.kind === 'fetch-progress')?.bytes ?? 0;
   const isResumed = eviction.reached.bytes > 0 && first >= eviction.reached.bytes && first < fetched;
-  const how = isResumed ? `resumed at ${showSize(first)}` : `fetched anew, ${showSize(fetched)}`;
+  const how = isResumed ? `resumed at ${showSize(first)}` : `fetched again, ${showSize(fetched)}`;
   return { ...shown(name, how), ...lost(eviction) };
 }
 
@@ -75,7 +79,7 @@ function trainingSteps(record: RehearsalRecord): RehearsalStep[] {
   const name = 'evicted during the training';
   const eviction = record.evictions.find(({ during }) => during === 'training');
   if (eviction === undefined) {
-    const fix = 'rehearse with more epochs, as in --set train.command="…"';
+    const fix = 'rehearse with more epochs, for example --set train.command="…"';
     return [{ ...notShown(name, 'the training ended before it had something to lose'), fix }];
   }
   const said = `attempt ${eviction.attempt}${placeOf(eviction.reached)}`;
@@ -95,15 +99,15 @@ function kept({ journals, checkpoint, showSize }: RehearsalRecord, { attempt }: 
   if (checkpoint === undefined)
     return failed(
       name,
-      'the job file names no checkpoint, so every eviction costs all',
-      'have the training save into a folder, and name it: checkpoint = "…" in [train]',
+      'the job file names no checkpoint: an eviction loses all progress',
+      'save checkpoints to a folder and name it: checkpoint = "…" in [train]',
     );
   const saved = journals.get(attempt)?.findLast((entry) => entry.kind === 'checkpoint-saved');
   if (saved === undefined)
     return failed(
       name,
       `attempt ${attempt} had nothing in ${checkpoint} when it was evicted`,
-      `have the training save into ${checkpoint} at every epoch`,
+      `save to ${checkpoint} in every epoch`,
     );
   const { files, bytes } = saved;
   return shown(name, `${counted(files, 'file')}, ${showSize(bytes)}${placeOf(saved)}`);
@@ -113,7 +117,7 @@ type Progress = Extract<AgentEntry, { kind: 'progress' }>;
 
 function resumed({ journals, checkpoint }: RehearsalRecord, eviction: Eviction): RehearsalStep {
   const name = 'training resumed';
-  // A training may tell its accuracy before it tells where it is.
+  // A training may report its accuracy before its position.
   const reported = (attempt: number): Progress[] =>
     (journals.get(attempt) ?? [])
       .filter((entry) => entry.kind === 'progress')
@@ -122,23 +126,23 @@ function resumed({ journals, checkpoint }: RehearsalRecord, eviction: Eviction):
   const [from, first] = [before[0], after[0]];
   const checked = journals.get(eviction.attempt + 1)?.find((entry) => entry.kind === 'resume-checked');
   const place = placeOf(first ?? {}).slice(5);
-  const hasResumed = { ...shown(name, `went on at ${place}`), ...lost(eviction) };
+  const hasResumed = { ...shown(name, `resumed at ${place}`), ...lost(eviction) };
   if (checked?.movedOn && first !== undefined) return hasResumed;
   if (from === undefined || first === undefined || comparePoints(from, before.at(-1) ?? from) === 0)
     return {
-      ...notShown(name, 'the training told no epoch or step by which it could be seen'),
+      ...notShown(name, 'the training reported no epoch or step to compare'),
       fix: 'print a line for each epoch, such as: epoch 3/10 loss 0.42',
     };
   if (comparePoints(first, from) > 0) return hasResumed;
   const folder = checkpoint ?? 'its checkpoint folder';
-  const fix = `it does not read its checkpoint: have it load what is in ${folder} when it starts`;
+  const fix = `load the checkpoint in ${folder} when the training starts: it did not`;
   return failed(name, `the training started at ${place} again`, fix);
 }
 
 function cleaned({ job, journals, left }: RehearsalRecord): RehearsalStep {
   const name = 'scratch cleaned up';
   const [folder] = left;
-  const fix = 'remove it, and see supervisor.log in the folder of the run';
+  const fix = 'remove it, and see supervisor.log in the run folder';
   if (folder !== undefined) return failed(name, `${folder} is still there`, fix);
   const silent = job.attempts.filter(
     ({ attempt }) => !(journals.get(attempt) ?? []).some((entry) => entry.kind === 'cleaned'),
@@ -150,13 +154,13 @@ function cleaned({ job, journals, left }: RehearsalRecord): RehearsalStep {
     return { name, result: 'shown', said: 'left to the pool, which removes the sandbox of each attempt' };
   if (silent.length === 0) return shown(name, `after each of ${counted(count, 'attempt')}`);
   const which = silent.map(({ attempt }) => attempt).join(', ');
-  return notShown(name, `nothing was heard of it from attempt ${which}`);
+  return notShown(name, `no clean-up is recorded for attempt ${which}`);
 }
 
 function valid({ job }: RehearsalRecord): RehearsalStep {
   const name = 'valid result';
   const last = job.attempts.at(-1);
-  if (job.outcome === 'success') return shown(name, `attempt ${last?.attempt ?? 1} gave it`);
+  if (job.outcome === 'success') return shown(name, `from attempt ${last?.attempt ?? 1}`);
   const said = last?.fault?.message ?? `the job ended as ${job.outcome ?? 'lost'}`;
-  return failed(name, said, last?.fault?.fix ?? 'see why with `updraft why`');
+  return failed(name, said, last?.fault?.fix ?? 'run `updraft why` to see the cause');
 }

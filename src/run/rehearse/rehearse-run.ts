@@ -20,18 +20,18 @@ export interface RehearsalContext {
   pid: number;
   signal: AbortSignal;
   version: string;
-  /** Told of each step. */
+  /** Called with a line for each step. */
   say: (line: string) => void;
 }
 
-/** What a rehearsal has seen. */
+/** What a rehearsal found. */
 export interface Rehearsal {
   folder: string;
   state: RunState;
   evictions: Eviction[];
 }
 
-/** A training that tells no epochs has worked enough to lose something after this. */
+/** A training that reports no epochs has enough work to lose after this time. */
 const minTrainingMs = 10_000;
 
 /** The plan of a rehearsal: one job, evicted on purpose. */
@@ -41,7 +41,7 @@ export function rehearsalPlan(plan: Plan): Plan {
   return { ...plan, isRehearsal: true, spec: { ...plan.spec, name }, jobs: job === undefined ? [] : [job] };
 }
 
-/** Makes and submits a rehearsal. Gives its folder. */
+/** Creates and submits a rehearsal. Returns its folder. */
 export async function startRehearsal(plan: Plan, pool: Pool, context: RehearsalContext): Promise<string> {
   const run = newRunName(plan, context.clock);
   const { files } = await pool.render(plan, run);
@@ -53,8 +53,8 @@ export async function startRehearsal(plan: Plan, pool: Pool, context: RehearsalC
 }
 
 /**
- * Follows a rehearsal to its end, and takes its slot away twice: once while data moves, once while it trains. An
- * attempt that is too quick to be met is left alone.
+ * Follows a rehearsal to its end and evicts it twice: once during the transfer, once during the training. An attempt
+ * that is too quick for that is left alone.
  */
 export async function rehearse(folder: string, pool: Pool, context: RehearsalContext): Promise<Rehearsal> {
   const evictions: Eviction[] = [];
@@ -68,7 +68,7 @@ export async function rehearse(folder: string, pool: Pool, context: RehearsalCon
     if (during === undefined) continue;
     const isDone = await pool.evict(folder, attempt.job).then(
       () => true,
-      () => false, // it has ended meanwhile: too quick
+      () => false, // it has ended meanwhile
     );
     if (!isDone) continue;
     evictions.push({
@@ -83,7 +83,7 @@ export async function rehearse(folder: string, pool: Pool, context: RehearsalCon
   return { folder, state: last, evictions: evictions.filter((eviction) => tookEffect(last, eviction)) };
 }
 
-/** A slot that is taken away from an attempt that is about to end by itself is no eviction. */
+/** An eviction of an attempt that was about to succeed does not count. */
 const tookEffect = ({ jobs }: RunState, { attempt }: Eviction): boolean =>
   jobs[0]?.attempts.find((one) => one.attempt === attempt)?.outcome !== 'success';
 
@@ -108,7 +108,7 @@ function reportRecovery(
   }
 }
 
-/** All that a rehearsal left to be judged by. */
+/** Everything a rehearsal left to be judged by. */
 export async function gatherRecord(plan: Plan, rehearsal: Rehearsal): Promise<RehearsalRecord> {
   const { folder, state, evictions } = rehearsal;
   const [job = { id: '', status: 'ended' as const, stopRequested: false, attempts: [] }] = state.jobs;
@@ -126,7 +126,7 @@ export async function gatherRecord(plan: Plan, rehearsal: Rehearsal): Promise<Re
   return { job, evictions, journals, hasData: plan.data.length > 0, checkpoint, left, showSize: formatSize };
 }
 
-/** On the local pool the order tells where the attempt had its scratch; elsewhere it was the scheduler's. */
+/** On the local pool the order says where the attempt had its scratch; elsewhere it was the scheduler's. */
 async function scratchOf(folder: string): Promise<string | undefined> {
   const text = await readFile(path.join(folder, attemptFiles.order), 'utf8').catch(() => undefined);
   return text === undefined ? undefined : (JSON.parse(text) as WorkOrder).scratchParent;
