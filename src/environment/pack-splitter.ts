@@ -38,7 +38,7 @@ export function readPackMetadata(text: string, name: string): PackMetadata {
   if (version !== format)
     throw wrongPack(
       name,
-      `its format version is ${String(version)}, and only ${format} is supported`,
+      `its format version is ${String(version)}, but Updraft supports ${format}`,
       'repack with pixi-pack 0.7, or use a newer updraft',
     );
   if (typeof platform !== 'string') throw wrongPack(name, `its ${metadataName} names no platform`);

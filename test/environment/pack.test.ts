@@ -168,7 +168,7 @@ const broken: [string, () => Buffer, RegExp, PackOptions?][] = [
   [
     'is of a newer format',
     () => makeExecutable(makePack({ metadata: { version: '2' } })),
-    /format version is 2, and only 1 is supported/,
+    /format version is 2, but Updraft supports 1/,
     { exit: 104 },
   ],
   [
