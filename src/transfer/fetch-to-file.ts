@@ -136,11 +136,11 @@ class FileFetch {
     const { repair } = this.#transfer;
     await this.#transfer.run();
     let proof = await this.#prove();
-    while (proof instanceof Fault || (isUnproven(proof) && (await repair.fetchDoubtful()))) {
+    while (proof instanceof Fault || (isUnproven(proof) && (await repair.refetchUnverified()))) {
       if (proof instanceof Fault) await repair.run(proof);
       proof = await this.#prove();
     }
-    repair.acquit();
+    repair.clearSuspects();
     this.#file.publish(this.size);
     this.#journal.remove();
     return proof;
@@ -257,7 +257,7 @@ async function alreadyThere(url: string, target: string, settings: Settings): Pr
   if (verified !== undefined) return { bytes: stat.size, seconds: 0, verified, servers: [] };
   throw new Fault('file-invalid', `${target} exists and is not ${settings.shownUrl}`, {
     about: target,
-    fix: 'Remove it, choose another name, or allow overwriting.',
+    fix: 'remove it, choose another name, or allow overwriting',
   });
 }
 
@@ -278,7 +278,7 @@ async function compare(
       `${target} exists, and no server says whether it is ${settings.shownUrl}`,
       {
         about: target,
-        fix: 'Try again later, choose another name, or allow overwriting.',
+        fix: 'try again later, choose another name, or allow overwriting',
       },
     );
   if (remote.size !== size) return undefined;

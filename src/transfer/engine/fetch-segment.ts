@@ -152,7 +152,7 @@ function checkEnd(
   const { host } = source.server;
   const status = end.trailers.get('x-transfer-status');
   const failed = status !== undefined && !status.startsWith('200');
-  if (segment.end === Infinity && !failed) context.segments.settle(segment.position);
+  if (segment.end === Infinity && !failed) context.segments.setSize(segment.position);
   const isComplete = segment.position >= segment.end;
   // Pelican's caches abandon their own fetch in this way once they have no reader left.
   if (failed && isComplete && /timeout|cancel/i.test(status)) return;
@@ -170,7 +170,7 @@ function withdraw({ sink, segments }: SegmentContext, segment: Segment, host: st
   const fate = sink.discard();
   const what = `${host} withdraws what it sent: ${status.slice(0, 200)}`;
   if (fate === 'gone') throw new SinkFailure(new Fault('data-corrupt', what));
-  if (fate === 'dropped') segments.doubt(segment);
+  if (fate === 'dropped') segments.markWithdrawn(segment);
 }
 
 function cutOff(host: string, segment: Segment, { to }: { to: number | undefined }, how: string): Setback {
@@ -196,7 +196,7 @@ function noAnswerFault(error: NoAnswer): Fault {
   const { reason, host: about, message, isConnected } = error;
   const late = reason === 'timeout' ? 'transfer-stalled' : 'transfer-failed';
   const kind = reason === 'downgrade' ? 'data-wrong' : isConnected ? late : 'servers-unreachable';
-  const fix = 'If the authority is a private one, name its certificate in SSL_CERT_FILE.';
+  const fix = 'if its certificate authority is private, set SSL_CERT_FILE to its PEM file';
   return new Fault(kind, message, { about, cause: error, ...(reason === 'certificate' && { fix }) });
 }
 

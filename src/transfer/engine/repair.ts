@@ -10,7 +10,7 @@ interface RepairActions {
   /** The servers that have sent bytes so far. */
   servers(): readonly { server: string }[];
   /** Called when a server becomes a suspect. */
-  accused(server: string, fault: Fault): void;
+  onSuspect(server: string, fault: Fault): void;
   /** Fetches what is missing. */
   run(): Promise<void>;
   /** Starts over from the first byte; false if that is impossible. */
@@ -23,7 +23,7 @@ interface RepairActions {
 export class Repair {
   readonly #transfer: Repaired;
   readonly #actions: RepairActions;
-  readonly #accused = new Set<string>();
+  readonly #newSuspects = new Set<string>();
   #suspicions: Suspicions | undefined;
 
   constructor(transfer: Repaired, actions: RepairActions) {
@@ -34,7 +34,7 @@ export class Repair {
   /** Fetches again until some byte differs; throws the Fault if that does not help, even after starting over. */
   async run(fault: Fault): Promise<void> {
     // Other servers sent the same, and there is none left to ask: the expected digest is wrong.
-    const isHopeless = this.#suspicions === undefined && !this.#accuse(fault);
+    const isHopeless = this.#suspicions === undefined && !this.#suspectAll(fault);
     const suspicions = (this.#suspicions ??= new Suspicions(this.#transfer.segments));
     if (!isHopeless && (await this.#replace(suspicions))) return;
     this.#suspicions = undefined;
@@ -45,9 +45,9 @@ export class Repair {
   }
 
   /** Nothing verifies the bytes: refetches those that servers withdrew, or all if the size is wrong. True if it did. */
-  async fetchDoubtful(): Promise<boolean> {
+  async refetchUnverified(): Promise<boolean> {
     const { segments } = this.#transfer;
-    if (!segments.dropDoubted()) {
+    if (!segments.dropWithdrawn()) {
       const size = await this.#actions.agreedSize(segments.size);
       if (size === segments.size) return false;
       const about = this.#transfer.shownUrl;
@@ -59,10 +59,11 @@ export class Repair {
   }
 
   /** The bytes are verified: of the temporary suspects, only those that sent wrong bytes remain. */
-  acquit(): void {
+  clearSuspects(): void {
     const guilty = this.#suspicions?.guilty ?? [];
     if (guilty.length === 0) return;
-    for (const server of this.#accused) if (!guilty.includes(server)) this.#actions.suspects.delete(server);
+    for (const server of this.#newSuspects)
+      if (!guilty.includes(server)) this.#actions.suspects.delete(server);
   }
 
   /** True once a refetched byte differed, or everything was fetched again. */
@@ -86,13 +87,13 @@ export class Repair {
   }
 
   /** Suspects all servers that sent bytes; true if any of them is a new suspect. */
-  #accuse(fault: Fault): boolean {
+  #suspectAll(fault: Fault): boolean {
     const { suspects } = this.#actions;
     const added = this.#actions.servers().filter(({ server }) => !suspects.has(server));
     for (const { server } of added) {
       suspects.add(server);
-      this.#accused.add(server);
-      this.#actions.accused(server, fault);
+      this.#newSuspects.add(server);
+      this.#actions.onSuspect(server, fault);
     }
     return added.length > 0;
   }

@@ -226,7 +226,7 @@ export class Roster {
   }
 
   /** Whether only the servers at work can send ranges. */
-  narrowed(atWork: readonly string[]): boolean {
+  onlySenders(atWork: readonly string[]): boolean {
     return this.sources.every(
       ({ server, noRanges, dead }) => noRanges || dead || atWork.includes(server.host),
     );

@@ -118,7 +118,7 @@ test('a damaged range is not requested from the same server again until all are 
   segments.putBack({ start: 2, end: 5 }, 'a');
   assert.equal(segments.complete, false);
   assert.equal(segments.claim(want('a')), undefined);
-  segments.forgive();
+  segments.allowAllServers();
   assert.deepEqual(claimed(segments.claim(want('a'))), [2, 5]);
 });
 
@@ -126,7 +126,7 @@ test('an object of unknown size ends where its size turns out to be', () => {
   const segments = new SegmentMap(Infinity);
   const segment = segments.claim(want('a'))!;
   segment.position = 7;
-  segments.settle(7);
+  segments.setSize(7);
   segments.release(segment);
   assert.equal(segments.complete, true);
 });

@@ -89,7 +89,7 @@ export class SegmentMap {
   }
 
   /** The size is known now: nothing lies beyond it. */
-  settle(size: number): void {
+  setSize(size: number): void {
     this.#size = size;
     for (const segment of this.#running) segment.end = Math.min(segment.end, size);
     this.#gaps = this.#gaps
@@ -184,12 +184,12 @@ export class SegmentMap {
   }
 
   /** The server withdraws what it sent here: missing again unless a digest of the whole verifies it. */
-  doubt({ server, start, position }: Segment): void {
+  markWithdrawn({ server, start, position }: Segment): void {
     this.#withdrawn.push({ server, start, end: position });
   }
 
   /** Nothing verifies the whole: drops withdrawn ranges; true if there were any. */
-  dropDoubted(): boolean {
+  dropWithdrawn(): boolean {
     const withdrawn = this.#withdrawn;
     this.#withdrawn = [];
     for (const { server, ...range } of withdrawn) this.putBack(range, server);
@@ -207,7 +207,7 @@ export class SegmentMap {
   }
 
   /** Any server may be asked for any range again. */
-  forgive(): void {
+  allowAllServers(): void {
     this.#gaps = this.#gaps.map((gap) => ({ ...gap, avoid: nobody }));
   }
 

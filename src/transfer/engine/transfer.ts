@@ -103,7 +103,7 @@ export class Transfer implements SegmentContext {
     this.repair = new Repair(this, {
       ...options,
       servers: () => this.record.servers,
-      accused: (server, fault) =>
+      onSuspect: (server, fault) =>
         options.onEvent({ kind: 'setback', server, fault, ...this.#roster.endTurn(server) }),
       run: () => this.run(),
       restart: () => this.#tryRestart(),
@@ -213,7 +213,7 @@ export class Transfer implements SegmentContext {
 
   #complete(origin: OriginFacts | undefined): void {
     if (origin !== undefined) this.#identity = completed(this.#identity, origin);
-    if (this.#identity.size !== undefined) this.segments.settle(this.#identity.size);
+    if (this.#identity.size !== undefined) this.segments.setSize(this.#identity.size);
   }
 
   delivered(fetcher: Fetcher, bytes: number): void {
@@ -271,7 +271,7 @@ export class Transfer implements SegmentContext {
       (!this.#found && this.#resumes) ||
       this.#roster.isOnlyTrusted(source);
     if (kind === 'changed' && isAlone) this.#changed = true;
-    if (kind === 'no-ranges' && this.#roster.narrowed(this.#fetchers.servers)) this.#assignment.narrow();
+    if (kind === 'no-ranges' && this.#roster.onlySenders(this.#fetchers.servers)) this.#assignment.narrow();
   }
 
   /** A cache may be wrong about what exists; the origin is right, unless it lists the object. */
@@ -318,7 +318,7 @@ export class Transfer implements SegmentContext {
     const nextAt = this.#roster.nextAt();
     if (!this.#roster.isPassDone && nextAt !== undefined) {
       // A free server may still be excluded from the one range that it sent damaged.
-      if (this.#roster.allFree(now)) this.segments.forgive();
+      if (this.#roster.allFree(now)) this.segments.allowAllServers();
       if (nextAt > this.#progressAt + this.limits.quietSeconds * 1000) throw this.#clearestFault();
       this.#search.reportWait(nextAt - now);
       return this.#sleep.sleep(nextAt > now ? Math.min(tickMs, nextAt - now) : 1);
@@ -326,7 +326,7 @@ export class Transfer implements SegmentContext {
     this.#roster.nextPass();
     if (this.#isQuiet(now)) await this.#search.forOrigin();
     else await this.#search.again(this.#roster.passes > 1 || nextAt === undefined);
-    this.segments.forgive();
+    this.segments.allowAllServers();
     // All servers say no: ask the origin whether they are right.
     if (this.#roster.nextAt() === undefined && !(await this.origin.saysMissing()))
       this.#roster.revive(this.origin.known?.kind === 'origin');

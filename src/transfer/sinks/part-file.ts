@@ -58,7 +58,7 @@ export class PartFile {
     if (sameFile(fs.fstatSync(this.#fd), this.path)) return;
     throw new Fault('scratch-unusable', `${this.path}: another process is writing it, or has removed it`, {
       about: this.path,
-      fix: 'Let one process at a time fetch into the same file.',
+      fix: 'let only one process at a time fetch into the same file',
     });
   }
 
@@ -91,7 +91,7 @@ export class PartFile {
       const [required, left] = [needed, free].map((bytes) => bytes.toLocaleString('en-US'));
       throw new Fault('disk-full', `${folder}: ${required} bytes needed, ${left} free`, {
         about: this.path,
-        fix: 'Free some space there, or choose a folder on a larger disk.',
+        fix: 'free some space there, or choose a folder on a larger disk',
       });
     });
   }
