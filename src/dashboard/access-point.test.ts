@@ -4,7 +4,7 @@ import { accessPointReason } from './host.ts';
 
 const laptop = { hostname: 'laptop', hasCondor: false, hasSchedd: false };
 
-test('a machine is taken for an access point by its name, by its schedd, or by both name and set-up', () => {
+test('an access point is recognized by its name, by its schedd, or by name and configuration', () => {
   for (const hostname of [
     'ap40.uw.osg-htc.org',
     'ap1.facility.osg-htc.org',
@@ -19,7 +19,7 @@ test('a machine is taken for an access point by its name, by its schedd, or by b
   );
 });
 
-test("the researcher's own machine is none, with HTCondor's tools on it or not", () => {
+test("the user's own machine is not an access point, with or without HTCondor's tools", () => {
   assert.equal(accessPointReason(laptop), undefined);
   assert.equal(accessPointReason({ ...laptop, hasCondor: true }), undefined);
   assert.equal(accessPointReason({ ...laptop, hostname: 'apple.local' }), undefined);

@@ -25,7 +25,7 @@ const created = (jobs: string[]): RunEntry => ({
   version: '1',
 });
 
-test('every second on a slot is counted once, and as much of it is lost as the report says', async (t) => {
+test('every second on a slot is counted once, and the loss is that of the report', async (t) => {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'updraft-test-'));
   t.after(() => rm(folder, { recursive: true, force: true }));
   await imagenetRun(folder, Date.now(), 40);
@@ -46,7 +46,7 @@ test('every second on a slot is counted once, and as much of it is lost as the r
   );
 });
 
-test('what was trained up to a checkpoint that another attempt went on from is not waste', async (t) => {
+test('training up to a checkpoint that another attempt resumed from is not waste', async (t) => {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'updraft-test-'));
   t.after(() => rm(folder, { recursive: true, force: true }));
   await imagenetRun(folder, Date.now(), 3);
@@ -55,7 +55,7 @@ test('what was trained up to a checkpoint that another attempt went on from is n
   assert.deepEqual([evicted?.attempts, Math.round((evicted?.millis ?? 0) / 1000)], [1, 375]);
 });
 
-test('time in which a fetch stood still is lost, whatever becomes of the attempt', () => {
+test('time in which a fetch stalled is lost, however the attempt ends', () => {
   const job = '0000';
   const agent = (second: number, body: AgentBody): Entry => ({
     v: 1,
@@ -83,13 +83,13 @@ test('time in which a fetch stood still is lost, whatever becomes of the attempt
   );
 });
 
-test('a file of the run that is gone is told, with what helps', () => {
+test('a missing file of the run is reported, with its fix', () => {
   const trouble = { message: 'events.log is gone', fix: 'bring it back' };
   assert.deepEqual(boardOf({ ...fold([created([])]), trouble }, standing, 0).account, trouble);
   assert.equal(boardOf(fold([created([])]), standing, 0).account, null);
 });
 
-test('the setbacks of caches count where they happened, and rates only from what is done', async (t) => {
+test('setbacks count for their cache, and rates come from finished fetches only', async (t) => {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'updraft-test-'));
   t.after(() => rm(folder, { recursive: true, force: true }));
   await imagenetRun(folder, Date.now(), 8);
@@ -99,7 +99,7 @@ test('the setbacks of caches count where they happened, and rates only from what
   assert.ok(caches.some(({ setbacks, lastSetback }) => setbacks > 0 && lastSetback === 'transfer-stalled'));
 });
 
-test('a held job needs the user, or says that the rule of its pool deals with it', () => {
+test('a held job needs the user, or says that a rule releases it', () => {
   const held = (kind: 'token-missing' | 'transfer-stalled') =>
     boardOf(
       fold([
@@ -111,17 +111,17 @@ test('a held job needs the user, or says that the rule of its pool deals with it
     );
   assert.equal(held('token-missing').wrong[0]?.cause, 'token-missing');
   assert.match(held('token-missing').doing[0]?.what ?? '', /until you act/);
-  assert.match(held('transfer-stalled').doing[0]?.what ?? '', /releases what may pass/);
+  assert.match(held('transfer-stalled').doing[0]?.what ?? '', /releases it after a wait/);
 });
 
-test('a run of no jobs, and one whose journal lost its beginning, still have a board', () => {
+test('a run without jobs, and one whose journal lost its start, still have a board', () => {
   assert.equal(boardOf(fold([]), standing, 0).jobs, 0);
   assert.equal(boardOf(fold([created([])]), standing, 0).verdict.tone, 'idle');
   const torn = fold([{ ...at, seq: 1, kind: 'job-ended', job: '0000', outcome: 'lost' }]);
   assert.equal(boardOf(torn, standing, 0).wrong[0]?.cause, 'silent-end');
 });
 
-test('a run that went well says so, and one that was stopped does not call it failure', () => {
+test('a successful run says so, and a stopped one is not called failed', () => {
   const ended = (outcome: 'success' | 'stopped') =>
     boardOf(
       fold([created(['0000']), { ...at, seq: 1, kind: 'job-ended', job: '0000', outcome }]),

@@ -8,7 +8,7 @@ import { wasteOf } from './waste.ts';
 
 export type BoardContext = Pick<Board, 'place' | 'trouble' | 'stop' | 'retry'>;
 
-/** The run in figures, the four questions first. Pure. */
+/** Pure. */
 export function boardOf(state: RunState, context: BoardContext, now: number): Board {
   const wrong = problemsOf(state, now);
   return {
@@ -60,20 +60,18 @@ function verdictOf(state: RunState, wrong: Problem[], now: number): Board['verdi
   const detail = `${success} of ${counted(total, 'job')} ${have} a valid result${pace(state, now)}`;
   const say = (tone: Tone, headline: string) => ({ tone, headline, detail });
   if (state.endedAt !== undefined) {
-    if (success === total) return say('good', 'It went well: every job has a valid result.');
-    if (success + stopped === total)
-      return say('idle', `It was stopped: ${counted(stopped, 'job')} ended early.`);
+    if (success === total) return say('good', 'Success: every job has a valid result.');
+    if (success + stopped === total) return say('idle', `Stopped: ${counted(stopped, 'job')} ended early.`);
     const lack = needing === 1 ? 'has' : 'have';
-    return say('bad', `It has ended, and ${counted(needing, 'job')} ${lack} no valid result.`);
+    return say('bad', `Ended: ${counted(needing, 'job')} ${lack} no valid result.`);
   }
-  if (state.stopRequested) return say('idle', 'It is being stopped.');
+  if (state.stopRequested) return say('idle', 'The run is being stopped.');
   const needy = `${counted(needing, 'job')} of ${total} ${needing === 1 ? 'needs' : 'need'}`;
   if (needing > total / 10) return say('bad', `No: ${needy} you.`);
   if (needing > 0) return say('warn', `Mostly: ${needy} you.`);
   if (handled > 0)
-    return say('busy', `Yes: ${counted(handled, 'job')} met trouble that is being dealt with.`);
-  if (state.tally.running === 0)
-    return say('idle', 'It waits: no job has started yet, or all are between attempts.');
+    return say('busy', `Yes: ${counted(handled, 'job')} had trouble, and it is being handled.`);
+  if (state.tally.running === 0) return say('idle', 'Waiting: no job is running now.');
   return say('good', 'Yes: nothing is wrong.');
 }
 
@@ -81,17 +79,17 @@ function pace(state: RunState, now: number): string {
   const from = millisOf(state.createdAt);
   if (from === null) return '';
   const to = millisOf(state.endedAt) ?? now;
-  return `; ${state.endedAt === undefined ? 'going for' : 'took'} ${formatMillis(Math.max(0, to - from))}`;
+  return `; ${state.endedAt === undefined ? 'running for' : 'took'} ${formatMillis(Math.max(0, to - from))}`;
 }
 
-/** More rows than this are no overview: the biggest are shown. */
+/** Only the largest are shown. */
 const maxRows = 50;
 
-/** How each site did: the site where the pool names one, else the machine. Pure. */
+/** By site, or by machine if the pool names no site. Pure. */
 function sitesOf({ jobs }: RunState): SiteFigures[] {
   const sites = new Map<string, SiteFigures>();
   for (const row of jobs.flatMap(phaseRowsOf)) {
-    const site = row.site || row.host || '(not known)';
+    const site = row.site || row.host || 'unknown';
     const empty = { site, attempts: 0, success: 0, running: 0, lost: 0, training: 0, slot: 0 };
     const figures = sites.get(site) ?? empty;
     sites.set(site, figures);
@@ -109,8 +107,8 @@ interface ServerTotals extends CacheFigures {
 }
 
 /**
- * How each cache or origin served: of what is done, what it gave; of what is under way, all that came counts for the
- * server, or the servers together, that it comes from now. Pure.
+ * Figures by cache or origin. A finished fetch counts what each server delivered; a running one counts all its bytes
+ * for its current server. Pure.
  */
 function cachesOf(state: RunState): CacheFigures[] {
   const servers = new Map<string, ServerTotals>();

@@ -1,12 +1,11 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** What a token in a URL is worth. */
 export type Admission = { cookie: string } | 'used' | 'wrong';
 
 /**
- * Decides who may see the page: whoever brings the one-time token of the URL gets a cookie, and only a browser with
- * that cookie gets anything else.
+ * Decides who may see the page: the one-time token of the URL is exchanged for a cookie, and only a browser with that
+ * cookie gets anything else.
  */
 export class Gatekeeper {
   readonly token = randomBytes(24).toString('base64url');
@@ -14,7 +13,7 @@ export class Gatekeeper {
   readonly #cookieName: string;
   #used = false;
 
-  /** Cookies do not know ports: the name does, so that two dashboards do not undo each other. */
+  /** Cookies are shared by all ports of a host, so the port is in the name: two dashboards must not collide. */
   constructor(port: number) {
     this.#cookieName = `updraft-${port}`;
   }
@@ -35,11 +34,11 @@ export class Gatekeeper {
   }
 }
 
-/** A foreign name that resolves to this machine must not reach the page. */
+/** Another name that resolves to this machine must not reach the page (DNS rebinding). */
 export const isLoopback = ({ host = '' }: IncomingHttpHeaders): boolean =>
   /^(127\.0\.0\.1|localhost)(:\d{1,5})?$/.test(host);
 
-/** The request comes from our own page: what changes something needs that. */
+/** Whether our own page sent the request, as every action requires. */
 export const isOwnPage = ({ host, origin, 'sec-fetch-site': site }: IncomingHttpHeaders): boolean =>
   origin === `http://${host ?? ''}` && (site === undefined || site === 'same-origin');
 

@@ -6,13 +6,12 @@ import { pathToFileURL } from 'node:url';
 import type { Env } from '../base/env.ts';
 import { plainPage } from './page.ts';
 
-/** Looks at this machine's name, its HTCondor and who runs a schedd on it. */
 export async function machineFacts(uid: number, proc = '/proc'): Promise<MachineFacts> {
   const condor = await stat('/etc/condor').catch(() => undefined);
   return { hostname: os.hostname(), hasCondor: condor !== undefined, hasSchedd: await hasSchedd(uid, proc) };
 }
 
-/** One of the user's own, such as a small pool for tests, is nobody else's business. */
+/** A schedd of the user's own, such as that of a mini pool, does not count. */
 async function hasSchedd(uid: number, proc: string): Promise<boolean> {
   for (const name of await readdir(proc).catch(() => [])) {
     if (!/^\d+$/.test(name)) continue;
@@ -24,19 +23,18 @@ async function hasSchedd(uid: number, proc: string): Promise<boolean> {
   return false;
 }
 
-/** What can be seen of this machine without asking anybody. */
 interface MachineFacts {
   hostname: string;
-  /** HTCondor is configured for the whole machine. */
+  /** HTCondor is configured system-wide. */
   hasCondor: boolean;
-  /** A `condor_schedd` of somebody else, such as the system's, runs here. */
+  /** A `condor_schedd` of another user, such as the system's, runs here. */
   hasSchedd: boolean;
 }
 
 const knownAccessPoints =
   /(^ap\d*\.|^login\d*\.|\.)(osg-htc\.org|osgconnect\.net|opensciencegrid\.org)$|\.chtc\.wisc\.edu$/i;
 
-/** Why this machine is taken for an access point, on which no server may run; undefined when it is none. Pure. */
+/** Why this machine seems to be an access point, where no server may run; undefined if it is not. Pure. */
 export function accessPointReason({ hostname, hasCondor, hasSchedd }: MachineFacts): string | undefined {
   if (knownAccessPoints.test(hostname)) return `its name is ${hostname}`;
   if (hasSchedd) return 'the condor_schedd of a pool runs here';
@@ -46,15 +44,15 @@ export function accessPointReason({ hostname, hasCondor, hasSchedd }: MachineFac
 }
 
 /**
- * Opens the page in the user's browser, where there is one. Arguments of programs can be read by every user of the
- * machine, so the browser is given a file that only this user can read, which leads to the URL.
+ * Opens the page in the user's browser, if there is one. Every user of the machine can read the arguments of programs,
+ * so the browser gets a file that only this user can read and that forwards to the URL.
  */
 export async function openBrowser(url: string, env: Env): Promise<AsyncDisposable | undefined> {
   const program = programFor(env);
   if (program === undefined) return undefined;
   const folder = await mkdtemp(path.join(os.tmpdir(), 'updraft-open-'));
   const file = path.join(folder, 'dashboard.html');
-  await writeFile(file, plainPage('Opening …', 'The dashboard opens.', url), { mode: 0o600 });
+  await writeFile(file, plainPage('Opening …', 'The dashboard is opening.', url), { mode: 0o600 });
   const child = spawn(program, [pathToFileURL(file).href], { env, stdio: 'ignore', detached: true });
   child.on('error', () => undefined);
   child.unref();

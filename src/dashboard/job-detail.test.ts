@@ -17,7 +17,7 @@ async function detailOf(source: RunSource, state: RunState, job: JobState): Prom
   return jobDetail(source, job, explanation);
 }
 
-test('an attempt tells what it saved, what it resumed from, and what its machine lacked', async (t) => {
+test('an attempt shows what it saved, what it resumed from, and what its machine lacked', async (t) => {
   const folder = path.join(await temporaryFolder(t), 'imagenet-k3v9q1');
   await imagenetRun(folder, Date.now(), 3);
   const state = await loadRun(folder);
@@ -25,13 +25,13 @@ test('an attempt tells what it saved, what it resumed from, and what its machine
   assert.ok(job?.attempts[0]?.agent);
   job.attempts[0].agent.lacks = [{ name: 'gpu', said: 'nvidia-smi: no\u001b[31m devices' }];
   const [first, second] = (await detailOf(folderRun(folder), state, job)).attempts;
-  assert.match(first?.notes[0] ?? '', /^The machine failed the test "gpu": nvidia-smi: no/);
+  assert.match(first?.notes[0] ?? '', /^The machine failed the self-test "gpu": nvidia-smi: no/);
   assert.doesNotMatch(first?.notes[0] ?? '', /\u001b/);
   assert.match(first?.notes[1] ?? '', /^Its last checkpoint \(epoch 2\) was saved at .*98 MB\.$/);
   assert.match(second?.notes[0] ?? '', /^It resumed from epoch 2 of attempt 1, and has passed it\.$/);
 });
 
-test('a job is explained as `updraft why` explains it, by the run’s state where nothing else is at hand', async (t) => {
+test('a job is explained as by `updraft why`, or by the run’s state alone', async (t) => {
   const folder = path.join(await temporaryFolder(t), 'imagenet-k3v9q1');
   await imagenetRun(folder, Date.now(), 3);
   const state = await loadRun(folder);

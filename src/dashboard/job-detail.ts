@@ -13,11 +13,11 @@ import { phaseRowsOf, partsOf } from './job-row.ts';
 import type { CurvePoint, JobDetail } from './page-data.ts';
 import { actionOn, canRetry, type RunSource } from './run-source.ts';
 
-/** A curve with more points than this looks the same. */
+/** A curve with more points looks the same. */
 const maxPoints = 400;
 const maxTextChars = 12_000;
 
-/** The explanations of jobs, as `updraft why` gives them; from the run's state alone where nothing else is at hand. */
+/** The explanations of `updraft why`, or by the run's state alone if the source has none. */
 export const explainJobs = async (
   source: RunSource,
   state: RunState,
@@ -25,7 +25,6 @@ export const explainJobs = async (
 ): Promise<Explanation[]> =>
   (await source.explain?.(state, jobs)) ?? jobs.map((job) => explainRunJob({ job, entries: [] }));
 
-/** All there is to show of one job; the loss comes from its agents' journals. */
 export async function jobDetail(
   source: RunSource,
   job: JobState,
@@ -54,7 +53,7 @@ export async function jobDetail(
     curve: await lossCurve(source.folder, job.attempts, points),
     commands: [
       { what: 'what it printed', command: `updraft logs ${argument} ${job.id}` },
-      { what: 'its errors', command: `updraft logs ${argument} ${job.id} --err` },
+      { what: 'what it printed on stderr', command: `updraft logs ${argument} ${job.id} --err` },
       ...(job.status === 'ended' && job.outcome !== 'success'
         ? [{ what: 'why it failed', command: `updraft why ${argument} ${job.id}` }]
         : []),
@@ -71,16 +70,16 @@ function shown({ standing, cause, title, because, doing, advice }: Explanation):
   return { cause, headline, because: safe(because), doing: safe(doing), advice: safe(advice) };
 }
 
-/** What an attempt's checkpoints and its machine's self-test have to say. */
+/** Failed self-tests and checkpoints of an attempt. */
 function notesOn(attempt: AttemptState): string[] {
   const lacks = attempt.agent?.lacks ?? [];
   return [
-    ...lacks.map(({ name, said }) => `The machine failed the test "${name}": ${said}`),
+    ...lacks.map(({ name, said }) => `The machine failed the self-test "${name}": ${said}`),
     ...checkpointSentences(attempt),
   ];
 }
 
-/** The loss over all attempts, as one curve: an attempt that resumes goes on where its checkpoint was. */
+/** The loss over all attempts as one curve: an attempt that resumes continues at its checkpoint. */
 async function lossCurve(
   folder: string,
   attempts: readonly AttemptState[],
@@ -105,19 +104,19 @@ async function lossCurve(
   return { unit, points: thinned(points, max) };
 }
 
-/** More figures than a screen can show would only make the page longer. */
+/** More digits than a screen can show would only make the page larger. */
 const short = (value: number): number => Number(value.toPrecision(6));
 
 type Progress = Extract<AgentEntry, { kind: 'progress' }>;
 
 const hasLoss = ({ loss }: Progress): boolean => loss !== undefined && Number.isFinite(loss);
 
-/** Epochs that are done; the one that is named is under way until its steps are. */
+/** Completed epochs; the reported epoch counts by its steps. */
 function epochsOf({ epoch = 0, step, steps }: Progress): number {
   return step !== undefined && steps !== undefined && steps > 0 ? epoch - 1 + step / steps : epoch;
 }
 
-/** Every so-manieth point, and always the last. */
+/** Every nth point, and always the last. */
 function thinned(points: CurvePoint[], max: number): CurvePoint[] {
   const every = Math.ceil(points.length / max);
   return points.filter((_, index) => index % every === 0 || index === points.length - 1);

@@ -8,7 +8,7 @@ const job = '0000';
 const at = (second: number) => ({ v: 1 as const, t: new Date(second * 1000).toISOString(), seq: second });
 const agent = (second: number, body: AgentBody): Entry => ({ ...at(second), job, attempt: 1, ...body });
 
-test('the bar of an attempt begins with its set-up: what follows is at its own time', () => {
+test('the bar of an attempt begins with its set-up, so that the rest is at the right time', () => {
   const state = fold([
     {
       ...at(0),

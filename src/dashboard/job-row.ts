@@ -4,7 +4,7 @@ import type { AttemptHistory, Activity } from '../history/history.ts';
 import { runJobs } from '../history/run-jobs.ts';
 import type { AttemptBar, BoardRow, Tone } from './page-data.ts';
 
-/** How a job is told in a line, in the words of the command line. */
+/** A job in one line, in the words of the command line. */
 export interface JobDescription {
   word: string;
   where: string;
@@ -13,10 +13,10 @@ export interface JobDescription {
 }
 export type DescribeJob = (job: JobState, now: number) => JobDescription;
 
-/** Notes come from logs, which may be of any length. */
+/** Notes from logs may be of any length. */
 const maxNoteChars = 300;
 
-/** One job as a line of the table. Pure. */
+/** Pure. */
 export function jobRow(job: JobState, describe: DescribeJob, now: number): BoardRow {
   const { word, where, figures, notes } = describe(job, now);
   return {
@@ -38,7 +38,7 @@ function toneOf({ status, outcome, held, attempts }: JobState): Tone {
   return outcome === 'stopped' ? 'idle' : 'bad';
 }
 
-/** One attempt by what was done on its slot, in milliseconds; its wait is in the total. */
+/** Milliseconds of one attempt by phase; `total` includes its wait. */
 export interface PhaseRow {
   outcome: string;
   host: string;
@@ -69,7 +69,7 @@ function phaseMillis({ spans, ending }: AttemptHistory): PhaseRow['millis'] {
   return millis;
 }
 
-/** What comes before all else: at the end of the bar it would move the rest to too early a time. */
+/** Set-up comes first: at the end of the bar, as overhead, it would draw the rest too early. */
 function isSetUp(spans: AttemptHistory['spans'], index: number): boolean {
   const doing = spans[index]?.doing;
   return index === 0
@@ -87,7 +87,7 @@ function attemptBars(job: JobState): AttemptBar[] {
   });
 }
 
-/** The phases of an attempt on its slot, in the order in which they come. */
+/** The phases of an attempt on its slot, in their order. */
 export const slotPhases = [
   'preparing',
   'fetching',

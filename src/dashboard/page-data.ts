@@ -1,17 +1,17 @@
 /**
- * What the server tells the page. Plain data that imports nothing: the page is checked against it with the types
- * of a browser, the server with those of Node.
+ * What the server sends to the page. Imports nothing: the page is compiled against it with the types of a browser, the
+ * server with those of Node.
  */
 
-/** How something stands, beyond colour: the page gives each its mark and its words. */
+/** The page shows each by colour and by a mark. */
 export type Tone = 'good' | 'busy' | 'idle' | 'warn' | 'bad';
 
-/** The run in figures: small, and sent whole with every change. */
+/** Figures of the run: small, and sent completely with every change. */
 export interface Board {
   run: string;
   name: string;
   pool: string;
-  /** Where the run's folder is, as a person would say. */
+  /** Where the run's folder is, for the reader. */
   place: string;
   createdAt: number | null;
   endedAt: number | null;
@@ -25,33 +25,33 @@ export interface Board {
   waste: Waste;
   sites: SiteFigures[];
   caches: CacheFigures[];
-  /** Lines of the journals that could not be read. */
+  /** Unreadable lines of the journals. */
   garbled: number;
-  /** Why the figures may be old: the run's folder cannot be read now. */
+  /** Why the figures may be outdated: the run's folder cannot be read now. */
   trouble: string | null;
-  /** Why there may be more to tell than the figures do: a file that tells of the run is gone or damaged. */
+  /** Why the figures may be incomplete: a file of the run is missing or damaged. */
   account: { message: string; fix: string } | null;
   stop: Action | null;
   retry: Action | null;
 }
 
-/** A button of the page: the command that does the same, and whether it can be done from here. No button when null. */
+/** A button: the equivalent command, and whether the page can do it. Null means no button. */
 export interface Action {
   command: string;
   here: boolean;
 }
 
 export interface Problem {
-  /** Name of the fault kind or of what ails. */
+  /** Cause or kind of fault. */
   cause: string;
   what: string;
   jobs: number;
   /** The first few of them. */
   examples: string[];
-  /** What one of them said, and what can be done. */
+  /** The message of one of them. */
   message: string;
   fix: string;
-  /** Nobody but the user will do anything about it. */
+  /** Only the user can fix it. */
   needsYou: boolean;
 }
 
@@ -61,9 +61,9 @@ export interface Waste {
   useful: number;
   /** Data, checkpoints and results. */
   moving: number;
-  /** Set-up and clean-up, of ours and of the pool's. */
+  /** Set-up and clean-up by Updraft and the pool. */
   overhead: number;
-  /** What nobody has told of. */
+  /** Not covered by any entry or event. */
   unknown: number;
   /** Attempts still under way. */
   open: number;
@@ -114,18 +114,17 @@ export interface AttemptBar {
 /** A phase and its milliseconds. */
 export type Part = [phase: string, millis: number];
 
-/** What one event of the stream carries. */
+/** An event of the stream. */
 export interface BoardUpdate {
   board: Board;
   rows: BoardRow[];
-  /** Forget all rows told before. */
+  /** Forget all earlier rows. */
   reset: boolean;
 }
 
-/** All there is to tell of one job. */
 export interface JobDetail {
   id: string;
-  /** What `updraft why` says of it. */
+  /** As `updraft why` explains it. */
   explanation: { cause: string; headline: string; because: string[]; doing: string[]; advice: string[] };
   attempts: {
     attempt: number;
@@ -153,21 +152,21 @@ export interface CurvePoint {
 
 export interface LogPart {
   text: string;
-  /** Bytes of the whole log. */
+  /** Bytes of the entire log. */
   size: number;
-  /** Where the text begins in it. */
+  /** Where the text starts in the log. */
   from: number;
 }
 
-/** What the page finds in itself when it opens. */
+/** Embedded in the page, for its start. */
 export interface Opening {
-  /** `live` asks the server at `base`; `static` has everything in it. */
+  /** `live` asks the server at `base`; `static` is self-contained. */
   mode: 'live' | 'static';
   base: string;
   runs: { name: string; href: string; current: boolean }[];
   change: BoardUpdate;
   details: Record<string, JobDetail>;
-  /** What an attempt can be at, in the order in which it comes; each has its colour and its pattern in the style. */
+  /** The phases of an attempt in their order; the style has a colour and a pattern for each. */
   phases: readonly string[];
   version: string;
 }

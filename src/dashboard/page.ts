@@ -11,7 +11,7 @@ import type { RunSource } from './run-source.ts';
 
 const folder = path.join(import.meta.dirname, 'page');
 
-/** A page and the policy it is to be served with. */
+/** A page and its Content-Security-Policy. */
 export interface Page {
   html: string;
   policy: string;
@@ -19,7 +19,7 @@ export interface Page {
 
 export type PageMaker = (opening: Omit<Opening, 'phases'>) => Page;
 
-/** Makes pages: one file each, with style, script and first figures in it, so that nothing is asked for later. */
+/** Each page is one file with style, script and first figures in it, and loads nothing else. */
 export async function pageMaker(): Promise<PageMaker> {
   const [style, script] = [readFileSync(path.join(folder, 'page.css'), 'utf8'), await pageScript()];
   const policy = [
@@ -43,7 +43,7 @@ export async function pageMaker(): Promise<PageMaker> {
 </head>
 <body>
 <div id="page"></div>
-<noscript>This page needs JavaScript. The same figures as text: updraft status, updraft report.</noscript>
+<noscript>This page needs JavaScript. In a terminal, updraft status and updraft report show the same.</noscript>
 <script type="application/json" id="opening">${embedded({ ...opening, phases: slotPhases } satisfies Opening)}</script>
 <script>${script}</script>
 </body>
@@ -53,7 +53,7 @@ export async function pageMaker(): Promise<PageMaker> {
   };
 }
 
-/** The page's modules as one script: built with the package, bundled on first use in a checkout. */
+/** The page's modules as one script: prebuilt in the package, bundled on first use in a checkout. */
 async function pageScript(): Promise<string> {
   const built = path.join(folder, 'page.js');
   if (existsSync(built)) return readFileSync(built, 'utf8');
@@ -61,18 +61,18 @@ async function pageScript(): Promise<string> {
   return await cachedPage();
 }
 
-/** A page of a few words, for those who are not let in. */
+/** A page with one sentence, such as a refusal. */
 export function plainPage(title: string, text: string, forward = '', seconds = 0): string {
   const refresh =
     forward === '' ? '' : `<meta http-equiv="refresh" content="${seconds};url=${escapeHtml(forward)}">`;
-  const link = forward === '' ? '' : `<p><a href="${escapeHtml(forward)}">Go on</a></p>`;
+  const link = forward === '' ? '' : `<p><a href="${escapeHtml(forward)}">Continue</a></p>`;
   return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">${refresh}<title>${escapeHtml(title)}</title></head><body><h1>${escapeHtml(title)}</h1><p>${escapeHtml(text)}</p>${link}</body></html>`;
 }
 
 const escapeHtml = (text: string): string =>
   text.replaceAll(/[&<>"']/g, (mark) => `&#${mark.charCodeAt(0)};`);
 
-/** JSON that cannot end the element it stands in. */
+/** JSON that cannot end its script element. */
 const embedded = (value: unknown): string =>
   JSON.stringify(value)
     .replaceAll('<', String.raw`\u003c`)
@@ -80,11 +80,11 @@ const embedded = (value: unknown): string =>
 
 const hashOf = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 
-/** Jobs that are told in full; of a big run the file would grow beyond what a browser likes. */
+/** More jobs get no details, to keep the file of a big run small. */
 const maxDetails = 300;
 const curvePoints = 60;
 
-/** The dashboard of a run at this moment as one file that needs no server and no network. */
+/** The dashboard of a run at this moment, as one file that needs no server or network. */
 export async function staticPage(
   source: RunSource,
   state: RunState,
@@ -114,7 +114,7 @@ export async function staticPage(
   return html;
 }
 
-/** Those with trouble first, then those with several attempts. */
+/** Failed and held jobs first, then those with several attempts. */
 const byPriority = (a: JobState, b: JobState): number => priority(b) - priority(a);
 
 const priority = ({ outcome, held, attempts }: JobState): number =>

@@ -8,12 +8,12 @@ import type { AttemptState, JobState, RunState } from '../journal/state.ts';
 import type { Board, Problem } from './page-data.ts';
 import { sentenceOf } from './waste.ts';
 
-/** An agent says something at least every half minute; after this long without a word nobody knows how it is. */
+/** An agent reports at least every half minute; after this long its state is unknown. */
 const silenceMillis = 120_000;
 const maxMessageChars = 600;
 const maxExamples = 5;
 
-/** What is wrong with the run now: each cause once, those that wait for the user first. Pure. */
+/** What is wrong with the run now: each cause once, those that need the user first. Pure. */
 export function problemsOf(state: RunState, now: number): Problem[] {
   const found = new Map<string, Problem>();
   for (const job of state.jobs)
@@ -61,7 +61,7 @@ function problemOf(job: JobState, cause: Cause, fault: FaultRecord | undefined, 
 const silent = (job: JobState): Problem => ({
   ...problemOf(job, 'silent-end', undefined, false),
   cause: 'silent',
-  what: 'Nothing was heard for more than two minutes: the machine or the network may be gone.',
+  what: 'The agent has not reported for more than two minutes: the machine or the network may be down.',
 });
 
 function setbacks(job: JobState, { agent }: AttemptState): Problem[] {
@@ -71,7 +71,7 @@ function setbacks(job: JobState, { agent }: AttemptState): Problem[] {
   return [{ ...problemOf(job, last.fault.kind, last.fault, false), fix: '' }];
 }
 
-/** What is being done about it, without anybody asking. Pure. */
+/** What Updraft and the pool are doing about it. Pure. */
 export function activitiesOf(state: RunState): Board['doing'] {
   const counts = new Map<string, number>();
   for (const job of state.jobs) {
@@ -84,19 +84,17 @@ export function activitiesOf(state: RunState): Board['doing'] {
 function activityOf(job: JobState): string | undefined {
   const last = job.attempts.at(-1);
   if (job.status === 'ended') return undefined;
-  if (job.stopRequested) return 'being stopped, as asked';
+  if (job.stopRequested) return 'being stopped';
   if (job.held !== undefined)
-    return canPass(job.held.kind)
-      ? "held: the pool's rule releases what may pass by itself"
-      : 'held until you act';
+    return canPass(job.held.kind) ? 'held; a rule of the run releases it after a wait' : 'held until you act';
   if (last === undefined) return undefined;
   if (job.status === 'waiting') return `waiting for another attempt after ${after(last)}`;
   const failedOver = last.agent?.fetches.some((fetch) => !fetch.done && fetch.setbacks.length > 0) === true;
-  if (failedOver) return 'fetching on from another server or from the byte where it stopped';
+  if (failedOver) return 'resuming a transfer, possibly from another server';
   const before = job.attempts.at(-2);
   return before === undefined ? undefined : `running again after ${after(before)}`;
 }
 
-const after = (attempt: AttemptState): string => causeOfAttempt(attempt) ?? 'a good end';
+const after = (attempt: AttemptState): string => causeOfAttempt(attempt) ?? 'success';
 
 const canPass = (kind: FaultKind): boolean => kinds[kind].retry !== 'never';

@@ -12,7 +12,7 @@ import type { LogPart } from './page-data.ts';
 import { RemoteShell } from './remote-shell.ts';
 import { logPart, type RunSource } from './run-source.ts';
 
-/** How often the other machine is asked: an access point is shared, and a training does not change in a second. */
+/** An access point is shared, and a training changes slowly. */
 const pollMs = 5000;
 /** The longest wait before a lost connection is tried again. */
 const maxPollMs = 60_000;
@@ -20,25 +20,25 @@ const maxPollMs = 60_000;
 export interface RemoteOptions {
   env: Env;
   clock: Clock;
-  /** Reads the states of a run in a folder of this machine, whatever its pool. */
+  /** Reads the states of a run in a local folder. */
   follow: (folder: string, signal: AbortSignal) => AsyncIterable<RunState>;
-  /** Explains jobs of a run in a folder of this machine. */
+  /** Explains jobs of a run in a local folder. */
   explain?: (folder: string, state: RunState, jobs: readonly JobState[]) => Promise<Explanation[]>;
-  /** Files that pools read beside the journals, as `find -path` takes them. */
+  /** Patterns for `find -path` of files that pools read in addition to the journals. */
   patterns: readonly string[];
-  /** Where the pool keeps over there what a job prints, if that is not with its attempts; `folder` is the copy's. */
+  /** The remote file of a job's output, if it is not in the attempt's folder; `folder` is the local copy. */
   printedFile: (folder: string, job: string, stream: 'out' | 'err') => Promise<string | undefined>;
 }
 
 export interface RemoteRun extends RunSource, AsyncDisposable {}
 
-/** A run in a folder of another machine (`HOST:FOLDER`), read over the user's `ssh`; nothing is left over there. */
+/** A run on another machine (`HOST:FOLDER`), read over the user's `ssh`; nothing is written there. */
 export async function openRemoteRun(address: string, options: RemoteOptions): Promise<RemoteRun> {
   const [, host = '', remote = ''] = /^([^:]+):(.+)$/s.exec(address) ?? [];
   if (host === '')
-    throw new Fault('usage', `"${address}" does not say where the run is`, {
+    throw new Fault('usage', `"${address}" is not HOST:FOLDER`, {
       about: address,
-      fix: 'say HOST:FOLDER, such as ap40.uw.osg-htc.org:imagenet/runs/resnet50-a1b2c3',
+      fix: 'name the host and the folder of the run, such as ap40.uw.osg-htc.org:imagenet/runs/resnet50-a1b2c3',
     });
   const shell = new RemoteShell(host, options.env);
   const folder = await mkdtemp(path.join(os.tmpdir(), 'updraft-mirror-'));
@@ -75,7 +75,7 @@ export async function openRemoteRun(address: string, options: RemoteOptions): Pr
   };
 }
 
-/** Keeps the copy up to date for as long as it may, through lost connections; each time it waits longer to try again. */
+/** Keeps the copy up to date, also after lost connections, with a growing wait between tries. */
 class MirrorLoop {
   readonly ended: Promise<void>;
   #trouble: Fault | undefined;
@@ -85,7 +85,7 @@ class MirrorLoop {
     this.ended = this.#run(mirror, clock, signal);
   }
 
-  /** Aborts when the copy cannot be kept up, at once where that is so now. */
+  /** Aborts when the copy cannot be updated; already aborted if that is the case now. */
   untilTrouble(): AbortSignal {
     if (this.#trouble !== undefined) return AbortSignal.abort(this.#trouble);
     return this.#broken.signal;
@@ -114,12 +114,12 @@ class MirrorLoop {
 }
 
 const withRetryHint = ({ kind, message, fix }: Fault): Fault =>
-  new Fault(kind, `${message}; it is tried again by itself`, fix === undefined ? {} : { fix });
+  new Fault(kind, `${message}; Updraft keeps trying`, fix === undefined ? {} : { fix });
 
-/** Bytes of one file that are asked for at once. */
+/** Bytes of one file per request. */
 const chunkBytes = 4 << 20;
 
-/** A copy of the journals of a run on another machine, kept up by asking for what they gained. */
+/** A local copy of the journals of a remote run; each update fetches only what is new. */
 class RemoteMirror {
   readonly #shell: RemoteShell;
   readonly #remote: string;
@@ -127,32 +127,31 @@ class RemoteMirror {
   readonly #patterns: string[];
   readonly #sizes = new Map<string, number>();
 
-  /** `patterns` say which files the run's pool reads beside the journals, as `find -path` takes them. */
   constructor(shell: RemoteShell, remote: string, local: string, patterns: readonly string[]) {
     this.#shell = shell;
-    // Paths of ssh begin at the home folder; `~/` says the same.
+    // Paths of ssh are relative to the home folder, so `~/` can go.
     this.#remote = remote.replace(/^~\//, '') || '.';
     this.#local = local;
     const journals = [runFiles.journal, runFiles.plan, `${runFiles.jobs}/*/*/${attemptFiles.journal}`];
     this.#patterns = [...journals, ...patterns];
   }
 
-  /** Brings the copy up to date; throws when the folder is not that of a run. */
+  /** Updates the copy; throws if the folder is not that of a run. */
   async update(): Promise<void> {
     const sizes = await this.#list();
     if (!sizes.has(runFiles.journal))
-      throw new Fault('usage', `${this.#remote} over there is not the folder of a run`, {
+      throw new Fault('usage', `${this.#remote} on that machine is not the folder of a run`, {
         about: this.#remote,
         fix: 'name a folder that `updraft submit` or `updraft run` made, for example HOST:project/runs/NAME-ID',
       });
-    // Agents' journals first: what the run's journal says of an attempt is then never ahead of them.
+    // Agents' journals first, so that the run's journal is never ahead of them.
     const names = [...sizes.keys()].sort(
       (a, b) => Number(a === runFiles.journal) - Number(b === runFiles.journal),
     );
     for (const name of names) await this.#grow(name, sizes.get(name) ?? 0);
   }
 
-  /** The end of any file of the run, or of the other machine where the path is a whole one. */
+  /** The end of a file of the run, or of any remote file by its absolute path. */
   async readEnd(file: string, maxBytes: number): Promise<LogPart> {
     const quoted = shellQuote(path.isAbsolute(file) ? file : `./${file}`);
     const lines = await this.#inFolder(
@@ -190,7 +189,7 @@ class RemoteMirror {
       await appendFile(copy, bytes);
       have += bytes.length;
       this.#sizes.set(name, have);
-      // It became shorter meanwhile: the next look sees that.
+      // The file was truncated meanwhile: the next update handles that.
       if (bytes.length < want) return;
     }
   }
@@ -200,5 +199,5 @@ class RemoteMirror {
   }
 }
 
-/** The other machine names the files: none may lead out of the copy. */
+/** File names from the other machine must not lead out of the copy. */
 const isBelow = (name: string): boolean => !name.split('/').includes('..') && !path.isAbsolute(name);

@@ -5,20 +5,19 @@ import type { Readable, Writable } from 'node:stream';
 import type { Env } from '../base/env.ts';
 import { Fault } from '../fault/fault.ts';
 
-/** A connection whose other end no longer answers ends after three of these. */
+/** A connection without an answer ends after three of these. */
 const aliveSeconds = 15;
 
 interface Connection {
   child: ChildProcessByStdio<Writable, Readable, Readable>;
   lines: AsyncIterator<string>;
-  /** When the process has ended: what it said on its standard error. */
+  /** Resolves with its standard error when the process has ended. */
   ended: Promise<string>;
 }
 
 /**
- * A shell on another machine, over the user's own `ssh`: a connection made as the user's configuration says, on which
- * one command after the other is run. After it was lost the next command makes another one, without asking for a
- * password: nobody may be there to type it.
+ * A shell on another machine over the user's own `ssh` and its configuration; commands run one after another. After a
+ * lost connection, the next command reconnects without asking for a password, because the user may be away.
  */
 export class RemoteShell {
   readonly #host: string;
@@ -28,17 +27,17 @@ export class RemoteShell {
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(host: string, env: Env) {
-    // A name that begins with a hyphen would be an option of ssh.
+    // A name with a leading hyphen would be an option of ssh.
     if (!/^[A-Za-z0-9_][\w.@:%-]*$/.test(host))
-      throw new Fault('usage', `"${host}" is not the name of a machine`, {
+      throw new Fault('usage', `"${host}" is not a host name`, {
         about: host,
-        fix: 'say HOST:FOLDER, with HOST as you would write it behind `ssh`',
+        fix: 'write HOST:FOLDER, with HOST as in `ssh HOST`',
       });
     this.#host = host;
     this.#env = env;
   }
 
-  /** The lines a command prints. Names in it must be quoted already; it must read nothing. */
+  /** The lines that a command prints. Names must be quoted; the command must not read standard input. */
   run(command: string): Promise<string[]> {
     const turn = this.#last.catch(() => undefined).then(() => this.#ask(command));
     this.#last = turn;
@@ -64,7 +63,7 @@ export class RemoteShell {
     this.#wasLost = true;
     return new Fault('pool-unreachable', `no connection to ${this.#host}${said === '' ? '' : `: ${said}`}`, {
       about: this.#host,
-      fix: `see whether \`ssh ${this.#host}\` works`,
+      fix: `check that \`ssh ${this.#host}\` works`,
     });
   }
 
@@ -78,7 +77,7 @@ export class RemoteShell {
 function connect(host: string, env: Env, isAgain: boolean): Connection {
   const alive = ['-o', `ServerAliveInterval=${aliveSeconds}`];
   const unasked = isAgain ? ['-o', 'BatchMode=yes'] : [];
-  // Passwords are asked for on the terminal itself: ssh does not need these streams for it.
+  // ssh asks for passwords on the terminal itself, not on these streams.
   const child = spawn('ssh', ['-T', ...alive, ...unasked, '--', host, 'exec sh'], {
     env,
     stdio: ['pipe', 'pipe', 'pipe'],

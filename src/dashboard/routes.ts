@@ -10,10 +10,10 @@ import { explainJobs, jobDetail } from './job-detail.ts';
 import { type PageMaker, plainPage } from './page.ts';
 import type { RunHub } from './run-hub.ts';
 
-/** Pages that follow a run at once: more than this is a mistake, or not meant well. */
+/** More pages that follow a run at once are a mistake or an attack. */
 const maxStreams = 16;
 const logBytes = 64 * 1024;
-/** Rows in the page itself, enough to fill a screen; the stream brings the rest. */
+/** Rows in the page itself, enough to fill a screen; the stream sends the rest. */
 const firstRows = 60;
 const maxBodyBytes = 1 << 20;
 
@@ -25,7 +25,7 @@ export interface ServedRuns {
   version: string;
 }
 
-/** Answers a request of a browser that was let in. */
+/** Answers a request of an admitted browser. */
 export async function handleRequest(
   site: ServedRuns,
   request: IncomingMessage,
@@ -34,15 +34,15 @@ export async function handleRequest(
   const url = new URL(request.url ?? '/', 'http://localhost');
   const [, index, what] = /^\/(?:run\/(\d+)(?:\/(\w+))?)?$/.exec(url.pathname) ?? [];
   const hub = url.pathname === '/' ? site.hubs[0] : site.hubs[Number(index)];
-  if (hub === undefined) sendText(response, 404, 'There is no such page.');
+  if (hub === undefined) sendText(response, 404, 'Page not found.');
   else if (request.method === 'POST' && (what === 'stop' || what === 'retry'))
     await act(hub, what, request, response);
-  else if (request.method !== 'GET') sendText(response, 405, 'Only looking is possible here.');
+  else if (request.method !== 'GET') sendText(response, 405, 'Only GET is allowed here.');
   else if (what === undefined) sendPage(site, hub, response);
   else if (what === 'events') openStream(site, hub, request, response);
   else if (what === 'job') await sendJob(hub, url, response);
   else if (what === 'log') await sendLog(hub, url, response);
-  else sendText(response, 404, 'There is no such page.');
+  else sendText(response, 404, 'Page not found.');
 }
 
 function sendPage(site: ServedRuns, hub: RunHub, response: ServerResponse): void {
@@ -71,7 +71,7 @@ function sendPage(site: ServedRuns, hub: RunHub, response: ServerResponse): void
 
 function openStream(site: ServedRuns, hub: RunHub, request: IncomingMessage, response: ServerResponse): void {
   if (site.streams.size >= maxStreams) {
-    sendText(response, 503, 'Too many pages follow this run already: close some.');
+    sendText(response, 503, 'Too many pages follow this run: close some.');
     return;
   }
   const mark = request.headers['last-event-id'];
@@ -93,7 +93,7 @@ async function sendLog(hub: RunHub, url: URL, response: ServerResponse): Promise
   const number = Number(url.searchParams.get('attempt') ?? job?.attempts.at(-1)?.attempt);
   const attempt = job?.attempts.find((one) => one.attempt === number);
   const stream = url.searchParams.get('stream') === 'err' ? 'err' : 'out';
-  // Ids come from a journal, which must not lead out of the run's folder.
+  // Ids from a journal must not lead out of the run's folder.
   const file = path.join(attemptFolder('.', job?.id ?? '', number), attemptFiles[stream]);
   if (attempt === undefined || file.startsWith('..')) {
     sendText(response, 404, 'The job has no such attempt.');
@@ -114,14 +114,14 @@ async function act(
   response: ServerResponse,
 ): Promise<void> {
   if (!isOwnPage(request.headers)) {
-    sendText(response, 403, 'Only the page itself may ask for this.');
+    sendText(response, 403, 'Only the dashboard’s own page may do this.');
     return;
   }
   try {
     const jobs = jobsIn(await bodyOf(request));
     const perform = hub.source[action];
     if (perform === undefined)
-      throw new Fault('usage', `this run is on another machine: \`updraft ${action}\` must be used there`);
+      throw new Fault('usage', `this run is on another machine: run \`updraft ${action}\` there`);
     await perform(jobs);
     sendJson(response, { asked: action });
   } catch (error) {
@@ -131,9 +131,9 @@ async function act(
   }
 }
 
-/** The jobs a request names; an empty list means all, so anything else than a list of names is refused. */
+/** An empty list means all jobs, so anything but a list of ids is refused. */
 function jobsIn(body: string): string[] {
-  const wrong = new Fault('usage', 'the request does not say which jobs are meant');
+  const wrong = new Fault('usage', 'the request has no list of jobs');
   let jobs: unknown;
   try {
     ({ jobs } = JSON.parse(body) as { jobs?: unknown });
@@ -168,13 +168,13 @@ function sendJson(response: ServerResponse, value: unknown): void {
   response.end(JSON.stringify(value));
 }
 
-/** Rows in one event: a page can draw between two of them. */
+/** Rows per event, so that the page can draw in between. */
 const maxRows = 500;
 const heartbeatMillis = 15_000;
 
 /**
- * Tells a page what changes, as server-sent events, until it goes away. A page that does not keep up is left out
- * and told everything it missed at once when it does.
+ * Sends changes to a page as server-sent events until it disconnects. A page that cannot keep up is skipped, and gets
+ * everything it missed in one update.
  */
 class EventStream {
   readonly #hub: RunHub;
@@ -187,7 +187,7 @@ class EventStream {
     this.#response = response;
     this.#mark = mark;
     response.writeHead(200, { 'Content-Type': 'text/event-stream; charset=utf-8' });
-    // The browser asks again after this long when the connection is lost.
+    // Milliseconds before the browser reconnects.
     response.write('retry: 2000\n\n');
     this.#stopListening = hub.listen(() => this.#send());
     response.on('drain', () => this.#send());
@@ -195,7 +195,6 @@ class EventStream {
     this.#send();
   }
 
-  /** Shows that the connection lives. */
   sendHeartbeat(): void {
     if (!this.#response.writableNeedDrain) this.#response.write(': alive\n\n');
   }
@@ -207,7 +206,7 @@ class EventStream {
     const { board, rows, reset, mark } = news;
     for (let from = 0; from === 0 || from < rows.length; from += maxRows) {
       const change = { board, rows: rows.slice(from, from + maxRows), reset: reset && from === 0 };
-      // Only the last part carries the mark: a page cut off before it asks for all of them again.
+      // Only the last part has the mark: a page that is cut off before it asks for all of them again.
       const id = from + maxRows >= rows.length ? `id: ${mark}\n` : '';
       this.#response.write(`${id}event: change\ndata: ${JSON.stringify(change)}\n\n`);
     }
@@ -215,7 +214,7 @@ class EventStream {
   }
 }
 
-/** Beats for all streams, and lets the hubs look at the clock, until the signal aborts. */
+/** Sends heartbeats and refreshes the hubs until the signal aborts. */
 export async function keepAlive(
   streams: ReadonlySet<EventStream>,
   hubs: readonly RunHub[],

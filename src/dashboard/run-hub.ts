@@ -10,9 +10,9 @@ import { jobRow, type DescribeJob } from './job-row.ts';
 import type { Board, BoardUpdate, BoardRow } from './page-data.ts';
 import { actionOn, canRetry, type RunSource } from './run-source.ts';
 
-/** The page is told at most this often. */
+/** Updates are at least this far apart. */
 const minIntervalMs = 250;
-/** How long a folder that cannot be read, or a run that has ended, is left alone. */
+/** Between polls of an unreadable folder or of a run that has ended. */
 const retryMs = 2000;
 
 interface CachedRow {
@@ -23,19 +23,19 @@ interface CachedRow {
   version: number;
 }
 
-/** Changes since a mark, and the mark to ask from next time. */
+/** Changes since a mark, and the mark for the next request. */
 export interface MarkedChange extends BoardUpdate {
   mark: string;
 }
 
-/** Follows one run and knows what changed since any earlier moment: each row remembers when it last changed. */
+/** Follows one run; each row knows when it last changed, so that changes since any mark can be sent. */
 export class RunHub {
   readonly source: RunSource;
   readonly #describe: DescribeJob;
   readonly #clock: Clock;
   readonly #rows = new Map<string, CachedRow>();
   readonly #listeners = new Set<() => void>();
-  /** Marks of another hub, or from before a restart of the journals, mean nothing here. */
+  /** Marks of another epoch (another hub, or restarted journals) are invalid. */
   #epoch = newEpoch();
   #version = 0;
   #state: RunState | undefined;
@@ -57,13 +57,13 @@ export class RunHub {
     return this.#trouble;
   }
 
-  /** Calls the listener after every change; gives back how to stop that. */
+  /** Calls the listener after every change; returns a function that ends this. */
   listen(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 
-  /** What is new since the mark; everything when the mark is none of ours. Undefined until the run was read. */
+  /** What is new since the mark; everything for an unknown mark. Undefined until the run has been read. */
   changesSince(mark: string | undefined): MarkedChange | undefined {
     if (this.#board === undefined) return undefined;
     const [epoch, version] = mark?.split('.') ?? [];
@@ -73,7 +73,7 @@ export class RunHub {
     return { board: this.#board, rows, reset, mark: `${this.#epoch}.${this.#version}` };
   }
 
-  /** Looks at the clock again: what was not heard of for long shows only by the time that passed. */
+  /** Updates what depends only on the time, such as agents that no longer report. */
   refresh(): void {
     if (this.#state !== undefined) this.update(this.#state);
   }
@@ -92,7 +92,7 @@ export class RunHub {
     for (const listener of this.#listeners) listener();
   }
 
-  /** Follows the run until the signal aborts, also through trouble and into another life of the run. */
+  /** Follows the run until the signal aborts, also after read errors and retries of an ended run. */
   async run(signal: AbortSignal): Promise<void> {
     for (;;) {
       try {
@@ -125,7 +125,7 @@ export class RunHub {
     this.#epoch = newEpoch();
   }
 
-  /** A run that has ended begins again when somebody retries it: its journal grows. */
+  /** A retry of an ended run makes its journal grow. */
   async #waitForGrowth(signal: AbortSignal): Promise<void> {
     const journal = path.join(this.source.folder, runFiles.journal);
     const size = async () => (await stat(journal).catch(() => undefined))?.size;
@@ -134,7 +134,7 @@ export class RunHub {
   }
 }
 
-/** A function, since the answer changes while one waits. */
+/** A function, because TypeScript would assume that `aborted` never changes. */
 const isOver = ({ aborted }: AbortSignal): boolean => aborted;
 
 const newEpoch = (): string => randomBytes(4).toString('hex');

@@ -3,31 +3,30 @@ import type { Explanation } from '../diagnosis/explanation.ts';
 import type { JobState, RunState } from '../journal/state.ts';
 import type { Action, LogPart } from './page-data.ts';
 
-/** A run that the dashboard shows, wherever its folder is. */
+/** A run on this or another machine. */
 export interface RunSource {
-  /** Where the folder is, as a person would say. */
+  /** Where the folder is, for the reader. */
   readonly place: string;
-  /** A folder with the run's journals on this machine: its own, or a copy that is kept up. */
+  /** A local folder with the run's journals: its own, or an updated copy. */
   readonly folder: string;
   /** The states of the run from now until it ends. */
   follow(signal: AbortSignal): AsyncIterable<RunState>;
-  /** Why jobs of the run stand as they do, from all that is in its folder. */
+  /** Explains jobs by everything in the run's folder. */
   explain?: ((state: RunState, jobs: readonly JobState[]) => Promise<Explanation[]>) | undefined;
-  /** The end of a file of the run, by its path in the folder. */
+  /** The end of a file, by its path in the run's folder. */
   readEnd(file: string, maxBytes: number): Promise<LogPart>;
-  /** Where the pool keeps what a job prints, if that is not with its attempts. */
+  /** The file of a job's output, if it is not in the attempt's folder. */
   outputFile?: ((job: string, stream: 'out' | 'err') => Promise<string | undefined>) | undefined;
-  /** How a command line names the run, quoted for a shell. */
+  /** The run as a command-line argument, quoted for a shell. */
   readonly argument: string;
-  /** Stops jobs (all for none named); undefined where that has to be done on another machine. */
+  /** Stops jobs; an empty list means all. Undefined for a run on another machine. */
   stop?: ((jobs: string[]) => Promise<void>) | undefined;
-  /** Tries jobs again (all without a valid result for none named); undefined as for `stop`. */
+  /** Retries jobs; an empty list means all without a valid result. Undefined for a run on another machine. */
   retry?: ((jobs: string[]) => Promise<void>) | undefined;
-  /** Made by `updraft adopt`: its jobs are its owner's to submit again. */
+  /** Created by `updraft adopt`: its owner submits jobs again. */
   isAdopted?: boolean;
 }
 
-/** What the button for an action on these jobs needs; all that are meant for none named. */
 export const actionOn = (
   source: RunSource,
   action: 'stop' | 'retry',
@@ -37,11 +36,10 @@ export const actionOn = (
   here: source[action] !== undefined,
 });
 
-/** Whether a job has ended without a valid result, so that it can be tried again. */
 export const canRetry = ({ isAdopted }: RunSource, { status, outcome }: JobState): boolean =>
   isAdopted !== true && status === 'ended' && outcome !== 'success';
 
-/** The last bytes of a file as text; an absent file is empty. A character that is cut in half is left out. */
+/** The last bytes of a file as text, without a character cut in half; a missing file is empty. */
 export async function readEnd(path: string, maxBytes: number): Promise<LogPart> {
   const file = await open(path, 'r').catch(() => undefined);
   if (file === undefined) return { text: '', size: 0, from: 0 };

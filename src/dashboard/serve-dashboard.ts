@@ -14,7 +14,7 @@ export interface DashboardOptions {
   describe: DescribeJob;
   clock: Clock;
   version: string;
-  /** 0, the default, takes any that is free. */
+  /** Default: 0, any free port. */
   port?: number;
 }
 
@@ -25,7 +25,7 @@ export interface Dashboard {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Serves the page of these runs on this machine's loopback address alone, until it is disposed of. */
+/** Serves the page of these runs on the loopback address until disposed. */
 export async function serveDashboard(options: DashboardOptions): Promise<Dashboard> {
   const { clock, version, port = 0 } = options;
   const done = new AbortController();
@@ -53,9 +53,9 @@ function listen(server: Server, port: number): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       reject(
-        new Fault('usage', `port ${port} of this machine cannot be used: ${error.message}`, {
+        new Fault('usage', `port ${port} cannot be used: ${error.message}`, {
           about: String(port),
-          fix: 'leave --port out, or choose another one',
+          fix: 'omit --port, or choose another port',
           cause: error,
         }),
       );
@@ -82,12 +82,12 @@ async function respond(
 ): Promise<void> {
   for (const [name, value] of Object.entries(always)) response.setHeader(name, value);
   try {
-    if (!isLoopback(request.headers)) sendText(response, 421, 'This page answers to 127.0.0.1 only.');
+    if (!isLoopback(request.headers)) sendText(response, 421, 'This page is served at 127.0.0.1 only.');
     else if (gatekeeper.isKnown(request.headers)) await handleRequest(site, request, response);
     else admit(gatekeeper, request, response);
   } catch {
-    // The run's folder may have gone in mid-answer; the page shows the hub's own word on that.
-    if (!response.headersSent) sendText(response, 500, 'This could not be read.');
+    // The run's folder may have disappeared; the page shows the hub's message about that.
+    if (!response.headersSent) sendText(response, 500, 'The run could not be read.');
     else response.destroy();
   }
 }
@@ -97,18 +97,15 @@ function admit(gatekeeper: Gatekeeper, request: IncomingMessage, response: Serve
   const admission = token === null || request.method !== 'GET' ? 'wrong' : gatekeeper.admit(token);
   if (typeof admission === 'object') {
     response.setHeader('Set-Cookie', admission.cookie);
-    // Not a redirect: a browser that came from elsewhere would not send the new cookie along with one.
-    sendHtml(response, 200, plainPage('Opening …', 'The dashboard opens.', '/'));
+    // Not a redirect: after a click on another site, the browser would not send the new cookie with it.
+    sendHtml(response, 200, plainPage('Opening …', 'The dashboard is opening.', '/'));
   } else sendHtml(response, 403, plainPage(...refusals[admission]));
 }
 
 const refusals: Record<'used' | 'wrong', [title: string, text: string]> = {
   used: [
-    'This link was used already',
-    'It opens the dashboard once, in one browser. Start `updraft dashboard` again for a new one.',
+    'This link has been used already',
+    'A link works once, in one browser. Start `updraft dashboard` again for a new one.',
   ],
-  wrong: [
-    'Not without the link',
-    'Open the whole link that `updraft dashboard` printed; the token in it lets you in.',
-  ],
+  wrong: ['Access denied', 'Open the complete link that `updraft dashboard` printed, including its token.'],
 };

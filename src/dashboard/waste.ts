@@ -6,13 +6,12 @@ import { lossColumns, slotColumns, sumOver, usefulColumns } from '../report/colu
 import { runJobs } from '../history/run-jobs.ts';
 import type { Waste } from './page-data.ts';
 
-/** A cause as a sentence. */
 export const sentenceOf = (cause: Cause): string => {
   const title = causeTitle(cause);
   return `${title.charAt(0).toUpperCase()}${title.slice(1)}.`;
 };
 
-/** Where the time on slots went, as far as it can be called useful or lost; as the report counts it. Pure. */
+/** Where the time on slots went, by the report's ledger. Pure. */
 export function wasteOf(state: RunState): Waste {
   const { rows, sum, slotMillis } = ledgerOf(runJobs(state), noFacts);
   const lost = new Map<string, Waste['lost'][number]>();
@@ -35,10 +34,10 @@ export function wasteOf(state: RunState): Waste {
   };
 }
 
-/** What an attempt that goes well, or has not ended, can have lost already. */
+/** The only loss of an attempt that succeeded or is running. */
 const stalled: Cause = 'transfer-stalled';
 
-/** An attempt's time on its slot beside useful compute and what was lost. */
+/** An attempt's slot time other than useful compute and loss. */
 function partsOf({ ending, millis }: AttemptRow): Pick<Waste, 'moving' | 'overhead' | 'unknown' | 'open'> {
   if (ending === 'running') {
     const open = sumOver(millis, slotColumns) - millis.usefulCompute - sumOver(millis, lossColumns);

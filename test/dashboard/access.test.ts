@@ -14,7 +14,7 @@ interface Reply {
   text: string;
 }
 
-/** Asks as any program could, with any headers. */
+/** A request with any headers. */
 function ask(
   { port }: Dashboard,
   path: string,
@@ -50,7 +50,7 @@ async function dashboardOf(
   return { dashboard: await served(t, folderRun(folder, stopped)), run, stopped };
 }
 
-test('nothing is shown without the token, with a wrong one, or with a cookie somebody made up', async (t) => {
+test('nothing is shown without the token, with a wrong one, or with an invented cookie', async (t) => {
   const { dashboard } = await dashboardOf(t);
   const cookie = `updraft-${dashboard.port}=guess`;
   for (const [where, headers] of [
@@ -67,25 +67,25 @@ test('nothing is shown without the token, with a wrong one, or with a cookie som
   }
 });
 
-test('the token of the link lets one browser in, once', async (t) => {
+test('the token of the link admits one browser, once', async (t) => {
   const { dashboard } = await dashboardOf(t);
   const first = await ask(dashboard, tokenPath(dashboard));
   assert.equal(first.status, 200);
   assert.match(first.headers['set-cookie']?.[0] ?? '', /; HttpOnly; SameSite=Strict; Path=\/$/);
   const again = await ask(dashboard, tokenPath(dashboard));
   assert.equal(again.status, 403);
-  assert.match(again.text, /was used already/);
+  assert.match(again.text, /has been used already/);
   assert.equal(again.headers['set-cookie'], undefined);
 });
 
-test('who has the cookie sees the run, and may load the link again', async (t) => {
+test('a browser with the cookie sees the run, and may load the link again', async (t) => {
   const { dashboard } = await dashboardOf(t);
   const cookie = await enter(dashboard);
   const page = await ask(dashboard, tokenPath(dashboard), { headers: { cookie } });
   assert.equal(page.status, 200);
 });
 
-test('a foreign name for this machine is refused, also with the cookie', async (t) => {
+test('another name for this machine is refused, even with the cookie', async (t) => {
   const { dashboard } = await dashboardOf(t);
   const cookie = await enter(dashboard);
   for (const host of [
@@ -99,7 +99,7 @@ test('a foreign name for this machine is refused, also with the cookie', async (
   assert.equal(status, 200);
 });
 
-test('every answer says that nothing may be kept, framed or loaded from elsewhere', async (t) => {
+test('every response forbids caching, framing and loading from elsewhere', async (t) => {
   const { dashboard } = await dashboardOf(t);
   const cookie = await enter(dashboard);
   for (const where of ['/', '/run/0', '/run/0/job?id=0001', '/nowhere']) {
@@ -115,7 +115,7 @@ test('every answer says that nothing may be kept, framed or loaded from elsewher
   }
 });
 
-test('stopping needs the page itself: another origin, or none, is refused', async (t) => {
+test('stopping is refused for another origin, or none', async (t) => {
   const { dashboard, stopped } = await dashboardOf(t);
   const cookie = await enter(dashboard);
   const own = `http://127.0.0.1:${dashboard.port}`;
@@ -132,7 +132,7 @@ test('stopping needs the page itself: another origin, or none, is refused', asyn
   assert.deepEqual(stopped, [['0002']]);
 });
 
-test('what a journal calls a job cannot lead out of the run', async (t) => {
+test('a job id in a journal cannot lead out of the run', async (t) => {
   const parent = await temporaryFolder(t, { 'attempt-1/out.log': 'a secret beside the run' });
   const run = await imagenetRun(path.join(parent, 'run-1'), Date.now(), 1);
   for (const job of ['../..', '../../..', '/etc'])
@@ -151,7 +151,7 @@ interface Told {
   change: BoardUpdate;
 }
 
-/** The first events of the stream; those of the same moment count as one. */
+/** The first events of the stream; simultaneous ones count as one. */
 function readEvents(
   dashboard: Dashboard,
   cookie: string,
@@ -182,7 +182,7 @@ function readEvents(
   });
 }
 
-test('the stream tells all rows once, and then only those that changed', async (t) => {
+test('the stream sends all rows once, and then only those that changed', async (t) => {
   const { dashboard, run } = await dashboardOf(t, 16);
   const cookie = await enter(dashboard);
   const grow = () =>
@@ -195,7 +195,7 @@ test('the stream tells all rows once, and then only those that changed', async (
   assert.ok(!news.change.rows.some(({ state }) => state === 'success'));
 });
 
-test('a page that comes back with the last mark is told what it missed, and a strange mark gets everything', async (t) => {
+test('a page that reconnects with its last mark gets what it missed; an unknown mark gets everything', async (t) => {
   const { dashboard, run } = await dashboardOf(t, 16);
   const cookie = await enter(dashboard);
   const [{ id: mark } = { id: '' }] = await readEvents(dashboard, cookie, 1);
@@ -208,7 +208,7 @@ test('a page that comes back with the last mark is told what it missed, and a st
   assert.equal(strange[0]!.change.rows.length, 16);
 });
 
-test('the seventeenth page that wants to follow is sent away with a reason', async (t) => {
+test('the seventeenth page is refused with a reason', async (t) => {
   const { dashboard } = await dashboardOf(t, 1);
   const cookie = await enter(dashboard);
   const open = () =>

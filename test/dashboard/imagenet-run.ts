@@ -8,17 +8,17 @@ import { RunFold } from '../../src/journal/fold.ts';
 import { merge } from '../../src/journal/load-run.ts';
 import type { RunState } from '../../src/journal/state.ts';
 
-/** A moment in a run, in seconds after it was created. */
+/** Seconds after the creation of the run. */
 type At<Body> = [second: number, body: Body];
 
-/** Takes what happens in a run, in any order. */
+/** Collects entries of a run, in any order. */
 interface RunWriter {
   add(second: number, body: RunBody): void;
   agent(job: string, attempt: number, entries: At<AgentBody>[]): Promise<void>;
   print(job: string, attempt: number, text: string): Promise<void>;
 }
 
-/** Writes the journals of a run with any history, at any time, without waiting for it to pass. */
+/** Writes the journals of a run with any history, without waiting for it to happen. */
 export class WrittenRun implements RunWriter {
   readonly folder: string;
   readonly #created: number;
@@ -33,14 +33,14 @@ export class WrittenRun implements RunWriter {
     this.#lines.push(this.#line(second, this.#lines.length, body));
   }
 
-  /** Everything that was added, in the order of its time. */
+  /** All entries in order of time. */
   async write(): Promise<void> {
     await mkdir(this.folder, { recursive: true });
     const lines = this.#lines.toSorted((a, b) => timeOf(a).localeCompare(timeOf(b)));
     await writeFile(path.join(this.folder, runFiles.journal), lines.join(''));
   }
 
-  /** One more entry, once it is written. */
+  /** Appends an entry to a written journal. */
   async append(second: number, body: RunBody): Promise<void> {
     const line = this.#line(second, this.#lines.length, body);
     this.#lines.push(line);
@@ -66,7 +66,7 @@ export class WrittenRun implements RunWriter {
   }
 }
 
-/** A run that is in no file: the journals of ten thousand jobs take longer to write and read than all that is shown of them. */
+/** A run in memory: writing and reading journals of ten thousand jobs takes longer than showing them. */
 export class RememberedRun implements RunWriter {
   readonly #created: number;
   readonly #run: RunEntry[] = [];
@@ -92,7 +92,6 @@ export class RememberedRun implements RunWriter {
     return Promise.resolve();
   }
 
-  /** All that was added has happened. */
   begin(): void {
     const inOrder = this.#run.toSorted((a, b) => a.t.localeCompare(b.t));
     for (const entry of merge(inOrder, this.#agents)) this.#fold.add(entry);
@@ -134,9 +133,9 @@ interface Life {
   /** Seconds of fetching and training. */
   fetching: number;
   training: number;
-  /** Epochs before and after. */
+  /** First and last epoch. */
   epochs: [number, number];
-  /** The epoch after which it saved a checkpoint, or with which it began. */
+  /** The epoch of the checkpoint that it saved or resumed from. */
   saved?: number;
   resumed?: number;
 }
@@ -145,7 +144,7 @@ interface DetailedLife extends Life {
   stepsPerEpoch: number;
 }
 
-/** An hour and a half of a run of ImageNet jobs with all that happens on a real pool. */
+/** An hour and a half of a run of ImageNet jobs, with everything that happens on a real pool. */
 export async function imagenetRun(
   folder: string,
   now: number,
@@ -158,7 +157,7 @@ export async function imagenetRun(
   return run;
 }
 
-/** The same without files; `name` is the run's. */
+/** The same without files. */
 export async function rememberedImagenet(name: string, now: number, jobs: number): Promise<RememberedRun> {
   const run = new RememberedRun(now - hourAndHalf);
   await writeImagenet(run, name, jobs, { stepsPerEpoch: 2 });

@@ -27,7 +27,7 @@ interface Wish {
   message?: string;
 }
 
-/** The dashboard of a run in a browser that has just opened it; undefined where there is no browser. */
+/** The dashboard of a run in a new tab; undefined without a browser. */
 async function opened(t: TestContext, { width, height, message }: Wish = {}): Promise<Opened | undefined> {
   const browser = await openChromium(t);
   if (browser === undefined) return undefined;
@@ -35,7 +35,7 @@ async function opened(t: TestContext, { width, height, message }: Wish = {}): Pr
   const now = Date.now();
   const run = await imagenetRun(folder, now, 24, message === undefined ? {} : { message });
   const [stopped, retried]: [string[][], string[][]] = [[], []];
-  // What changes by the time alone stays as it is, so that each change has a cause.
+  // A fixed clock, so that nothing changes without a cause.
   const clock = { ...systemClock, now: () => now };
   const dashboard = await served(t, folderRun(folder, stopped, retried), clock);
   const tab = await browser.open(width, height);
@@ -68,7 +68,7 @@ for (const [device, width, height] of [
     assert.deepEqual(tab.errors, []);
   });
 
-test('a click on a job tells why it stands as it does, its loss over all attempts and its log', async (t) => {
+test('a click on a job shows its explanation, its loss over all attempts and its log', async (t) => {
   const page = await opened(t);
   if (page === undefined) return;
   const { tab } = page;
@@ -89,7 +89,7 @@ test('a click on a job tells why it stands as it does, its loss over all attempt
   assert.deepEqual(tab.errors, []);
 });
 
-test('a file of the run that is gone is told among what is wrong, with what helps', async (t) => {
+test('a missing file of the run is listed as wrong, with its fix', async (t) => {
   const browser = await openChromium(t);
   if (browser === undefined) return;
   const { folder } = await imagenetRun(path.join(await temporaryFolder(t), 'run-1'), Date.now(), 1);
@@ -107,7 +107,7 @@ test('a file of the run that is gone is told among what is wrong, with what help
   assert.match(await tab.text('#wrong'), /What helps: bring it back/);
 });
 
-test('what happens in the run arrives on the page without loading it again', async (t) => {
+test('changes in the run appear on the page without a reload', async (t) => {
   const page = await opened(t);
   if (page === undefined) return;
   const { tab, run } = page;
@@ -121,7 +121,7 @@ test('what happens in the run arrives on the page without loading it again', asy
   assert.equal(tab.requests.filter((url) => url.endsWith('/')).length, 1);
 });
 
-test('stopping asks first, shows the command that does the same, and keeping on changes nothing', async (t) => {
+test('stopping asks first, shows the equivalent command, and can be cancelled', async (t) => {
   const page = await opened(t);
   if (page === undefined) return;
   const { tab, stopped } = page;
@@ -140,7 +140,7 @@ test('stopping asks first, shows the command that does the same, and keeping on 
   assert.deepEqual(stopped, [['0004']]);
 });
 
-test('trying again asks first, shows the command that does the same, and means failed jobs alone', async (t) => {
+test('trying again asks first, shows the equivalent command, and affects only failed jobs', async (t) => {
   const page = await opened(t);
   if (page === undefined) return;
   const { tab, retried } = page;
@@ -184,7 +184,7 @@ test('markup, emoji and ten thousand characters in a message are shown as text',
   assert.deepEqual(tab.errors, []);
 });
 
-test('the jobs can be found by words and by state, and reached with the keyboard alone', async (t) => {
+test('jobs can be found by text and state, and reached with the keyboard alone', async (t) => {
   const page = await opened(t);
   if (page === undefined) return;
   const { tab } = page;
@@ -204,7 +204,7 @@ test('the jobs can be found by words and by state, and reached with the keyboard
   assert.equal(await tab.read<number>(`${unnamed}.length`), 0);
 });
 
-test('dark mode, less motion and paper are respected', async (t) => {
+test('dark mode, reduced motion and print are supported', async (t) => {
   const page = await opened(t);
   if (page === undefined) return;
   const { tab } = page;
@@ -216,7 +216,7 @@ test('dark mode, less motion and paper are respected', async (t) => {
   assert.equal(await tab.read<string>(`getComputedStyle(document.querySelector('.tools')).display`), 'none');
 });
 
-test('of ten thousand jobs only those in sight are in the page, a change sends its own job alone, and a file has all', async (t) => {
+test('of ten thousand jobs only visible ones are in the page, a change sends one job, and a saved page has all', async (t) => {
   const browser = await openChromium(t);
   if (browser === undefined) return;
   const folder = path.join(await temporaryFolder(t), 'imagenet-k3v9q1');
@@ -247,7 +247,7 @@ test('of ten thousand jobs only those in sight are in the page, a change sends i
   assert.deepEqual(tab.errors, []);
 });
 
-test('the file shows the same without a server, and asks nobody for anything', async (t) => {
+test('the saved page shows the same without a server or any request', async (t) => {
   const browser = await openChromium(t);
   if (browser === undefined) return;
   const parent = await temporaryFolder(t);

@@ -14,7 +14,7 @@ import { condorHarness } from '../condor/condor-harness.ts';
 import { projectRoot, RunHarness } from '../run/run-harness.ts';
 import { folderRun, served } from './served.ts';
 
-/** Tells its progress, waits to be let go, and leaves a model unless it is the first job's first attempt. */
+/** Reports progress, waits for a file, and writes a model except in the first attempt of the first job. */
 const training = [
   'echo \'{{"epoch": 1, "epochs": 2, "loss": 0.7}}\' >> "$UPDRAFT_PROGRESS"',
   'echo first epoch of "$UPDRAFT_JOB"',
@@ -57,8 +57,8 @@ test('a real run on this machine is watched, explained and retried on the page o
   await tab.untilText('#log', 'first epoch of 0001');
   await tab.untilText('#explanation', 'is training');
   await writeFile(harness.env['GO'] ?? '', '');
-  await tab.untilText('#verdict', 'It has ended, and 1 job has no valid result.');
-  assert.equal(await tab.text('.live'), 'has ended');
+  await tab.untilText('#verdict', 'Ended: 1 job has no valid result.');
+  assert.equal(await tab.text('.live'), 'ended');
   assert.match(await tab.text('#wrong'), /1 job: wrong-output\s+needs you.*model\.pt/s);
   assert.match(await tab.text('#wasted'), /Most of it: wrong-output/);
   await tab.until(`document.querySelectorAll('#curve circle, #curve polyline').length > 0`);
@@ -68,7 +68,7 @@ test('a real run on this machine is watched, explained and retried on the page o
   await tab.click('.actions button.act');
   await tab.untilText('dialog[open]', `updraft retry`);
   await tab.click('dialog[open] button.act');
-  await tab.untilText('#verdict', 'It went well: every job has a valid result.');
+  await tab.untilText('#verdict', 'Success: every job has a valid result.');
   await tab.untilText('#explanation', 'Attempt 2');
   assert.deepEqual(tab.errors, []);
 });
@@ -83,7 +83,7 @@ pool = "condor"
 jobs = 2
 `;
 
-test('a real run on an HTCondor pool is on the page, with its sites, while it goes and when it has ended', async (t) => {
+test('a real run on an HTCondor pool is on the page, with its sites, during the run and after it', async (t) => {
   const browser = await openChromium(t);
   if (browser === undefined) return;
   const harness = await condorHarness(t, { 'updraft.toml': queued });
@@ -96,7 +96,7 @@ test('a real run on an HTCondor pool is on the page, with its sites, while it go
   const tab = await browser.open();
   await tab.go(dashboard.url);
   await tab.untilText('.about', 'pool condor');
-  await tab.untilText('#verdict', 'It went well: every job has a valid result.');
+  await tab.untilText('#verdict', 'Success: every job has a valid result.');
   assert.match(await tab.text('#sites'), /SITE|site/i);
   await tab.click('tr[data-job="0001"] button');
   await tab.untilText('#log', 'on the worker');

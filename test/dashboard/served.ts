@@ -22,7 +22,7 @@ export const describeJob = (job: JobState, now: number): JobDescription => ({
   notes: jobNotes(job, now),
 });
 
-/** A run's folder on this machine; `stopped` and `retried` get the jobs that somebody stops or tries again. */
+/** A local run; `stopped` and `retried` collect the jobs of these actions. */
 export const folderRun = (folder: string, stopped: string[][] = [], retried: string[][] = []): RunSource => ({
   place: folder,
   folder,
@@ -39,7 +39,7 @@ export const folderRun = (folder: string, stopped: string[][] = [], retried: str
   },
 });
 
-/** The dashboard of a run, ended with the test. */
+/** The dashboard of a run, closed after the test. */
 export async function served(t: TestContext, run: RunSource, clock = systemClock): Promise<Dashboard> {
   const dashboard = await serveDashboard({ runs: [run], describe: describeJob, clock, version: '0.0.0' });
   t.after(() => dashboard[Symbol.asyncDispose]());

@@ -11,19 +11,19 @@ import { temporaryFolder } from '../temporary-folder.ts';
 
 const cache = path.join(process.env['XDG_CACHE_HOME'] ?? path.join(os.homedir(), '.cache'), 'updraft');
 
-/** A real OpenSSH on loopback: the user's `ssh` with a configuration of its own, and Debian's `sshd` behind it. */
+/** A real OpenSSH on loopback: `ssh` with a test configuration, and Debian's `sshd`. */
 export interface SshServer {
   /** With a PATH on which `ssh ap.example` comes here. */
   env: { PATH: string };
-  /** How many connections were made so far. */
+  /** The number of connections so far. */
   connections: () => number;
   /** Cuts every connection, as a network does. */
   cut: () => void;
-  /** Takes connections, or refuses them by ending them at once. */
+  /** Accepts connections, or closes them immediately. */
   answer: (willing: boolean) => void;
 }
 
-/** Undefined, and the test skipped by name, where there is no `sshd`. */
+/** Undefined, with the test skipped, without `sshd`. */
 export async function sshServer(t: TestContext): Promise<SshServer | undefined> {
   const root = rootWithSshd();
   if (root === undefined || spawnSync('ssh', ['-V']).status !== 0) {
@@ -70,7 +70,7 @@ function rootWithSshd(): string | undefined {
   }
 }
 
-/** One `sshd` per connection, as inetd starts it: no port is taken before it is known. */
+/** One `sshd` per connection, as inetd starts it, so that no fixed port is needed. */
 function serve(socket: Socket, [program = '', ...words]: string[], sockets: Set<Socket>): void {
   sockets.add(socket);
   const child = spawn(program, words, { stdio: ['pipe', 'pipe', 'ignore'] });
@@ -106,7 +106,7 @@ async function sshdCommand(folder: string, root: string): Promise<string[]> {
   return [...inside, 'sh', enter ?? '', root, home ?? '', '/usr/sbin/sshd', '-i', '-f', config ?? ''];
 }
 
-/** `ssh` as a user has it: a host in the configuration, with its port, key and name there. */
+/** `ssh` with a host in its configuration, as a user has it. */
 async function clientEnv(folder: string, port: number): Promise<{ PATH: string }> {
   const config = path.join(folder, 'ssh_config');
   await writeFile(

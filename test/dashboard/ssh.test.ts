@@ -18,7 +18,7 @@ import { imagenetRun } from './imagenet-run.ts';
 import { describeJob } from './served.ts';
 import { sshServer } from './ssh-server.ts';
 
-/** Waits are short here, and real. */
+/** Short, real waits. */
 const hurried: Clock = { ...systemClock, sleep: (ms, signal) => systemClock.sleep(Math.min(ms, 50), signal) };
 
 /**
@@ -67,11 +67,11 @@ test('a run on another machine is followed over ssh, live, and its logs are read
     'me@ap1.example',
     'exec sh',
   ]);
-  // When a journal last grew is told by its own file system.
+  // The file system knows when a journal last grew.
   const reported = async (folder: string) =>
     (await loadRun(folder)).jobs.map((job) => ({
       ...job,
-      attempts: job.attempts.map((attempt) => ({ ...attempt, receivedAt: 0 })),
+      attempts: job.attempts.map((attempt) => ({ ...attempt, heardAt: 0 })),
     }));
   assert.deepEqual(await reported(run.folder), await reported(written.folder));
   const done = new AbortController();
@@ -87,7 +87,7 @@ test('a run on another machine is followed over ssh, live, and its logs are read
   assert.equal(run.stop, undefined);
 });
 
-test('over ssh, too, an adopted run is known as such, and what its jobs print is read where HTCondor puts it', async (t) => {
+test('an adopted run is recognized over ssh, and its output is read where HTCondor puts it', async (t) => {
   const { env } = await fakeSsh(t);
   const description = 'executable = x\noutput = $(Process).out\nqueue\n';
   const entry = { v: 1, t: '2026-01-01T00:00:00.000Z', seq: 0, kind: 'run-created', run: 'r-1', name: 'r' };
@@ -120,7 +120,7 @@ test('the copy of a journal that was replaced by a shorter one is replaced too',
   const done = new AbortController();
   let replaced = false;
   for await (const state of run.follow(done.signal)) {
-    // Attempts that the journal no longer names still have journals of their own.
+    // Attempts that the journal no longer names still have their journals.
     if (state.name === 'imagenet' && state.run === 'short') break;
     if (!replaced)
       await rename(path.join(short.folder, 'journal.jsonl'), path.join(long.folder, 'journal.jsonl'));
@@ -137,16 +137,16 @@ test('nothing is left of the copy when it is closed', async (t) => {
   await assert.rejects(access(run.folder));
 });
 
-test('what cannot be reached, is no run, or is no address at all is told in a sentence', async (t) => {
+test('an unreachable host, a folder without a run, and an invalid address are errors', async (t) => {
   const { env } = await fakeSsh(t);
   const empty = await temporaryFolder(t);
   const cases: [string, RegExp][] = [
     ['broken.example:runs/x', /no connection to broken\.example: ssh: .*no route/],
     [`ap1.example:${empty}`, /is not the folder of a run/],
     [`ap1.example:${empty}/absent`, /is not the folder of a run/],
-    ['ap1.example', /does not say where the run is/],
-    ['-oProxyCommand=touch x:folder', /is not the name of a machine/],
-    ['a b:folder', /is not the name of a machine/],
+    ['ap1.example', /is not HOST:FOLDER/],
+    ['-oProxyCommand=touch x:folder', /is not a host name/],
+    ['a b:folder', /is not a host name/],
   ];
   for (const [address, message] of cases)
     await assert.rejects(
@@ -155,7 +155,7 @@ test('what cannot be reached, is no run, or is no address at all is told in a se
     );
 });
 
-test('over a real OpenSSH a run is followed, and again after the connection was cut, with a word about it', async (t) => {
+test('over a real OpenSSH a run is followed, also after a cut connection, which is reported', async (t) => {
   const server = await sshServer(t);
   if (server === undefined) return;
   const parent = await temporaryFolder(t);
@@ -173,7 +173,7 @@ test('over a real OpenSSH a run is followed, and again after the connection was 
   server.answer(false);
   server.cut();
   await heard(hub, () => hub.trouble !== null);
-  assert.match(hub.trouble ?? '', /no connection to ap\.example.*; it is tried again by itself/s);
+  assert.match(hub.trouble ?? '', /no connection to ap\.example.*; Updraft keeps trying/s);
   await written.append(5399, { kind: 'job-ended', job: '0007', outcome: 'success' });
   server.answer(true);
   await heard(hub, () => hub.trouble === null && hub.state?.jobs[7]?.outcome === 'success');
@@ -182,7 +182,7 @@ test('over a real OpenSSH a run is followed, and again after the connection was 
   assert.deepEqual(log, { text: 'job 0002, attempt 2\n', size: 36, from: 16 });
 });
 
-/** When the hub has told of a change after which this is so. */
+/** Resolves after a change of the hub that meets the condition. */
 function heard(hub: RunHub, isSo: () => boolean): Promise<void> {
   return new Promise((resolve) => {
     const forget = hub.listen(() => {

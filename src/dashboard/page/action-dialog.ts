@@ -3,12 +3,11 @@ import type { ActionName } from './server.ts';
 
 interface DialogText {
   title: string;
-  /** The button that acts, and the one that does not. */
+  /** Labels of the buttons. */
   yes: string;
   no: string;
-  /** Class of the button that acts. */
+  /** Class of the `yes` button. */
   style: string;
-  /** What it does to what is named, in sentences. */
   effect: (what: string) => string;
 }
 
@@ -18,7 +17,7 @@ const texts: Record<ActionName, DialogText> = {
     yes: 'Stop',
     no: 'Keep running',
     style: 'danger',
-    effect: (what) => `This stops ${what}. Running attempts end; their checkpoints stay for a retry.`,
+    effect: (what) => `This stops ${what}. Running attempts end; their checkpoints are kept for a retry.`,
   },
   retry: {
     title: 'Try again?',
@@ -26,11 +25,11 @@ const texts: Record<ActionName, DialogText> = {
     no: 'Leave it',
     style: 'act',
     effect: (what) =>
-      `This tries ${what} again in the same run, with the files it was made with. What failed for a mistake in the training will fail again: fix that first, and use the command with --with-new-files.`,
+      `This tries ${what} again in the same run, with the original files. A job that failed because of an error in the training will fail again: fix the error first, and use the command with --with-new-files.`,
   },
 };
 
-/** Asks before anything is done, and shows the command that does the same. `act` returns what went wrong, or nothing. */
+/** Asks for confirmation and shows the equivalent command. `act` returns an error message, or an empty one. */
 export function actionDialog(action: ActionName, act: (jobs: string[]) => Promise<string>) {
   const { title, yes: yesText, no: noText, style, effect } = texts[action];
   const question = html('p', {});
@@ -43,20 +42,20 @@ export function actionDialog(action: ActionName, act: (jobs: string[]) => Promis
     { 'aria-labelledby': `${action}-title` },
     html('h2', { id: `${action}-title` }, title),
     question,
-    html('p', {}, 'The same as a command: ', command),
+    html('p', {}, 'As a command: ', command),
     problem,
     html('div', { class: 'row' }, no, yes),
   );
   no.addEventListener('click', () => element.close());
   return {
     element,
-    /** `same` is the equivalent command, `here` whether it can be done from this page; no jobs means all of them. */
+    /** `same` is the equivalent command, `here` whether the page can do it; an empty list means all jobs. */
     ask: (same: string, here: boolean, jobs: string[]) => {
       const all = action === 'stop' ? 'all jobs of the run' : 'all jobs without a valid result';
       const what = jobs.length === 0 ? all : `job ${jobs.join(', ')}`;
       question.textContent = here
         ? effect(what)
-        : `The run is on another machine: ${yesText.toLowerCase()} there for ${what}, with this command.`;
+        : `The run is on another machine. Run this command there, for ${what}.`;
       command.textContent = same;
       problem.textContent = '';
       yes.hidden = !here;
@@ -68,7 +67,9 @@ export function actionDialog(action: ActionName, act: (jobs: string[]) => Promis
 
   async function run(jobs: string[]) {
     yes.disabled = true;
-    const wrong = await act(jobs).catch(() => 'The dashboard does not answer: was its command ended?');
+    const wrong = await act(jobs).catch(
+      () => 'The dashboard does not answer: has `updraft dashboard` been stopped?',
+    );
     yes.disabled = false;
     problem.textContent = wrong;
     if (wrong === '') element.close();

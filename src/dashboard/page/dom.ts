@@ -5,7 +5,7 @@ type Child = Node | string | null;
 /** `class`, `aria-label` …; functions become listeners. */
 type Attributes = Record<string, string | (() => void)>;
 
-/** An HTML element. Texts become text, never markup, whatever they hold. */
+/** Strings become text, never markup. */
 export const html = <Tag extends keyof HTMLElementTagNameMap>(
   tag: Tag,
   attributes: Attributes = {},
@@ -27,7 +27,7 @@ function fill<E extends Element>(element: E, attributes: Attributes, children: C
   return element;
 }
 
-/** Puts new content into an element, unless it is the same as before: what a person reads or has selected stays. */
+/** Replaces the content of an element unless it is the same, so that a selection survives. */
 export function show(element: Element, ...children: Child[]): void {
   const next = document.createElement('div');
   next.append(...children.filter((child) => child !== null));
@@ -35,7 +35,7 @@ export function show(element: Element, ...children: Child[]): void {
   element.replaceChildren(...next.childNodes);
 }
 
-/** A mark for every tone, so that colour is never the only sign. */
+/** Colour is never the only sign. */
 const marks: Record<Tone, string> = { good: '✓', busy: '▶', idle: '○', warn: '‖', bad: '✗' };
 export const symbolOf = (tone: Tone) => html('span', { class: 'mark', 'aria-hidden': 'true' }, marks[tone]);
 

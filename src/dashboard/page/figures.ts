@@ -3,7 +3,6 @@ import { formatMillis } from '../../report/format.ts';
 import type { Board, Waste } from '../page-data.ts';
 import { html, show, shareOf } from './dom.ts';
 
-/** Waste by cause, sites and caches. */
 export function figures() {
   const waste = html('div', { id: 'waste' });
   const sites = html('div', { id: 'sites' });
@@ -37,7 +36,7 @@ function wasteTable({ slot, useful, moving, overhead, unknown, open, lost, queue
     { name: 'training that led to a result', what: '', millis: useful, kind: 'useful' },
     { name: 'data, checkpoints and results', what: '', millis: moving, kind: 'moving' },
     { name: 'set-up and other overhead', what: '', millis: overhead, kind: 'open' },
-    { name: 'unknown', what: 'Nobody has told what it was.', millis: unknown, kind: 'open' },
+    { name: 'unknown', what: 'No event or report covers it.', millis: unknown, kind: 'open' },
     { name: 'attempts still under way', what: '', millis: open, kind: 'open' },
     ...lost.map(({ cause, what, millis, attempts }) => ({
       name: `lost: ${cause} (${attempts})`,
@@ -58,7 +57,7 @@ function wasteTable({ slot, useful, moving, overhead, unknown, open, lost, queue
   });
   const table = tableOf(['What', '', 'Time', 'Share'], lines, 'waste');
   if (queued === 0) return table;
-  return html('div', {}, table, html('p', {}, `And ${formatMillis(queued)} queued, on no slot.`));
+  return html('div', {}, table, html('p', {}, `Not on a slot: ${formatMillis(queued)} queued.`));
 }
 
 function siteTable({ sites }: Board) {
@@ -76,7 +75,7 @@ function siteTable({ sites }: Board) {
 }
 
 function cacheTable({ caches }: Board) {
-  if (caches.length === 0) return html('p', {}, 'Nothing was fetched from a server yet.');
+  if (caches.length === 0) return html('p', {}, 'Nothing has been fetched from a server yet.');
   const lines = caches.map(({ server, fetches, bytes, meanRate, rate, setbacks, lastSetback }) => [
     server,
     String(fetches),

@@ -5,13 +5,13 @@ import type { ActionName } from './server.ts';
 
 interface JobPanelContext {
   detailOf: (id: string) => Promise<JobDetail | undefined>;
-  /** Undefined in a file, which has no logs. */
+  /** Undefined in a static page, which has no logs. */
   logOf: ((id: string, stream: string) => Promise<LogPart>) | undefined;
   ask: Record<ActionName, (command: string, here: boolean, jobs: string[]) => void>;
   onClose: () => void;
 }
 
-/** What there is to know of the chosen job: why it stands as it does, its attempts, its loss, its log. */
+/** The chosen job: its explanation, attempts, loss and log. */
 export class JobPanel {
   readonly element: HTMLElement;
   readonly #context: JobPanelContext;
@@ -24,8 +24,8 @@ export class JobPanel {
   #stream = html(
     'select',
     { id: 'stream' },
-    html('option', { value: 'out' }, 'output'),
-    html('option', { value: 'err' }, 'errors'),
+    html('option', { value: 'out' }, 'stdout'),
+    html('option', { value: 'err' }, 'stderr'),
   );
   #log = html('pre', {
     class: 'log',
@@ -61,11 +61,11 @@ export class JobPanel {
     return this.#job;
   }
 
-  /** Shows a job because somebody asked for it, who then goes on reading there. */
+  /** Shows a job that the reader chose, and moves the focus there. */
   async open(id: string) {
     this.#choose(id);
     await this.#readDetail();
-    // Before the log, which may take a while: nothing moves under a hand that is on its way to a button.
+    // Before reading the log, which may take a while: nothing must move when the reader reaches for a button.
     this.#title.focus({ preventScroll: true });
     this.element.scrollIntoView({ block: 'nearest' });
     await this.#readLog();
@@ -94,8 +94,7 @@ export class JobPanel {
     if (asked === '') return;
     const detail = await this.#context.detailOf(asked).catch(() => undefined);
     if (asked !== this.#job) return;
-    if (detail === undefined)
-      show(this.#explanation, html('p', {}, 'There is nothing more to tell of this job here.'));
+    if (detail === undefined) show(this.#explanation, html('p', {}, 'This page has no details of this job.'));
     else this.#showDetail(detail);
   }
 
@@ -133,17 +132,17 @@ export class JobPanel {
     }
     const part = await this.#context.logOf(asked, this.#stream.value).catch(() => undefined);
     if (asked !== this.#job) return;
-    const before = part !== undefined && part.from > 0 ? `… ${part.from} bytes before this\n` : '';
-    const text = before + (part?.text ?? '') || 'Nothing was printed yet.';
+    const before = part !== undefined && part.from > 0 ? `… ${part.from} bytes not shown\n` : '';
+    const text = before + (part?.text ?? '') || 'Nothing has been printed yet.';
     if (this.#log.textContent === text) return;
     const { scrollTop, clientHeight, scrollHeight } = this.#log;
     this.#log.textContent = text;
-    // Who has scrolled back is reading.
+    // A reader who has scrolled back stays there.
     if (scrollTop + clientHeight >= scrollHeight - 4) this.#log.scrollTop = this.#log.scrollHeight;
   }
 }
 
-/** The headline, why, what is being done and what one could do, as `updraft why` has them. */
+/** The same parts as `updraft why`. */
 function explanationOf({ headline, because, doing, advice }: JobDetail['explanation']) {
   const paragraphs = (sentences: readonly string[]) => sentences.map((sentence) => html('p', {}, sentence));
   const part = (title: string, sentences: readonly string[]) =>
@@ -152,7 +151,7 @@ function explanationOf({ headline, because, doing, advice }: JobDetail['explanat
     html('p', {}, html('strong', {}, headline)),
     ...paragraphs(because),
     ...part('What is being done', doing),
-    ...part('What you could do', advice),
+    ...part('What you can do', advice),
   ];
 }
 
@@ -173,8 +172,8 @@ const attemptOf = ({
     where === '' ? null : ` at ${where}`,
     why === '' ? null : ` (${why})`,
     phaseBar(parts),
-    html('span', { class: 'what' }, describeParts(parts) || 'just begun'),
+    html('span', { class: 'what' }, describeParts(parts) || 'just started'),
     fault === '' ? null : html('span', { class: 'said' }, fault),
     fix === '' ? null : html('span', { class: 'fix' }, `What helps: ${fix}`),
-    ...notes.map((note) => html('span', { class: 'told' }, note)),
+    ...notes.map((note) => html('span', { class: 'remark' }, note)),
   );

@@ -2,12 +2,12 @@ import type { Board, BoardRow } from '../page-data.ts';
 import { html, plural, symbolOf } from './dom.ts';
 import { phaseLegend, timeline } from './pictures.ts';
 
-/** Every row is this high (the style says so too): what is seen follows from where the table is scrolled to. */
+/** As in the style. A fixed height lets the scroll position determine the visible rows. */
 const rowHeight = 36;
 const spareRows = 6;
 const columns = ['Job', 'State', 'Attempts', 'Where', 'Figures', 'Note'];
 
-/** The table of all jobs. Only the rows that can be seen are in the page, so that ten thousand stay fluent. */
+/** Only the visible rows are in the page, so that ten thousand jobs scroll smoothly. */
 export class JobTable {
   readonly element: HTMLElement;
   readonly #openJob: (id: string) => void;
@@ -16,7 +16,7 @@ export class JobTable {
   #span = { from: 0, to: 1 };
   #chosen = '';
   #isWaiting = false;
-  #search = html('input', { type: 'search', id: 'search', placeholder: 'job, place or words' });
+  #search = html('input', { type: 'search', id: 'search', placeholder: 'job, site or text' });
   #states = html('select', { id: 'state' }, html('option', { value: '' }, 'all states'));
   #found = html('span', { class: 'found', role: 'status' });
   #body = html('tbody');
@@ -29,7 +29,7 @@ export class JobTable {
   );
   #port = html(
     'div',
-    { class: 'port', tabindex: '0', role: 'region', 'aria-label': 'Jobs, scrolls' },
+    { class: 'port', tabindex: '0', role: 'region', 'aria-label': 'Jobs (scrollable)' },
     this.#table,
   );
 
@@ -67,7 +67,7 @@ export class JobTable {
     this.#filter();
   }
 
-  /** `id`: none when empty */
+  /** An empty id means none. */
   choose(id: string) {
     this.#chosen = id;
     this.#scheduleDraw();

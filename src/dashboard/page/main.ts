@@ -14,7 +14,7 @@ const live = opening.mode === 'live' ? server(opening.base) : undefined;
 let board = opening.change.board;
 let isConnected = true;
 
-const isFile = () => Promise.resolve('This is a file, not a running dashboard.');
+const isFile = () => Promise.resolve('This is a saved page, not a running dashboard.');
 const dialogs = {
   stop: actionDialog('stop', live?.act('stop') ?? isFile),
   retry: actionDialog('retry', live?.act('retry') ?? isFile),
@@ -55,7 +55,7 @@ function applyUpdate({ board: next, rows, reset }: BoardUpdate) {
   board = next;
   document.title = `${next.verdict.tone === 'bad' ? '✗ ' : ''}${next.name} · Updraft`;
   const when = new Date(next.at).toLocaleString();
-  show(about, `pool ${next.pool} · ${next.place} · ${live === undefined ? 'as of' : 'figures of'} ${when}`);
+  show(about, `pool ${next.pool} · ${next.place} · ${live === undefined ? 'as of' : 'updated'} ${when}`);
   stopButton.hidden = live === undefined || next.stop === null;
   retryButton.hidden = live === undefined || next.retry === null;
   overview.update(next);
@@ -72,9 +72,9 @@ function showConnection() {
 }
 
 function describeConnection(): [words: string, tone: string] {
-  if (live === undefined) return ['a file: it does not change', 'idle'];
-  if (!isConnected) return ['not connected: trying again …', 'bad'];
-  return board.endedAt === null ? ['live', 'good'] : ['has ended', 'idle'];
+  if (live === undefined) return ['saved page, not live', 'idle'];
+  if (!isConnected) return ['disconnected, reconnecting …', 'bad'];
+  return board.endedAt === null ? ['live', 'good'] : ['ended', 'idle'];
 }
 
 const runs = html(
@@ -110,7 +110,7 @@ document
       html('div', { class: 'work' }, table.element, panel.element),
       numbers.element,
     ),
-    html('footer', {}, `Updraft ${opening.version}. The same in a terminal: updraft status, updraft report.`),
+    html('footer', {}, `Updraft ${opening.version}. In a terminal: updraft status, updraft report.`),
     dialogs.stop.element,
     dialogs.retry.element,
   );

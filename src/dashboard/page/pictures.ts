@@ -2,7 +2,6 @@ import { formatMillis } from '../../report/format.ts';
 import type { AttemptBar, JobDetail } from '../page-data.ts';
 import { html, svg } from './dom.ts';
 
-/** What the colours mean. */
 export const phaseLegend = (phases: readonly string[]) =>
   html(
     'ul',
@@ -13,7 +12,7 @@ export const phaseLegend = (phases: readonly string[]) =>
     html('li', {}, html('span', { class: 'swatch ended', 'aria-hidden': 'true' }), 'ended without a result'),
   );
 
-/** The attempts of a job on the time of the run, a bar each. */
+/** A bar per attempt of a job, on the time axis of the run. */
 export function timeline(bars: AttemptBar[], { from, to }: { from: number; to: number }) {
   const scale = 1000 / Math.max(1, to - from);
   const label = bars.length === 0 ? 'no attempt yet' : bars.map(describeBar).join('; ');
@@ -37,7 +36,7 @@ export function timeline(bars: AttemptBar[], { from, to }: { from: number; to: n
   return picture;
 }
 
-/** One attempt alone, as wide as there is room. */
+/** A single attempt over the full width. */
 export function phaseBar(parts: AttemptBar['parts']) {
   const all = parts.reduce((sum, [, millis]) => sum + millis, 0);
   const bar = { attempt: 0, outcome: 'running', from: 0, parts };
@@ -48,7 +47,7 @@ export const describeParts = (parts: AttemptBar['parts']) =>
   parts.map(([phase, millis]) => `${phase} ${formatMillis(millis)}`).join(', ');
 
 const describeBar = ({ attempt, outcome, parts }: AttemptBar) =>
-  `attempt ${attempt} ${outcome}: ${describeParts(parts) || 'just begun'}`;
+  `attempt ${attempt} ${outcome}: ${describeParts(parts) || 'just started'}`;
 
 const rect = (x: number, y: number, width: number, height: number, attributes: Record<string, string>) =>
   svg('rect', {
@@ -61,9 +60,9 @@ const rect = (x: number, y: number, width: number, height: number, attributes: R
 
 const [width, height, left, bottom, top] = [640, 220, 52, 28, 12];
 
-/** The loss over all attempts as one curve; where one attempt hands over to the next there is a line. */
+/** The loss over all attempts as one curve, with a line where the next attempt starts. */
 export function lossCurve({ unit, points }: JobDetail['curve']) {
-  if (points.length === 0) return html('p', {}, 'The training has not told a loss yet.');
+  if (points.length === 0) return html('p', {}, 'The training has not reported a loss yet.');
   const [fromX, toX] = range(points.map(({ x }) => x));
   const [low, high] = range(points.map(({ loss }) => loss));
   const x = (value: number) => left + ((value - fromX) / (toX - fromX)) * (width - left - 12);

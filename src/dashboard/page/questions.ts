@@ -2,7 +2,7 @@ import { formatMillis } from '../../report/format.ts';
 import type { Board, Problem } from '../page-data.ts';
 import { html, plural, symbolOf, show, shareOf } from './dom.ts';
 
-/** The four questions of somebody who looks for ten seconds, with their answers. */
+/** The four questions of a reader with ten seconds, with their answers. */
 export function questions(acts: { openJob: (id: string) => void }) {
   const verdict = html('div', { class: 'answer', 'aria-live': 'polite', id: 'verdict' });
   const wrong = html('div', { class: 'answer', id: 'wrong' });
@@ -14,7 +14,7 @@ export function questions(acts: { openJob: (id: string) => void }) {
     card('Is it going well?', verdict),
     card('What is wrong now?', wrong),
     card('What is being done about it?', doing),
-    card('What was wasted so far?', wasted),
+    card('What has been wasted so far?', wasted),
   );
   const update = (board: Board) => {
     element.dataset.tone = board.verdict.tone;
@@ -57,7 +57,7 @@ function wrongOf({ wrong, trouble, account, garbled }: Board) {
   const notes = [
     trouble === null ? null : html('p', { class: 'alarm' }, `The run cannot be read now: ${trouble}`),
     account && html('p', { class: 'alarm' }, account.message, helps),
-    garbled === 0 ? null : html('p', {}, `${plural(garbled, 'line')} of the journals could not be read.`),
+    garbled === 0 ? null : html('p', {}, `Ignored ${plural(garbled, 'unreadable line')} of the journals.`),
   ];
   if (wrong.length === 0)
     return [...notes, trouble === null && account === null ? html('p', {}, 'Nothing.') : null];
@@ -82,7 +82,7 @@ function problemOf({ cause, what, jobs, examples, message, fix, needsYou }: Prob
     html('span', { class: 'what' }, ` ${what}`),
     message === '' ? null : html('span', { class: 'said' }, message),
     fix === '' ? null : html('span', { class: 'fix' }, `What helps: ${fix}`),
-    html('span', { class: 'examples' }, 'Look at ', ...buttons, jobs > examples.length ? '…' : ''),
+    html('span', { class: 'examples' }, 'Show ', ...buttons, jobs > examples.length ? '…' : ''),
   );
 }
 
@@ -94,7 +94,7 @@ function doingOf({ doing, wrong, endedAt }: Board) {
   if (needing > 0)
     items.push(html('li', {}, `${plural(needing, 'job')}: nothing happens until you act; see what helps`));
   if (items.length === 0)
-    return [html('p', {}, endedAt === null ? 'Nothing needs doing.' : 'Nothing: it is over.')];
+    return [html('p', {}, endedAt === null ? 'Nothing needs doing.' : 'Nothing: the run has ended.')];
   return [html('ul', {}, ...items), rest(doing.length - 6)];
 }
 
@@ -110,7 +110,7 @@ function wasteOf({ waste }: Board) {
     ...(waste.open === 0 ? [] : [`Still under way: ${formatMillis(waste.open)}.`]),
   ];
   return [
-    html('p', { class: 'headline' }, lost === 0 ? 'Nothing: nothing was lost.' : share),
+    html('p', { class: 'headline' }, lost === 0 ? 'Nothing was lost.' : share),
     html('p', {}, sentences.join(' ')),
     worst === undefined ? null : html('p', {}, `Most of it: ${worst.cause}, ${formatMillis(worst.millis)}.`),
   ];

@@ -1,9 +1,8 @@
 import type { BoardUpdate, JobDetail, LogPart } from '../page-data.ts';
 
-/** The two things that a person can do from the page. */
 export type ActionName = 'stop' | 'retry';
 
-/** JSON of a shape that the caller vouches for. */
+/** The caller is responsible for the type. */
 export const parsed = (text: string): unknown => JSON.parse(text);
 
 /** The server behind the page; `base` is the run's address on it. */
@@ -17,7 +16,7 @@ export function server(base: string) {
     detailOf: async (id: string) => (await get(`job?id=${encodeURIComponent(id)}`)) as JobDetail,
     logOf: async (id: string, stream: string) =>
       (await get(`log?id=${encodeURIComponent(id)}&stream=${stream}`)) as LogPart,
-    /** Returns what went wrong, or nothing. */
+    /** Returns an error message, or an empty one. */
     act:
       (action: ActionName) =>
       async (jobs: string[]): Promise<string> => {
@@ -31,7 +30,7 @@ export function server(base: string) {
           return said;
         }
       },
-    /** Hands on every change from now on. The browser connects again by itself when the connection is lost. */
+    /** The browser reconnects by itself. */
     follow(onChange: (change: BoardUpdate) => void, onLink: (alive: boolean) => void): void {
       const events = new EventSource(`${base}/events`);
       events.addEventListener('change', (event) => onChange(parsed(String(event.data)) as BoardUpdate));
