@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { archiveKind, splitArchiveName } from './archive-kinds.ts';
 
-test('a name tells the archive it promises, whatever its case', () => {
+test('the ending of a name gives the kind of archive, whatever its case', () => {
   const kinds = {
     'train.tar': 'tar',
     'a.TGZ': 'tar.gz',
@@ -15,7 +15,7 @@ test('a name tells the archive it promises, whatever its case', () => {
   for (const [name, kind] of Object.entries(kinds)) assert.equal(archiveKind(name), kind, name);
 });
 
-test('other names promise nothing', () => {
+test('other names give no kind', () => {
   for (const name of ['a', 'a.gz', 'a.bz2', 'tar', '.tar', 'a.tar/b', 'model.pt'])
     assert.equal(archiveKind(name), undefined, name);
 });

@@ -1,4 +1,4 @@
-/** Archives that can be unpacked, with the endings of their names. The compiler names what a new kind needs besides. */
+/** Archives that can be unpacked, with the endings of their names. For a new kind, the compiler names what else it needs. */
 const endings = {
   tar: ['.tar'],
   'tar.gz': ['.tar.gz', '.tgz'],
@@ -12,12 +12,12 @@ export type ArchiveKind = keyof typeof endings;
 
 export const archiveKinds = Object.keys(endings) as ArchiveKind[];
 
-/** The archive a name promises, if it promises one that can be unpacked. */
+/** The kind of archive by its name, if it can be unpacked. */
 export function archiveKind(name: string): ArchiveKind | undefined {
   return splitArchiveName(name)?.kind;
 }
 
-/** A name without its archive ending, and the kind that ending stands for. */
+/** A name without its archive ending, and the kind of that ending. */
 export function splitArchiveName(name: string): { stem: string; kind: ArchiveKind } | undefined {
   const lower = name.toLowerCase();
   for (const kind of archiveKinds)

@@ -1,9 +1,9 @@
-/** A cache as people name it. */
+/** A cache as users name it. */
 export interface CacheName {
   hostname: string;
-  /** Undefined where any port of the host is meant. */
+  /** Undefined means any port. */
   port: string | undefined;
-  /** What the path of an object is added to. */
+  /** The URL to which an object's path is added. */
   base: string;
 }
 
@@ -12,7 +12,7 @@ export const cacheNameForms = 'HOST, HOST:PORT or https://HOST:PORT';
 
 const bareName = /^(?:\[[0-9a-f:.]+\]|[a-z0-9][a-z0-9._-]*)(:\d{1,5})?\/?$/i;
 
-/** Reads the name of a cache; undefined for what is none. */
+/** Reads the name of a cache; undefined if it is invalid. */
 export function parseCacheName(text: string): CacheName | undefined {
   const isUrl = /^https?:\/\//i.test(text);
   const bare = bareName.exec(text);
@@ -24,7 +24,7 @@ export function parseCacheName(text: string): CacheName | undefined {
   return { hostname: url.hostname, port: hasPort ? portOf(url) : undefined, base };
 }
 
-/** Whether a URL is at the host that a name means. */
+/** Whether a URL is at the named cache. */
 export function isAtCache(url: string, { hostname, port }: CacheName): boolean {
   const parsed = new URL(url);
   return parsed.hostname === hostname && (port === undefined || portOf(parsed) === port);

@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Time as a value that can be handed in: tests pass one they move by hand. */
+/** An injectable clock: tests pass one that they control. */
 export interface Clock {
   /** Wall-clock milliseconds since the epoch. */
   now(): number;
   /** Milliseconds on a clock that never runs backwards; only differences mean anything. */
   monotonic(): number;
   /**
-   * Which start of the machine this is, and the milliseconds since: the same for all its processes, whatever is done to its
-   * wall clock. Undefined where nobody says.
+   * Identifies the boot, with the milliseconds since: the same for all processes of the machine, whatever is done to its
+   * wall clock. Undefined if unknown.
    */
   boot?(): Boot | undefined;
   /** Resolves after `ms`; rejects with the signal's reason as soon as it aborts. */
@@ -43,8 +43,8 @@ export const systemClock: Clock = {
 };
 
 /**
- * A clock that begins at the time it is and then goes on evenly: one that is set right, or wrong, in between makes no
- * time between two looks at it longer or shorter.
+ * A clock that starts at the current time and then runs evenly: setting the wall clock does not change the time between
+ * two readings.
  */
 export function steadyClock(clock: Clock): Clock {
   const ahead = clock.now() - clock.monotonic();

@@ -3,7 +3,7 @@ export type Defined<T> = { [K in keyof T as undefined extends T[K] ? never : K]:
   [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>;
 };
 
-/** These fields without those that are undefined, so that an optional field is absent and never `undefined`. */
+/** The fields without those that are undefined: an optional field is absent, never `undefined`. */
 export function defined<T extends object>(fields: T): Defined<T> {
   const kept = {} as T;
   for (const key in fields) if (fields[key] !== undefined) kept[key] = fields[key];

@@ -1,2 +1,2 @@
-/** Environment variables as handed in by a main; nothing else reads the process. */
+/** Environment variables, passed in by a main; nothing else reads the process. */
 export type Env = Readonly<Record<string, string | undefined>>;

@@ -2,7 +2,7 @@ import { access, constants } from 'node:fs/promises';
 import path from 'node:path';
 import type { Env } from './env.ts';
 
-/** The path of the first of these programs that the PATH leads to. */
+/** The path of the first of these programs that is on the PATH. */
 export async function findProgram(names: readonly string[], env: Env): Promise<string | undefined> {
   const folders = (env['PATH'] ?? '').split(':').filter((folder) => path.isAbsolute(folder));
   for (const name of names)

@@ -20,17 +20,17 @@ for (const [what, said, line] of [
     'FATAL:   While building: no such file',
   ],
   [
-    'what is drawn as failed, with its last cause, on one line',
+    'a boxed error with its last cause, on one line',
     " WARN old\n 12 │ ╭─▶ [x]\n    ╰────\n\nError:   × cannot solve 'cpu'\n  ├─▶   × no solution\n  │\n  ╰─▶ No candidates were found for scipy\n      *.\n\n",
     "cannot solve 'cpu': No candidates were found for scipy *.",
   ],
   [
-    'what is drawn without a cause',
+    'a boxed error without a cause',
     'Error:   × lock file is\n  │ old\n  help: lock it\n',
     'lock file is old',
   ],
-  ['nothing where nothing was said', ' \n', ''],
+  ['nothing, if nothing was printed,', ' \n', ''],
 ] as const)
-  test(`of what a failed program said, ${what} is told`, () => {
+  test(`of a failed program's output, ${what} is shown`, () => {
     assert.equal(informativeLine(said), line);
   });

@@ -21,7 +21,7 @@ function self(): ProcessIdentity {
   return identity;
 }
 
-/** A process that has lived and is no more. */
+/** The identity of a process that has ended. */
 async function deadProcess(): Promise<ProcessIdentity> {
   const child = spawn('/bin/sh', ['-c', 'read line'], { stdio: ['pipe', 'ignore', 'ignore'] });
   const identity = identifyProcess(child.pid!);
@@ -31,7 +31,7 @@ async function deadProcess(): Promise<ProcessIdentity> {
   return identity;
 }
 
-test('a lease is held by one, can be released, and can be taken again', async (t) => {
+test('a lease is held by one process, can be released, and can be taken again', async (t) => {
   const folder = await folderFor(t);
   const lease = await acquireLease(folder, self());
   assert.ok(lease);
@@ -68,7 +68,7 @@ test('old generations are removed', async (t) => {
   assert.ok((await readdir(folder)).length < 12);
 });
 
-test('of many processes that raise one number under the lease, none loses a step, though some are killed', async (t) => {
+test('processes that increment a counter under the lease lose no step, even if some are killed', async (t) => {
   const folder = await folderFor(t);
   const counter = path.join(folder, 'counter');
   await writeFile(counter, '0');
@@ -94,7 +94,7 @@ test('of many processes that raise one number under the lease, none loses a step
   assert.equal(await readFile(counter, 'utf8'), '50');
 });
 
-test('what was left by somebody killed while taking it is swept by the next', async (t) => {
+test('the draft of a process killed while taking the lease is removed by the next', async (t) => {
   const folder = await folderFor(t);
   await writeFile(path.join(folder, '1.json.00ff.draft'), '{');
   const lease = await acquireLease(folder, self());

@@ -5,7 +5,7 @@ import type { Clock } from './clock.ts';
 import { isGone } from './error-reason.ts';
 import { livenessOf, type ProcessIdentity } from './process-identity.ts';
 
-/** Held by one process at a time; the death of its holder frees it. */
+/** Held by one process at a time; freed when its holder dies. */
 export interface Lease {
   release(): Promise<void>;
 }
@@ -16,14 +16,14 @@ interface Generation {
   holder: ProcessIdentity | undefined;
 }
 
-/** Old generations stay for a while, so that one reading the folder meanwhile cannot miss all of them. */
+/** Old generations stay for a while: a concurrent reader of the folder must not miss all of them. */
 const keptGenerations = 8;
 const waitMs = 20;
 
 /**
- * Takes the lease of a folder, or gives undefined when a living process has it. Each holder is a numbered file
- * made exclusively after the highest one, and the highest is never removed: of many that find a dead holder,
- * one makes the next number and the others see it.
+ * Takes the lease of a folder; undefined if a living process holds it. Each holder is a numbered file, created
+ * exclusively after the highest one, and the highest is never removed: of many that find a dead holder, one creates the
+ * next number and the others see it.
  */
 export async function acquireLease(folder: string, self: ProcessIdentity): Promise<Lease | undefined> {
   await mkdir(folder, { recursive: true });
@@ -32,7 +32,7 @@ export async function acquireLease(folder: string, self: ProcessIdentity): Promi
     if (top?.holder !== undefined && livenessOf(top.holder) !== 'dead') return undefined;
     const mine = (top?.number ?? 0) + 1;
     if (!(await createExclusive(fileOf(folder, mine), JSON.stringify({ holder: self })))) continue;
-    // Whoever slept between looking and making may have made a number that was used and removed long ago.
+    // After a pause between reading and creating, this number may have been used and removed long ago.
     if (Math.max(...(await generationNumbers(folder))) !== mine) {
       await rm(fileOf(folder, mine), { force: true });
       continue;
@@ -46,7 +46,7 @@ export async function acquireLease(folder: string, self: ProcessIdentity): Promi
   }
 }
 
-/** Runs `action` while holding the folder's lease, waiting for it as long as another living process has it. */
+/** Runs `action` while holding the folder's lease; waits while another living process holds it. */
 export async function withLease<T>(
   folder: string,
   self: ProcessIdentity,
@@ -65,7 +65,7 @@ export async function withLease<T>(
   }
 }
 
-/** Who holds or last held the lease; undefined when it was released or never taken. */
+/** Who holds or last held the lease; undefined if it was released or never taken. */
 export async function leaseHolder(folder: string): Promise<ProcessIdentity | undefined> {
   return (await latestGeneration(folder))?.holder;
 }
@@ -99,7 +99,7 @@ async function namesIn(folder: string): Promise<string[]> {
   }
 }
 
-/** Removes old generations, and the drafts of those who came too late or were killed while they wrote. */
+/** Removes old generations, and drafts of processes that were too late or killed while writing. */
 async function removeBefore(folder: string, top: number): Promise<void> {
   for (const name of await namesIn(folder)) {
     const limit = name.endsWith('.draft') ? top + 1 : top - keptGenerations;
@@ -110,8 +110,8 @@ async function removeBefore(folder: string, top: number): Promise<void> {
 const fileOf = (folder: string, number: number): string => path.join(folder, `${number}.json`);
 
 /**
- * Makes a file that must not exist yet, with its whole content at once: of many that try at the same time
- * exactly one gets `true`, and nobody ever reads half a file.
+ * Atomically creates a file that must not exist yet: of many concurrent callers exactly one gets `true`, and no one
+ * reads half a file.
  */
 export async function createExclusive(file: string, text: string): Promise<boolean> {
   const draft = `${file}.${randomBytes(6).toString('hex')}.draft`;
@@ -134,7 +134,7 @@ async function linkExclusive(draft: string, file: string): Promise<boolean> {
     await link(draft, file);
     return true;
   } catch (error) {
-    // A draft that is gone was too late: somebody has made a higher number.
+    // A removed draft was too late: another process has created a higher number.
     if ((error as NodeJS.ErrnoException).code === 'EEXIST' || isGone(error)) return false;
     throw error;
   }

@@ -1,4 +1,4 @@
-/** Like `Promise.all` over `map`, with at most `limit` under way at once. Results keep the order of the items. */
+/** Like `Promise.all` over `map`, with at most `limit` running at once. Results keep the order of the items. */
 export async function mapLimited<Item, Result>(
   items: readonly Item[],
   limit: number,

@@ -4,7 +4,7 @@ import { nearest } from './nearest.ts';
 
 const keys = ['command', 'files', 'outputs', 'check', 'checkpoint'];
 
-test('a mistyped word finds the one that was meant', () => {
+test('a mistyped word finds the intended one', () => {
   assert.equal(nearest('comand', keys), 'command');
   assert.equal(nearest('commnad', keys), 'command');
   assert.equal(nearest('output', keys), 'outputs');
@@ -12,7 +12,7 @@ test('a mistyped word finds the one that was meant', () => {
   assert.equal(nearest('chekpoint', keys), 'checkpoint');
 });
 
-test('a word that resembles none finds nothing', () => {
+test('a word that resembles no other finds nothing', () => {
   assert.equal(nearest('walltime', keys), undefined);
   assert.equal(nearest('x', keys), undefined);
   assert.equal(nearest('', keys), undefined);

@@ -1,4 +1,4 @@
-/** The known word a mistyped one most likely meant, or undefined if none is near. */
+/** The known word closest to a mistyped one; undefined if none is close. */
 export function nearest(word: string, known: Iterable<string>): string | undefined {
   let best: string | undefined;
   let bestDistance = Math.max(1, Math.floor(word.length / 2)) + 1;
@@ -9,7 +9,7 @@ export function nearest(word: string, known: Iterable<string>): string | undefin
   return best;
 }
 
-/** Insertions, deletions, substitutions and swaps of neighbours needed to get from one word to the other. */
+/** Insertions, deletions, substitutions and swaps of neighbors between two words. */
 function editDistance(from: string, to: string): number {
   let before: number[] = [];
   let row = Array.from({ length: to.length + 1 }, (_, j) => j);

@@ -6,10 +6,10 @@ import { test } from 'node:test';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
 import { noForkCommand } from './no-forks.ts';
 
-test('what runs behind these words cannot start a process', async (t) => {
+test('a command with this prefix cannot start a process', async (t) => {
   const words = await noForkCommand({ PATH: process.env['PATH'] });
   if (words === undefined) {
-    t.skip('this kernel gives neither namespaces nor limits to this user');
+    t.skip('this user has neither namespaces nor limits on this kernel');
     return;
   }
   const cwd = await temporaryFolder(t, {});
@@ -20,6 +20,6 @@ test('what runs behind these words cannot start a process', async (t) => {
   assert.equal(existsSync(path.join(cwd, 'itself')), true);
 });
 
-test('where nothing of the kind is on the PATH, there are none', async () => {
+test('without the programs on the PATH there is no prefix', async () => {
   assert.equal(await noForkCommand({ PATH: '/nowhere' }), undefined);
 });

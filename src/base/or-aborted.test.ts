@@ -13,7 +13,7 @@ test('a promise is not waited for once the signal has aborted', async () => {
   await assert.rejects(abortable(never, stop.signal), /enough/);
 });
 
-test('otherwise it ends as the promise does, and leaves nothing at the signal', async () => {
+test('otherwise it settles as the promise does, and leaves no listener on the signal', async () => {
   const { signal } = new AbortController();
   assert.equal(await abortable(Promise.resolve('done'), signal), 'done');
   await assert.rejects(abortable(Promise.reject(new Error('broken')), signal), /broken/);

@@ -5,11 +5,11 @@ interface Owned {
   mode: number;
 }
 
-/** Whether nobody but this user can have written a file. Groups may: many systems give each user one of their own. */
+/** Whether only this user can have written a file. Group access is fine: many systems give each user a private group. */
 export const isPrivate = ({ uid, mode }: Owned, user: number): boolean =>
   uid === user && (mode & 0o002) === 0;
 
-/** The user as whom this process writes files; undefined where the system has no `/proc`. */
+/** The user as whom this process writes files; undefined without `/proc`. */
 export function fileUser(): number | undefined {
   return fs.statSync('/proc/self', { throwIfNoEntry: false })?.uid;
 }

@@ -1,4 +1,4 @@
-// Controls (C0, DEL, C1) could drive the terminal; bidirectional marks, line separators and what is not seen at all could disguise the text.
+// Controls (C0, DEL, C1) could control the terminal; bidirectional marks, line separators and invisible characters could disguise text.
 const unsafe =
   /[\p{Cc}\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
 
@@ -10,8 +10,8 @@ export const printableLines = (text: string): string =>
   text.replaceAll(unsafe, (mark) => (/[\n\t\r]/.test(mark) ? mark : '\ufffd'));
 
 /**
- * All that a command prints, whatever names came into it: no control but line ends and tabs. In JSON they stay what
- * they are, escaped.
+ * Filters everything a command prints: no controls except line ends and tabs. In JSON they are escaped instead of
+ * replaced.
  */
 export const safeOutput = (text: string, isJson: boolean): string =>
   text.replaceAll(unsafe, (mark, at: number) => {
@@ -23,13 +23,13 @@ const escaped = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).
 
 const parameter =
   '(?:authz|access_token|token|key|password|sig|[\\w-]*signature|[\\w-]*credential|x-amz-[\\w-]+)';
-/** Only where a query's parameter can begin: folders may well be called `key=1`. */
+/** Only where a query parameter can begin: folders may be called `key=1`. */
 const secretInQuery = new RegExp(`(?<=^|[?&\\s"'(<])(${parameter}=)[^&#\\s"'<>()|,;]+`, 'gi');
 const secretInAddress = /(:\/\/)[^/?#\s"'@]*@/g;
-/** Not the word `token` in a sentence: secrets have figures or dots inside. */
+/** Not the word after "bearer" in a sentence: secrets contain digits or dots. */
 const secretInHeader = /(Bearer(?:\s|%20)+)(?=[\w~+/%=-]*[\d.][\w~+/%=-])[\w.~+/%=-]+/gi;
 
-/** A URL, or words that hold some, without what gives access: passwords, signatures, tokens. */
+/** Text without the passwords, signatures and tokens of its URLs and headers. */
 export const withoutSecrets = (text: string): string =>
   text.replaceAll(secretInAddress, '$1').replaceAll(secretInQuery, '$1…').replaceAll(secretInHeader, '$1…');
 
@@ -40,8 +40,8 @@ export function firstFew(names: readonly string[], max: number): string {
 }
 
 /**
- * The line of what a failed program said that tells best why: its first line that begins with "error" or "fatal",
- * with the last cause where it lists them; else its last line. What follows a stack trace's head tells nothing.
+ * The most informative line of a failed program's output: the first that begins with "error" or "fatal", with the last
+ * cause if causes are listed; else the last line. Stack traces are dropped.
  */
 export function informativeLine(output: string): string {
   const boxed = boxedError(output);
@@ -58,7 +58,7 @@ export function informativeLine(output: string): string {
   return lines.indexOf('Caused by:', error) === -1 ? first : `${first}: ${last.replace(/^\d+: /, '')}`;
 }
 
-/** Some programs draw their errors: a cross before what failed, arrows to its causes, lines broken at the screen's width. */
+/** Some programs draw their errors: a cross before the failure, arrows to its causes, lines wrapped at the terminal's width. */
 function boxedError(output: string): string | undefined {
   const lines = output.split('\n').map((line) => line.replace(/^[\s│]+/, '').trimEnd());
   const what = lines.findIndex((line) => line.includes('×'));
@@ -73,7 +73,7 @@ function paragraphAt(lines: string[], at: number): string {
   const after = lines.slice(at + 1);
   const end = after.findIndex((line) => line === '' || /^(?:[├╰╭⚠]|help:)/.test(line));
   const text = [lines[at], ...(end === -1 ? after : after.slice(0, end))].join('\n');
-  // Lines are also broken after a hyphen, where no space was.
+  // Lines are also wrapped after a hyphen, without a space.
   const joined = text.replaceAll(/(?<=\w-)\n/g, '').replaceAll('\n', ' ');
   return joined.replace(/^.*?(?:×|╰─▶)\s*(?:×\s*)?/, '');
 }

@@ -6,7 +6,7 @@ import process from 'node:process';
 import { test } from 'node:test';
 import { identifyProcess, livenessOf } from './process-identity.ts';
 
-test('a process is alive as long as it runs, though its name holds brackets and spaces', async () => {
+test('a process is alive while it runs, even if its name contains brackets and spaces', async () => {
   const child = spawn(
     process.execPath,
     ['-e', 'process.title = "a) (b"; process.stdout.write("up"); process.stdin.resume()'],
@@ -23,22 +23,22 @@ test('a process is alive as long as it runs, though its name holds brackets and 
   assert.equal(livenessOf(identity), 'dead');
 });
 
-test('a process that was there before under the same number is dead', () => {
+test('an earlier process with the same ID is dead', () => {
   const self = identifyProcess(process.pid)!;
   const earlier = self.start.replace(/\d+$/, '1');
   assert.equal(livenessOf({ ...self, start: earlier }), 'dead');
 });
 
-test('a process of an earlier boot is dead, and one of another machine is not for us to judge', () => {
+test('a process of an earlier boot is dead, and one on another machine is elsewhere', () => {
   const self = identifyProcess(process.pid)!;
   assert.equal(livenessOf({ ...self, start: `another-boot/1/${self.start.split('/')[2]!}` }), 'dead');
   assert.equal(livenessOf({ pid: 1, start: 'another-boot/1/1', host: `not-${os.hostname()}` }), 'elsewhere');
 });
 
-test('a machine that changes its name in the network still knows its processes', () => {
+test('a machine whose host name changes still recognizes its processes', () => {
   assert.equal(livenessOf({ ...identifyProcess(process.pid)!, host: 'laptop.elsewhere.example' }), 'alive');
 });
 
-test('no process has the number 2^22 + 1', () => {
+test('there is no process 2^22 + 1', () => {
   assert.equal(identifyProcess(2 ** 22 + 1), undefined);
 });

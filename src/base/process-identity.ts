@@ -1,22 +1,22 @@
 import { readFileSync, readlinkSync } from 'node:fs';
 import os from 'node:os';
 
-/** Names one process for ever: process ids are used again, but not with the same start. */
+/** Identifies one process forever: process IDs are reused, but not with the same start. */
 export interface ProcessIdentity {
   pid: number;
-  /** The boot, the space of process ids (a container has its own) and the clock ticks since the boot. */
+  /** The boot, the PID namespace (a container has its own) and the clock ticks since the boot. */
   start: string;
   host: string;
 }
 
-/** `elsewhere`: the process belongs to another machine, so nothing can be said from here. */
+/** `elsewhere`: the process is on another machine, so its state is unknown. */
 export type Liveness = 'alive' | 'dead' | 'elsewhere';
 
-/** The identity of a running process of this machine; undefined when there is none (a zombie has ended). */
+/** The identity of a running process on this machine; undefined if there is none (a zombie has ended). */
 export function identifyProcess(pid: number): ProcessIdentity | undefined {
   const stat = readOrUndefined(`/proc/${pid}/stat`);
   if (stat === undefined) return undefined;
-  // The command name stands in brackets and may itself hold brackets and spaces.
+  // The command name is in brackets and may itself contain brackets and spaces.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const state = fields[0];
   const ticks = fields[19];
@@ -24,20 +24,20 @@ export function identifyProcess(pid: number): ProcessIdentity | undefined {
   return { pid, start: `${processNamespace()}/${ticks}`, host: os.hostname() };
 }
 
-/** This process; undefined on a system that has no `/proc`. */
+/** This process; undefined without `/proc`. */
 export function identifySelf(): ProcessIdentity | undefined {
   const pid = Number.parseInt(readOrUndefined('/proc/self/stat') ?? '', 10);
   return Number.isNaN(pid) ? undefined : identifyProcess(pid);
 }
 
 export function livenessOf({ pid, start, host }: ProcessIdentity): Liveness {
-  // A laptop's host name changes with its network, and containers of one machine share its boot.
+  // A laptop's host name changes with its network, and containers on one machine share its boot.
   if (start.startsWith(`${processNamespace()}/`))
     return identifyProcess(pid)?.start === start ? 'alive' : 'dead';
   return host === os.hostname() ? 'dead' : 'elsewhere';
 }
 
-/** What makes a process id of ours mean one process. */
+/** The scope in which a process ID is unique. */
 function processNamespace(): string {
   const boot = readOrUndefined('/proc/sys/kernel/random/boot_id')?.trim() ?? '';
   return `${boot}/${/\d+/.exec(readlinkSync('/proc/self/ns/pid'))?.[0] ?? ''}`;

@@ -4,7 +4,7 @@ import { createRedact } from './redact.ts';
 
 const secret = 'Zx9-opaque_SECRET.value/with+more';
 
-test('a secret goes out of a text whole, cut at either end, encoded, and more than once', () => {
+test('a secret is removed from a text: complete, cut at either end, encoded, repeated', () => {
   const redact = createRedact(['', secret]);
   assert.equal(redact(`got ${secret}, yes ${secret}`), 'got …, yes …');
   assert.equal(redact(`cut ${secret.slice(0, 12)}`), 'cut …');
@@ -18,7 +18,7 @@ test('a secret goes out of a text whole, cut at either end, encoded, and more th
     }
 });
 
-test('a short secret goes out as a whole, and without secrets a text stays as it is', () => {
+test('a short secret is removed only as a whole, and without secrets a text is unchanged', () => {
   assert.equal(createRedact(['ab1'])('x ab1 y'), 'x … y');
   assert.equal(createRedact([])('x ab1 y'), 'x ab1 y');
 });

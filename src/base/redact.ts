@@ -1,9 +1,9 @@
-/** A run of this many of a secret's characters gives it away, wherever it was cut. */
+/** Any part of a secret of this length is removed. */
 const window = 8;
-/** Longer texts, such as listings, are searched for whole secrets alone: that is cheap. */
+/** Longer texts, such as listings, are searched only for complete secrets, which is cheap. */
 const maxScanned = 1 << 16;
 
-/** Replaces secrets in texts, whole or cut off, also as base64 or percent-encoded. */
+/** Replaces secrets in a text, complete or cut, also base64- or percent-encoded. */
 export type Redact = (text: string) => string;
 
 export function createRedact(secrets: readonly string[]): Redact {
@@ -18,7 +18,7 @@ export function createRedact(secrets: readonly string[]): Redact {
 }
 
 function formsOf(secret: string): string[] {
-  // In base64 the same bytes look different after one or two others; the ends depend on the neighbours.
+  // Base64 depends on the offset modulo 3, and at the ends on neighboring bytes.
   const encoded = ['', 'x', 'xx'].flatMap((before) =>
     (['base64', 'base64url'] as const).map((how) =>
       Buffer.from(before + secret)

@@ -32,12 +32,12 @@ test('removes read-only folders, follows no link, and counts files and bytes', a
   assert.equal(existsSync(path.join(precious, 'file')), true);
 });
 
-test('a tree that is gone already is no error', async () => {
+test('a tree that does not exist is no error', async () => {
   const nothing = { files: 0, bytes: 0 };
   assert.deepEqual(await removeTree(path.join(os.tmpdir(), 'updraft-never-made')), nothing);
 });
 
-test('whoever removes many files can be heard and stopped meanwhile', async (t) => {
+test('removing many files reports progress and can be stopped', async (t) => {
   const base = mkdtempSync(path.join(os.tmpdir(), 'updraft-remove-'));
   t.after(() => rmSync(base, { recursive: true, force: true }));
   for (let file = 0; file < 200; file++) writeFileSync(path.join(base, String(file)), 'x');

@@ -2,7 +2,7 @@ import { chmod, lstat, readdir, rmdir, unlink } from 'node:fs/promises';
 import path from 'node:path';
 import { isGone } from './error-reason.ts';
 
-/** What a removal has removed so far; folders are not counted. */
+/** What was removed so far; folders are not counted. */
 export interface Removed {
   files: number;
   bytes: number;
@@ -11,16 +11,16 @@ export interface Removed {
 export interface RemoveOptions {
   /** Stops the removal, which then rejects with its reason. */
   signal?: AbortSignal;
-  /** Called again and again while files are removed. */
+  /** Called repeatedly while files are removed. */
   onProgress?: (removed: Readonly<Removed>) => void;
 }
 
-/** Files that are removed at once: a slow disk is kept busy, and the event loop is never held up. */
+/** Files removed concurrently: keeps a slow disk busy without blocking the event loop. */
 const maxParallel = 32;
 
 /**
- * Removes a folder and all it holds, also what was made read-only. It goes on past what cannot be removed and then
- * throws the first such error, so that as little as possible stays.
+ * Removes a folder with its contents, even if read-only. Continues past what cannot be removed, then throws the first
+ * such error: as little as possible stays.
  */
 export async function removeTree(folder: string, options: RemoveOptions = {}): Promise<Removed> {
   const removed = { files: 0, bytes: 0 };

@@ -1,15 +1,15 @@
 /**
- * Checks of values that came from outside, for what the agent carries: a schema library is bigger than the agent. A
- * field gives the value as the program may rely on it, or `Mismatch`.
+ * Validates external values in the agent, where a schema library would be bigger than the agent. A field returns the
+ * checked value, or `Mismatch`.
  */
 export type Field<T> = (value: unknown) => T | Mismatch;
 
-/** One field for every key of T: what may be missing must be said to. */
+/** One field for every key of T; optional keys need `optional`. */
 export type Fields<T> = {
   [K in keyof T]-?: Field<T[K] | (object extends Pick<T, K> ? undefined : never)>;
 };
 
-/** What was found where something else must be. */
+/** What was expected, and what was found instead. */
 export class Mismatch {
   readonly what: string;
   readonly value: unknown;
@@ -71,7 +71,7 @@ export const recordOf =
   (value) =>
     isTable(value) ? readAll(value, Object.keys(value), () => read) : new Mismatch('a table', value);
 
-/** A table with these fields; others, which a later version may have written, are kept as they are. */
+/** A table with these fields; others, which a later version may have written, are kept. */
 export function shape<T>(fields: Fields<T>): Field<T> {
   const names = Object.keys(fields);
   const of = (name: string): Field<unknown> => fields[name as keyof T];

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { shellQuote } from './shell-quote.ts';
 
-test('a quoted text comes out of a real shell as it went in, whatever it holds', () => {
+test('a real shell returns any quoted text unchanged', () => {
   const words = fc.array(
     fc.oneof(
       fc.string({ unit: 'binary' }).map((text) => text.replaceAll(/[\0\ud800-\udfff]/g, '')),
@@ -37,7 +37,7 @@ test('a quoted text comes out of a real shell as it went in, whatever it holds',
   );
 });
 
-test('plain words stay as they are', () => {
+test('plain words are not quoted', () => {
   assert.equal(shellQuote('--lr=0.1'), '--lr=0.1');
   assert.equal(shellQuote('data/train.tar.gz'), 'data/train.tar.gz');
 });

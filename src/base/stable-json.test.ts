@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { stableJson } from './stable-json.ts';
 
-test('the order of keys does not show, at any depth, and the value survives', () => {
+test('the order of keys does not matter at any depth, and the value is preserved', () => {
   assert.equal(
     stableJson({ b: 1, a: { d: [2, { y: 1, x: 2 }], c: 3 } }),
     '{"a":{"c":3,"d":[2,{"x":2,"y":1}]},"b":1}',
@@ -17,6 +17,6 @@ test('the order of keys does not show, at any depth, and the value survives', ()
   );
 });
 
-test('the order of a list does show', () => {
+test('the order of a list matters', () => {
   assert.notEqual(stableJson([1, 2]), stableJson([2, 1]));
 });

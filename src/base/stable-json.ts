@@ -1,4 +1,4 @@
-/** JSON in which the order of an object's keys does not show: equal values give equal text. */
+/** JSON with sorted keys: equal values give equal text. */
 export function stableJson(value: unknown): string {
   return JSON.stringify(value, (_key, inner: unknown) =>
     inner !== null && typeof inner === 'object' && !Array.isArray(inner)

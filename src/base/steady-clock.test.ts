@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { steadyClock, systemClock } from './clock.ts';
 
-test('a clock that is set in between changes no time between two looks', () => {
+test('setting the wall clock does not change the time between two readings', () => {
   let [wall, passed] = [1_000_000, 5.25];
   const clock = steadyClock({ ...systemClock, now: () => wall, monotonic: () => passed });
   assert.equal(clock.now(), 1_000_000);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { clip, textTable } from './text-table.ts';
 
-test('a table lines up, and leaves out columns that are empty in every row', () => {
+test('columns are aligned, and columns that are empty in every row are left out', () => {
   const columns = [{ title: 'job' }, { title: 'empty' }, { title: 'n', align: 'right' as const }];
   assert.deepEqual(
     textTable(columns, [
@@ -13,7 +13,7 @@ test('a table lines up, and leaves out columns that are empty in every row', () 
   );
 });
 
-test('what is cut off is shown as cut off, and characters stay whole', () => {
+test('cut text ends with an ellipsis, and characters are not split', () => {
   assert.deepEqual(
     [clip('abc', 3), clip('abcd', 3), clip('🚀🚀🚀', 2), clip('abc', 0)],
     ['abc', 'ab…', '🚀…', ''],

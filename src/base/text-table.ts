@@ -3,10 +3,10 @@ export interface TableColumn {
   align?: 'left' | 'right';
 }
 
-/** Characters a text takes on a terminal, as far as one per code point is right. */
+/** The width of a text on a terminal, counting one per code point. */
 export const widthOf = (text: string): number => Array.from(text).length;
 
-/** The text in at most `width` characters; what is left out is shown as an ellipsis. */
+/** The text in at most `width` characters; cut text ends with an ellipsis. */
 export function clip(text: string, width: number): string {
   const chars = Array.from(text);
   if (chars.length <= width) return text;
@@ -18,7 +18,7 @@ export function pad(text: string, width: number, align: 'left' | 'right' = 'left
   return align === 'left' ? text + space : space + text;
 }
 
-/** Lines of a table with a line of titles; columns that are empty in every row are left out. */
+/** The lines of a table, titles first; columns that are empty in every row are left out. */
 export function textTable(columns: readonly TableColumn[], rows: readonly (readonly string[])[]): string[] {
   const shown = columns
     .map((column, index) => ({

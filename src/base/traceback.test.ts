@@ -5,7 +5,7 @@ import { lastTraceback, raisedAt } from './traceback.ts';
 const work = '/scratch/updraft-run-0000-1/updraft-Ab1/work';
 const library = '/env/lib/python3.12/site-packages/torch/nn/module.py';
 
-test('the end of a traceback names the program’s own line, also below frames of libraries', () => {
+test('the end of a traceback includes the program’s own line, even above library frames', () => {
   const printed = [
     'UserWarning: slow',
     'Traceback (most recent call last):',
@@ -34,7 +34,7 @@ test('the end of a traceback names the program’s own line, also below frames o
   assert.equal(raisedAt(printed.map((line) => line.trim())), 'train.py, line 18');
 });
 
-test('a syntax error keeps its mark; of chained and ranked tracebacks the last is taken', () => {
+test('a syntax error keeps its marker; of chained or per-rank tracebacks the last is used', () => {
   const syntax = ['  File "train.py", line 1', '    def f(:', '          ^', 'SyntaxError: invalid syntax'];
   assert.deepEqual(lastTraceback(syntax), syntax);
   const chained = [

@@ -7,7 +7,7 @@ const shownFrames = 3;
 /** Some exceptions have messages of many lines. */
 const shownMessage = 3;
 
-/** The end of the last Python traceback in what a program printed: its last frames, then the exception. */
+/** The end of the last Python traceback in a program's output: its last frames, then the exception. */
 export function lastTraceback(lines: readonly string[]): string[] {
   const plain = lines.map((line) => line.replace(rank, ''));
   const last = plain.findLastIndex((line) => fileLine.test(line));
@@ -27,7 +27,7 @@ export function lastTraceback(lines: readonly string[]): string[] {
   return [...named, ...raised.slice(0, blank === -1 ? undefined : blank)];
 }
 
-/** Where the program itself raised it, as `train.py, line 11`; a frame of a library only where there is no other. */
+/** Where the program itself raised it, as `train.py, line 11`; a library's frame only if there is no other. */
 export function raisedAt(lines: readonly string[]): string | undefined {
   const frames = lines.map((line) => line.replace(rank, '')).filter((line) => fileLine.test(line));
   const frame = frames.findLast((line) => isOwn([line])) ?? frames.at(-1) ?? '';
@@ -46,6 +46,6 @@ function framesOf(lines: readonly string[]): string[][] {
   return frames;
 }
 
-/** Without the folder the job ran in, or that of the library. */
+/** Without the work folder or the library folder. */
 const shortPath = (file: string): string =>
   file.replace(/^.*\/updraft-[^/]+\/work\//, '').replace(/^.*\/(?:site|dist)-packages\//, '');

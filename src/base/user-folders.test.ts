@@ -10,7 +10,7 @@ test("a user's folders are where the XDG variables say, else in the home folder"
   assert.equal(stateFolder({ HOME: '/home/ada', XDG_STATE_HOME: '' }), '/home/ada/.local/state/updraft');
 });
 
-test('a relative folder counts as none, and without HOME the account tells it', () => {
+test("a relative folder is ignored, and without HOME the account's home is used", () => {
   assert.equal(cacheFolder({ HOME: '/home/ada', XDG_CACHE_HOME: 'cache' }), '/home/ada/.cache/updraft');
   assert.equal(cacheFolder({ HOME: '' }), path.join(os.homedir(), '.cache/updraft'));
 });

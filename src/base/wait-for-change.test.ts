@@ -23,7 +23,7 @@ test('a change of the file ends the wait', async (t) => {
   await waiting;
 });
 
-test('a file that is not there is waited for by the clock alone', async () => {
+test('for a missing file, only the clock ends the wait', async () => {
   await waitForChange(['/nonexistent/file'], 1, systemClock);
 });
 

@@ -1,12 +1,12 @@
 import { watch, type FSWatcher } from 'node:fs';
 import type { Clock } from './clock.ts';
 
-/** Watching costs the kernel a handle per file; beyond this many, the slow look does. */
+/** A watch costs a kernel handle per file; beyond this many, polling is enough. */
 const maxWatched = 32;
 
 /**
- * Resolves when one of the files changes, and at the latest after `ms`: a change made on another machine of a
- * network file system is not told to this one. Rejects with the signal's reason when it aborts.
+ * Resolves when one of the files changes, and after `ms` at the latest: on a network file system, changes made by other
+ * machines are not reported here. Rejects with the signal's reason when it aborts.
  */
 export async function waitForChange(
   paths: readonly string[],
@@ -31,7 +31,7 @@ function watchFile(path: string, wake: () => void): FSWatcher[] {
   try {
     return [watch(path, { persistent: false }, wake).on('error', wake)];
   } catch {
-    // Not there yet, or no more watches to be had: the slow look finds it.
+    // It does not exist yet, or there are no more watches: polling finds it.
     return [];
   }
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { withoutSecrets } from './printable.ts';
 
-test('what gives access is not shown', () => {
+test('passwords, signatures and tokens are removed', () => {
   const shown: [url: string, shown: string][] = [
     ['https://me:secret@host:8443/a?x=1', 'https://host:8443/a?x=1'],
     ['https://host/a?authz=Bearer%20abc&x=1#f', 'https://host/a?authz=…&x=1#f'],
@@ -14,7 +14,7 @@ test('what gives access is not shown', () => {
   for (const [url, expected] of shown) assert.equal(withoutSecrets(url), expected);
 });
 
-test('words around it stay', () => {
+test('the words around them stay', () => {
   const token = 'eyJhbGciOiJFUzI1NiJ9.e30.abc-_123';
   assert.equal(
     withoutSecrets(`GET "https://h/a?authz=${token}" (Authorization: Bearer ${token}) failed|again`),
@@ -27,7 +27,7 @@ test('words around it stay', () => {
   );
 });
 
-test('what gives no access stays as it is', () => {
+test('harmless text is unchanged', () => {
   const harmless = [
     'osdf:///ns/a@b.tar',
     'pelican://host/ns/x',

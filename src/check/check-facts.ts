@@ -28,7 +28,7 @@ export const ruleTable: readonly { family: string; name: string; level: Level; a
     rules.map(({ name, level, about }) => ({ family, name, level, about })),
   );
 
-/** All that the rules say about the facts, the worst first. */
+/** What the rules find in the facts, the worst first. */
 export function checkFacts(facts: Facts): Finding[] {
   const { plan } = facts;
   const sent = plan.files.map(({ path }) => path);

@@ -7,19 +7,19 @@ import type { Uses } from './code/uses.ts';
 /** Where a key of the job file was written. */
 export type Where = (...key: string[]) => SourceLine;
 
-/** What is known of a plan. Sizes that the servers told are filled in; its disk is what will be asked for. */
+/** A plan, with sizes from the servers filled in; its disk is what will be requested. */
 export interface PlanFacts {
   plan: Plan;
   where: Where;
-  /** Undefined on pools that have none. */
+  /** Undefined for pools without limits. */
   limits: PlanLimits | undefined;
-  /** The image, where it is a file or folder of this machine that is sent with every job; a folder counts no bytes. */
+  /** The image, if it is a local file or folder that is sent with every job; a folder counts as 0 bytes. */
   image?: { path: string; isThere: boolean; bytes: number } | undefined;
-  /** Of an image that every job fetches by its URL. */
+  /** Size of an image that every job fetches by its URL. */
   fetchedImageBytes?: number;
 }
 
-/** One object, as every server that the federation names for it tells of it. */
+/** One object, with the answers of every server that the federation names for it. */
 export interface ObjectFact {
   /** `data.train`, or the line of a submit description. */
   label: string;
@@ -27,41 +27,41 @@ export interface ObjectFact {
   place: SourceLine | undefined;
   servers: ServerFact[];
   isFolder?: boolean;
-  /** What the job file, or the manifest, says that it must be. */
+  /** What the job file or the manifest declares. */
   declared: { bytes?: number; sha256?: string; by?: string };
-  /** A proof of the whole is declared: size, hash or manifest. */
+  /** Whether size, hash or manifest is declared. */
   isProven: boolean;
   /** Why the manifest cannot be used. */
   manifestProblem?: string;
-  /** Why it cannot be unpacked, as its first bytes show. */
+  /** Why it cannot be unpacked, from its first bytes. */
   archiveProblem?: { message: string; fix?: string };
 }
 
 export interface ServerFact {
   host: string;
   kind: 'cache' | 'origin' | 'plain';
-  /** HTTP status; undefined when there was no answer. 504 of a cache that was asked for its copy: it has none. */
+  /** HTTP status; undefined if there was no answer. 504 means that a cache has no copy. */
   status?: number;
   bytes?: number;
-  /** What a cache has of the object. */
+  /** How much of the object a cache has. */
   copy?: 'whole' | 'part' | 'none' | 'unknown';
   /** By algorithm, in hex. */
   digests?: Partial<Record<string, string>>;
 }
 
-/** The token that one object would be fetched with. It is never here itself. */
+/** About the token that one object would be fetched with, without the token itself. */
 export interface TokenFact {
   label: string;
   place: SourceLine | undefined;
-  /** Milliseconds since the epoch; undefined for one that tells no end. */
+  /** Milliseconds since the epoch; undefined if the token does not state it. */
   expires?: number;
-  /** Why there is none. */
+  /** Why there is no valid token. */
   problem?: { kind: 'missing' | 'expired'; message: string; fix: string };
 }
 
-/** A condition that a job puts on machines, and how the user would know it. */
+/** A condition of a job on machines, as the user wrote it. */
 export interface SlotCondition {
-  /** As the job file has it, like `memory = "16 GB"`. */
+  /** As in the job file, like `memory = "16 GB"`. */
   words: string;
   place: SourceLine | undefined;
 }
@@ -69,30 +69,30 @@ export interface SlotCondition {
 /** One machine of the pool. */
 export interface SlotFact {
   name: string;
-  /** For each condition: whether the machine meets it when nothing else runs there. */
+  /** For each condition: whether the machine meets it when it is idle. */
   meets: boolean[];
-  /** It would fit beside what runs there at this moment. */
+  /** Whether the job fits beside what runs there now. */
   fitsNow: boolean;
 }
 
 export interface SlotFacts {
   conditions: SlotCondition[];
   slots: SlotFact[];
-  /** What the slots offer, for figures. */
+  /** The maximum of all slots, for messages. */
   largest: { memoryBytes: number; diskBytes: number };
-  /** HTCondor cannot read the user's own condition, so that nothing else could be asked. */
+  /** HTCondor cannot parse the user's `requirements`, so nothing else could be asked. */
   isUnreadable?: boolean;
 }
 
-/** What the software that the job will run in really has. */
+/** What the software that the job will run in contains. */
 export interface SoftwareFact {
   /** `the image x.sif`, `this machine`. */
   where: string;
   isImage: boolean;
   tools: ReadonlySet<string>;
-  /** The interpreter that was asked; undefined when there is none. */
+  /** The interpreter that was asked; undefined if there is none. */
   python?: { path: string; has: ReadonlySet<string> };
-  /** Of PyTorch: a version of CUDA, or `none` for a build without. */
+  /** CUDA version of PyTorch, or `none` for a build without CUDA. */
   cuda?: string;
 }
 
@@ -103,39 +103,39 @@ export interface ObjectFacts {
   objects: readonly ObjectFact[];
 }
 export interface SoftwareFacts {
-  /** What the job needs and does not bring along. */
+  /** What the job needs but does not send. */
   uses: Uses;
   software: SoftwareFact | undefined;
 }
 
 export interface SecretFacts {
-  /** What [train.secrets] names, as it was found; the values are looked at by nobody. */
+  /** The secrets of [train.secrets] as they were found; rules must not read the values. */
   secrets: readonly SecretFound[];
 }
 
-/** All that the rules about a plan may look at; gathered before, so that the rules only compute. */
+/** Everything that the rules about a plan may use, gathered beforehand: rules only compute. */
 export interface Facts extends PlanFacts, CodeFacts, ObjectFacts, SoftwareFacts, SecretFacts {
   tokens: readonly TokenFact[];
   slots: SlotFacts | undefined;
   now: number;
 }
 
-/** Customs and limits of a pool that a plan can break. Sizes in bytes, times in seconds. */
+/** Limits of a pool that a plan can exceed. Sizes in bytes, times in seconds. */
 export interface PlanLimits {
-  /** As its users call it. */
+  /** The name that its users know. */
   title: string;
-  /** Most that the scheduler sends from the access point for one job; more is held. */
+  /** Max input from the access point per job; jobs with more are held. */
   nativeInputBytes?: number;
-  /** From here on a file of its own belongs into the federation. */
+  /** A larger file belongs in the federation. */
   nativeFileBytes?: number;
-  /** Objects up to this size are welcome in caches; beyond `maxObjectBytes` the staff wants to be asked. */
+  /** Caches serve objects up to this size well; beyond `maxObjectBytes`, the staff must be asked. */
   recommendedObjectBytes?: number;
   maxObjectBytes?: number;
-  /** Classes of how long a job may take, the shortest first; the pool holds what takes longer. */
+  /** Classes of running time, the shortest first; the pool holds jobs that take longer. */
   durations?: DurationClass[];
-  /** For jobs with GPUs, where these have classes of their own. */
+  /** For jobs with GPUs, if these have their own classes. */
   gpuDurations?: DurationClass[];
-  /** More GPUs than this in a job are hard to get. */
+  /** Jobs with more GPUs than this wait long. */
   recommendedGpus?: number;
   /** The pool accounts by project and wants its name. */
   wantsProject: boolean;
@@ -146,7 +146,7 @@ export interface DurationClass {
   seconds: number;
 }
 
-/** The classes of a job with or without GPUs; none where the pool has no such custom. */
+/** The classes for a job with or without GPUs; empty if the pool has none. */
 export const durationClasses = (
   { durations, gpuDurations }: Pick<PlanLimits, 'durations' | 'gpuDurations'>,
   gpus: number,

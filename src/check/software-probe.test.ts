@@ -11,19 +11,19 @@ const uses = (tools: string[], modules: string[]): Uses => ({
   pythons: ['python3'],
 });
 
-/** Really runs the script, as an image would. */
+/** Runs the script, as an image would. */
 function probe(script: string) {
   const { stdout } = spawnSync('/bin/sh', ['-s'], { input: script, encoding: 'utf8' });
   return readProbe(`a greeting of the image\n${stdout}`);
 }
 
-test('a real shell tells what it has, and names that look like options or code do no harm', () => {
+test('a real shell reports its tools, and names that look like options or code are harmless', () => {
   const answer = probe(probeScript(uses(['cat', 'no-such-tool', '-v', '$(exit 1)'], []), false));
   assert.deepEqual([...(answer?.tools ?? [])], ['cat']);
   assert.deepEqual(answer?.pythons, []);
 });
 
-test('a real Python tells which modules it has', (t) => {
+test('a real Python reports its modules', (t) => {
   const answer = probe(probeScript(uses([], ['json', 'no_such_module_here']), false));
   if (answer?.pythons[0] === undefined) {
     t.skip('no Python on this machine');
@@ -32,11 +32,11 @@ test('a real Python tells which modules it has', (t) => {
   assert.deepEqual([...answer.pythons[0].has], ['json']);
 });
 
-test('an answer that breaks off is none', () => {
+test('a truncated answer is ignored', () => {
   assert.equal(readProbe('updraft-probe tool cat\nFATAL: no such image\n'), undefined);
 });
 
-test('the interpreter that has the declared modules is the one that counts', () => {
+test('the interpreter with the declared modules is chosen', () => {
   const pythons = [
     { path: '/a/python3', has: new Set(['json']) },
     { path: '/b/python3', has: new Set(['json', 'torch']) },

@@ -7,7 +7,7 @@ export interface ProbeAnswer {
   pythons: { path: string; has: Set<string>; cuda?: string }[];
 }
 
-/** Lines of ours among what an image's own start-up may print. */
+/** Marks our lines among what the image's startup may print. */
 const mark = 'updraft-probe';
 
 const askPython = [
@@ -23,10 +23,10 @@ const askPython = [
   '    except Exception: pass',
 ].join('\n');
 
-/** Where interpreters are looked for beside those that the commands name, as the agent does. */
+/** Interpreters to try besides those that the commands name, as the agent does. */
 const defaultPythons = ['python3', 'python', '/usr/bin/python3', '/usr/local/bin/python3'];
 
-/** A script for `/bin/sh` that tells which tools and modules are there. It changes nothing and needs no network. */
+/** A script for `/bin/sh` that prints which tools and modules exist. It changes nothing and needs no network. */
 export function probeScript({ tools, modules, pythons }: Uses, wantCuda: boolean): string {
   const quoted = (names: readonly string[]): string => names.map(shellQuote).join(' ');
   const asked = modules.length === 0 ? [] : [...new Set([...pythons, ...defaultPythons])];
@@ -48,7 +48,7 @@ export function probeScript({ tools, modules, pythons }: Uses, wantCuda: boolean
   ].join('\n');
 }
 
-/** Reads what the script printed; undefined when it did not come to its end. */
+/** Reads the script's output; undefined if it did not finish. */
 export function readProbe(output: string): ProbeAnswer | undefined {
   const answer: ProbeAnswer = { tools: new Set(), pythons: [] };
   for (const line of output.split('\n')) {
@@ -63,7 +63,7 @@ export function readProbe(output: string): ProbeAnswer | undefined {
   return undefined;
 }
 
-/** The interpreter that the job will run with: the first that has the modules it declares, else the first of all. */
+/** The interpreter that the job will run with: the first that has its declared modules, else the first. */
 export function choosePython(
   { pythons }: ProbeAnswer,
   declared: readonly string[],

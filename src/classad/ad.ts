@@ -1,4 +1,4 @@
-/** A ClassAd value. What is not a literal, a list or an ad stays an expression, as written. */
+/** A ClassAd value. Anything but a literal, a list or an ad is kept as an expression. */
 export type AdValue = string | number | boolean | undefined | Expression | AdValue[] | Ad;
 
 export class Expression {
@@ -9,7 +9,7 @@ export class Expression {
   }
 }
 
-/** Attributes by the names they are written with; `attributeOf` finds them in any case, as HTCondor does. */
+/** Attributes by name as written; `attributeOf` ignores case, as HTCondor does. */
 export interface Ad {
   [attribute: string]: AdValue;
 }
@@ -18,7 +18,7 @@ export function isAd(value: AdValue): value is Ad {
   return typeof value === 'object' && !Array.isArray(value) && !(value instanceof Expression);
 }
 
-/** Sets an attribute whatever its name, `__proto__` too. */
+/** Sets an attribute of any name, even `__proto__`. */
 export function setAttribute(ad: Ad, name: string, value: AdValue): void {
   if (name !== '__proto__') ad[name] = value;
   else Object.defineProperty(ad, name, { value, enumerable: true, configurable: true, writable: true });
@@ -29,7 +29,7 @@ export function attributeOf(ad: Ad, name: string): AdValue {
   return Object.entries(ad).find(([each]) => each.toLowerCase() === wanted)?.[1];
 }
 
-/** A number that HTCondor shall take for a real one, though it may be whole. */
+/** A number that HTCondor must read as a real, even if it is an integer. */
 export const formatReal = (value: number): Expression => new Expression(value.toFixed(6));
 
 const escapes: Record<string, string> = {
@@ -55,7 +55,7 @@ function formatValue(value: AdValue): string {
   return isAd(value) ? formatAd(value) : String(value);
 }
 
-/** A string of HTCondor's cannot hold a NUL; it would end there. */
+/** HTCondor's strings cannot contain a NUL; it becomes a space. */
 function escapeChar(mark: string): string {
   return escapes[mark] ?? `\\${(mark.charCodeAt(0) || 0x20).toString(8).padStart(3, '0')}`;
 }

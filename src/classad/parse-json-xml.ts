@@ -1,6 +1,6 @@
 import { Expression, isAd, setAttribute, type Ad, type AdValue } from './ad.ts';
 
-/** The attributes of an event in JSON; undefined if it is none. */
+/** The attributes of an event in JSON; undefined if it is invalid. */
 export function parseJsonAd(text: string): Ad | undefined {
   try {
     const value: unknown = JSON.parse(text);
@@ -20,7 +20,7 @@ function adFromJson(value: object): Ad {
 
 function valueFromJson(value: unknown): AdValue {
   if (typeof value === 'string') {
-    // ClassAds mark in JSON what JSON has no form for.
+    // HTCondor writes expressions as strings of this form.
     const expression = /^\\?\/Expr\((.*)\)\\?\/$/s.exec(value)?.[1];
     return expression === undefined ? value : new Expression(expression.trim());
   }
@@ -32,7 +32,7 @@ function valueFromJson(value: unknown): AdValue {
 const tagPattern = /\s*<(\/?)(\w+)(?:\s+[nv]="([^"]*)")?\s*(\/?)>/y;
 const maxDepth = 64;
 
-/** The attributes of an event in XML (`<c>…</c>`); undefined if it is none. */
+/** The attributes of an event in XML (`<c>…</c>`); undefined if it is invalid. */
 export function parseXmlAd(text: string): Ad | undefined {
   const reader = new XmlReader(text);
   try {

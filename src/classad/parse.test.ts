@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { attributeOf, Expression, isAd, formatAd, type Ad, type AdValue } from './ad.ts';
 import { parseAdLines, parseAds, parseAdValue } from './parse.ts';
 
-test('ads are read one after the other with nothing between them', () => {
+test('consecutive ads are read, with or without space between them', () => {
   const ads = parseAds(
     '[ Url = "osdf:///a"; LocalFileName = "/s/a" ][LocalFileName="/s/b";Url="osdf:///b";]\n[ ]',
   );
@@ -15,7 +15,7 @@ test('ads are read one after the other with nothing between them', () => {
   ]);
 });
 
-test('nested ads, lists, numbers, truths and expressions stand beside what is wanted', () => {
+test('nested ads, lists, numbers, booleans and expressions are read', () => {
   const [ad] = parseAds(
     '[ PluginData = [ a = { 1, -2.5e3, "][", [ b = true ] }; c = UNDEFINED ]; Size = ifThenElse(x > 3, "];[", {4}[0]);' +
       ' \'odd name\' = FALSE; Url = "osdf:///z" ]',
@@ -30,12 +30,12 @@ test('nested ads, lists, numbers, truths and expressions stand beside what is wa
   assert.equal(ad['Url'], 'osdf:///z');
 });
 
-test('escapes in strings are undone, octal bytes as UTF-8', () => {
+test('escapes in strings are decoded, octal bytes as UTF-8', () => {
   const [ad] = parseAds(String.raw`[ A = "say \"x\" \\ \t\n\303\251\057"; B = "é" ]`);
   assert.deepEqual(ad, { A: 'say "x" \\ \t\né/', B: 'é' });
 });
 
-test('what is no ClassAd is refused with the place', () => {
+test('text that is not a ClassAd is refused with the position', () => {
   for (const [text, place] of [
     ['[ Url = "open', /character 8/],
     ['[ Url "x" ]', /'Name =' at character 2/],
@@ -56,7 +56,7 @@ test('literals, lists and nested ads become values', () => {
   assert.deepEqual(parseAdValue(`[ a = 1; 'b c' = [ d = "e;]" ]; ]`), { a: 1, 'b c': { d: 'e;]' } });
 });
 
-test('anything else stays an expression, whole, in a list or an ad too', () => {
+test('anything else is kept as an expression, even in a list or an ad', () => {
   for (const text of ['time()', 'a =?= 1', '1 + 2', '[ a 1 ]', '"open', '[', '{', '1.2.3', '', 'truely'])
     assert.deepEqual(parseAdValue(text), new Expression(text));
   assert.deepEqual(parseAdValue('{ GPUs_GPU_1 }'), [new Expression('GPUs_GPU_1')]);
@@ -64,14 +64,14 @@ test('anything else stays an expression, whole, in a list or an ad too', () => {
   assert.deepEqual(parseAdValue('['.repeat(10_000)), new Expression('['.repeat(10_000)));
 });
 
-test('lines that are no attributes are left out', () => {
+test('lines that are not attributes are skipped', () => {
   assert.deepEqual(parseAdLines(['\tCpus = 1', 'nonsense', '\tSlotName: x', 'A.b = "c = d"', '']), {
     Cpus: 1,
     'A.b': 'c = d',
   });
 });
 
-test('strings are read by the syntax they are in, as HTCondor wrote them of one and the same batch name', () => {
+test('strings are read by their syntax: HTCondor wrote the same batch name in both', () => {
   const name = 'café "x" \\ y';
   assert.deepEqual(parseAdValue(String.raw`[ JobBatchName = "caf\303\251 \"x\" \\ y" ]`), {
     JobBatchName: name,
@@ -93,7 +93,7 @@ const ads: fc.Memo<Ad> = fc.memo((depth) =>
     .map((attributes) => ({ ...attributes })),
 );
 
-test('what is written can be read again', () => {
+test('formatted ads are parsed back unchanged', () => {
   fc.assert(
     fc.property(fc.array(ads(3), { maxLength: 3 }), (many) => {
       const text = many.map(formatAd).join('');
@@ -105,7 +105,7 @@ test('what is written can be read again', () => {
   );
 });
 
-test('no text makes the lenient reader fail, and what it reads is what the strict one reads', () => {
+test('the lenient parser never fails, and agrees with the strict one', () => {
   fc.assert(
     fc.property(fc.oneof(fc.string(), ads(2).map(formatAd)), (text) => {
       const lenient = parseAdValue(text);

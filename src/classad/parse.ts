@@ -1,20 +1,20 @@
 import { Fault } from '../fault/fault.ts';
 import { Expression, setAttribute, type Ad, type AdValue } from './ad.ts';
 
-/** Attributes a line each (`old`) or ads in brackets (`new`): in old strings a backslash is one, but before a quote. */
+/** One attribute per line (`old`) or ads in brackets (`new`): in old strings a backslash escapes only a quote. */
 type Syntax = 'new' | 'old';
 
 const space = /(?:\s+|\/\/[^\n]*|\/\*[\s\S]*?\*\/)*/y;
 const literal =
   /"((?:[^"\\]|\\[\s\S])*)"|([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?![\w.])|(true|false|undefined|error)\b/iy;
 const attributeName = /(?:'((?:[^'\\]|\\[\s\S])*)'|([A-Za-z_]\w*))\s*=(?![=?!])/y;
-/** A piece of an expression that cannot hold the end of it: a string, a quoted name, anything but brackets and marks. */
+/** Part of an expression that cannot contain its end: strings, quoted names, anything but brackets and separators. */
 const opaque = /(?:"(?:[^"\\]|\\[\s\S])*"|'(?:[^'\\]|\\[\s\S])*'|[^"'()[\]{},;])*/y;
 const ends = new Set([';', ']', ',', '}']);
 const brackets: Record<string, string> = { '(': ')', '[': ']', '{': '}' };
 const maxDepth = 64;
 
-/** The ads of a file in new syntax, one after the other with or without anything between them; throws a Fault. */
+/** The consecutive ads of a file in new syntax; throws a Fault. */
 export function parseAds(text: string): Ad[] {
   const reader = new Reader(text, 'new');
   const ads: Ad[] = [];
@@ -22,7 +22,7 @@ export function parseAds(text: string): Ad[] {
   return ads;
 }
 
-/** The right side of an attribute. What makes no sense is an expression too: logs are read to their end. */
+/** The right side of an attribute. Invalid text becomes an expression, since logs must be read to their end. */
 export function parseAdValue(text: string, syntax: Syntax = 'new'): AdValue {
   try {
     const reader = new Reader(text, syntax);
@@ -34,7 +34,7 @@ export function parseAdValue(text: string, syntax: Syntax = 'new'): AdValue {
   return new Expression(text.trim());
 }
 
-/** The attributes of `Name = value` lines; a line that is something else is left out. */
+/** The attributes of `Name = value` lines; other lines are skipped. */
 export function parseAdLines(lines: readonly string[]): Ad {
   const ad: Ad = {};
   for (const line of lines) {
@@ -99,7 +99,7 @@ class Reader {
     return list;
   }
 
-  /** Passes over an expression, to the mark that ends it. */
+  /** Skips an expression, up to the character that ends it. */
   #skip(depth: number): void {
     const open: string[] = [];
     for (;;) {
@@ -117,7 +117,7 @@ class Reader {
 
   #skipSpace(): void {
     const code = this.#text.charCodeAt(this.#at);
-    // Most of the time there is none, and a pattern costs more than this look.
+    // Usually there is none, and a pattern costs more than this test.
     if (code <= 0x20 || code === 0x2f || code >= 0x80) this.#match(space);
   }
 
@@ -149,14 +149,14 @@ class Reader {
       this.#at < this.#text.length ? JSON.stringify(this.#text.slice(this.#at, this.#at + 20)) : 'its end';
     throw new Fault(
       'order-invalid',
-      `no ClassAds: expected ${expected} at character ${this.#at}, found ${found}`,
+      `not a ClassAd: expected ${expected} at character ${this.#at}, found ${found}`,
     );
   }
 }
 
 const marks: Record<string, string> = { n: '\n', t: '\t', r: '\r', b: '\b', f: '\f', a: '\x07', v: '\v' };
 
-/** What is not ASCII may stand there as the octal numbers of its bytes in UTF-8. */
+/** Non-ASCII characters may be written as the octal numbers of their UTF-8 bytes. */
 function unescape(text: string): string {
   if (!text.includes('\\')) return text;
   return text.replaceAll(

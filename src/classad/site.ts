@@ -1,6 +1,6 @@
 import { attributeOf, type Ad } from './ad.ts';
 
-/** Names a pool gives a site under, the surest first. */
+/** Attributes that name a site, the most reliable first. */
 const siteAttributes = [
   'GLIDEIN_ResourceName',
   'JOBGLIDEIN_ResourceName',
@@ -9,7 +9,7 @@ const siteAttributes = [
   'MachineAttrGLIDEIN_Site0',
 ];
 
-/** The site that the attributes of a machine or of an event name; undefined where they name none. */
+/** The site named by the attributes of a machine or event. */
 export function siteIn(attributes: Ad): string | undefined {
   for (const name of siteAttributes) {
     const value = attributes[name] ?? attributeOf(attributes, name);

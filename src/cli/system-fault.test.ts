@@ -20,7 +20,7 @@ test('a folder of somebody else’s and a full disk are told with what helps, no
   const full = systemFault(refused('ENOSPC'));
   assert.deepEqual(
     [full?.kind, full?.message],
-    ['disk-full', 'a file cannot be written: no room is left on its disk'],
+    ['disk-full', 'a file cannot be written: no space left on its disk'],
   );
   assert.equal(systemFault(refused('EDQUOT', '/x'))?.kind, 'disk-full');
 });

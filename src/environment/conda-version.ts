@@ -1,6 +1,5 @@
 /**
- * Orders two versions as conda does where versions are numbers with dots; a word such as `rc1` or `a0` goes before
- * the number that would stand in its place.
+ * Compares two dotted versions as conda does; a word such as `rc1` or `a0` sorts before a number in its place.
  */
 export function compareVersions(a: string, b: string): number {
   const [left, right] = [partsOf(a), partsOf(b)];
@@ -11,7 +10,7 @@ export function compareVersions(a: string, b: string): number {
   return 0;
 }
 
-/** Without an epoch and a local part, which say nothing about order here. */
+/** Without the epoch and the local part, which do not matter for the order here. */
 const partsOf = (version: string): (number | string)[] =>
   (
     version
@@ -27,12 +26,12 @@ function compareParts(a: number | string, b: number | string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** Words come before numbers, but for `post`. */
+/** Words sort before numbers, except `post`. */
 const rank = (part: number | string): number => (typeof part === 'number' ? 1 : part === 'post' ? 2 : 0);
 
 /**
- * Whether a version fits a specification of conda or PEP 440 (`>=2.7.1,<3`, `3.13.*`, `12.9|13.*`); undefined
- * where the specification says more than versions, or is not understood.
+ * Whether a version satisfies a conda or PEP 440 specification (`>=2.7.1,<3`, `3.13.*`, `12.9|13.*`); undefined if the
+ * specification is about more than versions, or is not understood.
  */
 export function versionFits(version: string, spec: string): boolean | undefined {
   const answers = spec.split('|').map((choice) => everyFits(version, choice));

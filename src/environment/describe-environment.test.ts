@@ -9,7 +9,7 @@ const folder = path.resolve(import.meta.dirname, '../../test/environment/workspa
 const workspace = (name: string, manifest = 'pixi.toml'): Promise<Workspace> =>
   loadWorkspace(path.join(folder, name, manifest));
 
-test('a lock of version 6 tells Python, PyTorch and its build, CUDA, size and what GPU it needs', async () => {
+test('a version 6 lock shows Python, PyTorch and its build, CUDA, size and the GPU it needs', async () => {
   const facts = describeLocked(await workspace('v6'), 'gpu', 'linux-64');
   const { hash, needs, ...rest } = facts;
   assert.match(hash, /^[0-9a-f]{64}$/);
@@ -24,7 +24,7 @@ test('a lock of version 6 tells Python, PyTorch and its build, CUDA, size and wh
     bytes: 1_059_768_940,
     guessed: 0,
   });
-  // The manifest asks for more than the packages do (`__cuda >=12`).
+  // The manifest requires more than the packages do (`__cuda >=12`).
   assert.deepEqual(needs, {
     cuda: '12.4',
     capability: 5,
@@ -32,13 +32,13 @@ test('a lock of version 6 tells Python, PyTorch and its build, CUDA, size and wh
   });
 });
 
-test('a CPU build is told from its build string, and needs no GPU', async () => {
+test('a CPU build is recognized by its build string, and needs no GPU', async () => {
   const facts = describeLocked(await workspace('v6'), 'cpu', 'linux-64');
   assert.deepEqual(facts.torch, { version: '2.5.1', from: 'conda', build: 'cpu' });
   assert.deepEqual(facts.needs, { why: [] });
 });
 
-test('a lock of version 7 can hold one subdir with and without CUDA, by the names of its platforms', async () => {
+test('a version 7 lock can have one subdir with and without CUDA, by platform name', async () => {
   const seven = await workspace('v7');
   assert.equal(describeLocked(seven, 'default', 'linux-64').torch?.build, 'cpu');
   const facts = describeLocked(seven, 'default', 'linux-64-cuda');
@@ -47,14 +47,14 @@ test('a lock of version 7 can hold one subdir with and without CUDA, by the name
   assert.equal(facts.needs.cuda, '12.4');
 });
 
-test('the hash of an environment depends on its packages alone: not on their order, the format, or other environments', async () => {
+test('the hash of an environment depends only on its packages: not on their order, the format, or other environments', async () => {
   const six = describeLocked(await workspace('v6'), 'gpu', 'linux-64').hash;
   const seven = describeLocked(await workspace('v7'), 'default', 'linux-64-cuda').hash;
   assert.equal(six, seven);
   assert.notEqual(six, describeLocked(await workspace('v6'), 'cpu', 'linux-64').hash);
 });
 
-test('wheels of PyTorch tell their CUDA by +cu121, or by the libraries of NVIDIA that come with them', async () => {
+test('the CUDA of a PyTorch wheel is read from +cu121, or from the NVIDIA libraries beside it', async () => {
   const wheels = await workspace('pypi', 'pyproject.toml');
   const named = describeLocked(wheels, 'default', 'linux-64');
   assert.deepEqual(named.torch, { version: '2.4.1', from: 'pypi', build: 'gpu', cuda: '12.1' });
@@ -72,10 +72,10 @@ for (const [what, environment, platform, message] of [
     'a platform',
     'gpu',
     'linux-46',
-    /no platform of the environment "gpu" "linux-46"; did you mean "linux-64"\?/,
+    /no platform "linux-46" for the environment "gpu"; did you mean "linux-64"\?/,
   ],
 ] as const)
-  test(`${what} that is not in the lock is told with the nearest that is`, async () => {
+  test(`${what} that is not in the lock is reported with the closest that is`, async () => {
     const six = await workspace('v6');
     assert.throws(() => describeLocked(six, environment, platform), message);
   });
@@ -84,20 +84,20 @@ for (const [what, change, message] of [
   [
     'another version',
     ['"3.12.*"', '"3.13.*"'],
-    /pixi\.toml: line 7: python "3\.13\.\*" is asked for, 3\.12\.8 is locked/,
+    /pixi\.toml: line 7: python "3\.13\.\*" is required, but 3\.12\.8 is locked/,
   ],
   [
     'a new package',
     ['[feature.cpu.dependencies]', '[feature.cpu.dependencies]\nscipy = "*"'],
-    /line 10: scipy is asked for and not locked/,
+    /line 10: scipy is required, but not locked/,
   ],
   [
     'fewer platforms',
     ['["linux-64", "osx-arm64"]', '["osx-arm64"]'],
-    /has the platforms osx-arm64 for "cpu", the lock has linux-64/,
+    /has the platforms osx-arm64 for "cpu", but the lock has linux-64/,
   ],
 ] as const)
-  test(`a lock whose manifest asks for ${what} does not match, and says why`, async (t) => {
+  test(`a lock whose manifest requires ${what} does not match, and the message says why`, async (t) => {
     const { temporaryFolder } = await import('../../test/temporary-folder.ts');
     const from = path.join(folder, 'v6');
     const toml = await readFile(path.join(from, 'pixi.toml'), 'utf8');
@@ -114,23 +114,23 @@ for (const [what, text, message] of [
   [
     'of a newer format',
     'version: 8\nenvironments: {}\n',
-    /version 8 of the format is newer than what is understood \(6, 7\)/,
+    /format version 8 is newer than the supported ones \(6, 7\)/,
   ],
-  ['of an older format', 'version: 4\nenvironments: {}\n', /version 4 of the format is older/],
+  ['of an older format', 'version: 4\nenvironments: {}\n', /format version 4 is older/],
   [
-    'with a merge that was left',
+    'with an unresolved merge conflict',
     'version: 6\nenvironments: {}\npackages:\n<<<<<<< HEAD\n- conda: a\n=======\n- conda: b\n>>>>>>> other\n',
-    /pixi\.lock:4: a merge left its marks here: <<<<<<< HEAD/,
+    /pixi\.lock:4: unresolved merge conflict: <<<<<<< HEAD/,
   ],
-  ['that is no YAML', 'version: 6\nenvironments: {\n', /pixi\.lock:\d+: this is not valid YAML/],
-  ['that is a merge conflict', '<<<<<<< HEAD\nversion: 6\n=======\n', /pixi\.lock/],
-  ['that is empty', '', /this is no pixi\.lock/],
+  ['that is not YAML', 'version: 6\nenvironments: {\n', /pixi\.lock:\d+: not valid YAML/],
+  ['that begins with a merge conflict', '<<<<<<< HEAD\nversion: 6\n=======\n', /pixi\.lock/],
+  ['that is empty', '', /not a valid pixi\.lock/],
 ] as const)
-  test(`a lock ${what} is refused with its name and what to do`, () => {
+  test(`a lock ${what} is refused with its file name`, () => {
     assert.throws(() => readLock(text, 'pixi.lock'), message);
   });
 
-test('credentials in a channel are never repeated', () => {
+test("credentials in a channel's URL are dropped", () => {
   const url = 'https://me:secret@conda.example.org/private/noarch/thing-1.0-0.conda';
   const text = `version: 6\nenvironments:\n  default:\n    channels:\n    - url: x\n    packages:\n      linux-64:\n      - conda: ${url}\npackages:\n- conda: ${url}\n  sha256: ab\n`;
   const lock = readLock(text, 'pixi.lock');

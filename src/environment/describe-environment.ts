@@ -4,27 +4,27 @@ import { compareVersions } from './conda-version.ts';
 import type { LockedPackage } from './locked-package.ts';
 import { type LockedSet, lockedVirtual } from './pixi-lock.ts';
 
-/** What is in one environment on one platform, and what it asks of the machine. */
+/** What is in one environment on one platform, and what it needs from the machine. */
 export interface EnvironmentFacts {
   environment: string;
-  /** As the lock names it; `subdir` is what conda calls it. */
+  /** As named in the lock; `subdir` is conda's name. */
   platform: string;
   subdir: string;
-  /** Names the set of packages. */
+  /** Identifies the set of packages. */
   hash: string;
   packages: number;
   python?: string;
   torch?: TorchBuild;
-  /** CUDA of its libraries. */
+  /** CUDA version of its libraries. */
   cuda?: string;
   needs: EnvironmentNeeds;
-  /** Of all packages as they are downloaded. */
+  /** Total download size. */
   bytes: number;
-  /** How many of them have no size in the lock, so that theirs is a guess. */
+  /** Packages without a size in the lock, for which a guess is used. */
   guessed: number;
 }
 
-/** `declaredCuda` is what the manifest says the machine has. */
+/** `declaredCuda` is the CUDA version that the manifest declares. */
 export function describeEnvironment(set: LockedSet, declaredCuda?: string): EnvironmentFacts {
   const versionOf = (name: string): string | undefined =>
     set.packages.find((one) => one.kind === 'conda' && one.name === name)?.version;
@@ -44,15 +44,15 @@ export function describeEnvironment(set: LockedSet, declaredCuda?: string): Envi
   };
 }
 
-/** A lock does not say how big wheels are; those of PyTorch and of NVIDIA's libraries are what matters. */
+/** A lock does not state the size of wheels; only PyTorch and NVIDIA's libraries matter. */
 function guess({ name, version }: LockedPackage): number {
   if (name === 'torch') return version.endsWith('+cpu') ? 200e6 : 900e6;
   return name.startsWith('nvidia-') ? 250e6 : 5e6;
 }
 
 /**
- * A name for the content of one environment on one platform: the same for the same packages, whatever the order
- * they stand in, the version of the lock's format, the other environments of the lock and what else it says of them.
+ * Identifies the packages of one environment on one platform, whatever their order, the lock's format version and its
+ * other environments.
  */
 function environmentHash({ platform, packages }: LockedSet): string {
   const lines = packages.map(({ kind, url, sha256, md5 }) => `${kind} ${url} ${sha256 ?? md5 ?? ''}`);
@@ -61,16 +61,15 @@ function environmentHash({ platform, packages }: LockedSet): string {
     .digest('hex');
 }
 
-/** The PyTorch of an environment. */
 interface TorchBuild {
   version: string;
   from: 'conda' | 'pypi';
   build: 'gpu' | 'cpu';
-  /** CUDA it was built with, like `12.9`; only of a GPU build. */
+  /** CUDA it was built with, like `12.9`; only for a GPU build. */
   cuda?: string;
 }
 
-/** Finds PyTorch among the packages, and tells by its build string, its version or its companions what it can run on. */
+/** Finds PyTorch among the packages; its build string, version or neighbors show whether it is a GPU build. */
 function torchBuild(packages: LockedPackage[]): TorchBuild | undefined {
   const conda = packages.find(({ kind, name }) => kind !== 'pypi' && name === 'pytorch');
   if (conda !== undefined) return { version: conda.version, from: 'conda', ...condaBuild(conda.build) };
@@ -87,7 +86,7 @@ function condaBuild(build: string): Pick<TorchBuild, 'build' | 'cuda'> {
   return { build: /(?:^|_)cuda/.test(build) ? 'gpu' : 'cpu' };
 }
 
-/** A wheel says `+cu124` or `+cpu`; one from PyPI itself says nothing and comes with NVIDIA's libraries, or without. */
+/** A wheel has `+cu124` or `+cpu`; one from PyPI has neither and comes with or without NVIDIA's libraries. */
 function wheelBuild(
   local: string | undefined,
   packages: LockedPackage[],
@@ -101,9 +100,9 @@ function wheelBuild(
   return { build: packages.some(({ name }) => name.startsWith('nvidia-')) ? 'gpu' : 'cpu' };
 }
 
-/** What a GPU and its driver must be at least, and why. */
+/** The minimum GPU and driver, and why. */
 interface EnvironmentNeeds {
-  /** Version of CUDA the driver must support, like `12.0`. */
+  /** CUDA version that the driver must support, like `12.0`. */
   cuda?: string;
   /** Compute capability, like 7.5. */
   capability?: number;
@@ -112,14 +111,14 @@ interface EnvironmentNeeds {
 
 interface Rule {
   capability: number;
-  /** What the environment has that asks for it; undefined where it does not apply. */
+  /** What in the environment requires it; undefined if the rule does not apply. */
   because: (torch: TorchBuild, cuda: string, cudnn: string | undefined) => string | undefined;
 }
 
 const atLeast = (version: string | undefined, minimum: string): boolean =>
   version !== undefined && compareVersions(version, minimum) >= 0;
 
-/** The oldest cards that still run it; of several rules that apply, the strictest counts. */
+/** The oldest cards that still work; if several rules apply, the strictest counts. */
 const rules: Rule[] = [
   { capability: 7.5, because: (_, cuda) => (atLeast(cuda, '13') ? `CUDA ${cuda}` : undefined) },
   {
@@ -144,7 +143,7 @@ const rules: Rule[] = [
   { capability: 3.7, because: (_, cuda) => (atLeast(cuda, '11') ? `CUDA ${cuda}` : undefined) },
 ];
 
-/** What the GPU software in an environment needs; nothing for a CPU build. `declared` is what its manifest asks for. */
+/** What the GPU software in an environment needs; nothing for a CPU build. `declared` is from the manifest. */
 function gpuNeeds(
   set: LockedSet,
   torch: TorchBuild | undefined,
@@ -169,13 +168,13 @@ interface Need {
   because: string;
 }
 
-/** What the packages ask of a virtual package, and what the platform was locked for. */
+/** The versions of a virtual package that packages require, and the one the platform was locked for. */
 function askedOf(virtual: string, { packages, platform }: LockedSet): Need[] {
   const pattern = new RegExp(`^${virtual}\\s+>=?\\s*(\\d+(?:\\.\\d+)?)`);
   const asked = packages.flatMap(({ name, depends, constrains }) =>
     [...depends, ...constrains].flatMap((spec) => {
       const version = pattern.exec(spec)?.[1];
-      return version === undefined ? [] : [{ version, because: `${name} asks for ${spec}` }];
+      return version === undefined ? [] : [{ version, because: `${name} requires ${spec}` }];
     }),
   );
   const version = lockedVirtual(platform, virtual);
@@ -194,7 +193,7 @@ function newest(asked: Need[]): Need | undefined {
   );
 }
 
-/** The newest of all that is asked for; where nobody asks, the libraries run on any driver of their major version. */
+/** The newest version required; if none is, the libraries run on any driver of their major version. */
 function driverNeed(
   set: LockedSet,
   cuda: string | undefined,
@@ -203,7 +202,7 @@ function driverNeed(
   const asked = askedOf('__cuda', set);
   if (declared !== undefined) asked.push({ version: declared, because: 'the manifest declares it' });
   if (asked.length === 0 && cuda !== undefined)
-    asked.push({ version: cuda.split('.')[0] ?? cuda, because: `its libraries are of CUDA ${cuda}` });
+    asked.push({ version: cuda.split('.')[0] ?? cuda, because: `its libraries are built for CUDA ${cuda}` });
   return newest(asked);
 }
 

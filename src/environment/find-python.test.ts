@@ -5,7 +5,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { failingImport, findPython } from './find-python.ts';
 
-test('an interpreter that lacks a module is passed over for one that has it', async (t) => {
+test('an interpreter that lacks a module is skipped for one that has it', async (t) => {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'updraft-python-'));
   t.after(() => rm(folder, { recursive: true }));
   const poor = path.join(folder, 'python3');
@@ -27,7 +27,7 @@ test('when no interpreter has the module, each one tried is named with what it l
     assert.match(`${python} ${lacks}`, /python3? no_such_module_anywhere/);
 });
 
-test('a quick look imports nothing: a module that is installed will do, and those asked before are passed over', async (t) => {
+test('a quick search imports nothing and skips interpreters that were already tried', async (t) => {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'updraft-python-'));
   t.after(() => rm(folder, { recursive: true }));
   await writeFile(path.join(folder, 'breaks_on_import.py'), 'raise OSError("built for another machine")\n');
@@ -43,10 +43,10 @@ test('a quick look imports nothing: a module that is installed will do, and thos
   assert.notEqual(others.found, found);
 });
 
-test('an interpreter that a signal ends says so', async (t) => {
+test('an interpreter killed by a signal is reported with the signal', async (t) => {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'updraft-python-'));
   t.after(() => rm(folder, { recursive: true }));
   const python = path.join(folder, 'python3');
   await writeFile(python, '#!/bin/sh\nkill -ILL $$\n', { mode: 0o755 });
-  assert.equal(await failingImport(python, ['torch'], {}), 'torch (SIGILL ended it)');
+  assert.equal(await failingImport(python, ['torch'], {}), 'torch (killed by SIGILL)');
 });

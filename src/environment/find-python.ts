@@ -6,7 +6,7 @@ import type { Env } from '../base/env.ts';
 
 const run = promisify(execFile);
 
-/** An interpreter that was asked, and what it answered. */
+/** An interpreter that was tried in vain. */
 export interface TriedPython {
   path: string;
   /** What it cannot import, or why it does not run. */
@@ -16,7 +16,7 @@ export interface TriedPython {
 export type PythonSearch =
   { found: string; tried: TriedPython[] } | { found: undefined; tried: TriedPython[] };
 
-/** For each module named, one statement; the first that fails is told with its reason. */
+/** Runs a statement for each module; exits with the first that fails and its reason. */
 const eachOf = (statement: string): string =>
   [
     'import importlib, importlib.util, sys',
@@ -25,24 +25,24 @@ const eachOf = (statement: string): string =>
     '    except Exception as error: sys.exit("%s (%s)" % (name, str(error).splitlines()[0] if str(error) else type(error).__name__))',
   ].join('\n');
 const importEach = eachOf('importlib.import_module(name)');
-/** A module's packages only: to look further down, they would have to be imported. */
+/** Only top-level packages: finding a submodule would import its parents. */
 const findEach = eachOf(
   `importlib.util.find_spec(name.split(".")[0]) or sys.exit("%s (No module named '%s')" % (name, name.split(".")[0]))`,
 );
 
 interface Search {
   signal?: AbortSignal;
-  /** The only folder to look in: software that came with the job must not be mixed with the machine's. */
+  /** The only folder to search: software that came with the job must not be mixed with the machine's. */
   only?: string;
-  /** That a module is installed will do; importing one like PyTorch takes seconds. */
+  /** Only check that the modules are installed; importing one like PyTorch takes seconds. */
   isQuick?: boolean;
-  /** Interpreters that have been asked already. */
+  /** Interpreters that were already tried. */
   except?: readonly TriedPython[];
 }
 
 /**
- * The first interpreter that has the modules. The name `python3` alone promises nothing: one of pyenv, conda or a
- * virtual environment may come first on the PATH and know nothing of the system's packages.
+ * The first interpreter that has the modules. The first `python3` on the PATH may be from pyenv, conda or a virtual
+ * environment, without the system's packages.
  */
 export async function findPython(
   modules: string[],
@@ -59,7 +59,7 @@ export async function findPython(
   return { found: undefined, tried };
 }
 
-/** What an interpreter cannot import of the modules, with the reason; undefined when it can import them all. */
+/** The first module that an interpreter cannot import, with the reason. */
 export async function failingImport(
   python: string,
   modules: string[],
@@ -69,7 +69,7 @@ export async function failingImport(
   return await ask(python, importEach, modules, env, signal);
 }
 
-/** Every python3 (then python) on the PATH and in the usual places, each program once. */
+/** Every python3 (then python) on the PATH and in the usual places, each once. */
 async function candidates(env: Env, only: string | undefined): Promise<string[]> {
   const usual = (env['PATH'] ?? '').split(':').filter((folder) => path.isAbsolute(folder));
   const folders = only === undefined ? [...usual, '/usr/bin', '/usr/local/bin'] : [only];
@@ -78,7 +78,7 @@ async function candidates(env: Env, only: string | undefined): Promise<string[]>
     for (const folder of folders) {
       const file = path.join(folder, name);
       const target = await realpath(file).catch(() => undefined);
-      // A virtual environment's python is a link to the system's, yet another interpreter: it is known by its folder.
+      // A virtual environment's python links to the system's but is a different interpreter: the folder is part of the key.
       if (target !== undefined)
         found.set(`${path.dirname(file)} ${target}`, found.get(`${path.dirname(file)} ${target}`) ?? file);
     }
@@ -105,8 +105,8 @@ async function ask(
     const { stderr = '', signal: killer } = error as Error & { stderr?: string; signal?: string | null };
     const said = stderr.trim().split('\n').at(-1) ?? '';
     if (said !== '') return said;
-    // A library built for another processor ends the interpreter without a word.
-    const why = typeof killer === 'string' ? `${killer} ended it` : 'it does not start';
+    // A library built for another processor kills the interpreter before it can print anything.
+    const why = typeof killer === 'string' ? `killed by ${killer}` : 'it does not start';
     return `${modules.join(', ')} (${why})`;
   }
 }

@@ -9,14 +9,14 @@ for (const [what, recipe] of [
   ['Dockerfile', dockerfile(input)],
   ['Apptainer definition', apptainerDefinition(input)],
 ] as const)
-  test(`the ${what} installs the lock as it is, without a GPU, and keeps only the environment at its own path`, () => {
+  test(`the ${what} installs the locked packages without a GPU, and keeps only the environment, at the same path`, () => {
     assert.match(recipe, /pixi install --locked --environment gpu/);
     assert.match(recipe, /CONDA_OVERRIDE_CUDA=12\b/);
     assert.match(recipe, /(\/opt\/environment\/\.pixi\/envs\/gpu) \1/);
     assert.match(recipe, new RegExp(input.hash));
   });
 
-test('what Python imports is compiled in the image, where a job could not keep it', () => {
+test('Python modules are compiled into the image, since a job could not store them', () => {
   for (const recipe of [dockerfile(input), apptainerDefinition(input)])
     assert.match(
       recipe,
@@ -24,13 +24,13 @@ test('what Python imports is compiled in the image, where a job could not keep i
     );
 });
 
-test('a platform that shares its subdir with others is installed by its name', () => {
+test('a platform that shares its subdir with others is installed by name', () => {
   const named = { ...input, platform: 'linux-64-cuda' };
   for (const recipe of [dockerfile(named), apptainerDefinition(named)])
     assert.match(recipe, /pixi install --locked --environment gpu --platform linux-64-cuda\b/);
 });
 
-test('a CPU environment pretends no CUDA', () => {
+test('a CPU environment sets no CONDA_OVERRIDE_CUDA', () => {
   const { cuda, ...cpu } = input;
   assert.equal(cuda, '12');
   assert.doesNotMatch(dockerfile(cpu) + apptainerDefinition(cpu), /CONDA_OVERRIDE_CUDA/);
@@ -47,7 +47,7 @@ for (const [file, named] of [
     assert.equal(hashName(file, `1a2b3c4d${'0'.repeat(56)}`), named);
   });
 
-test('pixi-pack is called in the form of its version', () => {
+test('pixi-pack is called with the arguments of its version', () => {
   const request = {
     manifest: 'pixi.toml',
     environment: 'gpu',

@@ -1,19 +1,18 @@
-/** What a recipe is written for. */
 export interface RecipeInput {
-  /** Name of the manifest beside the recipe. */
+  /** Name of the manifest, which is beside the recipe. */
   manifest: string;
   environment: string;
-  /** The platform's name, where its subdir could mean another one, too. */
+  /** The platform's name, if its subdir is ambiguous. */
   platform?: string;
-  /** CUDA the builder pretends to have: it has no GPU, and without one pixi would refuse the GPU build. */
+  /** CUDA version the builder pretends to have: without a GPU, pixi would refuse the GPU build. */
   cuda?: string;
-  /** Names what the image holds. */
+  /** Identifies the packages in the image. */
   hash: string;
 }
 
 const builder = 'ghcr.io/prefix-dev/pixi:noble';
 const base = 'ubuntu:24.04';
-/** A script of the image that activates the environment and becomes the command it is given. */
+/** A script in the image that activates the environment and executes the command it is given. */
 export const imageEntry = '/usr/local/bin/in-environment';
 const app = '/opt/environment';
 
@@ -28,15 +27,15 @@ function installing(input: RecipeInput): string[] {
     `cd ${app}`,
     `pixi install --locked --environment ${environment}${named}`,
     compiling(input),
-    // Unless told not to, it would install once more, for the platform that the building machine is.
+    // By default it would install again, for the platform of the building machine.
     `{ echo '#!/bin/bash'; pixi shell-hook --environment ${environment} --shell bash --no-install; echo 'exec "$@"'; } > ${app}/entry.sh`,
     `chmod 755 ${app}/entry.sh`,
   ];
 }
 
 /**
- * Python compiles what it imports, and keeps that beside the source, unless the image is read-only: then every job's
- * start would take seconds longer. What is compiled here counts whatever times the files have after being copied.
+ * Python stores compiled modules beside their source; in a read-only image it cannot, and every job would start seconds
+ * later. Unchecked hashes keep the compiled files valid when copying changes the times.
  */
 const compiling = (input: RecipeInput): string => {
   const prefix = prefixOf(input);
@@ -46,10 +45,10 @@ const compiling = (input: RecipeInput): string => {
 
 const notice = ({ manifest, environment, hash }: RecipeInput): string[] => [
   `# The environment "${environment}" of ${manifest}, packages ${hash.slice(0, 8)}. Made by: updraft env image`,
-  '# Only the environment is in the image: code and data travel with each job.',
+  '# The image holds only the environment: code and data travel with each job.',
 ];
 
-/** A Dockerfile: installs in one stage, keeps only the environment in the next, at the same path. */
+/** A Dockerfile that installs in one stage and keeps only the environment in the next, at the same path. */
 export function dockerfile(input: RecipeInput): string {
   const prefix = prefixOf(input);
   return [
@@ -62,7 +61,7 @@ export function dockerfile(input: RecipeInput): string {
     `LABEL updraft.environment=${input.hash}`,
     `COPY --from=build ${prefix} ${prefix}`,
     `COPY --from=build ${app}/entry.sh ${imageEntry}`,
-    '# Apptainer runs commands without the entry script: the environment is on the PATH for them too.',
+    '# Apptainer runs commands without the entry script, so the environment is on the PATH, too.',
     `ENV PATH=${prefix}/bin:$PATH CONDA_PREFIX=${prefix}`,
     `ENTRYPOINT ["${imageEntry}"]`,
     '',

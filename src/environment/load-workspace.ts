@@ -29,7 +29,7 @@ export interface Workspace {
   lock: PixiLock;
 }
 
-/** The manifest a path means: the file itself, or the one in the folder. */
+/** The path itself if it is a file, else the manifest in that folder. */
 export async function findManifest(place: string): Promise<string> {
   const info = await stat(place).catch(() => undefined);
   if (info?.isFile() === true) return place;
@@ -37,9 +37,9 @@ export async function findManifest(place: string): Promise<string> {
     const file = path.join(place, name);
     if ((await stat(file).catch(() => undefined))?.isFile() === true) return file;
   }
-  throw new Fault('file-invalid', `${place}: there is no pixi.toml and no pyproject.toml here`, {
+  throw new Fault('file-invalid', `${place}: no pixi.toml or pyproject.toml found here`, {
     about: place,
-    fix: 'name the manifest of a Pixi workspace, or make one with: pixi init',
+    fix: 'name the manifest of a Pixi workspace, or create one with: pixi init',
   });
 }
 
@@ -51,7 +51,7 @@ export async function loadWorkspace(manifestFile: string): Promise<Workspace> {
   const manifest = readPixiManifest(await textOf(manifestFile), manifestFile);
   const text = await readFile(lockFile, 'utf8').catch((error: unknown) => {
     const { code, message } = error as NodeJS.ErrnoException;
-    const what = code === 'ENOENT' ? 'is not there' : `cannot be read: ${message}`;
+    const what = code === 'ENOENT' ? 'does not exist' : `cannot be read: ${message}`;
     throw new Fault('file-invalid', `${lockFile} ${what}`, {
       about: lockFile,
       fix: 'write it with: updraft env lock',
@@ -73,7 +73,7 @@ async function textOf(file: string): Promise<string> {
   }
 }
 
-/** What is in one environment of a workspace; throws where the lock is not one of the manifest. */
+/** What is in one environment of a workspace; throws if the lock does not match the manifest. */
 export function describeLocked(
   { manifest, lock }: Workspace,
   environment: string,
@@ -84,14 +84,14 @@ export function describeLocked(
   if (wrong.length > 0)
     throw new Fault('file-invalid', `${lock.file} does not match ${manifest.file}: ${wrong.join('; ')}`, {
       about: lock.file,
-      fix: 'write the lock again with: updraft env lock',
+      fix: 'update the lock with: updraft env lock',
     });
   return describeEnvironment(set, declaredCuda(manifest, environment, set.platform));
 }
 
 /**
- * Where a lock is not one of its manifest, for one environment and platform, in sentences. What needs a solver to
- * tell is left to pixi: no sentence is no proof.
+ * Where a lock does not match its manifest, for one environment and platform. What only a solver can decide is left to
+ * pixi: an empty list does not prove a match.
  */
 export function lockMismatches(
   manifest: PixiManifest,
@@ -101,20 +101,20 @@ export function lockMismatches(
 ): string[] {
   const outside: string[] = [];
   if (!manifest.environments.has(environment))
-    outside.push(`the environment "${environment}" is in the lock and not in ${manifest.file}`);
+    outside.push(`the environment "${environment}" is in the lock, but not in ${manifest.file}`);
   const set = selectLocked(lock, environment, platform);
   const platforms = platformsOf(manifest, environment);
   const declared = platforms.find(({ name }) => name === set.platform.name);
   if (outside.length === 0 && declared === undefined)
     outside.push(
-      `${manifest.file} has the platforms ${platforms.map(({ name }) => name).join(', ')} for "${environment}", the lock has ${set.platform.name}`,
+      `${manifest.file} has the platforms ${platforms.map(({ name }) => name).join(', ')} for "${environment}", but the lock has ${set.platform.name}`,
     );
   if (declared !== undefined) outside.push(...otherPlatform(declared, set.platform));
   if (outside.length > 0) return outside;
   return dependenciesOf(manifest, environment, set.platform).flatMap((one) => unmet(one, set));
 }
 
-/** What a manifest asks for in an environment on a platform of which the lock has nothing, in sentences. */
+/** Environments and platforms of the manifest that have dependencies but are not in the lock. */
 export function notLocked(manifest: PixiManifest, lock: PixiLock): string[] {
   return [...manifest.environments.keys()].flatMap((environment) => {
     const locked = lock.environments.get(environment)?.platforms ?? [];
@@ -125,19 +125,19 @@ export function notLocked(manifest: PixiManifest, lock: PixiLock): string[] {
           ({ name, conditional }) => !name.startsWith('__') && conditional !== true,
         ),
       )
-      .map(({ name }) => `"${environment}" is asked for on ${name} and not locked`);
+      .map(({ name }) => `"${environment}" is required on ${name}, but not locked`);
   });
 }
 
-/** A platform of the same name that was another one when it was locked. */
+/** How a platform of the same name differed when it was locked. */
 function otherPlatform({ name, subdir, virtual }: ManifestPlatform, locked: LockedPlatform): string[] {
   if (subdir !== locked.subdir)
-    return [`the platform ${name} is ${subdir}, and was locked as ${locked.subdir}`];
-  // A plain name says nothing of CUDA: [system-requirements] may, and those of all features count.
+    return [`the platform ${name} is ${subdir}, but was locked as ${locked.subdir}`];
+  // A plain name does not state CUDA: [system-requirements] of any feature may.
   if (name === subdir) return [];
   return differing(virtual, locked).map(
     (one) =>
-      `${one === '__cuda' ? 'CUDA' : one} of the platform ${name} is ${virtual[one] ?? 'none'}, and was locked as ${lockedVirtual(locked, one) ?? 'none'}`,
+      `${one === '__cuda' ? 'CUDA' : one} of the platform ${name} is ${virtual[one] ?? 'none'}, but was locked as ${lockedVirtual(locked, one) ?? 'none'}`,
   );
 }
 
@@ -153,19 +153,19 @@ function unmet({ kind, name, spec, line, conditional }: Dependency, { packages }
   const [locked] = named;
   if (locked === undefined) {
     const isExcused = kind === 'pypi' && mayBeRenamed(packages, name);
-    return isExcused ? [] : [`${at}${name} is asked for and not locked`];
+    return isExcused ? [] : [`${at}${name} is required, but not locked`];
   }
   if (locked.version === '' || named.some(({ version }) => versionFits(version, spec) !== false)) return [];
-  return [`${at}${name} "${spec}" is asked for, ${locked.version} is locked`];
+  return [`${at}${name} "${spec}" is required, but ${locked.version} is locked`];
 }
 
-/** Locks need not say what a conda package is called elsewhere. */
+/** A lock need not state the PyPI name of a conda package. */
 const mayBeRenamed = (packages: LockedSet['packages'], name: string): boolean =>
   packages.some((one) => one.kind === 'conda' && one.name.includes(name));
 
 /**
- * Gives the platforms of a lock the names that its manifest has for them. Pixi writes those with virtual packages of
- * their own as `p1`, `p2`, and finds them again by what they hold.
+ * Gives the platforms of a lock the names they have in the manifest. Pixi writes platforms with their own virtual
+ * packages as `p1`, `p2`, and recognizes them by those packages.
  */
 export function namePlatforms(lock: PixiLock, manifest: PixiManifest): PixiLock {
   const named = [...lock.environments].map(([environment, locked]): [string, typeof locked] => {
@@ -182,7 +182,7 @@ export function namePlatforms(lock: PixiLock, manifest: PixiManifest): PixiLock 
   return { ...lock, environments: new Map(named) };
 }
 
-/** The one of its subdir; where there are several, the one that says the same and most of it. */
+/** The one with its subdir; of several, the one with the most virtual packages that all match. */
 function sameAs(platform: LockedPlatform, known: ManifestPlatform[]): ManifestPlatform | undefined {
   const alike = known.filter(({ subdir }) => subdir === platform.subdir);
   if (alike.length < 2) return alike[0];
@@ -192,7 +192,7 @@ function sameAs(platform: LockedPlatform, known: ManifestPlatform[]): ManifestPl
     .sort((a, b) => said(b) - said(a))[0];
 }
 
-/** The virtual packages that a platform was not locked with as its manifest says; what GPU there is must be said. */
+/** The virtual packages in which lock and manifest differ; CUDA counts even if the manifest does not state it. */
 function differing(virtual: Record<string, string>, locked: LockedPlatform): string[] {
   return [...new Set(['__cuda', '__cuda_arch', ...Object.keys(virtual)])].filter((name) => {
     const [said, found] = [virtual[name], lockedVirtual(locked, name)];

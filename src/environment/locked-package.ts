@@ -1,29 +1,29 @@
 import { defined } from '../base/defined.ts';
 
-/** One package that a lock file names. */
+/** One package in a lock. */
 export interface LockedPackage {
   kind: 'conda' | 'pypi' | 'source';
   /** Where it comes from, without user name and password. */
   url: string;
-  /** In lower case; of a PyPI package with `-` for `_` and `.`. */
+  /** In lower case; for a PyPI package with `-` for `_` and `.`. */
   name: string;
   version: string;
   /** The build string of a conda package; empty for others. */
   build: string;
-  /** `linux-64`, `noarch`; undefined for what is not a conda package. */
+  /** `linux-64`, `noarch`; only for conda packages. */
   subdir?: string;
   sha256?: string;
   md5?: string;
   bytes?: number;
   depends: string[];
   constrains: string[];
-  /** Names under which PyPI has what a conda package holds: `torch` is its `pytorch`. */
+  /** Names of a conda package on PyPI: `pytorch` is `torch` there. */
   onPypi: string[];
 }
 
 type Fields = Record<string, unknown>;
 
-/** A package from what the lock says of it; what it leaves out is in the name of its file. */
+/** A package from its fields in the lock; missing fields are taken from its file name. */
 export function lockedPackage(kind: LockedPackage['kind'], url: string, fields: Fields): LockedPackage {
   const named = kind === 'conda' ? condaName(url) : kind === 'pypi' ? wheelName(url) : sourceName(url);
   const text = (key: string): string | undefined =>
@@ -58,7 +58,7 @@ interface Named {
   subdir?: string;
 }
 
-/** The name of a conda package's file. */
+/** The file name of a conda package. */
 export const condaFile = (url: string): string =>
   decodeURIComponent(url.replace(/[?#].*$/, '').replace(/^.*\//, ''));
 

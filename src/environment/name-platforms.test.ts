@@ -6,7 +6,7 @@ import { readPixiManifest } from './read-manifest.ts';
 
 const url = (name: string): string => `https://conda.example.org/noarch/${name}-1.5-0.conda`;
 
-/** A lock of version 7: platforms as `name subdir virtual…`, and the packages that the default environment has there. */
+/** A version 7 lock: platforms as `name subdir virtual…`, with the packages of the default environment. */
 function lock(platforms: Record<string, string[]>) {
   const rows = Object.keys(platforms).map((words) => words.split(' '));
   const text = [
@@ -49,7 +49,7 @@ const lockedTwo = {
   'p1 linux-64 __cuda=12.0 __glibc=2.28': ['base', 'fast'],
 };
 
-test('a platform that the lock calls p1 has the name that the manifest gives it', () => {
+test('a platform called p1 in the lock gets its name from the manifest', () => {
   const named = namePlatforms(lock(lockedTwo), two);
   const { platform, packages } = selectLocked(named, 'default', 'gpu');
   assert.deepEqual([platform.name, platform.subdir, packages.length], ['gpu', 'linux-64', 2]);
@@ -67,17 +67,17 @@ for (const [what, platforms, words] of [
   [
     'CUDA of a platform was raised',
     '[{ name = "gpu", platform = "linux-64", cuda = "12.8" }]',
-    /CUDA of the platform gpu is 12\.8, and was locked as 12\.0/,
+    /CUDA of the platform gpu is 12\.8, but was locked as 12\.0/,
   ],
   [
-    'CUDA of a platform was taken away',
+    'CUDA of a platform was removed',
     '[{ name = "gpu", platform = "linux-64" }]',
-    /CUDA of the platform gpu is none, and was locked as 12\.0/,
+    /CUDA of the platform gpu is none, but was locked as 12\.0/,
   ],
   [
-    'a platform became another',
+    'a platform changed its subdir',
     '[{ name = "gpu", platform = "linux-aarch64", cuda = "12.0" }]',
-    /the platform gpu is linux-aarch64, and was locked as linux-64/,
+    /the platform gpu is linux-aarch64, but was locked as linux-64/,
   ],
 ] as const)
   test(`a lock from before ${what} does not match`, () => {
@@ -92,7 +92,7 @@ for (const [what, dependencies] of [
   ['in another version for a target', 'base = ">=2"\n[target.linux-64.dependencies]\nbase = "<2"'],
   ['in another version by a pattern', 'base = ">=2"\n[target."linux-*".dependencies]\nbase = "<2"'],
 ] as const)
-  test(`what is asked for ${what} is no mismatch`, () => {
+  test(`a package required ${what} is not a mismatch`, () => {
     const asked = manifest(`[workspace]\nplatforms = ["linux-64"]\n[dependencies]\n${dependencies}`);
     assert.deepEqual(
       lockMismatches(asked, lock({ 'linux-64 linux-64': ['base'] }), 'default', 'linux-64'),
@@ -107,7 +107,7 @@ for (const [said, name] of [
   ['platform = "linux-64", glibc = "2.34", archspec = "x86_64_v3"', 'linux-64-archspec-x86-64-v3-glibc-2-34'],
   ['platform = "osx-arm64", osx = "14.0"', 'osx-arm64-macos-14-0'],
 ] as const)
-  test(`a platform without a name is called as Pixi calls it: { ${said} }`, () => {
+  test(`a platform without a name gets the name that Pixi gives it: { ${said} }`, () => {
     const asked = manifest(`[workspace]\nplatforms = [{ ${said} }]`);
     assert.deepEqual(
       asked.platforms.map((one) => one.name),
@@ -115,7 +115,7 @@ for (const [said, name] of [
     );
   });
 
-test('of platforms that share a subdir the one is meant that says what the lock has', () => {
+test('platforms that share a subdir are matched by their virtual packages', () => {
   const asked = manifest(`[workspace]
 platforms = [
   { name = "new", platform = "linux-64", cuda = { driver = "12", arch = "9.0" } },
@@ -136,7 +136,7 @@ platforms = [
   );
 });
 
-test('an environment may ask for packages and platforms itself, without a feature', () => {
+test('an environment may have packages and platforms of its own, without a feature', () => {
   const asked = manifest(`[workspace]
 platforms = ["osx-arm64", { name = "gpu", platform = "linux-64", cuda = "12" }]
 [environments.default]
@@ -144,6 +144,6 @@ platforms = ["gpu"]
 dependencies = { base = ">=2" }`);
   const named = namePlatforms(lock({ 'p1 linux-64 __cuda=12': ['base'] }), asked);
   assert.deepEqual(lockMismatches(asked, named, 'default', 'gpu'), [
-    'line 5: base ">=2" is asked for, 1.5 is locked',
+    'line 5: base ">=2" is required, but 1.5 is locked',
   ]);
 });

@@ -10,29 +10,29 @@ async function inspect(tar: Buffer): Promise<string[]> {
   return inspector.finish().packages.map(({ url }) => url);
 }
 
-test('an archive of pixi-pack tells its packages', async () => {
+test('the packages of a pixi-pack archive are listed', async () => {
   assert.deepEqual(await inspect(makePack()), ['tiny-1.0-0.conda']);
 });
 
 for (const [what, entry, words] of [
   [
-    'a link in the place of its channel',
+    'a link in place of its channel',
     { name: 'channel', type: '2', link: '/tmp' },
-    /holds the link "channel", and pixi-pack writes none/,
+    /contains the link "channel", and pixi-pack writes none/,
   ],
   [
-    'a hard link to what it is not',
+    'a hard link in place of a package',
     { name: 'channel/linux-64/x.conda', type: '1', link: 'environment.yml' },
-    /holds the link "channel\/linux-64\/x\.conda"/,
+    /contains the link "channel\/linux-64\/x\.conda"/,
   ],
   [
     'a package twice',
     { name: 'channel/linux-64/tiny-1.0-0.conda', data: 'another' },
-    /holds "channel\/linux-64\/tiny-1\.0-0\.conda" twice/,
+    /contains "channel\/linux-64\/tiny-1\.0-0\.conda" twice/,
   ],
   ['a path that leads outside', { name: '../../.bashrc', data: 'x' }, /\.bashrc/],
   ['an absolute path', { name: '/etc/passwd', data: 'x' }, /etc\/passwd/],
 ] as const)
-  test(`an archive with ${what} is refused before anything of it runs`, async () => {
+  test(`an archive with ${what} is refused before it is unpacked`, async () => {
     await assert.rejects(inspect(Buffer.concat([tarEntry(entry), makePack()])), words);
   });

@@ -18,13 +18,13 @@ import {
 const maxTextBytes = 64 << 20;
 
 /**
- * Looks at the tar of pixi-pack as it passes: every package is hashed and must be the one its channel's index
- * names, because the program that unpacks it later asks for no proof.
+ * Checks the tar of pixi-pack as it passes: every package must have the hash stated in its channel's index, because the
+ * program that unpacks it later does not verify it.
  */
 export class PackInspector implements EntrySink {
   readonly #name: string;
   readonly #reader: TarReader;
-  /** Text files that are read, by path: the metadata and the indexes. */
+  /** The metadata and the indexes, by path. */
   readonly #texts = new Map<string, string>();
   readonly #hashes = new Map<string, string>();
   readonly #names = new Set<string>();
@@ -41,10 +41,10 @@ export class PackInspector implements EntrySink {
     await this.#reader.write(piece);
   }
 
-  /** No more bytes come: what the archive says of itself, and its packages, once all of them are proven. */
+  /** At the end: verifies all packages, and returns them with the archive's metadata. */
   finish(): { metadata: PackMetadata; packages: LockedPackage[] } {
     this.#reader.end();
-    if (!this.#reader.ended) throw brokenPack(this.#name, 'it is cut off');
+    if (!this.#reader.ended) throw brokenPack(this.#name, 'it is truncated');
     const text = this.#texts.get(metadataName);
     if (text === undefined) throw wrongPack(this.#name, `it has no ${metadataName}`);
     const metadata = readPackMetadata(text, this.#name);
@@ -57,7 +57,7 @@ export class PackInspector implements EntrySink {
       if (file !== metadataName)
         for (const one of indexedPackages(text, this.#name)) {
           const found = this.#hashes.get(file.replace(/[^/]*$/, one.url));
-          if (found === undefined) throw brokenPack(this.#name, `the package ${one.url} is missing in it`);
+          if (found === undefined) throw brokenPack(this.#name, `it lacks the package ${one.url}`);
           if (one.sha256 !== undefined && found !== one.sha256)
             throw brokenPack(this.#name, `the package ${one.url} in it is damaged`);
           packages.push(one);
@@ -66,8 +66,8 @@ export class PackInspector implements EntrySink {
   }
 
   begin({ path: name, size }: FileEntry): void {
-    // The one that was looked at must be the one that is unpacked.
-    if (this.#names.has(name)) throw wrongPack(this.#name, `it holds ${quoted(name)} twice`);
+    // The file that was checked must be the one that is unpacked.
+    if (this.#names.has(name)) throw wrongPack(this.#name, `it contains ${quoted(name)} twice`);
     this.#names.add(name);
     if (/^pypi\/[^/]+\.whl$/.test(name)) this.#wheels.push(lockedPackage('pypi', name, { size }));
     const isText = name === metadataName || /^channel\/[^/]+\/repodata\.json$/.test(name);
@@ -85,7 +85,7 @@ export class PackInspector implements EntrySink {
   }
 
   hole(): void {
-    throw wrongPack(this.#name, 'it holds a sparse file');
+    throw wrongPack(this.#name, 'it contains a sparse file');
   }
 
   end(): void {
@@ -96,15 +96,15 @@ export class PackInspector implements EntrySink {
 
   place({ type, path: name }: FolderEntry | SymlinkEntry | HardlinkEntry): void {
     if (type !== 'folder')
-      throw wrongPack(this.#name, `it holds the link ${quoted(name)}, and pixi-pack writes none`);
+      throw wrongPack(this.#name, `it contains the link ${quoted(name)}, and pixi-pack writes none`);
   }
 
   amend(): void {
-    // A tar tells everything before the data.
+    // A tar states everything before the data.
   }
 }
 
-/** The packages of a channel's index; their URLs are the names of their files. */
+/** The packages of a channel's index; their URLs are file names. */
 function indexedPackages(text: string, name: string): LockedPackage[] {
   try {
     const index = JSON.parse(text) as Record<string, Record<string, Record<string, unknown>> | undefined>;
@@ -116,17 +116,17 @@ function indexedPackages(text: string, name: string): LockedPackage[] {
   }
 }
 
-/** An archive of pixi-pack that was read through and found whole. */
+/** A pixi-pack archive that was read completely and verified. */
 export interface InspectedPack {
   metadata: PackMetadata;
-  /** Its packages, as its indexes and the names of its wheels tell; their URLs are the names of their files. */
+  /** From its indexes and the names of its wheels; their URLs are file names. */
   packages: LockedPackage[];
   form: 'executable' | 'tar';
   bytes: number;
   sha256: string;
 }
 
-/** Reads an archive of this machine as the agent will, and says all it can; throws where the agent would refuse it. */
+/** Reads a local archive as the agent will; throws if the agent would refuse it. */
 export async function inspectPack(file: string, signal?: AbortSignal): Promise<InspectedPack> {
   const inspector = new PackInspector(file);
   const splitter = new PackSplitter(file, {

@@ -10,7 +10,7 @@ async function split(archive: Buffer, pieceBytes: number) {
     program: (piece) => void program.push(Buffer.from(piece)),
   });
   for (let at = 0; at < archive.length; at += pieceBytes) {
-    // The owner of a piece may use it again once it was written.
+    // The caller may reuse a piece once it was written.
     const piece = Buffer.from(archive.subarray(at, at + pieceBytes));
     await splitter.write(piece);
     piece.fill(0);
@@ -20,7 +20,7 @@ async function split(archive: Buffer, pieceBytes: number) {
 }
 
 for (const pieceBytes of [1, 2, 3, 7, 511, 4096, 1 << 20])
-  test(`a self-extracting archive comes apart the same in pieces of ${pieceBytes} bytes`, async () => {
+  test(`a self-extracting archive is split correctly in pieces of ${pieceBytes} bytes`, async () => {
     const whole = makePack();
     const { tar, program, of } = await split(makeExecutable(whole), pieceBytes);
     assert.ok(tar.equals(whole));
@@ -28,20 +28,20 @@ for (const pieceBytes of [1, 2, 3, 7, 511, 4096, 1 << 20])
     assert.deepEqual(of, { subcommand: [] });
   });
 
-test('an archive of pixi-pack before 0.7 needs its subcommand named', async () => {
+test('an archive of pixi-pack before 0.7 needs a subcommand', async () => {
   assert.deepEqual((await split(makeExecutable(makePack(), { old: true }), 4096)).of, {
     subcommand: ['unpack'],
   });
 });
 
-test('a plain tar passes unchanged and brings no program', async () => {
+test('a plain tar passes unchanged and has no program', async () => {
   const whole = makePack();
   const { tar, of } = await split(whole, 1000);
   assert.ok(tar.equals(whole));
   assert.equal(of, undefined);
 });
 
-test('wherever a self-extracting archive is cut, it is never taken for whole', async () => {
+test('a truncated self-extracting archive is always detected', async () => {
   const archive = makeExecutable(makePack());
   const header = archive.indexOf('@@END_HEADER@@');
   for (let end = 0; end < archive.length - 3; end += end < header + 100 ? 50 : 997)
@@ -52,7 +52,7 @@ test('wherever a self-extracting archive is cut, it is never taken for whole', a
     );
 });
 
-test('a byte in the payload that is no base64 is damage', async () => {
+test('a byte in the payload that is not base64 is reported as damage', async () => {
   const archive = makeExecutable(makePack());
   archive.write('!', archive.indexOf('@@END_HEADER@@') + 500);
   await assert.rejects(split(archive, 4096), /its payload is damaged/);

@@ -1,32 +1,32 @@
 import { printable } from '../base/printable.ts';
 import { Fault } from '../fault/fault.ts';
 
-/** What an archive of pixi-pack says of itself in its `pixi-pack.json`. */
+/** The contents of `pixi-pack.json`. */
 export interface PackMetadata {
   platform: string;
-  /** Of the program that made it; early ones did not say. */
+  /** Version of pixi-pack; early versions did not state it. */
   madeBy?: string;
 }
 
 export const metadataName = 'pixi-pack.json';
 
-/** The one version of the format there is. */
+/** The only version of the format so far. */
 const format = '1';
 
-const again = 'make it again with: updraft env pack';
+const repack = 'repack with: updraft env pack';
 
 const unusable = (name: string, what: string): string =>
   `the software archive ${name} cannot be used: ${what}`;
 
-/** An archive that cannot be used here, and what to do; it may be this copy, or this machine. */
-export const brokenPack = (name: string, what: string, fix = again): Fault =>
+/** An archive that cannot be used here; another copy or another machine may work. */
+export const brokenPack = (name: string, what: string, fix = repack): Fault =>
   new Fault('environment-broken', unusable(name, what), { about: name, fix });
 
-/** An archive that can be used nowhere: it was made so. */
-export const wrongPack = (name: string, what: string, fix = again): Fault =>
+/** An archive that cannot be used anywhere. */
+export const wrongPack = (name: string, what: string, fix = repack): Fault =>
   new Fault('archive-kind', unusable(name, what), { about: name, fix });
 
-/** Reads `pixi-pack.json`; an archive of another format is refused. */
+/** Reads `pixi-pack.json`; other format versions are refused. */
 export function readPackMetadata(text: string, name: string): PackMetadata {
   let value: unknown;
   try {
@@ -38,35 +38,35 @@ export function readPackMetadata(text: string, name: string): PackMetadata {
   if (version !== format)
     throw wrongPack(
       name,
-      `it is of version ${String(version)} of the format, and only version ${format} is understood`,
-      'make it with pixi-pack 0.7, or use a newer updraft',
+      `its format version is ${String(version)}, but Updraft supports ${format}`,
+      'repack with pixi-pack 0.7, or use a newer updraft',
     );
   if (typeof platform !== 'string') throw wrongPack(name, `its ${metadataName} names no platform`);
   return { platform, ...(typeof madeBy === 'string' && { madeBy }) };
 }
 
-/** What conda calls the platform of a machine, by the words of Node's `os.arch()`. */
+/** Conda's name for the platform of a machine, from Node's `os.arch()`. */
 export const condaPlatform = (arch: string): string =>
   ({ x64: 'linux-64', arm64: 'linux-aarch64', ppc64: 'linux-ppc64le' })[arch] ?? `linux-${arch}`;
 
-/** Refuses an archive that was made for other machines. */
+/** Refuses an archive for another platform. */
 export function checkPlatform({ platform }: PackMetadata, here: string, name: string): void {
   if (platform === here) return;
-  // Pools mix machines of Linux, and have no others.
+  // Another machine of the pool may have the right Linux platform; none has another system.
   const refused = platform.startsWith('linux-') ? brokenPack : wrongPack;
   throw refused(
     name,
-    `it is for ${platform}, and this machine is ${here}`,
+    `it is for ${platform}, but this machine is ${here}`,
     `pack the environment for the machines it runs on: updraft env pack --platform ${here}`,
   );
 }
 
 type MaybePromise = void | Promise<void>;
 
-/** Where the parts of an archive of pixi-pack go. */
+/** Where the parts of a pixi-pack archive go. */
 export interface PackParts {
   tar: (piece: Buffer) => MaybePromise;
-  /** The unpacking program that a self-extracting archive brings. */
+  /** The unpacking program in a self-extracting archive. */
   program: (piece: Buffer) => MaybePromise;
 }
 
@@ -76,14 +76,14 @@ const maxHeaderBytes = 1 << 16;
 const [newline, at] = [0x0a, 0x40];
 
 /**
- * Takes an archive of pixi-pack apart as it arrives: a plain tar passes, a self-extracting one becomes its tar and
- * its program. Its own script would hold the whole archive in memory, twice, because it is one line of text.
+ * Splits a pixi-pack archive as it arrives: a plain tar passes unchanged, a self-extracting one is split into its tar
+ * and its program. Its own script would hold the archive in memory twice, because it is one line of text.
  */
 export class PackSplitter {
   readonly #name: string;
   readonly #parts: PackParts;
   #state: 'start' | 'tar' | 'header' | 'archive' | 'mark' | 'program' = 'start';
-  /** Bytes that wait for more before they can be read. */
+  /** Bytes that need more before they can be read. */
   #rest = Buffer.alloc(0);
   #header = '';
   #programBytes = 0;
@@ -93,7 +93,7 @@ export class PackSplitter {
     this.#parts = parts;
   }
 
-  /** Whether the archive brings a program, and if its subcommand has to be named, as before pixi-pack 0.7. */
+  /** The archive's program, if it has one; before pixi-pack 0.7 it needs a subcommand. */
   get program(): { subcommand: string[] } | undefined {
     if (this.#programBytes === 0) return undefined;
     return { subcommand: /pixi-pack" unpack /.test(this.#header) ? ['unpack'] : [] };
@@ -108,18 +108,21 @@ export class PackSplitter {
     while (left !== null) left = await this.#step(left);
   }
 
-  /** No more bytes come: throws unless all parts were there. */
+  /** There are no more bytes; throws unless all parts were complete. */
   end(): void {
     if (
       this.#state === 'tar' ||
       (this.#state === 'program' && this.#rest.length === 0 && this.#programBytes > 0)
     )
       return;
-    if (this.#state === 'start') throw brokenPack(this.#name, 'it is empty or no archive of pixi-pack');
-    throw brokenPack(this.#name, `it is cut off in its ${this.#state === 'program' ? 'program' : 'payload'}`);
+    if (this.#state === 'start') throw brokenPack(this.#name, 'it is empty or not a pixi-pack archive');
+    throw brokenPack(
+      this.#name,
+      `it is truncated in its ${this.#state === 'program' ? 'program' : 'payload'}`,
+    );
   }
 
-  /** Takes what it can of the bytes, keeps the rest; answers what is to be looked at again in another state. */
+  /** Uses what it can and keeps the rest; returns bytes to be read in the next state, or null. */
   async #step(bytes: Buffer): Promise<Buffer | null> {
     switch (this.#state) {
       case 'start':
@@ -138,7 +141,7 @@ export class PackSplitter {
   }
 
   #keep(bytes: Buffer): null {
-    // A copy: the piece it is part of is its owner's again.
+    // A copy, since the caller may reuse the piece.
     this.#rest = Buffer.from(bytes);
     return null;
   }
@@ -150,7 +153,7 @@ export class PackSplitter {
     else
       throw wrongPack(
         this.#name,
-        `it is no archive of pixi-pack: it begins with ${printable(JSON.stringify(bytes.toString('latin1', 0, 24)))}`,
+        `it is not a pixi-pack archive: it begins with ${printable(JSON.stringify(bytes.toString('latin1', 0, 24)))}`,
       );
     return await Promise.resolve(bytes);
   }
@@ -161,7 +164,7 @@ export class PackSplitter {
       if (bytes.length > maxHeaderBytes)
         throw wrongPack(
           this.#name,
-          'it is a script, but none of pixi-pack: the mark of its payload is missing',
+          'it is a script, but not from pixi-pack: the mark before its payload is missing',
         );
       return this.#keep(bytes);
     }
@@ -180,7 +183,7 @@ export class PackSplitter {
     return bytes.subarray(archiveEnd.length);
   }
 
-  /** Four characters are three bytes; line ends are passed over, the sign of a mark ends it. */
+  /** Base64: four characters are three bytes; newlines are skipped, and an @ ends it. */
   async #decode(bytes: Buffer): Promise<Buffer | null> {
     const mark = bytes.indexOf(at);
     const part = mark === -1 ? bytes : bytes.subarray(0, mark);
@@ -199,7 +202,7 @@ export class PackSplitter {
     const characters = text.toString('latin1');
     const decoded = Buffer.from(characters, 'base64');
     const padding = characters.endsWith('==') ? 2 : characters.endsWith('=') ? 1 : 0;
-    // The decoder passes over what is no base64, so that fewer bytes come out.
+    // The decoder skips what is not base64, so fewer bytes come out.
     if (decoded.length !== (characters.length / 4) * 3 - padding)
       throw brokenPack(this.#name, 'its payload is damaged');
     if (this.#state === 'program') this.#programBytes += decoded.length;

@@ -4,13 +4,13 @@ import { nearest } from '../base/nearest.ts';
 import { Fault } from '../fault/fault.ts';
 import { type LockedPackage, lockedPackage } from './locked-package.ts';
 
-/** Loaded only where there is YAML to read: its 72 files take longer than the questions of a small command. */
+/** Loaded only when needed: its 72 files take longer than a small command. */
 export const yaml = (): typeof Yaml => createRequire(import.meta.url)('yaml') as typeof Yaml;
 
-/** A platform as a lock names it: since version 7 one subdir can be there more than once, with and without CUDA. */
+/** A platform in a lock. Since version 7, several can share a subdir, such as with and without CUDA. */
 export interface LockedPlatform {
   name: string;
-  /** What the lock calls it, where that is another name than the manifest's. */
+  /** Its name in the lock, if it differs from the manifest's. */
   inLock?: string;
   /** `linux-64` */
   subdir: string;
@@ -18,7 +18,7 @@ export interface LockedPlatform {
   virtual: string[];
 }
 
-/** The version of a virtual package that a platform was locked for; of a processor its name, `__archspec=0=x86_64_v3`. */
+/** The version of a virtual package that a platform was locked for; for a processor its name (`__archspec=0=x86_64_v3`). */
 export const lockedVirtual = ({ virtual }: LockedPlatform, name: string): string | undefined =>
   virtual
     .map((one) => one.split('='))
@@ -46,14 +46,14 @@ export interface LockedSet {
   packages: LockedPackage[];
 }
 
-/** Takes an environment on a platform (by its name or its subdir) out of a lock; what is not there is told with the nearest that is. */
+/** Selects an environment on a platform (by name or subdir); throws with the closest name if there is none. */
 export function selectLocked(lock: PixiLock, environment: string, platform: string): LockedSet {
   const found = lock.environments.get(environment);
   if (found === undefined) throw absent(lock.file, 'environment', environment, [...lock.environments.keys()]);
   const names = found.platforms.map(({ name }) => name);
   const one = found.platforms.find(({ name }) => name === platform) ?? onlyOf(lock.file, found, platform);
   if (one === undefined)
-    throw absent(lock.file, `platform of the environment "${environment}"`, platform, names);
+    throw absent(lock.file, 'platform', platform, names, ` for the environment "${environment}"`);
   const { packages, ...rest } = one;
   return { environment, platform: rest, channels: found.channels, packages: lock.packagesOf(packages) };
 }
@@ -66,25 +66,25 @@ function onlyOf(
 ): LockedEnvironment['platforms'][number] | undefined {
   const [first, second] = platforms.filter((one) => one.subdir === subdir);
   if (first === undefined || second === undefined) return first;
-  throw new Fault('file-invalid', `${file}: "${subdir}" is there as ${first.name} and ${second.name}`, {
+  throw new Fault('file-invalid', `${file}: "${subdir}" is ambiguous: ${first.name} or ${second.name}`, {
     about: file,
-    fix: `say which: platform = "${first.name}" in [environment], or --platform ${first.name}`,
+    fix: `choose one: platform = "${first.name}" in [environment], or --platform ${first.name}`,
   });
 }
 
-function absent(file: string, what: string, name: string, known: string[]): Fault {
+function absent(file: string, what: string, name: string, known: string[], where = ''): Fault {
   const close = nearest(name, known);
   const meant = close === undefined ? '' : `; did you mean "${close}"?`;
-  return new Fault('file-invalid', `${file}: there is no ${what} "${name}"${meant}`, {
+  return new Fault('file-invalid', `${file}: there is no ${what} "${name}"${where}${meant}`, {
     about: file,
     fix:
       known.length === 0
-        ? 'write the lock again: updraft env lock'
+        ? 'update the lock with: updraft env lock'
         : `the lock has ${known.join(', ')}; add it to the manifest and run: updraft env lock`,
   });
 }
 
-/** Versions of the format that are understood. */
+/** Supported format versions. */
 const versions = [6, 7];
 
 type Table = Record<string, unknown>;
@@ -114,8 +114,8 @@ export function readLock(text: string, file: string): PixiLock {
 }
 
 /**
- * The list of packages is most of a lock and mostly of no interest, and YAML is slow to read: it is cut into its
- * items by the lines they begin with, and only those that are asked for are read.
+ * Packages make up most of a lock, few of them are needed, and YAML is slow to parse: the list is split into items by
+ * their first lines, and only the needed ones are parsed.
  */
 function divide(text: string): { head: string; packages: Map<string, { text: string; line: number }> } {
   const start = /^packages:[ \t]*\r?\n(?=- )/m.exec(text);
@@ -132,14 +132,14 @@ function divide(text: string): { head: string; packages: Map<string, { text: str
   return { head, packages };
 }
 
-/** Of a lock with the marks of a merge, half would be read. */
+/** With merge markers, only half of the lock would be read. */
 function refuseConflict(text: string, file: string): void {
   const mark = /^(?:<{7}|>{7}) .*$/m.exec(text);
   if (mark === null) return;
   const line = text.slice(0, mark.index).split('\n').length;
-  throw new Fault('file-invalid', `${file}:${line}: a merge left its marks here: ${mark[0].slice(0, 60)}`, {
+  throw new Fault('file-invalid', `${file}:${line}: unresolved merge conflict: ${mark[0].slice(0, 60)}`, {
     about: file,
-    fix: 'take the lock of either side (git checkout --ours, --theirs), then write it again with: updraft env lock',
+    fix: 'take the lock of either side (git checkout --ours or --theirs), then update it with: updraft env lock',
   });
 }
 
@@ -150,7 +150,7 @@ function parseYaml(text: string, file: string, line: number): unknown {
     const at = error instanceof yaml().YAMLParseError ? error.linePos?.[0].line : undefined;
     const where = at === undefined ? file : `${file}:${at + line}`;
     const [reason = ''] = (error as Error).message.split('\n');
-    throw new Fault('file-invalid', `${where}: this is not valid YAML: ${reason}`, {
+    throw new Fault('file-invalid', `${where}: not valid YAML: ${reason}`, {
       about: file,
       fix: lockFix,
       cause: error,
@@ -158,21 +158,21 @@ function parseYaml(text: string, file: string, line: number): unknown {
   }
 }
 
-const lockFix = 'do not edit a lock by hand; write it again with: updraft env lock';
+const lockFix = 'do not edit a lock by hand; recreate it with: updraft env lock';
 
 const broken = (file: string, what: string): Fault =>
-  new Fault('file-invalid', `${file}: this is no pixi.lock: ${what}`, { about: file, fix: lockFix });
+  new Fault('file-invalid', `${file}: not a valid pixi.lock: ${what}`, { about: file, fix: lockFix });
 
 function otherVersion(file: string, version: number): Fault {
   const newer = version > Math.max(...versions);
   return new Fault(
     'file-invalid',
-    `${file}: version ${version} of the format is ${newer ? 'newer' : 'older'} than what is understood (${versions.join(', ')})`,
+    `${file}: format version ${version} is ${newer ? 'newer' : 'older'} than the supported ones (${versions.join(', ')})`,
     {
       about: file,
       fix: newer
-        ? 'write it with an older pixi, or use a newer updraft'
-        : 'write it again with a newer pixi: updraft env lock',
+        ? 'create it with an older pixi, or use a newer updraft'
+        : 'recreate it with a newer pixi: updraft env lock',
     },
   );
 }
@@ -209,12 +209,12 @@ function lookUp(
   return wanted.map((item) => {
     const [key, kind] = Object.entries(kinds).find(([one]) => one in item) ?? [];
     if (key === undefined || kind === undefined)
-      throw broken(file, `a package is of no known kind: ${JSON.stringify(item).slice(0, 80)}`);
+      throw broken(file, `a package has an unknown kind: ${JSON.stringify(item).slice(0, 80)}`);
     const url = String(item[key]);
     const block = packages.get(`${key}: ${url}`.replaceAll(/['"]/g, ''));
     const [read] = block === undefined ? [] : listOf(parseYaml(block.text, file, block.line));
     const found = read ?? listed.find((one) => one[key] === item[key]);
-    if (found === undefined) throw broken(file, `${url} is used and not described`);
+    if (found === undefined) throw broken(file, `${url} is used, but not described`);
     return lockedPackage(kind, url, { ...found, ...item });
   });
 }

@@ -2,7 +2,7 @@ import { defined } from '../base/defined.ts';
 import { compareVersions } from './conda-version.ts';
 import { plainName } from './locked-package.ts';
 
-/** What a workspace asks for, as far as it matters where an environment runs. */
+/** The parts of a workspace that matter for where an environment runs. */
 export interface PixiManifest {
   /** For messages. */
   file: string;
@@ -16,7 +16,7 @@ export interface PixiManifest {
 export interface ManifestEnvironment {
   features: string[];
   withoutDefault: boolean;
-  /** What the environment asks for itself, beside its features. */
+  /** What the environment requires itself, besides its features. */
   own?: Feature;
 }
 
@@ -24,12 +24,12 @@ export interface ManifestPlatform {
   name: string;
   /** `linux-64` */
   subdir: string;
-  /** Virtual packages it is said to have and their values, like `12` of `__cuda`. */
+  /** Declared virtual packages and their values, like `__cuda`: `12`. */
   virtual: Record<string, string>;
 }
 
 export interface Feature {
-  /** Names of platforms; undefined means all of the workspace. */
+  /** Names of platforms; undefined means all platforms of the workspace. */
   platforms?: string[];
   /** From `[system-requirements]`. */
   cuda?: string;
@@ -39,13 +39,13 @@ export interface Feature {
 export interface Dependency {
   kind: 'conda' | 'pypi';
   name: string;
-  /** A version specification; `*` where only the name is asked for. */
+  /** A version specification; `*` if there is none. */
   spec: string;
-  /** Of the manifest. */
+  /** In the manifest. */
   line?: number;
-  /** Only for platforms this selector means: `linux-64`, `linux`, `unix`, a platform's name, or `*-cuda`. */
+  /** Only for platforms that this selects: `linux-64`, `linux`, `unix`, a platform's name, or `*-cuda`. */
   target?: string;
-  /** Asked for only where a condition holds, which takes a solver to tell. */
+  /** Has a condition that only a solver can evaluate. */
   conditional?: true;
 }
 
@@ -59,7 +59,7 @@ function featuresOf(manifest: PixiManifest, environment: string): Feature[] {
   ];
 }
 
-/** The platforms that an environment is for: those that all of its features allow, by their names or by a subdir. */
+/** The platforms that all features of an environment allow, by name or subdir. */
 export function platformsOf(manifest: PixiManifest, environment: string): ManifestPlatform[] {
   const features = featuresOf(manifest, environment);
   const isName = (text: string): boolean => manifest.platforms.some(({ name }) => name === text);
@@ -70,7 +70,7 @@ export function platformsOf(manifest: PixiManifest, environment: string): Manife
   );
 }
 
-/** What an environment asks for on a platform; within a feature, what is asked for a target takes the place of the rest. */
+/** The dependencies of an environment on a platform; within a feature, those for a target replace the general ones. */
 export function dependenciesOf(
   manifest: PixiManifest,
   environment: string,
@@ -88,7 +88,7 @@ function selects(target: string, { name, subdir }: { name: string; subdir: strin
   return pattern.test(name) || [subdir, system, ...(system === 'win' ? [] : ['unix'])].includes(target);
 }
 
-/** The newest CUDA that a manifest declares for an environment on a platform, in any of the three ways it can. */
+/** The newest CUDA that a manifest declares for an environment on a platform: as requirement, platform or dependency. */
 export function declaredCuda(
   manifest: PixiManifest,
   environment: string,
@@ -111,8 +111,8 @@ type Table = Record<string, unknown>;
 type Lines = Map<string, number>;
 
 /**
- * What the standard tables of a `pyproject.toml` ask for, by the feature that Pixi makes of each: the project's own
- * requirements, its optional ones and its dependency groups. A group that is included in another is not followed.
+ * The requirements in the standard tables of a `pyproject.toml`, by the feature that Pixi makes of each: the project's
+ * own, its optional ones and its dependency groups. Included groups are not followed.
  */
 export function readRequirements(document: Table, lines: Lines): Map<string, Dependency[]> {
   const project = tableOf(document['project']);
@@ -140,7 +140,7 @@ function python(project: Table, lines: Lines): Dependency[] {
   return typeof spec === 'string' ? [{ kind: 'conda', name: 'python', spec, ...defined({ line }) }] : [];
 }
 
-/** `torch[extra] >=2.4,<3 ; marker`, or a name and where it is. */
+/** `torch[extra] >=2.4,<3 ; marker` or `torch @ URL`. */
 function requirement(text: string, line: number | undefined): Dependency[] {
   const [, name, spec = '', marker] =
     /^\s*([A-Za-z0-9][\w.-]*)\s*(?:\[[^\]]*\])?\s*([^;]*?)\s*(;.*)?$/.exec(text) ?? [];

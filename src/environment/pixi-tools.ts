@@ -6,15 +6,15 @@ import { compareVersions } from './conda-version.ts';
 import type { LockedPackage } from './locked-package.ts';
 import { type LockedPlatform, type LockedSet, yaml } from './pixi-lock.ts';
 
-/** How to get a program that is not there. */
+/** How to install a missing program. */
 export const programSources = {
-  pixi: 'install Pixi (https://pixi.sh/latest/installation), which needs no administrator',
+  pixi: 'install Pixi (https://pixi.sh/latest/installation); it needs no administrator rights',
   'pixi-pack': 'install it with: pixi global install pixi-pack',
   apptainer:
-    'install Apptainer (https://apptainer.org/docs/admin/main/installation.html), or build where it is: on an access point, or in a job',
+    'install Apptainer (https://apptainer.org/docs/admin/main/installation.html), or build where it is installed: on an access point, or in a job',
 } as const;
 
-/** The path of a program, or a Fault that says how to get it. */
+/** The path of a program; throws a Fault that says how to install it. */
 export async function needProgram(
   name: keyof typeof programSources,
   what: string,
@@ -34,11 +34,11 @@ export interface PackRequest {
   platform: string;
   output: string;
   executable: boolean;
-  /** The unpacking program that a self-extracting archive is to bring; by default the one pixi-pack fetches. */
+  /** The unpacking program to put into a self-extracting archive; by default the one pixi-pack fetches. */
   unpackSource?: string;
 }
 
-/** The words that pack an environment. `version` is what `pixi-pack --version` said: before 0.7 it had subcommands. */
+/** Arguments for pixi-pack. `version` is the output of `pixi-pack --version`: before 0.7 it had subcommands. */
 export function packArgs(version: string, request: PackRequest): string[] {
   const number = /\d+(\.\d+)*/.exec(version)?.[0];
   const isOld = number !== undefined && compareVersions(number, '0.7') < 0;
@@ -52,15 +52,15 @@ export function packArgs(version: string, request: PackRequest): string[] {
     '--output-file',
     request.output,
     ...(request.executable ? ['--create-executable'] : []),
-    // A tar brings no program, and pixi-pack refuses to be told of one.
+    // A tar has no program, and pixi-pack refuses the option.
     ...(request.executable && request.unpackSource !== undefined ? [source, request.unpackSource] : []),
     request.manifest,
   ];
 }
 
 /**
- * A lock with one environment on one platform of it and nothing else: pixi-pack knows platforms by their subdir, and
- * takes any of several that share one.
+ * The lock reduced to one environment on one platform: pixi-pack selects platforms by subdir, and takes any of several
+ * that share one.
  */
 export function onePlatformLock(
   text: string,
@@ -82,23 +82,23 @@ interface LockDocument {
 }
 
 const isWheel = (url: string): boolean => /\.whl(?:[?#].*)?$/i.test(url);
-/** Of a conda package that is built, the place comes after its name. */
+/** For a conda package built from source, the location follows its name. */
 const placeOf = ({ url }: LockedPackage): string => url.replace(/^\S+ @ /, '');
 const isLocal = (one: LockedPackage): boolean => !/^[a-z][a-z0-9+.-]*:/i.test(placeOf(one));
 
-/** What each way to the worker cannot bring. */
+/** What each delivery cannot contain. */
 const refused = {
   pack: {
     is: (one: LockedPackage): boolean => one.kind === 'source' || (one.kind === 'pypi' && !isWheel(one.url)),
-    why: 'is built from its source, and an archive holds only packages and wheels',
+    why: 'is built from source, but a pack holds only conda packages and wheels',
   },
   container: {
     is: (one: LockedPackage): boolean => one.kind !== 'conda' && isLocal(one),
-    why: 'comes from a folder of this machine, and the recipe of an image copies none',
+    why: 'comes from a folder on this machine, which the recipe of an image does not copy',
   },
 };
 
-/** Refuses an environment with packages that cannot get to the worker in this way. */
+/** Refuses an environment with packages that the delivery cannot contain. */
 export function refuseSources(
   { environment, packages }: LockedSet,
   delivery: keyof typeof refused,
@@ -109,11 +109,11 @@ export function refuseSources(
   if (found === undefined) return;
   throw new Fault('file-invalid', `${file}: ${found.name} (${placeOf(found)}) of "${environment}" ${why}`, {
     about: file,
-    fix: 'use an environment without it: code of your own travels with each job, in `files` of [train]',
+    fix: 'use an environment without it; send your own code with each job, in `files` of [train]',
   });
 }
 
-/** `name-1a2b3c4d.sh`: caches hand out what they first saw under a name, so the name holds a part of the content's hash. */
+/** `name-1a2b3c4d.sh`: caches keep what they first saw under a name, so the name includes part of the content's hash. */
 export function hashName(file: string, sha256: string): string {
   const base = path.basename(file);
   const ending = /(?:\.tar)?\.[A-Za-z][A-Za-z0-9]*$/.exec(base)?.[0] ?? '';

@@ -33,7 +33,7 @@ export function readPixiManifest(text: string, file: string): PixiManifest {
   const above = isPyproject ? ['tool', 'pixi'] : [];
   const lines = tomlLines(program);
   const lineOf: LineOf = (...path) => lines.get(JSON.stringify([...above, ...path]));
-  // `[project]` is what pixi called `[workspace]` before; in a pyproject.toml it is somebody else's.
+  // `[project]` is the old name of `[workspace]`; in a pyproject.toml it is not Pixi's.
   const workspace = { ...tableAt(root, 'project'), ...tableAt(root, 'workspace') };
   const platforms = listAt(workspace, 'platforms').map(readPlatform);
   if (platforms.length === 0) throw noWorkspace(file, isPyproject);
@@ -64,7 +64,7 @@ function parse(text: string, file: string): AST.TOMLProgram {
     if (!(error instanceof ParseError)) throw error;
     throw new Fault(
       'file-invalid',
-      `${file}:${error.lineNumber}:${error.column + 1}: this is not valid TOML: ${error.message}`,
+      `${file}:${error.lineNumber}:${error.column + 1}: not valid TOML: ${error.message}`,
       { about: file, cause: error },
     );
   }
@@ -72,14 +72,10 @@ function parse(text: string, file: string): AST.TOMLProgram {
 
 function noWorkspace(file: string, isPyproject: boolean): Fault {
   const table = isPyproject ? 'tool.pixi.workspace' : 'workspace';
-  return new Fault(
-    'file-invalid',
-    `${file}: this is no manifest of Pixi: [${table}] with \`platforms\` is missing`,
-    {
-      about: file,
-      fix: 'make a workspace with: pixi init',
-    },
-  );
+  return new Fault('file-invalid', `${file}: not a Pixi manifest: [${table}] with \`platforms\` is missing`, {
+    about: file,
+    fix: 'create a workspace with: pixi init',
+  });
 }
 
 function featureOf(table: Table, lineOf: LineOf): Feature {
@@ -99,7 +95,7 @@ function featureOf(table: Table, lineOf: LineOf): Feature {
   };
 }
 
-/** `"12"`, or a table that names the driver's version in one of two words. */
+/** `"12"`, or a table with the driver's version as `version` or `driver`. */
 const cudaOf = (value: unknown): string | undefined => {
   const table = tableAt({ value }, 'value');
   return textOf(value) ?? textOf(table['version']) ?? textOf(table['driver']);
@@ -123,14 +119,14 @@ function dependenciesIn(table: Table, lineOf: LineOf, target?: string): Dependen
   return [...condaTables.flatMap((key) => of('conda', key)), ...of('pypi', 'pypi-dependencies')];
 }
 
-/** What the project's own tables ask for, each in the feature of its name. */
+/** Adds the requirements of the project's own tables to the features of the same names. */
 function withRequirements(
   features: Map<string, Feature>,
   asked: Map<string, Dependency[]>,
 ): Map<string, Feature> {
   const all = [...new Set([...features.keys(), ...asked.keys()])].map((name): [string, Feature] => {
     const { dependencies, ...rest } = features.get(name) ?? { dependencies: [] };
-    // Python of a project's requires-python is asked for where nobody else asks for it.
+    // requires-python counts only if no conda dependency names Python.
     const known = new Set(dependencies.filter(({ kind }) => kind === 'conda').map((one) => one.name));
     const more = (asked.get(name) ?? []).filter((one) => one.kind === 'pypi' || !known.has(one.name));
     return [name, { ...rest, dependencies: [...dependencies, ...more] }];
@@ -155,7 +151,7 @@ function environmentsOf(table: Table, lineOf: LineOf): PixiManifest['environment
   return new Map([['default', { features: [], withoutDefault: false }], ...declared]);
 }
 
-/** The line in which each key of a TOML file is given a value, and each item of a list; by their path, as JSON. */
+/** The line of each key and each list item of a TOML file, by path as JSON. */
 function tomlLines({ body: [top] }: AST.TOMLProgram): Map<string, number> {
   const lines = new Map<string, number>();
   for (const node of top.body)
@@ -175,7 +171,7 @@ function noteValue(node: AST.TOMLKeyValue, above: (string | number)[], lines: Ma
       lines.set(JSON.stringify([...path, index]), item.loc.start.line);
 }
 
-/** Keys by which a platform says what it has, in the order in which Pixi makes a name of them. */
+/** Keys of a platform's table and their virtual packages, in the order in which Pixi puts them into names. */
 const keys: Record<string, string> = {
   cuda: '__cuda',
   archspec: '__archspec',
@@ -185,10 +181,10 @@ const keys: Record<string, string> = {
   windows: '__win',
 };
 
-/** What Pixi takes for granted, and leaves out of names. */
+/** Pixi's defaults, which it leaves out of names. */
 const defaults: Record<string, string> = { __glibc: '2.28', __linux: '4.18', __osx: '13.0' };
 
-/** A platform of a manifest: a name, or since pixi 0.71 a table that says what the platform has. */
+/** A platform of a manifest: a name, or since pixi 0.71 a table with its virtual packages. */
 function readPlatform(value: unknown): ManifestPlatform {
   if (typeof value !== 'object' || value === null)
     return { name: String(value), subdir: String(value), virtual: {} };
@@ -198,7 +194,7 @@ function readPlatform(value: unknown): ManifestPlatform {
   return { name: textOf(table['name']) ?? derivedName(subdir, virtual), subdir, virtual };
 }
 
-/** The virtual packages of a platform's table. CUDA may be a version, or a table of the driver's and the card's. */
+/** The virtual packages of a platform's table. CUDA may be a version, or a table with `driver` and `arch`. */
 function virtualOf(table: Table): Record<string, string> {
   const cuda = table['cuda'];
   const { driver, arch } = typeof cuda === 'object' && cuda !== null ? (cuda as Table) : { driver: cuda };
@@ -211,7 +207,7 @@ function virtualOf(table: Table): Record<string, string> {
   return Object.fromEntries(pairs);
 }
 
-/** What Pixi calls a platform that has no name: `linux-64-cuda-12-0`. */
+/** Pixi's name for a platform without one: `linux-64-cuda-12-0`. */
 function derivedName(subdir: string, virtual: Record<string, string>): string {
   const known = new Set(Object.values(keys));
   const others = Object.keys(virtual).filter((name) => !known.has(name));

@@ -26,7 +26,7 @@ packages:
   'pixi.lock',
 );
 
-/** What a lock with Python 3.12, OpenCV and PyTorch lacks of a project that asks for this. */
+/** What a lock with Python 3.12, OpenCV and PyTorch lacks for a project with these requirements. */
 const lacks = (project: string): string[] => {
   const text = `[project]\nname = "mine"\n${project}\n[tool.pixi.workspace]\nplatforms = ["linux-64"]\n`;
   return lockMismatches(readPixiManifest(text, 'pyproject.toml'), lock, 'default', 'linux-64');
@@ -37,33 +37,33 @@ for (const [what, project, expected] of [
   [
     'of another version',
     'dependencies = [\n  "opencv-python",\n  "torch[opt] (>=2.5)",\n]',
-    ['line 5: torch ">=2.5" is asked for, 2.4.1 is locked'],
+    ['line 5: torch ">=2.5" is required, but 2.4.1 is locked'],
   ],
-  ['that are new', 'dependencies = ["wandb~=0.17"]', ['line 3: wandb is asked for and not locked']],
+  ['that are new', 'dependencies = ["wandb~=0.17"]', ['line 3: wandb is required, but not locked']],
   ['of other machines', 'dependencies = ["pywin32; sys_platform == \'win32\'"]', []],
-  ['by their place', 'dependencies = ["torch @ https://w.example.org/torch.whl"]', []],
+  ['by URL', 'dependencies = ["torch @ https://w.example.org/torch.whl"]', []],
   [
     'of another Python',
     'requires-python = ">=3.13"',
-    ['line 3: python ">=3.13" is asked for, 3.12.8 is locked'],
+    ['line 3: python ">=3.13" is required, but 3.12.8 is locked'],
   ],
   [
-    'where Pixi is told of another Python',
+    'overridden by Pixi dependencies',
     'requires-python = ">=3.13"\n[tool.pixi.dependencies]\npython = "3.12.*"',
     [],
   ],
   [
     'of a group',
     '[dependency-groups]\ndev = ["pytest"]\n[tool.pixi.environments]\ndefault = ["dev"]',
-    ['line 4: pytest is asked for and not locked'],
+    ['line 4: pytest is required, but not locked'],
   ],
   [
     'that are optional, and named by the project itself',
     '[project.optional-dependencies]\nall = ["mine[gpu]", "pytest"]\n[tool.pixi.environments]\ndefault = ["all"]',
-    ['line 4: pytest is asked for and not locked'],
+    ['line 4: pytest is required, but not locked'],
   ],
   ['of a group that is not used', '[dependency-groups]\ndev = ["pytest", { include-group = "x" }]', []],
 ] as const)
-  test(`requirements of a project ${what} are told at their line where the lock lacks them`, () => {
+  test(`requirements of a project ${what}: those the lock lacks are reported with their lines`, () => {
     assert.deepEqual(lacks(project), expected);
   });

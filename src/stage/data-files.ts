@@ -12,10 +12,10 @@ export interface DataFile {
   isExecutable: boolean;
 }
 
-/** Files that belong together: in one folder and equal up to the first dot, as WebDataset groups samples. */
+/** Files that belong together: in one folder with the same name up to the first dot, as in WebDataset. */
 export type Sample = DataFile[];
 
-/** All files of a folder in an order that depends on their names alone, sample by sample; one folder in memory at a time. */
+/** All files of a folder, sample by sample, in an order that depends only on their names; one folder in memory at a time. */
 export async function* listSamples(folder: string, below = ''): AsyncGenerator<Sample> {
   const entries = await readFolder(folder);
   let sample: Sample = [];
@@ -38,7 +38,7 @@ async function readFolder(folder: string): Promise<{ name: string; isFolder: boo
   const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
     throw unreadable(folder, error);
   });
-  // Files go before a folder of the same key, so that a sample is never torn apart.
+  // Files sort before a folder of the same key, so a sample is never split.
   const sortKey = ({ name, isFolder }: { name: string; isFolder: boolean }): string =>
     `${isFolder ? name : keyOf(name)}\0${isFolder ? '1' : '0'}\0${name}`;
   return entries
@@ -46,7 +46,7 @@ async function readFolder(folder: string): Promise<{ name: string; isFolder: boo
     .sort((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1));
 }
 
-/** Looks at one file; a link to a file counts as that file. */
+/** A link to a file counts as that file. */
 export async function describeFile(file: string, name: string): Promise<DataFile> {
   const info = await stat(file).catch((error: unknown) => {
     throw unreadable(file, error);
@@ -54,10 +54,10 @@ export async function describeFile(file: string, name: string): Promise<DataFile
   if (!info.isFile())
     throw new Fault(
       'file-invalid',
-      `${file} is ${info.isDirectory() ? 'a link to a folder' : 'no plain file'}`,
+      `${file} is ${info.isDirectory() ? 'a link to a folder' : 'not a regular file'}`,
       {
         about: file,
-        fix: 'take it out of the data set, or put the files themselves there',
+        fix: 'remove it from the data set, or put the files themselves there',
       },
     );
   const isExecutable = (info.mode & 0o100) !== 0;

@@ -1,16 +1,16 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { tagger, type Manifest } from '../transfer/proof/manifest.ts';
 
-/** What is known of an object once all its bytes were seen. */
+/** What is known about an object after all its bytes were read. */
 export interface Seal {
   manifest: Manifest;
-  /** Hex MD5: what origins can compare with. */
+  /** Hex MD5, which origins can verify. */
   md5: string;
 }
 
 const mebibyte = 1 << 20;
 
-/** Hashes an object and its chunks as its bytes go by. */
+/** Hashes an object and its chunks while its bytes pass. */
 export class ManifestMaker {
   readonly #chunkBytes: number;
   readonly #whole = createHash('sha256');
@@ -23,7 +23,7 @@ export class ManifestMaker {
   #inChunk = 0;
   #bytes = 0;
 
-  /** `bytes` is the size to come: chunks are larger for larger objects, so that manifests stay small. */
+  /** `bytes` is the object's size: larger objects have larger chunks, so manifests stay small. */
   constructor(bytes: number) {
     this.#chunkBytes = chunkBytesFor(bytes);
   }
@@ -42,7 +42,7 @@ export class ManifestMaker {
     }
   }
 
-  /** May be called once. */
+  /** To be called once. */
   seal(): Seal {
     if (this.#inChunk > 0) this.#endChunk();
     const manifest: Manifest = {
@@ -64,7 +64,7 @@ export class ManifestMaker {
   }
 }
 
-/** 4, 8 or 16 MiB: a damaged chunk is cheap to fetch again, and a thousand hashes cover 4 to 16 GiB. */
+/** 4, 8 or 16 MiB: a damaged chunk is cheap to fetch again, and 1024 hashes cover 4 to 16 GiB. */
 function chunkBytesFor(bytes: number): number {
   if (bytes <= 4096 * mebibyte) return 4 * mebibyte;
   return bytes <= 8192 * mebibyte ? 8 * mebibyte : 16 * mebibyte;

@@ -4,14 +4,14 @@ import { Fault } from '../fault/fault.ts';
 import type { DataFile, Sample } from './data-files.ts';
 import { ManifestMaker, type Seal } from './manifest-maker.ts';
 
-/** Files that become one object, and its size as a tar. */
+/** Files that become one object, and the size of its tar. */
 export interface Shard {
   index: number;
   files: DataFile[];
   bytes: number;
 }
 
-/** Packs samples into shards of about this size; a sample is never split, so one that is larger is a shard of its own. */
+/** Groups samples into shards of up to `maxBytes`; a sample is never split, so a larger one becomes a shard of its own. */
 export async function* planShards(samples: AsyncIterable<Sample>, maxBytes: number): AsyncGenerator<Shard> {
   let shard: Shard = { index: 0, files: [], bytes: tarEnd.length };
   for await (const sample of samples) {
@@ -26,7 +26,7 @@ export async function* planShards(samples: AsyncIterable<Sample>, maxBytes: numb
   if (shard.files.length > 0) yield shard;
 }
 
-/** Changes when a file of it is another one, has another size or was written since. */
+/** Changes when any file is renamed, resized or modified. */
 export function fingerprint(files: readonly DataFile[]): string {
   const hash = createHash('sha256');
   for (const { name, bytes, modifiedMs, isExecutable } of files)
@@ -35,8 +35,8 @@ export function fingerprint(files: readonly DataFile[]): string {
 }
 
 /**
- * Samples in an order that has nothing to do with their folders, and is the same wherever it is made: by a hash of
- * their names. All of them are in memory.
+ * Samples ordered by a hash of their names: unrelated to their folders, and the same on every machine. Holds all of
+ * them in memory.
  */
 export async function* shuffleSamples(samples: AsyncIterable<Sample>): AsyncGenerator<Sample> {
   const keyed: { key: string; sample: Sample }[] = [];
@@ -49,11 +49,11 @@ export async function* shuffleSamples(samples: AsyncIterable<Sample>): AsyncGene
 }
 
 const blockSize = 512;
-/** The same files make the same archive wherever and whenever it is made: times and owners say nothing of the data. */
+/** The same files make the same archive anywhere and at any time, so times and owners are fixed. */
 const fixedTime = 315_532_800;
 const maxOctal = 0o77777777777;
 
-/** What goes before a file's bytes in a tar: a ustar header, and before it a pax one where ustar cannot say it. */
+/** The header of a file in a tar: ustar, preceded by a pax header if ustar cannot express the name or size. */
 function tarHeader({ name, bytes, isExecutable }: Pick<DataFile, 'name' | 'bytes' | 'isExecutable'>): Buffer {
   const mode = isExecutable ? 0o755 : 0o644;
   const plain = Buffer.from(name).length <= 100 && /^[\x20-\x7e]*$/.test(name) && bytes <= maxOctal;
@@ -118,7 +118,7 @@ function paxRecord(key: string, value: string): string {
   return `${length} ${key}=${value}\n`;
 }
 
-/** For readers that know no pax: the end of the name, cut between characters. */
+/** For readers without pax: the end of the name, cut between characters. */
 function shortName(name: string): string {
   let short = Array.from(name);
   while (Buffer.byteLength(short.join('')) > 100) short = short.slice(1);
@@ -152,7 +152,7 @@ export async function writeShard({ files, bytes }: Shard, target: string, watch:
   return maker.seal();
 }
 
-/** Seals a file as it is. */
+/** Seals a single file. */
 export async function sealFile(file: DataFile, watch: Watch): Promise<Seal> {
   const maker = new ManifestMaker(file.bytes);
   await readAll(file, watch.signal, (part) => {
@@ -163,7 +163,7 @@ export async function sealFile(file: DataFile, watch: Watch): Promise<Seal> {
   return maker.seal();
 }
 
-/** All bytes of a file, in one reused buffer; throws if they are not as many as they were. */
+/** Reads a file into one reused buffer; throws if its size has changed. */
 async function readAll(
   { file, bytes }: DataFile,
   signal: AbortSignal,
@@ -183,7 +183,7 @@ async function readAll(
   if (at !== bytes)
     throw new Fault('file-invalid', `${file} changed while it was being packed`, {
       about: file,
-      fix: 'run it again when nothing writes to the data set',
+      fix: 'run the command again when nothing writes to the data set',
     });
 }
 
@@ -203,7 +203,7 @@ function writeFault(file: string, error: unknown): Fault {
   const isFull = ['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException).code ?? '');
   return new Fault(isFull ? 'disk-full' : 'scratch-unusable', `${file}: ${(error as Error).message}`, {
     about: file,
-    fix: 'set TMPDIR to a folder on a disk with room for one shard, or make shards smaller',
+    fix: 'set TMPDIR to a folder on a disk with space for one shard, or make shards smaller',
     cause: error,
   });
 }

@@ -1,11 +1,11 @@
 import { appendFile, mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 
-/** An object that is known to be at its place. */
+/** An object that is known to be staged. */
 export interface StagedObject {
-  /** Number of the shard; 0 for a single file. */
+  /** Index of the shard; 0 for a single file. */
   index: number;
-  /** Of the files it was made of. */
+  /** Of the files it was made from. */
   fingerprint: string;
   name: string;
   bytes: number;
@@ -13,7 +13,7 @@ export interface StagedObject {
   files: number;
 }
 
-/** What earlier runs of the same command staged: a line for each object, kept beside no one's data. */
+/** What earlier runs of the same command staged: one line per object. */
 export class StagedRecord {
   readonly #file: string;
   readonly #objects: StagedObject[];
@@ -23,18 +23,18 @@ export class StagedRecord {
     this.#objects = objects;
   }
 
-  /** Lines that cannot be read, as a killed run may leave, count as not there. */
+  /** Invalid lines, as a killed run may leave, are ignored. */
   static async open(file: string): Promise<StagedRecord> {
     const text = await readFile(file, 'utf8').catch(() => '');
     return new StagedRecord(file, text.split('\n').flatMap(readLine));
   }
 
-  /** The object made of exactly these files. */
+  /** The object made from exactly these files. */
   find(index: number, fingerprint: string): StagedObject | undefined {
     return this.#objects.findLast((each) => each.index === index && each.fingerprint === fingerprint);
   }
 
-  /** Whether another object was staged at this place before. */
+  /** Whether any object was staged at this index before. */
   hadOther(index: number): boolean {
     return this.#objects.some((each) => each.index === index);
   }

@@ -3,19 +3,19 @@ import { test } from 'node:test';
 import { Budget } from './budget.ts';
 import { defaultUnpackLimits } from './limits.ts';
 
-test('what is far more than expected is stopped while it comes; a surplus that may be replaced is not', () => {
+test('a large surplus stops the unpacking; a small one may still be replaced by later entries', () => {
   const bytes = new Budget('a.tar', { bytes: 1e9 }, defaultUnpackLimits);
   bytes.addBytes(2e9);
   assert.throws(() => bytes.addBytes(1e9), {
     kind: 'data-unexpected',
-    message: 'a.tar: holds more than 2,000,000,000 bytes where 1,000,000,000 are expected',
+    message: 'a.tar: holds more than 2,000,000,000 bytes, expected 1,000,000,000',
   });
   const files = new Budget('a.tar', { files: 5 }, defaultUnpackLimits);
   for (let file = 0; file < 1000; file++) files.addFile();
-  assert.throws(() => files.settle(), { message: 'a.tar: holds 1,000 files where 5 are expected' });
+  assert.throws(() => files.settle(), { message: 'a.tar: holds 1,000 files, expected 5' });
   assert.throws(() => {
     for (let file = 0; file < 1000; file++) files.addFile();
-  }, /holds more than 10 files where 5 are expected/);
+  }, /holds more than 10 files, expected 5/);
 });
 
 test('entries that replace earlier ones do not count twice', () => {
@@ -28,7 +28,7 @@ test('entries that replace earlier ones do not count twice', () => {
   budget.settle();
 });
 
-test('room that was made meanwhile counts; where there is none left, it is said before anything is written', () => {
+test('space freed meanwhile counts; a file too big for the disk is refused before it is written', () => {
   let free = 100;
   const budget = new Budget('a.tar', {}, defaultUnpackLimits, () => free);
   budget.addFile(90);
@@ -39,6 +39,6 @@ test('room that was made meanwhile counts; where there is none left, it is said 
   free = 0;
   assert.throws(() => budget.addFile(1), {
     kind: 'disk-full',
-    message: 'a.tar: needs at least 151 bytes unpacked, and the disk had 150 free',
+    message: 'a.tar: needs at least 151 bytes unpacked, but the disk had 150 free',
   });
 });

@@ -7,24 +7,24 @@ export interface Expected {
   bytes?: number;
 }
 
-/** Beyond twice what is expected, and this, no entry that replaces an earlier one can make up for the surplus. */
+/** Added to twice what is expected: a surplus beyond that stops the unpacking before the archive ends. */
 const slack = { files: 1000, bytes: 128 << 20 };
 
 /**
- * Counts what comes out of an archive and stops it as soon as it is more than allowed or possible, or far more than
- * expected. Whether it is exactly what is expected is seen at the end, since a later entry may replace an earlier one.
+ * Counts what comes out of an archive, and throws as soon as it exceeds the limits or the free disk space, or is far
+ * more than expected. The exact comparison waits for the end, since a later entry may replace an earlier one.
  */
 export class Budget {
   files = 0;
   bytes = 0;
   #entries = 0;
-  /** Bytes that take room; a hard link takes none. */
+  /** Bytes that take disk space; a hard link takes none. */
   #written = 0;
   readonly #archive: string;
   readonly #expect: Expected;
   readonly #limits: UnpackLimits;
   readonly #askFree: () => number | undefined;
-  /** Bytes that may be written in all, by the room there was when it was last asked for. */
+  /** Bytes that may be written in total, from the free space when it was last queried. */
   #room: number;
 
   constructor(
@@ -51,7 +51,7 @@ export class Budget {
       );
   }
 
-  /** A file whose size may be known ahead: one too big for the disk is refused before its bytes are written. */
+  /** If the size is known ahead, a file too big for the disk is refused before its bytes are written. */
   addFile(size = 0): void {
     this.addEntry();
     this.files++;
@@ -65,7 +65,7 @@ export class Budget {
     this.#check(0);
   }
 
-  /** Zeros that are read like any bytes and take no room. */
+  /** Zeros of a sparse file: they count as bytes and take no disk space. */
   addHole(bytes: number): void {
     this.bytes += bytes;
     this.#stopFarBeyond('bytes', this.bytes);
@@ -77,14 +77,14 @@ export class Budget {
     this.bytes += size;
   }
 
-  /** An entry was replaced by a later one; `taken` is the room it took. */
+  /** An entry was replaced by a later one; `taken` is the disk space it took. */
   removeFile(size: number, taken = size): void {
     this.files--;
     this.bytes -= size;
     this.#written -= Math.min(size, taken);
   }
 
-  /** The archive is over: what came out must be exactly what was expected. */
+  /** At the end of the archive: what came out must be exactly what was expected. */
   settle(): void {
     this.#compare('files', this.files);
     this.#compare('bytes', this.bytes);
@@ -105,22 +105,22 @@ export class Budget {
   #unexpected(what: 'files' | 'bytes', found: string, expected: number): Fault {
     return new Fault(
       'data-unexpected',
-      `${this.#archive}: holds ${found} ${what} where ${expected.toLocaleString('en-US')} are expected`,
-      { about: this.#archive, fix: 'If the data changed on purpose, change `expect` in the job file.' },
+      `${this.#archive}: holds ${found} ${what}, expected ${expected.toLocaleString('en-US')}`,
+      { about: this.#archive, fix: 'If the data was changed on purpose, update `expect` in the job file.' },
     );
   }
 
   #check(ahead: number): void {
     const needed = this.#written + ahead;
     if (needed <= this.#room) return;
-    // A training may have removed what it has used of data that still arrives.
+    // The training may have removed files it no longer needs while the rest arrives.
     this.#room = this.#written + (this.#askFree() ?? Infinity);
     if (needed > this.#room)
       throw new Fault(
         'disk-full',
         `${this.#archive}: needs at least ${needed.toLocaleString('en-US')} bytes unpacked, ` +
-          `and the disk had ${this.#room.toLocaleString('en-US')} free`,
-        { about: this.#archive, fix: 'Make room there; for a job, ask for more disk.' },
+          `but the disk had ${this.#room.toLocaleString('en-US')} free`,
+        { about: this.#archive, fix: 'Free disk space there; for a job, request more disk.' },
       );
   }
 }

@@ -3,10 +3,10 @@ import { asFault, Fault } from '../fault/fault.ts';
 import type { ByteSink } from './entry.ts';
 import { checkRatio, type UnpackLimits } from './limits.ts';
 
-/** Piece size of what comes out. */
+/** Size of the pieces that come out. */
 export const chunkSize = 256 * 1024;
 
-/** One of Node's decompressing streams, with its output handed to a sink; the work is done off the main thread. */
+/** Passes the output of one of Node's decompression streams, which work off the main thread, to a sink. */
 export class Decompressor {
   readonly #archive: string;
   readonly #limits: UnpackLimits;
@@ -15,7 +15,7 @@ export class Decompressor {
   readonly #pumped: Promise<void>;
   #failure: Fault | undefined;
   #over = false;
-  /** Wakes a write whose bytes nobody will take any more. */
+  /** Wakes a write whose bytes will never be consumed. */
   #wake: () => void = () => undefined;
   #bytesIn = 0;
 
@@ -32,7 +32,7 @@ export class Decompressor {
     this.#pumped = this.#pump();
   }
 
-  /** Says how many bytes were used: fewer than given once the compressed data is over. */
+  /** Returns how many bytes were used: fewer than given once the compressed data ends. */
   async write(piece: Buffer): Promise<number> {
     const before = this.#stream.bytesWritten;
     this.#bytesIn += piece.length;
@@ -45,7 +45,7 @@ export class Decompressor {
     return this.#stream.bytesWritten - before;
   }
 
-  /** All that was compressed has been handed on when this is done. */
+  /** Resolves when everything has been decompressed and passed on. */
   async end(): Promise<void> {
     if (!this.#over) this.#stream.end();
     await this.#pumped;
@@ -56,7 +56,7 @@ export class Decompressor {
     this.#stream.destroy();
   }
 
-  /** Never rejects: the failure waits for the next write or the end. */
+  /** Never rejects: a failure is thrown by the next write or by end. */
   async #pump(): Promise<void> {
     try {
       let bytesOut = 0;

@@ -13,21 +13,21 @@ function faultOf(code: string): Fault {
   return fault;
 }
 
-test('a full disk and a used-up quota are told with what was written and what is free', () => {
+test('a full disk and an exceeded quota are reported with the bytes written and the bytes free', () => {
   for (const code of ['ENOSPC', 'EDQUOT']) {
     assert.equal(faultOf(code).kind, 'disk-full');
     assert.match(faultOf(code).message, /unpacked 12,345,678 bytes into .*, [\d,]+ bytes are free/);
   }
 });
 
-test('a disk that cannot be written is called unusable, with its own words', () => {
+test('a disk that cannot be written to is reported as unusable, with the system error', () => {
   for (const code of ['EACCES', 'EROFS', 'EIO']) {
     assert.equal(faultOf(code).kind, 'scratch-unusable');
     assert.match(faultOf(code).message, new RegExp(code));
   }
 });
 
-test('a mistake that is not the disk’s stays what it is', () => {
+test('an error that did not come from the disk is returned unchanged', () => {
   const mistake = new TypeError('x is not a function');
   assert.equal(diskFault(mistake, tmpdir(), 0), mistake);
 });

@@ -2,7 +2,7 @@ import { lstatSync, statfsSync, type Stats } from 'node:fs';
 import { isGone } from '../base/error-reason.ts';
 import { Fault } from '../fault/fault.ts';
 
-/** A failed file operation as a Fault that says what the disk's trouble is. */
+/** A failed file operation as a Fault; other errors are returned unchanged. */
 export function diskFault(error: unknown, folder: string, written: number): unknown {
   if (error instanceof Fault || !isErrno(error)) return error;
   if (error.code === 'ENOSPC' || error.code === 'EDQUOT') return diskFull(error, folder, written);
@@ -17,7 +17,7 @@ export function diskFault(error: unknown, folder: string, written: number): unkn
   });
 }
 
-/** Bytes a user may still write there; nothing where the file system does not tell. */
+/** Bytes a user may still write there; undefined if the file system does not report it. */
 export function freeBytes(folder: string): number | undefined {
   try {
     const { blocks, bavail, bsize } = statfsSync(folder);
@@ -31,7 +31,7 @@ export function errorCode(error: unknown): string | undefined {
   return isErrno(error) ? error.code : undefined;
 }
 
-/** What lies at a path, links not followed; nothing if nothing can lie there. */
+/** The stat of a path, links not followed; undefined if there is nothing. */
 export function lstatIfExists(file: string): Stats | undefined {
   try {
     return lstatSync(file);
@@ -44,11 +44,11 @@ export function lstatIfExists(file: string): Stats | undefined {
 function diskFull(error: NodeJS.ErrnoException, folder: string, written: number): Fault {
   const free = freeBytes(folder);
   const left = free === undefined ? '' : `, ${free.toLocaleString('en-US')} bytes are free`;
-  const what = error.code === 'EDQUOT' ? 'The quota is used up' : 'The disk is full';
+  const what = error.code === 'EDQUOT' ? 'Disk quota exceeded' : 'The disk is full';
   return new Fault(
     'disk-full',
     `${what}: unpacked ${written.toLocaleString('en-US')} bytes into ${folder}${left}`,
-    { about: folder, fix: 'Make room there; for a job, ask for more disk.', cause: error },
+    { about: folder, fix: 'Free disk space there; for a job, request more disk.', cause: error },
   );
 }
 

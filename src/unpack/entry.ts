@@ -1,18 +1,18 @@
 import type { SafePath } from './safe-path.ts';
 
-/** Nothing when the work is done already, otherwise the promise of its end. */
+/** Undefined when the work is already done. */
 export type MaybePromise = void | Promise<void>;
 
-/** Takes bytes piece by piece. A piece may be overwritten by its owner once `write` is done with it. */
+/** Takes bytes piece by piece. The caller may reuse a piece's buffer once `write` is done. */
 export interface ByteSink {
   write(piece: Buffer): MaybePromise;
-  /** No more bytes come; throws a Fault if more were needed. */
+  /** There are no more bytes; throws a Fault if more were needed. */
   end(): MaybePromise;
-  /** Lets go of everything at once, without a word. */
+  /** Releases everything immediately and never throws. */
   destroy(): void;
 }
 
-/** Goes on at once where nothing has to be waited for, so that the common path makes no promises. */
+/** Continues synchronously if there is nothing to wait for: the common path creates no promises. */
 export function andThen(first: MaybePromise, next: () => MaybePromise): MaybePromise {
   return first === undefined ? next() : first.then(next);
 }
@@ -23,7 +23,7 @@ export interface FileEntry {
   mode: number;
   /** Seconds since the epoch. */
   mtime: number;
-  /** Bytes stored; absent where the archive says it only after the data. */
+  /** Absent if the archive states it only after the data. */
   size?: number;
 }
 
@@ -37,7 +37,7 @@ export interface FolderEntry {
 export interface SymlinkEntry {
   type: 'symlink';
   path: SafePath;
-  /** As written in the archive; whoever makes the link checks where it leads. */
+  /** As written in the archive; FileWriter checks where it leads before it makes the link. */
   target: string;
 }
 
@@ -52,11 +52,11 @@ export interface EntrySink {
   /** A file begins; its bytes follow through `data` until `end`. */
   begin(entry: FileEntry): void;
   data(piece: Buffer): MaybePromise;
-  /** So many zeros of a sparse file, which need no room. */
+  /** Zeros of a sparse file, which take no disk space. */
   hole(bytes: number): MaybePromise;
   end(): MaybePromise;
   /** Something without bytes. */
   place(entry: FolderEntry | SymlinkEntry | HardlinkEntry): void;
-  /** What some archives tell only at their end: the mode of a file, or that its bytes are a link's target. */
+  /** A zip states only at its end what a file's mode is, or that its bytes are a link's target. */
   amend(path: SafePath, mode: number): void;
 }

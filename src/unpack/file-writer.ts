@@ -27,13 +27,13 @@ import { LinkCheck } from './safe-link.ts';
 import { parentOf, quoted, type SafePath } from './safe-path.ts';
 
 const createNew = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
-/** The part of a mode that says what a file is, and what it says of a symbolic link. */
+/** The bits of a mode that hold the file type, and their value for a symbolic link. */
 const fileType = 0o170000;
 const linkType = 0o120000;
 const maxLinkBytes = 4096;
-/** Links and times that are set before others get their turn. */
+/** Links to process before yielding to the event loop. */
 const batchSize = 500;
-/** File systems that cannot make a hard link say one of these; a copy serves as well. */
+/** Errors of file systems without hard links; the file is copied instead. */
 const cannotLink = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'EXDEV', 'EMLINK', 'ENOSYS']);
 
 interface WriterOptions {
@@ -41,16 +41,15 @@ interface WriterOptions {
   archive: string;
   budget: Budget;
   limits: UnpackLimits;
-  /** The folder in which everything appears at the end. */
+  /** The target folder, where everything appears at the end. */
   into: string;
-  /** Whole files are moved there before the end. */
+  /** Complete files are moved there before the end. */
   isPublishing: boolean;
 }
 
 /**
- * Writes entries below one folder that nobody else uses. Symbolic links are made last, so that while files are
- * written there is no link in that folder to write through. Calls are synchronous on purpose: for files of
- * ordinary size they cost a fraction of the asynchronous ones.
+ * Writes entries to a private folder. Symbolic links are made last: while files are written, the folder has no link to
+ * write through. Calls are synchronous on purpose: for files of ordinary size they cost a fraction of asynchronous ones.
  */
 export class FileWriter implements EntrySink {
   readonly #root: string;
@@ -63,7 +62,7 @@ export class FileWriter implements EntrySink {
   readonly #folderTimes = new Map<SafePath, number>();
   readonly #links = new Map<SafePath, string>();
   #fd: number | undefined;
-  /** Where the next byte of the file goes; beyond what is written after a hole. */
+  /** Offset of the next byte in the file; after a hole it is beyond what is written. */
   #at = 0;
   #written = 0;
   #mtime = 0;
@@ -141,14 +140,13 @@ export class FileWriter implements EntrySink {
       const stat = lstatIfExists(full);
       if (!stat?.isFile()) return;
       if ((mode & fileType) === linkType) {
-        if (stat.size > maxLinkBytes)
-          throw this.#unsafe(`the link ${quoted(file)} has a target too long to be one`);
+        if (stat.size > maxLinkBytes) throw this.#unsafe(`the link ${quoted(file)} has too long a target`);
         this.#keepLink({ type: 'symlink', path: file, target: readFileSync(full, 'utf8') });
       } else if ((mode & 0o100) !== 0) chmodSync(full, stat.mode | ((stat.mode & 0o444) >> 2));
     });
   }
 
-  /** The folder has left: what comes for it later begins a new one. */
+  /** The folder has been published: later entries below it make a new one. */
   release(folder: SafePath): void {
     if (!this.#folders.has(folder)) return;
     const isGone = (one: string): boolean => one === folder || one.startsWith(`${folder}/`);
@@ -156,7 +154,7 @@ export class FileWriter implements EntrySink {
     for (const one of [...this.#folderTimes.keys()].filter(isGone)) this.#folderTimes.delete(one);
   }
 
-  /** Makes the links and sets the folders' times: the tree is complete. */
+  /** Completes the tree: makes the links and sets the folders' times. */
   async finish(): Promise<void> {
     const check = new LinkCheck(this.#links, (folder) => this.#isFolder(folder));
     await this.#forEachLink((link, target) => {
@@ -170,7 +168,7 @@ export class FileWriter implements EntrySink {
     this.#guarded(() => this.#setTimes());
   }
 
-  /** There may be many: others get their turn in between. */
+  /** There may be many: yields to the event loop in between. */
   async #forEachLink(act: (link: SafePath, target: string) => void): Promise<void> {
     let done = 0;
     for (const [link, target] of this.#links) {
@@ -179,7 +177,7 @@ export class FileWriter implements EntrySink {
     }
   }
 
-  /** Whether a folder lies there, with no link on the way to it: in this archive or where it will appear. */
+  /** Whether this archive or the target folder has a folder at that path, with no link on the way. */
   #isFolder(relative: string): boolean {
     return [this.#root, this.#into].some((root) => {
       try {
@@ -191,7 +189,7 @@ export class FileWriter implements EntrySink {
     });
   }
 
-  /** Closes the file being written and writes nothing any more. */
+  /** Closes the file being written; nothing is written after this. */
   abandon(): void {
     this.#close();
     this.#abandoned = true;
@@ -217,16 +215,16 @@ export class FileWriter implements EntrySink {
     }
   }
 
-  /** A later entry of the same name replaces the earlier one, as with tar; removing it first spares its hard links. */
+  /** A later entry of the same name replaces the earlier one, as with tar; its hard links keep the old content. */
   #removeEarlier(file: SafePath): void {
     const full = this.#full(file);
     const stat = lstatIfExists(full);
     if (stat === undefined) return;
-    if (stat.isDirectory()) throw this.#unsafe(`${quoted(file)} is a folder and a file at once`);
-    // A file system that ignores case finds an entry whose name is another one.
+    if (stat.isDirectory()) throw this.#unsafe(`${quoted(file)} is both a folder and a file`);
+    // A file system that ignores case finds an entry of a different name.
     if (path.basename(realpathSync.native(full)) !== path.posix.basename(file))
       throw this.#unsafe(
-        `${quoted(file)} and another entry differ only in case, which this disk cannot hold`,
+        `${quoted(file)} and another entry differ only in case, and this file system ignores case`,
       );
     unlinkSync(full);
     this.#budget.removeFile(stat.size, stat.blocks * 512);
@@ -243,7 +241,7 @@ export class FileWriter implements EntrySink {
     } catch (error) {
       if (errorCode(error) !== 'EEXIST') throw error;
       if (!lstatSync(this.#full(folder)).isDirectory())
-        throw this.#unsafe(`${quoted(folder)} is a file and a folder at once`);
+        throw this.#unsafe(`${quoted(folder)} is both a file and a folder`);
     }
     if (this.#folders.size >= this.#limits.foldersHeld) {
       this.#folders.clear();
@@ -261,15 +259,14 @@ export class FileWriter implements EntrySink {
     this.#budget.addEntry();
     if (this.#links.size >= this.#limits.links)
       throw this.#unsafe(`holds more than ${this.#limits.links.toLocaleString('en-US')} symbolic links`);
-    if (target.length > maxLinkBytes)
-      throw this.#unsafe(`the link ${quoted(link)} has a target too long to be one`);
+    if (target.length > maxLinkBytes) throw this.#unsafe(`the link ${quoted(link)} has too long a target`);
     this.#makeFolder(parentOf(link));
     this.#removeEarlier(link);
     this.#links.set(link, target);
   }
 
   #hardlink({ path: link, target }: HardlinkEntry): void {
-    // Two names of one symbolic link are two symbolic links.
+    // A hard link to a symbolic link becomes a second symbolic link.
     const followed = this.#links.get(target);
     if (followed !== undefined) {
       this.#keepLink({ type: 'symlink', path: link, target: followed });
@@ -281,7 +278,7 @@ export class FileWriter implements EntrySink {
     if (file === undefined)
       throw new Fault(
         'archive-damaged',
-        `${this.#archive}: the entry ${quoted(link)} is a link to the file ${quoted(target)}, which does not come before it`,
+        `${this.#archive}: the entry ${quoted(link)} is a hard link to ${quoted(target)}, but no such file comes before it`,
         { about: this.#archive },
       );
     this.#makeFolder(parentOf(link));
@@ -310,7 +307,7 @@ export class FileWriter implements EntrySink {
   }
 }
 
-/** Some file systems refuse times far off; these are the ends of what the common ones hold. */
+/** Some file systems refuse extreme times; these limits work on the common ones. */
 function saneTime(seconds: number): number {
   return Math.min(Math.max(seconds, -(2 ** 31)), 2 ** 33);
 }

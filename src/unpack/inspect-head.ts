@@ -6,7 +6,7 @@ import { NestedSink } from './nested-sink.ts';
 import { openReader } from './open-reader.ts';
 import type { UnpackerOptions } from './open-unpacker.ts';
 
-/** Reads entries and keeps nothing. */
+/** Discards all entries. */
 const nothing: EntrySink = {
   begin: () => undefined,
   data: () => undefined,
@@ -17,8 +17,8 @@ const nothing: EntrySink = {
 };
 
 /**
- * Reads the first bytes of an archive as if to unpack them, and says why it cannot be unpacked if they show it. Damage
- * counts only where the bytes are the `whole` archive: otherwise they are cut anyway.
+ * Reads the first bytes of an archive and returns why it cannot be unpacked, if they show it. Damage counts only if the
+ * bytes are the `whole` archive: a beginning always looks cut.
  */
 export async function inspectHead(
   head: Buffer,
@@ -36,10 +36,10 @@ export async function inspectHead(
     () => undefined,
   );
   const sink = mode === 'nested' ? nested : nothing;
-  const promised = mode === 'auto' || mode === 'nested' ? undefined : mode;
+  const declared = mode === 'auto' || mode === 'nested' ? undefined : mode;
   const gate = new KindGate(
     name,
-    promised,
+    declared,
     (kind) => openReader(kind, name, sink, defaultUnpackLimits).input,
   );
   try {

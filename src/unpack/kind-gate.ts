@@ -3,26 +3,26 @@ import { Fault } from '../fault/fault.ts';
 import type { ByteSink, MaybePromise } from './entry.ts';
 import { blockSize, parseTarHeader } from './tar-header.ts';
 
-/** What is no archive is mostly an error page: its size is told if it is no bigger than this. */
+/** What is not an archive is usually an error page: the message states its size up to this. */
 const maxCounted = 1 << 20;
 
 /**
- * Looks at the first bytes before anything is unpacked, and lets them through to a reader only if they are
- * the archive that was promised.
+ * Checks the first bytes before anything is unpacked, and passes them to a reader only if they are an archive of the
+ * declared kind.
  */
 export class KindGate implements ByteSink {
   readonly #name: string;
-  readonly #promised: ArchiveKind | undefined;
+  readonly #declared: ArchiveKind | undefined;
   readonly #open: (kind: ArchiveKind) => ByteSink;
   #head = Buffer.alloc(0);
   #bytes = 0;
   #detected: Detected | undefined;
   #reader: ByteSink | undefined;
 
-  /** Without a promised kind any archive will do. */
-  constructor(name: string, promised: ArchiveKind | undefined, open: (kind: ArchiveKind) => ByteSink) {
+  /** Without a declared kind, any archive is accepted. */
+  constructor(name: string, declared: ArchiveKind | undefined, open: (kind: ArchiveKind) => ByteSink) {
     this.#name = name;
-    this.#promised = promised;
+    this.#declared = declared;
     this.#open = open;
   }
 
@@ -56,12 +56,11 @@ export class KindGate implements ByteSink {
       this.#countWrong();
       return;
     }
-    if (this.#promised !== undefined && detected.kind !== this.#promised)
-      throw new Fault(
-        'archive-kind',
-        `${this.#name}: is a ${detected.kind} archive where ${this.#promised} is asked for`,
-        { about: this.#name, fix: `Write unpack = "${detected.kind}", or "auto".` },
-      );
+    if (this.#declared !== undefined && detected.kind !== this.#declared)
+      throw new Fault('archive-kind', `${this.#name}: is a ${detected.kind} archive, not ${this.#declared}`, {
+        about: this.#name,
+        fix: `Set unpack to "${detected.kind}" or "auto".`,
+      });
     this.#reader = this.#open(detected.kind);
     return this.#reader.write(bytes);
   }
@@ -74,7 +73,7 @@ export class KindGate implements ByteSink {
     const { other, text } = this.#detected as Extract<Detected, { other: string }>;
     return new Fault(
       text ? 'data-wrong' : 'archive-kind',
-      `${this.#name}: is ${other}, ${bytes} bytes, and no archive`,
+      `${this.#name}: is not an archive but ${other} (${bytes} bytes)`,
       {
         about: this.#name,
       },
@@ -82,10 +81,10 @@ export class KindGate implements ByteSink {
   }
 }
 
-/** What bytes are: an archive, or something else in words; text is what servers send instead of data. */
+/** An archive, or a description of something else; `text` is what servers send instead of data. */
 type Detected = { kind: ArchiveKind } | { other: string; text?: true };
 
-/** How archives begin, in hex; a tar is known by its first header. */
+/** Magic bytes in hex; a tar is recognized by its first header. */
 const magics: Readonly<Record<ArchiveKind, readonly string[]>> = {
   tar: [],
   'tar.gz': ['1f8b'],
@@ -99,12 +98,12 @@ const others: readonly (readonly [hex: string, other: string])[] = [
   ['377abcaf271c', 'a 7-Zip archive, which Updraft does not unpack'],
   ['526172211a07', 'a RAR archive, which Updraft does not unpack'],
   ['5d0000', 'an .lzma file, which Updraft does not unpack'],
-  ['1f9d', 'a file packed by compress, which Updraft does not unpack'],
+  ['1f9d', 'a file compressed by `compress`, which Updraft does not unpack'],
   ['894844460d0a1a0a', 'an HDF5 file'],
   ['25504446', 'a PDF document'],
 ];
 
-/** Bytes `detectArchive` wants to see, if the file has as many. */
+/** Bytes that `detectArchive` needs, if the file has that many. */
 const headBytes = blockSize;
 
 /** Recognizes a file by its first bytes. */
@@ -135,5 +134,7 @@ function detectText(head: Buffer): Detected {
 
   if (!/[\x00-\x08\x0e-\x1f\ufffd]/.test(text))
     return { other: `text that begins with ${JSON.stringify(text.slice(0, 40))}`, text: true };
-  return { other: `a file that begins with the bytes ${head.toString('hex', 0, 8)}, which no archive does` };
+  return {
+    other: `a file that begins with the bytes ${head.toString('hex', 0, 8)}, which match no known archive`,
+  };
 }

@@ -1,16 +1,16 @@
 import { Fault } from '../fault/fault.ts';
 
-/** How much an archive may ask for before it is called hostile. */
+/** What an archive may contain before it is refused as hostile. */
 export interface UnpackLimits {
   /** Files, folders and links together. */
   entries: number;
-  /** Folders within each other. */
+  /** Nested folders. */
   depth: number;
-  /** Bytes out for each byte in, once more than a gigabyte came out. */
+  /** Bytes out per byte in; checked once more than 1 GiB has come out. */
   ratio: number;
-  /** Symbolic links: they are made last, and kept until then. */
+  /** Symbolic links: they are made last and held in memory until then. */
   links: number;
-  /** Folders that are remembered; others are found on the disk again, and have their times set before the end. */
+  /** Folders held in memory; beyond that they are looked up on disk and get their times early. */
   foldersHeld: number;
 }
 
@@ -25,16 +25,16 @@ export const defaultUnpackLimits: UnpackLimits = {
 
 const uncheckedBytes = 2 ** 30;
 
-/** Throws once a compressed archive has grown beyond what data does. */
+/** Throws once a compressed archive has expanded further than real data does. */
 export function checkRatio(archive: string, bytesIn: number, bytesOut: number, limits: UnpackLimits): void {
   if (bytesOut <= uncheckedBytes || bytesOut <= bytesIn * limits.ratio) return;
   throw new Fault(
     'archive-unsafe',
-    `${archive}: ${bytesIn.toLocaleString('en-US')} compressed bytes became more than ` +
-      `${bytesOut.toLocaleString('en-US')}, over ${limits.ratio} to 1: this looks like a decompression bomb`,
+    `${archive}: ${bytesIn.toLocaleString('en-US')} compressed bytes expanded to more than ` +
+      `${bytesOut.toLocaleString('en-US')}, over ${limits.ratio} to 1. This looks like a decompression bomb`,
     {
       about: archive,
-      fix: 'Look at the archive where it was made; pack data this repetitive in another way.',
+      fix: 'Check the archive where it was made; pack data this repetitive in another way.',
     },
   );
 }

@@ -13,15 +13,15 @@ import {
 import { repackSparse } from './sparse.ts';
 import { joinSafe, safePath, type SafePath } from './safe-path.ts';
 
-/** An archive goes through its decoder byte by byte, holes and all. */
+/** An inner archive's holes go through its decoder as zeros. */
 const maxInnerHole = 2 ** 30;
 
 /** Opens a reader for an archive found inside another one. */
 export type OpenInner = (kind: ArchiveKind, name: string, sink: EntrySink) => ByteSink;
 
 /**
- * Every archive in the archive becomes a folder of its name, unpacked while its bytes pass by; other files stay
- * files. One level deep: archives in inner archives stay files.
+ * Unpacks every inner archive into a folder of its name while its bytes arrive; other files stay files. One level
+ * deep: archives in inner archives stay files.
  */
 export class NestedSink implements EntrySink {
   readonly #archive: string;
@@ -31,7 +31,7 @@ export class NestedSink implements EntrySink {
   #inner: ByteSink | undefined;
   #part: SafePath | undefined;
 
-  /** `onPart` is told of every folder and file of the outer archive that is whole. */
+  /** `onPart` is called for every complete folder and file of the outer archive. */
   constructor(archive: string, sink: EntrySink, open: OpenInner, onPart: (part: SafePath) => void) {
     this.#archive = archive;
     this.#sink = sink;
@@ -63,10 +63,14 @@ export class NestedSink implements EntrySink {
   hole(bytes: number): MaybePromise {
     if (this.#inner === undefined) return this.#sink.hole(bytes);
     if (bytes > maxInnerHole)
-      throw new Fault('archive-unsafe', `${this.#archive}: an inner archive has a hole of over 1 GiB`, {
-        about: this.#archive,
-        fix: repackSparse,
-      });
+      throw new Fault(
+        'archive-unsafe',
+        `${this.#archive}: an inner archive is a sparse file with a hole of over 1 GiB`,
+        {
+          about: this.#archive,
+          fix: repackSparse,
+        },
+      );
     const zeros = this.#inner.write(Buffer.alloc(Math.min(bytes, 1 << 20)));
     return bytes <= 1 << 20 ? zeros : andThen(zeros, () => this.hole(bytes - (1 << 20)));
   }
@@ -87,7 +91,7 @@ export class NestedSink implements EntrySink {
     this.#sink.amend(path, mode);
   }
 
-  /** Lets go of the inner archive being read, if any. */
+  /** Releases the inner archive being read, if any. */
   destroy(): void {
     this.#inner?.destroy();
   }

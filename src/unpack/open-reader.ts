@@ -14,11 +14,11 @@ import { ZstdFrames } from './zstd-frames.ts';
 export interface Reader {
   /** Where the archive's bytes go. */
   input: ByteSink;
-  /** Whether the archive has said that it is over. */
+  /** Whether the archive's end mark was read. */
   ended(): boolean;
 }
 
-/** Opens what is needed to read one kind of archive; `archive` names it in messages. */
+/** Opens a reader for one kind of archive; `archive` names it in messages. */
 export function openReader(
   kind: ArchiveKind,
   archive: string,
@@ -45,7 +45,7 @@ export function openReader(
   }
 }
 
-/** Unpacks gzip, also of several members, and hands the bytes on. Only zeros may follow the last member. */
+/** Decompresses gzip of any number of members. Only zeros may follow the last member. */
 function gunzip(archive: string, next: ByteSink, limits: UnpackLimits): ByteSink {
   const decompressor = new Decompressor(createGunzip({ chunkSize }), archive, next, limits);
   let isOver = false;
@@ -54,11 +54,11 @@ function gunzip(archive: string, next: ByteSink, limits: UnpackLimits): ByteSink
     if (used === piece.length) return;
     isOver = true;
     if (piece.subarray(used).some((byte) => byte !== 0))
-      throw damaged(archive, 'has bytes that are not gzip after its end');
+      throw damaged(archive, 'has bytes after its end that are not gzip');
   });
 }
 
-/** Unpacks zstd of any number of frames and hands the bytes on. */
+/** Decompresses zstd of any number of frames. */
 function unzstd(archive: string, next: ByteSink, limits: UnpackLimits): ByteSink {
   const decompressor = new Decompressor(createZstdDecompress({ chunkSize }), archive, next, limits);
   const frames = new ZstdFrames();

@@ -17,46 +17,44 @@ export interface Unpacked {
   files: number;
   /** Bytes in those files. */
   bytes: number;
-  /** What the archive turned out to be, whatever its name says. */
+  /** The actual kind, whatever the name says. */
   kind: ArchiveKind;
   /**
-   * Whether the archive said that it was over. A tar cut exactly between two entries looks like one whose
-   * writer left the end blocks out, and a zeroed tail looks like the end blocks: only a digest or a manifest
-   * can tell.
+   * Whether the archive's end mark was read. A tar cut exactly between two entries looks like one whose writer omitted
+   * the end blocks, and a zeroed tail looks like the end blocks: only a digest or a manifest shows the difference.
    */
   ended: 'end-blocks' | 'no-end-blocks';
 }
 
 /**
- * Bytes in, files out, while they arrive. A chunk belongs to the caller again as soon as `write` returns (or
- * its promise resolves), so it may be a reused buffer.
+ * Unpacks an archive while its bytes arrive. The caller may reuse a chunk's buffer as soon as `write` returns (or its
+ * promise resolves).
  */
 export interface Unpacker {
   write(chunk: Buffer): void | Promise<void>;
-  /** The archive is complete: everything appears under the target folder, or a Fault says what is wrong. */
+  /** All bytes were written: everything appears in the target folder, or a Fault says what is wrong. */
   finish(): Promise<Unpacked>;
-  /** Removes all that was written so far. Safe to call at any moment, also twice. */
+  /** Removes everything written so far. Safe to call at any time, even twice. */
   abort(): Promise<void>;
 }
 
 export interface UnpackerOptions {
   /** The object's name, for messages. */
   name: string;
-  /** A kind must be what the bytes are; `auto` takes any archive; `nested` is any archive of archives. */
+  /** A kind must match the bytes; `auto` accepts any archive; `nested` is any archive of archives. */
   mode: 'auto' | 'nested' | ArchiveKind;
-  /** The folder in which everything appears, only when whole. What it holds already is kept. */
+  /** The folder in which everything appears when complete. Existing files are kept. */
   into: string;
   /** What must come out: files, and bytes in those files. */
   expect?: Expected;
   /**
-   * Files, and of an archive of archives whole folders, appear as soon as they are whole, instead of all at the end.
-   * Of a zip nothing can: what its files are stands at its end.
+   * Files (in nested mode: folders) appear as soon as they are complete, instead of all at the end. Not for zip, whose
+   * directory at the end says which entries are links.
    */
   arriving?: { stagedUnder: string; onPart: () => unknown };
   limits?: Partial<UnpackLimits>;
 }
 
-/** Opens the way from an archive's bytes to files in a folder. */
 export function openUnpacker(options: UnpackerOptions): Unpacker {
   return new ArchiveUnpacker(options);
 }
@@ -89,8 +87,8 @@ class ArchiveUnpacker implements Unpacker {
     });
     if (mode === 'nested') this.#nested = this.#openNested(bounds);
     const sink = this.#nested ?? partSink(this.#writer, (part) => this.#partIsWhole(part));
-    const promised = mode === 'auto' || mode === 'nested' ? undefined : mode;
-    this.#gate = new KindGate(name, promised, (kind) => this.#openReader(kind, sink, bounds));
+    const declared = mode === 'auto' || mode === 'nested' ? undefined : mode;
+    this.#gate = new KindGate(name, declared, (kind) => this.#openReader(kind, sink, bounds));
   }
 
   write(chunk: Buffer): MaybePromise {
@@ -131,7 +129,7 @@ class ArchiveUnpacker implements Unpacker {
     this.#gate.destroy();
     this.#nested?.destroy();
     this.#writer.abandon();
-    // It is taken back by itself, and needs the folder for it.
+    // It notices the failure and undoes its moves, for which it needs the staging folder.
     await this.#publishing?.catch(() => undefined);
     await this.#staging.remove();
   }
@@ -165,25 +163,21 @@ class ArchiveUnpacker implements Unpacker {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  /** The first failure is the one that is told, whatever is tried afterwards. */
+  /** Keeps the first failure; later calls throw it again. */
   #fail(error: unknown): Fault {
     return (this.#failure ??= asFault(error));
   }
 }
 
-/** The decoder reads one archive at a time: the inner one would wait for the outer one for ever. */
+/** The decoder reads one archive at a time: the inner one would wait for the outer one forever. */
 function xzInXz(name: string): Fault {
-  return new Fault(
-    'archive-kind',
-    `${name}: is itself in a tar.xz, and only one of the two can be unpacked`,
-    {
-      about: name,
-      fix: 'Pack the outer archive as plain .tar: the inner ones are compressed already.',
-    },
-  );
+  return new Fault('archive-kind', `${name}: is a tar.xz inside a tar.xz, which Updraft does not unpack`, {
+    about: name,
+    fix: 'Pack the outer archive as plain .tar; the inner ones are already compressed.',
+  });
 }
 
-/** Hands everything on, and calls `onPart` for every file that is whole. */
+/** Passes everything on, and calls `onPart` for every complete file. */
 function partSink(sink: EntrySink, onPart: (part: SafePath) => void): EntrySink {
   let file: SafePath | undefined;
   return {

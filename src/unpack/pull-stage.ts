@@ -1,7 +1,7 @@
 import { Fault } from '../fault/fault.ts';
 import type { ByteSink, MaybePromise } from './entry.ts';
 
-/** Bytes that came in pieces, to be taken in others. What is taken stays valid until the next push. */
+/** Bytes pushed in pieces and taken in pieces of other sizes. What is taken stays valid until the next push. */
 export class ByteQueue {
   #store = Buffer.alloc(64 * 1024);
   #start = 0;
@@ -43,20 +43,20 @@ export class ByteQueue {
   }
 }
 
-/** Bytes a parser asks for: exactly so many, or at most so many but at least one. */
+/** What a parser asks for: exactly `bytes`, or with `atMost` between one and `bytes`. */
 export interface ByteRequest {
   bytes: number;
   atMost?: true;
-  /** The input may be over here, between two things. */
+  /** The input may end here. */
   mayEnd?: true;
 }
 
-/** A parser that reads top to bottom: it yields what it wants (or has to wait for) and gets the bytes back. */
+/** A parser as a generator: it yields what it needs (or a promise to wait for) and receives the bytes. */
 export type Pull<Result = void> = Generator<ByteRequest | Promise<void>, Result, Buffer>;
 
 const nothing = Buffer.alloc(0);
 
-/** Feeds a parser that pulls from bytes that are pushed. */
+/** Feeds pushed bytes to a parser that pulls. */
 export class PullStage implements ByteSink {
   readonly #archive: string;
   readonly #parser: Pull;

@@ -7,14 +7,14 @@ const wrong = (path: string, links: Record<string, string>): string | undefined 
     path,
   );
 
-test('links that stay inside are right, also up, to nothing and over others', () => {
+test('links that stay inside are accepted: upwards, dangling or through other links', () => {
   assert.equal(wrong('a', { a: 'b/c' }), undefined);
   assert.equal(wrong('d/a', { 'd/a': '../b' }), undefined);
   assert.equal(wrong('d/e/a', { 'd/e/a': '../../x/../y' }), undefined);
   assert.equal(wrong('a', { a: 'b/x', b: 'c', c: 'd/e' }), undefined);
 });
 
-test('links out of the folder are wrong, by themselves or through others', () => {
+test('links out of the folder are refused, directly or through other links', () => {
   assert.match(wrong('a', { a: '..' }) ?? '', /leads out/);
   assert.match(wrong('a', { a: '/etc' }) ?? '', /absolute/);
   assert.match(wrong('a', { a: 'd/l/..', 'd/l': '..' }) ?? '', /leads out/);
@@ -23,8 +23,8 @@ test('links out of the folder are wrong, by themselves or through others', () =>
   assert.match(wrong('a', { a: '' }) ?? '', /nowhere/);
 });
 
-test('a way back up needs a folder that is there, since a later archive may bring a link of that name', () => {
-  assert.match(wrong('a', { a: 'd/later/../b' }) ?? '', /leads through "d\/later", which is no folder/);
+test('a ".." after a name needs an existing folder, since a later archive may add a link of that name', () => {
+  assert.match(wrong('a', { a: 'd/later/../b' }) ?? '', /leads through "d\/later", which is not a folder/);
   assert.equal(wrong('a', { a: 'd/l/../b' }), undefined);
   assert.match(wrong('a', { a: 'e/..', e: 'f/later' }) ?? '', /leads through "f\/later"/);
 });
@@ -48,11 +48,11 @@ test('100,000 links to the end of a chain are followed once each', () => {
   assert.ok(links.gets < 300_000, `${links.gets}`);
 });
 
-test('links that lead far and wide are refused before they take long', () => {
+test('links with excessively long paths are refused before they cost much time', () => {
   const long = Array.from({ length: 2000 }, (_, i): [string, string] => [`l${i}`, 'aaaa/'.repeat(800)]);
   const check = new LinkCheck(new Map(long), () => true);
   assert.match(
     long.map(([link]) => check.problemWith(link) ?? '').find((wrong) => wrong !== '') ?? '',
-    /further than/,
+    /too long to check/,
   );
 });

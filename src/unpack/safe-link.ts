@@ -1,27 +1,27 @@
 import { quoted } from './safe-path.ts';
 
-/** Where links lead, by the path they lie at. */
+/** Targets of links by their path. */
 export type Links = ReadonlyMap<string, string>;
 
-/** Linux follows as many. */
+/** As Linux. */
 const maxHops = 40;
-/** More than any honest link needs. */
+/** More than any real link needs. */
 const maxSteps = 1000;
-/** Letters of paths compared: in all, and for each link. Without a bound, links to links could take hours to follow. */
+/** Characters of paths compared: a base, and more per link. Unlimited, links to links could take hours to follow. */
 const maxWork = { base: 20_000_000, perLink: 4000 };
-/** Asking the disk for a folder counts as so many letters. */
+/** Cost of looking up a folder on disk, in characters. */
 const folderWork = 1000;
 
-/** Where a link leads after all links on its way are followed, and over how many. */
+/** Where a link ends after all links on its way are followed, and how many those were. */
 interface ResolvedLink {
   end: string;
   hops: number;
 }
 
 /**
- * Says what is wrong with symbolic links. Links on the way are followed, since `a/..` leaves another folder than it
- * seems to when `a` is itself a link; where each one leads is found out once. For the same reason `a/..` needs a folder
- * `a` that is there: otherwise an archive that comes later could bring a link of that name.
+ * Checks symbolic links. Links on the way are followed, since `a/..` is elsewhere if `a` is itself a link; each one is
+ * resolved once. For the same reason `a/..` needs an existing folder `a`: otherwise a later archive could add a link of
+ * that name.
  */
 export class LinkCheck {
   readonly #links: Links;
@@ -29,14 +29,14 @@ export class LinkCheck {
   readonly #known = new Map<string, ResolvedLink | string>();
   #workLeft: number;
 
-  /** `isFolder` says whether a folder, and no link, lies at a path. */
+  /** `isFolder` says whether a path is a folder and not a link. */
   constructor(links: Links, isFolder: (path: string) => boolean) {
     this.#links = links;
     this.#isFolder = isFolder;
     this.#workLeft = maxWork.base + maxWork.perLink * links.size;
   }
 
-  /** What is wrong with the link at this path, or nothing if it stays inside. */
+  /** What is wrong with the link at this path; undefined if it stays inside. */
   problemWith(path: string): string | undefined {
     const target = this.#links.get(path);
     if (target === undefined) return undefined;
@@ -63,12 +63,12 @@ export class LinkCheck {
     let isDown = false;
     for (const part of target.split('/')) {
       if (part === '' || part === '.') continue;
-      if (++steps > maxSteps) return 'leads further than any link should';
+      if (++steps > maxSteps) return `has more than ${maxSteps} parts in its target`;
       if (part === '..') {
         if (reached === '') return 'leads out of the folder';
         if (isDown && (this.#workLeft -= folderWork) < 0) return linkTooDeep;
         if (isDown && !this.#isFolder(reached))
-          return `leads through ${quoted(reached)}, which is no folder of it`;
+          return `leads through ${quoted(reached)}, which is not a folder in the archive`;
         reached = parent(reached);
         continue;
       }
@@ -87,7 +87,7 @@ export class LinkCheck {
   }
 }
 
-const linkTooDeep = 'and others lead further than links should';
+const linkTooDeep = 'and the other links have targets too long to check';
 const linkLoop = 'leads in a circle';
 
 function parent(path: string): string {

@@ -8,21 +8,21 @@ declare const safe: unique symbol;
  */
 export type SafePath = string & { readonly [safe]: true };
 
-/** Linux's limits, less the room the target folder's own path needs. */
+/** Linux's limits; the one for paths leaves space for the target folder. */
 const maxBytesInName = 255;
 const maxBytesInPath = 3072;
 
-/** Names may hold line breaks and worse; messages show them on one line. */
+/** Names may contain line breaks and control characters; messages show them on one line. */
 export const quoted = (name: string): string => printable(JSON.stringify(name));
 
-/** Checks a name from an archive; `archive` is only for the message. */
+/** Checks a name from an archive; `archive` is for the message. */
 export function safePath(name: string, archive: string, maxDepth: number): SafePath {
   const wrong = problemWith(name);
   if (wrong !== undefined) throw unsafe(archive, name, wrong);
   const parts = name.split('/').filter((part) => part !== '' && part !== '.');
-  if (parts.length > maxDepth) throw unsafe(archive, name, `lies more than ${maxDepth} folders deep`);
+  if (parts.length > maxDepth) throw unsafe(archive, name, `is more than ${maxDepth} folders deep`);
   for (const part of parts) {
-    if (part === '..') throw unsafe(archive, name, 'climbs out of its folder with ".."');
+    if (part === '..') throw unsafe(archive, name, 'leaves its folder with ".."');
     if (part.length * 3 > maxBytesInName && Buffer.byteLength(part) > maxBytesInName)
       throw unsafe(archive, name, `has a part longer than ${maxBytesInName} bytes`);
   }
@@ -34,7 +34,7 @@ export function joinSafe(folder: SafePath, path: SafePath): SafePath {
   return (path === '' ? folder : `${folder}/${path}`) as SafePath;
 }
 
-/** The folder a path lies in; the root is its own parent. */
+/** The root is its own parent. */
 export function parentOf(path: SafePath): SafePath {
   const slash = path.lastIndexOf('/');
   return (slash === -1 ? '' : path.slice(0, slash)) as SafePath;
@@ -54,6 +54,6 @@ function unsafe(archive: string, name: string, wrong: string): Fault {
   const shown = name.length > 200 ? `${name.slice(0, 200)}…` : name;
   return new Fault('archive-unsafe', `${archive}: the entry ${quoted(shown)} ${wrong}`, {
     about: archive,
-    fix: 'Pack it again with relative names, from inside the folder: tar -cf data.tar -C FOLDER .',
+    fix: 'Repack with relative names, from inside the folder: tar -cf data.tar -C FOLDER .',
   });
 }

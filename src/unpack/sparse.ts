@@ -3,22 +3,22 @@ import type { EntrySink, MaybePromise } from './entry.ts';
 import { quoted } from './safe-path.ts';
 import { blockSize, tarNumber } from './tar-header.ts';
 
-/** More than file systems make of honest files, and each costs memory until its file is whole. */
+/** More than real files have; each is held in memory until its file is complete. */
 const maxPieces = 500_000;
 /** Pieces in an old GNU header and in each block that continues it. */
 const inHeader = 4;
 const inBlock = 21;
 const pieceBytes = 24;
 
-/** A file with holes: which bytes are stored, and where they belong. */
+/** A file with holes: the map says which bytes are stored and where they belong. */
 export class SparseFile {
   readonly #archive: string;
   readonly #name: string;
   readonly #sink: EntrySink;
-  /** Offset and length of each piece, one after the other. */
+  /** Offset and length of each piece, alternating. */
   readonly #pieces: number[];
   readonly #size: number;
-  /** What continues the map before the data, if anything does. */
+  /** The format in which more of the map follows before the data, if any does. */
   #more: 'gnu' | 'pax' | undefined;
   #text = '';
   #next = 0;
@@ -44,7 +44,7 @@ export class SparseFile {
     return this.#more !== undefined;
   }
 
-  /** Takes one block of the map; says how many of the stored bytes it is. */
+  /** Takes one block of the map; returns how many of the stored bytes it uses. */
   addMap(block: Buffer): number {
     if (this.#more === 'gnu') {
       if (!readPieces(block, 0, inBlock, this.#pieces)) throw this.damaged('cannot be read');
@@ -57,7 +57,7 @@ export class SparseFile {
     return blockSize;
   }
 
-  /** The map is complete and `stored` bytes of data follow it. */
+  /** Checks the complete map; `stored` bytes of data follow it. */
   checkMap(stored: number): void {
     let end = 0;
     let bytes = 0;
@@ -68,7 +68,7 @@ export class SparseFile {
       end = offset + length;
       bytes += length;
     }
-    if (bytes !== stored) throw this.damaged('does not say where all of its bytes belong');
+    if (bytes !== stored) throw this.damaged('does not cover all of its bytes');
   }
 
   data(piece: Buffer): MaybePromise {
@@ -107,7 +107,7 @@ export class SparseFile {
     return hole > 0 ? this.#sink.hole(hole) : undefined;
   }
 
-  /** The map as text: how many pieces, then offset and length of each, a line each. */
+  /** The map as text: the number of pieces, then offset and length of each, one per line. */
   #takeNumbers(): void {
     const lines = this.#text.split('\n');
     this.#text = lines.pop() ?? '';
@@ -128,15 +128,15 @@ export class SparseFile {
     if (this.#pieces.length <= 2 * maxPieces) return;
     throw new Fault(
       'archive-unsafe',
-      `${this.#archive}: the sparse file ${quoted(this.#name)} is in more than ${maxPieces.toLocaleString('en-US')} pieces`,
+      `${this.#archive}: the sparse file ${quoted(this.#name)} has more than ${maxPieces.toLocaleString('en-US')} pieces`,
       { about: this.#archive, fix: repackSparse },
     );
   }
 }
 
-export const repackSparse = 'Pack it again without --sparse: tar -cf NEW.tar FOLDER';
+export const repackSparse = 'Repack without --sparse: tar -cf NEW.tar FOLDER';
 
-/** What an old GNU header says of its sparse file; nothing if it cannot be read or is another program's. */
+/** The sparse map in an old GNU header; undefined if it cannot be read or another program wrote it. */
 export function oldSparse(
   block: Buffer,
   at: number,
@@ -148,7 +148,7 @@ export function oldSparse(
   return { pieces, size, more: block[at + 482] === 1 ? 'gnu' : undefined };
 }
 
-/** Unused places are zeros. */
+/** Unused slots are zeros. */
 function readPieces(block: Buffer, at: number, count: number, pieces: number[]): boolean {
   for (let i = at; i < at + count * pieceBytes && block[i] !== 0; i += pieceBytes) {
     const [offset, length] = [tarNumber(block, i, 12), tarNumber(block, i + 12, 12)];

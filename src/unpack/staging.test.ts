@@ -10,7 +10,7 @@ import { Staging } from './staging.ts';
 const hidden = (folder: string): string[] =>
   readdirSync(folder).filter((name) => name.startsWith('.updraft-unpack-'));
 
-test('what a killed process left half unpacked goes when the next one unpacks there', async (t) => {
+test('what a killed process left half unpacked is removed when the next one unpacks there', async (t) => {
   const folder = await temporaryFolder(t);
   const code = `import { Staging } from ${JSON.stringify(path.join(import.meta.dirname, 'staging.ts'))};
     new Staging(${JSON.stringify(folder)}); console.log('up'); setInterval(() => {}, 1000);`;
@@ -21,14 +21,14 @@ test('what a killed process left half unpacked goes when the next one unpacks th
   const [left = ''] = hidden(folder);
   writeFileSync(path.join(folder, left, 'tree', 'half'), 'half a file');
   await new Staging(folder).remove();
-  assert.deepEqual(hidden(folder), [left], 'as long as it lives, its work stays');
+  assert.deepEqual(hidden(folder), [left], 'kept while its process lives');
   child.kill('SIGKILL');
   await once(child, 'exit');
   await new Staging(folder).remove();
   assert.deepEqual(hidden(folder), []);
 });
 
-test('a hidden folder of which nobody can say whose it is stays', async (t) => {
+test('a hidden folder whose owner is unknown or out of sight is kept', async (t) => {
   const folder = await temporaryFolder(t);
   const staging = new Staging(folder);
   t.after(() => staging.remove());

@@ -18,17 +18,17 @@ import { Fault } from '../fault/fault.ts';
 import { diskFault, lstatIfExists } from './disk-fault.ts';
 
 /**
- * The hidden folder in which an archive is unpacked. It lies in the nearest existing folder on the way to the
- * target, so that publishing is a rename on one file system and taking it back leaves no trace. What a killed process
- * left in the same place goes, too.
+ * The hidden folder in which an archive is unpacked. It is in the nearest existing folder on the way to the target:
+ * publishing is a rename on one file system, and undoing it leaves no trace. Leftovers of killed processes in the same
+ * place are removed, too.
  */
 export class Staging {
-  /** Where the archive's tree grows: an ordinary folder in a private one. */
+  /** Where the archive is unpacked: an ordinary folder in a private one. */
   readonly folder: string;
   readonly #hidden: string;
   readonly #into: string;
 
-  /** `under` is another place for the hidden folder, on the target's file system. */
+  /** `under` overrides the place of the hidden folder; it must be on the target's file system. */
   constructor(into: string, under?: string) {
     try {
       this.#into = path.resolve(into);
@@ -46,8 +46,8 @@ export class Staging {
   }
 
   /**
-   * Everything appears in the target folder; what is there already stays, and is never overwritten. Others get their
-   * turns while many names are moved; once `check` throws, all is as it was.
+   * Moves everything to the target folder; existing files are kept and never overwritten. Yields to the event loop
+   * between batches; if `check` throws there, all moves are undone.
    */
   async publish(check: () => void): Promise<void> {
     const moves = this.#move(this.folder, this.#into);
@@ -62,14 +62,14 @@ export class Staging {
       }
   }
 
-  /** One file or folder of the tree appears in the target folder ahead of the rest. */
+  /** Moves one file or folder to the target folder ahead of the rest. */
   publishPart(part: string): void {
     this.#checkWay(path.dirname(part));
     const moves = this.#move(path.join(this.folder, part), path.join(this.#into, part));
     while (!moves.next().done);
   }
 
-  /** What was there before may be a link, and a part must not appear where that leads. */
+  /** An existing parent may be a link, and a part must not be moved through it. */
   #checkWay(folder: string): void {
     if (folder === '.') return;
     this.#checkWay(path.dirname(folder));
@@ -77,7 +77,7 @@ export class Staging {
     if (lstatIfExists(full)?.isDirectory() === false) throw alreadyExists(full);
   }
 
-  /** Takes one name at each step. Nothing is moved before every name is known to be free. */
+  /** One name per step. Nothing is moved before every name is known to be free. */
   *#move(tree: string, target: string): Generator<string> {
     const moved: string[] = [];
     try {
@@ -99,10 +99,10 @@ export class Staging {
   }
 }
 
-/** Names and folders that leave the loop to others after so many. */
+/** Steps before yielding to the event loop. */
 const batchSize = 500;
 
-/** The names of a tree that can be moved whole; folders that exist on both sides are merged. */
+/** The names that can be moved as a whole; folders that exist on both sides are merged. */
 function* free(tree: string, target: string, name: string): Generator<string> {
   const [from, to] = [path.join(tree, name), path.join(target, name)];
   const there = lstatIfExists(to);
@@ -115,16 +115,16 @@ function* free(tree: string, target: string, name: string): Generator<string> {
 }
 
 function alreadyExists(file: string): Fault {
-  return new Fault('scratch-unusable', `${file} exists already and would be overwritten`, {
+  return new Fault('scratch-unusable', `${file} already exists and would be overwritten`, {
     about: file,
-    fix: `Remove it, or unpack into another folder.`,
+    fix: 'Remove it, or unpack into another folder.',
   });
 }
 
 const stagingPrefix = '.updraft-unpack-';
 const ownerFile = 'owner.json';
 
-/** Says in a hidden folder which process unpacks there. */
+/** Records which process unpacks in the hidden folder. */
 function markOwner(hidden: string): void {
   writeFileSync(path.join(hidden, ownerFile), JSON.stringify(identifySelf() ?? {}));
 }
@@ -137,7 +137,7 @@ function removeLeftovers(folder: string, mine: string): void {
     if (hidden !== mine && isLeftover(hidden, uid)) rmSync(hidden, { recursive: true, force: true });
 }
 
-/** A folder is left alone unless it says whose it is, and that one is known to have ended. */
+/** Only if the folder names its process, and that process is known to have ended. */
 function isLeftover(hidden: string, uid: number): boolean {
   try {
     const stat = lstatSync(hidden);
@@ -152,7 +152,7 @@ function isLeftover(hidden: string, uid: number): boolean {
   }
 }
 
-/** Containers of one machine may share its name and this folder, and cannot see each other's processes. */
+/** Containers on one machine may share its name and this folder, but cannot see each other's processes. */
 function inContainer(start: string): boolean {
   const [boot, space] = start.split('/');
   const [ourBoot, ourSpace] = (identifySelf()?.start ?? '').split('/');

@@ -10,7 +10,7 @@ function records(bytes: Buffer): Record<string, string> | undefined {
   return isRead ? Object.fromEntries(found) : undefined;
 }
 
-test('any records come back as they were written, also with line breaks and equals signs in values', () => {
+test('records are read as they were written, even with line breaks and equals signs in values', () => {
   const keys = fc.string({ minLength: 1 }).filter((key) => !/[=\0]/.test(key));
   fc.assert(
     fc.property(fc.dictionary(keys, fc.string({ unit: 'grapheme' })), (written) => {
@@ -20,12 +20,12 @@ test('any records come back as they were written, also with line breaks and equa
   );
 });
 
-test('bytes that are not records give nothing', () => {
+test('bytes that are not records are refused', () => {
   for (const text of ['x', '5 a=b', '99 path=x\n', '6 abcd\n', '0 a=b\n', '7  a=b\n\n', '3 \n'])
     assert.equal(records(Buffer.from(text)), undefined, text);
 });
 
-test('values may be any bytes, and no records at all are fine', () => {
+test('values may be any bytes, and an empty header is fine', () => {
   const values: Buffer[] = [];
   const bytes = Buffer.from([0x36, 0x20, 0x61, 0x3d, 0xff, 0x0a]);
   assert.equal(

@@ -13,25 +13,25 @@ const refused: Readonly<Record<string, string>> = {
   '3': 'a character device',
   '4': 'a block device',
   '6': 'a named pipe',
-  D: "a folder list of GNU tar's incremental backups",
-  M: 'the continuation of a file from another volume',
+  D: 'a directory list of a GNU tar incremental backup',
+  M: 'the rest of a file from another volume',
 };
-/** All others are attributes, owners and comments: they are not kept, however many come. */
+/** All others are attributes, owners and comments, and are dropped. */
 const keptRecords = /^(?:path|linkpath|size|mtime|SUN\.holesdata|GNU\.sparse\.\w+)$/;
-/** Far more than one archive needs; each of these headers holds for all that follows. */
+/** Far more than an archive needs; global headers are held until its end. */
 const maxGlobalBytes = 16 << 20;
 
-/** Pax records by keyword; an empty value takes an earlier one back. */
+/** Pax records by keyword; an empty value cancels an earlier one. */
 type Records = Map<string, Buffer>;
 
-/** A file whose bytes follow: so many of them, with holes between them if it is sparse. */
+/** A file of which `size` bytes follow, with holes between them if it is sparse. */
 export interface TarFile {
   name: string;
   size: number;
   sparse?: SparseFile;
 }
 
-/** Puts headers, long names and pax records together into entries and hands those on. */
+/** Combines headers, long names and pax records into entries and passes those on. */
 export class TarEntries {
   readonly #archive: string;
   readonly #sink: EntrySink;
@@ -39,7 +39,7 @@ export class TarEntries {
   readonly #global: Records = new Map();
   #globalBytes = 0;
   #local: Records = new Map();
-  /** The map of a sparse file in the oldest of the pax formats: one keyword, many times. */
+  /** The map of a sparse file in the oldest pax format: the same keywords, repeated. */
   #pieces: number[] = [];
   #longName: Name | undefined;
   #longTarget: Name | undefined;
@@ -57,7 +57,7 @@ export class TarEntries {
       case 'L':
       case 'K':
         return header.type;
-      // Sun's name for the same thing.
+      // Solaris writes X for x.
       case 'X':
         return 'x';
       default:
@@ -86,7 +86,7 @@ export class TarEntries {
     }
   }
 
-  /** Hands the entry on; if it is a file, says which bytes follow. The header lies in `block` from `at` on. */
+  /** Passes the entry on; if it is a file, returns what bytes follow. The header is at `at` in `block`. */
   begin(header: TarHeader, block: Buffer, at: number): TarFile | undefined {
     const name = this.#named(
       this.#pax('GNU.sparse.name') ?? this.#pax('path') ?? this.#longName ?? header.name,
@@ -95,11 +95,11 @@ export class TarEntries {
     const target = isLink ? this.#named(this.#pax('linkpath') ?? this.#longTarget ?? header.target) : '';
     const size = this.#number('size', name) ?? header.size;
     const mtime = this.#number('mtime', name) ?? header.mtime;
-    this.#refuseOddities(header.type, name);
+    this.#refuseUnsupported(header.type, name);
     const sparse = this.#sparse(header, name, block, at);
     this.#local = new Map();
     this.#longName = this.#longTarget = undefined;
-    // A volume label names the archive and is no file.
+    // A volume label names the archive and is not a file.
     if (header.type === 'V') return undefined;
     const path = safePath(name, this.#archive, this.#limits.depth);
     const { mode } = header;
@@ -124,38 +124,38 @@ export class TarEntries {
   #typeOf(type: string, name: string): 'file' | 'folder' | 'symlink' | 'hardlink' {
     if (type === '1') return 'hardlink';
     if (type === '2') return 'symlink';
-    // The oldest archives mark folders by the slash alone.
+    // The oldest archives mark folders only by a trailing slash.
     return type === '5' || (type !== 'S' && name.endsWith('/')) ? 'folder' : 'file';
   }
 
-  #refuseOddities(type: string, name: string): void {
+  #refuseUnsupported(type: string, name: string): void {
     const what = refused[type];
     if (what === undefined && /^[01257SV]$/.test(type)) return;
     throw this.#refused(
       name,
       what ?? `of the unknown type ${quoted(type)}`,
-      'Pack it again with only files, folders and links.',
+      'Repack with only files, folders and links.',
     );
   }
 
   #refused(name: string, what: string, fix: string): Fault {
     return new Fault(
       'archive-unsafe',
-      `${this.#archive}: the entry ${quoted(name)} is ${what}, which is not unpacked`,
+      `${this.#archive}: the entry ${quoted(name)} is ${what}, which Updraft does not unpack`,
       { about: this.#archive, fix },
     );
   }
 
-  /** A sparse file by its header (old GNU) or its pax records (GNU's 0.0, 0.1 and 1.0). */
+  /** Sparse files are described by the header (old GNU) or by pax records (GNU 0.0, 0.1 and 1.0). */
   #sparse(header: TarHeader, name: string, block: Buffer, at: number): SparseFile | undefined {
     const entry = { archive: this.#archive, name, sink: this.#sink };
     if (header.type === 'S') {
       const map = oldSparse(block, at);
-      if (map === undefined) throw this.#refused(name, 'a sparse file as star writes them', repackSparse);
+      if (map === undefined) throw this.#refused(name, 'a sparse file in the format of star', repackSparse);
       return new SparseFile(entry, map);
     }
     if (this.#local.has('SUN.holesdata'))
-      throw this.#refused(name, 'a sparse file as Solaris writes them', repackSparse);
+      throw this.#refused(name, 'a sparse file in the format of Solaris', repackSparse);
     const major = this.#number('GNU.sparse.major', name) ?? 0;
     const size = this.#number('GNU.sparse.realsize', name) ?? this.#number('GNU.sparse.size', name);
     if (major > 1) throw this.#refused(name, `a sparse file of format ${major}`, repackSparse);
@@ -193,7 +193,7 @@ export class TarEntries {
     if (read !== undefined && !wrong) return read;
     throw new Fault(
       'archive-damaged',
-      `${this.#archive}: the entry ${quoted(name)} has the ${key} ${quoted(value)}`,
+      `${this.#archive}: the entry ${quoted(name)} has an invalid ${key}, ${quoted(value)}`,
       {
         about: this.#archive,
       },
@@ -205,30 +205,30 @@ export class TarEntries {
     if (this.#globalBytes <= maxGlobalBytes) return;
     throw new Fault('archive-unsafe', `${this.#archive}: has more than 16 MiB of global pax headers`, {
       about: this.#archive,
-      fix: 'Pack it again from its files: archives have one such header, or none.',
+      fix: 'Repack from the files: an archive needs one such header or none.',
     });
   }
 
-  /** Nothing in a tar says how a name that is not UTF-8 is to be read. */
+  /** A tar does not state the encoding of a name that is not UTF-8. */
   #named(name: Name): string {
     if (typeof name === 'string') return name;
     if (isUtf8(name)) return name.toString('utf8');
     throw new Fault(
       'archive-unsafe',
       `${this.#archive}: the entry ${quoted(name.toString('latin1'))} (read as Latin-1) has a name that is not UTF-8`,
-      { about: this.#archive, fix: 'Rename it (convmv -f latin1 -t utf8 -r FOLDER) and pack it again.' },
+      { about: this.#archive, fix: 'Rename it (convmv -f latin1 -t utf8 -r FOLDER) and repack.' },
     );
   }
 }
 
 /**
  * Reads `length keyword=value\n` records one by one; false if the bytes are not such records. Values are bytes: some
- * writers put file attributes there as they are.
+ * writers put raw file attributes there.
  */
 export function readPax(bytes: Buffer, take: (key: string, value: Buffer) => void): boolean {
   let at = 0;
   while (at < bytes.length) {
-    // Some writers fill the block up with zeros.
+    // Some writers pad the block with zeros.
     if (bytes[at] === 0) break;
     const space = bytes.indexOf(0x20, at);
     const length = space === -1 ? NaN : decimal(bytes.toString('latin1', at, space));
@@ -242,7 +242,7 @@ export function readPax(bytes: Buffer, take: (key: string, value: Buffer) => voi
   return true;
 }
 
-/** A pax decimal such as a size or a time; nothing if it is not one. */
+/** A pax decimal such as a size or a time. */
 export function paxNumber(value: string): number | undefined {
   return /^-?\d+(?:\.\d*)?$/.test(value) ? Number(value) : undefined;
 }

@@ -2,13 +2,13 @@ import { isUtf8 } from 'node:buffer';
 
 export const blockSize = 512;
 
-/** A name as written: text, or the bytes where they are not UTF-8 (a longer name may stand elsewhere). */
+/** A name as written: text, or the bytes if they are not UTF-8 (a long name may override it). */
 export type Name = string | Buffer;
 
-/** One header block as it is written, before long names and pax records are applied. */
+/** One header block, before long names and pax records are applied. */
 export interface TarHeader {
   name: Name;
-  /** The type flag; an old header without one says '0'. */
+  /** The type flag; '0' for an old header without one. */
   type: string;
   size: number;
   mode: number;
@@ -16,7 +16,6 @@ export interface TarHeader {
   target: Name;
 }
 
-/** What a block that is no header is instead. */
 export type NotHeader = 'zeros' | 'not-a-header' | 'bad-number';
 
 /** Reads the block at `at`: ustar, GNU and the older format without a magic. */
@@ -36,7 +35,7 @@ export function parseTarHeader(block: Buffer, at: number): TarHeader | NotHeader
   return { name, type: flag === 0 ? '0' : String.fromCharCode(flag), size, mode, mtime, target };
 }
 
-/** A field up to its first zero byte. */
+/** A field, up to its first zero byte. */
 export function readTextField(bytes: Buffer, at: number, length: number): Name {
   const zero = bytes.indexOf(0, at);
   const end = zero === -1 || zero > at + length ? Math.min(at + length, bytes.length) : zero;
@@ -47,7 +46,7 @@ export function readTextField(bytes: Buffer, at: number, length: number): Name {
 
 function fullName(block: Buffer, at: number): Name {
   const name = readTextField(block, at, 100);
-  // GNU's own magic ("ustar  ") keeps other things where POSIX has the prefix.
+  // With GNU's magic ("ustar  ") these bytes are not a prefix.
   if (block.toString('latin1', at + 257, at + 263) !== 'ustar\0') return name;
   const prefix = readTextField(block, at + 345, 155);
   if (prefix === '') return name;
@@ -55,7 +54,7 @@ function fullName(block: Buffer, at: number): Name {
   return Buffer.concat([Buffer.from(prefix), Buffer.from('/'), Buffer.from(name)]);
 }
 
-/** Both sums of the block, its checksum field taken as spaces. */
+/** Both sums of the block, with spaces in its checksum field. */
 function blockSum(block: Buffer, at: number): { unsigned: number; signed: number } {
   let unsigned = 0x20 * 8;
   let above = 0;
@@ -72,7 +71,7 @@ function isZero(block: Buffer, at: number): boolean {
   return true;
 }
 
-/** Octal, or GNU's base 256 when the first bit is set; nothing if it is neither. */
+/** Octal, or GNU's base 256 if the first bit is set; undefined if it is neither. */
 export function tarNumber(block: Buffer, at: number, length: number): number | undefined {
   const first = block[at] ?? 0;
   if (first < 0x80) return octal(block, at, length);

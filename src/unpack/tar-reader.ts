@@ -6,7 +6,7 @@ import type { SparseFile } from './sparse.ts';
 import { TarEntries, type MetaType } from './tar-entries.ts';
 import { blockSize, parseTarHeader, type TarHeader } from './tar-header.ts';
 
-/** Long names and pax records are held in memory; attributes of macOS may be large. */
+/** Long names and pax records are held in memory; macOS attributes may be large. */
 const maxNameBytes = 1 << 20;
 const maxPaxBytes = 16 << 20;
 const zeros = Buffer.alloc(64 * 1024);
@@ -14,16 +14,16 @@ const zeros = Buffer.alloc(64 * 1024);
 type State = 'header' | 'sparse-map' | 'data' | 'meta' | 'padding' | 'after-end';
 
 /**
- * Reads a tar fed in pieces of any size and hands its entries on in place: no byte of data is copied, and
- * memory does not depend on the archive's size.
+ * Reads a tar fed in pieces of any size and passes its entries on: no byte of data is copied, and memory use does not
+ * depend on the archive's size.
  */
 export class TarReader implements ByteSink {
   readonly #archive: string;
   readonly #sink: EntrySink;
   readonly #entries: TarEntries;
-  /** What takes the data of a sparse file, while one is read. */
+  /** The sparse file being read, if any; it takes the data. */
   #sparse: SparseFile | undefined;
-  /** Holds a header that two pieces share. */
+  /** Holds a header that is split across pieces. */
   readonly #shared = Buffer.alloc(blockSize);
   #state: State = 'header';
   /** Bytes already in `#shared` or `#meta`. */
@@ -63,7 +63,7 @@ export class TarReader implements ByteSink {
   end(): void {
     if (this.#state === 'data')
       throw this.#cut(
-        `${this.#left.toLocaleString('en-US')} bytes short of the whole file ${quoted(this.#current)}`,
+        `${this.#left.toLocaleString('en-US')} bytes short of the end of the file ${quoted(this.#current)}`,
       );
     if (this.#state === 'padding') throw this.#cut(`inside the padding after ${quoted(this.#current)}`);
     if (['meta', 'sparse-map'].includes(this.#state) || (this.#state === 'header' && this.#held > 0))
@@ -82,7 +82,7 @@ export class TarReader implements ByteSink {
     await this.write(piece.subarray(at));
   }
 
-  /** Uses some bytes of the piece from `at` on and says how many. */
+  /** Uses some bytes of the piece from `at` and returns how many. */
   #take(piece: Buffer, at: number): number {
     switch (this.#state) {
       case 'header':
@@ -148,7 +148,7 @@ export class TarReader implements ByteSink {
     const sparse = this.#sparse;
     if (sparse === undefined) return;
     this.#left -= sparse.addMap(block);
-    if (this.#left < 0) throw sparse.damaged('is longer than what is stored of it');
+    if (this.#left < 0) throw sparse.damaged('is longer than its stored data');
     if (!sparse.wantsMap) this.#beginData();
   }
 
@@ -219,17 +219,17 @@ export class TarReader implements ByteSink {
 
   #moreAfterEnd(): Fault {
     return this.#damaged(
-      `goes on after its end mark (before byte ${this.#offset.toLocaleString('en-US')}): a part of it was lost as ` +
-        'zeros, or several archives were joined',
+      `continues after its end mark (before byte ${this.#offset.toLocaleString('en-US')}): part of it was replaced ` +
+        'by zeros, or several archives were concatenated',
     );
   }
 
   #noHeader(why: 'not-a-header' | 'bad-number'): Fault {
     if (why === 'not-a-header' && this.#found === 0)
-      return new Fault('archive-kind', `${this.#archive}: is not a tar archive inside`, {
+      return new Fault('archive-kind', `${this.#archive}: does not contain a tar archive`, {
         about: this.#archive,
       });
-    const what = why === 'bad-number' ? 'a number that cannot be read' : 'a wrong checksum';
+    const what = why === 'bad-number' ? 'an unreadable number' : 'a wrong checksum';
     return this.#damaged(`${this.#nextEntry()} has a header with ${what}`);
   }
 

@@ -1,11 +1,11 @@
-/** The block decoder of the library; its stream keeps every byte of a block as a number of its own. */
+/** The library's block decoder; its public stream collects a block as an array of numbers and accepts no padding. */
 declare module '@openpgp/unbzip2-stream/lib/bzip2.js' {
-  /** Reads so many bits; null goes on to the next whole byte. */
+  /** Reads `count` bits; null skips to the next byte boundary. */
   type Bits = (count: number | null) => number;
   const bzip2: {
-    /** Says how many times 100,000 bytes a block holds. */
+    /** Returns the block size in units of 100,000 bytes. */
     header(bits: Bits): number;
-    /** Decodes one block and says the checksum so far; null where the stream is over. */
+    /** Decodes one block and returns the checksum so far; null at the end of the stream. */
     decompress(
       bits: Bits,
       put: (byte: number) => void,

@@ -6,26 +6,26 @@ import type { ByteSink } from './entry.ts';
 import { checkRatio, type UnpackLimits } from './limits.ts';
 import { ByteQueue } from './pull-stage.ts';
 
-/** More than the longest code makes of the biggest block. */
+/** More than the biggest block takes with the longest codes. */
 const maxBlockBytes = 4 << 20;
 const noBytes = Buffer.alloc(0);
 
-/** Thrown by the reader of bits where the bytes are over. */
+/** Thrown by the bit reader when it runs out of bytes. */
 const cut = new Error('more bytes are needed');
 
-/** Unpacks .bz2, also of several streams, and hands the bytes on; the checksums of blocks and streams are verified. */
+/** Decompresses bzip2 of any number of streams; the checksums of blocks and streams are verified. */
 export class Unbzip2Stage implements ByteSink {
   readonly #archive: string;
   readonly #next: ByteSink;
   readonly #limits: UnpackLimits;
   readonly #queue = new ByteQueue();
   #work = new Int32Array(0);
-  /** Times 100,000 bytes in a block; nothing between two streams. */
+  /** Block size in units of 100,000 bytes; undefined between two streams. */
   #level: number | undefined;
   #checksum: number | null = null;
   /** Bits used of the first byte in the queue. */
   #bit = 0;
-  /** Bytes that hold the next block for sure. */
+  /** Bytes to collect before the next step: they surely contain the next block. */
   #wanted = 4;
   #bytesOut = 0;
   #isOver = false;
@@ -53,7 +53,7 @@ export class Unbzip2Stage implements ByteSink {
     this.#next.destroy();
   }
 
-  /** Reads a header, a block or what follows the last stream. */
+  /** Reads a header, a block, or what follows the last stream. */
   async #step(isEnd: boolean): Promise<void> {
     const bytes = this.#queue.take(this.#queue.length);
     const bits = new BitReader(bytes, this.#bit);
@@ -76,14 +76,14 @@ export class Unbzip2Stage implements ByteSink {
       checkRatio(this.#archive, this.#queue.pushed, this.#bytesOut, this.#limits);
       await this.#next.write(piece);
     }
-    // A block takes a tenth of a second, and others want their turn.
+    // A block takes a tenth of a second: yield to the event loop.
     await nextTurn();
   }
 
   #between(bytes: Buffer, bits: BitReader): void {
     if (this.#isOver || (this.#queue.pushed > bytes.length && bytes[0] === 0)) {
       this.#isOver = true;
-      if (bytes.some((byte) => byte !== 0)) throw this.#damaged('has bytes that are not bzip2 after its end');
+      if (bytes.some((byte) => byte !== 0)) throw this.#damaged('has bytes after its end that are not bzip2');
       bits.at = bytes.length;
       return;
     }
@@ -96,7 +96,7 @@ export class Unbzip2Stage implements ByteSink {
     }
   }
 
-  /** The bytes of the next block; none where the stream is over. */
+  /** The bytes of the next block; none at the end of the stream. */
   #block(level: number, bits: BitReader): Buffer[] {
     const size = 100_000 * level;
     if (this.#work.length < size) this.#work = new Int32Array(size);
@@ -127,15 +127,15 @@ export class Unbzip2Stage implements ByteSink {
     if (String(cause).includes('obsolete'))
       return new Fault(
         'archive-kind',
-        `${about}: has blocks of a bzip2 before 0.9.5, which Updraft does not unpack`,
+        `${about}: has blocks written by bzip2 before 0.9.5, which Updraft does not unpack`,
         {
           about,
           cause,
-          fix: 'Pack it again: bzip2 -dc OLD.tar.bz2 | zstd > NEW.tar.zst',
+          fix: 'Repack: bzip2 -dc OLD.tar.bz2 | zstd > NEW.tar.zst',
         },
       );
     return this.#damaged(
-      `has a checksum that is wrong, or bytes that cannot be decompressed, before byte ${this.#queue.pushed.toLocaleString('en-US')}`,
+      `has a wrong checksum or bytes that cannot be decompressed before byte ${this.#queue.pushed.toLocaleString('en-US')}`,
       cause,
     );
   }
@@ -149,7 +149,7 @@ export class Unbzip2Stage implements ByteSink {
   }
 }
 
-/** Reads bits, the highest of each byte first. */
+/** Reads bits, most significant first. */
 class BitReader {
   readonly #bytes: Buffer;
   /** The byte being read, and the bits used of it. */
@@ -161,7 +161,7 @@ class BitReader {
     this.bit = bit;
   }
 
-  /** Called for every symbol: no calls in it, and no fields in its loop. */
+  /** Runs for every symbol: for speed it makes no calls and reads no fields in its loop. */
   readonly read = (count: number | null): number => {
     let { at, bit } = this;
     const bytes = this.#bytes;

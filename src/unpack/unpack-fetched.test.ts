@@ -14,7 +14,7 @@ const damaged = [
   Buffer.alloc(512),
 ];
 
-/** The kind of the fault, and how many pieces were asked for until it came. */
+/** The kind of the fault, and how many pieces were fetched before it. */
 async function outcome(t: TestContext, verified: string, proofs: object, saysDigest = false) {
   const root = mkdtempSync(path.join(tmpdir(), 'updraft-fetched-'));
   t.after(() => rmSync(root, { recursive: true, force: true }));
@@ -36,7 +36,7 @@ async function outcome(t: TestContext, verified: string, proofs: object, saysDig
   return [kind, pieces];
 }
 
-test('damage in proven bytes is the publisher’s; the rest is read only where a digest can prove it', async (t) => {
+test('damage in verified bytes was published; the rest is fetched only if a digest can verify it', async (t) => {
   assert.deepEqual(await outcome(t, 'digest', { sha256: 'x' }), ['archive-kind', 3]);
   assert.deepEqual(await outcome(t, 'digest', {}, true), ['archive-kind', 3]);
   assert.deepEqual(await outcome(t, 'manifest', { manifest: {} }), ['archive-kind', 1]);

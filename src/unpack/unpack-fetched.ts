@@ -2,16 +2,16 @@ import { Fault } from '../fault/fault.ts';
 import type { MaybePromise } from './entry.ts';
 import type { Unpacked, Unpacker } from './open-unpacker.ts';
 
-/** What the bytes of an object are held against: in chunks as they come, or as a whole at the end. */
+/** What verifies an object: a manifest chunk by chunk, a digest at the end. */
 interface ExpectedDigests {
   manifest?: unknown;
   sha256?: string;
 }
 
 /**
- * Unpacks what `fetch` brings. An archive that is damaged although its bytes are those that were published was
- * published so: no other server and no other machine has a better one. To know it, the rest is read where a digest of
- * the whole is known; `fetch` says so by its second argument.
+ * Unpacks what `fetch` delivers. An archive that is damaged although its bytes are verified was published that way: no
+ * other server or machine has a better copy. To find out, the rest is fetched if a digest is known; `fetch` calls its
+ * second argument when a server states one.
  */
 export async function unpackFetched<Fetched extends { verified: string }>(
   unpacker: Unpacker,
@@ -49,8 +49,8 @@ function isDamage(error: unknown): error is Fault {
 }
 
 function publishedDamaged(damage: Fault): Fault {
-  return new Fault('archive-kind', `${damage.message}; its digest is right, so it was published damaged`, {
-    fix: 'Make the archive again and publish it.',
+  return new Fault('archive-kind', `${damage.message}; its digest is correct, so it was published damaged`, {
+    fix: 'Rebuild the archive and publish it again.',
     cause: damage,
     ...(damage.about !== undefined && { about: damage.about }),
   });

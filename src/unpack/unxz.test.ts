@@ -5,9 +5,9 @@ import { Fault } from '../fault/fault.ts';
 import { defaultUnpackLimits } from './limits.ts';
 import { UnxzStage } from './unxz.ts';
 
-const noXz = spawnSync('xz', ['--version']).status !== 0 && 'xz is not on this machine';
+const noXz = spawnSync('xz', ['--version']).status !== 0 && 'xz is not installed';
 
-/** Text, noise and runs: what literals, matches and repeated matches are made of. */
+/** Text, noise and runs: they compress to literals, matches and repeated matches. */
 function sample(size: number): Buffer {
   let state = 12345;
   const next = (): number => (state = (Math.imul(state, 1103515245) + 12345) >>> 0) >>> 16;
@@ -70,7 +70,7 @@ test('a dictionary of a gigabyte is refused, with the command to repack', { skip
   });
 });
 
-test('no wrong bit changes what comes out unnoticed', { skip: noXz }, async () => {
+test('no flipped bit changes the output unnoticed', { skip: noXz }, async () => {
   const bytes = sample(300).subarray(0, 300);
   const packed = spawnSync('xz', ['-c', '-0'], { input: bytes }).stdout;
   let found = 0;
@@ -87,18 +87,22 @@ test('no wrong bit changes what comes out unnoticed', { skip: noXz }, async () =
   assert.ok(found > packed.length * 7);
 });
 
-test('an archive given up before its first byte does not hold up the next', { skip: noXz }, async () => {
-  const packed = spawnSync('xz', ['-c'], { input: 'small' }).stdout;
-  const nothing = { write: () => undefined, end: () => undefined, destroy: () => undefined };
-  new UnxzStage('x.xz', nothing, defaultUnpackLimits).destroy();
-  assert.equal((await decode(packed, 100)).toString(), 'small');
-  const begun = new UnxzStage('x.xz', nothing, defaultUnpackLimits);
-  await begun.write(packed.subarray(0, 30));
-  begun.destroy();
-  assert.equal((await decode(packed, 100)).toString(), 'small');
-});
+test(
+  'an archive destroyed before or after its first bytes does not block the next',
+  { skip: noXz },
+  async () => {
+    const packed = spawnSync('xz', ['-c'], { input: 'small' }).stdout;
+    const nothing = { write: () => undefined, end: () => undefined, destroy: () => undefined };
+    new UnxzStage('x.xz', nothing, defaultUnpackLimits).destroy();
+    assert.equal((await decode(packed, 100)).toString(), 'small');
+    const begun = new UnxzStage('x.xz', nothing, defaultUnpackLimits);
+    await begun.write(packed.subarray(0, 30));
+    begun.destroy();
+    assert.equal((await decode(packed, 100)).toString(), 'small');
+  },
+);
 
-test('a failing reader ends the work and frees the decoder', { skip: noXz }, async () => {
+test('a failing sink stops the decoding and frees the decoder', { skip: noXz }, async () => {
   const packed = spawnSync('xz', ['-c'], { input: sample(400_000), maxBuffer: 1 << 26 }).stdout;
   const full = {
     write: () => {

@@ -5,11 +5,11 @@ import { checkRatio, type UnpackLimits } from './limits.ts';
 
 /** Enough to read the stream header and the filters of the first block. */
 const headBytes = 12 + 1024;
-const repack = 'Pack it again: xz -dc OLD.tar.xz | zstd > NEW.tar.zst';
+const repack = 'Repack: xz -dc OLD.tar.xz | zstd > NEW.tar.zst';
 
 /**
- * Unpacks .xz, also of several streams, and hands the bytes on; checksums and the index are verified. The library
- * decodes one archive at a time in a process: a second one waits until the first is read or destroyed.
+ * Decompresses xz of any number of streams; checksums and the index are verified. The library decodes one archive at a
+ * time in a process: a second one waits until the first is finished or destroyed.
  */
 export class UnxzStage implements ByteSink {
   readonly #archive: string;
@@ -47,7 +47,7 @@ export class UnxzStage implements ByteSink {
     await this.#untilHungry();
     this.#hungry = Promise.withResolvers();
     this.#source.enqueue(piece);
-    // The piece is its owner's again once the decoder asks for more.
+    // The caller may reuse the piece once the decoder asks for more.
     await this.#untilHungry();
   }
 
@@ -60,7 +60,7 @@ export class UnxzStage implements ByteSink {
   }
 
   destroy(): void {
-    // Cancelled before it has started, the decoder would keep all later ones waiting.
+    // If cancelled before it has started, the decoder would block all later ones.
     void this.#started.then(() => this.#unpacked.cancel()).catch(() => undefined);
     this.#next.destroy();
   }
@@ -70,7 +70,7 @@ export class UnxzStage implements ByteSink {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  /** Never rejects: the failure waits for the next write or the end. */
+  /** Never rejects: a failure is thrown by the next write or by end. */
   async #pump(): Promise<void> {
     try {
       let bytesOut = 0;
@@ -96,7 +96,7 @@ export class UnxzStage implements ByteSink {
     }
   }
 
-  /** The decoder's errors have a number alone. */
+  /** The decoder's errors have only a number. */
   #describe(cause: unknown): Fault {
     const about = this.#archive;
     const number = /error code (\d)/.exec(String(cause))?.[1];
@@ -114,7 +114,7 @@ export class UnxzStage implements ByteSink {
         : number === '5'
           ? `has bytes that are not xz ${before}`
           : number === '7'
-            ? `has a checksum that is wrong, or bytes that cannot be decompressed, ${before}`
+            ? `has a wrong checksum or bytes that cannot be decompressed ${before}`
             : `cannot be decompressed ${before}: ${String(cause)}`;
     return new Fault('archive-damaged', `${about}: ${what}`, { about, cause });
   }
@@ -133,19 +133,19 @@ const filterNames: Readonly<Record<number, string>> = {
   0x0b: 'RISC-V',
 };
 
-/** What the decoder does not know, read from the stream header and the first block's header. */
+/** What the decoder does not support, read from the stream header and the first block's header. */
 function foreignPart(head: Buffer): string {
   const check = head[7] ?? 0;
   if (check === 10) return 'SHA-256 checksums';
   if (![0, 1, 4].includes(check)) return `checksums of type ${check}`;
   const flags = head[13] ?? 0;
   let at = 14;
-  // Two sizes may stand before the filters, in groups of seven bits.
+  // Two variable-length sizes may precede the filters, seven bits per byte.
   for (const bit of [0x40, 0x80])
     if ((flags & bit) !== 0) {
       while ((head[at] ?? 0) >= 0x80) at++;
       at++;
     }
   const name = filterNames[head[at] ?? 0];
-  return name === undefined ? 'a filter or an option of later xz versions' : `the ${name} filter`;
+  return name === undefined ? 'a filter or option of a later xz version' : `the ${name} filter`;
 }

@@ -7,18 +7,18 @@ import type { ByteQueue, Pull } from './pull-stage.ts';
 import { quoted } from './safe-path.ts';
 import { big, signatures, type ZipEntry } from './zip-records.ts';
 
-/** What an entry's data turned out to be. */
+/** The actual checksum and sizes of an entry's data. */
 export interface ZipData {
   crc: number;
   packed: number;
   unpacked: number;
-  /** Bytes of the descriptor that follows, where it has been read already. */
+  /** Length of the descriptor that follows, if it is already known. */
   descriptor?: number;
 }
 
 const maxChunkBytes = 1 << 20;
 
-/** Hands an entry's data to the sink; sizes and checksum stated ahead are held against it. */
+/** Passes an entry's data to the sink and checks it against sizes and checksum stated ahead. */
 export function* readZipData(
   archive: string,
   entry: ZipEntry,
@@ -39,7 +39,7 @@ export function* readZipData(
   if (!entry.described && (crc !== entry.crc || unpacked !== entry.unpacked || packed !== entry.packed))
     throw new Fault(
       'archive-damaged',
-      `${archive}: the data of ${quoted(entry.name ?? '?')} does not have the size or checksum stated`,
+      `${archive}: the data of ${quoted(entry.name ?? '?')} does not match its stated size or checksum`,
       { about: archive },
     );
   return { crc, packed, unpacked, ...descriptor };
@@ -57,13 +57,12 @@ function* stored(entry: ZipEntry, out: CheckedData): Pull<number> {
 
 /** What follows an entry: another one, or the directory. */
 const nextRecords: readonly number[] = [signatures.local, signatures.central];
-/** A descriptor has up to 24 bytes, and the record after it is known by 4. */
+/** A descriptor has up to 24 bytes, and 4 identify the record after it. */
 const lookahead = 28;
 
 /**
- * Some writers store a file without saying its size ahead. It ends where the next record begins, and where the
- * descriptor before that has its size and checksum; the directory says at the end whether that was right. Says how
- * many bytes the descriptor has.
+ * Some writers store a file without stating its size ahead. It ends where a next record follows a descriptor with the
+ * size and checksum of the data so far; the directory at the end confirms it. Returns the length of the descriptor.
  */
 function* storedUpToDescriptor(out: CheckedData, queue: ByteQueue): Pull<number> {
   for (;;) {
@@ -81,12 +80,12 @@ function* storedUpToDescriptor(out: CheckedData, queue: ByteQueue): Pull<number>
   }
 }
 
-/** Where the data ends in the window, if it does; what came before the window is in `out`. */
+/** Where the data ends in the window, if it does; `out` has the totals before the window. */
 function findEnd(
   window: Buffer,
   { crc, unpacked }: CheckedData,
 ): { end: number; descriptor: number } | undefined {
-  // A window full of false ends costs no more than its length: each byte is summed once, but for the last few.
+  // Linear even with many false ends: each byte is summed once, except for the last few before each.
   let [summed, sum] = [0, crc];
   for (
     let at = window.indexOf('PK');
@@ -106,7 +105,7 @@ function findEnd(
   return undefined;
 }
 
-/** With or without a signature, with sizes of 32 or 64 bits. */
+/** Descriptors come with or without a signature, and with sizes of 32 or 64 bits. */
 function isDescriptor(bytes: Buffer, size: number, crc: number): boolean {
   const signed = bytes.length % 8 === 0;
   if (signed && bytes.readUInt32LE() !== signatures.descriptor) return false;
@@ -117,7 +116,7 @@ function isDescriptor(bytes: Buffer, size: number, crc: number): boolean {
   return sizes.every((one) => one === size) && bytes.readUInt32LE(crcAt) === crc;
 }
 
-/** Deflate knows its own end; where the size is known too, it gets no byte beyond. */
+/** Deflate marks its own end; if the size is known too, it gets no byte beyond that. */
 function* inflated(
   archive: string,
   entry: ZipEntry,
@@ -144,7 +143,7 @@ function* inflated(
   return packed;
 }
 
-/** Counts and sums what goes through to the sink. */
+/** Counts and checksums what it passes to the sink. */
 class CheckedData implements ByteSink {
   readonly #sink: EntrySink;
   crc = 0;
@@ -169,7 +168,7 @@ class CheckedData implements ByteSink {
   }
 }
 
-/** Methods that other programs write, by their numbers. */
+/** Unsupported compression methods by number. */
 const methods: Readonly<Record<number, string>> = {
   1: 'shrink',
   6: 'implode',
@@ -186,6 +185,6 @@ function refused(archive: string, { name, method }: ZipEntry): Fault {
   return new Fault(
     'archive-kind',
     `${archive}: the entry ${quoted(name ?? '?')} is compressed by ${methods[method] ?? `method ${method}`}, which Updraft does not unpack`,
-    { about: archive, fix: 'Pack it again with plain zip, or as tar.' },
+    { about: archive, fix: 'Repack with plain zip, or as tar.' },
   );
 }

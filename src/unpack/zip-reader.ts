@@ -18,19 +18,19 @@ import {
 } from './zip-records.ts';
 
 /**
- * Reads a zip from front to back by its local headers, and holds the central directory at its end against what was
- * read: an entry that is in one and not in the other means damage.
+ * Reads a zip front to back by its local headers, and compares the central directory at its end with what was read: an
+ * entry that is in only one of them means damage.
  */
 export class ZipReader {
   readonly #archive: string;
   readonly #sink: EntrySink;
   readonly #limits: UnpackLimits;
-  /** A fingerprint of each entry that is not listed yet, by its offset: small, as there may be millions. */
+  /** A fingerprint of each entry not yet listed, by its offset: small, since there may be millions. */
   readonly #unlisted = new Map<number, number>();
   #listed = 0;
   /** Where the directory begins. */
   #directoryAt = 0;
-  /** Where the directory lies was stated in 64 bits. */
+  /** Whether the directory's position was stated in 64 bits. */
   #wide = false;
   #bytes = 0;
   ended = false;
@@ -54,7 +54,7 @@ export class ZipReader {
     }
     for (;;) {
       const rest: Buffer = yield { bytes: 1 << 16, atMost: true, mayEnd: true };
-      if (rest.some((byte) => byte !== 0)) throw this.#damaged('goes on after its end');
+      if (rest.some((byte) => byte !== 0)) throw this.#damaged('continues after its end');
     }
   }
 
@@ -83,27 +83,23 @@ export class ZipReader {
 
   #path(entry: ZipEntry): SafePath {
     if (entry.name === undefined)
-      throw new Fault(
-        'archive-unsafe',
-        `${this.#archive}: an entry says that its name is UTF-8, and it is not`,
-        {
-          about: this.#archive,
-          fix: 'Pack it again with UTF-8 names.',
-        },
-      );
+      throw new Fault('archive-unsafe', `${this.#archive}: an entry's name is marked as UTF-8 but is not`, {
+        about: this.#archive,
+        fix: 'Repack with UTF-8 names.',
+      });
     if (entry.encrypted)
       throw new Fault('archive-kind', `${this.#archive}: the entry ${quoted(entry.name)} is encrypted`, {
         about: this.#archive,
-        fix: 'Pack it again without a password.',
+        fix: 'Repack without a password.',
       });
-    // Some Windows programs write backslashes, and then no slashes at all.
+    // Some Windows programs write backslashes only.
     const name = entry.name.includes('/') ? entry.name : entry.name.replaceAll('\\', '/');
     const path = safePath(name, this.#archive, this.#limits.depth);
     if (path === '') throw new Fault('archive-unsafe', `${this.#archive}: has an entry without a name`);
     return path;
   }
 
-  /** Its signature is optional, and its sizes may have 32 or 64 bits without saying which. */
+  /** Its signature is optional, and its sizes have 32 or 64 bits without stating which. */
   *#descriptor(entry: ZipEntry, data: ZipData): Pull {
     let crc = (yield* this.#take(4)).readUInt32LE();
     if (crc === signatures.descriptor) crc = (yield* this.#take(4)).readUInt32LE();
@@ -121,8 +117,8 @@ export class ZipReader {
     const fixed = Buffer.from(yield* this.#take(fixedSizes.central));
     const entry = parseCentral(fixed, yield* this.#take(centralRest(fixed)));
     if (this.#unlisted.get(entry.offset) !== fingerprint(entry, entry))
-      throw this.#damaged(`lists the entry ${quoted(entry.name ?? '?')} otherwise than it holds it`);
-    // An entry that is listed twice would stand for one that is not listed at all.
+      throw this.#damaged(`has a directory that does not match the entry ${quoted(entry.name ?? '?')}`);
+    // Otherwise an entry listed twice would hide one that is not listed.
     this.#unlisted.delete(entry.offset);
     this.#listed++;
     this.#amend(entry);
@@ -133,7 +129,7 @@ export class ZipReader {
       this.#sink.amend(this.#path(entry), entry.mode);
   }
 
-  /** The end record for sizes beyond 32 bits: where the directory lies stands at its end. */
+  /** The end record for sizes beyond 32 bits: it ends with the directory's size and position. */
   *#end64(at: number): Pull {
     const size = big(yield* this.#take(fixedSizes.end64), 0);
     if (size < 44 || size > 1 << 24) throw this.#damaged('has a record of an impossible size');
@@ -158,10 +154,10 @@ export class ZipReader {
     this.ended = true;
   }
 
-  /** Programs that read from the end would see another directory where this is wrong. */
+  /** If this is wrong, programs that read from the end see a different directory. */
   #checkDirectory(end: number, size: number, offset: number): void {
     if (offset !== this.#directoryAt || offset + size !== end)
-      throw this.#damaged('says that its directory lies where it does not');
+      throw this.#damaged('states a wrong position for its directory');
   }
 
   *#skip(count: number): Pull {
@@ -176,7 +172,7 @@ export class ZipReader {
 
   #wrongData(entry: ZipEntry): Fault {
     return this.#damaged(
-      `the data of ${quoted(entry.name ?? '?')} does not have the size or checksum stated`,
+      `the data of ${quoted(entry.name ?? '?')} does not match its stated size or checksum`,
     );
   }
 

@@ -14,12 +14,12 @@ export const signatures = {
 /** Bytes of each record after its signature, before its variable part. */
 export const fixedSizes = { local: 26, central: 42, end: 18, end64: 8, locator64: 16 } as const;
 
-/** What local and central headers both say of an entry. */
+/** What local and central headers have in common. */
 export interface ZipEntry {
-  /** Nothing if it says that it is UTF-8 and is not. */
+  /** Undefined if it is marked as UTF-8 but is not. */
   name: string | undefined;
   encrypted: boolean;
-  /** Sizes and checksum come after the data. */
+  /** Sizes and checksum follow the data in a descriptor. */
   described: boolean;
   method: number;
   crc: number;
@@ -31,9 +31,9 @@ export interface ZipEntry {
 }
 
 export interface CentralEntry extends ZipEntry {
-  /** Where the local header lies. */
+  /** Where the local header is. */
   offset: number;
-  /** The Unix mode, where one is stated. */
+  /** The Unix mode, if stated. */
   mode: number | undefined;
 }
 
@@ -65,12 +65,12 @@ export function parseCentral(fixed: Buffer, rest: Buffer): CentralEntry {
   };
 }
 
-/** A number of 64 bits; beyond what a number can hold it is merely huge. */
+/** A 64-bit number; inexact beyond 2^53, where it only needs to be huge. */
 export function big(bytes: Buffer, at: number): number {
   return bytes.readUInt32LE(at) + bytes.readUInt32LE(at + 4) * 2 ** 32;
 }
 
-/** `at` is where the flags lie; what follows them is the same in both kinds of header. */
+/** `at` is the offset of the flags; what follows them is the same in both kinds of header. */
 function parseCommon(fixed: Buffer, at: number, rest: Buffer, nameSize: number, extraSize: number): ZipEntry {
   const flags = fixed.readUInt16LE(at);
   const name = rest.subarray(0, nameSize);
@@ -95,8 +95,8 @@ function parseCommon(fixed: Buffer, at: number, rest: Buffer, nameSize: number, 
 }
 
 /**
- * A name is UTF-8 where it says so, or where it can be: many writers do not say it. Others are of the code page of the
- * first PCs, with the Unicode name beside it where Info-ZIP wrote them.
+ * A name is UTF-8 if marked or if it is valid UTF-8: many writers do not mark it. Others are in code page 437; Info-ZIP
+ * adds the Unicode name in an extra field.
  */
 function nameOf(name: Buffer, isUnicode: boolean, extra: Buffer): string | undefined {
   const unicode = extraField(extra, 0x7075);
@@ -110,7 +110,7 @@ function nameOf(name: Buffer, isUnicode: boolean, extra: Buffer): string | undef
     : Array.from(name, (byte) => cp437[byte - 128] ?? String.fromCharCode(byte)).join('');
 }
 
-/** Code page 437 from byte 128 on; before that it is ASCII. */
+/** Code page 437 from byte 128; below that it is ASCII. */
 const cp437 =
   'ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u00a0';
 
@@ -120,7 +120,7 @@ function extraField(extra: Buffer, id: number): Buffer | undefined {
   return undefined;
 }
 
-/** Unix seconds where the extra field has them, else DOS time, which is in nobody's time zone: ours is assumed. */
+/** Unix seconds from the extra field, else DOS time, which has no time zone: ours is assumed. */
 function modified(fixed: Buffer, at: number, extra: Buffer): number {
   const unix = extraField(extra, 0x5455);
   if (unix !== undefined && unix.length >= 5 && (unix.readUInt8(0) & 1) === 1) return unix.readInt32LE(1);

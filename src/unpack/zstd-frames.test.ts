@@ -13,7 +13,7 @@ const frames = [
   Buffer.from('5f2a4d1802000000abcd', 'hex'),
 ];
 
-test('the end of every frame is found, whatever the pieces', () => {
+test('the end of every frame is found, whatever the piece size', () => {
   const bytes = Buffer.concat(frames);
   const ends = frames.map((_, i) => Buffer.concat(frames.slice(0, i + 1)).length);
   for (const size of [1, 3, 1000, bytes.length]) {
@@ -30,7 +30,7 @@ test('the end of every frame is found, whatever the pieces', () => {
   }
 });
 
-test('a frame that is cut is not over, and other bytes are no frame', () => {
+test('a cut frame has not ended, and other bytes are not a frame', () => {
   const walker = new ZstdFrames();
   walker.frameEnd(frames[1]!.subarray(0, -1), 0);
   assert.equal(walker.between, false);

@@ -1,12 +1,12 @@
-/** What the walk through a frame does next: look at some bytes, pass some over, or note that the frame is over. */
+/** The next step through a frame: read some bytes, skip some, or the end of the frame. */
 type Step = { peek: number } | { pass: number } | 'frame-over';
 
 const frameMagic = 0xfd2fb528;
 const skippableMagic = 0x184d2a50;
 
 /**
- * Follows the frames of a zstd file without decompressing. Node's decompressor drops what follows a frame in the
- * same piece, and Bun's takes a cut frame for a whole one, so somebody else has to know where frames end.
+ * Finds the ends of zstd frames without decompressing. Needed because Node's decompressor drops what follows a frame in
+ * the same piece, and Bun's accepts a cut frame.
  */
 export class ZstdFrames {
   readonly #walk = walkFrames();
@@ -20,7 +20,7 @@ export class ZstdFrames {
     this.#walk.next(Buffer.alloc(0));
   }
 
-  /** Where the frame being read ends in the piece, or the piece's own end; nothing if this is not zstd. */
+  /** Where the current frame ends in the piece, or the piece's end; undefined if this is not zstd. */
   frameEnd(piece: Buffer, from: number): number | undefined {
     let at = from;
     while (at < piece.length) {
@@ -37,7 +37,7 @@ export class ZstdFrames {
     return at;
   }
 
-  /** Uses bytes for the present step. */
+  /** Uses bytes for the current step. */
   #take(piece: Buffer, at: number): number {
     const step = this.#step;
     if (step === 'frame-over') return 0;
@@ -51,7 +51,7 @@ export class ZstdFrames {
     return taken;
   }
 
-  /** Takes all steps that need no more bytes. */
+  /** Completes all steps that need no more bytes. */
   #current(): Step | undefined {
     for (;;) {
       const step = this.#step;
@@ -85,7 +85,7 @@ function* walkFrames(): Generator<Step, void, Buffer> {
         const type = (block >> 1) & 3;
         if (type === 3) return;
         last = (block & 1) === 1;
-        // A block of one repeated byte states how often, and holds it once.
+        // An RLE block stores its byte once.
         yield { pass: type === 1 ? 1 : block >> 3 };
       }
       yield { pass: (descriptor & 4) === 0 ? 0 : 4 };

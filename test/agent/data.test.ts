@@ -127,7 +127,7 @@ test('an archive that was published damaged costs one attempt only: its digest i
   const { url } = await serveBytes(t, damaged);
   const declared = await harness.run({ data: [{ url: `${url}/set.tar.gz`, sha256: hash }], train });
   assert.equal(declared.exit, 104, declared.stderr);
-  assert.match(declared.stderr, /its digest is right, so it was published damaged/);
+  assert.match(declared.stderr, /its digest is correct, so it was published damaged/);
   assert.deepEqual(harness.entries('fetch-setback'), []);
   await writeFile(harness.at('set.tar.gz'), damaged);
   const file = pathToFileURL(harness.at('set.tar.gz')).href;

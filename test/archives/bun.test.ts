@@ -10,8 +10,8 @@ import { replayCases } from './replay-cases.ts';
 const bun = await bunFor(process.arch as Arch).catch(() => undefined);
 
 test(
-  'every case comes out the same under Bun, which the agent runs on',
-  { skip: bun === undefined && 'the Bun of the agent cannot be had here' },
+  'every case has the same outcome under Bun, which the agent runs on',
+  { skip: bun === undefined && "the agent's Bun is not available" },
   async () => {
     const script = path.join(import.meta.dirname, 'replay-cases.ts');
     const { stdout } = await promisify(execFile)(bun ?? '', [script], { maxBuffer: 1 << 26 });

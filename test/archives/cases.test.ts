@@ -9,14 +9,14 @@ import { replay, type Outcome } from './replay.ts';
 const pieceSizes = [Infinity, 1, 511, 7919];
 
 for (const one of cases) {
-  const promise = one.fault === undefined ? 'is unpacked exactly' : `is refused as ${one.fault[0]}`;
-  test(`${one.name}: ${promise}, whatever the pieces, and nothing is left beside it`, async () => {
+  const outcome = one.fault === undefined ? 'is unpacked exactly' : `is refused as ${one.fault[0]}`;
+  test(`${one.name}: ${outcome}, whatever the piece size, and nothing else is left`, async () => {
     for (const pieceSize of pieceSizes)
       check(one, await replay(one.bytes, options(one), pieceSize), `pieces of ${pieceSize}`);
   });
 }
 
-test('every kind of archive has a case that is unpacked, and stands in the guide', () => {
+test('every kind of archive has a case that is unpacked, and docs/plugin.md names it', () => {
   const guide = readFileSync(path.join(import.meta.dirname, '../../docs/plugin.md'), 'utf8');
   for (const kind of archiveKinds) {
     assert.ok(

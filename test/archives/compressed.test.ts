@@ -10,7 +10,7 @@ import { tar } from './make-tar.ts';
 
 const plain = tar({ name: 'a.txt', data: 'a'.repeat(3000) }, { name: 'b.txt', data: 'b' });
 
-/** With a byte of the file changed, counted from its end where it is negative. */
+/** A copy with the byte at `at` changed; negative counts from the end. */
 const flipped = (bytes: Buffer, at: number): Buffer => {
   const copy = Buffer.from(bytes);
   const index = at < 0 ? bytes.length + at : at;
@@ -18,7 +18,7 @@ const flipped = (bytes: Buffer, at: number): Buffer => {
   return copy;
 };
 
-/** Files like those of xz's and zstd's own suites, by what is odd about each. */
+/** Files like those in the test suites of xz and zstd, by what is odd about each. */
 function files(xz: Pack, zstd: Pack): Record<string, Buffer> {
   const [half, rest] = [plain.subarray(0, 2048), plain.subarray(2048)];
   const [whole, frame] = [xz(plain), zstd(plain)];
@@ -26,14 +26,14 @@ function files(xz: Pack, zstd: Pack): Record<string, Buffer> {
   const skippable = Buffer.from('502a4d1803000000616263', 'hex');
   return {
     'xz/checked by CRC32': xz(plain, '--check=crc32'),
-    'xz/checked by nothing': xz(plain, '--check=none'),
+    'xz/without a check': xz(plain, '--check=none'),
     'xz/checked by SHA-256': xz(plain, '--check=sha256'),
     'xz/in blocks': xz(plain, '--block-size=1024'),
     'xz/two streams': two,
     'xz/two streams with padding': Buffer.concat([xz(half), Buffer.alloc(8), xz(rest), Buffer.alloc(4)]),
     'xz/padding of three bytes': Buffer.concat([whole, Buffer.alloc(3)]),
     'xz/an empty stream first': Buffer.concat([xz(Buffer.alloc(0)), whole]),
-    'xz/bytes behind it': Buffer.concat([whole, Buffer.from('rubbish')]),
+    'xz/trailing bytes': Buffer.concat([whole, Buffer.from('rubbish')]),
     'xz/delta filter': xz(plain, '--delta=dist=1', '--lzma2'),
     'xz/ARM64 filter': xz(plain, '--arm64', '--lzma2'),
     'xz/PowerPC filter': xz(plain, '--powerpc', '--lzma2'),
@@ -57,7 +57,7 @@ function files(xz: Pack, zstd: Pack): Record<string, Buffer> {
     'zstd/a skippable frame first': Buffer.concat([skippable, frame]),
     'zstd/a skippable frame between': Buffer.concat([zstd(half), skippable, zstd(rest)]),
     'zstd/an empty frame first': Buffer.concat([zstd(Buffer.alloc(0)), frame]),
-    'zstd/bytes behind it': Buffer.concat([frame, Buffer.from('rubbish')]),
+    'zstd/trailing bytes': Buffer.concat([frame, Buffer.from('rubbish')]),
     'zstd/wrong checksum': flipped(frame, -1),
     'zstd/wrong magic': flipped(frame, 2),
     'zstd/cut in its checksum': frame.subarray(0, -2),
@@ -68,7 +68,7 @@ function files(xz: Pack, zstd: Pack): Record<string, Buffer> {
 
 type Pack = (bytes: Buffer, ...flags: string[]) => Buffer;
 
-test('compressed archives like those of xz and zstd themselves are read as bsdtar does, or it is said why not', async (t) => {
+test('compressed archives like those in the suites of xz and zstd are read as by bsdtar, or the difference is listed', async (t) => {
   const bsdtar = needProgram(t, 'bsdtar', ['libarchive-tools']);
   const [xz, zstd] = [needProgram(t, 'xz', ['xz-utils']), needProgram(t, 'zstd', ['zstd'])];
   if (bsdtar === undefined || xz === undefined || zstd === undefined) return;

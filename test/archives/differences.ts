@@ -2,101 +2,101 @@ import type { Comparison } from './differential.ts';
 
 interface Difference {
   result: Comparison['result'];
-  /** Held against the archive's name and what was said of it. */
+  /** Matched against the archive's name and the message. */
   about: RegExp;
   reason: string;
-  /** One of our own archives shows it. */
+  /** One of our own cases shows it. */
   isOurs?: true;
 }
 
-/** What we refuse and bsdtar does not. Its own words are not looked at. */
+/** What we refuse and bsdtar does not. */
 const refusedByUs: readonly (readonly [about: RegExp, reason: string, isOurs?: true])[] = [
   [
     /is an absolute path|begins with a drive letter/,
-    'bsdtar strips the front of such names; data that is to be proven keeps its names',
+    'bsdtar strips the front of such names; verified data keeps its names',
     true,
   ],
   [
-    /climbs out of its folder/,
-    'unzip and some bsdtar strip the dots; nothing is put where its name does not say',
+    /leaves its folder/,
+    'unzip and some versions of bsdtar strip the dots; here a file goes where its name says',
   ],
-  [/has a zero byte in its name/, 'bsdtar cuts the name there, and two entries may become one', true],
+  [/has a zero byte in its name/, 'bsdtar cuts the name there, and two entries may collide', true],
   [
-    /is longer than \d+ bytes|lies more than \d+ folders deep/,
-    'beyond what programs can open below a folder of their own',
+    /is longer than \d+ bytes|is more than \d+ folders deep/,
+    'longer than programs can open below a folder',
     true,
   ],
   [
-    /has a name that is not UTF-8|says that its name is UTF-8/,
-    'bsdtar writes the bytes as they are; a training cannot name such a file',
+    /has a name that is not UTF-8|name is marked as UTF-8/,
+    'bsdtar writes the raw bytes; a training cannot name such a file',
     true,
   ],
   [
-    /is (?:a character device|a block device|a named pipe|of the unknown type|a folder list|the continuation)/,
-    'no data: devices and pipes block readers, the rest is for backups',
+    /is (?:a character device|a block device|a named pipe|of the unknown type|a directory list|the rest of a file)/,
+    'not data: devices and pipes block readers, the rest is for backups',
     true,
   ],
   [
-    /is a sparse file as (?:star|Solaris)/,
-    'a sparse format of which bsdtar too reads only some: refused by name',
+    /is a sparse file in the format of (?:star|Solaris)/,
+    'a sparse format that bsdtar reads only in part: refused by name',
     true,
   ],
   [
-    /the link .* leads |has a target too long/,
+    /the link .* leads |has too long a target|parts in its target|targets too long/,
     'a link must stay inside whatever else is unpacked there',
     true,
   ],
-  [/at once$/, 'bsdtar replaces a file by a folder; here both are data, and one would be lost'],
-  [/has no name|without a name/, 'bsdtar passes it over; nothing is passed over in silence'],
+  [/is both a f/, 'bsdtar replaces a file by a folder; here both are data, and one would be lost'],
+  [/has no name|without a name/, 'bsdtar skips it; nothing is skipped silently'],
   [
-    /header with a (?:wrong checksum|number that cannot)/,
+    /header with an? (?:wrong checksum|unreadable number)/,
     'bsdtar looks for the next good header; the data would have a hole',
     true,
   ],
   [
-    /goes on after its end|not gzip|not bzip2|not zstd|not xz|incorrect header check/,
-    'bsdtar stops at the end mark; bytes behind it mean that something was lost or joined',
+    /continues after its end|not gzip|not bzip2|not zstd|not xz|incorrect header check/,
+    'bsdtar stops at the end mark; bytes after it mean that something was lost or concatenated',
     true,
   ],
   [
     /is empty$|only zeros|holds no entries/,
-    'bsdtar unpacks nothing; an empty archive is never the data that was meant',
+    'bsdtar unpacks nothing; an empty archive is never the intended data',
     true,
   ],
   [/incorrect data check/, 'bsdtar does not compare the checksum of gzip', true],
   [
     /before it is complete|ends inside|has an unknown record|impossible size|a folder .* with data/,
-    'bsdtar reads what it can find; a zip here is read from front to back and must be whole',
+    'bsdtar reads what it can find; here a zip is read front to back and must be complete',
     true,
   ],
   [
-    /lists the entry|lists [\d,]+ entries|directory lies where/,
-    'directory and entries of a zip disagree; bsdtar believes one of them',
+    /does not match the entry|lists [\d,]+ entries|wrong position for its directory/,
+    'directory and entries of a zip disagree; bsdtar trusts one of them',
     true,
   ],
   [
-    /the data of .* does not have the size or checksum/,
-    'bsdtar reads entries that the directory leaves out, or believes it',
+    /the data of .* does not match its stated size or checksum/,
+    'bsdtar reads entries that the directory omits, or trusts the directory',
   ],
   [
     /the map of the sparse file/,
-    'bsdtar takes maps that overlap, are too short or have comments; the file would not be what was packed',
+    'bsdtar accepts maps that overlap, are too short or have comments; the file would differ from what was packed',
     true,
   ],
   [
-    /has the (?:mtime|size|GNU)|pax header that cannot be read|header of [\d,]+ bytes for/,
+    /has an invalid (?:mtime|size|GNU)|pax header that cannot be read|header of [\d,]+ bytes for/,
     'GNU tar refuses it too: a damaged pax record may be a damaged name or size',
   ],
   [
-    /^(?!ours).* archive-kind archive: (?:is |uses |the entry )/,
-    'a format or a compression that is not supported, refused by its name',
+    /^(?!ours).* archive-kind archive: (?:is |uses |does not contain |the entry )/,
+    'an unsupported format or compression, refused by name',
   ],
   [
     /uses (?:the .* filter|SHA-256|a filter|a dictionary)/,
-    'not in the decoder; the message says how to repack',
+    'not supported by the decoder; the message says how to repack',
     true,
   ],
-  [/data-wrong archive: is /, 'text where an archive was promised: bsdtar reads mtree and other lists'],
+  [/data-wrong archive: is /, 'text instead of an archive: bsdtar reads mtree and other lists'],
 ];
 
 const others: readonly Difference[] = [
@@ -110,7 +110,7 @@ const others: readonly Difference[] = [
     result: 'trees-differ',
     about: /code page 437|cp437|cp866|cp932|koi8|sjis|utf8.*zip|zip.*utf8|non.?ascii|umlaut|filename.*zip/i,
     reason:
-      'bsdtar writes bytes of an unknown code page as they are, or uses the locale; the zip format says code page 437',
+      'bsdtar writes names in an unknown code page as raw bytes, or uses the locale; the zip format says code page 437',
     isOurs: true,
   },
   {
@@ -121,7 +121,8 @@ const others: readonly Difference[] = [
   {
     result: 'trees-differ',
     about: /in-archive-comment/,
-    reason: 'bsdtar searches from the end and finds another zip in the comment; from the front there is one',
+    reason:
+      'bsdtar searches from the end and finds another zip in the comment; read from the front there is one',
   },
   {
     result: 'trees-differ',
@@ -136,12 +137,12 @@ const others: readonly Difference[] = [
   {
     result: 'theirs-refuses',
     about: /pax-nul-xattrs/,
-    reason: 'attributes are not unpacked, so that their names do not matter',
+    reason: 'attributes are not unpacked, so their names do not matter',
   },
   {
     result: 'theirs-refuses',
     about: /extra data/i,
-    reason: 'a torn extra field is passed over; names and sizes stand elsewhere',
+    reason: 'a truncated extra field is skipped; names and sizes are elsewhere',
   },
 ];
 

@@ -8,17 +8,17 @@ import { cases } from './cases.ts';
 import { differences } from './differences.ts';
 import { compare, compareXz, type Comparison } from './differential.ts';
 
-/** Folders of archives that others keep, one for each suite; the README says where they come from. */
+/** Folders with archives of other programs, one per suite; the README says where they come from. */
 const suites = process.env['UPDRAFT_ARCHIVE_SUITES'];
 
-test('every archive of ours is accepted or refused as bsdtar does, with the same tree, or it is said why not', async (t) => {
+test('each of our cases is accepted or refused as by bsdtar, with the same tree, or the difference is listed', async (t) => {
   const bsdtar = needProgram(t, 'bsdtar', ['libarchive-tools']);
   if (bsdtar === undefined) return;
   const folder = mkdtempSync(path.join(tmpdir(), 'updraft-cases-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const found: Comparison[] = [];
   for (const [i, { name, bytes, mode, expect, limits }] of cases.entries()) {
-    // What is asked of the unpacker besides is not asked of bsdtar.
+    // bsdtar has no such options.
     if (expect !== undefined || limits !== undefined || (mode !== undefined && mode !== 'auto')) continue;
     const file = path.join(folder, `${i}`);
     writeFileSync(file, bytes);
@@ -31,13 +31,13 @@ test('every archive of ours is accepted or refused as bsdtar does, with the same
   assert.deepEqual(
     unused.map(({ reason }) => reason),
     [],
-    'differences that no archive shows any more',
+    'listed differences that no case shows',
   );
 });
 
 test(
-  'the suites of other programs are unpacked as bsdtar does, or it is said why not',
-  { skip: suites === undefined && 'UPDRAFT_ARCHIVE_SUITES names no folder of suites' },
+  'the suites of other programs are unpacked as by bsdtar, or the difference is listed',
+  { skip: suites === undefined && 'UPDRAFT_ARCHIVE_SUITES is not set' },
   async (t) => {
     const bsdtar = needProgram(t, 'bsdtar', ['libarchive-tools']);
     if (bsdtar === undefined || suites === undefined) return;
@@ -61,8 +61,8 @@ test(
 function report(found: Comparison[], say: (line: string) => void): void {
   const count = (result: Comparison['result']): number => found.filter((one) => one.result === result).length;
   say(
-    `${found.length} archives: ${count('same')} the same, ${count('ours-refuses')} refused by us alone, ` +
-      `${count('theirs-refuses')} by bsdtar alone, ${count('trees-differ')} with other trees`,
+    `${found.length} archives: ${count('same')} the same, ${count('ours-refuses')} refused only by us, ` +
+      `${count('theirs-refuses')} only by bsdtar, ${count('trees-differ')} with different trees`,
   );
   const unexplained = found.filter(({ result, reason }) => result !== 'same' && reason === undefined);
   assert.deepEqual(

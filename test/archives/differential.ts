@@ -10,17 +10,16 @@ import { openUnpacker } from '../../src/unpack/open-unpacker.ts';
 import { UnxzStage } from '../../src/unpack/unxz.ts';
 import { differences } from './differences.ts';
 
-/** How an archive fared with us and with bsdtar. */
+/** The outcome of an archive with Updraft and with bsdtar. */
 export interface Comparison {
   name: string;
   result: 'same' | 'ours-refuses' | 'theirs-refuses' | 'trees-differ';
-  /** What was said by the one who refused, or where the trees differ. */
+  /** The message of the one that refused, or where the trees differ. */
   detail: string;
-  /** Why it may be so; nothing if nobody has said why. */
+  /** Why they may differ, from the list of differences. */
   reason?: string;
 }
 
-/** Unpacks a file with us and with bsdtar, and compares what came of it. */
 export async function compare(
   name: string,
   bytes: Buffer,
@@ -34,12 +33,12 @@ export async function compare(
     const theirError = extract(bsdtar, file, theirs);
     return withReason(name, judge(refusal, theirError, ours, theirs));
   } finally {
-    // Some are so deep that Node cannot remove them.
+    // Some trees are too deep for Node to remove.
     spawnSync('rm', ['-rf', root]);
   }
 }
 
-/** Unpacks a bare .xz stream with us and with xz, and compares the bytes. */
+/** Decompresses a bare .xz stream with Updraft and with xz, and compares the bytes. */
 export async function compareXz(name: string, bytes: Buffer): Promise<Comparison> {
   const ours = await unxz(bytes);
   const { status, stdout, stderr } = spawnSync('xz', ['-dc'], { input: bytes });
@@ -110,7 +109,7 @@ async function unpack(bytes: Buffer, into: string): Promise<string | undefined> 
   }
 }
 
-/** What bsdtar complains of, if it does. */
+/** bsdtar's error, if any. */
 function extract(bsdtar: string, file: string, into: string): string | undefined {
   mkdirSync(into);
   const flags = [
@@ -124,7 +123,7 @@ function extract(bsdtar: string, file: string, into: string): string | undefined
   const done = spawnSync(bsdtar, ['-x', ...flags, '-f', file, '-C', into], {
     encoding: 'utf8',
     env: { PATH: '/usr/bin:/bin', LC_ALL: 'C.UTF-8' },
-    // It must ask nobody for a password.
+    // It must not prompt for a password.
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: 20_000,
   });
@@ -132,7 +131,7 @@ function extract(bsdtar: string, file: string, into: string): string | undefined
   return done.stderr.replace(/\s+/g, ' ').slice(0, 300) || `status ${String(done.status)}`;
 }
 
-/** Every file by its bytes, every link by its target, every folder; names may be any bytes. */
+/** Every file with its digest, every link with its target, every folder; names may be any bytes. */
 function listing(root: string): string[] {
   const lines: string[] = [];
   const visit = (folder: Buffer, shown: string): void => {

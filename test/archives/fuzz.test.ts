@@ -9,11 +9,11 @@ import { pax, tar, type TarParts } from './make-tar.ts';
 import { replay } from './replay.ts';
 
 const numRuns = Number(process.env['FUZZ_RUNS'] ?? 150);
-/** A bug that only a longer run finds is found again by the seed the run prints. */
+/** A longer run uses random seeds; on a failure it prints the seed. */
 const settings = { numRuns, ...(process.env['FUZZ_RUNS'] === undefined && { seed: 20260601 }) };
 const corpus = path.join(import.meta.dirname, 'corpus');
 
-/** Whatever the bytes: the folder is whole or absent, nothing else is touched, and a refusal has a reason. */
+/** Whatever the bytes: the folder is complete or absent, nothing else is touched, and a refusal has a reason. */
 async function staysSafe(bytes: Buffer, mode: 'auto' | 'nested', pieceSize: number): Promise<void> {
   const outcome = await replay(bytes, { mode, limits: { entries: 500 } }, pieceSize);
   const shown = () =>
@@ -25,7 +25,7 @@ async function staysSafe(bytes: Buffer, mode: 'auto' | 'nested', pieceSize: numb
   else for (const link of escapes(outcome.tree)) assert.fail(`${link} leads out: ${shown()}`);
 }
 
-/** Links that leave the tree when followed one text at a time, as a kernel follows them. */
+/** Links that leave the tree when followed part by part, as the kernel does. */
 function escapes(tree: Record<string, string>): string[] {
   return Object.entries(tree)
     .filter(([, text]) => text.startsWith('-> '))
@@ -74,7 +74,7 @@ test('archives of any entries, however named and linked, are unpacked inside the
   );
 });
 
-test('archives within an archive are no way out either', async () => {
+test('archives within an archive stay inside their folder, too', async () => {
   const inner = fc.array(entries, { maxLength: 6 }).map((all: TarParts[]) => tar(...all));
   const outer = fc
     .array(fc.tuple(names, inner), { minLength: 1, maxLength: 3 })
@@ -85,7 +85,7 @@ test('archives within an archive are no way out either', async () => {
   );
 });
 
-test('archives with bytes changed, lost, doubled or cut are unpacked inside their folder or refused', async () => {
+test('archives with bytes changed, removed, repeated or cut are unpacked inside their folder or refused', async () => {
   const plain = tar(
     { name: 'a', data: 'alpha'.repeat(50) },
     { name: 'b/', type: '5' },

@@ -21,7 +21,7 @@ import { openUnpacker, type UnpackerOptions } from '../../src/unpack/open-unpack
 
 const missing = (...tools: string[]): string | false => {
   const absent = tools.filter((tool) => spawnSync(tool, ['--version']).status !== 0);
-  return absent.length > 0 && `${absent.join(', ')} not on this machine`;
+  return absent.length > 0 && `${absent.join(', ')} not installed`;
 };
 
 const formats = [
@@ -35,7 +35,7 @@ const formats = [
 
 for (const { tool, name, flags } of formats)
   test(
-    `${name} becomes the tree GNU tar makes of it: names, bytes, modes, times and links`,
+    `${name} is unpacked as by GNU tar: names, bytes, modes, times and links`,
     { skip: missing('tar', tool) },
     async (t) => {
       const folder = scratch(t);
@@ -49,7 +49,7 @@ for (const { tool, name, flags } of formats)
     },
   );
 
-test('a tar of tars becomes what tar makes of it in two steps', { skip: missing('tar') }, async (t) => {
+test('a tar of tars is unpacked as by tar in two steps', { skip: missing('tar') }, async (t) => {
   const folder = scratch(t);
   const [classes, theirs] = [path.join(folder, 'classes'), path.join(folder, 'theirs')];
   mkdirSync(classes);

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes the fixtures anew with GNU tar, xz, Info-ZIP and Python: sh make-fixtures.sh
+# Regenerates the fixtures with GNU tar, xz, Info-ZIP and Python: sh make-fixtures.sh
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)/fixtures
 work=$(mktemp -d)
@@ -43,7 +43,7 @@ with zipfile.ZipFile(sys.argv[1], "w", zipfile.ZIP_DEFLATED) as z:
 truncate -s 64K hole
 echo end >> hole
 tar --sparse --format=gnu -cf "$here/sparse.tar" hole
-# More pieces than the header holds, so that a block continues it; and a hole at the end.
+# More pieces than fit into the header, so a block continues it; and a hole at the end.
 for i in $(seq 0 39); do printf piece | dd of=pieces bs=1 seek=$((i * 8192)) conv=notrunc status=none; done
 truncate -s 384K pieces
 sparse() { tar --sparse --owner=0 --group=0 --numeric-owner --mtime='2024-02-03 04:05:06 UTC' "$@" -cf - pieces hole; }

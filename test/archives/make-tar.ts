@@ -1,18 +1,18 @@
-/** A tar entry as bytes, with every field free to be wrong. */
+/** A tar entry in which any field may be wrong. */
 export interface TarParts {
   name?: string | Buffer;
   type?: string;
   data?: string | Buffer;
-  /** Stated size, where it is not the data's. */
+  /** The stated size, if not the data's. */
   size?: number | Buffer;
   mode?: number;
   mtime?: number | Buffer;
   link?: string;
   prefix?: string;
-  /** `ustar\0` and version by default; '' makes the oldest format. */
+  /** `ustar\0` and the version by default; '' makes the oldest format. */
   magic?: string;
   checksum?: number | 'signed';
-  /** Bytes at some place of the header, over whatever else stands there. */
+  /** Overwrites bytes of the header, by offset. */
   at?: Record<number, string>;
 }
 
@@ -53,7 +53,7 @@ export function tar(...entries: (TarParts | Buffer)[]): Buffer {
   ]);
 }
 
-/** Pax records, with lengths that count themselves. */
+/** Pax records, whose lengths include themselves. */
 export function pax(records: Record<string, string | Buffer> | [string, string | Buffer][]): Buffer {
   return Buffer.concat(
     (Array.isArray(records) ? records : Object.entries(records)).map(([key, value]) => {

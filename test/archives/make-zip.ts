@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib';
 
-/** A stored zip entry, with what may be wrong or odd about it. */
+/** A stored zip entry that may be wrong or odd. */
 export interface ZipParts {
   name: string | Buffer;
   data: string;
@@ -9,12 +9,12 @@ export interface ZipParts {
   extra?: Buffer;
   /** Bytes of the descriptor after the data: 12 or 20 without a signature, 16 or 24 with one. */
   descriptor?: number;
-  /** The entry, by its place, that the directory lists in its stead. */
+  /** Index of the entry that the directory lists instead of this one. */
   listedAs?: number;
   listedMethod?: number;
 }
 
-/** A zip of stored entries; `directoryAt` is added to where the directory is said to lie. */
+/** A zip of stored entries; `directoryAt` is added to the stated position of the directory. */
 export function makeZip(...parts: (ZipParts | { directoryAt: number })[]): Buffer {
   const entries = parts.filter((part) => 'name' in part);
   const shift = parts.find((part) => 'directoryAt' in part)?.directoryAt ?? 0;
@@ -37,7 +37,7 @@ export function makeZip(...parts: (ZipParts | { directoryAt: number })[]): Buffe
 
 const size = (parts: Buffer[]): number => parts.reduce((sum, part) => sum + part.length, 0);
 
-/** Flags, method, time, checksum, sizes and lengths, which both kinds of header have. */
+/** The fields that both kinds of header have. */
 function common(entry: ZipParts, isLocal: boolean): Buffer {
   const bytes = Buffer.alloc(26);
   const data = Buffer.from(entry.data);

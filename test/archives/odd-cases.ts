@@ -5,7 +5,7 @@ import type { Case } from './cases.ts';
 import { makeZip } from './make-zip.ts';
 import { pax, tar } from './make-tar.ts';
 
-/** Healthy archives as other programs write them, and those that are refused by their right name. */
+/** Valid archives as other programs write them, and those that are refused with an exact reason. */
 
 const fixture = (name: string): Buffer => readFileSync(path.join(import.meta.dirname, 'fixtures', name));
 const sampleTree = {
@@ -22,14 +22,14 @@ const pieces = (() => {
   return bytes.toString('latin1');
 })();
 const xattr = Buffer.from([0x01, 0xff, 0xfe, 0x3d, 0x0a, 0x80]);
-/** Ninety-nine letters and then one of two bytes, which the header's 100 bytes cut. */
+/** 99 letters and then one of two bytes, which the header's 100 bytes cut. */
 const cutName = `${'n'.repeat(99)}é.txt`;
 const sparsePax = { 'GNU.sparse.size': '10', 'GNU.sparse.numblocks': '1' };
 const manyPieces = Array.from({ length: 30 }, (_, i) => `${i * 100}\n1\n`).join('');
 
 const readable: Case[] = [
   {
-    name: 'file attributes that are bytes, as bsdtar and macOS write them',
+    name: 'binary file attributes, as bsdtar and macOS write them',
     bytes: tar(
       {
         type: 'x',
@@ -68,13 +68,13 @@ const readable: Case[] = [
     tree: sampleTree,
   },
   {
-    name: 'bzip2 in a bzip2 tar, nested',
+    name: 'bzip2 nested in a tar',
     mode: 'nested',
     bytes: tar({ name: 'x.tar.bz2', data: fixture('plain.tar.bz2') }),
     tree: Object.fromEntries(Object.entries(sampleTree).map(([name, data]) => [`x/${name}`, data])),
   },
   {
-    name: 'more folders than are remembered',
+    name: 'more folders than are held in memory',
     limits: { foldersHeld: 2 },
     bytes: tar(
       ...['a/', 'b/', 'a/c/', 'd/'].map((name) => ({ name, type: '5' })),
@@ -90,7 +90,7 @@ const readable: Case[] = [
     tree: { hole, pieces },
   })),
   {
-    name: 'sparse file that is all hole, and one without holes',
+    name: 'sparse file that is one hole, and one without holes',
     bytes: tar(
       { type: 'x', data: pax({ 'GNU.sparse.size': '600', 'GNU.sparse.map': '' }) },
       { name: 'empty' },
@@ -135,7 +135,7 @@ const readable: Case[] = [
     tree: { a: 'alpha PK\x07\x08 PK\x01\x02 PK\x03\x04', empty: '', b: 'PK'.repeat(100) },
   })),
   {
-    name: 'zip, names of code page 437',
+    name: 'zip, names in code page 437',
     kind: 'zip',
     bytes: makeZip({ name: Buffer.from([0x81, 0x2e, 0xe3]), data: 'x' }),
     tree: { 'ü.π': 'x' },
@@ -162,12 +162,12 @@ const refusedOnes: Case[] = [
   {
     name: 'sparse file of star',
     bytes: tar({ name: 'x', type: 'S' }),
-    fault: ['archive-unsafe', /a sparse file as star writes them/],
+    fault: ['archive-unsafe', /a sparse file in the format of star/],
   },
   {
     name: 'sparse file of Solaris',
     bytes: tar({ type: 'x', data: pax({ 'SUN.holesdata': ' 0 5' }) }, { name: 'x' }),
-    fault: ['archive-unsafe', /a sparse file as Solaris writes them/],
+    fault: ['archive-unsafe', /a sparse file in the format of Solaris/],
   },
   {
     name: 'sparse file of a later format',
@@ -178,7 +178,7 @@ const refusedOnes: Case[] = [
     ['pieces beyond its end', '5,6', 'abcdef'],
     ['pieces that overlap', '2,2,1,1', 'abc'],
     ['more data than its map has', '0,1', 'abc'],
-    ['a map that is none', 'x,y', 'abc'],
+    ['an invalid map', 'x,y', 'abc'],
   ].map(([what = '', map = '', data = '']): Case => ({
     name: `sparse file with ${what}`,
     bytes: tar({ type: 'x', data: pax({ ...sparsePax, 'GNU.sparse.map': map }) }, { name: 'x', data }),
@@ -201,7 +201,7 @@ const refusedOnes: Case[] = [
     fault: ['archive-unsafe', /more than 16 MiB of global pax headers/],
   },
   {
-    name: 'more links than are kept',
+    name: 'too many links',
     limits: { links: 2 },
     bytes: tar(...['a', 'b', 'c'].map((name) => ({ name, type: '2', link: 'x' }))),
     fault: ['archive-unsafe', /holds more than 2 symbolic links/],
@@ -212,12 +212,12 @@ const refusedOnes: Case[] = [
     fault: ['archive-damaged', /before it is complete/],
   },
   {
-    name: 'bzip2 with a bit wrong',
+    name: 'bzip2 with a flipped bit',
     bytes: flipped(fixture('plain.tar.bz2'), 200),
     fault: ['archive-damaged', /cannot be decompressed/],
   },
   {
-    name: 'bzip2 and then text',
+    name: 'bzip2 followed by text',
     bytes: Buffer.concat([fixture('plain.tar.bz2'), Buffer.from('and more')]),
     fault: ['archive-damaged', /not bzip2/],
   },
@@ -228,22 +228,22 @@ const refusedOnes: Case[] = [
       '425a68393141592653598f29693500018fc180001002000440200030cd340a506845c22d11708bc5dc914e142423ca5a4d40',
       'hex',
     ),
-    fault: ['archive-kind', /is not a tar archive inside/],
+    fault: ['archive-kind', /does not contain a tar archive/],
   },
   {
-    name: 'zip that lists one entry twice and another never',
+    name: 'zip that lists one entry twice and omits another',
     bytes: makeZip({ name: 'a', data: 'x' }, { name: 'b', data: 'x', listedAs: 0 }),
-    fault: ['archive-damaged', /lists the entry "a" otherwise/],
+    fault: ['archive-damaged', /does not match the entry "a"/],
   },
   {
     name: 'zip with another method in its directory',
     bytes: makeZip({ name: 'a', data: 'x', listedMethod: 8 }),
-    fault: ['archive-damaged', /lists the entry "a" otherwise/],
+    fault: ['archive-damaged', /does not match the entry "a"/],
   },
   {
-    name: 'zip whose directory is said to lie elsewhere',
+    name: 'zip with a wrong position of its directory',
     bytes: makeZip({ name: 'a', data: 'x' }, { directoryAt: 3 }),
-    fault: ['archive-damaged', /directory lies where it does not/],
+    fault: ['archive-damaged', /wrong position for its directory/],
   },
   {
     name: 'zip compressed by zstd',
@@ -251,9 +251,9 @@ const refusedOnes: Case[] = [
     fault: ['archive-kind', /compressed by zstd/],
   },
   {
-    name: 'zip, a name that says it is UTF-8 and is not',
+    name: 'zip, a name marked as UTF-8 that is not',
     bytes: makeZip({ name: Buffer.from([0xff]), data: 'x', flags: 0x800 }),
-    fault: ['archive-unsafe', /says that its name is UTF-8/],
+    fault: ['archive-unsafe', /name is marked as UTF-8/],
   },
 ];
 
@@ -269,7 +269,7 @@ function flipped(bytes: Buffer, at: number): Buffer {
   return copy;
 }
 
-/** Info-ZIP's field for a name in UTF-8, which says which name it stands for. */
+/** Info-ZIP's extra field with the UTF-8 name, and the checksum of the name it replaces. */
 function unicodeName(old: Buffer, name: string): Buffer {
   const text = Buffer.from(name);
   const field = Buffer.alloc(9 + text.length);

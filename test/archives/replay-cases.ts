@@ -5,7 +5,7 @@ export interface NamedOutcome extends Outcome {
   name: string;
 }
 
-/** All cases in pieces of three sizes, told in words that do not depend on the runtime or the moment. */
+/** The outcomes of all cases in pieces of three sizes, without what depends on the runtime or the machine. */
 export async function replayCases(): Promise<NamedOutcome[]> {
   const outcomes: NamedOutcome[] = [];
   for (const { name, bytes, mode = 'auto', expect, limits } of cases)

@@ -12,16 +12,16 @@ import path from 'node:path';
 import { asFault, Fault } from '../../src/fault/fault.ts';
 import { openUnpacker, type Unpacked, type UnpackerOptions } from '../../src/unpack/open-unpacker.ts';
 
-/** What came of unpacking, in a form that can be compared and printed. */
+/** The outcome of unpacking, in a form that can be compared and printed. */
 export interface Outcome {
   unpacked?: Unpacked;
   tree: Record<string, string>;
   fault?: { kind: string; message: string };
-  /** All that lies beside the target folder afterwards. */
+  /** What is beside the target folder afterwards. */
   beside: string[];
 }
 
-/** Unpacks in pieces of one size, out of a buffer that is overwritten after each, and tells what came of it. */
+/** Unpacks in pieces of one size, from a buffer that is overwritten after each, and returns the outcome. */
 export async function replay(
   bytes: Buffer,
   options: Omit<UnpackerOptions, 'name' | 'into'>,

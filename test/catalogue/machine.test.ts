@@ -98,7 +98,7 @@ describe('machines that go away', { concurrency: 4 }, () => {
     assert.equal(exit, 3);
     assert.match(
       findings.find(({ rule }) => rule === 'duration')?.message ?? '',
-      /"2d2h" is longer than the 20h that the OSPool gives/,
+      /"2d2h" is longer than the limit of 20h on the OSPool/,
     );
   });
 

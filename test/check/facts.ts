@@ -6,7 +6,7 @@ import { makePlan, type Plan } from '../../src/job/plan.ts';
 import { checkSpec } from '../../src/job/read-spec.ts';
 import { problemAt, SpecFault } from '../../src/job/source-file.ts';
 
-/** What every job file has; tests write the rest below it. */
+/** What every job file has; tests append the rest. */
 const head = 'name = "x"\n[train]\ncommand = "python3 train.py"\noutputs = ["model.pt"]\n';
 
 function reading(text: string) {
@@ -15,7 +15,7 @@ function reading(text: string) {
   return read;
 }
 
-/** The plan of a job file; keys of [train] come first, tables behind them. */
+/** The plan of a job file; keys of [train] come first, then tables. */
 export function makePlanFrom(text = '', sent: Record<string, string> = {}): Plan {
   const files = Object.entries(sent).map(([path, content]) => ({ path, bytes: content.length, sha256: '' }));
   return makePlan({ spec: reading(text).spec, file: '/project/updraft.toml', folder: '/project', files });
@@ -36,7 +36,7 @@ export const makeCode = (sent: Record<string, string>, command = 'python3 train.
     Object.entries(sent).map(([file, text]) => ({ file, text })),
   );
 
-/** All facts of a job about which nobody outside was asked. */
+/** The facts of a job without answers from servers or pools. */
 export function someFacts(text = '', sent: Record<string, string> = { 'train.py': 'model.pt' }): Facts {
   const plan = makePlanFrom(text, sent);
   const code = makeCode(sent, plan.spec.train.command);

@@ -33,7 +33,7 @@ const rules = ({ findings }: Answer): string[] => findings.map(({ level, rule })
 const demo = (name = 'x.tar') => `[data.d]\nurl = "osdf:///demo/${name}"\nunpack = "none"\n`;
 const proven = demo() + 'expect = { bytes = 9 }\n';
 
-test('an object that caches and origin have alike is told with its size, and nothing else', async (t) => {
+test('an object that is the same on caches and origin is listed with its size, without findings', async (t) => {
   const harness = await ObjectHarness.open(t);
   await harness.publish('demo/x.tar', '123456789');
   const answer = await check(harness, proven);
@@ -55,7 +55,7 @@ test('the caches that a job file prefers or avoids are named', async (t) => {
   assert.equal(looked[0]?.said, `9 B at the origin; none of 1 cache has it; ${said}`);
 });
 
-test('many jobs and cold caches are worth a note, which costs no cache a byte', async (t) => {
+test('many jobs and cold caches are a note, and checking transfers no data', async (t) => {
   const harness = await ObjectHarness.open(t);
   await harness.publish('demo/x.tar', 11_000_000);
   const many = `${demo()}expect = { bytes = 11000000 }\n[run]\njobs = 20\n`;
@@ -63,7 +63,7 @@ test('many jobs and cold caches are worth a note, which costs no cache a byte', 
   assert.deepEqual([cold.exit, rules(cold)], [0, ['note caches-cold']]);
   assert.match(
     cold.findings[0]?.message ?? '',
-    /20 jobs will ask for 11 MB each, and none of the 2 caches asked/,
+    /20 jobs will fetch 11 MB each, but none of the 2 caches asked/,
   );
   assert.match(cold.findings[0]?.fix ?? '', /updraft warm/);
   for (const server of ['origin', 'cache-1', 'cache-2'])
@@ -89,7 +89,7 @@ test('a wrong path is an error with exit code 3, before anything is queued', asy
   assert.match(unknown?.message ?? '', /is not there \(the federation 404\)$/);
 });
 
-test('a cache that answers 404, or lies about the size, is named while jobs may go ahead', async (t) => {
+test('a cache that answers 404 or a wrong size is a warning that names it', async (t) => {
   for (const [trouble, said] of [
     ['cache-2: 404', /but cache 127\.0\.0\.1:\d+ answers 404$/],
     ['cache-1: wrong-size by 3', /but cache 127\.0\.0\.1:\d+ has (6|12) bytes$/],
@@ -104,7 +104,7 @@ test('a cache that answers 404, or lies about the size, is named while jobs may 
   }
 });
 
-test('an archive that cannot be unpacked is an error, known by its first bytes', async (t) => {
+test('an archive that cannot be unpacked is an error, found by its first bytes', async (t) => {
   const harness = await ObjectHarness.open(t);
   const pipe = tar(
     { name: 'a', data: 'a' },
@@ -128,7 +128,7 @@ test('an archive that cannot be unpacked is an error, known by its first bytes',
   assert.deepEqual([whole.exit, rules(whole)], [0, []]);
 });
 
-test('servers that are all down are told as not checked, and stop nothing', async (t) => {
+test('if all servers are down, the object is listed as not checked, and jobs are not blocked', async (t) => {
   const harness = await ObjectHarness.open(t);
   await harness.publish('demo/x.tar', '123456789');
   await harness.trouble('all: down');
@@ -148,7 +148,7 @@ test('an object that was replaced since it was declared is an error with both si
   assert.match(answer.findings[0]?.message ?? '', /has 15 bytes .* says 9 /);
 });
 
-test('a manifest is read and believed; one that is not there is an error', async (t) => {
+test('a manifest is read and trusted; a missing one is an error', async (t) => {
   const harness = await ObjectHarness.open(t);
   const content = '123456789';
   await harness.publish('demo/x.tar', content);
@@ -159,7 +159,7 @@ test('a manifest is read and believed; one that is not there is an error', async
   assert.deepEqual(rules(await check(harness, withManifest('none.json'))), ['error manifest-missing']);
 });
 
-test('tokens: none, one that lives too short, one that is good', async (t) => {
+test('tokens: none, one that expires too soon, a good one', async (t) => {
   const harness = await ObjectHarness.open(t);
   await harness.publish('private/x.tar', '123456789');
   const data = '[data.d]\nurl = "osdf:///private/x.tar"\nunpack = "none"\nexpect = { bytes = 9 }\n';
@@ -173,7 +173,7 @@ test('tokens: none, one that lives too short, one that is good', async (t) => {
   assert.doesNotMatch(JSON.stringify(answer), new RegExp(token));
 });
 
-test('a token of the prompt is not enough for a job that will not have it', async (t) => {
+test('a token in the environment is not enough for a job that will not have it', async (t) => {
   const harness = await ObjectHarness.open(t);
   await harness.publish('private/x.tar', '123456789');
   const data = '[data.d]\nurl = "osdf:///private/x.tar"\nunpack = "none"\nmethod = "osdf"\n';
@@ -186,7 +186,7 @@ test('a token of the prompt is not enough for a job that will not have it', asyn
   assert.ok(!rules(await check(harness, named + condor)).includes('error token-missing'));
 });
 
-test('a plain server that asks for a token is named, with the key to give it', async (t) => {
+test('a plain server that asks for a token is named, with the key to set', async (t) => {
   const harness = await ObjectHarness.open(t);
   const env = { SSL_CERT_FILE: testAuthority };
   for (const [status, words] of [
@@ -200,7 +200,7 @@ test('a plain server that asks for a token is named, with the key to give it', a
   }
 });
 
-test('the size that the servers tell counts for the disk, where the job file says none', async (t) => {
+test('the size from the servers counts for the disk if the job file states none', async (t) => {
   const harness = await ObjectHarness.open(t);
   await harness.publish('demo/x.tar', 2_000_000);
   const answer = await check(harness, `${demo()}[resources]\ndisk = "1 MB"\n`);
@@ -213,7 +213,7 @@ test('a folder instead of an object is an error', async (t) => {
   assert.ok(rules(await check(harness, demo('set'))).includes('error object-is-folder'));
 });
 
-test('a token in a URL is in no report', async (t) => {
+test('a token in a URL is never printed', async (t) => {
   const harness = await ObjectHarness.open(t);
   await jobFile(harness, demo('none.tar?authz=Bearer%20SECRET'));
   for (const json of [['--json'], []]) {
@@ -223,7 +223,7 @@ test('a token in a URL is in no report', async (t) => {
   }
 });
 
-test('for people the report has places, fixes and what was looked at; a run goes on without a check', async (t) => {
+test('the report for people has places, fixes and what was checked', async (t) => {
   const harness = await ObjectHarness.open(t);
   await harness.publish('demo/x.tar', '123456789');
   await jobFile(harness, demo());

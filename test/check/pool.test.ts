@@ -21,7 +21,7 @@ interface Answer {
 const job = (more: string, command = 'cat x > out') =>
   `name = "x"\n[train]\ncommand = "${command}"\noutputs = ["out"]\n${more}[run]\npool = "condor"\n`;
 
-/** Checks a job file at the access point of a real pool; undefined, and the test skipped, where there is none. */
+/** Checks a job file at the access point of a real pool; skips the test and returns undefined if there is none. */
 async function checked(
   t: TestContext,
   files: Record<string, string>,
@@ -51,7 +51,7 @@ test('a small job matches every machine of the pool', async (t) => {
   assert.deepEqual(answer.findings, []);
 });
 
-test('a condition that HTCondor cannot read is refused, and not taken for a pool that cannot be asked', async (t) => {
+test('requirements that HTCondor cannot parse are an error, not an unreachable pool', async (t) => {
   const answer = await checked(t, { 'updraft.toml': `${job('')}requirements = 'Memory > (1'\n` });
   if (answer === undefined) return;
   const wrong = answer.findings.filter(({ level }) => level === 'error');
@@ -61,22 +61,22 @@ test('a condition that HTCondor cannot read is refused, and not taken for a pool
   );
 });
 
-test('HTCondor itself says which condition of a job costs most', async (t) => {
+test('HTCondor itself evaluates the conditions of a job', async (t) => {
   const resources = '[resources]\ngpus = 1\ngpu = { capability = 7.5, memory = "20 GB" }\nmemory = "2 GB"\n';
   const answer = await checked(t, { 'updraft.toml': job(resources) });
   if (answer === undefined) return;
   assert.match(machines(answer) ?? JSON.stringify(answer.unchecked), /^1 of 3 match/);
 });
 
-test('a job that no machine can run is an error at the line that is to blame', async (t) => {
+test('a job that no machine can run is an error at the line of the condition', async (t) => {
   const answer = await checked(t, { 'updraft.toml': job('[resources]\nmemory = "64 GB"\ncpus = 2\n') });
   if (answer === undefined) return;
   const [only] = answer.findings;
   assert.deepEqual([only?.rule, only?.level, only?.line], ['no-slot', 'error', 6]);
-  assert.equal(only?.fix, 'without `memory = 64 GB` 3 would match');
+  assert.equal(only?.fix, 'without `memory = 64 GB`, 3 would match');
 });
 
-test('a condition of the user’s own is evaluated, too', async (t) => {
+test('the user’s own requirements are evaluated, too', async (t) => {
   const text = job('').replace(
     'pool = "condor"',
     `pool = "condor"\nrequirements = 'TARGET.GLIDEIN_ResourceName == "PDX-Coeus-CE1"'`,
@@ -86,7 +86,7 @@ test('a condition of the user’s own is evaluated, too', async (t) => {
   assert.match(machines(answer) ?? JSON.stringify(answer.unchecked), /^1 of 3 match/);
 });
 
-test('an image is really looked into: what its commands lack is told at their lines', async (t) => {
+test('an image is inspected: missing tools and modules are reported at the lines that use them', async (t) => {
   const answer = await checked(
     t,
     {
@@ -113,7 +113,7 @@ test('an image is really looked into: what its commands lack is told at their li
   assert.match(software[0]?.message ?? '', /`wget` is not in the image bare/);
 });
 
-test('the agent’s own need of gzip counts for an image', async (t) => {
+test('an image without gzip, which the agent needs, is an error', async (t) => {
   const answer = await checked(
     t,
     { 'updraft.toml': job('[environment]\nimage = "bare.sif"\n') },
@@ -128,7 +128,7 @@ test('the agent’s own need of gzip counts for an image', async (t) => {
   assert.match(only?.message ?? JSON.stringify(answer), /`gzip` is not in the image bare\.sif/);
 });
 
-test('an image that cannot be started is told as not checked, with the reason', async (t) => {
+test('an image that cannot be started is listed as not checked, with the reason', async (t) => {
   const files = { 'updraft.toml': job('[environment]\nimage = "broken.sif"\n'), 'broken.sif': 'no image' };
   const answer = await checked(t, files);
   if (answer === undefined) return;

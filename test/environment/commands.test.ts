@@ -24,14 +24,14 @@ async function workspace(t: TestContext, name = 'v6'): Promise<string> {
 const run = (folder: string, ...words: string[]) =>
   runCommand(env, words, { cwd: folder, env: { PATH: `${folder}/bin:/usr/bin:/bin`, HOME: folder } });
 
-/** A program that keeps its words and does what a script says. */
+/** A program that runs a script. */
 async function program(folder: string, name: string, script: string): Promise<void> {
   const file = path.join(folder, 'bin', name);
   await writeFile(file, `#!/bin/sh\nfolder='${folder}'\n${script}\n`);
   await chmod(file, 0o755);
 }
 
-test('show lists the environments, and tells all of one', async (t) => {
+test('show lists the environments, and prints one in detail', async (t) => {
   const folder = await workspace(t);
   const { out } = await run(folder, 'show');
   assert.match(out, /^cpu\s+3\.12\.8\s+2\.5\.1\s+cpu\s+-\s+3\s+68\.5 MB/m);
@@ -44,7 +44,7 @@ test('show lists the environments, and tells all of one', async (t) => {
   assert.match(json.hash, /^[0-9a-f]{64}$/);
 });
 
-test('show reads an archive through, and tells one that is cut', async (t) => {
+test('show reads an archive to its end, and refuses a truncated one', async (t) => {
   const archive = makeExecutable(makePack());
   const folder = await temporaryFolder(t);
   await writeFile(path.join(folder, 'good.sh'), archive);
@@ -55,7 +55,7 @@ test('show reads an archive through, and tells one that is cut', async (t) => {
   await assert.rejects(run(folder, 'show', 'cut.sh'), { kind: 'environment-broken' });
 });
 
-test('show tells what software is in an archive, and what it needs', async (t) => {
+test('show prints what software is in an archive, and what it needs', async (t) => {
   const folder = await temporaryFolder(t);
   const torch = { build: 'cuda126_mkl_py312_h1_301', depends: ['__cuda >=12.2'] };
   const packages = [
@@ -69,13 +69,13 @@ test('show tells what software is in an archive, and what it needs', async (t) =
   assert.match(out, /needs +a driver for CUDA 12\.2 or newer, compute capability 5\.0 or higher/);
 });
 
-test('what is neither a workspace nor an archive is told once, and a lock means its workspace', async (t) => {
+test('a file that is neither a workspace nor an archive is refused, and a lock means its workspace', async (t) => {
   const folder = await workspace(t);
   await writeFile(path.join(folder, 'page.html'), '<!DOCTYPE html>'.padEnd(600));
   await assert.rejects(run(folder, 'show', 'page.html'), {
     kind: 'archive-kind',
     message:
-      /^the software archive \S+page\.html cannot be used: it is no archive of pixi-pack: it begins with/,
+      /^the software archive \S+page\.html cannot be used: it is not a pixi-pack archive: it begins with/,
   });
   assert.match((await run(folder, 'show', 'pixi.lock')).out, /^gpu\s+3\.12\.8/m);
   await assert.rejects(
@@ -89,7 +89,7 @@ for (const [what, words, message] of [
   ['pack', ['pack', '-e', 'gpu'], /packing needs pixi-pack, which is not on the PATH/],
   ['image --build', ['image', '-e', 'gpu', '--build'], /building an image needs apptainer/],
 ] as const)
-  test(`${what} says how to get the program that it needs`, async (t) => {
+  test(`${what} says how to install the program that it needs`, async (t) => {
     const folder = await workspace(t);
     await assert.rejects(
       runCommand(env, [...words], { cwd: folder, env: { PATH: `${folder}/bin`, HOME: folder } }),
@@ -97,10 +97,10 @@ for (const [what, words, message] of [
     );
   });
 
-test('a lock is checked without pixi as far as that goes, and by pixi where it is', async (t) => {
+test('a lock is checked without pixi as far as possible, and by pixi if it is installed', async (t) => {
   const folder = await workspace(t);
   const alone = await run(folder, 'lock', '--check');
-  assert.match(alone.out, /pixi\.lock: version 6, 5 environments on their platforms; every package/);
+  assert.match(alone.out, /pixi\.lock: version 6, 5 environments on their platforms; every required package/);
   assert.match(alone.err, /pixi is not on the PATH/);
   await program(folder, 'pixi', 'echo "$@" > "$folder/asked"; [ "$1" = list ]');
   assert.match((await run(folder, 'lock', '--check')).out, /pixi agrees/);
@@ -120,7 +120,7 @@ test('a lock is checked without pixi as far as that goes, and by pixi where it i
   });
 });
 
-test('an environment or a platform of the manifest that the lock lacks is told by its check', async (t) => {
+test('an environment or platform of the manifest that the lock lacks is reported by lock --check', async (t) => {
   const folder = await workspace(t);
   const text = await readFile(path.join(folder, 'pixi.toml'), 'utf8');
   await writeFile(
@@ -129,11 +129,11 @@ test('an environment or a platform of the manifest that the lock lacks is told b
   );
   await assert.rejects(
     run(folder, 'lock', '--check'),
-    /does not match \S+pixi\.toml: "\w+" is asked for on linux-aarch64 and not locked/,
+    /does not match \S+pixi\.toml: "\w+" is required on linux-aarch64, but not locked/,
   );
 });
 
-/** A self-extracting archive with packages of the names that the lock has for an environment on a platform. */
+/** A self-extracting archive with the package names that the lock has for an environment on a platform. */
 async function packOf(folder: string, environment: string, platform: string): Promise<Buffer> {
   const { lock } = await loadWorkspace(path.join(folder, 'pixi.toml'));
   const { packages } = selectLocked(lock, environment, platform);
@@ -143,7 +143,7 @@ async function packOf(folder: string, environment: string, platform: string): Pr
   );
 }
 
-/** Stands in for pixi-pack: keeps its words and the lock it is to read, and gives out an archive that was made before. */
+/** A fake pixi-pack: it records its arguments and the lock, and outputs a prepared archive. */
 const packing = (version: string): string => `[ "$1" = --version ] && { echo 'pixi-pack ${version}'; exit; }
 echo "$@" > "$folder/asked"
 while [ $# -gt 1 ]; do [ "$1" = --output-file ] && cp "$folder/made" "$2"; shift; done
@@ -153,7 +153,7 @@ for (const [version, first] of [
   ['0.6.5', 'pack --environment'],
   ['0.7.10', '--environment'],
 ] as const)
-  test(`pixi-pack ${version} is called in its own form, and its archive is named by its hash`, async (t) => {
+  test(`pixi-pack ${version} is called with its own arguments, and its archive is named by its hash`, async (t) => {
     const folder = await workspace(t);
     const made = await packOf(folder, 'gpu', 'linux-64');
     await writeFile(path.join(folder, 'made'), made);
@@ -175,7 +175,7 @@ for (const [version, first] of [
     );
   });
 
-test('of platforms that share a subdir pixi-pack is shown only the one that is meant', async (t) => {
+test('if platforms share a subdir, pixi-pack sees only the selected one', async (t) => {
   const folder = await workspace(t, 'v7');
   await program(folder, 'pixi-pack', packing('0.7.10'));
   await writeFile(path.join(folder, 'made'), await packOf(folder, 'default', 'linux-64-cuda'));
@@ -188,7 +188,7 @@ test('of platforms that share a subdir pixi-pack is shown only the one that is m
   assert.equal(selectLocked(shown, 'default', 'linux-64').packages.length, 6);
 });
 
-test('of a plain tar is said that pixi-unpack must go with it', async (t) => {
+test('for a plain tar, the printed job file names pixi-unpack', async (t) => {
   const folder = await workspace(t);
   const { lock } = await loadWorkspace(path.join(folder, 'pixi.toml'));
   const { packages } = selectLocked(lock, 'gpu', 'linux-64');
@@ -208,7 +208,7 @@ test('of a plain tar is said that pixi-unpack must go with it', async (t) => {
   assert.deepEqual([environment?.delivery, environment?.facts?.torch?.build], ['pack', 'gpu']);
 });
 
-test('an archive with other packages than the lock has is not kept', async (t) => {
+test('an archive whose packages differ from the lock is not kept', async (t) => {
   const folder = await workspace(t, 'v7');
   await program(folder, 'pixi-pack', packing('0.7.10'));
   await writeFile(path.join(folder, 'made'), await packOf(folder, 'default', 'linux-64-cuda'));
@@ -248,9 +248,9 @@ while [ $# -gt 0 ]; do [ "$1" = --output-file ] && echo '#!/bin/sh' > "$2"; shif
 for (const [what, given, commands] of [
   ['an editable folder', 'pypi: ./', ['pack', 'image']],
   ['a source archive', 'pypi: https://w.example.org/mine-1.0.tar.gz', ['pack']],
-  ['a package that is built from a folder', "conda_source: 'mine[1a2b3c4d] @ .'", ['pack', 'image']],
+  ['a package built from a folder', "conda_source: 'mine[1a2b3c4d] @ .'", ['pack', 'image']],
 ] as const)
-  test(`${what} gets into no archive, and into an image only from afar`, async (t) => {
+  test(`${what} is refused for a pack, and for an image unless it has a URL`, async (t) => {
     const folder = await workspace(t);
     const text = await readFile(path.join(folder, 'pixi.lock'), 'utf8');
     const used = text.replace(/^( {2}gpu:\n[^]*?\n {6}linux-64:\n)/m, `$1      - ${given}\n`);
@@ -264,7 +264,7 @@ for (const [what, given, commands] of [
     if (commands.length === 1) assert.match((await run(folder, 'image', '-e', 'gpu')).out, /pixi install/);
   });
 
-test('the recipes are written beside the manifest, and one that was changed is not replaced unasked', async (t) => {
+test('the recipes are written beside the manifest, and a changed one is replaced only with --force', async (t) => {
   const folder = await workspace(t);
   await run(folder, 'image', '-e', 'gpu', '--write');
   assert.match(await readFile(path.join(folder, 'Dockerfile'), 'utf8'), /--environment gpu/);
@@ -278,7 +278,7 @@ test('the recipes are written beside the manifest, and one that was changed is n
   assert.match(await readFile(path.join(folder, 'apptainer.def'), 'utf8'), /Bootstrap: docker/);
 });
 
-test('names of a manifest lead no file elsewhere and no command into a recipe', async (t) => {
+test('names in a manifest cannot inject paths or commands', async (t) => {
   const folder = await workspace(t);
   for (const file of ['pixi.toml', 'pixi.lock']) {
     const text = await readFile(path.join(folder, file), 'utf8');

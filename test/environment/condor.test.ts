@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { condorHarness, onlyJob, result } from '../condor/condor-harness.ts';
 import { makeExecutable, makePack } from './make-pack.ts';
 
-test('on a real pool an archive of pixi-pack travels with the job, is unpacked on the worker, and leaves nothing', async (t) => {
+test('on a real pool a pixi-pack archive travels with the job, is unpacked on the worker, and leaves nothing behind', async (t) => {
   const archive = makeExecutable(makePack());
   const sha256 = createHash('sha256').update(archive).digest('hex');
   const harness = await condorHarness(t, {

@@ -94,7 +94,7 @@ test('on the local pool a job with an image runs inside it, as it would on HTCon
   assert.deepEqual(await readdir(path.join(folder, 'tmp')), [], 'no scratch folder is left');
 });
 
-test('an image that has no Python is told by its name before the training starts', async (t) => {
+test('an image without Python is named before the training starts', async (t) => {
   const folder = await project(t, jobFile('true', ['torch']));
   const ended = await updraftInRoot(t, folder, ['run', '--no-check']);
   if (ended === undefined) return;
@@ -105,7 +105,7 @@ test('an image that has no Python is told by its name before the training starts
   );
 });
 
-/** Stands in for Pixi in the image that builds: its words leave a folder with a program, and a script that activates it. */
+/** A fake Pixi for the building image: it makes a folder with a program, and a script that activates it. */
 const pixi = `#!/bin/bash
 set -e
 case "$1 $2 $3 $4" in
@@ -121,7 +121,7 @@ esac
 `;
 
 test(
-  'the definition is built by a real Apptainer, on images of this machine, and its image runs as it should',
+  'a real Apptainer builds the definition from local images, and the image runs jobs',
   { timeout: 300_000 },
   async (t) => {
     const pool = await testPool(t);
@@ -146,7 +146,7 @@ test(
   },
 );
 
-/** Registries cannot be reached from everywhere: both stages of a definition begin with a folder instead. */
+/** The tests may have no access to a registry: both stages of the definition start from a folder instead. */
 async function buildFromFolder(folder: string, bin: string): Promise<void> {
   const bases = `s|^Bootstrap: docker|Bootstrap: localimage|; s|^From: .*|From: ${folder}/base|`;
   const program = `#!/bin/sh\n[ "$1" != build ] || sed -i '${bases}' apptainer.def\nexec '${bin}/apptainer' "$@"\n`;
@@ -154,7 +154,7 @@ async function buildFromFolder(folder: string, bin: string): Promise<void> {
 }
 
 test(
-  'a real pixi installs the platform that is meant into the image that a real Apptainer builds',
+  'a real pixi installs the selected platform into an image that a real Apptainer builds',
   { timeout: 500_000 },
   async (t) => {
     const pixi = await findProgram(['pixi'], process.env);
@@ -171,7 +171,7 @@ test(
     await writeFile(path.join(folder, 'pixi.toml'), manifest);
     await makeImage(path.join(folder, 'base'), undefined, ['bash', 'cp', 'rm', 'ln', 'ls', 'env']);
     await cp(pixi, path.join(folder, 'base/usr/bin/pixi'));
-    // Without any certificates it does not start, though nothing is fetched.
+    // Without certificates it does not start, although it fetches nothing.
     const certificates = 'etc/ssl/certs/ca-certificates.crt';
     await cp(`/${certificates}`, path.join(folder, 'base', certificates));
     await cp(path.join(folder, 'channel'), path.join(folder, 'base', folder, 'channel'), { recursive: true });
@@ -196,7 +196,7 @@ test(
   },
 );
 
-/** Runs a job of the local pool whose image only a federation has. */
+/** Runs a job on the local pool whose image comes from a federation. */
 async function runFromFederation(t: TestContext, folder: string, image: string): Promise<void> {
   const federation = await startFederation({ namespaces: [{ prefix: '/images', folder, public: true }] });
   t.after(() => federation[Symbol.asyncDispose]());
@@ -214,7 +214,7 @@ async function runFromFederation(t: TestContext, folder: string, image: string):
   );
 }
 
-test('a machine without Apptainer says so instead of running the job outside of its image', async (t) => {
+test('without Apptainer a job with an image is refused, not run outside of it', async (t) => {
   const folder = await temporaryFolder(t, { 'updraft.toml': jobFile('true') });
   await writeFile(path.join(folder, 'image'), '');
   const env = { ...compiled, PATH: '/nowhere', HOME: folder };

@@ -10,7 +10,7 @@ import { temporaryFolder } from '../temporary-folder.ts';
 import { writeChannel } from './make-channel.ts';
 import { here, torchPackages } from './torch-packages.ts';
 
-/** Stands in for Pixi where there is none: its words leave a lock, a folder with a program, a script that activates it. */
+/** A fake Pixi: it makes a lock, a folder with a program, and a script that activates it. */
 const pixi = (locks: string): string => `#!/bin/sh
 set -e
 case "$1 $2 $3" in
@@ -75,7 +75,7 @@ test('the first run has Pixi write the lock and install from it, and trains in t
   assert.doesNotMatch(err, /own software/);
 });
 
-test("where Pixi reaches no channel the run goes on with the machine's own software, and says so", async (t) => {
+test("if Pixi reaches no channel, the run uses the machine's own software and says so", async (t) => {
   const [cwd, env] = await project(
     t,
     'echo "error: failed to fetch repodata" >&2; exit 1',
@@ -91,7 +91,7 @@ test("where Pixi reaches no channel the run goes on with the machine's own softw
   assert.match(journal, /"how":"this machine's own software: pixi\.lock is not there"/);
 });
 
-test('a real Pixi does the same, over a channel of this test', async (t) => {
+test('a real Pixi does the same, with a local channel', async (t) => {
   if ((await findProgram(['pixi'], process.env)) === undefined) {
     t.skip('no pixi on the PATH of this machine');
     return;

@@ -8,7 +8,7 @@ import { temporaryFolder } from '../temporary-folder.ts';
 
 const workspaces = path.join(import.meta.dirname, 'workspaces');
 
-/** Plans a job file with these lines in [environment] and [resources], beside the workspace of version 6. */
+/** Plans a job file with these lines in [environment] and [resources], beside the workspace with a version 6 lock. */
 async function plan(t: TestContext, environment: string, resources = 'gpus = 1'): Promise<Plan> {
   const folder = await temporaryFolder(t, {
     'updraft.toml': `name = "x"\n[train]\ncommand = "python t.py"\noutputs = ["m"]\n[environment]\n${environment}\n[resources]\n${resources}\n`,
@@ -20,7 +20,7 @@ async function plan(t: TestContext, environment: string, resources = 'gpus = 1')
 
 const gpu = 'pixi = "pixi.toml"\npixi_environment = "gpu"\n';
 
-test('what the lock says becomes the needs of the job: driver, capability, memory and disk', async (t) => {
+test('the job requests what the lock requires: driver, capability, memory and disk', async (t) => {
   const { spec, environment, disk } = await plan(t, `${gpu}pack = "osdf:///x/env-1a2b3c4d.sh"`);
   assert.deepEqual(spec.resources.gpu, { cuda: '12.4', capability: 5 });
   assert.equal(spec.resources.memoryBytes, 4e9);
@@ -33,7 +33,7 @@ test('what the lock says becomes the needs of the job: driver, capability, memor
   );
 });
 
-test('what the user says counts more than what the lock says', async (t) => {
+test('the job file overrides what the lock requires', async (t) => {
   const asked = 'gpus = 1\nmemory = "1 GB"\ngpu = { capability = 8.0, cuda = "12.8" }';
   const { spec } = await plan(t, `${gpu}pack = "osdf:///x/env.sh"`, asked);
   assert.deepEqual(spec.resources.gpu, { cuda: '12.8', capability: 8 });
@@ -46,7 +46,7 @@ test('an image is used without unpacking, and needs less', async (t) => {
   assert.equal(disk.bytes, 1e9 + Math.round(1.2 * 1_059_768_940));
 });
 
-test('room that only unpacking took is free again for the data', async (t) => {
+test('disk space used only for unpacking is available for the data', async (t) => {
   const data = '[data.d]\nurl = "osdf:///x/d.tar"\nexpect = { bytes = 9000000000 }\n';
   const folder = await temporaryFolder(t, {
     'updraft.toml': `name = "x"\n[train]\ncommand = "true"\noutputs = ["m"]\n[environment.pack]\nurl = "osdf:///x/env.tar"\nbytes = 1000000000\n[environment]\npixi_unpack = "pixi-unpack"\n${data}`,
@@ -58,7 +58,7 @@ test('room that only unpacking took is free again for the data', async (t) => {
     files.map((file) => file.path),
     ['pixi-unpack'],
   );
-  assert.equal(sets.length, 1, 'the archive is no data set');
+  assert.equal(sets.length, 1, 'the archive is not a data set');
 });
 
 test('an archive beside the job file is sent from here', async (t) => {
@@ -69,13 +69,13 @@ test('an archive beside the job file is sent from here', async (t) => {
   assert.equal(pack.expect.bytes, 4000);
 });
 
-test('another lock makes another plan', async (t) => {
+test('a different lock makes a different plan', async (t) => {
   const first = await plan(t, `${gpu}pack = "osdf:///x/env.sh"`);
   const cpu = await plan(t, 'pixi = "pixi.toml"\npack = "osdf:///x/env.sh"', 'gpus = 0');
   assert.notEqual(first.planHash, cpu.planHash);
 });
 
-test('without a lock the local pool falls back where the file says so, and no other pool does', async (t) => {
+test('without a lock only the local pool falls back, and only if the job file allows it', async (t) => {
   const text = (pool: string, more: string): string =>
     `name = "x"\n[train]\ncommand = "true"\noutputs = ["m"]\n[environment]\npython = ["torch"]\n${gpu}${more}\n[run]\npool = "${pool}"\n`;
   const folder = await temporaryFolder(t, {
@@ -93,19 +93,19 @@ test('without a lock the local pool falls back where the file says so, and no ot
       fix: 'write it with: updraft env lock',
       unlocked: path.join(folder, 'pixi.toml'),
     });
-    const missing = /environment\.pixi: \S+pixi\.lock is not there \(write it with: updraft env lock\)/;
+    const missing = /environment\.pixi: \S+pixi\.lock does not exist \(write it with: updraft env lock\)/;
     for (const pool of ['condor', 'slurm'])
       await assert.rejects(planned(pool, `${software}\nfallback = "system"`), missing);
     await assert.rejects(planned('local', software), missing);
   }
 });
 
-test('with a lock that is wrong nothing falls back', async (t) => {
+test('with a wrong lock no pool falls back', async (t) => {
   const lines = 'pixi = "pixi.toml"\npixi_environment = "gup"\ndelivery = "pack"\npack = "osdf:///x/e.sh"';
   await assert.rejects(plan(t, `${lines}\nfallback = "system"`), /no environment "gup"/);
 });
 
-test('an installation takes no room of the job, and is refused where there is no Pixi', async (t) => {
+test("an installation takes none of the job's disk, and is refused on pools without Pixi", async (t) => {
   const lines = 'pixi = "pixi.toml"\npixi_environment = "cpu"\ndelivery = "install"';
   const { disk, environment } = await plan(t, lines, '');
   assert.equal(disk.bytes, 1e9);
@@ -125,17 +125,17 @@ for (const [what, environment, message] of [
     /updraft\.toml:7:\d+: environment\.pixi_environment: "cpu" has a CPU build of PyTorch 2\.5\.1, and the job requests 1 GPU; expected one with a GPU build: "gpu"/,
   ],
   [
-    'an environment that is not there',
+    'an unknown environment',
     'pixi = "pixi.toml"\npixi_environment = "gup"\npack = "osdf:///x/e.sh"',
     /environment\.pixi: .*no environment "gup"; did you mean "gpu"\?/,
   ],
   [
-    'a platform that is not there',
+    'an unknown platform',
     `${gpu}platform = "linux-46"\npack = "osdf:///x/e.sh"`,
-    /"linux-46"; did you mean "linux-64"\?/,
+    /"linux-46" for the environment "gpu"; did you mean "linux-64"\?/,
   ],
-  ['a manifest that is not there', 'pixi = "no.toml"\npack = "osdf:///x/e.sh"', /no\.toml cannot be read/],
-  ['no way to the worker', gpu, /has no way to the worker; name an archive in `pack`/],
+  ['a missing manifest', 'pixi = "no.toml"\npack = "osdf:///x/e.sh"', /no\.toml cannot be read/],
+  ['no delivery', gpu, /has no way to the worker; name an archive in `pack`/],
   [
     'a delivery without its archive',
     `${gpu}delivery = "pack"`,
@@ -143,14 +143,10 @@ for (const [what, environment, message] of [
   ],
   ['a delivery without its image', `${gpu}delivery = "container"`, /"container" needs the image/],
   ['an image and an archive', 'image = "x.sif"\npack = "env-1a2b3c4d.sh"', /an image is set too/],
-  [
-    'an archive that is not there',
-    'pack = "nowhere.sh"',
-    /nowhere\.sh does not exist; make it with: updraft env pack/,
-  ],
+  ['a missing archive', 'pack = "nowhere.sh"', /nowhere\.sh does not exist; make it with: updraft env pack/],
   ['a tar without pixi-unpack', 'pack = "osdf:///x/e.tar"', /"osdf:\/\/\/x\/e\.tar" is not self-extracting/],
   [
-    'a key that an archive does not have',
+    'an unknown key of an archive',
     'pack = { url = "osdf:///x/e.sh", size = 3 }',
     /environment\.pack\.size: no such key; expected in \[environment\.pack\]: url, sha256, bytes, manifest/,
   ],
@@ -160,9 +156,9 @@ for (const [what, environment, message] of [
     `${gpu}delivery = "install"\nimage = "x.sif"`,
     /is "install", but `image` names another environment/,
   ],
-  ['a fallback of nothing', 'fallback = "system"', /has no effect without `pixi`/],
-  ['an environment of nothing', 'pixi_environment = "gpu"', /has no effect without `pixi`/],
-  ['a delivery that nobody knows', `${gpu}delivery = "pak"`, /did you mean "pack"\?/],
+  ['a fallback without a manifest', 'fallback = "system"', /has no effect without `pixi`/],
+  ['an environment without a manifest', 'pixi_environment = "gpu"', /has no effect without `pixi`/],
+  ['an unknown delivery', `${gpu}delivery = "pak"`, /did you mean "pack"\?/],
 ] as const)
   test(`a job file with ${what} is refused at its line`, async (t) => {
     await assert.rejects(plan(t, environment), message);

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { condaPlatform } from '../../src/environment/pack-splitter.ts';
 import type { CondaPackage } from './make-conda.ts';
 
-/** A conda channel in a folder; answers its URL. */
+/** Writes a conda channel into a folder; returns its URL. */
 export async function writeChannel(folder: string, packages: CondaPackage[]): Promise<string> {
   for (const subdir of new Set(['noarch', ...packages.map(({ record }) => String(record['subdir']))])) {
     const inside = packages.filter(({ record }) => record['subdir'] === subdir);
@@ -18,7 +18,7 @@ export async function writeChannel(folder: string, packages: CondaPackage[]): Pr
   return pathToFileURL(path.join(folder, 'channel')).href;
 }
 
-/** A conda channel in a folder, with a Pixi workspace beside it whose lock names its packages: what Pixi's own programs read. */
+/** Writes a conda channel into a folder, and a Pixi workspace beside it whose lock names its packages. */
 export async function makeChannel(folder: string, given: CondaPackage[]): Promise<void> {
   const here = condaPlatform(os.arch());
   const packages = given.map((one): CondaPackage => ({ ...one, record: { ...one.record, subdir: here } }));

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { crc32, zstdCompressSync } from 'node:zlib';
 import { tarEntry } from '../archives/make-tar.ts';
 
-/** What is written where an environment's own folder will stand. */
+/** Stands for the environment's folder until the package is installed. */
 export const placeholder = `/${'placehold_'.repeat(12)}`;
 
 export interface CondaPackage {
@@ -15,20 +15,20 @@ export interface CondaPackage {
 const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
 const md5 = (bytes: Buffer): string => createHash('md5').update(bytes).digest('hex');
 
-/** What an index says of a package beside its name and version. */
-interface Said {
+/** Fields of a package's record besides name and version. */
+interface RecordFields {
   build?: string;
   depends?: string[];
   constrains?: string[];
   subdir?: string;
 }
 
-/** A conda package in the `.conda` format: a zip of two tars, with the paths and hashes that installers ask for. */
+/** A conda package in the `.conda` format: a zip of two tars, with the paths and hashes that installers need. */
 export function makeConda(
   name: string,
   version: string,
   files: Record<string, string | Buffer>,
-  { build = '0', depends = [], constrains = [], subdir = 'linux-64' }: Said = {},
+  { build = '0', depends = [], constrains = [], subdir = 'linux-64' }: RecordFields = {},
 ): CondaPackage {
   const stem = `${name}-${version}-${build}`;
   const index = {
@@ -74,7 +74,7 @@ function tar(files: Record<string, string | Buffer>, mode: number): Buffer {
   return Buffer.concat([...entries, Buffer.alloc(1024)]);
 }
 
-/** A zip whose parts are stored as they are, as conda wants it. */
+/** A zip with stored (uncompressed) parts, as conda requires. */
 function zip(files: Record<string, Buffer>): Buffer {
   const [local, central]: [Buffer[], Buffer[]] = [[], []];
   let at = 0;

@@ -7,21 +7,21 @@ import { type CondaPackage, makeConda, placeholder } from './make-conda.ts';
 interface PackOptions {
   packages?: Iterable<CondaPackage>;
   metadata?: Record<string, unknown>;
-  /** Bytes that are not those the channel's index names. */
+  /** The packages do not match the channel's index. */
   damaged?: boolean;
 }
 
-/** A package with a program that knows its own folder, and a script that every activation runs. */
+/** A package with a program that prints its folder, and an activation script. */
 export const tinyPackage = (): CondaPackage =>
   makeConda('tiny', '1.0', {
     'bin/tiny': `#!/bin/sh\necho "tiny in ${placeholder}"\n`,
     'etc/conda/activate.d/tiny.sh': 'export TINY_ACTIVE="yes, $CONDA_PREFIX"\n',
   });
 
-/** The tar that pixi-pack writes: a channel of its own, the environment as conda reads it, and what it says of itself. */
+/** The tar that pixi-pack writes: a channel, an environment.yml, and its metadata. */
 export const makePack = (options: PackOptions = {}): Buffer => Buffer.concat([...packParts(options)]);
 
-/** The same in pieces: one package is in memory at a time where they are made as they are asked for. */
+/** The same in pieces: with a lazy iterable, one package is in memory at a time. */
 export function* packParts({
   packages = [tinyPackage()],
   metadata,
@@ -59,7 +59,7 @@ export function* packParts({
   yield Buffer.alloc(1024);
 }
 
-/** A stand-in for pixi-unpack, which is not on every machine: the same words, the same files, Node instead of Rust. */
+/** A fake pixi-unpack, which is not on every machine: same arguments, same files. */
 export const unpackProgram = (): string =>
   `#!/bin/sh\nexec '${process.execPath}' '${path.join(import.meta.dirname, 'stand-in-unpack.ts')}' "$@"\n`;
 
@@ -68,7 +68,7 @@ export function makeExecutable(tar: Buffer, { old = false } = {}): Buffer {
   return Buffer.concat([...executableParts([tar], { old })]);
 }
 
-/** The same in pieces, of pieces of which all but the last have a length that 3 divides. */
+/** The same in pieces; the length of each input piece but the last must be a multiple of 3. */
 export function* executableParts(
   tar: Iterable<Buffer>,
   { old = false, unpacker = Buffer.from(unpackProgram()) }: { old?: boolean; unpacker?: Buffer } = {},

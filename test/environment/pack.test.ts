@@ -18,20 +18,20 @@ import { temporaryFolder } from '../temporary-folder.ts';
 import { makeChannel } from './make-channel.ts';
 import { makeExecutable, makePack, tinyPackage, unpackProgram } from './make-pack.ts';
 
-interface Told {
+interface PackOptions {
   name?: string;
   sha256?: string;
   bytes?: number;
   unpacker?: string;
   command?: string;
   data?: true;
-  /** Its bytes are proven, and it is all the same not what it should be. */
+  /** Its bytes are verified, but it was published wrong. */
   proven?: true;
   exit?: number;
 }
 
 /** Runs an attempt whose software comes as this archive. */
-async function attemptWith(t: TestContext, archive: Buffer, reported: Told = {}) {
+async function attemptWith(t: TestContext, archive: Buffer, reported: PackOptions = {}) {
   const harness = await AgentHarness.open(t);
   const { name = 'env-1a2b3c4d.sh', sha256, bytes, unpacker } = reported;
   await mkdir(harness.at('packs'));
@@ -56,7 +56,7 @@ async function attemptWith(t: TestContext, archive: Buffer, reported: Told = {})
     data: reported.data === undefined ? [] : [{ url: pathToFileURL(harness.at('data.bin')).href }],
   });
   assert.deepEqual(harness.leftovers(), [], 'nothing is left of the software');
-  return { bench: harness, ...ended };
+  return { harness, ...ended };
 }
 
 const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
@@ -64,7 +64,7 @@ const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).dig
 for (const old of [false, true])
   test(`a self-extracting archive of ${old ? 'pixi-pack before 0.7' : 'pixi-pack'} is unpacked on the scratch disk and activated for the training`, async (t) => {
     const archive = makeExecutable(makePack(), { old });
-    const { bench: harness, exit, stderr } = await attemptWith(t, archive, { sha256: sha256(archive) });
+    const { harness, exit, stderr } = await attemptWith(t, archive, { sha256: sha256(archive) });
     assert.equal(stderr, '');
     assert.equal(exit, 0);
     const [said = '', active = ''] = harness.result('model.pt').split('\n');
@@ -79,7 +79,7 @@ for (const old of [false, true])
   });
 
 for (const form of ['sh', 'tar'])
-  test(`what pixi-pack itself makes of a channel, as .${form}, is unpacked by its own program and activated`, async (t) => {
+  test(`a real pixi-pack archive, as .${form}, is unpacked by its own program and activated`, async (t) => {
     const [packer, unpacker] = await Promise.all(
       ['pixi-pack', 'pixi-unpack'].map((name) => findProgram([name], process.env)),
     );
@@ -95,11 +95,7 @@ for (const form of ['sh', 'tar'])
     const { out } = await runCommand(env, [...words, ...ways], where);
     const made = JSON.parse(out) as { file: string; sha256: string; packages: number };
     assert.equal(made.packages, 1);
-    const {
-      bench: harness,
-      exit,
-      stderr,
-    } = await attemptWith(t, await readFile(path.join(folder, made.file)), {
+    const { harness, exit, stderr } = await attemptWith(t, await readFile(path.join(folder, made.file)), {
       name: made.file,
       sha256: made.sha256,
       ...(form === 'tar' && { unpacker: `#!/bin/sh\nexec '${unpacker}' "$@"\n` }),
@@ -114,7 +110,7 @@ test('a plain tar is unpacked by the pixi-unpack that was sent along', async (t)
   assert.equal(exit, 0);
 });
 
-test('the check of the result runs in the software too', async (t) => {
+test('train.check runs in the environment, too', async (t) => {
   const harness = await AgentHarness.open(t);
   await writeFile(harness.at('env.sh'), makeExecutable(makePack()));
   const url = pathToFileURL(harness.at('env.sh')).href;
@@ -129,34 +125,38 @@ test('the check of the result runs in the software too', async (t) => {
 const cut = (archive: Buffer, share: number): Buffer =>
   archive.subarray(0, Math.floor(archive.length * share));
 
-const broken: [string, () => Buffer, RegExp, Told?][] = [
+const broken: [string, () => Buffer, RegExp, PackOptions?][] = [
   [
-    'is cut in its payload',
+    'is truncated in its payload',
     () => cut(makeExecutable(makePack()), 0.5),
-    /env-1a2b3c4d\.sh cannot be used: it is cut off in its payload/,
+    /env-1a2b3c4d\.sh cannot be used: it is truncated in its payload/,
   ],
-  ['is cut in its program', () => makeExecutable(makePack()).subarray(0, -2), /cut off in its program/],
   [
-    'is a cut tar',
+    'is truncated in its program',
+    () => makeExecutable(makePack()).subarray(0, -2),
+    /truncated in its program/,
+  ],
+  [
+    'is a truncated tar',
     () => cut(makePack(), 0.6),
-    /env\.tar cannot be used: .*(cut|ends|end)/,
+    /env\.tar cannot be used: .*(truncated|ends|end)/,
     { name: 'env.tar', unpacker: unpackProgram() },
   ],
   [
     'is for another platform',
     () => makeExecutable(makePack({ metadata: { platform: 'osx-arm64' } })),
-    /it is for osx-arm64, and this machine is linux-(64|aarch64)[^]*--platform linux/,
+    /it is for osx-arm64, but this machine is linux-(64|aarch64)[^]*--platform linux/,
     { exit: 104 },
   ],
   [
-    'is for other machines of Linux',
+    'is for another Linux platform',
     () => makeExecutable(makePack({ metadata: { platform: 'linux-ppc64le' } })),
-    /it is for linux-ppc64le, and this machine is linux-(64|aarch64)[^]*--platform linux/,
+    /it is for linux-ppc64le, but this machine is linux-(64|aarch64)[^]*--platform linux/,
   ],
   [
-    'was published cut off',
+    'was published truncated',
     () => cut(makeExecutable(makePack()), 0.5),
-    /cut off in its payload/,
+    /truncated in its payload/,
     { exit: 104, proven: true },
   ],
   [
@@ -168,7 +168,7 @@ const broken: [string, () => Buffer, RegExp, Told?][] = [
   [
     'is of a newer format',
     () => makeExecutable(makePack({ metadata: { version: '2' } })),
-    /version 2 of the format, and only version 1 is understood/,
+    /format version is 2, but Updraft supports 1/,
     { exit: 104 },
   ],
   [
@@ -177,20 +177,20 @@ const broken: [string, () => Buffer, RegExp, Told?][] = [
     /the package tiny-1\.0-0\.conda in it is damaged/,
   ],
   [
-    'is a page of HTML',
+    'is an HTML page',
     () => Buffer.from(`<!DOCTYPE html>${' '.repeat(2000)}`),
-    /no archive of pixi-pack: it begins with "<!DOCTYPE html>/,
+    /not a pixi-pack archive: it begins with "<!DOCTYPE html>/,
     { exit: 104 },
   ],
   [
     'is another script',
     () => Buffer.from(`#!/bin/sh\n${'true\n'.repeat(20_000)}`),
-    /a script, but none of pixi-pack/,
+    /a script, but not from pixi-pack/,
     { exit: 104 },
   ],
   ['is empty', () => Buffer.alloc(0), /it is empty/],
   [
-    'brings no program where none was sent',
+    'has no program when none was sent',
     () => makePack(),
     /pixi-unpack was not sent along[^]*pixi_unpack/,
     { name: 'env.tar' },
@@ -204,13 +204,9 @@ const broken: [string, () => Buffer, RegExp, Told?][] = [
 ];
 
 for (const [what, make, message, reported] of broken)
-  test(`an archive that ${what} is told by name before any data moves`, async (t) => {
+  test(`an archive that ${what} is reported by name before any data moves`, async (t) => {
     const archive = make();
-    const {
-      bench: harness,
-      exit,
-      stderr,
-    } = await attemptWith(t, archive, {
+    const { harness, exit, stderr } = await attemptWith(t, archive, {
       ...reported,
       ...(reported?.proven === undefined ? {} : { sha256: sha256(archive) }),
       data: true,
@@ -220,22 +216,22 @@ for (const [what, make, message, reported] of broken)
     assert.equal(harness.entries('fetched').filter(({ object }) => object.includes('data.bin')).length, 0);
   });
 
-test('an archive whose bytes are not those that were promised never runs', async (t) => {
+test('an archive with a wrong digest never runs', async (t) => {
   const archive = makeExecutable(makePack());
-  const { bench: harness, exit, stderr } = await attemptWith(t, archive, { sha256: 'ab'.repeat(32) });
+  const { harness, exit, stderr } = await attemptWith(t, archive, { sha256: 'ab'.repeat(32) });
   assert.equal(exit, 101);
   assert.match(stderr, /SHA-256 is [0-9a-f]{64}, should be abab/);
   assert.equal(harness.entries('environment-ready').length, 0);
 });
 
-test('a disk that cannot hold the unpacked software is told with figures before anything is fetched', async (t) => {
-  const { bench: harness, exit, stderr } = await attemptWith(t, makeExecutable(makePack()), { bytes: 1e18 });
+test('a disk too small for the unpacked software is reported with sizes before anything is fetched', async (t) => {
+  const { harness, exit, stderr } = await attemptWith(t, makeExecutable(makePack()), { bytes: 1e18 });
   assert.equal(exit, 107);
   assert.match(stderr, /unpacking env-1a2b3c4d\.sh needs [\d.]+ PB .* left \(archive 750 PB \+ /);
   assert.deepEqual(harness.entries('fetched'), []);
 });
 
-test('the fixture is what it claims: its own script unpacks it with bash', async (t) => {
+test('the fixture is a working self-extracting archive: bash unpacks it', async (t) => {
   const folder = await temporaryFolder(t);
   const file = path.join(folder, 'environment.sh');
   await writeFile(file, makeExecutable(makePack()), { mode: 0o755 });

@@ -34,7 +34,7 @@ interface PixiHarness {
   run: (...words: string[]) => ReturnType<typeof runCommand>;
 }
 
-/** A workspace beside a channel of its own, for the pixi of this machine; skips the test where there is none. */
+/** A workspace with a local channel, for the installed pixi; skips the test if there is none. */
 async function pixiHarness(
   t: TestContext,
   text: string,
@@ -70,7 +70,7 @@ interface Facts {
 const factsOf = async ({ run }: PixiHarness, ...words: string[]): Promise<Facts> =>
   JSON.parse((await run('show', '--json', '-p', here, ...words)).out) as Facts;
 
-test('a lock that pixi writes is read: builds, needs and packages as pixi lists them', async (t) => {
+test('a lock written by pixi is read: builds, needs and packages as pixi lists them', async (t) => {
   const harness = await pixiHarness(t, features);
   if (harness === undefined) return;
   const { out } = await harness.run('lock');
@@ -85,13 +85,13 @@ test('a lock that pixi writes is read: builds, needs and packages as pixi lists 
   assert.equal((JSON.parse(listed.stdout) as unknown[]).length, gpu.packages);
 });
 
-test('a lock that pixi does not agree with is told, and is not written anew unasked', async (t) => {
+test('a lock that pixi calls outdated is reported, and rewritten only by env lock', async (t) => {
   const harness = await pixiHarness(t, features);
   if (harness === undefined) return;
   await harness.run('lock');
   const before = await harness.lock();
   const text = await readFile(harness.manifest, 'utf8');
-  // Nothing that could be seen without a solver: another strategy.
+  // A different strategy, which only a solver notices.
   await writeFile(harness.manifest, text.replace('[workspace]', '[workspace]\nsolve-strategy = "lowest"'));
   await assert.rejects(harness.run('lock', '--check'), {
     kind: 'file-invalid',
@@ -102,7 +102,7 @@ test('a lock that pixi does not agree with is told, and is not written anew unas
   assert.match((await harness.run('lock', '--check')).out, /pixi agrees/);
 });
 
-test('a lock of version 6 is as good to pixi, and stays what it is', async (t) => {
+test('pixi accepts a version 6 lock, and it is not converted', async (t) => {
   const harness = await pixiHarness(t, features);
   if (harness === undefined) return;
   await harness.run('lock');
@@ -118,7 +118,7 @@ test('a lock of version 6 is as good to pixi, and stays what it is', async (t) =
   assert.equal((await factsOf(harness, '-e', 'gpu')).hash, hash);
 });
 
-test('what pixi cannot solve is told in its words, and the lock stays', async (t) => {
+test("pixi's error is printed when it cannot solve, and the lock stays", async (t) => {
   const harness = await pixiHarness(t, features);
   if (harness === undefined) return;
   await harness.run('lock');
@@ -134,7 +134,7 @@ test('what pixi cannot solve is told in its words, and the lock stays', async (t
   assert.equal(await harness.lock(), before);
 });
 
-test('of a platform with and without CUDA the one that is meant is shown and installed', async (t) => {
+test('of platforms with and without CUDA, the selected one is shown and installed', async (t) => {
   const platforms = `["${here}", { name = "with-gpu", platform = "${here}", cuda = "12.4" }]`;
   const harness = await pixiHarness(t, 'pytorch = "*"\n', platforms);
   if (harness === undefined) return;
@@ -145,7 +145,7 @@ test('of a platform with and without CUDA the one that is meant is shown and ins
   ) as Facts;
   assert.equal(gpu.torch.build, 'gpu');
   const { out } = await harness.run('image', '-p', 'with-gpu', '--docker');
-  // The commands of the recipe, here instead of in an image.
+  // Runs the commands of the recipe here instead of in an image.
   const [, commands = ''] = /^RUN ([^]*?)\n\n/m.exec(out) ?? [];
   const local = commands.replaceAll('/opt/environment', harness.folder);
   await promisify(execFile)('bash', ['-ec', local], { env: { ...process.env, HOME: harness.folder } });

@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util';
 import { openUnpacker } from '../../src/unpack/open-unpacker.ts';
 import { placeholder } from './make-conda.ts';
 
-// Does what pixi-unpack does with an archive, for tests: `[unpack] [-o FOLDER] [-e NAME] ARCHIVE`.
+// Fake pixi-unpack for tests: `[unpack] [-o FOLDER] [-e NAME] ARCHIVE`.
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {

@@ -2,10 +2,10 @@ import os from 'node:os';
 import { condaPlatform } from '../../src/environment/pack-splitter.ts';
 import { type CondaPackage, makeConda, placeholder } from './make-conda.ts';
 
-/** What conda calls this machine. */
+/** Conda's name for this machine's platform. */
 export const here = condaPlatform(os.arch());
 
-/** A channel with what matters of PyTorch: a CPU and a GPU build, told apart by their build strings and `__cuda`. */
+/** PyTorch as in conda-forge: a CPU and a GPU build, distinguished by their build strings and `__cuda`. */
 export function torchPackages(): CondaPackage[] {
   const torch = (build: string, depends: string[]): CondaPackage =>
     makeConda('pytorch', '2.5.1', {}, { build, depends: ['python 3.12.*', ...depends], subdir: here });

@@ -287,7 +287,7 @@ test('pack= in a URL means --unpack on the command line as in the plugin; upload
     [['get', '--unpack=zip', url], 2, /pack=auto in the URL and --unpack=zip contradict each other/],
     [['get', '-r', url], 2, /pack=auto in the URL and --recursive contradict each other/],
     [['get', 'osdf:///demo/set.tar.gz?pack=rar'], 97, /write pack= with one of auto/],
-    [['get', 'osdf:///demo/plain?pack=auto'], 102, /and no archive/],
+    [['get', 'osdf:///demo/plain?pack=auto'], 102, /is not an archive but/],
     [['cat', url], 2, /cat writes objects as they are/],
     [['put', 'a', 'osdf:///inbox/a?pack=tar'], 97, /files are uploaded unchanged\n.*updraft stage/],
   ];

@@ -231,7 +231,7 @@ test('get, put and check on a terminal offer the login, and accept a no', async 
   assert.match(blind.out, /"rule":"token-missing"[^]*updraft login osdf:\/\/\/private/);
   const checked = await login.updraft(['check', '--quick'], asking(''));
   assert.equal(checked.exit, 0, checked.err + checked.out);
-  assert.match(checked.out, /the token of data\.d is good for (20m|19m\d+s) more/);
+  assert.match(checked.out, /the token for data\.d expires in (20m|19m\d+s);/);
   assert.equal((await login.updraft(['login', '--forget', 'all'])).exit, 0);
   const yes = await login.updraft(['get', 'osdf:///private/d/x', 'a'], asking('y'));
   assert.equal(yes.exit, 0, yes.err);

@@ -189,7 +189,7 @@ test('requests that cannot be parsed are answered with an ad that says so', asyn
   const { exit, ads } = await callPlugin({ folder });
   assert.equal(exit, 1);
   assert.equal(attributeOf(ads[0] ?? {}, 'TransferSuccess'), false);
-  assert.match(textAt(ads[0], 'TransferError'), /updraft_plugin\.in cannot be read: no ClassAds/);
+  assert.match(textAt(ads[0], 'TransferError'), /updraft_plugin\.in cannot be read: not a ClassAd/);
 });
 
 test('an outfile that cannot be written exits with 3, unknown arguments with 1', async (t) => {

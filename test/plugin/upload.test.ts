@@ -66,6 +66,6 @@ test('uploads that would need packing or recursion are refused clearly', async (
   assert.equal(exit, 1);
   assert.match(
     textAt(ads[0], 'TransferError'),
-    /uploads with 'pack' are not supported; fix: take 'pack' out/,
+    /uploads with 'pack' are not supported; fix: remove 'pack' from/,
   );
 });

@@ -16,7 +16,7 @@ import {
   type Position,
 } from './record.ts';
 import { snapshotFolder, openForWriting, SettledFolder, type FolderSnapshot } from './settled-folder.ts';
-import { CheckpointStore, restoreGeneration } from './store.ts';
+import { CheckpointStore, defaultRetention, restoreGeneration } from './store.ts';
 
 const pollMs = 1000;
 /** Saving may take this share of the time and of a core; after a failure it pauses for `retryMs`. */
@@ -25,9 +25,6 @@ const maxCoreShare = 0.01;
 const retryMs = 60_000;
 /** Milliseconds of one core to copy and hash a byte. */
 const workMsPerByte = 1.7e-6;
-const defaultGenerations = 3;
-/** Where checkpoints travel with the job, older ones are kept only up to this size, unless the user sets a number. */
-const maxTransferBytes = 1e9;
 
 /**
  * Manages the checkpoints of an attempt: restores the last good one, saves what the training writes while it runs and
@@ -62,8 +59,8 @@ export class CheckpointSaver {
     this.#code = code;
     this.#folder = folder;
     this.#store = new CheckpointStore(path.join(path.dirname(order.attemptFolder), sandboxFiles.checkpoint), {
-      generations: checkpointKeep ?? defaultGenerations,
-      bytes: travels ? maxTransferBytes : Infinity,
+      generations: checkpointKeep ?? defaultRetention.generations,
+      bytes: travels ? defaultRetention.bytes : Infinity,
     });
     this.#settled = this.#newSettled();
   }

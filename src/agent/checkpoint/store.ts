@@ -28,6 +28,9 @@ export interface Retention {
   bytes: number;
 }
 
+/** Unless the user sets a number; the size counts only where checkpoints travel with the job. */
+export const defaultRetention: Retention = { generations: 3, bytes: 1e9 };
+
 interface SaveOptions {
   signal: AbortSignal;
   /** The folder will not be written to again: its files may be hard-linked instead of copied. */

@@ -6,7 +6,7 @@ import { pythonLines } from './python-lines.ts';
 const imports = (source: string): string[] =>
   pythonImports(pythonLines(source)).map(({ module, line, when }) => `${line} ${module} ${when}`);
 
-test('imports are found with their lines, in every way they are written', () => {
+test('imports are found with their lines, in every form', () => {
   const source = `import os, numpy as np  # import fake
 from torch.utils.data import (
     DataLoader,
@@ -25,7 +25,7 @@ from ..pkg import thing
   ]);
 });
 
-test('what stands in comments and strings is no import', () => {
+test('imports in comments and strings are ignored', () => {
   const source = `"""Usage:
 import nothing
 """
@@ -41,7 +41,7 @@ import real
   assert.deepEqual(imports(source), ['11 real always']);
 });
 
-test('an import that may fail or is never made is guarded, one in a function is perhaps', () => {
+test('an import that may fail or never runs is guarded, one in a function is perhaps', () => {
   const source = `try:
     import wandb
 except ImportError:
@@ -67,7 +67,7 @@ if __name__ == "__main__":
   ]);
 });
 
-test('names behind `from` come along, for they may be modules', () => {
+test('names imported with `from` are kept, since they may be modules', () => {
   const found = pythonImports(pythonLines('from pkg import (one, two as t)\nfrom p import *\n'));
   assert.deepEqual(
     found.map(({ names }) => names),

@@ -4,9 +4,9 @@ import type { PythonLine } from './python-lines.ts';
 
 /** A module that a Python file imports. */
 export interface PythonImport {
-  /** As written, dots and all; a relative one starts with a dot. */
+  /** As written; a relative one starts with a dot. */
   module: string;
-  /** Names behind `from module import`, which may be modules of a package. */
+  /** Names after `from module import`, which may be modules of a package. */
   names: string[];
   line: number;
   /** `always`: at the top of the file; `perhaps`: in a function or branch; `guarded`: the file can do without. */
@@ -15,7 +15,7 @@ export interface PythonImport {
 
 const importLine = /^(\s*)import\s+(.+)$/;
 const fromLine = /^(\s*)from\s+(\.*[\w.]*)\s+import\s+(.+)$/;
-/** Blocks whose imports may fail, or are never made. */
+/** Blocks whose imports may fail or never run. */
 const guard = /^\s*(try\s*:|except\b|(if|elif)\s+(typing\.)?TYPE_CHECKING\b)/;
 const block =
   /^\s*(async\s+def|def|class|if|elif|else|for|while|with|try|except|finally|match|case)\b.*:\s*$/;
@@ -44,7 +44,7 @@ function importsOf(text: string): Pick<PythonImport, 'module' | 'names'>[] {
   return namesOf(plain).map((module) => ({ module, names: [] }));
 }
 
-/** `a as b, c` and the like; what opens a bracket goes on in lines that are not needed here. */
+/** `a as b, c` and the like; further lines of a bracket are not needed. */
 const namesOf = (text: string): string[] =>
   text
     .replace(/[();\\].*$/, (rest) => (rest.startsWith('(') ? rest.slice(1).replace(/[)\\;].*$/, '') : ''))
@@ -52,7 +52,7 @@ const namesOf = (text: string): string[] =>
     .map((part) => part.trim().split(/\s+/)[0] ?? '')
     .filter((name) => /^[A-Za-z_][\w.]*$/.test(name));
 
-/** The files sent along that an import means: the module, and the submodules it may name. */
+/** The files sent with the job that an import refers to: the module, and submodules it may name. */
 export function localModules(
   { module, names }: Pick<PythonImport, 'module' | 'names'>,
   importer: string,
@@ -71,7 +71,7 @@ export function localModules(
   );
 }
 
-/** Whether an import is of something sent along, a package folder without `__init__.py` included. */
+/** Whether an import refers to a file that is sent, including packages without `__init__.py`. */
 export function isLocal(
   found: Pick<PythonImport, 'module'>,
   importer: string,

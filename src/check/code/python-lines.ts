@@ -1,22 +1,22 @@
-/** A line of Python without comments and long strings: what is left may be code. */
+/** A line of Python without comments and triple-quoted strings. */
 export interface PythonLine {
   text: string;
-  /** From 1. */
+  /** Starts at 1. */
   line: number;
 }
 
-/** Nobody writes code in longer lines; data in them would only be searched for long. */
+/** Longer lines are data, and slow to search. */
 const longestLine = 2000;
 
 type Quote = '' | '"' | "'" | '"""' | "'''";
 
-/** The lines of a Python file, comments and the insides of triple-quoted strings blanked; empty ones left out. */
+/** The lines of a Python file without comments, triple-quoted strings and empty lines. */
 export function pythonLines(source: string): PythonLine[] {
   const lines: PythonLine[] = [];
   let open: Quote = '';
   for (const [index, raw] of source.split(/\r?\n/).entries()) {
     const { text, quote } = codeOf(raw.slice(0, longestLine), open);
-    // A plain string ends with its line unless a backslash continues it, which nobody's imports hang on.
+    // A plain string ends with its line; continued ones do not matter for imports.
     open = quote.length === 3 ? quote : '';
     if (text.trim() !== '') lines.push({ text: text.trimEnd(), line: index + 1 });
   }

@@ -10,7 +10,7 @@ import { usesOf } from './uses.ts';
 const files = (sent: Record<string, string>, command?: string): string[] =>
   makeCode(sent, command).files.map(({ file, kind }) => `${file} ${kind}`);
 
-test('what the command names, and what that names in turn, is read; the rest is not', () => {
+test('files that the command names are read, and those they name in turn; others are not', () => {
   const sent = {
     'run.sh': '#!/bin/sh\n. ./env.sh\n./tool --fast\n',
     'env.sh': 'export A=1\n',
@@ -37,7 +37,7 @@ test('a program that is not sent is not known', () => {
   assert.equal(makeCode({ 'train.py': '' }).isKnown, true);
 });
 
-test('no text whatever stops the reader', () => {
+test('the reader accepts any text', () => {
   const pieces = fc.constantFrom(
     ...[
       'import ',
@@ -76,6 +76,6 @@ test('no text whatever stops the reader', () => {
   );
 });
 
-test('a line that is longer than any code is cut', () => {
+test('an overlong line is cut', () => {
   assert.deepEqual(pythonLines('a'.repeat(1 << 20)), [{ text: 'a'.repeat(2000), line: 1 }]);
 });

@@ -25,7 +25,7 @@ class CodeReader {
     this.#sent = sent;
   }
 
-  /** Takes in a shell text; `whereSet` tells where its line is. */
+  /** Reads shell text; `whereSet` maps its lines to places. */
   shell(text: string, whereSet: (line: number) => CommandText['place']): void {
     for (const { words, before, line } of shellCommands(text)) {
       const place = whereSet(line);
@@ -42,7 +42,7 @@ class CodeReader {
     const clean = path.posix.normalize(word);
     if (!/^[\w.][\w./-]*$/.test(clean)) return;
     const exact = this.#sent.find(({ file }) => file === clean);
-    // After a `cd` the command names only the end of the path.
+    // After a `cd`, the command names only the end of the path.
     const ending = this.#sent.filter(({ file }) => file.endsWith(`/${clean}`));
     const found = exact ?? (ending.length === 1 ? ending[0] : undefined);
     if (found !== undefined) this.#file(found);

@@ -10,7 +10,7 @@ function uses(sent: Record<string, string>, command?: string) {
   return { tools: show(tools), modules: show(modules), pythons };
 }
 
-test('the programs of a script are its tools, builtins and its own functions are not', () => {
+test('the programs of a script are tools; builtins and its own functions are not', () => {
   const script = `#!/bin/bash
 set -euo pipefail
 clean() { rm -rf tmp; }
@@ -30,12 +30,12 @@ clean
   ]);
 });
 
-test('a tool that the script asks for first, or can do without, is not certain', () => {
+test('a tool that the script tests for is not used; one it can do without is not certain', () => {
   const script = '#!/bin/sh\ncommand -v aria2c && aria2c x\nxz -d x || true\nnvidia-smi\nnode=$(hostname)\n';
   assert.deepEqual(uses({ 'run.sh': script }, './run.sh').tools, ['run.sh:3 xz?']);
 });
 
-test('modules are followed from file to file, and files sent along are none', () => {
+test('imports are followed from file to file, and files that are sent do not count as modules', () => {
   const sent = {
     'src/train.py': 'import torch, helper\nfrom pkg.sub import x\nfrom .near import y\n',
     'src/helper.py': 'import scipy.io\n',
@@ -50,7 +50,7 @@ test('modules are followed from file to file, and files sent along are none', ()
   ]);
 });
 
-test('a module that is run by name is used, one that is sent along is not', () => {
+test('a module run with -m is used, unless it is sent with the job', () => {
   const found = uses(
     { 'mine/__main__.py': '' },
     'python3.12 -m torch.distributed.run x.py && python -m mine',
@@ -59,7 +59,7 @@ test('a module that is run by name is used, one that is sent along is not', () =
   assert.deepEqual(found.pythons, ['python3.12', 'python']);
 });
 
-test('commands in quotes of a shell and in substitutions are seen', () => {
+test('commands in sh -c and in substitutions are found', () => {
   assert.deepEqual(uses({}, `sh -c 'wget x && tar xf x' ; echo $(nproc)`).tools, [
     'updraft.toml:3 sh',
     'updraft.toml:3 wget',

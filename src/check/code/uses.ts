@@ -2,11 +2,11 @@ import type { SourceLine } from '../../base/finding.ts';
 import type { JobCode, RunCommand } from './code.ts';
 import { isLocal, pythonImports } from './python-imports.ts';
 
-/** Something that the job needs and does not bring along. */
+/** Something that the job needs but does not send. */
 export interface Use {
   name: string;
   place: SourceLine;
-  /** It is needed in every run, not only in a branch or a function. */
+  /** Needed in every run, not only in a branch or function. */
   isCertain: boolean;
 }
 
@@ -22,13 +22,13 @@ const builtins = new Set(
     ' ',
   ),
 );
-/** Run the command that follows them. */
+/** Programs that run the command after them. */
 const runners = /^(env|exec|nohup|nice|time|command|timeout|stdbuf|xargs|setsid)$/;
-/** Come with the machine's driver, whatever the image. */
+/** Tools that come with the machine's driver, whatever the image. */
 const fromDriver = /^nvidia-/;
 const python = /^(?:\/\S*\/)?(python[\d.]*)$/;
 
-/** Tools and Python modules that the code uses; `sent` are the files that come along. */
+/** Tools and Python modules that the code uses; `sent` are the files sent with the job. */
 export function usesOf({ commands, files }: JobCode, sent: readonly string[]): Uses {
   const defined = functionsIn(files.map(({ text }) => text));
   const tested = new Set(commands.flatMap(testedBy));
@@ -45,7 +45,7 @@ export function usesOf({ commands, files }: JobCode, sent: readonly string[]): U
   };
 }
 
-/** The first of each name, a certain one before others. */
+/** The first use of each name, preferably a certain one. */
 function once(uses: readonly Use[]): Use[] {
   const found = new Map<string, Use>();
   for (const use of uses) {
@@ -55,7 +55,7 @@ function once(uses: readonly Use[]): Use[] {
   return [...found.values()];
 }
 
-/** The program of a simple command, and the one it runs in turn. */
+/** The program of a simple command, and the one that it runs. */
 function programsOf(words: readonly string[]): string[] {
   const [first = '', ...rest] = words;
   // `name() { command; }` in one line.
@@ -68,7 +68,7 @@ function programsOf(words: readonly string[]): string[] {
 const isTool = (name: string): boolean =>
   /^[A-Za-z_][\w.+-]*$/.test(name) && !builtins.has(name) && !fromDriver.test(name);
 
-/** Names that a script asks for before it uses them. */
+/** Names that a script tests for before it uses them. */
 function testedBy({ words }: RunCommand): string[] {
   const [first = '', second = ''] = words;
   if (first === 'which' || first === 'type' || first === 'hash') return words.slice(1);

@@ -13,14 +13,14 @@ function found(bytes: number | undefined, disk: string, more: Partial<PlanFacts>
   return applyRules(diskRules, { ...someFacts(text), ...more });
 }
 
-test('a disk that cannot even hold the object is an error with the disk to ask for', () => {
+test('a disk that cannot hold the object is an error with the disk to request', () => {
   const [only, ...others] = found(150e9, '100 GB');
   assert.deepEqual([only?.rule, only?.level, only?.line, others.length], ['disk-too-small', 'error', 9, 0]);
   assert.match(only?.message ?? '', /disk = 100 GB cannot hold: 150 GB needed \(150 GB of data\.d\)/);
   assert.equal(only?.fix, 'set disk = "165 GB" in [resources]');
 });
 
-test('a disk that holds the archive but not what it unpacks to is a warning with every part', () => {
+test('a disk that holds the archive but not its contents is a warning that lists every part', () => {
   const [only] = found(10e9, '20 GB');
   assert.deepEqual([only?.rule, only?.level], ['disk-tight', 'warning']);
   assert.match(
@@ -29,14 +29,14 @@ test('a disk that holds the archive but not what it unpacks to is a warning with
   );
 });
 
-test('an image sent along takes disk, too', () => {
+test('an image that is sent takes disk, too', () => {
   const image = { path: '/x.sif', isThere: true, bytes: 8e9 };
   assert.deepEqual(found(1e9, '5 GB', {}), []);
   assert.equal(found(1e9, '5 GB', { image })[0]?.rule, 'disk-too-small');
   assert.equal(found(1e9, '10 GB', { image })[0]?.rule, 'disk-tight');
 });
 
-test('an image that every job fetches by its URL takes disk, too, and so does a packed environment', () => {
+test('an image that every job fetches by its URL takes disk, and so does a packed environment', () => {
   assert.equal(found(1e9, '5 GB', { fetchedImageBytes: 8e9 })[0]?.rule, 'disk-too-small');
   const facts = someFacts('[data.d]\nurl = "osdf:///env.sh"\n[resources]\ndisk = "2 GB"\n');
   const pack = { ...facts.plan.data[0]!, name: packName, expect: { bytes: 3e9 } };
@@ -45,7 +45,7 @@ test('an image that every job fetches by its URL takes disk, too, and so does a 
   assert.match(only?.message ?? '', /disk = 2 GB cannot hold: 3 GB needed \(3 GB of environment\.pack\)/);
 });
 
-test('disk that Updraft reckons itself has room for an image, and an image that a lock tells of counts once', () => {
+test('disk = "auto" includes an image, and an image described by a lock counts once', () => {
   const text =
     '[data.d]\nurl = "osdf:///d.tar"\nexpect = { bytes = 148000000000 }\n' +
     '[environment]\nimage = "osdf:///a/torch.sif"\n[run]\npool = "condor"\n';
@@ -57,15 +57,15 @@ test('disk that Updraft reckons itself has room for an image, and an image that 
   assert.deepEqual(applyRules(diskRules, { ...facts, plan }), []);
 });
 
-test('disk that was reckoned before the size was known is measured by what the servers tell', () => {
+test('disk estimated before the size was known is compared with the size from the servers', () => {
   const facts = someFacts('[data.d]\nurl = "osdf:///d.tar.gz"\n');
   const data = facts.plan.data.map((source) => ({ ...source, expect: { bytes: 150e9 } }));
   const [only] = applyRules(diskRules, { ...facts, plan: { ...facts.plan, data } });
   assert.equal(only?.rule, 'disk-too-small');
-  assert.match(only.message, /disk = "auto" comes to 11 GB and cannot hold: 150 GB needed/);
+  assert.match(only.message, /disk = "auto" is 11 GB and cannot hold: 150 GB needed/);
 });
 
-test('enough disk, disk that Updraft reckons itself, and data of unknown size are no finding', () => {
+test('enough disk, disk = "auto" and data of unknown size are no finding', () => {
   assert.deepEqual(found(10e9, '32 GB'), []);
   assert.deepEqual(found(10e9, 'auto'), []);
   assert.deepEqual(found(undefined, '2 GB'), []);

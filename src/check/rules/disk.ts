@@ -9,7 +9,7 @@ export const diskRules: Rule<PlanFacts>[] = [
   {
     name: 'disk-too-small',
     level: 'error',
-    about: 'The data, the image and the packed environment alone are larger than the disk that is asked for.',
+    about: 'The data, the image and the packed environment alone are larger than the requested disk.',
     check: (facts) => {
       const { least, asked } = needs(facts);
       return asked >= least.bytes ? undefined : tooSmall(facts, 'cannot hold', least);
@@ -19,7 +19,7 @@ export const diskRules: Rule<PlanFacts>[] = [
     name: 'disk-tight',
     level: 'warning',
     about:
-      'The disk asked for is less than data, unpacking, image, checkpoints and outputs are expected to take.',
+      'The requested disk is less than data, unpacking, image, checkpoints and outputs are expected to take.',
     check: (facts) => {
       const { least, likely, asked } = needs(facts);
       return asked < least.bytes || asked >= likely.bytes ? undefined : tooSmall(facts, 'is tight', likely);
@@ -32,7 +32,7 @@ interface Need {
   why: string;
 }
 
-/** What the job needs at the very least, and what it is likely to need. */
+/** What the job needs at least, and what it is likely to need. */
 function needs(facts: PlanFacts): { least: Need; likely: Need; asked: number } {
   const { plan, image: sent, fetchedImageBytes = 0 } = facts;
   const imageBytes = (sent?.bytes ?? 0) + fetchedImageBytes;
@@ -48,7 +48,7 @@ function needs(facts: PlanFacts): { least: Need; likely: Need; asked: number } {
         ' + ',
       ),
     },
-    // What a lock says of an image is in the estimate already.
+    // The estimate already includes an image described by a lock.
     likely:
       plan.environment?.size === undefined
         ? { bytes: estimate.bytes + imageBytes, why: [estimate.why, ...image].join(' + ') }
@@ -64,7 +64,7 @@ function tooSmall({ plan, where }: PlanFacts, what: string, need: Need): Found {
   const { diskBytes } = plan.spec.resources;
   const rounded = formatSize(Math.ceil((need.bytes * 1.1) / 1e9) * 1e9);
   const asked = formatSize(plan.disk.bytes);
-  const disk = diskBytes === 'auto' ? `disk = "auto" comes to ${asked} and` : `disk = ${asked}`;
+  const disk = diskBytes === 'auto' ? `disk = "auto" is ${asked} and` : `disk = ${asked}`;
   return {
     message: `${disk} ${what}: ${formatSize(need.bytes)} needed (${need.why})`,
     fix: `set disk = "${rounded}" in [resources]`,

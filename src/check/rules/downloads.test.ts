@@ -15,7 +15,7 @@ function lines(
 const inPython = (source: string, more: Partial<DownloadFacts> = {}): string[] =>
   lines({ 'train.py': source }, more);
 
-test('what the seed lost jobs to is found by line: pretrained weights and pip install', () => {
+test('pretrained weights and pip install, which cost the original runs jobs, are found by line', () => {
   const sent = {
     'run.sh': '#!/bin/sh\npip install scipy\npython3 train.py\n',
     'train.py': 'import torchvision\n\nmodel = torchvision.models.resnet50(pretrained=True)\n',
@@ -23,7 +23,7 @@ test('what the seed lost jobs to is found by line: pretrained weights and pip in
   assert.deepEqual(lines(sent, { command: 'sh run.sh' }), ['run.sh:2', 'train.py:3']);
 });
 
-test('every usual way to download in Python is found', () => {
+test('every common way to download in Python is found', () => {
   const each = [
     'm = resnet50(weights="DEFAULT")',
     'm = resnet50(weights=ResNet50_Weights.IMAGENET1K_V2)',
@@ -44,7 +44,7 @@ test('every usual way to download in Python is found', () => {
   );
 });
 
-test('what downloads nothing is not accused', () => {
+test('code that downloads nothing is no finding', () => {
   const source = `"""Never say download=True."""
 # pretrained=True
 from torchvision.models import ResNet50_Weights
@@ -62,13 +62,13 @@ h = torch.hub.load("repo", "net", source="local")
   assert.deepEqual(inPython(source, { folders: ['bert'] }), []);
 });
 
-test('weights and models that the job brings along are no download', () => {
+test('weights and models that the job provides are no finding', () => {
   assert.deepEqual(inPython('resnet50(weights="DEFAULT")', { env: { TORCH_HOME: 'weights' } }), []);
   assert.deepEqual(inPython('A.from_pretrained("x")', { env: { HF_HUB_OFFLINE: '1' } }), []);
   assert.deepEqual(inPython('A.from_pretrained("x")', { env: { TORCH_HOME: 'weights' } }), ['train.py:1']);
 });
 
-test('the command itself is looked at, and files that the job does not run are not', () => {
+test('the command itself is checked, and files that the job does not run are not', () => {
   const sent = { 'train.py': '', 'make_data.py': 'CIFAR10(root, download=True)' };
   assert.deepEqual(lines(sent, { command: 'git clone https://x/y && python3 train.py' }), ['updraft.toml:3']);
   assert.deepEqual(lines(sent), []);

@@ -3,11 +3,11 @@ import type { Found, Rule } from '../../base/finding.ts';
 import type { JobCode } from '../code/code.ts';
 import type { CodeFacts } from '../facts.ts';
 
-/** What a download needs in order not to be one: where the job's own settings provide for it, nothing is said. */
+/** The code, and what shows that a download will not happen. */
 export interface DownloadFacts extends CodeFacts {
   /** Variables that the job sets for its training. */
   env: Readonly<Record<string, string>>;
-  /** Folders that are there without a download: of the data, and of the files sent along. */
+  /** Folders of the data and of the files sent with the job. */
   folders: readonly string[];
 }
 
@@ -27,7 +27,7 @@ const shellFix: Record<Download, string> = {
   environment: 'name a packed environment or an image in [environment]',
   'system packages': 'put the packages into the image of [environment]',
   files: asData,
-  code: 'name the files in train.files, so that every job runs the same version',
+  code: 'name the files in train.files: every job then runs the same version',
   model: asData,
 };
 
@@ -45,7 +45,7 @@ function inShell({ commands }: JobCode): Found[] {
 
 const pythonFix: Record<PythonFetch, string> = {
   weights: 'ship the weights as a [data] table, with TORCH_HOME in [train.env] naming its folder',
-  dataset: `${asData}, and say download=False`,
+  dataset: `${asData}, and use download=False`,
   hub: 'ship the model as a [data] table, with TORCH_HOME in [train.env] naming its folder',
   'hugging face':
     'ship the model as a [data] table and name its folder, with HF_HUB_OFFLINE = "1" in [train.env]',
@@ -101,7 +101,7 @@ const patterns: [RegExp, PythonFetch][] = [
   [/\b(os\.system|subprocess\.\w+)\(.*\b(wget|curl|git["',\s]+clone)\b/, 'file'],
 ];
 
-/** What a line of Python would fetch from the network, if it can be told; `folders` are there without one. */
+/** What a line of Python would download, if recognizable; `folders` exist without a download. */
 function pythonDownload(
   text: string,
   folders: readonly string[],
@@ -117,7 +117,7 @@ function pythonDownload(
   return /local_files_only\s*=\s*True/.test(text) ? undefined : { what: 'hugging face', shown: `${shown})` };
 }
 
-/** A path of the job's own folder rather than the name of a model. */
+/** A path in the job's folder rather than the name of a model. */
 const isHere = (name: string, folders: readonly string[]): boolean =>
   /^[./~]/.test(name) || folders.some((folder) => name === folder || name.startsWith(`${folder}/`));
 

@@ -26,7 +26,7 @@ function found(text: string, limits: PlanLimits, imageBytes?: number) {
 }
 const rules = (text: string, limits: PlanLimits): string[] => found(text, limits).map(({ rule }) => rule);
 
-test('the 158,783 MB of the benchmark are refused by the figures that its hold had, with the method that fits', () => {
+test('the 158,783 MB of the benchmark are refused with the figures of its hold, and a method that works', () => {
   const text = data('imagenet', 'file:///d.tar', 158_783 * 2 ** 20) + condor;
   const [only, ...others] = found(text, ospool);
   assert.deepEqual([only?.rule, only?.level, only?.line, others.length], ['native-input', 'error', 6, 0]);
@@ -35,7 +35,7 @@ test('the 158,783 MB of the benchmark are refused by the figures that its hold h
   assert.deepEqual(rules(text, plain), []);
 });
 
-test('just under the limit nothing is refused, and an image sent along counts, too', () => {
+test('just under the limit nothing is refused, and an image that is sent counts, too', () => {
   const text = data('d', 'file:///d.tar', 5000 * 2 ** 20 - 100) + condor;
   assert.deepEqual(rules(text, ospool), ['native-file']);
   const [only] = found(text, ospool, 200);
@@ -44,18 +44,18 @@ test('just under the limit nothing is refused, and an image sent along counts, t
   assert.match(image?.fix ?? '', /the image/);
 });
 
-test('a small file of the access point is nobody’s business', () => {
+test('a small file from the access point is no finding', () => {
   assert.deepEqual(rules(data('d', 'file:///d.tar', 9e8) + condor, ospool), []);
 });
 
 test('one huge object is a warning with the size up to which caches serve well', () => {
   const of = (bytes: number) => found(data('d', 'osdf:///d.tar', bytes) + condor, ospool);
-  assert.match(of(137e9)[0]?.message ?? '', /137 GB .*asked above 100 GB/);
+  assert.match(of(137e9)[0]?.message ?? '', /137 GB .*above 100 GB, ask the staff/);
   assert.match(of(20e9)[0]?.message ?? '', /serve well up to 10 GB/);
   assert.deepEqual(of(9e9), []);
 });
 
-test('a folder that HTCondor cannot name is told before it is submitted from', () => {
+test('a folder that HTCondor cannot name is reported before submission', () => {
   const inFolder = (folder: string, pool: string) => {
     const text = `[run]\npool = "${pool}"\n`;
     const facts = { plan: { ...makePlanFrom(text), folder }, limits: plain, where: whereIn(text) };
@@ -68,7 +68,7 @@ test('a folder that HTCondor cannot name is told before it is submitted from', (
   assert.deepEqual(inFolder(`/home/a b $(x) "é"`, 'condor'), []);
 });
 
-test('two objects that would arrive under one name are told before they overwrite each other', () => {
+test('two objects that would arrive under one name are an error', () => {
   const two = (method: string) =>
     data('a', 'osdf:///a/x.tar?q=1', undefined, method) +
     data('b', 'osdf:///b/x.tar', undefined, method) +
@@ -77,17 +77,17 @@ test('two objects that would arrive under one name are told before they overwrit
   assert.deepEqual(rules(two(''), plain), []);
 });
 
-test('the OSPool wants a project and few GPUs; a plain pool does not mind', () => {
+test('the OSPool expects a project and few GPUs; a plain pool does not', () => {
   const text = '[resources]\ngpus = 4\n[run]\npool = "condor"\n';
   assert.deepEqual(rules(text, ospool), ['gpus', 'project']);
   assert.deepEqual(rules(text, plain), []);
   assert.deepEqual(rules(condor, ospool), []);
 });
 
-test('memory that the agent alone would fill is a warning, except on the machine at hand', () => {
+test('memory that the agent alone would fill is a warning, except on the local pool', () => {
   const small = '[resources]\nmemory = "128 MB"\n';
   const [only, ...others] = found(small + condor, plain);
   assert.deepEqual([only?.rule, only?.line, others.length], ['memory-small', 6, 0]);
-  assert.match(only?.message ?? '', /memory = 128 MB: the agent takes up to 250 MB while data comes/);
+  assert.match(only?.message ?? '', /memory = 128 MB: the agent uses up to 250 MB while data arrives/);
   assert.deepEqual(rules(small, plain), []);
 });

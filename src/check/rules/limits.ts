@@ -5,37 +5,37 @@ import { poolTraits, type PoolTraits } from '../../job/pool-traits.ts';
 import { formatSize } from '../../job/units.ts';
 import type { PlanFacts } from '../facts.ts';
 
-/** Rules about what a pool carries and accounts for. */
+/** Rules about the limits of a pool. */
 export const limitRules: Rule<PlanFacts>[] = [
   {
     name: 'native-input',
     level: 'error',
-    about: 'More is sent from the access point with every job than the pool allows: hold code 32.',
+    about: 'Every job would send more from the access point than the pool allows: hold code 32.',
     check: tooMuchNative,
   },
   {
     name: 'native-file',
     level: 'warning',
-    about: 'A data set is sent from the access point that the pool wants in its federation.',
+    about: 'A data set is sent from the access point that belongs in the federation.',
     check: largeNative,
   },
   {
     name: 'object-size',
     level: 'warning',
-    about: 'One object is larger than the caches of the pool serve well.',
+    about: 'An object is larger than the caches of the pool serve well.',
     check: ({ plan, limits, where }) =>
       plan.data.flatMap((source) => largeObject(source, limits, where('data', source.name, 'url'))),
   },
   {
     name: 'same-name',
     level: 'error',
-    about: 'Two objects would arrive under one name, and the second replace the first.',
+    about: 'Two objects would arrive under one name, and the second would replace the first.',
     check: sameNames,
   },
   {
     name: 'folder-name',
     level: 'error',
-    about: "The job's folder has a name that HTCondor cannot write down.",
+    about: "The name of the job's folder has a line break, which HTCondor refuses.",
     check: ({ plan, where }) =>
       !traitsOf(plan).pathsInLines || !/[\n\r]/.test(plan.folder)
         ? undefined
@@ -49,14 +49,14 @@ export const limitRules: Rule<PlanFacts>[] = [
     name: 'folder-shared',
     level: 'warning',
     about:
-      "The job's folder seems to be on this machine's own disk, and nodes of a Slurm cluster must see it.",
+      "The job's folder seems to be on this machine's own disk, but the nodes of a Slurm cluster must see it.",
     check: ({ plan, where }) =>
       !traitsOf(plan).sharesFolder ||
       traitsOf(plan).runsHere ||
       !/^\/(?:tmp|var\/tmp|dev\/shm|run|local|scratch\/local)(?:\/|$)/.test(plan.folder)
         ? undefined
         : {
-            message: `the folder ${plan.folder} is most likely on the disk of this machine alone: jobs on ${traitsOf(plan).title} write their results and logs into it from their nodes`,
+            message: `the folder ${plan.folder} seems to be on this machine's own disk, but jobs on ${traitsOf(plan).title} write results and logs into it from their nodes`,
             fix: 'work in a folder that all nodes share, such as your home or project folder',
             place: where(),
           },
@@ -64,12 +64,12 @@ export const limitRules: Rule<PlanFacts>[] = [
   {
     name: 'memory-small',
     level: 'warning',
-    about: 'The memory asked for is less than what the agent itself takes while data comes.',
+    about: 'The requested memory is less than the agent itself uses while data arrives.',
     check: ({ plan, where }) => {
       const { memoryBytes } = plan.spec.resources;
       if (traitsOf(plan).runsHere || memoryBytes >= agentMemory) return [];
       return {
-        message: `memory = ${formatSize(memoryBytes)}: the agent takes up to ${formatSize(agentMemory)} while data comes, and pools that watch memory end a job that has less`,
+        message: `memory = ${formatSize(memoryBytes)}: the agent uses up to ${formatSize(agentMemory)} while data arrives, and pools that enforce memory limits stop jobs with less`,
         fix: `set memory = "${formatSize(agentMemory)}" or more in [resources]`,
         place: where('resources', 'memory'),
       };
@@ -78,14 +78,14 @@ export const limitRules: Rule<PlanFacts>[] = [
   {
     name: 'gpus',
     level: 'warning',
-    about: 'A job asks for more GPUs than the pool gives out soon.',
+    about: 'A job requests more GPUs than the pool can provide soon.',
     check: ({ plan, limits, where }) => {
       const { gpus } = plan.spec.resources;
       const good = limits?.recommendedGpus ?? Infinity;
       if (gpus <= good) return [];
       return {
         message: `gpus = ${gpus}: on ${limits?.title ?? ''} jobs with more than ${good} wait long`,
-        fix: `set gpus = ${good} and run more jobs side by side`,
+        fix: `set gpus = ${good} and run more jobs in parallel`,
         place: where('resources', 'gpus'),
       };
     },
@@ -93,12 +93,12 @@ export const limitRules: Rule<PlanFacts>[] = [
   {
     name: 'project',
     level: 'warning',
-    about: 'The pool accounts by project and the job file names none.',
+    about: 'The pool accounts by project, but the job file names none.',
     check: ({ plan, limits, where }) =>
       limits?.wantsProject !== true || plan.spec.run.project !== undefined
         ? undefined
         : {
-            message: `${limits.title} accounts by project, and the job file names none: your default project is charged`,
+            message: `${limits.title} accounts by project, but the job file names none: your default project is charged`,
             fix: 'set project = "YOUR_PROJECT" in [run]',
             place: where('run'),
           },
@@ -113,13 +113,13 @@ const agentMemory = 250e6;
 const sizeOf = ({ expect }: PlannedData): number => expect.bytes ?? 0;
 const isNative = ({ method }: PlannedData): boolean => method === 'native';
 
-/** All that the access point itself sends with one job. */
+/** Bytes that the access point itself sends with one job. */
 function nativeTotal({ plan, image }: PlanFacts): number {
   const sent = [...plan.files.map(({ bytes }) => bytes), ...fetchedBy(plan).filter(isNative).map(sizeOf)];
   return sent.reduce((sum, bytes) => sum + bytes, image?.bytes ?? 0);
 }
 
-/** As HTCondor counts and prints it, for people who compare with a hold's text. */
+/** As HTCondor prints it, to be comparable with a hold reason. */
 const megabytes = (bytes: number): string => `${Math.ceil(bytes / 2 ** 20).toLocaleString('en-US')} MB`;
 
 function tooMuchNative(facts: PlanFacts): RuleResult {
@@ -134,7 +134,7 @@ function tooMuchNative(facts: PlanFacts): RuleResult {
   const isPack = !isImage && largest.name === packName;
   const name = isImage ? 'the image' : isPack ? 'the archive' : `data.${largest.name}`;
   return {
-    message: `${megabytes(total)} would be sent from the access point with every job; ${limits?.title ?? ''} holds jobs above ${megabytes(limit)} (hold code 32), and splitting does not help: the sum counts`,
+    message: `${megabytes(total)} would be sent from the access point with every job; ${limits?.title ?? ''} holds jobs above ${megabytes(limit)} (hold code 32). Splitting does not help: the total counts`,
     fix: isImage
       ? 'put the image into the federation with `updraft put` and name it by its osdf:// URL'
       : `put ${name} into the federation with \`updraft ${isPack ? 'env stage' : 'stage'}\` and use its osdf:// URL: method "stream" has no such limit`,
@@ -152,7 +152,7 @@ function largeNative(facts: PlanFacts): Found[] {
   return facts.plan.data
     .filter((source) => isNative(source) && sizeOf(source) > nativeFileBytes)
     .map((source) => ({
-      message: `data.${source.name} has ${formatSize(sizeOf(source))}; ${title} wants files above ${formatSize(nativeFileBytes)} in the federation`,
+      message: `data.${source.name} has ${formatSize(sizeOf(source))}; on ${title}, files above ${formatSize(nativeFileBytes)} belong in the federation`,
       fix: 'put it into the federation with `updraft stage` and use its osdf:// URL',
       place: facts.where('data', source.name, 'url'),
     }));
@@ -168,16 +168,16 @@ function largeObject(
   if (isNative(source) || bytes <= recommendedObjectBytes) return [];
   const advice =
     bytes > maxObjectBytes
-      ? `the staff of ${title} wants to be asked above ${formatSize(maxObjectBytes)}`
+      ? `above ${formatSize(maxObjectBytes)}, ask the staff of ${title} first`
       : `the caches of ${title} serve well up to ${formatSize(recommendedObjectBytes)}`;
   return {
     message: `data.${source.name} has ${formatSize(bytes)} in one object; ${advice}`,
-    fix: 'upload it as objects of 1 to 10 GB with `updraft stage`, each a [data] table of its own',
+    fix: 'upload it as objects of 1 to 10 GB with `updraft stage`, each in its own [data] table',
     place,
   };
 }
 
-/** HTCondor puts what it fetches for a job under its bare name, all in one folder. */
+/** HTCondor puts everything it fetches for a job into one folder, by its base name. */
 function sameNames({ plan, where }: PlanFacts): Found[] {
   const seen = new Map<string, string>();
   return plan.data

@@ -12,18 +12,18 @@ const each =
       return found === undefined ? [] : [{ ...found, place: object.place }];
     });
 
-/** Rules about the data as the servers have it. */
+/** Rules about the data on the servers. */
 export const objectRules: Rule<ObjectFacts>[] = [
   {
     name: 'object-missing',
     level: 'error',
-    about: 'An object is at none of its servers, the origin included.',
+    about: 'No server has an object, not even the origin.',
     check: each(missing),
   },
   {
     name: 'object-is-folder',
     level: 'error',
-    about: 'The URL names a folder, and a job fetches single objects.',
+    about: 'The URL names a folder, but a job fetches single objects.',
     check: each(({ label, url, isFolder }) =>
       isFolder === true
         ? {
@@ -36,7 +36,7 @@ export const objectRules: Rule<ObjectFacts>[] = [
   {
     name: 'object-not-as-declared',
     level: 'error',
-    about: 'Every server has another size or hash than the job file or the manifest declares.',
+    about: 'On every server, the size or hash differs from what the job file or the manifest declares.',
     check: each((object) => {
       const answers = object.servers.filter(hasObject);
       const differing = answers
@@ -45,8 +45,8 @@ export const objectRules: Rule<ObjectFacts>[] = [
       const [first] = differing;
       if (first === undefined || differing.length < answers.length) return undefined;
       return {
-        message: `${object.label}: ${first.said}, and ${object.declared.by ?? 'the job file'} says ${first.declared}`,
-        fix: 'if the object was replaced on purpose, declare what it is now; better give each version a name of its own: caches keep the old one',
+        message: `${object.label}: ${first.said}, but ${object.declared.by ?? 'the job file'} says ${first.declared}`,
+        fix: 'if the object was replaced on purpose, update what is declared; better give each version its own name: caches keep the old one',
       };
     }),
   },
@@ -59,34 +59,34 @@ export const objectRules: Rule<ObjectFacts>[] = [
         ? undefined
         : {
             message: `${label}: ${archiveProblem.message}`,
-            fix: archiveProblem.fix ?? 'make the archive again, or set `unpack`',
+            fix: archiveProblem.fix ?? 'rebuild the archive, or set `unpack`',
           },
     ),
   },
   {
     name: 'servers-differ',
     level: 'warning',
-    about: 'The servers of an object do not agree: some lack it or have another size or hash.',
+    about: 'The servers of an object disagree: some lack it or have a different size or hash.',
     check: each(differing),
   },
   {
     name: 'one-server',
     level: 'note',
-    about: 'Only one server answers for an object: when it fails, every job does.',
+    about: 'Only one server answers for an object: if it fails, every job fails.',
     check: each(({ label, servers, url }) => {
       const [only, ...others] = servers.filter((server) => hasObject(server) || server.copy === 'none');
       if (only === undefined || others.length > 0 || /^(https?|file):/i.test(url)) return undefined;
       if (servers.length > 1 && servers.some(({ status }) => status === 404)) return undefined;
       return {
-        message: `${label}: only ${only.host} answers for it, of ${servers.length} named`,
-        fix: 'look again later with `updraft stat`; jobs go on when another server comes back',
+        message: `${label}: only ${only.host} answers, of ${counted(servers.length, 'server')} named`,
+        fix: 'try `updraft stat` again later; jobs use other servers as soon as they are back',
       };
     }),
   },
   {
     name: 'manifest-missing',
     level: 'error',
-    about: 'The manifest that should prove an object cannot be had, or is none.',
+    about: 'The manifest of an object is missing or invalid.',
     check: each(({ label, manifestProblem }) =>
       manifestProblem === undefined
         ? undefined
@@ -99,15 +99,16 @@ export const objectRules: Rule<ObjectFacts>[] = [
   {
     name: 'unproven',
     level: 'note',
-    about: 'Nothing declares what an object must be, so that a wrong or cut one is trained on.',
+    about:
+      'No size, hash or manifest is declared for an object, so a wrong or truncated one would go unnoticed.',
     check: each(({ label, isProven, servers, url }) => {
       const bytes = servers.find(hasObject)?.bytes;
       if (isProven || bytes === undefined || /^file:/i.test(url)) return undefined;
       return {
-        message: `${label}: nothing says what it must be, so a cut or replaced object is not noticed`,
+        message: `${label}: no size, hash or manifest is declared, so a truncated or replaced object would go unnoticed`,
         fix: label.startsWith('data.')
-          ? `expect = { bytes = ${bytes} } in [${label}], or better sha256 or a manifest (\`updraft stage\`)`
-          : `bytes = ${bytes} in [${label}], or better sha256`,
+          ? `add expect = { bytes = ${bytes} } to [${label}], or better sha256 or a manifest (\`updraft stage\`)`
+          : `add bytes = ${bytes} to [${label}], or better sha256`,
       };
     }),
   },
@@ -120,7 +121,7 @@ function missing({ label, url, servers }: ObjectFact): Omit<Found, 'place'> | un
   const isGone = ({ status }: ServerFact): boolean => status === 404 || status === 410;
   const origins = servers.filter(({ kind }) => kind !== 'cache');
   if (servers.some(hasObject) || !servers.some(isGone)) return undefined;
-  // A cache's 404 alone may pass; the origin's word is final, or that of all.
+  // A cache's 404 may be temporary; a 404 of the origin, or of all servers, is final.
   if (!origins.some(isGone) && !servers.every(isGone)) return undefined;
   const asked = servers.map((server) => `${named(server)} ${server.status ?? 'no answer'}`).join(', ');
   const folder = url.replace(/[?#].*$/, '').replace(/\/[^/]*$/, '');
@@ -160,11 +161,11 @@ function differing(object: ObjectFact): Omit<Found, 'place'> | undefined {
   const size = good.bytes === undefined ? 'has it' : `has ${good.bytes} bytes`;
   return {
     message: `${label}: ${named(good)} ${size}, but ${odd.join(', ')}`,
-    fix: `tell whoever runs it; jobs that meet it change to another server, which costs time${isProven ? '' : ', and only sha256 or a manifest tells them which bytes are right'}`,
+    fix: `report it to the server's operator; jobs switch to another server, which costs time${isProven ? '' : ', and only sha256 or a manifest shows them which bytes are right'}`,
   };
 }
 
-/** The server to believe: one that the declared figures confirm, else the origin, else what most say. */
+/** The server to trust: one that matches what is declared, else the origin, else the majority. */
 function reference(object: ObjectFact): ServerFact | undefined {
   const { servers, declared } = object;
   const having = servers.filter(hasObject);
@@ -185,26 +186,26 @@ function reference(object: ObjectFact): ServerFact | undefined {
 
 function differenceTo(good: ServerFact, server: ServerFact): string | undefined {
   const { status, bytes, digests = {} } = server;
-  // A server that is down or busy says nothing about the object.
+  // A server that is down or busy does not answer for the object.
   if (status === undefined || status >= 500 || status === 429) return undefined;
   if (status !== 200) return `answers ${status}`;
   if (good.bytes !== undefined && bytes !== undefined && bytes !== good.bytes) return `has ${bytes} bytes`;
   const other = Object.keys(digests).find(
     (name) => good.digests?.[name] !== undefined && good.digests[name] !== digests[name],
   );
-  return other === undefined ? undefined : `has another content of the same size (${other} differs)`;
+  return other === undefined ? undefined : `has different content of the same size (${other} differs)`;
 }
 
-/** So many that the first of them would wait for each other's cold caches, and so much that it matters. */
+/** From these on, filling cold caches first saves noticeable time. */
 const manyJobs = 20;
 const largeBytes = 10_000_000;
 
-/** Rules about caches that many jobs are about to ask. */
+/** Rules about caches that many jobs are about to use. */
 export const warmRules: Rule<Pick<Facts, 'objects' | 'plan'>>[] = [
   {
     name: 'caches-cold',
     level: 'note',
-    about: 'Many jobs will ask for an object, and no cache that was asked has it yet.',
+    about: 'Many jobs will fetch an object that none of the caches has yet.',
     check: ({ objects, plan }) => {
       const jobs = plan.jobs.length;
       return objects.flatMap(({ label, place, servers }) => {
@@ -213,8 +214,8 @@ export const warmRules: Rule<Pick<Facts, 'objects' | 'plan'>>[] = [
         const isCold = caches.length > 0 && caches.every(({ copy }) => copy !== 'whole');
         if (!isCold || jobs < manyJobs || bytes < largeBytes) return [];
         return {
-          message: `${label}: ${jobs} jobs will ask for ${formatSize(bytes)} each, and none of the ${counted(caches.length, 'cache')} asked has it`,
-          fix: 'fill them first with `updraft warm`; for sites far from here name their caches with --cache',
+          message: `${label}: ${jobs} jobs will fetch ${formatSize(bytes)} each, but none of the ${counted(caches.length, 'cache')} asked has it`,
+          fix: 'fill them first with `updraft warm`; for distant sites, name their caches with --cache',
           place,
         };
       });
@@ -224,9 +225,9 @@ export const warmRules: Rule<Pick<Facts, 'objects' | 'plan'>>[] = [
 
 type TokenFacts = Pick<Facts, 'tokens' | 'now' | 'plan'>;
 
-/** Taken for waiting in the queue and being tried again; nobody knows it before. */
+/** Assumed for waiting in the queue and for retries. */
 const queueSeconds = 24 * 3600;
-/** Taken for an attempt whose time is not said. */
+/** Assumed for an attempt without `time`. */
 const attemptSeconds = 4 * 3600;
 
 /** Rules about the tokens that protected objects are fetched with. */
@@ -234,7 +235,7 @@ export const tokenRules: Rule<TokenFacts>[] = [
   {
     name: 'token-missing',
     level: 'error',
-    about: 'An object asks for a token, and the job would have none.',
+    about: 'An object needs a token, but the job would have none.',
     check: (facts) => problems(facts, 'missing'),
   },
   {
@@ -246,7 +247,7 @@ export const tokenRules: Rule<TokenFacts>[] = [
   {
     name: 'token-short',
     level: 'warning',
-    about: 'A token expires before the jobs can be expected to have run.',
+    about: 'A token expires before the jobs are likely to have run.',
     check: ({ tokens, now, plan }) => {
       const attempt = plan.spec.resources.timeSeconds ?? attemptSeconds;
       const isQueued = !poolTraits[plan.spec.run.pool].runsHere;
@@ -256,8 +257,8 @@ export const tokenRules: Rule<TokenFacts>[] = [
         const left = expires === undefined ? Infinity : (expires - now) / 1000;
         if (left >= needed || left <= 0) return [];
         return {
-          message: `the token of ${label} is good for ${formatDuration(Math.floor(left))} more; ${takes} ${formatDuration(needed)}`,
-          fix: 'get a token that lives longer, or renew its file while jobs wait (`updraft login --renew` for one of a login): each attempt is sent what it holds then',
+          message: `the token for ${label} expires in ${formatDuration(Math.floor(left))}; ${takes} ${formatDuration(needed)}`,
+          fix: 'get a longer-lived token, or renew its file while jobs wait (after a login: `updraft login --renew`): each attempt gets the current one',
           place,
         };
       });

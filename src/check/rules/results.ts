@@ -9,22 +9,21 @@ export const resultRules: Rule<PlanFacts & CodeFacts>[] = [
   {
     name: 'output-unwritten',
     level: 'warning',
-    about:
-      'A declared output is named in no command and no file that is sent, so that nothing seems to write it.',
+    about: 'No command or file that is sent mentions a declared output, so nothing seems to write it.',
     check: ({ plan, code, where }) => {
       if (!code.isKnown) return [];
       return plan.spec.train.outputs
         .filter((output) => !namesOf(output).some((name) => mentions(code, name)))
         .map((output) => ({
-          message: `the output "${output}" is named neither in the command nor in the files sent: every job would fail for lack of it`,
-          fix: 'declare what the training really writes, by its path in the work folder',
+          message: `neither the command nor the files sent mention the output "${output}": every job would fail without it`,
+          fix: 'declare what the training writes, by its path in the work folder',
           place: where('train', 'outputs'),
         }));
     },
   },
 ];
 
-/** How code may spell an output: whole, its last part, without its ending, or around a parameter. */
+/** How code may spell an output: its base name, without extension, or the parts around a parameter. */
 function namesOf(output: string): string[] {
   const base = path.posix.basename(output.replace(/\/+$/, ''));
   const stem = base.replace(/\.[^.]*$/, '');
@@ -32,13 +31,13 @@ function namesOf(output: string): string[] {
   return [base, stem, ...pieces].filter((name) => name !== '');
 }
 
-/** How scripts are run here makes these two no matter: the shell starts them, not HTCondor. */
+/** `no-interpreter` does not matter here, since the shell starts the scripts; downloads have their own rule. */
 const reportedElsewhere = new Set(['no-interpreter', 'run-time-download']);
 
-/** A lost status fails no job here, for the declared outputs decide; what it costs is the checkpoint's exit code. */
+/** A lost status fails no job here, since the declared outputs decide; it only hides the checkpoint's exit code. */
 const demoted = new Set(['status-lost', 'pipe-status-lost']);
 
-/** What the lint of `adopt` says about the shell scripts that the job runs. */
+/** Findings of `adopt`'s lint in the shell scripts that the job runs. */
 export function scriptFindings({ code }: CodeFacts): Finding[] {
   return code.files
     .filter(({ kind }) => kind === 'shell')

@@ -9,7 +9,7 @@ import { secretRules } from './secrets.ts';
 const secrets =
   '[train.secrets]\nA_KEY = { from = "env", name = "MINE" }\nB = { from = "file", path = "no/such" }\n';
 
-test('a secret that is nowhere is an error that names it and where it was looked for', async () => {
+test('a missing secret is an error with its name and where it should be', async () => {
   const found = await findSecrets(makePlanFrom(secrets), { MINE: 'value' });
   assert.deepEqual(
     found.map(({ name, from, value }) => [name, from, value]),
@@ -23,7 +23,7 @@ test('a secret that is nowhere is an error that names it and where it was looked
   assert.match(only?.message ?? '', /the secret B is not in \/project\/no\/such/);
 });
 
-test('a variable of [train.env] that looks like a secret is pointed to [train.secrets]', () => {
+test('a variable of [train.env] that looks like a secret is a warning that names [train.secrets]', () => {
   const text =
     '[train.env]\nWANDB_API_KEY = "x"\nHF_TOKEN = "x"\nDB_PASSWORD = "x"\nKEYS = "x"\nTOKENIZERS_PARALLELISM = "false"\n';
   const found = applyRules(secretRules, someFacts(text));
@@ -40,12 +40,12 @@ test('a variable of [train.env] that looks like a secret is pointed to [train.se
   ]);
 });
 
-test('a secret that says too little, too much or something twice is refused where it stands', () => {
+test('a secret with missing, conflicting or duplicate keys is refused at its key', () => {
   const head = 'name = "x"\n[train]\ncommand = "t"\noutputs = ["o"]\n';
   for (const [toml, problem] of [
     ['A = { from = "file" }', /train\.secrets\.A: names no file/],
-    ['A = { from = "file", path = "p", name = "B" }', /is for from = "env" alone/],
-    ['A = { from = "env", path = "p" }', /is for from = "file" alone/],
+    ['A = { from = "file", path = "p", name = "B" }', /only applies to from = "env"/],
+    ['A = { from = "env", path = "p" }', /only applies to from = "file"/],
     ['A = "the value itself"', /expected a table like/],
     ['A = { from = "env" }\n[train.env]\nA = "1"', /A is in \[train\.env\] too/],
     ['UPDRAFT_A = { from = "env" }', /cannot be used/],

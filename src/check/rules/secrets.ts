@@ -2,12 +2,12 @@ import type { Rule } from '../../base/finding.ts';
 import { looksSecret, secretFix } from '../../job/secrets.ts';
 import type { PlanFacts, SecretFacts } from '../facts.ts';
 
-/** Rules about what nobody but the training may read. */
+/** Rules about secrets. */
 export const secretRules: Rule<PlanFacts & SecretFacts>[] = [
   {
     name: 'secret-missing',
     level: 'error',
-    about: 'A secret of [train.secrets] is not where the job file says: the run cannot be submitted.',
+    about: 'A secret of [train.secrets] is missing: the run cannot be submitted.',
     check: ({ secrets, where }) =>
       secrets
         .filter(({ value }) => value === undefined)
@@ -20,13 +20,12 @@ export const secretRules: Rule<PlanFacts & SecretFacts>[] = [
   {
     name: 'secret-in-env',
     level: 'warning',
-    about:
-      'A variable of [train.env] has the name of a secret: its value is written into the files of the run.',
+    about: 'A variable of [train.env] looks like a secret: its value is written into the files of the run.',
     check: ({ plan, where }) =>
       Object.entries(plan.spec.train.env)
         .filter(([name, value]) => looksSecret(name) && value !== '')
         .map(([name]) => ({
-          message: `${name} in [train.env] looks like a secret, and its value is written into the plan and the orders of the run`,
+          message: `${name} in [train.env] looks like a secret, but its value is written into the plan and the work orders of the run`,
           fix: `write ${name} = { from = "env" } in [train.secrets] instead`,
           place: where('train', 'env', name),
         })),

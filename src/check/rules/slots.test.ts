@@ -7,7 +7,7 @@ import { analyseSlots, slotRules } from './slots.ts';
 
 const words = ['memory = 64 GB', 'gpus = 1', 'gpu.cuda = 12.1'];
 
-/** One text per machine: a letter for each condition it meets. */
+/** One string per machine: a letter for each condition it meets, and `!` if the job fits now. */
 function slotsOf(...machines: string[]): SlotFacts {
   return {
     conditions: words.map((one, index) => ({
@@ -25,7 +25,7 @@ function slotsOf(...machines: string[]): SlotFacts {
 const found = (...machines: string[]) =>
   applyRules(slotRules, { slots: slotsOf(...machines), where: whereIn() });
 
-test('each condition costs the machines that would match without it, the dearest first', () => {
+test('each condition is listed with the machines that would match without it, the worst first', () => {
   const analysis = analyseSlots(slotsOf('mgc!', 'mgc', 'gc', 'gc', 'gc', 'mg', 'm', ''));
   assert.deepEqual([analysis.total, analysis.matching, analysis.free], [8, 2, 1]);
   assert.deepEqual(
@@ -34,37 +34,34 @@ test('each condition costs the machines that would match without it, the dearest
   );
 });
 
-test('a condition that HTCondor cannot read is an error at its place', () => {
+test('requirements that HTCondor cannot parse are an error at their line', () => {
   const slots = { ...slotsOf(), conditions: [], isUnreadable: true };
   const where = whereIn('[run]\npool = "condor"\nrequirements = "(x"\n');
   const [only, ...others] = applyRules(slotRules, { slots, where });
   assert.deepEqual([only?.rule, only?.line, others.length], ['requirements-invalid', 7, 0]);
 });
 
-test('a job that no machine could run is an error that names the one condition to blame', () => {
+test('a job that no machine could run is an error that names the condition to change', () => {
   const [only, ...others] = found('gc', 'gc', 'mg');
   assert.deepEqual([only?.rule, only?.level, only?.line, others.length], ['no-slot', 'error', 20, 0]);
   assert.match(
     only?.message ?? '',
-    /none of the 3 machines .*`memory = 64 GB` 1, `gpu\.cuda = 12\.1` 2; the most there is: 16 GB memory$/,
+    /none of the 3 machines .*`memory = 64 GB` 1, `gpu\.cuda = 12\.1` 2; the maximum is 16 GB memory$/,
   );
-  assert.equal(only?.fix, 'without `memory = 64 GB` 2 would match');
+  assert.equal(only?.fix, 'without `memory = 64 GB`, 2 would match');
 });
 
-test('where two conditions together are to blame, nobody is blamed alone', () => {
+test('if two conditions together exclude all machines, no single one is named', () => {
   assert.match(found('g', 'g', 'c')[0]?.fix ?? '', /no single condition/);
 });
 
-test('a condition that keeps three of four machines away is a warning', () => {
+test('a condition that excludes three of four machines is a warning', () => {
   const [only] = found('mgc', 'gc', 'gc', 'gc', 'gc');
   assert.deepEqual([only?.rule, only?.level, only?.line], ['few-slots', 'warning', 20]);
-  assert.match(
-    only?.message ?? '',
-    /1 of 5 machines matches; `memory = 64 GB` costs most: without it 5 would/,
-  );
+  assert.match(only?.message ?? '', /1 of 5 machines matches; without `memory = 64 GB`, 5 would/);
 });
 
-test('a job that most machines can run, and a pool that was not asked, are no finding', () => {
+test('a job that most machines can run, and a pool that was not queried, are no finding', () => {
   assert.deepEqual(found('mgc', 'mgc', 'g'), []);
   assert.deepEqual(applyRules(slotRules, { slots: undefined, where: whereIn() }), []);
 });

@@ -5,14 +5,14 @@ import type { Found, Rule } from '../../base/finding.ts';
 
 type SlotRuleFacts = Pick<Facts, 'slots' | 'where'>;
 
-/** A condition dropped, and how many machines would then do. */
+/** How many machines would match without one condition. */
 export interface Cost {
   index: number;
   words: string;
   without: number;
 }
 
-/** How many machines of the pool could ever run the job, how many could now, and what each condition costs. */
+/** How many machines of the pool could ever run the job, how many could now, and what each condition excludes. */
 export function analyseSlots({ conditions, slots }: SlotFacts): {
   total: number;
   matching: number;
@@ -38,17 +38,17 @@ export function analyseSlots({ conditions, slots }: SlotFacts): {
   };
 }
 
-/** Rules about the machines of the pool as they are now. */
+/** Rules about the machines that are in the pool now. */
 export const slotRules: Rule<SlotRuleFacts>[] = [
   {
     name: 'requirements-invalid',
     level: 'error',
-    about: 'HTCondor cannot read the condition in `requirements`, and would refuse every job.',
+    about: 'HTCondor cannot parse `requirements` and would refuse every job.',
     check: ({ slots, where }) =>
       slots?.isUnreadable === true
         ? {
-            message: 'HTCondor cannot read `requirements`: it is no expression of its language',
-            fix: 'look for brackets and quotes that are not closed, and for = where == is meant; try it with: condor_status -constraint EXPRESSION',
+            message: 'HTCondor cannot parse `requirements`: it is not a valid ClassAd expression',
+            fix: 'check for unclosed brackets and quotes, and for = instead of ==; try it with: condor_status -constraint EXPRESSION',
             place: where('run', 'requirements'),
           }
         : undefined,
@@ -56,7 +56,7 @@ export const slotRules: Rule<SlotRuleFacts>[] = [
   {
     name: 'no-slot',
     level: 'error',
-    about: 'No machine of the pool could run the job, even when nothing else runs there.',
+    about: 'No machine of the pool could run the job, even when idle.',
     check: ({ slots, where }) => {
       if (slots === undefined || slots.slots.length === 0) return [];
       const { matching, total } = analyseSlots(slots);
@@ -66,7 +66,7 @@ export const slotRules: Rule<SlotRuleFacts>[] = [
   {
     name: 'few-slots',
     level: 'warning',
-    about: 'One condition keeps most machines of the pool away from the job.',
+    about: 'One condition excludes most machines of the pool.',
     check: ({ slots }) => {
       if (slots === undefined) return [];
       const { matching, total, costs } = analyseSlots(slots);
@@ -74,8 +74,8 @@ export const slotRules: Rule<SlotRuleFacts>[] = [
       if (matching === 0 || matching * 4 > total || worst === undefined) return [];
       const place = slots.conditions[worst.index]?.place;
       return {
-        message: `${matching} of ${counted(total, 'machine')} ${matching === 1 ? 'matches' : 'match'}; \`${worst.words}\` costs most: without it ${worst.without} would`,
-        fix: 'ask for less there, if the training allows it',
+        message: `${matching} of ${counted(total, 'machine')} ${matching === 1 ? 'matches' : 'match'}; without \`${worst.words}\`, ${worst.without} would`,
+        fix: 'request less there, if the training allows it',
         place,
       };
     },
@@ -97,20 +97,20 @@ function nothingMatches(slots: SlotFacts, total: number, where: SlotRuleFacts['w
   const cause = worst ?? unmet[0];
   const fix =
     worst === undefined
-      ? 'no single condition is to blame: relax those that few meet'
-      : `without \`${worst.words}\` ${worst.without} would match`;
+      ? 'no single condition excludes them all: relax those that few machines meet'
+      : `without \`${worst.words}\`, ${worst.without} would match`;
   return {
-    message: `none of the ${counted(total, 'machine')} in the pool now matches; how many meet each: ${each}${largestOf(slots, each)}`,
+    message: `none of the ${counted(total, 'machine')} in the pool matches now; machines that meet each condition: ${each}${largestOf(slots, each)}`,
     fix,
     place: cause === undefined ? where('resources') : slots.conditions[cause.index]?.place,
   };
 }
 
-/** What there is at most, where that is the question. */
+/** The maximum of what no machine has enough of. */
 function largestOf({ largest }: SlotFacts, unmet: string): string {
   const max = [
     ...(unmet.includes('memory') ? [`${formatSize(largest.memoryBytes)} memory`] : []),
     ...(unmet.includes('disk') ? [`${formatSize(largest.diskBytes)} disk`] : []),
   ];
-  return max.length === 0 ? '' : `; the most there is: ${max.join(', ')}`;
+  return max.length === 0 ? '' : `; the maximum is ${max.join(', ')}`;
 }

@@ -23,7 +23,7 @@ const found = (software: SoftwareFact | undefined) =>
 const shown = (software: SoftwareFact | undefined): string[] =>
   found(software).map(({ level, rule, file, line }) => `${level} ${rule} ${file ?? ''}:${line ?? 0}`);
 
-test('tools and modules that the image lacks are told at the line that uses them', () => {
+test('tools and modules that the image lacks are reported at the line that uses them', () => {
   assert.deepEqual(shown(image([], [])), [
     'error tool-missing run.sh:2',
     'error module-missing train.py:1',
@@ -36,12 +36,12 @@ test('tools and modules that the image lacks are told at the line that uses them
   );
 });
 
-test('an image that has everything is no finding, nor one that nobody could look into', () => {
+test('an image that has everything is no finding, nor is one that could not be inspected', () => {
   assert.deepEqual(shown(image(['wget', 'unzip'], ['scipy', 'tqdm'])), []);
   assert.deepEqual(shown(undefined), []);
 });
 
-test('an image without Python is told once, not for every module', () => {
+test('an image without Python is reported once, not for every module', () => {
   assert.deepEqual(shown(image(['wget', 'unzip'])), ['error module-missing train.py:1']);
 });
 
@@ -58,14 +58,14 @@ test('a driver condition below the CUDA of PyTorch is an error across major vers
   assert.deepEqual(cuda('12.6', 'gpus = 1\ngpu = { cuda = "13.0" }'), []);
 });
 
-test('GPUs without a driver condition, and GPUs for a PyTorch without CUDA, are told', () => {
+test('GPUs without a driver condition, and GPUs for a PyTorch without CUDA, are reported', () => {
   assert.deepEqual(cuda('12.6', 'gpus = 1'), ['warning cuda-any-driver']);
   assert.deepEqual(cuda('none', 'gpus = 1'), ['error cuda-none']);
   assert.deepEqual(cuda('none', 'gpus = 0'), []);
   assert.deepEqual(cuda(undefined, 'gpus = 1'), []);
 });
 
-test('an image that is not where its path says is an error', () => {
+test('an image that does not exist is an error', () => {
   const at = (isThere: boolean) =>
     applyRules(imageRules, { ...someFacts(), image: { path: '/x.sif', isThere, bytes: 0 } }).map(
       ({ rule }) => rule,

@@ -7,12 +7,12 @@ export const imageRules: Rule<PlanFacts>[] = [
   {
     name: 'image-missing',
     level: 'error',
-    about: 'The image is named by a path of this machine, and nothing is there.',
+    about: 'The image is named by a local path that does not exist.',
     check: ({ image, where }) =>
       image?.isThere !== false
         ? undefined
         : {
-            message: `the image ${image.path} is not there`,
+            message: `the image ${image.path} does not exist`,
             fix: 'correct the path, or name an image by its URL (docker://…, osdf:///….sif)',
             place: where('environment', 'image'),
           },
@@ -20,7 +20,7 @@ export const imageRules: Rule<PlanFacts>[] = [
   {
     name: 'software-fallback',
     level: 'warning',
-    about: "The Pixi environment cannot be had on this machine, and the machine's own software is used.",
+    about: "The Pixi environment is not available on this machine, so the machine's own software is used.",
     check: ({ plan: { environment }, where }) => {
       const { fallback } = environment ?? {};
       if (fallback === undefined) return [];
@@ -30,7 +30,7 @@ export const imageRules: Rule<PlanFacts>[] = [
   },
 ];
 
-/** Rules about the software that a job runs in, as it really is. */
+/** Rules about the software that a job runs in. */
 export const softwareRules: Rule<SoftwareFacts>[] = [
   {
     name: 'tool-missing',
@@ -47,13 +47,14 @@ export const softwareRules: Rule<SoftwareFacts>[] = [
   {
     name: 'tool-perhaps-missing',
     level: 'warning',
-    about: 'A command that the job runs, but can do without, is not there.',
+    about: 'A command that the job runs, but can do without, is not in its image or on its machine.',
     check: (facts) => missingUses(facts, false, missingTools),
   },
   {
     name: 'module-perhaps-missing',
     level: 'warning',
-    about: 'A Python module that is imported in a function or branch only is not there.',
+    about:
+      'A Python module that is imported only in a function or branch is not in its image or on its machine.',
     check: (facts) => missingUses(facts, false, missingModules),
   },
 ];
@@ -71,7 +72,7 @@ function missingUses(
 function missingTools({ uses, software }: SoftwareFacts): (Use & Found)[] {
   if (software === undefined) return [];
   const fix = software.isImage
-    ? 'add it to the image, or do without: Updraft itself fetches and unpacks data, no wget, tar or unzip needed'
+    ? 'add it to the image, or do without: Updraft itself fetches and unpacks data, without wget, tar or unzip'
     : 'install it, or do without: Updraft itself fetches and unpacks data';
   return uses.tools
     .filter(({ name }) => !software.tools.has(name))
@@ -94,14 +95,14 @@ function missingModules({ uses: { modules }, software }: SoftwareFacts): (Use & 
       ...use,
       message: `the Python module \`${use.name}\` is not in ${where} (${python.path})`,
       fix: isImage
-        ? 'add it to the image, or send it along in train.files; installing it in the job needs the network'
+        ? 'add it to the image, or send it with train.files; installing it in the job needs the network'
         : `install it for ${python.path}, or name an image in [environment]`,
     }));
 }
 
 type CudaFacts = Pick<Facts, 'software' | 'plan' | 'where'>;
 
-/** What PyTorch was built with, and who says so. */
+/** The CUDA that PyTorch was built with, and where PyTorch is. */
 interface Build {
   /** `none`: without CUDA. */
   cuda: string;
@@ -113,13 +114,13 @@ export const cudaRules: Rule<CudaFacts>[] = [
   {
     name: 'cuda-none',
     level: 'error',
-    about: "GPUs are asked for and the environment's PyTorch is a build without CUDA.",
+    about: "The job requests GPUs, but the environment's PyTorch is built without CUDA.",
     check: (facts) => {
       const { gpus } = facts.plan.spec.resources;
       const build = buildOf(facts);
       if (gpus === 0 || build?.cuda !== 'none') return [];
       return {
-        message: `PyTorch in ${build.where} has no CUDA, and the job asks for ${counted(gpus, 'GPU')}, which would idle`,
+        message: `PyTorch in ${build.where} has no CUDA, but the job requests ${counted(gpus, 'GPU')}, which would idle`,
         fix: 'use an image or environment with a CUDA build of PyTorch, or set gpus = 0',
         place: facts.where('resources', 'gpus'),
       };
@@ -136,19 +137,20 @@ export const cudaRules: Rule<CudaFacts>[] = [
     name: 'cuda-driver-minor',
     level: 'warning',
     about:
-      'The driver condition is a minor version below the CUDA of PyTorch: most of it works there, not all.',
+      'The driver condition is a minor version below the CUDA of PyTorch: most features work there, but not all.',
     check: (facts) => driver(facts, ([env, minor], [asked, low]) => asked === env && low < minor),
   },
   {
     name: 'cuda-any-driver',
     level: 'warning',
-    about: 'GPUs are asked for without a condition on the driver, and PyTorch needs one that is new enough.',
+    about:
+      'The job requests GPUs without a condition on the driver, but PyTorch needs one that is new enough.',
     check: (facts) => {
       const { gpus, gpu } = facts.plan.spec.resources;
       const build = buildOf(facts);
       if (build === undefined || build.cuda === 'none' || gpus === 0 || gpu?.cuda !== undefined) return [];
       return {
-        message: `PyTorch in ${build.where} is built with CUDA ${build.cuda}, and any driver will do for this job: on an older one it fails after its data has travelled`,
+        message: `PyTorch in ${build.where} is built with CUDA ${build.cuda}, but the job accepts any driver: on an older one it fails after its data has been fetched`,
         fix: `set gpu = { cuda = "${build.cuda}" } in [resources]`,
         place: facts.where('resources', 'gpu'),
       };
@@ -156,7 +158,7 @@ export const cudaRules: Rule<CudaFacts>[] = [
   },
 ];
 
-/** By the image itself, where it could be looked into, else by the lock of its environment. */
+/** From the image itself, if it could be inspected, else from the lock of its environment. */
 function buildOf({ software, plan }: CudaFacts): Build | undefined {
   if (software?.cuda !== undefined) return { cuda: software.cuda, where: software.where };
   const locked = plan.environment?.facts;

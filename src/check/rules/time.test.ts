@@ -25,36 +25,36 @@ const time = (value: string): string => `checkpoint = "ckpt"\n[resources]\ntime 
 test('a job longer than the longest class is an error; the classes it fits are not', () => {
   const [only] = found(time('21h'), 'ckpt model.pt', ospool);
   assert.deepEqual([only?.rule, only?.level, only?.line], ['duration', 'error', 7]);
-  assert.match(only?.message ?? '', /time = "21h" is longer than the 20h that the OSPool gives/);
+  assert.match(only?.message ?? '', /time = "21h" is longer than the limit of 20h on the OSPool/);
   assert.deepEqual(names(time('19h'), 'ckpt model.pt', ospool), []);
 });
 
-test('without a time the shortest class holds, which is told; a pool without classes does not mind', () => {
+test('without a time the shortest class applies, which is a warning; without classes there is none', () => {
   const [only] = found('', undefined, ospool);
   assert.deepEqual([only?.rule, only?.level], ['no-time', 'warning']);
   assert.match(only?.message ?? '', /"Medium", for jobs up to 10h \(there is also "Long" up to 20h\)/);
   assert.deepEqual(names(''), []);
 });
 
-test('a long job without a checkpoint is warned of, a short one is not', () => {
+test('a long job without a checkpoint is a warning, a short one is not', () => {
   assert.deepEqual(names('[resources]\ntime = "3h"\n'), ['no-checkpoint']);
   assert.deepEqual(names('[resources]\ntime = "1h"\n'), []);
 });
 
-test('a checkpoint folder that no code names is warned of', () => {
+test('a checkpoint folder that no code mentions is a warning', () => {
   assert.deepEqual(names(time('3h')), ['checkpoint-unused']);
   assert.deepEqual(names(time('3h'), 'model.pt os.environ["UPDRAFT_CHECKPOINT"]'), []);
   assert.deepEqual(names(time('3h'), 'model.pt torch.save(x, "ckpt/last")'), []);
 });
 
-test('the folder may stand in the command, and code that is not sent is not judged', () => {
+test('the folder may be in the command, and code that is not sent is not judged', () => {
   const own = (command: string) =>
     `name = "x"\n[train]\ncommand = "${command}"\noutputs = ["model.pt"]\ncheckpoint = "ckpt"\n`;
   assert.deepEqual(names(own('python3 train.py --save-to ckpt --out model.pt'), 'nothing'), []);
   assert.deepEqual(names(own('/opt/train')), []);
 });
 
-test('an output that nothing writes is warned of with its line; one built from parts is not', () => {
+test('an output that nothing writes is a warning at its line; one built from parts is not', () => {
   const outputs = (list: string) =>
     `name = "x"\n[train]\ncommand = "python3 train.py"\noutputs = [${list}]\n`;
   const [only, ...others] = found(outputs('"model.pt", "weights.bin"'));
@@ -64,7 +64,7 @@ test('an output that nothing writes is warned of with its line; one built from p
   assert.deepEqual(names(outputs('"model.pt"'), 'save(name + ".pt", name="model")'), []);
 });
 
-test('the lint of scripts is part of it: a lost status is a warning, an option run as a command an error', () => {
+test('scripts are linted: a lost status is a warning, an option run as a command is an error', () => {
   const lint = (script: string) =>
     scriptFindings({ code: makeCode({ 'run.sh': `#!/bin/bash\n${script}` }, 'bash run.sh') }).map(
       ({ level, rule, file, line }) => `${level} ${rule} ${file ?? ''}:${line ?? 0}`,

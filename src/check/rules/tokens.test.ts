@@ -15,25 +15,25 @@ function found(token: Partial<TokenFact>, text = queued) {
 }
 const endsIn = (hours: number) => ({ expires: someFacts().now + hours * hour });
 
-test('a token that ends before a day in the queue and an attempt have passed is a warning with both figures', () => {
+test('a token that expires before a day in the queue and an attempt is a warning with both durations', () => {
   const [only] = found(endsIn(20));
   assert.deepEqual([only?.rule, only?.level], ['token-short', 'warning']);
-  assert.match(only?.message ?? '', /good for 20h more; .* take 1d10h/);
+  assert.match(only?.message ?? '', /expires in 20h; .* take 1d10h/);
 });
 
-test('a token that outlives that, or that tells no end, is fine', () => {
+test('a longer-lived token, or one without expiry, is no finding', () => {
   assert.deepEqual(found(endsIn(35)), []);
   assert.deepEqual(found({}), []);
   assert.deepEqual(found(endsIn(29), '[run]\npool = "condor"\n'), []);
 });
 
-test('on this machine nobody waits in a queue', () => {
+test('on the local pool there is no queue', () => {
   const here = '[resources]\ntime = "10h"\n';
   assert.deepEqual(found(endsIn(11), here), []);
-  assert.match(found(endsIn(9), here)[0]?.message ?? '', /good for 9h more; an attempt may take 10h/);
+  assert.match(found(endsIn(9), here)[0]?.message ?? '', /expires in 9h; an attempt may take 10h/);
 });
 
-test('a token that is missing or expired is an error in the words of who looked for it', () => {
+test('a missing or expired token is an error with the message of the search', () => {
   const problem = { kind: 'missing', message: 'none was found', fix: 'get one' } as const;
   assert.deepEqual(found({ problem }), [
     { rule: 'token-missing', level: 'error', message: 'data.d: none was found', fix: 'get one' },

@@ -55,7 +55,7 @@ async function check(cli: Cli, word: string): Promise<void> {
       `${workspace.lockFile} does not match ${workspace.manifestFile}: ${missing}`,
       {
         about: workspace.lockFile,
-        fix: 'write the lock again with: updraft env lock',
+        fix: 'update the lock with: updraft env lock',
       },
     );
   let checked = 0;
@@ -68,7 +68,7 @@ async function check(cli: Cli, word: string): Promise<void> {
   const file = path.relative(cli.cwd, workspace.lockFile);
   const found = `${file}: version ${workspace.lock.version}, ${counted(checked, 'environment')} on their platforms`;
   if (pixi === undefined) {
-    cli.out(`${found}; every package that is asked for is locked\n`);
+    cli.out(`${found}; every required package is locked\n`);
     cli.err('pixi is not on the PATH: that the solution is still the best one was not asked\n');
     return;
   }
@@ -94,7 +94,7 @@ async function askPixi(cli: Cli, pixi: string, { lock, lockFile, manifestFile }:
     const reason = why === undefined ? ', says pixi' : `, says pixi: ${why}`;
     throw new Fault('file-invalid', `${lockFile} does not match ${manifestFile}${reason}`, {
       about: lockFile,
-      fix: 'write the lock again with: updraft env lock',
+      fix: 'update the lock with: updraft env lock',
     });
   }
 }
