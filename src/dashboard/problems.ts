@@ -88,11 +88,11 @@ function activityOf(job: JobState): string | undefined {
   if (job.held !== undefined)
     return canPass(job.held.kind) ? 'held; a rule of the run releases it after a wait' : 'held until you act';
   if (last === undefined) return undefined;
-  if (job.status === 'waiting') return `waiting for another attempt after ${after(last)}`;
+  if (job.status === 'waiting') return `waiting for another attempt (last one: ${after(last)})`;
   const failedOver = last.agent?.fetches.some((fetch) => !fetch.done && fetch.setbacks.length > 0) === true;
   if (failedOver) return 'resuming a transfer, possibly from another server';
   const before = job.attempts.at(-2);
-  return before === undefined ? undefined : `running again after ${after(before)}`;
+  return before === undefined ? undefined : `running again (last attempt: ${after(before)})`;
 }
 
 const after = (attempt: AttemptState): string => causeOfAttempt(attempt) ?? 'success';

@@ -59,7 +59,7 @@ for (const [device, width, height] of [
     await tab.untilText('#verdict', 'No: 3 jobs of 24 need you.');
     assert.match(await tab.text('#verdict'), /9 of 24 jobs have a valid result/);
     assert.match(await tab.text('#wrong'), /3 jobs: wrong-output\s+needs you/);
-    assert.match(await tab.text('#doing'), /3 jobs: running again after evicted/);
+    assert.match(await tab.text('#doing'), /3 jobs: running again \(last attempt: evicted\)/);
     assert.match(await tab.text('#wasted'), /of .* on slots \(\d+\.\d %\)/);
     assert.match(await tab.text('#waste'), /lost: transfer-stalled/);
     assert.match(await tab.text('.legend'), /stalled/);
