@@ -17,7 +17,7 @@ import { configureImage } from '../environment/image.ts';
 import { configurePack } from '../environment/pack.ts';
 import { configureStage } from '../environment/stage.ts';
 import { choiceArguments, manifestOf, openWorkspace, runTool } from '../environment/workspace.ts';
-import { nextCommands } from '../text/phrases.ts';
+import { nextCommands, textWidth } from '../text/phrases.ts';
 
 export function configure(command: Command, cli: Cli): void {
   configureShow(command.command('show'), cli);
@@ -134,7 +134,7 @@ async function show(cli: Cli, word: string, options: Options): Promise<void> {
     return;
   }
   const [only, second] = facts;
-  cli.out(second === undefined && only !== undefined ? factsText(only) : overview(facts));
+  cli.out(second === undefined && only !== undefined ? factsText(only, textWidth(cli)) : overview(facts));
   if (only !== undefined) printNext(cli, word, only, second !== undefined);
 }
 
@@ -197,7 +197,7 @@ async function showArchive(cli: Cli, word: string, asJson: boolean): Promise<voi
     );
     return;
   }
-  cli.out(archiveText(word, found, { ...facts, hash }));
+  cli.out(archiveText(word, found, { ...facts, hash }, textWidth(cli)));
   nextCommands(cli, [
     [`updraft env stage ${shellQuote(word)} osdf:///…`, 'upload it under a name with its hash'],
   ]);

@@ -44,7 +44,7 @@ test('plan prints what is sent and run, where, and why', async (t) => {
     /with the Python modules torch/,
     /1 CPU, 2 GPUs, 2 GB memory, 11 GB disk, at most 10h per attempt/,
     /disk: 1 GB for outputs, checkpoints and logs \+/,
-    /m\.pt: exist, newer than the attempt's start, not empty/,
+    /m\.pt must exist, be newer/,
     /and `python3 c\.py` exits with 0/,
     /ended as hung after 1m30s without output or CPU use/,
     /runs\/sweep-<id>\/results\/<job>\//,

@@ -8,7 +8,7 @@ import type { Cli } from '../cli.ts';
 import { jobFileOptions, type JobFileOptions, jobFileArgument, loadOptions } from '../job-file-argument.ts';
 import { findSecrets } from '../../job/secrets.ts';
 import { planText } from '../submit/plan-text.ts';
-import { nextCommands } from '../text/phrases.ts';
+import { nextCommands, textWidth } from '../text/phrases.ts';
 
 export function configure(command: Command, cli: Cli): void {
   jobFileOptions(command)
@@ -19,7 +19,7 @@ export function configure(command: Command, cli: Cli): void {
         cli.out(`${JSON.stringify(plan, null, 2)}\n`);
         return;
       }
-      cli.out(planText(plan, await policyFor(cli, plan), await findSecrets(plan, cli.env)));
+      cli.out(planText(plan, await policyFor(cli, plan), await findSecrets(plan, cli.env), textWidth(cli)));
       await printRendering(cli, plan);
       nextCommands(cli, [
         [`updraft run${jobFileArgument(where, options)}`, 'submit it and watch'],

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import type { Command } from 'commander';
 import { printable } from '../../base/printable.ts';
-import { pad } from '../../base/text-table.ts';
+import { pad, wrapLines } from '../../base/text-table.ts';
 import { Fault } from '../../fault/fault.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import { formatMillis } from '../../report/format.ts';
@@ -11,7 +11,7 @@ import type { Cli } from '../cli.ts';
 import { jobFileOptions, type JobFileOptions, jobFileArgument } from '../job-file-argument.ts';
 import { PrintedFault } from '../print-fault.ts';
 import { loadLocked } from '../submit/submit-plan.ts';
-import { nextCommands } from '../text/phrases.ts';
+import { nextCommands, textWidth } from '../text/phrases.ts';
 
 interface Options extends JobFileOptions {
   json?: true;
@@ -42,7 +42,7 @@ async function run(cli: Cli, where: string, options: Options): Promise<void> {
   const proofs = rehearsalSteps(await gatherRecord(plan, rehearsal));
   const failed = proofs.filter(({ result }) => result === 'failed');
   if (options.json) cli.out(`${JSON.stringify({ ok: failed.length === 0, run: name, folder, proofs })}\n`);
-  else cli.out(`${proofText(proofs)}\n`);
+  else cli.out(`${wrapLines(proofText(proofs), textWidth(cli))}\n`);
   nextCommands(cli, [
     failed.length > 0 && [`updraft why ${name}`, 'what happened to its attempts'],
     [`updraft logs ${name}`, 'what the training printed'],

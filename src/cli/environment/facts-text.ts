@@ -3,6 +3,7 @@ import type { EnvironmentFacts } from '../../environment/describe-environment.ts
 import type { InspectedPack } from '../../environment/pack-inspector.ts';
 import { deliveries, type Delivery, sizeEnvironment } from '../../environment/size-environment.ts';
 import { formatSize } from '../../job/units.ts';
+import { labelledText } from '../text/phrases.ts';
 
 /** `PyTorch 2.7.1, GPU build for CUDA 12.9`, or `no PyTorch`. */
 export function describeTorch({ torch }: EnvironmentFacts): string {
@@ -54,18 +55,11 @@ function softwareRows(facts: EnvironmentFacts, ways: readonly Delivery[]): Row[]
 
 type Row = [label: string, texts: string[]];
 
-const rowsText = (rows: Row[]): string =>
-  rows
-    .flatMap(([label, texts]) =>
-      texts.map((text, index) => `  ${(index === 0 ? label : '').padEnd(9)}  ${text}\n`),
-    )
-    .join('');
-
 /** One environment as text. */
-export function factsText(facts: EnvironmentFacts): string {
+export function factsText(facts: EnvironmentFacts, width: number): string {
   const subdir = facts.platform === facts.subdir ? '' : ` (${facts.subdir})`;
   const rows: Row[] = [...softwareRows(facts, deliveries), ['hash', [facts.hash.slice(0, 16)]]];
-  return `${facts.environment} on ${facts.platform}${subdir}\n${rowsText(rows)}`;
+  return `${facts.environment} on ${facts.platform}${subdir}\n${labelledText(rows, width)}`;
 }
 
 /** One archive as text. */
@@ -73,6 +67,7 @@ export function archiveText(
   name: string,
   { metadata, form, bytes, sha256 }: InspectedPack,
   facts: EnvironmentFacts,
+  width: number,
 ): string {
   const by = metadata.madeBy === undefined ? '' : `, made by pixi-pack ${metadata.madeBy}`;
   const how = form === 'tar' ? 'a tar for pixi-unpack' : 'self-extracting';
@@ -82,5 +77,5 @@ export function archiveText(
     ['sha256', [sha256]],
     ...softwareRows(facts, ['pack']),
   ];
-  return `${name}\n${rowsText(rows)}`;
+  return `${name}\n${labelledText(rows, width)}`;
 }

@@ -8,6 +8,7 @@ import { formatDuration, formatSize } from '../../job/units.ts';
 import { describePolicy } from '../../recovery/describe-policy.ts';
 import type { Policy } from '../../recovery/policy.ts';
 import { describeNeeds, describeSize, describeTorch } from '../environment/facts-text.ts';
+import { labelledText } from '../text/phrases.ts';
 
 const shownJobs = 5;
 const shownFiles = 10;
@@ -20,7 +21,12 @@ export const headline = ({ spec, jobs }: Plan): string =>
   `${spec.name}: ${counted(jobs.length, 'job')} on the pool "${spec.run.pool}"`;
 
 /** A plan as text; `policy` is what its pool does about failures. */
-export function planText(plan: Plan, policy?: Policy, secrets: readonly SecretFound[] = []): string {
+export function planText(
+  plan: Plan,
+  policy?: Policy,
+  secrets: readonly SecretFound[] = [],
+  width = Number.POSITIVE_INFINITY,
+): string {
   const rows: [string, string[]][] = [
     ['file', [plan.file]],
     ['run', [printable(plan.spec.train.command)]],
@@ -38,11 +44,7 @@ export function planText(plan: Plan, policy?: Policy, secrets: readonly SecretFo
     ],
     ['plan', [plan.planHash.slice(0, 16)]],
   ];
-  const width = Math.max(...rows.map(([label]) => label.length));
-  const text = rows.flatMap(([label, lines]) =>
-    lines.map((line, index) => `  ${(index === 0 ? label : '').padEnd(width)}  ${line}\n`),
-  );
-  return `${headline(plan)}\n${text.join('')}`;
+  return `${headline(plan)}\n${labelledText(rows, width)}`;
 }
 
 const secretLine = ({ name, from, value }: SecretFound): string =>
@@ -137,7 +139,7 @@ function needLines({ spec, disk }: Plan): string[] {
 
 function successLines({ spec }: Plan): string[] {
   const { outputs, check, checkpoint, quietLimitSeconds } = spec.train;
-  const lines = [`${outputs.join(', ')}: exist, newer than the attempt's start, not empty`];
+  const lines = [`${outputs.join(', ')} must exist, be newer than the attempt's start, and not be empty`];
   if (check !== undefined) lines.push(`and \`${printable(check)}\` exits with 0`);
   if (checkpoint !== undefined) lines.push(`resumes from ${checkpoint}/`);
   if (quietLimitSeconds !== undefined)

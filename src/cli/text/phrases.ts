@@ -29,6 +29,19 @@ export function commandLines(
 export const textWidth = ({ outIsTerminal, columns }: Cli): number =>
   outIsTerminal ? Math.max(40, Math.min(columns, 100)) : Number.POSITIVE_INFINITY;
 
+/** Lines of text beside the label they belong to. */
+export function labelledText(rows: readonly (readonly [string, readonly string[]])[], width: number): string {
+  const longest = Math.max(...rows.map(([label]) => label.length));
+  const lines = rows.flatMap(([label, texts]) =>
+    texts.flatMap((text, index) => {
+      const [indent = ''] = /^ */.exec(text) ?? [];
+      const first = `  ${(index === 0 ? label : '').padEnd(longest)}  ${indent}`;
+      return wrap(text.slice(indent.length), width, first, ' '.repeat(first.length + 2));
+    }),
+  );
+  return `${lines.join('\n')}\n`;
+}
+
 /** Whether the user says yes; undefined where there is no terminal. */
 export async function askYesNo(cli: Cli, question: string): Promise<boolean | undefined> {
   const said = await cli.ask?.(`${question} [y/N] `);
