@@ -6,7 +6,7 @@ interface Budget {
   left: number;
 }
 
-/** Undefined also for what may not be asked, or has a name that cannot be. */
+/** Undefined where nothing is there, access is denied, or the name is not a valid path. */
 export function statOf(file: string): Stats | undefined {
   try {
     return statSync(file);
@@ -15,7 +15,7 @@ export function statOf(file: string): Stats | undefined {
   }
 }
 
-/** A folder's entries as far as the budget goes; nothing of what cannot be read. */
+/** A folder's entries, up to the budget; empty where it cannot be read. */
 function* entriesOf(folder: string, budget: Budget): Generator<Dirent> {
   try {
     using open = opendirSync(folder);
@@ -28,7 +28,7 @@ function* entriesOf(folder: string, budget: Budget): Generator<Dirent> {
   }
 }
 
-/** The bytes of the files in a folder and below; of no more files than the budget allows. */
+/** The bytes of the files in and below a folder, up to the budget. */
 export function folderBytes(folder: string, budget: Budget): number {
   let bytes = 0;
   for (const entry of entriesOf(folder, budget)) {
@@ -40,8 +40,8 @@ export function folderBytes(folder: string, budget: Budget): number {
 }
 
 /**
- * What a shell pattern matches, sorted, folders with a slash at their end. Undefined when finding it takes more than
- * `maxEntries` entries of folders.
+ * What a shell pattern matches, sorted, folders with a trailing slash. Undefined when finding it takes more than
+ * `maxEntries` folder entries.
  */
 export function filesMatching(
   folder: string,
@@ -75,7 +75,7 @@ function namesLike(folder: string, part: string, budget: Budget): string[] {
   return [...entriesOf(folder, budget)].map(({ name }) => name).filter((name) => matches(name, part));
 }
 
-/** As glob(3) does, in time bounded by the product of both lengths: Node's own takes for ever for `a*a*a*a*b`. */
+/** As glob(3) does, in time bounded by the product of both lengths: Node's own never ends for `a*a*a*a*b`. */
 function matches(name: string, pattern: string): boolean {
   if (name.startsWith('.') && !pattern.startsWith('.')) return false;
   const tokens = pattern.match(/\[!?\]?[^\]]*\]|\\?./gs) ?? [];

@@ -64,7 +64,7 @@ function valueOf({ func, body }: Call, scope: Scope): string {
 }
 
 const callPattern = /\$([A-Za-z_]*)\(/g;
-/** What HTCondor lets stand in `$(name:default)`; anything else is plain text to it. */
+/** What HTCondor accepts as the body of `$(name:default)`; anything else is plain text to it. */
 const plainBody = /^[A-Za-z0-9_.+-]*(?::[^()]*)?$/;
 
 function nextCall(text: string, accept: (call: Call) => boolean): Call | undefined {

@@ -1,4 +1,4 @@
-/** Macros that refer to themselves, directly or through others, or that grow without end; the message says which. */
+/** Macros that refer to themselves, directly or through others, or grow without end; the message says which. */
 export class CircularMacro extends Error {}
 
 const maxText = 1 << 20;
@@ -9,7 +9,7 @@ export class ExpansionBudget {
   #left = 50_000_000;
   #depth = 0;
 
-  /** Throws when the text is too long for a value, or when too much was read already. */
+  /** Throws when the text is too long for a value, or the budget is spent. */
   spend(text: string): void {
     if (text.length > maxText)
       throw new CircularMacro(`the macros of \`${clipText(text)}\` grow without end`);
@@ -20,7 +20,7 @@ export class ExpansionBudget {
   spendAll(text: string, extra = 500): void {
     this.#left -= text.length + extra;
     if (this.#left < 0)
-      throw new CircularMacro(`reading takes too long: the macros of \`${clipText(text)}\` may never end`);
+      throw new CircularMacro(`reading took too long: the macros of \`${clipText(text)}\` may never end`);
   }
 
   /** A function's argument is expanded inside the expansion of its call. */

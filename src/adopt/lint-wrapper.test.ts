@@ -7,7 +7,7 @@ const rules = (script: string): string[] =>
 
 const head = '#!/bin/bash\nset -e\n';
 
-test('a status that is kept by hand, by exec or by stopping on errors is not called lost', () => {
+test('a status kept by hand, by exec or by stopping on errors is not reported as lost', () => {
   assert.deepEqual(rules('#!/bin/bash\npython3 t.py\nstatus=$?\nrm -rf data\nexit $status\n'), []);
   assert.deepEqual(rules('#!/bin/bash\npython3 t.py || exit 1\nrm -rf data\n'), []);
   assert.deepEqual(rules('#!/bin/bash\nexec python3 t.py\n'), []);
@@ -17,7 +17,7 @@ test('a status that is kept by hand, by exec or by stopping on errors is not cal
   assert.deepEqual(rules('#!/bin/sh\nset -o errexit\npython3 t.py\necho done\n'), []);
 });
 
-test('a status that a later command hides is told at that command', () => {
+test('a status hidden by a later command is reported at that command', () => {
   assert.deepEqual(rules('#!/bin/bash\npython3 t.py\nrm -rf data\n'), ['status-lost:3']);
   assert.deepEqual(rules('#!/bin/bash\n./train\necho finished\nexit 0\n'), ['status-lost:4']);
   assert.deepEqual(rules('#!/bin/bash\npython3 t.py\nrm -rf data\nexit $?\n'), ['status-lost:4']);
@@ -42,7 +42,7 @@ test('comments, quotes and here-documents hide what looks like commands', () => 
   assert.deepEqual(rules(script), []);
 });
 
-test('downloads at run time are told, also behind other words', () => {
+test('downloads at run time are reported, also after other words', () => {
   assert.deepEqual(
     rules(
       `${head}if true; then\n  pip3 install a\nfi\npython -m pip install b && wget https://x.example/y\npython t.py\n`,
@@ -52,6 +52,6 @@ test('downloads at run time are told, also behind other words', () => {
   assert.deepEqual(rules(`${head}pip install --no-index ./wheels/a.whl\npython t.py\n`), []);
 });
 
-test('what is no shell script has no findings', () => {
+test('a file that is not a shell script has no findings', () => {
   assert.deepEqual(lintWrapper('train.py', '#!/usr/bin/env python3\nimport torch\n'), []);
 });

@@ -10,7 +10,7 @@ import { transferRules } from './rules/transfer.ts';
 import { wrapperRules } from './rules/wrapper.ts';
 import { readWrapper } from './shell-commands.ts';
 
-/** Every rule about submit descriptions. */
+/** Every rule about submit files. */
 const submitRules: readonly Rule<SubmitFacts>[] = [
   ...statementRules,
   ...nameRules,
@@ -27,22 +27,22 @@ export const allRules: readonly Pick<Rule<never>, 'name' | 'level' | 'about'>[] 
   ...wrapperRules,
 ];
 
-/** All that is wrong or risky in a job's shell script; nothing for a text that is no shell script. */
+/** Everything wrong or risky in a job's shell script; nothing for other text. */
 export function lintWrapper(file: string, text: string): Finding[] {
   const wrapper = readWrapper(file, text);
   return wrapper === undefined ? [] : inOrder(applyRules(wrapperRules, wrapper));
 }
 
-/** All that is wrong or risky in a submit description and its script, the worst first. */
-export function lintSubmission(evidence: SubmitFacts): Finding[] {
-  const { wrapper } = evidence;
+/** Everything wrong or risky in a submit file and its script, the worst first. */
+export function lintSubmission(facts: SubmitFacts): Finding[] {
+  const { wrapper } = facts;
   return sortFindings([
-    ...inOrder(applyRules(submitRules, evidence)),
+    ...inOrder(applyRules(submitRules, facts)),
     ...(wrapper === undefined ? [] : lintWrapper(wrapper.file, wrapper.text)),
   ]);
 }
 
-/** The worst first, then as the file has them. */
+/** The worst first, then in the file's order. */
 const inOrder = (findings: Finding[]): Finding[] =>
   sortFindings(
     findings.sort((a, b) => (a.file ?? '').localeCompare(b.file ?? '') || (a.line ?? 0) - (b.line ?? 0)),

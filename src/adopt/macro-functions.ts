@@ -9,7 +9,7 @@ interface Macro {
   place: SourceLine;
 }
 
-/** The names of a submit description with their unexpanded values; names are the same in any case. */
+/** The names of a submit file with their unexpanded values; names are case-insensitive. */
 export class Macros {
   readonly #byName = new Map<string, Macro>();
 
@@ -26,13 +26,13 @@ export class Macros {
   }
 }
 
-/** What an expansion may see: macros by name, the submitter's environment and folder, and a note of what was looked up. */
+/** What an expansion may see: macros by name, the submitter's environment and folder, and a record of the names looked up. */
 export interface Scope {
   lookup(name: string): string | undefined;
   env(name: string): string | undefined;
   cwd: string;
   budget: ExpansionBudget;
-  /** Told once for each `$RANDOM_…()`: its value here is only one of those HTCondor may choose. */
+  /** Called for each `$RANDOM_…()`: its value here is only one of those HTCondor may choose. */
   chosen(): void;
 }
 
@@ -50,13 +50,13 @@ const functions = new Set([
   'DIRNAME',
 ]);
 
-/** Function names are upper case only; `$Fpn()` and its kin are F with any of their letters. */
+/** Function names are upper case only; `$Fpn()` and the like are F with any of its letters. */
 export const isMacroFunction = (name: string): boolean =>
   functions.has(name) || /^F[pnxdqabfwu]*$/i.test(name);
 
 type Expand = (text: string) => string;
 
-/** The value of `$NAME(body)`; what HTCondor would refuse or choose by chance becomes its nearest plain value. */
+/** The value of `$NAME(body)`; what HTCondor would refuse or choose at random becomes its nearest plain value. */
 export function callMacroFunction(name: string, body: string, scope: Scope, expand: Expand): string {
   const named = (text: string): string => expand(scope.lookup(text.trim()) ?? text);
   const parts = body.split(',');
@@ -130,10 +130,10 @@ function formatNumber(text: string, format: string | undefined, whole: boolean):
 
 const formatText = (text: string, format: string | undefined): string => printf(format ?? '%s', text);
 
-/** More than any file name has, and no more than JavaScript can print. */
+/** Longer than any file name, within what JavaScript can print. */
 const maxDigits = 100;
 
-/** Width, zero padding and left alignment of one `%` directive; the conversion is done already. */
+/** Width, zero padding and left alignment of one `%` directive; the conversion is already done. */
 function printf(format: string, value: string): string {
   return format.replace(
     /%([-+ 0#]*)(\d*)(?:\.\d+)?(?:ll|l)?[dDifFgGseExXu]/,
@@ -149,7 +149,7 @@ function printf(format: string, value: string): string {
 
 const unquoted = (text: string): string => /^"(.*)"$/s.exec(text.trim())?.[1] ?? text;
 
-/** Only numbers and strings: a ClassAd expression beyond them is HTCondor's to evaluate. */
+/** Only numbers and strings; other ClassAd expressions are left to HTCondor. */
 function evaluated(text: string): string {
   const value = evaluateNumber(text);
   return value === undefined ? unquoted(text) : String(value);
@@ -200,7 +200,7 @@ function lastFolders(folder: string, depth: number): string {
   return names.length <= depth ? folder : `${names.slice(-depth).join('/')}/`;
 }
 
-/** Brackets in brackets take a call each. */
+/** Each nested parenthesis takes a call. */
 const maxExpression = 1000;
 
 /**
@@ -245,7 +245,7 @@ function product(reader: Reader): number {
   return value;
 }
 
-/** Between integers ClassAd division drops the rest. */
+/** ClassAd division of integers drops the remainder. */
 const divide = (left: number, right: number): number =>
   Number.isInteger(left) && Number.isInteger(right) ? Math.trunc(left / right) : left / right;
 

@@ -13,15 +13,15 @@ const harmless = [
   'arguments = \\\n  --a 1 \\\n  --b 2\nshould_transfer_files = IF_NEEDED\nuse_x509userproxy = true\nqueue',
 ];
 
-test('HTCondor may read what has no include, use, if or pipe', () => {
+test('HTCondor may read a file without include, use, if or pipe', () => {
   for (const text of harmless) assert.equal(whyNotRun(text), undefined, text);
 });
 
-test('no spelling of a command passes that HTCondor would run', () => {
+test('every spelling of a command that HTCondor would run is refused', () => {
   const passed = Object.entries(spellings).filter(([, text]) => whyNotRun(text) === undefined);
   assert.deepEqual(
     passed.map(([name]) => name),
-    // Plain text to HTCondor, as the test against the real one shows.
+    // Plain text to HTCondor, as the test against the real condor_submit shows.
     [
       'include by a macro within the word',
       'queue from a list with a command in it',

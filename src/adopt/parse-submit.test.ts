@@ -15,11 +15,11 @@ function read(text: string, context: Partial<ReaderContext> = {}) {
 const argumentsOf = (text: string, context: Partial<ReaderContext> = {}): (string | undefined)[] =>
   read(text, context).jobs.map(({ commands }) => commands['arguments']);
 
-test('names are the same in any case, and a later value replaces an earlier one', () => {
+test('names are case-insensitive, and a later value replaces an earlier one', () => {
   assert.deepEqual(argumentsOf('X = 1\nArguments = $(x)$(Y:none)\nx = 2\nqueue'), ['2none']);
 });
 
-test('the attribute a command sets is another name for the command', () => {
+test('the attribute that a command sets is another name for the command', () => {
   const [job] = read('TransferInputFiles = a\nWhenToTransferOutput = ON_EXIT\nstdout = o\nqueue').jobs;
   assert.deepEqual(job?.commands, {
     transfer_input_files: 'a',
@@ -28,7 +28,7 @@ test('the attribute a command sets is another name for the command', () => {
   });
 });
 
-test('a value that names itself grows, as do += and its separators', () => {
+test('a value that refers to itself grows, as do += and its separators', () => {
   assert.deepEqual(argumentsOf('a = 1\na = $(a)2\na +,= 3\na +&&= 4\narguments = $(a)\nqueue'), [
     '12,3 && 4',
   ]);
@@ -40,7 +40,7 @@ test('macros that refer to each other in a circle are refused, not followed', ()
   assert.match(problems[0] ?? '', /^syntax 4: .* refers to itself$/);
 });
 
-test('functions of file names, numbers, lists and the environment', () => {
+test('functions of file names, numbers, lists and the environment are evaluated', () => {
   const text = [
     'f = data/in/some.tar.gz',
     'n = 7',
@@ -55,14 +55,14 @@ test('functions of file names, numbers, lists and the environment', () => {
   ]);
 });
 
-test('what belongs to the machine, and a dollar that starts no macro, stay as they are', () => {
+test('machine macros and a dollar sign that starts no macro stay unchanged', () => {
   assert.deepEqual(
     argumentsOf('arguments = $$(Arch) $$([TARGET.Cpus]) $HOME $5 $(DOLLAR)(x) $lower(x)\nqueue'),
     ['$$(Arch) $$([TARGET.Cpus]) $HOME $5 $(x) $lower(x)'],
   );
 });
 
-test('a value chosen by chance is one of its values, and is told', () => {
+test('a random value is one of its choices, and is reported', () => {
   const { jobs, problems } = read('arguments = $RANDOM_CHOICE(a,b) $RANDOM_INTEGER(3,9)\nqueue 2');
   assert.deepEqual(
     jobs.map(({ commands }) => commands['arguments']),
@@ -71,7 +71,7 @@ test('a value chosen by chance is one of its values, and is told', () => {
   assert.equal(problems.filter((problem) => problem.startsWith('chance')).length, 1);
 });
 
-test('branches go by truth values, definitions and the version', () => {
+test('branches depend on booleans, definitions and the version', () => {
   const branch = (condition: string): (string | undefined)[] =>
     argumentsOf(
       `yes = true\nif ${condition}\narguments = a\nelif defined yes\narguments = b\nelse\narguments = c\nendif\nqueue`,
@@ -94,13 +94,13 @@ test('branches go by truth values, definitions and the version', () => {
   );
 });
 
-test('a condition that HTCondor does not know, and an if without its end, are refused with their line', () => {
+test('an invalid condition and an if without endif are refused with their line', () => {
   assert.match(read('if $(a) == 3\nendif\nqueue').problems[0] ?? '', /^syntax 1: /);
   assert.match(read('if true\nqueue').problems[0] ?? '', /no `endif`/);
   assert.match(read('else\nqueue').problems[0] ?? '', /without `if`/);
 });
 
-test('files are included, commands are not run', () => {
+test('files are included, but commands are not run', () => {
   const include = (name: string): string | undefined =>
     name === 'more.inc' ? 'arguments = included' : undefined;
   assert.deepEqual(argumentsOf('include : more.inc\nqueue', { include }), ['included']);
@@ -110,19 +110,19 @@ test('files are included, commands are not run', () => {
   assert.deepEqual(read('include ifexist : gone.inc\nqueue', { include }).problems, []);
 });
 
-test('a file that includes itself comes to an end', () => {
+test('reading a file that includes itself ends', () => {
   const { problems } = read('include : self\nqueue', { include: () => 'include : self' });
   assert.match(problems[0] ?? '', /nested too deep/);
 });
 
-test('attributes are kept apart from commands, with either spelling', () => {
+test('attributes are kept apart from commands, in either spelling', () => {
   const [job] = read('+Project = "x"\nMY.Other = 3 + $(Process)\nqueue').jobs;
   assert.deepEqual([job?.commands, job?.attributes], [{}, { Project: '"x"', Other: '3 + 0' }]);
 });
 
-test('text over several lines ends at its tag', () => {
+test('a multi-line value ends at its tag', () => {
   assert.deepEqual(argumentsOf('arguments @=end\n one\n# not this\n two\n@end\nqueue'), ['one\ntwo']);
-  assert.match(read('arguments @=end\none').problems[0] ?? '', /never ended/);
+  assert.match(read('arguments @=end\none').problems[0] ?? '', /no closing line/);
 });
 
 const queued = (queue: string, context: Partial<ReaderContext> = {}): (string | undefined)[] =>
@@ -146,7 +146,7 @@ test('every form of the queue statement makes its jobs', () => {
   ]);
 });
 
-test('items with the unit separator may hold blanks and commas', () => {
+test('items separated by the unit separator may contain blanks and commas', () => {
   assert.deepEqual(queued('queue a,b from (\n one, two\x1fthree four\n)'), ['0:0:0:one, two,three four']);
 });
 
@@ -154,13 +154,13 @@ test('a queue variable may be a command', () => {
   assert.deepEqual(argumentsOf('queue arguments from (\n--rate 1\n--rate 2\n)'), ['--rate 1', '--rate 2']);
 });
 
-test('lists that only a program could make are reported, never made', () => {
+test('lists that come from a program are reported, and the program is not run', () => {
   const { submission, problems } = read('queue a from ./list.sh |');
   assert.equal(submission.queues[0]?.total, undefined);
   assert.match(problems[0] ?? '', /^not-run 1: .*list\.sh/);
 });
 
-test('several queue statements keep what was set before and count on', () => {
+test('several queue statements keep earlier values and continue the numbering', () => {
   assert.deepEqual(argumentsOf('arguments = $(Process)-$(x)\nx = 1\nqueue 2\nx = 2\nqueue'), [
     '0-1',
     '1-1',
@@ -168,17 +168,17 @@ test('several queue statements keep what was set before and count on', () => {
   ]);
 });
 
-test('of a big batch the first jobs are resolved, and all are counted', () => {
+test('the first jobs of a big batch are resolved, and all are counted', () => {
   const { submission } = read('queue 2000000', { maxJobs: 3 });
   assert.deepEqual([submission.queues[0]?.total, submission.queues[0]?.jobs.length], [2_000_000, 3]);
 });
 
-test('queue statements that HTCondor refuses are refused with their reason', () => {
+test('invalid queue statements are refused with the reason', () => {
   for (const queue of ['queue many', 'queue -1', 'queue a from (\n1', 'queue a from'])
     assert.match(read(queue).problems[0] ?? '', /^syntax 1: /, queue);
 });
 
-test('any text is read to its end without an exception', () => {
+test('any text is read without an exception', () => {
   for (const text of [
     '',
     '\\',

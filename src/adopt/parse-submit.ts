@@ -12,7 +12,7 @@ const maxIncludeDepth = 20;
 const maxBranches = 63;
 
 /**
- * Reads a submit description as `condor_submit` would, without running anything: commands that HTCondor would run
+ * Reads a submit file as `condor_submit` would, without running anything: commands that HTCondor would run
  * (`include command`, `queue from … |`) are reported instead. It never throws; what HTCondor would refuse is among the
  * problems, and reading stops there as HTCondor's does.
  */
@@ -70,7 +70,7 @@ function readBranch(reader: SubmitReader, text: string, branches: IfStack): bool
 function readStatement(reader: SubmitReader, text: string, place: SourceLine, lines: Lines): void {
   const queue = queueArguments(text);
   if (queue !== undefined) {
-    if (lines.depth > 0) reader.stop('a queue statement may not stand in an included file', place);
+    if (lines.depth > 0) reader.stop('a queue statement is not allowed in an included file', place);
     else readQueueStatement(reader, queue, place, lines);
     return;
   }
@@ -112,7 +112,7 @@ function readHereText(reader: SubmitReader, match: RegExpExecArray, place: Sourc
   for (;;) {
     const line = lines.lines[lines.at++];
     if (line === undefined) {
-      reader.stop(`the text of \`${name}\` is never ended by a line \`@${tag}\``, place);
+      reader.stop(`the value of \`${name}\` has no closing line \`@${tag}\``, place);
       return;
     }
     if (line.text === `@${tag}`) break;
@@ -133,8 +133,8 @@ function readColon(reader: SubmitReader, match: RegExpExecArray, place: SourceLi
       `the template \`${match[0]}\` is in the pool's configuration and was not read`,
       place,
     );
-  else if (/^error$/i.test(word)) reader.stop(`the file itself refuses: ${target}`, place);
-  else if (/^warning$/i.test(word)) reader.note('missing', `the file itself warns: ${target}`, place);
+  else if (/^error$/i.test(word)) reader.stop(`the file stops with an error: ${target}`, place);
+  else if (/^warning$/i.test(word)) reader.note('missing', `the file warns: ${target}`, place);
   else include(reader, options, target, place, depth);
 }
 
@@ -150,7 +150,7 @@ function include(
   if (isCommand)
     reader.note('not-run', `\`${target}\` would be run to include what it prints; it was not run`, place);
   else if (text !== undefined && depth < maxIncludeDepth) {
-    // Files that include each other twice would be read for ever.
+    // Files that include each other twice would never end.
     reader.budget.spendAll(text);
     readText(reader, text, target, depth + 1);
   } else if (text !== undefined) reader.stop('includes are nested too deep', place);
@@ -158,9 +158,9 @@ function include(
 }
 
 interface Level {
-  /** The lines of this branch count. */
+  /** The lines of this branch are read. */
   taken: boolean;
-  /** Some branch of this `if` was taken already. */
+  /** A branch of this `if` was already taken. */
   settled: boolean;
   inElse: boolean;
 }
@@ -173,15 +173,15 @@ class IfStack {
     return this.#levels.length;
   }
 
-  /** Whether the current line counts. */
+  /** Whether the current line is read. */
   get taken(): boolean {
     return this.#levels.every((level) => level.taken);
   }
 
-  /** Takes one of the four words; answers what is wrong with its position, if anything. */
+  /** Takes one of the four words; returns what is wrong with its position, if anything. */
   step(word: string, test: () => boolean): string | undefined {
     if (word === 'if') {
-      // Where the lines do not count, the condition is not looked at either.
+      // In a skipped branch the condition is not evaluated either.
       if (this.#levels.length >= maxBranches) return 'they are nested too deep';
       const taken = this.taken && test();
       this.#levels.push({ taken, settled: taken, inElse: false });

@@ -99,7 +99,7 @@ function matchingItems(
   for (const pattern of patterns) {
     const names = glob(pattern, of);
     if (names === undefined) {
-      reader.note('missing', `the folders of \`${pattern}\` are too large to look through`, place);
+      reader.note('missing', `the folders of \`${pattern}\` have too many entries to search`, place);
       return undefined;
     }
     for (const name of names) found.add(name);
@@ -134,7 +134,7 @@ function itemsOfFile(reader: SubmitReader, name: string, place: SourceLine): str
   return text.split(/\r?\n/).filter((line) => line.trim() !== '');
 }
 
-/** By lower-case names; the last assignment of each. */
+/** The last assignment of each name, by lower-case name. */
 function inForce(reader: SubmitReader): Map<string, Assignment> {
   return new Map(
     reader.submission.assignments.map((assignment) => [

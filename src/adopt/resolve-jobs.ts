@@ -7,7 +7,7 @@ import type { SubmittedJob } from './submission.ts';
 import { canonicalCommand } from './submit-commands.ts';
 import type { SubmitReader } from './submit-reader.ts';
 
-/** Jobs of all queue statements together; beyond, the first of each statement stands for all of it. */
+/** Jobs of all queue statements together; beyond it, only the first of each statement is resolved. */
 const maxResolved = 2000;
 
 /** The first jobs of a queue statement with everything expanded, and how many there are in all. */
@@ -50,7 +50,7 @@ interface JobPosition {
 
 function resolveJob(reader: SubmitReader, position: JobPosition, place: SourceLine): SubmittedJob {
   const noteChance = (): void => {
-    const message = 'a value is chosen by chance when the file is submitted; here one of them stands for all';
+    const message = 'a value is chosen at random when the file is submitted; it was checked with one of them';
     if (!reader.submission.problems.some(({ kind }) => kind === 'chance'))
       reader.note('chance', message, place);
   };
@@ -95,7 +95,7 @@ function sliceItems(items: readonly string[], slice: Slice | undefined): { index
     );
 }
 
-/** Splits an item over its variables: at commas or blanks, or at the byte 0x1F where there is one; the last takes the rest. */
+/** Splits an item over its variables: at commas or blanks, or at byte 0x1F if present; the last takes the rest. */
 function splitItem(item: string, variables: readonly string[]): Record<string, string> {
   const separator = item.includes('\x1f') ? /\x1f/ : /[, \t]/;
   const trim = (text: string): string => text.trim();
@@ -119,7 +119,7 @@ export type ItemSource =
   | { kind: 'none' }
   /** Literal items, one per job, still to be split into the variables. */
   | { kind: 'items'; items: string[] }
-  /** The list goes on in the lines that follow, up to one that starts with `)`. */
+  /** The list continues on the next lines, up to one that starts with `)`. */
   | { kind: 'inline'; items: string[]; perLine: boolean }
   | { kind: 'file'; name: string }
   | { kind: 'command'; command: string }
@@ -141,7 +141,7 @@ export function queueArguments(line: string): string | undefined {
   return /^queue(?:\s+(.*))?$/is.exec(line)?.[1] ?? (/^queue$/i.test(line) ? '' : undefined);
 }
 
-/** Reads what follows the word `queue`; macros are expanded already. */
+/** Reads what follows the word `queue`; macros are already expanded. */
 export function parseQueue(text: string): QueueStatement {
   const keyword = /(?:^|[\s,)])(in|from|matching)(?=[\s([]|$)/i.exec(text);
   if (keyword === null) return { count: countOf(text), variables: [], source: { kind: 'none' } };
@@ -160,10 +160,10 @@ function countOf(text: string): number {
   return Math.trunc(value);
 }
 
-/** Characters of a queue statement before its list. */
+/** Max characters of a queue statement before its list. */
 const maxVariables = 4096;
 
-/** The variables are the names that end the text; a count may stand before them. */
+/** The variables are the names at the end of the text; a count may precede them. */
 function beforeKeyword(text: string): { count: number; variables: string[] } {
   if (text.length > maxVariables) throw new BadQueue('it has more variables than HTCondor could use');
   const names = /(?:^|[\s,)])([A-Za-z_][\w.]*(?:[\s,]+[A-Za-z_][\w.]*)*)[\s,]*$/.exec(text);
@@ -211,7 +211,7 @@ function sourceOf(keyword: string, rest: string, of: 'files' | 'dirs' | 'any'): 
   return { kind: 'file', name: list };
 }
 
-/** One line of a list: an item of its own after `from`, else as many as there are words. */
+/** One line of a list: one item after `from`, else one per word. */
 export function itemsOf(line: string, perLine: boolean): string[] {
   if (perLine) return line === '' ? [] : [line];
   return line.split(/[\s,]+/).filter((item) => item !== '');

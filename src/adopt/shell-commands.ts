@@ -3,7 +3,7 @@ export interface ShellCommand {
   words: string[];
   /** Where its line starts, counted from 1. */
   line: number;
-  /** What follows it: its status passes on only where nothing but the end of the line does. */
+  /** What follows it: its status survives only at the end of the line. */
   before: '' | ';' | '&&' | '||' | '|' | '&';
   /** Inside a function, a loop or a branch. */
   nested: boolean;
@@ -137,7 +137,7 @@ const work =
 const cleanUp =
   /^(rm|rmdir|echo|printf|ls|date|mv|cp|mkdir|cd|popd|pushd|deactivate|conda|sleep|touch|du|df|cat|unset|export|tar|zip|gzip|true|:|kill|wait|chmod|hostname|find|module|source|\.)$/;
 
-/** The command that does the job: the last one at the top of the script that is no housekeeping. */
+/** The command that does the job: the last top-level one that is not clean-up. */
 export function mainCommand({ commands }: Wrapper): ShellCommand | undefined {
   const top = commands.filter(({ nested }) => !nested);
   return top.findLast(({ words }) => work.test(words[0] ?? '')) ?? undefined;
@@ -165,6 +165,6 @@ export function runTimeDownload(words: readonly string[]): Download | undefined 
   return fetchers.find(([pattern]) => pattern.test(text))?.[1];
 }
 
-/** The start of a command, for messages: what stands behind a `?` may be a secret. */
+/** The start of a command, for messages: what follows a `?` may be a secret. */
 export const shownCommand = (words: readonly string[]): string =>
   words.slice(0, 3).join(' ').replace(/\?.*/, '?…');

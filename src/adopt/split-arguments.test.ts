@@ -3,14 +3,14 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { splitArguments, BadQuoting, splitEnvironment } from './split-arguments.ts';
 
-/** The new syntax for any words, by its rules. */
+/** Any words in the new syntax. */
 const quoted = (words: readonly string[]): string =>
   `"${words
     .map((word) => `'${word.replaceAll("'", "''")}'`)
     .join(' ')
     .replaceAll('"', '""')}"`;
 
-test('the new syntax groups by single quotes and doubles what it means literally', () => {
+test('the new syntax groups with single quotes, and doubled quotes are literal', () => {
   assert.deepEqual(splitArguments(`"one 'two with spaces' ""three"" 'it''s' a'b c'd ''"`), [
     'one',
     'two with spaces',
@@ -21,17 +21,17 @@ test('the new syntax groups by single quotes and doubles what it means literally
   ]);
 });
 
-test('the old syntax knows blanks and escaped double quotes only', () => {
+test('the old syntax has only blanks and escaped double quotes', () => {
   assert.deepEqual(splitArguments(String.raw`a 'b  c' \"d\" e\f`), ['a', "'b", "c'", '"d"', String.raw`e\f`]);
   assert.deepEqual(splitArguments('  '), []);
 });
 
-test('both syntaxes of environments', () => {
+test('environments are split in both syntaxes', () => {
   assert.deepEqual(splitEnvironment(`"A=1 B='x y' C=""q"""`), ['A=1', 'B=x y', 'C="q"']);
   assert.deepEqual(splitEnvironment('A=1; B=x y;;C='), ['A=1', 'B=x y', 'C=']);
 });
 
-test('what HTCondor refuses is refused', () => {
+test('invalid quoting is refused', () => {
   for (const value of ['"open', '"a "b" c"', '"it\'s"', 'say "hi"'])
     assert.throws(() => splitArguments(value), BadQuoting, value);
 });

@@ -15,7 +15,7 @@ export function splitArguments(value: string): string[] {
         .split(/[ \t\n\r]+/);
 }
 
-/** The variables of `environment`, as `NAME=value` words; the old syntax separates by semicolons and knows no quotes. */
+/** The variables of `environment`, as `NAME=value` words; the old syntax separates with semicolons and has no quotes. */
 export function splitEnvironment(value: string): string[] {
   const inner = quotedValue(value);
   if (inner !== undefined) return splitRaw(inner);
@@ -25,15 +25,13 @@ export function splitEnvironment(value: string): string[] {
     .filter((word) => word !== '');
 }
 
-/** What the new syntax holds between its double quotes, with each `""` as one quote; undefined in the old syntax. */
+/** The text between the double quotes of the new syntax, with each `""` as one quote; undefined in the old syntax. */
 function quotedValue(value: string): string | undefined {
   const text = value.trim();
   if (!text.startsWith('"')) return undefined;
   const body = /^"((?:[^"]|"")*)"$/s.exec(text)?.[1];
   if (body === undefined)
-    throw new BadQuoting(
-      'a double quote inside the outer ones must be doubled, and the value must end with one',
-    );
+    throw new BadQuoting('a double quote inside the value must be doubled, and the value must end with one');
   return body.replaceAll('""', '"');
 }
 
@@ -43,7 +41,7 @@ function oldText(value: string): string {
   return value.replaceAll(String.raw`\"`, '"');
 }
 
-/** Splits the inside of the new syntax, which is also how the job's `Arguments` and `Environment` are kept. */
+/** Splits the inside of the new syntax, which is also the form of the job's `Arguments` and `Environment` attributes. */
 export function splitRaw(text: string): string[] {
   const words: string[] = [];
   let word: string | undefined;
@@ -74,7 +72,7 @@ export interface LogicalLine {
 
 /**
  * Joins continued lines the way `condor_submit` does: every physical line is trimmed, a trailing backslash joins
- * the next one, a comment line is never continued, and a comment within a continued line stands for its own last
+ * the next one, a comment line is never continued, and a comment within a continued line leaves its last
  * character (so only one that ends in a backslash disappears).
  */
 export function logicalLines(text: string): LogicalLine[] {

@@ -4,9 +4,9 @@ import type { SourceLine } from '../base/finding.ts';
 export interface Assignment {
   /** As written. */
   name: string;
-  /** The usual name of the command; undefined for a macro of the user's own and for attributes. */
+  /** The usual name of the command; undefined for user-defined macros and attributes. */
   command: string | undefined;
-  /** Set by `+Name` or `MY.Name`: goes into the job as it is. */
+  /** Set by `+Name` or `MY.Name`: goes into the job unchanged. */
   attribute: string | undefined;
   value: string;
   place: SourceLine;
@@ -18,7 +18,7 @@ export interface SubmittedJob {
   item: Record<string, string>;
   /** By the usual name of the command. */
   commands: Record<string, string>;
-  /** By the attribute's name as written first; the values are ClassAd expressions. */
+  /** By the attribute's name as first written; the values are ClassAd expressions. */
   attributes: Record<string, string>;
 }
 
@@ -27,21 +27,21 @@ export interface SubmittedQueue {
   place: SourceLine;
   text: string;
   variables: string[];
-  /** All jobs of the statement; only the first ones are in `jobs`. Undefined when the items cannot be known here. */
+  /** The number of jobs of the statement; `jobs` has only the first ones. Undefined when the items are unknown here. */
   total: number | undefined;
   jobs: SubmittedJob[];
   /** Macros and commands in force at the statement, by their lower-case names. */
   inForce: Map<string, Assignment>;
 }
 
-/** Something the reader met that HTCondor refuses, or that cannot be known without running it. */
+/** Something that HTCondor refuses, or that cannot be known without running it. */
 export interface ReadingProblem {
   kind: 'syntax' | 'not-run' | 'missing' | 'odd-comment' | 'chance';
   message: string;
   place: SourceLine;
 }
 
-/** A submit description as it was read: what stands where, and which jobs it makes. */
+/** A submit file as it was read: its assignments with their places, and the jobs it makes. */
 export interface Submission {
   file: string;
   assignments: Assignment[];

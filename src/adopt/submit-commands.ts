@@ -1,6 +1,6 @@
 import { nearest } from '../base/nearest.ts';
 
-/** Every command of `condor_submit`, by its usual name; families with free endings are below. */
+/** Every command of `condor_submit`, by its usual name; families with variable endings are below. */
 const names = new Set(
   `
   accounting_group accounting_group_user allow_arguments_v1 allow_environment_v1
@@ -41,7 +41,7 @@ const names = new Set(
     .split(/\s+/),
 );
 
-/** Other names that HTCondor takes for a command: mostly the attribute it sets. */
+/** Other names that HTCondor accepts for a command: mostly the attribute it sets. */
 const others: Record<string, string> = {
   acctgroupuser: 'accounting_group_user',
   args: 'arguments',
@@ -99,11 +99,11 @@ const others: Record<string, string> = {
   userlogusexml: 'log_xml',
 };
 
-/** Families of commands whose names end freely. */
+/** Families of commands with variable endings. */
 const families =
   /^(request|require|remote|cron|ec2|azure|gce|arc|aws|gs|s3|vm|xen|java_vm|tool_daemon|buffer|cloud_label|transform_body|submit|submit_warn|submit_fail)_|_oauth_(permissions|resource)(_|$)|_container_port$/;
 
-/** Commands that HTCondor does not know by their name without underscores, unlike the others. */
+/** Commands that HTCondor, unlike the others, does not accept without underscores. */
 const onlyAsWritten = new Set(
   `
   allow_arguments_v1 allow_environment_v1 batch_id batch_name checkpoint_exit_code concurrency_limits
@@ -123,7 +123,7 @@ const attributes = new Map(
   [...names].filter((name) => !onlyAsWritten.has(name)).map((name) => [name.replaceAll('_', ''), name]),
 );
 
-/** The usual name of a submit command; undefined for a name that is only a macro of the user's own. */
+/** The usual name of a submit command; undefined for a user-defined macro. */
 export function canonicalCommand(name: string): string | undefined {
   const lower = name.toLowerCase();
   if (names.has(lower)) return lower;

@@ -1,7 +1,7 @@
 import type { RuleResult, Found, SourceLine } from '../base/finding.ts';
 import type { Assignment, Submission, SubmittedJob, SubmittedQueue } from './submission.ts';
 
-/** What stands at a path of the access point. */
+/** What is at a path on the access point. */
 export interface FileFact {
   kind: 'file' | 'folder' | 'missing';
   bytes: number;
@@ -21,10 +21,10 @@ export interface WrapperText {
   text: string;
 }
 
-/** All that rules may look at; gathered before, so that the rules only compute. */
+/** Everything the rules use, gathered beforehand so that rules are pure functions. */
 export interface SubmitFacts {
   submission: Submission;
-  /** By the path as the submit description has it, relative to `initialdir` or to the folder of submission. */
+  /** By the path as the submit file has it, relative to `initialdir` or to the submit file's folder. */
   files: ReadonlyMap<string, FileFact>;
   /** Sizes of objects by their URL, where their servers were asked. */
   objectBytes?: ReadonlyMap<string, number>;
@@ -33,7 +33,7 @@ export interface SubmitFacts {
   usage?: PastUsage;
 }
 
-/** A queue statement with its first job: what most rules look at. */
+/** A queue statement with its first job: what most rules check. */
 export interface Batch {
   queue: SubmittedQueue;
   job: SubmittedJob;
@@ -54,7 +54,7 @@ export function whereSet({ queue }: Batch, ...names: string[]): SourceLine {
 export const assignmentOf = (queue: SubmittedQueue, name: string): Assignment | undefined =>
   queue.inForce.get(name.toLowerCase());
 
-/** A command's value without the quotes that some people put around it; undefined when unset or empty. */
+/** A command's value without quotes around it; undefined when unset or empty. */
 export function valueOf({ job }: Batch, command: string): string | undefined {
   const value = job.commands[command]?.trim();
   return value === undefined || value === '' ? undefined : value;
@@ -76,22 +76,22 @@ export const fileList = (value: string | undefined): string[] =>
 
 export const isUrl = (name: string): boolean => /^[A-Za-z][\w.+-]*:\/\//.test(name);
 
-/** A rule's check that looks at every queue statement by itself. */
+/** A rule's check that runs on each queue statement. */
 export const perBatch =
-  (check: (batch: Batch, evidence: SubmitFacts) => RuleResult) =>
-  (evidence: SubmitFacts): Found[] =>
-    batches(evidence).flatMap((batch) => check(batch, evidence) ?? []);
+  (check: (batch: Batch, facts: SubmitFacts) => RuleResult) =>
+  (facts: SubmitFacts): Found[] =>
+    batches(facts).flatMap((batch) => check(batch, facts) ?? []);
 
-/** What a pool allows and asks for, as far as a submit description can break it. */
+/** The pool's limits and requirements that a submit file can break. */
 export interface PoolLimits {
   /** As its users call it. */
   title: string;
   /** Input that the access point itself may send with one job; more is held with code 32. */
   inputBytes: number;
-  /** Above this much from the access point the pool asks for its data federation instead. */
+  /** Above this, the pool asks users to use its data federation instead. */
   adviseBytes: number;
   wantsProject: boolean;
-  /** Values of `+JobDurationCategory`; empty where there is no such custom. */
+  /** Values of `+JobDurationCategory`; empty where the pool has none. */
   durationCategories: string[];
 }
 

@@ -6,29 +6,29 @@ import { Macros, type Scope } from './macro-functions.ts';
 import type { ReadingProblem, Submission } from './submission.ts';
 import { canonicalCommand } from './submit-commands.ts';
 
-/** The world around a submit description; without it nothing outside the text is read. */
+/** What a submit file may refer to; without it nothing outside the text is read. */
 export interface ReaderContext {
   /** The name of the file, for places. */
   file: string;
-  /** Folder of `condor_submit`. */
+  /** Where `condor_submit` runs. */
   cwd?: string;
   env?: Env;
   /** The text of an included file or a list of items; undefined when it cannot be read. */
   include?: (name: string) => string | undefined;
-  /** The files and folders that a pattern matches, sorted; undefined where there are too many to look at. */
+  /** The files and folders that a pattern matches, sorted; undefined where there are too many. */
   glob?: (pattern: string, of: 'files' | 'dirs' | 'any') => string[] | undefined;
   version?: readonly [number, number, number];
-  /** At most so many jobs of one queue statement are resolved. */
+  /** How many jobs of one queue statement are resolved. */
   maxJobs?: number;
-  /** The number that the schedd gave; before that, the one of `condor_submit -dry-run` stands for it. */
+  /** The number that the schedd assigned; before that, the one `condor_submit -dry-run` uses. */
   cluster?: number | undefined;
   now?: Date;
 }
 
-/** Jobs of one queue statement that are looked at one by one: enough for every rule, little for a big batch. */
+/** Enough jobs for every rule, and cheap for a big batch. */
 const defaultMaxJobs = 100;
 
-/** What is known while a submit description is being read. */
+/** What is known while a submit file is being read. */
 export class SubmitReader {
   readonly context: ReaderContext;
   readonly macros = new Macros();
@@ -59,7 +59,7 @@ export class SubmitReader {
     this.submission.assignments.push({ name, command, attribute, value, place });
   }
 
-  /** Notes the names that a text refers to, so that unused ones can be told. */
+  /** Records the names that a text refers to, so that unused ones can be reported. */
   refer(text: string, ...names: (string | undefined)[]): void {
     for (const name of [...macroReferences(text), ...names])
       if (name !== undefined) this.submission.referenced.add(name.toLowerCase());
@@ -69,7 +69,7 @@ export class SubmitReader {
     this.submission.problems.push({ kind, message, place });
   }
 
-  /** HTCondor would refuse the file here, so nothing after this place counts. */
+  /** HTCondor would refuse the file here, so the rest is not read. */
   stop(message: string, place: SourceLine): void {
     this.note('syntax', message, place);
     this.stopped = true;
@@ -77,7 +77,7 @@ export class SubmitReader {
 
   oddComment(place: SourceLine): void {
     const message =
-      'a comment inside a continued line: HTCondor keeps its last character, and the line ends there unless that is a backslash';
+      'a comment inside a continued line: HTCondor adds its last character to the value, and the statement ends there unless that is a backslash';
     this.note('odd-comment', message, place);
   }
 
@@ -90,7 +90,7 @@ export class SubmitReader {
     };
   }
 
-  /** What an expansion sees now; `live` are the values of one job and hide the file's own. */
+  /** What an expansion sees now; `live` holds the values of one job, which hide the file's. */
   scope(live: Readonly<Record<string, string>> = {}, chosen: () => void = () => undefined): Scope {
     const { env = {}, cwd = '/' } = this.context;
     const ambient = ambientMacros(this.context);
@@ -105,7 +105,7 @@ export class SubmitReader {
   }
 }
 
-/** What HTCondor defines for every submit description. */
+/** Macros that HTCondor defines for every submit file. */
 function ambientMacros({ file, now }: ReaderContext): Record<string, string> {
   const two = (value: number): string => String(value).padStart(2, '0');
   return {
@@ -125,11 +125,11 @@ function ambientMacros({ file, now }: ReaderContext): Record<string, string> {
   };
 }
 
-/** What an `if` may ask about, besides literal truth values. */
+/** What an `if` may refer to, besides literal booleans. */
 interface ConditionContext {
   expand(text: string): string;
   lookup(name: string): string | undefined;
-  /** HTCondor's version as three numbers: of the pool the file is meant for. */
+  /** The HTCondor version of the target pool, as three numbers. */
   version: readonly [number, number, number];
 }
 
@@ -154,7 +154,7 @@ function evaluate(condition: string, context: ConditionContext): boolean {
   if (defined !== null) return isDefined((defined[1] ?? '').trim(), context);
   if (/^version\b/i.test(condition)) throw new BadCondition('the version literal is invalid');
   throw new BadCondition(
-    /^[\w.]+$/.test(condition) ? 'it is not a truth value' : 'HTCondor knows no complex conditions',
+    /^[\w.]+$/.test(condition) ? 'it is not a boolean' : 'HTCondor does not support complex conditions',
   );
 }
 
@@ -173,7 +173,7 @@ function isDefined(name: string, context: ConditionContext): boolean {
 
 function compareVersion(match: RegExpExecArray, running: readonly [number, number, number]): boolean {
   const [, operator = '', major, minor, patch] = match;
-  // A version without its third number leaves that one out of the comparison.
+  // A version without a third number is compared by two.
   const wanted = [Number(major), Number(minor), patch === undefined ? running[2] : Number(patch)];
   let order = 0;
   for (const [index, number] of running.entries())

@@ -15,7 +15,7 @@ const cpuMs = (start: NodeJS.CpuUsage): number => {
   return (user + system) / 1000;
 };
 
-test('no tree is walked for where logs and output go, and an input folder only so far', async (t) => {
+test('the survey measures input folders up to a limit, and does not walk the folders of logs and output', async (t) => {
   const text = [
     'executable = run.sh',
     'error = /x.$(Cluster)',
@@ -39,7 +39,7 @@ test('no tree is walked for where logs and output go, and an input folder only s
   );
 });
 
-test('patterns match as in a shell, whatever they cost', async (t) => {
+test('patterns match as in a shell, in bounded time', async (t) => {
   const names = ['a.dat', 'b.dat', '.c.dat', 'sub/d.dat', 'sub/[x]', 'a'.repeat(200)];
   const folder = await temporaryFolder(t, Object.fromEntries(names.map((name) => [name, 'x'])));
   const found = (pattern: string, of: 'files' | 'dirs' | 'any' = 'any') =>
@@ -66,7 +66,7 @@ const circles: Record<string, string> = {
   'many queue statements': 'queue\n'.repeat(5000),
 };
 
-test('what refers to itself or grows is bounded, and said', async (t) => {
+test('macros that refer to themselves or grow are bounded and reported', async (t) => {
   for (const [name, text] of Object.entries(circles)) {
     const folder = await temporaryFolder(t, {
       'job.sub': `executable = run.sh\n${text}\n`,
@@ -79,7 +79,7 @@ test('what refers to itself or grows is bounded, and said', async (t) => {
   }
 });
 
-test('odd numbers and widths are only odd', async (t) => {
+test('odd numbers and widths do no harm', async (t) => {
   const text = [
     'executable = run.sh',
     'n = 1.5',
@@ -93,8 +93,8 @@ test('odd numbers and widths are only odd', async (t) => {
   assert.match(submission.problems[0]?.message ?? '', /is not a number of jobs/);
 });
 
-test('a pipe or a device in the place of the file is refused, not read', async (t) => {
+test('a pipe or device instead of a file is refused, not read', async (t) => {
   const folder = await temporaryFolder(t);
   symlinkSync('/dev/zero', path.join(folder, 'job.sub'));
-  await assert.rejects(surveyOf(folder), /cannot be read: it is no ordinary file/);
+  await assert.rejects(surveyOf(folder), /cannot be read: it is not a regular file/);
 });

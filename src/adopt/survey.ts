@@ -19,7 +19,7 @@ import { parseSubmit } from './parse-submit.ts';
 import type { Submission } from './submission.ts';
 
 export interface SurveyOptions {
-  /** Absolute path of the submit description; `condor_submit` is thought to run in its folder. */
+  /** Absolute path of the submit file; `condor_submit` is assumed to run in its folder. */
   file: string;
   env: Env;
   now: Date;
@@ -28,28 +28,28 @@ export interface SurveyOptions {
   usage?: PastUsage;
 }
 
-/** Larger than any script or list that people write by hand; what is larger is not read as one. */
+/** Larger than any script or list written by hand; larger files are not read. */
 const maxScriptBytes = 1 << 18;
 const maxTextBytes = 4 << 20;
-/** Files of input folders that are measured; the rest of larger ones stays unknown. */
+/** Files of input folders that are measured; the rest is not measured. */
 const maxMeasured = 2000;
-/** Names that are asked for: beyond, one more answer would change nothing. */
+/** Max paths to stat: more would not change the findings. */
 const maxNames = 5000;
-/** Entries of folders that patterns are held against. */
+/** Max folder entries to match against patterns. */
 const maxMatched = 100_000;
 
-/** Reads a submit description and looks at every file of this machine that it names. Runs nothing. */
+/** Reads a submit file and stats every local file that it names. Runs nothing. */
 export async function survey(options: SurveyOptions): Promise<SubmitFacts> {
   const { file, env, now, version, limits, usage } = options;
   const folder = path.dirname(file);
   const found = await stat(file).catch(() => undefined);
-  // A pipe would be waited for, and a device read for ever.
+  // Reading a pipe would block, and reading a device may never end.
   if (found !== undefined && !found.isFile() && !found.isDirectory())
-    throw unreadable(file, 'it is no ordinary file');
+    throw unreadable(file, 'it is not a regular file');
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
     throw unreadable(file, errorReason(error), error);
   });
-  if (text.length > maxTextBytes) throw unreadable(file, `it has more than ${maxTextBytes >> 20} MiB`);
+  if (text.length > maxTextBytes) throw unreadable(file, `it is larger than ${maxTextBytes >> 20} MiB`);
   const submission = parseSubmit(text, {
     file: path.basename(file),
     cwd: folder,
@@ -70,13 +70,13 @@ export async function survey(options: SurveyOptions): Promise<SubmitFacts> {
 }
 
 const unreadable = (file: string, reason: string, cause?: unknown): Fault =>
-  new Fault('file-invalid', `the submit description ${file} cannot be read: ${reason}`, {
-    fix: 'name the file that you would give to condor_submit',
+  new Fault('file-invalid', `the submit file ${file} cannot be read: ${reason}`, {
+    fix: 'name the file that you would pass to condor_submit',
     about: file,
     cause,
   });
 
-/** Undefined for what is no plain file of some size: a pipe would keep us waiting. */
+/** Undefined for anything but a regular file of limited size: reading a pipe would block. */
 function readText(file: string): string | undefined {
   try {
     const found = statOf(file);
@@ -86,7 +86,7 @@ function readText(file: string): string | undefined {
   }
 }
 
-/** Every local path that some job names, as rules look them up, and whether its size counts. */
+/** Every local path that some job names, as rules look it up, and whether its size matters. */
 function pathsOf(submission: Submission): Map<string, boolean> {
   const paths = new Map<string, boolean>();
   for (const { jobs } of submission.queues)
@@ -112,7 +112,7 @@ function statPaths(folder: string, paths: Map<string, boolean>): Map<string, Fil
   const facts = new Map<string, FileFact>();
   const budget = { left: maxMeasured };
   for (const [name, isInput] of [...paths].slice(0, maxNames)) {
-    // A machine ad's `$$()` is known only at the worker.
+    // A machine ad's `$$()` is known only on the worker.
     if (name.includes('$$(')) continue;
     const full = path.resolve(folder, name);
     const found = statOf(full);
@@ -123,7 +123,7 @@ function statPaths(folder: string, paths: Map<string, boolean>): Map<string, Fil
   return facts;
 }
 
-/** The script of the first job; its name is the one the user wrote. */
+/** The script of the first job, by the name the user wrote. */
 async function wrapperOf(folder: string, submission: Submission): Promise<WrapperText | undefined> {
   const name = submission.queues[0]?.jobs[0]?.commands['executable'];
   if (name === undefined) return undefined;

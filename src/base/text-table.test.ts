@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { clip, textTable } from './text-table.ts';
+import { clip, textTable, wrapLines } from './text-table.ts';
 
 test('columns are aligned, and columns that are empty in every row are left out', () => {
   const columns = [{ title: 'job' }, { title: 'empty' }, { title: 'n', align: 'right' as const }];
@@ -18,4 +18,25 @@ test('cut text ends with an ellipsis, and characters are not split', () => {
     [clip('abc', 3), clip('abcd', 3), clip('🚀🚀🚀', 2), clip('abc', 0)],
     ['abc', 'ab…', '🚀…', ''],
   );
+});
+
+test('messages break between words with a hanging indent, and a command to copy stays on one line', () => {
+  const message = [
+    'updraft: 1 of 4 jobs has no valid result',
+    '  fix: `updraft why sweep` explains it, then try: updraft retry sweep',
+    '  updraft report sweep-20261116 --html report.html',
+    'in `a command that is longer than a line` break',
+  ].join('\n');
+  assert.equal(
+    wrapLines(message, 28),
+    `updraft: 1 of 4 jobs has no
+  valid result
+  fix: \`updraft why sweep\`
+    explains it, then try:
+    updraft retry sweep
+  updraft report sweep-20261116 --html report.html
+in \`a command that is longer
+  than a line\` break`,
+  );
+  assert.equal(wrapLines(message, Number.POSITIVE_INFINITY), message);
 });

@@ -3,41 +3,41 @@ import type { Clock } from '../base/clock.ts';
 import type { Env } from '../base/env.ts';
 import type { Terminal } from './text/terminal.ts';
 
-/** The world as a command sees it: handed in by `main.ts`, and by tests. */
+/** Everything outside a command: passed in by `main.ts` and by tests. */
 export interface Cli {
   env: Env;
   cwd: string;
   clock: Clock;
   version: string;
   /**
-   * Data goes to stdout, talk goes to stderr; callers end their lines. Controls and marks that could drive or deceive a
-   * terminal do not get through, wherever the text came from.
+   * Data goes to stdout, messages go to stderr; callers end their lines. Control characters and marks that could
+   * drive or deceive a terminal are removed, wherever the text came from.
    */
   out(text: string): void;
   err(text: string): void;
-  /** The same for screens, which move the cursor themselves, and for logs as they are: callers make names safe. */
+  /** The same, unfiltered, for screens that move the cursor and for logs: callers sanitize names. */
   rawOut?(text: string): void;
   rawErr?(text: string): void;
-  /** Writes bytes to stdout; they are the caller's again when it resolves, which is when the reader keeps up. */
+  /** Writes bytes to stdout; the buffer may be reused once it resolves, so a slow reader slows the caller. */
   outBytes(bytes: Buffer): Promise<void>;
   outIsTerminal: boolean;
   errIsTerminal: boolean;
-  /** Keys and size, for live views; undefined where stdout is no terminal. */
+  /** Keys and size, for live views; undefined where stdout is not a terminal. */
   terminal?: Terminal | undefined;
   columns: number;
   rows: number;
   color: boolean;
   /** Aborts on SIGINT or SIGTERM. */
   signal: AbortSignal;
-  /** Asks on a terminal; undefined when nobody can answer. */
+  /** Asks on a terminal; undefined where there is no terminal. */
   ask: ((question: string) => Promise<string>) | undefined;
   /** How to start this program again: executable and leading arguments. */
   self: string[];
-  /** The whole program, every command loaded. */
+  /** The program with every command loaded. */
   program(): Promise<Command>;
   uid: number;
   pid: number;
-  /** Sends a signal to a process; one that is gone already is no error. */
+  /** Sends a signal to a process; one that has already ended is not an error. */
   kill(pid: number, signal: NodeJS.Signals): void;
 }
 

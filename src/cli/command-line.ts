@@ -3,6 +3,7 @@ import { CommanderError } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
 import { steadyClock, systemClock } from '../base/clock.ts';
 import { safeOutput } from '../base/printable.ts';
+import { wrapLines } from '../base/text-table.ts';
 import { asFault, Fault } from '../fault/fault.ts';
 import { kinds } from '../fault/kinds.ts';
 import type { Cli } from './cli.ts';
@@ -19,7 +20,7 @@ export interface Started {
 }
 
 async function createCli({ process, self }: Started, isJson: boolean): Promise<Cli> {
-  /** Files and pipes get what programs expect; a terminal, what it can show. */
+  /** Files and pipes get the text unchanged; a terminal without UTF-8 gets ASCII. */
   const shown = (text: string, isTerminal: boolean): string =>
     isTerminal && !isUtf8(process.env) ? toAscii(text) : text;
 
@@ -30,11 +31,14 @@ async function createCli({ process, self }: Started, isJson: boolean): Promise<C
   const cli: Cli = {
     env: await withMiniPool(process.env),
     cwd: process.cwd(),
-    // Whoever watches for hours does not see the clock being set.
+    // A change of the system clock must not disturb hours of watching.
     clock: steadyClock(systemClock),
     version: packageJson.version,
     out: (text) => cli.rawOut?.(safeOutput(text, isJson)),
-    err: (text) => cli.rawErr?.(safeOutput(text, isJson)),
+    err: (text) => {
+      const safe = safeOutput(text, isJson);
+      cli.rawErr?.(cli.errIsTerminal ? wrapLines(safe, cli.columns) : safe);
+    },
     rawOut: (text) => void process.stdout.write(shown(text, process.stdout.isTTY)),
     rawErr: (text) => void process.stderr.write(shown(text, process.stderr.isTTY)),
     outBytes: (bytes) => outBytes(process, bytes),
@@ -101,9 +105,9 @@ export async function runCommandLine(started: Started): Promise<number> {
   }
 }
 
-/** A reader that went away (`updraft status | head`) is not an error of ours; a full disk is one to tell. */
+/** A closed pipe (`updraft status | head`) is not an error; a full disk is. */
 function outputFailed(process: NodeJS.Process, error: NodeJS.ErrnoException): never {
   if (error.code === 'EPIPE') process.exit(0);
-  process.stderr.write(`updraft: stdout cannot be written to: ${error.message}\n`);
+  process.stderr.write(`updraft: cannot write to stdout: ${error.message}\n`);
   process.exit(error.code === 'ENOSPC' ? kinds['disk-full'].exit : 1);
 }

@@ -4,7 +4,7 @@ import type { Cli } from './cli.ts';
 import { groups } from './help-texts.ts';
 import { configureHelp, describe } from './help.ts';
 
-/** A command is loaded when asked for, so that `updraft status` does not pay for the rest. */
+/** A command is loaded when it is used, so that `updraft status` does not load the rest. */
 type Configure = (command: Command, cli: Cli) => void;
 
 /** How a command is set up: each file of `commands/` exports `configure`. */
@@ -14,7 +14,7 @@ export async function configureOf(name: string): Promise<Configure> {
   return ((await import(file)) as { configure: Configure }).configure;
 }
 
-/** The program with all its commands, of which only those asked for (or `'all'`) are loaded. */
+/** The program with all its commands, of which only the wanted ones (or `'all'`) are loaded. */
 export async function buildProgram(cli: Cli, wanted: readonly string[] | 'all'): Promise<Command> {
   const root = new Command('updraft')
     .version(cli.version)

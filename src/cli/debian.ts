@@ -5,16 +5,16 @@ import { Fault } from '../fault/fault.ts';
 import { printable } from '../base/printable.ts';
 import { drawErr, type Cli } from './cli.ts';
 
-/** What installing a package needs of the world. */
+/** What installing a package needs. */
 export interface Installer {
   env: Env;
   uid: number;
   signal: AbortSignal;
-  /** One line of talk; `transient` lines may be drawn over. */
+  /** Prints one line; `transient` lines may be overwritten. */
   say: (line: string, transient?: boolean) => void;
 }
 
-/** Whether packages can be installed here without asking anybody. */
+/** Whether packages can be installed here without a password. */
 export async function canInstall({ uid }: Installer): Promise<boolean> {
   const release = await readFile('/etc/os-release', 'utf8').catch(() => '');
   return uid === 0 && /^ID(_LIKE)?=.*\b(debian|ubuntu)\b/m.test(release);
@@ -55,7 +55,7 @@ function apt(machine: Installer, args: string[], packages: string[]): Promise<vo
   });
 }
 
-/** Talk that may be drawn over on a terminal; elsewhere only lasting lines are printed. */
+/** Prints lines; transient ones are overwritten on a terminal, and left out elsewhere. */
 export function progressLine(cli: Cli): (line: string, transient?: boolean) => void {
   let open = false;
   return (line, transient = false) => {

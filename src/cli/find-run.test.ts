@@ -6,7 +6,7 @@ import { temporaryFolder } from '../../test/temporary-folder.ts';
 import { Fault } from '../fault/fault.ts';
 import { findRun } from './find-run.ts';
 
-/** Runs with the times of their first entries. */
+/** A folder with runs created at these times. */
 async function folderWith(t: TestContext, runs: Record<string, string>): Promise<string> {
   const files = Object.entries(runs).map(([name, time]) => [
     `runs/${name}/journal.jsonl`,
@@ -21,10 +21,10 @@ const three = {
   'image-net-ccc333': '2026-01-02T00:00:00.000Z',
 };
 
-test('a word names a run by its folder, its id, the start of either, or its name', async (t) => {
+test('a run is found by its folder, its id, the start of either, or its name', async (t) => {
   const cwd = await folderWith(t, three);
   const found = async (word?: string) => path.basename((await findRun(cwd, word)).folder);
-  assert.equal(await found(), 'cifar10-bbb222', 'no word: the latest');
+  assert.equal(await found(), 'cifar10-bbb222', 'without an argument: the latest');
   assert.equal(await found('cifar10'), 'cifar10-bbb222', 'a name: the latest of that name');
   assert.equal(await found('image-net'), 'image-net-ccc333');
   assert.equal(await found('cifar10-aaa111'), 'cifar10-aaa111');
@@ -34,12 +34,12 @@ test('a word names a run by its folder, its id, the start of either, or its name
   assert.equal(await found('runs/cifar10-aaa111/'), 'cifar10-aaa111');
 });
 
-test('a run that is still being made, or whose making was killed, is no run', async (t) => {
+test('a run that was not completely created is not found', async (t) => {
   const cwd = await folderWith(t, { ...three, '.cifar10-ddd444.draft': '2026-01-04T00:00:00.000Z' });
   assert.equal((await findRun(cwd, undefined)).folder, path.join(cwd, 'runs/cifar10-bbb222'));
 });
 
-test('runs are found from a folder below, and the run whose folder one stands in comes first', async (t) => {
+test('runs are found from a subfolder, and inside the folder of a run that one comes first', async (t) => {
   const cwd = await folderWith(t, three);
   const below = path.join(cwd, 'src', 'deep');
   await mkdir(below, { recursive: true });
@@ -48,7 +48,7 @@ test('runs are found from a folder below, and the run whose folder one stands in
   assert.equal((await findRun(within, undefined)).folder, within);
 });
 
-test('an ambiguous word lists the runs it could mean', async (t) => {
+test('an ambiguous name lists the runs it could mean', async (t) => {
   const cwd = await folderWith(t, three);
   await assert.rejects(findRun(cwd, 'cif'), (thrown) => {
     assert.ok(thrown instanceof Fault && thrown.kind === 'usage');
@@ -57,11 +57,11 @@ test('an ambiguous word lists the runs it could mean', async (t) => {
   });
 });
 
-test('an unknown word lists the runs there are, and no run at all says how to start one', async (t) => {
+test('an unknown name lists the existing runs, or says how to start one', async (t) => {
   const cwd = await folderWith(t, three);
   await assert.rejects(findRun(cwd, 'nope\x1b[2J'), (thrown) => {
     assert.ok(thrown instanceof Fault);
-    assert.ok(!thrown.message.includes('\x1b'), 'nothing that drives a terminal');
+    assert.ok(!thrown.message.includes('\x1b'), 'no control characters');
     return /image-net-ccc333/.test(thrown.fix ?? '');
   });
   const empty = await temporaryFolder(t, { 'runs/half-made/plan.json': '{}' });
@@ -71,7 +71,7 @@ test('an unknown word lists the runs there are, and no run at all says how to st
   );
 });
 
-test('what a folder is called is quoted where a command line shows it', async (t) => {
+test('the name of a folder is quoted in command lines', async (t) => {
   const cwd = await folderWith(t, { "it's-aaa111": '2026-01-01T00:00:00.000Z' });
   assert.equal((await findRun(cwd, undefined)).argument, String.raw`'it'\''s-aaa111'`);
 });

@@ -15,7 +15,7 @@ export interface FoundRun {
 
 /**
  * The run a user means: a folder, a folder's name under `runs/`, a run's id or the start of it, or a run's name (the
- * latest of that name); without a word, the latest run. `runs/` is looked for here and in the folders above.
+ * latest of that name); undefined, the latest run. Searches for `runs/` here and in the folders above.
  */
 export async function findRun(cwd: string, word: string | undefined): Promise<FoundRun> {
   if (word !== undefined) {
@@ -27,7 +27,7 @@ export async function findRun(cwd: string, word: string | undefined): Promise<Fo
   return { folder, argument: shellQuote(path.basename(folder)) };
 }
 
-/** The run in whose folder the user stands. */
+/** The run whose folder contains the working directory. */
 async function runAround(cwd: string): Promise<string | undefined> {
   for (const folder of upwards(cwd)) if (await isRun(folder)) return folder;
   return undefined;
@@ -38,7 +38,7 @@ async function runsAbove(cwd: string): Promise<string[]> {
   for (const above of upwards(cwd)) {
     const parent = path.join(above, runsFolder);
     const names = await readdir(parent).catch(() => []);
-    // What begins with a dot is not a run yet.
+    // Names that begin with a dot are drafts.
     const runs = names.filter((name) => !name.startsWith('.')).map((name) => path.join(parent, name));
     const found = (await Promise.all(runs.map(whenCreated))).filter((run) => run !== undefined);
     found.sort((a, b) => b.created.localeCompare(a.created) || a.folder.localeCompare(b.folder));
@@ -68,7 +68,7 @@ function chooseRun(runs: string[], word: string | undefined, cwd: string): strin
   });
 }
 
-// Folders are called `<name>-<id>`; a name may hold hyphens, an id does not.
+// Folders are called `<name>-<id>`; a name may contain hyphens, an id may not.
 const idOf = (folder: string): string => path.basename(folder).split('-').at(-1) ?? '';
 const nameOf = (folder: string): string => path.basename(folder).split('-').slice(0, -1).join('-');
 
@@ -76,7 +76,7 @@ function noRuns(cwd: string, word: string | undefined): Fault {
   const what = word === undefined ? 'no run' : `no run "${printable(word)}"`;
   return new Fault('usage', `${what}: there is no ${runsFolder}/ folder with runs in ${cwd} or above it`, {
     about: cwd,
-    fix: 'start one with `updraft run`, or go to the folder of your updraft.toml',
+    fix: 'start one with `updraft run`, or change to the folder of your updraft.toml',
   });
 }
 
@@ -91,7 +91,7 @@ async function isRun(folder: string): Promise<boolean> {
   return (await statIfExists(path.join(folder, runFiles.journal)))?.isFile() === true;
 }
 
-/** By the journal's first words, which a copy of the folder keeps; by the file's date where they are garbled. */
+/** By the journal's first entry, which a copy of the folder keeps; by the file's date if it is garbled. */
 async function whenCreated(folder: string): Promise<{ folder: string; created: string } | undefined> {
   const file = await open(path.join(folder, runFiles.journal), 'r').catch(() => undefined);
   if (file === undefined) return undefined;
@@ -106,13 +106,13 @@ async function whenCreated(folder: string): Promise<{ folder: string; created: s
   }
 }
 
-/** What a word of the user's names: files, pipes and devices are read; a folder may be a run's. */
+/** What an argument names: files, pipes and devices are read; a folder may be a run's. */
 export async function pathKind(file: string): Promise<'file' | 'folder' | undefined> {
   const found = await statIfExists(file);
   return found === undefined ? undefined : found.isDirectory() ? 'folder' : 'file';
 }
 
-/** The words of a command that takes a run and jobs of it. A number alone is a job: runs are not called so. */
+/** The arguments of a command that takes a run and its jobs. A number is a job: no run has a number as its name. */
 export function runAndJobs(words: readonly (string | undefined)[]): {
   run: string | undefined;
   jobs: string[];

@@ -15,7 +15,7 @@ export const groups: Record<string, readonly string[]> = {
   'This machine:': ['doctor', 'demo', 'mini', 'completion'],
 };
 
-/** What `--help` says of each command and subcommand, besides its arguments and options. */
+/** The help of each command and subcommand, besides its arguments and options. */
 export const helpTexts: Readonly<Record<string, CommandHelp>> = {
   '': {
     what: 'train PyTorch models on high-throughput pools and lose none of it',
@@ -30,7 +30,7 @@ export const helpTexts: Readonly<Record<string, CommandHelp>> = {
     page: 'job-file.md',
     examples: [
       ['updraft init', 'choose a template, write updraft.toml here'],
-      ['updraft init --template cifar10 my-experiment', 'CIFAR-10, in a folder of its own'],
+      ['updraft init --template cifar10 my-experiment', 'CIFAR-10, in its own folder'],
     ],
   },
   check: {
@@ -146,7 +146,7 @@ export const helpTexts: Readonly<Record<string, CommandHelp>> = {
     ],
   },
   adopt: {
-    what: 'check an HTCondor submit file, and submit and watch it as it is',
+    what: 'check an HTCondor submit file, and submit and watch it unchanged',
     page: 'coming-from-a-submit-file.md',
     examples: [
       ['updraft adopt train.sub --pool ospool', 'check it by the rules of the OSPool'],
@@ -242,7 +242,7 @@ export const helpTexts: Readonly<Record<string, CommandHelp>> = {
     ],
   },
   'env show': {
-    what: 'show what an environment holds and needs',
+    what: 'show what an environment contains and needs',
     page: 'environments.md',
     examples: [
       ['updraft env show -e gpu', 'one environment of the workspace here'],
@@ -348,7 +348,7 @@ export const helpTexts: Readonly<Record<string, CommandHelp>> = {
   'mini federation down': {
     what: 'stop the federation',
     page: 'mini-federation.md',
-    examples: [['updraft mini federation down', 'the one of `up --detach`']],
+    examples: [['updraft mini federation down', 'the one started by `up --detach`']],
   },
   'mini pool': {
     what: 'run a real HTCondor pool of three sites on this machine',

@@ -18,7 +18,7 @@ async function programAt(columns: number): Promise<Command> {
   return program;
 }
 
-/** Every command that people may type, by its words after `updraft`. */
+/** Every command, by its words after `updraft`. */
 function commandsOf(command: Command, at = ''): [string, Command][] {
   const below = command.createHelp().visibleCommands(command);
   return [[at, command], ...below.flatMap((one) => commandsOf(one, `${at} ${one.name()}`.trim()))];
@@ -64,7 +64,7 @@ function wordsOfExample(line: string): string[] {
   return [...own.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(([word, a, b]) => a ?? b ?? word);
 }
 
-test('every example is a command line that its command takes', async () => {
+test('every example is a command line that its command accepts', async () => {
   const root = await programAt(80);
   const reached: string[] = [];
   for (const [at, command] of commandsOf(root)) {

@@ -1,7 +1,8 @@
 import { type Command, Help } from 'commander';
+import { wrap } from '../base/text-table.ts';
 import type { Cli } from './cli.ts';
 import { helpTexts } from './help-texts.ts';
-import { commandLines, wrap } from './text/phrases.ts';
+import { commandLines } from './text/phrases.ts';
 
 /** Longer lines are hard to read, however wide the terminal is. */
 const maxWidth = 100;
@@ -15,7 +16,7 @@ export function configureHelp(root: Command, cli: Cli): void {
     .configureOutput({ getOutHelpWidth: () => Math.min(cli.columns, maxWidth) })
     .configureHelp({
       minWidthToWrap: 20,
-      // `updraft help COMMAND` works; that `--help` does is enough to know.
+      // `updraft help COMMAND` works too, but listing `--help` is enough.
       visibleCommands: (command) => plain.visibleCommands(command).filter((one) => one.name() !== 'help'),
       subcommandTerm: (command) => command.name(),
       formatHelp: (command, helper) =>
@@ -30,7 +31,7 @@ export function describe(command: Command): void {
   for (const sub of command.commands) describe(sub);
 }
 
-/** As it is typed after `updraft`: `mini pool up`. */
+/** As typed after `updraft`: `mini pool up`. */
 const pathOf = (command: Command): string =>
   command.parent === null ? '' : `${pathOf(command.parent)} ${command.name()}`.trimStart();
 

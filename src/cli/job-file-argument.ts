@@ -4,7 +4,7 @@ import { pools } from '../job/choices.ts';
 import type { LoadOptions } from '../job/load-plan.ts';
 import type { Cli } from './cli.ts';
 
-/** The same words in a command that we suggest: each with its space before it, and nothing where it would be the default. */
+/** The same arguments for a suggested command, each with a leading space; defaults are left out. */
 export function jobFileArgument(where: string, options: JobFileOptions = {}): string {
   const words = [
     ...(where === '.' ? [] : [where]),
@@ -15,7 +15,7 @@ export function jobFileArgument(where: string, options: JobFileOptions = {}): st
   return words.map((word) => ` ${shellQuote(word)}`).join('');
 }
 
-/** What a command line may say instead of the job file. */
+/** What a command line may override in the job file. */
 export interface JobFileOptions {
   with?: string[];
   set?: string[];

@@ -18,14 +18,12 @@ export function printFault(cli: Cli, fault: Fault, json: boolean): void {
   cli.err(`updraft: ${printableLines(fault.message)}\n`);
   if (fault.fix !== undefined) cli.err(`  fix: ${printableLines(fault.fix)}\n`);
   if (fault.kind !== 'internal') return;
-  cli.err(
-    '  This is a mistake in Updraft. Set UPDRAFT_DEBUG=1 and run it again for the details to report.\n',
-  );
+  cli.err('  This is a bug in Updraft. Run it again with UPDRAFT_DEBUG=1 for details to report.\n');
   const detail = fault.cause instanceof Error ? fault.cause.stack : fault.stack;
   if (cli.env['UPDRAFT_DEBUG'] !== undefined) cli.err(`${detail ?? ''}\n`);
 }
 
-/** A failure the command has told in its own words: only its exit code is left to give. */
+/** A failure that the command has already printed: only its exit code is left. */
 export class PrintedFault extends Fault {
   constructor({ kind, message }: Fault) {
     super(kind, message);
@@ -33,20 +31,20 @@ export class PrintedFault extends Fault {
   }
 }
 
-/** What the file system refuses is the machine's doing, not a mistake of ours; undefined for anything else thrown. */
+/** A refusal of the file system as a fault, not a bug; undefined for anything else thrown. */
 export function systemFault(thrown: unknown): Fault | undefined {
   if (!(thrown instanceof Error) || thrown instanceof Fault) return undefined;
   const { code = '', path: file, syscall = '' } = thrown as NodeJS.ErrnoException;
   if (code === 'ENOSPC' || code === 'EDQUOT')
     return new Fault('disk-full', `${file ?? 'a file'} cannot be written: ${errorReason(thrown)}`, {
       about: file ?? syscall,
-      fix: 'see which disk is full with `df -h . ~ /tmp`, free some space, and run the same command again',
+      fix: 'find the full disk with `df -h . ~ /tmp`, free some space, and run the same command again',
       cause: thrown,
     });
   if (file === undefined || !['EACCES', 'EPERM', 'EROFS'].includes(code)) return undefined;
   return new Fault('file-invalid', `${file}: ${errorReason(thrown)} (${syscall})`, {
     about: file,
-    fix: `see who owns ${path.dirname(file)} with \`ls -ld\`; run this as that user, or in a folder of your own`,
+    fix: `find the owner with \`ls -ld ${path.dirname(file)}\`; run this as that user, or in your own folder`,
     cause: thrown,
   });
 }

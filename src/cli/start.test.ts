@@ -4,7 +4,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 
-/** Prints every module that was loaded, when the process ends. */
+/** Prints every loaded module when the process ends. */
 const listing = `
   import { registerHooks } from 'node:module';
   const seen = [];
@@ -18,7 +18,7 @@ async function loadedBy(...words: string[]): Promise<string[]> {
   return JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as string[];
 }
 
-test('a command loads what it needs and no more, so that it starts at once', async () => {
+test('a command loads only what it needs, so that it starts fast', async () => {
   const commands = ['stat', 'get', 'check'].map((name) => loadedBy(name, '--help'));
   const [stat = [], get = [], check = []] = await Promise.all(commands);
   const others = /\/(?:yaml|zod|toml-eslint-parser)\/|\/src\/(?:pool|run|unpack|why|diagnosis|environment)\//;
@@ -28,7 +28,7 @@ test('a command loads what it needs and no more, so that it starts at once', asy
       [],
     );
   assert.ok(stat.some((url) => url.endsWith('/commands/stat.ts')));
-  // Not before the first question is out, and only where there is something to fetch.
+  // Loaded after the first request is sent, and only if there is something to fetch.
   const later = /\/yaml\/|\/src\/(?:transfer\/engine|pool|run|unpack)\/|\/check-submit-file\.ts/;
   for (const loaded of [stat, get, check])
     assert.deepEqual(
@@ -37,9 +37,9 @@ test('a command loads what it needs and no more, so that it starts at once', asy
     );
 });
 
-test('what is compiled once is kept before the first command is loaded', async () => {
+test('the compile cache is enabled before the first command is loaded', async () => {
   const loaded = await loadedBy('--version');
   const files = loaded.filter((url) => url.startsWith('file:')).map((url) => path.basename(url));
-  // Only these two are loaded, and their types stripped, without the help of what an earlier start kept.
+  // Only the first two are loaded, and their types stripped, without the cache.
   assert.deepEqual(files.slice(0, 3), ['main.ts', 'user-folders.ts', 'command-line.ts']);
 });

@@ -10,7 +10,7 @@ const refused = (code: string, file?: string): Error =>
     ...(file === undefined ? {} : { path: file }),
   });
 
-test('a folder of somebody else’s and a full disk are told with what helps, not as mistakes of ours', () => {
+test('someone else’s folder and a full disk are reported with a fix, not as bugs', () => {
   const denied = systemFault(refused('EACCES', '/home/ada/runs/x/rounds'));
   assert.deepEqual(
     [denied?.kind, denied?.message],
@@ -25,7 +25,7 @@ test('a folder of somebody else’s and a full disk are told with what helps, no
   assert.equal(systemFault(refused('EDQUOT', '/x'))?.kind, 'disk-full');
 });
 
-test('anything else is left as it was thrown', () => {
+test('any other error is left unchanged', () => {
   for (const thrown of [refused('EBADF', '/x'), refused('EACCES'), new Fault('usage', 'x'), 'x', undefined])
     assert.equal(systemFault(thrown), undefined);
 });

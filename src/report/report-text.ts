@@ -1,5 +1,5 @@
 import { printable } from '../base/printable.ts';
-import { clip, pad, textTable, widthOf } from '../base/text-table.ts';
+import { clip, pad, textTable, widthOf, wrap } from '../base/text-table.ts';
 import { addAmounts, columns, noAmounts, slotColumns, sumOver, type Column } from './columns.ts';
 import type { RunAttempt, RunReport } from './read-run.ts';
 import type { LogReport } from './log-report.ts';
@@ -39,7 +39,7 @@ function openingText(report: LogReport, { width, glyphs }: TextPage): string[] {
     ...said,
     `${formatHours(slotTotalSeconds)} on slots`,
     `  ${drawn}`,
-    ...wrap(key.join('  '), width - 2).map((text) => `  ${text.replaceAll('\u00a0', ' ')}`),
+    ...wrap(key.join('  '), width, '  ').map((text) => text.replaceAll('\u00a0', ' ')),
     '',
   ];
 }
@@ -89,22 +89,9 @@ function sectionLines({ title, head, rows, bars, after: notes = [] }: Section, p
     ...(titled ? table : table.slice(1)).map((line) => clip(`  ${line}`, width)),
     ...after.flatMap((line) => {
       const indent = line.startsWith('  ') ? '    ' : '  ';
-      return wrap(clip(printable(line.trim()), maxLineChars), width - indent.length - 2).map(
-        (part, index) => `${indent}${index === 0 ? '' : '  '}${part}`,
-      );
+      return wrap(clip(printable(line.trim()), maxLineChars), width, indent, `${indent}  `);
     }),
   ];
-}
-
-/** Lines of at most `width` characters, unless a word is longer. */
-function wrap(text: string, width: number): string[] {
-  const lines = [''];
-  for (const word of text.split(' ')) {
-    const last = lines.at(-1) ?? '';
-    if (last !== '' && widthOf(last) + 1 + widthOf(word) > width) lines.push(word);
-    else lines[lines.length - 1] = last === '' ? word : `${last} ${word}`;
-  }
-  return lines;
 }
 
 /** Markdown, the verdict first, without a final newline. */

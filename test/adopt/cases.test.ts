@@ -13,7 +13,7 @@ import { temporaryFolder } from '../temporary-folder.ts';
 
 interface Case {
   pool?: ProfileName;
-  /** Files that are too large to be kept here: made with holes, of these sizes in bytes. */
+  /** Files too large to keep here, with their sizes in bytes: created sparse. */
   sizes?: Record<string, number>;
   usage?: PastUsage;
 }
@@ -27,7 +27,7 @@ const readJson = async (file: string): Promise<unknown> =>
   JSON.parse(await readFile(file, 'utf8').catch(() => '{}'));
 
 for (const name of names)
-  test(`${name}: exactly the expected findings, at their lines`, async (t) => {
+  test(`${name}: has exactly the expected findings, at their lines`, async (t) => {
     const folder = await temporaryFolder(t);
     await cp(path.join(here, name), folder, { recursive: true });
     const { pool = 'htcondor', sizes = {}, usage } = (await readJson(path.join(folder, 'case.json'))) as Case;
@@ -52,7 +52,7 @@ for (const name of names)
     }
   });
 
-test('every rule is hit by some case and left alone by another', () => {
+test('every rule applies in some case and not in another', () => {
   for (const { name: rule } of allRules) {
     const hits = names.filter((name) => found.get(name)?.some((finding) => finding.rule === rule));
     assert.ok(hits.length > 0, `no case hits the rule ${rule}`);

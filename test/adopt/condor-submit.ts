@@ -5,7 +5,7 @@ import path from 'node:path';
 import type { TestContext } from 'node:test';
 import { testPool } from '../pool.ts';
 
-/** One job as HTCondor itself would queue it: attribute names in lower case, values as ClassAd text. */
+/** One job as HTCondor would queue it: attribute names in lower case, values as ClassAd text. */
 type JobAd = Record<string, string>;
 
 export interface DryRun {
@@ -22,10 +22,10 @@ export interface CondorSubmit {
   evaluate(expressions: string[]): string[];
 }
 
-/** Standing apart from any pool, with several queue statements allowed and a home that tests can expect. */
+/** Independent of any pool, with several queue statements allowed and a fixed home. */
 const settings = ['HOME=/home/tester', 'CONDOR_CONFIG=ONLY_ENV', '_CONDOR_SUBMIT_PREVENT_MULTI_QUEUE=false'];
 
-/** The real `condor_submit` of this machine or of the mini pool's root folder; skips the test by name where neither can be had. */
+/** The real `condor_submit` of this machine or of the mini pool's root folder; skips the test where there is neither. */
 export async function realCondorSubmit(t: TestContext): Promise<CondorSubmit | undefined> {
   const own = onPath('condor_submit');
   const root = own === undefined ? (await testPool(t))?.root : undefined;
@@ -66,7 +66,7 @@ export async function realCondorSubmit(t: TestContext): Promise<CondorSubmit | u
 }
 
 /**
- * The temporary folder of the machine is the only one that the root folder shares with it here. Ordinary users of Debian
+ * The root folder shares only the machine's temporary folder. Ordinary users of Debian
  * do not have chroot on their PATH.
  */
 const enter = `set -e
@@ -91,7 +91,7 @@ function isProgram(file: string): boolean {
   }
 }
 
-/** `-dry-run` prints the first job whole and of the others what differs, each ended by a line with a dot. */
+/** `-dry-run` prints the first job in full and of the others what differs, each ended by a line with a dot. */
 function readAds(text: string): JobAd[] {
   const ads: JobAd[] = [];
   for (const block of text.split(/^\.$/m).slice(0, -1)) {

@@ -1,4 +1,4 @@
-/** Submit descriptions of many shapes, to be read by HTCondor and by us alike. `a.sh`, `in/one.dat` and `in/two.dat` exist. */
+/** Submit files of many shapes, read by both HTCondor and Updraft. `a.sh`, `in/one.dat` and `in/two.dat` exist. */
 export const descriptions: Record<string, string> = {
   'old arguments': String.raw`arguments = a 'b c' \"d\" e\f $(Process)` + '\nqueue 3',
   'new arguments': `arguments = "one 'two words' ""three"" 'it''s' ''"\nqueue`,

@@ -19,7 +19,7 @@ const files = {
   'in/more.inc': 'arguments = included $(Process)\n',
 };
 
-/** A string of an ad as `-dry-run` prints it: only quotes are escaped there. */
+/** A string of an ad as `-dry-run` prints it: only quotes are escaped. */
 const textOf = (value: string | undefined): string | undefined =>
   value?.replace(/^"(.*)"$/s, '$1').replaceAll(String.raw`\"`, '"');
 
@@ -71,7 +71,7 @@ function theirs(ad: Record<string, string>, expected: Record<string, unknown>): 
 }
 
 for (const [name, text] of Object.entries(descriptions))
-  test(`read as HTCondor reads it: ${name}`, async (t) => {
+  test(`${name}: read as HTCondor reads it`, async (t) => {
     const condor = await realCondorSubmit(t);
     if (condor === undefined) return;
     const folder = await temporaryFolder(t, files);
@@ -113,7 +113,7 @@ for (const [name, text] of Object.entries(descriptions))
     );
   });
 
-test('what we refuse to split, and what we refuse to read, HTCondor refuses too', async (t) => {
+test('HTCondor also refuses what the reader refuses to split or read', async (t) => {
   const condor = await realCondorSubmit(t);
   if (condor === undefined) return;
   const folder = await temporaryFolder(t, files);

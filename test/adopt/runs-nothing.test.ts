@@ -15,7 +15,7 @@ import { spellingFiles, spellings } from './spellings.ts';
 /** `check` asks HTCondor as `adopt` does. */
 const alsoChecked = ['include output', 'include in a branch of the pool', 'queue from a script'];
 
-test('no spelling of a command is run: HTCondor is not asked, and could start nothing if it were', async (t) => {
+test('no spelling of a command is run: HTCondor is not asked, and could not start a process', async (t) => {
   const pool = await testPool(t);
   if (pool === undefined) return;
   const cwd = await temporaryFolder(t, spellingFiles);
@@ -48,7 +48,7 @@ test('no spelling of a command is run: HTCondor is not asked, and could start no
   assert.ok(dangerous >= 40, `only ${dangerous} spellings are run by condor_submit itself`);
 });
 
-test('HTCondor is asked about a harmless file, unable to start a process and without the user’s environment', async (t) => {
+test('HTCondor is asked about a harmless file, unable to start processes and without the user’s environment', async (t) => {
   const pool = await testPool(t);
   if (pool === undefined) return;
   const text = 'executable = /bin/true\nlog = a.log\n+Seen = "$ENV(SEEN)"\nqueue 2\n';

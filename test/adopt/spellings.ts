@@ -1,6 +1,6 @@
 const head = 'executable = /bin/true\n';
 
-/** Files beside each description. */
+/** Files beside each submit file. */
 export const spellingFiles: Record<string, string> = {
   'pipes.inc': 'include : touch MARK |\n',
   'hidden.inc': 'if defined SPOOL\ninclude command : touch MARK\nendif\n',
@@ -9,7 +9,7 @@ export const spellingFiles: Record<string, string> = {
   'touch.sh': '#!/bin/sh\ntouch MARK\necho arguments = 1\n',
 };
 
-/** Ways to have HTCondor run a command when it reads a submit description; each would make the file MARK. */
+/** Ways to have HTCondor run a command when it reads a submit file; each would create the file MARK. */
 export const spellings: Record<string, string> = {
   'include with a pipe': `${head}include : touch MARK |\nqueue\n`,
   'include with a pipe and no blanks': `${head}include:touch MARK|\nqueue\n`,

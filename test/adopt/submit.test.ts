@@ -35,7 +35,7 @@ interface Answer {
   submitted?: { folder: string; cluster: number };
 }
 
-/** Somebody's project at the shared pool; undefined, and the test skipped, where there is none. */
+/** A project on the shared pool; undefined, and the test skipped, where there is none. */
 async function project(t: TestContext, files: Record<string, string>) {
   const harness = await condorHarness(t, files);
   if (harness === undefined) return undefined;
@@ -57,14 +57,14 @@ async function finalState(folder: string): Promise<RunState | undefined> {
   return last;
 }
 
-test('a file is submitted as it is, and its run is followed although every job has a log of its own', async (t) => {
+test('a file is submitted unchanged, and its run is followed although every job has its own log', async (t) => {
   const files = {
     'job.sub': description,
     'run.sh': '#!/bin/sh\nset -e\necho "job $1"\necho m > model.pt\n[ "$1" != 1 ]\n',
   };
   const harness = await project(t, files);
   if (harness === undefined) return;
-  // Given twice at once, which makes one run.
+  // Run twice at once, which makes one run.
   const [{ submitted, condor, findings }, beside] = await Promise.all([
     harness.run('job.sub', '--submit'),
     harness.run('job.sub', '--submit'),
@@ -87,7 +87,7 @@ test('a file is submitted as it is, and its run is followed although every job h
   assert.equal(out, 'job 1\n');
 });
 
-test("a file is submitted with Updraft's plugin, which brings what osdf names, from a folder of almost any name", async (t) => {
+test("a file is submitted with Updraft's plugin, which fetches osdf inputs, from a folder of almost any name", async (t) => {
   const published = await temporaryFolder(t, { 'data.txt': 'the data\n' });
   const namespaces = [{ prefix: '/demo', folder: published, public: true }];
   await using federation = await startFederation({ namespaces });
@@ -107,7 +107,7 @@ test("a file is submitted with Updraft's plugin, which brings what osdf names, f
   await assert.rejects(harness.run(`${split}/job.sub`, '--with-plugin', '--yes'), /splits its lists at ","/);
 });
 
-test("HTCondor's own warnings and refusals are part of the answer", async (t) => {
+test("HTCondor's warnings and refusals are part of the answer", async (t) => {
   const files = {
     'job.sub': description.replace('queue 2', 'max_retires = 3\nqueue 2'),
     'bad.sub': 'executable = none.sh\nqueue\n',

@@ -83,7 +83,7 @@ test('a wrong path is an error with exit code 3, before anything is queued', asy
   assert.deepEqual([answer.findings[0]?.file, answer.findings[0]?.line], ['job/updraft.toml', 6]);
   const submitted = await harness.updraft(['submit', 'job']);
   assert.equal(submitted.exit, 3);
-  assert.match(submitted.err, /object-missing[\s\S]*1 error, so nothing was queued\n {2}fix: .*--no-check/);
+  assert.match(submitted.err, /object-missing[\s\S]*1 error; nothing was queued\n {2}fix: .*--no-check/);
   await harness.trouble('director: 404 on *y.tar');
   const [unknown] = (await check(harness, demo('y.tar'))).findings;
   assert.match(unknown?.message ?? '', /is not there \(the federation 404\)$/);
@@ -181,7 +181,7 @@ test('a token in the environment is not enough for a job that will not have it',
   const condor = '[run]\npool = "condor"\n';
   const { findings } = await check(harness, data + condor, env);
   const missing = findings.find(({ rule }) => rule === 'token-missing');
-  assert.match(`${missing?.message}; ${missing?.fix}`, /does not go with the job; name .*`token_file`/);
+  assert.match(`${missing?.message}; ${missing?.fix}`, /is not sent with the job; name .*`token_file`/);
   const named = `${data}token_file = ${JSON.stringify(Object.values(env)[0])}\n`;
   assert.ok(!rules(await check(harness, named + condor)).includes('error token-missing'));
 });
@@ -190,7 +190,7 @@ test('a plain server that asks for a token is named, with the key to set', async
   const harness = await ObjectHarness.open(t);
   const env = { SSL_CERT_FILE: testAuthority };
   for (const [status, words] of [
-    [401, /answers 401: it asks for a token; .*`token_file`/],
+    [401, /answers 401: it needs a token; .*`token_file`/],
     [403, /answers 403: it refuses access without a token; .*`token_file`/],
   ] as const) {
     const { url } = await webServer(t, (_, response) => void response.writeHead(status).end());
@@ -237,7 +237,7 @@ test('the report for people has places, fixes and what was checked', async (t) =
   assert.match(err, /next:\n {2}updraft plan job/);
 });
 
-test('a submit description is checked with its URLs, its script and its Python files', async (t) => {
+test('a submit file is checked with its URLs, its script and its Python files', async (t) => {
   const harness = await ObjectHarness.open(t);
   await harness.publish('demo/x.tar', 'x'.repeat(9000));
   const files = {

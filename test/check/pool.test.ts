@@ -134,5 +134,5 @@ test('an image that cannot be started is listed as not checked, with the reason'
   if (answer === undefined) return;
   const [only] = answer.unchecked;
   assert.equal(only?.what, 'tools and Python modules');
-  assert.match(only.why, /looking into the image broken\.sif failed: ./);
+  assert.match(only.why, /inspecting the image broken\.sif failed: ./);
 });

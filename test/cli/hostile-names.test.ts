@@ -10,7 +10,7 @@ const root = path.resolve(import.meta.dirname, '../..');
 const evil = 'Ev\u001b[2J\u001b]0;x\u0007i\u009b31ml\u202eSite\u0008\u2066\rX';
 const driving = /(?![\n\t])[\p{Cc}\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/u;
 
-test('names in logs and journals cannot drive a terminal, whatever command prints them', async (t) => {
+test('names in logs and journals cannot drive a terminal, whichever command prints them', async (t) => {
   const cwd = await temporaryFolder(t);
   const log = await readFile(path.join(root, 'test/eventlogs/evict_vacate.log'), 'utf8');
   const held =

@@ -8,7 +8,7 @@ interface Said {
   err: string;
 }
 
-/** Runs one command in a world of its own and answers what it printed; what it throws is thrown. */
+/** Runs one command with a fake `Cli` and returns what it printed; rethrows what it throws. */
 export async function runCommand(
   { configure }: { configure: (command: Command, cli: Cli) => void },
   args: string[],

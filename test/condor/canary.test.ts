@@ -31,7 +31,7 @@ test('run queues the next canary batch while it watches; a failed batch stops th
   };
   await assert.rejects(
     runCommand(run, ['--canary', '1,2'], context),
-    /job 0000 went ahead and failed \(.*\); the other 3 jobs of ladder-\S+ were never queued/,
+    /job 0000 of the canary failed \(.*\); the other 3 jobs of ladder-\S+ were never queued/,
   );
   await writeFile(path.join(harness.folder, 'train.sh'), 'echo 1 > out.txt');
   const retried = await runCommand(retry, ['--with-new-files', '--json'], context);

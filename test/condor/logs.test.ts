@@ -55,7 +55,7 @@ test('the output of a running job is followed, and each byte is shown once', asy
   assert.equal(aside.out, 'aside\n', aside.err);
   // While the job runs, only the last page is shown, with the number of bytes before it.
   assert.ok(once.out.endsWith('\n59999\n60000\n'), once.err);
-  assert.match(once.err, /^--- \d+ bytes are left out here: all comes when the attempt ends ---$/m);
+  assert.match(once.err, /^--- \d+ bytes left out here: the full log comes when the attempt ends ---$/m);
 
   const left = logs(t, harness, '-f');
   await left.until('60000\n');

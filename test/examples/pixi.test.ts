@@ -53,7 +53,7 @@ for (const name of ['mnist-pixi', 'hello-pytorch-pixi-pack'])
     assert.equal(here.code, 0, here.err);
     assert.match(
       here.out,
-      /this machine's own software, not the Pixi environment: pixi\.lock does not exist; write it with: updraft env lock/,
+      /this machine's software, not the Pixi environment: pixi\.lock does not exist; write it with: updraft env lock/,
     );
     assert.equal((await harness.updraft('plan', '--with', 'own-python.toml', '--set', 'run.jobs=2')).code, 0);
     const { code, err } = await harness.updraft('plan', '--with', 'pool.toml');
@@ -72,7 +72,7 @@ test(
     assert.equal(code, 0, err);
     assert.match(out, /"device": "c(pu|uda)"/);
     if ((await findProgram(['pixi'], harness.env)) === undefined)
-      assert.match(err, /running with this machine's own software, .*updraft env lock/);
+      assert.match(err, /running with this machine's software, .*updraft env lock/);
   },
 );
 

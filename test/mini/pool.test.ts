@@ -36,7 +36,7 @@ test('a mini pool starts once, works with every command, can be restarted after 
   await using user = await newUser(t);
   if (user === undefined) return;
   const { home, env, updraft, pool } = user;
-  assert.match(await updraft('mini', 'pool', 'status'), /^no pool runs here/);
+  assert.match(await updraft('mini', 'pool', 'status'), /^no pool is running/);
   const [state, same] = await Promise.all([pool('up'), pool('up')]);
   assert.deepEqual(state, same);
   assert.deepEqual(state.sites, ['CHTC-Spark-CE1', 'PDX-Coeus-CE1', 'GP-ARGO-ksu-backfill']);

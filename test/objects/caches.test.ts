@@ -72,7 +72,7 @@ test("a list in Pelican's form without + asks no other server, not even the orig
   for (const word of ['a,b', 'x@y', '+'])
     assert.equal((await harness.updraft(['get', '--cache', word, url])).exit, 2);
   const both = await harness.updraft(['cat', '--cache', 'a', '--avoid-cache', 'a', url]);
-  assert.deepEqual([both.exit, /a is named by --cache and by --avoid-cache/.test(both.err)], [2, true]);
+  assert.deepEqual([both.exit, /a is given to both --cache and --avoid-cache/.test(both.err)], [2, true]);
 });
 
 test('the token of a protected object goes to no cache from the environment that the director does not name', async (t) => {

@@ -92,5 +92,5 @@ test('output that cannot be written is reported', async (t) => {
   });
   const { exit, err } = await ended(child);
   assert.equal(exit, 107);
-  assert.match(err, /stdout cannot be written to: .*ENOSPC/);
+  assert.match(err, /cannot write to stdout: .*ENOSPC/);
 });

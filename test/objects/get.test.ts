@@ -192,12 +192,12 @@ test('archives are unpacked as they arrive, and only complete ones appear', asyn
 test('invalid arguments are refused before anything is fetched', async (t) => {
   const harness = await ObjectHarness.open(t);
   const expected: [string[], number, RegExp][] = [
-    [[], 2, /no URL is given/],
+    [[], 2, /no URL given/],
     [['osd:///demo/x'], 97, /unknown scheme 'osd'[^]*did you mean osdf:/],
     [['/demo/x'], 97, /has no scheme/],
-    [['a', 'osdf:///demo/x'], 2, /"a" is no URL/],
+    [['a', 'osdf:///demo/x'], 2, /"a" is not a URL/],
     [['osdf:///demo/x', 'osdf:///demo/sub/x', './'], 2, /would both become/],
-    [['osdf:///demo/x', 'osdf:///demo/y', '--sha256', 'a'.repeat(64)], 2, /--sha256 is about one object/],
+    [['osdf:///demo/x', 'osdf:///demo/y', '--sha256', 'a'.repeat(64)], 2, /--sha256 is for one object/],
     [['osdf:///demo/x', '--sha256', 'abc'], 2, /64 hexadecimal digits/],
     [['osdf:///demo/x', '--parallel', '0'], 2, /whole number/],
     [['osdf:///demo/x', '--unpack=rar'], 2, /one of auto, nested/],
@@ -232,11 +232,11 @@ test('after the user stops it, what arrived is kept for the next time', async (t
   stop.abort(new Fault('interrupted', 'stopped by the user'));
   const { exit, err } = await running;
   assert.equal(exit, 5);
-  assert.match(err, /it goes on where it stopped/);
+  assert.match(err, /it resumes where it stopped/);
   await harness.federation.trouble.clear();
   const again = await harness.updraft(['get', 'osdf:///demo/x']);
   assert.equal(again.exit, 0, again.err);
-  assert.match(again.out, /^x: 4 MB in .*; \d.*MB of it were there from an earlier time; from /);
+  assert.match(again.out, /^x: 4 MB in .*; \d.*MB of it from an earlier download; from /);
   assert.deepEqual(await readFile(harness.at('x')), bytes);
 });
 
@@ -288,7 +288,7 @@ test('pack= in a URL means --unpack on the command line as in the plugin; upload
     [['get', '-r', url], 2, /pack=auto in the URL and --recursive contradict each other/],
     [['get', 'osdf:///demo/set.tar.gz?pack=rar'], 97, /write pack= with one of auto/],
     [['get', 'osdf:///demo/plain?pack=auto'], 102, /is not an archive but/],
-    [['cat', url], 2, /cat writes objects as they are/],
+    [['cat', url], 2, /cat writes objects unchanged/],
     [['put', 'a', 'osdf:///inbox/a?pack=tar'], 97, /files are uploaded unchanged\n.*updraft stage/],
   ];
   for (const [words, exit, message] of expected) {

@@ -191,7 +191,7 @@ test('a token that expires during a transfer is renewed, and none is refused', a
   const { exit, err } = await login.updraft(['get', 'osdf:///private/x', 'got'], {
     clock,
     err: (text) => {
-      if (/going on where it stopped/.test(text)) ahead = 1_150_000;
+      if (/resuming /.test(text)) ahead = 1_150_000;
     },
   });
   assert.equal(exit, 0, err);

@@ -34,7 +34,7 @@ test('ls of something missing, of an object, and without a token', async (t) => 
   assert.equal((await harness.updraft(['ls', 'osdf:///private'])).exit, 93);
   const env = await harness.tokenEnv({ namespace: '/private' });
   const empty = await harness.updraft(['ls', 'osdf:///private'], { env });
-  assert.deepEqual([empty.exit, empty.out, empty.err], [0, '', 'nothing is in it\n']);
+  assert.deepEqual([empty.exit, empty.out, empty.err], [0, '', 'the folder is empty\n']);
 });
 
 test('a name cannot control the terminal', async (t) => {

@@ -32,7 +32,7 @@ test('folders are uploaded with every name and empty files, and fetched back the
   assert.deepEqual((await readdir(harness.published('inbox/out'))).sort(), ['a, b; c.txt', 'deep', 'empty']);
   const again = await harness.updraft(['put', '--recursive', 'out', 'osdf:///inbox/out'], { env });
   assert.equal(again.exit, 0, again.err);
-  assert.equal(again.out.match(/: there already; verified: digest$/gm)?.length, 3, again.out);
+  assert.equal(again.out.match(/: already there; verified: digest$/gm)?.length, 3, again.out);
   const get = await harness.updraft(['get', '-r', 'osdf:///inbox/out', 'back'], { env });
   assert.equal(get.exit, 0, get.err);
   for (const name of names)
@@ -48,7 +48,7 @@ test('a file that cannot be uploaded is reported, and the others are uploaded', 
     [['a', 'osdf:///demo/a'], 97, /does not allow uploads/],
     [['none', 'osdf:///inbox/none'], 3, /none cannot be read/],
     [['folder', 'osdf:///inbox/folder'], 2, /--recursive/],
-    [['a', 'b'], 2, /"b" is no URL/],
+    [['a', 'b'], 2, /"b" is not a URL/],
     [['a', 'file:///tmp/a'], 97, /not a place to upload to/],
   ];
   for (const [words, exit, message] of expected) {

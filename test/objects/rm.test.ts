@@ -19,7 +19,7 @@ test('an object is deleted at its origin, with a token that allows it, and cache
   assert.ok(existsSync(harness.published('inbox/me/a, 50%20.txt')));
   const done = await harness.updraft(['rm', url], { env });
   assert.equal(done.exit, 0, done.err);
-  assert.match(done.err, /1 object deleted at the origin; caches may hand out their copies for a while/);
+  assert.match(done.err, /1 object deleted at the origin; caches may still serve their copies for a while/);
   assert.ok(!existsSync(harness.published('inbox/me/a, 50%20.txt')));
   const again = await harness.updraft(['rm', '--json', url], { env });
   assert.equal(again.exit, 96, again.out);
@@ -38,7 +38,7 @@ test('a folder is deleted only with --recursive and confirmation; a root never',
   };
   const refusals: [string[], RegExp, object?][] = [
     [[url], /is a folder\n.*updraft rm --recursive/],
-    [['-r', url], /nobody is here to agree: say --yes/],
+    [['-r', url], /no terminal to ask on: add --yes/],
     [['-r', url], /nothing was deleted/, { ask: answer('no') }],
     [['-r', '-y', 'osdf:///inbox'], /is the root of the namespace \/inbox/],
     [['-r', '-y', 'osdf:///'], /names no object/],

@@ -55,7 +55,7 @@ test('a folder becomes verified shards that any tar reads, with whole samples, a
   const urls = tars.map((tar) => `osdf:///inbox/sets/${tar}`);
   const get = await harness.updraft(['get', '--staged', '--unpack=tar', ...urls, 'back'], { env });
   assert.equal(get.exit, 0, get.err);
-  assert.match(get.out, /verified: every chunk by the manifest/);
+  assert.match(get.out, /verified: every chunk, with the manifest/);
   for (const [name, content] of Object.entries(files))
     assert.equal(await readFile(harness.at(`back/${name}`), 'utf8'), content);
 });
@@ -94,10 +94,10 @@ test('the same command again sends only what is missing, and says why', async (t
   assert.equal(third.out, first.out);
   assert.match(
     third.err,
-    new RegExp(`${tar}: was uploaded earlier, but the origin does not have it now: again`),
+    new RegExp(`${tar}: uploaded earlier, but the origin no longer has it: uploading it again`),
   );
-  assert.match(third.err, /its files changed since it was staged: packed again/);
-  assert.match(third.err, /the origin has it already; verified: digest/);
+  assert.match(third.err, /its files changed since it was staged: packing it again/);
+  assert.match(third.err, /the origin already has it; verified: digest/);
 });
 
 test('a single file is uploaded unchanged, and a dry run uploads nothing', async (t) => {
@@ -120,10 +120,10 @@ test('whatever cannot be staged is named', async (t) => {
   const { bench: harness, env } = await dataset(t);
   await mkdir(harness.at('empty'));
   const expected: [string[], number, RegExp][] = [
-    [['none', 'osdf:///inbox/x'], 3, /none is not there/],
-    [['empty', 'osdf:///inbox/x'], 3, /empty holds no files/],
+    [['none', 'osdf:///inbox/x'], 3, /none does not exist/],
+    [['empty', 'osdf:///inbox/x'], 3, /empty contains no files/],
     [['set', 'osdf:///inbox/x', '--shard-size', 'big'], 2, /--shard-size big/],
-    [['set', 'file:///tmp/x'], 2, /not of a federation/],
+    [['set', 'file:///tmp/x'], 2, /not in a federation/],
   ];
   for (const [words, exit, message] of expected) {
     const said = await harness.updraft(['stage', ...words], { env });
@@ -149,7 +149,7 @@ test('stored manifests verify with a key that is never uploaded, and find damage
   const get = ['get', '--manifest', proof, `osdf:///inbox/sets/${tar}`];
   const good = await harness.updraft([...get, 'good.tar'], { env });
   assert.equal(good.exit, 0, good.err);
-  assert.match(good.out, /verified: every chunk by the manifest/);
+  assert.match(good.out, /verified: every chunk, with the manifest/);
   const bytes = await readFile(harness.published(`inbox/sets/${tar}`));
   bytes[700] = (bytes[700] ?? 0) ^ 1;
   await writeFile(harness.published(`inbox/sets/other.tar`), bytes);

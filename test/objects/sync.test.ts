@@ -62,7 +62,7 @@ test('with --delete what the source lacks is deleted from the target, and nothin
   assert.match(kept.err, /the target has 2 files more: --delete deletes them/);
   const refused = await harness.updraft([...words, '--delete']);
   assert.equal(refused.exit, 2);
-  assert.match(refused.err, /copy\/mine\/deeper\/x\n.*nobody is here to agree: say --yes/s);
+  assert.match(refused.err, /copy\/mine\/deeper\/x\n.*no terminal to ask on: add --yes/s);
   const dry = await harness.updraft([...words, '--delete', '--dry-run']);
   assert.match(dry.out, /^delete copy\/link\ndelete copy\/mine\/deeper\/x\n$/);
   assert.ok(existsSync(harness.at('copy/mine/deeper/x')));
@@ -103,12 +103,8 @@ test('a command that would lose data, or makes no sense, is refused', async (t) 
   await mkdir(harness.at('empty'));
   await harness.publish('inbox/out/keep', 'keep');
   const expected: [string[], number, RegExp][] = [
-    [
-      ['empty', 'osdf:///inbox/out', '--delete', '-y'],
-      2,
-      /empty holds nothing, and --delete would delete all/,
-    ],
-    [['empty', 'other'], 2, /both of this machine/],
+    [['empty', 'osdf:///inbox/out', '--delete', '-y'], 2, /empty is empty, and --delete would delete all/],
+    [['empty', 'other'], 2, /both on this machine/],
     [['osdf:///inbox/a', 'osdf:///inbox/b'], 2, /both URLs/],
     [['osdf:///inbox/none', 'x', '--delete', '-y'], 96, /is not there/],
     [['none', 'osdf:///inbox/out', '--delete', '-y'], 3, /none cannot be read/],

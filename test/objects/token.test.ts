@@ -44,7 +44,7 @@ test('an expired token is not sent any more; a new one in its file is waited for
     clock,
     err: (text) => {
       said += text;
-      if (/going on where it stopped/.test(text)) ahead = 700_000;
+      if (/resuming /.test(text)) ahead = 700_000;
       if (/waiting for a new one/.test(text)) void renew(harness, env['BEARER_TOKEN_FILE']!);
     },
   });

@@ -109,11 +109,11 @@ test('an unfinished run is resumed by its folder, even if its job file has chang
   await harness.killSupervisor(run!);
   await harness.describe('echo something else');
   const status = await harness.updraft('status');
-  assert.match(status.err, /nobody works on it any more.*\n.*updraft submit runs\/bench-/);
+  assert.match(status.err, /the run has no supervisor.*\n.*updraft submit runs\/bench-/);
   await writeFile(harness.env['GO']!, '');
   const { code, err } = await harness.updraft('run', path.relative(harness.folder, run!));
   assert.equal(code, 0);
-  assert.match(err, /going on with bench-/);
+  assert.match(err, /resuming bench-/);
   assert.equal((await harness.runs()).length, 1);
   const wrong = await harness.updraft('submit', '--new', run!);
   assert.equal(wrong.code, 2);

@@ -14,7 +14,7 @@ test('after a failed batch the rest is never queued, until a successful retry; t
   assert.match(first.err, /1 of 4 jobs go ahead/);
   assert.match(
     first.err,
-    /job 0000 went ahead and failed \(.*exit code 3.*\); the other 3 jobs .* were never queued/,
+    /job 0000 of the canary failed \(.*exit code 3.*\); the other 3 jobs .* were never queued/,
   );
   assert.deepEqual(await harness.trainings(), ['0']);
   const [run] = await harness.runs();
@@ -22,7 +22,7 @@ test('after a failed batch the rest is never queued, until a successful retry; t
   assert.match(status.out, /0001 +kept-back/);
   assert.match(status.err, /updraft retry bench-\S+ --dry-run/);
   const why = await harness.updraft('why', '2');
-  assert.match(why.out, /0002 waiting: it is kept back: a job that went ahead failed/);
+  assert.match(why.out, /0002 waiting: it is kept back: a canary job failed/);
   const again = await harness.updraft('submit');
   assert.match(
     again.err,

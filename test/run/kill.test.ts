@@ -151,7 +151,7 @@ test('a run continues after kill -9 of the watching command, and the same comman
   await writeFile(harness.env['GO']!, '');
   const again = await harness.updraft('run');
   assert.equal(again.code, 0);
-  assert.match(again.err, /going on with bench-|already finished: bench-/);
+  assert.match(again.err, /resuming bench-|already finished: bench-/);
   assert.deepEqual(await harness.trainings(), ['begun']);
 });
 

@@ -16,7 +16,7 @@ test('a secret reaches the training and nothing else: no file, log or report con
   await harness.describe(command, '', secrets);
   const missing = await harness.updraft('submit');
   assert.match(missing.err, /the secret WANDB_API_KEY is not in the environment variable WANDB_API_KEY/);
-  assert.match((await harness.updraft('plan')).out, /secrets +WANDB_API_KEY from .*, where it is missing/);
+  assert.match((await harness.updraft('plan')).out, /secrets +WANDB_API_KEY from .*, which is missing/);
   const checked = await harness.updraft('check');
   assert.match(checked.out + checked.err, /secret-missing/);
 

@@ -123,7 +123,7 @@ test('Ctrl-C on `run` leaves the run going and says how to return to it and how 
   process.kill(watching.pid, 'SIGINT');
   const { code, err } = await watching.answer;
   assert.equal(code, 5);
-  assert.match(err, /left bench-\S+: it goes on by itself/);
+  assert.match(err, /left bench-\S+: it continues without the view/);
   assert.match(err, /updraft watch bench-.*updraft stop bench-/);
   await writeFile(harness.env['GO']!, '');
   assert.equal((await harness.until(run, ({ endedAt }) => endedAt !== undefined)).tally.success, 1);

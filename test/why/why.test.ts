@@ -95,7 +95,10 @@ test('a file that is not a log, and a job that is not in it, are errors', async 
     runCommand(why, ['hold404.log', '8.0'], log),
     failsAs('usage', /no job 8\.0 in hold404\.log/),
   );
-  await assert.rejects(runCommand(why, ['hold404.log', 'first'], log), failsAs('usage', /"first" is no job/));
+  await assert.rejects(
+    runCommand(why, ['hold404.log', 'first'], log),
+    failsAs('usage', /"first" does not name a job/),
+  );
 });
 
 test('a job of a run is explained by its journals; --verbose shows their entries', async () => {

@@ -13,14 +13,15 @@ export const containerRules: Rule<SubmitFacts>[] = [
   {
     name: 'two-images',
     level: 'error',
-    about: '`+SingularityImage` and `container_image` are both set, and which one holds depends on the pool.',
+    about:
+      '`+SingularityImage` and `container_image` are both set, and which one is used depends on the pool.',
     check: perBatch((batch) =>
       attributeValue(batch, 'SingularityImage') !== undefined &&
       valueOf(batch, 'container_image') !== undefined
         ? {
             message:
               '`+SingularityImage` and `container_image` are both set: which one is used depends on the pool',
-            fix: 'keep `container_image` alone',
+            fix: 'keep only `container_image`',
             place: whereSet(batch, 'MY.SingularityImage'),
           }
         : undefined,
@@ -36,7 +37,7 @@ export const containerRules: Rule<SubmitFacts>[] = [
       if (image === undefined || valueOf(batch, 'container_image') !== undefined) return [];
       return {
         message:
-          '`+SingularityImage` adds no requirement: a machine without Apptainer takes the job and runs it outside the image',
+          '`+SingularityImage` adds no requirement: a machine without Apptainer accepts the job and runs it outside the image',
         fix: `container_image = ${image.replaceAll('"', '')}`,
         place: whereSet(batch, 'MY.SingularityImage'),
       };
@@ -45,13 +46,14 @@ export const containerRules: Rule<SubmitFacts>[] = [
   {
     name: 'docker-universe',
     level: 'note',
-    about: 'The docker universe only matches machines with Docker, which most pools have not.',
+    about: 'The docker universe only matches machines with Docker, which most pools lack.',
     check: perBatch((batch) => {
       const image = valueOf(batch, 'docker_image');
       if (image === undefined) return [];
       return {
-        message: '`docker_image` only runs where Docker is; most pools of many sites have Apptainer alone',
-        fix: `container_image = docker://${image.replace(/^docker:\/\//, '')} (and no \`universe = docker\`)`,
+        message:
+          '`docker_image` only runs where Docker is installed; most multi-site pools only have Apptainer',
+        fix: `container_image = docker://${image.replace(/^docker:\/\//, '')} (and remove \`universe = docker\`)`,
         place: whereSet(batch, 'docker_image'),
       };
     }),
@@ -59,7 +61,7 @@ export const containerRules: Rule<SubmitFacts>[] = [
   {
     name: 'mutable-image',
     level: 'warning',
-    about: 'An image has no tag or the tag `latest`, so that two jobs of one run may run different software.',
+    about: 'An image has no tag or the tag `latest`, so two jobs of one run may use different software.',
     check: perBatch(mutableImage),
   },
 ];
@@ -74,8 +76,8 @@ function mutableImage(batch: Batch): RuleResult {
   });
   if (name === undefined) return [];
   return {
-    message: `the image ${valueOf(batch, name) ?? ''} has no fixed tag: two jobs of one run may run different software`,
-    fix: 'name a version tag, or better the digest: …@sha256:…',
+    message: `the image ${valueOf(batch, name) ?? ''} has no fixed tag: two jobs of one run may use different software`,
+    fix: 'use a version tag, or better a digest: …@sha256:…',
     place: whereSet(batch, name),
   };
 }

@@ -16,9 +16,9 @@ export const nameRules: Rule<SubmitFacts>[] = [
   {
     name: 'no-log',
     level: 'warning',
-    about: 'There is no `log`, so nothing tells afterwards what happened to the jobs.',
-    check: (evidence) =>
-      batches(evidence)
+    about: 'There is no `log`, so nothing records what happened to the jobs.',
+    check: (facts) =>
+      batches(facts)
         .filter((batch) => valueOf(batch, 'log') === undefined)
         .map((batch) => ({
           message:
@@ -37,26 +37,24 @@ export const nameRules: Rule<SubmitFacts>[] = [
     name: 'results-overwrite',
     level: 'error',
     about:
-      'Jobs of one submission return files of the same name to the same folder, so that only the last result is kept.',
+      'Jobs of one submission return files of the same name to the same folder, so only the last result is kept.',
     check: perBatch(sharedResults),
   },
   {
     name: 'fixed-names',
     level: 'note',
-    about:
-      'Standard output or error has a fixed name, so that submitting again overwrites what the last run printed.',
+    about: 'Standard output or error has a fixed name, so the next submission overwrites it.',
     check: perBatch(fixedNames),
   },
   {
     name: 'folder-missing',
     level: 'warning',
-    about:
-      'A folder that output, error or log are written to does not exist; older releases hold the jobs then.',
+    about: 'The folder of output, error or log does not exist; older HTCondor versions hold the jobs.',
     check: perBatch(missingFolders),
   },
 ];
 
-/** The file a job writes, relative to the folder of submission. */
+/** The file a job writes, relative to the folder where condor_submit runs. */
 const whereTo = ({ job }: Batch, name: string): string =>
   path.posix.join(job.commands['initialdir'] ?? '.', name);
 
@@ -70,7 +68,7 @@ function repeated(
     for (const name of new Set(namesOf({ queue, job }))) counts.set(name, (counts.get(name) ?? 0) + 1);
   const [worst] = [...counts].sort(([, a], [, b]) => b - a);
   if (worst === undefined || worst[1] < 2) return undefined;
-  // Only the first jobs are looked at: when all of those share it, all the others do.
+  // Only the first jobs are compared: if they all share a name, so do the others.
   return { name: worst[0], jobs: worst[1] === queue.jobs.length ? (queue.total ?? worst[1]) : worst[1] };
 }
 
@@ -81,8 +79,8 @@ function sharedName(batch: Batch, command: string): Found | [] {
   });
   if (shared === undefined) return [];
   return {
-    message: `${shared.jobs} jobs write \`${command}\` to ${shared.name}: only the last one's stays`,
-    fix: `put the job's number into the name, such as ${withNumber(shared.name)}`,
+    message: `${shared.jobs} jobs write \`${command}\` to ${shared.name}: only the last one's output is kept`,
+    fix: `put the job number into the name, such as ${withNumber(shared.name)}`,
     place: whereSet(batch, command),
   };
 }
@@ -98,7 +96,7 @@ function sharedResults(batch: Batch): RuleResult {
   if (shared === undefined) return [];
   const name = path.posix.basename(shared.name);
   return {
-    message: `${shared.jobs} jobs return ${shared.name}: only the last result stays`,
+    message: `${shared.jobs} jobs return ${shared.name}: only the last result is kept`,
     fix: `transfer_output_remaps = "${name}=results/$(Cluster).$(Process)-${name}"`,
     place: whereSet(batch, 'transfer_output_files'),
   };
@@ -133,12 +131,12 @@ function fixedNames(batch: Batch): RuleResult {
   };
 }
 
-function missingFolders(batch: Batch, evidence: SubmitFacts): RuleResult {
+function missingFolders(batch: Batch, facts: SubmitFacts): RuleResult {
   const seen = new Set<string>();
   return ['output', 'error', 'log'].flatMap((command) => {
     const name = valueOf(batch, command);
     const folder = name === undefined || isUrl(name) ? undefined : path.posix.dirname(whereTo(batch, name));
-    if (folder === undefined || seen.has(folder) || evidence.files.get(folder)?.kind !== 'missing') return [];
+    if (folder === undefined || seen.has(folder) || facts.files.get(folder)?.kind !== 'missing') return [];
     seen.add(folder);
     return {
       message: `the folder ${folder} of \`${command}\` does not exist: HTCondor before 24.12 refuses the file or holds the jobs`,

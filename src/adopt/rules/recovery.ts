@@ -9,8 +9,7 @@ export const recoveryRules: Rule<SubmitFacts>[] = [
   {
     name: 'no-recovery',
     level: 'warning',
-    about:
-      'There is neither a release nor a retry rule: one failed transfer holds a job until somebody looks.',
+    about: 'No release or retry rule: after one failed transfer a job stays held until you release it.',
     check: perBatch((batch) =>
       has(batch, 'periodic_release', 'max_retries', 'retry_until', 'success_exit_code', 'on_exit_remove')
         ? undefined
@@ -25,13 +24,13 @@ export const recoveryRules: Rule<SubmitFacts>[] = [
   {
     name: 'hidden-retries',
     level: 'warning',
-    about: '`success_exit_code` without `max_retries` silently switches on two retries.',
+    about: '`success_exit_code` without `max_retries` silently enables two retries.',
     check: perBatch((batch) =>
       has(batch, 'success_exit_code') && !has(batch, 'max_retries', 'retry_until')
         ? {
             message:
-              '`success_exit_code` alone switches on 2 retries; each overwrites the output of the one before',
-            fix: 'say how many: max_retries = 2, or 0 for none',
+              '`success_exit_code` alone enables 2 retries; each overwrites the output of the previous one',
+            fix: 'set the number: max_retries = 2, or 0 for none',
             place: whereSet(batch, 'success_exit_code'),
           }
         : undefined,
@@ -40,7 +39,7 @@ export const recoveryRules: Rule<SubmitFacts>[] = [
   {
     name: 'endless-release',
     level: 'warning',
-    about: 'A release rule has no limit, so that a job that can never work is started again for ever.',
+    about: 'A release rule has no limit, so a job that can never work is restarted forever.',
     check: perBatch((batch) => {
       const rule = valueOf(batch, 'periodic_release');
       if (
@@ -50,7 +49,7 @@ export const recoveryRules: Rule<SubmitFacts>[] = [
       )
         return [];
       return {
-        message: '`periodic_release` has no limit: a job that can never work is started again for ever',
+        message: '`periodic_release` has no limit: a job that can never work is restarted forever',
         // NumJobStarts does not count attempts whose input did not arrive.
         fix: `periodic_release = (${rule}) && NumHolds < 5`,
         place: whereSet(batch, 'periodic_release'),
@@ -65,7 +64,7 @@ export const recoveryRules: Rule<SubmitFacts>[] = [
       has(batch, 'checkpoint_exit_code') && !has(batch, 'transfer_checkpoint_files', 'checkpoint_destination')
         ? {
             message:
-              '`checkpoint_exit_code` without `transfer_checkpoint_files`: the declared outputs are saved instead, the checkpoint perhaps not',
+              '`checkpoint_exit_code` without `transfer_checkpoint_files`: the declared outputs are saved instead, and maybe not the checkpoint',
             fix: 'transfer_checkpoint_files = checkpoints/',
             place: whereSet(batch, 'checkpoint_exit_code'),
           }
@@ -75,13 +74,13 @@ export const recoveryRules: Rule<SubmitFacts>[] = [
   {
     name: 'checkpoint-without-code',
     level: 'error',
-    about: 'Checkpoint files are named, but no exit code tells HTCondor to save them.',
+    about: 'Checkpoint files are named, but without an exit code HTCondor never saves them.',
     check: perBatch((batch) =>
       has(batch, 'transfer_checkpoint_files') && !has(batch, 'checkpoint_exit_code')
         ? {
             message:
               '`transfer_checkpoint_files` without `checkpoint_exit_code`: no checkpoint is ever saved',
-            fix: 'checkpoint_exit_code = 85, and let the training end with 85 after saving one',
+            fix: 'checkpoint_exit_code = 85, and make the training exit with 85 after saving one',
             place: whereSet(batch, 'transfer_checkpoint_files'),
           }
         : undefined,

@@ -12,55 +12,54 @@ import {
 } from '../submit-facts.ts';
 import type { RuleResult, Rule } from '../../base/finding.ts';
 
-/** Rules about what a job asks of the machine and of the pool. */
+/** Rules about the resources a job requests. */
 export const resourceRules: Rule<SubmitFacts>[] = [
   {
     name: 'no-units',
     level: 'warning',
-    about: 'Memory or disk is asked for without a unit: memory then counts in MB and disk in KB.',
+    about: 'Memory or disk is requested without a unit: memory is then in MB and disk in KB.',
     check: perBatch(withoutUnits),
   },
   {
     name: 'no-request',
     level: 'warning',
-    about: 'Memory or disk is not asked for, so that a small default holds.',
+    about: 'Memory or disk is not requested, so a small default applies.',
     check: perBatch(withoutRequest),
   },
   {
     name: 'odd-resource',
     level: 'warning',
-    about:
-      'A resource is asked for whose name is nearly that of a known one: no machine has it, so the job waits for ever.',
+    about: 'The name of a requested resource looks mistyped: no machine has it, so the job waits forever.',
     check: perBatch(oddResources),
   },
   {
     name: 'below-use',
     level: 'error',
-    about: 'Less memory or disk is asked for than earlier jobs used, by their log.',
+    about: 'The file requests less memory or disk than earlier jobs used, according to their log.',
     check: perBatch(belowUse),
   },
   {
     name: 'gpu-any',
     level: 'warning',
-    about: 'A GPU is asked for without a condition on its capability, memory or driver.',
+    about: 'A GPU is requested without a condition on its capability, memory or driver.',
     check: perBatch(anyGpu),
   },
   {
     name: 'gpu-condition-ignored',
     level: 'error',
-    about: 'There are conditions on GPUs, but no GPU is asked for: HTCondor ignores them.',
+    about: 'There are conditions on GPUs, but no GPU is requested: HTCondor ignores them.',
     check: perBatch(ignoredConditions),
   },
   {
     name: 'no-project',
     level: 'warning',
-    about: 'The pool accounts by project and the file names none.',
+    about: 'The pool accounts by project, and the file names none.',
     check: perBatch((batch, { limits }) =>
       limits.wantsProject &&
       attributeValue(batch, 'ProjectName') === undefined &&
       valueOf(batch, 'project_name') === undefined
         ? {
-            message: `no project: ${limits.title} accounts by project, and takes your default one or refuses`,
+            message: `no project: ${limits.title} accounts by project, and uses your default project or refuses the job`,
             fix: '+ProjectName = "YourProject"',
             place: batch.queue.place,
           }
@@ -86,8 +85,8 @@ function withoutUnits(batch: Batch): RuleResult {
     if (quantity === undefined || quantity.hasUnit) return [];
     const unit = name === 'request_memory' ? 'MB' : 'KB';
     return {
-      message: `\`${name} = ${valueOf(batch, name) ?? ''}\` means ${unit}, ${formatQuantity(quantity.bytes)} in all; some access points refuse it`,
-      fix: `write the unit: ${name} = ${formatQuantity(quantity.bytes)}`,
+      message: `\`${name} = ${valueOf(batch, name) ?? ''}\` means ${formatQuantity(quantity.bytes)}: without a unit it is in ${unit}, and some access points refuse it`,
+      fix: `add the unit: ${name} = ${formatQuantity(quantity.bytes)}`,
       place: whereSet(batch, name),
     };
   });
@@ -111,7 +110,7 @@ function oddResources(batch: Batch): RuleResult {
     const suggestion = name === undefined || resources.includes(name) ? undefined : nearest(name, resources);
     if (name === undefined || suggestion === undefined) return [];
     return {
-      message: `\`${command}\` asks for a resource named "${name}", which no machine has: the job would wait for ever`,
+      message: `\`${command}\` requests a resource named "${name}", which no machine has: the job would wait forever`,
       fix: `did you mean request_${suggestion}?`,
       place: whereSet(batch, command),
     };
@@ -129,7 +128,7 @@ function belowUse(batch: Batch, { usage }: SubmitFacts): RuleResult {
     if (asked === undefined || max === undefined || asked >= max) return [];
     const enough = Math.ceil((max * 1.2) / 2 ** 30);
     return {
-      message: `${formatQuantity(asked)} asked for, ${formatQuantity(max)} used by a job of ${usage?.log ?? ''}: such jobs are held or killed`,
+      message: `${formatQuantity(asked)} requested, but a job in ${usage?.log ?? ''} used ${formatQuantity(max)}: such jobs are held or killed`,
       fix: `${name} = ${enough} GB`,
       place: whereSet(batch, name),
     };
@@ -156,7 +155,7 @@ function anyGpu(batch: Batch): RuleResult {
   if (!wantsGpu(batch) || conditioned) return [];
   return {
     message:
-      'any GPU will do, also one that is too old for your CUDA: such a job fails after its data has travelled',
+      'no condition on the GPU: one that is too old for your CUDA fails the job after its data was transferred',
     fix: 'gpus_minimum_capability = 7.0 and gpus_minimum_runtime = 12.1 (the CUDA of your PyTorch), gpus_minimum_memory = 8 GB',
     place: whereSet(batch, 'request_gpus'),
   };
@@ -167,7 +166,7 @@ function ignoredConditions(batch: Batch): RuleResult {
   const [first] = set;
   if (wantsGpu(batch) || first === undefined) return [];
   return {
-    message: `\`${set.join('`, `')}\` without \`request_gpus\`: ignored`,
+    message: `\`${set.join('`, `')}\` without \`request_gpus\`: HTCondor ignores ${set.length === 1 ? 'it' : 'them'}`,
     fix: 'request_gpus = 1',
     place: whereSet(batch, first),
   };
@@ -180,8 +179,8 @@ function durationCategory(batch: Batch, { limits }: SubmitFacts): RuleResult {
   return {
     message:
       given === undefined
-        ? `no +JobDurationCategory: ${limits.title} takes "${known[0] ?? ''}", and holds a job that runs longer`
-        : `${limits.title} knows no duration category "${given}"`,
+        ? `no +JobDurationCategory: ${limits.title} uses "${known[0] ?? ''}" and holds jobs that run longer`
+        : `${limits.title} has no duration category "${given}"`,
     fix: `+JobDurationCategory = "${known.join('" or "')}"`,
     place: whereSet(batch, 'MY.JobDurationCategory'),
   };

@@ -13,18 +13,18 @@ import {
 import { readWrapper, type Wrapper } from '../shell-commands.ts';
 import { wrapperRules } from './wrapper.ts';
 
-/** Rules that need the submit description and the script together. */
+/** Rules that need both the submit file and the script. */
 export const scriptRules: Rule<SubmitFacts>[] = [
   {
     name: 'flat-path',
     level: 'error',
-    about: 'A file is transferred to the top of the scratch folder, but run from a folder.',
+    about: 'A file arrives at the top of the scratch folder, but is run from a subfolder.',
     check: perBatch(flatPaths),
   },
   {
     name: 'checkpoint-unreachable',
     level: 'error',
-    about: "The script loses the training's exit code, so that the checkpoint's code never reaches HTCondor.",
+    about: "The script loses the training's exit code, so the checkpoint exit code never reaches HTCondor.",
     check: perBatch(unreachableCheckpoint),
   },
 ];
@@ -37,11 +37,11 @@ function wrapperOf({ wrapper }: SubmitFacts): Wrapper | undefined {
   return wrappers.get(wrapper);
 }
 
-function flatPaths(batch: Batch, evidence: SubmitFacts): Found[] {
+function flatPaths(batch: Batch, facts: SubmitFacts): Found[] {
   const inputs = fileList(valueOf(batch, 'transfer_input_files'));
   if (/^true$/i.test(valueOf(batch, 'preserve_relative_paths') ?? '')) return [];
   const isFolder = (name: string): boolean =>
-    evidence.files.get(path.posix.join(batch.job.commands['initialdir'] ?? '.', name))?.kind === 'folder';
+    facts.files.get(path.posix.join(batch.job.commands['initialdir'] ?? '.', name))?.kind === 'folder';
   const folders = new Set(
     inputs.filter((name) => !isUrl(name) && isFolder(name)).map((name) => path.posix.basename(name)),
   );
@@ -50,17 +50,17 @@ function flatPaths(batch: Batch, evidence: SubmitFacts): Found[] {
       .filter((name) => isUrl(name) || !isFolder(name))
       .map((name) => path.posix.basename(name.replace(/\?.*$/, ''))),
   );
-  return usesOf(batch, evidence).flatMap(({ word, place }) => {
+  return usesOf(batch, facts).flatMap(({ word, place }) => {
     const clean = path.posix.normalize(word);
     const [folder = '', ...rest] = clean.split('/');
     const base = rest.at(-1);
     if (base === undefined || folder === '..' || folder === '' || !flat.has(base) || folders.has(folder))
       return [];
-    if (madeInScript(evidence, folder)) return [];
+    if (madeInScript(facts, folder)) return [];
     return [
       {
-        message: `${word} is run from the folder ${folder}, but ${base} arrives at the top of the scratch folder: paths are not kept`,
-        fix: `run ./${base}, or transfer the folder ${folder} as a whole, or set preserve_relative_paths = true`,
+        message: `${word} is run from the folder ${folder}, but ${base} arrives at the top of the scratch folder: HTCondor does not keep paths`,
+        fix: `run ./${base}, or transfer the folder ${folder} itself, or set preserve_relative_paths = true`,
         place,
       },
     ];
@@ -68,12 +68,9 @@ function flatPaths(batch: Batch, evidence: SubmitFacts): Found[] {
 }
 
 /** Words of the script and of the arguments that look like a relative path with a folder. */
-function usesOf(
-  batch: Batch,
-  evidence: SubmitFacts,
-): { word: string; place: { file: string; line: number } }[] {
+function usesOf(batch: Batch, facts: SubmitFacts): { word: string; place: { file: string; line: number } }[] {
   const isPath = (word: string): boolean => /^(\.\/)?[\w.-]+(\/[\w.-]+)+$/.test(word);
-  const script = wrapperOf(evidence);
+  const script = wrapperOf(facts);
   const inScript = script?.commands.flatMap(({ words, line }) =>
     words.filter(isPath).map((word) => ({ word, place: { file: script.file, line } })),
   );
@@ -95,8 +92,8 @@ function argumentsOf(batch: Batch): string[] {
 }
 
 /** The script makes the folder, or unpacks something that may. */
-function madeInScript(evidence: SubmitFacts, folder: string): boolean {
-  return (wrapperOf(evidence)?.commands ?? []).some(
+function madeInScript(facts: SubmitFacts, folder: string): boolean {
+  return (wrapperOf(facts)?.commands ?? []).some(
     ({ words }) =>
       (/^(mkdir|mv|cp|git|ln)$/.test(words[0] ?? '') &&
         words.some((word) => path.posix.normalize(word).split('/')[0] === folder)) ||
@@ -104,9 +101,9 @@ function madeInScript(evidence: SubmitFacts, folder: string): boolean {
   );
 }
 
-function unreachableCheckpoint(batch: Batch, evidence: SubmitFacts): Found[] {
+function unreachableCheckpoint(batch: Batch, facts: SubmitFacts): Found[] {
   const code = valueOf(batch, 'checkpoint_exit_code');
-  const script = wrapperOf(evidence);
+  const script = wrapperOf(facts);
   if (code === undefined || script === undefined) return [];
   const losing = applyRules(wrapperRules, script).find(({ rule }) =>
     /^(status-lost|pipe-status-lost|option-as-command)$/.test(rule),
@@ -114,8 +111,8 @@ function unreachableCheckpoint(batch: Batch, evidence: SubmitFacts): Found[] {
   if (losing === undefined) return [];
   return [
     {
-      message: `exit code ${code} never reaches HTCondor: ${losing.file} line ${losing.line} gives another one, so no checkpoint is ever saved`,
-      fix: `let the script end with the training's own status: ${losing.fix}`,
+      message: `exit code ${code} never reaches HTCondor: ${losing.file} line ${losing.line} exits with another, so no checkpoint is ever saved`,
+      fix: `make the script exit with the training's status: ${losing.fix}`,
       place: whereSet(batch, 'checkpoint_exit_code'),
     },
   ];

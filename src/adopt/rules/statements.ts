@@ -9,12 +9,12 @@ const problems = ({ submission }: SubmitFacts, kinds: ReadingProblem['kind'][], 
     .filter(({ kind }) => kinds.includes(kind))
     .map(({ message, place }) => ({ message, place, fix }));
 
-/** Names that DAGMan defines or that HTCondor never calls unused. */
+/** Names that DAGMan defines or that HTCondor never reports as unused. */
 const elsewhere = /^(dag_status|failed_count|job|retry|dag_parent_names|node_name|dagmanjobid)$/i;
 const automatic =
   /^(cluster|clusterid|process|procid|jobid|step|row|item|itemindex|node|dollar|arch|opsys\w*|islinux|iswindows|submit_file|submit_time|year|month|day|condorversion|spool|item_?index)$/i;
 
-/** Commands that cannot be meant to be set twice: the second value silently replaces the first. */
+/** Commands that nobody sets twice on purpose: the second value silently replaces the first. */
 const replaced = new Set([
   'requirements',
   'require_gpus',
@@ -29,17 +29,13 @@ export const statementRules: Rule<SubmitFacts>[] = [
     name: 'syntax',
     level: 'error',
     about: 'HTCondor refuses the file at this line.',
-    check: (evidence) =>
-      problems(
-        evidence,
-        ['syntax'],
-        'correct the line; `condor_submit -dry-run - FILE` says when HTCondor accepts it',
-      ),
+    check: (facts) =>
+      problems(facts, ['syntax'], 'correct the line, then test it: condor_submit -dry-run - FILE'),
   },
   {
     name: 'replaced-command',
     level: 'error',
-    about: 'A command is set twice for the same jobs, so that the second value silently replaces the first.',
+    about: 'A command is set twice for the same jobs, so the second value silently replaces the first.',
     check: replacedCommands,
   },
   {
@@ -51,7 +47,7 @@ export const statementRules: Rule<SubmitFacts>[] = [
         ? []
         : [
             {
-              message: 'no queue statement: nothing would be queued',
+              message: 'no queue statement: no job would be queued',
               fix: 'end the file with `queue`',
               place: { file: submission.file, line: 1 },
             },
@@ -74,7 +70,7 @@ export const statementRules: Rule<SubmitFacts>[] = [
     name: 'bad-quoting',
     level: 'error',
     about: '`arguments` or `environment` is quoted in a way that HTCondor refuses or reads differently.',
-    check: (evidence) => batches(evidence).flatMap(quotingOf),
+    check: (facts) => batches(facts).flatMap(quotingOf),
   },
   {
     name: 'several-queues',
@@ -82,7 +78,7 @@ export const statementRules: Rule<SubmitFacts>[] = [
     about: 'Several queue statements: HTCondor 25 and later refuse them unless the access point allows it.',
     check: ({ submission }) =>
       submission.queues.slice(1, 2).map(({ place }) => ({
-        message: `${submission.queues.length} queue statements: from version 25 on HTCondor reads nothing after the first one and refuses the file`,
+        message: `${submission.queues.length} queue statements: from version 25 on HTCondor refuses a file with more than one`,
         fix: 'use one `queue … from (…)` with a line per job, or a file for each',
         place,
       })),
@@ -91,13 +87,13 @@ export const statementRules: Rule<SubmitFacts>[] = [
     name: 'unused-name',
     level: 'warning',
     about:
-      'A name that is no submit command and that nothing refers to: most likely mistyped, and ignored by HTCondor.',
+      'A name that is not a submit command and is not used anywhere: probably mistyped; HTCondor ignores it.',
     check: unusedNames,
   },
   {
     name: 'undefined-macro',
     level: 'warning',
-    about: 'A macro is used that nothing defines; HTCondor puts nothing in its place and says nothing.',
+    about: 'A macro is used but not defined; HTCondor silently replaces it with nothing.',
     check: undefinedMacros,
   },
   {
@@ -105,19 +101,18 @@ export const statementRules: Rule<SubmitFacts>[] = [
     level: 'warning',
     about:
       'A comment inside a continued line ends the statement, and its last character becomes part of the value.',
-    check: (evidence) => problems(evidence, ['odd-comment'], 'move the comment above the statement'),
+    check: (facts) => problems(facts, ['odd-comment'], 'move the comment above the statement'),
   },
   {
     name: 'getenv-all',
     level: 'warning',
-    about:
-      '`getenv = true` copies the whole environment of the submitter, secrets and local paths included, into every job.',
-    check: (evidence) =>
-      batches(evidence)
+    about: '`getenv = true` copies your environment, with secrets and local paths, into every job.',
+    check: (facts) =>
+      batches(facts)
         .filter((batch) => /^true$/i.test(valueOf(batch, 'getenv') ?? ''))
         .map((batch) => ({
           message:
-            'the whole environment of the submitter goes into every job: PATH and library paths that are wrong on the worker, and any secret in it',
+            'your environment is copied into every job: PATH and library paths that are wrong on the worker, and any secrets',
           fix: 'name the variables: `getenv = NAME, PREFIX_*`, or set them with `environment`',
           place: whereSet(batch, 'getenv'),
         })),
@@ -131,12 +126,12 @@ export const statementRules: Rule<SubmitFacts>[] = [
   {
     name: 'old-universe',
     level: 'error',
-    about: 'The universe is one that HTCondor no longer has.',
-    check: (evidence) =>
-      batches(evidence)
+    about: 'HTCondor no longer has this universe.',
+    check: (facts) =>
+      batches(facts)
         .filter((batch) => /^(standard|pvm|mpi|globus)$/i.test(valueOf(batch, 'universe') ?? ''))
         .map((batch) => ({
-          message: `the universe "${valueOf(batch, 'universe') ?? ''}" is gone from HTCondor`,
+          message: `the universe "${valueOf(batch, 'universe') ?? ''}" no longer exists in HTCondor`,
           fix: 'use `universe = vanilla`, or `container` with `container_image`',
           place: whereSet(batch, 'universe'),
         })),
@@ -145,13 +140,8 @@ export const statementRules: Rule<SubmitFacts>[] = [
     name: 'not-read',
     level: 'note',
     about:
-      'Part of the file is only known when HTCondor runs a command or reads a list or the configuration; here it was not run.',
-    check: (evidence) =>
-      problems(
-        evidence,
-        ['not-run', 'missing', 'chance'],
-        'what depends on it was not checked; look at it yourself',
-      ),
+      'Part of the file depends on a command, a list or the configuration that only HTCondor reads; it was not checked.',
+    check: (facts) => problems(facts, ['not-run', 'missing', 'chance'], 'check by hand what depends on it'),
   },
 ];
 
@@ -170,10 +160,10 @@ function replacedCommands({ submission }: SubmitFacts): Found[] {
     if (between || refersToFirst || (lastQueue > 0 && second.place.line > lastQueue)) return [];
     return [
       {
-        message: `\`${second.name}\` replaces line ${first.place.line}: \`${first.value}\` is silently lost`,
+        message: `\`${second.name}\` replaces line ${first.place.line}: \`${first.value}\` is silently ignored`,
         fix: /requirements|hold|release|require_gpus/.test(first.command ?? '')
-          ? `make it one line: ${first.command ?? ''} = ${inParentheses(first.value)} && ${inParentheses(second.value)}`
-          : 'make it one line',
+          ? `combine them: ${first.command ?? ''} = ${inParentheses(first.value)} && ${inParentheses(second.value)}`
+          : 'keep one of the two lines',
         place: second.place,
       },
     ];
@@ -200,7 +190,7 @@ function quotingOf(batch: Batch): Found[] {
       return [
         {
           message: `\`${command}\`: ${error.message}`,
-          fix: `put the whole value in double quotes: ${example}`,
+          fix: `put the value in double quotes: ${example}`,
           place: whereSet(batch, command),
         },
       ];
@@ -220,10 +210,10 @@ function unusedNames({ submission }: SubmitFacts): Found[] {
         !elsewhere.test(name),
     )
     .map(({ name, place }, index) => {
-      // Comparing costs; nobody mistypes more.
+      // Comparing is slow, and nobody mistypes more names.
       const suggestion = index < 100 ? nearestCommand(name) : undefined;
       return {
-        message: `\`${name}\` is no submit command and nothing uses it${suggestion === undefined ? '' : `: did you mean \`${suggestion}\`?`}`,
+        message: `\`${name}\` is not a submit command and is not used${suggestion === undefined ? '' : `: did you mean \`${suggestion}\`?`}`,
         fix:
           suggestion === undefined
             ? 'remove it, or prefix it with `+` if it is an attribute of the job'
@@ -244,8 +234,8 @@ function undefinedMacros({ submission }: SubmitFacts): Found[] {
       .map(([, name = '']) => name)
       .filter((name) => !defined.has(name.toLowerCase()) && !automatic.test(name) && !elsewhere.test(name))
       .map((name) => ({
-        message: `\`$(${name})\` is defined nowhere, so nothing stands in its place`,
-        fix: `define it, give a default: \`$(${name}:value)\`, or pass it: \`condor_submit ${name}=value\`, or VARS of a DAG`,
+        message: `\`$(${name})\` is not defined: HTCondor replaces it with nothing`,
+        fix: `define it, give it a default: \`$(${name}:value)\`, or pass it: \`condor_submit ${name}=value\` or VARS in a DAG`,
         place,
       })),
   );
@@ -260,8 +250,8 @@ function unquotedAttributes({ submission }: SubmitFacts): Found[] {
         !/^(true|false|undefined|error)$/i.test(value),
     )
     .map(({ attribute, name, value, place }) => ({
-      message: `\`${attribute ?? ''}\` is set to the value of another attribute, \`${value}\`, not to that text`,
-      fix: `if text is meant: ${name.replace(/^MY\./, '+')} = "${value}"`,
+      message: `\`${attribute ?? ''}\` is set to the attribute \`${value}\`, not to that text`,
+      fix: `if you mean the text: ${name.replace(/^MY\./, '+')} = "${value}"`,
       place,
     }));
 }

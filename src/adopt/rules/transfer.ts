@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { counted } from '../../base/counted.ts';
 import {
   type Batch,
   type SubmitFacts,
@@ -13,42 +14,42 @@ import {
 } from '../submit-facts.ts';
 import type { RuleResult, Rule } from '../../base/finding.ts';
 
-/** Rules about what travels to the job and back. */
+/** Rules about file transfer to and from the job. */
 export const transferRules: Rule<SubmitFacts>[] = [
   {
     name: 'executable-missing',
     level: 'error',
-    about: 'The executable is not there or not named, so that HTCondor refuses the file.',
+    about: 'The executable is missing or not named, so HTCondor refuses the file.',
     check: perBatch(missingExecutable),
   },
   {
     name: 'initialdir-missing',
     level: 'error',
-    about: '`initialdir` names a folder that is not there, so that HTCondor refuses the file.',
+    about: 'The folder of `initialdir` does not exist, so HTCondor refuses the file.',
     check: perBatch(missingInitialdir),
   },
   {
     name: 'input-missing',
     level: 'error',
-    about: 'An input file is not there: the job is held before it starts.',
+    about: 'An input file does not exist: the job is held before it starts.',
     check: perBatch(missingInputs),
   },
   {
     name: 'input-too-large',
     level: 'error',
-    about: 'The input from the access point is more than the pool sends: the job is held with code 32.',
+    about: 'The input from the access point exceeds the limit of the pool: the job is held with code 32.',
     check: perBatch(tooLarge),
   },
   {
     name: 'input-large',
     level: 'warning',
-    about: 'The input from the access point is above what the pool advises, for every job anew.',
+    about: 'The input that the access point sends for every job exceeds what the pool recommends.',
     check: perBatch(large),
   },
   {
     name: 'disk-below-input',
     level: 'error',
-    about: 'Less disk is asked for than the input alone takes.',
+    about: 'Less disk is requested than the input alone takes.',
     check: perBatch(diskBelowInput),
   },
   {
@@ -68,12 +69,12 @@ export const transferRules: Rule<SubmitFacts>[] = [
     name: 'transfer-if-needed',
     level: 'warning',
     about:
-      '`should_transfer_files = IF_NEEDED` transfers nothing where HTCondor believes that the file system is shared.',
+      '`should_transfer_files = IF_NEEDED` transfers nothing where HTCondor believes the file system is shared.',
     check: perBatch((batch) =>
       /^if_needed$/i.test(valueOf(batch, 'should_transfer_files') ?? '')
         ? {
             message:
-              'IF_NEEDED: on a worker that names the same file system domain nothing is transferred, shared or not',
+              'IF_NEEDED: nothing is transferred to a worker with the same file system domain, shared or not',
             fix: 'should_transfer_files = YES',
             place: whereSet(batch, 'should_transfer_files'),
           }
@@ -90,7 +91,7 @@ export const transferRules: Rule<SubmitFacts>[] = [
       valueOf(batch, 'success_exit_code') === undefined
         ? {
             message: 'ON_SUCCESS without `success_exit_code`: nothing says which exit code is a success',
-            fix: 'add success_exit_code = 0 and max_retries = 0 (or as many as you want)',
+            fix: 'add success_exit_code = 0 and max_retries = 0 (or as many retries as you want)',
             place: whereSet(batch, 'when_to_transfer_output'),
           }
         : undefined,
@@ -116,14 +117,14 @@ export const transferRules: Rule<SubmitFacts>[] = [
   },
 ];
 
-/** Of a long list the first ones tell enough. */
+/** The first of a long list are enough. */
 const maxMissing = 5;
 
 const isOff = (batch: Batch): boolean => /^(no|false)$/i.test(valueOf(batch, 'should_transfer_files') ?? '');
 
 const inputsOf = (batch: Batch): string[] => fileList(valueOf(batch, 'transfer_input_files'));
 
-/** Each path as evidence knows it. */
+/** Looks a path up, relative to `initialdir`. */
 const factOf = ({ files }: SubmitFacts, { job }: Batch, name: string): FileFact | undefined =>
   files.get(path.posix.join(path.posix.isAbsolute(name) ? '/' : (job.commands['initialdir'] ?? '.'), name));
 
@@ -138,13 +139,13 @@ function missingExecutable(batch: Batch, { files }: SubmitFacts): RuleResult {
   const isSent = !/^false$/i.test(valueOf(batch, 'transfer_executable') ?? 'true');
   if (name === undefined || !isSent || files.get(path.posix.normalize(name))?.kind !== 'missing') return [];
   return {
-    message: `the executable ${name} does not exist in the folder of submission`,
-    fix: 'correct the path; it is relative to where condor_submit runs, not to `initialdir`',
+    message: `the executable ${name} does not exist`,
+    fix: 'correct the path: it is relative to the folder where condor_submit runs, not to `initialdir`',
     place: whereSet(batch, 'executable'),
   };
 }
 
-/** An image has a command of its own, and grid jobs may start a machine. */
+/** An image has its own command, and grid jobs may start a machine. */
 const needsExecutable = (batch: Batch): boolean =>
   !['shell', 'container_image', 'docker_image'].some((name) => valueOf(batch, name) !== undefined) &&
   !/^(container|docker|grid)$/i.test(valueOf(batch, 'universe') ?? '');
@@ -158,17 +159,17 @@ function missingInitialdir({ queue }: Batch, { files }: SubmitFacts): RuleResult
   if (first === undefined) return [];
   const folder = first.commands['initialdir'] ?? '';
   return {
-    message: `the folder ${folder} of \`initialdir\` does not exist${missing.length > 1 ? `, nor do those of ${missing.length - 1} other jobs` : ''}: HTCondor refuses the file`,
+    message: `the folder ${folder} of \`initialdir\` does not exist${missing.length > 1 ? `, nor do those of ${counted(missing.length - 1, 'other job')}` : ''}: HTCondor refuses the file`,
     fix: `mkdir -p ${folder}`,
     place: whereSet({ queue, job: first }, 'initialdir'),
   };
 }
 
-function missingInputs({ queue }: Batch, evidence: SubmitFacts): RuleResult {
+function missingInputs({ queue }: Batch, facts: SubmitFacts): RuleResult {
   const missing = new Map<string, Batch>();
   for (const job of queue.jobs)
     for (const name of inputsOf({ queue, job }))
-      if (factOf(evidence, { queue, job }, name)?.kind === 'missing' && !missing.has(name))
+      if (factOf(facts, { queue, job }, name)?.kind === 'missing' && !missing.has(name))
         missing.set(name, { queue, job });
   return [...missing].slice(0, maxMissing).map(([name, batch]) => {
     const words = name.split(/\s+/);
@@ -182,50 +183,50 @@ function missingInputs({ queue }: Batch, evidence: SubmitFacts): RuleResult {
 }
 
 /** What the access point itself sends: local inputs, the executable and a local image; URLs do not count. */
-function sentBytes(batch: Batch, evidence: SubmitFacts): number {
+function sentBytes(batch: Batch, facts: SubmitFacts): number {
   const image = valueOf(batch, 'container_image');
   const local = [...inputsOf(batch), ...(image === undefined ? [] : [image])].filter((name) => !isUrl(name));
-  const executable = evidence.files.get(path.posix.normalize(valueOf(batch, 'executable') ?? '.'));
+  const executable = facts.files.get(path.posix.normalize(valueOf(batch, 'executable') ?? '.'));
   const bytes = local
-    .map((name) => factOf(evidence, batch, name)?.bytes ?? 0)
+    .map((name) => factOf(facts, batch, name)?.bytes ?? 0)
     .reduce((sum, size) => sum + size, 0);
   return bytes + (executable?.kind === 'file' ? executable.bytes : 0);
 }
 
-function tooLarge(batch: Batch, evidence: SubmitFacts): RuleResult {
+function tooLarge(batch: Batch, facts: SubmitFacts): RuleResult {
   const own = Number(valueOf(batch, 'max_transfer_input_mb') ?? NaN);
-  const limit = own > 0 ? own : Math.floor(evidence.limits.inputBytes / 2 ** 20);
-  const megabytes = Math.ceil(sentBytes(batch, evidence) / 2 ** 20);
+  const limit = own > 0 ? own : Math.floor(facts.limits.inputBytes / 2 ** 20);
+  const megabytes = Math.ceil(sentBytes(batch, facts) / 2 ** 20);
   if (own === -1 || megabytes <= limit) return [];
   return {
-    message: `${megabytes} MB of input from the access point, over the limit of ${limit} MB: held with code 32 at once`,
-    fix: 'put the large files on the federation and name them as osdf:/// URLs, which do not count',
+    message: `${megabytes} MB of input from the access point, over the limit of ${limit} MB: the job is held with code 32`,
+    fix: 'put the large files on the federation and list them as osdf:/// URLs, which do not count',
     place: whereSet(batch, 'transfer_input_files'),
   };
 }
 
-function large(batch: Batch, evidence: SubmitFacts): RuleResult {
-  const bytes = sentBytes(batch, evidence);
-  const { adviseBytes, inputBytes, title } = evidence.limits;
+function large(batch: Batch, facts: SubmitFacts): RuleResult {
+  const bytes = sentBytes(batch, facts);
+  const { adviseBytes, inputBytes, title } = facts.limits;
   if (bytes <= adviseBytes || bytes > inputBytes) return [];
   const jobs = batch.queue.total ?? 1;
   return {
-    message: `${formatQuantity(bytes)} of input from the access point for each job, ${formatQuantity(bytes * jobs)} in all: ${title} advises at most ${formatQuantity(adviseBytes)}`,
-    fix: 'put the large files on the federation and name them as osdf:/// URLs: caches near the workers then serve them',
+    message: `${formatQuantity(bytes)} of input from the access point for each job, ${formatQuantity(bytes * jobs)} in total: ${title} recommends at most ${formatQuantity(adviseBytes)}`,
+    fix: 'put the large files on the federation and list them as osdf:/// URLs, so that caches near the workers serve them',
     place: whereSet(batch, 'transfer_input_files'),
   };
 }
 
-function diskBelowInput(batch: Batch, evidence: SubmitFacts): RuleResult {
+function diskBelowInput(batch: Batch, facts: SubmitFacts): RuleResult {
   const asked = parseQuantity(valueOf(batch, 'request_disk') ?? '', 'k')?.bytes;
   const image = valueOf(batch, 'container_image') ?? '';
   const urls = new Set([...inputsOf(batch), image].filter(isUrl));
-  const fetched = [...urls].reduce((sum, url) => sum + (evidence.objectBytes?.get(url) ?? 0), 0);
-  const needed = sentBytes(batch, evidence) + fetched;
+  const fetched = [...urls].reduce((sum, url) => sum + (facts.objectBytes?.get(url) ?? 0), 0);
+  const needed = sentBytes(batch, facts) + fetched;
   if (asked === undefined || isOff(batch) || asked >= needed) return [];
   return {
-    message: `${formatQuantity(asked)} of disk asked for, and the input alone takes ${formatQuantity(needed)}: such jobs are held, or fill the disk of others`,
-    fix: `request_disk = ${Math.ceil((needed * 1.2) / 2 ** 30)} GB, and as much again for what is unpacked and written`,
+    message: `${formatQuantity(asked)} of disk requested, but the input alone takes ${formatQuantity(needed)}: the job would be held, or fill the disk`,
+    fix: `request_disk = ${Math.ceil((needed * 1.2) / 2 ** 30)} GB, plus room for unpacked files and results`,
     place: whereSet(batch, 'request_disk'),
   };
 }
@@ -238,8 +239,8 @@ function noOutputs(batch: Batch): RuleResult {
   const folders = new Set(batch.queue.jobs.map(({ commands }) => commands['initialdir']));
   const overwrite = batch.queue.jobs.length > 1 && folders.size === 1;
   return {
-    message: `no \`transfer_output_files\`: only new files at the top of the scratch folder come back, and a job without its result still counts as done${overwrite ? `; all ${batch.queue.total ?? ''} jobs bring them to one folder, where those of one name overwrite each other` : ''}`,
-    fix: 'transfer_output_files = model.pt (a listed file that is missing holds the job)',
+    message: `no \`transfer_output_files\`: only new files at the top of the scratch folder are returned, and a job without its result still counts as done${overwrite ? `; all ${batch.queue.total ?? ''} jobs bring them to one folder, where those of one name overwrite each other` : ''}`,
+    fix: 'transfer_output_files = model.pt (a missing file then holds the job)',
     place: batch.queue.place,
   };
 }
@@ -250,7 +251,7 @@ function transferOff(batch: Batch): RuleResult {
   );
   if (!isOff(batch) || lists.length === 0) return [];
   return {
-    message: `\`${lists.join('` and `')}\` with should_transfer_files = NO: HTCondor refuses the file`,
+    message: `\`${lists.join('` and `')}\` conflicts with should_transfer_files = NO: HTCondor refuses the file`,
     fix: 'should_transfer_files = YES, or remove the list',
     place: whereSet(batch, 'should_transfer_files'),
   };
@@ -266,14 +267,14 @@ function secretUrls(batch: Batch): RuleResult {
         : undefined;
     if (name === undefined) return [];
     return {
-      message: `a URL carries a secret (\`${name}\`): anyone who may look at the queue or the log can read it`,
-      fix: 'let HTCondor bring the token: use_oauth_services, or a token file that the plugin finds',
+      message: `a URL carries a secret (\`${name}\`): anyone who can see the queue or the log can read it`,
+      fix: 'let HTCondor provide the token (use_oauth_services), or use a token file that the plugin finds',
       place: whereSet(batch, 'transfer_input_files'),
     };
   });
 }
 
-/** Queries that the Pelican plugin itself acts on. */
+/** Queries that the Pelican plugin understands. */
 const understood =
   /^\?(recursive|pack|directread|skipstat)(=\w+)?(&(recursive|pack|directread|skipstat)(=\w+)?)*$/i;
 
@@ -286,7 +287,7 @@ function queryUrls(batch: Batch): RuleResult {
     .map((url) => {
       const name = path.posix.basename(url.slice(0, url.indexOf('?')));
       return {
-        message: `the query of ${url.slice(0, url.indexOf('?'))}?… is dropped from the name: the file arrives as ${name}`,
+        message: `the query of ${url.slice(0, url.indexOf('?'))}?… is dropped from the file name: it arrives as ${name}`,
         fix: `read it as ${name} in the job, or use a URL without a query`,
         place: whereSet(batch, 'transfer_input_files'),
       };
@@ -302,8 +303,8 @@ function mutableObjects(batch: Batch): RuleResult {
   return urls
     .filter((url) => !versioned.test(url.split('/').slice(-2).join('/')))
     .map((url) => ({
-      message: `${url} has no version in its name: when the object is replaced, caches go on serving the old bytes to some jobs`,
-      fix: 'publish every version under a new name, such as one with a date or the first digits of its hash',
+      message: `${url} has no version in its name: if the object is replaced, caches still serve the old bytes to some jobs`,
+      fix: 'publish each version under a new name, for example with a date or part of its hash',
       place: whereSet(
         batch,
         url === valueOf(batch, 'container_image') ? 'container_image' : 'transfer_input_files',

@@ -15,7 +15,7 @@ export const wrapperRules: Rule<Wrapper>[] = [
     name: 'option-as-command',
     level: 'error',
     about:
-      'A line starts with an option: the line above lacks its backslash, so that the shell runs the option as a command.',
+      'A line starts with an option: the line above lacks its backslash, so the shell runs the option as a command.',
     check: (wrapper) =>
       wrapper.commands.filter(isStrayOption).map(({ words, line }) => ({
         message: `the shell runs \`${words[0] ?? ''}\` as a command (exit 127): the line above does not end in a backslash`,
@@ -26,14 +26,14 @@ export const wrapperRules: Rule<Wrapper>[] = [
   {
     name: 'broken-continuation',
     level: 'error',
-    about: 'A backslash at the end of a line is followed by blanks, so that it does not continue the line.',
+    about: 'Blanks follow the backslash at the end of a line, so it does not continue the line.',
     check: (wrapper) =>
       wrapper.lines.flatMap((text, index) =>
         /[^\\]\\[ \t]+$/.test(text) && !/^\s*#/.test(text)
           ? [
               {
                 message:
-                  'blanks after the backslash: the line ends here and the next one is a command of its own',
+                  'blanks after the backslash: the line ends here, and the shell runs the next one as a separate command',
                 fix: 'remove the blanks at the end of the line',
                 place: { file: wrapper.file, line: index + 1 },
               },
@@ -61,14 +61,13 @@ export const wrapperRules: Rule<Wrapper>[] = [
   {
     name: 'no-interpreter',
     level: 'error',
-    about: 'The script has no `#!` line, so that the worker cannot start it.',
+    about: 'The script has no `#!` line, so the worker cannot start it.',
     check: (wrapper) =>
       (wrapper.lines[0] ?? '').startsWith('#!')
         ? []
         : [
             {
-              message:
-                'no `#!` in the first line: the worker cannot start the script (hold code 6, exec format error)',
+              message: 'no `#!` line: the worker cannot start the script (hold code 6, exec format error)',
               fix: 'make `#!/bin/bash` the first line',
               place: { file: wrapper.file, line: 1 },
             },
@@ -77,20 +76,22 @@ export const wrapperRules: Rule<Wrapper>[] = [
   {
     name: 'status-lost',
     level: 'error',
-    about: "The script ends with another command's status, so that a failed training counts as a success.",
+    about: "The script ends with another command's status, so a failed training counts as a success.",
     check: lostStatus,
   },
   {
     name: 'pipe-status-lost',
     level: 'error',
-    about: "The training's output goes through a pipe, and the pipe's last command gives the status.",
+    about:
+      "The training's output goes through a pipe, and the exit status is that of the pipe's last command.",
     check: (wrapper) => {
       const main = mainCommand(wrapper);
       if (wrapper.pipeFails || main?.before !== '|') return [];
       return [
         {
-          message: "the status is that of the pipe's last command: a failed training counts as a success",
-          fix: 'set -o pipefail at the top of the script',
+          message:
+            "the exit status is that of the pipe's last command: a failed training counts as a success",
+          fix: 'add `set -o pipefail` at the top of the script',
           place: { file: wrapper.file, line: main.line },
         },
       ];
@@ -99,7 +100,7 @@ export const wrapperRules: Rule<Wrapper>[] = [
   {
     name: 'no-stop-on-error',
     level: 'warning',
-    about: 'The script goes on after a command that failed, such as one that unpacks the data.',
+    about: 'The script continues after a failed command, such as one that unpacks the data.',
     check: (wrapper) => {
       const top = wrapper.commands.filter(({ nested, before }) => !nested && before !== '||');
       const main = mainCommand(wrapper);
@@ -111,8 +112,8 @@ export const wrapperRules: Rule<Wrapper>[] = [
         : [
             {
               message:
-                'no `set -e`: after an archive that does not unpack or a module that is missing the training still starts, on a slot you hold',
-              fix: 'set -euo pipefail after the first line',
+                'no `set -e`: the training starts even if the data could not be unpacked or a module is missing',
+              fix: 'add `set -euo pipefail` after the first line',
               place: { file: wrapper.file, line: 1 },
             },
           ];
@@ -122,7 +123,7 @@ export const wrapperRules: Rule<Wrapper>[] = [
     name: 'run-time-download',
     level: 'warning',
     about:
-      'The script downloads software or data at run time, in every job, past the caches and without a fixed version.',
+      'The script downloads software or data at run time, in every job, bypassing the caches and without a fixed version.',
     check: downloads,
   },
 ];
@@ -149,8 +150,8 @@ function lostStatus(wrapper: Wrapper): Found[] {
   const shown = words.length > 40 ? `${words.slice(0, 40)}…` : words;
   return [
     {
-      message: `the script ends with \`${shown}\`, so it exits 0 whatever line ${main.line} (\`${main.words.slice(0, 3).join(' ')}\`) did: HTCondor sees no failure and no checkpoint code`,
-      fix: 'set -e at the top, or keep it: `status=$?` right after the training and `exit $status` at the end',
+      message: `the script ends with \`${shown}\`, so it hides the exit status of line ${main.line} (\`${main.words.slice(0, 3).join(' ')}\`): HTCondor sees no failure and no checkpoint code`,
+      fix: 'add `set -e` at the top, or `status=$?` right after the training and `exit $status` at the end',
       place: { file: wrapper.file, line: last.line },
     },
   ];
@@ -161,7 +162,7 @@ const insteadOf: Record<Download, string> = {
   packages: inImage,
   environment: 'send a packed environment (pixi-pack), or use an image',
   'system packages': 'put the packages into the image',
-  files: 'list it in transfer_input_files, on the federation as an osdf:/// URL when it is large',
+  files: 'list it in transfer_input_files; if it is large, put it on the federation and use an osdf:/// URL',
   code: 'send the files with transfer_input_files',
   model: 'put the model on the federation and list it in transfer_input_files',
 };
@@ -172,7 +173,7 @@ function downloads(wrapper: Wrapper): Found[] {
     if (what === undefined) return [];
     return [
       {
-        message: `\`${shownCommand(words)}\` downloads in every job: it fails on workers without network, and every failure costs a slot`,
+        message: `\`${shownCommand(words)}\` downloads in every job: it fails on workers without network access`,
         fix: insteadOf[what],
         place: { file: wrapper.file, line },
       },

@@ -32,7 +32,7 @@ const log =
   event('040', 43, 'Finished transferring output files') +
   event('005', 43, 'Job terminated.\n\t(1) Normal termination (return value 3)');
 
-/** Where a run was made of a submit description, with two jobs of which the second has run. */
+/** A folder with an adopted run of two jobs, the second of which has run. */
 async function adopted(t: TestContext): Promise<string> {
   const created = { run: 'job-a1b2c3', name: 'job', pool: 'condor', planHash: '', version: '0' };
   const cwd = await temporaryFolder(t, {
@@ -49,21 +49,21 @@ async function adopted(t: TestContext): Promise<string> {
   return cwd;
 }
 
-test('logs of an adopted run are the files that its submit description names', async (t) => {
+test('logs of an adopted run are the files that its submit file names', async (t) => {
   const { out } = await runCommand(logs, ['1'], { cwd: await adopted(t) });
   assert.equal(out, 'epoch 1\n');
 });
 
-test('a submit description that names no file for stderr is told as the reason why there is none', async (t) => {
+test('logs --err explains that the submit file names no file for stderr', async (t) => {
   const cwd = await adopted(t);
   await assert.rejects(runCommand(logs, ['1', '--err'], { cwd }), (fault) => {
     assert.ok(fault instanceof Fault);
-    assert.match(fault.message, /names no `error`/);
+    assert.match(fault.message, /sets no `error`/);
     return true;
   });
 });
 
-test('without an agent the time of an adopted job is told by HTCondor, and its exit code is the program’s', async (t) => {
+test('an adopted job without an agent takes its times from HTCondor, and its exit code from the program', async (t) => {
   const cwd = await adopted(t);
   const { out } = await runCommand(report, ['job-a1b2c3', '--json'], { cwd });
   const { slotSeconds, failures } = JSON.parse(out) as LogReport;

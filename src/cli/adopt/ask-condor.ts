@@ -11,25 +11,25 @@ import { noForkCommand } from '../../base/no-forks.ts';
 import { CondorTools } from '../../pool/htcondor.ts';
 import type { Cli } from '../cli.ts';
 
-/** What HTCondor itself says about a submit description. */
+/** What HTCondor itself says about a submit file. */
 export interface CondorAnswer {
   asked: boolean;
   /** Why it was not asked. */
   why?: string;
   version?: string;
   accepted?: boolean;
-  /** Whether the kernel kept it from starting any process meanwhile. */
+  /** Whether the kernel prevented it from starting processes. */
   confined?: boolean;
   messages: string[];
 }
 
 const timeoutMs = 60_000;
-/** Some two seconds of work for `condor_submit -dry-run`. */
+/** About two seconds of work for `condor_submit -dry-run`. */
 const maxJobs = 20_000;
 
 /**
- * Asks the real `condor_submit`, which queues nothing. Only about a text that names no command, in an environment
- * without the user's, and unable to start a process where the kernel can see to that.
+ * Asks the real `condor_submit`, which queues nothing. Only for a text that names no command, in an environment
+ * without the user's, and unable to start a process where the kernel can prevent it.
  */
 export async function askCondor(cli: Cli, file: string, submission: Submission): Promise<CondorAnswer> {
   const tools = await CondorTools.find(cli.env).catch(() => undefined);
@@ -60,18 +60,18 @@ export async function askCondor(cli: Cli, file: string, submission: Submission):
 
 function tooManyJobs({ problems, queues }: Submission): string | undefined {
   const jobs = queues.reduce((sum, { total = 0 }) => sum + total, 0);
-  // It would wait for whoever writes into a pipe.
+  // It would block on a pipe.
   const unread = problems.find(
     ({ kind, message }) => kind === 'missing' && message.startsWith('the list of items'),
   );
   if (unread !== undefined) return unread.message;
-  if (jobs > maxJobs) return `${jobs.toLocaleString('en-US')} jobs would keep it busy for too long`;
+  if (jobs > maxJobs) return `${jobs.toLocaleString('en-US')} jobs would take it too long`;
   return problems.some(({ kind }) => kind === 'not-run')
-    ? 'it would run a command that the file names'
+    ? 'the file names a command that it would run'
     : undefined;
 }
 
-/** A pool's own producer of credentials would run, and would send them, even when nothing is queued. */
+/** The pool's credential producer would run, and send credentials, even though nothing is queued. */
 const withoutCredentials = { _CONDOR_SEC_CREDENTIAL_PRODUCER: '', _CONDOR_SEC_CREDENTIAL_STORER: '' };
 
 async function confinement(
@@ -80,7 +80,7 @@ async function confinement(
 ): Promise<{ words: string[]; env: Env; confined: boolean }> {
   const env: Env = { PATH, LC_ALL: 'C.UTF-8', ...defined({ CONDOR_CONFIG }), ...withoutCredentials };
   const isMini = await tools.isMini();
-  // A script in HTCondor's place needs processes of its own; the mini pool's confines what it runs.
+  // A script in HTCondor's place has to start processes; the mini pool's script confines what it starts.
   const words =
     isMini || !(await isScript(tools.command('condor_submit'))) ? await noForkCommand(env) : undefined;
   if (words === undefined) return { words: [], env, confined: false };
@@ -95,7 +95,7 @@ async function isScript(file: string): Promise<boolean> {
   return buffer.toString('latin1') === '#!';
 }
 
-/** Only the variables that the text itself asks for by `$ENV()`. */
+/** Only the variables that the text refers to with `$ENV()`. */
 function namedVariables(text: string, env: Env): Env {
   const names = [...text.matchAll(/\$ENV\(\s*(\w+)/gi)].map(([, name = '']) => name);
   return Object.fromEntries(
@@ -103,7 +103,7 @@ function namedVariables(text: string, env: Env): Env {
   );
 }
 
-/** One line for each message: HTCondor breaks them at will. */
+/** One line for each message: HTCondor wraps them. */
 function linesOf(text: string): string[] {
   const messages: string[] = [];
   for (const line of text.split('\n').map((part) => part.trim())) {

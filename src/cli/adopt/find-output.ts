@@ -9,9 +9,9 @@ import { condorFiles, isAdopted } from '../../pool/htcondor.ts';
 import { readPlan } from '../../pool/read-plan.ts';
 
 export type OutputLocation =
-  /** Not an adopted run: what its jobs print comes home with their attempts. */
+  /** Not an adopted run: the attempts return what its jobs print. */
   | 'with-the-attempt'
-  /** The submit description names none, so HTCondor keeps nothing. */
+  /** The submit file names no file, so HTCondor keeps nothing. */
   | 'nowhere'
   | { file: string };
 

@@ -3,32 +3,33 @@ import { counted } from '../../base/counted.ts';
 import type { SubmitFacts } from '../../adopt/submit-facts.ts';
 import type { Finding, Level } from '../../base/finding.ts';
 import { printable, withoutSecrets } from '../../base/printable.ts';
-import { clip } from '../../base/text-table.ts';
+import { clip, wrap, wrapLines } from '../../base/text-table.ts';
 import type { CondorAnswer } from './ask-condor.ts';
 
 const titles: [Level, string][] = [
   ['error', 'errors: these fail jobs or lose results'],
-  ['warning', 'warnings: these may'],
+  ['warning', 'warnings: these may fail jobs or lose results'],
   ['note', 'notes'],
 ];
 
-/** The findings for people: grouped by how bad they are, each with its line and its fix. */
+/** The findings as text: grouped by level, each with its line and its fix. */
 export function findingsText(
   file: string,
   { submission }: SubmitFacts,
   findings: readonly Finding[],
   condor: CondorAnswer,
   excerpt: (finding: Finding) => string,
+  width: number,
 ): string {
   const lines = [headline(file, submission.queues, findings), ''];
   for (const [level, title] of titles) {
     const group = findings.filter((finding) => finding.level === level);
     if (group.length === 0) continue;
     lines.push(title);
-    for (const finding of group) lines.push(...findingLines(finding, excerpt(finding)));
+    for (const finding of group) lines.push(...findingLines(finding, excerpt(finding), width));
     lines.push('');
   }
-  lines.push(...condorLines(condor));
+  lines.push(...condorLines(condor).map((line) => wrapLines(line, width)));
   return `${lines
     .map((line) => line.trimEnd())
     .join('\n')
@@ -49,12 +50,18 @@ function headline(
   return `${printable(path.basename(file))}: ${known ? '' : 'at least '}${counted(jobs, 'job')}; ${counts.join(', ')}`;
 }
 
-function findingLines({ file = '', line = 1, rule, message, fix }: Finding, source: string): string[] {
+function findingLines(
+  { file = '', line = 1, rule, message, fix }: Finding,
+  source: string,
+  width: number,
+): string[] {
   return [
     `  ${printable(file)}:${line}  ${rule}`,
-    ...(source === '' ? [] : [`      | ${clip(printable(withoutSecrets(source.trim())), 100)}`]),
-    `      ${printable(withoutSecrets(message))}`,
-    `      fix: ${printable(withoutSecrets(fix))}`,
+    ...(source === ''
+      ? []
+      : [`      | ${clip(printable(withoutSecrets(source.trim())), Math.min(width, 108) - 8)}`]),
+    ...wrap(printable(withoutSecrets(message)), width, '      '),
+    ...wrap(`fix: ${printable(withoutSecrets(fix))}`, width, '      ', '        '),
   ];
 }
 

@@ -23,35 +23,35 @@ export interface AdoptedRun {
   cluster: number;
 }
 
-/** A run that is to be made of a file, or one that was made of the very same and has not ended. */
+/** A run to create from a submit file, or an active one of the same file. */
 export interface PlannedRun {
   run: string;
-  /** The statements that are given beside the file. */
+  /** Statements passed to condor_submit besides the file. */
   added: string[];
   withPlugin: boolean;
-  /** Another one was asked for, whatever there is. */
+  /** The user asked for a new run. */
   isNew: boolean;
-  /** It is there already: the same command was given before. */
+  /** It already exists: the same command was run before. */
   isResumed: boolean;
 }
 
-/** What submitting the file would do. The same file again goes on with its run, unless another one is asked for. */
+/** What submitting the file would do. The same file again resumes its run, unless the user asks for a new one. */
 export async function plannedRun(
   cli: Cli,
   file: string,
-  evidence: SubmitFacts,
+  facts: SubmitFacts,
   { withPlugin, isNew }: { withPlugin: boolean; isNew: boolean },
 ): Promise<PlannedRun> {
-  assertCountable(file, evidence);
-  const plan = adoptedPlan(file, evidence);
+  assertCountable(file, facts);
+  const plan = adoptedPlan(file, facts);
   if (withPlugin) assertListable(plan.folder);
   const earlier = isNew ? undefined : await findOpenRun(plan, await readFile(file, 'utf8'), withPlugin);
   const run = earlier ?? newRunName(plan, cli.clock);
-  const added = additions(evidence.submission, path.join(plan.folder, runsFolder, run), withPlugin);
+  const added = additions(facts.submission, path.join(plan.folder, runsFolder, run), withPlugin);
   return { run, added, withPlugin, isNew, isResumed: earlier !== undefined };
 }
 
-/** The run of this very text that has not ended, or of whose submission nobody has heard yet. */
+/** The run of this exact text that is active, or whose submission was not confirmed. */
 async function findOpenRun(plan: Plan, text: string, withPlugin: boolean): Promise<string | undefined> {
   const { same } = await findEarlier(plan);
   if (same === undefined) return undefined;
@@ -65,18 +65,18 @@ async function findOpenRun(plan: Plan, text: string, withPlugin: boolean): Promi
   return isSame ? path.basename(same.folder) : undefined;
 }
 
-/** Submits the file as it is, exactly once, with a run's folder that `status`, `watch` and `report` understand. */
+/** Submits the file unchanged, exactly once, with a run folder that `status`, `watch` and `report` understand. */
 export async function submitAdopted(
   cli: Cli,
   file: string,
-  evidence: SubmitFacts,
+  facts: SubmitFacts,
   planned: PlannedRun,
 ): Promise<AdoptedRun> {
   const tools = await CondorTools.find(cli.env);
-  const plan = adoptedPlan(file, evidence);
+  const plan = adoptedPlan(file, facts);
   const made = planned.isResumed
     ? planned
-    : await withCreationLease(plan, cli, () => createAdopted(cli, file, evidence, planned));
+    : await withCreationLease(plan, cli, () => createAdopted(cli, file, facts, planned));
   const { run } = made;
   const folder = path.join(plan.folder, runsFolder, run);
   try {
@@ -88,20 +88,20 @@ export async function submitAdopted(
   }
 }
 
-/** Makes the run's folder, unless the same command, given at the same time, has made it meanwhile. */
+/** Creates the run folder, unless a concurrent command has just created it. */
 async function createAdopted(
   cli: Cli,
   file: string,
-  evidence: SubmitFacts,
+  facts: SubmitFacts,
   planned: PlannedRun,
 ): Promise<PlannedRun> {
-  const now = planned.isNew ? planned : await plannedRun(cli, file, evidence, planned);
+  const now = planned.isNew ? planned : await plannedRun(cli, file, facts, planned);
   if (now.isResumed) return now;
   const rendered = {
     [condorFiles.submit]: await readFile(file, 'utf8'),
     ...(planned.withPlugin ? { [condorFiles.plugin]: pluginScript } : {}),
   };
-  await createRun(adoptedPlan(file, evidence), rendered, cli.version, cli.clock, planned.run);
+  await createRun(adoptedPlan(file, facts), rendered, cli.version, cli.clock, planned.run);
   return planned;
 }
 
@@ -124,7 +124,7 @@ async function submit(
     { tools, clock: cli.clock, self },
     {
       round: 1,
-      // Reads the file itself, so that this means what it means to its author; waits for a line to go.
+      // condor_submit reads the original file, so that its paths keep their meaning; it waits for a line to start.
       command: '/bin/sh',
       args: ['-c', 'read -r go && exec "$@"', 'sh', tools.command('condor_submit'), ...args],
       cwd: path.dirname(file),
@@ -137,7 +137,7 @@ async function submit(
   );
 }
 
-/** The plugin stands in lists whose marks HTCondor lets nobody quote. */
+/** The plugin is named in lists whose separators HTCondor cannot quote. */
 function assertListable(folder: string): void {
   if (!/[,;=]/.test(folder)) return;
   throw new Fault(
@@ -154,15 +154,15 @@ function assertCountable(file: string, { submission }: SubmitFacts): void {
   const name = path.basename(file);
   throw new Fault(
     'file-invalid',
-    `${name}:${unknown.place.line}: how many jobs \`${unknown.text}\` makes is only known when HTCondor reads its list`,
+    `${name}:${unknown.place.line}: the number of jobs of \`${unknown.text}\` is unknown until HTCondor reads its list`,
     {
-      fix: 'write the list into a file and use `queue … from FILE`, or submit it with condor_submit itself',
+      fix: 'write the list into a file and use `queue … from FILE`, or submit it with condor_submit',
       about: file,
     },
   );
 }
 
-/** What a submit description asks for in the words of a job file, so that its run is shown like any other. */
+/** The submit file's requests as a plan, so that its run is shown like any other. */
 export function adoptedPlan(file: string, { submission }: SubmitFacts): Plan {
   const commands = submission.queues[0]?.jobs[0]?.commands ?? {};
   const jobs = submission.queues.reduce((sum, { total }) => sum + (total ?? 0), 0);
@@ -211,21 +211,21 @@ function commandOf(commands: Record<string, string>): string {
   return words.map(shellQuote).join(' ');
 }
 
-/** A number that HTCondor would compute is taken for the default: it is only shown. */
+/** An expression counts as the default: the number is only shown. */
 function countOf(text: string | undefined, fallback: number): number {
   const value = Number(text ?? fallback);
   return Number.isInteger(value) && value >= 0 ? value : fallback;
 }
 
-/** Statements that are given to `condor_submit` beside the file, which itself stays as it is. */
+/** Statements passed to `condor_submit` besides the file, which is not changed. */
 function additions(submission: Submission, runFolder: string, withPlugin: boolean): string[] {
   const has = (command: string): boolean => submission.assignments.some((one) => one.command === command);
   // A folder's name may look like a macro.
   const inRun = (name: string): string => path.join(runFolder, name).replaceAll('$(', '$(DOLLAR)(');
   return [
-    // A second log, wherever the jobs' own ones are: the schedd writes to both.
+    // A second log besides the jobs' own: the schedd writes to both.
     `dagman_log = ${inRun(condorFiles.eventLog)}`,
-    // By which they are found in the queue when nobody heard what became of the submission.
+    // Finds the jobs in the queue when the submission was not confirmed.
     `MY.UpdraftRun = "${path.basename(runFolder)}"`,
     ...(has('ulog_execute_attrs') ? [] : ['ulog_execute_attrs = GLIDEIN_ResourceName']),
     ...(withPlugin ? pluginStatements(has, inRun) : []),
@@ -241,10 +241,10 @@ function pluginStatements(has: (command: string) => boolean, inRun: (name: strin
   ];
 }
 
-/** What the additions would be as a change to the file: they stand before its first queue statement. */
+/** The additions as a diff of the file: they come before its first queue statement. */
 export function additionsDiff(file: string, { queues }: Submission, added: readonly string[]): string {
   const name = path.basename(file);
   const line = queues[0]?.place.line ?? 1;
-  const head = `--- ${name}\n+++ ${name} as it is submitted\n@@ -${line} +${line},${added.length + 1} @@\n`;
+  const head = `--- ${name}\n+++ ${name} as submitted\n@@ -${line} +${line},${added.length + 1} @@\n`;
   return `${head}${added.map((statement) => `+${statement}\n`).join('')} ${queues[0]?.text ?? 'queue'}\n`;
 }

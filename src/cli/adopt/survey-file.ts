@@ -6,7 +6,7 @@ import type { ProfileName } from '../../job/spec.ts';
 import { condorProfiles, CondorTools, findLimits, type Profile } from '../../pool/htcondor.ts';
 import type { Cli } from '../cli.ts';
 
-/** Surveys a submit description by the version and the customs of this access point, or those of the pool that is named. */
+/** Surveys a submit file by the version and limits of this access point, or the limits of the given pool. */
 export async function surveyFile(
   cli: Cli,
   file: string,
@@ -28,11 +28,11 @@ export async function surveyFile(
   });
 }
 
-/** What access points commonly allow: a profile that knows better says so. */
+/** What access points commonly allow, unless a profile has its own limit. */
 const defaultInputBytes = 5000 * 2 ** 20;
 const defaultAdviceBytes = 1e9;
 
-/** The limits of a profile that a submit description can break. */
+/** The limits of a profile that a submit file can break. */
 export function limitsOf({
   title,
   nativeInputBytes,
@@ -51,7 +51,7 @@ export function limitsOf({
   };
 }
 
-/** The most memory and disk that a job of an event log used. */
+/** The maximum memory and disk that any job in an event log used. */
 export async function readUsage(file: string, signal: AbortSignal): Promise<PastUsage> {
   let [memory, disk] = [0, 0];
   await scanEventLog(

@@ -21,12 +21,12 @@ import { readProof } from '../object/access.ts';
 import { askServers, describeServers, type ObjectAnswer, withoutToken } from './ask-servers.ts';
 import { type Gathered, type Inspected, reasonOf, type Unchecked } from './gathered.ts';
 
-/** What is asked about: a data set of a job file, or an input of a submit description. */
+/** The object to ask about: a data set of a job file, or an input of a submit file. */
 export type AskedObject = Pick<ObjectFact, 'label' | 'url' | 'place' | 'declared' | 'isProven'> & {
   tokenFile?: string | undefined;
   manifest?: string | undefined;
   unpack?: PlannedData['unpack'];
-  /** Jobs have no token of this machine's but the one that is sent along; the pool may give them others. */
+  /** Jobs get no token from this machine except the one sent with them; the pool may provide others. */
   isAlone?: boolean;
   caches?: ObjectCaches;
 };
@@ -37,10 +37,10 @@ export interface CheckedObjects {
 }
 
 const maxParallel = 8;
-/** How an image of the federation is called here. */
+/** The label of an image in the federation. */
 export const imageLabel = 'environment.image';
 
-/** The data sets of a plan and its software, as questions. */
+/** The data sets of a plan and its software, as objects to ask about. */
 export function objectsOf(plan: Plan, where: Where): AskedObject[] {
   const { image } = plan.spec.environment;
   const place = where('environment', 'image');
@@ -64,7 +64,7 @@ export function objectsOf(plan: Plan, where: Where): AskedObject[] {
   ].map((asked) => ({ ...asked, isAlone }));
 }
 
-/** The objects of a plan that go without a token. */
+/** The objects of a plan that have no token. */
 export const tokenless = (plan: Plan): string[] =>
   objectsOf(plan, () => ({ file: plan.file, line: 0 }))
     .filter(({ url, tokenFile }) => tokenFile === undefined && isObject(url))
@@ -90,7 +90,7 @@ function dataOf(plan: Plan, where: Where): AskedObject[] {
 const manifestPlace = ({ folder }: Plan, manifest: string | undefined): string | undefined =>
   manifest === undefined || manifest.includes('://') ? manifest : path.resolve(folder, manifest);
 
-/** Asks every server about every object, for at most so long. */
+/** Asks every server about every object, within the timeout. */
 export async function askObjects(
   cli: Cli,
   asked: readonly AskedObject[],
@@ -158,7 +158,7 @@ async function askOne(
           why:
             servers.length === 1
               ? 'its server does not answer'
-              : `none of its ${servers.length} servers answers`,
+              : `none of its ${servers.length} servers answer`,
         },
       };
     return { ...reported, object, looked: { what: label, said: describeServers(object) + choice } };
@@ -168,19 +168,19 @@ async function askOne(
   }
 }
 
-/** A few bytes of an object leave a cache that does not have it with a part, which it is slow to complete. */
+/** Reading a few bytes through a cold cache would leave a partial copy, which it is slow to complete. */
 function headUrl(url: string, servers: readonly ServerFact[]): string {
   const isCold =
     servers.some(({ copy }) => copy !== undefined) && servers.every(({ copy }) => copy !== 'whole');
   return isCold && !/[?&]directread\b/.test(url) ? `${url}${url.includes('?') ? '&' : '?'}directread` : url;
 }
 
-/** A job fetches with what it has: a token of this prompt that is not sent along does not count. */
+/** A job fetches with what it has: a token of this shell that is not sent with it does not count. */
 function withSent(answer: ObjectAnswer, { url, tokenFile, isAlone }: AskedObject, env: Env): ObjectAnswer {
   const { token } = answer;
   const isGiven = tokenFile !== undefined || parseObjectUrl(url, env).credential !== undefined;
   if (token === undefined || token.problem !== undefined || isAlone !== true || isGiven) return answer;
-  return withoutToken('it asks for a token, and the one of this prompt does not go with the job');
+  return withoutToken('it needs a token, and the one in this shell is not sent with the job');
 }
 
 async function checkFile(asked: AskedObject, signal: AbortSignal): Promise<ObjectReport> {
@@ -213,9 +213,9 @@ async function askManifest(
   }
 }
 
-/** Enough for the first entries, and little to ask of a server. */
+/** Enough for the first entries, and cheap for a server. */
 const headBytes = 256 << 10;
-/** A server that does not give them soon is left: others find out, and say, what it is. */
+/** A slow server is given up: other checks report it. */
 const headPolicy = {
   maxServers: 1,
   laps: 1,
@@ -225,14 +225,14 @@ const headPolicy = {
   windowBytes: 1 << 20,
 };
 
-/** Reads the first headers of an archive, so that one that cannot be unpacked is known before anything is queued. */
+/** Reads the first headers of an archive, so that a broken one is known before anything is queued. */
 async function askArchive(
   { url, unpack = 'none' }: { url: string; unpack?: PlannedData['unpack'] },
   read: (bytes: number) => Promise<Buffer>,
 ): Promise<Pick<ObjectFact, 'archiveProblem'>> {
   const name = path.posix.basename(url.replace(/[?#].*$/, ''));
   if (unpack === 'none' || (unpack === 'auto' && archiveKind(name) === undefined)) return {};
-  // What cannot be read is for others to say.
+  // Other checks report what cannot be read.
   const head = await read(headBytes).catch(() => undefined);
   if (head === undefined) return {};
   const { inspectHead } = await import('../../unpack/inspect-head.ts');
@@ -242,7 +242,7 @@ async function askArchive(
   return { archiveProblem: { message, ...(fix !== undefined && { fix }) } };
 }
 
-/** The first bytes of an object; the rest is not asked for once they are there. */
+/** The first bytes of an object; the transfer stops once they have arrived. */
 async function fetchHead(url: string, bytes: number, options: FetchOptions): Promise<Buffer> {
   const pieces: Buffer[] = [];
   let size = 0;

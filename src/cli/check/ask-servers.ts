@@ -13,23 +13,23 @@ import { readClaims } from '../../federation/token.ts';
 import { formatSize } from '../../job/units.ts';
 import { statUrl } from '../object/access.ts';
 
-/** What the servers say of an object. */
+/** What the servers say about an object. */
 export interface ObjectAnswer {
   servers: ServerFact[];
   isFolder?: boolean;
   token?: Pick<TokenFact, 'expires' | 'problem'>;
-  /** Who wants which of them tried first, or not asked. */
+  /** Which servers are preferred or left out, and by whom. */
   choice?: string;
 }
 
-/** A server that takes longer to say a size will not serve jobs well either. */
+/** A server that takes longer to answer a HEAD will not serve jobs well either. */
 const headerMs = 8000;
 const maxCaches = 6;
-/** A digest of more than this takes a server too long to compute for a question before the run. */
+/** A server takes too long to compute the digest of a larger object. */
 const maxDigestBytes = 64 << 20;
 const digestMs = 5000;
 
-/** Asks the origin of an object what it is, and the caches that the federation names whether they have it. */
+/** Asks the origin about an object, and the caches that the director names whether they have it. */
 export async function askServers(url: string, how: ObjectOptions): Promise<ObjectAnswer> {
   let located: Located;
   try {
@@ -50,12 +50,12 @@ export async function askServers(url: string, how: ObjectOptions): Promise<Objec
     others.length === 0 ? askOrigin(url, located, how) : undefined,
   ]);
   const servers = origin === undefined ? asked : [...asked, ...origin.servers];
-  // A plain server says it in its answer; in a federation the director has said it before.
+  // A plain server asks for a token in its answer; in a federation the director already said so.
   const [first] = servers;
   const isRefused = servers.every(({ status }) => status === 401 || status === 403);
   if (token === undefined && first !== undefined && isRefused && how.tokenFile === undefined)
     return withoutToken(
-      `${first.host} answers ${first.status ?? ''}: ${first.status === 401 ? 'it asks for a token' : 'it refuses access without a token'}`,
+      `${first.host} answers ${first.status ?? ''}: ${first.status === 401 ? 'it needs a token' : 'it refuses access without a token'}`,
     );
   return { servers, choice: describeChoice(located), ...defined({ isFolder: origin?.isFolder, token }) };
 }
@@ -74,7 +74,7 @@ async function askCache(located: Located, server: ObjectServer, how: ObjectOptio
   return { host, kind, copy, ...defined({ status, bytes }), digests };
 }
 
-/** By HEAD: at a server that is no cache, or where nobody else says what the object is. */
+/** By HEAD: for servers that are not caches, or where nothing else describes the object. */
 async function askServer(located: Located, server: ObjectServer, how: ObjectOptions): Promise<ServerFact> {
   const { host, kind } = server;
   const { status, bytes } = await viewServer(located, server, how, headerMs);
@@ -111,7 +111,7 @@ async function askDirectly(url: string, how: ObjectOptions): Promise<ServerFact[
   return await Promise.all(direct.servers.slice(0, 2).map((server) => askServer(direct, server, how)));
 }
 
-/** Many servers have no digest at hand: one that would have to read a large object for it is not asked. */
+/** Many servers have no digest at hand: for a large object they would have to read it, so they are not asked. */
 async function digestsAt(
   located: Located,
   server: ObjectServer,
@@ -128,7 +128,7 @@ async function digestsAt(
 /** Where an object is, in a line. */
 export function describeServers({ servers }: Pick<ObjectFact, 'servers'>): string {
   const silent = servers.filter(({ status }) => status === undefined).length;
-  const also = silent === 0 ? '' : `; ${silent} silent`;
+  const also = silent === 0 ? '' : `; ${silent} not answering`;
   const first = servers.find(({ status, bytes }) => status === 200 && bytes !== undefined);
   if (first === undefined)
     return `asked ${servers.length === 1 ? 'its server' : `${servers.length} servers`}${also}`;
@@ -153,14 +153,14 @@ function describeCaches(caches: readonly ServerFact[]): string {
   return `; ${has}${unknown === 0 ? '' : `, ${unknown} ${unknown === 1 ? 'does' : 'do'} not say`}`;
 }
 
-/** A job that would have no token. */
+/** The answer for a job that would have no token. */
 export const withoutToken = (message: string): ObjectAnswer => {
   const fix =
-    'name the file of the token in the job file: `token_file` of its table, `image_token_file` of an image';
+    'name the token file in the job file: `token_file` in its table, or `image_token_file` for an image';
   return { servers: [], token: { problem: { kind: 'missing', message, fix } } };
 };
 
-/** The end of the token that would be sent, or why there is none; the token itself goes nowhere. */
+/** When the token that would be sent expires, or why there is none; the token itself is not sent or printed. */
 async function tokenOf(located: Located): Promise<Pick<TokenFact, 'expires' | 'problem'>> {
   const [server] = located.servers;
   if (server === undefined) return {};

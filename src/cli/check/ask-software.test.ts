@@ -8,7 +8,7 @@ import { askSoftware, type SoftwareQuestion } from './ask-software.ts';
 
 const use = (name: string) => ({ name, place: { file: 'x', line: 1 }, isCertain: true });
 
-/** Asks about `cat` and `no-such-tool` with an `apptainer` that is this script. */
+/** Asks about `cat` and `no-such-tool` with this script as `apptainer`. */
 async function ask(t: TestContext, script: string, more: Partial<SoftwareQuestion> = {}, timeoutMs = 20_000) {
   const folder = await temporaryFolder(t, { 'x.sif': '' });
   if (script !== '') {
@@ -34,27 +34,27 @@ async function ask(t: TestContext, script: string, more: Partial<SoftwareQuestio
   return await askSoftware(cli, question, timeoutMs);
 }
 
-test('what an image says of itself is believed, whatever else it prints', async (t) => {
+test('the answer of an image is found in whatever else it prints', async (t) => {
   const { facts, looked } = await ask(t, 'echo welcome; exec /bin/sh -s');
   assert.deepEqual([...(facts?.tools ?? [])], ['cat']);
   assert.deepEqual(looked, [{ what: 'the image x.sif', said: '1 of 2 commands found' }]);
 });
 
-test('a runner that hangs is ended, and the check goes on', async (t) => {
+test('a container runtime that hangs is killed, and the check continues', async (t) => {
   const { facts, unchecked } = await ask(t, 'exec sleep 600', {}, 300);
   assert.equal(facts, undefined);
-  assert.match(unchecked[0]?.why ?? '', /looking into the image x\.sif failed: no answer within 0\.3 s/);
+  assert.match(unchecked[0]?.why ?? '', /inspecting the image x\.sif failed: no answer within 0\.3 s/);
 });
 
-test('a runner that fails is quoted', async (t) => {
+test('the error of a failed container runtime is quoted', async (t) => {
   const { unchecked } = await ask(t, 'echo "FATAL: no user namespaces" >&2; exit 255');
   assert.match(unchecked[0]?.why ?? '', /failed: FATAL: no user namespaces$/);
 });
 
-test('images that are not here, packed environments and strange workers are told as not checked', async (t) => {
+test('absent images, packed environments and other platforms are reported as unchecked', async (t) => {
   const why = async (more: Partial<SoftwareQuestion>) => (await ask(t, '', more)).unchecked[0]?.why ?? '';
   assert.match(await why({ image: 'osdf:///a/x.sif' }), /not on this machine; .*--image FILE/);
-  assert.match(await why({ image: undefined }), /whatever software a worker has/);
+  assert.match(await why({ image: undefined }), /whatever software the worker has/);
   assert.match(await why({ image: undefined, isPacked: true }), /updraft env show/);
 });
 

@@ -11,15 +11,15 @@ import type { Cli } from '../cli.ts';
 import { isObject } from './ask-objects.ts';
 import { notChecked, type Gathered } from './gathered.ts';
 
-/** In what the job will run, and what it uses of it. */
+/** The software a job runs in, and what it uses of it. */
 export interface SoftwareQuestion {
-  /** As the job file names it; undefined for the machine's own software. */
+  /** As the job file names it; undefined where the job uses the machine's software. */
   image: string | undefined;
-  /** Folder from which a path of an image is taken. */
+  /** What a relative path of an image is relative to. */
   folder: string;
-  /** The software comes in an archive, and the rest is the worker's. */
+  /** The software comes in a packed environment. */
   isPacked: boolean;
-  /** The machine's own software is that of this machine. */
+  /** The job runs on this machine. */
   isHere: boolean;
   /** Modules that the job file declares. */
   declared: readonly string[];
@@ -27,7 +27,7 @@ export interface SoftwareQuestion {
   uses: Uses;
 }
 
-/** Looks what is really there, by running a small script inside the image, or here. */
+/** Finds what is installed, by running a small script inside the image or here. */
 export async function askSoftware(
   cli: Cli,
   question: SoftwareQuestion,
@@ -37,20 +37,20 @@ export async function askSoftware(
   const nothing = uses.tools.length === 0 && uses.modules.length === 0;
   if (nothing) return { facts: undefined, looked: [], unchecked: [] };
   if (isPacked)
-    return unknown('they come in a packed environment; `updraft env show` tells what its lock has');
+    return unknown('they come in a packed environment; `updraft env show` lists what its lock has');
   if (image === undefined && isHere)
     return await probe(cli, ['/bin/sh', '-s'], 'this machine', question, timeoutMs);
   if (image === undefined)
     return unknown(
-      'the job runs in whatever software a worker has; an `image` in [environment] makes it the same everywhere, and checkable',
+      'the job uses whatever software the worker has; set `image` in [environment] to have the same everywhere',
     );
   if (isObject(image))
     return unknown(
-      `the image is not on this machine; fetch it once (updraft get ${image}) and look inside with --image FILE`,
+      `the image is not on this machine; to check it, download it (updraft get ${image}) and add --image FILE`,
     );
   const runner = await findProgram(['apptainer', 'singularity'], cli.env);
   if (runner === undefined)
-    return unknown('there is neither apptainer nor singularity on the PATH to look into the image');
+    return unknown('the image cannot be inspected: neither apptainer nor singularity is on the PATH');
   const place = image.includes('://') ? image : path.resolve(question.folder, image);
   if (place !== image && !(await isThere(place))) return unknown(`${place} is not on this machine`);
   const inside = [...[runner, '--silent', 'exec', '--cleanenv', '--no-home'], '--pwd', '/', place];
@@ -69,7 +69,7 @@ async function probe(
 ): Promise<Gathered<SoftwareFact | undefined>> {
   const { output, trouble } = await runScript(cli, command, probeScript(uses, wantCuda), timeoutMs);
   const answer = readProbe(output);
-  if (answer === undefined) return unknown(`looking into ${where} failed: ${trouble}`);
+  if (answer === undefined) return unknown(`inspecting ${where} failed: ${trouble}`);
   const python = choosePython(answer, declared);
   const facts: SoftwareFact = {
     where,
@@ -88,7 +88,7 @@ async function probe(
   return { facts, looked: [{ what: where, said }], unchecked: [] };
 }
 
-/** Runs a program with a script on its standard input, no longer than so long. */
+/** Runs a program with a script on its standard input, within the timeout. */
 async function runScript(
   cli: Cli,
   [program = '', ...args]: readonly string[],
@@ -96,7 +96,7 @@ async function runScript(
   timeoutMs: number,
 ): Promise<{ output: string; trouble: string }> {
   const signal = AbortSignal.any([cli.signal, AbortSignal.timeout(timeoutMs)]);
-  // In a group of its own: a runner that pulls an image has children, which must not go on when time is up.
+  // In its own process group: a runtime that pulls an image has children, which must end with it.
   const child = spawn(program, args, { env: { ...cli.env }, cwd: '/', stdio: 'pipe', detached: true });
   const end = (): void => {
     if (child.pid !== undefined) cli.kill(-child.pid, 'SIGKILL');

@@ -28,24 +28,24 @@ import {
   withSizes,
 } from './gathered.ts';
 
-/** What a check found, what it looked at, and what it could not. */
+/** What a check found, what it inspected, and what it could not. */
 export interface Checked extends CheckReport {
   plan: Plan;
 }
 
 export interface CheckOptions {
-  /** Only what takes a moment: the files, and the objects' servers. */
+  /** Only the fast part: the files, and the objects' servers. */
   quick?: boolean;
-  /** A local copy of the image, to look into instead. */
+  /** A local copy of the image, to inspect instead. */
   image?: string | undefined;
 }
 
 const objectMs = { quick: 10_000, full: 60_000 };
 const softwareMs = 120_000;
-/** Modules whose GPU work is PyTorch's. */
+/** Modules that use the GPU through PyTorch. */
 const usesTorch = /^(torch\w*|lightning|pytorch_lightning|transformers|timm|accelerate)$/;
 
-/** Gathers all that can be known of a job before it is queued, and lets the rules speak. */
+/** Gathers what can be known about a job before it is queued, and applies the rules. */
 export async function checkPlan(
   cli: Cli,
   { plan, source }: { plan: Plan; source: SourceFile },
@@ -106,7 +106,7 @@ const softwareOf = (
 const nothingGathered = (): Promise<Gathered<undefined>> =>
   Promise.resolve({ facts: undefined, looked: [], unchecked: [] });
 
-/** Where the keys of a job file stand. */
+/** The places of the keys in a job file. */
 const linesOfKeys =
   (source: SourceFile): Where =>
   (...key) => {
@@ -122,7 +122,7 @@ function commandsOf({ spec, jobs }: Plan, where: Where): Parameters<typeof readC
   ];
 }
 
-/** What the code uses, what the job file declares, and what the agent needs of an image to unpack itself. */
+/** What the code uses, what the job file declares, and what the agent needs in an image to unpack itself. */
 function neededBy({ spec, files }: Plan, code: JobCode, where: Where): Uses {
   const { image, python } = spec.environment;
   const found = usesOf(
@@ -142,7 +142,7 @@ function neededBy({ spec, files }: Plan, code: JobCode, where: Where): Uses {
   };
 }
 
-/** Only an image that is sent from here takes room in the job's own folder; elsewhere it is read where it is. */
+/** Only an image that is sent from here takes space in the job's sandbox; others are read in place. */
 async function sentImage({ spec, folder }: Plan): Promise<PlanFacts['image']> {
   const { image } = spec.environment;
   if (image === undefined || image.includes('://') || image.startsWith('/cvmfs/')) return undefined;
@@ -158,7 +158,7 @@ async function slotsOf(cli: Cli, plan: Plan, where: Where): Promise<Gathered<Slo
     if (facts === undefined) return await nothingGathered();
     if (facts.isUnreadable === true) return { facts, looked: [], unchecked: [] };
     const { total, matching, free } = analyseSlots(facts);
-    const said = `${matching} of ${total} match, ${free} with room now`;
+    const said = `${matching} of ${total} match, ${free} with free resources now`;
     return { facts, looked: [{ what: 'machines of the pool', said }], unchecked: [] };
   } catch (error) {
     cli.signal.throwIfAborted();
@@ -168,7 +168,7 @@ async function slotsOf(cli: Cli, plan: Plan, where: Where): Promise<Gathered<Slo
 
 const maxFiles = 2000;
 
-/** The texts among the files sent along. */
+/** The text files among the files sent. */
 async function readTexts({ folder, files }: Plan): Promise<SentText[]> {
   const texts: SentText[] = [];
   for (const { path: file } of files.slice(0, maxFiles)) {
@@ -179,8 +179,8 @@ async function readTexts({ folder, files }: Plan): Promise<SentText[]> {
 }
 
 /**
- * The quick check before a new run is made: refuses what would surely fail, and only mentions the rest. A run that
- * goes on has been checked when it was made.
+ * The quick check before a new run is created: refuses what would surely fail, and only mentions the rest. A resumed
+ * run was checked when it was created.
  */
 export async function checkBeforeSubmit(
   cli: Cli,
@@ -196,17 +196,17 @@ export async function checkBeforeSubmit(
   const rest = findings.filter(({ level }) => level === 'warning');
   const again = `updraft check${words}`;
   if (errors.length > 0) {
-    cli.err(`${findingLines(errors, cli.columns).join('\n')}\n`);
-    // A secret that is nowhere cannot be kept for the jobs, checked or not.
+    cli.err(`${findingLines(errors, Number.POSITIVE_INFINITY).join('\n')}\n`);
+    // A missing secret cannot be sent to the jobs, checked or not.
     const mayQueue = !errors.some(({ rule }) => rule === 'secret-missing');
     throw new Fault(
       'file-invalid',
-      `${job.plan.file}: ${counted(errors.length, 'error')}, so nothing was queued`,
+      `${job.plan.file}: ${counted(errors.length, 'error')}; nothing was queued`,
       {
-        fix: `correct ${errors.length === 1 ? 'it' : 'them'}${mayQueue ? ', or queue it all the same with --no-check' : ''}`,
+        fix: `correct ${errors.length === 1 ? 'it' : 'them'}${mayQueue ? ', or submit anyway with --no-check' : ''}`,
         about: job.plan.file,
       },
     );
   }
-  if (rest.length > 0) cli.err(`${countFindings(rest)}; \`${again}\` says more\n`);
+  if (rest.length > 0) cli.err(`${countFindings(rest)}; \`${again}\` lists them\n`);
 }

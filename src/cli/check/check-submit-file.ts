@@ -33,20 +33,20 @@ import {
   withoutTokens,
 } from './gathered.ts';
 
-/** What a check of a submit description found. */
+/** What a check of a submit file found. */
 export interface CheckedFile extends CheckReport {
   file: string;
-  /** Jobs that it queues; undefined where only HTCondor can know. */
+  /** How many jobs it queues; undefined where only HTCondor knows. */
   jobs: number | undefined;
 }
 
 const objectMs = 60_000;
 const softwareMs = 120_000;
 
-/** The lint of `adopt`, and what the servers and the image say beside it. */
+/** The lint of `adopt`, plus what the servers and the image say. */
 export async function checkSubmitFile(cli: Cli, file: string, image?: string): Promise<CheckedFile> {
-  const evidence = await surveyFile(cli, file);
-  const all = batches(evidence);
+  const facts = await surveyFile(cli, file);
+  const all = batches(facts);
   const sent = await sentTexts(path.dirname(file), all);
   const code = readCode(all.flatMap(commandOf), sent);
   const uses = usesOf(
@@ -57,11 +57,11 @@ export async function checkSubmitFile(cli: Cli, file: string, image?: string): P
   const [objects, software, condor] = await Promise.all([
     askObjects(cli, objectsOf(all), objectMs),
     askSoftware(cli, question, softwareMs),
-    askCondor(cli, file, evidence.submission),
+    askCondor(cli, file, facts.submission),
   ]);
   const objectBytes = sizesOf(objects.facts.objects, 'url');
   const findings = sortFindings([
-    ...lintSubmission({ ...evidence, objectBytes }),
+    ...lintSubmission({ ...facts, objectBytes }),
     ...applyRules(objectRules, objects.facts),
     ...applyRules(softwareRules, { uses, software: software.facts }),
     ...pythonDownloads(code),
@@ -69,7 +69,7 @@ export async function checkSubmitFile(cli: Cli, file: string, image?: string): P
   ]);
   const looked = [...objects.looked, ...software.looked, ...accepted(condor)];
   const unchecked = [...objects.unchecked, ...software.unchecked, ...notAsked(condor)];
-  return { file, jobs: jobsOf(evidence), ...withoutTokens({ findings, looked, unchecked }) };
+  return { file, jobs: jobsOf(facts), ...withoutTokens({ findings, looked, unchecked }) };
 }
 
 function jobsOf({ submission: { queues } }: SubmitFacts): number | undefined {
@@ -96,23 +96,22 @@ const accepted = ({ accepted: yes, version = '' }: CondorAnswer): Inspected[] =>
   yes === true ? [{ what: `HTCondor ${version}`, said: 'accepts the file' }] : [];
 
 const notAsked = ({ asked, why = '' }: CondorAnswer): Unchecked[] =>
-  asked ? [] : [{ what: "HTCondor's own opinion", why }];
+  asked ? [] : [{ what: 'whether HTCondor accepts the file', why }];
 
 function refusal(file: string, { accepted: yes, messages }: CondorAnswer): Finding[] {
   if (yes !== false) return [];
   const message = `HTCondor refuses the file: ${messages.join(' ')}`;
-  return [{ rule: 'refused', level: 'error', message, fix: 'correct what it names', file, line: 1 }];
+  return [{ rule: 'refused', level: 'error', message, fix: 'correct what HTCondor names', file, line: 1 }];
 }
 
-/** The lint has told of the script's own downloads; those of Python files come here, with a submit file's remedy. */
+/** The lint reports the script's downloads; these are the Python files', with a fix for a submit file. */
 function pythonDownloads(code: JobCode): Finding[] {
   const found = applyRules(downloadRules, { code: { ...code, commands: [] }, env: {}, folders: [] });
-  const fix =
-    'bring it as an input (transfer_input_files, an osdf:/// URL when it is large) and read it from there';
+  const fix = 'list it in transfer_input_files (as an osdf:/// URL if it is large) and read it from there';
   return found.map((finding) => ({ ...finding, fix }));
 }
 
-/** What a queue statement runs, as a shell would write it. */
+/** What a queue statement runs, as a shell command. */
 function commandOf(batch: Batch): CommandText[] {
   const program = valueOf(batch, 'executable');
   if (program === undefined) return [];
@@ -120,7 +119,7 @@ function commandOf(batch: Batch): CommandText[] {
   return [{ text: words.map(shellQuote).join(' '), place: whereSet(batch, 'executable') }];
 }
 
-/** Quoting that HTCondor refuses is the lint's to tell. */
+/** The lint reports invalid quoting. */
 function wordsOf(text: string): string[] {
   try {
     return splitArguments(text);
@@ -129,7 +128,7 @@ function wordsOf(text: string): string[] {
   }
 }
 
-/** The scripts that travel with the job; they arrive under their bare names. */
+/** The scripts that are sent with the job; they arrive under their base names. */
 async function sentTexts(folder: string, all: readonly Batch[]): Promise<SentText[]> {
   const names = all.flatMap((batch) => [
     valueOf(batch, 'executable') ?? '',
@@ -143,7 +142,7 @@ async function sentTexts(folder: string, all: readonly Batch[]): Promise<SentTex
   return texts;
 }
 
-/** Every URL that some job brings along, and its image. */
+/** Every input URL and image of the jobs. */
 function objectsOf(all: readonly Batch[]): AskedObject[] {
   const found = new Map<string, AskedObject>();
   const add = (label: string, url: string | undefined, place: AskedObject['place']): void => {

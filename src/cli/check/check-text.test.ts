@@ -15,7 +15,7 @@ const finding = (more: Partial<Finding>): Finding => ({
 const report = (findings: Finding[], columns = 80): string =>
   checkText('x: 1 job', { findings, looked: [], unchecked: [] }, columns);
 
-test('what one rule says with one remedy is told together, the worst first', () => {
+test('findings of one rule with one fix are grouped, the worst first', () => {
   const text = report([
     finding({}),
     finding({ line: 11, message: '`unzip` is not there' }),
@@ -39,13 +39,13 @@ warnings: jobs may fail, or cost more than they need
   );
 });
 
-test('long sentences are broken at the width of the terminal, and nothing drives it', () => {
+test('long sentences wrap, and control characters are removed', () => {
   const text = report([finding({ message: `${'word '.repeat(40)}\u001b[31m` })], 70);
   assert.ok(text.split('\n').every((line) => line.length <= 70));
   assert.doesNotMatch(text, /\u001b/);
 });
 
-test('what could not be checked is told with its reason', () => {
+test('what could not be checked is reported with the reason', () => {
   const unchecked = [{ what: 'data.d', why: 'no answer in time' }];
   const text = checkText('ok', { findings: [], looked: [{ what: 'pool', said: '3 of 3' }], unchecked }, 80);
   assert.equal(text, 'ok\n\nchecked\n  pool  3 of 3\ncould not be checked\n  data.d: no answer in time\n');
@@ -56,7 +56,7 @@ test('findings are counted by level', () => {
   assert.equal(countFindings([]), '');
 });
 
-test('a thousand data sets are told in a few lines', () => {
+test('a thousand data sets take a few lines', () => {
   const looked = Array.from({ length: 1000 }, (_, index) => ({ what: `data.d${index}`, said: '1 GB' }));
   const unchecked = looked.map(({ what }) => ({ what, why: 'no answer in time' }));
   const text = checkText('x', { findings: [], looked, unchecked }, 80);

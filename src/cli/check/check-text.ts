@@ -1,7 +1,7 @@
 import { counted } from '../../base/counted.ts';
 import { printable } from '../../base/printable.ts';
+import { wrap } from '../../base/text-table.ts';
 import { levels, type Finding, type Level } from '../../base/finding.ts';
-import { wrap } from '../text/phrases.ts';
 import type { CheckReport } from './gathered.ts';
 
 const titles: Record<Level, string> = {
@@ -10,7 +10,7 @@ const titles: Record<Level, string> = {
   note: 'worth knowing',
 };
 
-/** `2 errors, 1 warning`; undefined where there is nothing to count. */
+/** `2 errors, 1 warning`; empty without findings. */
 export function countFindings(findings: readonly Finding[]): string {
   const counts = levels.flatMap((level) => {
     const count = findings.filter((finding) => finding.level === level).length;
@@ -19,7 +19,7 @@ export function countFindings(findings: readonly Finding[]): string {
   return counts.join(', ');
 }
 
-/** The findings by how bad they are, each with its place and its fix, in lines of at most `width`. */
+/** The findings by level, each with its place and its fix, wrapped at `width`. */
 export function findingLines(findings: readonly Finding[], width: number): string[] {
   return levels.flatMap((level) => {
     const group = findings.filter((finding) => finding.level === level);
@@ -28,7 +28,7 @@ export function findingLines(findings: readonly Finding[], width: number): strin
   });
 }
 
-/** What one rule says with one remedy is told together. */
+/** Findings of one rule with one fix are shown together. */
 function groupAlike(findings: readonly Finding[]): Finding[][] {
   const groups = new Map<string, Finding[]>();
   for (const finding of findings) {
@@ -59,13 +59,16 @@ function findingBlock(some: readonly Finding[], width: number): string[] {
 const placeText = ({ file, line }: Finding): string =>
   file === undefined ? '' : `${printable(file)}:${line ?? 1}  `;
 
-/** A report has so many lines of one kind; `--json` has them all. */
+/** Max lines of one kind; `--json` has them all. */
 const shown = 12;
 
-/** What was looked at and what could not be. */
+/** What was checked and what could not be. */
 function lookedLines({ looked, unchecked }: CheckReport, width: number): string[] {
   const column = Math.max(0, ...looked.slice(0, shown).map(({ what }) => what.length));
-  const seen = looked.map(({ what, said }) => `  ${printable(what).padEnd(column)}  ${printable(said)}`);
+  const seen = looked.map(({ what, said }) => {
+    const first = `  ${printable(what).padEnd(column)}  `;
+    return wrap(printable(said), width, first, ' '.repeat(first.length)).join('\n');
+  });
   const reasons = Map.groupBy(unchecked, ({ why }) => why);
   return [
     ...(looked.length === 0 ? [] : ['checked', ...cut(seen, '  ')]),
@@ -85,9 +88,8 @@ const cut = (lines: readonly string[], indent: string): string[] =>
     ? [...lines]
     : [...lines.slice(0, shown), `${indent}and ${lines.length - shown} more (--json has all)`];
 
-/** The whole report of a check. */
-export function checkText(title: string, report: CheckReport, columns: number): string {
-  const width = Math.max(60, Math.min(columns, 110));
+/** A check's report. */
+export function checkText(title: string, report: CheckReport, width: number): string {
   const body = [...findingLines(report.findings, width), ...lookedLines(report, width)];
-  return `${[title, ...(body.length === 0 ? [] : ['', ...body])].join('\n').trimEnd()}\n`;
+  return `${[...wrap(title, width, '', '  '), ...(body.length === 0 ? [] : ['', ...body])].join('\n').trimEnd()}\n`;
 }

@@ -4,19 +4,19 @@ import { withoutSecrets } from '../../base/printable.ts';
 import type { ObjectFact } from '../../check/facts.ts';
 import { environmentSize, packName, type Plan, type PlannedEnvironment } from '../../job/plan.ts';
 
-/** Something that was looked at, and what there was to say of it. */
+/** Something that was inspected, and the result. */
 export interface Inspected {
   what: string;
   said: string;
 }
 
-/** Something that could not be looked at, and why: never left out silently. */
+/** Something that could not be checked, and why; never omitted. */
 export interface Unchecked {
   what: string;
   why: string;
 }
 
-/** What one gatherer brings: facts as far as they could be had, and the rest told. */
+/** What one gatherer returns: the facts it could get, and what it could not check. */
 export interface Gathered<Facts> {
   facts: Facts;
   looked: Inspected[];
@@ -29,7 +29,7 @@ export const notChecked = <Facts>(facts: Facts, what: string, why: string): Gath
   unchecked: [{ what, why }],
 });
 
-/** Why something failed, in its own first words. */
+/** Why something failed: the first line of its message. */
 export const reasonOf = (error: unknown): string =>
   error instanceof DOMException && error.name === 'TimeoutError'
     ? 'no answer in time'
@@ -37,14 +37,14 @@ export const reasonOf = (error: unknown): string =>
       ? (error.message.split('\n', 1)[0] ?? '')
       : String(error);
 
-/** What a check tells. */
+/** What a check reports. */
 export interface CheckReport {
   findings: Finding[];
   looked: Inspected[];
   unchecked: Unchecked[];
 }
 
-/** The same without tokens that people put into URLs: reports are passed on. */
+/** The same without tokens in URLs: people share reports. */
 export const withoutTokens = ({ findings, looked, unchecked }: CheckReport): CheckReport => ({
   findings: findings.map((one) => ({
     ...one,
@@ -55,7 +55,7 @@ export const withoutTokens = ({ findings, looked, unchecked }: CheckReport): Che
   unchecked: unchecked.map(({ what, why }) => ({ what, why: withoutSecrets(why) })),
 });
 
-/** What the servers told of each object's size, by its label or its URL. */
+/** Each object's size as its servers report it, by label or URL. */
 export const sizesOf = (
   objects: readonly ObjectFact[],
   by: 'label' | 'url' = 'label',
@@ -67,10 +67,10 @@ export const sizesOf = (
     }),
   );
 
-/** Larger than any script that people write by hand. */
+/** Larger than any script written by hand. */
 const maxBytes = 1 << 20;
 
-/** The text of a file; undefined for one that cannot be read, is large or is binary, and so no code. */
+/** The text of a file; undefined for one that cannot be read, is large, or is binary. */
 export async function codeText(file: string): Promise<string | undefined> {
   const found = await stat(file).catch(() => undefined);
   if (found?.isFile() !== true || found.size > maxBytes) return undefined;
@@ -78,7 +78,7 @@ export async function codeText(file: string): Promise<string | undefined> {
   return content === undefined || content.includes(0) ? undefined : content.toString('utf8');
 }
 
-/** The plan with the sizes that servers told; the disk stays what will be asked for. */
+/** The plan with the sizes that servers report; the disk request does not change. */
 export function withSizes(plan: Plan, sizes: ReadonlyMap<string, number>): Plan {
   const data = plan.data.map((source) => sized(source, sizes.get(`data.${source.name}`)));
   const environment = plan.environment && withPackSize(plan.environment, sizes.get(packName));

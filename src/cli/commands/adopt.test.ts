@@ -25,7 +25,7 @@ const good = [
 const script = '#!/bin/sh\nset -e\npython3 train.py\n';
 const twice = good.replace('queue', 'requirements = (A > 1)\nrequirements = (B > 2)\nqueue');
 
-/** The real program, without HTCondor on the PATH. */
+/** Runs the real program, without HTCondor on the PATH. */
 function program(cwd: string, ...args: string[]) {
   const main = path.join(import.meta.dirname, '..', 'main.ts');
   return spawnSync(process.execPath, [main, 'adopt', ...args], {
@@ -35,7 +35,7 @@ function program(cwd: string, ...args: string[]) {
   });
 }
 
-test('a file without faults is told so, with what comes next', async (t) => {
+test('a file without findings is reported as such, with the next command', async (t) => {
   const cwd = await temporaryFolder(t, { 'job.sub': good, 'run.sh': script });
   const { out, err } = await runCommand(adopt, ['job.sub'], { cwd });
   assert.equal(
@@ -57,7 +57,7 @@ test('an error is shown with its line and its fix, and ends with exit code 3', a
   assert.match(stderr, /fix: correct them, then run: updraft adopt 'sub dir\/job\.sub'/);
 });
 
-test('as JSON, the findings are one object with stable keys', async (t) => {
+test('with --json the findings are one object with stable keys', async (t) => {
   const cwd = await temporaryFolder(t, { 'job.sub': twice, 'run.sh': script });
   const { status, stdout } = program(cwd, 'job.sub', '--json');
   assert.equal(status, 3);
@@ -78,7 +78,7 @@ test('as JSON, the findings are one object with stable keys', async (t) => {
   );
 });
 
-test('a token in a URL is found and never shown', async (t) => {
+test('a token in a URL is reported but never shown', async (t) => {
   const url =
     'https://data.example/x.tar?authz=Bearer%20VERYSECRET&more=1, https://me:VERYSECRET@data.example/y.tar';
   const cwd = await temporaryFolder(t, {
@@ -93,7 +93,7 @@ test('a token in a URL is found and never shown', async (t) => {
   }
 });
 
-test('requests are compared with what the jobs of a log used', async (t) => {
+test('requests are compared with the usage in a log', async (t) => {
   const log = [
     '005 (012.000.000) 2026-11-01 10:00:00 Job terminated.',
     '\t(1) Normal termination (return value 0)',
@@ -106,10 +106,10 @@ test('requests are compared with what the jobs of a log used', async (t) => {
   ].join('\n');
   const cwd = await temporaryFolder(t, { 'job.sub': good, 'run.sh': script, 'old.log': log });
   const { stdout } = program(cwd, 'job.sub', '--usage', 'old.log');
-  assert.match(stdout, /below-use\n.*\n.*1 GB asked for, 1\.7 GB used by a job of old\.log/);
+  assert.match(stdout, /below-use\n.*\n.*1 GB requested, but a job in old\.log used 1\.7 GB/);
 });
 
-test('what cannot be read, and a submission without HTCondor, are told with what to do', async (t) => {
+test('an unreadable file and a submission without HTCondor are reported with a fix', async (t) => {
   const cwd = await temporaryFolder(t, { 'job.sub': good, 'run.sh': script });
   const missing = program(cwd, 'none.sub');
   assert.deepEqual([missing.status, /none\.sub cannot be read/.test(missing.stderr)], [3, true]);
@@ -118,7 +118,7 @@ test('what cannot be read, and a submission without HTCondor, are told with what
   assert.match(nowhere.stderr, /condor_submit is not on the PATH\n {2}fix: .*updraft mini pool up/);
 });
 
-test('a file with errors is submitted only when somebody says so', async (t) => {
+test('a file with errors is submitted only after confirmation', async (t) => {
   const cwd = await temporaryFolder(t, { 'job.sub': twice, 'run.sh': script });
   const asked: string[] = [];
   const ask = (question: string): Promise<string> => {
@@ -133,7 +133,7 @@ test('a file with errors is submitted only when somebody says so', async (t) => 
   assert.match(asked[0] ?? '', /errors/);
 });
 
-test('nothing that a file names is run', async (t) => {
+test('no command that a file names is run', async (t) => {
   const cwd = await temporaryFolder(t, {
     'job.sub': good.replace('queue', 'include command : ./make.sh\nqueue x from ./list.sh |'),
     'run.sh': script,
@@ -145,12 +145,12 @@ test('nothing that a file names is run', async (t) => {
   assert.match(out, /not-read[^]*make\.sh[^]*not-read[^]*list\.sh/);
   await assert.rejects(
     runCommand(adopt, ['job.sub', '--submit'], { cwd, env: { PATH: '/nowhere' } }),
-    /how many jobs `queue x from \.\/list\.sh \|` makes is only known when/,
+    /the number of jobs of `queue x from \.\/list\.sh \|` is unknown until/,
   );
   assert.equal(spawnSync('ls', { cwd, encoding: 'utf8' }).stdout.includes('ran\n'), false);
 });
 
-test("conditions are read by the access point's version", async (t) => {
+test("conditions are evaluated with the access point's version", async (t) => {
   const tool = (text: string): string => `#!/bin/sh\n${text}\n`;
   const cwd = await temporaryFolder(t, {
     'job.sub': good.replace('request_disk = 1 GB', 'if version >= 25.0\nrequest_disk = 1 GB\nendif'),
@@ -166,7 +166,7 @@ test("conditions are read by the access point's version", async (t) => {
   assert.match(out, /HTCondor was not asked: it has `if`/);
 });
 
-test('a script in place of condor_submit is asked without confinement, and that is said', async (t) => {
+test('a script in place of condor_submit runs without confinement, and the report says so', async (t) => {
   const cwd = await temporaryFolder(t, {
     'job.sub': good,
     'run.sh': script,
@@ -176,7 +176,7 @@ test('a script in place of condor_submit is asked without confinement, and that 
   const env = { PATH: `${path.join(cwd, 'bin')}:/usr/bin:/bin`, HOME: cwd };
   const { out } = await runCommand(adopt, ['job.sub'], { cwd, env });
   assert.match(out, /HTCondor of unknown version accepts the file\n {2}\(the kernel did not confine it/);
-  // It would wait for whoever writes into the pipe.
+  // It would block on the pipe.
   assert.equal(spawnSync('mkfifo', [path.join(cwd, 'list')]).status, 0);
   await writeFile(path.join(cwd, 'job.sub'), good.replace('queue', 'queue x from list'));
   const piped = await runCommand(adopt, ['job.sub', '--json'], { cwd, env }).catch(() => ({ out: '' }));

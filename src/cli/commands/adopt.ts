@@ -14,7 +14,7 @@ import { readUsage, surveyFile } from '../adopt/survey-file.ts';
 import { findingsText } from '../adopt/findings-text.ts';
 import type { Cli } from '../cli.ts';
 import { PrintedFault } from '../print-fault.ts';
-import { askYesNo, nextCommands } from '../text/phrases.ts';
+import { askYesNo, nextCommands, textWidth } from '../text/phrases.ts';
 
 interface Options {
   json?: true;
@@ -50,51 +50,49 @@ async function adopt(cli: Cli, file: string, argument: string, options: Options)
     options.usage === undefined
       ? undefined
       : await readUsage(path.resolve(cli.cwd, options.usage), cli.signal);
-  const evidence = await surveyFile(cli, file, { pool: options.pool, usage });
-  const findings = lintSubmission(evidence);
-  const condor = await askCondor(cli, file, evidence.submission);
+  const facts = await surveyFile(cli, file, { pool: options.pool, usage });
+  const findings = lintSubmission(facts);
+  const condor = await askCondor(cli, file, facts.submission);
   if (options.json !== true)
-    cli.out(findingsText(file, evidence, findings, condor, await excerpts(file, evidence)));
+    cli.out(findingsText(file, facts, findings, condor, await excerpts(file, facts), textWidth(cli)));
   const isBad = condor.accepted === false || findings.some(({ level }) => level === 'error');
   const adopted =
     options.submit === true || options.withPlugin === true
-      ? await submit(cli, file, evidence, options, isBad)
+      ? await submit(cli, file, facts, options, isBad)
       : undefined;
   if (options.json === true)
     cli.out(
-      `${JSON.stringify({ format: 1, ok: !isBad, ...toJson(file, evidence, findings, condor, adopted) })}\n`,
+      `${JSON.stringify({ format: 1, ok: !isBad, ...toJson(file, facts, findings, condor, adopted) })}\n`,
     );
   if (adopted !== undefined) printNext(cli, adopted);
   else if (isBad && options.json === true) throw new PrintedFault(errorsFound(file, argument));
   else if (isBad) throw errorsFound(file, argument);
   else if (options.json !== true)
-    nextCommands(cli, [[`updraft adopt ${argument} --submit`, 'submit it as it is and watch it']]);
+    nextCommands(cli, [[`updraft adopt ${argument} --submit`, 'submit it unchanged, with a run folder']]);
 }
 
 async function submit(
   cli: Cli,
   file: string,
-  evidence: SubmitFacts,
+  facts: SubmitFacts,
   options: Options,
   isBad: boolean,
 ): Promise<AdoptedRun> {
   const withPlugin = options.withPlugin === true;
-  const planned = await plannedRun(cli, file, evidence, { withPlugin, isNew: options.new === true });
+  const planned = await plannedRun(cli, file, facts, { withPlugin, isNew: options.new === true });
   if (planned.isResumed) {
-    cli.err(
-      `\n${planned.run} is of this very file and has not ended: nothing is queued twice (--new does)\n`,
-    );
-    return submitAdopted(cli, file, evidence, planned);
+    cli.err(`\n${planned.run} is an active run of this file: it is not queued again (to do so, add --new)\n`);
+    return submitAdopted(cli, file, facts, planned);
   }
   cli.err(
-    `\nthe file stays as it is; condor_submit gets these statements with it:\n${additionsDiff(file, evidence.submission, planned.added)}`,
+    `\nthe file is not changed; condor_submit gets these statements in addition:\n${additionsDiff(file, facts.submission, planned.added)}`,
   );
   if (options.yes !== true && (isBad || withPlugin)) await confirm(cli, file, isBad);
-  return submitAdopted(cli, file, evidence, planned);
+  return submitAdopted(cli, file, facts, planned);
 }
 
 async function confirm(cli: Cli, file: string, isBad: boolean): Promise<void> {
-  if (await askYesNo(cli, isBad ? 'There are errors. Submit it all the same?' : 'Submit it so?')) return;
+  if (await askYesNo(cli, isBad ? 'There are errors. Submit anyway?' : 'Submit it like this?')) return;
   throw new Fault(isBad ? 'file-invalid' : 'interrupted', `${path.basename(file)} was not submitted`, {
     fix: `${isBad ? 'correct the errors, or ' : ''}submit it with --yes`,
     about: file,
@@ -104,7 +102,7 @@ async function confirm(cli: Cli, file: string, isBad: boolean): Promise<void> {
 function printNext(cli: Cli, { run, cluster }: AdoptedRun): void {
   cli.err(`\nsubmitted as cluster ${cluster}, run ${run}\n`);
   nextCommands(cli, [
-    [`updraft watch ${run}`, 'see it live'],
+    [`updraft watch ${run}`, 'watch it live'],
     [`updraft status ${run}`, 'the state of each job'],
     [`updraft report ${run}`, 'where the time went'],
   ]);

@@ -31,11 +31,11 @@ export function configure(command: Command, cli: Cli): void {
 
 async function cat(cli: Cli, urls: string[], options: Options): Promise<void> {
   checkProof(options, urls.length);
-  // A name that cannot be one is told before anything is written.
+  // An invalid URL is reported before anything is written.
   for (const url of urls) {
     objectName(url, cli.env);
     if (packOf(url, cli.env) !== undefined)
-      throw new Fault('usage', `${url} asks to be unpacked, and cat writes objects as they are`, {
+      throw new Fault('usage', `${url} asks to be unpacked (pack=), but cat writes objects unchanged`, {
         about: url,
         fix: 'fetch it with `updraft get`, or leave pack= out of the URL',
       });

@@ -10,7 +10,7 @@ import * as check from './check.ts';
 
 const good = 'name = "x"\n[train]\ncommand = "cat t.py > m"\noutputs = ["m"]\nfiles = ["t.py"]\n';
 
-test('a good file is ok, with a summary and what comes next', async (t) => {
+test('a good file is ok, with a summary and the next commands', async (t) => {
   const cwd = await temporaryFolder(t, { 'job/updraft.toml': good, 'job/t.py': '1234' });
   const { out, err } = await runCommand(check, ['job'], { cwd });
   assert.equal(
@@ -20,7 +20,7 @@ test('a good file is ok, with a summary and what comes next', async (t) => {
   assert.match(err, /next:\n {2}updraft plan job {2}/);
 });
 
-test('as JSON, a good file is one object', async (t) => {
+test('with --json a good file is one object', async (t) => {
   const cwd = await temporaryFolder(t, { 'updraft.toml': good, 't.py': '' });
   const { out, err } = await runCommand(check, ['--json'], { cwd });
   const answer = JSON.parse(out) as Record<string, unknown>;
@@ -28,7 +28,7 @@ test('as JSON, a good file is one object', async (t) => {
   assert.equal(err, '');
 });
 
-test('what this machine lacks is told at its line, and ends with exit code 3', async (t) => {
+test('a command missing on this machine is reported at its line, with exit code 3', async (t) => {
   const cwd = await temporaryFolder(t, {
     'updraft.toml': good.replace('cat', 'no-such-program'),
     't.py': '',
@@ -39,7 +39,7 @@ test('what this machine lacks is told at its line, and ends with exit code 3', a
   assert.match(stderr, /^updraft: .*updraft\.toml: 1 error\n {2}fix: correct it, then run: updraft check\n$/);
 });
 
-test('a module that the job file declares and no Python has is told at its line', async (t) => {
+test('a declared module that no Python has is reported at its line', async (t) => {
   const text = `${good}[environment]\npython = ["no_such_module.part"]\n`;
   const cwd = await temporaryFolder(t, { 'updraft.toml': text, 't.py': '' });
   const { status, stdout } = program(cwd, 'check');
@@ -47,12 +47,12 @@ test('a module that the job file declares and no Python has is told at its line'
   assert.match(stdout, /updraft\.toml:7 {2}module-missing\n/);
 });
 
-test('submit does not ask for programs, but refuses what cannot work, unless told otherwise', async (t) => {
+test('submit does not look for programs, but refuses what cannot work, unless --no-check is given', async (t) => {
   const data = `[data.d]\nurl = "file:///etc/passwd"\ninto = "d"\n[resources]\ndisk = "1 B"\n`;
   const cwd = await temporaryFolder(t, { 'updraft.toml': good + data, 't.py': '' });
   const { status, stderr } = program(cwd, 'submit');
   assert.equal(status, 3);
-  assert.match(stderr, /disk-too-small[\s\S]*1 error, so nothing was queued/);
+  assert.match(stderr, /disk-too-small[\s\S]*1 error; nothing was queued/);
   assert.deepEqual((await readdir(cwd)).sort(), ['t.py', 'updraft.toml']);
 });
 
@@ -62,7 +62,7 @@ function program(cwd: string, ...args: string[]) {
   return spawnSync(process.execPath, [main, ...args], { cwd, encoding: 'utf8' });
 }
 
-test('a bad file ends with exit code 3 and every problem on stderr, nothing on stdout', async (t) => {
+test('a bad file gives exit code 3 and every problem on stderr, nothing on stdout', async (t) => {
   const cwd = await temporaryFolder(t, { 'updraft.toml': `${good}foo = 1\n[run]\njobs = 0\n` });
   const { status, stdout, stderr } = program(cwd, 'check');
   assert.equal(status, 3);
@@ -73,7 +73,7 @@ test('a bad file ends with exit code 3 and every problem on stderr, nothing on s
   assert.match(stderr, /fix: correct it, then run: updraft check updraft\.toml/);
 });
 
-test('as JSON, every problem of a bad file is an object with its place', async (t) => {
+test('with --json every problem of a bad file is an object with its place', async (t) => {
   const cwd = await temporaryFolder(t, {
     'updraft.yaml': 'name: x\ntrain: { command: a, outputs: [b], foo: 1 }\n',
   });

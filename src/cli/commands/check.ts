@@ -14,7 +14,7 @@ import { openFederation } from '../object/access.ts';
 import { offerLogins } from '../object/offer-login.ts';
 import { PrintedFault } from '../print-fault.ts';
 import { headline, sentBytes } from '../submit/plan-text.ts';
-import { nextCommands } from '../text/phrases.ts';
+import { nextCommands, textWidth } from '../text/phrases.ts';
 
 interface Options extends JobFileOptions, CheckOptions {
   json?: true;
@@ -42,7 +42,7 @@ async function check(cli: Cli, where: string, options: Options): Promise<void> {
   const checked = await checkPlan(cli, job, options);
   const errors = checked.findings.filter(({ level }) => level === 'error').length;
   if (options.json) cli.out(`${JSON.stringify(toJson(checked, errors === 0))}\n`);
-  else cli.out(checkText(titleOf(checked), checked, cli.columns));
+  else cli.out(checkText(titleOf(checked), checked, textWidth(cli)));
   if (errors > 0)
     throw errorsFound(checked.plan.file, errors, `updraft check${jobFileArgument(where, options)}`, options);
   if (options.json) return;
@@ -52,7 +52,7 @@ async function check(cli: Cli, where: string, options: Options): Promise<void> {
   ]);
 }
 
-/** Neither a folder nor named like a job file: what people give to condor_submit may be called anything. */
+/** Neither a folder nor named like a job file: a submit file may have any name. */
 async function isSubmitFile(file: string): Promise<boolean> {
   const found = await statIfExists(file);
   return found?.isDirectory() === false && !/\.(toml|ya?ml)$/i.test(file);
@@ -66,10 +66,12 @@ async function checkFile(cli: Cli, where: string, file: string, options: Options
   const found = countFindings(findings);
   const title = `${where}: ${jobs === undefined ? 'jobs' : counted(jobs, 'job')} for HTCondor`;
   if (options.json) cli.out(`${JSON.stringify({ ok: errors === 0, ...checked })}\n`);
-  else cli.out(checkText(found === '' ? `ok: ${title}` : `${title}; ${found}`, checked, cli.columns));
+  else cli.out(checkText(found === '' ? `ok: ${title}` : `${title}; ${found}`, checked, textWidth(cli)));
   if (errors > 0) throw errorsFound(file, errors, `updraft check ${shellQuote(where)}`, options);
   if (!options.json)
-    nextCommands(cli, [[`updraft adopt ${shellQuote(where)} --submit`, 'submit it as it is and watch it']]);
+    nextCommands(cli, [
+      [`updraft adopt ${shellQuote(where)} --submit`, 'submit it unchanged, with a run folder'],
+    ]);
 }
 
 function titleOf({ plan, findings, unchecked }: Checked): string {
@@ -95,7 +97,7 @@ function toJson({ plan, findings, looked, unchecked }: Checked, ok: boolean): Re
   };
 }
 
-/** With `--json` the answer has said it all. */
+/** With `--json` the findings are already printed. */
 function errorsFound(file: string, errors: number, again: string, { json }: Options): Fault {
   const fault = new Fault('file-invalid', `${file}: ${counted(errors, 'error')}`, {
     fix: `correct ${errors === 1 ? 'it' : 'them'}, then run: ${again}`,

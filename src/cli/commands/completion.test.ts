@@ -28,7 +28,7 @@ test('bash completes commands, their subcommands and their options', async () =>
   assert.ok(!(await offered('')).includes('_supervise'));
 });
 
-test('where a file or a run may stand bash offers nothing, so that it completes files', async () => {
+test('where a file or a run is expected bash offers nothing, so that it completes files', async () => {
   assert.deepEqual(await offered('report', ''), ['']);
 });
 
@@ -53,6 +53,6 @@ for (const [shell, ask] of Object.entries(asks))
       );
   });
 
-test('another shell is refused with the ones that are known', async () => {
+test('an unknown shell is refused with the list of known ones', async () => {
   await assert.rejects(scriptFor('tcsh'), /bash, zsh, fish/);
 });

@@ -10,7 +10,7 @@ export function configure(command: Command, cli: Cli): void {
     });
 }
 
-/** What may stand after a command: its subcommands and its options, each with a line about it. */
+/** What may follow a command: its subcommands and options, each with a description. */
 export interface CommandWords {
   /** As in `/mini/pool`; empty for the program itself. */
   at: string;
@@ -23,11 +23,11 @@ export interface Word {
   about: string;
 }
 
-/** Every command that people may type, from the same definitions that parse them. */
+/** Every command, from the definitions that parse them. */
 const commandTree = (program: Command): CommandWords[] => wordsOf(program, '');
 
 function wordsOf(command: Command, at: string): CommandWords[] {
-  const help = { word: '--help', about: 'what this command takes' };
+  const help = { word: '--help', about: 'show this help' };
   const options = command.options.flatMap(({ long, description, hidden }) =>
     long === undefined || hidden ? [] : [{ word: long, about: description }],
   );
@@ -39,7 +39,7 @@ function wordsOf(command: Command, at: string): CommandWords[] {
   ];
 }
 
-/** Makes a shell's completion script: subcommands where there are some, options after a dash, files otherwise. */
+/** Writes a shell's completion script: subcommands where there are some, options after a dash, files otherwise. */
 type Script = (tree: CommandWords[]) => string;
 
 const paths = (tree: CommandWords[]): string[] => tree.map(({ at }) => at).filter((at) => at !== '');
@@ -83,7 +83,7 @@ ${tree.map((one) => `    ('${one.at}') subcommands=(${described(one.subcommands)
 compdef _updraft updraft
 `;
 
-/** In fish's single quotes only the backslash and the quote itself mean something. */
+/** In fish's single quotes only the backslash and the quote itself are special. */
 const fishQuote = (text: string): string => `'${text.replaceAll(/[\\']/g, String.raw`\$&`)}'`;
 
 const fish: Script = (tree) => `# fish completion of updraft: updraft completion fish | source

@@ -8,7 +8,7 @@ import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import { Fault } from '../../fault/fault.ts';
 import * as dashboard from './dashboard.ts';
 
-test('the page of a run is written as one file that names nothing outside itself', async (t) => {
+test('the static page is one file without external references', async (t) => {
   const cwd = await temporaryFolder(t);
   const run = await growingRun(t, cwd, ['0000', '0001']);
   await run.succeed('0000');
@@ -20,7 +20,7 @@ test('the page of a run is written as one file that names nothing outside itself
   assert.doesNotMatch(html, /<(script|link|img)[^>]*(src|href)=/);
 });
 
-test('the link is printed, works until the command is ended, and ending it is no error', async (t) => {
+test('the link is printed and works until the command ends, and ending it is not an error', async (t) => {
   const cwd = await temporaryFolder(t);
   await growingRun(t, cwd, ['0000']);
   const end = new AbortController();
@@ -34,7 +34,7 @@ test('the link is printed, works until the command is ended, and ending it is no
   assert.equal(status, 200);
 });
 
-test('stopping on the page is written into the journal, as the stop command does it', async (t) => {
+test('stopping a run on the page is recorded in the journal, like the stop command', async (t) => {
   const cwd = await temporaryFolder(t);
   const run = await growingRun(t, cwd, ['0000', '0001']);
   const end = new AbortController();
@@ -59,7 +59,7 @@ async function stopOn(link: URL): Promise<string> {
   return answer.text();
 }
 
-test('a port that is no port, a run that is none, and two runs in one file are refused', async (t) => {
+test('an invalid port, an unknown run, and two runs in one file are refused', async (t) => {
   const cwd = await temporaryFolder(t);
   await growingRun(t, cwd, ['0000'], 'a-1');
   await growingRun(t, cwd, ['0000'], 'b-1');

@@ -85,13 +85,10 @@ async function refuseOnAccessPoint(cli: Cli, run: FoundRun | undefined): Promise
       `updraft dashboard --ssh ${shellQuote(`${facts.hostname}:${folder}`)}`,
       'on your own machine: the live page',
     ],
-    [
-      `ssh -L 8123:127.0.0.1:8123 ${facts.hostname}`,
-      'or a tunnel, where the staff has agreed, and then in it:',
-    ],
+    [`ssh -L 8123:127.0.0.1:8123 ${facts.hostname}`, 'or a tunnel, if the staff agrees, and in it:'],
     [`updraft dashboard ${argument} --here --port 8123 --no-open`, 'the live page through the tunnel'],
   ]);
-  throw new Fault('usage', `this is an access point (${reason}): servers are not welcome on it`, {
+  throw new Fault('usage', `this is an access point (${reason}): do not run servers on it`, {
     about: facts.hostname,
     fix: 'use one of the commands above',
   });
@@ -151,7 +148,7 @@ async function serve(cli: Cli, runs: RunSource[], { port = 0, open }: Options): 
   const { clock, version, signal } = cli;
   await using page = await serveDashboard({ runs, describe: describeJob, clock, version, port });
   cli.out(`${page.url}\n`);
-  cli.err('The link works once, on this machine. Ctrl-C ends the dashboard; the run goes on.\n');
+  cli.err('The link works once, on this machine. Ctrl-C ends the dashboard; the run continues.\n');
   await using opened = new AsyncDisposableStack();
   if (open && cli.outIsTerminal) opened.use(await openBrowser(page.url, cli.env));
   await new Promise((resolve) => {
@@ -163,7 +160,7 @@ async function serve(cli: Cli, runs: RunSource[], { port = 0, open }: Options): 
 async function writeStatic(cli: Cli, runs: RunSource[], file: string): Promise<void> {
   const [run, ...others] = runs;
   if (run === undefined || others.length > 0)
-    throw new Fault('usage', '--static takes one run', { fix: 'write a file for each of them' });
+    throw new Fault('usage', '--static takes one run', { fix: 'write a file for each run' });
   const to = path.resolve(cli.cwd, file);
   const { clock, version } = cli;
   const html = await staticPage(run, await readRunState(run.folder), {
@@ -179,5 +176,5 @@ async function writeStatic(cli: Cli, runs: RunSource[], file: string): Promise<v
     });
   });
   cli.out(`${to}\n`);
-  nextCommands(cli, [[`scp ${shellQuote(`${os.hostname()}:${to}`)} .`, 'get it onto another machine']]);
+  nextCommands(cli, [[`scp ${shellQuote(`${os.hostname()}:${to}`)} .`, 'copy it to another machine']]);
 }

@@ -33,7 +33,7 @@ async function demo(cli: Cli): Promise<void> {
   const say = progressLine(cli);
   const python = await ensureTorch({ ...cli, say });
   say(`PyTorch: ${python}`);
-  say('making a learnable synthetic CIFAR-10 in the real file format ...', true);
+  say('generating a learnable synthetic CIFAR-10 in the real file format ...', true);
   const { project, published, prefix } = await demoFolder(cli.cwd, python, cli.signal);
   say(`data:    ${path.join(published, 'cifar-10-python.tar.gz')}`);
   await using federation = await startFederation({
@@ -50,7 +50,7 @@ async function demo(cli: Cli): Promise<void> {
   await runAndReport(inside, cli);
 }
 
-/** What a user of the federation would export; the token itself stays in its file. */
+/** The variables a user of the federation would export; the token stays in its file. */
 async function clientSettings(federation: MiniFederation, project: string): Promise<Record<string, string>> {
   const tokenFile = path.join(project, '.token');
   await writeFile(tokenFile, `${federation.issueToken({ expiresInSeconds: 24 * 3600 })}\n`, { mode: 0o600 });
@@ -66,7 +66,7 @@ async function runAndReport(inside: Cli, cli: Cli): Promise<void> {
   try {
     assertSucceeded(await watchToEnd(inside, submitted), submitted.argument);
   } finally {
-    // The federation ends with this command, so a run that is left behind could not fetch.
+    // The federation ends with this command, so a run left behind could not fetch its data.
     const state = await readRunState(submitted.folder);
     if (state.endedAt === undefined) await requestStop(submitted.folder, state, [], inside.clock);
   }
@@ -85,7 +85,7 @@ async function runAndReport(inside: Cli, cli: Cli): Promise<void> {
     ['npx updraft logs', 'what the training printed'],
     [
       'eval "$(npx updraft mini federation up --publish /updraft/demo=published --detach)"',
-      'the federation again; then change updraft.toml, and `npx updraft run`',
+      'start the federation again; then edit updraft.toml, and `npx updraft run`',
     ],
   ]);
 }
@@ -93,7 +93,7 @@ async function runAndReport(inside: Cli, cli: Cli): Promise<void> {
 const debianPackages = ['python3-torch', 'python3-torchvision'];
 const modules = ['torch', 'torchvision', 'numpy'];
 
-/** An interpreter with PyTorch: the one that is there, or Debian's, installed now where we may. */
+/** An interpreter with PyTorch: an installed one, or Debian's, installed now where that is allowed. */
 export async function ensureTorch(machine: Installer): Promise<string> {
   const before = await findPython(modules, machine.env, { signal: machine.signal });
   if (before.found !== undefined) return before.found;
@@ -116,15 +116,15 @@ const run = promisify(execFile);
 const example = path.join(import.meta.dirname, '../../../examples/cifar10');
 const sent = ['updraft.toml', 'train.py', 'check_model.py'];
 
-/** Where the demo's data lies, and under which prefix the local federation publishes it. */
+/** Where the demo's data is, and the prefix under which the local federation publishes it. */
 interface DemoFolder {
-  /** A project of the user's to play with: job file and scripts. */
+  /** A project to play with: job file and scripts. */
   project: string;
   published: string;
   prefix: string;
 }
 
-/** Lays out the example and makes its synthetic data, unless a demo before did. */
+/** Copies the example and generates its synthetic data, unless an earlier demo did. */
 async function demoFolder(parent: string, python: string, signal: AbortSignal): Promise<DemoFolder> {
   const project = path.join(parent, 'updraft-demo');
   const published = path.join(project, 'published');

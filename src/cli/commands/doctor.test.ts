@@ -9,12 +9,12 @@ import * as doctor from './doctor.ts';
 const payload = (claims: object): string =>
   ['e30', Buffer.from(JSON.stringify(claims)).toString('base64url'), 'c2ln'].join('.');
 
-/** A machine with nothing but what the test puts there; its OSDF has a name that cannot be asked. */
+/** A machine with only what the test puts there; its OSDF has an invalid host name. */
 const bare = { UPDRAFT_OSDF_HOST: 'no host', XDG_RUNTIME_DIR: '/nonexistent', PATH: '/nonexistent' };
 
-test('a bare machine is told what is missing, why it matters and what to do, and it is no failure', async (t) => {
+test('doctor on a bare machine prints what is missing, why it matters and what to do, and succeeds', async (t) => {
   const cwd = await temporaryFolder(t);
-  const { out, err } = await runCommand(doctor, [], { cwd, env: bare, uid: 123_456, columns: 80 });
+  const { out, err } = await runCommand(doctor, [], { cwd, env: bare, uid: 123_456, outIsTerminal: true });
   assert.match(out, /^ok {2}machine +\d+ CPUs?, .* memory, /m);
   assert.match(out, /^- {3}Apptainer +apptainer or singularity is not on the PATH/m);
   assert.match(
@@ -27,7 +27,7 @@ test('a bare machine is told what is missing, why it matters and what to do, and
   assert.match(err, /updraft mini pool up/);
 });
 
-test('a token is told by its place and its time, never by its text', async (t) => {
+test('a token is described by its place and lifetime, never printed', async (t) => {
   const cwd = await temporaryFolder(t);
   const soon = Math.floor(Date.now() / 1000) + 2 * 3600 + 60;
   const token = payload({ exp: soon, 'wlcg.ver': '1.0' });
@@ -40,13 +40,13 @@ test('a token is told by its place and its time, never by its text', async (t) =
   assert.ok(!out.includes(token.split('.')[1]!));
 });
 
-test('programs are shown with their version and their place', async (t) => {
+test('programs are shown with their version and path', async (t) => {
   const cwd = await temporaryFolder(t);
   const pixi = path.join(cwd, 'bin/pixi');
   await mkdir(path.dirname(pixi));
   await writeFile(pixi, '#!/bin/sh\necho pixi 9.9.9\n');
   await chmod(pixi, 0o755);
   const { out } = await runCommand(doctor, [], { cwd, env: { ...bare, PATH: path.dirname(pixi) } });
-  // A long folder for temporary files is wrapped.
+  // The path of the temporary folder may wrap.
   assert.ok(out.replaceAll(/\s+/g, ' ').includes(`ok Pixi pixi 9.9.9 (${pixi})`), out);
 });

@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import { printable } from '../../base/printable.ts';
+import { wrap } from '../../base/text-table.ts';
 import type { Cli } from '../cli.ts';
 import { examine, type DoctorFinding } from '../doctor/examine.ts';
-import { nextCommands, wrap } from '../text/phrases.ts';
+import { nextCommands, textWidth } from '../text/phrases.ts';
 
 export function configure(command: Command, cli: Cli): void {
   command.option('--json', 'print JSON').action(async ({ json = false }: { json?: boolean }) => {
@@ -11,24 +12,23 @@ export function configure(command: Command, cli: Cli): void {
       cli.out(`${JSON.stringify({ version: cli.version, findings })}\n`);
       return;
     }
-    cli.out(findings.map((finding) => findingLines(finding, cli.columns)).join(''));
+    cli.out(findings.map((finding) => findingLines(finding, textWidth(cli))).join(''));
     nextCommands(cli, [
-      ['updraft check', 'what would fail of your own job'],
+      ['updraft check', 'find what would fail in your job'],
       findings.some(({ name, ok }) => name === 'HTCondor' && !ok) && [
         'updraft mini pool up',
-        'a real HTCondor on this machine',
+        'start a real HTCondor on this machine',
       ],
       ['updraft demo', 'train CIFAR-10 here, end to end'],
     ]);
   });
 }
 
-/** A finding in lines of whole words. */
-function findingLines({ name, ok, said, fix }: DoctorFinding, columns: number): string {
+function findingLines({ name, ok, said, fix }: DoctorFinding, width: number): string {
   const [first, rest] = [`${ok ? 'ok ' : '-  '} ${name.padEnd(10)} `, ' '.repeat(15)];
   return [
-    ...wrap(printable(said), columns, first, rest),
-    ...(fix === undefined ? [] : wrap(printable(fix), columns, rest, rest)),
+    ...wrap(printable(said), width, first, rest),
+    ...(fix === undefined ? [] : wrap(printable(fix), width, rest, rest)),
   ]
     .map((line) => `${line}\n`)
     .join('');

@@ -45,7 +45,7 @@ async function lock(cli: Cli, word: string): Promise<void> {
   nextCommands(cli, [[`updraft env show${argument}`, 'what is in it now']]);
 }
 
-/** Every environment on every platform of the lock; where there is pixi, it has the last word. */
+/** Every environment on every platform of the lock; where pixi is installed, it decides. */
 async function check(cli: Cli, word: string): Promise<void> {
   const workspace = await openWorkspace(cli, word);
   const [missing] = notLocked(workspace.manifest, workspace.lock);
@@ -55,7 +55,7 @@ async function check(cli: Cli, word: string): Promise<void> {
       `${workspace.lockFile} does not match ${workspace.manifestFile}: ${missing}`,
       {
         about: workspace.lockFile,
-        fix: 'update the lock with: updraft env lock',
+        fix: 'update the lock: updraft env lock',
       },
     );
   let checked = 0;
@@ -69,7 +69,7 @@ async function check(cli: Cli, word: string): Promise<void> {
   const found = `${file}: version ${workspace.lock.version}, ${counted(checked, 'environment')} on their platforms`;
   if (pixi === undefined) {
     cli.out(`${found}; every required package is locked\n`);
-    cli.err('pixi is not on the PATH: that the solution is still the best one was not asked\n');
+    cli.err('pixi is not on the PATH: whether a new solve would give the same packages was not checked\n');
     return;
   }
   await askPixi(cli, pixi, workspace);
@@ -77,8 +77,8 @@ async function check(cli: Cli, word: string): Promise<void> {
 }
 
 /**
- * Has pixi compare the lock with the manifest. Its own `lock --check` would write the lock anew before it answers,
- * and takes one of an older format for a wrong one; a list that must be `--locked` does neither.
+ * Has pixi compare the lock with the manifest. Its own `lock --check` would rewrite the lock before it answers,
+ * and rejects one of an older format; `list --locked` does neither.
  */
 async function askPixi(cli: Cli, pixi: string, { lock, lockFile, manifestFile }: Workspace): Promise<void> {
   const places = [...lock.environments].flatMap(([name, { platforms }]) =>
@@ -94,7 +94,7 @@ async function askPixi(cli: Cli, pixi: string, { lock, lockFile, manifestFile }:
     const reason = why === undefined ? ', says pixi' : `, says pixi: ${why}`;
     throw new Fault('file-invalid', `${lockFile} does not match ${manifestFile}${reason}`, {
       about: lockFile,
-      fix: 'update the lock with: updraft env lock',
+      fix: 'update the lock: updraft env lock',
     });
   }
 }
@@ -141,9 +141,9 @@ async function show(cli: Cli, word: string, options: Options): Promise<void> {
 function printNext(cli: Cli, word: string, first: EnvironmentFacts, areMore: boolean): void {
   const chosen = choiceArguments(word, first);
   nextCommands(cli, [
-    areMore && [`updraft env show${chosen}`, 'all about one environment'],
-    [`updraft env pack${chosen}`, 'make an archive of it that needs nothing of the worker'],
-    [`updraft env image${chosen}`, 'write the recipe of an image of it'],
+    areMore && [`updraft env show${chosen}`, 'show one environment in full'],
+    [`updraft env pack${chosen}`, 'make an archive that needs nothing on the worker'],
+    [`updraft env image${chosen}`, 'write a definition file for an image of it'],
   ]);
 }
 
@@ -161,7 +161,7 @@ function noneForPlatform({ lock }: Workspace, platform: string): Fault {
   );
   return new Fault('file-invalid', `${lock.file}: no environment is locked for the platform "${platform}"`, {
     about: lock.file,
-    fix: `it has ${[...known].join(', ') || 'none'}; add the platform to the manifest and run: updraft env lock`,
+    fix: `choose one of ${[...known].join(', ') || 'none'}, or add the platform to the manifest and run: updraft env lock`,
   });
 }
 
@@ -199,6 +199,6 @@ async function showArchive(cli: Cli, word: string, asJson: boolean): Promise<voi
   }
   cli.out(archiveText(word, found, { ...facts, hash }));
   nextCommands(cli, [
-    [`updraft env stage ${shellQuote(word)} osdf:///…`, 'upload it under a name that holds its hash'],
+    [`updraft env stage ${shellQuote(word)} osdf:///…`, 'upload it under a name with its hash'],
   ]);
 }

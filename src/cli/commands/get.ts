@@ -36,7 +36,7 @@ interface Options extends ProofOptions, CacheOptions {
 export function configure(command: Command, cli: Cli): void {
   const swallowed: string[] = [];
   cacheOptions(command)
-    // `--unpack URL` takes the word for a mode first, so that there may seem to be none.
+    // `--unpack URL` takes the URL as the mode, so the list of URLs may be empty.
     .usage('[options] <url...>')
     .argument('[url...]', 'objects (osdf:, pelican:, https:, http:, file:), then the file or folder to write')
     .option('-r, --recursive', 'the URLs are folders; take everything in them')
@@ -57,7 +57,7 @@ export function configure(command: Command, cli: Cli): void {
 
 async function get(cli: Cli, words: string[], options: Options): Promise<void> {
   if (words.length === 0)
-    throw new Fault('usage', 'no URL is given', { fix: 'write what to fetch: updraft get osdf:///PATH' });
+    throw new Fault('usage', 'no URL given', { fix: 'name what to fetch: updraft get osdf:///PATH' });
   const wanted = parseGetArguments(words);
   const federation = openFederation(cli, options);
   await offerLogins(cli, federation, options.json ? [] : wanted.urls, {
@@ -73,11 +73,11 @@ async function get(cli: Cli, words: string[], options: Options): Promise<void> {
   const target = unpack === undefined ? wanted.target : undefined;
   const how = { recursive, federation, ...defined({ into: folder, tokenFile }) };
   const listed = await listItems(cli, { ...wanted, target }, how);
-  // Manifests prove what is beside them; nothing proves a manifest.
+  // Manifests verify the objects beside them; nothing verifies a manifest.
   const items = options.staged ? listed.filter(({ url }) => !url.endsWith(manifestSuffix)) : listed;
   checkProof(options, items.length);
   if (items.length === 0) cli.err('nothing to fetch: the folder is empty\n');
-  // Found while the rest of the program is loaded; whatever is wrong shows when it is fetched.
+  // Located while the rest of the program loads; errors show when it is fetched.
   const early = { signal: cli.signal, ...defined({ tokenFile }) };
   for (const { url } of items.slice(0, 1)) void federation.locate(url, early).catch(() => undefined);
   const { fetchItem } = await import('../object/fetch-item.ts');
@@ -94,11 +94,11 @@ async function get(cli: Cli, words: string[], options: Options): Promise<void> {
   throwWorstFault(cli, results, { json: json === true, again: describeNextTry(unpack !== undefined) });
   if (json === undefined && options.quiet === undefined && cli.errIsTerminal)
     nextCommands(cli, [
-      [`updraft stat ${shellQuote(words[0] ?? '')}`, 'who has the object, and its digests'],
+      [`updraft stat ${shellQuote(words[0] ?? '')}`, 'which servers have the object, and its digests'],
     ]);
 }
 
-/** `?pack=` is Pelican's word for --unpack; both may be said as long as they mean the same. */
+/** `?pack=` is Pelican's --unpack; both may be given if they agree. */
 function refuseContradiction(
   packs: ReadonlySet<string | undefined>,
   asked: string | undefined,
@@ -116,11 +116,11 @@ function refuseContradiction(
 }
 
 const describeNextTry = (unpacked: boolean): string =>
-  `run the same command again${unpacked ? ' for what is missing' : ': it goes on where it stopped'}`;
+  `run the same command again${unpacked ? ' for what is missing' : ': it resumes where it stopped'}`;
 
 const modes = unpackModes.filter((mode) => mode !== 'none');
 
-/** The value is optional, so the word behind `--unpack` may be a URL that was meant for the command. */
+/** The value is optional, so the word after `--unpack` may be one of the URLs. */
 function unpackMode(word: string, swallowed: string[]): UnpackerOptions['mode'] {
   const mode = modes.find((each) => each === word);
   if (mode !== undefined) return mode;

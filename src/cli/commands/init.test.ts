@@ -11,11 +11,11 @@ import * as check from './check.ts';
 import * as init from './init.ts';
 
 for (const template of Object.keys(jobTemplates))
-  test(`the template ${template} passes check, and says the same in TOML and in YAML`, async (t) => {
+  test(`the template ${template} passes check, and is the same in TOML and YAML`, async (t) => {
     const [toml, yaml] = [await temporaryFolder(t), await temporaryFolder(t)];
     const { err } = await runCommand(init, ['--template', template], { cwd: toml });
     await runCommand(init, ['--template', template, '--yaml'], { cwd: yaml });
-    for (const [, file = ''] of err.matchAll(/^(.*) is not there yet/gm)) {
+    for (const [, file = ''] of err.matchAll(/^(.*) does not exist yet/gm)) {
       await writeFile(path.join(toml, file), 'mine');
       await writeFile(path.join(yaml, file), 'mine');
     }
@@ -29,7 +29,7 @@ for (const template of Object.keys(jobTemplates))
     await readFile(fileURLToPath(/\$schema=(.*)$/m.exec(twin)?.[1] ?? ''));
   });
 
-test('what was written is told on stdout, what to do next on stderr', async (t) => {
+test('init prints the files it wrote on stdout, and the next commands on stderr', async (t) => {
   const cwd = await temporaryFolder(t);
   const { out, err } = await runCommand(init, ['-t', 'sweep', 'my exp'], { cwd });
   assert.equal(out, 'my exp/updraft.toml\nmy exp/train.py\n');
@@ -37,7 +37,7 @@ test('what was written is told on stdout, what to do next on stderr', async (t) 
   assert.deepEqual((await readdir(path.join(cwd, 'my exp'))).sort(), ['train.py', 'updraft.toml']);
 });
 
-test('a job file that is there is kept, and only --force replaces it; scripts are always kept', async (t) => {
+test('an existing job file is replaced only with --force; scripts are always kept', async (t) => {
   const cwd = await temporaryFolder(t, { 'updraft.toml': 'mine', 'train.py': 'mine' });
   await assert.rejects(runCommand(init, ['-t', 'minimal'], { cwd }), {
     kind: 'file-invalid',
@@ -53,7 +53,7 @@ test('a job file that is there is kept, and only --force replaces it; scripts ar
   assert.equal(await readFile(path.join(cwd, 'train.py'), 'utf8'), 'mine');
 });
 
-test('on a terminal the template is asked for until the answer is one', async (t) => {
+test('on a terminal init asks for the template until the answer is valid', async (t) => {
   const cwd = await temporaryFolder(t);
   const answers = ['nonsense', ' Sweep '];
   const { err } = await runCommand(init, [], { cwd, ask: () => Promise.resolve(answers.shift() ?? '') });
@@ -64,12 +64,12 @@ test('on a terminal the template is asked for until the answer is one', async (t
   assert.match(await readFile(path.join(other, 'updraft.toml'), 'utf8'), /name = "minimal"/);
 });
 
-test('where nobody can be asked, the smallest template is taken and the choice is told', async (t) => {
+test('without a terminal init takes the smallest template and says so', async (t) => {
   const { err } = await runCommand(init, [], { cwd: await temporaryFolder(t) });
   assert.match(err, /^template: minimal \(choose another with --template minimal\|sweep/);
 });
 
-test('a folder that cannot be made is told as such', async (t) => {
+test('a folder that cannot be created is reported', async (t) => {
   const cwd = await temporaryFolder(t, { file: '' });
   await assert.rejects(runCommand(init, ['-t', 'minimal', 'file/below'], { cwd }), {
     kind: 'file-invalid',
@@ -77,7 +77,7 @@ test('a folder that cannot be made is told as such', async (t) => {
   });
 });
 
-test('a template that does not exist is a usage error', async (t) => {
+test('an unknown template is a usage error', async (t) => {
   const cwd = await temporaryFolder(t);
   await assert.rejects(runCommand(init, ['-t', 'nope'], { cwd }), { code: 'commander.invalidArgument' });
   assert.deepEqual(await readdir(cwd), []);

@@ -28,10 +28,10 @@ async function templateText(template: string, fileName: string): Promise<string>
   return text.replace(`../../${schema}`, pathToFileURL(path.join(root, schema)).href);
 }
 
-/** The example whose scripts a template uses, where it is not of the same name. */
+/** The example whose scripts a template uses, if its name differs. */
 const examples: Record<string, string> = { imagenet: 'imagenet-resnet50' };
 
-/** Where a script that a template names can be had, the best place first; not every one can. */
+/** Where to find a script that a template names, the best place first; some are nowhere. */
 const starterPaths = (template: string, file: string): string[] =>
   [`templates/${template}`, `examples/${examples[template] ?? template}`, 'templates/minimal'].map((shelf) =>
     path.join(root, shelf, file),
@@ -59,12 +59,11 @@ export function configure(command: Command, cli: Cli): void {
       const template = options.template ?? (await chooseTemplate(cli));
       const text = await templateText(template, fileName);
       const missing = await writeAll(cli, { target, fileName, template, text });
-      for (const file of missing)
-        cli.err(`${file} is not there yet: put your own there, or change the job file\n`);
+      for (const file of missing) cli.err(`${file} does not exist yet: add yours, or change the job file\n`);
       const here = jobFileArgument(folder);
       nextCommands(cli, [
-        [`updraft check${here}`, 'whether the job file is good'],
-        [`updraft plan${here}`, 'what would be sent and run, and why'],
+        [`updraft check${here}`, 'check the job file'],
+        [`updraft plan${here}`, 'show what would be sent and run, and why'],
         [`updraft run${here}`, 'submit it and watch'],
       ]);
     });
@@ -74,11 +73,11 @@ async function refuseSecondFile(folder: string, mayReplace: string | undefined):
   const present = await readdir(folder).catch((): string[] => []);
   const other = jobFileNames.find((name) => present.includes(name) && name !== mayReplace);
   if (other === undefined) return;
-  throw new Fault('file-invalid', `${path.join(folder, other)} is already there`, {
+  throw new Fault('file-invalid', `${path.join(folder, other)} already exists`, {
     about: other,
     fix:
       mayReplace === undefined
-        ? 'check it with updraft check, or replace it with updraft init --force'
+        ? 'keep it and run: updraft check; or replace it with: updraft init --force'
         : `remove ${other} first: a folder has one job file`,
   });
 }
@@ -105,7 +104,7 @@ interface Start {
   text: string;
 }
 
-/** Writes the job file and the scripts it names, tells of each, and answers those that nobody has. */
+/** Writes the job file and the scripts it names, prints each, and returns those that are missing. */
 async function writeAll(cli: Cli, { target, fileName, template, text }: Start): Promise<string[]> {
   const shown = (name: string): string => path.relative(cli.cwd, path.join(target, name));
   const missing: string[] = [];
@@ -121,7 +120,7 @@ async function writeAll(cli: Cli, { target, fileName, template, text }: Start): 
   } catch (error) {
     throw new Fault('file-invalid', `cannot write to ${target}: ${errorReason(error)}`, {
       about: target,
-      fix: 'name a folder that is yours: updraft init FOLDER',
+      fix: 'name a folder you can write to: updraft init FOLDER',
       cause: error,
     });
   }

@@ -29,8 +29,8 @@ export function configure(command: Command, cli: Cli): void {
 async function login(cli: Cli, url: string | undefined, options: Options): Promise<void> {
   const wanted = [url, options.list, options.renew, options.forget].filter((one) => one !== undefined);
   if (wanted.length !== 1)
-    throw new Fault('usage', wanted.length === 0 ? 'nothing to log in to is named' : 'too much at once', {
-      fix: 'one of: updraft login osdf:///PATH, updraft login --list, updraft login --forget osdf:///PATH',
+    throw new Fault('usage', wanted.length === 0 ? 'nothing to log in to' : 'more than one action', {
+      fix: 'use one of: updraft login osdf:///PATH, updraft login --list, updraft login --forget osdf:///PATH',
     });
   if (options.forget !== undefined) await forget(cli, options.forget, options);
   else if (options.renew) await renewAll(cli, options);
@@ -46,7 +46,7 @@ async function login(cli: Cli, url: string | undefined, options: Options): Promi
 async function list(cli: Cli, { json }: Options): Promise<void> {
   const logins = await new LoginStore(cli).list();
   if (json) cli.out(logins.map((one) => `${JSON.stringify(shown(one))}\n`).join(''));
-  else if (logins.length === 0) cli.err('no logins are kept; updraft login osdf:///PATH makes one\n');
+  else if (logins.length === 0) cli.err('no stored logins; to log in: updraft login osdf:///PATH\n');
   else {
     const columns = ['namespace', 'may', 'token', 'issuer'].map((title) => ({ title }));
     const rows = logins.map((one) => [
@@ -59,7 +59,7 @@ async function list(cli: Cli, { json }: Options): Promise<void> {
   }
 }
 
-/** For a timer: what waits in a queue is sent the token that its file holds when it starts. */
+/** For a timer: a queued job gets the token that its file has when the job starts. */
 async function renewAll(cli: Cli, options: Options): Promise<void> {
   const failed: Fault[] = [];
   for (const one of await new LoginStore(cli).list())
@@ -80,10 +80,10 @@ async function renewAll(cli: Cli, options: Options): Promise<void> {
 async function forget(cli: Cli, which: string, { json }: Options): Promise<void> {
   const store = new LoginStore(cli);
   const isAll = which === 'all';
-  // Files that are refused as logins go, too.
+  // This also removes files that are not valid logins.
   const some = isAll ? await store.list().catch(() => []) : await loginsOf(cli, which);
   if (some.length === 0 && !isAll)
-    throw new Fault('usage', `no login for ${which} is kept`, { fix: 'updraft login --list shows them' });
+    throw new Fault('usage', `no stored login for ${which}`, { fix: 'list them: updraft login --list' });
   for (const one of some) await forgetLogin(cli, one);
   if (isAll) await store.forgetAll();
   if (json)
@@ -91,15 +91,15 @@ async function forget(cli: Cli, which: string, { json }: Options): Promise<void>
   else cli.err(`${counted(some.length, 'login')} forgotten\n`);
 }
 
-/** All that is known of a login but what must stay secret. */
+/** A login without its secrets. */
 function shown({ url, namespace, federation, issuer, scopes, expires, refreshToken }: StoredLogin): object {
   const until = expires === undefined ? undefined : new Date(expires).toISOString();
   return { url, namespace, federation, issuer, scopes, expires: until, renews: refreshToken !== undefined };
 }
 
 function describeExpiry({ expires, refreshToken }: StoredLogin, now: number): string {
-  if (expires === undefined) return 'no end named';
+  if (expires === undefined) return 'no expiry given';
   const left = (expires - now) / 1000;
   const renews = refreshToken === undefined ? '' : ', renewed when used';
-  return left > 0 ? `for ${formatDuration(left)}${renews}` : `ended${renews}`;
+  return left > 0 ? `for ${formatDuration(left)}${renews}` : `expired${renews}`;
 }

@@ -45,7 +45,7 @@ async function logs(
   if (attempt !== undefined && !job.attempts.some((one) => one.attempt === attempt))
     throw new Fault('usage', `job ${job.id} has no attempt ${attempt}`, {
       about: job.id,
-      fix: `leave --attempt out, or say one of ${job.attempts.map((one) => one.attempt).join(', ') || '(none yet)'}`,
+      fix: `leave out --attempt, or choose one of ${job.attempts.map((one) => one.attempt).join(', ') || '(none yet)'}`,
     });
   if (number === undefined && !follow) cli.err(`job ${job.id} has not started yet\n`);
   const stream = err ? 'err' : 'out';
@@ -61,7 +61,7 @@ async function logs(
   ]);
 }
 
-/** Where what each attempt printed is: an adopted run leaves that to its submit description. */
+/** Where each attempt's output is: for an adopted run, where its submit file says. */
 async function fileNamer(
   cli: Cli,
   folder: string,
@@ -71,9 +71,9 @@ async function fileNamer(
   const printed = await findOutput(cli.env, folder, job, stream);
   if (printed === 'nowhere') {
     const command = stream === 'out' ? 'output' : 'error';
-    throw new Fault('usage', `the submit description names no \`${command}\`: HTCondor kept nothing of it`, {
+    throw new Fault('usage', `the submit file sets no \`${command}\`: HTCondor did not keep it`, {
       about: job,
-      fix: `write \`${command} = job.$(Cluster).$(Process).${stream}\` into it for the next run`,
+      fix: `for the next run, add: ${command} = job.$(Cluster).$(Process).${stream}`,
     });
   }
   if (printed !== 'with-the-attempt') return () => printed.file;
@@ -85,7 +85,7 @@ function chooseJob(state: RunState, word: string | undefined, run: FoundRun): Jo
   const [only, ...others] = state.jobs;
   if (only !== undefined && others.length === 0) return only;
   const ids = `${only?.id ?? ''} to ${others.at(-1)?.id ?? ''}`;
-  throw new Fault('usage', `the run has ${state.jobs.length} jobs, ${ids}: say which one`, {
+  throw new Fault('usage', `the run has ${state.jobs.length} jobs, ${ids}: choose one`, {
     fix: `for example: updraft logs ${run.argument} ${only?.id ?? '0000'}`,
   });
 }

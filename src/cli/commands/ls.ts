@@ -37,7 +37,7 @@ async function ls(cli: Cli, url: string, options: Options): Promise<void> {
     count++;
     cli.out(`${options.json ? JSON.stringify(entry) : line(entry, options)}\n`);
   }
-  if (count === 0) cli.err('nothing is in it\n');
+  if (count === 0) cli.err('the folder is empty\n');
 }
 
 function line({ name, isCollection, size, modified }: CollectionEntry, { long }: Options): string {

@@ -19,7 +19,7 @@ interface Ended {
   err: string;
 }
 
-/** A place of its own: a folder to publish and a state home, with whatever runs there ended afterwards. */
+/** A folder to publish and a state folder; whatever runs there is ended afterwards. */
 async function place(t: TestContext) {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'mini-cli-'));
   await mkdir(path.join(folder, 'data'));
@@ -45,7 +45,7 @@ interface State {
   caches: { url: string }[];
 }
 
-test('a federation is left in the background, asked, troubled and ended', async (t) => {
+test('a federation runs in the background, answers, takes trouble rules and ends', async (t) => {
   const { updraft, state, folder } = await place(t);
   const up = await updraft(
     'up',
@@ -99,7 +99,7 @@ test('a federation is left in the background, asked, troubled and ended', async 
   assert.deepEqual(await readdir(path.join(folder, 'data')), ['hello.txt']);
 });
 
-test('in the foreground, Ctrl-C ends it in order', async (t) => {
+test('in the foreground, Ctrl-C shuts it down cleanly', async (t) => {
   const { options, state } = await place(t);
   const child = spawn(
     process.execPath,
@@ -116,7 +116,7 @@ test('in the foreground, Ctrl-C ends it in order', async (t) => {
   assert.deepEqual(await readdir(state), []);
 });
 
-test('wrong words are named, with exit code 2, and nothing is started', async (t) => {
+test('invalid options are reported with exit code 2, and nothing is started', async (t) => {
   const { updraft, state } = await place(t);
   const expected: [string[], RegExp][] = [
     [['up'], /nothing to publish/],
@@ -140,7 +140,7 @@ test('wrong words are named, with exit code 2, and nothing is started', async (t
   );
 });
 
-test('without a running federation, down is content and the others say how to start one', async (t) => {
+test('without a running federation, down succeeds and the others say how to start one', async (t) => {
   const { updraft } = await place(t);
   assert.equal((await updraft('down')).code, 0);
   for (const words of [['status'], ['token'], ['trouble', 'cache-1: 404']]) {
@@ -150,13 +150,13 @@ test('without a running federation, down is content and the others say how to st
   }
 });
 
-test('a machine with an HTCondor of its own starts no pool, and says which one it has', async (t) => {
+test('a machine that has HTCondor starts no pool, and says which HTCondor it has', async (t) => {
   const cwd = await temporaryFolder(t, { 'bin/condor_submit': '#!/bin/sh\n' });
   const own = path.join(cwd, 'bin', 'condor_submit');
   await chmod(own, 0o755);
   const env = { PATH: path.dirname(own), HOME: cwd };
   const { out, err } = await runCommand(mini, ['pool', 'up', '--json'], { cwd, env });
   assert.deepEqual(JSON.parse(out), { running: false, condor: own });
-  assert.match(err, /has HTCondor already.*nothing to start/);
+  assert.match(err, /already has HTCondor.*nothing to start/);
   assert.deepEqual(await readdir(cwd), ['bin']);
 });

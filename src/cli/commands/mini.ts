@@ -50,13 +50,13 @@ async function up(cli: Cli, options: Options): Promise<void> {
   const own = await ownCondor(cli);
   if (own !== undefined) {
     if (options.json === true) cli.out(`${JSON.stringify({ running: false, condor: own })}\n`);
-    cli.err(`this machine has HTCondor already: ${own}; nothing to start\n`);
+    cli.err(`this machine already has HTCondor: ${own}; nothing to start\n`);
     return;
   }
   const home = homeOf(cli, options);
   const self = identifyProcess(cli.pid);
   if (self === undefined) throw new Fault('pool-unreachable', 'there is no /proc on this machine');
-  // Given twice at once, the second waits for the first and finds its pool.
+  // If the command runs twice at once, the second waits and finds the first one's pool.
   const state = await withLease(
     path.join(home, 'starting'),
     self,
@@ -100,7 +100,7 @@ function printPool(cli: Cli, running: MiniPoolState, { json, state }: Options): 
   nextCommands(cli, [
     state === undefined && ['updraft run --pool condor', 'your job file on it'],
     [onPath, "condor_q, condor_status and HTCondor's other commands, in this shell"],
-    [`updraft mini pool down${word}`, 'end it'],
+    [`updraft mini pool down${word}`, 'stop it'],
   ]);
 }
 
@@ -108,17 +108,17 @@ async function status(cli: Cli, options: Options): Promise<void> {
   const state = await runningPool(homeOf(cli, options));
   if (state !== undefined) printPool(cli, state, options);
   else if (options.json === true) cli.out('{"running":false}\n');
-  else cli.out('no pool runs here; `updraft mini pool up` starts one\n');
+  else cli.out('no pool is running; to start one: updraft mini pool up\n');
 }
 
 async function down(cli: Cli, options: Options): Promise<void> {
   const state = await runningPool(homeOf(cli, options));
   if (state !== undefined) await stopPool(state, cli);
   if (options.json === true) cli.out(`${JSON.stringify({ stopped: state !== undefined })}\n`);
-  else cli.err(state === undefined ? 'no pool runs here\n' : 'the pool is down\n');
+  else cli.err(state === undefined ? 'no pool is running\n' : 'the pool is stopped\n');
 }
 
-/** A pool of the machine's own is the real thing; the mini pool's tools do not count. */
+/** The machine's own HTCondor, not counting the mini pool's tools. */
 async function ownCondor(cli: Cli): Promise<string | undefined> {
   for (const PATH of (cli.env['PATH'] ?? '').split(':'))
     if (!(await isThere(path.join(PATH, '.inside')))) {

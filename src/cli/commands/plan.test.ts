@@ -29,7 +29,7 @@ matrix = { lr = [0.1, 0.01] }
   't.py': '12345',
 };
 
-test('the plan says what is sent and run, where, and why', async (t) => {
+test('plan prints what is sent and run, where, and why', async (t) => {
   const cwd = await temporaryFolder(t, files);
   const { out, err } = await runCommand(plan, [], { cwd });
   const expected = [
@@ -42,18 +42,18 @@ test('the plan says what is sent and run, where, and why', async (t) => {
     /stream: the agent fetches it/,
     /must match: 7 files/,
     /with the Python modules torch/,
-    /1 CPU, 2 GPUs, 2 GB memory, 11 GB disk, at most 10h an attempt/,
+    /1 CPU, 2 GPUs, 2 GB memory, 11 GB disk, at most 10h per attempt/,
     /disk: 1 GB for outputs, checkpoints and logs \+/,
-    /m\.pt: there, newer than the attempt's start, not empty/,
+    /m\.pt: exist, newer than the attempt's start, not empty/,
     /and `python3 c\.py` exits with 0/,
-    /silent and idle for 1m30s \(at work: three times that\): ended as hung/,
+    /ended as hung after 1m30s without output or CPU use/,
     /runs\/sweep-<id>\/results\/<job>\//,
   ];
   for (const words of expected) assert.match(out, words);
   assert.match(err, /next:\n {2}updraft run /);
 });
 
-test('as JSON the plan is whole, and the same every time', async (t) => {
+test('with --json the plan is complete, and the same every time', async (t) => {
   const cwd = await temporaryFolder(t, files);
   const { out, err } = await runCommand(plan, ['--json'], { cwd });
   assert.deepEqual(JSON.parse(out), await loadPlan(cwd));
@@ -61,7 +61,7 @@ test('as JSON the plan is whole, and the same every time', async (t) => {
   assert.equal(err, '');
 });
 
-test('a command over several lines cannot disturb the screen', async (t) => {
+test('a multi-line command cannot disturb the screen', async (t) => {
   const cwd = await temporaryFolder(t, {
     'updraft.toml': 'name = "x"\n[train]\noutputs = ["m"]\ncommand = "a \\u001b[2J\\nb"\n',
   });

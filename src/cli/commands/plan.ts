@@ -39,7 +39,7 @@ async function policyFor(cli: Cli, plan: Plan): Promise<Policy | undefined> {
   }
 }
 
-/** What would be handed to a scheduler, as it would be; where there is none to ask, why it cannot be shown. */
+/** What the scheduler would get; or, without a scheduler, why it cannot be shown. */
 async function printRendering(cli: Cli, plan: Plan): Promise<void> {
   const pool = openPool(plan.spec.run.pool, cli);
   if (pool.traits.runsHere) return;

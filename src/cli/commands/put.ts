@@ -44,7 +44,7 @@ async function put(cli: Cli, words: string[], options: Options): Promise<void> {
   board.close();
   throwWorstFault(cli, results, {
     json: options.json === true,
-    again: 'run the same command again for what is missing; what is there is left alone',
+    again: 'run the same command again for what is missing; existing objects stay',
   });
   if (items.length > 1 && options.json === undefined)
     cli.err(`${counted(items.length, 'object')} uploaded\n`);

@@ -30,11 +30,13 @@ async function run(cli: Cli, where: string, options: Options): Promise<void> {
   const context = { clock, pid, signal, version, say: (line: string) => cli.err(`${line}\n`) };
   const folder = await startRehearsal(plan, pool, context);
   const name = path.basename(folder);
-  cli.err(`rehearsing one job as ${name}: it will be evicted during its transfer and during its training\n`);
+  cli.err(
+    `rehearsing one job as ${name}: it is evicted once during its transfer and once during its training\n`,
+  );
   const rehearsal = await rehearse(folder, pool, context).catch((thrown: unknown) => {
     if (!signal.aborted) throw thrown;
-    throw new Fault('interrupted', `left ${name}: it goes on, and is not evicted any more`, {
-      fix: `\`updraft stop ${name}\` ends it`,
+    throw new Fault('interrupted', `left ${name}: it continues without evictions`, {
+      fix: `to stop it: updraft stop ${name}`,
     });
   });
   const proofs = rehearsalSteps(await gatherRecord(plan, rehearsal));
@@ -42,11 +44,11 @@ async function run(cli: Cli, where: string, options: Options): Promise<void> {
   if (options.json) cli.out(`${JSON.stringify({ ok: failed.length === 0, run: name, folder, proofs })}\n`);
   else cli.out(`${proofText(proofs)}\n`);
   nextCommands(cli, [
-    failed.length > 0 && [`updraft why ${name}`, 'what befell its attempts'],
+    failed.length > 0 && [`updraft why ${name}`, 'what happened to its attempts'],
     [`updraft logs ${name}`, 'what the training printed'],
     failed.length === 0 && [
       `updraft submit --canary 1,10${jobFileArgument(where, options)}`,
-      'send them all, a few ahead',
+      'submit all jobs, a few first',
     ],
   ]);
   if (failed.length > 0)
@@ -55,7 +57,7 @@ async function run(cli: Cli, where: string, options: Options): Promise<void> {
 
 const marks = { shown: '✓', failed: '✗', 'not shown': '–' } as const;
 
-/** A line for each proof, and what helps under those that failed. */
+/** A line for each proof, and a fix under each failed one. */
 function proofText(proofs: readonly RehearsalStep[]): string {
   const width = Math.max(...proofs.map(({ name }) => name.length));
   return proofs

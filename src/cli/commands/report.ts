@@ -58,10 +58,10 @@ export function configure(command: Command, cli: Cli): void {
       if (Object.keys(flags).length > 0 || words.includes('-')) return;
       const named = words.map(shellQuote).join(' ');
       nextCommands(cli, [
-        [`updraft report ${named} --html report.html`, 'the same with charts, as one page'],
+        [`updraft report ${named} --html report.html`, 'the same as a page with charts'],
         [`updraft report ${named} --jobs`, 'a row for every job'],
         [`updraft report ${named} --csv`, 'every attempt for a spreadsheet'],
-        [`updraft report ${named} --json`, 'the figures for a program'],
+        [`updraft report ${named} --json`, 'the figures as JSON'],
       ]);
     });
 }
@@ -81,7 +81,7 @@ async function printRun(cli: Cli, run: FoundRun, form: ReportForm): Promise<void
     ...(await failureCommands(state, run)),
     [`updraft status ${run.argument}`, 'the state of each job'],
     [`updraft report ${run.argument} --html report.html`, 'where the time went, with charts'],
-    [`updraft report ${run.argument} --json`, 'the figures for a program'],
+    [`updraft report ${run.argument} --json`, 'the figures as JSON'],
   ]);
 }
 

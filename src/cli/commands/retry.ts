@@ -15,7 +15,7 @@ import {
 } from '../retry/plan-retry.ts';
 import { currentState } from '../run-view/current-state.ts';
 import { durationOption, sizeOption } from '../submit/options.ts';
-import { askYesNo, nextCommands } from '../text/phrases.ts';
+import { askYesNo, nextCommands, textWidth } from '../text/phrases.ts';
 
 interface Options {
   memory?: number;
@@ -53,7 +53,7 @@ async function retry(cli: Cli, first: string | undefined, more: string[], option
     say(noneRetried);
     return;
   }
-  const text = `${retryText(plan, state.jobs.length, cli.columns)}\n`;
+  const text = `${retryText(plan, state.jobs.length, textWidth(cli))}\n`;
   if (options.dryRun) {
     if (isJson) say(noneRetried);
     else cli.out(text);
@@ -71,7 +71,7 @@ async function retry(cli: Cli, first: string | undefined, more: string[], option
     await retryRun(run.folder, pool, { jobs: ids, change: selection.change, newFiles: plan.newFiles }, cli),
   );
   nextCommands(cli, [
-    [`updraft watch ${run.argument}`, 'see it live'],
+    [`updraft watch ${run.argument}`, 'watch it live'],
     [`updraft status ${run.argument}`, 'the state of each job'],
   ]);
 }
@@ -88,7 +88,7 @@ function describeDone({ queued, released }: RetryResult): string {
     ...(queued.length > 0 ? [`queued ${counted(queued.length, 'job')} again`] : []),
     ...(released.length > 0 ? [`released ${counted(released.length, 'job')} that the scheduler held`] : []),
   ];
-  return parts.length === 0 ? 'nothing is left to try again' : parts.join(', ');
+  return parts.length === 0 ? 'nothing left to try again' : parts.join(', ');
 }
 
 function printRetry(

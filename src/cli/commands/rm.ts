@@ -28,7 +28,7 @@ interface Options {
 interface Target {
   url: string;
   isFolder: boolean;
-  /** Every object that goes. */
+  /** Every object to delete. */
   objects: { url: string; size?: number }[];
 }
 
@@ -55,7 +55,7 @@ async function rm(cli: Cli, urls: string[], options: Options): Promise<void> {
   const federation = openFederation(cli);
   await offerLogins(cli, federation, json ? [] : urls, { verb: 'DELETE', tokenFile });
   const how: ObjectOptions = { federation, signal: cli.signal, ...defined({ tokenFile }) };
-  // All are looked at before the first one goes: a mistake in the last must not cost the first.
+  // All are checked before the first is deleted, so that a mistake in the last does no harm.
   const targets: Target[] = [];
   for (const url of urls) targets.push(await targetOf(cli, url, how, options.recursive === true));
   const objects = targets.flatMap((target) => target.objects);
@@ -83,7 +83,7 @@ async function rm(cli: Cli, urls: string[], options: Options): Promise<void> {
   });
   if (json === undefined)
     cli.err(
-      `${counted(objects.length, 'object')} deleted at the origin; caches may hand out their copies for a while\n`,
+      `${counted(objects.length, 'object')} deleted at the origin; caches may still serve their copies for a while\n`,
     );
 }
 
@@ -93,44 +93,48 @@ async function targetOf(cli: Cli, url: string, how: ObjectOptions, recursive: bo
   if (parsed?.kind !== 'federated')
     throw new Fault('usage', `${url} is not in a federation`, { about: url, fix: 'write osdf:///PATH' });
   const located = await how.federation.locate(url, { ...how, verb: 'DELETE' });
-  // A token that is missing is said before anybody is asked.
+  // A missing token is reported before any question.
   for (const server of located.servers.slice(0, 1)) await located.headers(server);
   const { namespace = '/' } = located;
   const path = unescapePath(parsed.path);
   if (`${namespace}/`.startsWith(`${path}/`))
-    throw new Fault('usage', `${url} is the root of the namespace ${namespace}: it is not deleted`, {
+    throw new Fault('usage', `${url} is the root of the namespace ${namespace}: refusing to delete it`, {
       about: url,
-      fix: `name what is in it: updraft ls ${shellQuote(url)}`,
+      fix: `delete what is in it instead; to list it: updraft ls ${shellQuote(url)}`,
     });
   const known = await statUrl(url, how);
-  // An origin that is asked to delete a folder deletes all that is in it.
+  // An origin deletes a folder with everything in it.
   if (known?.kind !== 'origin')
-    throw new Fault('servers-unreachable', `${url}: its origin does not say what it is: it is not deleted`, {
-      about: url,
-      fix: 'wait and run it again; a namespace that cannot be listed is for its operators to clear',
-    });
+    throw new Fault(
+      'servers-unreachable',
+      `${url}: its origin does not say whether it is a folder: refusing to delete it`,
+      {
+        about: url,
+        fix: 'wait and run it again; if the namespace cannot be listed, ask its operators to delete it',
+      },
+    );
   const { isCollection, size } = known;
   if (!isCollection) return { url, isFolder: false, objects: [{ url, ...defined({ size }) }] };
   if (!recursive && !parsed.recursive)
     throw new Fault('usage', `${url} is a folder`, {
       about: url,
-      fix: `to delete all in it: updraft rm --recursive ${shellQuote(url)}`,
+      fix: `to delete it with everything in it: updraft rm --recursive ${shellQuote(url)}`,
     });
   const objects = await Array.fromAsync(walkCollection(url, how));
   return { url, isFolder: true, objects };
 }
 
-/** An origin deletes a folder with all in it: what came since the listing must stay. */
+/** An origin deletes a folder with everything in it: what was added since the listing must stay. */
 async function deleteFolder(url: string, how: ObjectOptions): Promise<void> {
   for (const entry of await listCollection(url, how))
     if (entry.isCollection) await deleteFolder(entry.url, how);
     else
       throw new Fault(
         'object-changed',
-        `${url}: ${entry.name} has come since the folder was listed, and stays`,
+        `${url}: ${entry.name} was added after the folder was listed; not deleted`,
         {
           about: url,
-          fix: 'look at it, then run the same command again',
+          fix: 'check it, then run the same command again',
         },
       );
   await deleteObject(url, how);

@@ -68,20 +68,20 @@ async function stage(cli: Cli, word: string, url: string, options: Options): Pro
   await stageAll(cli, request, dataset.shards, { ...options, report });
   if (json) return;
   cli.err(
-    `\nput the lines above into updraft.toml, or only those of the parts a job needs ([data.${dataset.names.data(0)}] …)\n`,
+    `\nput the lines above into updraft.toml, or only the parts that a job needs ([data.${dataset.names.data(0)}] …)\n`,
   );
-  nextCommands(cli, [['updraft check', 'see that the job file is good with them']]);
+  nextCommands(cli, [['updraft check', 'check the job file with them']]);
 }
 
 async function openDataSet(cli: Cli, word: string, options: Options): Promise<DataSet> {
   const place = path.resolve(cli.cwd, word);
   const size = parseSize(options.shardSize);
   if (size === undefined || size < 1_000_000)
-    throw new Fault('usage', `--shard-size ${options.shardSize} is no size from 1 MB on`, {
-      fix: 'write it as in 1GB or 512MiB',
+    throw new Fault('usage', `--shard-size ${options.shardSize} is not a size of at least 1 MB`, {
+      fix: 'write a size like 1GB or 512MiB',
     });
   const info = await stat(place).catch(() => undefined);
-  if (info === undefined) throw new Fault('file-invalid', `${word} is not there`, { about: place });
+  if (info === undefined) throw new Fault('file-invalid', `${word} does not exist`, { about: place });
   const shape = !info.isDirectory() ? 'file' : options.shard ? 'shards' : 'whole';
   const names = stageNames(place, shape);
   const samples = options.shuffle ? shuffleSamples(listSamples(place)) : listSamples(place);
@@ -101,7 +101,7 @@ async function* atLeastOne(shards: AsyncIterable<Shard>, word: string): AsyncGen
     count++;
     yield shard;
   }
-  if (count === 0) throw new Fault('file-invalid', `${word} holds no files`, { about: word });
+  if (count === 0) throw new Fault('file-invalid', `${word} contains no files`, { about: word });
 }
 
 async function dryRun(cli: Cli, { names, shards }: DataSet, { json }: Options): Promise<void> {
@@ -116,7 +116,7 @@ async function dryRun(cli: Cli, { names, shards }: DataSet, { json }: Options): 
         : `${name}  ${formatSize(bytes)}  ${counted(files.length, 'file')}\n`,
     );
   }
-  cli.err(`${counted(objects, 'object')}, ${formatSize(total)} in all; nothing was uploaded\n`);
+  cli.err(`${counted(objects, 'object')}, ${formatSize(total)} in total; nothing was uploaded\n`);
 }
 
 interface Staged {
@@ -125,7 +125,7 @@ interface Staged {
   manifest: string;
 }
 
-/** Where jobs get the manifest: from beside the job file if it is kept there, else from beside the object. */
+/** Where jobs get the manifest: beside the job file if it is kept there, else beside the object. */
 function manifestPlace(url: string, { name }: StagedObject, manifests: string | undefined): string {
   const file = `${name}${manifestSuffix}`;
   return manifests === undefined ? below(url, file) : path.posix.join(manifests, file);
@@ -144,18 +144,18 @@ function tomlTable({ shape, names }: DataSet, { object, url, manifest }: Staged)
     `[data.${names.data(index)}]`,
     `url = ${JSON.stringify(url)}`,
     `manifest = ${JSON.stringify(manifest)}`,
-    // Each part has a folder of its own: it appears when it is whole.
+    // Each part has its own folder, which appears when it is complete.
     `into = "${shape === 'shards' ? `data/${names.data(index)}` : 'data'}"`,
     ...(shape === 'file' ? [] : ['unpack = "tar"']),
-    // The job file asks for nothing where there is nothing.
+    // An empty object has nothing to expect.
     ...(bytes === 0 ? [] : [`expect = ${expect}`]),
     '',
   ].join('\n');
 }
 
-/** How the objects of a data set are called, and the data in the job file. */
+/** The names of a data set's objects, and of its tables in the job file. */
 interface StageNames {
-  /** The name of object `index`; caches treat names as immutable, so it holds a part of the content's hash. */
+  /** The name of object `index`; caches treat names as immutable, so it contains part of the content's hash. */
   object: (index: number, sha8: string) => string;
   /** The name of the table in the job file. */
   data: (index: number) => string;

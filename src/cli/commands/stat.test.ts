@@ -4,7 +4,7 @@ import { runCommand } from '../../../test/cli/run-command.ts';
 import { testFederation } from '../../../test/federation/origin-server.ts';
 import * as stat from './stat.ts';
 
-test('caches are asked while the origin is', async (t) => {
+test('stat asks the caches and the origin at the same time', async (t) => {
   const [cacheAsked, originAsked] = [Promise.withResolvers<true>(), Promise.withResolvers<true>()];
   const props = '<d:prop><d:resourcetype/><d:getcontentlength>5</d:getcontentlength></d:prop>';
   const found = `<d:multistatus xmlns:d="DAV:"><d:response><d:href>/ns/x</d:href><d:propstat>${props}<d:status>HTTP/1.1 200 OK</d:status></d:propstat></d:response></d:multistatus>`;

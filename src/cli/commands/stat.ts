@@ -29,7 +29,7 @@ async function stat(cli: Cli, url: string, { digest, tokenFile, json, ...caches 
   const enough = new AbortController();
   const signal = AbortSignal.any([cli.signal, enough.signal]);
   const how: ObjectOptions = { federation, signal, ...defined({ tokenFile }) };
-  // Side by side: each is a connection of its own.
+  // In parallel: each is a separate connection.
   const [info, { located, views }] = await Promise.all([
     statObject(url, { ...how, digest: digest === true }),
     viewServers(url, how),
@@ -95,7 +95,7 @@ function serverLine({ server: { host, kind, preferredBy }, ...view }: ServerView
 function describeCopy({ status, holds, bytes, age = 0 }: Omit<ServerView, 'server'>): string {
   if (status === undefined) return 'no answer';
   if (holds === 'none') return 'not cached yet';
-  if (holds === 'part') return 'has a part of it';
+  if (holds === 'part') return 'has part of it';
   if (status !== 200) return `answers with status ${status}`;
   const has = bytes === undefined ? 'has it' : `has ${formatSize(bytes)}`;
   return age === 0 ? has : `${has}, cached for ${formatDuration(age)}`;

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { counted } from '../../base/counted.ts';
 import { printable } from '../../base/printable.ts';
-import { clip, textTable } from '../../base/text-table.ts';
+import { clip, textTable, wrap } from '../../base/text-table.ts';
 import { formatSize } from '../../job/units.ts';
 import type { JobState, RunState, TrainingState } from '../../journal/state.ts';
 import type { Cli } from '../cli.ts';
@@ -17,7 +17,7 @@ import {
   formatEpoch,
   formatLoss,
 } from '../run-view/describe-job.ts';
-import { nextCommands, wrap } from '../text/phrases.ts';
+import { nextCommands } from '../text/phrases.ts';
 
 export function configure(command: Command, cli: Cli): void {
   command
@@ -35,7 +35,7 @@ export function configure(command: Command, cli: Cli): void {
       await printUnsupervised(cli, run.folder, state);
       nextCommands(cli, [
         state.endedAt === undefined
-          ? [`updraft watch ${run.argument}`, 'see it live']
+          ? [`updraft watch ${run.argument}`, 'watch it live']
           : [`updraft report ${run.argument}`, 'where the time went'],
         ...(await failureCommands(state, run)),
         [`updraft logs ${run.argument} JOB`, 'what the training printed'],
@@ -44,7 +44,7 @@ export function configure(command: Command, cli: Cli): void {
     });
 }
 
-/** More jobs than anybody reads line by line. */
+/** More jobs than anyone reads line by line. */
 const foldAbove = 40;
 
 const right = (title: string) => ({ title, align: 'right' as const });
@@ -59,11 +59,11 @@ const columns = [
   right('LOSS'),
   { title: 'NOTE' },
 ];
-/** What a narrow terminal does without, one after the other, so that there is room for the notes. */
+/** Columns to drop on a narrow terminal, in this order, to make room for the notes. */
 const optionalColumns = ['RATE', 'BYTES', 'LOSS', 'EPOCH'];
 const minNoteWidth = 24;
 
-/** A line per job, as wide as it must be; on a terminal, no wider than that, and many jobs alike are one line. */
+/** A line per job; on a terminal, no wider than that, with similar jobs folded into one line. */
 function statusText(state: RunState, width: number, now: number, onTerminal: boolean): string {
   const title = `run ${printable(state.run)}, pool ${printable(state.pool)}: ${totals(state)}`;
   const rows = state.jobs.map((job) => row(job, now));
@@ -107,7 +107,7 @@ function row(job: JobState, now: number): string[] {
 
 function totals({ jobs, tally, garbled }: RunState): string {
   const { total, ...parts } = { ...tally, held: 0, 'not known': 0 };
-  // As their rows say it: one that is held waits, or has failed for good.
+  // As their rows say: a held job waits, or has finally failed.
   for (const { held, isUntold, status, outcome = 'lost' } of jobs) {
     if (held === undefined && isUntold !== true) continue;
     parts[status === 'ended' ? outcome : status] -= 1;
@@ -119,7 +119,7 @@ function totals({ jobs, tally, garbled }: RunState): string {
   return `${counted(total, 'job')}${words === '' ? '' : `, ${words}`}${lost}`;
 }
 
-/** Rows of a table whose first cell is a name; those in a row that differ in it alone become one, from first to last. */
+/** Rows of a table whose first cell is a name; neighbours that differ only in it become one, from first to last. */
 export function foldSimilar(rows: readonly string[][]): string[][] {
   const folded: { first: string; last: string; rest: string[]; key: string }[] = [];
   for (const [name = '', ...rest] of rows) {

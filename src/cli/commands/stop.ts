@@ -47,16 +47,16 @@ async function stop(cli: Cli, words: ReturnType<typeof runAndJobs>, options: Opt
   printStopped(cli, folder, after, stopping, options);
   printTrouble(cli, after);
   nextCommands(cli, [
-    [`updraft status ${argument}`, 'see how it stands'],
+    [`updraft status ${argument}`, 'the state of each job'],
     [`updraft report ${argument}`, 'where the time went'],
   ]);
 }
 
-/** Nobody waits longer than this for a pool to end what it was asked to end; it goes on by itself. */
+/** The command waits this long for the pool to end the jobs; the pool continues without it. */
 const maxWaitMs = 60_000;
 const reportEveryMs = 5000;
 
-/** The run once all jobs that are asked to stop have ended, or only clean up, or when that takes too long. */
+/** The run when all stopped jobs have ended or only clean up, or when that takes too long. */
 async function waitUntilEnded(cli: Cli, folder: string, jobs: readonly string[]): Promise<RunState> {
   const stopping = new Set(jobs);
   const over = new AbortController();
@@ -66,7 +66,7 @@ async function waitUntilEnded(cli: Cli, folder: string, jobs: readonly string[])
   try {
     for await (const state of followRunStates(folder, { clock: cli.clock, signal })) {
       left = state.jobs.filter((job) => stopping.has(job.id) && isOpen(job));
-      // A log that is gone will not tell of the end.
+      // A log that is gone will not record the end.
       if (state.trouble !== undefined || left.length === 0) return state;
     }
   } catch (thrown) {
@@ -78,7 +78,7 @@ async function waitUntilEnded(cli: Cli, folder: string, jobs: readonly string[])
   return readRunState(folder);
 }
 
-/** All that such a job has is handed over. */
+/** Such a job has returned everything. */
 const isCleaning = (job: JobState): boolean =>
   job.status === 'running' && job.attempts.at(-1)?.agent?.outcome !== undefined;
 
@@ -119,7 +119,7 @@ function printStopped(
     const also = [
       ...(others > 0 ? [`; ${others} ended by ${others === 1 ? 'itself' : 'themselves'}`] : []),
       ...(open > 0 ? [`; ${open} ${open === 1 ? 'was' : 'were'} asked to end`] : []),
-      ...(cleaning > 0 ? [`; ${cleaning} still removing files, without this command`] : []),
+      ...(cleaning > 0 ? [`; ${cleaning} still removing files in the background`] : []),
     ];
     cli.out(`stopped ${counted(stopped.length + cleaning, 'job')} of ${run}${also.join('')}\n`);
   }

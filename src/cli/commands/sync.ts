@@ -35,7 +35,7 @@ interface Options extends CacheOptions {
   quiet?: true;
 }
 
-/** What became of one item. */
+/** The result for one item. */
 interface SyncResult {
   action: 'new' | 'update' | 'same' | 'delete';
   /** Absent where only the file exists. */
@@ -75,7 +75,7 @@ async function sync(cli: Cli, ends: { source: string; target: string }, options:
   using connections = new IdleConnections(cli.clock);
   const syncing: Syncing = { cli, board, options, direction: sides.direction, federation, connections };
   const results = await mapLimited(sides.items, options.parallel, (item) => syncItem(syncing, item));
-  // A source that could not be copied may be one that could not be read.
+  // A failed copy may mean that the source could not be read.
   if (results.every(({ fault }) => fault === undefined))
     for (const extra of extras) results.push(await removeExtra(syncing, extra));
   board.close();
@@ -94,9 +94,9 @@ async function confirmSync(
   { yes, dryRun }: Options,
 ): Promise<void> {
   if (items.length === 0)
-    throw new Fault('usage', `${source} holds nothing, and --delete would delete all of ${target}`, {
+    throw new Fault('usage', `${source} is empty, and --delete would delete all of ${target}`, {
       about: source,
-      fix: `check the source; if all of it is to go: ${hasScheme(target) ? '`updraft rm --recursive`' : 'rm -r'}`,
+      fix: `check the source; to delete everything, use ${hasScheme(target) ? '`updraft rm --recursive`' : 'rm -r'}`,
     });
   const what = `${counted(extras.length, 'file')} in ${target} that ${extras.length === 1 ? 'is' : 'are'} not in ${source}`;
   const names = extras.map(({ name }) => name);
@@ -116,7 +116,7 @@ async function syncItem(syncing: Syncing, item: SyncItem): Promise<SyncResult> {
   let verdict: SyncAction = syncActionOf(item, direction, options.checksum === true);
   if (verdict === 'compare') {
     const same = await existingCopy(cli, item, federation, options.tokenFile);
-    // The same number of bytes is no proof where the times differ.
+    // The same size proves nothing where the times differ.
     verdict = same?.verified === 'digest' ? 'same' : 'update';
     if (verdict === 'same' && options.dryRun === undefined) await copyModifiedTime(syncing, item);
   }
@@ -135,7 +135,7 @@ type Change = Exclude<SyncAction, 'same' | 'compare'>;
 async function fetchOne(syncing: Syncing, item: SyncItem, action: Change): Promise<SyncResult> {
   const { cli, board, options, federation, connections } = syncing;
   const { url, file, remote = {} } = item;
-  // Caches go on handing out what they had under a name whose object was replaced.
+  // Caches still serve the old bytes of a replaced object.
   const from = action === 'update' ? `${url}${url.includes('?') ? '&' : '?'}directread` : url;
   const how: FetchItemOptions = {
     federation,
@@ -163,7 +163,7 @@ async function putOne(syncing: Syncing, item: SyncItem, action: Change): Promise
   return result;
 }
 
-/** A file that has its object's time is known to be the same without being read. */
+/** A file with its object's time counts as unchanged without being read. */
 async function copyModifiedTime({ cli, direction }: Syncing, { file, remote }: SyncItem): Promise<void> {
   if (direction === 'down' && remote?.modified !== undefined)
     await utimes(file, cli.clock.now() / 1000, remote.modified / 1000);

@@ -32,7 +32,7 @@ interface Options extends CacheOptions {
   quiet?: true;
 }
 
-/** As many as clients of a federation try before they give up. */
+/** As many as federation clients try before they give up. */
 const defaultCaches = 3;
 
 export function configure(command: Command, cli: Cli): void {
@@ -80,11 +80,11 @@ async function warm(cli: Cli, words: string[], options: Options): Promise<void> 
   board.close();
   throwWorstFault(cli, [...failed, ...results], {
     json: options.json === true,
-    again: 'run the same command again: caches that have it are left alone',
+    again: 'run the same command again: caches that have it are skipped',
   });
 }
 
-/** The objects that are meant: by name, all of folders, or the data of a job file. */
+/** The objects to warm: named ones, all in folders, or the data of a job file. */
 async function itemsOf(
   cli: Cli,
   federation: FederationLocator,
@@ -94,7 +94,7 @@ async function itemsOf(
   const [first = '.'] = words;
   if (words.length < 2 && !hasScheme(first)) return await itemsOfJobFile(cli, federation, first);
   const stray = words.find((word) => !hasScheme(word));
-  if (stray !== undefined) throw new Fault('usage', `"${stray}" is no URL`, { about: stray });
+  if (stray !== undefined) throw new Fault('usage', `"${stray}" is not a URL`, { about: stray });
   const how = { federation, signal: cli.signal, ...defined({ tokenFile }) };
   const items: WarmItem[] = [];
   for (const url of words)
@@ -122,7 +122,7 @@ async function itemsOfJobFile(cli: Cli, federation: FederationLocator, where: st
   }));
 }
 
-/** The size as the origin has it, so that an older version in a cache is noticed and the cost can be said. */
+/** The size as the origin has it, so that an older version in a cache is noticed and the cost is known. */
 async function withSize(cli: Cli, item: WarmItem): Promise<WarmItem> {
   if (item.size !== undefined) return item;
   const { url, federation, tokenFile } = item;
@@ -135,18 +135,18 @@ async function withSize(cli: Cli, item: WarmItem): Promise<WarmItem> {
   return { ...item, ...defined({ size: known?.size }) };
 }
 
-/** What it costs, before it is paid. */
+/** What filling the caches will cost. */
 function describeCost(pairs: readonly WarmPair[]): string {
   const needed = pairs.filter(({ copy }) => copy.holds !== 'whole');
   const total = (some: readonly WarmPair[]): string =>
     formatSize(some.reduce((sum, { size = 0 }) => sum + size, 0));
   const here = needed.filter(({ isStaged }) => !isStaged);
   const hosts = new Set(needed.map(({ cache }) => cache.host)).size;
-  if (needed.length === 0) return 'every cache has it: nothing to do';
+  if (needed.length === 0) return 'every cache already has it: nothing to do';
   const through =
     here.length === 0
-      ? 'none of it comes to this machine'
-      : `${total(here)} of it also comes to this machine and is thrown away: ${[...new Set(here.map(({ cache }) => cache.host))].join(', ')} cannot be asked to fetch alone`;
+      ? 'no data passes through this machine'
+      : `${total(here)} cache.host))].join(', ')} cannot be asked to fetch alone => of it passes through this machine: ${[...new Set(here.map(({ cache }) => cache.host))].join(', ')} cannot fetch it without a reader => cache.host))].join(', ')} cannot be asked to fetch alone`;
   // An older XRootD does not say whether it has the object.
   const upTo = needed.some(({ copy }) => copy.holds === 'unknown') ? 'up to ' : '';
   return `${upTo}${total(needed)} will be pulled from the origin into ${counted(hosts, 'cache')}; ${through}`;

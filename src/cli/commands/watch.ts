@@ -19,12 +19,12 @@ export function configure(command: Command, cli: Cli): void {
       if (!json)
         nextCommands(cli, [
           state.endedAt === undefined
-            ? [`updraft watch ${run.argument}`, 'look again: the run goes on']
+            ? [`updraft watch ${run.argument}`, 'watch again: the run continues']
             : [`updraft report ${run.argument}`, 'where the time went'],
           ...(await failureCommands(state, run)),
           [`updraft logs ${run.argument}`, 'what the training printed'],
         ]);
-      if (cli.signal.aborted) throw new Fault('interrupted', 'left the view; the run goes on');
+      if (cli.signal.aborted) throw new Fault('interrupted', 'left the view; the run continues');
       assertSucceeded(state, run.argument);
     });
 }

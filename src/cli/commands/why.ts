@@ -2,7 +2,7 @@ import path from 'node:path';
 import type { Command } from 'commander';
 import { printable } from '../../base/printable.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
-import { clip } from '../../base/text-table.ts';
+import { clip, wrap } from '../../base/text-table.ts';
 import type { Evidence, Explanation } from '../../diagnosis/explanation.ts';
 import { Fault } from '../../fault/fault.ts';
 import { isAdopted } from '../../pool/htcondor.ts';
@@ -11,7 +11,7 @@ import { type ExplainedGroup, groupExplanations } from '../../why/group-explanat
 import type { Cli } from '../cli.ts';
 import { findRun, pathKind, runAndJobs } from '../find-run.ts';
 import { currentState, printUnsupervised } from '../run-view/current-state.ts';
-import { jobList, nextCommands, wrap } from '../text/phrases.ts';
+import { jobList, nextCommands, textWidth } from '../text/phrases.ts';
 import { explainLog } from '../why/explain-log.ts';
 import { explainRun } from '../why/explain-run.ts';
 
@@ -28,7 +28,7 @@ export function configure(command: Command, cli: Cli): void {
       if (first !== undefined && kind === undefined && /[./]/.test(first))
         throw new Fault('file-invalid', `there is no log or run ${printable(first)}`, {
           about: first,
-          fix: 'name the event log of the jobs, as `log` in their submit file says, or a run',
+          fix: 'name a run, or the event log of the jobs (`log` in their submit file)',
         });
       return whyRun(cli, first, second, view);
     });
@@ -42,7 +42,7 @@ async function whyLog(cli: Cli, log: string, word: string | undefined, view: Vie
   const example = shellQuote(printable(groupExplanations(explanations)[0]?.jobs[0] ?? ''));
   nextCommands(cli, [
     explanations.length > 1 && [`updraft why ${name} ${example}`, 'one job in full'],
-    [`updraft report ${name}`, 'where the time of its jobs went'],
+    [`updraft report ${name}`, 'where the time went'],
   ]);
 }
 
@@ -72,7 +72,7 @@ async function whyRun(
         'what a retry would do',
       ],
     jobs.find(({ id }) => id === job)?.status === 'running'
-      ? [`updraft logs ${run.argument} ${job} -f`, 'follow what it prints']
+      ? [`updraft logs ${run.argument} ${job} -f`, 'follow its output']
       : [`updraft logs ${run.argument} ${job} --err`, 'what it printed on stderr'],
     [`updraft status ${run.argument}`, 'the state of each job'],
   ]);
@@ -92,16 +92,12 @@ function show(
   const [only] = explanations;
   if (json) cli.out(`${JSON.stringify({ ...source, jobs: explanations })}\n`);
   else if (only !== undefined && explanations.length === 1)
-    cli.out(`${explanationText(only, cli.columns, verbose)}\n`);
-  else cli.out(`${groupText(groupExplanations(explanations), cli.columns)}\n`);
+    cli.out(`${explanationText(only, textWidth(cli), verbose)}\n`);
+  else cli.out(`${groupText(groupExplanations(explanations), textWidth(cli))}\n`);
 }
 
-/** Wide enough for a sentence, narrow enough for the eye. */
-const widthIn = (columns: number): number => Math.max(40, Math.min(columns, 100));
-
 /** Groups of jobs, each with its cause and an example. */
-function groupText(groups: readonly ExplainedGroup[], columns: number): string {
-  const width = widthIn(columns);
+function groupText(groups: readonly ExplainedGroup[], width: number): string {
   return groups
     .map(({ standing, title, jobs, example: { job, cause, because, advice } }) => {
       const account = cause === 'none' ? [] : because.slice(0, 2).map((sentence) => `${job}: ${sentence}`);
@@ -116,11 +112,10 @@ function groupText(groups: readonly ExplainedGroup[], columns: number): string {
 }
 
 /**
- * One job explained: why, the traceback or the lines of the log that show it, what happens now, and what helps. Nothing
- * is said twice; entries of journals, which are JSON, are shown to those who ask for them.
+ * One job explained: why, the traceback or the log lines that show it, what happens now, and the fix. Nothing is said
+ * twice; journal entries, which are JSON, are shown with `--verbose`.
  */
-export function explanationText(explanation: Explanation, columns: number, verbose = false): string {
-  const width = widthIn(columns);
+export function explanationText(explanation: Explanation, width: number, verbose = false): string {
   const { job, node, standing, title, because, traceback, evidence, doing, advice } = explanation;
   const raised = traceback?.lines.find((line) => !line.startsWith(' ')) ?? '';
   const account = because.map((sentence) => (raised === '' ? sentence : sentence.replace(`: ${raised}`, '')));
@@ -142,14 +137,14 @@ export function explanationText(explanation: Explanation, columns: number, verbo
 
 const margin = '     ';
 
-/** Sentences beside a label of three letters. */
+/** Sentences beside a three-letter label. */
 function section(label: string, sentences: readonly string[], width: number, before = ''): string[] {
   return sentences.flatMap((sentence, index) =>
     wrap(sentence, width, `${before}${index === 0 ? `${label}  ` : margin}`, `${before}${margin}  `),
   );
 }
 
-/** The code that it quotes is cut at the window's edge; the exception is not. */
+/** Quoted code is cut at the width; the exception wraps. */
 const tracebackLines = ({ file, lines }: NonNullable<Explanation['traceback']>, width: number): string[] => [
   `${margin}${file}:`,
   ...lines.flatMap((line) =>
@@ -159,7 +154,7 @@ const tracebackLines = ({ file, lines }: NonNullable<Explanation['traceback']>, 
   ),
 ];
 
-/** What neither the sentences nor the lines before it say already. */
+/** Evidence that neither the sentences nor earlier lines contain. */
 function notSaid(evidence: readonly Evidence[], because: readonly string[]): Evidence[] {
   const said = [...because];
   return evidence
@@ -174,11 +169,11 @@ function notSaid(evidence: readonly Evidence[], because: readonly string[]): Evi
 /** `012 Job was held.` */
 const isTitle = (line: string): boolean => /^\d{3} /.test(line);
 
-/** The same words of another slot say no more. */
+/** The same words about another slot add nothing. */
 const says = (said: string, line: string): boolean => withoutSlots(said).includes(withoutSlots(line));
 const withoutSlots = (line: string): string => line.replaceAll(/\bslot\d+(?:_\d+)?@/g, '');
 
-/** As they are written: not wrapped, so that they can be searched for. */
+/** Not wrapped, so that people can search for them. */
 function evidenceLines(evidence: readonly Evidence[]): string[] {
   const shown = evidence.filter((one, index) => evidence.findIndex((other) => sameAs(one, other)) === index);
   return shown.flatMap((one, index) => [
@@ -190,7 +185,7 @@ function evidenceLines(evidence: readonly Evidence[]): string[] {
 const sameAs = (a: Evidence, b: Evidence): boolean =>
   a.file === b.file && a.offset === b.offset && a.entry === b.entry;
 
-/** `events.log, byte 1811` (a colon would pass for a line), or `journal.jsonl#12` (an entry's number). */
+/** `events.log, byte 1811` (a colon would look like a line number), or `journal.jsonl#12` (an entry's number). */
 function locationOf({ file, offset, entry }: Evidence): string {
   if (offset !== undefined) return `${file}, byte ${offset}`;
   return entry === undefined ? file : `${file}#${entry}`;

@@ -13,7 +13,7 @@ import { openPool } from '../../pool/open-pool.ts';
 import { agentExecutable } from '../../pool/packed-agent.ts';
 import type { Cli } from '../cli.ts';
 
-/** What one look at this machine found. */
+/** What one probe found. */
 export interface DoctorFinding {
   name: string;
   ok: boolean;
@@ -21,12 +21,12 @@ export interface DoctorFinding {
   fix?: string;
 }
 
-/** A host that does not answer within this would hold up the whole page. */
+/** So that a host that does not answer does not delay the rest. */
 const timeoutMs = 15_000;
 
 type Probe = (cli: Cli, signal: AbortSignal) => Promise<string>;
 
-/** Everything a run may need of this machine, in the order in which a run needs it. */
+/** Everything a run may need on this machine, in the order in which it needs it. */
 const probes: Record<string, Probe> = {
   ...poolProbes((traits) => traits.runsHere),
   agent: ({ env, self }) => agentExecutable(env, self),
@@ -40,7 +40,7 @@ const probes: Record<string, Probe> = {
   token: probeToken,
 };
 
-/** Looks at everything side by side; what is missing is a finding, never a failure. */
+/** Runs all probes in parallel; something missing is a finding, never a failure. */
 export async function examine(cli: Cli): Promise<DoctorFinding[]> {
   const signal = AbortSignal.any([cli.signal, AbortSignal.timeout(timeoutMs)]);
   const findings = await Promise.all(
@@ -58,7 +58,7 @@ export async function examine(cli: Cli): Promise<DoctorFinding[]> {
   return findings;
 }
 
-/** Each pool by its name among people; the one of this machine is the machine. */
+/** Each pool by its title; the local pool is the machine. */
 function poolProbes(which: (traits: PoolTraits) => boolean): Record<string, Probe> {
   const names = pools.filter((name) => which(poolTraits[name]));
   const titled = names.map((name): [string, Probe] => [
@@ -90,8 +90,8 @@ async function probeFederation({ env, cwd, uid, clock, version }: Cli, signal: A
   const host = url.kind === 'federated' ? url.discoveryHost : '';
   const { directorUrl } = await createLocator({ env, cwd, uid, clock, version }).discover(host, signal);
   return directorUrl === undefined
-    ? `${host} serves the objects itself`
-    : `director ${directorUrl}, told by ${host}`;
+    ? `${host} serves the objects directly`
+    : `director ${directorUrl}, from ${host}`;
 }
 
 /** Says where a token is and how long it lasts; never the token. */
@@ -102,14 +102,14 @@ async function probeToken({ env, cwd, uid, clock }: Cli): Promise<string> {
     if (!('token' in read)) continue;
     const where = 'token' in place ? place.name : place.file;
     const expires = readClaims(read.token)?.expires;
-    if (expires === undefined) return `${where}, which does not say how long it lasts`;
+    if (expires === undefined) return `${where}, without an expiry time`;
     const hours = (expires - clock.now()) / 3_600_000;
     if (hours > 0) return `${where}, valid for ${hours.toFixed(1)} hours`;
     throw new Fault('token-expired', `${where} has expired`, {
-      fix: 'get a new one as your federation says',
+      fix: 'get a new one: updraft login osdf:///PATH',
     });
   }
   throw new Fault('token-missing', 'none found: only public objects can be read, and none uploaded', {
-    fix: 'name its file in BEARER_TOKEN_FILE where data is protected',
+    fix: 'for protected data run `updraft login osdf:///PATH`, or set BEARER_TOKEN_FILE to a token file',
   });
 }

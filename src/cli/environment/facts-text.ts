@@ -4,7 +4,7 @@ import type { InspectedPack } from '../../environment/pack-inspector.ts';
 import { deliveries, type Delivery, sizeEnvironment } from '../../environment/size-environment.ts';
 import { formatSize } from '../../job/units.ts';
 
-/** `PyTorch 2.7.1, GPU build for CUDA 12.9`, or that there is none. */
+/** `PyTorch 2.7.1, GPU build for CUDA 12.9`, or `no PyTorch`. */
 export function describeTorch({ torch }: EnvironmentFacts): string {
   if (torch === undefined) return 'no PyTorch';
   const build =
@@ -14,7 +14,7 @@ export function describeTorch({ torch }: EnvironmentFacts): string {
   return `PyTorch ${torch.version}, ${build}${torch.from === 'pypi' ? ', from PyPI' : ''}`;
 }
 
-/** What an environment needs of a GPU, in a few words. */
+/** The GPU that an environment needs, in a few words. */
 export function describeNeeds({ needs, torch }: EnvironmentFacts): string {
   const words = [
     ...(needs.cuda === undefined ? [] : [`a driver for CUDA ${needs.cuda} or newer`]),
@@ -29,15 +29,16 @@ const describePackages = ({ packages }: EnvironmentFacts): string => counted(pac
 
 export function describeSize(facts: EnvironmentFacts): string {
   const { bytes, guessed } = facts;
-  const unsure = guessed === 0 ? '' : ` (${guessed} of them have no size in the lock: theirs is guessed)`;
+  const unsure =
+    guessed === 0 ? '' : ` (estimated: ${counted(guessed, 'package')} without a size in the lock)`;
   return `${describePackages(facts)}, ${formatSize(bytes)} to download${unsure}`;
 }
 
-/** What is in the software and what it needs, each with its label; `ways` are how it may get to the worker. */
+/** What the software contains and needs, as labelled rows; `ways` are how it may get to the worker. */
 function softwareRows(facts: EnvironmentFacts, ways: readonly Delivery[]): Row[] {
   const sizes = ways.map((delivery) => {
     const { peakDisk, keptDisk, memory, why } = sizeEnvironment(facts.bytes, delivery, formatSize);
-    const peak = peakDisk === keptDisk ? '' : `, ${formatSize(keptDisk)} of it stays`;
+    const peak = peakDisk === keptDisk ? '' : `, ${formatSize(keptDisk)} of it kept`;
     const needs = memory === 0 ? '' : `, ${formatSize(memory)} memory`;
     return `${delivery.padEnd(9)}  ${formatSize(peakDisk)} disk${peak}${needs}: ${why}`;
   });
@@ -60,23 +61,23 @@ const rowsText = (rows: Row[]): string =>
     )
     .join('');
 
-/** One environment for people. */
+/** One environment as text. */
 export function factsText(facts: EnvironmentFacts): string {
   const subdir = facts.platform === facts.subdir ? '' : ` (${facts.subdir})`;
   const rows: Row[] = [...softwareRows(facts, deliveries), ['hash', [facts.hash.slice(0, 16)]]];
   return `${facts.environment} on ${facts.platform}${subdir}\n${rowsText(rows)}`;
 }
 
-/** One archive for people. */
+/** One archive as text. */
 export function archiveText(
   name: string,
   { metadata, form, bytes, sha256 }: InspectedPack,
   facts: EnvironmentFacts,
 ): string {
   const by = metadata.madeBy === undefined ? '' : `, made by pixi-pack ${metadata.madeBy}`;
-  const how = form === 'tar' ? 'a tar, to be unpacked by pixi-unpack' : 'self-extracting';
+  const how = form === 'tar' ? 'a tar for pixi-unpack' : 'self-extracting';
   const rows: Row[] = [
-    ['whole', [`${describePackages(facts)} for ${metadata.platform}, each as its index says${by}`]],
+    ['intact', [`${describePackages(facts)} for ${metadata.platform}, each matches its index${by}`]],
     ['form', [`${how}, ${formatSize(bytes)}`]],
     ['sha256', [sha256]],
     ...softwareRows(facts, ['pack']),

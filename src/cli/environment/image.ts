@@ -52,7 +52,7 @@ async function image(cli: Cli, word: string, options: Options): Promise<void> {
   const locked = selectLocked(workspace.lock, options.environment, options.platform);
   refuseSources(locked, 'container', workspace.lockFile);
   const { platform } = locked;
-  // Pixi asks for the declared CUDA, whatever the packages need.
+  // Pixi requires the declared CUDA, whatever the packages need.
   const cuda =
     lockedVirtual(platform, '__cuda') ??
     declaredCuda(workspace.manifest, options.environment, platform) ??
@@ -60,7 +60,7 @@ async function image(cli: Cli, word: string, options: Options): Promise<void> {
   const input = {
     manifest: path.basename(workspace.manifestFile),
     environment: options.environment,
-    // Of several that share a subdir, pixi takes the first that the building machine could be.
+    // Of several platforms with one subdir, pixi takes the first that fits the build machine.
     ...(facts.platform !== facts.subdir && { platform: facts.platform }),
     ...(cuda !== undefined && { cuda: cuda.replace(/\.0$/, '') }),
     hash: facts.hash,
@@ -75,12 +75,12 @@ async function image(cli: Cli, word: string, options: Options): Promise<void> {
   else printNext(cli, choiceArguments(word, facts), options.write === true);
 }
 
-/** Names stand in commands of the recipe. */
+/** Names become part of the recipe's commands. */
 function checkName(file: string, what: string, name: string): void {
   if (/^[A-Za-z0-9][\w.-]*$/.test(name)) return;
-  throw new Fault('file-invalid', `${file}: "${name}" is no name of ${what}`, {
+  throw new Fault('file-invalid', `${file}: "${name}" is not a valid name for ${what}`, {
     about: file,
-    fix: 'name it with letters, digits and -',
+    fix: 'use only letters, digits and "-"',
   });
 }
 
@@ -89,7 +89,7 @@ async function write(cli: Cli, file: string, text: string, force: boolean): Prom
   const shown = path.relative(cli.cwd, file);
   if (present === text) return;
   if (present !== undefined && !force)
-    throw new Fault('usage', `${shown} is there already, and differs`, {
+    throw new Fault('usage', `${shown} already exists and differs`, {
       fix: 'add --force to replace it',
       about: file,
     });
@@ -97,7 +97,7 @@ async function write(cli: Cli, file: string, text: string, force: boolean): Prom
   cli.err(`wrote ${shown}\n`);
 }
 
-/** Environments installed here would only swell what is sent to Docker; a list that is there already stays. */
+/** Keeps installed environments out of Docker's build context; an existing .dockerignore stays. */
 async function writeIgnored(cli: Cli, file: string): Promise<void> {
   try {
     await writeFile(file, '.pixi\n', { flag: 'wx' });
@@ -128,7 +128,7 @@ function printNext(cli: Cli, chosen: string, areWritten: boolean): void {
   nextCommands(cli, [
     !areWritten && [`updraft env image${chosen} --write`, 'write both recipes beside the manifest'],
     [`updraft env image${chosen} --build`, 'build the image with Apptainer'],
-    ['docker build -t REGISTRY/NAME:TAG .', 'or with Docker, and push it'],
+    ['docker build -t REGISTRY/NAME:TAG .', 'or build it with Docker, and push it'],
   ]);
 }
 

@@ -83,7 +83,7 @@ async function pack(cli: Cli, word: string, options: Options): Promise<void> {
   }
 }
 
-/** The manifest that means this platform only: the workspace's own, or a copy beside a lock that has no other. */
+/** A manifest for this platform only: the workspace's, or a copy beside a lock without the others. */
 async function unambiguous(
   { manifestFile, lockFile, lock }: Workspace,
   { environment, platform }: LockedSet,
@@ -98,7 +98,7 @@ async function unambiguous(
   return copy;
 }
 
-/** An archive of other packages than the lock's would be found out by the training. */
+/** Packages that differ from the lock's would only show in the training. */
 function checkContent(
   { packages }: InspectedPack,
   { environment, platform, packages: locked }: LockedSet,
@@ -111,11 +111,11 @@ function checkContent(
   const [extra] = got.difference(wanted);
   if (missing === undefined && extra === undefined) return;
   const what =
-    missing === undefined ? `${extra ?? ''} is in it and not locked` : `${missing} is locked and not in it`;
+    missing === undefined ? `${extra ?? ''} is in it but not locked` : `${missing} is locked but not in it`;
   throw brokenPack(
     name,
     `it is not "${environment}" on ${platform.name}: ${what}`,
-    'use a newer pixi-pack, or report this',
+    'update pixi-pack, or report this',
   );
 }
 
@@ -134,9 +134,9 @@ async function versionOf(cli: Cli, program: string, leading: string[]): Promise<
     return await runTool(cli, program, [...leading, '--version'], { capture: true });
   } catch (thrown) {
     if (!(thrown instanceof Fault) || leading.length === 0) throw thrown;
-    throw new Fault('environment-broken', `${thrown.message} (it was to fetch pixi-pack)`, {
+    throw new Fault('environment-broken', `${thrown.message} (while fetching pixi-pack)`, {
       about: program,
-      fix: 'put pixi-pack itself on the PATH where its channel cannot be reached from here',
+      fix: 'install pixi-pack on the PATH: its channel may not be reachable from here',
     });
   }
 }
@@ -151,15 +151,13 @@ function printPack(
     cli.out(`${JSON.stringify({ file, bytes, sha256, packages: packages.length })}\n`);
     return;
   }
-  cli.err(
-    `${file}: ${counted(packages.length, 'package')}, ${formatSize(bytes)}, read through and found whole\n`,
-  );
+  cli.err(`${file}: ${counted(packages.length, 'package')}, ${formatSize(bytes)}, verified\n`);
   cli.out(`${lines}\n[environment.pack]\nurl = ${JSON.stringify(file)}\nsha256 = "${sha256}"\n`);
   nextCommands(cli, [
     [
       `updraft env stage ${shellQuote(file)} osdf:///…`,
-      'upload it: archives of this size do not travel from the access point',
+      'upload it: it is too large to send from the access point',
     ],
-    ['updraft check', 'see that the job file is good with the lines above'],
+    ['updraft check', 'check the job file with the lines above'],
   ]);
 }

@@ -33,13 +33,13 @@ async function stage(cli: Cli, word: string, url: string, options: Options): Pro
   checkFederated(cli, url);
   const file = path.resolve(cli.cwd, word);
   if ((await stat(file).catch(() => undefined))?.isDirectory() === true)
-    throw new Fault('file-invalid', `${word} is a folder, and an object is one file`, {
+    throw new Fault('file-invalid', `${word} is a folder, but an object is one file`, {
       about: file,
-      fix: `make an image of a sandbox with: apptainer build ${shellQuote(`${path.basename(file)}.sif`)} ${shellQuote(word)}`,
+      fix: `to make an image of an Apptainer sandbox: apptainer build ${shellQuote(`${path.basename(file)}.sif`)} ${shellQuote(word)}`,
     });
   const described = await describeFile(file, path.basename(file));
   const isImage = /\.(sif|img|sqsh|squashfs)$/i.test(file);
-  // An archive that no worker could use is found here, and not a hundred times over there.
+  // A broken archive is found here, not by a hundred workers.
   if (!isImage) await inspectPack(file, cli.signal);
   const { tokenFile, json } = options;
   const nameOf = (_: number, sha8: string): string => hashName(file, sha8);
@@ -50,13 +50,12 @@ async function stage(cli: Cli, word: string, url: string, options: Options): Pro
   };
   const shards = [{ index: 0, files: [described], bytes: described.bytes }];
   await stageAll(cli, { source: file, url, tokenFile, nameOf, asItIs: true }, shards, { ...options, report });
-  if (json === undefined)
-    nextCommands(cli, [['updraft check', 'put the lines above into updraft.toml, and see that it is good']]);
+  if (json === undefined) nextCommands(cli, [['updraft check', 'check updraft.toml with the lines above']]);
 }
 
 const imageLines = (url: string): string => `[environment]\nimage = ${JSON.stringify(url)}\n`;
 
-/** Texts and numbers are written in TOML as in JSON. */
+/** Strings and numbers look the same in TOML and JSON. */
 function packLines(pack: { url: string; sha256: string; bytes: number; manifest: string }): string {
   const unpacker = unpackerLines(pack.url);
   return [

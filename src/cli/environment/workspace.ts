@@ -7,7 +7,7 @@ import { findManifest, loadWorkspace, type Workspace } from '../../environment/l
 import { Fault } from '../../fault/fault.ts';
 import type { Cli } from '../cli.ts';
 
-/** The options by which every command finds one environment. */
+/** The options that select one environment. */
 export interface Choice {
   environment: string;
   platform: string;
@@ -22,20 +22,20 @@ export function addChoiceOptions(command: Command): Command {
 
 const defaultPlatform = 'linux-64';
 
-/** The words by which another command means the same environment. */
+/** The arguments that select the same environment in another command. */
 export function choiceArguments(workspace: string, { environment, platform }: Choice): string {
   const argument = workspace === '.' ? '' : ` ${shellQuote(workspace)}`;
   return `${argument} -e ${shellQuote(environment)}${platform === defaultPlatform ? '' : ` -p ${shellQuote(platform)}`}`;
 }
 
-/** The manifest that a word of the command line means, as the user would write it. */
+/** The manifest that an argument names, as the user would write it. */
 export async function manifestOf(cli: Cli, word: string): Promise<string> {
   const file = await findManifest(path.resolve(cli.cwd, word));
   const short = path.relative(cli.cwd, file);
   return short.startsWith('..') ? file : short;
 }
 
-/** What files of an environment are called; names in a manifest may hold anything. */
+/** A file name for an environment; names in a manifest may contain anything. */
 export const fileStem = ({ manifest }: Workspace, environment: string): string =>
   `${manifest.name ?? 'environment'}-${environment}`.replaceAll(/[^\w.-]+/g, '-').replace(/^[.-]+/, '');
 
@@ -45,13 +45,13 @@ export async function openWorkspace(cli: Cli, word: string): Promise<Workspace> 
   return await loadWorkspace(file);
 }
 
-/** What a job file says of an archive that brings no program to unpack it. */
+/** The job-file lines for an archive that needs a program to unpack it. */
 export const unpackerLines = (archive: string): string[] =>
   archive.endsWith('.tar')
     ? ['pixi_unpack = "pixi-unpack"   # a copy of the program beside the job file']
     : [];
 
-/** `[environment]` of a job file that lies here: with the workspace named, its lock decides what the job needs. */
+/** `[environment]` of a job file in this folder: it names the workspace, whose lock decides what the job needs. */
 export function environmentLines(
   cli: Cli,
   { manifestFile }: Workspace,
@@ -69,14 +69,14 @@ export function environmentLines(
 
 interface ToolOptions {
   cwd?: string;
-  /** Also keeps what it prints to stdout, instead of showing it. */
+  /** Returns what it prints to stdout, instead of showing it. */
   capture?: true;
   env?: Record<string, string>;
 }
 
 const maxOutputChars = 16_000;
 
-/** Runs a program of the machine and shows what it says; throws with the line that tells why when it fails, and all it said as the cause. */
+/** Runs a program and shows its output; on failure throws with the most informative line, and all output as the cause. */
 export async function runTool(
   cli: Cli,
   program: string,
@@ -115,6 +115,6 @@ export async function runTool(
   throw new Fault('environment-broken', `${path.basename(program)} failed: ${informativeLine(said)}`, {
     about: program,
     cause: new Error(said),
-    ...(!capture && { fix: 'see what it said above' }),
+    ...(!capture && { fix: 'see its output above' }),
   });
 }

@@ -23,28 +23,28 @@ export function objectName(text: string, env: Env): string {
   const pathname = unescapePath(url.kind === 'plain' ? new URL(url.href).pathname : url.path);
   const name = path.posix.basename(pathname);
   if (name !== '' && name !== '.' && name !== '..' && !name.includes('\0')) return name;
-  throw new Fault('usage', `${url.text} does not say what the file is to be called`, {
+  throw new Fault('usage', `${url.text} has no file name`, {
     about: url.text,
-    fix: 'add the name of the file to write behind the URL',
+    fix: 'add the name of the file to write after the URL',
   });
 }
 
-/** Whether a word of the command line is a URL; `C:` and the like are no scheme of ours, a typing error may be. */
+/** Whether an argument is a URL; `C:` and the like are not a scheme, but a mistyped one may be. */
 export function hasScheme(word: string): boolean {
   return /^[A-Za-z][A-Za-z0-9+._-]+:/.test(word);
 }
 
-/** A URL one level down, the name escaped so that it means itself. */
+/** A URL one level down, the name escaped to be taken literally. */
 export function below(url: string, name: string): string {
   const [base = '', query] = url.split('?', 2);
   const escaped = name.split('/').map(encodeURIComponent).join('/');
   return `${base.replace(/\/+$/, '')}/${escaped}${query === undefined ? '' : `?${query}`}`;
 }
 
-/** A person who waits at the prompt is told sooner that nobody listens or the token is old; a job's agent has more time. */
+/** A person waiting at the prompt learns sooner of a refused connection or token; a job's agent has more time. */
 const refusedMs = 3_500;
 
-/** How objects are fetched for a command that somebody waits for. */
+/** How interactive commands fetch objects. */
 export const accessTo = (
   { env, clock, signal }: Cli,
   locator: FederationLocator,
@@ -57,7 +57,7 @@ export const accessTo = (
   ...defined({ tokenFile }),
 });
 
-/** The way to them, with the tokens of the user's logins, which are loaded where no other token fits. */
+/** Locates objects, with the tokens of the user's logins where no other token fits. */
 export function openFederation(cli: Cli, options: CacheOptions = {}): FederationLocator {
   const locator = createLocator({
     ...cli,
@@ -71,7 +71,7 @@ export function openFederation(cli: Cli, options: CacheOptions = {}): Federation
   return withCacheOptions(locator, options);
 }
 
-/** What the origin says of an object; undefined where it cannot be asked. */
+/** What the origin says about an object; undefined where it cannot be asked. */
 export async function statUrl(url: string, how: ObjectOptions): Promise<OriginFacts | undefined> {
   const locate = (options: LocateOptions): Promise<Located> =>
     how.federation.locate(url, { ...how, ...options });
@@ -82,7 +82,7 @@ export async function statUrl(url: string, how: ObjectOptions): Promise<OriginFa
   });
 }
 
-/** What the user says the bytes must be. */
+/** What the user says the content must match. */
 export interface ProofOptions {
   /** File or URL of the manifest. */
   manifest?: string;
@@ -98,12 +98,12 @@ export const manifestSuffix = '.manifest.json';
 export function checkProof(proof: ProofOptions, objects: number): void {
   const word = proof.manifest === undefined ? '--sha256' : '--manifest';
   if (objects > 1 && (proof.manifest ?? proof.sha256) !== undefined)
-    throw new Fault('usage', `${word} is about one object, and there are ${objects}`, {
+    throw new Fault('usage', `${word} is for one object, but there are ${objects}`, {
       fix: 'fetch them one by one, or use --staged if `updraft stage` uploaded them',
     });
 }
 
-/** Reads what proves one object; an object whose manifest is not there is not fetched. */
+/** Reads the proof of one object; an object whose manifest is missing is not fetched. */
 export async function readProof(
   cli: Cli,
   url: string,

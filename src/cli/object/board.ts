@@ -4,13 +4,13 @@ import { glyphsFor } from '../text/glyphs.ts';
 import { barLines, formatRate, type TransferCounts, type TransferProgress } from './describe-transfer.ts';
 import { formatSize } from '../../job/units.ts';
 
-/** Bars on a terminal, a line now and then in a file, or nothing but what went wrong. */
+/** Bars on a terminal, occasional lines in a file, or only errors. */
 export type BoardMode = 'bars' | 'lines' | 'silent';
 
 const redrawMs = 100;
 const lineMs = 10_000;
 
-/** Shows transfers under way on stderr; results and news are printed above the bars. */
+/** Shows active transfers on stderr; results and news are printed above the bars. */
 export class TransferBoard {
   readonly tally: TransferCounts;
   readonly #cli: Cli;
@@ -33,7 +33,7 @@ export class TransferBoard {
     return work;
   }
 
-  /** Shows one piece of work while it is done; what it is told of is how many bytes are done by now. */
+  /** Shows one piece of work while it runs; `action` reports the bytes done so far. */
   async during<T>(
     name: string,
     action: (done: (bytes: number, total?: number) => void) => Promise<T>,
@@ -64,12 +64,12 @@ export class TransferBoard {
     this.tally.endedBytes += work.bytes;
   }
 
-  /** A line of talk that `--quiet` leaves out. */
+  /** A message that `--quiet` leaves out. */
   news(line: string): void {
     if (this.#mode !== 'silent') this.say(line);
   }
 
-  /** A line of talk, on stderr. */
+  /** A message, on stderr. */
   say(line: string): void {
     this.#erase();
     this.#cli.err(`${line}\n`);
@@ -83,7 +83,7 @@ export class TransferBoard {
     this.#redraw();
   }
 
-  /** Takes the bars away. */
+  /** Removes the bars. */
   close(): void {
     this.#works.clear();
     this.#erase();
@@ -116,7 +116,7 @@ export class TransferBoard {
   }
 }
 
-/** What fits where the talk goes and what the user asked for. */
+/** The mode for this stderr and these options. */
 export function boardMode(cli: Cli, { json, quiet }: { json?: boolean; quiet?: boolean }): BoardMode {
   if (quiet === true || (json === true && !cli.errIsTerminal)) return 'silent';
   const drawable = cli.errIsTerminal && cli.env['TERM'] !== 'dumb';

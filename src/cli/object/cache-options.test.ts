@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { Locator, ObjectServer } from '../../federation/located.ts';
 import { withCacheOptions } from './cache-options.ts';
 
-test('--cache is refused by name for an object that has no caches', async () => {
+test('--cache is refused for an object that has no caches', async () => {
   const at = (kind: ObjectServer['kind']): Locator => ({
     ca: undefined,
     locate: (url) => {

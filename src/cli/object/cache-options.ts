@@ -17,7 +17,7 @@ export const cacheOptions = (command: Command, does = 'try this cache first'): C
 
 function cacheName(text: string, before: string[] = []): string[] {
   if (parseCacheName(text) !== undefined) return [...before, text];
-  const again = /[,+]/.test(text) ? ' Give the option once for each; the others always follow.' : '';
+  const again = /[,+]/.test(text) ? ' Repeat the option for each cache; the other caches always follow.' : '';
   throw new InvalidArgumentError(`it must be ${cacheNameForms}.${again}`);
 }
 
@@ -28,8 +28,8 @@ export function withCacheOptions<L extends Locator>(
 ): L {
   const both = caches.find((cache) => avoidCaches.includes(cache));
   if (both !== undefined)
-    throw new Fault('usage', `${both} is named by --cache and by --avoid-cache`, {
-      fix: 'leave one of them out',
+    throw new Fault('usage', `${both} is given to both --cache and --avoid-cache`, {
+      fix: 'leave out one of them',
     });
   const names = { caches, avoidCaches, isForObject: true };
   const preferring = preferCaches(locator, names, { caches: '--cache', avoidCaches: '--avoid-cache' });
@@ -44,7 +44,7 @@ export function withCacheOptions<L extends Locator>(
         `${url} has no caches: --cache ${caches[0] ?? ''} is for objects of a federation`,
         {
           about: url,
-          fix: 'leave out --cache, or name the object by osdf: or pelican:',
+          fix: 'leave out --cache, or use an osdf: or pelican: URL',
         },
       );
     },

@@ -5,7 +5,7 @@ import { askYesNo } from '../text/phrases.ts';
 
 const shownNames = 10;
 
-/** Shows what would be deleted and asks; throws unless somebody agrees, or said so before. */
+/** Shows what would be deleted and asks; throws unless the user agrees or gave --yes. */
 export async function confirmDeletion(
   cli: Cli,
   { what, names, yes }: { what: string; names: readonly string[]; yes: boolean },
@@ -17,6 +17,8 @@ export async function confirmDeletion(
   if (agreed === true) return;
   throw new Fault('usage', `${what}: nothing was deleted`, {
     fix:
-      agreed === undefined ? 'nobody is here to agree: say --yes, or look first with --dry-run' : undefined,
+      agreed === undefined
+        ? 'there is no terminal to ask on: add --yes, or --dry-run to see what it would delete'
+        : undefined,
   });
 }

@@ -7,23 +7,23 @@ import type { Fetched, FetchEvent, Verification } from '../../transfer/fetch.ts'
 import type { Glyphs } from '../text/glyphs.ts';
 
 const proofs: Record<Verification, string> = {
-  manifest: 'verified: every chunk by the manifest',
+  manifest: 'verified: every chunk, with the manifest',
   digest: 'verified: digest',
   size: 'verified: size only',
-  none: 'not verified: no server said a size or a digest',
+  none: 'not verified: no server gave a size or digest',
 };
 
 export function describeVerified(verified: Verification): string {
   return proofs[verified];
 }
 
-/** `1.2 GB in 3.1s (390 MB/s)`; the rate is that of the bytes that moved, where some were there before. */
+/** `1.2 GB in 3.1s (390 MB/s)`; the rate counts only the bytes that moved. */
 export function describeAmount(bytes: number, seconds: number, moved = bytes): string {
   const speed = seconds > 0 && moved > 0 ? ` (${formatRate(moved / seconds)})` : '';
   return `${formatSize(bytes)} in ${formatMillis(seconds * 1000)}${speed}`;
 }
 
-/** `from a and b`, the one that gave most first; then who was not asked. */
+/** `from a and b`, the one that sent most first; then which were not asked. */
 export function describeServersUsed({ servers, leftOut = [] }: Pick<Fetched, 'servers' | 'leftOut'>): string {
   const hosts = servers
     .toSorted((a, b) => b.bytes - a.bytes)
@@ -39,7 +39,7 @@ export function describeServersUsed({ servers, leftOut = [] }: Pick<Fetched, 'se
 
 type SetbackEvent = Exclude<FetchEvent, { kind: 'progress' }>;
 
-/** Says each setback and each wait of an object once in the same words; `name` is what the object is called there. */
+/** Prints each distinct setback and wait of an object once; `name` is the object's name in it. */
 export function setbackReporter(
   url: string,
   name: string,
@@ -54,7 +54,7 @@ export function setbackReporter(
   };
 }
 
-/** Who failed, why, and what is done about it. */
+/** Which server failed, why, and what happens next. */
 function describeSetback(event: SetbackEvent, isFederated: boolean): string {
   const message = printable(event.fault.message).replace(/\.$/, '');
   const isOurs = event.fault.kind === 'token-expired';
@@ -69,9 +69,9 @@ export const untilTime = (until: number): string =>
 function describeRemedy(event: SetbackEvent, isFederated: boolean): string {
   const { server, fault } = event;
   if (event.kind === 'wait') return untilTime(event.until);
-  if (server === 'director') return 'going on with the servers it named before';
+  if (server === 'director') return 'continuing with the servers it named before';
   if (fault.retryAfterSeconds !== undefined)
-    return `it is left alone for ${fault.retryAfterSeconds} s${isFederated ? ', others are asked' : ''}`;
+    return `not asking it for ${fault.retryAfterSeconds} s${isFederated ? '; asking others' : ''}`;
   const elsewhere = isFederated ? 'at another server' : 'again';
   const asking = isFederated ? 'asking another server' : 'asking again';
   switch (fault.kind) {
@@ -87,22 +87,22 @@ function describeRemedy(event: SetbackEvent, isFederated: boolean): string {
     case 'data-wrong':
       return asking;
     default:
-      return `going on where it stopped, ${elsewhere}`;
+      return `resuming ${elsewhere}`;
   }
 }
 
-/** One transfer under way. */
+/** One active transfer. */
 export interface TransferProgress {
   name: string;
   bytes: number;
   total: number | undefined;
   /** Bytes per second. */
   rate: number;
-  /** Who delivers now. */
+  /** The server that sends now. */
   server: string;
 }
 
-/** How far all of them are together. */
+/** The progress of all transfers together. */
 export interface TransferCounts {
   files: number;
   ended: number;
@@ -118,14 +118,14 @@ interface Frame {
 const barWidth = 20;
 const nameWidth = 28;
 
-/** A line for each transfer under way, and one for all of them if there are several. Pure. */
+/** A line for each active transfer, and one for all of them if there are several. Pure. */
 export function barLines(works: readonly TransferProgress[], tally: TransferCounts, frame: Frame): string[] {
   const room = Math.max(1, frame.rows - 3);
   const lines = works.slice(0, room).map((work) => workLine(work, frame));
   const hidden = works.length - lines.length;
   if (hidden > 0) lines.push(`… and ${hidden} more`);
   if (tally.files > 1) lines.push(totalLine(works, tally));
-  // One column is left free: some terminals break a line that is exactly as wide as they are.
+  // One column is left free: some terminals wrap a line of exactly their width.
   return lines.map((line) => clip(line, frame.columns - 1));
 }
 

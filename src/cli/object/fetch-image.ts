@@ -11,16 +11,16 @@ import { TransferBoard, boardMode } from './board.ts';
 import { fetchItem } from './fetch-item.ts';
 import { printResult } from './print-results.ts';
 
-/** Brings an image of a federation to where this machine, or a cluster that shares its files, runs jobs in it; one that is there stays. */
+/** Downloads an image of a federation to where this machine, or a cluster that shares its files, uses it; an existing one stays. */
 export async function fetchImage(cli: Cli, { spec, imageTokenFile: tokenFile }: Plan): Promise<void> {
   const { image } = spec.environment;
   const target = image === undefined ? undefined : cachedImage(image, cli.env);
   if (image === undefined || target === undefined || existsSync(target)) return;
-  // A machine that could not start it is told so by its pool.
+  // Where no runtime can start it, the pool reports that.
   const { runsHere } = poolTraits[spec.run.pool];
   if (runsHere && (await findProgram(['apptainer', 'singularity'], cli.env)) === undefined) return;
   cli.err(`fetching the image ${image}, once for this machine\n`);
-  // What a command that submits prints to stdout is about its run.
+  // The stdout of a submitting command is about its run.
   const talking: Cli = { ...cli, out: (text) => cli.err(text) };
   const board = new TransferBoard(talking, boardMode(talking, {}), 1);
   const options = {

@@ -20,7 +20,7 @@ export interface FetchItemOptions extends ProofOptions {
   connections?: IdleConnections;
   tokenFile?: string;
   overwrite?: true;
-  /** Unpack as it arrives, instead of keeping the archive. */
+  /** Unpack while downloading, instead of keeping the archive. */
   unpack?: UnpackerOptions['mode'] | undefined;
 }
 
@@ -30,7 +30,7 @@ interface ReportedSetback {
   message: string;
 }
 
-/** How one object fared. */
+/** The result for one object. */
 export interface GetResult extends GetItem {
   fetched?: Fetched;
   unpacked?: Unpacked;
@@ -38,7 +38,7 @@ export interface GetResult extends GetItem {
   fault?: Fault;
 }
 
-/** Fetches one object and shows it on the board; a failure is part of the result, so that the others go on. */
+/** Fetches one object and shows it on the board; a failure is part of the result, so that the others continue. */
 export async function fetchItem(
   cli: Cli,
   board: TransferBoard,
@@ -60,7 +60,7 @@ export async function fetchItem(
   return result;
 }
 
-/** What a person can do about an object that is nowhere. */
+/** Adds a fix for a missing object. */
 function withFix(url: string, fault: Fault): Fault {
   const { kind, message } = fault;
   const fix =
@@ -108,11 +108,11 @@ async function toFile(
   try {
     return await fetchToFile(url, target, { ...access, overwrite: overwrite === true });
   } catch (error) {
-    // What the engine calls a mistake of the file is here one of the command line.
+    // The engine's file error is a usage error here.
     if (error instanceof Fault && error.about === target && error.kind === 'file-invalid')
       throw new Fault('usage', error.message, {
         about: target,
-        fix: 'remove it, name another file, or say --overwrite',
+        fix: 'remove it, name another file, or add --overwrite',
         cause: error,
       });
     throw error;
@@ -126,7 +126,7 @@ async function toFolder(
 ): Promise<Pick<GetResult, 'fetched' | 'unpacked'>> {
   const into = path.dirname(target);
   await makeFolder(into);
-  // Not loaded for a plain file.
+  // Not loaded when nothing is unpacked.
   const { openUnpacker } = await import('../../unpack/open-unpacker.ts');
   const { unpackFetched } = await import('../../unpack/unpack-fetched.ts');
   const unpacker = openUnpacker({ name: url, mode, into });
@@ -144,7 +144,7 @@ async function makeFolder(folder: string): Promise<void> {
   try {
     await mkdir(folder, { recursive: true });
   } catch (error) {
-    throw new Fault('scratch-unusable', `the folder ${folder} cannot be made: ${(error as Error).message}`, {
+    throw new Fault('scratch-unusable', `cannot create the folder ${folder}: ${(error as Error).message}`, {
       about: folder,
       cause: error,
     });

@@ -12,7 +12,7 @@ import { hasScheme, objectName } from './access.ts';
 export interface GetItem {
   url: string;
   target: string;
-  /** What the listing says of it, where it was found in one. */
+  /** What the listing says about it, if it was found in one. */
   listed?: Pick<CollectionEntry, 'size' | 'modified'>;
 }
 
@@ -22,21 +22,21 @@ export interface GetRequest {
   target: string | undefined;
 }
 
-/** Tells the URLs from the target, which is the last word if it is no URL. */
+/** Separates the URLs from the target, which is the last argument if it is not a URL. */
 export function parseGetArguments(words: readonly string[]): GetRequest {
   const last = words.at(-1) ?? '';
   const target = words.length > 1 && !hasScheme(last) ? last : undefined;
   const urls = target === undefined ? [...words] : words.slice(0, -1);
   const stray = words.length > 1 ? urls.find((word) => !hasScheme(word)) : undefined;
   if (stray !== undefined)
-    throw new Fault('usage', `"${stray}" is no URL`, {
+    throw new Fault('usage', `"${stray}" is not a URL`, {
       about: stray,
       fix: 'write URLs first, then the file or folder to write to',
     });
   return { urls, target };
 }
 
-/** Every object that is wanted and its file; two objects never get the same one. */
+/** Every object to fetch and its file; no two objects share one. */
 export async function listItems(
   cli: Cli,
   { urls, target }: GetRequest,
@@ -74,14 +74,14 @@ function isRecursive(url: string, cli: Cli): boolean {
   return parsed.kind === 'federated' && parsed.recursive;
 }
 
-/** The folder in which files appear under their own names; undefined when the target is the file itself. */
+/** The folder to write files into; undefined when the target is the file itself. */
 async function targetFolder(
   cli: Cli,
   { urls, target }: GetRequest,
   into: string | undefined,
 ): Promise<string | undefined> {
   if (into !== undefined && target !== undefined)
-    throw new Fault('usage', `both "${target}" and --into say where to write`, { fix: 'keep one of them' });
+    throw new Fault('usage', `both "${target}" and --into name the target`, { fix: 'keep one of them' });
   const named = into ?? target;
   if (named === undefined) return cli.cwd;
   const folder = path.resolve(cli.cwd, named);
@@ -89,7 +89,7 @@ async function targetFolder(
   return into !== undefined || urls.length > 1 || named.endsWith('/') || isFolder ? folder : undefined;
 }
 
-/** What is asked for twice is fetched once. */
+/** Duplicates are fetched once. */
 function withoutClashes(items: readonly GetItem[]): GetItem[] {
   const seen = new Map<string, GetItem>();
   for (const item of items) {
@@ -105,7 +105,7 @@ function withoutClashes(items: readonly GetItem[]): GetItem[] {
   return [...seen.values()];
 }
 
-/** How a URL itself asks for its archive to be unpacked: `?pack=auto`. */
+/** How a URL asks to be unpacked: `?pack=auto`. */
 export function packOf(url: string, env: Env): PackKind | undefined {
   const parsed = hasScheme(url) ? parseObjectUrl(url, env) : undefined;
   return parsed?.kind === 'federated' ? parsed.pack : undefined;

@@ -12,11 +12,11 @@ import { formatDuration } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
 
 interface LoginOptions extends Pick<LoginRequest, 'write'> {
-  /** One line of JSON for the code, on stdout. */
+  /** Print the code as a line of JSON on stdout. */
   json?: boolean;
 }
 
-/** Logs in for what is at and below a URL: shows page and code, waits for the person, keeps the login. */
+/** Logs in for a URL and what is below it: shows page and code, waits for approval, stores the login. */
 export async function runLogin(cli: Cli, url: string, { write, json }: LoginOptions): Promise<StoredLogin> {
   const { clock, env } = cli;
   const locator = createLocator(cli);
@@ -29,12 +29,12 @@ export async function runLogin(cli: Cli, url: string, { write, json }: LoginOpti
       cli.err(
         [
           `login for ${asked.namespace} at ${asked.issuer}`,
-          `asks to ${describePermissions(asked)}`,
+          `requests permission to ${describePermissions(asked)}`,
           '',
           `  open   ${page}`,
           `  code   ${userCode}`,
           '',
-          `waiting until it is approved there, for up to ${left}; Ctrl-C stops`,
+          `waiting up to ${left} for approval there; Ctrl-C stops`,
           '',
         ].join('\n'),
       );
@@ -67,7 +67,7 @@ export function describePermissions({ scopes, basePath, namespace }: Permitted):
   return words.length === 0 ? 'nothing' : words.join(', ');
 }
 
-/** The kept logins for what a URL names, by the URL alone; that of the longest namespace first. */
+/** The stored logins that match a URL; the longest namespace first. */
 export async function loginsOf(cli: Cli, url: string): Promise<StoredLogin[]> {
   const logins = await new LoginStore(cli).list();
   const home = homeOf(cli, url);
@@ -85,8 +85,8 @@ function homeOf({ env }: Cli, url: string): { host: string; path: string } | und
 }
 
 /**
- * The file with the token that jobs are sent for an object, where a login may read it; renewed unless it is young. A
- * URL that names a credential has said which token it wants.
+ * The token file that is sent with jobs for an object, where a login may read it; renewed unless it is fresh. A
+ * URL that names a credential has chosen its token.
  */
 export async function tokenFileFor(cli: Cli, url: string): Promise<string | undefined> {
   if (!/^(osdf|stash|pelican):/i.test(url)) return undefined;
@@ -108,18 +108,18 @@ export function openStoredTokens(cli: Cli, wire: Omit<LoginTokensContext['wire']
   return createLoginTokens({ store: new LoginStore(cli), clock, wire: { ...wire, signal } });
 }
 
-/** Renews a login of which less than so much is left, where its issuer takes part. */
+/** Renews a login that expires within the margin, if its issuer allows it. */
 export async function renewLogin(cli: Cli, login: StoredLogin, marginMs = Infinity): Promise<StoredLogin> {
   return await renew(loginContext(cli, createLocator(cli)), login, marginMs);
 }
 
-/** Removes all there is of a login here, then has its issuer take it back; what the issuer says to that is no failure. */
+/** Removes a login here, then asks its issuer to revoke it; the issuer's refusal is not a failure. */
 export async function forgetLogin(cli: Cli, login: StoredLogin): Promise<void> {
   const { store, wire } = loginContext(cli, createLocator(cli));
   await store.forget(login);
   await revoke(wire, login).catch((error: unknown) => {
     cli.signal.throwIfAborted();
     const why = error instanceof Error ? error.message : String(error);
-    cli.err(`${login.url}: removed here, but its issuer did not take it back: ${why}\n`);
+    cli.err(`${login.url}: removed here, but its issuer did not revoke it: ${why}\n`);
   });
 }

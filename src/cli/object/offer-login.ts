@@ -7,8 +7,8 @@ import { parseObjectUrl } from '../../federation/object-url.ts';
 import type { Cli } from '../cli.ts';
 
 /**
- * At a terminal, offers a login for each object whose token is missing or too old, before anything else is asked or
- * drawn there. Whatever else is wrong shows when the objects are used. True if a login was made.
+ * On a terminal, offers a login for each object whose token is missing or expired, before anything else is asked or
+ * drawn. Other errors show when the objects are used. Returns whether a login was made.
  */
 export async function offerLogins(
   cli: Cli,
@@ -38,7 +38,7 @@ export async function offerLogins(
 
 type Verb = 'GET' | 'PUT' | 'DELETE';
 
-/** As Pelican's own client: the folder of the object, and no more rights there than the command uses. */
+/** Like Pelican's client: only the rights the command needs, in the object's folder. */
 const writes = { GET: [], PUT: ['create', 'modify'], DELETE: ['modify'] } as const;
 
 type TokenProblem = Pick<Located, 'issuance'> & { problem?: Fault };
@@ -60,7 +60,7 @@ async function tokenProblem(
       issuance,
       problem: new Fault(
         'token-missing',
-        `${verb === 'PUT' ? 'uploads to' : 'deletes in'} ${issuance.namespace} ask for a token`,
+        `${verb === 'PUT' ? 'uploads to' : 'deletes in'} ${issuance.namespace} need a token`,
       ),
     };
   } catch (error) {
@@ -69,7 +69,7 @@ async function tokenProblem(
   }
 }
 
-/** Its neighbours will be wanted next; what is above the namespace is not its issuer's. */
+/** Its siblings will be needed next; the issuer covers nothing above the namespace. */
 function folderOf({ env }: Cli, url: string, { namespace, url: root }: Issuance): string {
   const parsed = parseObjectUrl(url, env);
   const above = parsed.kind === 'federated' ? path.posix.dirname(unescapePath(parsed.path)) : '/';

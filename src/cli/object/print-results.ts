@@ -33,7 +33,7 @@ function printFetched(
   const { bytes, seconds, verified, servers } = fetched;
   const isThere = servers.length === 0 && bytes > 0;
   const moved = movedBytes(fetched);
-  const earlier = moved < bytes ? `; ${formatSize(bytes - moved)} of it were there from an earlier time` : '';
+  const earlier = moved < bytes ? `; ${formatSize(bytes - moved)} of it from an earlier download` : '';
   const parts = [
     isThere ? `${formatSize(bytes)}, already there` : `${describeAmount(bytes, seconds, moved)}${earlier}`,
     describeServersUsed(fetched),
@@ -45,11 +45,11 @@ function printFetched(
   const isProven = verified === 'manifest' || verified === 'digest';
   if (unpacked?.ended === 'no-end-blocks' && !isProven)
     board.say(
-      `${displayPath(cli, target)}: the archive has no end marks and nothing proves its bytes: it may have been cut between two files`,
+      `${displayPath(cli, target)}: the archive has no end marker and was not verified: it may be truncated between two files`,
     );
 }
 
-/** What came over the network for the object as it is now. */
+/** The bytes of the object that came over the network. */
 function movedBytes({ bytes, servers }: Fetched): number {
   return Math.min(
     bytes,
@@ -83,7 +83,7 @@ export function printTransferFault(board: Pick<TransferBoard, 'say'>, name: stri
   if (fault.fix !== undefined) board.say(`  fix: ${printable(fault.fix)}`);
 }
 
-/** Ends a command of several objects: names those that failed and gives their exit code. */
+/** Ends a command of several objects: names the failed ones and throws with their exit code. */
 export function throwWorstFault(
   cli: Cli,
   results: readonly { url: string; fault?: Fault }[],
@@ -103,15 +103,15 @@ export function throwWorstFault(
   throw new PrintedFault(worst.fault);
 }
 
-/** Faults that stay until somebody does something about them, whatever another machine might do. */
+/** Faults that a retry here cannot fix, although another machine might. */
 const lastingKinds = new Set<FaultKind>(['object-missing', 'token-expired', 'scratch-unusable']);
 
-/** Whether the same command again has a chance. */
+/** Whether running the same command again may help. */
 function retryMayHelp({ kind, info }: Fault): boolean {
   return info.retry !== 'never' && !lastingKinds.has(kind);
 }
 
-/** A path as short as it can be said from here, and safe on a terminal: servers choose names. */
+/** The shortest path from here, safe on a terminal: servers choose names. */
 export function displayPath(cli: Cli, file: string): string {
   const relative = path.relative(cli.cwd, file);
   return printable(relative.startsWith('..') ? file : relative);

@@ -17,15 +17,15 @@ export interface PutItem {
   url: string;
 }
 
-/** How one file fared. */
+/** The result for one file. */
 export interface PutResult extends PutItem {
   put?: Put & { seconds: number };
-  /** The very same was there before. */
+  /** The same object was already there. */
   isOld?: true;
   fault?: Fault;
 }
 
-/** Uploads one file and shows it on the board; a failure is part of the result, so that the others go on. */
+/** Uploads one file and shows it on the board; a failure is part of the result, so that the others continue. */
 export async function putItem(
   cli: Cli,
   board: TransferBoard,
@@ -51,7 +51,7 @@ export async function putItem(
   }
 }
 
-/** What the origin has under the name, if that is the file: a file that is its own copy is not fetched again. */
+/** The origin's object, if it equals the file; comparing does not download it again. */
 export async function existingCopy(
   cli: Cli,
   { file, url }: PutItem,
@@ -70,7 +70,7 @@ export async function existingCopy(
 
 function withOurFix(fault: Fault): Fault {
   if (fault.kind !== 'usage') return fault;
-  return new Fault('usage', fault.message, { fix: 'choose another name, or say --overwrite', cause: fault });
+  return new Fault('usage', fault.message, { fix: 'choose another name, or add --overwrite', cause: fault });
 }
 
 /** The result of one file: a line, or an object of JSON. */
@@ -83,14 +83,14 @@ export function printPut(
   if (json) board.print(JSON.stringify({ file, url, ...put, error: fault && faultJson(fault) }));
   else if (fault !== undefined) printTransferFault(board, displayPath(cli, file), fault);
   else if (isOld && put !== undefined)
-    board.print(`${url}: there already; ${describeVerified(put.verified)}`);
+    board.print(`${url}: already there; ${describeVerified(put.verified)}`);
   else if (put !== undefined)
     board.print(
       `${url}: ${describeAmount(put.bytes, put.seconds)}; to ${put.server}; ${describeVerified(put.verified)}`,
     );
 }
 
-/** Every file that is to be uploaded, and where to. */
+/** Every file to upload, and its URL. */
 export async function listUploads(
   cli: Cli,
   words: readonly string[],
@@ -99,7 +99,7 @@ export async function listUploads(
   const url = words.at(-1) ?? '';
   const names = words.slice(0, -1);
   if (names.length === 0 || !hasScheme(url))
-    throw new Fault('usage', `"${url}" is no URL to upload to`, {
+    throw new Fault('usage', `"${url}" is not a URL to upload to`, {
       about: url,
       fix: 'write the files first, then the URL: updraft put model.pt osdf:///PATH/model.pt',
     });
@@ -113,7 +113,7 @@ export async function listUploads(
     else
       throw new Fault('usage', `${name} is a folder`, {
         about: name,
-        fix: 'say --recursive to upload all in it',
+        fix: 'add --recursive to upload everything in it',
       });
   }
   return items;
@@ -123,7 +123,7 @@ async function filesBelow(folder: string, url: string): Promise<PutItem[]> {
   return (await walkFolder(folder)).map((name) => ({ file: path.join(folder, name), url: below(url, name) }));
 }
 
-/** All but folders below a folder, by their paths from there; links are not followed. */
+/** Everything but folders below a folder, by relative path; links are not followed. */
 export async function walkFolder(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   return entries

@@ -19,31 +19,31 @@ import { boardMode, TransferBoard } from './board.ts';
 import { below, manifestSuffix, openFederation } from './access.ts';
 import { describeVerified } from './describe-transfer.ts';
 
-/** What a command has to say of a staging. */
+/** What a command specifies for a staging. */
 interface StageRequest {
-  /** The file or folder that is staged, and the URL of the folder its objects go to. */
+  /** The file or folder to stage, and the URL of the folder for its objects. */
   source: string;
   url: string;
   tokenFile?: string | undefined;
-  /** Folder of this machine for manifests with a key that no cache gets to see. */
+  /** Local folder for manifests with a key that caches must not see. */
   manifests?: string | undefined;
   /** The object's name, once its hash is known. */
   nameOf: (index: number, sha8: string) => string;
-  /** The source is a file that is uploaded as it is. */
+  /** The source is a file that is uploaded unchanged. */
   asItIs: boolean;
 }
 
-/** All that the staging of one object needs to know. */
+/** What staging one object needs. */
 interface Staging extends StageRequest {
   cli: Cli;
   board: TransferBoard;
   federation: FederationLocator;
   record: StagedRecord;
-  /** Folder for the shard that is being made. */
+  /** Folder for the shard being written. */
   scratch: string;
 }
 
-/** Stages shard after shard; `report` gives what to print of each. */
+/** Stages shard after shard; `report` returns what to print for each. */
 export async function stageAll(
   cli: Cli,
   request: StageRequest,
@@ -62,22 +62,22 @@ export async function stageAll(
   }
 }
 
-/** Refuses a place of this machine, before anything is read. */
+/** Refuses a local path, before anything is read. */
 export function checkFederated(cli: Cli, url: string): void {
   if (parseObjectUrl(url, cli.env).kind !== 'file') return;
-  throw new Fault('usage', `${url} is a place of this machine, not of a federation`, {
+  throw new Fault('usage', `${url} is on this machine, not in a federation`, {
     about: url,
     fix: 'write osdf:///PATH or pelican://HOST/PATH',
   });
 }
 
-/** The same source and place are the same staging, whichever folder the command is given in. */
+/** The same source and URL are the same staging, wherever the command runs. */
 function recordFile(cli: Cli, { source, url }: StageRequest): string {
   const name = hash('sha256', `${source}\n${url.replace(/\/+$/, '')}`).slice(0, 16);
   return path.join(miniFolder(cli, 'stage', undefined), `${name}.jsonl`);
 }
 
-/** Brings one shard (or the one file) to its place with its manifest; what is there already is not sent again. */
+/** Uploads one shard (or the one file) with its manifest, unless it is already there. */
 async function stageObject(staging: Staging, shard: Shard): Promise<StagedObject> {
   const { board, record } = staging;
   const { index, files } = shard;
@@ -89,9 +89,9 @@ async function stageObject(staging: Staging, shard: Shard): Promise<StagedObject
     return known;
   }
   if (known !== undefined && isKept)
-    board.news(`${known.name}: was uploaded earlier, but the origin does not have it now: again`);
+    board.news(`${known.name}: uploaded earlier, but the origin no longer has it: uploading it again`);
   else if (record.hadOther(index))
-    board.news(`${staging.nameOf(index, '*')}: its files changed since it was staged: packed again`);
+    board.news(`${staging.nameOf(index, '*')}: its files changed since it was staged: packing it again`);
   const draft = path.join(staging.scratch, `shard-${index}.tar`);
   try {
     const seal = await make(staging, shard, draft);
@@ -108,7 +108,7 @@ async function stageObject(staging: Staging, shard: Shard): Promise<StagedObject
   }
 }
 
-/** With its key it is as good as a secret, so only its owner may read it. */
+/** It contains a secret key, so only its owner may read it. */
 async function keepManifest({ manifests }: Staging, name: string, { manifest }: Seal): Promise<void> {
   if (manifests === undefined) return;
   await mkdir(manifests, { recursive: true });
@@ -130,7 +130,7 @@ async function stillExists(staging: Staging, { name, bytes }: StagedObject): Pro
   return object?.size === bytes && manifest !== undefined;
 }
 
-/** What the origin says of an object; undefined where it has none, or may not tell us. */
+/** What the origin says about an object; undefined where it has none, or access is denied. */
 async function ask(staging: Staging, name: string, digest = false): Promise<ObjectInfo | undefined> {
   try {
     return await statObject(below(staging.url, name), {
@@ -161,7 +161,7 @@ function make({ cli, board, asItIs, nameOf }: Staging, shard: Shard, draft: stri
   });
 }
 
-/** Sends it unless the origin has the very same; the name holds the content's hash, so another content means damage. */
+/** Uploads it unless the origin has it; the name contains the content's hash, so other content means damage. */
 async function upload(
   staging: Staging,
   { file, name, seal }: { file: string; name: string; seal: Seal },
@@ -171,7 +171,7 @@ async function upload(
   const isSame = there?.size === seal.manifest.bytes && (there.digests.md5 ?? seal.md5) === seal.md5;
   if (there !== undefined && isSame) {
     const proof = there.digests.md5 === undefined ? 'size' : 'digest';
-    board.news(`${name}: the origin has it already; ${describeVerified(proof)}`);
+    board.news(`${name}: the origin already has it; ${describeVerified(proof)}`);
     return;
   }
   if (there !== undefined) board.news(`${name}: the origin's copy is damaged: replacing it`);

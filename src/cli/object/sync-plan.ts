@@ -1,4 +1,4 @@
-/** What is known of one of two sides without reading it. */
+/** What is known about one of two sides without reading it. */
 export interface Side {
   size?: number;
   /** Milliseconds since the epoch. */
@@ -21,8 +21,8 @@ export type SyncAction = 'new' | 'update' | 'same' | 'compare';
 const seconds = (ms: number): number => Math.floor(ms / 1000);
 
 /**
- * Whether a copy must be made. Another size is another content. A file that was fetched has its object's time; an
- * object has the time of its upload, so it is right while it is newer than the file. Servers say whole seconds.
+ * Whether to copy. A different size means different content. A downloaded file has its object's time; an
+ * object has the time of its upload, so it is current if it is newer than the file. Servers report whole seconds.
  */
 export function syncActionOf(
   { local, remote }: SyncItem,

@@ -15,13 +15,13 @@ import type { Direction, Side, SyncItem } from './sync-plan.ts';
 /** Both sides of a synchronisation, item by item. */
 export interface Sides {
   direction: Direction;
-  /** All that the source has. */
+  /** Everything in the source. */
   items: SyncItem[];
   /** What only the target has, and how it is deleted. */
   extras: { name: string; remove: () => Promise<void> }[];
 }
 
-/** Looks at the source and the target of a synchronisation; reads no content. */
+/** Lists the source and the target of a synchronisation; reads no content. */
 export async function readSides(
   cli: Cli,
   { source, target }: { source: string; target: string },
@@ -31,14 +31,14 @@ export async function readSides(
   if (from === to)
     throw new Fault(
       'usage',
-      `${source || '""'} and ${target || '""'} are both ${from ? 'URLs' : 'of this machine'}`,
+      `${source || '""'} and ${target || '""'} are both ${from ? 'URLs' : 'on this machine'}`,
       {
-        fix: from ? 'go through a folder of this machine' : 'one of them must be a URL: osdf:///PATH',
+        fix: from ? 'copy through a folder on this machine' : 'one of them must be a URL: osdf:///PATH',
       },
     );
   if (from && ['', '/'].includes(target.trim()))
     throw new Fault('usage', `${JSON.stringify(target)} is not a folder to synchronise`, {
-      fix: 'name a folder for it: "." is the one you are in',
+      fix: 'name a folder; "." is the current one',
     });
   return from ? await readDown(cli, source, target, how) : await readUp(cli, source, target, how);
 }
@@ -46,7 +46,7 @@ export async function readSides(
 async function readDown(cli: Cli, url: string, target: string, how: ObjectOptions): Promise<Sides> {
   const known = await statUrl(url, how);
   const isFolder = known?.isCollection === true;
-  // A folder's copy is the target itself, however it is written.
+  // A folder's copy is the target itself, with or without a trailing slash.
   const wanted = { urls: [url], target: isFolder ? target.replace(/(.)\/+$/, '$1') : target };
   const listed = await listItems(cli, wanted, { ...how, recursive: isFolder });
   const items = await Promise.all(
@@ -65,9 +65,9 @@ async function readUp(cli: Cli, source: string, url: string, how: ObjectOptions)
   const isFolder = (await stat(file).catch(() => undefined))?.isDirectory() === true;
   const there = await orMissing(statUrl(url, how));
   if (isFolder && there === undefined)
-    throw new Fault('servers-unreachable', `${url}: its origin does not say what is there`, {
+    throw new Fault('servers-unreachable', `${url}: its origin does not say whether it exists`, {
       about: url,
-      fix: 'wait and run it again; a namespace that cannot be listed takes `updraft put --recursive`',
+      fix: 'wait and run it again; if the namespace cannot be listed, use `updraft put --recursive`',
     });
   const isCollection = typeof there === 'object' && there.isCollection;
   const base = url.replace(/\/+$/, '');
@@ -95,7 +95,7 @@ async function sideOf(file: string): Promise<Side | undefined> {
   return info?.isFile() === true ? { size: info.size, modified: info.mtimeMs } : undefined;
 }
 
-/** What is said of an object; caches have times of their own, which say nothing. */
+/** What the origin says about an object; the times of caches mean nothing. */
 function said({ size, modified, kind }: Partial<OriginFacts> = {}): Side {
   return defined({ size, modified: kind === 'origin' ? modified : undefined });
 }
@@ -116,12 +116,12 @@ const remoteExtra = ({ url }: CollectionEntry, how: ObjectOptions): Sides['extra
   },
 });
 
-/** Links are not followed, so nothing outside the folder is found, and what is deleted of a link is the link. */
+/** Links are not followed, so nothing outside the folder is found, and deleting a link deletes only the link. */
 async function localExtras(root: string, items: readonly SyncItem[]): Promise<Sides['extras']> {
   const names = await walkFolder(root).catch(() => []);
   const needed = new Set<string>();
   for (const { file } of items) {
-    // Bytes of an earlier time that the same object may go on from.
+    // Part files that a later download may resume from.
     for (const name of [file, `${file}.part`, `${file}.part.json`]) needed.add(name);
     for (
       let folder = path.dirname(file);
@@ -136,7 +136,7 @@ async function localExtras(root: string, items: readonly SyncItem[]): Promise<Si
     .map((file) => ({ name: file, remove: () => removeFile(file, root) }));
 }
 
-/** With the folders that it leaves empty. */
+/** Removes the folders that it leaves empty, too. */
 async function removeFile(file: string, root: string): Promise<void> {
   await rm(file);
   try {

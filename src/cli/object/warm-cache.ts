@@ -13,28 +13,28 @@ import { accessTo } from './access.ts';
 import type { TransferBoard } from './board.ts';
 import { untilTime } from './describe-transfer.ts';
 
-/** One object that caches are to have. */
+/** One object to put into caches. */
 export interface WarmItem {
   url: string;
-  /** The way to it, by the caches that its job file names. */
+  /** Locates it, with the caches that its job file names. */
   federation: FederationLocator;
   size?: number;
   tokenFile?: string;
 }
 
-/** One object at one cache: what it has of it, and how the rest would come there. */
+/** One object at one cache: what the cache has, and how it would get the rest. */
 export interface WarmPair extends WarmItem {
   located: Located;
   cache: ObjectServer;
   copy: CachedCopy;
-  /** The cache fetches it at our word; otherwise the bytes come here as well. */
+  /** The cache can prestage it; otherwise the bytes pass through this machine. */
   isStaged: boolean;
 }
 
 export interface WarmResult {
   url: string;
   cache: string;
-  /** `to fill` where nothing was to be done yet. */
+  /** `to fill` in a dry run. */
   outcome: 'had' | 'filled' | 'failed' | 'to fill';
   bytes?: number;
   seconds?: number;
@@ -42,7 +42,7 @@ export interface WarmResult {
   fault?: Fault;
 }
 
-/** Which caches the federation names for an object, and what they have of it; nothing is fetched. */
+/** Which caches the director names for an object, and what they have of it; fetches nothing. */
 export async function askCaches(
   cli: Cli,
   item: WarmItem,
@@ -56,14 +56,14 @@ export async function askCaches(
   const caches =
     named === undefined ? all.slice(0, count) : all.filter(({ preferredBy }) => preferredBy === '--cache');
   if (parsed.kind !== 'federated' || caches.length === 0)
-    throw new Fault('servers-unreachable', `${located.url} is served by no cache`, {
+    throw new Fault('servers-unreachable', `${located.url} is not served by any cache`, {
       about: located.url,
-      fix: 'only objects of a federation that go through its caches can be warmed',
+      fix: 'warm only objects that the federation serves through caches',
     });
   return await Promise.all(
     caches.map(async (cache) => {
       const copy = await askCopy(located, cache, how);
-      // Pelican's cache cannot complete by itself what it has a part of; read through it, it can.
+      // Pelican's cache cannot prestage an object that it has in part; reading through it completes it.
       const mayStage = !['whole', 'part'].includes(copy.holds) && canPrestage(unescapePath(parsed.path));
       return {
         ...item,
@@ -76,7 +76,7 @@ export async function askCaches(
   );
 }
 
-/** Fills one cache, unless it has the object; a failure is part of the result, so that the others go on. */
+/** Fills one cache, unless it has the object; a failure is part of the result, so that the others continue. */
 export async function warmCache(cli: Cli, board: TransferBoard, pair: WarmPair): Promise<WarmResult> {
   const { url, cache, copy, size } = pair;
   const result = { url, cache: cache.host };
@@ -106,7 +106,7 @@ async function stage(cli: Cli, board: TransferBoard, pair: WarmPair): Promise<Fi
   await board.during(nameOf(pair), (done) =>
     prestage(located, cache, path, how, {
       offset: (bytes) => done(bytes, size),
-      queued: (until) => board.news(`${nameOf(pair)}: in the queue of the cache, ${untilTime(until)}`),
+      queued: (until) => board.news(`${nameOf(pair)}: queued at the cache, ${untilTime(until)}`),
     }),
   );
   const { holds, bytes } = await askCopy(located, cache, how);
@@ -114,7 +114,7 @@ async function stage(cli: Cli, board: TransferBoard, pair: WarmPair): Promise<Fi
   if (holds === 'none')
     throw new Fault(
       'transfer-failed',
-      `${url}: ${cache.host} says that it fetched it, and does not have it`,
+      `${url}: ${cache.host} reports that it fetched it, but does not have it`,
       {
         about: url,
         fix: 'the cache may be too small for it, or not allowed to keep it: name another one with --cache',
@@ -124,7 +124,7 @@ async function stage(cli: Cli, board: TransferBoard, pair: WarmPair): Promise<Fi
   return { ...defined({ bytes: known }), verified: bytes === undefined ? 'none' : 'size' };
 }
 
-/** Reads the whole object through the cache, which keeps it; the bytes are compared and thrown away. */
+/** Reads the object through the cache, which keeps it; the bytes are verified and discarded. */
 async function pull(cli: Cli, board: TransferBoard, pair: WarmPair): Promise<Filled> {
   const { url, federation, cache, size, tokenFile } = pair;
   const work = board.begin(nameOf(pair));
@@ -145,7 +145,7 @@ async function pull(cli: Cli, board: TransferBoard, pair: WarmPair): Promise<Fil
   }
 }
 
-/** Nobody else may help out: it is this cache that is to have the object. */
+/** No other server may help: this cache must get the object. */
 const onlyAt = (federation: FederationLocator, server: ObjectServer): Locator => ({
   ca: federation.ca,
   async locate(url, options) {
@@ -156,6 +156,6 @@ const onlyAt = (federation: FederationLocator, server: ObjectServer): Locator =>
 function otherSize({ url, size, cache }: WarmPair, bytes: number | undefined): Fault {
   return new Fault('data-wrong', `${url}: ${cache.host} has ${bytes ?? 0} bytes, the origin ${size ?? 0}`, {
     about: url,
-    fix: 'the cache keeps an older version under this name: give each version a name of its own',
+    fix: 'the cache has an older version: publish each version under a new name',
   });
 }

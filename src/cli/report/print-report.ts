@@ -12,7 +12,7 @@ import { sections, type Section, type SectionChoice } from '../../report/section
 import type { Cli } from '../cli.ts';
 import { glyphsFor } from '../text/glyphs.ts';
 
-/** How a report is to be shown. */
+/** How to show a report. */
 export interface ReportForm {
   json?: true;
   markdown?: true;
@@ -26,7 +26,7 @@ export interface ReportForm {
 /** A page with more rows than this opens slowly. */
 const maxPageJobs = 1000;
 
-/** Shows a report in the form asked for. */
+/** Shows a report in the requested form. */
 export async function printReport(cli: Cli, name: string, read: ReadLogs, form: ReportForm): Promise<void> {
   const jobRows = jobTable(read.jobs, read.ledger.rows);
   if (form.html !== undefined) await writePage(cli, name, read, form, jobRows);
@@ -51,13 +51,13 @@ export function sectionChoice(form: ReportForm, jobRows: readonly JobTableRow[])
   return { all, jobRows, ...(jobs ? { maxRows: jobRows.length } : limit) };
 }
 
-/** A file or a pipe has no width of its own. */
+/** A file or a pipe has no width. */
 export const textPage = (cli: Cli): TextPage => ({
   width: cli.outIsTerminal ? cli.columns : 160,
   glyphs: glyphsFor(cli.env),
 });
 
-/** Sections alone, such as of a comparison. */
+/** Only sections, such as of a comparison. */
 export function printSections(
   cli: Cli,
   name: string,
@@ -87,7 +87,7 @@ async function writePage(
     throw new Fault('file-invalid', `${target} cannot be written: ${errorReason(cause)}`, {
       about: target,
       cause,
-      fix: 'Name a file in a folder that exists and is yours.',
+      fix: 'Name a file in an existing folder that you can write to.',
     });
   });
   cli.err(`wrote ${target}\n`);

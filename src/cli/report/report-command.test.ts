@@ -35,24 +35,24 @@ async function reportOn(
   return JSON.parse(out) as LogReport;
 }
 
-test('an empty log is a report of no jobs that says so', async (t) => {
+test('the report of an empty log says that there are no jobs', async (t) => {
   const { jobs, usefulShare, completion, notes } = await reportOn(t, { 'a.log': '' });
   assert.deepEqual([jobs.total, usefulShare, completion.meanSeconds], [0, null, null]);
   assert.match(notes.join(' '), /no events/);
 });
 
-test('a log of one submit event is one waiting job', async (t) => {
+test('a log with one submit event is one waiting job', async (t) => {
   const { jobs, slotTotalSeconds } = await reportOn(t, { 'a.log': submit() });
   assert.deepEqual([jobs.total, jobs.waiting, slotTotalSeconds], [1, 1, 0]);
 });
 
-test('a log cut in the middle of an event is reported up to there, and the cut is reported', async (t) => {
+test('a log cut within an event is reported up to there, and so is the cut', async (t) => {
   const { jobs, notes } = await reportOn(t, { 'a.log': whole.slice(0, -40) });
   assert.deepEqual([jobs.total, jobs.running], [1, 1]);
   assert.match(notes.join(' '), /1 incomplete event/);
 });
 
-test('two logs of the same job count its events once, in whatever order they are named', async (t) => {
+test('two logs of the same job count its events once, in any order', async (t) => {
   const once = await reportOn(t, { 'a.log': whole });
   const twice = await reportOn(t, { 'a.log': whole, 'b.log': whole });
   assert.deepEqual([twice.jobs, twice.slotSeconds], [once.jobs, once.slotSeconds]);
@@ -60,7 +60,7 @@ test('two logs of the same job count its events once, in whatever order they are
   assert.deepEqual([rotated.jobs, rotated.slotSeconds], [once.jobs, once.slotSeconds]);
 });
 
-test('jobs of the same number from two pools, or from before a reset, are two jobs', async (t) => {
+test('jobs with the same number from two pools, or from before a reset, are two jobs', async (t) => {
   const other = submit(5, '001.000.000', 'elsewhere') + execute(15) + terminate(65);
   const pools = await reportOn(t, { 'a.log': whole, 'b.log': other });
   assert.deepEqual([pools.jobs.total, pools.slotSeconds.usefulCompute], [2, 150]);
@@ -72,7 +72,7 @@ test('jobs of the same number from two pools, or from before a reset, are two jo
   );
 });
 
-test('times that run backwards take no time and are reported', async (t) => {
+test('times that run backwards count as zero and are reported', async (t) => {
   const { slotSeconds, notes } = await reportOn(t, { 'a.log': submit(100) + execute(50) + terminate(150) });
   assert.deepEqual([slotSeconds.queued, slotSeconds.usefulCompute], [0, 50]);
   assert.match(notes.join(' '), /before the previous event/);
@@ -97,7 +97,7 @@ test('hold reasons with markup, quotes, emoji, controls and 10 kB are shown as t
   assert.ok((JSON.parse(json) as LogReport).failures[0]?.example?.reason.startsWith('<script>'));
 });
 
-test('a folder, a binary file and a file that is not there are refused by name', async (t) => {
+test('a folder, a binary file and a missing file are refused by name', async (t) => {
   const cwd = await temporaryFolder(t, { 'sub/x': '', 'a.log': whole });
   await writeFile(
     path.join(cwd, 'binary'),
@@ -110,14 +110,14 @@ test('a folder, a binary file and a file that is not there are refused by name',
     });
   };
   await refused(['sub'], /no run "sub"/);
-  await refused(['a.log', 'sub'], /sub is no file/);
+  await refused(['a.log', 'sub'], /sub is not a file/);
   await refused(['binary'], /no HTCondor event in .*binary/);
   await refused(['nowhere.log'], /no log or run nowhere\.log/);
   await refused(['--compare', 'a.log'], /takes two/);
   await refused(['a.log', '--html', 'no/such/folder.html'], /cannot be written/);
 });
 
-test('the page of the published jobs has every chart, is the same every time, and fetches nothing', async (t) => {
+test('the HTML page has every chart, is reproducible, and fetches nothing', async (t) => {
   const cwd = await temporaryFolder(t, { 'osg.log': osgLog() });
   const pages = [];
   for (const name of ['1.html', '2.html']) {
@@ -146,7 +146,7 @@ test('csv has a row per attempt whose seconds add up to the JSON’s', async (t)
   }
 });
 
-test('one row per job in every form: printed for a few jobs, asked for with --jobs for many', async (t) => {
+test('every form has a row per job: by default for a few jobs, with --jobs for many', async (t) => {
   const cwd = await temporaryFolder(t, { 'few.log': whole, 'osg.log': osgLog() });
   const ask = async (...words: string[]) => (await runCommand(report, words, { cwd })).out;
   assert.match(
@@ -173,7 +173,7 @@ test('one row per job in every form: printed for a few jobs, asked for with --jo
   assert.match(page, /<section id="jobs"[^]*<th scope="row">794570\.49<\/th>/);
 });
 
-test('a narrow page names the columns that it leaves out, and cuts no bar', async (t) => {
+test('a narrow report names the columns that it leaves out, and cuts no bar', async (t) => {
   const cwd = await temporaryFolder(t, { 'osg.log': osgLog() });
   const { out } = await runCommand(report, ['osg.log', '--jobs'], { cwd, outIsTerminal: true });
   assert.match(
@@ -183,13 +183,13 @@ test('a narrow page names the columns that it leaves out, and cuts no bar', asyn
   assert.doesNotMatch(out, /…/);
 });
 
-test('--compare lays two logs side by side', async (t) => {
+test('--compare shows two logs side by side', async (t) => {
   const cwd = await temporaryFolder(t, { 'a.log': whole, 'b.log': submit() + execute(10) + terminate(60) });
   const { out } = await runCommand(report, ['--compare', 'a.log', 'b.log'], { cwd });
   assert.match(out, /useful compute +1m40s +50s +-50s/);
 });
 
-test('a run of Updraft’s own is shown in the same forms as a log', async () => {
+test('a run has the same report forms as a log', async () => {
   const cwd = path.join(import.meta.dirname, '../../../test/journals');
   const { out } = await runCommand(report, ['retry-then-failure', '--markdown'], { cwd });
   assert.match(out, /\| jobs \| 2 \(1 failed\) \|/);
@@ -197,7 +197,7 @@ test('a run of Updraft’s own is shown in the same forms as a log', async () =>
   assert.equal(csv.trimEnd().split('\n').length, 4);
 });
 
-test('a pipe is read as a log is, alone; two of which one is a pipe are refused', async (t) => {
+test('a pipe is read like a log, but only alone', async (t) => {
   const cwd = await temporaryFolder(t, { 'a.log': whole });
   const pipe = path.join(cwd, 'pipe');
   execFileSync('mkfifo', [pipe]);
@@ -208,7 +208,7 @@ test('a pipe is read as a log is, alone; two of which one is a pipe are refused'
   await assert.rejects(runCommand(report, ['pipe', 'a.log'], { cwd }), /is a pipe/);
 });
 
-test('a compressed log is refused with the way to read it', async (t) => {
+test('a compressed log is refused with a command to read it', async (t) => {
   const cwd = await temporaryFolder(t);
   await writeFile(path.join(cwd, 'a.log.gz'), gzipSync(whole));
   await assert.rejects(runCommand(report, ['a.log.gz'], { cwd }), (fault) => {
@@ -259,7 +259,7 @@ test('a DAG’s nodes are its jobs, by name in every form, and a log without tra
   assert.deepEqual([json.nodes, json.mostWasteful[0]?.node], [true, 'train-0']);
 });
 
-test('dates are those of the log’s clock with its zone, and a guessed year is said to be one', async (t) => {
+test('dates follow the log’s clock and zone, and a guessed year is marked as guessed', async (t) => {
   const late = whole.replaceAll('Z ', '-06:00 ').replaceAll(' 00:0', ' 23:0');
   const cwd = await temporaryFolder(t, { 'a.log': late });
   const { out } = await runCommand(report, ['a.log'], { cwd });
@@ -272,7 +272,7 @@ test('dates are those of the log’s clock with its zone, and a guessed year is 
   assert.match(guessed.out, /nothing else shows it: the year is a guess/);
 });
 
-test('--valid and --invalid decide what is a result', async (t) => {
+test('--valid and --invalid decide which results count', async (t) => {
   const cwd = await temporaryFolder(t, { 'a.log': osgLog(), list: '794569.4\n794569.6\n' });
   const ask = async (...words: string[]) => {
     const { out } = await runCommand(report, ['a.log', '--json', ...words], { cwd });
@@ -290,10 +290,10 @@ test('--valid and --invalid decide what is a result', async (t) => {
   );
   const journals = path.join(import.meta.dirname, '../../../test/journals');
   const run = runCommand(report, ['retry-then-failure', '--invalid', '0000'], { cwd: journals });
-  await assert.rejects(run, /checked by Updraft itself/);
+  await assert.rejects(run, /Updraft checks the results/);
 });
 
-test('rows of resources that are no amounts asked for are left out', async (t) => {
+test('resource rows without a requested amount are left out', async (t) => {
   const table = [
     '\tPartitionable Resources :    Usage  Request Allocated Assigned',
     '\t   Cpus                 :     0.50        1         1 ',

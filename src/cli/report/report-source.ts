@@ -15,10 +15,10 @@ import { readRunState } from '../../run/run-states.ts';
 import type { Cli } from '../cli.ts';
 import { findRun, type FoundRun, pathKind } from '../find-run.ts';
 
-/** What a report is about: a run of ours, or event logs of anybody's. */
+/** What a report is about: an Updraft run, or any event logs. */
 export type ReportSource = { run: FoundRun } | { logs: string[] };
 
-/** Words that are files are logs, `-` is what comes in; a word that is none names a run. */
+/** Arguments that are files are logs, `-` is stdin; any other argument names a run. */
 export async function reportSource(cli: Cli, named: readonly string[]): Promise<ReportSource> {
   const words = named.map((word) => (word === '-' ? '/dev/stdin' : word));
   const kinds = await Promise.all(words.map((word) => pathKind(path.resolve(cli.cwd, word))));
@@ -27,7 +27,7 @@ export async function reportSource(cli: Cli, named: readonly string[]): Promise<
   if (words.length > 1)
     throw new Fault(
       'usage',
-      `${printable(words[kinds.findIndex((kind) => kind !== 'file')] ?? '')} is no file.`,
+      `${printable(words[kinds.findIndex((kind) => kind !== 'file')] ?? '')} is not a file.`,
       {
         fix: 'Name one run, or any number of event logs, or two of either after --compare.',
       },
@@ -35,24 +35,24 @@ export async function reportSource(cli: Cli, named: readonly string[]): Promise<
   if (word !== undefined && kinds[0] === undefined && /[./]/.test(word))
     throw new Fault('file-invalid', `There is no log or run ${printable(word)}.`, {
       about: word,
-      fix: 'Name the log of your jobs, as `log` in their submit file says.',
+      fix: 'Name the event log of your jobs (`log` in their submit file).',
     });
   return { run: await findReportRun(cli, word, kinds[0] === 'folder') };
 }
 
-/** Somebody who has no run may well have a log. */
+/** A user without runs may have an event log. */
 async function findReportRun(cli: Cli, word: string | undefined, isFolder: boolean): Promise<FoundRun> {
   try {
     return await findRun(cli.cwd, word);
   } catch (error) {
     if (!(error instanceof Fault) || error.kind !== 'usage' || (word !== undefined && !isFolder)) throw error;
     const logs = word === undefined ? 'my.log' : `${shellQuote(word)}/*.log`;
-    const fix = `To see where the time of any HTCondor jobs went, name their event log: updraft report ${logs}`;
+    const fix = `For HTCondor jobs, name their event log: updraft report ${logs}`;
     throw new Fault('usage', error.message, { fix, cause: error });
   }
 }
 
-/** How the user decides about results, as the options have it. */
+/** The options that decide which results are valid. */
 interface ValidityOptions {
   valid?: string;
   invalid?: string;
@@ -66,8 +66,8 @@ export async function readSource(
   const { valid, invalid } = validity;
   if ('run' in source) {
     if (valid !== undefined || invalid !== undefined)
-      throw new Fault('usage', 'The results of a run are checked by Updraft itself.', {
-        fix: 'Use --valid and --invalid on event logs only.',
+      throw new Fault('usage', 'Updraft checks the results of a run itself.', {
+        fix: 'Use --valid and --invalid only with event logs.',
       });
     const { folder } = source.run;
     const state = await readRunState(folder);
@@ -83,21 +83,21 @@ export async function readSource(
   );
 }
 
-/** Names with commas between, or a file that has them. */
+/** Comma-separated names, or a file with them. */
 async function readNames(cli: Cli, list: string): Promise<Set<string>> {
   const file = path.resolve(cli.cwd, list);
   const text = (await pathKind(file)) === 'file' ? await readFile(file, 'utf8') : list;
   return new Set(text.split(/[\s,]+/).filter((name) => name !== ''));
 }
 
-/** How a heading names it. */
+/** Its name in a heading. */
 export function sourceName(source: ReportSource): string {
   if ('run' in source) return path.basename(source.run.folder);
   const [first = '', ...more] = source.logs.map((log) => path.basename(log));
   return more.length === 0 ? first : `${first} and ${more.length} more`;
 }
 
-/** What a run's folder has beside its journals. A copy may lack any of it: then there is less to report. */
+/** What a run's folder has besides its journals. A copy may lack any of it; then the report has less. */
 export async function runContext(folder: string, { pool }: RunState): Promise<RunContext> {
   const plan = await readPlan(folder).catch(() => undefined);
   const log = poolKind(pool)?.eventLog;

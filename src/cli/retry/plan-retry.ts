@@ -9,7 +9,8 @@ import { changedFiles, currentFiles, type UnfinishedState, unfinishedJobs } from
 import { findJob } from '../../run/run-states.ts';
 import { type Need, whatMustChange } from '../../why/what-must-change.ts';
 import { explainRun } from '../why/explain-run.ts';
-import { jobList, wrap } from '../text/phrases.ts';
+import { wrap } from '../../base/text-table.ts';
+import { jobList } from '../text/phrases.ts';
 
 export interface RetrySelection {
   /** As the user names them; all when empty. */
@@ -18,7 +19,7 @@ export interface RetrySelection {
   withNewFiles: boolean;
 }
 
-/** A job that is to be tried again: what befell it, and what must change. */
+/** A job to retry: what happened, and what must change. */
 export interface PlannedRetry extends Need {
   job: string;
   lack: UnfinishedState;
@@ -27,9 +28,9 @@ export interface PlannedRetry extends Need {
 
 export interface RetryPlan {
   retries: PlannedRetry[];
-  /** Jobs that were named and need no retry, with the reason. */
+  /** Named jobs that need no retry, with the reason. */
   left: { job: string; why: string }[];
-  /** Files of the user's that are not as the run has them. */
+  /** The user's files that differ from the run's copies. */
   changed: string[];
   newFiles: PlannedFile[] | undefined;
 }
@@ -47,7 +48,7 @@ export async function planRetry(
   const plan = await roundPlan(folder, state.rounds);
   const files = await currentFiles(plan).catch((error: unknown) => {
     if (selection.withNewFiles) throw error;
-    return plan.files; // what is gone by now does not matter to the run's own copies
+    return plan.files; // missing originals do not matter: the run has copies
   });
   const changed = changedFiles(plan.files, files);
   const { memoryBytes, diskBytes, timeSeconds } = selection.change;
@@ -78,14 +79,13 @@ const lostResult: Need = {
 
 function whyLeftOut({ status, outcome, isKeptBack, held }: JobState): string {
   if (outcome === 'success') return 'has a valid result';
-  if (isKeptBack) return 'is kept back, and follows when those that went ahead are good';
-  if (held !== undefined) return 'is held and will be released by itself, or by whoever holds it';
+  if (isKeptBack) return 'waits for the canary jobs';
+  if (held !== undefined) return 'is held, and is released automatically or by whoever holds it';
   return status === 'running' ? 'is running' : 'waits for its next attempt';
 }
 
-/** What would be tried again, by cause: which jobs, what befell them, what must change. */
-export function retryText({ retries, left }: RetryPlan, total: number, columns: number): string {
-  const width = Math.max(40, Math.min(columns, 100));
+/** What would be retried, by cause: which jobs, what happened, what must change. */
+export function retryText({ retries, left }: RetryPlan, total: number, width: number): string {
   const groups = Map.groupBy(retries, ({ lack, explanation, what }) =>
     [lack, explanation.title, what].join('\n'),
   );

@@ -6,7 +6,7 @@ import { isAdopted } from '../../pool/htcondor.ts';
 import type { FoundRun } from '../find-run.ts';
 import { latestAttempt } from './describe-job.ts';
 
-/** The commands for a run with failed jobs; none where no job has failed. An adopted run is its owner's to retry. */
+/** The commands for a run with failed jobs; none where no job has failed. Updraft does not retry adopted runs. */
 export async function failureCommands(
   { jobs }: RunState,
   { folder, argument }: FoundRun,
@@ -15,7 +15,7 @@ export async function failureCommands(
   if (first === undefined) return [];
   const job = others.length === 0 ? ` ${first.id}` : '';
   return [
-    [`updraft why ${argument}${job}`, 'why it failed, and what helps'],
+    [`updraft why ${argument}${job}`, 'why it failed, and how to fix it'],
     ...((await isAdopted(folder))
       ? []
       : [
@@ -27,7 +27,7 @@ export async function failureCommands(
   ];
 }
 
-/** Throws when a run that is over has jobs without a valid result. */
+/** Throws when an ended run has jobs without a valid result. */
 export function assertSucceeded(state: RunState, argument: string): void {
   const { tally, run, jobs, endedAt } = state;
   if (endedAt === undefined || tally.success === tally.total) return;
@@ -40,7 +40,7 @@ export function assertSucceeded(state: RunState, argument: string): void {
       : `${missing} of ${counted(tally.total, 'job')} of ${run} ${missing === 1 ? 'has' : 'have'} no valid result`;
   throw new Fault('jobs-failed', message, {
     about: run,
-    fix: `\`updraft why ${argument}\` says why, \`updraft retry ${argument}\` tries them again${kept > 0 ? ', and the others follow when that is good' : ''}`,
+    fix: `\`updraft why ${argument}\` explains it, \`updraft retry ${argument}\` tries again${kept > 0 ? ', and the others follow after valid results' : ''}`,
   });
 }
 
@@ -53,5 +53,5 @@ function canaryEnd(failed: readonly JobState[]): string {
   const fault = attempt?.fault ?? attempt?.agent?.faults.at(-1);
   const said = fault === undefined ? (first?.outcome ?? '') : printable(fault.message);
   const more = others.length === 0 ? '' : ` and ${others.length} more`;
-  return `job ${first?.id ?? ''}${more} went ahead and failed (${said})`;
+  return `job ${first?.id ?? ''}${more} of the canary failed (${said})`;
 }

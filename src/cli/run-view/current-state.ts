@@ -10,7 +10,7 @@ import { sweepDrafts } from '../../run/create-run.ts';
 import { readRunState } from '../../run/run-states.ts';
 import type { Cli } from '../cli.ts';
 
-/** The state of a run as its folder tells it, once its pool has added what only the scheduler knows. */
+/** The state of a run from its folder, after its pool has added what only the scheduler knows. */
 export async function currentState(cli: Cli, folder: string): Promise<RunState> {
   const state = await readRunState(folder);
   await sweepDrafts(path.dirname(folder), cli.pid);
@@ -21,7 +21,7 @@ export async function currentState(cli: Cli, folder: string): Promise<RunState> 
   return await readRunState(folder);
 }
 
-/** A held job may be released yet, and its training will need them. */
+/** A held job may still be released, and its training would need them. */
 export async function removeUnneededSecrets(
   { env }: Cli,
   folder: string,
@@ -33,7 +33,7 @@ export async function removeUnneededSecrets(
 
 const pollMs = 5000;
 
-/** Runs `action` while the run's pool is asked, now and then, for what only the scheduler knows. */
+/** Runs `action` while polling the run's pool for what only the scheduler knows. */
 export async function whileRefreshing<T>(cli: Cli, folder: string, action: () => Promise<T>): Promise<T> {
   const { pool: name } = await readRunState(folder);
   const pool = openPool(name, cli);
@@ -55,18 +55,18 @@ export async function whileRefreshing<T>(cli: Cli, folder: string, action: () =>
   }
 }
 
-/** A scheduler that does not answer leaves what the folder tells, which is most of it. */
+/** Without the scheduler's answer the folder still has most of the state. */
 const reportSilence = (cli: Cli, { traits }: Pool, { message }: Fault): void =>
-  cli.err(`updraft: ${traits.title} cannot be asked now: ${message}\n`);
+  cli.err(`updraft: ${traits.title} does not answer now: ${message}\n`);
 
-/** Says on stderr when there may be more to tell of a run than its state, and why. */
+/** Prints on stderr when the state of a run may be incomplete, and why. */
 export function printTrouble(cli: Cli, { trouble }: RunState): void {
   if (trouble === undefined) return;
   cli.err(`updraft: ${trouble.message}\n`);
   cli.err(`  fix: ${trouble.fix}\n`);
 }
 
-/** Says on stderr when nobody brings an unfinished run of this machine to its end, and how to go on with it. */
+/** Prints on stderr when an unfinished local run has no supervisor, and how to resume it. */
 export async function printUnsupervised(cli: Cli, folder: string, state: RunState): Promise<void> {
   if (state.endedAt !== undefined) return;
   const supervisor = await poolKind(state.pool)?.supervisor?.(folder);
@@ -76,14 +76,14 @@ export async function printUnsupervised(cli: Cli, folder: string, state: RunStat
   }
   if (supervisor.state === 'running' || supervisor.state === 'elsewhere') return;
   const who = supervisor.state === 'died' ? ` (process ${supervisor.pid} on ${supervisor.host} is gone)` : '';
-  cli.err(`updraft: nobody works on it any more${who}\n`);
+  cli.err(`updraft: the run has no supervisor${who}\n`);
   cli.err(`  fix: updraft submit ${shellQuote(path.relative(cli.cwd, folder) || '.')}\n`);
 }
 
-/** Where a scheduler has the jobs, nothing of ours stays behind to queue the next ones. */
+/** On a scheduler no supervisor stays behind to queue the next batch. */
 function printCanary(cli: Cli, folder: string, state: RunState): void {
   const ahead = nextBatch(state).length;
   if (ahead === 0) return;
-  cli.err(`updraft: all jobs that went ahead have a valid result; the next ${ahead} wait for you\n`);
+  cli.err(`updraft: all canary jobs have a valid result; the next ${ahead} wait to be submitted\n`);
   cli.err(`  fix: updraft submit ${shellQuote(path.relative(cli.cwd, folder) || '.')}\n`);
 }

@@ -5,7 +5,7 @@ import type { AgentBody, Entry } from '../../journal/entry.ts';
 import type { AttemptState } from '../../journal/state.ts';
 import { jobNotes, describeState, remaining, shareDone } from './describe-job.ts';
 
-/** An attempt after these words of its agent, one each ten seconds. */
+/** An attempt after these agent entries, ten seconds apart. */
 function after(...bodies: AgentBody[]): AttemptState {
   const entries = bodies.map<Entry>((body, seq) => ({
     v: 1,
@@ -23,7 +23,7 @@ function after(...bodies: AgentBody[]): AttemptState {
 const training: AgentBody = { kind: 'phase', phase: 'training' };
 const fetching: AgentBody = { kind: 'phase', phase: 'fetching' };
 
-test('a training is as far as its epochs and the steps of the present one', () => {
+test('training progress combines epochs and the steps of the current one', () => {
   const share = (progress: Omit<Extract<AgentBody, { kind: 'progress' }>, 'kind'>) =>
     shareDone(after(training, { kind: 'progress', ...progress }));
   assert.equal(share({ epoch: 1, epochs: 4 }), 0);
@@ -36,7 +36,7 @@ test('a training is as far as its epochs and the steps of the present one', () =
   assert.equal(share({ loss: 1 }), undefined);
 });
 
-test('the time left is that of the pace so far', () => {
+test('the time left follows from the pace so far', () => {
   assert.equal(remaining(after(training, { kind: 'progress', epoch: 2, epochs: 3 })), 20_000);
   const half: AgentBody = {
     kind: 'fetch-progress',
@@ -50,20 +50,20 @@ test('the time left is that of the pace so far', () => {
   assert.equal(remaining(after(fetching, { ...half, rate: 0 })), undefined);
 });
 
-test('what an earlier attempt did is not taken for the pace of this one', () => {
+test('work of an earlier attempt does not count for the pace of this one', () => {
   const reported: AgentBody = { kind: 'progress', step: 75, steps: 100 };
   const restored: AgentBody = { kind: 'checkpoint-restored', savedBy: 0, step: 50 };
   assert.equal(remaining(after(restored, training, reported)), 10_000);
 });
 
-test('a total is claimed only when the size of every object is known', () => {
+test('a total is shown only when the size of every object is known', () => {
   const known: AgentBody = { kind: 'fetch-progress', object: 'a', bytes: 5, total: 10, rate: 1, server: 's' };
   const unknown: AgentBody = { kind: 'fetch-progress', object: 'b', bytes: 5, rate: 1, server: 's' };
   assert.equal(shareDone(after(fetching, known)), 0.5);
   assert.equal(shareDone(after(fetching, known, unknown)), undefined);
 });
 
-test('a fetch that gets nothing says for how long, whatever servers were given up meanwhile', () => {
+test('a stalled fetch shows for how long, whichever servers were given up meanwhile', () => {
   const fault = { kind: 'transfer-stalled', message: 'no bytes for 8 s' } as const;
   const setback: AgentBody = { kind: 'fetch-setback', object: 'o', server: 's', fault };
   const notes = (...bodies: AgentBody[]): string[] => {
@@ -79,7 +79,7 @@ test('a fetch that gets nothing says for how long, whatever servers were given u
   assert.deepEqual(notes(fetching, setback, some), ['s', '1 setback, last transfer-stalled at s']);
 });
 
-test('a job whose machine cannot be reached is disconnected, and its note says until when it is looked for', () => {
+test('a job whose machine is unreachable is disconnected, and its note says when the pool gives up', () => {
   const at = (second: number): string => `2026-11-15T03:00:0${second}.000Z`;
   const of = { v: 1 as const, job: '0', attempt: 1 };
   const entries: Entry[] = [

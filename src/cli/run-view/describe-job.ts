@@ -6,7 +6,7 @@ import { describeResume } from '../../journal/describe-resume.ts';
 import type { AttemptState, FetchState, JobState, TrainingState } from '../../journal/state.ts';
 import { formatMillis } from '../../report/format.ts';
 
-/** One word for how a job stands: its outcome, its attempt's phase, or that it waits. */
+/** A job's state in one word: its outcome, its attempt's phase, or waiting. */
 export function describeState(job: JobState): string {
   if (job.held !== undefined) return 'held';
   if (job.isKeptBack) return 'kept-back';
@@ -17,7 +17,7 @@ export function describeState(job: JobState): string {
   return pool?.disconnected === undefined ? phase : 'disconnected';
 }
 
-/** The figures of a job's present phase: bytes and rate, or epoch, loss and accuracy. */
+/** The figures of a job's current phase: bytes and rate, or epoch, loss and accuracy. */
 export function jobFigures(job: JobState): string[] {
   const attempt = latestAttempt(job);
   if (attempt?.agent === undefined) return [];
@@ -34,7 +34,7 @@ export function jobFigures(job: JobState): string[] {
   ];
 }
 
-/** What else there is to say about a job now. */
+/** Further notes on a job's current state. */
 export function jobNotes(job: JobState, now: number): string[] {
   if (job.held !== undefined) return [printable(job.held.message)];
   const attempt = latestAttempt(job);
@@ -45,7 +45,7 @@ export function jobNotes(job: JobState, now: number): string[] {
   const quiet = silence(attempt, now);
   const left = remaining(attempt);
   return [
-    ...(quiet === undefined ? [] : [`unknown: nothing heard for ${formatMillis(quiet)}`]),
+    ...(quiet === undefined ? [] : [`unknown: no report for ${formatMillis(quiet)}`]),
     ...(job.stopRequested ? ['stopping'] : []),
     ...(left === undefined
       ? []
@@ -58,10 +58,10 @@ export function jobNotes(job: JobState, now: number): string[] {
 
 const isMovingData = ({ phase }: AttemptState): boolean => phase === 'fetching' || phase === 'unpacking';
 
-/** Bytes that come are noted every second, and nothing is wrong with a server that needs a few to answer. */
+/** Arriving bytes are reported every second, and a server may take a few seconds to answer. */
 const stallMillis = 5000;
 
-/** By the agent's clock as far as it has spoken, by ours since. */
+/** By the agent's clock up to its last report, by ours since. */
 function stallNotes({ phase, agent, heardAt = Infinity }: AttemptState, now: number): string[] {
   if (phase !== 'fetching' || agent?.stall === undefined) return [];
   const reported = Date.parse(agent.lastAt) - Date.parse(agent.stall.bytesAt);
@@ -82,7 +82,7 @@ function endNotes(job: JobState, attempt: AttemptState): string[] {
   return [job.status === 'waiting' ? `try ${attempt.attempt} ended: ${what}` : what];
 }
 
-/** An attempt nobody can tell the end of: how far its agent's own account goes. */
+/** For a lost attempt: its agent's last report. */
 function describeLastContact({ outcome, agent }: AttemptState): string {
   if (agent === undefined || agent.outcome !== undefined) return outcome ?? '';
   return `last report ${agent.lastAt.slice(0, 19)}Z by its own clock, while ${agent.phase}`;
@@ -128,24 +128,24 @@ export function formatEpoch({ epoch, epochs }: { epoch?: number; epochs?: number
 export const formatLoss = (loss: number): string =>
   Number.isFinite(loss) ? String(Number(loss.toPrecision(4))) : String(loss);
 
-/** An agent says something at least every half minute; after this long without a word nobody knows how it is. */
+/** An agent reports at least every half minute; after this long its state is unknown. */
 const silenceMillis = 120_000;
 
-/** The attempt that speaks for the job now: the latest. */
+/** The attempt that stands for the job: the latest. */
 export const latestAttempt = (job: JobState): AttemptState | undefined => job.attempts.at(-1);
 
 /** Where the attempt runs: its site, or its host. */
 export const displaySite = (attempt: AttemptState | undefined): string =>
   attempt?.agent?.site ?? attempt?.pool?.site ?? attempt?.agent?.host ?? attempt?.pool?.host ?? '';
 
-/** How long nothing was heard of an attempt that should be running, in milliseconds. */
+/** Milliseconds since the last report of a running attempt, if that is too long. */
 function silence(attempt: AttemptState, now: number): number | undefined {
   if (attempt.endedAt !== undefined || attempt.heardAt === undefined) return undefined;
   const quiet = now - attempt.heardAt;
   return quiet > silenceMillis ? quiet : undefined;
 }
 
-/** All of an attempt's data in one figure; `total` only when every part's size is known. */
+/** An attempt's data in total; `total` only when every object's size is known. */
 export function fetchTotals(fetches: readonly FetchState[]): { bytes: number; total?: number; rate: number } {
   const sum = (pick: (fetch: FetchState) => number) => fetches.reduce((all, one) => all + pick(one), 0);
   const known = fetches.every(({ total }) => total !== undefined);
@@ -156,7 +156,7 @@ export function fetchTotals(fetches: readonly FetchState[]): { bytes: number; to
   };
 }
 
-/** How far the attempt's present phase is, from 0 to 1; undefined when it cannot be known. */
+/** Progress of the attempt's current phase, from 0 to 1; undefined when unknown. */
 export function shareDone({ phase, agent }: AttemptState): number | undefined {
   if (agent === undefined) return undefined;
   if (phase === 'fetching' || phase === 'unpacking') {
@@ -166,14 +166,14 @@ export function shareDone({ phase, agent }: AttemptState): number | undefined {
   return phase === 'training' && agent.training !== undefined ? trainingShare(agent.training) : undefined;
 }
 
-/** The epoch that is named is under way until its steps are done. */
+/** The reported epoch is in progress until its steps are done. */
 function trainingShare({ epoch, epochs, step, steps }: TrainingState): number | undefined {
   const within = step !== undefined && steps !== undefined && steps > 0 ? clamp(step / steps) : undefined;
   if (epochs === undefined || epochs <= 0) return epoch === undefined ? within : undefined;
   return epoch === undefined ? undefined : clamp((epoch - 1 + (within ?? 0)) / epochs);
 }
 
-/** Milliseconds until the present phase is done, if it goes on as it went. */
+/** Milliseconds until the current phase is done, at the pace so far. */
 export function remaining(attempt: AttemptState): number | undefined {
   const { phase, agent } = attempt;
   const share = shareDone(attempt);

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { foldSimilar } from '../commands/status.ts';
 import { jobList } from '../text/phrases.ts';
 
-test('neighbours are told by the first and the last of them', () => {
+test('consecutive jobs are listed by the first and the last', () => {
   assert.equal(jobList(['0003']), '0003');
   assert.equal(jobList(['0003', '0004', '0007']), '0003, 0004, 0007');
   assert.equal(
@@ -12,13 +12,13 @@ test('neighbours are told by the first and the last of them', () => {
   );
 });
 
-test('of many that are no neighbours some are named and the rest is counted', () => {
+test('of many scattered jobs some are named and the rest are counted', () => {
   const odd = Array.from({ length: 20 }, (_, index) => String(2 * index + 1).padStart(4, '0'));
   assert.match(jobList(odd), /^0001, 0003, .*, 0015 and 12 more$/);
   assert.equal(jobList(['12.0', '12.1', '12.2']), '12.0, 12.1, 12.2');
 });
 
-test('neighbours that differ in their name alone are one row, and no other row is touched', () => {
+test('neighbouring rows that differ only in name become one, and other rows stay', () => {
   assert.deepEqual(
     foldSimilar([
       ['0000', '1', 'running'],

@@ -88,12 +88,12 @@ function fetching(jobs: number): RunState {
   };
 }
 
-test('a job that fetches shows its try, share, bytes, rate, time left and cache in 80 columns', () => {
+test('a fetching job shows its try, share, bytes, rate, time left and cache in 80 columns', () => {
   const line = liveView(fetching(1), frame(80)).find((text) => text.startsWith('0000'));
   assert.match(line ?? '', /^0000 +2 fetching +█+·+ +25 % 50\/200 MB {2}10 MB\/s {2}ETA 15s {2}cache-1/);
 });
 
-test('in 80 columns a job without figures tells where it is', () => {
+test('in 80 columns a job without figures shows where it is', () => {
   const state = fetching(1);
   const [job] = state.jobs;
   const attempt = { ...job!.attempts[0]!, phase: 'preparing' as const };
@@ -105,7 +105,7 @@ test('in 80 columns a job without figures tells where it is', () => {
   );
 });
 
-test('in 80 columns a job that trains tells its epoch and where it is before all else', () => {
+test('in 80 columns a training job shows its epoch and where it is first', () => {
   const state = fetching(1);
   const [job] = state.jobs;
   const attempt = { ...job!.attempts[0]!, phase: 'training' as const };
@@ -118,7 +118,7 @@ test('in 80 columns a job that trains tells its epoch and where it is before all
   );
 });
 
-test('no line is wider than the screen and there are no more lines than rows, whatever its size', async () => {
+test('the view fits a screen of any size', async () => {
   const states = [fetching(50), await golden('retry-then-failure'), await golden('lost-agent')];
   for (const state of states)
     for (const columns of [1, 10, 30, 40, 60, 80, 110, 160, 200])
@@ -131,7 +131,7 @@ test('no line is wider than the screen and there are no more lines than rows, wh
         }
 });
 
-test('jobs that do not fit are counted, and those that move come first', () => {
+test('jobs that do not fit are counted, and active ones come first', () => {
   const state = fetching(50);
   const [first, ...rest] = state.jobs;
   assert.ok(first !== undefined);
@@ -142,11 +142,11 @@ test('jobs that do not fit are counted, and those that move come first', () => {
   assert.match(lines.at(-1) ?? '', /and 44 more/);
 });
 
-test('what a worker calls itself cannot drive the terminal', () => {
+test('the name of a worker cannot drive the terminal', () => {
   for (const line of liveView(fetching(2), frame(200))) assert.ok(!line.includes('\x1b'));
 });
 
-test('an ended run shows each outcome with its reason, and a loss that is no number as it is', async () => {
+test('an ended run shows each outcome with its reason, and a loss that is not a number unchanged', async () => {
   const text = liveView(await golden('retry-then-failure'), frame(120)).join('\n');
   assert.match(text, /IDLE +INPUT +RUN +OUTPUT +DONE +FAILED +TOTAL\n +0 +0 +0 +0 +1 +1 +2/);
   assert.match(text, /0000 +1 success .*epoch 2\/2 {2}loss 1\.07 {2}acc 61\.0 % {2}cifar10\.pt 2\.5 MB/);
@@ -160,9 +160,9 @@ test('without a UTF-8 locale the view is plain ASCII', () => {
   for (const line of rest) assert.match(line, /^[\x20-\x7e]*$/);
 });
 
-test('an agent that was not heard for minutes is shown as unknown, not as going on', () => {
+test('an agent that has not reported for minutes is shown as unknown, not as running', () => {
   const state = fetching(1);
   for (const attempt of state.jobs.flatMap(({ attempts }) => attempts))
     attempt.heardAt = Date.parse('2026-03-04T09:57:00Z');
-  assert.match(liveView(state, frame(160)).join('\n'), /unknown: nothing heard for 5m00s/);
+  assert.match(liveView(state, frame(160)).join('\n'), /unknown: no report for 5m00s/);
 });

@@ -19,11 +19,11 @@ export interface Frame {
   now: number;
   color: boolean;
   glyphs: Glyphs;
-  /** Said at the right of the first line while the run goes on. */
+  /** Shown at the right of the first line while the run is active. */
   hint: string;
 }
 
-/** A run as the lines of a screen, none wider or more than the frame has. Pure. */
+/** A run as lines that fit the frame. Pure. */
 export function liveView(state: RunState, frame: Frame): string[] {
   const head = [...heading(state, frame), ...troubleLines(state, frame), ...counts(state, frame), ''];
   const room = Math.max(1, frame.rows - head.length);
@@ -97,7 +97,7 @@ interface Segment {
 
 type Style = 'green' | 'red' | 'cyan' | 'yellow' | 'dim' | 'bold';
 
-/** Parts in proportion, the rounding made so that they fill the bar and nothing that exists vanishes. */
+/** Parts in proportion, rounded so that they fill the bar and no part vanishes. */
 function segments(parts: readonly Segment[], room: number, color: boolean): string {
   if (room < 8) return '';
   const total = Math.max(
@@ -113,7 +113,7 @@ function segments(parts: readonly Segment[], room: number, color: boolean): stri
   return `  [${bar.join('')}]`;
 }
 
-/** Those that move first, then those in trouble, then those that wait, then those that are done. */
+/** Active jobs first, then failed, waiting, and done. */
 const order: Record<Group, number> = { run: 0, output: 0, input: 0, failed: 1, idle: 2, done: 3 };
 
 function jobLines(jobs: readonly JobState[], frame: Frame, room: number): string[] {
@@ -159,7 +159,7 @@ function jobLine(
   const place =
     widths.place > 0 ? ` ${pad(clip(printable(displaySite(attempt)), widths.place), widths.place)}` : '';
   const used = start.length + 13 + widths.bar + 6 + (widths.place > 0 ? widths.place + 1 : 0) + 1;
-  // Without a column of its own, the site comes behind the epoch, or where the figures of a transfer leave room.
+  // Without its own column, the site follows the epoch, or fills the room that a transfer's figures leave.
   const site = widths.place > 0 || !running ? undefined : (attempt.agent?.site ?? attempt.pool?.site);
   const words = [...jobFigures(job), ...jobNotes(job, now)];
   if (site !== undefined) words.splice(word === 'training' ? 1 : words.length, 0, printable(site));
@@ -168,7 +168,7 @@ function jobLine(
   return clipPlain(`${start}${state}${bar}${place} ${detail}`, columns, used);
 }
 
-/** A screen too narrow even for the fixed part gets what fits; colours are dropped there with the rest. */
+/** A screen too narrow even for the fixed part gets what fits, without colours. */
 function clipPlain(line: string, columns: number, used: number): string {
   if (columns >= used) return line.trimEnd();
   return clip(line.replaceAll(/\x1b\[\d+m/g, ''), columns).trimEnd();

@@ -19,13 +19,13 @@ export interface LogChoice {
   /** The first attempt to show; undefined when there is none yet. */
   from: number | undefined;
   follow: boolean;
-  /** The file in which an attempt's output is, once it is here. */
+  /** The file with an attempt's output, once it has been returned. */
   fileOf: (attempt: number) => string;
-  /** Asks the pool for the end of what a running attempt of the job prints on another machine, where it runs on one. */
+  /** Asks the pool for the end of a running attempt's output on another machine, if it runs on one. */
   live: () => Promise<LivePage | undefined>;
 }
 
-/** Prints what a job's training printed; with `follow`, until the job ends. */
+/** Prints a job's output; with `follow`, until the job ends. */
 export async function printLogs(cli: Cli, choice: LogChoice): Promise<void> {
   if (choice.follow) await follow(cli, choice);
   else if (choice.from !== undefined) await printOnce(cli, choice, choice.from);
@@ -37,7 +37,7 @@ async function printOnce(cli: Cli, { job, fileOf, live }: LogChoice, number: num
   if (!isElsewhere(job, number)) return;
   const page = await live().catch((error: unknown) => {
     cli.signal.throwIfAborted();
-    cli.err(`job ${job.id} runs, but what it prints cannot be seen now: ${asFault(error).message}\n`);
+    cli.err(`job ${job.id} is running, but its output is not available now: ${asFault(error).message}\n`);
     return undefined;
   });
   if (page !== undefined) log.printPage(page);
@@ -69,7 +69,7 @@ async function followAttempts(cli: Cli, choice: LogChoice, job: () => JobState):
   let number = choice.from;
   let log = number === undefined ? undefined : open(number);
   for (;;) {
-    // Asked before the log is read: what the attempt printed before it ended is then read, too.
+    // Checked before the log is read, so that the last output before the end is read too.
     const now = job();
     const next = now.attempts.find(({ attempt }) => attempt > (number ?? 0));
     const over = next !== undefined || now.status === 'ended';
@@ -84,29 +84,29 @@ async function followAttempts(cli: Cli, choice: LogChoice, job: () => JobState):
     if (isHere === false && isElsewhere(now, number))
       await poll(
         (page) => log?.printPage(page) ?? false,
-        (message) => cli.err(`what it prints cannot be seen now: ${message}\n`),
+        (message) => cli.err(`its output is not available now: ${message}\n`),
       );
     const paths = log === undefined ? [journal] : [journal, log.path];
     await waitForChange(paths, pollMs, cli.clock, cli.signal);
   }
 }
 
-/** Whether the attempt runs, as far as its pool has told, so that its log may be on another machine. */
+/** Whether the pool says that the attempt is running, so that its log may be on another machine. */
 function isElsewhere({ status, attempts }: JobState, number: number | undefined): boolean {
   const last = attempts.at(-1);
   if (status !== 'running' || last === undefined || last.attempt !== number) return false;
   return last.endedAt === undefined && !['queued', 'fetching'].includes(last.pool?.phase ?? 'queued');
 }
 
-/** Each look passes through the scheduler: as often as news come, but not more, and rarely where there are none. */
+/** Each poll goes through the scheduler: frequent while there is new output, rare while there is none. */
 const initialBackoffMs = 2_000;
 const maxBackoffMs = 30_000;
-/** An attempt that begins or ends may refuse a look or two. */
+/** An attempt that starts or ends may refuse a poll or two. */
 const silentFailures = 3;
 
 /**
- * Asks for what a running attempt prints on its machine, at a pace that its pool bears. What it gives hands a page, when
- * it is time for one, to `show`, which says whether it was new; a lasting trouble to `reportFailure`, once.
+ * Polls a running attempt's output at a pace that its pool can take. The returned function passes a page, when it is
+ * due, to `show`, which returns whether it was new; a lasting failure to `reportFailure`, once.
  */
 function livePoller(clock: Clock, ask: () => Promise<LivePage | undefined>) {
   let [nextAt, waitMs, failed] = [-Infinity, initialBackoffMs, 0];
@@ -131,9 +131,9 @@ function livePoller(clock: Clock, ask: () => Promise<LivePage | undefined>) {
 
 const chunkBytes = 1 << 16;
 
-/** What the training of an attempt printed: every byte of it is shown once, wherever it comes from. */
+/** An attempt's output: every byte is shown once, wherever it comes from. */
 class AttemptLog {
-  /** Where it lies once the attempt's folder is here. */
+  /** Where it is once the attempt's folder has been returned. */
   readonly path: string;
   readonly #cli: Cli;
   readonly #decoder = new StringDecoder('utf8');
@@ -144,7 +144,7 @@ class AttemptLog {
     this.path = path;
   }
 
-  /** Shows what the file holds and nobody has seen; tells whether there is a file. */
+  /** Shows the unseen part of the file; returns whether there is a file. */
   async printNew(): Promise<boolean> {
     const handle = await open(this.path, 'r').catch(() => undefined);
     if (handle === undefined) return false;
@@ -160,13 +160,13 @@ class AttemptLog {
     }
   }
 
-  /** The same from a page of the log; tells whether there was anything new in it. */
+  /** The same from a page of the log; returns whether it had anything new. */
   printPage({ from, bytes }: LivePage): boolean {
     const end = from + bytes.length;
     if (end <= this.#offset) return false;
     if (from > this.#offset) {
       this.#cli.err(
-        `--- ${from - this.#offset} bytes are left out here: all comes when the attempt ends ---\n`,
+        `--- ${from - this.#offset} bytes left out here: the full log comes when the attempt ends ---\n`,
       );
       this.#offset = from;
     }

@@ -12,7 +12,7 @@ import * as status from '../commands/status.ts';
 
 const journals = path.join(import.meta.dirname, '../../../test/journals');
 
-test('status is a row per job with its state, try, place, bytes, epoch and loss', async () => {
+test('status prints a row per job with its state, try, place, bytes, epoch and loss', async () => {
   const { out, err } = await runCommand(status, ['retry-then-failure'], { cwd: journals });
   assert.match(out, /^run cifar10-k3v9q1, pool local: 2 jobs, 1 success, 1 failed$/m);
   assert.match(out, /^0000 +1 +success +node-a +170 MB +2\/2 +1\.07 +cifar10\.pt 2\.5 MB$/m);
@@ -60,7 +60,7 @@ test('report --json has the documented keys, and its seconds add up', async () =
   assert.deepEqual([columns, rows], [132, 132]);
 });
 
-test('report folds small columns into one where the screen is narrow, and each row still adds up', async () => {
+test('report folds small columns into one on a narrow screen, and each row still adds up', async () => {
   const { out } = await runCommand(report, ['retry-then-failure'], {
     cwd: journals,
     columns: 60,
@@ -70,21 +70,21 @@ test('report folds small columns into one where the screen is narrow, and each r
   for (const line of out.split('\n')) assert.ok(line.length <= 60, line);
 });
 
-test('logs prints what a job printed, of the attempt and the stream asked for', async (t) => {
+test('logs prints the output of a job, of the requested attempt and stream', async (t) => {
   const cwd = await temporaryFolder(t);
   const growing = await growingRun(t, cwd, ['0000', '0001']);
   await growing.succeed('0001');
   await growing.print('0001', 1, 'epoch 1 größe\x1b[2J\n');
   await growing.print('0001', 1, 'Traceback\n', 'err');
   const ask = async (...args: string[]) => (await runCommand(logs, args, { cwd })).out;
-  assert.equal(await ask('1'), 'epoch 1 größe\x1b[2J\n', 'as it is, into a file');
+  assert.equal(await ask('1'), 'epoch 1 größe\x1b[2J\n', 'unchanged, into a file');
   assert.equal(await ask('cifar10', '0001', '--err'), 'Traceback\n');
   assert.equal(await ask('1', '--attempt', '1'), 'epoch 1 größe\x1b[2J\n');
   const { out } = await runCommand(logs, ['1'], { cwd, outIsTerminal: true });
   assert.equal(out, 'epoch 1 größe\ufffd[2J\n', 'harmless, on a terminal');
 });
 
-test('logs says which jobs and attempts there are when it cannot know or find the one meant', async (t) => {
+test('logs lists the jobs and attempts when the choice is missing or unknown', async (t) => {
   const cwd = await temporaryFolder(t);
   const growing = await growingRun(t, cwd, ['0000', '0001']);
   await growing.succeed('0001');
@@ -93,12 +93,12 @@ test('logs says which jobs and attempts there are when it cannot know or find th
     assert.ok(thrown instanceof Fault && thrown.kind === 'usage');
     return `${thrown.message}; ${thrown.fix ?? ''}`;
   };
-  assert.match(await fix(), /2 jobs, 0000 to 0001: say which one; .*updraft logs cifar10-k3v9q1 0000$/);
-  assert.match(await fix('cifar10', '7'), /has no job "7"; its jobs are 0000 to 0001/);
-  assert.match(await fix('1', '--attempt', '3'), /say one of 1$/);
+  assert.match(await fix(), /2 jobs, 0000 to 0001: choose one; .*updraft logs cifar10-k3v9q1 0000$/);
+  assert.match(await fix('cifar10', '7'), /has no job "7"; use one of its jobs, 0000 to 0001/);
+  assert.match(await fix('1', '--attempt', '3'), /choose one of 1$/);
 });
 
-test('logs -f goes on into the next attempt and ends with the job, without losing a byte', async (t) => {
+test('logs -f continues into the next attempt and ends with the job, without losing a byte', async (t) => {
   const cwd = await temporaryFolder(t);
   const growing = await growingRun(t, cwd, ['0000']);
   await growing.run({ kind: 'attempt-started', job: '0000', attempt: 1, why: '' });
@@ -126,7 +126,7 @@ test('logs -f goes on into the next attempt and ends with the job, without losin
   assert.match(err, /--- attempt 2 ---/);
 });
 
-test('on a terminal the jobs of a large run that stand alike are one line, in a file each has its own', async (t) => {
+test('on a terminal similar jobs of a large run share a line, in a file each has its own', async (t) => {
   const cwd = await temporaryFolder(t);
   const ids = Array.from({ length: 50 }, (_, index) => jobId(index));
   const growing = await growingRun(t, cwd, ids);
@@ -141,7 +141,7 @@ test('on a terminal the jobs of a large run that stand alike are one line, in a 
   assert.equal(file.split('\n').filter((line) => /^\d/.test(line)).length, 50);
 });
 
-test('on a narrow terminal figures give way to the notes, and no line is wider than it', async () => {
+test('on a narrow terminal notes replace figures, and every line fits', async () => {
   const context = { cwd: journals, outIsTerminal: true, columns: 60 };
   const { out } = await runCommand(status, ['retry-then-failure'], context);
   assert.match(out, /^0001 +2 +failed +node-a .*the training ended/m);

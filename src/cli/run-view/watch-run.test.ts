@@ -12,7 +12,7 @@ async function aRun(t: TestContext, jobs = ['0000']): Promise<{ cwd: string; gro
   return { cwd, growing: await growingRun(t, cwd, jobs) };
 }
 
-/** A terminal whose keys and size the test changes, and that knows what it was asked to undo. */
+/** A terminal whose keys and size the test controls, and that records what was undone. */
 function fakeTerminal() {
   const keys = new Set<(key: string) => void>();
   const resizes = new Set<() => void>();
@@ -39,7 +39,7 @@ function fakeTerminal() {
   };
 }
 
-test('where there is no terminal, a line tells of each change, and the end of a good run is exit 0', async (t) => {
+test('without a terminal watch prints a line per change, and a good run ends with exit 0', async (t) => {
   const { cwd, growing } = await aRun(t);
   const watching = runCommand(watch, [], { cwd });
   await growing.succeed('0000');
@@ -52,7 +52,7 @@ test('where there is no terminal, a line tells of each change, and the end of a 
   assert.match(err, /next:\n {2}updraft report cifar10-k3v9q1/);
 });
 
-test('with --json each change is an object on its line, with the jobs that changed', async (t) => {
+test('with --json each change is a line with an object of the changed jobs', async (t) => {
   const { cwd, growing } = await aRun(t, ['0000', '0001']);
   const watching = runCommand(watch, ['--json'], { cwd });
   await growing.succeed('0000');
@@ -65,13 +65,16 @@ test('with --json each change is an object on its line, with the jobs that chang
   assert.notEqual(lines.at(-1)?.endedAt, null);
 });
 
-test('a run with a job that has no valid result ends the watch with exit 1 and says where to look', async (t) => {
+test('a run with a job that has no valid result ends the watch with exit 1 and names the next commands', async (t) => {
   const { cwd, growing } = await aRun(t);
   await growing.run({ kind: 'job-ended', job: '0000', outcome: 'failed' });
   await assert.rejects(runCommand(watch, [], { cwd }), (thrown) => {
     assert.ok(thrown instanceof Fault);
     assert.equal(thrown.info.exit, 1);
-    assert.match(thrown.fix ?? '', /`updraft why cifar10-k3v9q1` says why, `updraft retry cifar10-k3v9q1`/);
+    assert.match(
+      thrown.fix ?? '',
+      /`updraft why cifar10-k3v9q1` explains it, `updraft retry cifar10-k3v9q1`/,
+    );
     return true;
   });
 });
@@ -80,7 +83,7 @@ for (const [key, name] of [
   ['q', 'q'],
   ['\x03', 'Ctrl-C'],
 ] as const)
-  test(`${name} leaves the live view, gives the terminal back, and the run goes on`, async (t) => {
+  test(`${name} leaves the live view, restores the terminal, and the run continues`, async (t) => {
     const { cwd } = await aRun(t);
     const fake = fakeTerminal();
     let out = '';
@@ -100,10 +103,10 @@ for (const [key, name] of [
     assert.ok(out.startsWith('\x1b[?1049h'));
     assert.match(out, /\x1b\[\?7h\x1b\[\?25h\x1b\[\?1049l[^\x1b]*$/, 'screen, cursor and wrapping are back');
     assert.ok(fake.isReleased());
-    assert.match(err, /the run goes on/);
+    assert.match(err, /the run continues/);
   });
 
-test('the live view is drawn anew when the terminal changes its size', async (t) => {
+test('the live view is redrawn when the terminal is resized', async (t) => {
   const { cwd } = await aRun(t);
   const fake = fakeTerminal();
   const draws: string[] = [];
@@ -125,7 +128,7 @@ test('the live view is drawn anew when the terminal changes its size', async (t)
   assert.ok(draws.some((text) => text.includes(`${' '.repeat(60)}q leaves`)));
 });
 
-test('a signal leaves the view too, with exit 5, and the terminal is given back', async (t) => {
+test('a signal leaves the view too, with exit 5, and restores the terminal', async (t) => {
   const { cwd } = await aRun(t);
   const fake = fakeTerminal();
   const stop = new AbortController();

@@ -14,7 +14,7 @@ import { liveView } from './live-view.ts';
 
 /**
  * Shows a run until it ends, or until the user leaves: a screen on a terminal, a line per change elsewhere, with
- * `json` an object per change. Gives the last state seen; without `endedAt` the user left and the run goes on.
+ * `json` an object per change. Returns the last state seen; without `endedAt` the user left and the run continues.
  */
 export async function watchRun(
   cli: Cli,
@@ -36,7 +36,7 @@ async function watchLive(cli: Cli, runFolder: string, terminal: Terminal): Promi
   const signal = AbortSignal.any([cli.signal, leave.signal]);
   let state: RunState | undefined;
   const glyphs = glyphsFor(cli.env);
-  const hint = 'q leaves, the run goes on';
+  const hint = 'q leaves; the run continues';
   const frame = () => ({ ...terminal.size(), now: cli.clock.now(), color: cli.color, glyphs, hint });
   const screen = openScreen(cli, terminal, {
     draw: () => (state === undefined ? [] : liveView(state, frame())),
@@ -74,7 +74,7 @@ async function watchPlain(cli: Cli, runFolder: string, lines: Lines): Promise<Ru
   return before ?? readRunState(runFolder);
 }
 
-/** The jobs that changed, whole, and how the run stands. */
+/** The complete changed jobs, and the state of the run. */
 const jsonLines: Lines = (before, now, at) => {
   const { run, tally, endedAt, trouble } = now;
   const jobs = changedJobs(before, now);
@@ -89,17 +89,17 @@ const textLines: Lines = (before, now, at) => {
     .map((job) => textLine(job, at));
 };
 
-/** Jobs are replaced, never changed, so that those that are the same object are the same. */
+/** Jobs are replaced, never mutated, so identical objects have not changed. */
 function changedJobs(before: RunState | undefined, now: RunState): JobState[] {
   const known = new Set(before?.jobs);
   return now.jobs.filter((job) => !known.has(job));
 }
 
-/** Between a good attempt's end and its job's end there is nothing to say. */
+/** Between a successful attempt's end and its job's end there is nothing to print. */
 const isAboutToEnd = (job: JobState): boolean =>
   job.status === 'waiting' && latestAttempt(job)?.outcome === 'success';
 
-/** What is worth a new line: the figures in it that change all the time are not. */
+/** What is worth a new line; constantly changing figures are not. */
 function changeKeyOf(job: JobState): string {
   const attempt = latestAttempt(job);
   const training = attempt?.agent?.training;
@@ -122,7 +122,7 @@ function textLine(job: JobState, at: number): string {
   ].join(' ');
 }
 
-/** Watches until the end and sees to it that somebody works on it; leaving is the user's right and no failure of the run. */
+/** Watches until the end and keeps the run supervised; leaving is not a failure of the run. */
 export async function watchToEnd(
   cli: Cli,
   { folder, argument, pool }: SubmittedRun,
@@ -145,31 +145,31 @@ export async function watchToEnd(
     await keeping;
   }
   if (failure !== undefined) throw asFault(failure);
-  throw new Fault('interrupted', `left ${path.basename(folder)}: it goes on by itself`, {
-    fix: `\`updraft watch ${argument}\` comes back to it, \`updraft stop ${argument}\` ends it`,
+  throw new Fault('interrupted', `left ${path.basename(folder)}: it continues without the view`, {
+    fix: `\`updraft watch ${argument}\` returns to it, \`updraft stop ${argument}\` stops it`,
   });
 }
 
 const enter = '\x1b[?1049h\x1b[?25l\x1b[?7l';
 const leave = '\x1b[?7h\x1b[?25h\x1b[?1049l';
-/** Without being told of a change: often enough for running clocks. */
+/** Even without a change: often enough for running clocks. */
 const redrawMillis = 1000;
 
 interface Screen {
   redraw(): void;
-  /** Gives the terminal back as it was: its screen, cursor, line wrapping and keyboard. */
+  /** Restores the terminal: its screen, cursor, line wrapping and keyboard. */
   close(): void;
 }
 
-/** Takes the terminal for a view that is drawn anew on demand, on a change of size, and every second. */
+/** Takes over the terminal for a view that is redrawn on demand, on a resize, and every second. */
 function openScreen(
   cli: Cli,
   terminal: Terminal,
   { draw, onKey }: { draw: () => string[]; onKey: (key: string) => void },
 ): Screen {
   const redraw = () => {
-    // Line by line over what is there, so that nothing flickers. Cleared before, not behind: behind a full line the
-    // cursor still stands on its last character.
+    // Overwrites line by line, so that nothing flickers. Each line is cleared before it is written: after a full line the
+    // cursor is still on its last character.
     const lines = draw();
     const text = lines.map((line, index) => `\x1b[${index + 1};1H\x1b[2K${line}`).join('');
     drawOut(cli, lines.length < terminal.size().rows ? `${text}\x1b[${lines.length + 1};1H\x1b[J` : text);

@@ -31,7 +31,7 @@ export const integerOption =
     );
   };
 
-/** Where there is no other limit. */
+/** For options without another limit. */
 export const maxInteger = 999_999_999;
 
 export function sizeOption(text: string): number {

@@ -19,7 +19,7 @@ export const sentBytes = ({ files }: Plan): string =>
 export const headline = ({ spec, jobs }: Plan): string =>
   `${spec.name}: ${counted(jobs.length, 'job')} on the pool "${spec.run.pool}"`;
 
-/** A plan for people; `policy` is what its pool does about failures. */
+/** A plan as text; `policy` is what its pool does about failures. */
 export function planText(plan: Plan, policy?: Policy, secrets: readonly SecretFound[] = []): string {
   const rows: [string, string[]][] = [
     ['file', [plan.file]],
@@ -46,7 +46,7 @@ export function planText(plan: Plan, policy?: Policy, secrets: readonly SecretFo
 }
 
 const secretLine = ({ name, from, value }: SecretFound): string =>
-  `${name} from ${from}${value === undefined ? ', where it is missing' : ''}`;
+  `${name} from ${from}${value === undefined ? ', which is missing' : ''}`;
 
 function jobLines({ jobs, spec }: Plan): string[] {
   const names = Object.keys(spec.run.matrix);
@@ -60,7 +60,7 @@ function jobLines({ jobs, spec }: Plan): string[] {
 
 function fileLines(plan: Plan): string[] {
   const { files } = plan;
-  if (files.length === 0) return ['none are sent'];
+  if (files.length === 0) return ['none'];
   const lines = [`${counted(files.length, 'file')}, ${sentBytes(plan)}, sent with every job`];
   for (const file of files.slice(0, shownFiles)) lines.push(`${file.path}  ${formatSize(file.bytes)}`);
   return withRest(lines, files.length - shownFiles);
@@ -83,20 +83,22 @@ function dataLines({ data }: Plan): string[] {
     return [
       `${source.name}: ${source.url} -> ${source.into}/ (unpack: ${source.unpack})`,
       `  ${source.method}: ${source.why}`,
-      `  must match: ${proofs.length === 0 ? 'nothing declared; expect or sha256 would prove it whole' : proofs.join(', ')}`,
-      ...(source.arriving ? ['  the training starts with its first part, and counts when all is there'] : []),
+      `  must match: ${proofs.length === 0 ? 'nothing declared; add expect or sha256 to verify it' : proofs.join(', ')}`,
+      ...(source.arriving
+        ? ['  the training starts with the first part, and its result counts once all parts have arrived']
+        : []),
       ...token,
     ];
   });
 }
 
 export const describeFallback = ({ why, fix }: Fallback): string =>
-  `this machine's own software, not the Pixi environment: ${why}; ${fix}`;
+  `this machine's software, not the Pixi environment: ${why}; ${fix}`;
 
 function softwareLines({ spec, environment }: Plan): string[] {
   const { image, python } = spec.environment;
   const pack = environment?.pack;
-  const own = image === undefined ? "the worker's own" : `image ${image}`;
+  const own = image === undefined ? "the worker's software" : `image ${image}`;
   const where = pack === undefined ? own : `archive ${pack.url}, unpacked before the training`;
   const { facts, fallback } = environment ?? {};
   return [
@@ -128,19 +130,19 @@ function needLines({ spec, disk }: Plan): string[] {
     ...(gpus > 0 ? [`${counted(gpus, 'GPU')}${describeGpus(spec.resources.gpu)}`] : []),
     `${formatSize(memoryBytes)} memory`,
     `${formatSize(disk.bytes)} disk`,
-    ...(timeSeconds === undefined ? [] : [`at most ${formatDuration(timeSeconds)} an attempt`]),
+    ...(timeSeconds === undefined ? [] : [`at most ${formatDuration(timeSeconds)} per attempt`]),
   ];
   return [parts.join(', '), `disk: ${disk.why}`];
 }
 
 function successLines({ spec }: Plan): string[] {
   const { outputs, check, checkpoint, quietLimitSeconds } = spec.train;
-  const lines = [`${outputs.join(', ')}: there, newer than the attempt's start, not empty`];
+  const lines = [`${outputs.join(', ')}: exist, newer than the attempt's start, not empty`];
   if (check !== undefined) lines.push(`and \`${printable(check)}\` exits with 0`);
   if (checkpoint !== undefined) lines.push(`resumes from ${checkpoint}/`);
   if (quietLimitSeconds !== undefined)
     lines.push(
-      `silent and idle for ${formatDuration(quietLimitSeconds)} (at work: three times that): ended as hung`,
+      `ended as hung after ${formatDuration(quietLimitSeconds)} without output or CPU use (three times that while it uses CPU)`,
     );
   return lines;
 }

@@ -20,9 +20,9 @@ import { describeFallback } from './plan-text.ts';
 
 export interface SubmitCliOptions extends JobFileOptions {
   new?: true;
-  /** Sizes of the rungs in which the jobs go ahead. */
+  /** Sizes of the canary batches. */
   canary?: number[];
-  /** False: without the quick check. */
+  /** False to skip the quick check. */
   check?: boolean;
 }
 
@@ -34,7 +34,7 @@ export interface SubmittedRun extends Submitted {
 }
 
 /**
- * Hands a job file to its pool, or takes up the run whose folder is named, and says on stderr what was done and why.
+ * Submits a job file to its pool, or resumes the run in the given folder, and prints on stderr what was done and why.
  */
 export async function submitPlan(cli: Cli, where: string, options: SubmitCliOptions): Promise<SubmittedRun> {
   const folder = path.resolve(cli.cwd, where);
@@ -61,7 +61,7 @@ async function submit(
   return { ...(await submitRun(plan, pool, { isNew, canary, version, clock, pid })), pool };
 }
 
-/** Reads a job file; of one that may do without its Pixi environment, Pixi writes the lock first, where it can. */
+/** Reads a job file; if its Pixi environment is optional and not locked, Pixi locks it first where it can. */
 export async function loadLocked(
   cli: Cli,
   where: string,
@@ -90,7 +90,7 @@ async function resume(
 ): Promise<Submitted & { pool: Pool }> {
   const { file, spec } = await readPlan(folder);
   if (options.new)
-    throw new Fault('usage', `${folder} is a run; --new makes another one from a job file`, {
+    throw new Fault('usage', `${folder} is a run; --new starts another one from a job file`, {
       fix: `updraft submit --new ${shellQuote(file)}`,
     });
   const pool = openPool(spec.run.pool, cli);
@@ -99,7 +99,7 @@ async function resume(
 
 const submittedText = {
   created: 'started',
-  continued: 'going on with',
+  continued: 'resuming',
   finished: 'already finished:',
 } as const;
 
@@ -121,8 +121,8 @@ export async function printSubmitted(
   const run = path.basename(folder);
   cli.out(json ? `${JSON.stringify({ run, folder, how, why, tally })}\n` : `${folder}\n`);
   nextCommands(cli, [
-    [`updraft watch ${argument}`, 'see it live'],
-    [`updraft status ${argument}`, 'see how it stands'],
+    [`updraft watch ${argument}`, 'watch it live'],
+    [`updraft status ${argument}`, 'the state of each job'],
     how === 'finished'
       ? [newRun('submit', words), 'start another run']
       : [`updraft stop ${argument}`, 'stop it'],

@@ -14,7 +14,7 @@ export function glyphsFor(env: Env): Glyphs {
     : { done: '#', running: '=', failed: '!', idle: '-' };
 }
 
-/** Whether a terminal of this environment shows UTF-8. An empty variable counts as unset, as it does for the C library. */
+/** Whether a terminal of this environment shows UTF-8. An empty variable counts as unset, as in the C library. */
 export function isUtf8(env: Env): boolean {
   const locale = [env['LC_ALL'], env['LC_CTYPE'], env['LANG']].find((value) => (value ?? '') !== '') ?? '';
   return /utf-?8/i.test(locale);
@@ -30,5 +30,5 @@ const plain: Partial<Record<string, string>> = {
   '✗': '!',
 };
 
-/** Our own marks as ASCII, each as wide as before; what a user has named stays as it is. */
+/** Updraft's marks as ASCII of the same width; users' names stay unchanged. */
 export const toAscii = (text: string): string => text.replaceAll(/[…’·–×✓✗]/g, (mark) => plain[mark] ?? mark);

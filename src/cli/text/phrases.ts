@@ -1,9 +1,10 @@
+import { wrap } from '../../base/text-table.ts';
 import type { Cli } from '../cli.ts';
 
 /** A command that may come next and what it does; false or undefined where it does not fit. */
 type NextCommand = readonly [command: string, what: string] | false | undefined;
 
-/** Ends a command with what the user may want next: talk, so it goes to stderr. */
+/** Ends a command with the commands that the user may want next, on stderr. */
 export function nextCommands(cli: Cli, mayFit: readonly NextCommand[]): void {
   const next = mayFit.filter((one) => one !== false && one !== undefined);
   const width = cli.errIsTerminal ? cli.columns : Number.POSITIVE_INFINITY;
@@ -24,21 +25,11 @@ export function commandLines(
   );
 }
 
-/** A sentence as lines of at most `width` characters, unless a word is longer; `first` and `rest` begin them. */
-export function wrap(text: string, width: number, first: string, rest: string): string[] {
-  const lines: string[] = [];
-  let line = first;
-  for (const word of text.split(' ')) {
-    const isEmpty = line === first || line === rest;
-    if (!isEmpty && line.length + 1 + word.length > width) {
-      lines.push(line);
-      line = rest + word;
-    } else line = isEmpty ? line + word : `${line} ${word}`;
-  }
-  return [...lines, line];
-}
+/** The width for text on stdout: wide enough for a sentence, narrow enough to read. Pipes get unwrapped lines. */
+export const textWidth = ({ outIsTerminal, columns }: Cli): number =>
+  outIsTerminal ? Math.max(40, Math.min(columns, 100)) : Number.POSITIVE_INFINITY;
 
-/** Whether the user says yes; undefined where nobody can be asked. */
+/** Whether the user says yes; undefined where there is no terminal. */
 export async function askYesNo(cli: Cli, question: string): Promise<boolean | undefined> {
   const said = await cli.ask?.(`${question} [y/N] `);
   return said === undefined ? undefined : /^y(es)?$/i.test(said.trim());
@@ -46,7 +37,7 @@ export async function askYesNo(cli: Cli, question: string): Promise<boolean | un
 
 const maxParts = 8;
 
-/** Jobs by their ids, in order; neighbours are told by the first and the last: `0001, 0004 to 0009 and 12 more`. */
+/** Jobs by their ids, in order; consecutive ones by the first and the last: `0001, 0004 to 0009 and 12 more`. */
 export function jobList(ids: readonly string[]): string {
   const parts: { first: string; last: string; jobs: number }[] = [];
   for (const id of ids) {

@@ -3,17 +3,17 @@ import type { ReadStream, WriteStream } from 'node:tty';
 /** What a live view needs of a terminal beyond writing to it. */
 export interface Terminal {
   size(): { columns: number; rows: number };
-  /** Tells of every change of size, until the function it gives is called. */
+  /** Calls the listener on every resize, until the returned function is called. */
   onResize(listener: () => void): () => void;
-  /** Tells of every key, unechoed (Ctrl-C is `\x03`), until the function it gives is called. */
+  /** Calls the listener with every key, unechoed (Ctrl-C is `\x03`), until the returned function is called. */
   onKey(listener: (key: string) => void): () => void;
 }
 
-/** The terminal behind the two streams; undefined where the output is none. */
+/** The terminal behind the two streams; undefined where the output is not one. */
 export function terminalOf(input: ReadStream, output: WriteStream): Terminal | undefined {
   if (!output.isTTY) return undefined;
   return {
-    // Some terminals (serial lines, tools that fake one) say 0.
+    // Some terminals (serial lines, tools that fake one) report 0.
     size: () => ({ columns: output.columns || 80, rows: output.rows || 24 }),
     onResize(listener) {
       output.on('resize', listener);

@@ -7,7 +7,7 @@ import { Fault } from '../../fault/fault.ts';
 import { readHistory } from '../../history/read-history.ts';
 import { explainStory } from '../../why/explain-story.ts';
 
-/** Explains the jobs of a bare event log; with a word (`12.3`, `12` for a cluster, or a DAG's node), only those. */
+/** Explains the jobs of an event log; with `12.3`, `12` for a cluster, or a DAG node, only those. */
 export async function explainLog(
   file: string,
   shownAs: string,
@@ -28,7 +28,7 @@ async function isWithoutEvents(file: string): Promise<boolean> {
   return events === 0;
 }
 
-/** Which events are of the jobs that a word names. All clusters of a DAG's node are one job. */
+/** Selects the events of the named jobs. All clusters of a DAG node are one job. */
 async function selectJobs(
   file: string,
   word: string,
@@ -51,9 +51,9 @@ async function selectJobs(
   );
   const ids = new Set([...named].flatMap((node) => nodes.get(node) ?? []));
   if (cluster === undefined && ids.size === 0)
-    throw new Fault('usage', `"${printable(word)}" is no job of a log`, {
+    throw new Fault('usage', `"${printable(word)}" does not name a job of an event log`, {
       about: word,
-      fix: 'name it by cluster and number, as in 12.3, a whole cluster, as in 12, or the node of a DAG by its name',
+      fix: 'name a job like 12.3, a cluster like 12, or a DAG node',
     });
   return (event) => isNamed(event) || ids.has(`${event.cluster}.${event.proc}`);
 }
@@ -62,19 +62,19 @@ function noEvents(log: string, garbled: number): Fault {
   if (garbled > 0)
     return new Fault('file-invalid', `there is no HTCondor event in ${printable(log)}`, {
       about: log,
-      fix: 'name the log of the jobs, as `log` in their submit file says; their output is another file',
+      fix: 'name the event log of the jobs (`log` in their submit file), not their output',
     });
-  return new Fault('file-invalid', `${printable(log)} is empty: no job of it has been submitted yet`, {
+  return new Fault('file-invalid', `${printable(log)} is empty: its jobs have not been submitted yet`, {
     about: log,
-    fix: 'wait until the jobs are submitted, or name the log that their submit file names',
+    fix: 'wait until the jobs are submitted, or name the event log in their submit file',
   });
 }
 
 function noSuchJob(log: string, word: string | undefined): Fault {
   if (word === undefined)
-    return new Fault('file-invalid', `the events in ${printable(log)} are of no job`, { about: log });
+    return new Fault('file-invalid', `the events in ${printable(log)} belong to no job`, { about: log });
   return new Fault('usage', `there is no job ${printable(word)} in ${printable(log)}`, {
     about: word,
-    fix: 'see which there are: leave the job out',
+    fix: 'to see all jobs, leave out the job',
   });
 }

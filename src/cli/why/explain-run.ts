@@ -18,7 +18,7 @@ import type { Policy } from '../../recovery/policy.ts';
 import { explainRunJob, type FiledEntry } from '../../why/explain-run-job.ts';
 import { explainStory } from '../../why/explain-story.ts';
 
-/** Journals read at once. */
+/** Journals read in parallel. */
 const maxParallelReads = 32;
 
 /** Explains these jobs of a run, from its folder alone. */
@@ -28,7 +28,7 @@ export async function explainRun(
   jobs: readonly JobState[],
   now: number,
 ): Promise<Explanation[]> {
-  // A copy of a run may have lost its plan; what its journals say is explained all the same.
+  // A copy of a run may lack its plan; its journals are explained anyway.
   const plan = await readPlan(folder).catch(() => undefined);
   const journal = (await readJournal(path.join(folder, runFiles.journal))).entries;
   const pool = poolKind(state.pool);
@@ -123,7 +123,7 @@ async function entriesIn(folder: string, file: string | undefined): Promise<File
   return (await readJournal(path.join(folder, file))).entries.map((entry) => ({ file, entry }));
 }
 
-/** What the scheduler's own log says of a job, where there is one. */
+/** What the scheduler's log says about a job, if there is one. */
 function explainLogged(
   { histories, rules, withUserNames }: RunAccount,
   job: JobState,
@@ -135,7 +135,7 @@ function explainLogged(
   return { ...explained, because: explained.because.map((said) => withUserNames?.(said) ?? said) };
 }
 
-/** A job that HTCondor has not written about. */
+/** A job that is not in HTCondor's log. */
 function neverQueued({ id: job, status }: JobState): Explanation {
   const notYet: Explanation = {
     job,
@@ -143,28 +143,26 @@ function neverQueued({ id: job, status }: JobState): Explanation {
     cause: 'waits-for-slot',
     title: causeTitle('waits-for-slot'),
     because: [
-      'HTCondor’s log has nothing of it yet: it is not in the queue, or waits until others have left it.',
+      'HTCondor’s log does not mention it yet: it is not queued, or waits until other jobs leave the queue.',
     ],
     evidence: [],
-    doing: ['If the run is submitted, HTCondor takes it when its turn comes.'],
-    advice: ['See what the queue has: condor_q'],
+    doing: ['If the run is submitted, HTCondor queues it when its turn comes.'],
+    advice: ['To see the queue, run: condor_q'],
   };
   if (status !== 'ended') return notYet;
-  // The rest of a cluster that was removed before HTCondor had put all of it into the queue.
+  // The cluster was removed before HTCondor had queued all of it.
   return {
     ...notYet,
     standing: 'removed',
     cause: 'user',
-    title: 'it was removed before it was in the queue',
-    because: [
-      'HTCondor puts the jobs of a large run into its queue as others leave; this one’s turn never came.',
-    ],
+    title: 'it was removed before it was queued',
+    because: ['HTCondor queues the jobs of a large run as others leave; this one’s turn never came.'],
     doing: ['Nothing: the run was stopped.'],
-    advice: ['If it is still wanted: updraft retry'],
+    advice: ['If you still need it, run: updraft retry'],
   };
 }
 
-/** A job that waits for its canaries. */
+/** A job that waits for the canary jobs. */
 function explainCanaryWait(
   { jobs, endedAt }: RunState,
   job: string,
@@ -182,26 +180,26 @@ function explainCanaryWait(
     cause: 'waits-for-slot',
     title:
       bad.length > 0
-        ? 'it is kept back: a job that went ahead failed'
-        : 'it is kept back until those before it are done',
+        ? 'it is kept back: a canary job failed'
+        : 'it is kept back until the canary jobs are done',
     because: [
       bad.length > 0
-        ? `It was not queued, because ${named} of the ${counted(ahead.length, 'job')} that went ahead ended without a valid result.`
-        : `It is queued when ${ahead.length === 1 ? 'the job that went ahead has' : `all ${ahead.length} jobs that went ahead have`} a valid result.`,
+        ? `It was not queued, because ${named} of the ${counted(ahead.length, 'canary job')} ended without a valid result.`
+        : `It is queued when ${ahead.length === 1 ? 'the canary job has' : `all ${ahead.length} canary jobs have`} a valid result.`,
     ],
     evidence: [],
     doing: [
       endedAt !== undefined
-        ? 'Nothing: the run stopped at its canary.'
+        ? 'Nothing: the run stopped after its canary jobs.'
         : pool?.traits.supervises === true
-          ? 'The supervisor of the run goes on by itself.'
-          : '`updraft run` goes on by itself while it watches; otherwise nobody does.',
+          ? 'The run’s supervisor queues it then.'
+          : '`updraft run` or `updraft watch` queues it then; nothing else does.',
     ],
     advice:
       bad.length > 0
         ? [
-            `See why with \`updraft why\` and ${bad[0]?.id ?? ''}, then \`updraft retry\`: when that is good, this one follows.`,
+            `See why job ${bad[0]?.id ?? ''} failed with \`updraft why\`, then run \`updraft retry\`: after a valid result this job follows.`,
           ]
-        : ['`updraft submit` with the folder of the run goes on with it.'],
+        : ['To continue, run `updraft submit` with the run’s folder.'],
   };
 }
