@@ -12,7 +12,7 @@ import { root } from './gate.ts';
  */
 
 /** How many banned words the repository may contain. */
-const budget = Number.POSITIVE_INFINITY;
+const budget = 0;
 
 interface Banned {
   /** Matched against a line in lower case, with `camelCase` and `snake_case` split into words. */
