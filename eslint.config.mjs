@@ -27,7 +27,7 @@ export default tseslint.config(
     },
   },
   {
-    // Only the two mains touch the process: everything else gets the world handed in.
+    // Only the two mains touch the process: everything else gets it handed in.
     files: ['src/**/*.ts'],
     ignores: ['src/cli/main.ts', 'src/agent/main.ts', 'src/**/*.test.ts'],
     rules: {

@@ -23,10 +23,7 @@ describe('unexpected trouble', { concurrency: 3 }, () => {
     await objects.trouble('caches: reset on x.bin for 1s');
     const held = onlyJob(await harness.until(run, (state) => onlyJob(state).held !== undefined));
     assert.equal(held.held?.kind, 'object-missing', endsOf(held));
-    const { because, doing } = await harness.why(run);
-    assert.match(because.join(' '), /x\.bin/);
-    // On a busy machine it may be released by now.
-    assert.match(doing.join(' '), /The schedd releases it|looking for another slot/);
+    assert.match((await harness.why(run)).because.join(' '), /x\.bin/);
     await objects.publish('demo/x.bin', 4_000_000);
     const job = onlyJob(await harness.finish(run));
     assert.equal(job.outcome, 'success', endsOf(job));
