@@ -29,7 +29,7 @@ jobs = 4
   assert.equal(first?.exit, 118);
   assert.match(
     first.fault?.message ?? '',
-    /the first epoch of job 0003 goes .* than elsewhere: .* \(median of 3 attempts/,
+    /the first epoch of job 0003 is .* than elsewhere: .* \(median of 3 attempts/,
   );
   assert.equal(second?.outcome, 'success');
   assert.deepEqual(more, []);
