@@ -69,6 +69,9 @@ function missingUses(
     .map(({ message, fix, place }) => ({ message, fix, place }));
 }
 
+const at = ({ where, isImage }: { where: string; isImage: boolean }): string =>
+  `${isImage ? 'in' : 'on'} ${where}`;
+
 function missingTools({ uses, software }: SoftwareFacts): (Use & Found)[] {
   if (software === undefined) return [];
   const fix = software.isImage
@@ -76,24 +79,24 @@ function missingTools({ uses, software }: SoftwareFacts): (Use & Found)[] {
     : 'install it, or do without: Updraft itself fetches and unpacks data';
   return uses.tools
     .filter(({ name }) => !software.tools.has(name))
-    .map((use) => ({ ...use, message: `\`${use.name}\` is not in ${software.where}`, fix }));
+    .map((use) => ({ ...use, message: `\`${use.name}\` is not ${at(software)}`, fix }));
 }
 
 function missingModules({ uses: { modules }, software }: SoftwareFacts): (Use & Found)[] {
   if (software === undefined || modules.length === 0) return [];
-  const { python, where, isImage } = software;
+  const { python, isImage } = software;
   if (python === undefined) {
     const [first] = modules;
     const fix = 'name an image with Python in [environment]';
     return first === undefined
       ? []
-      : [{ ...first, isCertain: true, message: `there is no Python in ${where}`, fix }];
+      : [{ ...first, isCertain: true, message: `there is no Python ${at(software)}`, fix }];
   }
   return modules
     .filter(({ name }) => !python.has.has(name))
     .map((use) => ({
       ...use,
-      message: `the Python module \`${use.name}\` is not in ${where} (${python.path})`,
+      message: `the Python module \`${use.name}\` is not ${at(software)} (${python.path})`,
       fix: isImage
         ? 'add it to the image, or send it with train.files; installing it in the job needs the network'
         : `install it for ${python.path}, or name an image in [environment]`,
