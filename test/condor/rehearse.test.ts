@@ -42,7 +42,7 @@ test('a rehearsal on HTCondor vacates the job twice, and finds that the training
   assert.match(out, /✓ checkpoint kept +1 file/);
   assert.match(
     out,
-    /✗ training resumed +the training started at epoch 1 again\n +fix: it does not read its checkpoint/,
+    /✗ training resumed +the training started at epoch 1 again\n +fix: load the checkpoint in ckpt/,
   );
   assert.match(out, /✓ scratch cleaned up +left to the pool, which removes the sandbox of each attempt/);
   assert.match(out, /✓ valid result/);
