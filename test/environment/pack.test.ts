@@ -227,7 +227,7 @@ test('an archive with a wrong digest never runs', async (t) => {
 test('a disk too small for the unpacked software is reported with sizes before anything is fetched', async (t) => {
   const { harness, exit, stderr } = await attemptWith(t, makeExecutable(makePack()), { bytes: 1e18 });
   assert.equal(exit, 107);
-  assert.match(stderr, /unpacking env-1a2b3c4d\.sh needs [\d.]+ PB .* free \(archive 750 PB \+ /);
+  assert.match(stderr, /unpacking env-1a2b3c4d\.sh needs [\d.]+ PB, .* free \(archive 750 PB \+ /);
   assert.deepEqual(harness.entries('fetched'), []);
 });
 
