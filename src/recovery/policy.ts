@@ -48,7 +48,7 @@ const formerNames: Record<string, string> = {
 
 /** A policy, or an order's part of it, as any version wrote it, with the names of this one. */
 export function withCurrentNames(written: unknown): unknown {
-  if (typeof written !== 'object' || written === null) return written;
+  if (typeof written !== 'object' || written === null || Array.isArray(written)) return written;
   const renamed = Object.entries(written).map(([name, value]) => [
     formerNames[name] ?? name,
     withCurrentNames(value),

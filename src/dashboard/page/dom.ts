@@ -41,7 +41,3 @@ export const symbolOf = (tone: Tone) => html('span', { class: 'mark', 'aria-hidd
 
 export const shareOf = (part: number, whole: number): string =>
   whole > 0 ? `${((100 * part) / whole).toFixed(1)} %` : '–';
-
-/** `1 job`, `3 jobs`. */
-export const plural = (count: number, word: string): string =>
-  `${count.toLocaleString('en')} ${word}${count === 1 ? '' : 's'}`;

@@ -1,5 +1,6 @@
+import { counted } from '../../base/counted.ts';
 import type { Board, BoardRow } from '../page-data.ts';
-import { html, plural, symbolOf } from './dom.ts';
+import { html, symbolOf } from './dom.ts';
 import { phaseLegend, timeline } from './pictures.ts';
 
 /** As in the style. A fixed height lets the scroll position determine the visible rows. */
@@ -81,7 +82,7 @@ export class JobTable {
       words === '' && state === ''
         ? all
         : all.filter((row) => (state === '' || row.state === state) && searchTextOf(row).includes(words));
-    const jobs = plural(all.length, 'job');
+    const jobs = counted(all.length, 'job');
     this.#found.textContent = this.#shown.length === all.length ? jobs : `${this.#shown.length} of ${jobs}`;
     this.#table.setAttribute('aria-rowcount', String(this.#shown.length + 1));
     this.#scheduleDraw();

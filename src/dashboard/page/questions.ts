@@ -1,6 +1,7 @@
+import { counted } from '../../base/counted.ts';
 import { formatMillis } from '../../report/format.ts';
 import type { Board, Problem } from '../page-data.ts';
-import { html, plural, symbolOf, show, shareOf } from './dom.ts';
+import { html, symbolOf, show, shareOf } from './dom.ts';
 
 /** The four questions of a reader with ten seconds, with their answers. */
 export function questions(acts: { openJob: (id: string) => void }) {
@@ -57,7 +58,7 @@ function wrongOf({ wrong, trouble, account, garbled }: Board) {
   const notes = [
     trouble === null ? null : html('p', { class: 'alarm' }, `The run cannot be read now: ${trouble}`),
     account && html('p', { class: 'alarm' }, account.message, helps),
-    garbled === 0 ? null : html('p', {}, `Ignored ${plural(garbled, 'unreadable line')} of the journals.`),
+    garbled === 0 ? null : html('p', {}, `Ignored ${counted(garbled, 'unreadable line')} of the journals.`),
   ];
   if (wrong.length === 0)
     return [...notes, trouble === null && account === null ? html('p', {}, 'Nothing.') : null];
@@ -76,7 +77,7 @@ function problemOf({ cause, what, jobs, examples, message, fix, needsYou }: Prob
   return html(
     'li',
     {},
-    html('strong', {}, `${plural(jobs, 'job')}: ${cause}`),
+    html('strong', {}, `${counted(jobs, 'job')}: ${cause}`),
     needsYou ? ' ' : null,
     needsYou ? html('span', { class: 'badge' }, 'needs you') : null,
     html('span', { class: 'what' }, ` ${what}`),
@@ -86,13 +87,13 @@ function problemOf({ cause, what, jobs, examples, message, fix, needsYou }: Prob
   );
 }
 
-const rest = (count: number) => (count > 0 ? html('p', {}, `And ${plural(count, 'other cause')}.`) : null);
+const rest = (count: number) => (count > 0 ? html('p', {}, `And ${counted(count, 'other cause')}.`) : null);
 
 function doingOf({ doing, wrong, endedAt }: Board) {
   const needing = wrong.filter(({ needsYou }) => needsYou).reduce((sum, { jobs }) => sum + jobs, 0);
-  const items = doing.slice(0, 6).map(({ what, jobs }) => html('li', {}, `${plural(jobs, 'job')}: ${what}`));
+  const items = doing.slice(0, 6).map(({ what, jobs }) => html('li', {}, `${counted(jobs, 'job')}: ${what}`));
   if (needing > 0)
-    items.push(html('li', {}, `${plural(needing, 'job')}: nothing happens until you act; see what helps`));
+    items.push(html('li', {}, `${counted(needing, 'job')}: nothing happens until you act; see what helps`));
   if (items.length === 0)
     return [html('p', {}, endedAt === null ? 'Nothing needs doing.' : 'Nothing: the run has ended.')];
   return [html('ul', {}, ...items), rest(doing.length - 6)];
