@@ -62,7 +62,7 @@ export const sizesOf = (
 ): ReadonlyMap<string, number> =>
   new Map(
     objects.flatMap((object) => {
-      const bytes = object.servers.find(({ status }) => status === 200)?.bytes;
+      const bytes = object.bytes ?? object.servers.find(({ status }) => status === 200)?.bytes;
       return bytes === undefined ? [] : [[object[by], bytes] as const];
     }),
   );
