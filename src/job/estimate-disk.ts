@@ -1,8 +1,7 @@
 import { archiveKind, archiveKinds } from '../base/archive-kinds.ts';
 import type { EnvironmentSize } from '../environment/size-environment.ts';
 import { poolTraits } from './pool-traits.ts';
-import type { ResolvedData } from './plan.ts';
-import type { DataSource, Spec } from './spec.ts';
+import type { DataSource, ResolvedData, Spec } from './spec.ts';
 import { formatSize } from './units.ts';
 
 /** For logs, outputs and checkpoints, whose sizes are not declared. */

@@ -7,7 +7,7 @@ import { chooseMethod } from './choose-method.ts';
 import { estimateDisk, imageDisk } from './estimate-disk.ts';
 import { expandJobs } from './expand.ts';
 import type { Job, OrderedData, OrderedEnvironment } from './job.ts';
-import type { DataMethod, DataSource, Environment, Resources, Spec } from './spec.ts';
+import type { DataMethod, DataSource, Environment, ResolvedData, Resources, Spec } from './spec.ts';
 import { formatSize } from './units.ts';
 
 /** A file that is sent with every job. */
@@ -16,21 +16,6 @@ export interface PlannedFile {
   path: string;
   bytes: number;
   sha256: string;
-}
-
-/** What is known about data on this machine. */
-export interface LocalData {
-  /** Of the file, or of the archive that the folder becomes. */
-  bytes: number;
-  /** Changes with names, sizes and times. */
-  fingerprint: string;
-  /** A folder, packed when the run is created. */
-  isFolder?: true;
-}
-
-/** A data source with absolute paths. */
-export interface ResolvedData extends DataSource {
-  here?: LocalData;
 }
 
 /** A data source whose method is decided. */

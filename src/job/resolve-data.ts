@@ -3,10 +3,9 @@ import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { counted } from '../base/counted.ts';
 import { defined } from '../base/defined.ts';
-import { errorReason } from '../base/error-reason.ts';
+import { errorReason, isGone } from '../base/error-reason.ts';
 import { Fault } from '../fault/fault.ts';
 import { isLocal, isPath } from './inside.ts';
-import type { LocalData, ResolvedData } from './plan.ts';
 import {
   type KeyPath,
   problemAt,
@@ -15,7 +14,7 @@ import {
   type SpecProblem,
   valueAt,
 } from './source-file.ts';
-import type { DataSource } from './spec.ts';
+import type { DataSource, LocalData, ResolvedData } from './spec.ts';
 
 export interface DataPlaces {
   /** Folder of the job file. */
@@ -53,21 +52,20 @@ export async function resolveData(
   }
 }
 
+const expectedHere =
+  'expected a file or folder on this machine, like "images/" or "file:///home/me/data.tar"';
+
 async function inspect(
   file: string | undefined,
   { url, expect }: DataSource,
   { folder }: DataPlaces,
 ): Promise<LocalData & Pick<DataSource, 'expect'>> {
-  const info =
-    file === undefined ? undefined : await stat(file).catch((error: unknown) => errorReason(error));
-  if (file === undefined || info === undefined)
-    throw new Fault('file-invalid', `"${url}" names another machine`, {
-      fix: 'expected a file or folder on this one',
-    });
-  if (typeof info === 'string')
-    throw new Fault('file-invalid', `"${url}" cannot be read: ${file}: ${info}`, {
-      fix: 'expected a file or folder on this machine, like "images/" or "file:///home/me/data.tar"',
-    });
+  if (file === undefined)
+    throw new Fault('file-invalid', `${url} is on another machine`, { fix: expectedHere });
+  const info = await stat(file).catch((error: unknown) => {
+    const what = isGone(error) ? 'does not exist' : `cannot be read: ${errorReason(error)}`;
+    throw new Fault('file-invalid', `${file} ${what}`, { fix: expectedHere });
+  });
   if (info.isFile()) return { bytes: info.size, fingerprint: `${info.size} ${info.mtimeMs}`, expect };
   if (!info.isDirectory())
     throw new Fault('file-invalid', `${file} is neither a file nor a folder`, { fix: 'name one of them' });
@@ -88,7 +86,11 @@ async function inspectFolder(folder: string): Promise<LocalData & Pick<DataSourc
 }
 
 /** Keys that only an archive can have, and a number of files that differs. */
-function folderProblems({ name }: DataSource, source: SourceFile, files: number): SpecProblem[] {
+function folderProblems(
+  { name, expect: { files: declared } }: DataSource,
+  source: SourceFile,
+  files: number,
+): SpecProblem[] {
   const at = (...key: string[]): KeyPath => ['data', name, ...key];
   const idle = [at('unpack'), at('sha256'), at('manifest'), at('expect', 'bytes')]
     .filter((key) => valueAt(source.value, key) !== undefined)
@@ -99,9 +101,8 @@ function folderProblems({ name }: DataSource, source: SourceFile, files: number)
         'only applies to an archive; remove it: Updraft packs and verifies a folder itself',
       ),
     );
-  const declared = valueAt(source.value, at('expect', 'files'));
   if (declared === undefined || declared === files) return idle;
-  const message = `is ${String(declared)}, but the folder has ${counted(files, 'file')}`;
+  const message = `is ${declared}, but the folder has ${counted(files, 'file')}`;
   return [...idle, problemAt(source, at('expect', 'files'), message)];
 }
 

@@ -81,8 +81,13 @@ export async function countFiles(
   const input = openInspector(inspection, {
     ...nothing,
     begin: ({ path }) => void files.add(path),
-    place: ({ type, path }) => void (type === 'hardlink' ? files.add(path) : files.delete(path)),
-    amend: (path, mode) => void (isLinkMode(mode) && files.delete(path)),
+    place({ type, path }) {
+      if (type === 'hardlink') files.add(path);
+      else files.delete(path);
+    },
+    amend(path, mode) {
+      if (isLinkMode(mode)) files.delete(path);
+    },
   });
   try {
     for await (const chunk of chunks) {

@@ -146,7 +146,7 @@ test('a folder that cannot be sent: the file that is wrong is named', async (t) 
     ['hollow', /hollow is an empty folder/],
     ['broken', /broken\/link\.jpg cannot be read: no such file/],
     ['.', /contains this job file and its runs; put the data into a folder of its own/],
-    ['imagse', /"imagse" cannot be read: \S+imagse: no such file or folder; expected a file or folder/],
+    ['imagse', /imagse does not exist; expected a file or folder/],
   ] as const) {
     await data(harness, url);
     const { code, err } = await check(harness);

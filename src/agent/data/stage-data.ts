@@ -58,7 +58,8 @@ export function openStaging(attempt: Attempt): (source: OrderedData, onPart?: ()
     if (isShardList(source)) {
       const shards = await loadShards(source, attempt, locator);
       const stage = (task: ShardTask): Promise<void> => stageShard(task, locator, suspects, onPart);
-      return await stageShards(source, shards, attempt, stage, onPart !== undefined);
+      await stageShards(source, shards, attempt, stage, onPart !== undefined);
+      return;
     }
     const opened = await openSource(source, attempt, locator);
     const staging = { ...opened, options: { ...opened.options, suspects } };
@@ -87,10 +88,9 @@ async function stageShard(
   suspects: Set<string>,
   onPart: (() => void) | undefined,
 ): Promise<void> {
-  const { sha256: _ofList, manifest: _list, ...plain } = source;
-  const opened = await openSource(plain, attempt, locator);
+  const opened = await openSource(source, attempt, locator, shard.manifest);
   const limits = { ...opened.options.limits, windowBytes: windowBytes / maxShards };
-  const options = { ...opened.options, suspects, onEvent, limits, manifest: shard.manifest };
+  const options = { ...opened.options, suspects, onEvent, limits };
   await stageArchive({ ...opened, into, options }, 'tar', attempt, onPart);
 }
 
@@ -110,14 +110,20 @@ function locatorOf({ context: { env, clock, cwd, uid, version } }: Attempt): Loc
   return createLocator({ env, clock, cwd, uid, version });
 }
 
-async function openSource(source: OrderedData, attempt: Attempt, locator: Locator): Promise<Staging> {
+async function openSource(
+  source: OrderedData,
+  attempt: Attempt,
+  locator: Locator,
+  proof?: Manifest,
+): Promise<Staging> {
   const url = parseObjectUrl(source.url, attempt.context.env);
   const local = source.delivered ?? (url.kind === 'file' ? url.file : undefined);
   // What is in the sandbox has been fetched: it is only put in place.
   attempt.record({ kind: 'phase', phase: source.delivered === undefined ? 'fetching' : 'unpacking' });
   const arrived = await arrivalOf(source, url, attempt);
   const into = path.join(attempt.scratch.work, source.into);
-  return { source, url, into, local, arrived, options: await fetchOptions(source, url.text, attempt, locator) };
+  const options = await fetchOptions(source, url.text, attempt, locator, proof);
+  return { source, url, into, local, arrived, options };
 }
 
 async function readBytes(
@@ -236,13 +242,14 @@ async function fetchOptions(
   object: string,
   attempt: Attempt,
   locator: Locator,
+  proof: Manifest | undefined,
 ): Promise<Staging['options']> {
   const { clock, signal, env } = attempt.context;
   const { tokenFile, sha256, expect } = source;
   const { order } = attempt;
   const access = { locator: locatorFor(locator, order, source), clock, signal, ...defined({ tokenFile }) };
   const proofAccess = { ...access, locator: locatorFor(locator, order, source, source.manifest) };
-  const manifest = await loadManifest(source, order.filesFrom, proofAccess);
+  const manifest = proof ?? (await loadManifest(source, order.filesFrom, proofAccess));
   return {
     ...access,
     limits: { windowBytes, ...limitsFromEnv(env) },

@@ -1,7 +1,7 @@
 import { mkdir, rename } from 'node:fs/promises';
 import path from 'node:path';
 import { mapLimited } from '../../base/map-limited.ts';
-import { Fault } from '../../fault/fault.ts';
+import { asFault, Fault } from '../../fault/fault.ts';
 import type { OrderedData } from '../../job/job.ts';
 import type { AgentBody } from '../../journal/entry.ts';
 import type { Fetched, FetchEvent } from '../../transfer/fetch.ts';
@@ -39,24 +39,25 @@ export async function stageShards(
   const into = isArriving ? target : path.join(scratch.stage, source.name);
   for (const folder of [into, path.dirname(target)]) await mkdir(folder, { recursive: true });
   const failed = new AbortController();
-  const joined = joinRecords(source.url, shards, attempt);
+  const joint = joinRecords(source.url, shards, attempt);
   const own = {
     ...attempt,
-    record: joined.record,
+    record: joint.record,
     context: { ...context, signal: AbortSignal.any([context.signal, failed.signal]) },
   };
-  let first: unknown;
+  let first: Fault | undefined;
   await mapLimited(shards, maxShards, async (shard) => {
     // The others are ended, too, before the first failure is reported.
     if (first !== undefined) return;
     const { manifest, files, name } = shard;
-    const expect = { files, bytes: manifest.bytes };
-    const one: OrderedData = { ...source, url: besideList(source.url, name), unpack: 'tar', expect };
-    const task = { source: one, shard, into, attempt: own, onEvent: joined.onEventOf(name) };
-    await stage(task).catch((error: unknown) => failed.abort((first ??= error)));
+    const { bytes, sha256 } = manifest;
+    const its = { url: besideList(source.url, name), sha256, expect: { files, bytes } };
+    const one: OrderedData = { ...source, ...its, unpack: 'tar' };
+    const task = { source: one, shard, into, attempt: own, onEvent: joint.onEventOf(name) };
+    await stage(task).catch((error: unknown) => failed.abort((first ??= asFault(error))));
   });
   if (first !== undefined) throw first;
-  joined.done();
+  joint.done();
   if (!isArriving) await rename(into, target);
 }
 
@@ -74,18 +75,21 @@ function joinRecords(object: string, shards: readonly ListedShard[], { record, c
   const started = clock.monotonic();
   const seconds = (): number => (clock.monotonic() - started) / 1000;
   const total = sumOf(shards).bytes;
-  const received = new Map<string, number>();
+  const got = new Map<string, number>();
   const shares: Fetched['servers'] = [];
   const sum = { files: 0, bytes: 0 };
   const report = recordEvents(object, record, clock);
   return {
     onEventOf: (name: string) => (event: FetchEvent) => {
-      if (event.kind !== 'progress') return report(event);
-      received.set(name, event.bytes);
-      const bytes = received.values().reduce((all, one) => all + one, 0);
+      if (event.kind !== 'progress') {
+        report(event);
+        return;
+      }
+      got.set(name, event.bytes);
+      const bytes = got.values().reduce((all, one) => all + one, 0);
       report({ ...event, bytes, total, rate: bytes / Math.max(1, seconds()) });
     },
-    record(body: AgentBody): void {
+    record: (body: AgentBody): void => {
       if (body.kind === 'fetched') shares.push(...body.servers);
       else if (body.kind === 'unpacked') {
         sum.files += body.files;

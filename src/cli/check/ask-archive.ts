@@ -9,7 +9,7 @@ import { asFault, Fault } from '../../fault/fault.ts';
 import { formatSize } from '../../job/units.ts';
 import type { FetchEvent, FetchOptions } from '../../transfer/fetch.ts';
 import type { UnpackerOptions } from '../../unpack/open-unpacker.ts';
-import type { AskedObject, ObjectReport } from './ask-objects.ts';
+import type { AskedObject, ObjectReport } from './gathered.ts';
 
 /** Enough for the first entries, and cheap for a server. */
 const headBytes = 256 << 10;

@@ -8,27 +8,14 @@ import { asFault } from '../../fault/fault.ts';
 import { byJobFile, preferCaches } from '../../federation/cache-choice.ts';
 import { createLocator, type FederationLocator } from '../../federation/locator.ts';
 import { isSameHome, parseObjectUrl } from '../../federation/object-url.ts';
-import { cachesOf, type ObjectCaches } from '../../job/caches.ts';
+import { cachesOf } from '../../job/caches.ts';
 import { fetchedBy, packName, type Plan, type PlannedData } from '../../job/plan.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
 import type { Cli } from '../cli.ts';
 import { readProof } from '../object/access.ts';
 import { askArchive, checkLocal, fetchHead } from './ask-archive.ts';
 import { askServers, describeServers, type ObjectAnswer, withoutToken } from './ask-servers.ts';
-import { type Gathered, type Inspected, reasonOf, type Unchecked } from './gathered.ts';
-
-/** The object to ask about: a data set of a job file, or an input of a submit file. */
-export type AskedObject = Pick<ObjectFact, 'label' | 'url' | 'place' | 'declared' | 'isProven'> & {
-  tokenFile?: string | undefined;
-  manifest?: string | undefined;
-  unpack?: PlannedData['unpack'];
-  expect?: PlannedData['expect'];
-  /** Set for a folder on this machine. */
-  folder?: PlannedData['here'];
-  /** Jobs get no token from this machine except the one sent with them; the pool may provide others. */
-  isAlone?: boolean;
-  caches?: ObjectCaches;
-};
+import { type AskedObject, type Gathered, type ObjectReport, reasonOf } from './gathered.ts';
 
 export interface CheckedObjects {
   objects: ObjectFact[];
@@ -116,13 +103,6 @@ export async function askObjects(
     looked: answers.flatMap(({ looked }) => looked ?? []),
     unchecked: answers.flatMap(({ unchecked }) => unchecked ?? []),
   };
-}
-
-export interface ObjectReport {
-  object?: ObjectFact;
-  token?: TokenFact;
-  looked?: Inspected;
-  unchecked?: Unchecked;
 }
 
 async function askOne(

@@ -11,7 +11,7 @@ import type { ObjectOptions } from '../../federation/object-request.ts';
 import { besideList, type ListedShard, parseShardList, sumOf } from '../../transfer/proof/shard-list.ts';
 import type { Cli } from '../cli.ts';
 import { readText, statUrl } from '../object/access.ts';
-import type { AskedObject } from './ask-objects.ts';
+import type { AskedObject } from './gathered.ts';
 
 /** One request each; of more shards, some from all over the list are asked about. */
 const maxAsked = 40;

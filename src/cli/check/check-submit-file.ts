@@ -22,9 +22,10 @@ import { softwareRules } from '../../check/rules/software.ts';
 import { askCondor, type CondorAnswer } from '../adopt/ask-condor.ts';
 import { surveyFile } from '../adopt/survey-file.ts';
 import type { Cli } from '../cli.ts';
-import { type AskedObject, askObjects, isObject } from './ask-objects.ts';
+import { askObjects, isObject } from './ask-objects.ts';
 import { askSoftware, type SoftwareQuestion } from './ask-software.ts';
 import {
+  type AskedObject,
   codeText,
   type Inspected,
   sizesOf,

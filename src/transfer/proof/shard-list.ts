@@ -16,7 +16,7 @@ export const shardListText = (shards: readonly ListedShard[]): string => `${JSON
 export function parseShardList(text: string, name: string, source: ManifestSource): ListedShard[] {
   const { shards } = readJson(text, name) as { shards?: unknown };
   if (!Array.isArray(shards) || shards.length === 0 || !shards.every(isShard))
-    throw new Fault('file-invalid', `${name} is not a list of shards`, { about: name });
+    throw new Fault('file-invalid', `${name} is not a list of shards`);
   return shards.map((shard) =>
     source === 'sent' ? shard : { ...shard, manifest: withoutKey(shard.manifest) },
   );
