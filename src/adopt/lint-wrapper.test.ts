@@ -89,3 +89,8 @@ test('downloads at run time are reported, also after other words', () => {
 test('a file that is not a shell script has no findings', () => {
   assert.deepEqual(lintWrapper('train.py', '#!/usr/bin/env python3\nimport torch\n'), []);
 });
+
+test('what follows exec is not shell, and the subject of a case may end its line', () => {
+  assert.deepEqual(rules(`${head}exec expect "$0"\nswitch $x {\n  -v {}\n}\n`), []);
+  assert.deepEqual(rules(`${head}case "$1"\nin "--all") ls\n;; "--none") ls\nesac\npython3 t.py\n`), []);
+});
