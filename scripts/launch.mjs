@@ -21,6 +21,7 @@ const entries = {
   ],
   test: [['scripts/test.ts']],
   check: [['scripts/check.ts']],
+  build: [['scripts/build.ts']],
   'build-agent': [['scripts/build-agent.ts']],
   schema: [['scripts/write-schema.ts']],
   docs: [['scripts/write-docs.ts']],
