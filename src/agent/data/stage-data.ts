@@ -24,7 +24,7 @@ import type { Recorder } from '../notes/journal-writer.ts';
 import { recordEvents } from './record-fetch.ts';
 import { locatorFor } from './object-locator.ts';
 import { readLocal } from './read-local.ts';
-import { maxShards, type ShardTask, stageShards } from './stage-shards.ts';
+import { maxShards, stageShards } from './stage-shards.ts';
 
 /** The memory belongs to the training and to other jobs: bytes that arrive out of order must not take much of it. */
 const windowBytes = 32 << 20;
@@ -57,8 +57,13 @@ export function openStaging(attempt: Attempt): (source: OrderedData, onPart?: ()
     attempt.context.signal.throwIfAborted();
     if (isShardList(source)) {
       const shards = await loadShards(source, attempt, locator);
-      const stage = (task: ShardTask): Promise<void> => stageShard(task, locator, suspects, onPart);
-      await stageShards(source, shards, attempt, stage, onPart !== undefined);
+      const isArriving = onPart !== undefined;
+      await stageShards(source, shards, attempt, isArriving, async ({ shard, manifest, into, own, onEvent }) => {
+        const opened = await openSource(shard, own, locator, manifest);
+        const limits = { ...opened.options.limits, windowBytes: windowBytes / maxShards };
+        const options = { ...opened.options, suspects, limits, onEvent };
+        await stageArchive({ ...opened, into, options }, 'tar', own, onPart);
+      });
       return;
     }
     const opened = await openSource(source, attempt, locator);
@@ -80,18 +85,6 @@ async function loadShards(source: OrderedData, attempt: Attempt, locator: Locato
   return manifest === undefined
     ? parseShardList(await fetchText(url, options), url, 'fetched')
     : parseShardList(await readSent(manifest, attempt.order.filesFrom), manifest, 'sent');
-}
-
-async function stageShard(
-  { source, shard, into, attempt, onEvent }: ShardTask,
-  locator: Locator,
-  suspects: Set<string>,
-  onPart: (() => void) | undefined,
-): Promise<void> {
-  const opened = await openSource(source, attempt, locator, shard.manifest);
-  const limits = { ...opened.options.limits, windowBytes: windowBytes / maxShards };
-  const options = { ...opened.options, suspects, onEvent, limits };
-  await stageArchive({ ...opened, into, options }, 'tar', attempt, onPart);
 }
 
 /** Passes the bytes of a source to `write`, in order, verified as the order says. */

@@ -5,6 +5,7 @@ import { asFault, Fault } from '../../fault/fault.ts';
 import type { OrderedData } from '../../job/job.ts';
 import type { AgentBody } from '../../journal/entry.ts';
 import type { Fetched, FetchEvent } from '../../transfer/fetch.ts';
+import type { Manifest } from '../../transfer/proof/manifest.ts';
 import { besideList, type ListedShard, sumOf } from '../../transfer/proof/shard-list.ts';
 import type { Attempt } from '../attempt.ts';
 import { byServer, recordEvents } from './record-fetch.ts';
@@ -13,12 +14,13 @@ import { byServer, recordEvents } from './record-fetch.ts';
 export const maxShards = 4;
 
 /** One shard to fetch and unpack. */
-export interface ShardTask {
-  source: OrderedData;
-  shard: ListedShard;
+interface ShardTask {
+  shard: OrderedData;
+  manifest: Manifest;
   /** Absolute path of the folder it is unpacked into. */
   into: string;
-  attempt: Attempt;
+  /** The attempt, which ends and records as part of the whole. */
+  own: Attempt;
   onEvent: (event: FetchEvent) => void;
 }
 
@@ -30,8 +32,8 @@ export async function stageShards(
   source: OrderedData,
   shards: readonly ListedShard[],
   attempt: Attempt,
-  stage: (task: ShardTask) => Promise<void>,
   isArriving: boolean,
+  stage: (task: ShardTask) => Promise<void>,
 ): Promise<void> {
   checkSum(source, shards);
   const { context, scratch } = attempt;
@@ -46,15 +48,15 @@ export async function stageShards(
     context: { ...context, signal: AbortSignal.any([context.signal, failed.signal]) },
   };
   let first: Fault | undefined;
-  await mapLimited(shards, maxShards, async (shard) => {
+  await mapLimited(shards, maxShards, async ({ manifest, files, name }) => {
     // The others are ended, too, before the first failure is reported.
     if (first !== undefined) return;
-    const { manifest, files, name } = shard;
     const { bytes, sha256 } = manifest;
     const its = { url: besideList(source.url, name), sha256, expect: { files, bytes } };
-    const one: OrderedData = { ...source, ...its, unpack: 'tar' };
-    const task = { source: one, shard, into, attempt: own, onEvent: joint.onEventOf(name) };
-    await stage(task).catch((error: unknown) => failed.abort((first ??= asFault(error))));
+    const shard: OrderedData = { ...source, ...its, unpack: 'tar' };
+    await stage({ shard, manifest, into, own, onEvent: joint.onEventOf(name) }).catch((error: unknown) =>
+      failed.abort((first ??= asFault(error))),
+    );
   });
   if (first !== undefined) throw first;
   joint.done();

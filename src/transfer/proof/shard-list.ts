@@ -29,11 +29,8 @@ function isShard(value: unknown): value is ListedShard {
 }
 
 /** The URL of a shard beside its list. */
-export function besideList(list: string, name: string): string {
-  const [base = '', query] = list.split('?', 2);
-  const folder = base.slice(0, base.lastIndexOf('/') + 1);
-  return `${folder}${encodeURIComponent(name)}${query === undefined ? '' : `?${query}`}`;
-}
+export const besideList = (list: string, name: string): string =>
+  list.replace(/[^/?]+(?=\?|$)/, () => encodeURIComponent(name));
 
 export const sumOf = (shards: readonly ListedShard[]): { files: number; bytes: number } =>
   shards.reduce(
