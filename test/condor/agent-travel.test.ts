@@ -77,7 +77,7 @@ test('an agent that is not the published one is refused, and the fault says so',
 
 test('HTCondor sends a common agent apart from the attempts, and they all run', async (t) => {
   const harness = await condorHarness(t, {
-    'updraft.toml': `${job('common').replace('attempts = 1', 'jobs = 3')}`,
+    'updraft.toml': job('common').replace('attempts = 1', 'jobs = 3'),
   });
   if (harness === undefined) return;
   const run = await harness.submit();

@@ -30,7 +30,7 @@ export function agentObject(plan: Plan): AgentObject | undefined {
 }
 
 /** Whether the agent is sent once per machine; otherwise with every attempt. */
-export const isCommon = ({ spec }: Plan, version: CondorVersion): boolean =>
+const isCommon = ({ spec }: Plan, version: CondorVersion): boolean =>
   spec.pool?.agent === 'common' && isAtLeast(version, commonSince);
 
 /** Where the agent appears in the submit file. */
