@@ -33,7 +33,6 @@ export async function runCommand(
     program: () => buildProgram(cli, 'all'),
     uid: 0,
     pid: 0,
-    platform: 'linux',
     kill: () => undefined,
     ...context,
   };
