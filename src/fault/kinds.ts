@@ -42,7 +42,7 @@ export const kinds = {
   'expect-wrong': {
     exit: 89,
     retry: 'never',
-    what: 'The data is as it was published, but not as `expect` says.',
+    what: 'The data is right, but `expect` is not.',
   },
   'discovery-failed': { exit: 90, retry: 'elsewhere', what: 'There is no federation at that host.' },
   'director-unreachable': { exit: 91, retry: 'same', what: "The federation's director does not answer." },

@@ -57,8 +57,7 @@ export function openStaging(attempt: Attempt): (source: OrderedData, onPart?: ()
     attempt.context.signal.throwIfAborted();
     if (isShardList(source)) {
       const shards = await loadShards(source, attempt, locator);
-      const isArriving = onPart !== undefined;
-      await stageShards(source, shards, attempt, isArriving, async ({ shard, manifest, into, own, onEvent }) => {
+      await stageShards(source, shards, attempt, !!onPart, async ({ shard, manifest, into, own, onEvent }) => {
         const opened = await openSource(shard, own, locator, manifest);
         const limits = { ...opened.options.limits, windowBytes: windowBytes / maxShards };
         const options = { ...opened.options, suspects, limits, onEvent };
@@ -209,7 +208,7 @@ async function stageArchive(
     await unpacker.abort();
     // A file on the access point is the same at the next attempt.
     if (url.kind === 'file' && error instanceof Fault && error.kind === 'data-unexpected')
-      throw new Fault('expect-wrong', error.message, { about: object, cause: error });
+      throw new Fault('expect-wrong', error.message, { cause: error });
     throw error;
   }
 }

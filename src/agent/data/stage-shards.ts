@@ -41,7 +41,7 @@ export async function stageShards(
   const into = isArriving ? target : path.join(scratch.stage, source.name);
   for (const folder of [into, path.dirname(target)]) await mkdir(folder, { recursive: true });
   const failed = new AbortController();
-  const joint = joinRecords(source.url, shards, attempt);
+  const joint = join(source.url, shards, attempt);
   const own = {
     ...attempt,
     record: joint.record,
@@ -54,7 +54,7 @@ export async function stageShards(
     const { bytes, sha256 } = manifest;
     const its = { url: besideList(source.url, name), sha256, expect: { files, bytes } };
     const shard: OrderedData = { ...source, ...its, unpack: 'tar' };
-    await stage({ shard, manifest, into, own, onEvent: joint.onEventOf(name) }).catch((error: unknown) =>
+    await stage({ shard, manifest, into, own, onEvent: joint.eventsOf(name) }).catch((error: unknown) =>
       failed.abort((first ??= asFault(error))),
     );
   });
@@ -73,7 +73,7 @@ function checkSum({ url, expect }: OrderedData, shards: readonly ListedShard[]):
 }
 
 /** Joins what the shards record to one transfer. */
-function joinRecords(object: string, shards: readonly ListedShard[], { record, context: { clock } }: Attempt) {
+function join(object: string, shards: readonly ListedShard[], { record, context: { clock } }: Attempt) {
   const started = clock.monotonic();
   const seconds = (): number => (clock.monotonic() - started) / 1000;
   const total = sumOf(shards).bytes;
@@ -82,7 +82,7 @@ function joinRecords(object: string, shards: readonly ListedShard[], { record, c
   const sum = { files: 0, bytes: 0 };
   const report = recordEvents(object, record, clock);
   return {
-    onEventOf: (name: string) => (event: FetchEvent) => {
+    eventsOf: (name: string) => (event: FetchEvent) => {
       if (event.kind !== 'progress') {
         report(event);
         return;

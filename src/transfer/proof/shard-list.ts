@@ -24,8 +24,7 @@ export function parseShardList(text: string, name: string, source: ManifestSourc
 
 function isShard(value: unknown): value is ListedShard {
   const { name, files, manifest } = (value ?? {}) as Partial<ListedShard>;
-  const isName = typeof name === 'string' && /^(?!\.)[^/\0]+$/.test(name);
-  return isName && Number.isSafeInteger(files) && manifestProblem(manifest) === undefined;
+  return typeof name === 'string' && Number.isSafeInteger(files) && manifestProblem(manifest) === undefined;
 }
 
 /** The URL of a shard beside its list. */
