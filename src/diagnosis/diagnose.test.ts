@@ -210,21 +210,21 @@ const cases: [
     45,
     -1000,
     'Error from slot1@n: Singularity test failed:FATAL: no such image',
-    'environment-broken',
+    'image-unusable',
     /could not be used/,
   ],
   [
     undefined,
     undefined,
     'Error from slot1@n: Singularity test failed:FATAL: no such image',
-    'environment-broken',
+    'image-unusable',
     /could not be used/,
   ],
   [
     35,
     0,
     'Cannot start container: invalid image name: no/such:tag',
-    'environment-broken',
+    'image-unusable',
     /could not be used/,
   ],
   [
@@ -259,7 +259,7 @@ const cases: [
     3,
     45,
     'started 3 times; the last attempt ended: Error from slot1@n: Singularity test failed:FATAL: no',
-    'environment-broken',
+    'image-unusable',
     /could not be used/,
   ],
 ];
