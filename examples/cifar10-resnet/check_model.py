@@ -1,4 +1,4 @@
-"""Says by its exit status whether the result is valid: the model loads and names images better than chance."""
+"""Exits with 0 if the result is valid: the model loads and classifies images better than chance."""
 
 import argparse
 import json

@@ -1,4 +1,4 @@
-"""Train a ResNet on CIFAR-10 on batches that are used as they arrive, and test it after each epoch.
+"""Train a ResNet on CIFAR-10 while its batches arrive, and test it after each epoch.
 
 The five batches of the published archive appear one after the other in the data folder; while the file `.arriving` is
 there, more are to come. The first epoch trains on each batch as soon as it is whole, the later ones on all of them.
@@ -22,7 +22,7 @@ BATCHES = [f"data_batch_{number}" for number in range(1, 6)]
 
 
 class ResidualBlock(nn.Module):
-    """Two convolutions around which the input passes unchanged, or projected where its shape changes."""
+    """Two convolutions with a shortcut: the input itself, or its projection where the shape changes."""
 
     def __init__(self, channels_in, channels, stride):
         super().__init__()
@@ -62,17 +62,17 @@ class ResNet18(nn.Module):
 
 
 class Shards:
-    """The batches of the archive, each read once when it is there and kept as bytes."""
+    """The batches of the archive, each read once as soon as it has arrived, and kept as bytes."""
 
     def __init__(self, root):
-        # `waited`: seconds for which nothing could be done, because no batch was there.
+        # `waited`: seconds spent waiting for a batch.
         self.root, self.read, self.waited = root, {}, 0.0
 
     def wait_for_any(self, names, is_stopping):
-        """The first of the batches that is there, and its images; none when asked to stop."""
+        """The first batch that has arrived, and its images; none when asked to stop."""
         last_message = time.monotonic()
         while not is_stopping():
-            # Checked first: a batch that arrives in between is seen the next time.
+            # Checked first, so that a batch that arrives in between is not missed.
             more = os.path.exists(os.path.join(self.root, ".arriving"))
             for name in names:
                 if name in self.read or os.path.exists(self.path(name)):
@@ -107,7 +107,7 @@ class Shards:
 
 
 class Training:
-    """A training as far as it is: all that a checkpoint holds."""
+    """The state of a training: everything that a checkpoint contains."""
 
     def __init__(self, args, device):
         self.args, self.device = args, device
@@ -115,7 +115,7 @@ class Training:
         self.optimizer = optim.SGD(
             self.model.parameters(), lr=args.lr, momentum=args.momentum, weight_decay=5e-4
         )
-        # The epoch's shards that are still to be trained on, and how many steps the first of them has been.
+        # The remaining shards of the epoch, and how many steps of the first one are done.
         self.epoch, self.left, self.steps, self.history = 1, shuffled(BATCHES), 0, []
         self.shards = Shards(args.data_dir)
         self.began, self.first_batch_seconds = time.monotonic(), None
@@ -155,13 +155,13 @@ def shuffled(names):
 
 
 def write(state, path):
-    """Written beside and renamed: the file is whole or it is not there."""
+    """Written under another name, then renamed: the file is complete or absent."""
     torch.save(state, path + ".part")
     os.replace(path + ".part", path)
 
 
 def write_progress(**fields):
-    """One line of the file in which Updraft looks for progress; without Updraft there is none."""
+    """Appends a line to the file from which Updraft reads progress; without Updraft there is no such file."""
     if "UPDRAFT_PROGRESS" in os.environ:
         with open(os.environ["UPDRAFT_PROGRESS"], "a") as file:
             file.write(json.dumps(fields) + "\n")
@@ -172,7 +172,7 @@ def prepare(pixels, device):
 
 
 def augment(pixels):
-    """Shifts by up to four pixels, and mirrors half of the images."""
+    """Shifts images by up to four pixels, and mirrors half of them."""
     padded = F.pad(pixels, (4, 4, 4, 4))
     top, left = torch.randint(0, 9, (2,)).tolist()
     cut = padded[:, :, top : top + 32, left : left + 32]
@@ -181,7 +181,7 @@ def augment(pixels):
 
 
 def train(training, shard):
-    """Every image of the first shard that is left once, or those that a checkpoint has left of it."""
+    """Trains once on each image of the next shard, or on those that remain of it after a checkpoint."""
     args, model, device = training.args, training.model, training.device
     model.train()
     pixels, labels = shard
@@ -212,7 +212,7 @@ def train(training, shard):
 
 @torch.no_grad()
 def test(training, shard):
-    """Share of the test images that the model names right."""
+    """Share of the test images that the model classifies correctly."""
     model, device = training.model, training.device
     model.eval()
     pixels, labels = shard

@@ -52,7 +52,7 @@ def load_batches(folder, names):
 
 
 asked_to_end = []
-signal.signal(signal.SIGTERM, lambda *_: asked_to_end.append(True))  # the slot is wanted back, or time is up
+signal.signal(signal.SIGTERM, lambda *_: asked_to_end.append(True))  # eviction, or the time limit
 
 
 def train(args, model, device, data, optimizer, epoch, first):
@@ -66,8 +66,8 @@ def train(args, model, device, data, optimizer, epoch, first):
             continue
         if asked_to_end:
             save_checkpoint(args.checkpoint_dir, epoch, step, model, optimizer)
-            sys.exit(85)  # saved: run me again
-        # Smaller and smaller steps: what the last of them happens to see does not decide the result.
+            sys.exit(85)  # saved: run this again
+        # Ever smaller steps, so that the last batches do not decide the result.
         for group in optimizer.param_groups:
             group["lr"] = args.lr * (1 - (epoch - 1 + step / len(batches)) / args.epochs)
         optimizer.zero_grad()
@@ -84,7 +84,7 @@ def train(args, model, device, data, optimizer, epoch, first):
 
 
 def test(args, model, device, data):
-    """Share of the test images that the model names right."""
+    """Share of the test images that the model classifies correctly."""
     model.eval()
     images, labels = data
     loss, correct = 0.0, 0
@@ -104,7 +104,7 @@ def test(args, model, device, data):
 
 
 def save_checkpoint(folder, epoch, step, model, optimizer):
-    """Where training resumes. Written under another name, then renamed: a checkpoint is whole or absent."""
+    """Where training resumes. Written under another name, then renamed: a checkpoint is complete or absent."""
     os.makedirs(folder, exist_ok=True)
     target = os.path.join(folder, "checkpoint.pt")
     state = {"epoch": epoch, "step": step, "model": model.state_dict(), "optimizer": optimizer.state_dict()}
@@ -113,7 +113,7 @@ def save_checkpoint(folder, epoch, step, model, optimizer):
 
 
 def load_checkpoint(folder, model, optimizer, device):
-    """The epoch and the batch with which training resumes."""
+    """The epoch and the batch from which training resumes."""
     path = os.path.join(folder, "checkpoint.pt")
     if not os.path.exists(path):
         return 1, 0

@@ -1,4 +1,4 @@
-"""Says by its exit status whether the result is valid: the line was found."""
+"""Exits with 0 if the result is valid: the line was found."""
 
 import argparse
 import json

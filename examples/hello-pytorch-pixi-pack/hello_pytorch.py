@@ -1,4 +1,4 @@
-"""Say which PyTorch and which GPUs a job sees, and fit a line on the best of them to prove that they work."""
+"""Print the PyTorch and the GPUs that a job sees, and fit a line on the best GPU to prove that it works."""
 
 import argparse
 import json

@@ -1,4 +1,4 @@
-"""Says by its exit status whether the result is valid: the model loads, and was validated after every epoch."""
+"""Exits with 0 if the result is valid: the model loads, and was validated after every epoch."""
 
 import argparse
 import json

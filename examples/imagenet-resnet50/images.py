@@ -1,4 +1,4 @@
-"""ImageNet as a folder for each class: which images there are, and how they become tensors.
+"""ImageNet as one folder per class: finds the images and turns them into tensors.
 
 While the file `.arriving` is in the folder, more is to come: classes one after the other, each when it is whole, or
 images of all classes mixed, as `updraft stage --shuffle` packs them.
@@ -24,31 +24,31 @@ class BadData(Exception):
 
 
 class ClassFolders(Dataset):
-    """Training and held-out images. An item is a path and the number of its class, and becomes a tensor when asked for."""
+    """Training and held-out images. An item is a path and the number of its class; it is decoded on demand."""
 
     def __init__(self, root, size, held_out=0.02, most=1000):
         self.root, self.size, self.held_out, self.most = root, size, held_out, most
         self.classes, self.present, self.listed = [], {}, {}
         self.training, self.validation = [], []
-        # Seconds for which nothing could be done, because the data that was there was used.
+        # Seconds spent waiting for data.
         self.waited = 0.0
 
     def scan(self):
         """Adds the images that have arrived since the last time; returns whether more are to come."""
-        # Checked first: what arrives in between is seen the next time.
+        # Checked first, so that what arrives in between is not missed.
         more = os.path.exists(os.path.join(self.root, ".arriving"))
         folders = {entry.name: entry for entry in os.scandir(self.root) if entry.is_dir() and entry.name[0] != "."}
-        # Sorted: a directory lists its entries in another order on every machine.
+        # Sorted: the order of a directory differs between machines.
         for name in sorted(folders):
             changed = folders[name].stat().st_mtime_ns
-            # Clocks of file systems are coarse: at the end every folder is looked into once more.
+            # File systems have coarse clocks: at the end every folder is read once more.
             if not more or self.listed.get(name) != changed:
                 self.listed[name] = changed
                 self.add(name)
         return more
 
     def add(self, name):
-        """The images of a class that are new: all of them where the class came as one archive, some where files come mixed."""
+        """The new images of a class: all of them if each class is one archive, some if files arrive mixed."""
         if name not in self.present:
             self.present[name] = set()
             if name not in self.classes:
@@ -59,7 +59,7 @@ class ClassFolders(Dataset):
         found = {file for file in os.listdir(os.path.join(self.root, name)) if file.lower().endswith(ENDINGS)}
         for image in sorted(found - known):
             known.add(image)
-            # By the name alone, so that every machine and every attempt holds out the same images.
+            # Chosen by name, so that every machine and every attempt holds out the same images.
             held = zlib.crc32(f"{name}/{image}".encode()) < self.held_out * 2**32
             (self.validation if held else self.training).append((os.path.join(self.root, name, image), label))
 
@@ -95,7 +95,7 @@ class ClassFolders(Dataset):
 
 
 def to_tensor(image, size, training):
-    """Bytes of a square cut: random and perhaps mirrored for training, the middle otherwise."""
+    """Bytes of a square crop: random and perhaps mirrored for training, the center otherwise."""
     width, height = image.size
     if training:
         box = random_box(width, height)
@@ -114,7 +114,7 @@ def to_tensor(image, size, training):
 
 
 def random_box(width, height):
-    """A part of 8 to 100 % of the image, of a shape between 3:4 and 4:3."""
+    """A crop of 8 to 100 % of the image, with an aspect ratio between 3:4 and 4:3."""
     for _ in range(10):
         area = width * height * random.uniform(0.08, 1)
         shape = random.uniform(3 / 4, 4 / 3)
@@ -130,16 +130,16 @@ def normalize(pixels, device):
 
 
 def whole_batches(items, batch_size, generator, skip):
-    """An epoch over data that is all there, from its `skip`th image on."""
+    """An epoch over complete data, from its `skip`th image on."""
     order = torch.randperm(len(items), generator=generator).tolist()[skip:]
     for first in range(0, len(order), batch_size):
-        # The statistics of a single image are none.
+        # Batch normalization needs more than one image.
         if len(order) - first > 1:
             yield [(*items[index], True, True) for index in order[first : first + batch_size]]
 
 
 def arriving_batches(dataset, batch_size, mix, skip, is_stopping):
-    """An epoch over data that still arrives: every image once, drawn from those that are there.
+    """An epoch over data that still arrives: each image once, drawn from those that have arrived.
 
     Classes come one after the other, so that a batch is drawn only when `mix` images wait: the more, the better mixed.
     Where few of those that came wait, half of a batch is drawn again from the others: else the last classes would
@@ -173,7 +173,7 @@ def arriving_batches(dataset, batch_size, mix, skip, is_stopping):
 
 
 def draw(items):
-    """A random one, taken out in constant time."""
+    """Removes a random item, in constant time."""
     index = random.randrange(len(items))
     items[index], items[-1] = items[-1], items[index]
     return items.pop()

@@ -28,21 +28,21 @@ CLASSES = 1000
 
 
 def write_progress(**fields):
-    """One line of the file in which Updraft looks for progress; without Updraft there is none."""
+    """Appends a line to the file from which Updraft reads progress; without Updraft there is no such file."""
     if "UPDRAFT_PROGRESS" in os.environ:
         with open(os.environ["UPDRAFT_PROGRESS"], "a") as file:
             file.write(json.dumps(fields) + "\n")
 
 
 class Training:
-    """A training as far as it is: all that a checkpoint holds."""
+    """The state of a training: everything that a checkpoint contains."""
 
     def __init__(self, args, device):
         self.args, self.device = args, device
         self.model = ResNet50(CLASSES).to(device, memory_format=torch.channels_last)
         self.optimizer = optim.SGD(self.model.parameters(), lr=args.lr, momentum=args.momentum, weight_decay=1e-4)
         self.dataset = ClassFolders(args.data_dir, args.image_size, args.held_out, CLASSES)
-        # Of the epoch: images that were used, and how often images were used once more.
+        # In this epoch: images used, and how many of those were used again.
         self.epoch, self.seen, self.again, self.history = 1, 0, 0, []
         self.began = self.saved = time.monotonic()
         self.first_batch_seconds = None
@@ -85,7 +85,7 @@ class Training:
         print(f"Resuming in epoch {self.epoch} after {self.seen} images", flush=True)
 
     def start_from(self, path):
-        """Takes published weights. While data arrives, the number of a class is not yet known: the last layer starts fresh."""
+        """Loads published weights. While data arrives, the classes have no final numbers: the last layer starts fresh."""
         try:
             weights = torch.load(path, map_location=self.device, weights_only=True)
             if os.path.exists(os.path.join(self.args.data_dir, ".arriving")):
@@ -95,7 +95,7 @@ class Training:
             sys.exit(f"{path} holds no weights of ResNet-50: {str(error).splitlines()[0]}")
 
     def renumber(self, order):
-        """Moves the rows of the last layer, and their momentum, to where the sorted classes have their numbers."""
+        """Moves the rows of the last layer, and their momentum, to the final numbers of the classes."""
         rows = torch.tensor(order + list(range(len(order), CLASSES)), device=self.device)
         for parameter in self.model.fc.parameters():
             parameter.data = parameter.data[rows]
@@ -105,13 +105,13 @@ class Training:
 
 
 def write(state, path):
-    """Written beside and renamed: the file is whole or it is not there."""
+    """Written under another name, then renamed: the file is complete or absent."""
     torch.save(state, path + ".part")
     os.replace(path + ".part", path)
 
 
 def load(training, batches):
-    """Decodes in worker processes, which leave it to the training to end them in good order."""
+    """Decodes in worker processes, which ignore signals: the training ends them."""
     return DataLoader(
         training.dataset,
         batch_sampler=batches,
@@ -128,13 +128,13 @@ def prepare_worker(_):
 
 
 def end_workers():
-    """At an error in the middle of an epoch: Python asks them by SIGTERM, and would wait for them for ever."""
+    """After an error in the middle of an epoch: they ignore Python's SIGTERM, and Python would wait for them forever."""
     for worker in multiprocessing.active_children():
         worker.kill()
 
 
 def train_epoch(training, batches):
-    """One epoch, or the rest of one; answers the mean loss."""
+    """One epoch, or the rest of one; returns the mean loss."""
     args, model, device = training.args, training.model, training.device
     model.train()
     total, images, began = torch.zeros((), device=device), 0, time.monotonic()
@@ -144,7 +144,7 @@ def train_epoch(training, batches):
             loss = F.cross_entropy(model(normalize(pixels, device)), labels.to(device))
         loss.backward()
         training.optimizer.step()
-        # Not read here: a GPU would be waited for.
+        # Not read here: that would wait for the GPU.
         total += loss.detach() * len(labels)
         training.seen += int(new.sum())
         training.again += int((~new).sum())
@@ -180,7 +180,7 @@ def autocast(device):
 
 @torch.no_grad()
 def validate(training):
-    """Mean loss and accuracy on the images that were held out."""
+    """Mean loss and accuracy on the held-out images."""
     model, device, items = training.model, training.device, training.dataset.validation
     model.eval()
     size = training.args.batch_size
@@ -281,7 +281,7 @@ def main():
     try:
         train(training)
     except BadData as error:
-        # A worker process sends its whole trace; the last line is what was said.
+        # A worker process sends its whole traceback; the last line is the message.
         sys.exit(str(error).strip().splitlines()[-1].removeprefix("images.BadData: "))
     if args.save_model:
         write(training.model.state_dict(), "imagenet_resnet50.pt")

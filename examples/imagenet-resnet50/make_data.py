@@ -1,4 +1,4 @@
-"""Write a small synthetic ImageNet in the true format: `ILSVRC2012_img_train.tar`, a tar with a tar of JPEG images for
+"""Write a small synthetic ImageNet in the real format: `ILSVRC2012_img_train.tar`, a tar with a tar of JPEG images for
 each class, named after its WordNet id. Each class is a colour and a grating under noise.
 """
 

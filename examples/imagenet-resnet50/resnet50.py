@@ -1,4 +1,4 @@
-"""ResNet-50 (He et al., 2015), written out: needs PyTorch alone, and no network.
+"""ResNet-50 (He et al., 2015), written out: needs only PyTorch, and no network.
 
 The names of the layers are those of the weights that are published for it, so that those load.
 """
@@ -7,7 +7,7 @@ from torch import nn
 
 
 class Bottleneck(nn.Module):
-    """Three convolutions around which the input passes unchanged, or projected where its shape changes."""
+    """Three convolutions with a shortcut: the input itself, or its projection where the shape changes."""
 
     expansion = 4
 
@@ -49,7 +49,7 @@ class ResNet50(nn.Module):
         for module in self.modules():
             if isinstance(module, nn.Conv2d):
                 nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
-            # Every block begins as the identity, which makes the first steps of a big batch stable.
+            # Each block starts as the identity, which keeps the first steps with big batches stable.
             elif isinstance(module, Bottleneck):
                 nn.init.zeros_(module.bn3.weight)
 

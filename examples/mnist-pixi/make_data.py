@@ -1,4 +1,4 @@
-"""Write a small synthetic MNIST in the true format: four gzipped idx files. Each digit is a bar at an angle of its own."""
+"""Write a small synthetic MNIST in the real format: four gzipped idx files. Each digit is a bar at its own angle."""
 
 import argparse
 import gzip

@@ -36,7 +36,7 @@ class Net(nn.Module):
 
 
 def read_idx(folder, name, dimensions):
-    """An array from a file in MNIST's own format, wherever below the folder it lies."""
+    """An array from a file in MNIST's own format, anywhere below the folder."""
     for place in (os.path.join(folder, name), os.path.join(folder, name.split("-idx")[0], name)):
         if os.path.exists(place):
             break
@@ -99,7 +99,7 @@ def test(args, model, device, data):
 
 
 def write(state, path):
-    """Written beside and renamed: the file is whole or it is not there."""
+    """Written under another name, then renamed: the file is complete or absent."""
     os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     torch.save(state, path + ".part")
     os.replace(path + ".part", path)
@@ -151,7 +151,7 @@ def main():
     for epoch in range(first, args.epochs + 1):
         train(args, model, device, training, optimizer, epoch, lambda: bool(asked))
         if asked:
-            # An epoch here takes seconds: the one that was begun is trained again.
+            # An epoch takes seconds here: an unfinished one is trained again.
             write({"epoch": epoch - 1} | {name: part.state_dict() for name, part in parts.items()}, checkpoint)
             sys.exit(RUN_ME_AGAIN)
         accuracy = test(args, model, device, testing)

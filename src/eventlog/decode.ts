@@ -19,7 +19,7 @@ import {
   usagesOf,
 } from './text-body.ts';
 
-/** How something is read from an event: from what follows its time in the text form, and from its ad in the others. */
+/** Reads a value from an event: from the text after its time, or from its ad in the JSON and XML forms. */
 interface Decoder<T> {
   text: (body: TextBody) => T;
   /** `text` is the event as written. */
@@ -30,7 +30,7 @@ type Details<Fields extends Record<string, Decoder<unknown>>> = Defined<{
   [Name in keyof Fields]: ReturnType<Fields[Name]['ad']>;
 }>;
 
-/** The details of a kind, field by field; what an event does not say is left out. */
+/** A decoder for several fields; those that an event does not have are left out. */
 function fields<Fields extends Record<string, Decoder<unknown>>>(table: Fields): Decoder<Details<Fields>> {
   const entries = Object.entries(table);
   const read = (valueOf: (field: Decoder<unknown>) => unknown): Details<Fields> => {
@@ -47,13 +47,13 @@ function fields<Fields extends Record<string, Decoder<unknown>>>(table: Fields):
   };
 }
 
-/** A text: where the pattern finds it in the lines below an event's first one, and the attributes that have it. */
+/** A text: by pattern from the lines after the first, or from the first of the attributes that has it. */
 const textField = (pattern: RegExp, ...names: string[]): Decoder<string | undefined> => ({
   text: ({ lines }) => find(lines, pattern),
   ad: (ad) => firstOf(names, (name) => string(ad[name])),
 });
 
-/** The same in the first line itself. */
+/** A text: by pattern from the first line, or from the attribute. */
 const titleText = (pattern: RegExp, name: string): Decoder<string | undefined> => ({
   text: ({ title }) => find([title], pattern),
   ad: (ad) => string(ad[name]),
@@ -69,9 +69,9 @@ const titleNumber = (pattern: RegExp, name: string): Decoder<number | undefined>
   ad: (ad) => number(ad[name]),
 });
 
-/** What all lines but those of the pattern say together. */
-const rest = (but: RegExp, name: string): Decoder<string | undefined> => ({
-  text: ({ lines }) => paragraph(lines.filter((line) => !but.test(line))),
+/** All lines together, except those that match. */
+const rest = (except: RegExp, name: string): Decoder<string | undefined> => ({
+  text: ({ lines }) => paragraph(lines.filter((line) => !except.test(line))),
   ad: (ad) => string(ad[name]),
 });
 
@@ -85,7 +85,7 @@ function firstOf<T>(names: readonly string[], valueOf: (name: string) => T | und
 
 const orEmpty = ({ text, ad }: Decoder<string | undefined>): Decoder<string> => ({
   text: (body) => text(body) ?? '',
-  ad: (all, written) => ad(all, written) ?? '',
+  ad: (attributes, event) => ad(attributes, event) ?? '',
 });
 
 const matches = (pattern: RegExp, name: string): Decoder<boolean> => ({
@@ -95,7 +95,7 @@ const matches = (pattern: RegExp, name: string): Decoder<boolean> => ({
 
 const codeLine = /^\s*Code (-?\d+) Subcode (-?\d+)\s*$/;
 
-/** The last line of codes counts. */
+/** The last line with codes counts. */
 const code = (group: 1 | 2, name: string): Decoder<number | undefined> => ({
   text: ({ lines }) => {
     const match = lines.map((line) => codeLine.exec(line)).findLast((found) => found !== null);
@@ -115,20 +115,20 @@ const ended: Decoder<EndedByItself | undefined> = {
 };
 const dagNode = textField(/DAG Node: (.*\S)/, 'DAGNodeName');
 const node = titleNumber(/^Node (-?\d+)/, 'Node');
-const whole = ({ title, lines }: TextBody): string => [title, ...lines].join('\n').trim();
+const wholeText = ({ title, lines }: TextBody): string => [title, ...lines].join('\n').trim();
 const requeued = matches(/\(0\) Job terminated and was requeued/, 'TerminatedAndRequeued');
 
 const execute = {
   host: titleText(/on host: (.*\S)/, 'ExecuteHost'),
   slot: textField(/^\s*SlotName: (.*\S)/, 'SlotName'),
-  /** Resources of the slot and whatever the pool or the job asked to be written, such as `GLIDEIN_ResourceName`. */
+  /** Resources of the slot, and what the pool or job adds, such as `GLIDEIN_ResourceName`. */
   attributes: {
     text: ({ lines }: TextBody) => parseAdLines(lines),
     ad: ({ ExecuteProps: properties }: Ad) => (isAd(properties) ? properties : {}),
   },
 };
 
-/** `ended`: when and how by the execution point's account, in UTC; releases up to 24.7 write it. */
+/** `ended`: when and how, in UTC, according to the execution point; written by HTCondor up to 24.7. */
 const terminated = { termination, usages, bytes, resources, ended };
 
 const submit = { text: submitOf, ad: adSubmit };
@@ -145,7 +145,7 @@ const grid = fields({
 
 const expiration = numberField(/^\s*Reservation Expiration: (\d+)/, 'ExpirationTime');
 
-/** A file or a reservation in the execution point's store of reused data. */
+/** A file or reservation in the execution point's data reuse directory. */
 const dataReuse = fields({
   bytes: numberField(/^\s*Bytes(?: reserved)?: (\d+)/, 'ReservedSpace', 'Size'),
   expires: {
@@ -160,7 +160,7 @@ const dataReuse = fields({
 
 const inMillis = (seconds: number | undefined) => (seconds === undefined ? undefined : seconds * 1000);
 
-/** A group of a pattern in an event's first line; attributes of ads are read by `ad`. */
+/** A group of a pattern in the first line. */
 const titleGroup = <T extends string = string>(
   pattern: RegExp,
   group: number,
@@ -176,24 +176,24 @@ const completion = /\t(Complete|Incomplete|Paused|Error)(?: (-?\d+))?\s*$/;
 type Completion = 'complete' | 'incomplete' | 'paused' | 'error';
 
 function completionOf(value: AdValue): Completion | undefined {
-  const named = number(value);
-  if (named === undefined || named < 0) return named === undefined ? undefined : 'error';
-  return (['incomplete', 'complete'] as const)[named] ?? 'paused';
+  const state = number(value);
+  if (state === undefined || state < 0) return state === undefined ? undefined : 'error';
+  return (['incomplete', 'complete'] as const)[state] ?? 'paused';
 }
 
-/** HTCondor counts the steps of both directions, input first, from 1 to 6. */
-const transferType = ({ Type: type }: Ad): number => {
-  const direction = number(type) ?? 0;
-  return direction >= 1 && direction <= 6 ? direction - 1 : NaN;
+/** HTCondor numbers the steps of both directions, input first, from 1 to 6. */
+const transferStep = ({ Type: type }: Ad): number => {
+  const step = number(type) ?? 0;
+  return step >= 1 && step <= 6 ? step - 1 : NaN;
 };
 
 const triggered = (attributes: Ad) =>
   defined({ trigger: number(attributes.TriggerEventTypeNumber), attributes });
 
-const written = (value: AdValue): string | undefined =>
+const textOf = (value: AdValue): string | undefined =>
   typeof value === 'string' ? value : value === undefined ? undefined : JSON.stringify(value);
 
-/** Every kind of event and what it says beyond whose it is and when. */
+/** The decoder of each kind of event, for what follows its header. */
 const decoders = {
   submit,
   execute: fields(execute),
@@ -207,7 +207,7 @@ const decoders = {
   }),
   evicted: fields({
     checkpointed: matches(/\(1\) Job was checkpointed/, 'Checkpointed'),
-    /** Ended by itself and put back into the queue by the job's own policy; `termination` is how it ended then. */
+    /** Exited and was put back into the queue by the job's own policy; then `termination` is how it ended. */
     requeued,
     termination: {
       text: (body) => (requeued.text(body) ? termination.text(body) : undefined),
@@ -234,15 +234,15 @@ const decoders = {
     proportionalSetSizeKb: numberField(/^\s*(\d+) {2}- {2}ProportionalSetSize/, 'ProportionalSetSize'),
   }),
   'shadow-exception': fields({ message: orEmpty(rest(/^\s*\d+ {2}- {2}Run Bytes/, 'Message')), bytes }),
-  generic: fields({ text: { text: whole, ad: (ad) => (string(ad.Info) ?? '').trimEnd() } }),
+  generic: fields({ text: { text: wholeText, ad: (ad) => (string(ad.Info) ?? '').trimEnd() } }),
   aborted: fields({ reason: rest(/^\s*Job terminated (?:of its own|by itself)/, 'Reason'), ended }),
   suspended: fields({ processes: numberField(/suspended: (\d+)/, 'NumberOfPIDs') }),
   unsuspended: nothing,
   held: fields({
     reason: {
       text: ({ lines }) => {
-        const reported = paragraph(lines.filter((line) => !codeLine.test(line)));
-        return reported === 'Reason unspecified' ? undefined : reported;
+        const text = paragraph(lines.filter((line) => !codeLine.test(line)));
+        return text === 'Reason unspecified' ? undefined : text;
       },
       ad: (ad) => string(ad.HoldReason),
     },
@@ -256,12 +256,12 @@ const decoders = {
   'globus-submit-failed': grid,
   'globus-resource-up': grid,
   'globus-resource-down': grid,
-  /** For a failed transfer its code is the other side's: 12 for input, 13 for output. Believe `held` and `evicted`. */
+  /** For a failed transfer, its code is that of the opposite direction. Trust `held` and `evicted` instead. */
   'remote-error': fields({
-    /** The daemon that complains, as in `starter`. */
+    /** The daemon that reports the error, such as `starter`. */
     daemon: titleGroup(errorTitle, 2, (ad) => string(ad.Daemon)),
     host: titleGroup(errorTitle, 3, (ad) => string(ad.ExecuteHost)),
-    /** Whether it ends the attempt (an error) or not (a message). */
+    /** An error ends the attempt, a message does not. */
     critical: {
       text: ({ title }) => errorTitle.exec(title)?.[1] !== 'Message',
       ad: (ad) => ad.CriticalError !== 0 && ad.CriticalError !== false,
@@ -293,8 +293,8 @@ const decoders = {
   'stage-out': nothing,
   'attribute-update': fields({
     name: titleGroup(updateTitle, 1, (ad) => string(ad.Attribute)),
-    from: titleGroup(updateTitle, 2, (ad) => written(ad.OldValue)),
-    to: titleGroup(updateTitle, 3, (ad) => written(ad.Value)),
+    from: titleGroup(updateTitle, 2, (ad) => textOf(ad.OldValue)),
+    to: titleGroup(updateTitle, 3, (ad) => textOf(ad.Value)),
   }),
   'pre-skip': fields({
     dagNode: { ...dagNode, ad: (ad) => string(ad.SkipEventLogNotes)?.replace(/^DAG Node: /, '') },
@@ -323,11 +323,11 @@ const decoders = {
     direction: titleGroup(
       transferTitle,
       2,
-      (ad) => (['input', 'output'] as const)[Math.floor(transferType(ad) / 3)],
+      (ad) => (['input', 'output'] as const)[Math.floor(transferStep(ad) / 3)],
     ),
     step: {
       text: ({ title }) => steps[transferTitle.exec(title)?.[1] as keyof typeof steps],
-      ad: (ad) => (['queued', 'started', 'finished'] as const)[transferType(ad) % 3],
+      ad: (ad) => (['queued', 'started', 'finished'] as const)[transferStep(ad) % 3],
     },
     queueSeconds: numberField(/Seconds spent in queue: (\d+)/, 'QueueingDelay'),
     host: textField(/Transferring to host: (.*\S)/, 'Host'),
@@ -342,19 +342,19 @@ const decoders = {
     type: titleText(/Common files event: (.*\S)/, 'Type'),
     text: { text: ({ lines }) => paragraph(lines) ?? '', ad: () => '' },
   }),
-  unknown: fields({ text: { text: whole, ad: (_, text) => text } }),
+  unknown: fields({ text: { text: wholeText, ad: (_, text) => text } }),
 } satisfies Record<EventKind, Decoder<object>>;
 
-/** What an event says beyond whose it is and when, by kind. */
+/** The details of each kind of event. */
 export type DetailsByKind = { [K in EventKind]: ReturnType<(typeof decoders)[K]['text']> };
 
 export type EvictedDetails = DetailsByKind['evicted'];
 export type FileTransferDetails = DetailsByKind['file-transfer'];
 
-/** The details of an event of the text form, from what follows its time. */
+/** The details of an event in text form, from the text after its time. */
 export const textDetails = (kind: EventKind, text: string): DetailsByKind[EventKind] =>
   decoders[kind].text(bodyOf(text));
 
-/** The details of an event of the JSON or XML form, from its attributes; `text` is the event as written. */
+/** The details of an event in JSON or XML form, from its attributes; `text` is the event as written. */
 export const adDetails = (kind: EventKind, ad: Ad, text: string): DetailsByKind[EventKind] =>
   decoders[kind].ad(ad, text);

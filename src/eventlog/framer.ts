@@ -1,37 +1,37 @@
 import { type Header, type HeaderReader, looksLikeHeader } from './header.ts';
 
-/** Where the parts of a log go. The bytes handed over are never changed afterwards. */
+/** Receives the parts of a log. Their bytes are not changed afterwards. */
 export interface FrameSink {
-  /** A text event; `whole` if its closing line was there. */
+  /** A text event; `whole` if it has its closing line. */
   text(bytes: Buffer, start: number, end: number, header: Header, whole: boolean, offset: number): void;
-  /** What looks like a JSON or XML event; false if it is not one. */
+  /** What looks like a JSON or XML event; returns false if it is not one. */
   ad(form: 'json' | 'xml', bytes: Buffer, start: number, end: number, offset: number): boolean;
   garbled(bytes: Buffer, offset: number): void;
 }
 
 type State = 'between' | 'text' | 'json' | 'xml' | 'garbled';
 
-/** A part that grows beyond this is taken as it is, so that no input makes the reader keep all of it. */
+/** A longer part is handed over as it is: no input may make the reader buffer everything. */
 const maxPartBytes = 4 * 1024 * 1024;
 
 const newline = 0x0a;
 
-/** Cuts a log, fed in pieces of any size, into its events and the parts that are none. */
+/** Cuts a log, in pieces of any size, into events and parts that are not events. */
 export class Framer {
   readonly #headers: HeaderReader;
   readonly #sink: FrameSink;
   #bytes: Buffer = Buffer.alloc(0);
-  /** How much of `#bytes` is filled, and where in the log it begins. */
+  /** How many of `#bytes` are filled, and their offset in the log. */
   #used = 0;
   #base = 0;
-  /** Whether there is room behind `#used` that is ours to fill. */
+  /** Whether the free bytes after `#used` may be written to. */
   #owned = false;
   #state: State = 'between';
   #start = 0;
   #header: Header | undefined;
   #line = 0;
   #at = 0;
-  /** Where a header may begin inside the line, as after a torn write; -1 for nowhere. */
+  /** Where a header may begin inside the line, as after an interrupted write; or -1. */
   #glued = -1;
 
   constructor(headers: HeaderReader, sink: FrameSink) {
@@ -39,11 +39,11 @@ export class Framer {
     this.#sink = sink;
   }
 
-  /** Takes the next piece. Its bytes belong to the reader from now on: events are decoded from them later. */
+  /** Takes the next piece, which must not be changed afterwards: events are decoded from it later. */
   feed(piece: Uint8Array, headroom = 0): void {
     this.#append(piece, headroom);
     this.#scan();
-    if (this.#used - this.#keepFrom() > maxPartBytes) this.#giveUp();
+    if (this.#used - this.#keepFrom() > maxPartBytes) this.#flush();
   }
 
   /** The log ends here. */
@@ -69,7 +69,7 @@ export class Framer {
     this.#at = used;
   }
 
-  /** Handles the line that ends at `end`; a few bytes at its start identify a body line. */
+  /** Handles the line that ends at `end`. The first bytes are enough to skip most lines. */
   #endLine(end: number): void {
     let line = this.#line;
     const bytes = this.#bytes;
@@ -83,7 +83,7 @@ export class Framer {
     if (this.#glued !== -1) this.#unglue(end);
   }
 
-  /** NULs (holes of a network file system) and byte order marks before an event are no part of it. */
+  /** NULs (holes left by a network file system) and byte order marks before an event are not part of it. */
   #skip(line: number): void {
     if (this.#state === 'between') this.#start = line;
   }
@@ -105,7 +105,7 @@ export class Framer {
     this.#start = end + 1;
   }
 
-  /** A line outside text events: the beginning, middle or end of a JSON or XML event, or nothing known. */
+  /** A line outside text events: part of a JSON or XML event, or garbled. */
   #otherLine(line: number, end: number): void {
     const bytes = this.#bytes;
     const form = bytes[line] === 0x7b ? 'json' : isTag(bytes, line, '<c>') ? 'xml' : undefined;
@@ -129,7 +129,7 @@ export class Framer {
     this.#state = 'between';
   }
 
-  /** Ends what is open before `end`. */
+  /** Ends the open part, if any, before `end`. */
   #close(end: number, whole: boolean): void {
     const state = this.#state;
     this.#state = 'between';
@@ -142,7 +142,7 @@ export class Framer {
     this.#sink.garbled(this.#bytes.subarray(start, end), this.#base + start);
   }
 
-  /** A write that broke off leaves the next event on its line: that event is whole. */
+  /** After an interrupted write, the next event starts on the same line. */
   #unglue(end: number): void {
     const bytes = this.#bytes;
     for (let at = this.#glued; at !== -1 && at < end; at = nextHeader(bytes, at + 5, end)) {
@@ -157,7 +157,8 @@ export class Framer {
     this.#glued = -1;
   }
 
-  #giveUp(): void {
+  /** Hands over a part that is too long. */
+  #flush(): void {
     if (this.#state === 'between') this.#start = this.#line;
     if (this.#state !== 'text') this.#state = 'garbled';
     this.#close(this.#used, false);
@@ -180,19 +181,19 @@ export class Framer {
       return;
     }
     const previous = this.#bytes;
-    const roomy = pending <= headroom;
-    const start = roomy ? headroom - pending : 0;
-    this.#bytes = roomy
+    const fits = pending <= headroom;
+    const start = fits ? headroom - pending : 0;
+    this.#bytes = fits
       ? Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength)
       : Buffer.allocUnsafeSlow(Math.max(pending * 2, pending + added));
-    this.#owned = !roomy;
+    this.#owned = !fits;
     previous.copy(this.#bytes, start, from, this.#used);
-    if (!roomy) this.#bytes.set(piece.subarray(headroom), pending);
+    if (!fits) this.#bytes.set(piece.subarray(headroom), pending);
     this.#used = start + pending + added;
     this.#rebase(from - start);
   }
 
-  /** Everything that points into the bytes moves along. */
+  /** Shifts every position by `from`. */
   #rebase(from: number): void {
     this.#base += from;
     this.#start -= from;
@@ -210,7 +211,7 @@ function isByteOrderMark(bytes: Uint8Array, at: number): boolean {
   return bytes[at] === 0xef && bytes[at + 1] === 0xbb && bytes[at + 2] === 0xbf;
 }
 
-/** Three dots, with nothing but blanks behind. */
+/** Three dots and nothing else but blanks. */
 function isSeparator(bytes: Uint8Array, at: number, end: number): boolean {
   return bytes[at + 1] === 0x2e && bytes[at + 2] === 0x2e && at + 3 <= end && isBlank(bytes, at + 3, end);
 }
@@ -227,7 +228,7 @@ function isTag(bytes: Buffer, at: number, tag: string): boolean {
   return bytes[at] === 0x3c && bytes.toString('latin1', at, at + tag.length) === tag;
 }
 
-/** What XML may have around its events. */
+/** The lines of an XML log around its events. */
 function isProlog(bytes: Buffer, at: number): boolean {
   return (
     bytes[at] === 0x3c &&
@@ -246,8 +247,8 @@ function nextHeader(bytes: Uint8Array, from: number, end: number): number {
 }
 
 /**
- * Finds line ends and opening parentheses. Four bytes are looked at in one step, with the classic test for a zero
- * byte on each word: three times the speed of a loop over bytes.
+ * Finds line ends and opening parentheses. Tests four bytes at once, with the classic trick that finds a zero byte in a
+ * word: three times as fast as a loop over bytes.
  */
 class MarkFinder {
   readonly #bytes: Uint8Array;
@@ -255,7 +256,7 @@ class MarkFinder {
   readonly #words: Int32Array;
   readonly #offset: number;
 
-  /** For the first `end` of these bytes. */
+  /** Searches the first `end` bytes. */
   constructor(bytes: Uint8Array, end: number) {
     this.#bytes = bytes;
     this.#end = end;
@@ -263,7 +264,7 @@ class MarkFinder {
     this.#words = new Int32Array(bytes.buffer, 0, (bytes.byteOffset + end) >> 2);
   }
 
-  /** Where the first mark at or after `from` is; the end if there is none. */
+  /** The position of the first mark at or after `from`, or the end. */
   next(from: number): number {
     const bytes = this.#bytes;
     const end = this.#end;

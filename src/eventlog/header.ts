@@ -48,7 +48,7 @@ export class HeaderReader {
     };
   }
 
-  /** A number of any width that `mark` ends; `end` is then behind the mark. */
+  /** Reads an integer that ends with `mark`; sets `#id.end` to the byte after it. */
   #integer(bytes: Uint8Array, from: number, mark: number): number {
     let at = from;
     const negative = bytes[at] === 0x2d;

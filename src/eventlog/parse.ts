@@ -12,22 +12,22 @@ import { type StampOptions, StampReader } from './stamp.ts';
 
 export interface ParserOptions extends StampOptions {
   onEvent: (event: LogEvent) => void;
-  /** Gets every part that is no event, in its place among the events. */
+  /** Called for each part that is not an event, in order with the events. */
   onGarbled?: ((part: Garbled) => void) | undefined;
 }
 
-/** Reads a log fed in pieces. Its events come as soon as they are whole. */
+/** Reads a log in pieces; reports each event as soon as it is complete. */
 export interface Parser {
   /**
-   * Takes the next piece, which must not be changed afterwards. Its first `headroom` bytes are no part of the log:
-   * what is left of the last piece is put there, which spares copying the whole piece.
+   * Takes the next piece, which must not be changed afterwards. Its first `headroom` bytes are not part of the log: the
+   * rest of the last piece is copied there, instead of copying the whole piece.
    */
   feed(piece: Uint8Array, headroom?: number): void;
-  /** The log ends here: what is left is an event without its end, or garbled. */
+  /** The log ends here: the rest is an incomplete event, or garbled. */
   end(): void;
 }
 
-/** A parser for one log in any of HTCondor's forms: text, JSON, XML, or a mixture. Nothing in a log makes it throw. */
+/** A parser for one log in any of HTCondor's formats: text, JSON, XML, or a mixture. Nothing in a log makes it throw. */
 export function createParser(options: ParserOptions): Parser {
   const stamps = new StampReader(options);
   const { onEvent, onGarbled } = options;
@@ -56,7 +56,7 @@ export function createParser(options: ParserOptions): Parser {
   });
 }
 
-/** What the first line of an event of the text form would say. */
+/** The same as the first line of an event in text form. */
 function headerOf(ad: Ad, number: number, stamps: StampReader): Header {
   const text = ad.EventTime;
   const isTimed = typeof text === 'string' && stamps.read(Buffer.from(text, 'latin1'), 0) !== -1;
@@ -74,7 +74,7 @@ function headerOf(ad: Ad, number: number, stamps: StampReader): Header {
 
 const beginningSize = 1024 * 1024;
 
-/** All events of a log that is in memory, and the parts of it that are none. */
+/** All events of a log in memory, and the parts that are not events. */
 export function parseEventLog(
   log: Uint8Array,
   options: StampOptions,
@@ -92,7 +92,7 @@ export function parseEventLog(
   return { events, garbled };
 }
 
-/** An event of the text form; decodes on demand. */
+/** An event in text form, decoded on demand. */
 class TextEvent {
   readonly number: number;
   readonly cluster: number;
@@ -146,7 +146,7 @@ class TextEvent {
   }
 }
 
-/** An event of the JSON or XML form: its attributes are all there, its details are made on demand. */
+/** An event in JSON or XML form, already parsed; its details are made on demand. */
 class AdEvent extends TextEvent {
   readonly #ad: Ad;
 
@@ -164,12 +164,12 @@ class AdEvent extends TextEvent {
   }
 }
 
-/** HTCondor leaves out what an event has not: -1 in the text form. */
+/** A missing number is -1, as in the text form. */
 function integerOf(value: Ad[string]): number {
   return typeof value === 'number' && Number.isInteger(value) ? value : -1;
 }
 
-/** Bytes of a log as text: UTF-8, or Latin-1 where they are not that, so that no byte is lost. */
+/** Bytes of a log as text: UTF-8, or else Latin-1, so that no byte is lost. */
 function decodeText(bytes: Buffer, start: number, end: number): string {
   const part = bytes.subarray(start, end);
   return isUtf8(part) ? part.toString('utf8') : part.toString('latin1');

@@ -9,13 +9,13 @@ export interface ReadOptions {
   signal?: AbortSignal | undefined;
   /** Minutes east of UTC for times that name no zone; without it, this machine's local time. */
   offsetMinutes?: number | undefined;
-  /** A moment at or soon after the first date without a year, for a log that gives none itself. */
+  /** A time at or soon after the first date without a year, for a log that has no full date. */
   within?: number | undefined;
-  /** Gets every part that is no event. */
+  /** Called for each part that is not an event. */
   onGarbled?: ((part: Garbled) => void) | undefined;
 }
 
-/** The beginning of a log: the time of its first event, and what is known of its year. */
+/** The start of a log: the time of its first event, and what is known about its year. */
 export interface LogBeginning extends Dating {
   first: number | undefined;
   /** When the file was last written to. */
@@ -23,10 +23,10 @@ export interface LogBeginning extends Dating {
 }
 
 const chunkBytes = 1024 * 1024;
-/** More than all but monstrous events need. */
+/** Longer than almost any event. */
 const headroom = 16 * 1024;
 
-/** The events of a log, in order; memory stays flat however long it is. Dates without a year end near the file's own. */
+/** The events of a log, in order, in constant memory. Dates without a year are placed before the file's own date. */
 export const readEventLog = (path: string, options: ReadOptions = {}): AsyncIterableIterator<LogEvent> =>
   new BatchIterator(eventBatches(path, options));
 
@@ -43,7 +43,7 @@ async function* eventBatches(path: string, options: ReadOptions): AsyncGenerator
   }
 }
 
-/** How a log begins; reads no more of it than that. */
+/** Reads only the start of a log. */
 export async function beginningOf(path: string, options: ReadOptions = {}): Promise<LogBeginning> {
   await using file = await openLog(path);
   const piece = await readChunk(file, options.signal);
@@ -54,8 +54,8 @@ export async function beginningOf(path: string, options: ReadOptions = {}): Prom
 }
 
 /**
- * Calls `onEvent` for every event of a log, in order: the fastest way through a log of millions of events. Gives what
- * is known of its year.
+ * Calls `onEvent` for each event of a log, in order: the fastest way to read millions of events. Returns what is known
+ * about its year.
  */
 export async function scanEventLog(
   path: string,
@@ -84,7 +84,7 @@ async function parserFor(
   return { parser, dating };
 }
 
-/** The next piece behind free room; nothing but the room at the end. Read in order alone, as a pipe must be. */
+/** The next piece, after free headroom; only headroom at the end of the log. Reads in order: it may be a pipe. */
 async function readChunk(file: FileHandle, signal: AbortSignal | undefined): Promise<Buffer> {
   signal?.throwIfAborted();
   const room = Buffer.allocUnsafeSlow(headroom + chunkBytes);
@@ -92,7 +92,7 @@ async function readChunk(file: FileHandle, signal: AbortSignal | undefined): Pro
   return room.subarray(0, headroom + bytesRead);
 }
 
-/** Whether there was a piece; without one the log has ended. */
+/** Returns false at the end of the log. */
 function feed(parser: Parser, piece: Buffer): boolean {
   const more = piece.length > headroom;
   if (more) parser.feed(piece, headroom);
@@ -123,4 +123,4 @@ async function openLog(path: string): Promise<FileHandle> {
   });
 }
 
-const nameTheLog = 'Name the log of the jobs, as `log` in their submit file says.';
+const nameTheLog = 'Name the event log of the jobs: the file that `log` names in their submit file.';

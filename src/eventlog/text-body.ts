@@ -11,7 +11,7 @@ import type {
   Usages,
 } from './details.ts';
 
-/** What follows an event's time: the rest of its first line, and the lines below without their indentation's meaning. */
+/** What follows the time of an event: the rest of its first line, and the other lines. */
 export interface TextBody {
   title: string;
   /** As written, without line ends. */
@@ -40,7 +40,7 @@ export function findNumber(lines: readonly string[], pattern: RegExp): number | 
   return text === undefined || Number.isNaN(value) ? undefined : value;
 }
 
-/** A reason or message of one line or many; nothing if there is none. */
+/** A reason or message of one or more lines; undefined if they are blank. */
 export function paragraph(lines: readonly string[]): string | undefined {
   const text = lines
     .map((line) => line.trim())
@@ -55,7 +55,7 @@ export function usageOf(text: string): Usage | undefined {
   return match ? { userSeconds: secondsAt(match, 1), systemSeconds: secondsAt(match, 5) } : undefined;
 }
 
-/** Days, hours, minutes and seconds are in four groups from `group` on. */
+/** Days, hours, minutes and seconds, in four groups from `group` on. */
 function secondsAt(match: RegExpExecArray, group: number): number {
   const hours = Number(match[group]) * 24 + Number(match[group + 1]);
   return (hours * 60 + Number(match[group + 2])) * 60 + Number(match[group + 3]);
@@ -109,12 +109,11 @@ export function endedByItself(lines: readonly string[]): EndedByItself | undefin
   return undefined;
 }
 
-/** Where a line of the table or of the account of the end begins: what stands before it is reason. */
 function isTableHead(line: string): boolean {
   return /^\s*Partitionable Resources\s*:/.test(line);
 }
 
-/** The rows of the table of resources. Any cell may be empty, so they are cut where the head's columns end. */
+/** The rows of the table of resources. Any cell may be empty, so rows are cut where the columns of the head end. */
 export function resourcesOf(lines: readonly string[]): Resource[] {
   const at = lines.findIndex(isTableHead);
   if (at === -1) return [];
@@ -144,7 +143,7 @@ function cut(cells: string, edges: readonly number[], head: string): string[] {
   ];
   const trimmed = [...cut, cells.slice(end)].map((cell) => cell.trim());
   if (trimmed.slice(0, 3).every((cell) => !/\s/.test(cell))) return trimmed;
-  // Someone's editor made tabs of the blanks: the positions are lost, the order is not.
+  // An editor has replaced spaces by tabs: the positions are lost, the order is not.
   return cells.trim().split(/\s+/);
 }
 
@@ -178,7 +177,7 @@ export function submitOf({ title, lines }: TextBody): SubmitDetails {
   return details;
 }
 
-/** What stands between the known lines and the table: with `Reason:` before it, or bare after a requeue. */
+/** The text before the table: after `Reason:`, or, for a requeued job, all lines that are not known ones. */
 export function evictionReason(lines: readonly string[], requeued: boolean): string | undefined {
   const table = lines.findIndex(isTableHead);
   const before = table === -1 ? lines : lines.slice(0, table);

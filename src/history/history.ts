@@ -2,9 +2,11 @@ import type { Cause } from '../codes/causes.ts';
 import type { Account, Evidence } from '../diagnosis/explanation.ts';
 import type { Resource, Termination } from '../eventlog/details.ts';
 
-/** What happens on a slot, as far as a log says. `cut-off` is between a lost connection and a failed try to restore it;
- * `stalled` is input that stood still until a server was given up, and `starved` training that waited for data which
- * still arrived, where a run's own journal says so. */
+/**
+ * What an attempt does on a slot. `cut-off`: from a lost connection to the failed attempt to restore it. Only a run's
+ * own journal shows `stalled`, input without progress until a server was given up, and `starved`, training that waited
+ * for data.
+ */
 export type Activity =
   | 'queue'
   | 'input'
@@ -21,18 +23,18 @@ export type Activity =
 /** What a job does while it has no slot. */
 export type Wait = 'idle' | 'held';
 
-/** A stretch of time, in milliseconds since its job's first event: small numbers take half the memory of dates. */
+/** A period, in milliseconds since the job's first event: small numbers take half the memory of dates. */
 export interface Span<T> {
   doing: T;
   from: number;
   to: number;
-  /** Output that did not arrive whole: nothing of it can be used again. */
+  /** Output that did not arrive completely, and so cannot be used. */
   failed?: true;
 }
 
 /**
- * How an attempt ended. `requeued`: by itself, and its own policy wants it again. `lost`: another began and no event
- * says what became of this one. `running`: the log ends first.
+ * How an attempt ended. `requeued`: it exited, and the job's own policy put it back into the queue. `lost`: the next
+ * attempt began, and no event shows the end of this one. `running`: the log ends first.
  */
 export type Ending =
   | 'success'
@@ -46,83 +48,83 @@ export type Ending =
   | 'lost'
   | 'running';
 
-/** One try at a job on one slot. Its waits and spans follow each other without a gap or an overlap. */
+/** One try at a job on one slot. Its waits and spans have no gaps and do not overlap. */
 export interface AttemptHistory {
-  /** Its own `cluster.proc`, where its job is a node of a DAG that may have had several. */
+  /** `cluster.proc` of this attempt, if the job is a node of a DAG: each try of a node has its own cluster. */
   id?: string;
   /** From 1. */
   number: number;
-  /** What the job waited for before this attempt. */
+  /** Waits of the job before this attempt. */
   waits: Span<Wait>[];
   spans: Span<Activity>[];
   ending: Ending;
-  /** Why, unless it went well. */
+  /** Undefined after a success. */
   cause?: Cause;
   /** Whether the work was saved when the slot was left. */
   checkpointed: boolean;
   site: string;
   machine: string;
-  /** Models of its GPUs; empty where no event names them. */
+  /** Models of its GPUs; empty if unknown. */
   gpu: string;
-  /** Bytes HTCondor itself brought to the job; what plugins fetched is not in it. */
+  /** Bytes that HTCondor itself sent to the job, without those fetched by plugins. */
   receivedBytes?: number;
-  /** Bytes HTCondor itself brought back from the job. */
+  /** Bytes that HTCondor itself returned from the job. */
   sentBytes?: number;
-  /** Which cache gave how much, in fetches of how long; only a run's own journal says it. */
+  /** Only a run's own journal has it. */
   caches?: CacheShare[];
   /** How often its input stalled. */
   stalls?: number;
   resources: readonly UsedResource[];
-  /** What only an explanation needs, where it was asked for. */
+  /** Only if evidence was requested. */
   details?: AttemptDetails;
 }
 
-/** How an attempt ended, in the words of the event. `silent`: another began and no event says what became of it. */
+/** How an attempt ended, as its event has it. `silent`: the next attempt began, and no event shows the end. */
 export interface AttemptEnd {
   how: 'exited' | 'vacated' | 'exception' | 'removed' | 'silent';
   code: number | undefined;
   subcode: number | undefined;
   reason: string;
   termination: Termination | undefined;
-  /** What was used and asked for, where the log has the table. */
+  /** Used and requested, if the event has the table. */
   resources: readonly Resource[];
 }
 
-/** What an explanation needs of an attempt beyond its account: kept only where evidence was asked for. */
+/** What only an explanation needs of an attempt. */
 export interface AttemptDetails {
-  /** In milliseconds since the epoch; undefined where the log has lost its beginning. */
+  /** In milliseconds since the epoch; undefined if the log does not have its start. */
   from: number | undefined;
   to: number;
   began: Evidence;
-  /** What it was last seen doing. */
+  /** The last known activity. */
   doing: Activity;
-  /** The most memory it was seen to use, in MB. */
+  /** Peak memory, in MB. */
   memoryMb: number;
-  /** What the execution point complained of last. */
+  /** The last error of the execution point. */
   complaint?: { text: string; evidence: Evidence };
-  /** How often its output, or its state, was brought back while it ran. */
+  /** How often output or a checkpoint was returned while it ran. */
   saves: number;
-  /** How often the connection was lost and found again. */
+  /** How often the connection was lost and restored. */
   reconnects: number;
   end?: AttemptEnd & { evidence: Evidence };
 }
 
-/** What a cache gave of an object. */
+/** What one cache sent to an attempt. */
 export interface CacheShare {
   name: string;
   bytes: number;
-  /** How long the whole fetch took; 0 where it did not end. */
+  /** Duration of the whole fetch; 0 if it did not end. */
   seconds: number;
   /** How often it was given up. */
   setbacks: number;
-  /** Who preferred or avoided it. */
+  /** Which setting prefers or avoids it. */
   wanted?: string;
 }
 
-/** A resource that was asked for and measured. */
+/** A resource that was requested and measured. */
 export interface UsedResource {
   name: string;
-  /** Empty where the log gives none. */
+  /** Empty if the log has none. */
   unit: string;
   usage: number;
   request: number;
@@ -130,48 +132,47 @@ export interface UsedResource {
 
 export type JobOutcome = 'success' | 'wrongOutput' | 'failed' | 'held' | 'removed' | 'running' | 'waiting';
 
-/** What only a run of ours knows of a job: its values of the matrix, and what its training said last. */
+/** Known only of a run's own jobs: the values of the matrix, and the last progress of the training. */
 export interface Trained {
   parameters?: Readonly<Record<string, string | number | boolean>>;
   loss?: number;
   accuracy?: number;
 }
 
-/** A job by its events. */
+/** A job, computed from its events. */
 export interface JobHistory {
-  /** `cluster.proc`; a second job of the same number ends in `#2`. */
+  /** `cluster.proc`; a second job with the same number gets `#2`. */
   id: string;
-  /** Its first and its last event, in milliseconds since the epoch. */
+  /** First and last event, in milliseconds since the epoch. */
   from: number;
   to: number;
   attempts: AttemptHistory[];
-  /** What it waited for after its last attempt. */
+  /** Waits after the last attempt. */
   after: Span<Wait>[];
   outcome: JobOutcome;
-  /** The name of its node, where a DAG submitted it; clusters of one node are its attempts, and `id` is the latest. */
+  /** Its node, if a DAG submitted it: the node's clusters are its attempts, and `id` is the latest. */
   node?: string;
   /** The ids of its earlier clusters. */
   earlierIds?: string[];
-  /** Who submitted it, where the log says. */
+  /** Who submitted it, if the log has that. */
   owner?: string;
   cause?: Cause;
   trained?: Trained;
   /** How often it was put on hold. */
   holds?: number;
-  /** The pool's own words for it, cut to a few lines. */
+  /** The pool's own message, cut to a few lines. */
   reason?: string;
-  /** What only an explanation needs, where it was asked for. */
+  /** Only if evidence was requested. */
   details?: JobDetails;
 }
 
-/** A hold, and the number of the attempt that it ended, if it ended one. */
+/** A hold; `attempt` is the number of the attempt that it ended, if any. */
 export interface Hold extends Account {
   attempt?: number;
 }
 
-/** What an explanation needs of a job beyond its account: kept only where evidence was asked for. */
+/** What only an explanation needs of a job. */
 export interface JobDetails {
-  /** Its first event, and its last. */
   first: Evidence;
   last: Evidence;
   holds: Hold[];

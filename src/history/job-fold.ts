@@ -15,7 +15,7 @@ import type {
 } from './history.ts';
 import { machineInReason } from './worker.ts';
 
-/** What happens to a job, as it happens. An end may be corrected by another of the same attempt: a hold says why. */
+/** A change of a job. An attempt may end twice: a hold that follows an eviction corrects its end. */
 export type JobTransition =
   | { kind: 'began'; attempt: AttemptHistory }
   | { kind: 'doing'; attempt: AttemptHistory; doing: Activity }
@@ -25,36 +25,35 @@ export type JobTransition =
   | { kind: 'released'; reason: string }
   | { kind: 'finished'; outcome: JobOutcome; reason: string };
 
-/** What an event says of a hold or an end. */
+/** Codes and text of a hold or an end, as in the event. */
 export interface EventReason {
   code?: number | undefined;
   subcode?: number | undefined;
   reason?: string | undefined;
 }
 
-/** How jobs are to be folded. */
 export interface FoldContext {
-  /** Whether the jobs are a run's of ours, whatever the log says. */
+  /** Whether the jobs belong to an Updraft run, even if the log does not say so. */
   ours: boolean;
   onChange?: ((fold: JobFold, change: JobTransition) => void) | undefined;
 }
 
 const maxReasonChars = 600;
-/** Text that is kept of a reason for an explanation, whatever a container printed into it. */
+/** Longest reason that is kept for an explanation: a container may print pages into one. */
 export const maxTextChars = 4000;
-/** An eviction and the hold or removal it belongs to are written within this time. */
+/** An eviction and the hold or removal that belongs to it are written within this time. */
 const sameMomentMs = 1000;
-/** Holds by a person or by a rule: they befall jobs in the queue too, and may quote what befell an attempt before. */
+/** Holds by a person or a rule: they can also hit a job in the queue, and may quote the end of an earlier attempt. */
 const queueHoldCodes: ReadonlySet<number> = new Set([1, 3, 26]);
 const outputCauses = new Set<Cause>(['output-failed', 'output-missing', 'output-too-big']);
 
-/** Whether the results did not come home whole. */
+/** Whether the results did not arrive completely. */
 const isAboutOutput = (cause: Cause | undefined, { code, reason }: AttemptEnd): boolean =>
   cause !== undefined && (outputCauses.has(cause) || transferDirection(code, reason) === 'output');
 
 /**
- * One job while its events come in. Time never runs backwards here: an event older than the one before it counts as
- * of the same moment, so that waits and spans always follow each other.
+ * One job, built from its events. Time never runs backwards here: an event that is older than the previous one gets the
+ * time of that one, so that waits and spans never overlap.
  */
 export class JobFold {
   readonly job: JobHistory;
@@ -63,17 +62,17 @@ export class JobFold {
   #doing: Activity = 'starting';
   #wait: Wait = 'idle';
   #waits: Span<Wait>[] = [];
-  /** These are milliseconds since the job's first event. */
+  /** Milliseconds since the job's first event: start of the open span, current event, previous event. */
   #since = 0;
   #now = 0;
-  #heard = 0;
+  #previous = 0;
   #executed = false;
   #ended: JobOutcome | undefined;
-  /** What the execution point said last of the attempt: some holds and evictions leave the words to it. */
+  /** The last error of the execution point: some holds and evictions have no reason of their own. */
   complaint = '';
-  /** The event at hand, where evidence was asked for. */
+  /** The current event, if evidence was requested. */
   evidence: Evidence | undefined;
-  /** Whether it is a job of a run of ours: then the exit codes of its agent say what failed. */
+  /** Whether it belongs to an Updraft run: then the agent's exit code shows what failed. */
   ours: boolean;
 
   constructor(id: string, time: number, context: FoldContext) {
@@ -91,12 +90,12 @@ export class JobFold {
     return this.#executed;
   }
 
-  /** How it ended, as far as it has. */
+  /** Undefined until it has ended. */
   get ended(): JobOutcome | undefined {
     return this.#ended;
   }
 
-  /** The attempt that is under way. */
+  /** The current attempt. */
   get attempt(): AttemptHistory | undefined {
     return this.#attempt;
   }
@@ -109,13 +108,13 @@ export class JobFold {
     return this.job.details;
   }
 
-  /** Moves on to an event's time. */
+  /** Advances to the time of an event. */
   advance(time: number): void {
-    this.#heard = this.#now;
+    this.#previous = this.#now;
     this.#now = Math.max(this.#now, time - this.job.from);
   }
 
-  /** Keeps the event at hand as evidence. */
+  /** Keeps the current event as evidence. */
   quote(evidence: Evidence): void {
     this.evidence = evidence;
     if (this.job.details === undefined)
@@ -123,7 +122,7 @@ export class JobFold {
     else this.job.details.last = evidence;
   }
 
-  /** A DAG submits its node again: what comes are further attempts of the same job. */
+  /** DAGMan submits the node again: what follows are further attempts of the same job. */
   resubmit(id: string): void {
     if (this.#attempt !== undefined) this.#lose();
     this.#closeWait();
@@ -162,7 +161,7 @@ export class JobFold {
     this.#changed({ kind: 'began', attempt: this.#attempt });
   }
 
-  /** An attempt whose beginning the log does not have: nobody knows what the time until now was. */
+  /** Starts an attempt whose start is missing in the log: the time until now is unknown. */
   startUnseen(): void {
     const [since, now] = [this.#since, this.#now];
     this.#now = since;
@@ -173,13 +172,13 @@ export class JobFold {
   }
 
   enter(doing: Activity): void {
-    // The output stops half way when the connection breaks.
+    // A lost connection interrupts the output.
     this.#closeSpan(this.#now, doing === 'cut-off');
     this.rename(doing);
     if (doing === 'executing') this.#executed = true;
   }
 
-  /** What was thought of the time since the last change was wrong: it was this. */
+  /** Corrects the activity since the last change. */
   rename(doing: Activity): void {
     this.#doing = doing;
     if (this.#attempt?.details === undefined) return;
@@ -187,13 +186,13 @@ export class JobFold {
     this.#attempt.details.to = this.now;
   }
 
-  /** Reports what the attempt is doing now, once its place is known. */
+  /** Reports what the attempt is doing, once its machine is known. */
   announce(): void {
     if (this.#attempt !== undefined)
       this.#changed({ kind: 'doing', attempt: this.#attempt, doing: this.#doing });
   }
 
-  /** The access point has lost touch with the attempt, or found it again. */
+  /** The access point has lost the connection to the attempt, or restored it. */
   connect(isLost: boolean): void {
     this.#changed({ kind: 'connection', isLost });
   }
@@ -201,13 +200,13 @@ export class JobFold {
   end(ending: Ending, cause: Cause | undefined, end: AttemptEnd): void {
     const attempt = this.#attempt;
     if (attempt === undefined) return;
-    const isWhole = ending === 'success' || ending === 'wrong-output' || ending === 'failed';
-    this.#closeSpan(this.#now, !isWhole);
-    // An array that grew has room to spare; a log may have a million of them.
+    const hasExited = ending === 'success' || ending === 'wrong-output' || ending === 'failed';
+    this.#closeSpan(this.#now, !hasExited);
+    // A copy has no spare capacity; a log may have a million of these arrays.
     attempt.spans = attempt.spans.slice();
     attempt.waits = attempt.waits.slice();
     attempt.ending = ending;
-    // A slot's name says more than the address that input was sent to.
+    // A slot's name is better than the address that the input was sent to.
     if (!this.#executed || attempt.machine === '')
       attempt.machine = machineInReason(end.reason) || attempt.machine;
     this.#attempt = undefined;
@@ -219,7 +218,7 @@ export class JobFold {
     const wasHeld = this.#ended === 'held';
     const last = this.job.attempts.at(-1);
     const justEnded = this.#endedJustNow();
-    // An attempt that fails before its first event leaves the hold alone; the hold names its machine.
+    // An attempt that fails before its first event leaves only the hold, which names its machine.
     const isUnseen = !queueHoldCodes.has(end.code ?? 0) && machineInReason(end.reason) !== '';
     if (this.#attempt === undefined && justEnded === undefined && isUnseen) this.begin('starting');
     const attempt = this.#attempt ?? justEnded;
@@ -231,7 +230,7 @@ export class JobFold {
     this.#conclude('held', cause, end.reason);
     if (this.details !== undefined && this.evidence !== undefined) {
       const { code, subcode, reason } = end;
-      // What was used stands in the eviction that some holds begin with.
+      // Some holds follow an eviction, which has the table of what was used.
       const eviction = before?.how === 'vacated' && attempt === last ? before : undefined;
       this.details.holds.push({
         ...{ code, subcode, reason, evidence: this.evidence, resources: eviction?.resources ?? [] },
@@ -254,7 +253,7 @@ export class JobFold {
   }
 
   remove(cause: Cause, end: AttemptEnd): void {
-    // Asked for while the results were on their way: they came all the same.
+    // Removed while the results were being returned: they arrived anyway.
     if (this.#attempt === undefined && this.#ended === 'success') return;
     this.#endCurrentOrLast('removed', cause, end);
     const wasHeld = this.#ended === 'held';
@@ -270,7 +269,7 @@ export class JobFold {
     this.#changed({ kind: 'finished', outcome, reason });
   }
 
-  /** The job as it stands. */
+  /** The job, as far as its events go. */
   result(): JobHistory {
     const { job } = this;
     job.to = this.now;
@@ -291,7 +290,7 @@ export class JobFold {
     return job;
   }
 
-  /** A job that goes on after its end was retried. */
+  /** Events after the end of a job mean that it was retried. */
   #reopen(): void {
     this.#ended = undefined;
     if (this.details !== undefined) delete this.details.removal;
@@ -305,9 +304,9 @@ export class JobFold {
     else this.job.reason = reason.slice(0, maxReasonChars);
   }
 
-  /** Another attempt begins and this one never ended: it is accounted for up to its last event. */
+  /** The next attempt begins, and this one has no end: its time counts up to its last event. */
   #lose(): void {
-    this.#closeSpan(this.#heard, true);
+    this.#closeSpan(this.#previous, true);
     this.#doing = 'silent';
     this.end('lost', 'silent-end', {
       ...{ how: 'silent', code: undefined, subcode: undefined, reason: '' },
@@ -315,11 +314,11 @@ export class JobFold {
     });
   }
 
-  /** `broken`: output that was under way has not arrived. */
-  #closeSpan(to: number, broken: boolean): void {
+  /** `isBroken`: output that was being returned has not arrived. */
+  #closeSpan(to: number, isBroken: boolean): void {
     if (to > this.#since) {
       const span: Span<Activity> = { doing: this.#doing, from: this.#since, to };
-      if (broken && this.#doing === 'output') span.failed = true;
+      if (isBroken && this.#doing === 'output') span.failed = true;
       this.#attempt?.spans.push(span);
     }
     this.#since = to;
@@ -330,14 +329,14 @@ export class JobFold {
     this.#since = this.#now;
   }
 
-  /** Why an attempt ended, also where a later event says it better. */
+  /** Sets why an attempt ended; a later event may know better. */
   #settle(
     attempt: AttemptHistory,
     cause: Cause | undefined,
     end: AttemptEnd & { evidence?: Evidence },
   ): void {
     if (cause !== undefined) attempt.cause = cause;
-    // A hold that follows at once has words of its own; the stall was one all the same.
+    // A hold that follows may name another cause; the stall still counts.
     if (cause === 'transfer-stalled') attempt.stalls = 1;
     const output = attempt.spans.findLast(({ doing }) => doing === 'output');
     if (output !== undefined && isAboutOutput(cause, end)) output.failed = true;
@@ -349,7 +348,7 @@ export class JobFold {
     this.#changed({ kind: 'ended', attempt, end });
   }
 
-  /** An attempt that was taken away at this very moment. */
+  /** The last attempt, if it was evicted at this very moment. */
   #endedJustNow(): AttemptHistory | undefined {
     const last = this.job.attempts.at(-1);
     if (this.#attempt !== undefined || this.#ended !== undefined || this.#wait !== 'idle') return undefined;
@@ -357,16 +356,16 @@ export class JobFold {
     return this.#now - this.#since <= sameMomentMs ? last : undefined;
   }
 
-  /** Some releases first report a hold or a removal as an eviction. */
+  /** Some versions of HTCondor write an eviction before a hold or a removal. */
   #endCurrentOrLast(ending: 'held' | 'removed', cause: Cause, end: AttemptEnd): void {
     const last = this.#endedJustNow();
     if (this.#attempt !== undefined) this.end(ending, cause, end);
     else if (last !== undefined) {
       last.ending = ending;
       const before = last.details?.end;
-      const isBare = before !== undefined && before.code === undefined && before.reason.trim() === '';
-      const words = ending === 'removed' && !isBare && before !== undefined ? before : end;
-      this.#settle(last, cause, { ...words, resources: before?.resources ?? [] });
+      const hasReason = before !== undefined && (before.code !== undefined || before.reason.trim() !== '');
+      const better = ending === 'removed' && hasReason ? before : end;
+      this.#settle(last, cause, { ...better, resources: before?.resources ?? [] });
     }
   }
 

@@ -7,25 +7,25 @@ import { noFacts, zoneName, type LogFacts } from './log-facts.ts';
 import { intern } from './worker.ts';
 
 export interface FoldOptions extends Partial<FoldContext> {
-  /** Keeps evidence for explanations, which names the log so. */
+  /** Keeps evidence for explanations; this is the log's name in it. */
   evidence?: string | undefined;
 }
 
-/** A job by one of its names, and how far which log has got with it. */
+/** A job under one of its ids, and up to which event it has been read. */
 interface KnownJobId {
   id: string;
   fold: JobFold;
   log: number;
-  /** Time and host of its submit event: two jobs of the same number differ in them. */
+  /** Time and host of its submit event, which distinguish two jobs with the same number. */
   bornAt: number | undefined;
   bornOn: string | undefined;
-  /** Events up to here are in an earlier log. */
+  /** Events up to this time are in an earlier log. */
   knownUntil: number;
-  /** The events at the very last moment: bit by number, 47 being the highest. */
+  /** The events at the latest time, one bit for each event number up to 47. */
   latest: number;
 }
 
-/** Jobs from the events of any number of logs, given log by log, oldest log first. Nothing in a log makes it throw. */
+/** Builds jobs from the events of any number of logs, oldest log first. Nothing in a log makes it throw. */
 export class LogFold {
   readonly facts: LogFacts = { ...noFacts, hasTransfers: false };
   readonly #context: FoldContext;
@@ -33,10 +33,10 @@ export class LogFold {
   readonly #known = new Map<string, KnownJobId>();
   /** The jobs that are nodes of a DAG, by node and process. */
   readonly #nodes = new Map<string, JobFold>();
-  /** The cluster that a node goes on as when the one before it, which is still on a slot, has ended. */
+  /** The next cluster of a node whose previous one is still on a slot. */
   readonly #next = new Map<JobFold, string>();
   readonly #folds: JobFold[] = [];
-  /** How many jobs had a number, where it was more than one. */
+  /** How many jobs have had a number, if more than one. */
   readonly #uses = new Map<string, number>();
   #log = 0;
   #headless = false;
@@ -46,27 +46,27 @@ export class LogFold {
     this.#evidence = evidence;
   }
 
-  /** Whether a job's first event was not its submission: the log has lost its beginning. */
+  /** Whether the first event of a job was not its submission: the start of the log is missing. */
   get headless(): boolean {
     return this.#headless;
   }
 
-  /** The events that follow are another log's, or the same log's from its beginning. */
+  /** The events that follow come from another log, or from the start of the same one. */
   nextLog(): void {
     this.#log += 1;
   }
 
-  /** Whether the event says anything new. `at`: when it was, if that is not as the log's own zone would have it. */
+  /** Returns whether the event is new. `at`: its time, if the log's own zone is wrong. */
   add(event: LogEvent, at = event.time): boolean {
     this.#learn(event);
-    // An event of a whole cluster is no job's.
+    // An event of a whole cluster belongs to no job.
     if (event.proc < 0) return false;
     const known = this.#find(event, at);
     const { fold } = known;
     const time = at ?? fold.now;
-    const isAgain = known.log !== this.#log || time <= known.knownUntil;
-    const bit = isAgain || time >= fold.now ? bitOf(event) : 0;
-    if (isAgain) {
+    const mayRepeat = known.log !== this.#log || time <= known.knownUntil;
+    const bit = mayRepeat || time >= fold.now ? bitOf(event) : 0;
+    if (mayRepeat) {
       if (isRepeated(known, bit, time)) {
         this.facts.repeated += 1;
         return false;
@@ -74,7 +74,7 @@ export class LogFold {
       known.log = this.#log;
     }
     if (known.id !== fold.job.id) {
-      // What is left of a cluster that its node no longer uses.
+      // Late events of a cluster that its node no longer uses.
       if (event.kind === 'submit' || this.#next.get(fold) !== known.id) return false;
       fold.advance(time);
       this.#resubmit(fold, known.id);
@@ -89,7 +89,7 @@ export class LogFold {
     return true;
   }
 
-  /** The jobs as they stand; ends the fold, which lets go of all else it knew. */
+  /** The jobs. Ends the fold, and frees everything else. */
   finish(): JobHistory[] {
     for (const [fold, id] of this.#next) if (fold.attempt === undefined) this.#resubmit(fold, id);
     this.#known.clear();
@@ -143,7 +143,7 @@ export class LogFold {
     fold.resubmit(id);
   }
 
-  /** A node of a DAG is one job, whatever clusters it is submitted as; after a good end its name is another's. */
+  /** A node of a DAG is one job, however many clusters it has had; after a success its name belongs to a new one. */
   #foldOf(id: string, event: LogEvent, at: number | undefined): JobFold {
     const node = event.kind === 'submit' ? event.details.dagNode : undefined;
     const key = `${event.proc} ${node ?? ''}`;
@@ -165,10 +165,10 @@ export class LogFold {
   }
 }
 
-/** What Updraft has HTCondor write beside the submission of its jobs. */
+/** The note in the submit events of Updraft's own jobs. */
 const ourNote = /^Updraft run /;
 
-/** Events that no explanation rests on; what memory was used is in the attempt. */
+/** Events that no explanation needs; memory use is kept in the attempt. */
 const noEvidence: ReadonlySet<string> = new Set<LogEvent['kind']>([
   'job-ad-information',
   'attribute-update',
@@ -186,19 +186,19 @@ function nameZone(facts: LogFacts, { zone, timeText }: LogEvent): void {
 }
 
 const quarterHour = 15 * 60_000;
-/** The event of an end is written soon after the end itself. */
+/** A terminated event is written within this time of the end. */
 const soonMs = 120_000;
 
-/** Some releases give the moment of an end in UTC beside the log's own clock. */
+/** Some versions of HTCondor write the time of an end in UTC too. */
 function inferZone(facts: LogFacts, { time = 0, details }: EventOf<'terminated'>): void {
   if (details.ended === undefined) return;
-  const written = time - new Date(time).getTimezoneOffset() * 60_000;
-  const ahead = written - details.ended.time;
+  const localTime = time - new Date(time).getTimezoneOffset() * 60_000;
+  const ahead = localTime - details.ended.time;
   const east = Math.floor((ahead + 1000) / quarterHour) * quarterHour;
   if (ahead - east <= soonMs && Math.abs(east) <= 56 * quarterHour) facts.zone = zoneName(east / 60_000);
 }
 
-/** Bits of numbers that logs of today do not have; others that HTCondor does not use (yet) share one with another. */
+/** Steps of a transfer have the bits of event numbers that today's logs do not use. */
 const transferSteps = new Map([
   ['input queued', 14],
   ['input started', 15],
@@ -216,6 +216,6 @@ function bitOf(event: LogEvent): number {
 
 const hasBit = (bits: number, bit: number): boolean => Math.floor(bits / bit) % 2 === 1;
 
-/** Whether an earlier log has it; of the last moment it may have had only a part. */
+/** Whether an earlier log has the event; that log may end in the middle of a second. */
 const isRepeated = ({ knownUntil, latest }: KnownJobId, bit: number, time: number): boolean =>
   time < knownUntil || (time === knownUntil && hasBit(latest, bit));

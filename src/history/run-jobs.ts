@@ -17,19 +17,18 @@ import type {
 } from './history.ts';
 import { runSpans } from './run-spans.ts';
 
-/** What is known of a run beside its journals. */
+/** What is known about a run besides its journals. */
 export interface RunContext {
-  /** Memory that its jobs ask for. */
-  askedMemoryBytes?: number | undefined;
+  requestedMemoryBytes?: number | undefined;
   /** The jobs as they were planned. */
   planned?: readonly { id: string; parameters: NonNullable<Trained['parameters']> }[] | undefined;
-  /** Its jobs by HTCondor's log, where that is its pool. */
+  /** Its jobs, read from HTCondor's log, if it runs there. */
   logged?: readonly JobHistory[] | undefined;
 }
 
 /**
- * A run's own jobs in the form of logged ones, so that both are accounted for and shown alike. How long each phase took
- * is the journal's; where a phase came several times it is drawn as one, but for what came after the last checkpoint.
+ * The jobs of a run in the same form as jobs of an event log, so that both are counted and shown alike. A phase that
+ * came several times is one span; only training after the last checkpoint has its own.
  */
 export function runJobs(state: RunState, context: RunContext = {}): JobHistory[] {
   const parameters = new Map(context.planned?.map((job) => [job.id, job.parameters]));
@@ -45,11 +44,11 @@ function runJob(job: JobState, createdAt: string | undefined, context: RunContex
   const from = Date.parse(first?.waitingSince ?? first?.startedAt ?? createdAt ?? '') || 0;
   let now = 0;
   const attempts = job.attempts.map((attempt, index) => {
-    const logged = runAttempt(attempt, now, checkpointWasUsed(job, index), context);
-    now = logged.spans.at(-1)?.to ?? logged.waits.at(-1)?.to ?? now;
-    return logged;
+    const history = runAttempt(attempt, now, checkpointWasUsed(job, index), context);
+    now = history.spans.at(-1)?.to ?? history.waits.at(-1)?.to ?? now;
+    return history;
   });
-  // One that was never tried only waited.
+  // A job without an attempt only waited.
   const waited = first === undefined && job.endedAt !== undefined ? Date.parse(job.endedAt) - from : 0;
   const outcome = outcomeOf(job);
   const fault = job.fault ?? job.held ?? faultOf(job.attempts.at(-1));
@@ -68,7 +67,7 @@ function runJob(job: JobState, createdAt: string | undefined, context: RunContex
   };
 }
 
-/** Why a job has no good end, or waits again; undefined where nothing is wrong. Pure. */
+/** Why a job failed, or waits again; undefined if nothing is wrong. */
 export function causeOfJob(job: JobState): Cause | undefined {
   const outcome = outcomeOf(job);
   if (outcome === 'success') return undefined;
@@ -78,7 +77,7 @@ export function causeOfJob(job: JobState): Cause | undefined {
   return causeOf(job.fault ?? job.held ?? faultOf(last), endingOf(job));
 }
 
-/** Why an attempt came to no good end; undefined where it did, or has not ended. */
+/** Why an attempt failed; undefined if it succeeded or has not ended. */
 export function causeOfAttempt(attempt: AttemptState): Cause | undefined {
   const { outcome } = attempt;
   return outcome === undefined || outcome === 'success'
@@ -86,7 +85,7 @@ export function causeOfAttempt(attempt: AttemptState): Cause | undefined {
     : causeOf(faultOf(attempt), endings[outcome]);
 }
 
-/** What went wrong in an attempt: the access point's word, or the last that its agent said of it. */
+/** What went wrong in an attempt: as the access point recorded it, or else the last fault of its agent. */
 export const faultOf = (attempt: AttemptState | undefined): FaultRecord | undefined =>
   attempt?.fault ?? attempt?.agent?.faults.at(-1);
 
@@ -125,13 +124,13 @@ function causeOf(fault: FaultRecord | undefined, ending: Ending): Cause {
   return ending === 'evicted' ? 'evicted' : 'exit-code';
 }
 
-/** A rule may have removed it; if none did, somebody asked for it, in whatever words. */
+/** A rule may have removed it; otherwise it was a user, whatever the reason says. */
 function stopCause(reason: string): Cause {
   const [cause] = removalCause(reason);
   return cause === 'unknown' ? 'user' : cause;
 }
 
-/** Whether the checkpoint of an attempt was of use: the next one went on from it, or may still do so. */
+/** Whether the next attempt resumed from this one's checkpoint, or may still do so. */
 function checkpointWasUsed({ attempts, status }: JobState, index: number): boolean {
   const saved = attempts[index];
   const next = attempts.slice(index + 1).find(({ agent }) => agent?.training !== undefined)?.agent?.resumed;
@@ -170,10 +169,10 @@ function stallsOf(attempt: AttemptState): number {
 }
 const isStall = ({ fault }: { fault: FaultRecord }): boolean => fault.kind === 'transfer-stalled';
 
-/** What each server gave to an attempt, and how often it was given up; of several at once only a finished fetch says it. */
+/** What each server sent to an attempt, and how often it was given up. Until a fetch ends, only one server is known. */
 const cacheShares = (agent: AgentState | undefined): CacheShare[] => (agent?.fetches ?? []).flatMap(sharesOf);
 
-/** Where the input did not arrive there is no agent: what the plugin gave up stands in the words of the hold. */
+/** If the input did not arrive, no agent ran: the reason of the hold names the servers that the plugin gave up. */
 const givenUpShares = ({ agent, fault }: AttemptState): CacheShare[] =>
   agent !== undefined || fault === undefined
     ? []
@@ -186,11 +185,11 @@ const givenUpShares = ({ agent, fault }: AttemptState): CacheShare[] =>
 
 function sharesOf(fetch: FetchState): CacheShare[] {
   const { done, server, servers, bytes, seconds = 0, setbacks, leftOut = [] } = fetch;
-  const isOne = server !== '' && !server.includes(',');
-  const given: ServerShare[] = done ? (servers ?? []) : isOne ? [{ server, bytes }] : [];
+  const isSingle = server !== '' && !server.includes(',');
+  const sources: ServerShare[] = done ? (servers ?? []) : isSingle ? [{ server, bytes }] : [];
   const none = { bytes: 0, seconds: 0, setbacks: 0 };
   const shares = new Map<string, CacheShare>(
-    given.map(({ server: name, bytes: sent, preferredBy: by }) => [
+    sources.map(({ server: name, bytes: sent, preferredBy: by }) => [
       name,
       {
         ...none,
@@ -211,10 +210,12 @@ function sharesOf(fetch: FetchState): CacheShare[] {
 
 const megabyte = 1e6;
 
-/** The memory an attempt was seen to use, beside what it asked for. */
-function usedMemory(agent: AgentState | undefined, { askedMemoryBytes }: RunContext): UsedResource[] {
+/** Peak memory of an attempt, and its request. */
+function usedMemory(agent: AgentState | undefined, { requestedMemoryBytes }: RunContext): UsedResource[] {
   const used = agent?.peakMemoryBytes;
-  if (used === undefined || askedMemoryBytes === undefined) return [];
+  if (used === undefined || requestedMemoryBytes === undefined) return [];
   const inMegabytes = (bytes: number) => Math.ceil(bytes / megabyte);
-  return [{ name: 'Memory', unit: 'MB', usage: inMegabytes(used), request: inMegabytes(askedMemoryBytes) }];
+  return [
+    { name: 'Memory', unit: 'MB', usage: inMegabytes(used), request: inMegabytes(requestedMemoryBytes) },
+  ];
 }

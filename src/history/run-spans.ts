@@ -20,8 +20,8 @@ const order: [DrawnPhase, Activity][] = [
 ];
 
 /**
- * The waits and spans of an attempt from `begun` on. Where its checkpoint `isKept`, the training after the checkpoint
- * stands behind the saving: that is how a log shows what was saved and what was lost. Saving what nobody used is overhead.
+ * The waits and spans of an attempt from `begun` on. If its checkpoint `isKept`, training after the checkpoint comes
+ * after the saving: as in a log, this separates what was saved from what was lost. Saving that was never used is overhead.
  */
 export function runSpans(
   attempt: AttemptState,
@@ -43,7 +43,7 @@ export function runSpans(
     if (unsaved === undefined)
       return next(isWasted && phase === 'saving' ? ('starting' as const) : doing, millis);
     if (phase === 'training') return next(doing, millis - unsaved);
-    // A moment at least, since it is the saving that parts what was kept from what was not.
+    // At least 1 ms: the saving separates what was kept from what was lost.
     return phase === 'saving'
       ? [...next(doing, Math.max(1, millis)), ...next('executing' as const, unsaved)]
       : next(doing, millis);
@@ -54,7 +54,7 @@ export function runSpans(
   return { waits, spans };
 }
 
-/** Training after the last checkpoint; undefined where there is none, or where the attempt came to a good end. */
+/** Training after the last checkpoint; undefined without a checkpoint, or after a success. */
 function unsavedMillis({ agent, outcome }: AttemptState): number | undefined {
   if (agent?.checkpoint === undefined || outcome === undefined || outcome === 'success') return undefined;
   const { training, returning, cleaning } = agent.millis;
@@ -62,11 +62,11 @@ function unsavedMillis({ agent, outcome }: AttemptState): number | undefined {
   return Math.min(training - starvedMillis(agent), Math.max(0, since));
 }
 
-/** Fetching that stood still until a server was given up. */
+/** Fetching without progress, until a server was given up. */
 const stalledMillis = (agent: AgentState | undefined): number =>
   Math.min(agent?.stall?.millis ?? 0, agent?.millis.fetching ?? 0);
 
-/** Training that waited for data which still arrived. */
+/** Training that waited for data. */
 function starvedMillis(agent: AgentState | undefined): number {
   const { waited = 0, waitedBefore = 0 } = agent?.training ?? {};
   return Math.min(Math.max(0, Math.round((waited + waitedBefore) * 1000)), agent?.millis.training ?? 0);
@@ -75,13 +75,13 @@ function starvedMillis(agent: AgentState | undefined): number {
 function phaseMillis({ agent, pool }: AttemptState, phase: DrawnPhase): number {
   if (phase === 'stalled') return stalledMillis(agent);
   if (phase === 'starved') return starvedMillis(agent);
-  const isPools =
+  const isTimedByPool =
     phase === 'fetching' || phase === 'training' || phase === 'returning' || phase === 'cleaning';
-  const moved = isPools ? (pool?.millis[phase] ?? 0) : 0;
+  const byPool = isTimedByPool ? (pool?.millis[phase] ?? 0) : 0;
   const waited = phase === 'training' ? starvedMillis(agent) : 0;
-  if (phase !== 'fetching') return (agent?.millis[phase] ?? 0) + moved - waited;
-  // What our plugin did is in the agent's journal; what is left is what HTCondor sent itself.
-  const sent = Math.max(0, moved - (agent?.broughtMillis ?? 0));
+  if (phase !== 'fetching') return (agent?.millis[phase] ?? 0) + byPool - waited;
+  // The agent's journal has what its plugin fetched; the rest is what HTCondor sent itself.
+  const sent = Math.max(0, byPool - (agent?.broughtMillis ?? 0));
   return (agent?.millis[phase] ?? 0) + sent - stalledMillis(agent);
 }
 

@@ -92,7 +92,7 @@ export function imageCommand(
     folders.scratch,
     path.dirname(executable),
     // An agent started from source needs the complete source.
-    ...(source === undefined ? [] : [path.resolve(source, '..', '..', '..')]),
+    ...(source === undefined || !path.isAbsolute(source) ? [] : [path.resolve(source, '..', '..', '..')]),
     ...readFolders(plan),
   ];
   return [

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { identifyProcess } from '../base/process-identity.ts';
 import { Fault } from '../fault/fault.ts';
-import { agentCommand } from './packed-agent.ts';
+import { agentCommand } from './find-agent.ts';
 import { startAgent } from './local/agent-process.ts';
 import { detectMachine, localPoolFolder } from './local/machine.ts';
 import { supervise } from './local/supervisor.ts';

@@ -11,7 +11,7 @@ import { submitFileLines } from '../../src/job/submit-lines.ts';
 import { openJournal } from '../../src/journal/file.ts';
 import { fold } from '../../src/journal/fold.ts';
 import { JournalTail, readJournal } from '../../src/journal/tail.ts';
-import { agentCommand } from '../../src/pool/packed-agent.ts';
+import { agentCommand } from '../../src/pool/find-agent.ts';
 import { readAttemptExit } from '../../src/pool/attempt-exit.ts';
 import type { Pool, PoolKind, PoolRecords, PoolContext } from '../../src/pool/pool.ts';
 import { policyOf } from '../../src/recovery/policy.ts';

@@ -11,7 +11,8 @@ import { makePlan, type Plan } from '../../job/plan.ts';
 import { readJournal } from '../../journal/tail.ts';
 import { askCondorOnce, condorFiles, CondorTools } from '../../pool/htcondor.ts';
 import { pluginScript } from '../../pool/launcher.ts';
-import { agentExecutable, placePackedAgent } from '../../pool/packed-agent.ts';
+import { findAgent } from '../../pool/find-agent.ts';
+import { placePackedAgent } from '../../pool/packed-agent.ts';
 import { SubmitRefused } from '../../pool/request-once.ts';
 import { createRun, newRunName, withCreationLease } from '../../run/create-run.ts';
 import { findEarlier } from '../../run/submit-run.ts';
@@ -115,8 +116,7 @@ async function submit(
   const self = identifyProcess(cli.pid);
   if (self === undefined) throw new Fault('pool-unreachable', 'there is no /proc on this machine');
   if (withPlugin) {
-    const executable = await agentExecutable(cli.env, cli.self);
-    await placePackedAgent(executable, path.join(folder, condorFiles.agent), cli.env);
+    await placePackedAgent(await findAgent(cli), path.join(folder, condorFiles.agent), cli.env);
   }
   const args = ['-terse', path.basename(file), ...added.flatMap((statement) => ['-append', statement])];
   return await askCondorOnce(

@@ -10,7 +10,7 @@ import { readClaims } from '../../federation/token.ts';
 import { pools } from '../../job/choices.ts';
 import { poolTraits, type PoolTraits } from '../../job/pool-traits.ts';
 import { openPool } from '../../pool/open-pool.ts';
-import { agentExecutable } from '../../pool/packed-agent.ts';
+import { findAgent } from '../../pool/find-agent.ts';
 import type { Cli } from '../cli.ts';
 
 /** What one probe found. */
@@ -29,7 +29,7 @@ type Probe = (cli: Cli, signal: AbortSignal) => Promise<string>;
 /** Everything a run may need on this machine, in the order in which it needs it. */
 const probes: Record<string, Probe> = {
   ...poolProbes((traits) => traits.runsHere),
-  agent: ({ env, self }) => agentExecutable(env, self),
+  agent: async ({ env, self }) => (await findAgent({ env, self })).file,
   PyTorch: probeTorch,
   Apptainer: (cli) =>
     probeProgram(cli, ['apptainer', 'singularity'], 'jobs with an `image` cannot run on this machine'),

@@ -103,5 +103,5 @@ export async function runContext(folder: string, { pool }: RunState): Promise<Ru
   const log = poolKind(pool)?.eventLog;
   const read = log && (await readLogs([path.join(folder, log)]).catch(() => undefined));
   const { spec, jobs: planned } = plan ?? {};
-  return { askedMemoryBytes: spec?.resources.memoryBytes, planned, logged: read ? read.jobs : undefined };
+  return { requestedMemoryBytes: spec?.resources.memoryBytes, planned, logged: read ? read.jobs : undefined };
 }

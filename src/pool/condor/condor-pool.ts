@@ -15,7 +15,7 @@ import { poolTraits } from '../../job/pool-traits.ts';
 import { readJournal } from '../../journal/tail.ts';
 import { policyOf } from '../../recovery/policy.ts';
 import { launcherScript, pluginScript } from '../launcher.ts';
-import { agentExecutable } from '../packed-agent.ts';
+import { findAgent } from '../find-agent.ts';
 import type { Pool, PoolKind, PoolRecords, PoolContext } from '../pool.ts';
 import { readPlan, roundPlan } from '../read-plan.ts';
 import { examineSeconds } from '../scheduler-tools.ts';
@@ -126,7 +126,7 @@ async function submitRounds(
   const { entries } = await readJournal(path.join(runFolder, runFiles.journal));
   const rounds = entries.flatMap((entry) => (entry.kind === 'round-started' ? [entry.round] : []));
   const plan = await roundPlan(runFolder, rounds.at(-1) ?? 1);
-  await prepareInputs(runFolder, plan, await agentExecutable(env, self), env);
+  await prepareInputs(runFolder, plan, await findAgent({ env, self }), env);
   for (const round of [1, ...rounds]) await submitOnce(runFolder, round, { tools, clock, self: myself });
   // HTCondor makes it readable by everyone, and it says why jobs were held.
   await chmod(path.join(runFolder, condorFiles.eventLog), 0o600).catch(() => undefined);

@@ -13,7 +13,7 @@ import { poolTraits } from '../../job/pool-traits.ts';
 import { formatSize } from '../../job/units.ts';
 import { fold } from '../../journal/fold.ts';
 import { readJournal } from '../../journal/tail.ts';
-import { agentCommand } from '../packed-agent.ts';
+import { agentCommand } from '../find-agent.ts';
 import { findImageRunner } from '../image-command.ts';
 import type { Kill, Pool, PoolKind, PoolRecords, PoolContext, SupervisorState } from '../pool.ts';
 import { localPolicy } from './order.ts';
@@ -47,7 +47,7 @@ function localPool(context: PoolContext): Pool {
       const machine = await detectMachine(context.env);
       assertFits(plan, machine);
       const image = await findImageRunner(plan, context.env);
-      const agent = (await agentCommand(context.env, context.self)).at(-1);
+      const agent = (await agentCommand(context.env, context.self)).findLast((word) => path.isAbsolute(word));
       const together = `${maxConcurrent(plan, machine)} of ${counted(plan.jobs.length, 'job')}`;
       return {
         summary: `${together} at a time on this machine (${describe(machine)})${image === undefined ? '' : `, in ${image.image}`}, by the agent ${agent ?? ''}`,

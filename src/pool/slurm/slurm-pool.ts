@@ -13,7 +13,8 @@ import { openJournal } from '../../journal/file.ts';
 import { readJournal } from '../../journal/tail.ts';
 import { imageSource, hiddenEnvVars, readFolders } from '../image-command.ts';
 import { hasSecrets, secretsFile } from '../stored-secrets.ts';
-import { agentExecutable, placePackedAgent } from '../packed-agent.ts';
+import { findAgent } from '../find-agent.ts';
+import { placePackedAgent } from '../packed-agent.ts';
 import type { Pool, PoolKind, PoolRecords, PoolContext } from '../pool.ts';
 import { readPlan } from '../read-plan.ts';
 import { requestOnce, type Submitter } from '../request-once.ts';
@@ -137,7 +138,7 @@ async function submitRounds(runFolder: string, { self, env, clock, pid }: PoolCo
   for (const { round, jobs, why } of [{ round: 1, jobs: [], why: '' }, ...rounds]) {
     if (taken.has(round)) continue;
     const agent = path.join(runFolder, slurmRoundFiles(round).agent);
-    await placePackedAgent(await agentExecutable(env, self), agent, env);
+    await placePackedAgent(await findAgent({ env, self }), agent, env);
     for (const job of jobs) await recordRound(runFolder, { round, job, why }, clock);
     await submitArray(runFolder, round, { tools, clock, self: myself });
   }

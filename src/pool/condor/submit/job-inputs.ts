@@ -7,6 +7,7 @@ import { deliveredName, runFiles, sandboxFiles } from '../../../job/layout.ts';
 import { fetchedBy, orderEnvironment, type Plan, type PlannedData } from '../../../job/plan.ts';
 import { attemptRecovery, policyOf } from '../../../recovery/policy.ts';
 import { hasSecrets, secretsFile } from '../../stored-secrets.ts';
+import type { FoundAgent } from '../../find-agent.ts';
 import { placePackedAgent } from '../../packed-agent.ts';
 import type { Round } from '../../pool.ts';
 import { condorFiles, condorRoundFiles } from '../condor-files.ts';
@@ -72,13 +73,13 @@ export const imageTokenName = `${condorFiles.inputs}/image.token`;
 export async function prepareInputs(
   runFolder: string,
   plan: Plan,
-  executable: string,
+  agent: FoundAgent,
   env: Env,
 ): Promise<void> {
   const inRun = (name: string): string => path.join(runFolder, name);
   await mkdir(inRun(condorFiles.said), { recursive: true });
   await mkdir(inRun(condorFiles.inputs), { recursive: true });
-  await placePackedAgent(executable, inRun(condorFiles.agent), env);
+  await placePackedAgent(agent, inRun(condorFiles.agent), env);
   for (const source of fetchedBy(plan)) {
     if (source.method === 'native') await linkTo(fileURLToPath(source.url), inRun(nativeName(source)));
     if (source.tokenFile !== undefined)

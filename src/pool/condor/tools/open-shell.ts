@@ -7,7 +7,7 @@ import { Fault } from '../../../fault/fault.ts';
 import { runFiles } from '../../../job/layout.ts';
 import type { Plan } from '../../../job/plan.ts';
 import { softwareScript } from '../../launcher.ts';
-import { agentExecutable } from '../../packed-agent.ts';
+import { findAgent } from '../../find-agent.ts';
 import { condorFiles } from '../condor-files.ts';
 import { prepareInputs, renderCondorOrders } from '../submit/job-inputs.ts';
 import { findProfile, type Profile } from '../submit/profiles.ts';
@@ -87,7 +87,7 @@ async function prepareSoftware(
     jobs: plan.jobs.slice(0, 1),
     environment: { ...environment, pack },
   };
-  await prepareInputs(folder, asked, await agentExecutable(env, self), env);
+  await prepareInputs(folder, asked, await findAgent({ env, self }), env);
   const [text = ''] = Object.values(renderCondorOrders(asked, plan.spec.name, profile));
   await writeFile(path.join(folder, order), text);
   await writeFile(path.join(folder, script), softwareScript);
