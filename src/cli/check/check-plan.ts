@@ -14,6 +14,7 @@ import { findSecrets } from '../../job/secrets.ts';
 import { problemAt, type SourceFile } from '../../job/source-file.ts';
 import type { Pool } from '../../pool/pool.ts';
 import type { Cli } from '../cli.ts';
+import { askHere } from './ask-here.ts';
 import { askObjects, imageLabel, objectsOf } from './ask-objects.ts';
 import { askSoftware, type SoftwareQuestion } from './ask-software.ts';
 import { countFindings, findingLines } from './check-text.ts';
@@ -54,7 +55,8 @@ export async function checkPlan(
   const where = linesOfKeys(source);
   const code = readCode(commandsOf(plan, where), await readTexts(plan));
   const uses = neededBy(plan, code, where);
-  const [objects, slots, software, limits, sent] = await Promise.all([
+  const [here, objects, slots, software, limits, sent] = await Promise.all([
+    askHere(cli, plan, code, quick),
     askObjects(cli, objectsOf(plan, where), quick ? objectMs.quick : objectMs.full),
     quick ? nothingGathered() : slotsOf(cli, plan, where),
     quick
@@ -78,8 +80,9 @@ export async function checkPlan(
     ...objects.facts,
     slots: slots.facts,
     software: software.facts,
+    here: here.facts,
   });
-  const gathered = [objects, slots, software];
+  const gathered = [here, objects, slots, software];
   const looked = gathered.flatMap((one) => one.looked);
   const unchecked = gathered.flatMap((one) => one.unchecked);
   return { plan: sized, ...withoutTokens({ findings, looked, unchecked }) };
