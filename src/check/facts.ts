@@ -15,8 +15,18 @@ export interface PlanFacts {
   limits: PlanLimits | undefined;
   /** The image, if it is a local file or folder that is sent with every job; a folder counts as 0 bytes. */
   image?: { path: string; isThere: boolean; bytes: number } | undefined;
+  /** What the registry of an image says. */
+  registry?: ImageFact | undefined;
   /** Size of an image that every job fetches by its URL. */
   fetchedImageBytes?: number;
+}
+
+/** What a registry answers to somebody without a login. */
+export interface ImageFact {
+  url: string;
+  host: string;
+  /** 200; 404 if it has no such image; 401 or 403 if it does not say. */
+  status: number;
 }
 
 /** One object, with the answers of every server that the federation names for it. */

@@ -77,14 +77,14 @@ interface Bracket extends TextPosition {
 }
 
 /** A line that only starts a new key or table, so no bracket can still be open before it. */
-const startsAnew = /^\s*([\w"'.-]+\s*=|\[\[?[A-Za-z_][\w.-]*\]\]?\s*(#|$))/;
+const startsStatement = /^\s*([\w"'.-]+\s*=|\[\[?[A-Za-z_][\w.-]*\]\]?\s*(#|$))/;
 
 /** The first bracket of a value that is still open where the next key or table starts, or at the end. */
 function unclosed(lines: readonly string[]): Bracket | undefined {
   const open: Bracket[] = [];
   let long = '';
   for (const [index, text] of lines.entries()) {
-    if (long === '' && open[0] !== undefined && open.at(-1)?.mark === '[' && startsAnew.test(text))
+    if (long === '' && open[0] !== undefined && open.at(-1)?.mark === '[' && startsStatement.test(text))
       return open[0];
     const value = open.length > 0 || long !== '' ? 0 : text.indexOf('=') + 1;
     if (value === 0 && open.length === 0 && long === '') continue;

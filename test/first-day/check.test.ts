@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
@@ -211,4 +214,35 @@ test('a folder that cannot be written', async (t) => {
   const { said, exit } = await check(folder);
   assert.match(said, /folder-unwritable[^]*cannot be written \(permission denied\)/);
   assert.equal(exit, 3);
+});
+
+test('an image that does not exist', async (t) => {
+  const server = createServer((request, response) => {
+    const has =
+      request.headers.authorization === 'Bearer of-anyone' && request.url?.includes('/torch/') === true;
+    if (request.url?.startsWith('/token') === true) response.end('{"token": "of-anyone"}');
+    else if (request.headers.authorization !== undefined) response.writeHead(has ? 200 : 404).end();
+    else
+      response
+        .writeHead(401, { 'WWW-Authenticate': `Bearer realm="http://${host}/token",service="test"` })
+        .end();
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => server.close());
+  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const withImage = (name: string): string =>
+    `[environment]\nimage = "docker://${host}/${name}"\n[run]\npool = "condor"\n`;
+  const { said, exit } = await checked(t, { rest: withImage('nosuch:1') });
+  assert.match(
+    said,
+    /updraft\.toml:7 .*image-missing[^]*has no image docker:[^]*fix: correct its name and tag/,
+  );
+  assert.equal(exit, 3);
+  const there = await checked(t, { rest: withImage('torch:1') });
+  assert.doesNotMatch(there.said, /image-missing/);
+  server.close();
+  await once(server, 'close');
+  const gone = await checked(t, { rest: withImage('torch:1') });
+  assert.match(gone.said, /could not be checked\n.*docker:/);
+  assert.equal(gone.exit, 0);
 });

@@ -2,6 +2,7 @@ import path from 'node:path';
 import { counted } from '../../base/counted.ts';
 import type { RuleResult, Found, Rule } from '../../base/finding.ts';
 import { editDistance, nearest } from '../../base/nearest.ts';
+import { poolTraits } from '../../job/pool-traits.ts';
 import type { Use } from '../code/uses.ts';
 import type { Facts, PlanFacts, SoftwareFact, SoftwareFacts } from '../facts.ts';
 
@@ -9,15 +10,27 @@ export const imageRules: Rule<PlanFacts>[] = [
   {
     name: 'image-missing',
     level: 'error',
-    about: 'The image is named by a local path that does not exist.',
-    check: ({ image, where }) =>
-      image?.isThere !== false
-        ? undefined
-        : {
-            message: `the image ${image.path} does not exist`,
-            fix: 'correct the path, or name an image by its URL (docker://…, osdf:///….sif)',
-            place: where('environment', 'image'),
-          },
+    about: 'The image does not exist: neither its local path, nor its name in the registry.',
+    check: ({ image, registry, plan, where }) => {
+      const place = where('environment', 'image');
+      if (image?.isThere === false)
+        return {
+          message: `the image ${image.path} does not exist`,
+          fix: 'correct the path, or name an image by its URL (docker://…, osdf:///….sif)',
+          place,
+        };
+      if (registry === undefined || registry.status === 200) return [];
+      const { url, host, status } = registry;
+      if (status === 404)
+        return { message: `${host} has no image ${url}`, fix: 'correct its name and tag', place };
+      // On this machine, the user may be logged in.
+      if (poolTraits[plan.spec.run.pool].runsHere) return [];
+      return {
+        message: `${host} answers ${status} for ${url}: it does not exist, or is private, and workers cannot log in`,
+        fix: 'correct its name and tag, make it public, or send it as a .sif file',
+        place,
+      };
+    },
   },
   {
     name: 'software-fallback',

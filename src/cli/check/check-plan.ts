@@ -5,7 +5,7 @@ import { checkFacts } from '../../check/check-facts.ts';
 import type { JobCode, SentText } from '../../check/code/code.ts';
 import { readCode } from '../../check/code/read-code.ts';
 import { type Use, type Uses, usesOf } from '../../check/code/uses.ts';
-import type { PlanFacts, SlotFacts, Where } from '../../check/facts.ts';
+import type { ImageFact, PlanFacts, SlotFacts, Where } from '../../check/facts.ts';
 import { analyseSlots } from '../../check/rules/slots.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { Plan } from '../../job/plan.ts';
@@ -43,6 +43,7 @@ export interface CheckOptions {
 
 const objectMs = { quick: 10_000, full: 60_000 };
 const softwareMs = 120_000;
+const registryMs = 8000;
 /** Modules that use the GPU through PyTorch. */
 const usesTorch = /^(torch\w*|lightning|pytorch_lightning|transformers|timm|accelerate)$/;
 
@@ -55,8 +56,9 @@ export async function checkPlan(
   const where = linesOfKeys(source);
   const code = readCode(commandsOf(plan, where), await readTexts(plan));
   const uses = neededBy(plan, code, where);
-  const [here, objects, slots, software, limits, sent] = await Promise.all([
+  const [here, registry, objects, slots, software, limits, sent] = await Promise.all([
     askHere(cli, plan, code, quick),
+    registryOf(cli, plan),
     askObjects(cli, objectsOf(plan, where), quick ? objectMs.quick : objectMs.full),
     quick ? nothingGathered() : slotsOf(cli, plan, where),
     quick
@@ -72,6 +74,7 @@ export async function checkPlan(
     where,
     limits,
     image: sent,
+    registry: registry.facts,
     code,
     uses,
     now: cli.clock.now(),
@@ -82,10 +85,16 @@ export async function checkPlan(
     software: software.facts,
     here: here.facts,
   });
-  const gathered = [here, objects, slots, software];
+  const gathered = [here, registry, objects, slots, software];
   const looked = gathered.flatMap((one) => one.looked);
   const unchecked = gathered.flatMap((one) => one.unchecked);
   return { plan: sized, ...withoutTokens({ findings, looked, unchecked }) };
+}
+
+async function registryOf(cli: Cli, { spec }: Plan): Promise<Gathered<ImageFact | undefined>> {
+  const { image = '' } = spec.environment;
+  if (!/^(?:docker|oras):/i.test(image)) return await nothingGathered();
+  return await (await import('./ask-registry.ts')).askRegistry(cli, image, registryMs);
 }
 
 /** Loaded while the objects' servers are asked. */
