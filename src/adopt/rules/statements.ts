@@ -40,14 +40,14 @@ export const statementRules: Rule<SubmitFacts>[] = [
   },
   {
     name: 'no-queue',
-    level: 'error',
-    about: 'There is no queue statement, so no job is queued.',
+    level: 'warning',
+    about: 'There is no queue statement: HTCondor 25 queues one job, earlier versions none.',
     check: ({ submission }) =>
       submission.queues.length > 0 || submission.problems.some(({ kind }) => kind === 'syntax')
         ? []
         : [
             {
-              message: 'no queue statement: no job would be queued',
+              message: 'no queue statement: HTCondor 25 queues one job, earlier versions none',
               fix: 'end the file with `queue`',
               place: { file: submission.file, line: 1 },
             },
