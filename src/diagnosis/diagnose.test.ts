@@ -220,13 +220,7 @@ const cases: [
     'image-unusable',
     /could not be used/,
   ],
-  [
-    35,
-    0,
-    'Cannot start container: invalid image name: no/such:tag',
-    'image-unusable',
-    /could not be used/,
-  ],
+  [35, 0, 'Cannot start container: invalid image name: no/such:tag', 'image-unusable', /could not be used/],
   [
     7,
     13,

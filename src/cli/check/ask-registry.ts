@@ -20,7 +20,7 @@ const manifestKinds = [
   'application/vnd.docker.distribution.manifest.v2+json',
 ].join(', ');
 
-export function parseImage(url: string): ImageName | undefined {
+function parseImage(url: string): ImageName | undefined {
   const [, name] = /^(?:docker|oras):\/\/(.+)$/i.exec(url) ?? [];
   const [, host, repository, reference = 'latest'] =
     /^(?:(localhost(?::\d+)?|[\w-]+(?:\.[\w.-]+|:\d+)(?::\d+)?)\/)?([\w./-]+?)(?:[:@]([\w.:-]+))?$/.exec(
