@@ -1,10 +1,9 @@
-import { createHash } from 'node:crypto';
-import { createReadStream, type Stats } from 'node:fs';
+import type { Stats } from 'node:fs';
 import { readdir, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import { errorReason, isGone } from '../base/error-reason.ts';
 import { nearest } from '../base/nearest.ts';
+import { sha256Of } from '../base/sha256-of.ts';
 import { Fault } from '../fault/fault.ts';
 import type { PlannedFile } from './plan.ts';
 
@@ -39,13 +38,11 @@ async function walk(root: string, entry: string, above: readonly string[]): Prom
 }
 
 async function hashFile(file: string, entry: string): Promise<string> {
-  const hash = createHash('sha256');
   try {
-    await pipeline(createReadStream(file), hash);
+    return await sha256Of(file);
   } catch (error) {
     throw new FileProblem(`"${entry}" cannot be read (${error instanceof Error ? error.message : ''})`);
   }
-  return hash.digest('hex');
 }
 
 /** What lies in the same folder under a similar name. */

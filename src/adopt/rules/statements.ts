@@ -33,6 +33,18 @@ export const statementRules: Rule<SubmitFacts>[] = [
       problems(facts, ['syntax'], 'correct the line, then test it: condor_submit -dry-run - FILE'),
   },
   {
+    name: 'no-item-list',
+    level: 'error',
+    about:
+      'The file with the items of a queue statement cannot be read, so HTCondor refuses the submit file.',
+    check: (facts) =>
+      problems(
+        facts,
+        ['no-list'],
+        'create it, one line per job, or correct its name: it is relative to the folder where condor_submit runs',
+      ),
+  },
+  {
     name: 'replaced-command',
     level: 'error',
     about: 'A command is set twice for the same jobs, so the second value silently replaces the first.',
