@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
@@ -7,8 +7,8 @@ import { chmod, copyFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
+import { text } from 'node:stream/consumers';
 import { test, type TestContext } from 'node:test';
-import { promisify } from 'node:util';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 const script = path.resolve(import.meta.dirname, '../../packaging/install.sh');
@@ -31,22 +31,22 @@ async function install(t: TestContext): Promise<Install> {
   const release = await temporaryFolder(t, { ...files, SHA256SUMS: sums });
   await copyFile(script, path.join(release, 'install.sh'));
   const home = await temporaryFolder(t);
-  const start = promisify(execFile);
   return {
     release,
     home,
     bin: path.join(home, '.local/bin'),
-    run: (env = {}) =>
-      start('sh', [path.join(release, 'install.sh')], {
+    run: async (env = {}) => {
+      const child = spawn('sh', [path.join(release, 'install.sh')], {
         env: { PATH: process.env['PATH'], HOME: home, ...env },
-      }).then(
-        ({ stdout, stderr }) => ({ code: 0, out: stdout, err: stderr }),
-        (error: { code: number; stdout: string; stderr: string }) => ({
-          code: error.code,
-          out: error.stdout,
-          err: error.stderr,
-        }),
-      ),
+        stdio: ['ignore', 'pipe', 'pipe'],
+      });
+      const [out, err, [code]] = await Promise.all([
+        text(child.stdout),
+        text(child.stderr),
+        once(child, 'close') as Promise<[number]>,
+      ]);
+      return { code, out, err };
+    },
   };
 }
 
