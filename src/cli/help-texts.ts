@@ -110,7 +110,7 @@ export const helpTexts: Readonly<Record<string, CommandHelp>> = {
     page: 'retry.md',
     examples: [
       ['updraft retry --dry-run', 'what would run again, and what must change'],
-      ['updraft retry cifar10 3 7 --memory "32 GB"', 'two jobs, with more memory'],
+      ['updraft retry cifar10 3 7 --memory "8 GB"', 'two jobs, with more memory'],
     ],
   },
   stop: {
@@ -229,8 +229,8 @@ export const helpTexts: Readonly<Record<string, CommandHelp>> = {
     what: 'upload a data set as verifiable, cache-friendly objects',
     page: 'objects.md',
     examples: [
-      ['updraft stage train osdf:///me/imagenet --dry-run', 'what would be made'],
-      ['updraft stage train osdf:///me/imagenet >> updraft.toml', 'upload it, add it to the job file'],
+      ['updraft stage train osdf:///inbox/me/imagenet --dry-run', 'what would be made'],
+      ['updraft stage train osdf:///inbox/me/imagenet >> updraft.toml', 'upload it, add it to the job file'],
     ],
   },
   env: {
@@ -277,8 +277,8 @@ export const helpTexts: Readonly<Record<string, CommandHelp>> = {
     what: 'upload an archive or image under a name with its hash',
     page: 'environments.md',
     examples: [
-      ['updraft env stage gpu-1a2b3c4d.sh osdf:///me/environments', 'an archive made by pixi-pack'],
-      ['updraft env stage gpu.sif osdf:///me/images', 'an Apptainer image'],
+      ['updraft env stage gpu-1a2b3c4d.sh osdf:///inbox/me/environments', 'an archive made by pixi-pack'],
+      ['updraft env stage gpu.sif osdf:///inbox/me/images', 'an Apptainer image'],
     ],
   },
   doctor: {
@@ -290,7 +290,10 @@ export const helpTexts: Readonly<Record<string, CommandHelp>> = {
   },
   demo: {
     what: 'train CIFAR-10 end to end on this machine',
-    examples: [['updraft demo', 'makes the folder updraft-demo here']],
+    examples: [
+      ['updraft demo', 'in the new folder updraft-demo'],
+      ['cd updraft-demo && updraft report', 'where its time went'],
+    ],
   },
   mini: {
     what: 'start a small federation or HTCondor pool on this machine',
@@ -312,14 +315,20 @@ export const helpTexts: Readonly<Record<string, CommandHelp>> = {
     what: 'start the federation; Ctrl-C stops it',
     page: 'mini-federation.md',
     examples: [
-      ['updraft mini federation up --publish /demo=data --detach', 'leave it in the background'],
       ['updraft mini federation up --publish /demo=data --like xrootd', 'behave like XRootD servers'],
+      [
+        'updraft mini federation up --publish /demo=data --token-for /demo --detach',
+        'in the background; reading needs a token',
+      ],
     ],
   },
   'mini federation status': {
     what: 'show addresses, what was served, and active trouble',
     page: 'mini-federation.md',
-    examples: [['updraft mini federation status --json', 'for a program']],
+    examples: [
+      ['updraft mini federation status', 'the one started by `up --detach`'],
+      ['updraft mini federation status --json', 'for a program'],
+    ],
   },
   'mini federation token': {
     what: 'print a new token for a protected namespace',
@@ -348,7 +357,10 @@ export const helpTexts: Readonly<Record<string, CommandHelp>> = {
   'mini federation down': {
     what: 'stop the federation',
     page: 'mini-federation.md',
-    examples: [['updraft mini federation down', 'the one started by `up --detach`']],
+    examples: [
+      ['updraft mini federation down', 'the one started by `up --detach`'],
+      ['updraft mini federation down --state /tmp/fed', 'one that keeps its state there'],
+    ],
   },
   'mini pool': {
     what: 'run a real HTCondor pool of three sites on this machine',
@@ -366,11 +378,17 @@ export const helpTexts: Readonly<Record<string, CommandHelp>> = {
   },
   'mini pool status': {
     what: 'show whether the pool runs, and where',
-    examples: [['updraft mini pool status --json', 'for a program']],
+    examples: [
+      ['updraft mini pool status', 'sites, and how to use the pool'],
+      ['updraft mini pool status --json', 'for a program'],
+    ],
   },
   'mini pool down': {
     what: 'stop every process of the pool',
-    examples: [['updraft mini pool down', 'its files stay']],
+    examples: [
+      ['updraft mini pool down', 'its files stay'],
+      ['updraft mini pool down --json', 'for a program'],
+    ],
   },
   completion: {
     what: 'print the completion script for your shell',
@@ -380,3 +398,9 @@ export const helpTexts: Readonly<Record<string, CommandHelp>> = {
     ],
   },
 };
+
+/** The words after `updraft` in an example, without what the shell does around it. */
+export function exampleWords(line: string): string[] {
+  const [, own = ''] = /updraft (.*?)(?: [|>].*|\)")?$/.exec(line) ?? [];
+  return [...own.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(([word, a, b]) => a ?? b ?? word);
+}

@@ -88,7 +88,7 @@ async function printRun(cli: Cli, run: FoundRun, form: ReportForm): Promise<void
 async function compare(cli: Cli, words: string[], flags: Flags): Promise<void> {
   const [a, b, ...more] = words;
   if (a === undefined || b === undefined || more.length > 0)
-    throw new Fault('usage', '--compare takes two runs or logs.', { fix: 'updraft report --compare A B' });
+    throw new Fault('usage', '--compare takes two runs or logs', { fix: 'updraft report --compare A B' });
   const sources = [await reportSource(cli, [a]), await reportSource(cli, [b])] as const;
   const before = (await readSource(cli, sources[0], flags)).report;
   const after = (await readSource(cli, sources[1], flags)).report;

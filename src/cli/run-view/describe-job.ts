@@ -10,7 +10,7 @@ import { formatMillis } from '../../report/format.ts';
 export function describeState(job: JobState): string {
   if (job.held !== undefined) return 'held';
   if (job.isKeptBack) return 'kept-back';
-  if (job.isUntold) return 'not known';
+  if (job.isUntold) return 'unknown';
   if (job.status === 'ended') return job.outcome ?? 'lost';
   if (job.status !== 'running') return 'waiting';
   const { pool, phase = 'queued' } = latestAttempt(job) ?? {};

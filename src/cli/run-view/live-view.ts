@@ -63,7 +63,7 @@ const phaseGroup: Record<string, Group> = {
   waiting: 'idle',
   queued: 'idle',
   'kept-back': 'idle',
-  'not known': 'idle',
+  unknown: 'idle',
 };
 const groupOf = (job: JobState): Group => phaseGroup[describeState(job)] ?? 'failed';
 
