@@ -36,10 +36,10 @@ export interface StepResult {
   output: string;
 }
 
-function runStep(step: Step): Promise<StepResult> {
+function runStep(step: Step, signal: AbortSignal | undefined): Promise<StepResult> {
   return new Promise((resolve) => {
     const [command = node, ...args] = step.command;
-    const child = spawn(command, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(command, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'], signal });
     let output = '';
     const collect = (chunk: Buffer): void => void (output += chunk.toString());
     child.stdout.on('data', collect);
@@ -50,12 +50,15 @@ function runStep(step: Step): Promise<StepResult> {
 }
 
 /** Runs all steps, two at a time, and reports each result as it comes. */
-export async function gate(onResult: (result: StepResult) => void): Promise<StepResult[]> {
+export async function gate(
+  onResult: (result: StepResult) => void,
+  signal?: AbortSignal,
+): Promise<StepResult[]> {
   const waiting = [...steps];
   const results: StepResult[] = [];
   const worker = async (): Promise<void> => {
     for (let step = waiting.shift(); step !== undefined; step = waiting.shift()) {
-      const result = await runStep(step);
+      const result = await runStep(step, signal);
       results.push(result);
       onResult(result);
     }

@@ -10,6 +10,10 @@ import { setUp } from './set-up.ts';
 /** `npm test`: set-up, the gate, every test; one summary line at the end. Arguments choose test files. */
 const patterns = process.argv.slice(2);
 
+/** Aborted by SIGTERM or Ctrl-C: what was started must not outlive this process. */
+const interrupted = new AbortController();
+for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => interrupted.abort());
+
 interface Tally {
   passed: number;
   failed: string[];
@@ -74,7 +78,8 @@ async function runFiles(
   const results = new Map<string, FileResult>();
   const waiting = [...files];
   const lane = async (next: () => string | undefined): Promise<void> => {
-    for (let file = next(); file !== undefined; file = next()) results.set(file, await runFile(file));
+    for (let file = next(); file !== undefined && !interrupted.signal.aborted; file = next())
+      results.set(file, await runFile(file));
   };
   await Promise.all([
     ...Array.from({ length: lanes.longest }, () => lane(() => waiting.shift())),
@@ -86,7 +91,7 @@ async function runFiles(
 async function runFile(file: string): Promise<FileResult> {
   const result: FileResult = { seconds: 0, passed: 0, failed: [], skipped: [] };
   const began = performance.now();
-  const tests = run({ files: [file], timeout: 600_000, cwd: root });
+  const tests = run({ files: [file], timeout: 600_000, cwd: root, signal: interrupted.signal });
   tests.on('test:pass', ({ name, skip, todo, details }) => {
     // Node reports a file as a test too.
     if (details.type === 'suite' || name === file) return;
@@ -156,7 +161,7 @@ process.env['TMPDIR'] = temporary;
 const tally: Tally = { passed: 0, failed: [], skipped: [], unsteady: [] };
 for (const result of await setUp(console.log)) report(tally, result);
 // Concurrently: lint is the longest step of the gate, and uses one core.
-const gated = patterns.length === 0 ? gate((result) => report(tally, result)) : undefined;
+const gated = patterns.length === 0 ? gate((result) => report(tally, result), interrupted.signal) : undefined;
 await Promise.all([gated, runTests(tally)]);
 await stopTestPool(poolFolder);
 await rm(temporary, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
@@ -167,4 +172,4 @@ const failures = tally.failed.length + tally.unsteady.length;
 console.log(
   `${tally.passed - tally.unsteady.length} passed, ${failures} failed, ${tally.skipped.length} skipped`,
 );
-process.exitCode = failures === 0 ? 0 : 1;
+process.exitCode = failures === 0 && !interrupted.signal.aborted ? 0 : 1;

@@ -85,7 +85,7 @@ pool = "condor"
 for (const isBoxed of [false, true])
   test(
     `CIFAR-10 arrives by each method, ${isBoxed ? 'in an image' : 'outside an image, and PyTorch trains on it'}`,
-    { timeout: 300_000 },
+    { timeout: 600_000 },
     async (t) => {
       const pool = await testPool(t);
       const cifar = await publishedCifar(t);

@@ -21,7 +21,7 @@ const small = '--epochs 1 --device cpu --width 4 --batch-size 20 --log-interval 
 
 test(
   'CIFAR-10: the commands in the README of the ResNet give a valid result on this machine',
-  { timeout: 300_000 },
+  { timeout: 600_000 },
   async (t) => {
     const harness = await open(t);
     if (harness === undefined) return;
@@ -36,7 +36,7 @@ test(
 
 test(
   'CIFAR-10: the commands in the README of the small network give a valid result on this machine',
-  { timeout: 300_000 },
+  { timeout: 600_000 },
   async (t) => {
     const harness = await ExampleHarness.open(t, 'cifar10', ['torch', 'numpy']);
     if (harness === undefined) return;

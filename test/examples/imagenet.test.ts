@@ -29,7 +29,7 @@ const unpacked = (harness: ExampleHarness): Promise<string> => classFolders(harn
 
 test(
   'ImageNet: the commands in the README give a valid ResNet-50 on this machine',
-  { timeout: 300_000 },
+  { timeout: 600_000 },
   async (t) => {
     const harness = await open(t);
     if (harness === undefined) return;
@@ -211,7 +211,7 @@ for (const [what, damage, reported] of [
 ] as const)
   test(
     `ImageNet: ${what} is named in a one-line error, and ends the training`,
-    { timeout: 300_000 },
+    { timeout: 600_000 },
     async (t) => {
       const harness = await open(t);
       if (harness === undefined) return;

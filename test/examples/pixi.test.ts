@@ -7,7 +7,7 @@ import { ExampleHarness } from './example-harness.ts';
 
 test(
   'MNIST with Pixi: the commands in the README give a valid result on this machine',
-  { timeout: 300_000 },
+  { timeout: 600_000 },
   async (t) => {
     const harness = await ExampleHarness.open(t, 'mnist-pixi', ['torch', 'numpy']);
     if (harness === undefined) return;
@@ -64,7 +64,7 @@ for (const name of ['mnist-pixi', 'hello-pytorch-pixi-pack'])
 
 test(
   'Hello, GPU: the commands in the README give a valid result on this machine',
-  { timeout: 300_000 },
+  { timeout: 600_000 },
   async (t) => {
     const harness = await ExampleHarness.open(t, 'hello-pytorch-pixi-pack', ['torch']);
     if (harness === undefined) return;

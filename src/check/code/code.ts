@@ -1,6 +1,6 @@
 import type { ShellCommand } from '../../adopt/shell-commands.ts';
 import type { SourceLine } from '../../base/finding.ts';
-import type { PythonLine } from './python-lines.ts';
+import type { ScriptFacts } from '../../script/read-script.ts';
 
 /** A text file that is sent with the job; its path is relative to the job file. */
 export interface SentText {
@@ -20,7 +20,7 @@ export interface RunCommand extends Pick<ShellCommand, 'words' | 'before'> {
 }
 
 /** A file sent with the job that it runs or imports. */
-export type CodeFile = SentText & ({ kind: 'shell' } | { kind: 'python'; lines: PythonLine[] });
+export type CodeFile = SentText & ({ kind: 'shell' } | { kind: 'python'; script: ScriptFacts });
 
 /** What a job runs, as far as it can be read. */
 export interface JobCode {

@@ -4,7 +4,6 @@ import fc from 'fast-check';
 import { makeCode } from '../../../test/check/facts.ts';
 import { applyRules } from '../../base/finding.ts';
 import { downloadRules } from '../rules/downloads.ts';
-import { pythonLines } from './python-lines.ts';
 import { usesOf } from './uses.ts';
 
 const files = (sent: Record<string, string>, command?: string): string[] =>
@@ -74,8 +73,4 @@ test('the reader accepts any text', () => {
     }),
     { numRuns: 300 },
   );
-});
-
-test('an overlong line is cut', () => {
-  assert.deepEqual(pythonLines('a'.repeat(1 << 20)), [{ text: 'a'.repeat(2000), line: 1 }]);
 });

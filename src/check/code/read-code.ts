@@ -1,8 +1,8 @@
 import path from 'node:path';
 import { shellCommands } from '../../adopt/shell-commands.ts';
+import { localModules } from '../../script/python-imports.ts';
+import { readScript } from '../../script/read-script.ts';
 import type { JobCode, CodeFile, CommandText, RunCommand, SentText } from './code.ts';
-import { localModules, pythonImports } from './python-imports.ts';
-import { pythonLines } from './python-lines.ts';
 
 /** Follows a job's commands through the scripts and Python files that they run and import. */
 export function readCode(commands: readonly CommandText[], sent: readonly SentText[]): JobCode {
@@ -56,9 +56,9 @@ class CodeReader {
       this.shell(sent.text, (line) => ({ file: sent.file, line }));
       return;
     }
-    const lines = pythonLines(sent.text);
-    this.files.set(sent.file, { ...sent, kind, lines });
-    for (const found of pythonImports(lines))
+    const script = readScript(sent.text);
+    this.files.set(sent.file, { ...sent, kind, script });
+    for (const found of script.imports)
       for (const next of localModules(found, sent.file, this.#sent)) this.#file(next);
   }
 }

@@ -1,6 +1,6 @@
 import type { SourceLine } from '../../base/finding.ts';
+import { isLocal } from '../../script/python-imports.ts';
 import type { JobCode, RunCommand } from './code.ts';
-import { isLocal, pythonImports } from './python-imports.ts';
 
 /** Something that the job needs but does not send. */
 export interface Use {
@@ -96,7 +96,7 @@ function runModules({ words, place, before }: RunCommand, sent: readonly string[
 function importedBy(files: JobCode['files'], sent: readonly string[]): Use[] {
   return files.flatMap((file) => {
     if (file.kind !== 'python') return [];
-    return pythonImports(file.lines)
+    return file.script.imports
       .filter((found) => found.when !== 'guarded' && !isLocal(found, file.file, sent))
       .map(({ module, line, when }) => ({
         name: module.split('.')[0] ?? module,

@@ -1,5 +1,4 @@
 import path from 'node:path';
-import type { SentText } from './code.ts';
 import type { PythonLine } from './python-lines.ts';
 
 /** A module that a Python file imports. */
@@ -53,11 +52,11 @@ const namesOf = (text: string): string[] =>
     .filter((name) => /^[A-Za-z_][\w.]*$/.test(name));
 
 /** The files sent with the job that an import refers to: the module, and submodules it may name. */
-export function localModules(
+export function localModules<T extends { file: string }>(
   { module, names }: Pick<PythonImport, 'module' | 'names'>,
   importer: string,
-  sent: readonly SentText[],
-): SentText[] {
+  sent: readonly T[],
+): T[] {
   const dots = /^\.*/.exec(module)?.[0].length ?? 0;
   const parts = module.slice(dots).split('.').filter(Boolean);
   const base = dots === 0 ? undefined : path.posix.join(path.posix.dirname(importer), '../'.repeat(dots - 1));

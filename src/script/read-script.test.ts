@@ -1,0 +1,221 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { pythonLines } from './python-lines.ts';
+import { readScript } from './read-script.ts';
+
+const argsIn = (source: string): string[] =>
+  readScript(source).args.map(
+    ({ flag, default: value, isRequired, isSwitch, line }) =>
+      `${line} ${flag}${value === undefined ? '' : `=${value}`}${isRequired ? ' required' : ''}${isSwitch ? ' switch' : ''}`,
+  );
+const savesIn = (source: string): string[] =>
+  readScript(source).saves.map(({ name, call, isFolder }) => `${call} ${name}${isFolder ? '/' : ''}`);
+const readsIn = (source: string): string[] =>
+  readScript(source).reads.map(({ call, path }) => `${call} ${path}`);
+
+test('arguments of argparse have their flags, defaults and lines', () => {
+  const source = `
+parser.add_argument("data", metavar="DIR", nargs="?", default="imagenet",
+                    help="path to dataset (default: %(default)s)")
+parser.add_argument('-b', '--batch-size', type=int, default=64)  # add_argument("--no")
+parser.add_argument("--lr", default=1e-3, type=float)
+parser.add_argument("--no-cuda", action="store_true", default=False)
+parser.add_argument("--out", required=True)
+parser.add_argument("file")
+parser.add_argument("--betas", nargs=2, default=(0.9, 0.999))
+parser.add_argument("--root", default=os.path.expanduser("~"))
+"""parser.add_argument("--never")"""
+`;
+  assert.deepEqual(argsIn(source), [
+    '2 data=imagenet',
+    '4 --batch-size=64',
+    '5 --lr=1e-3',
+    '6 --no-cuda switch',
+    '7 --out required',
+    '8 file required',
+    '9 --betas=0.9 0.999',
+    '10 --root',
+  ]);
+  const [data, batch] = readScript(source).args;
+  assert.equal(data?.help, 'path to dataset (default: %(default)s)');
+  assert.equal(batch?.dest, 'batch_size');
+});
+
+test('arguments of click, typer, absl and sys.argv are found', () => {
+  const source = `
+@click.option("--epochs", "-e", default=10, help="how many")
+@click.option("--amp/--no-amp", is_flag=True)
+@click.argument("folder")
+def main(epochs, amp, folder): pass
+def other(data: Path = typer.Argument(...), lr: float = typer.Option(0.1, "--rate"), seed: int = typer.Option(1)): pass
+flags.DEFINE_string("work_dir", "/tmp/x", "where")
+name = sys.argv[1]
+count = int(sys.argv[2])
+`;
+  assert.deepEqual(argsIn(source), [
+    '2 --epochs=10',
+    '3 --amp switch',
+    '4 folder required',
+    '6 data required',
+    '6 --rate=0.1',
+    '6 --seed=1',
+    '7 --work_dir=/tmp/x',
+    '8 name required',
+    '9 count required',
+  ]);
+});
+
+test('what is saved is found through constants, arguments, joins and formats', () => {
+  const source = `
+OUT = "results"
+folder = Path(args.out_dir) / "models"
+parser.add_argument("--out-dir", default="runs")
+parser.add_argument("--name", required=True)
+torch.save(model.state_dict(), "model.pt")
+torch.save({"a": (1, 2)}, os.path.join(OUT, f"epoch_{epoch:03d}.pt"))
+torch.save(obj=state, f=folder / "last.pt")
+model.save_pretrained(args.out_dir)
+np.save("loss", losses)
+df.to_csv(OUT + "/log.csv")
+with open("%s/metrics-%d.json" % (OUT, n), mode="w") as f: json.dump(x, f)
+(folder / "a.txt").write_text("x")
+Path("done").open("w").close()
+plt.savefig("{}.png".format(args.name))
+torch.save(state, args.name + ".pt")
+torch.save(state, compute())
+open("input.txt")
+open(os.path.join(OUT, "log"), "a")
+def torch_save(x): pass
+`;
+  assert.deepEqual(savesIn(source), [
+    'torch.save model.pt',
+    'torch.save results/epoch_*.pt',
+    'torch.save runs/models/last.pt',
+    'model.save_pretrained runs/',
+    'np.save loss.npy',
+    'df.to_csv results/log.csv',
+    'open */metrics-*.json',
+    'write_text runs/models/a.txt',
+    'open done',
+    'plt.savefig *.png',
+    'torch.save *.pt',
+    'open results/log',
+  ]);
+});
+
+test('the libraries that save by themselves name their folder', () => {
+  const source = `
+args = TrainingArguments(output_dir="out", num_train_epochs=3)
+trainer = L.Trainer(max_epochs=3, default_root_dir="logs")
+checkpoint = ModelCheckpoint(dirpath="ckpt", monitor="loss")
+`;
+  assert.deepEqual(savesIn(source), ['TrainingArguments out/', 'L.Trainer logs/', 'ModelCheckpoint ckpt/']);
+});
+
+test('what is read is found, with the argument that names it', () => {
+  const source = `
+parser.add_argument("--data", default="data/images")
+train = datasets.ImageFolder(os.path.join(args.data, "train"), transform)
+test = datasets.MNIST("../data", train=False)
+cifar = torchvision.datasets.CIFAR10(root="./data")
+frame = pd.read_csv("labels.csv")
+text = open("corpus.txt").read()
+`;
+  assert.deepEqual(readsIn(source), [
+    'datasets.ImageFolder data/images/train',
+    'datasets.MNIST ../data',
+    'torchvision.datasets.CIFAR10 ./data',
+    'pd.read_csv labels.csv',
+    'open corpus.txt',
+  ]);
+  const [first] = readScript(source).reads;
+  assert.deepEqual(
+    first?.value.flatMap((piece) => ('arg' in piece ? [piece.arg.flag] : [])),
+    ['--data'],
+  );
+});
+
+test('paths of one machine are found with their lines; URLs, suffixes and comparisons are not', () => {
+  const source = `"""/home/doc"""
+root = "/home/me/data"  # "/home/comment"
+cache = "~/cache"
+x = base + "/suffix"
+if path.startswith("/api") or path == "/x": pass
+url = "https://x/y"; slash = "/"; null = open("/dev/null")
+f"/scratch/{user}/x"
+`;
+  assert.deepEqual(readScript(source).paths, [
+    { text: '/home/me/data', line: 2 },
+    { text: '~/cache', line: 3 },
+    { text: '/scratch/{user}/x', line: 7 },
+  ]);
+});
+
+test('a script that can resume is recognized by how it does', () => {
+  const how = (source: string): string | undefined => readScript(source).checkpoint?.how;
+  assert.equal(how('os.environ["UPDRAFT_CHECKPOINT"]'), 'updraft');
+  assert.equal(how('parser.add_argument("--resume", default="")'), 'argument');
+  assert.equal(how('torch.save(s, "last.pt")\ns = torch.load("last.pt")'), 'reads back');
+  assert.equal(how('torch.save(s, "last.pt")\ns = torch.load("weights.pt")'), undefined);
+});
+
+test('the use of a GPU is found in its usual spellings', () => {
+  for (const source of ['m.cuda()', 'd = torch.device("cuda:0")', 'd = "cuda" if ok else "cpu"'])
+    assert.deepEqual(readScript(`\n${source}`).cuda, { line: 2 }, source);
+  assert.equal(readScript('device = "cpu"  # cuda').cuda, undefined);
+});
+
+test('a bracket or string that is not closed hides only its own statement', () => {
+  const source = 'x = foo(1,\ndef main():\n  torch.save(m, "a.pt")\ny = "open\ntorch.save(m, "b.pt")\n';
+  assert.deepEqual(savesIn(source), ['torch.save a.pt', 'torch.save b.pt']);
+});
+
+const pieces =
+  'import |from |"""|\'|"|\\|\n|    |#|(|)|[|]|{|}|.|,|=|:|/|+|%|f"|{x}|x|args.x|torch.save|open|parser.add_argument|"--x"|default=|Path|def |if | or |sys.argv[1]'.split(
+    '|',
+  );
+
+test('the reader accepts any text', () => {
+  const text = fc.oneof(
+    fc.string(),
+    fc.array(fc.constantFrom(...pieces), { maxLength: 60 }).map((parts) => parts.join('')),
+  );
+  fc.assert(
+    fc.property(text, (source) => {
+      readScript(source);
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+test('reading takes linear time', () => {
+  const hard = [
+    ...pieces,
+    'a.b(c).',
+    'x = x + y\n',
+    'x = (',
+    'open(x, ',
+    'f(',
+    'y = x\nx = y\n',
+    'a + ',
+    '"a" ',
+    "f'{x}' ",
+    '/a',
+  ];
+  for (const piece of hard) {
+    const took = (length: number): number => {
+      const source = piece.repeat(Math.ceil(length / piece.length));
+      const before = process.cpuUsage().user;
+      readScript(source);
+      return (process.cpuUsage().user - before) / 1000;
+    };
+    took(10_000);
+    const ms = took(200_000);
+    assert.ok(ms < 1500, `200 kB of ${JSON.stringify(piece)} took ${ms} ms`);
+  }
+});
+
+test('an overlong line is cut', () => {
+  assert.deepEqual(pythonLines('a'.repeat(1 << 20)), [{ text: 'a'.repeat(2000), line: 1 }]);
+});

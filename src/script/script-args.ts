@@ -1,0 +1,186 @@
+import { defined } from '../base/defined.ts';
+import type { Argument, Call, Span, Syntax } from './python-syntax.ts';
+
+/** An argument that a script takes on its command line. */
+export interface ScriptArg {
+  /** As it is typed: `--data`, or `data` for one without a flag. */
+  flag: string;
+  /** The name by which the script reads it. */
+  dest: string;
+  /** As on a command line; undefined if there is none, or it is not written as a literal. */
+  default?: string;
+  help?: string;
+  isRequired: boolean;
+  /** Takes no value: `--fast`. */
+  isSwitch: boolean;
+  /** Whether its default or type is a number. */
+  isNumber: boolean;
+  /** Its literal choices. */
+  choices?: string[];
+  line: number;
+  by: 'argparse' | 'click' | 'typer' | 'absl' | 'argv' | 'hugging face';
+  /** Read as a variable of that name, not as a part of `args`. */
+  isVariable?: true;
+}
+
+/** The arguments of a script: argparse, click, typer, absl, `sys.argv`, Hugging Face's parser. */
+export function scriptArgs(syntax: Syntax): ScriptArg[] {
+  const found = syntax.calls.flatMap((call) => argsOf(syntax, call));
+  return [...new Map([...found, ...argvOf(syntax)].map((arg) => [arg.flag, arg])).values()];
+}
+
+function argsOf(syntax: Syntax, call: Call): ScriptArg[] {
+  const last = call.name.split('.').at(-1) ?? '';
+  if (call.isDefinition) return [];
+  if (last === 'add_argument') return [fromFlags(syntax, call, 'argparse')];
+  if (/^(click\.)?option$/.test(call.name)) return [fromFlags(syntax, call, 'click')];
+  if (call.name === 'click.argument') return [fromFlags(syntax, call, 'click')];
+  if (/^typer\.(Option|Argument)$/.test(call.name)) return fromTyper(syntax, call);
+  if (/^DEFINE_(string|integer|float|bool|boolean|enum)$/.test(last)) return [fromAbsl(syntax, call)];
+  return last === 'HfArgumentParser' ? [outputFolder(call)] : [];
+}
+
+/** Hugging Face's TrainingArguments, parsed from the command line, need one argument. */
+const outputFolder = ({ line }: Call): ScriptArg => ({
+  flag: '--output_dir',
+  dest: 'output_dir',
+  isRequired: true,
+  isSwitch: false,
+  isNumber: false,
+  line,
+  by: 'hugging face',
+});
+
+const keyword = ({ args }: Call, name: string): Argument | undefined => args.find((one) => one.name === name);
+const isTrue = (syntax: Syntax, span: Span | undefined): boolean => wordOf(syntax, span) === 'True';
+const wordOf = ({ tokens }: Syntax, span: Span | undefined): string | undefined =>
+  span !== undefined && span.to === span.from + 1 ? tokens[span.from]?.text : undefined;
+
+/** A literal as it would be typed: a string, a number, a tuple or list of them. */
+function literal({ tokens }: Syntax, span: Span | undefined): string | undefined {
+  if (span === undefined || span.to - span.from > 60) return undefined;
+  const all = tokens.slice(span.from, span.to);
+  const words = all.filter(({ text, kind }) => kind !== 'op' || text === '-' || text === '*');
+  if (words.length === 0 || words.some(({ kind }) => kind === 'name')) return undefined;
+  if (all.some(({ prefix }) => prefix?.includes('f'))) return undefined;
+  if (all.length > 1 && words.every(({ kind }) => kind === 'string') && all.length === words.length)
+    return words.map(({ text }) => text).join('');
+  if (words[0]?.text === '-' && words.length === 2) return `-${words[1]?.text ?? ''}`;
+  if (words.some(({ text, kind }) => kind === 'op' && text === '*')) return undefined;
+  return words.map(({ text }) => text).join(' ');
+}
+
+const stringsIn = ({ tokens }: Syntax, { from, to }: Span): string[] =>
+  tokens.slice(from, Math.min(to, from + 200)).flatMap(({ kind, text }) => (kind === 'string' ? [text] : []));
+
+function fromFlags(syntax: Syntax, call: Call, by: 'argparse' | 'click'): ScriptArg {
+  const names = call.args.filter(({ name }) => name === undefined).flatMap((one) => stringsIn(syntax, one));
+  const flags = names.filter((name) => name.startsWith('-'));
+  // `--cache/--no-cache` of click is one switch.
+  const flag =
+    (flags.find((name) => name.startsWith('--')) ?? flags[0] ?? names[0] ?? '?').split('/')[0] ?? '?';
+  const action = stringsIn(syntax, keyword(call, 'action') ?? { from: 0, to: 0 })[0] ?? '';
+  const isOptional = flag.startsWith('-');
+  const value = literal(syntax, keyword(call, 'default'));
+  const named =
+    stringsIn(syntax, keyword(call, 'dest') ?? { from: 0, to: 0 })[0] ??
+    names.find((name) => by === 'click' && !name.startsWith('-'));
+  const nargs = literal(syntax, keyword(call, 'nargs'));
+  const choices = keyword(call, 'choices');
+  return {
+    flag,
+    dest: (isOptional ? (named ?? flag.replace(/^-+/, '')) : flag).replaceAll('-', '_'),
+    ...defined({ default: value, help: literal(syntax, keyword(call, 'help')) }),
+    isRequired:
+      isTrue(syntax, keyword(call, 'required')) ||
+      (!isOptional && value === undefined && !/^[?*]$/.test(nargs ?? '')),
+    isSwitch:
+      /^(store_(true|false|const)|count|append_const|version|help)$/.test(action) ||
+      isTrue(syntax, keyword(call, 'is_flag')) ||
+      /BooleanOptionalAction/.test(wordsOf(syntax, keyword(call, 'action'))),
+    isNumber:
+      /^(int|float)$/.test(wordOf(syntax, keyword(call, 'type')) ?? '') ||
+      /^-?[\d.]+(e-?\d+)?$/.test(value ?? ''),
+    ...defined({ choices: choices && stringsIn(syntax, choices) }),
+    line: call.line,
+    by,
+    ...(by === 'click' && { isVariable: true as const }),
+  };
+}
+
+const wordsOf = ({ tokens }: Syntax, span: Span | undefined): string =>
+  span === undefined
+    ? ''
+    : tokens
+        .slice(span.from, Math.min(span.to, span.from + 10))
+        .map(({ text }) => text)
+        .join('');
+
+/** `name: type = typer.Option(default, "--flag")`; the name stands before it. */
+function fromTyper(syntax: Syntax, call: Call): ScriptArg[] {
+  const { tokens } = syntax;
+  let at = call.from - 2;
+  while (at > call.from - 30 && !/^[(,]$/.test(tokens[at - 1]?.text ?? '(')) at--;
+  const name = tokens[at];
+  if (tokens[call.from - 1]?.text !== '=' || name?.kind !== 'name') return [];
+  const [first] = call.args.filter((one) => one.name === undefined);
+  const value = literal(syntax, first);
+  const flags = call.args.flatMap((one) => stringsIn(syntax, one)).filter((word) => word.startsWith('--'));
+  const isOption = call.name.endsWith('Option');
+  return [
+    {
+      flag: isOption ? (flags[0] ?? `--${name.text.replaceAll('_', '-')}`) : name.text,
+      dest: name.text,
+      ...defined({ default: value, help: literal(syntax, keyword(call, 'help')) }),
+      isRequired: first === undefined ? !isOption : wordsOf(syntax, first) === '...',
+      isSwitch: /^(True|False)$/.test(wordOf(syntax, first) ?? ''),
+      isNumber: /^-?[\d.]+(e-?\d+)?$/.test(value ?? ''),
+      line: call.line,
+      by: 'typer',
+      isVariable: true,
+    },
+  ];
+}
+
+function fromAbsl(syntax: Syntax, call: Call): ScriptArg {
+  const [name, value, ...rest] = call.args.filter((one) => one.name === undefined);
+  const dest = literal(syntax, name) ?? '?';
+  return {
+    flag: `--${dest}`,
+    dest,
+    ...defined({
+      default: literal(syntax, value ?? keyword(call, 'default')),
+      help: literal(syntax, rest.at(-1) ?? keyword(call, 'help')),
+    }),
+    isRequired: false,
+    isSwitch: /bool/.test(call.name),
+    isNumber: /integer|float/.test(call.name),
+    line: call.line,
+    by: 'absl',
+  };
+}
+
+/** `data = sys.argv[1]`: positional arguments without declaration. */
+function argvOf({ tokens, assignments }: Syntax): ScriptArg[] {
+  return assignments.flatMap(({ name, from, to, line }) => {
+    const text = tokens
+      .slice(from, Math.min(to, from + 12))
+      .map((token) => token.text)
+      .join('');
+    const index = /^(?:\w+\()?sys\.argv\[(\d+)\]/.exec(text)?.[1];
+    if (index === undefined || index === '0' || name.includes('.')) return [];
+    const by = 'argv' as const;
+    return [
+      {
+        flag: name,
+        dest: name,
+        isRequired: true,
+        isSwitch: false,
+        isNumber: /^(int|float)\(/.test(text),
+        line,
+        by,
+        isVariable: true as const,
+      },
+    ];
+  });
+}
