@@ -3,9 +3,10 @@ import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import type { Command } from 'commander';
+import { exampleWords } from '../../test/cli/example-words.ts';
 import { runCommand } from '../../test/cli/run-command.ts';
 import { buildProgram } from './commands.ts';
-import { exampleWords, helpTexts } from './help-texts.ts';
+import { helpTexts } from './help-texts.ts';
 
 /** The program on a terminal of this width. */
 async function programAt(columns: number): Promise<Command> {

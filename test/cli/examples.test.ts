@@ -8,7 +8,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import type { Env } from '../../src/base/env.ts';
 import type { Cli } from '../../src/cli/cli.ts';
 import { configureOf } from '../../src/cli/commands.ts';
-import { exampleWords, helpTexts } from '../../src/cli/help-texts.ts';
+import { helpTexts } from '../../src/cli/help-texts.ts';
 import { printFault } from '../../src/cli/print-fault.ts';
 import { asFault } from '../../src/fault/fault.ts';
 import { attemptFiles, attemptFolder, runFiles } from '../../src/job/layout.ts';
@@ -17,6 +17,7 @@ import { openJournal } from '../../src/journal/file.ts';
 import { startFederation } from '../../src/mini/federation/federation.ts';
 import { createRun } from '../../src/run/create-run.ts';
 import { projectRoot, RunHarness } from '../run/run-harness.ts';
+import { exampleWords } from './example-words.ts';
 import { runCommand } from './run-command.ts';
 
 /** Examples that no test folder can satisfy; `src/cli/help.test.ts` parses them. */

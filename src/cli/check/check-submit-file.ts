@@ -101,7 +101,9 @@ const notAsked = ({ asked, why = '' }: CondorAnswer): Unchecked[] =>
 function refusal(file: string, { accepted: yes, messages }: CondorAnswer): Finding[] {
   if (yes !== false) return [];
   const message = `HTCondor refuses the file: ${messages.join(' ')}`;
-  return [{ rule: 'refused', level: 'error', message, fix: 'correct what HTCondor names', file, line: 1 }];
+  return [
+    { rule: 'refused', level: 'error', message, fix: 'change what HTCondor complains about', file, line: 1 },
+  ];
 }
 
 /** The lint reports the script's downloads; these are the Python files', with a fix for a submit file. */

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { counted } from '../../base/counted.ts';
 import { asFault } from '../../fault/fault.ts';
 import { loadPlan } from '../../job/load-plan.ts';
 import type { Plan } from '../../job/plan.ts';
@@ -13,17 +14,27 @@ import { nextCommands, textWidth } from '../text/phrases.ts';
 export function configure(command: Command, cli: Cli): void {
   jobFileOptions(command)
     .option('--json', 'print the whole plan as JSON, with every job')
-    .action(async (where: string, options: JobFileOptions & { json?: true }) => {
+    .option('--submit-file', 'print what the scheduler would get: a submit file or batch script')
+    .action(async (where: string, options: JobFileOptions & { json?: true; submitFile?: true }) => {
       const plan = await loadPlan(where, loadOptions(cli, options));
       if (options.json) {
         cli.out(`${JSON.stringify(plan, null, 2)}\n`);
         return;
       }
+      if (options.submitFile) {
+        const { files, shown = '' } = await openPool(plan.spec.run.pool, cli).render(plan, runName(plan));
+        cli.out(files[shown] ?? `# the pool "${plan.spec.run.pool}" needs no submit file\n`);
+        return;
+      }
       cli.out(planText(plan, await policyFor(cli, plan), await findSecrets(plan, cli.env), textWidth(cli)));
-      await printRendering(cli, plan);
+      const hasFile = await printRendering(cli, plan);
       nextCommands(cli, [
         [`updraft run${jobFileArgument(where, options)}`, 'submit it and watch'],
         [`updraft submit${jobFileArgument(where, options)}`, 'submit it and come back later'],
+        hasFile && [
+          `updraft plan${jobFileArgument(where, options)} --submit-file`,
+          'what the scheduler would get',
+        ],
         [`updraft plan${jobFileArgument(where, options)} --json`, 'the same with every job, for programs'],
       ]);
     });
@@ -39,16 +50,21 @@ async function policyFor(cli: Cli, plan: Plan): Promise<Policy | undefined> {
   }
 }
 
-/** What the scheduler would get; or, without a scheduler, why it cannot be shown. */
-async function printRendering(cli: Cli, plan: Plan): Promise<void> {
+const runName = ({ spec }: Plan): string => `${spec.name}-<id>`;
+
+/** Names what the scheduler would get, or says why it cannot be made here; returns whether there is such a file. */
+async function printRendering(cli: Cli, plan: Plan): Promise<boolean> {
   const pool = openPool(plan.spec.run.pool, cli);
-  if (pool.traits.runsHere) return;
+  if (pool.traits.runsHere) return false;
   try {
-    const { files, shown, summary } = await pool.render(plan, `${plan.spec.name}-<id>`);
-    if (shown !== undefined) cli.out(`\n${shown}, ${summary}:\n\n${files[shown] ?? ''}`);
+    const { files, shown = '', summary } = await pool.render(plan, runName(plan));
+    const lines = counted((files[shown] ?? '').trimEnd().split('\n').length, 'line');
+    cli.out(`  submits   ${shown}, ${lines}, ${summary}\n`);
+    return true;
   } catch (thrown) {
     const { kind, message, fix } = asFault(thrown);
     if (kind !== 'pool-unreachable') throw thrown;
     cli.err(`what would be submitted cannot be shown: ${message}\n  fix: ${fix ?? ''}\n`);
+    return false;
   }
 }
