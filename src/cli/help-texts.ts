@@ -1,11 +1,5 @@
+import type { CommandHelp } from './command-help.ts';
 import { miniHelpTexts } from './mini/help-texts.ts';
-
-export interface CommandHelp {
-  what: string;
-  /** The page of `docs/` about it, besides its section in `docs/commands.md`. */
-  page?: string;
-  examples: readonly (readonly [command: string, what: string])[];
-}
 
 /** The commands by heading, in the order of the help page. */
 export const groups = {

@@ -1,4 +1,4 @@
-import type { CommandHelp } from '../help-texts.ts';
+import type { CommandHelp } from '../command-help.ts';
 
 /** The help of `updraft mini` and its subcommands. */
 export const miniHelpTexts: Readonly<Record<string, CommandHelp>> = {

@@ -78,7 +78,11 @@ function endNotes(job: JobState, attempt: AttemptState): string[] {
       .slice(0, 2)
       .map(({ path, bytes }) => `${printable(path)} ${formatSize(bytes)}`);
   const fault = attempt.fault ?? attempt.agent?.faults.at(-1);
-  const what = fault === undefined ? describeLastContact(attempt) : printable(fault.message);
+  const what =
+    fault === undefined
+      ? describeLastContact(attempt)
+      : // The state says that it failed; a narrow screen needs its room for the exception.
+        printable(fault.message.replace(/^the training failed with exit code \d+ in /, ''));
   return [job.status === 'waiting' ? `try ${attempt.attempt} ended: ${what}` : what];
 }
 

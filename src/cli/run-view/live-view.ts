@@ -163,12 +163,8 @@ function jobLine(
   const site = widths.place > 0 || !running ? undefined : (attempt.agent?.site ?? attempt.pool?.site);
   const [figures, notes] = [jobFigures(job), jobNotes(job, now)];
   // A narrow screen cuts the end: the time left matters more than loss and accuracy.
-  const words = [
-    ...figures.splice(0, word === 'training' ? 1 : 2),
-    ...notes.splice(0, 1),
-    ...figures,
-    ...notes,
-  ];
+  const first = figures.splice(0, word === 'training' ? 1 : figures.length);
+  const words = [...first, ...notes.splice(0, 1), ...figures, ...notes];
   if (site !== undefined) words.splice(word === 'training' ? 1 : words.length, 0, printable(site));
   const detail = clip(words.join('  '), columns - used);
   const state = paint(pad(word, 13), styles[groupOf(job)], color);
