@@ -279,6 +279,14 @@ export const helpTexts: Readonly<Record<string, CommandHelp>> = {
       ['updraft env stage gpu.sif osdf:///inbox/me/images', 'an Apptainer image'],
     ],
   },
+  'env agent': {
+    what: 'upload the agent, so that workers fetch it through caches',
+    page: 'agent.md',
+    examples: [
+      ['updraft env agent osdf:///inbox/me/agents', 'prints the line for the job file'],
+      ['updraft env agent --arch arm64 osdf:///inbox/me/agents', 'for ARM machines'],
+    ],
+  },
   doctor: {
     what: 'check that this machine has what runs need',
     examples: [

@@ -29,6 +29,7 @@ const notRun: readonly (readonly [pattern: RegExp, why: string])[] = [
   [/^updraft demo|^cd updraft-demo/, 'trains with PyTorch for minutes'],
   [/^updraft login|federation approve/, 'waits for a person: test/objects/login.test.ts'],
   [/^updraft env (lock|pack|stage|image)|env show .*\.sh/, 'needs Pixi and an archive: test/environment'],
+  [/^updraft env agent/, 'uploads 50 MB'],
   [/cat --staged/, 'the name has the hash of its content: test/objects/cat.test.ts'],
 ];
 

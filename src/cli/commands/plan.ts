@@ -4,6 +4,7 @@ import { asFault } from '../../fault/fault.ts';
 import { loadPlan } from '../../job/load-plan.ts';
 import type { Plan } from '../../job/plan.ts';
 import { openPool } from '../../pool/open-pool.ts';
+import type { Rendering } from '../../pool/pool.ts';
 import type { Policy } from '../../recovery/policy.ts';
 import type { Cli } from '../cli.ts';
 import { jobFileOptions, type JobFileOptions, jobFileArgument, loadOptions } from '../job-file-argument.ts';
@@ -21,17 +22,20 @@ export function configure(command: Command, cli: Cli): void {
         cli.out(`${JSON.stringify(plan, null, 2)}\n`);
         return;
       }
+      const rendering = await renderingOf(cli, plan);
+      const { shown = '', files, summary } = rendering ?? {};
+      const submitFile = files?.[shown];
       if (options.submitFile) {
-        const { files, shown = '' } = await openPool(plan.spec.run.pool, cli).render(plan, runName(plan));
-        cli.out(files[shown] ?? `# the pool "${plan.spec.run.pool}" needs no submit file\n`);
+        cli.out(submitFile ?? '');
         return;
       }
-      cli.out(planText(plan, await policyFor(cli, plan), await findSecrets(plan, cli.env), textWidth(cli)));
-      const hasFile = await printRendering(cli, plan);
+      const more = { secrets: await findSecrets(plan, cli.env), sent: rendering?.sent ?? [] };
+      cli.out(planText(plan, await policyFor(cli, plan), more, textWidth(cli)));
+      if (submitFile !== undefined) cli.out(`  submits   ${shown}, ${lineCount(submitFile)}, ${summary}\n`);
       nextCommands(cli, [
         [`updraft run${jobFileArgument(where, options)}`, 'submit it and watch'],
         [`updraft submit${jobFileArgument(where, options)}`, 'submit it and come back later'],
-        hasFile && [
+        submitFile !== undefined && [
           `updraft plan${jobFileArgument(where, options)} --submit-file`,
           'what the scheduler would get',
         ],
@@ -39,6 +43,8 @@ export function configure(command: Command, cli: Cli): void {
       ]);
     });
 }
+
+const lineCount = (text: string): string => counted(text.trimEnd().split('\n').length, 'line');
 
 /** What the plan's pool does about failures, where Updraft knows that pool. */
 async function policyFor(cli: Cli, plan: Plan): Promise<Policy | undefined> {
@@ -50,21 +56,16 @@ async function policyFor(cli: Cli, plan: Plan): Promise<Policy | undefined> {
   }
 }
 
-const runName = ({ spec }: Plan): string => `${spec.name}-<id>`;
-
-/** Names what the scheduler would get, or says why it cannot be made here; returns whether there is such a file. */
-async function printRendering(cli: Cli, plan: Plan): Promise<boolean> {
+/** What the scheduler would get; without a scheduler, says why it cannot be shown. */
+async function renderingOf(cli: Cli, plan: Plan): Promise<Rendering | undefined> {
   const pool = openPool(plan.spec.run.pool, cli);
-  if (pool.traits.runsHere) return false;
+  if (pool.traits.runsHere) return undefined;
   try {
-    const { files, shown = '', summary } = await pool.render(plan, runName(plan));
-    const lines = counted((files[shown] ?? '').trimEnd().split('\n').length, 'line');
-    cli.out(`  submits   ${shown}, ${lines}, ${summary}\n`);
-    return true;
+    return await pool.render(plan, `${plan.spec.name}-<id>`);
   } catch (thrown) {
     const { kind, message, fix } = asFault(thrown);
     if (kind !== 'pool-unreachable') throw thrown;
     cli.err(`what would be submitted cannot be shown: ${message}\n  fix: ${fix ?? ''}\n`);
-    return false;
+    return undefined;
   }
 }
