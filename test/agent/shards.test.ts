@@ -42,7 +42,7 @@ async function staged(
     objects,
     agent,
     data: { ...only, tokenFile },
-    env: { ...objects.env, ...env } as NodeJS.ProcessEnv,
+    env: { ...objects.env, ...env },
   };
 }
 
