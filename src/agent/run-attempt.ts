@@ -30,6 +30,7 @@ import { checkpointExit, exitCodeOf, outcomeOf, trainingFault } from './training
 import { lastErrorLines } from './training/log-tail.ts';
 import type { CommandEnd } from './training/shell.ts';
 import { SoftwareCheck } from './training/software-check.ts';
+import { RequestWatch } from './training/request-watch.ts';
 import { limitTime, withGrace } from './training/time-limit.ts';
 import { trainToEnd } from './training/train-to-end.ts';
 
@@ -62,9 +63,11 @@ export async function runAttempt(
   });
   record({ kind: 'phase', phase: 'preparing' });
   const saves = order.job.train.checkpoint !== undefined;
-  const timeLimit = limitTime(context, order.resources.timeSeconds, saves);
+  const requests = new RequestWatch(context.clock, order.resources, record);
+  const timeLimit = limitTime(context, order.resources.timeSeconds, saves, () => requests.neededSeconds);
   const forward: Recorder = (body) => {
     record(body);
+    requests.onEntry(body);
     timeLimit.onEntry(body);
   };
   const soFar: AttemptSoFar = {};

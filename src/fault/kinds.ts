@@ -91,7 +91,7 @@ export const kinds = {
   },
   'wrong-output': { exit: 112, retry: 'never', what: 'The training exited without a valid result.' },
   evicted: { exit: 113, retry: 'elsewhere', what: 'The pool took the slot back.' },
-  'time-limit': { exit: 114, retry: 'elsewhere', what: 'The attempt reached its time limit.' },
+  'time-limit': { exit: 114, retry: 'never', what: 'The attempt reached its time limit.' },
   'self-test-failed': {
     exit: 115,
     retry: 'elsewhere',
