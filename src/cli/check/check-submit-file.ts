@@ -16,10 +16,17 @@ import { softwareRules } from '../../check/rules/software.ts';
 import { askCondor, type CondorAnswer } from '../adopt/ask-condor.ts';
 import { surveyFile } from '../adopt/survey-file.ts';
 import type { Cli } from '../cli.ts';
-import { type AskedObject, askObjects, isObject } from './ask-objects.ts';
+import { askObjects, isObject } from './ask-objects.ts';
 import { readSubmitCode } from './submit-code.ts';
 import { askSoftware, type SoftwareQuestion } from './ask-software.ts';
-import { type Inspected, sizesOf, type CheckReport, type Unchecked, withoutTokens } from './gathered.ts';
+import {
+  type AskedObject,
+  type CheckReport,
+  type Inspected,
+  sizesOf,
+  type Unchecked,
+  withoutTokens,
+} from './gathered.ts';
 
 /** What a check of a submit file found. */
 export interface CheckedFile extends CheckReport {
@@ -84,7 +91,9 @@ const notAsked = ({ asked, why = '' }: CondorAnswer): Unchecked[] =>
 function refusal(file: string, { accepted: yes, messages }: CondorAnswer): Finding[] {
   if (yes !== false) return [];
   const message = `HTCondor refuses the file: ${messages.join(' ')}`;
-  return [{ rule: 'refused', level: 'error', message, fix: 'correct what HTCondor names', file, line: 1 }];
+  return [
+    { rule: 'refused', level: 'error', message, fix: 'change what HTCondor complains about', file, line: 1 },
+  ];
 }
 
 /** Every input URL and image of the jobs. */
