@@ -39,6 +39,11 @@ export const kinds = {
     retry: 'elsewhere',
     what: 'The training ran out of GPU memory.',
   },
+  'run-folder-full': {
+    exit: 89,
+    retry: 'never',
+    what: 'The folder of the run is full: no space left on its disk, or quota exceeded.',
+  },
   'discovery-failed': { exit: 90, retry: 'elsewhere', what: 'There is no federation at that host.' },
   'director-unreachable': { exit: 91, retry: 'same', what: "The federation's director does not answer." },
   'servers-unreachable': {
