@@ -1,4 +1,6 @@
-interface CommandHelp {
+import { runsHelpTexts } from './runs-help-texts.ts';
+
+export interface CommandHelp {
   what: string;
   /** The page of `docs/` about it, besides its section in `docs/commands.md`. */
   page?: string;
@@ -8,7 +10,7 @@ interface CommandHelp {
 /** The commands by heading, in the order of the help page. */
 export const groups = {
   'Before a run:': ['init', 'check', 'plan', 'rehearse'],
-  'Runs:': ['submit', 'run', 'status', 'watch', 'logs', 'why', 'retry', 'stop', 'shell'],
+  'Runs:': ['submit', 'run', 'status', 'watch', 'logs', 'why', 'retry', 'stop', 'shell', 'runs'],
   'Where the time went:': ['report', 'dashboard'],
   'Your HTCondor submit files:': ['adopt'],
   'Data and software:': ['get', 'put', 'sync', 'warm', 'ls', 'stat', 'cat', 'rm', 'login', 'stage', 'env'],
@@ -83,6 +85,7 @@ export const helpTexts: Readonly<Record<string, CommandHelp>> = {
       ['updraft status cifar10 --json | jq .tally', 'counts of the latest run called cifar10'],
     ],
   },
+  ...runsHelpTexts,
   watch: {
     what: 'watch a run live until it ends',
     page: 'progress.md',
