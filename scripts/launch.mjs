@@ -17,7 +17,7 @@ const entries = {
   cli: [['src/cli/main.ts']],
   demo: [
     ['scripts/build-agent.ts', '--arch', process.arch],
-    ['src/cli/main.ts', 'demo'],
+    ['bin/updraft.mjs', 'demo'],
   ],
   test: [['scripts/test.ts']],
   check: [['scripts/check.ts']],

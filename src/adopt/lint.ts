@@ -1,3 +1,4 @@
+import { counted } from '../base/counted.ts';
 import { applyRules, type Finding, sortFindings, type Rule } from '../base/finding.ts';
 import type { SubmitFacts } from './submit-facts.ts';
 import { containerRules } from './rules/container.ts';
@@ -7,12 +8,14 @@ import { resourceRules } from './rules/resources.ts';
 import { scriptRules } from './rules/script.ts';
 import { statementRules } from './rules/statements.ts';
 import { transferRules } from './rules/transfer.ts';
+import { valueRules } from './rules/values.ts';
 import { wrapperRules } from './rules/wrapper.ts';
 import { readWrapper } from './shell-commands.ts';
 
 /** Every rule about submit files. */
 const submitRules: readonly Rule<SubmitFacts>[] = [
   ...statementRules,
+  ...valueRules,
   ...nameRules,
   ...transferRules,
   ...resourceRules,
@@ -37,9 +40,22 @@ export function lintWrapper(file: string, text: string): Finding[] {
 export function lintSubmission(facts: SubmitFacts): Finding[] {
   const { wrapper } = facts;
   return sortFindings([
-    ...inOrder(applyRules(submitRules, facts)),
+    ...oncePerFile(inOrder(applyRules(submitRules, facts))),
     ...(wrapper === undefined ? [] : lintWrapper(wrapper.file, wrapper.text)),
   ]);
+}
+
+/** The same finding at many queue statements becomes one, at the first of them. */
+function oncePerFile(findings: readonly Finding[]): Finding[] {
+  const groups = Map.groupBy(findings, ({ rule, message, fix }) => JSON.stringify([rule, message, fix]));
+  return [...groups.values()].flatMap(([first, ...others]) => {
+    if (first === undefined) return [];
+    const lines = new Set([first, ...others].map(({ line }) => line)).size - 1;
+    return {
+      ...first,
+      message: lines === 0 ? first.message : `${first.message} (and at ${counted(lines, 'other line')})`,
+    };
+  });
 }
 
 /** The worst first, then in the file's order. */

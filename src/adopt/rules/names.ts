@@ -28,6 +28,20 @@ export const nameRules: Rule<SubmitFacts>[] = [
         })),
   },
   {
+    name: 'log-in-tmp',
+    level: 'warning',
+    about: 'The log is in a folder for temporary files, which is emptied and which only this machine sees.',
+    check: perBatch((batch) =>
+      /^\/(tmp|var\/tmp|dev\/shm)\//.test(valueOf(batch, 'log') ?? '')
+        ? {
+            message: `the log ${valueOf(batch, 'log') ?? ''} is in a folder for temporary files: it may be deleted before you need it`,
+            fix: 'log = logs/$(Cluster).log',
+            place: whereSet(batch, 'log'),
+          }
+        : undefined,
+    ),
+  },
+  {
     name: 'jobs-overwrite',
     level: 'error',
     about: 'Jobs of one submission write standard output or error to the same file.',
@@ -102,6 +116,7 @@ function sharedResults(batch: Batch): RuleResult {
   };
 }
 
+/** Without what may be a folder: HTCondor merges those of several jobs. */
 function returnedFiles(batch: Batch): string[] {
   const remaps = new Map(
     (valueOf(batch, 'transfer_output_remaps') ?? '')
@@ -110,6 +125,7 @@ function returnedFiles(batch: Batch): string[] {
       .map((pair) => pair.split('=').map((part) => part.trim()) as [string, string]),
   );
   return fileList(valueOf(batch, 'transfer_output_files'))
+    .filter((name) => path.posix.extname(name) !== '' && !name.endsWith('/'))
     .map((name) => remaps.get(name) ?? remaps.get(path.posix.basename(name)) ?? path.posix.basename(name))
     .filter((name) => !isUrl(name))
     .map((name) => whereTo(batch, name));

@@ -82,11 +82,11 @@ async function runAndReport(inside: Cli, cli: Cli): Promise<void> {
   const where = path.relative(cli.cwd, inside.cwd);
   nextCommands(cli, [
     [`cd ${where}`, 'the job file, its run and the model are there'],
-    ['npx updraft status', 'the state of each job'],
-    ['npx updraft logs', 'what the training printed'],
+    ['updraft status', 'the state of each job'],
+    ['updraft logs', 'what the training printed'],
     [
-      'eval "$(npx updraft mini federation up --publish /updraft/demo=published --detach)"',
-      'start the federation again; then edit updraft.toml, and `npx updraft run`',
+      'eval "$(updraft mini federation up --publish /updraft/demo=published --detach)"',
+      'start the federation again; then edit updraft.toml, and `updraft run`',
     ],
   ]);
 }
