@@ -1,6 +1,6 @@
 import { runsHelpTexts } from './runs-help-texts.ts';
 
-export interface CommandHelp {
+interface CommandHelp {
   what: string;
   /** The page of `docs/` about it, besides its section in `docs/commands.md`. */
   page?: string;

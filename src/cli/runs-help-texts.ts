@@ -1,5 +1,3 @@
-import type { CommandHelp } from './help-texts.ts';
-
 /** The help of the commands that list and clean up runs. */
 export const runsHelpTexts = {
   runs: {
@@ -26,4 +24,4 @@ export const runsHelpTexts = {
       ['updraft runs archive --to /staging/me RUN', 'writes it to another disk'],
     ],
   },
-} as const satisfies Record<string, CommandHelp>;
+} as const;

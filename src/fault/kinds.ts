@@ -42,7 +42,7 @@ export const kinds = {
   'run-folder-full': {
     exit: 89,
     retry: 'never',
-    what: 'The folder of the run is full: no space left on its disk, or quota exceeded.',
+    what: 'The run’s folder is full: no space left, or quota exceeded.',
   },
   'discovery-failed': { exit: 90, retry: 'elsewhere', what: 'There is no federation at that host.' },
   'director-unreachable': { exit: 91, retry: 'same', what: "The federation's director does not answer." },

@@ -72,15 +72,11 @@ function freeBytes(place: string): number[] {
 function mountOf(place: string): string {
   // Of several mounts on one point the last is visible.
   const mounts = readMounts()
-    .map((line) => line.split(' '))
-    .filter(([, at = '']) => `${place}/`.startsWith(at === '/' ? at : `${unescape(at)}/`));
+    .map((line) => line.split(' ').map((word) => word.replaceAll('\\040', ' ')))
+    .filter(([, at = '']) => `${place}/`.startsWith(at === '/' ? at : `${at}/`));
   const [, at = '/', kind = ''] = mounts.sort(([, a = ''], [, b = '']) => a.length - b.length).at(-1) ?? [];
-  return `${unescape(at)} (${kind})`;
+  return `${at} (${kind})`;
 }
-
-/** Spaces are written as `\\040`. */
-const unescape = (text: string): string =>
-  text.replaceAll(/\\(\d{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
 
 function readMounts(): string[] {
   try {
