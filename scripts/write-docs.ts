@@ -3,6 +3,7 @@ import path from 'node:path';
 import { format } from 'prettier';
 import { kinds, agentExits, type RetryRule } from '../src/fault/kinds.ts';
 import { defaultTransferLimits } from '../src/transfer/limits.ts';
+import { ruleTable } from '../src/check/check-facts.ts';
 import { codesTable } from './codes-table.ts';
 import { faultsPage } from './faults-page.ts';
 import { jobFilePage } from './job-file-page.ts';
@@ -47,6 +48,23 @@ const withTable = (name: string, table: string): string =>
     (_, begin: string, end: string) => `${begin}\n${table}\n${end}`,
   );
 
+/** The rules of `check`, a table for each family. */
+function rulesTables(): string {
+  const families = [...Map.groupBy(ruleTable, ({ family }) => family)];
+  return families
+    .map(([family, rules]) =>
+      [
+        `### ${family.charAt(0).toUpperCase()}${family.slice(1)}`,
+        '',
+        '| rule | level | what it says |',
+        '| --- | --- | --- |',
+        ...rules.map(({ name, level, about }) => `| \`${name}\` | ${level} | ${about} |`),
+        '',
+      ].join('\n'),
+    )
+    .join('\n');
+}
+
 /** A page of which only the number after these words is generated. */
 function withFigure(name: string, words: string, figure: number): string {
   const [before, after] = read(name).split(words, 2);
@@ -59,6 +77,7 @@ const pages = {
   'exit-codes.md': await tidy(exitCodesPage),
   'faults.md': await tidy(faultsPage()),
   'job-file.md': await tidy(jobFilePage()),
+  'check.md': withTable('check.md', rulesTables()),
   'recovery.md': await tidy(withTable('recovery.md', codesTable())),
   'plugin.md': withFigure('plugin.md', left, defaultTransferLimits.stallSeconds),
   'objects.md': withFigure('objects.md', left, defaultTransferLimits.stallSeconds),

@@ -146,8 +146,20 @@ const causes = {
   'environment-broken': {
     title: 'the software environment cannot be used',
     advice:
-      'Check that the image exists and needs no login (try `apptainer exec IMAGE true`), or check the modules that the job file requires.',
-    change: 'retry',
+      'Add what it lacks to the environment, or name another in [environment]; `updraft check` lists what the job needs.',
+    outlook: 'unclear',
+  },
+  'image-missing': {
+    title: 'the container image does not exist, or needs a login',
+    advice: 'Correct the image’s name and tag; a private one must be public, or a .sif file of your own.',
+    submit: 'container_image names it.',
+    fault: 'environment-broken',
+  },
+  'image-unusable': {
+    title: 'the container image could not be used',
+    advice:
+      'Check the image’s name, and that it needs no login: try `apptainer exec IMAGE true`. If that works, another machine may be able to use it.',
+    fault: 'environment-broken',
     outlook: 'unclear',
   },
   'command-missing': {

@@ -12,6 +12,7 @@ import {
   choiceOf,
   path,
   paths,
+  sentPaths,
   scalar,
   size,
   table,
@@ -40,7 +41,7 @@ const train = table('the table [train] with command and outputs', {
   command: nonEmptyText('the command that trains, like "python3 train.py --epochs 5"').describe(
     'The training, run by /bin/sh in the work folder. {name} is a parameter of [run.matrix]; {job} and {index} are the id and number of the job; {{ and }} are literal braces.',
   ),
-  files: paths('a list of files and folders beside this file, like ["train.py"]')
+  files: sentPaths('a list of files and folders beside this file, like ["train.py"]')
     .default([])
     .describe('Files and folders beside this file that are sent with each job.'),
   outputs: paths(

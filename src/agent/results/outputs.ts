@@ -6,6 +6,7 @@ import { Fault } from '../../fault/fault.ts';
 import type { Attempt } from '../attempt.ts';
 import { scratchAt, type Scratch } from '../scratch.ts';
 import { lastErrorLines } from '../training/log-tail.ts';
+import { listNames } from '../training/missing-path.ts';
 import { startShell, stopShell } from '../training/shell.ts';
 import { isWithin } from './copy-tree.ts';
 
@@ -104,10 +105,8 @@ async function stateOf(file: string): Promise<string | undefined> {
 }
 
 async function listWorkFolder(work: string): Promise<string> {
-  const names = (await readdir(work)).sort();
-  if (names.length === 0) return '; it left nothing there';
-  const shown = names.slice(0, 10).join(', ');
-  return `; the folder now has ${shown}${names.length > 10 ? ` and ${names.length - 10} more` : ''}`;
+  const names = await listNames(work);
+  return names === '' ? '; it left nothing there' : `; the folder now has ${names}`;
 }
 
 /** What a paused attempt leaves for the agent that is restarted in the same sandbox. */

@@ -8,10 +8,10 @@ import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import type { SpecProblem } from '../../job/source-file.ts';
 import * as check from './check.ts';
 
-const good = 'name = "x"\n[train]\ncommand = "cat t.py > m"\noutputs = ["m"]\nfiles = ["t.py"]\n';
+const good = 'name = "x"\n[train]\ncommand = "cat t.txt > m"\noutputs = ["m"]\nfiles = ["t.txt"]\n';
 
 test('a good file is ok, with a summary and the next commands', async (t) => {
-  const cwd = await temporaryFolder(t, { 'job/updraft.toml': good, 'job/t.py': '1234' });
+  const cwd = await temporaryFolder(t, { 'job/updraft.toml': good, 'job/t.txt': '1234' });
   const { out, err } = await runCommand(check, ['job'], { cwd });
   assert.equal(
     out,
@@ -21,7 +21,7 @@ test('a good file is ok, with a summary and the next commands', async (t) => {
 });
 
 test('with --json a good file is one object', async (t) => {
-  const cwd = await temporaryFolder(t, { 'updraft.toml': good, 't.py': '' });
+  const cwd = await temporaryFolder(t, { 'updraft.toml': good, 't.txt': '' });
   const { out, err } = await runCommand(check, ['--json'], { cwd });
   const answer = JSON.parse(out) as Record<string, unknown>;
   assert.deepEqual([answer['ok'], answer['name'], answer['jobs'], answer['pool']], [true, 'x', 1, 'local']);
@@ -31,7 +31,7 @@ test('with --json a good file is one object', async (t) => {
 test('a command missing on this machine is reported at its line, with exit code 3', async (t) => {
   const cwd = await temporaryFolder(t, {
     'updraft.toml': good.replace('cat', 'no-such-program'),
-    't.py': '',
+    't.txt': '',
   });
   const { status, stdout, stderr } = program(cwd, 'check');
   assert.equal(status, 3);
@@ -41,7 +41,7 @@ test('a command missing on this machine is reported at its line, with exit code 
 
 test('a declared module that no Python has is reported at its line', async (t) => {
   const text = `${good}[environment]\npython = ["no_such_module.part"]\n`;
-  const cwd = await temporaryFolder(t, { 'updraft.toml': text, 't.py': '' });
+  const cwd = await temporaryFolder(t, { 'updraft.toml': text, 't.txt': '' });
   const { status, stdout } = program(cwd, 'check');
   assert.equal(status, 3);
   assert.match(stdout, /updraft\.toml:7 {2}module-missing\n/);
@@ -49,11 +49,11 @@ test('a declared module that no Python has is reported at its line', async (t) =
 
 test('submit does not look for programs, but refuses what cannot work, unless --no-check is given', async (t) => {
   const data = `[data.d]\nurl = "file:///etc/passwd"\ninto = "d"\n[resources]\ndisk = "1 B"\n`;
-  const cwd = await temporaryFolder(t, { 'updraft.toml': good + data, 't.py': '' });
+  const cwd = await temporaryFolder(t, { 'updraft.toml': good + data, 't.txt': '' });
   const { status, stderr } = program(cwd, 'submit');
   assert.equal(status, 3);
   assert.match(stderr, /disk-too-small[\s\S]*1 error; nothing was queued/);
-  assert.deepEqual((await readdir(cwd)).sort(), ['t.py', 'updraft.toml']);
+  assert.deepEqual((await readdir(cwd)).sort(), ['t.txt', 'updraft.toml']);
 });
 
 /** The real program, as a shell would start it. */
