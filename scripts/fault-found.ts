@@ -47,12 +47,12 @@ export const found: Readonly<Record<FaultKind, string>> = {
   'run-folder-full':
     'when an attempt starts, writes its logs or returns its results to the run’s folder, on this machine or a shared disk; no further attempt is started',
   'scratch-unusable': 'when the attempt creates its folder',
-  'command-missing': 'by `updraft check`, which inspects the image; by exit status 126 or 127 of the shell',
-  'training-failed': 'by the exit status of the training, which passes through',
+  'command-missing': 'by `updraft check`, which inspects the image; by exit code 126 or 127 of the shell',
+  'training-failed': 'by the exit code of the training, which passes through',
   'training-hung':
     'when it prints nothing, reports no progress, and neither its processes nor its GPU do anything for `quiet_limit`',
   'wrong-output':
-    'after a training with exit status 0: an output is missing, empty, older than the attempt, or refused by `check`',
+    'after a training with exit code 0: an output is missing, empty, older than the attempt, or refused by `check`',
   evicted: 'by SIGTERM, by HTCondor’s events, or because the machine stopped answering',
   'time-limit': 'by the agent, a margin before `time` or the pool’s limit, so that it can save',
   'self-test-failed': 'by the agent before any data moves: clock, disk, GPU and driver',

@@ -25,9 +25,11 @@ const rows = Object.entries(kinds)
 
 const exitCodesPage = `# Exit codes
 
-The command line and the agent end with the same codes. 0 is success. A training's own exit status passes through the agent unchanged, unless it
-lies in Updraft's range, ${agentExits.from} to ${agentExits.to}; a training that ended by a signal of its own making gives 128 plus the signal's number, one that was killed from outside 86 or 87. 85 says that a checkpoint
-was saved and that the same is to be run again: trainings end so, and the agent on HTCondor ([checkpoints](checkpoints.md)).
+The command line and the agent use the same codes. 0 is success.
+
+- A training's own exit code passes through the agent unchanged, unless it is in Updraft's range, ${agentExits.from} to ${agentExits.to}.
+- A training that dies by its own signal gives 128 plus the signal's number; one that is killed from outside gives 86 or 87.
+- 85 means that a checkpoint was saved and the same job must run again: trainings use it, and the agent on HTCondor ([checkpoints](checkpoints.md)).
 
 With \`--json\` a command that fails prints one object, \`{"error": {"kind", "message", "fix", "about", "exit"}}\`, on stdout. Commands whose very answer
 is that something is wrong (\`check\`, \`adopt\`, \`rehearse\`) say so with \`"ok": false\` in that answer, and nothing after it.

@@ -216,7 +216,7 @@ const causes = {
     outlook: 'unclear',
   },
   user: {
-    title: 'a user asked for it',
+    title: 'a user removed or held it',
     advice:
       'If you still want it, release a held job (condor_release) or submit a removed one again (`updraft retry` in an Updraft run).',
     fault: 'interrupted',
@@ -247,7 +247,7 @@ const causes = {
   },
   unknown: {
     title: 'HTCondor gives a reason that Updraft does not know',
-    advice: 'Read the reason, or ask the staff of the access point.',
+    advice: 'Ask the staff of the access point: HTCondor’s own logs say more.',
     change: 'staff',
   },
 } as const satisfies Record<string, CauseInfo>;

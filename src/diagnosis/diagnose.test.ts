@@ -159,7 +159,7 @@ const cases: [
     102,
     'Job has gone over cgroup memory limit of 2048 megabytes. Last measured usage: 2047 megabytes. Consider resubmitting with a higher request_memory.',
     'memory-exceeded',
-    /2048 MB requested, 2047 MB used/,
+    /2048 MB requested, 2047 MB at the last measurement/,
   ],
   [
     21,

@@ -10,7 +10,7 @@ export interface KindInfo {
 }
 
 /**
- * Everything that can go wrong. The agent uses codes 86 to 119 only, so that a training's own exit status passes
+ * Everything that can go wrong. The agent uses codes 86 to 119 only, so that a training's own exit code passes
  * through it unchanged; 1 to 5 are the CLI's, 6 is for holds only.
  */
 export const kinds = {

@@ -59,7 +59,7 @@ export class KindGate implements ByteSink {
     if (this.#declared !== undefined && detected.kind !== this.#declared)
       throw new Fault('archive-kind', `${this.#name}: is a ${detected.kind} archive, not ${this.#declared}`, {
         about: this.#name,
-        fix: `Set unpack to "${detected.kind}" or "auto".`,
+        fix: `set unpack to "${detected.kind}" or "auto"`,
       });
     this.#reader = this.#open(detected.kind);
     return this.#reader.write(bytes);

@@ -57,7 +57,7 @@ export async function checkByCommand(command: string, attempt: Attempt, signal: 
   const how =
     ended.status === null
       ? `was killed by ${ended.signal ?? 'a signal'}`
-      : `exited with status ${ended.status}`;
+      : `exited with code ${ended.status}`;
   const line = lastErrorLines(attempt.order).at(-1) ?? '';
   throw new Fault('wrong-output', `the check \`${command}\` ${how}${line === '' ? '' : `: ${line}`}`, {
     fix: 'see what the check printed in out.log and err.log: the result exists but is not valid',

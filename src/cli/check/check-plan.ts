@@ -215,10 +215,11 @@ export async function checkBeforeSubmit(
       'file-invalid',
       `${job.plan.file}: ${counted(errors.length, 'error')}; nothing was queued`,
       {
-        fix: `correct ${errors.length === 1 ? 'it' : 'them'}${mayQueue ? ', or submit anyway with --no-check' : ''}`,
+        fix: `apply the ${errors.length === 1 ? 'fix' : 'fixes'} above${mayQueue ? ', or submit anyway with --no-check' : ''}`,
         about: job.plan.file,
       },
     );
   }
-  if (rest.length > 0) cli.err(`${countFindings(rest)}; \`${again}\` lists them\n`);
+  if (rest.length > 0)
+    cli.err(`${countFindings(rest)}; \`${again}\` lists ${rest.length === 1 ? 'it' : 'them'}\n`);
 }

@@ -84,7 +84,9 @@ const notAsked = ({ asked, why = '' }: CondorAnswer): Unchecked[] =>
 function refusal(file: string, { accepted: yes, messages }: CondorAnswer): Finding[] {
   if (yes !== false) return [];
   const message = `HTCondor refuses the file: ${messages.join(' ')}`;
-  return [{ rule: 'refused', level: 'error', message, fix: 'correct what HTCondor names', file, line: 1 }];
+  return [
+    { rule: 'refused', level: 'error', message, fix: 'change what HTCondor complains about', file, line: 1 },
+  ];
 }
 
 /** Every input URL and image of the jobs. */

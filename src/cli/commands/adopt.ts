@@ -98,7 +98,7 @@ async function submit(
 async function confirm(cli: Cli, file: string, isBad: boolean): Promise<void> {
   if (await askYesNo(cli, isBad ? 'There are errors. Submit anyway?' : 'Submit it like this?')) return;
   throw new Fault(isBad ? 'file-invalid' : 'interrupted', `${path.basename(file)} was not submitted`, {
-    fix: `${isBad ? 'correct the errors, or ' : ''}submit it with --yes`,
+    fix: `${isBad ? 'fix the errors, or ' : ''}submit it with --yes`,
     about: file,
   });
 }
@@ -114,7 +114,7 @@ function printNext(cli: Cli, { run, cluster }: AdoptedRun): void {
 
 const errorsFound = (file: string, argument: string): Fault =>
   new Fault('file-invalid', `${path.basename(file)} has errors`, {
-    fix: `correct them, then run: updraft adopt ${argument}`,
+    fix: `apply the fixes above, then run: updraft adopt ${argument}`,
     about: file,
   });
 

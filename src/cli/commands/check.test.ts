@@ -15,7 +15,7 @@ test('a good file is ok, with a summary and the next commands', async (t) => {
   const { out, err } = await runCommand(check, ['job'], { cwd });
   assert.equal(
     out,
-    'ok: x: 1 job on the pool "local"; 1 file (4 B), 0 data sets\n\nchecked\n  this machine  1 of 1 commands found\n',
+    'ok: x: 1 job on the pool "local"; 1 file (4 B), 0 data sets\n\nchecked\n  this machine  1 command found\n',
   );
   assert.match(err, /next:\n {2}updraft plan job {2}/);
 });
@@ -36,7 +36,10 @@ test('a command missing on this machine is reported at its line, with exit code 
   const { status, stdout, stderr } = program(cwd, 'check');
   assert.equal(status, 3);
   assert.match(stdout, /^errors: jobs would fail\n {2}updraft\.toml:3 {2}tool-missing\n/m);
-  assert.match(stderr, /^updraft: .*updraft\.toml: 1 error\n {2}fix: correct it, then run: updraft check\n$/);
+  assert.match(
+    stderr,
+    /^updraft: .*updraft\.toml: 1 error\n {2}fix: apply the fix above, then run: updraft check\n$/,
+  );
 });
 
 test('a declared module that no Python has is reported at its line', async (t) => {
@@ -70,7 +73,7 @@ test('a bad file gives exit code 3 and every problem on stderr, nothing on stdou
   assert.match(stderr, /^updraft: 2 problems in updraft\.toml\n/);
   assert.match(stderr, /^updraft\.toml:6:1: train\.foo: /m);
   assert.match(stderr, /^updraft\.toml:8:8: run\.jobs: /m);
-  assert.match(stderr, /fix: correct it, then run: updraft check updraft\.toml/);
+  assert.match(stderr, /fix: edit these lines, then run: updraft check updraft\.toml/);
 });
 
 test('with --json every problem of a bad file is an object with its place', async (t) => {
