@@ -18,6 +18,8 @@ export const found: Readonly<Record<FaultKind, string>> = {
   'training-killed':
     'by the agent: signal 9, 15, 1 or 2, or a status like 137, that neither it nor the pool sent; with the memory use of the training and the machine at that time',
   'gpu-memory': 'by the agent, in the last lines of the training (`CUDA out of memory`)',
+  'expect-wrong':
+    'by the agent, when a file from the access point, or a verified list of shards, has other files than `expect` says',
   'discovery-failed': 'when the federation is looked up, by the self-test before data moves',
   'director-unreachable':
     'when the director does not say where an object is, after several tries over minutes',

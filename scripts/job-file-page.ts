@@ -104,7 +104,7 @@ const rules: Record<string, string[]> = {
   'data.NAME.into': ['same-name'],
   'data.NAME.unpack': ['archive-unusable'],
   'data.NAME.method': ['native-file'],
-  'data.NAME.expect': ['object-not-as-declared', 'unproven'],
+  'data.NAME.expect': ['object-not-as-declared', 'archive-files', 'unproven'],
   'data.NAME.sha256': ['object-not-as-declared', 'unproven'],
   'data.NAME.manifest': ['manifest-missing'],
   'data.NAME.token_file': ['token-missing', 'token-expired', 'token-short'],

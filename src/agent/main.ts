@@ -41,7 +41,7 @@ const help = `updraft-agent ${packageJson.version}: runs one attempt of a job on
   updraft-agent --version
   updraft-agent --help
 
-Exit codes: 0 a valid result; 85 a checkpoint was saved, restart the agent here; 86 to 119 the agent found a fault (see the journal, agent.jsonl);
+Exit codes: 0 a valid result; 85 a checkpoint was saved, restart the agent here; 86 to 120 the agent found a fault (see the journal, agent.jsonl);
 anything else is the training's exit code, or 128 plus the signal that ended it.
 `;
 

@@ -43,8 +43,12 @@ export interface ObjectFact {
   isProven: boolean;
   /** Why the manifest cannot be used. */
   manifestProblem?: string;
-  /** Why it cannot be unpacked, from its first bytes. */
+  /** Why it cannot be used: from its first bytes, or from the shards that it names. */
   archiveProblem?: { message: string; fix?: string };
+  /** Of all shards that it names. */
+  bytes?: number;
+  /** The files of an archive on this machine, and what the job file says. */
+  files?: { found: number; declared: number };
 }
 
 export interface ServerFact {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { cacheNameForms, parseCacheName } from '../base/cache-name.ts';
 import { defined, type Defined } from '../base/defined.ts';
 import { nearest } from '../base/nearest.ts';
-import { isInside, plainPath } from './inside.ts';
+import { isInside, isPath, plainPath } from './inside.ts';
 import { agentHash } from './layout.ts';
 import { durationPattern, formatSize, parseDuration, parseSize, sizePattern } from './units.ts';
 
@@ -143,21 +143,27 @@ export const cacheList = () =>
 
 const schemes = ['osdf:', 'stash:', 'pelican:', 'https:', 'http:', 'file:'];
 
-/** URL of an object. It is shown and written to journals, so it may not contain credentials. */
-export const url = () =>
-  nonEmptyText('a URL, like "osdf:///ospool/uc-shared/public/data.tar.gz"').check((payload) => {
-    const report = (message: string): void =>
-      void payload.issues.push({ code: 'custom', input: payload.value, message });
-    const parsed = URL.parse(payload.value);
-    // Pelican allows a credential's name before the scheme: igwn+osdf://.
-    if (parsed === null || !schemes.includes(parsed.protocol.replace(/^.*\+/, '')))
-      report(
-        `is ${show(payload.value)}; expected a URL that begins with osdf://, pelican://, https://, http:// or file://`,
-      );
-    else if (parsed.username !== '' || parsed.password !== '' || parsed.searchParams.has('authz'))
-      report('contains a credential; put the token into a file and name it in token_file');
-    else if (parsed.pathname.length < 2) report('names no object; expected a path after the host');
-  });
+/**
+ * URL of an object, or the path of a file or folder on this machine. It is shown and written to journals, so it may not
+ * contain credentials.
+ */
+export const urlOrFile = () =>
+  nonEmptyText('a URL or a path, like "osdf:///ospool/uc-shared/public/data.tar.gz" or "images/"').check(
+    (payload) => {
+      if (isPath(payload.value)) return;
+      const report = (message: string): void =>
+        void payload.issues.push({ code: 'custom', input: payload.value, message });
+      const parsed = URL.parse(payload.value);
+      // Pelican allows a credential's name before the scheme: igwn+osdf://.
+      if (parsed === null || !schemes.includes(parsed.protocol.replace(/^.*\+/, '')))
+        report(
+          `is ${show(payload.value)}; expected a path, or a URL that begins with osdf://, pelican://, https://, http:// or file://`,
+        );
+      else if (parsed.username !== '' || parsed.password !== '' || parsed.searchParams.has('authz'))
+        report('contains a credential; put the token into a file and name it in token_file');
+      else if (parsed.pathname.length < 2) report('names no object; expected a path after the host');
+    },
+  );
 
 /** How the agent travels: `common`, or the URL of one whose name ends in its hash. */
 export const agentPlace = () => {

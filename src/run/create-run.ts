@@ -16,6 +16,10 @@ import { openJournal } from '../journal/file.ts';
 /** The lease of the process that creates a run. */
 const leaseName = '.creating';
 
+/** Hidden, so that it is not taken for a run before it is complete. */
+export const draftFolder = ({ folder }: Plan, run: string): string =>
+  path.join(folder, runsFolder, draftName(run));
+
 /** A name for a new run of the plan. */
 export const newRunName = ({ spec }: Plan, clock: Clock): string => `${spec.name}-${newId(clock)}`;
 
@@ -76,8 +80,7 @@ export async function createRun(
   canary?: number[],
 ): Promise<string> {
   const runs = path.join(plan.folder, runsFolder);
-  // Hidden, so that it is not taken for a run before it is complete.
-  const draft = path.join(runs, draftName(run));
+  const draft = draftFolder(plan, run);
   try {
     // Whatever the umask, only the owner may change what runs with the owner's secrets.
     await mkdir(draft, { recursive: true, mode: 0o755 });

@@ -44,7 +44,7 @@ test('a training whose log does not fit ends as run-folder-full, even though its
   // The folder of the run is full; the scratch folder is not.
   const command = `head -c 9000000 /dev/zero > ${disk}/fill; python3 -c 'print("epoch=1" * 99999)'`;
   const { exit } = await harness.run({ train: { command }, scratchParent: elsewhere.at('scratch') });
-  assert.equal(exit, 89);
+  assert.equal(exit, 120);
   assert.deepEqual(elsewhere.leftovers(), []);
 });
 
@@ -56,7 +56,7 @@ test('results that do not fit are not returned in part, and kept', async (t) => 
     resultsTo: path.join(disk, '0000'),
     train: { command: 'head -c 4000000 /dev/zero > model.pt' },
   });
-  assert.equal(exit, 89);
+  assert.equal(exit, 120);
   const { message } = harness.entries('fault')[0]!.fault;
   const [, kept = ''] =
     /0000: no space left on .*small-disk\S+ \(tmpfs\) \(2\.1 MB free, 4 MB needed\); the results are kept in (\S+)$/.exec(

@@ -16,10 +16,17 @@ import { softwareRules } from '../../check/rules/software.ts';
 import { askCondor, type CondorAnswer } from '../adopt/ask-condor.ts';
 import { surveyFile } from '../adopt/survey-file.ts';
 import type { Cli } from '../cli.ts';
-import { type AskedObject, askObjects, isObject } from './ask-objects.ts';
+import { askObjects, isObject } from './ask-objects.ts';
 import { readSubmitCode } from './submit-code.ts';
 import { askSoftware, type SoftwareQuestion } from './ask-software.ts';
-import { type Inspected, sizesOf, type CheckReport, type Unchecked, withoutTokens } from './gathered.ts';
+import {
+  type AskedObject,
+  type CheckReport,
+  type Inspected,
+  sizesOf,
+  type Unchecked,
+  withoutTokens,
+} from './gathered.ts';
 
 /** What a check of a submit file found. */
 export interface CheckedFile extends CheckReport {
