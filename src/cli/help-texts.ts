@@ -1,10 +1,11 @@
 import type { CommandHelp } from './command-help.ts';
 import { miniHelpTexts } from './mini/help-texts.ts';
+import { runsHelpTexts } from './runs-help-texts.ts';
 
 /** The commands by heading, in the order of the help page. */
 export const groups = {
   'Before a run:': ['init', 'check', 'plan', 'rehearse'],
-  'Runs:': ['submit', 'run', 'status', 'watch', 'logs', 'why', 'retry', 'stop', 'shell'],
+  'Runs:': ['submit', 'run', 'status', 'watch', 'logs', 'why', 'retry', 'stop', 'shell', 'runs'],
   'Where the time went:': ['report', 'dashboard'],
   'Your HTCondor submit files:': ['adopt'],
   'Data and software:': ['get', 'put', 'sync', 'warm', 'ls', 'stat', 'cat', 'rm', 'login', 'stage', 'env'],
@@ -79,6 +80,7 @@ export const helpTexts: Readonly<Record<string, CommandHelp>> = {
       ['updraft status cifar10 --json | jq .tally', 'counts of the latest run called cifar10'],
     ],
   },
+  ...runsHelpTexts,
   watch: {
     what: 'watch a run live until it ends',
     page: 'progress.md',
