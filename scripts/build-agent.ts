@@ -1,83 +1,31 @@
 import { createHash } from 'node:crypto';
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import { agentName } from '../src/base/installation.ts';
 import { asFault } from '../src/fault/fault.ts';
-import { bundleAgent, runBun } from './agent-bundle.ts';
-import { archs, bunVersion, readBun, type Arch } from './bun.ts';
+import { bundleAgent } from './agent-bundle.ts';
+import { archs, type Arch } from './bun.ts';
+import { compile, dist, makeOnce } from './compile.ts';
 
-const dist = path.join(path.dirname(import.meta.dirname), 'dist');
-
-/**
- * Environment variables, or prefixes of them, that make a Bun executable run other code, open a debugger, print
- * headers, turn on features or send crash reports (with whatever `curl` is in PATH). The agent must behave the same on
- * every worker, so their names are replaced by ones that no variable can have.
- */
-const ignoredVariables = [
-  'BUN_OPTIONS',
-  'BUN_BE_BUN',
-  'BUN_INSPECT',
-  'BUN_CONFIG_VERBOSE_FETCH',
-  'BUN_ENABLE_CRASH_REPORTING',
-  'BUN_CRASH_REPORT_URL',
-  'BUN_FEATURE_FLAG_',
-  'BUN_DEBUG_',
-];
-
-const flags = [
-  '--compile',
-  // Files in the folder where the agent is started must not affect it.
-  '--no-compile-autoload-dotenv',
-  '--no-compile-autoload-bunfig',
-  '--no-compile-autoload-tsconfig',
-  '--no-compile-autoload-package-json',
-];
+const nameOf = (arch: Arch): string => `${agentName}-linux-${arch}`;
 
 /** Builds the agent for an architecture, unless `dist/` has one from the same sources; returns its path. */
 export async function buildAgent(arch: Arch): Promise<string> {
-  const target = path.join(dist, `updraft-agent-linux-${arch}`);
-  const stamp = path.join(dist, `.updraft-agent-linux-${arch}.sha256`);
   const { code } = await bundleAgent();
-  const key = createHash('sha256')
-    .update(JSON.stringify([bunVersion, arch, ignoredVariables, flags, code]))
-    .digest('hex');
-  if (existsSync(target) && existsSync(stamp) && readFileSync(stamp, 'utf8') === key) return target;
-  mkdirSync(dist, { recursive: true });
-  const draft = mkdtempSync(path.join(dist, '.building-'));
-  try {
-    const [bundle, runtime, made] = ['agent.js', 'runtime', 'agent'].map((name) =>
-      path.join(draft, name),
-    ) as [string, string, string];
-    writeFileSync(bundle, code);
-    writeFileSync(runtime, renameVariables(await readBun(arch)), { mode: 0o755 });
-    const targetFlag = `--target=bun-linux-${arch}${arch === 'x64' ? '-baseline' : ''}`;
-    await runBun([...flags, targetFlag, `--compile-executable-path=${runtime}`, `--outfile=${made}`, bundle]);
-    renameSync(made, target);
-    writeFileSync(stamp, key);
-    return target;
-  } finally {
-    rmSync(draft, { recursive: true, force: true });
-  }
+  const parts = { arch, main: 'agent.js', files: { 'agent.js': code } };
+  return await makeOnce(nameOf(arch), parts, () => compile(nameOf(arch), parts));
 }
 
-/** Renames the variables in place; a name that starts with `=` cannot be set from a shell or a pool. */
-function renameVariables(program: Buffer): Buffer {
-  for (const name of ignoredVariables) {
-    let found = 0;
-    for (let at = program.indexOf(name); at >= 0; at = program.indexOf(name, at + 1), found++)
-      program[at] = 0x3d;
-    if (found === 0)
-      throw new Error(`${name} is not in Bun ${bunVersion}: check which variables it reads now`);
-  }
-  return program;
+/** The same agent packed with gzip, as it is published. */
+export async function packAgent(arch: Arch): Promise<string> {
+  const agent = readFileSync(await buildAgent(arch));
+  const name = `${nameOf(arch)}.gz`;
+  const sha256 = createHash('sha256').update(agent).digest('hex');
+  return await makeOnce(name, sha256, async () => {
+    writeFileSync(path.join(dist, name), await promisify(gzip)(agent));
+  });
 }
 
 async function main(args: string[]): Promise<void> {

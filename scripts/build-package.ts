@@ -1,46 +1,70 @@
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  createReadStream,
+  createWriteStream,
+  globSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import path from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { createGzip } from 'node:zlib';
+import { buildAgent } from './build-agent.ts';
+import { archs } from './bun.ts';
 import { bundlePage } from './page-bundle.ts';
 
-/**
- * Builds what `npm pack` ships. Node does not run TypeScript below `node_modules`, so the sources become JavaScript:
- * `lib/` is `src/` without types, at the same depth; `types/` is for users of the library.
- */
 const root = path.dirname(import.meta.dirname);
 /** They run in a browser, bundled into one script. */
 const pageSources = 'src/dashboard/page/*.ts';
 
-for (const folder of ['lib', 'types']) rmSync(path.join(root, folder), { recursive: true, force: true });
-
-for (const name of globSync('src/**/*.ts', { cwd: root, exclude: ['**/*.test.ts', pageSources] })) {
-  const target = path.join(root, name.replace(/^src/, 'lib').replace(/\.ts$/, '.js'));
-  const code = stripTypeScriptTypes(readFileSync(path.join(root, name), 'utf8'));
-  mkdirSync(path.dirname(target), { recursive: true });
-  writeFileSync(target, code.replace(/((?:from|import)\s*\(?\s*'\.{1,2}\/[^']*)\.ts'/g, "$1.js'"));
+/**
+ * Builds the code that `npm pack` ships: `lib/` is `src/` without types, at the same depth, because Node runs no
+ * TypeScript below `node_modules`.
+ */
+export async function buildLibrary(into: string): Promise<void> {
+  rmSync(path.join(into, 'lib'), { recursive: true, force: true });
+  const inLibrary = (name: string): string => {
+    const target = path.join(into, name.replace(/^src/, 'lib'));
+    mkdirSync(path.dirname(target), { recursive: true });
+    return target;
+  };
+  for (const name of globSync('src/**/*.ts', { cwd: root, exclude: ['**/*.test.ts', pageSources] })) {
+    const code = stripTypeScriptTypes(readFileSync(path.join(root, name), 'utf8'));
+    const renamed = code.replace(/((?:from|import)\s*\(?\s*'\.{1,2}\/[^']*)\.ts'/g, "$1.js'");
+    writeFileSync(inLibrary(name).replace(/\.ts$/, '.js'), renamed);
+  }
+  for (const name of globSync('src/**/*.css', { cwd: root }))
+    copyFileSync(path.join(root, name), inLibrary(name));
+  await bundlePage(path.join(into, 'lib/dashboard/page/page.js'));
 }
 
-for (const name of globSync('src/**/*.css', { cwd: root })) {
-  const target = path.join(root, name.replace(/^src/, 'lib'));
-  mkdirSync(path.dirname(target), { recursive: true });
-  copyFileSync(path.join(root, name), target);
+/** The agents of all architectures, packed as workers get them: an installed package has nothing to build them with. */
+async function packAgents(into: string): Promise<void> {
+  mkdirSync(into, { recursive: true });
+  for (const arch of archs) {
+    const agent = await buildAgent(arch);
+    const packed = path.join(into, `${path.basename(agent)}.gz`);
+    await pipeline(createReadStream(agent), createGzip({ level: 9 }), createWriteStream(packed));
+  }
 }
 
-await bundlePage(path.join(root, 'lib/dashboard/page/page.js'));
+/** Declarations for users of the library. */
+function writeTypes(): boolean {
+  rmSync(path.join(root, 'types'), { recursive: true, force: true });
+  const tsc = path.join(root, 'node_modules/typescript/bin/tsc');
+  const emit = ['--noEmit', 'false', '--emitDeclarationOnly', '--declaration', '--incremental', 'false'];
+  const flags = [...emit, '--outDir', 'types', '--rootDir', '.'];
+  const done = spawnSync(process.execPath, [tsc, '-p', '.', ...flags], { cwd: root, stdio: 'inherit' });
+  for (const name of globSync('types/src/**/*.test.d.ts', { cwd: root })) rmSync(path.join(root, name));
+  return done.status === 0;
+}
 
-const tsc = path.join(root, 'node_modules/typescript/bin/tsc');
-const flags = [
-  '--noEmit',
-  'false',
-  '--emitDeclarationOnly',
-  '--declaration',
-  '--incremental',
-  'false',
-  '--outDir',
-  'types',
-  '--rootDir',
-  '.',
-];
-const done = spawnSync(process.execPath, [tsc, '-p', '.', ...flags], { cwd: root, stdio: 'inherit' });
-process.exitCode = done.status ?? 1;
+if (import.meta.main) {
+  await buildLibrary(root);
+  await packAgents(path.join(root, 'agents'));
+  process.exitCode = writeTypes() ? 0 : 1;
+}

@@ -17,10 +17,11 @@ const entries = {
   cli: [['src/cli/main.ts']],
   demo: [
     ['scripts/build-agent.ts', '--arch', process.arch],
-    ['src/cli/main.ts', 'demo'],
+    ['bin/updraft.mjs', 'demo'],
   ],
   test: [['scripts/test.ts']],
   check: [['scripts/check.ts']],
+  build: [['scripts/build.ts']],
   'build-agent': [['scripts/build-agent.ts']],
   schema: [['scripts/write-schema.ts']],
   docs: [['scripts/write-docs.ts']],

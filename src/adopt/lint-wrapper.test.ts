@@ -42,6 +42,40 @@ test('comments, quotes and here-documents hide what looks like commands', () => 
   assert.deepEqual(rules(script), []);
 });
 
+test('options inside substitutions, arrays, arithmetic, tests and case patterns are not commands', () => {
+  const lines = [
+    'FIELD=$(awk -F, \\',
+    '  -v n=1 "{print \\$1}" list.csv)',
+    'SIZE=`ls \\',
+    '  -lh data | wc -l`',
+    'args=(',
+    '  --epochs 3 # three',
+    '  --lr 0.1',
+    ')',
+    'for ((i=0; i<3; --i)); do echo "$i"; done',
+    'while [[ $# -gt 0 &&',
+    '  -n $1 ]]; do',
+    '  case $1 in',
+    '    --help|-h) echo usage ;;',
+    '    -v) shift ;;&',
+    '    *) break ;;',
+    '  esac',
+    'done',
+    'python3 t.py "${args[@]}"',
+  ];
+  assert.deepEqual(rules(`${head}${lines.join('\n')}\n`), []);
+});
+
+test('a pipe inside a substitution hides no status of the training', () => {
+  assert.deepEqual(rules(`${head}N=\`ls | wc -l\`\npython3 t.py --n $(cat n | head -1)\n`), []);
+});
+
+test('commands after a function, a case or a loop are top-level again', () => {
+  const block =
+    'setup() {\n  mkdir x\n}\nfunction two { ls; }\ncase $1 in a) ls;; esac\nfor x in a b; do ls; done\n(cd x)\n';
+  assert.deepEqual(rules(`#!/bin/bash\n${block}python3 t.py\nrm -rf data\n`), ['status-lost:10']);
+});
+
 test('downloads at run time are reported, also after other words', () => {
   assert.deepEqual(
     rules(
@@ -54,4 +88,9 @@ test('downloads at run time are reported, also after other words', () => {
 
 test('a file that is not a shell script has no findings', () => {
   assert.deepEqual(lintWrapper('train.py', '#!/usr/bin/env python3\nimport torch\n'), []);
+});
+
+test('what follows exec is not shell, and the subject of a case may end its line', () => {
+  assert.deepEqual(rules(`${head}exec expect "$0"\nswitch $x {\n  -v {}\n}\n`), []);
+  assert.deepEqual(rules(`${head}case "$1"\nin "--all") ls\n;; "--none") ls\nesac\npython3 t.py\n`), []);
 });

@@ -1,3 +1,4 @@
+import { counted } from '../base/counted.ts';
 import { applyRules, type Finding, sortFindings, type Rule } from '../base/finding.ts';
 import type { SubmitFacts } from './submit-facts.ts';
 import { containerRules } from './rules/container.ts';
@@ -37,9 +38,22 @@ export function lintWrapper(file: string, text: string): Finding[] {
 export function lintSubmission(facts: SubmitFacts): Finding[] {
   const { wrapper } = facts;
   return sortFindings([
-    ...inOrder(applyRules(submitRules, facts)),
+    ...oncePerFile(inOrder(applyRules(submitRules, facts))),
     ...(wrapper === undefined ? [] : lintWrapper(wrapper.file, wrapper.text)),
   ]);
+}
+
+/** The same finding at many queue statements becomes one, at the first of them. */
+function oncePerFile(findings: readonly Finding[]): Finding[] {
+  const groups = Map.groupBy(findings, ({ rule, message, fix }) => JSON.stringify([rule, message, fix]));
+  return [...groups.values()].flatMap(([first, ...others]) => {
+    if (first === undefined) return [];
+    const lines = new Set([first, ...others].map(({ line }) => line)).size - 1;
+    return {
+      ...first,
+      message: lines === 0 ? first.message : `${first.message} (and at ${counted(lines, 'other line')})`,
+    };
+  });
 }
 
 /** The worst first, then in the file's order. */

@@ -36,19 +36,25 @@ export function readQueueStatement(
   const queue = statementOf(reader, text, place);
   if (queue === undefined) return;
   const items = itemsFor(reader, queue.source, place, lines);
-  const { jobs, total } =
-    items === undefined
-      ? { jobs: [], total: undefined }
-      : resolveJobs(reader, queue, queue.source.kind === 'none' ? undefined : items, place);
+  const { jobs, total } = resolveJobs(
+    reader,
+    items === undefined ? { ...queue, count: 1, slice: {} } : queue,
+    queue.source.kind === 'none' ? undefined : (items ?? [unknownItem(queue.variables)]),
+    place,
+  );
   reader.submission.queues.push({
     place,
     text: `queue ${text}`.trim(),
     variables: queue.variables,
-    total,
+    total: items === undefined ? undefined : total,
     jobs,
     inForce: inForce(reader),
   });
 }
+
+/** Stands for any item, so that the rules still see a job; no rule looks for a file whose name has `$$(`. */
+const unknownItem = (variables: readonly string[]): string =>
+  (variables.length === 0 ? ['Item'] : variables).map((name) => `$$(${name})`).join(' ');
 
 function statementOf(reader: SubmitReader, text: string, place: SourceLine): QueueStatement | undefined {
   try {
@@ -128,7 +134,7 @@ function inlineItems(
 function itemsOfFile(reader: SubmitReader, name: string, place: SourceLine): string[] | undefined {
   const text = reader.context.include?.(name);
   if (text === undefined) {
-    reader.note('missing', `the list of items ${name} cannot be read`, place);
+    reader.note('no-list', `the list of items ${name} cannot be read: HTCondor refuses the file`, place);
     return undefined;
   }
   return text.split(/\r?\n/).filter((line) => line.trim() !== '');

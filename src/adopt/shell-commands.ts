@@ -1,3 +1,5 @@
+import { type ShellToken, shellTokens } from './shell-tokens.ts';
+
 /** One simple command of a shell script. */
 export interface ShellCommand {
   words: string[];
@@ -9,91 +11,107 @@ export interface ShellCommand {
   nested: boolean;
 }
 
-const openers = /^(if|for|while|until|case|select|\{|\()$|\)\s*\{$/;
-const closers = /^(fi|done|esac|\}|\))$/;
-/** Words before the command itself. */
-const leading = /^(then|do|else|elif|if|while|until|!|time|\{|\(|[A-Za-z_]\w*=.*)$/s;
+/** Words before a command that are not part of it. */
+const leading = /^(then|do|else|elif|if|while|until|!|time|\{|[A-Za-z_]\w*(\[[^\]]*\])?\+?=.*)$/s;
+const opening = /^(if|for|while|until|select|case|\{)$/;
+const closing = /^(fi|done|esac|\})$/;
+/** They start a list of words, not a command. */
+const header = /^(for|select|case|function)$/;
 
-/**
- * The simple commands of a shell script in their order, as far as a lint needs them: continued lines are joined,
- * comments and here-documents are left out, quotes hide separators.
- */
+/** The simple commands of a shell script in their order, without those inside `$(…)`. */
 export function shellCommands(script: string): ShellCommand[] {
-  const commands: ShellCommand[] = [];
-  let depth = 0;
-  for (const { text, line } of codeLines(script))
-    for (const { part, before } of splitCommands(text)) {
-      const words = splitWords(part);
-      const opened = words.filter((word) => openers.test(word)).length + (/\(\)\s*\{?$/.test(part) ? 1 : 0);
-      const closed = words.filter((word) => closers.test(word)).length;
-      while (words[0] !== undefined && leading.test(words[0]) && words.length > 1) words.shift();
-      const keep =
-        words.length > 0 &&
-        !/^(then|do|else|fi|done|esac|\}|\{|;;|\)|[A-Za-z_]\w*=.*)$/s.test(words[0] ?? '');
-      if (keep) commands.push({ words, line, before, nested: depth > 0 });
-      depth = Math.max(0, depth + opened - closed);
+  return new CommandReader().read(script);
+}
+
+class CommandReader {
+  readonly #commands: ShellCommand[] = [];
+  #words: ShellToken[] = [];
+  /** How many functions, loops, branches and subshells are open, and were when the command started. */
+  #depth = 0;
+  #startDepth: number | undefined;
+  /** What comes next of each open `case`. */
+  readonly #cases: ('subject' | 'pattern' | 'body')[] = [];
+  #isFunction = false;
+  /** `exec` has replaced the shell: what follows is for another program. */
+  #isReplaced = false;
+
+  read(script: string): ShellCommand[] {
+    for (const token of shellTokens(script)) {
+      if (this.#isReplaced) break;
+      if (this.#cases.at(-1) === 'pattern') this.#pattern(token.text);
+      else if (token.kind === 'operator') this.#operator(token.text);
+      else this.#word(token);
     }
-  return commands;
-}
-
-function codeLines(script: string): { text: string; line: number }[] {
-  const physical = script.split(/\r?\n/);
-  const lines: { text: string; line: number }[] = [];
-  for (let at = 0; at < physical.length; at++) {
-    const line = at + 1;
-    let text = stripComment(physical[at] ?? '');
-    while (/(^|[^\\])(\\\\)*\\$/.test(text) && at + 1 < physical.length)
-      text = text.slice(0, -1) + stripComment(physical[++at] ?? '');
-    const heredoc = /<<-?\s*(['"]?)([A-Za-z_]\w*)\1/.exec(text)?.[2];
-    if (text.trim() !== '') lines.push({ text: text.trim(), line });
-    if (heredoc !== undefined) {
-      while (at + 1 < physical.length && physical[at + 1]?.trim() !== heredoc) at++;
-      at++;
-    }
+    this.#finish('');
+    return this.#commands;
   }
-  return lines;
-}
 
-/** A `#` starts a comment at the start of a word, outside quotes. */
-function stripComment(text: string): string {
-  let quote = '';
-  for (let at = 0; at < text.length; at++) {
-    const mark = text[at] ?? '';
-    if (mark === '\\' && quote !== "'") at++;
-    else if (quote !== '') quote = mark === quote ? '' : quote;
-    else if (mark === '"' || mark === "'") quote = mark;
-    else if (mark === '#' && (at === 0 || /[\s;(]/.test(text[at - 1] ?? '')))
-      return text.slice(0, at).trimEnd();
+  #pattern(text: string): void {
+    if (text === 'esac') this.#close(text);
+    else if (text === ')') this.#cases[this.#cases.length - 1] = 'body';
   }
-  return text;
-}
 
-const separators = /^(&&|\|\||;;|;|\||&(?!>))/;
-
-function splitCommands(text: string): { part: string; before: ShellCommand['before'] }[] {
-  const parts: { part: string; before: ShellCommand['before'] }[] = [];
-  let [start, quote] = [0, ''];
-  for (let at = 0; at < text.length; at++) {
-    const mark = text[at] ?? '';
-    const found = quote === '' && text[at - 1] !== '>' ? separators.exec(text.slice(at)) : null;
-    if (mark === '\\' && quote !== "'") at++;
-    else if (quote !== '') quote = mark === quote ? '' : quote;
-    else if (mark === '"' || mark === "'") quote = mark;
-    else if (found !== null) {
-      const word = found[0] === ';;' ? ';' : (found[0] as ShellCommand['before']);
-      parts.push({ part: text.slice(start, at).trim(), before: word });
-      at += found[0].length - 1;
-      start = at + 1;
+  #operator(text: string): void {
+    // The subject of a `case` may end its line.
+    if (text === '\n' && this.#words[0]?.text === 'case') return;
+    if (text === '(') this.#parenthesis();
+    else if (text === ')' && this.#isFunction) this.#isFunction = false;
+    else {
+      this.#finish(text === '\n' || text === ')' ? '' : following(text));
+      if (text === ')') this.#depth = Math.max(0, this.#depth - 1);
+      if (/^;[;&]/.test(text) && this.#cases.at(-1) === 'body')
+        this.#cases[this.#cases.length - 1] = 'pattern';
     }
   }
-  parts.push({ part: text.slice(start).trim(), before: '' });
-  return parts.filter(({ part }) => part !== '');
+
+  /** `name (` defines a function; otherwise a subshell starts. */
+  #parenthesis(): void {
+    this.#isFunction = this.#words.length > 0;
+    this.#words = [];
+    this.#startDepth = undefined;
+    if (!this.#isFunction) this.#depth++;
+  }
+
+  #word(token: ShellToken): void {
+    const { text } = token;
+    if (this.#words.length > 0) this.#words.push(token);
+    else if (closing.test(text)) this.#close(text);
+    else {
+      this.#startDepth ??= this.#depth;
+      if (opening.test(text)) this.#depth++;
+      if (text === '{') this.#startDepth = undefined;
+      if (text === 'case') this.#cases.push('subject');
+      if (!leading.test(text)) this.#words = [token];
+    }
+    const first = this.#words[0]?.text;
+    if (first === 'function' && text === '{') {
+      this.#words = [];
+      this.#depth++;
+    } else if (first === 'case' && text === 'in') {
+      this.#words = [];
+      this.#cases[this.#cases.length - 1] = 'pattern';
+    }
+  }
+
+  #close(text: string): void {
+    this.#depth = Math.max(0, this.#depth - 1);
+    if (text === 'esac') this.#cases.pop();
+  }
+
+  #finish(before: ShellCommand['before']): void {
+    const words = this.#words.map(({ text }) => text);
+    const line = this.#words[0]?.line ?? 0;
+    const nested = (this.#startDepth ?? this.#depth) > 0;
+    [this.#words, this.#startDepth] = [[], undefined];
+    this.#isReplaced ||= !nested && before === '' && words[0] === 'exec' && /^[^<>&\d]/.test(words[1] ?? '');
+    if (words.length > 0 && !header.test(words[0] ?? ''))
+      this.#commands.push({ words, line, before, nested });
+  }
 }
 
-const splitWords = (text: string): string[] =>
-  [...text.matchAll(/(?:[^\s"'\\]|\\.|"(?:[^"\\]|\\.)*"|'[^']*')+/gs)].map(([word]) =>
-    word.replaceAll(/^(["'])(.*)\1$/gs, '$2'),
-  );
+/** The operator after a command, without what only a `case` or a shell's variant adds to it. */
+const following = (operator: string): ShellCommand['before'] =>
+  (operator === '&&' || operator === '||' ? operator : operator[0]) as ShellCommand['before'];
 
 /** A job's shell script, as the rules about wrappers see it. */
 export interface Wrapper {

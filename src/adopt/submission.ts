@@ -27,7 +27,10 @@ export interface SubmittedQueue {
   place: SourceLine;
   text: string;
   variables: string[];
-  /** The number of jobs of the statement; `jobs` has only the first ones. Undefined when the items are unknown here. */
+  /**
+   * The number of jobs of the statement; `jobs` has only the first ones. Undefined when the items are unknown here:
+   * `jobs` then has one job, whose variables are `$$(NAME)`.
+   */
   total: number | undefined;
   jobs: SubmittedJob[];
   /** Macros and commands in force at the statement, by their lower-case names. */
@@ -36,7 +39,7 @@ export interface SubmittedQueue {
 
 /** Something that HTCondor refuses, or that cannot be known without running it. */
 export interface ReadingProblem {
-  kind: 'syntax' | 'not-run' | 'missing' | 'odd-comment' | 'chance';
+  kind: 'syntax' | 'no-list' | 'not-run' | 'missing' | 'odd-comment' | 'chance';
   message: string;
   place: SourceLine;
 }

@@ -10,6 +10,7 @@ import type { Cli } from './cli.ts';
 import { buildProgram } from './commands.ts';
 import { withMiniPool } from './mini/state-folder.ts';
 import { printFault, systemFault } from './print-fault.ts';
+import { commandName, withCommandName } from './text/command-name.ts';
 import { isUtf8, toAscii } from './text/glyphs.ts';
 import { terminalOf } from './text/terminal.ts';
 
@@ -20,6 +21,11 @@ export interface Started {
 }
 
 async function createCli({ process, self }: Started, isJson: boolean): Promise<Cli> {
+  const started = self.length === 1 ? self[0] : process.argv[1];
+  const name = await commandName(started ?? '', process.env);
+  /** Programs read JSON and completions: they get our own name. */
+  const named = (text: string): string =>
+    isJson || process.argv[2] === 'completion' ? text : withCommandName(text, name);
   /** Files and pipes get the text unchanged; a terminal without UTF-8 gets ASCII. */
   const shown = (text: string, isTerminal: boolean): string =>
     isTerminal && !isUtf8(process.env) ? toAscii(text) : text;
@@ -34,9 +40,9 @@ async function createCli({ process, self }: Started, isJson: boolean): Promise<C
     // A change of the system clock must not disturb hours of watching.
     clock: steadyClock(systemClock),
     version: packageJson.version,
-    out: (text) => cli.rawOut?.(safeOutput(text, isJson)),
+    out: (text) => cli.rawOut?.(safeOutput(named(text), isJson)),
     err: (text) => {
-      const safe = safeOutput(text, isJson);
+      const safe = safeOutput(named(text), isJson);
       cli.rawErr?.(cli.errIsTerminal ? wrapLines(safe, cli.columns) : safe);
     },
     rawOut: (text) => void process.stdout.write(shown(text, process.stdout.isTTY)),

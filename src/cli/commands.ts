@@ -1,17 +1,48 @@
-import path from 'node:path';
 import { Command } from 'commander';
 import type { Cli } from './cli.ts';
-import { groups } from './help-texts.ts';
+import { type CommandName, groups } from './help-texts.ts';
 import { configureHelp, describe } from './help.ts';
 
-/** A command is loaded when it is used, so that `updraft status` does not load the rest. */
 type Configure = (command: Command, cli: Cli) => void;
+
+/** A command is loaded when it is used, so that `updraft status` does not load the rest. */
+const files: Record<CommandName, () => Promise<{ configure: Configure }>> = {
+  init: () => import('./commands/init.ts'),
+  check: () => import('./commands/check.ts'),
+  plan: () => import('./commands/plan.ts'),
+  rehearse: () => import('./commands/rehearse.ts'),
+  submit: () => import('./commands/submit.ts'),
+  run: () => import('./commands/run.ts'),
+  status: () => import('./commands/status.ts'),
+  watch: () => import('./commands/watch.ts'),
+  logs: () => import('./commands/logs.ts'),
+  why: () => import('./commands/why.ts'),
+  retry: () => import('./commands/retry.ts'),
+  stop: () => import('./commands/stop.ts'),
+  shell: () => import('./commands/shell.ts'),
+  report: () => import('./commands/report.ts'),
+  dashboard: () => import('./commands/dashboard.ts'),
+  adopt: () => import('./commands/adopt.ts'),
+  get: () => import('./commands/get.ts'),
+  put: () => import('./commands/put.ts'),
+  sync: () => import('./commands/sync.ts'),
+  warm: () => import('./commands/warm.ts'),
+  ls: () => import('./commands/ls.ts'),
+  stat: () => import('./commands/stat.ts'),
+  cat: () => import('./commands/cat.ts'),
+  rm: () => import('./commands/rm.ts'),
+  login: () => import('./commands/login.ts'),
+  stage: () => import('./commands/stage.ts'),
+  env: () => import('./commands/env.ts'),
+  doctor: () => import('./commands/doctor.ts'),
+  demo: () => import('./commands/demo.ts'),
+  mini: () => import('./commands/mini.ts'),
+  completion: () => import('./commands/completion.ts'),
+};
 
 /** How a command is set up: each file of `commands/` exports `configure`. */
 export async function configureOf(name: string): Promise<Configure> {
-  // `.ts` in a checkout, `.js` in the package.
-  const file = `./commands/${name}${path.extname(import.meta.filename)}`;
-  return ((await import(file)) as { configure: Configure }).configure;
+  return (await files[name as CommandName]()).configure;
 }
 
 /** The program with all its commands, of which only the wanted ones (or `'all'`) are loaded. */

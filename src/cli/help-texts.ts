@@ -6,14 +6,16 @@ interface CommandHelp {
 }
 
 /** The commands by heading, in the order of the help page. */
-export const groups: Record<string, readonly string[]> = {
+export const groups = {
   'Before a run:': ['init', 'check', 'plan', 'rehearse'],
   'Runs:': ['submit', 'run', 'status', 'watch', 'logs', 'why', 'retry', 'stop', 'shell'],
   'Where the time went:': ['report', 'dashboard'],
   'Your HTCondor submit files:': ['adopt'],
   'Data and software:': ['get', 'put', 'sync', 'warm', 'ls', 'stat', 'cat', 'rm', 'login', 'stage', 'env'],
   'This machine:': ['doctor', 'demo', 'mini', 'completion'],
-};
+} as const;
+
+export type CommandName = (typeof groups)[keyof typeof groups][number];
 
 /** The help of each command and subcommand, besides its arguments and options. */
 export const helpTexts: Readonly<Record<string, CommandHelp>> = {

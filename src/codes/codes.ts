@@ -104,7 +104,8 @@ export function readPolicyHold({ code, subcode, reason }: ReportedReason): Polic
   if (/^the (?:attempt ended with exit code|agent was ended by signal) \d+$/.test(words))
     return { by: 'exit', kind: kindOfExit(subcode ?? 0) };
   if (/^given up: no valid result within \d+ s$/.test(words)) return { by: 'late' };
-  const [, starts = '', last = ''] = /^started (\d+) times; the last attempt ended: (.*)$/s.exec(words) ?? [];
+  const [, starts = '', last = ''] =
+    /^started (\d+) times?; the last attempt ended: (.*)$/s.exec(words) ?? [];
   if (starts === '') return undefined;
   const inner = subcode === policySubcodes.tooManyStarts ? undefined : subcode;
   return { by: 'starts', starts: Number(starts), said: { code: inner, subcode: undefined, reason: last } };
@@ -128,7 +129,9 @@ interface HoldFault {
 export function faultOfHold(code: number, subcode: number, reason: string): HoldFault {
   const said = { code, subcode, reason };
   const own = readPolicyHold(said);
-  const message = isEmpty(reason) ? `HTCondor's code ${code}, subcode ${subcode}` : reason.trim();
+  const message = isEmpty(reason)
+    ? `HTCondor gave no reason (code ${code}, subcode ${subcode})`
+    : reason.trim();
   if (own?.by === 'exit') return { kind: own.kind ?? 'evicted', message };
   const row = own?.by === 'late' ? undefined : codeRowOf(own?.said ?? said);
   const cause = own?.by === 'late' ? 'time-limit' : (row?.cause ?? 'unknown');

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
-import path from 'node:path';
+import { readAsset } from '../base/assets.ts';
 import type { Clock } from '../base/clock.ts';
 import type { JobState, RunState } from '../journal/state.ts';
 import { boardOf } from './board.ts';
@@ -8,8 +7,6 @@ import { explainJobs, jobDetail } from './job-detail.ts';
 import { jobRow, slotPhases, type DescribeJob } from './job-row.ts';
 import type { JobDetail, Opening } from './page-data.ts';
 import type { RunSource } from './run-source.ts';
-
-const folder = path.join(import.meta.dirname, 'page');
 
 /** A page and its Content-Security-Policy. */
 export interface Page {
@@ -21,7 +18,7 @@ export type PageMaker = (opening: Omit<Opening, 'phases'>) => Page;
 
 /** Each page is one file with style, script and first figures in it, and loads nothing else. */
 export async function pageMaker(): Promise<PageMaker> {
-  const [style, script] = [readFileSync(path.join(folder, 'page.css'), 'utf8'), await pageScript()];
+  const [style, script] = [(await readAsset('src/dashboard/page/page.css')) ?? '', await pageScript()];
   const policy = [
     "default-src 'none'",
     `style-src ${hashOf(style)}`,
@@ -53,10 +50,10 @@ export async function pageMaker(): Promise<PageMaker> {
   };
 }
 
-/** The page's modules as one script: prebuilt in the package, bundled on first use in a checkout. */
+/** The page's modules as one script: prebuilt when installed, bundled on first use in a checkout. */
 async function pageScript(): Promise<string> {
-  const built = path.join(folder, 'page.js');
-  if (existsSync(built)) return readFileSync(built, 'utf8');
+  const built = await readAsset('src/dashboard/page/page.js');
+  if (built !== undefined) return built;
   const { cachedPage } = await import('../../scripts/page-bundle.ts');
   return await cachedPage();
 }

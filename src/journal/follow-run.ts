@@ -1,7 +1,9 @@
 import path from 'node:path';
 import type { Clock } from '../base/clock.ts';
+import { isThere } from '../base/error-reason.ts';
 import { mapLimited } from '../base/map-limited.ts';
 import { waitForChange } from '../base/wait-for-change.ts';
+import { Fault } from '../fault/fault.ts';
 import { attemptFiles, attemptFolder, runFiles } from '../job/layout.ts';
 import { isAgentEntry } from './codec.ts';
 import type { Entry } from './entry.ts';
@@ -30,7 +32,7 @@ const pollMs = 1000;
 
 /**
  * The states of a run from now until it ends: the current one, then one after every change. Reads only what was
- * appended to the journals. Throws the signal's reason when it aborts.
+ * appended to the journals. Throws the signal's reason when it aborts, and a Fault once the folder is gone.
  */
 export async function* followRun(
   runFolder: string,
@@ -46,11 +48,18 @@ export async function* followRun(
     const state = follower.state();
     if (changed || first) yield state;
     if (state.endedAt !== undefined) return;
+    if (!(await isThere(path.join(runFolder, runFiles.journal)))) throw folderGone(runFolder);
     await waitForChange(follower.livePaths(), pollMs, clock, signal);
     // Thousands of agents cause constant changes: spend no more than a fifth of the time reading.
     await clock.sleep(Math.min(4 * tookMillis, 2 * pollMs), signal);
   }
 }
+
+const folderGone = (runFolder: string): Fault =>
+  new Fault('interrupted', `${runFolder} is gone: it was removed or moved away while the run went on`, {
+    about: runFolder,
+    fix: 'if you moved it, continue with `updraft submit FOLDER`; a local run ends with its folder, but HTCondor and Slurm keep their jobs: remove those with `condor_rm` or `scancel`',
+  });
 
 /** A file that just grew was written now; a date far from now means that a clock was set. */
 const saneDate = (date: number | undefined, now: number): number | undefined =>

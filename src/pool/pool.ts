@@ -98,6 +98,8 @@ export interface Pool extends PoolRecords {
   submit(runFolder: string): Promise<void>;
   /** Ends these jobs, after the journal has the stop request. */
   stop(runFolder: string, jobs: readonly string[]): Promise<void>;
+  /** How many of the run's jobs its scheduler still has in the queue; omitted where there is no queue. */
+  queued?(runFolder: string): Promise<number>;
   /** Releases held jobs, with these changes; returns those not in the pool, which need a new round. */
   release(runFolder: string, jobs: readonly string[], change: ResourceChange): Promise<string[]>;
   /** The end of a running attempt's output; undefined if the run's folder has it already. */

@@ -40,5 +40,5 @@ export async function superviseRun(runFolder: string, context: SupervisorContext
     signal,
     kill,
   });
-  if (how === 'ended') await deleteSecrets(path.basename(path.resolve(runFolder)), env);
+  if (how === 'ended' || how === 'removed') await deleteSecrets(path.basename(path.resolve(runFolder)), env);
 }

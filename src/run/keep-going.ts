@@ -1,3 +1,6 @@
+import path from 'node:path';
+import { isThere } from '../base/error-reason.ts';
+import { runFiles } from '../job/layout.ts';
 import type { Pool } from '../pool/pool.ts';
 import { nextBatch } from '../recovery/next-batch.ts';
 import { readRunState } from './run-states.ts';
@@ -36,7 +39,9 @@ export async function keepGoing(
 ): Promise<void> {
   const { canary } = await readRunState(runFolder);
   while (!signal.aborted) {
-    if ((await pool.supervisor?.(runFolder))?.state === 'died') await pool.submit(runFolder);
+    const isDead = (await pool.supervisor?.(runFolder))?.state === 'died';
+    // One that is being removed must not come back.
+    if (isDead && (await isThere(path.join(runFolder, runFiles.journal)))) await pool.submit(runFolder);
     if (canary !== undefined) await startNextBatch(runFolder, pool, context);
     await context.clock.sleep(pollMs, signal).catch((error: unknown) => {
       if (!signal.aborted) throw error;

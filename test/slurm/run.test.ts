@@ -88,6 +88,7 @@ test('cancelled jobs are stopped, whether they run, wait or are held; a retry ma
   await harness.tool('scancel', `${array}_1`);
   const stop = await harness.updraft('stop', name, '--yes');
   assert.equal(stop.code, 0, stop.err);
+  assert.match(stop.out, /^stopped . jobs? of .* \(1 of them held\).*; none is left in the queue$/m);
   const state = await harness.finish(run);
   assert.deepEqual(outcomes(state), ['stopped', 'stopped', 'stopped']);
   assert.equal(state.jobs[2]?.held, undefined);

@@ -102,6 +102,7 @@ function sharedResults(batch: Batch): RuleResult {
   };
 }
 
+/** Without what may be a folder: HTCondor merges those of several jobs. */
 function returnedFiles(batch: Batch): string[] {
   const remaps = new Map(
     (valueOf(batch, 'transfer_output_remaps') ?? '')
@@ -110,6 +111,7 @@ function returnedFiles(batch: Batch): string[] {
       .map((pair) => pair.split('=').map((part) => part.trim()) as [string, string]),
   );
   return fileList(valueOf(batch, 'transfer_output_files'))
+    .filter((name) => path.posix.extname(name) !== '' && !name.endsWith('/'))
     .map((name) => remaps.get(name) ?? remaps.get(path.posix.basename(name)) ?? path.posix.basename(name))
     .filter((name) => !isUrl(name))
     .map((name) => whereTo(batch, name));

@@ -33,6 +33,18 @@ export const statementRules: Rule<SubmitFacts>[] = [
       problems(facts, ['syntax'], 'correct the line, then test it: condor_submit -dry-run - FILE'),
   },
   {
+    name: 'no-item-list',
+    level: 'error',
+    about:
+      'The file with the items of a queue statement cannot be read, so HTCondor refuses the submit file.',
+    check: (facts) =>
+      problems(
+        facts,
+        ['no-list'],
+        'create it, one line per job, or correct its name: it is relative to the folder where condor_submit runs',
+      ),
+  },
+  {
     name: 'replaced-command',
     level: 'error',
     about: 'A command is set twice for the same jobs, so the second value silently replaces the first.',
@@ -40,14 +52,14 @@ export const statementRules: Rule<SubmitFacts>[] = [
   },
   {
     name: 'no-queue',
-    level: 'error',
-    about: 'There is no queue statement, so no job is queued.',
+    level: 'warning',
+    about: 'There is no queue statement: HTCondor 25 queues one job, earlier versions none.',
     check: ({ submission }) =>
       submission.queues.length > 0 || submission.problems.some(({ kind }) => kind === 'syntax')
         ? []
         : [
             {
-              message: 'no queue statement: no job would be queued',
+              message: 'no queue statement: HTCondor 25 queues one job, earlier versions none',
               fix: 'end the file with `queue`',
               place: { file: submission.file, line: 1 },
             },

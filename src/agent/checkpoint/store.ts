@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { link, mkdir, open, rename, stat, statfs, symlink, type FileHandle } from 'node:fs/promises';
 import path from 'node:path';
+import { ensureFolder } from '../../base/ensure-folder.ts';
 import { isGone } from '../../base/error-reason.ts';
 import { removeTree } from '../../base/remove-tree.ts';
 import { ignoreUnsyncable, syncFolder } from '../../base/sync-folder.ts';
@@ -70,7 +71,7 @@ export class CheckpointStore {
   ): Promise<CheckpointRecord | undefined> {
     const intact = (await this.generations()).filter(isIntact);
     const usable = intact.filter(({ folder }) => !this.#unusable.has(folder));
-    await mkdir(this.folder, { recursive: true });
+    await ensureFolder(this.folder);
     const fresh = [...snapshot.files].filter(([, { fingerprint }]) => !this.#copies.has(fingerprint));
     await assertRoom(
       this.folder,

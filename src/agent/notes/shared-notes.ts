@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { ensureFolder } from '../../base/ensure-folder.ts';
 import type { WorkOrder } from '../../job/job.ts';
 import { runFiles } from '../../job/layout.ts';
 import type { Chirp } from './chirp.ts';
@@ -53,7 +54,8 @@ export class FolderNotes implements SharedNotes {
     const folder = path.join(this.#root, place.folder);
     const draft = path.join(folder, `.${place.name}.${randomBytes(4).toString('hex')}`);
     try {
-      await mkdir(folder, { recursive: true });
+      await ensureFolder(this.#root);
+      await ensureFolder(folder);
       await writeFile(draft, text);
       await rename(draft, path.join(folder, place.name));
       return true;

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { ensureFolder } from '../../base/ensure-folder.ts';
 import { isGone } from '../../base/error-reason.ts';
 import { removeTree } from '../../base/remove-tree.ts';
 import { Fault } from '../../fault/fault.ts';
@@ -42,7 +43,7 @@ export async function publishResults(
 ): Promise<void> {
   await checkResultsFolder(order);
   const { resultsTo } = order;
-  await mkdir(path.dirname(resultsTo), { recursive: true });
+  await ensureFolder(path.dirname(resultsTo));
   const draft = siblingPath(resultsTo, 'new');
   try {
     await mkdir(draft);

@@ -47,7 +47,8 @@ function headline(
     const count = findings.filter((finding) => finding.level === level).length;
     return counted(count, level);
   });
-  return `${printable(path.basename(file))}: ${known ? '' : 'at least '}${counted(jobs, 'job')}; ${counts.join(', ')}`;
+  const total = known ? counted(jobs, 'job') : `at least ${counted(Math.max(jobs, 1), 'job')}`;
+  return `${printable(path.basename(file))}: ${total}; ${counts.join(', ')}`;
 }
 
 function findingLines(

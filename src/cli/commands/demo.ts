@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process';
-import { copyFile, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import type { Command } from 'commander';
+import { assetFile, readAsset } from '../../base/assets.ts';
 import { counted } from '../../base/counted.ts';
 import { isThere } from '../../base/error-reason.ts';
 import { findPython, type TriedPython } from '../../environment/find-python.ts';
@@ -81,11 +82,11 @@ async function runAndReport(inside: Cli, cli: Cli): Promise<void> {
   const where = path.relative(cli.cwd, inside.cwd);
   nextCommands(cli, [
     [`cd ${where}`, 'the job file, its run and the model are there'],
-    ['npx updraft status', 'the state of each job'],
-    ['npx updraft logs', 'what the training printed'],
+    ['updraft status', 'the state of each job'],
+    ['updraft logs', 'what the training printed'],
     [
-      'eval "$(npx updraft mini federation up --publish /updraft/demo=published --detach)"',
-      'start the federation again; then edit updraft.toml, and `npx updraft run`',
+      'eval "$(updraft mini federation up --publish /updraft/demo=published --detach)"',
+      'start the federation again; then edit updraft.toml, and `updraft run`',
     ],
   ]);
 }
@@ -113,7 +114,7 @@ function missing(tried: TriedPython[]): Fault {
 }
 
 const run = promisify(execFile);
-const example = path.join(import.meta.dirname, '../../../examples/cifar10');
+const example = 'examples/cifar10';
 const sent = ['updraft.toml', 'train.py', 'check_model.py'];
 
 /** Where the demo's data is, and the prefix under which the local federation publishes it. */
@@ -131,12 +132,11 @@ async function demoFolder(parent: string, python: string, signal: AbortSignal): 
   await mkdir(published, { recursive: true });
   for (const name of sent)
     if (!(await isThere(path.join(project, name))))
-      await copyFile(path.join(example, name), path.join(project, name));
+      await writeFile(path.join(project, name), (await readAsset(`${example}/${name}`)) ?? '');
   const archive = path.join(published, 'cifar-10-python.tar.gz');
   if (!(await isThere(archive))) {
-    await run(python, [path.join(example, 'make_data.py'), `${archive}.part`, '--images-per-batch', '1000'], {
-      signal,
-    });
+    const generator = await assetFile(`${example}/make_data.py`, project);
+    await run(python, [generator, `${archive}.part`, '--images-per-batch', '1000'], { signal });
     await rename(`${archive}.part`, archive);
   }
   return { project, published, prefix: '/updraft/demo' };

@@ -1,10 +1,11 @@
-import { constants } from 'node:fs';
-import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type Command, Option } from 'commander';
+import { assetFile, readAsset } from '../../base/assets.ts';
 import { errorReason, isThere } from '../../base/error-reason.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
+import { cacheFolder } from '../../base/user-folders.ts';
 import { Fault } from '../../fault/fault.ts';
 import { pools } from '../../job/choices.ts';
 import { jobFileNames } from '../../job/layout.ts';
@@ -16,8 +17,6 @@ import { findScripts } from '../init/read-project.ts';
 import { jobFileArgument } from '../job-file-argument.ts';
 import { nextCommands } from '../text/phrases.ts';
 
-const root = path.join(import.meta.dirname, '..', '..', '..');
-
 /** The job files that `init` can write, and what each is for. */
 export const jobTemplates: Record<string, string> = {
   minimal: 'one training, with a script to start from',
@@ -27,19 +26,19 @@ export const jobTemplates: Record<string, string> = {
 };
 
 /** A template's job file, its schema line pointing at this installation's schema. */
-async function templateText(template: string, fileName: string): Promise<string> {
-  const text = await readFile(path.join(root, 'templates', template, fileName), 'utf8');
-  const schema = path.join('schema', 'updraft.schema.json');
-  return text.replace(`../../${schema}`, pathToFileURL(path.join(root, schema)).href);
+async function templateText(template: string, fileName: string, { env }: Cli): Promise<string> {
+  const text = (await readAsset(`templates/${template}/${fileName}`)) ?? '';
+  const schema = 'schema/updraft.schema.json';
+  return text.replace(`../../${schema}`, pathToFileURL(await assetFile(schema, cacheFolder(env))).href);
 }
 
 /** The example whose scripts a template uses, if its name differs. */
 const examples: Record<string, string> = { imagenet: 'imagenet-resnet50' };
 
 /** Where to find a script that a template names, the best place first; some are nowhere. */
-const starterPaths = (template: string, file: string): string[] =>
-  [`templates/${template}`, `examples/${examples[template] ?? template}`, 'templates/minimal'].map((shelf) =>
-    path.join(root, shelf, file),
+const starterNames = (template: string, file: string): string[] =>
+  [`templates/${template}`, `examples/${examples[template] ?? template}`, 'templates/minimal'].map(
+    (shelf) => `${shelf}/${file}`,
   );
 
 interface InitOptions {
@@ -100,7 +99,7 @@ async function startFromScript(
   const more = files.map((file) =>
     path.relative(folder, path.resolve(cli.cwd, file)).split(path.sep).join('/'),
   );
-  const schema = /^#.*/.exec(await templateText('minimal', fileName))?.[0] ?? '';
+  const schema = /^#.*/.exec(await templateText('minimal', fileName, cli))?.[0] ?? '';
   await initScript(cli, { folder, script, more, pool, schema });
 }
 
@@ -109,7 +108,7 @@ async function startFromTemplate(cli: Cli, folder: string, options: InitOptions)
   const fileName = options.yaml ? 'updraft.yaml' : 'updraft.toml';
   await refuseSecondFile(target, options.force ? fileName : undefined);
   const template = options.template ?? (await chooseTemplate(cli));
-  const text = await templateText(template, fileName);
+  const text = await templateText(template, fileName, cli);
   const missing = await writeAll(cli, { target, fileName, template, text });
   for (const file of missing) cli.err(`${file} does not exist yet: add yours, or change the job file\n`);
   const here = jobFileArgument(folder);
@@ -164,7 +163,7 @@ async function writeAll(cli: Cli, { target, fileName, template, text }: Start): 
     await writeFile(path.join(target, fileName), text);
     cli.out(`${shown(fileName)}\n`);
     for (const name of readSpec(text, fileName).train.files) {
-      const result = await copyStarter(starterPaths(template, name), path.join(target, name));
+      const result = await copyStarter(starterNames(template, name), path.join(target, name));
       if (result === 'copied') cli.out(`${shown(name)}\n`);
       if (result === 'missing') missing.push(shown(name));
     }
@@ -178,12 +177,13 @@ async function writeAll(cli: Cli, { target, fileName, template, text }: Start): 
   return missing;
 }
 
-async function copyStarter(places: string[], target: string): Promise<'copied' | 'kept' | 'missing'> {
+async function copyStarter(names: string[], target: string): Promise<'copied' | 'kept' | 'missing'> {
   if (await isThere(target)) return 'kept';
-  for (const place of places)
-    if (await isThere(place)) {
-      await copyFile(place, target, constants.COPYFILE_EXCL);
-      return 'copied';
-    }
+  for (const name of names) {
+    const text = await readAsset(name);
+    if (text === undefined) continue;
+    await writeFile(target, text, { flag: 'wx' });
+    return 'copied';
+  }
   return 'missing';
 }

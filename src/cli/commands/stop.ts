@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { counted } from '../../base/counted.ts';
 import { isOpen, type JobState, type RunState } from '../../journal/state.ts';
 import { openPool } from '../../pool/open-pool.ts';
+import type { Pool } from '../../pool/pool.ts';
 import { findJob, followRunStates, readRunState } from '../../run/run-states.ts';
 import { requestStop } from '../../run/request-stop.ts';
 import { describeState } from '../run-view/describe-job.ts';
@@ -38,13 +39,19 @@ async function stop(cli: Cli, words: ReturnType<typeof runAndJobs>, options: Opt
     cli.err('nothing was stopped\n');
     return;
   }
-  const stopping = await requestStop(folder, before, jobs, cli.clock);
+  const pool = openPool(before.pool, cli);
+  const wanted = await requestStop(folder, before, jobs, cli.clock);
+  // A job may have ended for us, and still be in the queue.
+  const isForgotten = jobs.length === 0 && wanted.length === 0 && (await countQueued(pool, folder)) > 0;
+  const stopping = isForgotten ? before.jobs.map(({ id }) => id) : wanted;
   if (stopping.length > 0) {
     cli.err(`stopping ${stopping.length} of ${counted(before.jobs.length, 'job')} ...\n`);
-    await openPool(before.pool, cli).stop(folder, stopping);
+    await pool.stop(folder, stopping);
   }
   const after = await whileRefreshing(cli, folder, () => waitUntilEnded(cli, folder, stopping));
-  printStopped(cli, folder, after, stopping, options);
+  const isComplete = jobs.length === 0 && stopping.length > 0;
+  const queued = isComplete ? await untilQueueIsEmpty(cli, pool, folder) : undefined;
+  printStopped(cli, folder, { before, after, asked: stopping, queued }, options);
   printTrouble(cli, after);
   nextCommands(cli, [
     [`updraft status ${argument}`, 'the state of each job'],
@@ -75,8 +82,36 @@ async function waitUntilEnded(cli: Cli, folder: string, jobs: readonly string[])
     over.abort();
     await reporting;
   }
-  return readRunState(folder);
+  return await untilReleased(cli, folder, stopping);
 }
+
+/** A run whose last jobs are held has ended, and no longer changes for its followers. */
+async function untilReleased(cli: Cli, folder: string, stopping: ReadonlySet<string>): Promise<RunState> {
+  const began = cli.clock.monotonic();
+  for (;;) {
+    const state = await readRunState(folder);
+    const isHeld = state.jobs.some(({ id, held }) => held !== undefined && stopping.has(id));
+    if (!isHeld || cli.clock.monotonic() - began >= queueWaitMs) return state;
+    await cli.clock.sleep(queuePollMs, cli.signal);
+  }
+}
+
+const queueWaitMs = 20_000;
+const queuePollMs = 500;
+
+/** How many jobs the queue still has, after waiting for those that are leaving it; undefined if it cannot be asked. */
+async function untilQueueIsEmpty(cli: Cli, pool: Pool, folder: string): Promise<number | undefined> {
+  const began = cli.clock.monotonic();
+  for (;;) {
+    const left = await pool.queued?.(folder).catch(() => undefined);
+    if (left === undefined || left === 0 || cli.clock.monotonic() - began >= queueWaitMs) return left;
+    await cli.clock.sleep(queuePollMs, cli.signal);
+  }
+}
+
+/** 0 where there is no queue, or no answer: then the run's folder is all that is known. */
+const countQueued = async (pool: Pool, folder: string): Promise<number> =>
+  (await pool.queued?.(folder).catch(() => 0)) ?? 0;
 
 /** Such a job has returned everything. */
 const isCleaning = (job: JobState): boolean =>
@@ -96,20 +131,29 @@ async function reportWaiting(cli: Cli, over: AbortController, left: () => JobSta
   }
 }
 
+interface Stopped {
+  before: RunState;
+  after: RunState;
+  /** The jobs that were to end. */
+  asked: readonly string[];
+  /** How many the scheduler's queue still has, if it was asked. */
+  queued: number | undefined;
+}
+
 function printStopped(
   cli: Cli,
   folder: string,
-  state: RunState,
-  asked: readonly string[],
+  { before, after: state, asked, queued }: Stopped,
   { json }: Options,
 ): void {
   const stopping = new Set(asked);
   const selected = state.jobs.filter(({ id }) => stopping.has(id));
+  const held = before.jobs.filter((job) => stopping.has(job.id) && job.held !== undefined).length;
   const stopped = selected.filter(({ outcome }) => outcome === 'stopped');
   const run = path.basename(folder);
   if (json) {
     const ids = [...stopped, ...selected.filter(isCleaning)].map(({ id }) => id);
-    cli.out(`${JSON.stringify({ run, folder, stopped: ids, tally: state.tally })}\n`);
+    cli.out(`${JSON.stringify({ run, folder, stopped: ids, held, queued, tally: state.tally })}\n`);
   } else if (selected.length === 0) {
     cli.err(`nothing to stop in ${run}: it has ended\n`);
   } else {
@@ -120,7 +164,14 @@ function printStopped(
       ...(others > 0 ? [`; ${others} ended by ${others === 1 ? 'itself' : 'themselves'}`] : []),
       ...(open > 0 ? [`; ${open} ${open === 1 ? 'was' : 'were'} asked to end`] : []),
       ...(cleaning > 0 ? [`; ${cleaning} still removing files in the background`] : []),
+      ...(queued === undefined ? [] : [`; ${describeQueue(queued)}`]),
     ];
-    cli.out(`stopped ${counted(stopped.length + cleaning, 'job')} of ${run}${also.join('')}\n`);
+    const ofThem = held > 0 ? ` (${held} of them held)` : '';
+    cli.out(`stopped ${counted(stopped.length + cleaning, 'job')} of ${run}${ofThem}${also.join('')}\n`);
   }
 }
+
+const describeQueue = (queued: number): string =>
+  queued === 0
+    ? 'none is left in the queue'
+    : `${queued} ${queued === 1 ? 'is' : 'are'} still in the queue: run the same command again in a minute`;

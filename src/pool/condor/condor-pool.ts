@@ -31,7 +31,7 @@ import { userEnvironment } from './submit/submit-text.ts';
 import { askSlots } from './tools/ask-slots.ts';
 import { CondorTools } from './tools/condor-tools.ts';
 import { openShell } from './tools/open-shell.ts';
-import { releaseHeld, stopJobs } from './tools/queued-jobs.ts';
+import { countQueued, releaseHeld, stopJobs } from './tools/queued-jobs.ts';
 
 const records: PoolRecords = {
   traits: poolTraits.condor,
@@ -87,6 +87,7 @@ function condorPool({ self, env, clock, pid }: PoolContext): Pool {
       const requested = new Map([...names].filter(([job]) => asked.has(job)));
       await stopJobs(await CondorTools.find(env), requested, await isAllStopped(runFolder));
     },
+    queued: async (runFolder) => countQueued(await CondorTools.find(env), await allIds(runFolder)),
     async release(runFolder, jobs, change) {
       const tools = await CondorTools.find(env);
       const names = await latestIds(runFolder);
@@ -139,11 +140,17 @@ async function likelyProfile({ spec }: Plan, env: Env): Promise<Profile> {
   return tools === undefined ? condorProfiles[named ?? 'htcondor'] : await findLimits(named, tools);
 }
 
+/** HTCondor's ids of a run's jobs, of each job the latest last. */
+async function idsOf(runFolder: string): Promise<Map<string, string[]>> {
+  const { entries } = await readJournal(path.join(runFolder, runFiles.journal));
+  return jobIds(entries, entries.find((entry) => entry.kind === 'run-created')?.jobs ?? []);
+}
+
+const allIds = async (runFolder: string): Promise<string[]> => [...(await idsOf(runFolder)).values()].flat();
+
 /** HTCondor's current ids of a run's jobs. */
 async function latestIds(runFolder: string): Promise<Map<string, string>> {
-  const { entries } = await readJournal(path.join(runFolder, runFiles.journal));
-  const all = entries.find((entry) => entry.kind === 'run-created')?.jobs ?? [];
-  return new Map([...jobIds(entries, all)].map(([job, ids]) => [job, ids.at(-1) ?? '']));
+  return new Map([...(await idsOf(runFolder))].map(([job, ids]) => [job, ids.at(-1) ?? '']));
 }
 
 /** Whether the complete run was asked to stop, and nothing was submitted since. */

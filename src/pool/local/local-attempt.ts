@@ -4,6 +4,7 @@ import path from 'node:path';
 import type { Clock } from '../../base/clock.ts';
 import type { Env } from '../../base/env.ts';
 import { identifyProcess, livenessOf, type ProcessIdentity } from '../../base/process-identity.ts';
+import { ensureFolder } from '../../base/ensure-folder.ts';
 import { removeTree } from '../../base/remove-tree.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
 import { makeClaim, readClaim } from '../../job/claim.ts';
@@ -45,6 +46,8 @@ export class LocalAttempt {
   readonly folder: string;
   readonly #context: AttemptContext;
   readonly #agent: ProcessIdentity | undefined;
+  /** Known without the work order, which is in the run's folder. */
+  readonly #scratch: string | undefined;
   /** Whether the agent is our child, so that we get its exit code. */
   readonly #isChild: boolean;
   #exit: Exit | undefined;
@@ -56,6 +59,7 @@ export class LocalAttempt {
     job: string,
     number: number,
     agent: ProcessIdentity | undefined,
+    scratch: string | undefined,
     exited?: Promise<Exit>,
   ) {
     this.#context = context;
@@ -63,6 +67,7 @@ export class LocalAttempt {
     this.number = number;
     this.folder = attemptFolder(context.runFolder, job, number);
     this.#agent = agent;
+    this.#scratch = scratch;
     this.#isChild = exited !== undefined;
     void exited?.then((exit) => {
       this.#exit = exit;
@@ -77,7 +82,7 @@ export class LocalAttempt {
     const scratch = path.join(context.scratchRoot, scratchName(context.runFolder, job.id, number));
     const order = renderOrder(context.runFolder, context.plan, job, number, scratch, share.memoryBytes);
     try {
-      await mkdir(folder, { recursive: true });
+      await makeAttemptFolder(folder);
       // The work order is written before the folder it names, so that a later clean-up knows of it.
       await writeFile(orderFile, `${JSON.stringify(order, undefined, 2)}\n`, { flush: true, mode: 0o600 });
       await mkdir(scratch, { mode: 0o700 });
@@ -101,7 +106,7 @@ export class LocalAttempt {
       log: path.join(folder, attemptFiles.log),
       cwd: scratch,
     });
-    return new LocalAttempt(context, job.id, number, identifyProcess(pid), exited);
+    return new LocalAttempt(context, job.id, number, identifyProcess(pid), scratch, exited);
   }
 
   /**
@@ -110,10 +115,11 @@ export class LocalAttempt {
    */
   static async adopt(context: AttemptContext, job: string, number: number): Promise<LocalAttempt> {
     const folder = attemptFolder(context.runFolder, job, number);
-    await mkdir(folder, { recursive: true });
+    await makeAttemptFolder(folder);
     await makeClaim(folder, { void: 'the supervisor died before the agent started' });
     const claim = await readClaim(folder);
-    return new LocalAttempt(context, job, number, claim === undefined || 'void' in claim ? undefined : claim);
+    const agent = claim === undefined || 'void' in claim ? undefined : claim;
+    return new LocalAttempt(context, job, number, agent, (await readOrder(folder))?.scratchParent);
   }
 
   /** Whether the agent is gone, so that `end` knows the outcome. */
@@ -152,6 +158,13 @@ export class LocalAttempt {
     return clearing;
   }
 
+  /** Ends the agent and its training at once, and removes what they have on this machine: the run's folder is gone. */
+  async abandon(): Promise<void> {
+    const { clock, kill } = this.#context;
+    if (this.#agent !== undefined && livenessOf(this.#agent) === 'alive') kill(this.#agent.pid, 'SIGKILL');
+    if (this.#scratch !== undefined) await removeLeftovers(this.#scratch, kill, clock);
+  }
+
   /** How it ended. */
   end(): Promise<AttemptExit> {
     return readAttemptExit(this.folder, this.#exit);
@@ -169,8 +182,7 @@ export async function clearAttempt(context: AttemptContext, folder: string): Pro
 }
 
 async function clear(context: AttemptContext, folder: string): Promise<void> {
-  const text = await readFile(path.join(folder, attemptFiles.order), 'utf8').catch(() => '');
-  const order = parsed(text);
+  const order = await readOrder(folder);
   if (order === undefined) return;
   await removeLeftovers(order.scratchParent, context.kill, context.clock);
   const results = path.dirname(order.resultsTo);
@@ -178,13 +190,19 @@ async function clear(context: AttemptContext, folder: string): Promise<void> {
     if (name.startsWith(`.${order.job.id}.`)) await removeTree(path.join(results, name));
 }
 
-/** Undefined if the writer died while writing the order: then it started nothing. */
-function parsed(text: string): WorkOrder | undefined {
+/** The attempt's work order; undefined if its writer died while writing it: then it started nothing. */
+async function readOrder(folder: string): Promise<WorkOrder | undefined> {
   try {
-    return JSON.parse(text) as WorkOrder;
+    return JSON.parse(await readFile(path.join(folder, attemptFiles.order), 'utf8')) as WorkOrder;
   } catch {
     return undefined;
   }
+}
+
+/** In the folder of the run, which has a folder for its jobs. */
+async function makeAttemptFolder(folder: string): Promise<void> {
+  await ensureFolder(path.dirname(folder));
+  await ensureFolder(folder);
 }
 
 function cannotPrepare(error: unknown): Fault {

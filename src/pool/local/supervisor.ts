@@ -19,6 +19,7 @@ import type { AttemptExit } from '../attempt-exit.ts';
 import { roundPlan } from '../read-plan.ts';
 import { LocalAttempt, type AttemptContext, clearAttempt } from './local-attempt.ts';
 import type { Machine } from './machine.ts';
+import { type Loss, RunPlace } from './run-place.ts';
 import { localPolicy } from './order.ts';
 import { Shares } from './shares.ts';
 
@@ -56,10 +57,15 @@ class Supervisor {
     this.#tail = new JournalTail(path.join(context.runFolder, runFiles.journal));
   }
 
-  /** Works until every job has ended, or until the signal aborts: then the attempts continue without us. */
-  async work(signal: AbortSignal): Promise<'ended' | 'left'> {
+  /**
+   * Works until every job has ended, until the signal aborts (then the attempts continue without us), or until the run's
+   * folder is gone.
+   */
+  async work(signal: AbortSignal, place: RunPlace): Promise<'ended' | 'left' | Loss> {
     for (const job of await this.#read()) await this.#adopt(job);
     while (!signal.aborted) {
+      const loss = await place.loss();
+      if (loss !== undefined) return this.#abandon(loss);
       this.#wake = new AbortController();
       this.#isFull = false;
       let changed = false;
@@ -214,6 +220,21 @@ class Supervisor {
     return 'ended';
   }
 
+  /**
+   * Ends every attempt: without the folder there is nowhere to return a result. A moved journal records it, through the
+   * open file, so that the run can be submitted again from its new place.
+   */
+  async #abandon(loss: Loss): Promise<Loss> {
+    const { say, runFolder } = this.#context;
+    say(`${runFolder} was ${loss}: its attempts are ended`);
+    for (const attempt of this.#running.values()) {
+      await attempt.abandon().catch((error: unknown) => say(`job ${attempt.job}: ${asFault(error).message}`));
+      const fault = { kind: 'evicted', message: `the run's folder was ${loss} during the attempt` } as const;
+      await this.#endAttempt(attempt.job, attempt.number, { outcome: 'lost', exit: null, fault });
+    }
+    return loss;
+  }
+
   async #pause(signal: AbortSignal): Promise<void> {
     const woken = AbortSignal.any([signal, this.#wake.signal]);
     await this.#context.clock.sleep(pollMs, woken).catch((error: unknown) => {
@@ -238,19 +259,21 @@ export interface SuperviseOptions extends Omit<AttemptContext, 'onExit'> {
 
 /**
  * Supervises a run until it has ended, or until the signal aborts. `held` if another living process supervises it:
- * there are never two.
+ * there are never two. `moved` or `removed` if its folder is gone, which then does not come back.
  */
-export async function supervise(options: SuperviseOptions): Promise<'ended' | 'left' | 'held'> {
+export async function supervise(options: SuperviseOptions): Promise<'ended' | 'left' | 'held' | Loss> {
   const { runFolder, self, machine, poolFolder, clock, signal } = options;
   const file = path.join(runFolder, runFiles.journal);
+  await using place = await RunPlace.open(runFolder);
+  if (place === undefined) return 'removed';
   for (;;) {
     const lease = await acquireLease(path.join(runFolder, runFiles.supervisor), self);
     if (lease === undefined) return 'held';
     await using journal = await openJournal(file, clock);
     const shares = new Shares(poolFolder, machine, self, clock);
-    const outcome = await new Supervisor(options, journal, shares).work(signal);
+    const outcome = await new Supervisor(options, journal, shares).work(signal, place);
     // A supervisor that leaves early keeps the lease, which shows everyone that it died.
-    if (outcome === 'left') return outcome;
+    if (outcome !== 'ended') return outcome;
     await lease.release();
     // A retry recorded after our last poll, while we still had the lease, is ours.
     if (runEndedAt(fold((await readJournal(file)).entries).jobs) !== undefined) return outcome;

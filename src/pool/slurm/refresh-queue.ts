@@ -7,7 +7,7 @@ import type { Plan } from '../../job/plan.ts';
 import type { Entry, Outcome } from '../../journal/entry.ts';
 import { openJournal } from '../../journal/file.ts';
 import { type EntrySource, loadRun, type SourceUpdate } from '../../journal/load-run.ts';
-import type { JobState } from '../../journal/state.ts';
+import { isOpen, type JobState } from '../../journal/state.ts';
 import { JournalTail } from '../../journal/tail.ts';
 import { readAttemptExit, withOutcomes } from '../attempt-exit.ts';
 import { isOver, judgeTask, type QueueRow } from './judge-task.ts';
@@ -66,7 +66,8 @@ async function logTail(runFolder: string, job: string): Promise<string> {
 async function openJobs(runFolder: string, plan: Plan): Promise<Map<string, JobState>> {
   const { jobs } = await loadRun(runFolder, taskSource(runFolder, plan));
   return new Map(
-    jobs.filter(({ status, isKeptBack }) => status !== 'ended' && !isKeptBack).map((job) => [job.id, job]),
+    // One that Slurm holds has ended for us, and may still be cancelled or released.
+    jobs.filter((job) => isOpen(job) && !job.isKeptBack).map((job) => [job.id, job]),
   );
 }
 
@@ -77,7 +78,7 @@ const isOther = (now: JobState, before: JobState | undefined): boolean =>
  * What squeue says about arrays, by `ARRAY_INDEX`, and sacct, where there is accounting, about jobs that squeue has
  * forgotten. Plain columns: the output of `--json` differs between releases.
  */
-async function askQueue(tools: SlurmTools, arrays: readonly number[]): Promise<Map<string, QueueRow>> {
+export async function askQueue(tools: SlurmTools, arrays: readonly number[]): Promise<Map<string, QueueRow>> {
   if (arrays.length === 0) return new Map();
   const ids = arrays.join(',');
   const listed = await tools

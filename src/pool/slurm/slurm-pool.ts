@@ -20,7 +20,8 @@ import { readPlan } from '../read-plan.ts';
 import { requestOnce, type Submitter } from '../request-once.ts';
 import { examineSeconds } from '../scheduler-tools.ts';
 import { askNodes } from './ask-nodes.ts';
-import { refreshFromQueue, taskSource } from './refresh-queue.ts';
+import { isOver } from './judge-task.ts';
+import { askQueue, refreshFromQueue, taskSource } from './refresh-queue.ts';
 import { renderSlurmOrders, renderSbatch, slurmPolicy } from './render-sbatch.ts';
 import { arrayName, slurmRoundFiles, slurmAccount, slurmFiles, taskJournal } from './slurm-files.ts';
 import { SlurmTools } from './slurm-tools.ts';
@@ -83,6 +84,7 @@ function slurmPool(context: PoolContext): Pool {
       await stopTasks(tools, await tasksNamed(runFolder, jobs));
       await refreshFromQueue(runFolder, await readPlan(runFolder), tools, clock);
     },
+    queued: async (runFolder) => countQueued(runFolder, await SlurmTools.find(env)),
     async release(runFolder, jobs, change) {
       // Users may not change a queued job's resources: that needs a new round.
       if (Object.keys(change).length > 0) return [...jobs];
@@ -97,9 +99,7 @@ function slurmPool(context: PoolContext): Pool {
     output: () => Promise.resolve(undefined),
     async evict(runFolder, job) {
       const [task] = await tasksNamed(runFolder, [job]);
-      const tools = await SlurmTools.find(env);
-      if (task === undefined) return;
-      await evictTask(tools, taskName(task), clock);
+      if (task !== undefined) await evictTask(await SlurmTools.find(env), taskName(task), clock);
     },
     async refresh(runFolder) {
       if (clock.monotonic() - askedAt < minQueryMs) return;
@@ -156,6 +156,12 @@ async function recordRound(
   if (entries.some((entry) => entry.kind === 'round-started' && entry.round === round)) return;
   await using journal = await openJournal(file, clock);
   await journal.append({ kind: 'round-started', round, jobs: [job], why });
+}
+
+async function countQueued(runFolder: string, tools: SlurmTools): Promise<number> {
+  const arrays = new Set((await latestTasks(runFolder)).values().map(({ array }) => array));
+  const rows = await askQueue(tools, [...arrays]);
+  return [...rows.values()].filter((row) => !isOver(row)).length;
 }
 
 async function tasksNamed(runFolder: string, jobs: readonly string[]): Promise<TaskId[]> {

@@ -150,8 +150,10 @@ function holdLines({ attempts, giveUpSeconds }: Policy): string[] {
   );
   const starts = `NumShadowStarts >= ${attempts + startsBeyondAttempts}`;
   const isLate = giveUpSeconds === undefined ? 'false' : `(time() - QDate) >= ${giveUpSeconds}`;
-  const started =
-    'strcat("started ", NumShadowStarts, " times; the last attempt ended: ", VacateReason ?: "no reason given")';
+  // A schedd loses a reason that has quotes in it.
+  const last = `replaceAll(${adString('"')}, VacateReason ?: "no reason given", "'")`;
+  const times = 'NumShadowStarts == 1 ? " time" : " times"';
+  const started = `strcat("started ", NumShadowStarts, ${times}, "; the last attempt ended: ", ${last})`;
   const late = `"given up: no valid result within ${giveUpSeconds ?? 0} s"`;
   const code = `(${members(Object.keys(endlessVacates).map(Number), '(VacateReasonCode ?: 0)')} ? VacateReasonCode : ${policySubcodes.tooManyStarts})`;
   return [

@@ -15,7 +15,7 @@ export async function stopJobs(
   names: ReadonlyMap<string, string>,
   isAll: boolean,
 ): Promise<void> {
-  const clusters = [...new Set([...names.values()].map((id) => id.split('.')[0] ?? ''))];
+  const clusters = clustersOf([...names.values()]);
   if (!isAll) for (const cluster of clusters) await assertQueued(tools, cluster, names);
   const ids = isAll ? clusters : [...names.values()];
   if (ids.length === 0) return;
@@ -23,6 +23,17 @@ export async function stopJobs(
     // Jobs that have left the queue need no removal.
     if (!/couldn't find|not found/i.test(String(error))) throw error;
   });
+}
+
+const clustersOf = (ids: readonly string[]): string[] => [
+  ...new Set(ids.map((id) => id.split('.')[0] ?? '')),
+];
+
+/** How many jobs of the clusters of these ids are in the queue, in whatever state. */
+export async function countQueued(tools: CondorTools, ids: readonly string[]): Promise<number> {
+  if (ids.length === 0) return 0;
+  const text = await tools.ask('condor_q', [...clustersOf(ids), '-af', 'ClusterId']);
+  return text.split('\n').filter((line) => line !== '').length;
 }
 
 /** Refuses single jobs that are not materialized yet: HTCondor cannot remove them. */

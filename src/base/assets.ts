@@ -1,0 +1,43 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { isGone } from './error-reason.ts';
+
+/** Texts by name, such as `templates/minimal/train.py`. */
+export type Assets = Readonly<Record<string, string>>;
+
+/** `src` in a checkout, `lib` in the package; what is not code is beside it in both. */
+const sources = path.dirname(import.meta.dirname);
+
+let loadEmbedded: (() => Promise<Assets>) | undefined;
+
+/** For the one-file executable, which has no files beside its code. Loaded when the first one is read. */
+export function embedAssets(load: () => Promise<Assets>): void {
+  loadEmbedded = load;
+}
+
+/** A file that comes with the program, named by its path in the repository; undefined if there is none. */
+export async function readAsset(name: string): Promise<string | undefined> {
+  if (loadEmbedded !== undefined) return (await loadEmbedded())[name];
+  try {
+    return await readFile(installedPath(name), 'utf8');
+  } catch (error) {
+    if (isGone(error)) return undefined;
+    throw error;
+  }
+}
+
+/** The path of such a file for other programs to open: in the executable, a copy of it in `folder`. */
+export async function assetFile(name: string, folder: string): Promise<string> {
+  if (loadEmbedded === undefined) return installedPath(name);
+  const copy = path.join(folder, path.basename(name));
+  await mkdir(folder, { recursive: true });
+  // Another process may be reading the old one.
+  const draft = `${copy}.${randomUUID()}.part`;
+  await writeFile(draft, (await loadEmbedded())[name] ?? '');
+  await rename(draft, copy);
+  return copy;
+}
+
+const installedPath = (name: string): string =>
+  path.join(path.dirname(sources), name.replace(/^src\b/, path.basename(sources)));

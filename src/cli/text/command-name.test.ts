@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict';
+import { chmod, mkdir, symlink } from 'node:fs/promises';
+import path from 'node:path';
+import { test } from 'node:test';
+import { temporaryFolder } from '../../../test/temporary-folder.ts';
+import { commandName, withCommandName } from './command-name.ts';
+
+test('the printed command is `updraft` only where that starts this program', async (t) => {
+  const root = await temporaryFolder(t, {
+    'checkout/bin/updraft.mjs': '',
+    'tools/updraft': '',
+    'other/updraft': '',
+  });
+  const script = path.join(root, 'checkout/bin/updraft.mjs');
+  for (const file of [script, path.join(root, 'tools/updraft'), path.join(root, 'other/updraft')])
+    await chmod(file, 0o755);
+  await mkdir(path.join(root, 'links'));
+  await symlink(script, path.join(root, 'links/updraft'));
+  const inside = (folder: string): { PATH: string } => ({ PATH: path.join(root, folder) });
+
+  assert.equal(await commandName(script, inside('links')), 'updraft');
+  assert.equal(await commandName(path.join(root, 'links/updraft'), {}), `node ${script}`);
+  // npm has another package of this name.
+  assert.equal(await commandName(script, inside('other')), `node ${script}`);
+  assert.equal(await commandName(script, { ...inside('links'), npm_command: 'exec' }), 'npx updraft');
+  const executable = path.join(root, 'tools/updraft');
+  assert.equal(await commandName(executable, inside('tools')), 'updraft');
+  assert.equal(await commandName(executable, inside('other')), executable);
+});
+
+test('only commands are renamed', () => {
+  const text =
+    'next: updraft status\n  fix: run `updraft env lock`; updraft.toml of updraft, mini/updraft run\n';
+  assert.equal(
+    withCommandName(text, 'node bin/updraft.mjs'),
+    'next: node bin/updraft.mjs status\n  fix: run `node bin/updraft.mjs env lock`; updraft.toml of updraft, mini/updraft run\n',
+  );
+  assert.equal(withCommandName('updraft --help', 'npx updraft'), 'npx updraft --help');
+});

@@ -1,0 +1,26 @@
+import { realpath } from 'node:fs/promises';
+import type { Env } from '../../base/env.ts';
+import { findProgram } from '../../base/find-program.ts';
+import { shellQuote } from '../../base/shell-quote.ts';
+import { groups } from '../help-texts.ts';
+
+/**
+ * What to type to run the file that was started, an executable or a script: `updraft` if that is on the PATH, else what
+ * works in every folder. Somebody else's program of that name does not count.
+ */
+export async function commandName(started: string, env: Env): Promise<string> {
+  // A source that was started directly: by a developer or a test.
+  if (started.endsWith('.ts')) return 'updraft';
+  if (env['npm_command'] === 'exec') return 'npx updraft';
+  const found = await findProgram(['updraft'], env);
+  const file = await realpath(started).catch(() => started);
+  if (found !== undefined && (await realpath(found)) === file) return 'updraft';
+  return /\.m?js$/.test(file) ? `node ${shellQuote(file)}` : shellQuote(file);
+}
+
+const names = Object.values(groups).flat().join('|');
+const command = new RegExp(`(?<![\\w./-])updraft(?= (?:(?:${names}|help)\\b|--(?:help|version)\\b))`, 'g');
+
+/** Replaces `updraft` in the commands of a text by what works here; other mentions stay. */
+export const withCommandName = (text: string, name: string): string =>
+  name === 'updraft' ? text : text.replace(command, () => name);

@@ -1,0 +1,51 @@
+import { open, stat, type FileHandle } from 'node:fs/promises';
+import path from 'node:path';
+import { isGone } from '../../base/error-reason.ts';
+import { runFiles } from '../../job/layout.ts';
+
+/** What became of a run's folder: no longer at its path, or deleted. */
+export type Loss = 'moved' | 'removed';
+
+/** Knows a run's folder by its journal, to notice that someone removed it or moved it away while the run goes on. */
+export class RunPlace {
+  readonly #file: string;
+  readonly #handle: FileHandle;
+  readonly #inode: number;
+
+  private constructor(file: string, handle: FileHandle, inode: number) {
+    this.#file = file;
+    this.#handle = handle;
+    this.#inode = inode;
+  }
+
+  /** Undefined if the folder has no journal. */
+  static async open(runFolder: string): Promise<RunPlace | undefined> {
+    const file = path.join(runFolder, runFiles.journal);
+    try {
+      const handle = await open(file, 'r');
+      return new RunPlace(file, handle, (await handle.stat()).ino);
+    } catch (error) {
+      if (isGone(error)) return undefined;
+      throw error;
+    }
+  }
+
+  /** Undefined while it is in its place. A path that cannot be read, as on a network disk that is away, is no loss. */
+  async loss(): Promise<Loss | undefined> {
+    const isHere = await stat(this.#file).then(
+      ({ ino }) => ino === this.#inode,
+      (error: unknown) => !isGone(error),
+    );
+    if (isHere) return undefined;
+    // On a network disk, a file that was removed elsewhere has no stat.
+    const links = await this.#handle.stat().then(
+      ({ nlink }) => nlink,
+      () => 0,
+    );
+    return links > 0 ? 'moved' : 'removed';
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#handle.close();
+  }
+}
