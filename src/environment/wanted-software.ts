@@ -23,7 +23,7 @@ export interface WantedSoftware {
   lost: { what: string; why: string }[];
 }
 
-export const noSoftware = (): WantedSoftware => ({ conda: [], pypi: [], channels: [], lost: [] });
+const noSoftware = (): WantedSoftware => ({ conda: [], pypi: [], channels: [], lost: [] });
 
 /** `cu121` → `12.1`, `cu118` → `11.8`. */
 const cudaOf = (digits: string | undefined): string | undefined =>
@@ -71,7 +71,7 @@ function addIndex(software: WantedSoftware, index: string): void {
 }
 
 /** `name[extra]>=1,<2; marker`, `name @ URL`. */
-export function addRequirement(software: WantedSoftware, text: string): void {
+function addRequirement(software: WantedSoftware, text: string): void {
   if (/^(-e|--editable)\b|^\.{0,2}\/|^\.$|^file:/.test(text)) {
     software.lost.push({
       what: text,

@@ -1,7 +1,12 @@
 import type { ScriptArg } from '../../script/script-args.ts';
 import type { Value } from '../../script/static-value.ts';
-import type { Guess } from './draft-job.ts';
 import type { Project } from './read-project.ts';
+
+/** Something in the job file, and where it comes from. */
+export interface Guess {
+  what: string;
+  why: string;
+}
 
 /** The value that the command gives to an argument. */
 export interface Chosen {
@@ -45,7 +50,7 @@ export const readersOf = (
   );
 
 /** The folder for data of which only the argument is known. */
-export const dataFolder = 'data';
+const dataFolder = 'data';
 const outFolder = 'out';
 
 /** Values for the arguments that need one: required ones, and paths that no worker has. */

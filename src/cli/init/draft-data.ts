@@ -1,7 +1,6 @@
 import path from 'node:path';
 import { patternOf } from '../../script/static-value.ts';
-import { type Chosen, isData, isOutput, leadingArg, readersOf } from './choose-values.ts';
-import type { Guess } from './draft-job.ts';
+import { type Chosen, type Guess, isData, isOutput, leadingArg, readersOf } from './choose-values.ts';
 import type { Project } from './read-project.ts';
 
 /** A `[data]` table; without a URL the user must give one. */

@@ -1,17 +1,11 @@
 import path from 'node:path';
 import { shellQuote } from '../../base/shell-quote.ts';
 import type { ScriptArg } from '../../script/script-args.ts';
-import { chooseValues, type Chosen } from './choose-values.ts';
+import { chooseValues, type Chosen, type Guess } from './choose-values.ts';
 import { chooseData, type DraftData } from './draft-data.ts';
 import { chooseOutputs } from './draft-outputs.ts';
 import type { Project } from './read-project.ts';
 import { thirdParty } from './third-party.ts';
-
-/** Something in the draft, and where it comes from. */
-export interface Guess {
-  what: string;
-  why: string;
-}
 
 /** A job file in the making. */
 export interface JobDraft {

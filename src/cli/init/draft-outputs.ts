@@ -2,8 +2,7 @@ import path from 'node:path';
 import { shellQuote } from '../../base/shell-quote.ts';
 import type { ScriptSave } from '../../script/script-files.ts';
 import { patternOf } from '../../script/static-value.ts';
-import type { Chosen } from './choose-values.ts';
-import type { Guess } from './draft-job.ts';
+import type { Chosen, Guess } from './choose-values.ts';
 import type { Project } from './read-project.ts';
 
 interface OutputChoice {

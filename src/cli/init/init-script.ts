@@ -10,7 +10,8 @@ import type { PoolName } from '../../job/spec.ts';
 import type { Cli } from '../cli.ts';
 import { jobFileArgument } from '../job-file-argument.ts';
 import { labelledText, nextCommands } from '../text/phrases.ts';
-import { draftJob, type Guess, type JobDraft } from './draft-job.ts';
+import type { Guess } from './choose-values.ts';
+import { draftJob, type JobDraft } from './draft-job.ts';
 import { readProject } from './read-project.ts';
 import { renderJob } from './render-job.ts';
 
