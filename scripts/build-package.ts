@@ -1,19 +1,8 @@
 import { spawnSync } from 'node:child_process';
-import {
-  copyFileSync,
-  createReadStream,
-  createWriteStream,
-  globSync,
-  mkdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { copyFileSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import path from 'node:path';
-import { pipeline } from 'node:stream/promises';
-import { createGzip } from 'node:zlib';
-import { buildAgent } from './build-agent.ts';
+import { packAgent } from './build-agent.ts';
 import { archs } from './bun.ts';
 import { bundlePage } from './page-bundle.ts';
 
@@ -46,9 +35,8 @@ export async function buildLibrary(into: string): Promise<void> {
 async function packAgents(into: string): Promise<void> {
   mkdirSync(into, { recursive: true });
   for (const arch of archs) {
-    const agent = await buildAgent(arch);
-    const packed = path.join(into, `${path.basename(agent)}.gz`);
-    await pipeline(createReadStream(agent), createGzip({ level: 9 }), createWriteStream(packed));
+    const packed = await packAgent(arch);
+    copyFileSync(packed, path.join(into, path.basename(packed)));
   }
 }
 

@@ -89,6 +89,7 @@ const examples: Record<string, string> = {
   'recovery.disk_max': '"200 GB"',
   'recovery.give_up_after': '"7d"',
   'recovery.failed_jobs': '10',
+  'pool.agent': '"common"',
   'pool.submit': '{ "+WantGPULab" = true }',
 };
 

@@ -5,6 +5,8 @@ import { asFault } from '../src/fault/fault.ts';
 import { rootFolder } from '../src/mini/pool/root-folder.ts';
 import { findProgram } from '../test/servers/debian-packages.ts';
 import { buildAgent } from './build-agent.ts';
+import { buildExecutable } from './build-executable.ts';
+import type { Arch } from './bun.ts';
 import type { StepResult } from './gate.ts';
 import { cachedPage } from './page-bundle.ts';
 
@@ -22,6 +24,9 @@ export async function setUp(say: (line: string) => void): Promise<StepResult[]> 
   const results: StepResult[] = [];
   for (const arch of ['x64', 'arm64'] as const)
     results.push(await step(`agent for linux-${arch}`, () => buildAgent(arch)));
+  results.push(
+    await step(`updraft as one file for linux-${os.arch()}`, () => buildExecutable(os.arch() as Arch)),
+  );
   results.push(await step("the dashboard's page", cachedPage));
   const uid = process.getuid?.() ?? 0;
   const signal = new AbortController().signal;

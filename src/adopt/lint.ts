@@ -8,12 +8,14 @@ import { resourceRules } from './rules/resources.ts';
 import { scriptRules } from './rules/script.ts';
 import { statementRules } from './rules/statements.ts';
 import { transferRules } from './rules/transfer.ts';
+import { valueRules } from './rules/values.ts';
 import { wrapperRules } from './rules/wrapper.ts';
 import { readWrapper } from './shell-commands.ts';
 
 /** Every rule about submit files. */
 const submitRules: readonly Rule<SubmitFacts>[] = [
   ...statementRules,
+  ...valueRules,
   ...nameRules,
   ...transferRules,
   ...resourceRules,

@@ -29,9 +29,17 @@ const secretInAddress = /(:\/\/)[^/?#\s"'@]*@/g;
 /** Not the word after "bearer" in a sentence: secrets contain digits or dots. */
 const secretInHeader = /(Bearer(?:\s|%20)+)(?=[\w~+/%=-]*[\d.][\w~+/%=-])[\w.~+/%=-]+/gi;
 
-/** Text without the passwords, signatures and tokens of its URLs and headers. */
+/** `WANDB_API_KEY=…`; not a path, a URL or a macro, which only name a secret. */
+export const secretInVariable =
+  /\b(\w*(?:token|secret|passw(?:or)?d|api_?key|access_?key)=)(?![./~$]|\w+:\/\/)[^\s"';]{8,}/gi;
+
+/** Text without the passwords, signatures and tokens of its URLs, headers and variables. */
 export const withoutSecrets = (text: string): string =>
-  text.replaceAll(secretInAddress, '$1').replaceAll(secretInQuery, '$1…').replaceAll(secretInHeader, '$1…');
+  text
+    .replaceAll(secretInAddress, '$1')
+    .replaceAll(secretInQuery, '$1…')
+    .replaceAll(secretInHeader, '$1…')
+    .replaceAll(secretInVariable, '$1…');
 
 /** The first few of many names, and how many more there are: `a, b and 3 more`. */
 export function firstFew(names: readonly string[], max: number): string {

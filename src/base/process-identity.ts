@@ -40,6 +40,7 @@ export function livenessOf({ pid, start, host }: ProcessIdentity): Liveness {
 /** The scope in which a process ID is unique. */
 function processNamespace(): string {
   const boot = readOrUndefined('/proc/sys/kernel/random/boot_id')?.trim() ?? '';
+  if (boot === '') return ''; // no Linux: no process here is one of ours
   return `${boot}/${/\d+/.exec(readlinkSync('/proc/self/ns/pid'))?.[0] ?? ''}`;
 }
 

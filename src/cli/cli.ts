@@ -36,6 +36,7 @@ export interface Cli {
   /** The program with every command loaded. */
   program(): Promise<Command>;
   uid: number;
+  platform: NodeJS.Platform;
   pid: number;
   /** Sends a signal to a process; one that has already ended is not an error. */
   kill(pid: number, signal: NodeJS.Signals): void;

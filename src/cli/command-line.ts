@@ -60,6 +60,7 @@ async function createCli({ process, self }: Started, isJson: boolean): Promise<C
     program: () => buildProgram(cli, 'all'),
     uid: process.getuid?.() ?? 0,
     pid: process.pid,
+    platform: process.platform,
     kill: (pid, signal) => kill(process, pid, signal),
   };
   return cli;

@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import type { Cli } from './cli.ts';
 import { type CommandName, groups } from './help-texts.ts';
 import { configureHelp, describe } from './help.ts';
+import { assertSystem } from './systems.ts';
 
 type Configure = (command: Command, cli: Cli) => void;
 
@@ -45,6 +46,12 @@ export async function configureOf(name: string): Promise<Configure> {
   return (await files[name as CommandName]()).configure;
 }
 
+/** `mini` of `mini pool up`. */
+function outermost(command: Command): Command {
+  const { parent } = command;
+  return parent === null || parent.parent === null ? command : outermost(parent);
+}
+
 /** The program with all its commands, of which only the wanted ones (or `'all'`) are loaded. */
 export async function buildProgram(cli: Cli, wanted: readonly string[] | 'all'): Promise<Command> {
   const root = new Command('updraft')
@@ -52,6 +59,7 @@ export async function buildProgram(cli: Cli, wanted: readonly string[] | 'all'):
     .showHelpAfterError('(add --help for what this command takes)')
     .showSuggestionAfterError()
     .exitOverride();
+  root.hook('preAction', (_, action) => assertSystem(outermost(action).name(), cli.platform));
   configureHelp(root, cli);
   for (const [heading, names] of Object.entries(groups))
     for (const name of names) {

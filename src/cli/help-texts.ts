@@ -292,6 +292,11 @@ export const helpTexts: Readonly<Record<string, CommandHelp>> = {
       ['updraft env stage gpu.sif osdf:///me/images', 'an Apptainer image'],
     ],
   },
+  'env agent': {
+    what: 'upload the agent, so that workers fetch it through caches',
+    page: 'agent.md',
+    examples: [['updraft env agent osdf:///me/agents', 'prints the line for the job file']],
+  },
   doctor: {
     what: 'check that this machine has what runs need',
     examples: [

@@ -3,6 +3,7 @@ import { cacheNameForms, parseCacheName } from '../base/cache-name.ts';
 import { defined, type Defined } from '../base/defined.ts';
 import { nearest } from '../base/nearest.ts';
 import { isInside, plainPath } from './inside.ts';
+import { agentHash } from './layout.ts';
 import { durationPattern, parseDuration, parseSize, sizePattern } from './units.ts';
 
 type ErrorMap = (issue: { input?: unknown }) => string;
@@ -136,6 +137,17 @@ export const url = () =>
       report('contains a credential; put the token into a file and name it in token_file');
     else if (parsed.pathname.length < 2) report('names no object; expected a path after the host');
   });
+
+/** How the agent travels: `common`, or the URL of one whose name ends in its hash. */
+export const agentPlace = () => {
+  const what = '"common", or a URL from `updraft env agent`, whose name ends in the SHA-256 of the agent';
+  return nonEmptyText(what).refine(
+    (place) =>
+      place === 'common' ||
+      (/^(osdf|pelican|stash|https?):\/\/[^\s,?#$]+$/.test(place) && agentHash(place) !== undefined),
+    entry(what),
+  );
+};
 
 /** Keys whose name in the spec is not simply camel case: most add their unit. */
 const specNames = {

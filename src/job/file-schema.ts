@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { environmentSchema } from './environment-schema.ts';
 import { avoidances, dataMethods, pools, profiles, secretPlaces, unpackModes } from './choices.ts';
 import {
+  agentPlace,
   cacheList,
   count,
   duration,
@@ -227,7 +228,12 @@ const recovery = table('a table', {
     .describe('After this many jobs have failed for good, the rest of the run is cancelled.'),
 }).describe('How failures that another attempt can fix are handled.');
 
-const pool = table('the table [pool.submit]', {
+const pool = table('agent, or the table [pool.submit]', {
+  agent: agentPlace()
+    .optional()
+    .describe(
+      'How the agent reaches the workers of an HTCondor pool: a URL that updraft env agent printed, from which they fetch it through caches; or "common": once per machine, where HTCondor is 25.14 or newer. By default it is sent with every attempt.',
+    ),
   submit: z
     .record(z.string(), scalar(), entry('a table of strings, numbers, true and false'))
     .optional()

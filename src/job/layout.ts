@@ -75,3 +75,6 @@ export function deliveredName(url: string): string {
   const plain = submittedUrl(url).replace(/[?#].*$/, '');
   return plain.slice(plain.lastIndexOf('/') + 1);
 }
+
+/** The SHA-256 in the URL of an agent, by which workers check what they fetched. */
+export const agentHash = (place: string): string | undefined => /-([0-9a-f]{64})\.gz$/.exec(place)?.[1];

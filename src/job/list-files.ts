@@ -1,9 +1,8 @@
-import { createHash } from 'node:crypto';
-import { createReadStream, type Stats } from 'node:fs';
+import type { Stats } from 'node:fs';
 import { readdir, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import { errorReason, isGone } from '../base/error-reason.ts';
+import { sha256Of } from '../base/sha256-of.ts';
 import { Fault } from '../fault/fault.ts';
 import type { PlannedFile } from './plan.ts';
 
@@ -38,13 +37,11 @@ async function walk(root: string, entry: string, above: readonly string[]): Prom
 }
 
 async function hashFile(file: string, entry: string): Promise<string> {
-  const hash = createHash('sha256');
   try {
-    await pipeline(createReadStream(file), hash);
+    return await sha256Of(file);
   } catch (error) {
     throw new FileProblem(`"${entry}" cannot be read (${error instanceof Error ? error.message : ''})`);
   }
-  return hash.digest('hex');
 }
 
 function describeError(root: string, entry: string, error: unknown): string {

@@ -1,11 +1,9 @@
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { access, constants } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import type { Env } from '../base/env.ts';
 import { agentName, build, type Build, type Installation, installationOf } from '../base/installation.ts';
+import { sha256Of } from '../base/sha256-of.ts';
 import { shellQuote } from '../base/shell-quote.ts';
 import { Fault } from '../fault/fault.ts';
 
@@ -98,12 +96,6 @@ function missing(file: string, kind: Installation['kind'], root: string, arch: s
     fix: `${fixes[kind]}; or set UPDRAFT_AGENT to an agent executable`,
     about: file,
   });
-}
-
-async function sha256Of(file: string): Promise<string> {
-  const hash = createHash('sha256');
-  await pipeline(createReadStream(file), hash);
-  return hash.digest('hex');
 }
 
 function isAccessible(file: string, mode: number): Promise<boolean> {

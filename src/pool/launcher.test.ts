@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { hash } from 'node:crypto';
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import os from 'node:os';
@@ -8,10 +9,16 @@ import { gzipSync } from 'node:zlib';
 import { launcherScript, pluginScript } from './launcher.ts';
 
 /** Runs a script where only these programs exist besides the shell. */
-async function runWith(t: TestContext, script: string, programs: string[], agent?: string) {
+async function runWith(
+  t: TestContext,
+  script: string,
+  programs: string[],
+  agent?: string,
+  file = 'updraft-agent.gz',
+) {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'launcher-'));
   t.after(() => rm(folder, { recursive: true }));
-  if (agent !== undefined) await writeFile(path.join(folder, 'updraft-agent.gz'), gzipSync(agent));
+  if (agent !== undefined) await writeFile(path.join(folder, file), gzipSync(agent));
   for (const name of programs) await symlink(path.join('/usr/bin', name), path.join(folder, name));
   return await new Promise<{ code: unknown; out: string; said: string }>((resolve) => {
     const words = ['-c', script, 'sh', 'word'];
@@ -21,7 +28,7 @@ async function runWith(t: TestContext, script: string, programs: string[], agent
   });
 }
 
-for (const [name, script] of Object.entries({ job: launcherScript, plugin: pluginScript })) {
+for (const [name, script] of Object.entries({ job: launcherScript(), plugin: pluginScript })) {
   test(`the ${name}'s launcher names the program that a bare machine lacks, and exits as environment-broken`, async (t) => {
     const bare = await runWith(t, script, []);
     assert.equal(bare.code, 116);
@@ -44,3 +51,24 @@ for (const [name, script] of Object.entries({ job: launcherScript, plugin: plugi
       assert.deepEqual([code, out.trim()], [0, name === 'job' ? 'agent sandbox word' : 'agent word'], said);
     });
 }
+
+test('a fetched agent is started only if a program of the machine finds its published SHA-256', async (t) => {
+  const agent = '#!/bin/sh\necho "agent $*"\n';
+  const sha256 = hash('sha256', gzipSync(agent));
+  const name = `updraft-agent-linux-x64-${sha256}.gz`;
+  const script = launcherScript({ url: `osdf:///me/${name}`, name, sha256 });
+  const tools = ['mkdir', 'mv', 'chmod', 'gzip'];
+  for (const checker of ['sha256sum', 'python3']) {
+    const good = await runWith(t, script, [...tools, checker], agent, name);
+    assert.deepEqual([good.code, good.out.trim()], [0, 'agent sandbox word'], good.said);
+    const bad = await runWith(t, script, [...tools, checker], '#!/bin/sh\necho hostile\n', name);
+    assert.deepEqual([bad.code, bad.out], [101, '']);
+    assert.match(
+      bad.said,
+      /osdf:\/\/\S+ is not the agent that was published: its SHA-256 is [0-9a-f]{64}; upload/,
+    );
+  }
+  const bare = await runWith(t, script, tools, agent, name);
+  assert.deepEqual([bare.code, bare.out], [116, '']);
+  assert.match(bare.said, /cannot be checked: .* neither sha256sum nor python3/);
+});

@@ -2,6 +2,7 @@ import path from 'node:path';
 import { kinds } from '../fault/kinds.ts';
 import { runFiles } from '../job/layout.ts';
 import { condorFiles } from './condor/condor-files.ts';
+import type { AgentObject } from './condor/submit/agent-travel.ts';
 
 const packed = path.posix.basename(condorFiles.agent);
 const agent = packed.replace(/\.gz$/, '');
@@ -10,9 +11,10 @@ const { exit } = kinds['environment-broken'];
 
 const byPython = `import gzip, shutil, sys; shutil.copyfileobj(gzip.open("${packed}"), sys.stdout.buffer)`;
 
+const has = 'has() { command -v "$1" > /dev/null 2>&1; }';
+
 /** Unpacks the agent once; needs a shell and gzip, or the Python of images without gzip. */
 const unpack = [
-  'has() { command -v "$1" > /dev/null 2>&1; }',
   'unpacked() {',
   `  if has gzip; then gzip -dc ${packed}`,
   `  else python3 -c '${byPython}'`,
@@ -36,12 +38,38 @@ const unpack = [
 
 /** Unpacks the agent; exits as environment-broken if it does not run. */
 export const unpackAgentLines: readonly string[] = [
+  has,
   ...unpack,
   `./${agent} --version > .${agent}.version || {`,
   '  echo "updraft: the agent does not run here: it needs glibc 2.28 or newer, as in Debian 10 or RHEL 8" >&2',
   `  exit ${exit}`,
   '}',
 ];
+
+const hashByPython = 'import hashlib, sys; print(hashlib.sha256(sys.stdin.buffer.read()).hexdigest())';
+
+/**
+ * Accepts a fetched agent only if it is the published one: whoever can change the object, or a cache's copy, must not
+ * run code here. A machine that cannot check it does not run it.
+ */
+function checkLines({ url, name, sha256 }: AgentObject): string[] {
+  return [
+    has,
+    `if [ ! -x ${agent} ]; then`,
+    `  if has sha256sum; then sum=$(sha256sum < ${name})`,
+    `  elif has python3; then sum=$(python3 -c '${hashByPython}' < ${name})`,
+    '  else',
+    '    echo "updraft: the agent cannot be checked: this machine or image has neither sha256sum nor python3; add one to the image" >&2',
+    `    exit ${exit}`,
+    '  fi',
+    `  if [ "\${sum%% *}" != ${sha256} ]; then`,
+    `    echo "updraft: ${url} is not the agent that was published: its SHA-256 is \${sum%% *}; upload it again with updraft env agent" >&2`,
+    `    exit ${kinds['data-corrupt'].exit}`,
+    '  fi',
+    `  mv ${name} ${packed}`,
+    'fi',
+  ];
+}
 
 /** Unpacks the agent and becomes it. */
 function startLines(verb: 'sandbox' | 'software'): string[] {
@@ -57,14 +85,16 @@ function startLines(verb: 'sandbox' | 'software'): string[] {
  * The job's executable: a shell script, to halve the bytes to send. The folders that HTCondor returns exist from the
  * start: otherwise an attempt that is killed early would be held for missing outputs.
  */
-export const launcherScript = [
-  '#!/bin/sh',
-  `mkdir -p ${runFiles.jobs} ${runFiles.results}`,
-  ...startLines('sandbox'),
-].join('\n');
+export const launcherScript = (object?: AgentObject): string =>
+  [
+    '#!/bin/sh',
+    `mkdir -p ${runFiles.jobs} ${runFiles.results}`,
+    ...(object === undefined ? [] : checkLines(object)),
+    ...startLines('sandbox'),
+  ].join('\n');
 
 /** Unpacks and sets up the software of an interactive job; prints the path of the script that activates it. */
 export const softwareScript = ['#!/bin/sh', ...startLines('software')].join('\n');
 
 /** The agent as HTCondor's file-transfer plugin; it runs before the job, in the same sandbox. */
-export const pluginScript = ['#!/bin/sh', ...unpack, `exec ./${agent} "$@"`, ''].join('\n');
+export const pluginScript = ['#!/bin/sh', has, ...unpack, `exec ./${agent} "$@"`, ''].join('\n');

@@ -17,6 +17,8 @@ export interface Rendering {
   files: Record<string, string>;
   /** The file that is most useful to a person. */
   shown?: string;
+  /** What this machine sends to the workers, in lines; omitted where they see its files. */
+  sent?: string[];
 }
 
 /** Jobs of a run that are submitted together; round 1 is the first submission. */

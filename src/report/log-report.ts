@@ -47,6 +47,8 @@ export interface LogReport {
   usefulShare: number | null;
   /** From a job's first match to its success. */
   completion: { meanSeconds: number | null; medianSeconds: number | null; p95Seconds: number | null };
+  /** Bytes that HTCondor sent to attempts, the agent included, without those fetched by plugins; over how many. */
+  sent: { bytes: number; attempts: number };
   /** Jobs with exit code 0 that may have no result. */
   suspicious: Suspect[];
   /** Jobs that ended without a valid result or are held, by cause; the shares add up to 1. */
@@ -119,6 +121,7 @@ export function logReport(jobs: readonly JobHistory[], ledger: Ledger, extras: E
     slotTotalSeconds: slotMillis / 1000,
     usefulShare: slotMillis === 0 ? null : sum.usefulCompute / slotMillis,
     completion: completion(rows),
+    sent: sentBytes(jobs),
     suspicious: suspects,
     failures: failureReports(jobs, source),
     setbacks: setbacks(rows),
@@ -132,6 +135,11 @@ export function logReport(jobs: readonly JobHistory[], ledger: Ledger, extras: E
     mostWasteful: wasteful(rows),
     notes,
   };
+}
+
+function sentBytes(jobs: readonly JobHistory[]): LogReport['sent'] {
+  const known = jobs.flatMap(({ attempts }) => attempts.flatMap(({ receivedBytes }) => receivedBytes ?? []));
+  return { bytes: known.reduce((sum, bytes) => sum + bytes, 0), attempts: known.length };
 }
 
 function tally(rows: readonly JobRow[]): LogReport['jobs'] {

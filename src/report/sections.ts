@@ -115,7 +115,16 @@ function summarySection(report: LogReport): Section {
     ['useful compute', usefulShare === null ? '-' : `${formatShare(usefulShare)} of it`],
     ...lostRows(report),
     ['first match to completion', describeCompletion(completion)],
+    ...sentRow(report),
   ]);
+}
+
+const minShownBytes = 1e6;
+
+function sentRow({ sent: { bytes, attempts } }: LogReport): string[][] {
+  if (bytes < minShownBytes) return [];
+  const each = formatSize(Math.round(bytes / attempts));
+  return [['sent by HTCondor', `${formatSize(bytes)}, ${each} per attempt on average`]];
 }
 
 /** According to the log's own clock. */

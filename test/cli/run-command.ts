@@ -33,6 +33,7 @@ export async function runCommand(
     program: () => buildProgram(cli, 'all'),
     uid: 0,
     pid: 0,
+    platform: 'linux',
     kill: () => undefined,
     ...context,
   };

@@ -5,8 +5,11 @@ import os from 'node:os';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
+import * as plan from '../../src/cli/commands/plan.ts';
+import * as report from '../../src/cli/commands/report.ts';
 import { placePackedAgent } from '../../src/pool/packed-agent.ts';
 import { buildLibrary } from '../../scripts/build-package.ts';
+import { runCommand } from '../cli/run-command.ts';
 import { condorHarness, type CondorHarness } from '../condor/condor-harness.ts';
 import { poolCache } from '../pool.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -95,4 +98,19 @@ test('somebody else’s `updraft` on the PATH is not the command that is printed
     assert.ok(stderr.includes(`start one with \`node ${script} run\``), stderr);
     return true;
   });
+});
+
+test('the agent that travels with every job is in the bytes of plan and report', async (t) => {
+  const harness = await condorHarness(t, { 'updraft.toml': `${toml}[run]\npool = "condor"\njobs = 10\n` });
+  if (harness === undefined) return;
+  const { folder: cwd, env } = harness;
+  const { out } = await runCommand(plan, [], { cwd, env });
+  assert.match(
+    out,
+    /sent +5\d\.?\d? MB per attempt from this access point, 5\d\d MB for one attempt of all 10 jobs/,
+  );
+  assert.match(out, /to send it through caches: updraft env agent osdf:/);
+  const log = path.join(root, 'test/eventlogs/transfer_queue.log');
+  const read = await runCommand(report, [log], { cwd, env });
+  assert.match(read.out, /sent by HTCondor +3\.1 GB, 1\.6 GB per attempt/);
 });

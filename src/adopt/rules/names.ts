@@ -28,6 +28,20 @@ export const nameRules: Rule<SubmitFacts>[] = [
         })),
   },
   {
+    name: 'log-in-tmp',
+    level: 'warning',
+    about: 'The log is in a folder for temporary files, which is emptied and which only this machine sees.',
+    check: perBatch((batch) =>
+      /^\/(tmp|var\/tmp|dev\/shm)\//.test(valueOf(batch, 'log') ?? '')
+        ? {
+            message: `the log ${valueOf(batch, 'log') ?? ''} is in a folder for temporary files: it may be deleted before you need it`,
+            fix: 'log = logs/$(Cluster).log',
+            place: whereSet(batch, 'log'),
+          }
+        : undefined,
+    ),
+  },
+  {
     name: 'jobs-overwrite',
     level: 'error',
     about: 'Jobs of one submission write standard output or error to the same file.',

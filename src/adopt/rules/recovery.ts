@@ -57,6 +57,54 @@ export const recoveryRules: Rule<SubmitFacts>[] = [
     }),
   },
   {
+    name: 'endless-restart',
+    level: 'warning',
+    about: '`on_exit_remove` has no limit, so a job that always fails runs again forever.',
+    check: perBatch((batch) => {
+      const rule = valueOf(batch, 'on_exit_remove');
+      if (rule === undefined || /^(true|false)$/i.test(rule) || /Num\w+|JobRunCount|time\(/i.test(rule))
+        return [];
+      return {
+        message: '`on_exit_remove` has no limit: a job that always fails runs again forever',
+        fix: `on_exit_remove = (${rule}) || NumJobCompletions > 3`,
+        place: whereSet(batch, 'on_exit_remove'),
+      };
+    }),
+  },
+  {
+    name: 'evicted-output',
+    level: 'warning',
+    about:
+      '`ON_EXIT_OR_EVICT` without a checkpoint exit code: an eviction saves files in whatever state they are.',
+    check: perBatch((batch) =>
+      /^on_exit_or_evict$/i.test(valueOf(batch, 'when_to_transfer_output') ?? '') &&
+      !has(batch, 'checkpoint_exit_code')
+        ? {
+            message:
+              'ON_EXIT_OR_EVICT without a checkpoint: an eviction saves half-written files, and a machine that disappears saves none',
+            fix: 'checkpoint_exit_code = 85 and transfer_checkpoint_files = checkpoints/, and make the training exit with 85 after saving one; or when_to_transfer_output = ON_EXIT',
+            place: whereSet(batch, 'when_to_transfer_output'),
+          }
+        : undefined,
+    ),
+  },
+  {
+    name: 'streamed-output',
+    level: 'warning',
+    about:
+      'Output is streamed: every write goes to the access point, and a broken connection stalls the job.',
+    check: perBatch((batch) =>
+      ['stream_output', 'stream_error']
+        .filter((name) => /^true$/i.test(valueOf(batch, name) ?? ''))
+        .slice(0, 1)
+        .map((name) => ({
+          message: `\`${name}\`: every write goes to the access point, a broken connection stalls the job, and a restart empties the file`,
+          fix: `remove it, and look into a running job with condor_tail`,
+          place: whereSet(batch, name),
+        })),
+    ),
+  },
+  {
     name: 'checkpoint-without-files',
     level: 'warning',
     about: 'There is a checkpoint exit code, but nothing says which files are the checkpoint.',

@@ -51,6 +51,12 @@ export const resourceRules: Rule<SubmitFacts>[] = [
     check: perBatch(ignoredConditions),
   },
   {
+    name: 'old-gpu-attributes',
+    level: 'warning',
+    about: '`requirements` use GPU attributes that machines no longer have, so they match none.',
+    check: perBatch(oldGpuAttributes),
+  },
+  {
     name: 'no-project',
     level: 'warning',
     about: 'The pool accounts by project, and the file names none.',
@@ -158,6 +164,28 @@ function anyGpu(batch: Batch): RuleResult {
       'no condition on the GPU: one that is too old for your CUDA fails the job after its data was transferred',
     fix: 'gpus_minimum_capability = 7.0 and gpus_minimum_runtime = 12.1 (the CUDA of your PyTorch), gpus_minimum_memory = 8 GB',
     place: whereSet(batch, 'request_gpus'),
+  };
+}
+
+/** What today's HTCondor has instead of each. */
+const newGpuCommands: Record<string, string> = {
+  cudacapability: 'gpus_minimum_capability = 7.0',
+  cudaglobalmemorymb: 'gpus_minimum_memory = 8 GB',
+  cudadriverversion: 'gpus_minimum_runtime = 12.1',
+  cudaruntimeversion: 'gpus_minimum_runtime = 12.1',
+  cudadevicename: 'require_gpus = regexp("A100", DeviceName)',
+};
+
+function oldGpuAttributes(batch: Batch): RuleResult {
+  const used = (valueOf(batch, 'requirements') ?? '').matchAll(/\bCUDA(?:0)?[A-Z]\w+/gi);
+  const names = [...new Set([...used].map(([name]) => name))].filter(
+    (name) => name.toLowerCase() in newGpuCommands,
+  );
+  if (names.length === 0) return [];
+  return {
+    message: `\`requirements\` use \`${names.join('`, `')}\`: machines describe each GPU by itself now, so this matches none, and the job waits forever`,
+    fix: `remove ${names.length === 1 ? 'it' : 'them'} and write: ${names.map((name) => newGpuCommands[name.toLowerCase()]).join(', ')}`,
+    place: whereSet(batch, 'requirements'),
   };
 }
 

@@ -13,6 +13,7 @@ import { Fault } from '../../fault/fault.ts';
 import { formatSize } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
 import { archiveText, factsText } from '../environment/facts-text.ts';
+import { configureAgent } from '../environment/agent.ts';
 import { configureImage } from '../environment/image.ts';
 import { configureMake } from '../environment/make.ts';
 import { configurePack } from '../environment/pack.ts';
@@ -27,6 +28,7 @@ export function configure(command: Command, cli: Cli): void {
   configurePack(command.command('pack'), cli);
   configureImage(command.command('image'), cli);
   configureStage(command.command('stage'), cli);
+  configureAgent(command.command('agent'), cli);
 }
 
 function configureLock(command: Command, cli: Cli): void {

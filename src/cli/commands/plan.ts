@@ -3,6 +3,7 @@ import { asFault } from '../../fault/fault.ts';
 import { loadPlan } from '../../job/load-plan.ts';
 import type { Plan } from '../../job/plan.ts';
 import { openPool } from '../../pool/open-pool.ts';
+import type { Rendering } from '../../pool/pool.ts';
 import type { Policy } from '../../recovery/policy.ts';
 import type { Cli } from '../cli.ts';
 import { jobFileOptions, type JobFileOptions, jobFileArgument, loadOptions } from '../job-file-argument.ts';
@@ -19,8 +20,11 @@ export function configure(command: Command, cli: Cli): void {
         cli.out(`${JSON.stringify(plan, null, 2)}\n`);
         return;
       }
-      cli.out(planText(plan, await policyFor(cli, plan), await findSecrets(plan, cli.env), textWidth(cli)));
-      await printRendering(cli, plan);
+      const rendering = await renderingOf(cli, plan);
+      const more = { secrets: await findSecrets(plan, cli.env), sent: rendering?.sent ?? [] };
+      cli.out(planText(plan, await policyFor(cli, plan), more, textWidth(cli)));
+      const { shown, files, summary } = rendering ?? {};
+      if (shown !== undefined) cli.out(`\n${shown}, ${summary}:\n\n${files?.[shown] ?? ''}`);
       nextCommands(cli, [
         [`updraft run${jobFileArgument(where, options)}`, 'submit it and watch'],
         [`updraft submit${jobFileArgument(where, options)}`, 'submit it and come back later'],
@@ -39,16 +43,16 @@ async function policyFor(cli: Cli, plan: Plan): Promise<Policy | undefined> {
   }
 }
 
-/** What the scheduler would get; or, without a scheduler, why it cannot be shown. */
-async function printRendering(cli: Cli, plan: Plan): Promise<void> {
+/** What the scheduler would get; without a scheduler, says why it cannot be shown. */
+async function renderingOf(cli: Cli, plan: Plan): Promise<Rendering | undefined> {
   const pool = openPool(plan.spec.run.pool, cli);
-  if (pool.traits.runsHere) return;
+  if (pool.traits.runsHere) return undefined;
   try {
-    const { files, shown, summary } = await pool.render(plan, `${plan.spec.name}-<id>`);
-    if (shown !== undefined) cli.out(`\n${shown}, ${summary}:\n\n${files[shown] ?? ''}`);
+    return await pool.render(plan, `${plan.spec.name}-<id>`);
   } catch (thrown) {
     const { kind, message, fix } = asFault(thrown);
     if (kind !== 'pool-unreachable') throw thrown;
     cli.err(`what would be submitted cannot be shown: ${message}\n  fix: ${fix ?? ''}\n`);
+    return undefined;
   }
 }

@@ -24,7 +24,7 @@ export const headline = ({ spec, jobs }: Plan): string =>
 export function planText(
   plan: Plan,
   policy?: Policy,
-  secrets: readonly SecretFound[] = [],
+  { secrets = [], sent = [] }: { secrets?: readonly SecretFound[]; sent?: readonly string[] } = {},
   width = Number.POSITIVE_INFINITY,
 ): string {
   const rows: [string, string[]][] = [
@@ -32,6 +32,7 @@ export function planText(
     ['run', [printable(plan.spec.train.command)]],
     ['jobs', jobLines(plan)],
     ['files', fileLines(plan)],
+    ...(sent.length === 0 ? [] : [['sent', [...sent]] satisfies [string, string[]]]),
     ['data', dataLines(plan)],
     ...(secrets.length === 0 ? [] : [['secrets', secrets.map(secretLine)] satisfies [string, string[]]]),
     ['software', softwareLines(plan)],

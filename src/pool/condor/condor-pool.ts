@@ -16,12 +16,14 @@ import { readJournal } from '../../journal/tail.ts';
 import { policyOf } from '../../recovery/policy.ts';
 import { launcherScript, pluginScript } from '../launcher.ts';
 import { findAgent } from '../find-agent.ts';
+import { packedBytes } from '../packed-agent.ts';
 import type { Pool, PoolKind, PoolRecords, PoolContext } from '../pool.ts';
 import { readPlan, roundPlan } from '../read-plan.ts';
 import { examineSeconds } from '../scheduler-tools.ts';
 import { accountFiles, condorFiles, jobIds, condorRoundFiles } from './condor-files.ts';
 import { eventLogSource } from './follow/event-log-source.ts';
 import { condorAccount } from './follow/run-account.ts';
+import { agentObject, describeSent } from './submit/agent-travel.ts';
 import { condorPolicy } from './submit/condor-policy.ts';
 import { condorProfiles, findLimits, findProfile, type Profile } from './submit/profiles.ts';
 import { prepareInputs, renderCondorOrders } from './submit/job-inputs.ts';
@@ -73,12 +75,13 @@ function condorPool({ self, env, clock, pid }: PoolContext): Pool {
         files: {
           [shown]: submit,
           [items]: renderItems(plan, round),
-          [condorFiles.launcher]: launcherScript,
+          [condorFiles.launcher]: launcherScript(agentObject(plan)),
           [condorFiles.policy]: `${JSON.stringify(condorPolicy(plan, profile), undefined, 2)}\n`,
           ...(submit.includes(condorFiles.plugin) ? { [condorFiles.plugin]: pluginScript } : {}),
           ...renderCondorOrders(plan, run, profile, round),
         },
         shown,
+        sent: await describeSent(plan, version, () => agentBytes(env, self)),
       };
     },
     submit: (runFolder) => submitRounds(runFolder, { self, env, clock, pid }),
@@ -107,6 +110,9 @@ function condorPool({ self, env, clock, pid }: PoolContext): Pool {
   };
 }
 
+const agentBytes = async (env: Env, self: readonly string[]): Promise<number> =>
+  packedBytes(await findAgent({ env, self }), env);
+
 async function examine(env: Env): Promise<string> {
   const tools = await CondorTools.find({ UPDRAFT_POOL_SECONDS: examineSeconds, ...env });
   const version = await tools.version();
@@ -127,7 +133,8 @@ async function submitRounds(
   const { entries } = await readJournal(path.join(runFolder, runFiles.journal));
   const rounds = entries.flatMap((entry) => (entry.kind === 'round-started' ? [entry.round] : []));
   const plan = await roundPlan(runFolder, rounds.at(-1) ?? 1);
-  await prepareInputs(runFolder, plan, await findAgent({ env, self }), env);
+  const agent = agentObject(plan) === undefined ? await findAgent({ env, self }) : undefined;
+  await prepareInputs(runFolder, plan, agent, env);
   for (const round of [1, ...rounds]) await submitOnce(runFolder, round, { tools, clock, self: myself });
   // HTCondor makes it readable by everyone, and it says why jobs were held.
   await chmod(path.join(runFolder, condorFiles.eventLog), 0o600).catch(() => undefined);

@@ -69,17 +69,17 @@ export const tokenName = ({ name }: PlannedData): string => `token.${name}`;
 
 export const imageTokenName = `${condorFiles.inputs}/image.token`;
 
-/** Adds to a run's folder the files that its submit file names; may be repeated. */
+/** Adds to a run's folder the files that its submit file names, with the agent unless workers fetch it; may be repeated. */
 export async function prepareInputs(
   runFolder: string,
   plan: Plan,
-  agent: FoundAgent,
+  agent: FoundAgent | undefined,
   env: Env,
 ): Promise<void> {
   const inRun = (name: string): string => path.join(runFolder, name);
   await mkdir(inRun(condorFiles.said), { recursive: true });
   await mkdir(inRun(condorFiles.inputs), { recursive: true });
-  await placePackedAgent(agent, inRun(condorFiles.agent), env);
+  if (agent !== undefined) await placePackedAgent(agent, inRun(condorFiles.agent), env);
   for (const source of fetchedBy(plan)) {
     if (source.method === 'native') await linkTo(fileURLToPath(source.url), inRun(nativeName(source)));
     if (source.tokenFile !== undefined)

@@ -11,7 +11,8 @@ import { condorPolicy } from './condor-policy.ts';
 import { recoveryLines } from './recovery-lines.ts';
 import { requestLines } from './request-lines.ts';
 import { imageTokenName, nativeName, tokenName } from './job-inputs.ts';
-import { imageInputs, imageLines, isFederated } from './render-image.ts';
+import { agentInput, needsPlugin } from './agent-travel.ts';
+import { imageInputs, imageLines } from './render-image.ts';
 import { adString, environmentValue, literal } from './submit-text.ts';
 
 export interface SubmitInput {
@@ -92,14 +93,15 @@ function programLines({ plan, version, environment }: SubmitInput): string[] {
 const numberOf = ({ round }: SubmitInput): number => round?.number ?? 1;
 
 function fileLines(input: SubmitInput): string[] {
-  const { plan, environment } = input;
+  const { plan, environment, version } = input;
+  const agent = agentInput(plan, version);
   const { files, filesIn = runFiles.files, spec } = plan;
   const data = fetchedBy(plan);
   const sent = [
-    condorFiles.agent,
+    ...agent.input,
     `${condorRoundFiles(numberOf(input)).orders}/$(job).json`,
     ...(files.length > 0 ? [filesIn] : []),
-    ...imageInputs(plan, input.version),
+    ...imageInputs(plan, version),
     ...(plan.imageTokenFile === undefined ? [] : [imageTokenName]),
     ...(spec.train.checkpoint === undefined ? [] : [`${runFiles.jobs}/$(job)/${sandboxFiles.checkpoint}`]),
     ...data.flatMap(inputsOf),
@@ -107,19 +109,18 @@ function fileLines(input: SubmitInput): string[] {
     // An image does not show the file itself.
     ...(environment['SSL_CERT_FILE'] === undefined ? [] : [condorFiles.authority]),
   ];
-  const isFetchedBy = (by: PlannedData['method']): boolean => data.some(({ method }) => method === by);
   // A plugin that comes with the job takes precedence over the machine's, for each scheme that it is named for.
-  const web = isFetchedBy('https') ? ',https,http' : '';
-  const plugin = web !== '' || isFetchedBy('osdf') || isFederated(plan);
+  const web = data.some(({ method }) => method === 'https') ? ',https,http' : '';
   return [
     'should_transfer_files = YES',
     // On eviction too, to keep a checkpoint and the attempt's journal.
     'when_to_transfer_output = ON_EXIT_OR_EVICT',
+    ...agent.common,
     `transfer_input_files = ${sent.join(', ')}`,
     ...(hasSecrets(plan) ? [`encrypt_input_files = *${sandboxFiles.secrets}`] : []),
     `transfer_output_files = ${runFiles.jobs}, ${runFiles.results}`,
     ...checkpointLines(plan),
-    ...(plugin ? [`transfer_plugins = osdf,pelican,stash${web}=${condorFiles.plugin}`] : []),
+    ...(needsPlugin(plan) ? [`transfer_plugins = osdf,pelican,stash${web}=${condorFiles.plugin}`] : []),
     `output = ${condorFiles.said}/$(job).out`,
     `error = ${condorFiles.said}/$(job).err`,
     `log = ${condorFiles.eventLog}`,

@@ -2,6 +2,7 @@ import type { SlotCondition, SlotFact, SlotFacts, Where } from '../../../check/f
 import { Fault } from '../../../fault/fault.ts';
 import type { Plan } from '../../../job/plan.ts';
 import { formatSize } from '../../../job/units.ts';
+import { agentObject } from '../submit/agent-travel.ts';
 import type { CondorTools } from './condor-tools.ts';
 
 /** Excludes dynamic slots, which would count a busy machine several times. */
@@ -74,8 +75,17 @@ function slotConditions(plan: Plan, where: Where, arch: string): SlotExpression[
     ...(arch === ''
       ? []
       : [same(`the architecture ${arch} of this access point`, where('run', 'pool'), `Arch == "${arch}"`)]),
+    ...agentConditions(plan, where),
     ...ownConditions(plan, where),
   ];
+}
+
+/** HTCondor sends a job whose input is a URL only to machines that can fetch it. */
+function agentConditions(plan: Plan, where: Where): SlotExpression[] {
+  const scheme = /^\w+(?=:)/.exec(agentObject(plan)?.url ?? '')?.[0];
+  if (scheme === undefined) return [];
+  const has = `stringListIMember("${scheme}", HasFileTransferPluginMethods)`;
+  return [same(`a plugin of the machine for ${scheme}:// of agent`, where('pool', 'agent'), has)];
 }
 
 const same = (words: string, place: SlotCondition['place'], expression: string): SlotExpression => ({

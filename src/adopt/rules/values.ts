@@ -1,0 +1,84 @@
+import { batches, perBatch, valueOf, whereSet, type Batch, type SubmitFacts } from '../submit-facts.ts';
+import type { Found, Rule } from '../../base/finding.ts';
+import { secretInVariable } from '../../base/printable.ts';
+import { canonicalCommand } from '../submit-commands.ts';
+
+/** Commands that take one of a few words; HTCondor refuses any other. */
+const choices: Record<string, readonly string[]> = {
+  should_transfer_files: ['YES', 'NO', 'IF_NEEDED', 'TRUE', 'FALSE', 'ALWAYS', 'NEVER'],
+  // HTCondor 25 takes the words after the first three, too.
+  when_to_transfer_output: [
+    ...['ON_EXIT', 'ON_EXIT_OR_EVICT', 'ON_SUCCESS'],
+    ...['YES', 'NO', 'TRUE', 'FALSE', 'ALWAYS', 'NEVER', 'IF_NEEDED'],
+  ],
+  notification: ['NEVER', 'COMPLETE', 'ERROR', 'ALWAYS', 'START'],
+};
+
+/** Commands whose value is a name or a quantity: a `#` in it was meant as a comment. */
+const plain = /^(log|output|error|input|initialdir|executable|universe|container_image|request_\w+)$/;
+
+/** Rules about single values. */
+export const valueRules: Rule<SubmitFacts>[] = [
+  {
+    name: 'bad-value',
+    level: 'error',
+    about: 'A command that takes one of a few words has another one, and HTCondor refuses the file.',
+    check: perBatch((batch) =>
+      Object.entries(choices).flatMap(([command, words]) => {
+        const value = valueOf(batch, command)?.replace(/^"(.*)"$/, '$1');
+        if (value === undefined || value.includes('$') || words.includes(value.toUpperCase())) return [];
+        return {
+          message: `\`${command}\` is \`${value}\`: HTCondor refuses the file`,
+          fix: `use ${words.slice(0, 3).join(', ')}`,
+          place: whereSet(batch, command),
+        };
+      }),
+    ),
+  },
+  {
+    name: 'comment-in-value',
+    level: 'warning',
+    about:
+      'A comment follows a value on its line; HTCondor has no such comments, so it is part of the value.',
+    check: ({ submission }) =>
+      submission.assignments
+        .filter(({ command, value }) => plain.test(command ?? '') && /\s#/.test(value))
+        .map(({ name, value, place }) => ({
+          message: `\`${value.slice(value.search(/\s#/)).trim()}\` is part of the value: HTCondor knows comments only on lines of their own`,
+          fix: `${name} = ${value.slice(0, value.search(/\s#/)).trim()}, and the comment on the line above`,
+          place,
+        })),
+  },
+  {
+    name: 'command-as-attribute',
+    level: 'warning',
+    about: 'A submit command is written as an attribute (`+request_gpus`), so HTCondor does not act on it.',
+    check: attributesForCommands,
+  },
+  {
+    name: 'environment-secret',
+    level: 'error',
+    about: 'A secret is in `environment`, which everyone can read in the queue and in logs.',
+    check: (facts) => batches(facts).flatMap(secretsOf),
+  },
+];
+
+function attributesForCommands({ submission }: SubmitFacts): Found[] {
+  return submission.assignments
+    .filter(({ attribute = '' }) =>
+      /^(request_\w+|requirements|docker_image|container_image)$/i.test(attribute),
+    )
+    .map(({ attribute = '', value, place }) => ({
+      message: `\`+${attribute}\` only sets an attribute of that name: HTCondor does not read it as the command \`${canonicalCommand(attribute) ?? attribute.toLowerCase()}\``,
+      fix: `${canonicalCommand(attribute) ?? attribute.toLowerCase()} = ${value}`,
+      place,
+    }));
+}
+
+function secretsOf(batch: Batch): Found[] {
+  return [...(valueOf(batch, 'environment') ?? '').matchAll(secretInVariable)].map(([, name = '']) => ({
+    message: `\`${name.slice(0, -1)}\` is a secret in \`environment\`: anyone who can see the queue or the log can read it`,
+    fix: 'send a file that only you can read in transfer_input_files, read the secret from it in the job, and replace the secret: it may have been seen',
+    place: whereSet(batch, 'environment'),
+  }));
+}

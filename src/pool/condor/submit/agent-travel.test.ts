@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { makePlanFrom } from '../../../../test/check/facts.ts';
+import { agentInput, agentObject, describeSent } from './agent-travel.ts';
+
+const sha256 = 'ab'.repeat(32);
+const url = `osdf:///me/agents/updraft-agent-0.1.0-linux-x64-${sha256}.gz`;
+const fetched = '[data.d]\nurl = "osdf:///a/b.tar"\nmethod = "osdf"\n';
+const plan = (agent: string, more = '') =>
+  makePlanFrom(
+    `${more}[run]\npool = "condor"\njobs = 10\n${agent === '' ? '' : `[pool]\nagent = "${agent}"\n`}`,
+  );
+const sent = async (agent: string, version: '25.14.1' | '24.0.1', more = ''): Promise<string> =>
+  (await describeSent(plan(agent, more), version, () => Promise.resolve(55e6))).join('\n');
+
+test('the agent is an input from the access point, a URL, or common to all jobs', () => {
+  const own = 'condor/updraft-agent.gz';
+  assert.deepEqual(agentInput(plan(''), '25.14.1'), { common: [], input: [own] });
+  assert.deepEqual(agentInput(plan(url), '24.0.1'), { common: [], input: [url] });
+  const common = [`transfer_common_input = ${own}`];
+  assert.deepEqual(agentInput(plan('common'), '25.14.1'), { common, input: [] });
+  assert.deepEqual(agentInput(plan('common'), '25.13.2'), { common: [], input: [own] });
+});
+
+test('workers fetch the agent under the name that says its hash, unless our plugin must be there first', () => {
+  assert.deepEqual(agentObject(plan(url)), { url, sha256, name: url.slice(url.lastIndexOf('/') + 1) });
+  assert.equal(agentObject(plan(url, fetched)), undefined);
+});
+
+test('the bytes of an attempt and of the run include the agent, and say how to send fewer', async () => {
+  assert.match(
+    await sent('', '24.0.1'),
+    /^55\S* MB per attempt from this access point, 550 MB for one attempt of all 10/,
+  );
+  assert.match(
+    await sent('', '24.0.1'),
+    /the agent is 55\S* MB of it\nto send it through caches: updraft env agent osdf/,
+  );
+  assert.doesNotMatch(await sent('', '24.0.1'), /"common"/);
+  assert.match(await sent('', '25.14.1'), /once per machine: agent = "common"/);
+  assert.match(await sent(url, '24.0.1'), new RegExp(`^0 B per attempt.*\\nthe agent comes from ${url}$`));
+  assert.match(
+    await sent('common', '25.14.1'),
+    /^0 B per attempt.*\nand the agent, 55\S* MB, once per machine$/,
+  );
+  assert.match(
+    await sent('common', '24.0.1'),
+    /HTCondor 24.0.1 cannot send it once per machine: 25.14.0 can/,
+  );
+  assert.match(await sent(url, '24.0.1', fetched), /use method = "stream"/);
+});

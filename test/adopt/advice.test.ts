@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { promisify } from 'node:util';
+import type { Finding } from '../../src/base/finding.ts';
+import { lintSubmission } from '../../src/adopt/lint.ts';
+import { survey } from '../../src/adopt/survey.ts';
+import { limitsOf } from '../../src/cli/adopt/survey-file.ts';
+import { condorProfiles } from '../../src/pool/condor/submit/profiles.ts';
+import { readLogs } from '../../src/report/read-logs.ts';
+import { testPool } from '../pool.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { realCondorSubmit } from './condor-submit.ts';
+
+async function lint(folder: string, lines: readonly string[]): Promise<Finding[]> {
+  const file = path.join(folder, 'job.sub');
+  await writeFile(file, `${lines.join('\n')}\n`);
+  const limits = limitsOf(condorProfiles.htcondor);
+  return lintSubmission(await survey({ file, env: {}, now: new Date('2026-11-15T00:00:00Z'), limits }));
+}
+
+/** The fix of a rule, with its lines for the submit file. */
+async function adviceFor(folder: string, rule: string, lines: readonly string[]): Promise<string> {
+  const found = (await lint(folder, lines)).find((finding) => finding.rule === rule);
+  assert.ok(found !== undefined, `no finding ${rule}`);
+  return found.fix;
+}
+
+/** Submits, waits until no job is left, and returns how many attempts there were. */
+async function attemptsOf(t: TestContext, folder: string, lines: readonly string[]): Promise<number> {
+  const pool = await testPool(t);
+  assert.ok(pool !== undefined);
+  const tool = (name: string, ...args: string[]) =>
+    promisify(execFile)(path.join(pool.bin, name), args, { cwd: folder });
+  await writeFile(path.join(folder, 'job.sub'), `${lines.join('\n')}\n`);
+  const { stdout } = await tool('condor_submit', '-terse', 'job.sub');
+  t.after(() => tool('condor_rm', stdout.split('.')[0] ?? '').catch(() => undefined));
+  await tool('condor_wait', '-wait', '240', 'job.log');
+  const { report } = await readLogs([path.join(folder, 'job.log')]);
+  return report.sites.reduce((sum, { attempts }) => sum + attempts, 0);
+}
+
+const failing = ['executable = /bin/false', 'transfer_executable = false', 'log = job.log'];
+
+test('the advice for an endless `on_exit_remove` ends a job that always fails', async (t) => {
+  if ((await testPool(t)) === undefined) return;
+  const folder = await temporaryFolder(t);
+  const rule = 'on_exit_remove = ExitCode == 0';
+  const fix = await adviceFor(folder, 'endless-restart', [...failing, rule, 'queue']);
+  assert.equal(await attemptsOf(t, folder, [...failing, fix, 'queue']), 4);
+});
+
+test('HTCondor refuses the values that are reported, and accepts those that are not', async (t) => {
+  const condor = await realCondorSubmit(t);
+  if (condor === undefined) return;
+  const folder = await temporaryFolder(t);
+  const values = [
+    'YES',
+    'IF_NEEDED',
+    'MAYBE',
+    'ON_EXIT',
+    'ON_EXIST',
+    'ON_SUCCESS',
+    'NO',
+    'START',
+    'NEVER',
+    'SOMETIMES',
+    'ERROR',
+  ];
+  for (const command of ['should_transfer_files', 'when_to_transfer_output', 'notification'])
+    for (const value of values) {
+      const lines = ['executable = /bin/true', `${command} = ${value}`, 'success_exit_code = 0', 'queue'];
+      const isReported = (await lint(folder, lines)).some(({ rule }) => rule === 'bad-value');
+      assert.equal(isReported, condor.dryRun(folder, 'job.sub').status !== 0, `${command} = ${value}`);
+    }
+});

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { configure } from '../../src/cli/commands/env.ts';
+import { startFederation } from '../../src/mini/federation/federation.ts';
+import { runCommand } from '../cli/run-command.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { condorHarness, onlyJob, result } from './condor-harness.ts';
+import { federationEnv } from './published-cifar.ts';
+
+const job = (agent: string): string => `
+name = "light"
+[train]
+command = "echo trained > out.txt"
+outputs = ["out.txt"]
+[run]
+pool = "condor"
+attempts = 1
+[pool]
+agent = "${agent}"
+`;
+
+/** A user whose agent is published; HTCondor's own plugin fetches it from a cache over plain HTTP. */
+async function published(t: TestContext) {
+  const folder = await temporaryFolder(t);
+  const federation = await startFederation({
+    caches: 1,
+    namespaces: [{ prefix: '/agents', folder, public: true, writable: true }],
+  });
+  t.after(() => federation.stop());
+  const harness = await condorHarness(
+    t,
+    { token: federation.issueToken() },
+    { env: federationEnv(federation) },
+  );
+  if (harness === undefined) return undefined;
+  const asked = ['agent', 'osdf:///agents/v1', '--token-file', 'token', '--quiet'];
+  const { out } = await runCommand({ configure }, asked, { cwd: harness.folder, env: harness.env });
+  const [, url = ''] = /^\[pool\]\nagent = "(osdf:\/\/\/agents\/v1\/\S+-[0-9a-f]{64}\.gz)"$/m.exec(out) ?? [];
+  assert.notEqual(url, '', out);
+  const cached = url.replace('osdf://', federation.caches[0]?.httpUrl ?? '');
+  await writeFile(path.join(harness.folder, 'updraft.toml'), job(cached));
+  return { federation, harness, object: path.join(folder, url.replace('osdf:///agents/', '')) };
+}
+
+test('jobs fetch the agent through a cache, and the access point sends none', async (t) => {
+  const user = await published(t);
+  if (user === undefined) return;
+  const { federation, harness, object } = user;
+  const fromOrigin = (): number => federation.counters.server(federation.origin.name).bytes;
+  const before = fromOrigin();
+  for (const time of ['first', 'second']) {
+    const run = await harness.submit();
+    const state = onlyJob(await harness.finish(run));
+    assert.equal(state.outcome, 'success', `${time}: ${JSON.stringify(state.attempts.at(-1)?.fault)}`);
+    assert.equal(await result(run, 'out.txt'), 'trained\n');
+    assert.ok(!(await readdir(path.join(run, 'condor'))).includes('updraft-agent.gz'));
+  }
+  // The second job's agent came from the cache alone.
+  assert.equal(fromOrigin() - before, await stat(object).then(({ size }) => size));
+});
+
+test('an agent that is not the published one is refused, and the fault says so', async (t) => {
+  const user = await published(t);
+  if (user === undefined) return;
+  const { federation, harness, object } = user;
+  await writeFile(object, 'another program');
+  await federation.evict();
+  const run = await harness.submit();
+  const { outcome, attempts } = onlyJob(await harness.finish(run));
+  assert.equal(outcome, 'failed');
+  assert.equal(attempts.at(-1)?.fault?.kind, 'data-corrupt', JSON.stringify(attempts.at(-1)));
+  const said = await readFile(path.join(run, 'condor/said/0000.err'), 'utf8');
+  assert.match(said, /is not the agent that was published: its SHA-256 is [0-9a-f]{64}/);
+});
+
+test('HTCondor sends a common agent apart from the attempts, and they all run', async (t) => {
+  const harness = await condorHarness(t, {
+    'updraft.toml': job('common').replace('attempts = 1', 'jobs = 3'),
+  });
+  if (harness === undefined) return;
+  const run = await harness.submit();
+  const text = await readFile(path.join(run, 'condor/job.sub'), 'utf8');
+  if (!text.includes('transfer_common_input')) {
+    t.skip('HTCondor here is older than 25.14');
+    return;
+  }
+  const { tally } = await harness.finish(run);
+  assert.equal(tally.success, 3);
+  const received = await harness.ask(`UpdraftRun == "${path.basename(run)}"`, 'BytesRecvd');
+  assert.ok(
+    received.every((bytes) => Number(bytes) < 1e6),
+    received.join(),
+  );
+});

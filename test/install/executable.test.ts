@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, chownSync, copyFileSync, existsSync, linkSync, mkdirSync, readFileSync } from 'node:fs';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { test, type TestContext } from 'node:test';
+import packageJson from '../../package.json' with { type: 'json' };
+import { insideHome, poolFolders } from '../../src/mini/pool/condor-config.ts';
+import { enterCommand } from '../../src/mini/pool/pool.ts';
+import { fillRoot } from '../empty-root.ts';
+import { testPool } from '../pool.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { bareJob, runNamedIn } from './bare-job.ts';
+
+const project = path.resolve(import.meta.dirname, '../..');
+const executable = path.join(project, 'dist', `updraft-linux-${os.arch()}`);
+const user = 1000;
+
+/** True, and the test skipped, if the executable is not built. */
+function isMissing(t: TestContext): boolean {
+  if (existsSync(executable)) return false;
+  t.skip(`${path.basename(executable)} is not built (npm run build)`);
+  return true;
+}
+
+/** Enters the root folder `$1` in mounts of its own, which end with it, as an ordinary user in the folder `/home`. */
+const enter = `set -e
+root=$1; shift
+mount -t proc proc "$root/proc"
+mount --bind /dev/null "$root/dev/null"
+exec env -i HOME=/home PATH=/bin "$(PATH=$PATH:/usr/sbin command -v chroot)" --userspec=${user}:${user} "$root" \
+  /bin/sh -c 'cd /home && exec "$@"' sh "$@"`;
+
+interface Machine {
+  home: string;
+  /** The words that start a command on it. */
+  command: (...words: string[]) => [string, string[]];
+  updraft: (...words: string[]) => { stdout: string; stderr: string; status: number | null };
+}
+
+/** A machine that has only the C library, a shell and the executable. */
+async function bareMachine(t: TestContext): Promise<Machine> {
+  const root = await temporaryFolder(t);
+  fillRoot(root, executable);
+  for (const name of ['proc', 'dev', 'tmp', 'home']) await mkdir(path.join(root, name));
+  await writeFile(path.join(root, 'dev', 'null'), '');
+  mkdirSync(path.join(root, 'bin'), { recursive: true });
+  place(executable, path.join(root, 'bin', 'updraft'));
+  chmodSync(path.join(root, 'tmp'), 0o1777);
+  chownSync(path.join(root, 'home'), user, user);
+  chmodSync(root, 0o755);
+  const command = (...words: string[]): [string, string[]] => [
+    'unshare',
+    ['--mount', '--propagation', 'private', 'sh', '-c', enter, 'sh', root, ...words],
+  ];
+  return {
+    home: path.join(root, 'home'),
+    command,
+    updraft: (...words) => spawnSync(...command('updraft', ...words), { encoding: 'utf8' }),
+  };
+}
+
+/** A link is free, but does not work across file systems. */
+function place(file: string, target: string): void {
+  try {
+    linkSync(file, target);
+  } catch {
+    copyFileSync(file, target);
+  }
+}
+
+test('on a machine with only the C library and a shell, an ordinary user does it all', async (t) => {
+  if (isMissing(t)) return;
+  if (os.userInfo().uid !== 0) {
+    t.skip('chroot and mounting /proc need root');
+    return;
+  }
+  const { home, updraft, command } = await bareMachine(t);
+  const log = path.join(project, 'test/eventlogs/exit3.log');
+  copyFileSync(log, path.join(home, 'my.log'));
+  await writeFile(path.join(home, 'my.sub'), 'executable = train.sh\nqueue\n');
+  await writeFile(path.join(home, 'train.sh'), `#!/bin/sh\n${bareJob['train.sh']}`);
+  assert.equal(updraft('--version').stdout, `${packageJson.version}\n`);
+  assert.match(updraft('report', 'my.log').stdout, /on slots/);
+  assert.match(updraft('why', 'my.log').stdout, /The program exited with code 3/);
+  assert.match(updraft('adopt', 'my.sub').stdout, /my\.sub:2 {2}no-outputs/);
+
+  const made = updraft('init', '--template', 'minimal', 'mine');
+  assert.equal(made.stdout, 'mine/updraft.toml\nmine/train.py\n');
+  assert.match(updraft('check', 'mine').stdout, /`?python3`? is not/);
+  await rm(path.join(home, 'mine', 'train.py'));
+  for (const [name, text] of Object.entries(bareJob)) await writeFile(path.join(home, 'mine', name), text);
+  const checked = updraft('check', 'mine');
+  assert.match(checked.stdout, /^ok: shell: 1 job on the pool "local"/);
+
+  const run = updraft('run', 'mine');
+  assert.equal(run.status, 0, run.stderr);
+  assert.match(run.stderr, /by the agent \/bin\/updraft/);
+  const folder = runNamedIn(run.stderr);
+  assert.equal(readFileSync(path.join(home, folder, 'results/0000/model.pt'), 'utf8'), 'a model\n');
+  assert.match(updraft('status', folder).stdout, /1 job, 1 success/);
+  assert.match(
+    await firstPage(command('updraft', 'dashboard', '--here', '--no-open', folder)),
+    /<style>.+<script>/s,
+  );
+});
+
+/** The page that a dashboard serves under the link it prints; then the dashboard is ended. */
+async function firstPage([program, args]: [string, string[]]): Promise<string> {
+  const server = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  const ended = once(server, 'close');
+  try {
+    // The end of its output ends the loop, if it prints no link.
+    for await (const link of createInterface(server.stdout)) {
+      const { headers } = await fetch(link);
+      const cookie = headers.getSetCookie()[0]?.split(';')[0] ?? '';
+      return await (await fetch(new URL('/', link), { headers: { cookie } })).text();
+    }
+    return '';
+  } finally {
+    server.kill('SIGTERM');
+    await ended;
+  }
+}
+
+test('on an access point, it submits itself as the agent', async (t) => {
+  if (isMissing(t)) return;
+  const pool = await testPool(t);
+  if (pool === undefined) return;
+  const home = await temporaryFolder(t, bareJob);
+  place(executable, path.join(home, 'updraft'));
+  const [program = '', ...words] = enterCommand({ keeper: pool.keeper.pid, master: pool.master });
+  const inside = `cd "$1" && ! command -v node && exec ./updraft run --pool condor`;
+  const variables = [
+    'PATH=/usr/sbin:/usr/bin',
+    `HOME=${home}`,
+    `CONDOR_CONFIG=${poolFolders(insideHome).config}`,
+  ];
+  const done = spawnSync(program, [...words, 'env', '-i', ...variables, 'sh', '-c', inside, 'sh', home], {
+    encoding: 'utf8',
+  });
+  assert.equal(done.status, 0, `${done.stdout}\n${done.stderr}`);
+  const folder = runNamedIn(done.stderr);
+  assert.equal(readFileSync(path.join(home, folder, 'results/0000/model.pt'), 'utf8'), 'a model\n');
+});
