@@ -35,12 +35,12 @@ export async function bundleAgent(): Promise<AgentBundle> {
   }
 }
 
-/** Runs `bun build` of the pinned Bun, in the project's folder. */
-export async function runBun(args: string[]): Promise<void> {
+/** Runs `bun build` of the pinned Bun, in the project's folder or the one given: paths in its output are relative to it. */
+export async function runBun(args: string[], cwd = root): Promise<void> {
   const bun = await bunFor(process.arch as Arch);
   // The user's environment must not affect the build.
   const env = { PATH: process.env['PATH'], HOME: process.env['HOME'], TMPDIR: process.env['TMPDIR'] };
-  const done = spawnSync(bun, ['build', ...args], { cwd: root, env, encoding: 'utf8' });
+  const done = spawnSync(bun, ['build', ...args], { cwd, env, encoding: 'utf8' });
   if (done.status !== 0)
     throw new Fault('internal', `bun build failed: ${done.error?.message ?? done.stderr}`);
 }

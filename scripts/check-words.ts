@@ -37,6 +37,7 @@ const banned: Record<string, Banned> = {
   'in this machine': { word: /\bin this machine\b(?!')/g, use: 'on this machine' },
   customs: { word: /\bcustoms\b/g, use: 'limits, rules' },
   'nobody was named': { word: /\bnobody (is|was|has been) named\b/g, use: 'the director named no server' },
+  'exit status': { word: /\bexit status\b/g, use: "exit code, HTCondor's word" },
   truest: { word: /\btruest\b/g, use: 'most informative' },
   'server words': { word: /\bserver('s)? words\b/g, use: 'error body' },
   'bring the environment': {
@@ -56,6 +57,7 @@ const banned: Record<string, Banned> = {
 const bannedNames: Record<string, Banned> = {
   mostX: { word: /\b(most|least)[A-Z]\w*/g, use: 'max, min' },
   immediateRetries: { word: /\batOnce\w*/g, use: 'immediate, concurrent' },
+  'Fix …': { word: /\bfix: ['"`][A-Z][a-z]+ [a-z]/g, use: 'a fix that starts with a small letter' },
   World: { word: /\b(world|\w*World)\b(?=\W)/g, use: 'host, context' },
 };
 

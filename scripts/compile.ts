@@ -62,7 +62,8 @@ export async function compile(name: string, { arch, main, files, ...more }: Comp
     writeFileSync(runtime, renameVariables(await readBun(arch)), { mode: 0o755 });
     const target = `--target=bun-linux-${arch}${arch === 'x64' ? '-baseline' : ''}`;
     const paths = [`--compile-executable-path=${runtime}`, `--outfile=${made}`, path.join(draft, main)];
-    await runBun([...flags, ...(more.flags ?? []), target, ...paths]);
+    // There, so that the draft's name is not in the executable: the same sources give the same bytes.
+    await runBun([...flags, ...(more.flags ?? []), target, ...paths], draft);
     renameSync(made, path.join(dist, name));
   } finally {
     rmSync(draft, { recursive: true, force: true });

@@ -18,6 +18,8 @@ export const found: Readonly<Record<FaultKind, string>> = {
   'training-killed':
     'by the agent: signal 9, 15, 1 or 2, or a status like 137, that neither it nor the pool sent; with the memory use of the training and the machine at that time',
   'gpu-memory': 'by the agent, in the last lines of the training (`CUDA out of memory`)',
+  'expect-wrong':
+    'by the agent, when a file from the access point, or a verified list of shards, has other files than `expect` says',
   'discovery-failed': 'when the federation is looked up, by the self-test before data moves',
   'director-unreachable':
     'when the director does not say where an object is, after several tries over minutes',
@@ -45,12 +47,12 @@ export const found: Readonly<Record<FaultKind, string>> = {
   'disk-full':
     'by the self-test, at every write, and when a training ends with an error: its last lines (`No space left on device`, `Disk quota exceeded`), and the free space of its scratch folder and its logs',
   'scratch-unusable': 'when the attempt creates its folder',
-  'command-missing': 'by `updraft check`, which inspects the image; by exit status 126 or 127 of the shell',
-  'training-failed': 'by the exit status of the training, which passes through',
+  'command-missing': 'by `updraft check`, which inspects the image; by exit code 126 or 127 of the shell',
+  'training-failed': 'by the exit code of the training, which passes through',
   'training-hung':
     'when it prints nothing, reports no progress, and neither its processes nor its GPU do anything for `quiet_limit`',
   'wrong-output':
-    'after a training with exit status 0: an output is missing, empty, older than the attempt, or refused by `check`',
+    'after a training with exit code 0: an output is missing, empty, older than the attempt, or refused by `check`',
   evicted: 'by SIGTERM, by HTCondor’s events, or because the machine stopped answering',
   'time-limit': 'by the agent, a margin before `time` or the pool’s limit, so that it can save',
   'self-test-failed': 'by the agent before any data moves: clock, disk, GPU and driver',

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { format } from 'prettier';
 import { kinds, agentExits, type RetryRule } from '../src/fault/kinds.ts';
 import { defaultTransferLimits } from '../src/transfer/limits.ts';
+import { ruleTable } from '../src/check/check-facts.ts';
 import { codesTable } from './codes-table.ts';
 import { faultsPage } from './faults-page.ts';
 import { jobFilePage } from './job-file-page.ts';
@@ -24,9 +25,11 @@ const rows = Object.entries(kinds)
 
 const exitCodesPage = `# Exit codes
 
-The command line and the agent end with the same codes. 0 is success. A training's own exit status passes through the agent unchanged, unless it
-lies in Updraft's range, ${agentExits.from} to ${agentExits.to}; a training that ended by a signal of its own making gives 128 plus the signal's number, one that was killed from outside 86 or 87. 85 says that a checkpoint
-was saved and that the same is to be run again: trainings end so, and the agent on HTCondor ([checkpoints](checkpoints.md)).
+The command line and the agent use the same codes. 0 is success.
+
+- A training's own exit code passes through the agent unchanged, unless it is in Updraft's range, ${agentExits.from} to ${agentExits.to}.
+- A training that dies by its own signal gives 128 plus the signal's number; one that is killed from outside gives 86 or 87.
+- 85 means that a checkpoint was saved and the same job must run again: trainings use it, and the agent on HTCondor ([checkpoints](checkpoints.md)).
 
 With \`--json\` a command that fails prints one object, \`{"error": {"kind", "message", "fix", "about", "exit"}}\`, on stdout. Commands whose very answer
 is that something is wrong (\`check\`, \`adopt\`, \`rehearse\`) say so with \`"ok": false\` in that answer, and nothing after it.
@@ -47,6 +50,23 @@ const withTable = (name: string, table: string): string =>
     (_, begin: string, end: string) => `${begin}\n${table}\n${end}`,
   );
 
+/** The rules of `check`, a table for each family. */
+function rulesTables(): string {
+  const families = [...Map.groupBy(ruleTable, ({ family }) => family)];
+  return families
+    .map(([family, rules]) =>
+      [
+        `### ${family.charAt(0).toUpperCase()}${family.slice(1)}`,
+        '',
+        '| rule | level | what it says |',
+        '| --- | --- | --- |',
+        ...rules.map(({ name, level, about }) => `| \`${name}\` | ${level} | ${about} |`),
+        '',
+      ].join('\n'),
+    )
+    .join('\n');
+}
+
 /** A page of which only the number after these words is generated. */
 function withFigure(name: string, words: string, figure: number): string {
   const [before, after] = read(name).split(words, 2);
@@ -59,6 +79,7 @@ const pages = {
   'exit-codes.md': await tidy(exitCodesPage),
   'faults.md': await tidy(faultsPage()),
   'job-file.md': await tidy(jobFilePage()),
+  'check.md': withTable('check.md', rulesTables()),
   'recovery.md': await tidy(withTable('recovery.md', codesTable())),
   'plugin.md': withFigure('plugin.md', left, defaultTransferLimits.stallSeconds),
   'objects.md': withFigure('objects.md', left, defaultTransferLimits.stallSeconds),

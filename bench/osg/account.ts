@@ -19,7 +19,7 @@ export interface Account {
   usefulTransfer: number;
 }
 
-/** Checks every model, whatever the job's exit status, and accounts for the time of the jobs. */
+/** Checks every model, whatever the job's exit code, and accounts for the time of the jobs. */
 export async function accountFor(setting: Setting, { jobs, model }: Finished): Promise<Account> {
   const done = jobs.filter(({ outcome }) => outcome === 'success').map(({ id }) => numberOf(id));
   const valid = await validModels(

@@ -26,6 +26,7 @@ import {
 } from './results/outputs.ts';
 import { diskFull, makeScratch } from './scratch.ts';
 import { testMachine } from './self-test/test-machine.ts';
+import { withNeighbors } from './training/missing-path.ts';
 import { checkpointExit, exitCodeOf, outcomeOf, trainingFault } from './training/ending.ts';
 import { lastErrorLines } from './training/log-tail.ts';
 import type { CommandEnd } from './training/shell.ts';
@@ -208,10 +209,11 @@ async function prepare(attempt: Attempt): Promise<string> {
 async function judge(attempt: Attempt, ended: CommandEnd, before: OutputSnapshot): Promise<void> {
   const { order, scratch, context, record } = attempt;
   const { command, outputs, check } = order.job.train;
-  const failure = trainingFault(ended, command, lastErrorLines(order), order.resources);
+  const lines = lastErrorLines(order);
+  const failure = trainingFault(ended, command, lines, order.resources);
   // Pools that want their machine back signal all its processes at once: the training may be gone first.
   if (failure?.kind === 'training-killed') context.signal.throwIfAborted();
-  if (failure !== undefined) throw failure;
+  if (failure !== undefined) throw await withNeighbors(failure, lines, scratch.work);
   const grace = withGrace(context);
   try {
     await checkOutputs(outputs, scratch, before);

@@ -26,3 +26,10 @@ export function splitArchiveName(name: string): { stem: string; kind: ArchiveKin
         return { stem: name.slice(0, -ending.length), kind };
   return undefined;
 }
+
+/** The ending of a list of shards, which stands for the archives that it names. */
+export const shardListEnding = '.shards.json';
+
+/** Whether a data source is a list of shards. */
+export const isShardList = ({ url, unpack }: { url: string; unpack: string }): boolean =>
+  unpack === 'auto' && url.replace(/[?#].*$/, '').endsWith(shardListEnding);

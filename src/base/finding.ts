@@ -14,6 +14,8 @@ export interface Found {
   message: string;
   fix: string;
   place?: SourceLine | undefined;
+  /** Lines of the file, shown as they are. */
+  excerpt?: readonly string[];
 }
 
 /** One rule. The documentation is generated from the rules. */
@@ -36,14 +38,13 @@ export interface Finding {
   fix: string;
   file?: string;
   line?: number;
+  excerpt?: readonly string[];
 }
 
 /** All findings, in the order of the rules. */
 export function applyRules<Facts>(rules: readonly Rule<Facts>[], facts: Facts): Finding[] {
   return rules.flatMap(({ name, level, check }) =>
-    [check(facts) ?? []]
-      .flat()
-      .map(({ message, fix, place }) => ({ rule: name, level, message, fix, ...place })),
+    [check(facts) ?? []].flat().map(({ place, ...found }) => ({ rule: name, level, ...found, ...place })),
   );
 }
 

@@ -10,7 +10,7 @@ export function nearest(word: string, known: Iterable<string>): string | undefin
 }
 
 /** Insertions, deletions, substitutions and swaps of neighbors between two words. */
-function editDistance(from: string, to: string): number {
+export function editDistance(from: string, to: string): number {
   let before: number[] = [];
   let row = Array.from({ length: to.length + 1 }, (_, j) => j);
   for (let i = 1; i <= from.length; i++) {

@@ -3,9 +3,13 @@ import { applyRules, sortFindings, type Finding, type Level, type Rule } from '.
 import { cudaRules, imageRules, softwareRules } from './rules/software.ts';
 import { diskRules } from './rules/disk.ts';
 import { downloadRules, type DownloadFacts } from './rules/downloads.ts';
+import { folderRules } from './rules/folder.ts';
 import { limitRules } from './rules/limits.ts';
+import { localPathRules } from './rules/local-paths.ts';
 import { objectRules, tokenRules, warmRules } from './rules/objects.ts';
+import { parameterRules } from './rules/parameters.ts';
 import { resultRules, scriptFindings } from './rules/results.ts';
+import { scriptFileRules } from './rules/scripts.ts';
 import { secretRules } from './rules/secrets.ts';
 import { slotRules } from './rules/slots.ts';
 import { timeRules } from './rules/time.ts';
@@ -17,8 +21,9 @@ const families: readonly (readonly [title: string, rules: readonly Rule<AllFacts
   ['data', [...objectRules, ...warmRules]],
   ['tokens and secrets', [...tokenRules, ...secretRules]],
   ['pool', [...limitRules, ...slotRules]],
-  ['disk', diskRules],
+  ['disk', [...diskRules, ...folderRules]],
   ['software', [...imageRules, ...softwareRules, ...cudaRules, ...downloadRules]],
+  ['scripts and paths', [...scriptFileRules, ...localPathRules, ...parameterRules]],
   ['time and results', [...timeRules, ...resultRules]],
 ];
 

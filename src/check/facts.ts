@@ -15,8 +15,18 @@ export interface PlanFacts {
   limits: PlanLimits | undefined;
   /** The image, if it is a local file or folder that is sent with every job; a folder counts as 0 bytes. */
   image?: { path: string; isThere: boolean; bytes: number } | undefined;
+  /** What the registry of an image says. */
+  registry?: ImageFact | undefined;
   /** Size of an image that every job fetches by its URL. */
   fetchedImageBytes?: number;
+}
+
+/** What a registry answers to somebody without a login. */
+export interface ImageFact {
+  url: string;
+  host: string;
+  /** 200; 404 if it has no such image; 401 or 403 if it does not say. */
+  status: number;
 }
 
 /** One object, with the answers of every server that the federation names for it. */
@@ -33,8 +43,12 @@ export interface ObjectFact {
   isProven: boolean;
   /** Why the manifest cannot be used. */
   manifestProblem?: string;
-  /** Why it cannot be unpacked, from its first bytes. */
+  /** Why it cannot be used: from its first bytes, or from the shards that it names. */
   archiveProblem?: { message: string; fix?: string };
+  /** Of all shards that it names. */
+  bytes?: number;
+  /** The files of an archive on this machine, and what the job file says. */
+  files?: { found: number; declared: number };
 }
 
 export interface ServerFact {
@@ -113,8 +127,45 @@ export interface SecretFacts {
   secrets: readonly SecretFound[];
 }
 
+/** What Python says against a file. */
+export interface SyntaxFact {
+  file: string;
+  line: number;
+  /** Like `SyntaxError: invalid syntax`. */
+  said: string;
+  /** The line, and a caret below it. */
+  excerpt: readonly string[];
+  /** The version that was asked. */
+  python: string;
+  /** The job's Python is not newer than the one that was asked. */
+  isCertain: boolean;
+}
+
+/** What this machine shows about the files of a job. */
+export interface HereFacts {
+  here: {
+    /** Of the paths that the code names, those that exist here. */
+    existing: ReadonlySet<string>;
+    /** Files sent that nobody may execute. */
+    notExecutable: ReadonlySet<string>;
+    syntax: readonly SyntaxFact[];
+    folder?: FolderFact;
+  };
+}
+
+/** The folder that the run and its results are kept in. */
+export interface FolderFact {
+  path: string;
+  /** Why it cannot be written. */
+  unwritable?: string;
+  /** What is left on its file system, and in quotas. */
+  rooms: readonly { name: string; freeBytes?: number; freeFiles?: number }[];
+  /** What the run will bring home at least. */
+  needs: { bytes: number; files: number; why: string };
+}
+
 /** Everything that the rules about a plan may use, gathered beforehand: rules only compute. */
-export interface Facts extends PlanFacts, CodeFacts, ObjectFacts, SoftwareFacts, SecretFacts {
+export interface Facts extends PlanFacts, CodeFacts, ObjectFacts, SoftwareFacts, SecretFacts, HereFacts {
   tokens: readonly TokenFact[];
   slots: SlotFacts | undefined;
   now: number;

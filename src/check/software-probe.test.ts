@@ -20,7 +20,7 @@ function probe(script: string) {
 test('a real shell reports its tools, and names that look like options or code are harmless', () => {
   const answer = probe(probeScript(uses(['cat', 'no-such-tool', '-v', '$(exit 1)'], []), false));
   assert.deepEqual([...(answer?.tools ?? [])], ['cat']);
-  assert.deepEqual(answer?.pythons, []);
+  assert.ok(answer?.pythons.every(({ has }) => has.size === 0));
 });
 
 test('a real Python reports its modules', (t) => {

@@ -29,7 +29,8 @@ const defaultPythons = ['python3', 'python', '/usr/bin/python3', '/usr/local/bin
 /** A script for `/bin/sh` that prints which tools and modules exist. It changes nothing and needs no network. */
 export function probeScript({ tools, modules, pythons }: Uses, wantCuda: boolean): string {
   const quoted = (names: readonly string[]): string => names.map(shellQuote).join(' ');
-  const asked = modules.length === 0 ? [] : [...new Set([...pythons, ...defaultPythons])];
+  const isNeeded = modules.length > 0 || pythons.length > 0;
+  const asked = isNeeded ? [...new Set([...pythons, ...defaultPythons])] : [];
   return [
     'cd /',
     `for tool in ${quoted(tools.map(({ name }) => name))}; do`,
@@ -41,7 +42,9 @@ export function probeScript({ tools, modules, pythons }: Uses, wantCuda: boolean
     '  case " $seen " in *" $where "*) continue ;; esac',
     '  seen="$seen $where"',
     `  echo "${mark} python $where"`,
-    `  "$python" -c ${shellQuote(askPython)} ${wantCuda ? 'cuda' : 'no'} ${quoted(modules.map(({ name }) => name))} 2>/dev/null`,
+    modules.length === 0
+      ? '  continue'
+      : `  "$python" -c ${shellQuote(askPython)} ${wantCuda ? 'cuda' : 'no'} ${quoted(modules.map(({ name }) => name))} 2>/dev/null`,
     'done',
     `echo "${mark} end"`,
     '',

@@ -1,9 +1,5 @@
-interface CommandHelp {
-  what: string;
-  /** The page of `docs/` about it, besides its section in `docs/commands.md`. */
-  page?: string;
-  examples: readonly (readonly [command: string, what: string])[];
-}
+import type { CommandHelp } from './command-help.ts';
+import { miniHelpTexts } from './mini/help-texts.ts';
 
 /** The commands by heading, in the order of the help page. */
 export const groups = {
@@ -113,7 +109,7 @@ export const helpTexts: Readonly<Record<string, CommandHelp>> = {
     page: 'retry.md',
     examples: [
       ['updraft retry --dry-run', 'what would run again, and what must change'],
-      ['updraft retry cifar10 3 7 --memory "32 GB"', 'two jobs, with more memory'],
+      ['updraft retry cifar10 3 7 --memory "8 GB"', 'two jobs, with more memory'],
     ],
   },
   stop: {
@@ -232,8 +228,8 @@ export const helpTexts: Readonly<Record<string, CommandHelp>> = {
     what: 'upload a data set as verifiable, cache-friendly objects',
     page: 'objects.md',
     examples: [
-      ['updraft stage train osdf:///me/imagenet --dry-run', 'what would be made'],
-      ['updraft stage train osdf:///me/imagenet >> updraft.toml', 'upload it, add it to the job file'],
+      ['updraft stage train osdf:///inbox/me/imagenet --dry-run', 'what would be made'],
+      ['updraft stage train osdf:///inbox/me/imagenet >> updraft.toml', 'upload it, add it to the job file'],
     ],
   },
   env: {
@@ -288,14 +284,17 @@ export const helpTexts: Readonly<Record<string, CommandHelp>> = {
     what: 'upload an archive or image under a name with its hash',
     page: 'environments.md',
     examples: [
-      ['updraft env stage gpu-1a2b3c4d.sh osdf:///me/environments', 'an archive made by pixi-pack'],
-      ['updraft env stage gpu.sif osdf:///me/images', 'an Apptainer image'],
+      ['updraft env stage gpu-1a2b3c4d.sh osdf:///inbox/me/environments', 'an archive made by pixi-pack'],
+      ['updraft env stage gpu.sif osdf:///inbox/me/images', 'an Apptainer image'],
     ],
   },
   'env agent': {
     what: 'upload the agent, so that workers fetch it through caches',
     page: 'agent.md',
-    examples: [['updraft env agent osdf:///me/agents', 'prints the line for the job file']],
+    examples: [
+      ['updraft env agent osdf:///inbox/me/agents', 'prints the line for the job file'],
+      ['updraft env agent --arch arm64 osdf:///inbox/me/agents', 'for ARM machines'],
+    ],
   },
   doctor: {
     what: 'check that this machine has what runs need',
@@ -306,88 +305,12 @@ export const helpTexts: Readonly<Record<string, CommandHelp>> = {
   },
   demo: {
     what: 'train CIFAR-10 end to end on this machine',
-    examples: [['updraft demo', 'makes the folder updraft-demo here']],
-  },
-  mini: {
-    what: 'start a small federation or HTCondor pool on this machine',
-    page: 'mini-federation.md',
     examples: [
-      ['updraft mini pool up', 'a real HTCondor pool of three sites'],
-      ['updraft mini federation up --publish /demo=data', 'a Pelican federation'],
+      ['updraft demo', 'in the new folder updraft-demo'],
+      ['cd updraft-demo && updraft report', 'where its time went'],
     ],
   },
-  'mini federation': {
-    what: 'run a small Pelican federation on this machine',
-    page: 'mini-federation.md',
-    examples: [
-      ['updraft mini federation up --publish /demo=data --detach', 'start it'],
-      ['updraft mini federation down', 'stop it'],
-    ],
-  },
-  'mini federation up': {
-    what: 'start the federation; Ctrl-C stops it',
-    page: 'mini-federation.md',
-    examples: [
-      ['updraft mini federation up --publish /demo=data --detach', 'leave it in the background'],
-      ['updraft mini federation up --publish /demo=data --like xrootd', 'behave like XRootD servers'],
-    ],
-  },
-  'mini federation status': {
-    what: 'show addresses, what was served, and active trouble',
-    page: 'mini-federation.md',
-    examples: [['updraft mini federation status --json', 'for a program']],
-  },
-  'mini federation token': {
-    what: 'print a new token for a protected namespace',
-    page: 'mini-federation.md',
-    examples: [
-      ['updraft mini federation token > token', 'for the first namespace that needs one'],
-      ['updraft mini federation token /demo --expires 60', 'valid for a minute'],
-    ],
-  },
-  'mini federation approve': {
-    what: 'approve a pending login, as its web page would',
-    page: 'login.md',
-    examples: [
-      ['updraft mini federation approve ABCD-EFGH', 'the code that login shows'],
-      ['updraft mini federation approve ABCD-EFGH --deny', 'refuse it'],
-    ],
-  },
-  'mini federation trouble': {
-    what: 'make servers misbehave; without rules, list active ones',
-    page: 'mini-federation.md',
-    examples: [
-      ["updraft mini federation trouble 'cache-1: stall after 1MB'", 'the first cache stalls'],
-      ['updraft mini federation trouble --clear', 'back to normal'],
-    ],
-  },
-  'mini federation down': {
-    what: 'stop the federation',
-    page: 'mini-federation.md',
-    examples: [['updraft mini federation down', 'the one started by `up --detach`']],
-  },
-  'mini pool': {
-    what: 'run a real HTCondor pool of three sites on this machine',
-    examples: [
-      ['updraft mini pool up', 'start it; the first time it is built'],
-      ['updraft mini pool down', 'stop it'],
-    ],
-  },
-  'mini pool up': {
-    what: 'start the pool; the first time it is built',
-    examples: [
-      ['updraft mini pool up', 'then: updraft run --pool condor'],
-      ['eval "$(updraft mini pool up)"', "HTCondor's commands in this shell"],
-    ],
-  },
-  'mini pool status': {
-    what: 'show whether the pool runs, and where',
-    examples: [['updraft mini pool status --json', 'for a program']],
-  },
-  'mini pool down': {
-    what: 'stop every process of the pool',
-    examples: [['updraft mini pool down', 'its files stay']],
-  },
+  ...miniHelpTexts,
   completion: {
     what: 'print the completion script for your shell',
     examples: [

@@ -146,8 +146,20 @@ const causes = {
   'environment-broken': {
     title: 'the software environment cannot be used',
     advice:
-      'Check that the image exists and needs no login (try `apptainer exec IMAGE true`), or check the modules that the job file requires.',
-    change: 'retry',
+      'Add what it lacks to the environment, or name another in [environment]; `updraft check` lists what the job needs.',
+    outlook: 'unclear',
+  },
+  'image-missing': {
+    title: 'the container image does not exist, or needs a login',
+    advice: 'Correct the image’s name and tag; a private one must be public, or a .sif file of your own.',
+    submit: 'container_image names it.',
+    fault: 'environment-broken',
+  },
+  'image-unusable': {
+    title: 'the container image could not be used',
+    advice:
+      'Check the image’s name, and that it needs no login: try `apptainer exec IMAGE true`. If that works, another machine may be able to use it.',
+    fault: 'environment-broken',
     outlook: 'unclear',
   },
   'command-missing': {
@@ -204,7 +216,7 @@ const causes = {
     outlook: 'unclear',
   },
   user: {
-    title: 'a user asked for it',
+    title: 'a user removed or held it',
     advice:
       'If you still want it, release a held job (condor_release) or submit a removed one again (`updraft retry` in an Updraft run).',
     fault: 'interrupted',
@@ -235,7 +247,7 @@ const causes = {
   },
   unknown: {
     title: 'HTCondor gives a reason that Updraft does not know',
-    advice: 'Read the reason, or ask the staff of the access point.',
+    advice: 'Ask the staff of the access point: HTCondor’s own logs say more.',
     change: 'staff',
   },
 } as const satisfies Record<string, CauseInfo>;

@@ -8,10 +8,19 @@ const memory = {
   advice: 'Request at least {enoughMemory} MB of memory.',
 } as const;
 const disk = { cause: 'disk-exceeded', sentence: 'It used more disk than requested{disk}.' } as const;
+const toolSaid = ['The container tool said: {tool}'];
 const image = {
-  cause: 'environment-broken',
+  cause: 'image-unusable',
   sentence: 'The container image{image} could not be used on that machine.',
-  more: ['The container tool said: {tool}'],
+  more: toolSaid,
+} as const;
+/** What registries answer for an image that no machine can have. */
+const noImage = {
+  phrases:
+    'manifest unknown|name unknown|requested access to the resource is denied|repository name not known|repository does not exist',
+  cause: 'image-missing',
+  sentence: 'The registry does not have the container image{image}, or gives it only to those who log in.',
+  more: toolSaid,
 } as const;
 
 /** Rules of access points mention a limit on running time in these words. */
@@ -91,6 +100,7 @@ export const clearHolds: readonly CodeRow[] = [
   ]),
   { codes: [32], cause: 'input-too-big', ...tooBig('input', 'MAX_TRANSFER_INPUT_MB') },
   { codes: [33], cause: 'output-too-big', ...tooBig('output', 'MAX_TRANSFER_OUTPUT_MB') },
+  { codes: [35, 45], ...noImage },
   { codes: [35], ...image, answer: 'later' },
   ...rowsWith('checkpoint-failed', 'later', [[36, 'A checkpoint could not be saved{words}.']]),
   ...rowsWith('exit-code', 'never', [

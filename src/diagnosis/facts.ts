@@ -84,7 +84,9 @@ function memoryFacts(
 
 function figures(asked: number | undefined, used: number): string {
   if (asked === undefined) return used > 0 ? `: ${used} MB used` : '';
-  return used > 0 ? `: ${asked} MB requested, ${used} MB used` : `: ${asked} MB requested`;
+  if (used === 0) return `: ${asked} MB requested`;
+  // The peak comes between two measurements.
+  return `: ${asked} MB requested, ${used} MB ${used > asked ? 'used' : 'at the last measurement'}`;
 }
 
 /** How much HTCondor had to transfer, and its limit. */

@@ -110,17 +110,17 @@ async function openLog(path: string): Promise<FileHandle> {
     const { code } = cause as NodeJS.ErrnoException;
     const isForbidden = code === 'EACCES';
     const what =
-      code === 'ENOENT' ? 'does not exist' : isForbidden ? 'may not be read by you' : 'cannot be read';
-    throw new Fault('file-invalid', `The event log ${path} ${what}.`, {
+      code === 'ENOENT' ? 'does not exist' : isForbidden ? 'is not readable for you' : 'cannot be read';
+    throw new Fault('file-invalid', `the event log ${path} ${what}`, {
       about: path,
       cause,
-      fix: isForbidden ? 'Ask its owner to allow it, or for a copy.' : nameTheLog,
+      fix: isForbidden ? 'ask its owner for permission, or for a copy' : nameTheLog,
     });
   }
-  throw new Fault('file-invalid', `${path} is not a file, so it cannot be an event log.`, {
+  throw new Fault('file-invalid', `${path} is not a file, so it cannot be an event log`, {
     about: path,
     fix: nameTheLog,
   });
 }
 
-const nameTheLog = 'Name the event log of the jobs: the file that `log` names in their submit file.';
+const nameTheLog = 'name the event log of the jobs: the file that `log` names in their submit file';

@@ -10,7 +10,7 @@ export interface KindInfo {
 }
 
 /**
- * Everything that can go wrong. The agent uses codes 86 to 119 only, so that a training's own exit status passes
+ * Everything that can go wrong. The agent uses codes 86 to 119 only, so that a training's own exit code passes
  * through it unchanged; 1 to 5 are the CLI's, 6 is for holds only.
  */
 export const kinds = {
@@ -38,6 +38,11 @@ export const kinds = {
     exit: 88,
     retry: 'elsewhere',
     what: 'The training ran out of GPU memory.',
+  },
+  'expect-wrong': {
+    exit: 89,
+    retry: 'never',
+    what: 'The data is right, but `expect` is not.',
   },
   'discovery-failed': { exit: 90, retry: 'elsewhere', what: 'There is no federation at that host.' },
   'director-unreachable': { exit: 91, retry: 'same', what: "The federation's director does not answer." },

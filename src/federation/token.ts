@@ -182,7 +182,7 @@ function expiredFault(use: TokenUse, { place, claims, why }: Candidate): Fault {
     `the token for ${use.namespace} from ${place} expired at ${when}${ended}`,
     {
       about: place,
-      fix: isLogin ? tokenAdvice(use) : `get a new one into ${place}; ${tokenAdvice(use)}`,
+      fix: isLogin ? tokenAdvice(use) : `put a new one into ${place}: ${newToken(use)}`,
     },
   );
 }
@@ -201,11 +201,18 @@ function missingFault(use: TokenUse, searched: string[]): Fault {
 
 /** What to do about a token that is missing, expired or refused. */
 export function tokenAdvice(use: Pick<TokenUse, 'verb' | 'issuers' | 'loginUrl'>): string {
-  const write = use.verb === 'GET' ? '' : ' --write';
-  const login = use.loginUrl === undefined ? '' : `\`updraft login ${use.loginUrl}${write}\`, or `;
-  const from = use.issuers[0] === undefined ? '' : ` from ${use.issuers[0]}`;
-  const scope = permissions[use.verb][0] ?? '';
-  return `${login}get a token with scope ${scope}${from}, save it to a file and name the file: \`token_file\` in a job file, --token-file on the command line`;
+  return `${newToken(use)}, save it to a file and name the file: \`token_file\` in a job file, --token-file on the command line`;
+}
+
+function newToken({
+  verb,
+  issuers: [issuer],
+  loginUrl,
+}: Pick<TokenUse, 'verb' | 'issuers' | 'loginUrl'>): string {
+  const write = verb === 'GET' ? '' : ' --write';
+  const login = loginUrl === undefined ? '' : `\`updraft login ${loginUrl}${write}\`, or `;
+  const from = issuer === undefined ? '' : ` from ${issuer}`;
+  return `${login}get a token with scope ${permissions[verb][0] ?? ''}${from}`;
 }
 
 function nameOf(place: TokenLocation): string {

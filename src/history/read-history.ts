@@ -78,7 +78,7 @@ const isGuessed = ({ isYearless, moment }: LogBeginning): boolean => isYearless 
 async function refusePipe(path: string): Promise<void> {
   const facts = await stat(path).catch(() => undefined);
   if (facts?.isFIFO() === true)
-    throw new Fault('usage', `${path} is a pipe, which can be read only once.`, {
-      fix: 'Name a pipe alone, or join the logs in it: `cat a.log b.log | updraft report -`.',
+    throw new Fault('usage', `${path} is a pipe, which can be read only once`, {
+      fix: 'name a pipe alone, or join the logs in it: `cat a.log b.log | updraft report -`',
     });
 }

@@ -1,9 +1,10 @@
+import { isShardList } from '../base/archive-kinds.ts';
 import { nearest } from '../base/nearest.ts';
 import { checkPoolSubmit } from './check-pool-submit.ts';
 import { checkCheckpoint, checkRecovery } from './check-recovery.ts';
 import { dataMethods } from './choices.ts';
 import { builtinNames, combinations, fillText, isBuiltin, parseTemplate, shellContexts } from './expand.ts';
-import { isInside, overlap, plainPath } from './inside.ts';
+import { isInside, isLocal, overlap, plainPath } from './inside.ts';
 import {
   entriesAt,
   type KeyPath,
@@ -92,7 +93,7 @@ function checkNames(source: SourceFile, names: string[]): SpecProblem[] {
 function checkCaches(source: SourceFile): SpecProblem[] {
   return entriesAt(source.value, ['data']).flatMap(([name]) => {
     const url = valueAt(source.value, ['data', name, 'url']);
-    if (typeof url !== 'string' || !/^(https?|file):/i.test(url)) return [];
+    if (typeof url !== 'string' || !(isLocal(url) || /^https?:/i.test(url))) return [];
     return ['caches', 'avoid_caches']
       .map((key) => ['data', name, key])
       .filter((at) => valueAt(source.value, at) !== undefined)
@@ -126,18 +127,27 @@ function checkMethods(source: SourceFile): SpecProblem[] {
     const url = valueAt(source.value, ['data', name, 'url']);
     if (typeof url !== 'string') return [];
     const at = ['data', name, 'method'];
-    const wrong = methodMismatch(valueAt(source.value, at), url);
+    const unpack = valueAt(source.value, ['data', name, 'unpack']) ?? 'auto';
+    const isList = typeof unpack === 'string' && isShardList({ url, unpack });
+    const manifest = valueAt(source.value, ['data', name, 'manifest']);
+    if (isList && isLocal(url))
+      return [problemAt(source, ['data', name, 'url'], 'is a list of shards, but not in a federation')];
+    if (isList && typeof manifest === 'string' && manifest.includes('://'))
+      return [problemAt(source, ['data', name, 'manifest'], 'is not needed: the list itself has the hashes')];
+    const wrong = methodMismatch(valueAt(source.value, at), url, isList);
     return wrong === undefined ? [] : [problemAt(source, at, wrong)];
   });
 }
 
 /** Which methods can fetch which URLs. */
-function methodMismatch(method: unknown, url: string): string | undefined {
-  const [kind, fitting]: [string, string[]] = /^https?:/i.test(url)
-    ? ['an https:// URL', ['https', 'stream']]
-    : /^file:/i.test(url)
-      ? ['a file on this machine', ['native']]
-      : ['an object in a federation', ['osdf', 'stream']];
+function methodMismatch(method: unknown, url: string, isList: boolean): string | undefined {
+  const [kind, fitting]: [string, string[]] = isList
+    ? ['a list of shards', ['stream']]
+    : /^https?:/i.test(url)
+      ? ['an https:// URL', ['https', 'stream']]
+      : isLocal(url)
+        ? ['a file on this machine', ['native']]
+        : ['an object in a federation', ['osdf', 'stream']];
   const other = dataMethods.find((one) => one === method && one !== 'auto' && !fitting.includes(one));
   if (other === undefined) return undefined;
   const words = [...fitting, 'auto'].map((word) => `"${word}"`).join(' or ');

@@ -1,3 +1,4 @@
+import { isShardList } from '../base/archive-kinds.ts';
 import { poolTraits } from './pool-traits.ts';
 import type { DataMethod, DataSource, PoolName } from './spec.ts';
 
@@ -24,6 +25,11 @@ export function chooseMethod(
     return {
       method: 'stream',
       why: "the agent fetches it in the job: it resumes and verifies, which HTCondor's own plugin does not",
+    };
+  if (isShardList(source))
+    return {
+      method: 'stream',
+      why: 'the agent fetches its shards in the job, several at a time, and unpacks them into one folder',
     };
   const saving = unpack === 'none' ? '' : ' and unpacks it as it arrives, so no second copy needs disk';
   return {

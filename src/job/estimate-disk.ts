@@ -1,7 +1,7 @@
 import { archiveKind, archiveKinds } from '../base/archive-kinds.ts';
 import type { EnvironmentSize } from '../environment/size-environment.ts';
 import { poolTraits } from './pool-traits.ts';
-import type { DataSource, Spec } from './spec.ts';
+import type { DataSource, ResolvedData, Spec } from './spec.ts';
 import { formatSize } from './units.ts';
 
 /** For logs, outputs and checkpoints, whose sizes are not declared. */
@@ -15,18 +15,16 @@ const unknownImage = 8e9;
 /** The disk that one job needs, and how it was computed. */
 export function estimateDisk(
   asked: number | 'auto',
-  data: readonly DataSource[],
+  data: readonly ResolvedData[],
   sentBytes: number,
   software?: Pick<EnvironmentSize, 'peakDisk' | 'keptDisk' | 'why'>,
-  /** Sizes of files on this machine, by the name of the data set. */
-  bytesHere: ReadonlyMap<string, number> = new Map(),
 ): { bytes: number; why: string } {
   if (asked !== 'auto') return { bytes: asked, why: 'the job file says so' };
   const parts = [`${formatSize(headroom)} for outputs, checkpoints and logs`];
   if (sentBytes > 0) parts.push(`${formatSize(sentBytes)} of files`);
   let dataBytes = 0;
   for (const source of data) {
-    const need = onDisk(source, source.expect.bytes ?? bytesHere.get(source.name));
+    const need = onDisk(source, source.expect.bytes ?? source.here?.bytes);
     dataBytes += need.bytes;
     parts.push(`${formatSize(need.bytes)} for data.${source.name} (${need.why})`);
   }

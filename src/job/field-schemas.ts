@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { cacheNameForms, parseCacheName } from '../base/cache-name.ts';
 import { defined, type Defined } from '../base/defined.ts';
 import { nearest } from '../base/nearest.ts';
-import { isInside, plainPath } from './inside.ts';
+import { isInside, isPath, plainPath } from './inside.ts';
 import { agentHash } from './layout.ts';
-import { durationPattern, parseDuration, parseSize, sizePattern } from './units.ts';
+import { durationPattern, formatSize, parseDuration, parseSize, sizePattern } from './units.ts';
 
 type ErrorMap = (issue: { input?: unknown }) => string;
 
@@ -35,15 +35,26 @@ export const matching = (what: string, pattern: RegExp) => nonEmptyText(what).re
 export const urlOrPath = (what: string) =>
   nonEmptyText(what).refine((value) => URL.canParse(value) || isInside(value), entry(what));
 
-export const path = (what: string) =>
-  nonEmptyText(what)
-    .refine(isInside, {
-      error: ({ input }) =>
-        `is ${show(input)}; expected a relative path without ".." or line breaks, inside the job's folder`,
-    })
-    .overwrite(plainPath);
+const outside: ErrorMap = ({ input }) =>
+  `is ${show(input)}; expected a relative path without ".." or line breaks, inside the job's folder`;
+
+export const path = (what: string, error = outside) =>
+  nonEmptyText(what).refine(isInside, { error }).overwrite(plainPath);
 
 export const paths = (what: string) => z.array(path('the path of a file or folder'), entry(what));
+
+/** Files to send: one that lies elsewhere can be moved. */
+export const sentPaths = (what: string) =>
+  z.array(
+    path('the path of a file or folder', ({ input }) => {
+      const name = String(input).replace(/\/+$/, '').replace(/^.*\//s, '');
+      const isName = isInside(name) && /^(\/|~\/|\.\.\/|.*\/\.\.\/)/.test(String(input));
+      return isName
+        ? `is ${show(input)}; expected a path inside the job's folder: copy or move it there and write ${show(name)}, or make it a [data] table if it is large`
+        : outside({ input });
+    }),
+    entry(what),
+  );
 
 export const count = (what: string, min: number, max = Number.MAX_SAFE_INTEGER) => {
   const range = entry(`${what}, ${max === Number.MAX_SAFE_INTEGER ? `${min} or more` : `${min} to ${max}`}`);
@@ -91,8 +102,18 @@ export function size<Word extends string = never>(word?: Word) {
     .meta({ pattern: word === undefined ? sizePattern : `^${word}$|${sizePattern}`, examples: ['16 GB'] });
 }
 
-const withoutUnit = (found: number | string, what: string): string =>
-  `is ${found} without a unit; add a unit: expected ${what} (did you mean "${found} GB"?)`;
+const withoutUnit = (found: number | string, what: string): string => {
+  const meant = likelySizes(Number(found)).map((text) => `"${text}"`);
+  const hint = meant.length === 0 ? '' : ` (did you mean ${meant.join(' or ')}?)`;
+  return `is ${found} without a unit; add a unit: expected ${what}${hint}`;
+};
+
+/** Schedulers count memory in megabytes, people in gigabytes, programs in bytes. */
+function likelySizes(figure: number): string[] {
+  if (!(figure > 0)) return [];
+  if (figure < 512) return [`${figure} GB`];
+  return figure < 1e7 ? [`${figure} MB`, formatSize(figure * 1e6)] : [formatSize(figure)];
+}
 
 /** Seconds. */
 export function duration() {
@@ -122,21 +143,27 @@ export const cacheList = () =>
 
 const schemes = ['osdf:', 'stash:', 'pelican:', 'https:', 'http:', 'file:'];
 
-/** URL of an object. It is shown and written to journals, so it may not contain credentials. */
-export const url = () =>
-  nonEmptyText('a URL, like "osdf:///ospool/uc-shared/public/data.tar.gz"').check((payload) => {
-    const report = (message: string): void =>
-      void payload.issues.push({ code: 'custom', input: payload.value, message });
-    const parsed = URL.parse(payload.value);
-    // Pelican allows a credential's name before the scheme: igwn+osdf://.
-    if (parsed === null || !schemes.includes(parsed.protocol.replace(/^.*\+/, '')))
-      report(
-        `is ${show(payload.value)}; expected a URL that begins with osdf://, pelican://, https://, http:// or file://`,
-      );
-    else if (parsed.username !== '' || parsed.password !== '' || parsed.searchParams.has('authz'))
-      report('contains a credential; put the token into a file and name it in token_file');
-    else if (parsed.pathname.length < 2) report('names no object; expected a path after the host');
-  });
+/**
+ * URL of an object, or the path of a file or folder on this machine. It is shown and written to journals, so it may not
+ * contain credentials.
+ */
+export const urlOrFile = () =>
+  nonEmptyText('a URL or a path, like "osdf:///ospool/uc-shared/public/data.tar.gz" or "images/"').check(
+    (payload) => {
+      if (isPath(payload.value)) return;
+      const report = (message: string): void =>
+        void payload.issues.push({ code: 'custom', input: payload.value, message });
+      const parsed = URL.parse(payload.value);
+      // Pelican allows a credential's name before the scheme: igwn+osdf://.
+      if (parsed === null || !schemes.includes(parsed.protocol.replace(/^.*\+/, '')))
+        report(
+          `is ${show(payload.value)}; expected a path, or a URL that begins with osdf://, pelican://, https://, http:// or file://`,
+        );
+      else if (parsed.username !== '' || parsed.password !== '' || parsed.searchParams.has('authz'))
+        report('contains a credential; put the token into a file and name it in token_file');
+      else if (parsed.pathname.length < 2) report('names no object; expected a path after the host');
+    },
+  );
 
 /** How the agent travels: `common`, or the URL of one whose name ends in its hash. */
 export const agentPlace = () => {

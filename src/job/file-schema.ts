@@ -12,11 +12,12 @@ import {
   choiceOf,
   path,
   paths,
+  sentPaths,
   scalar,
   size,
   table,
   nonEmptyText,
-  url,
+  urlOrFile,
   urlOrPath,
 } from './field-schemas.ts';
 
@@ -40,7 +41,7 @@ const train = table('the table [train] with command and outputs', {
   command: nonEmptyText('the command that trains, like "python3 train.py --epochs 5"').describe(
     'The training, run by /bin/sh in the work folder. {name} is a parameter of [run.matrix]; {job} and {index} are the id and number of the job; {{ and }} are literal braces.',
   ),
-  files: paths('a list of files and folders beside this file, like ["train.py"]')
+  files: sentPaths('a list of files and folders beside this file, like ["train.py"]')
     .default([])
     .describe('Files and folders beside this file that are sent with each job.'),
   outputs: paths(
@@ -94,8 +95,8 @@ const train = table('the table [train] with command and outputs', {
 }).describe('What to run, and what a valid result is.');
 
 const data = table('a table like [data.train]', {
-  url: url().describe(
-    'URL of the object: osdf://, pelican://, https://, http://, or file:// on this machine.',
+  url: urlOrFile().describe(
+    'The data: a folder or file on this machine, its path relative to this file, or the URL of an object (osdf://, pelican://, https://, http://, file://). A folder is packed once per run. A list of shards (.shards.json), as `updraft stage` writes it, stands for all of them.',
   ),
   into: path('a folder in the work folder, like "data"')
     .default('data')
@@ -118,8 +119,10 @@ const data = table('a table like [data.train]', {
       'How the data reaches the job (docs/methods.md). updraft plan shows what auto chooses, and why.',
     ),
   expect: table('a table like { files = 10, bytes = 2048 }', {
-    files: count('a number of files', 1).optional().describe('Number of files in the archive.'),
-    bytes: count('a number of bytes', 1).optional().describe('Size of the object in bytes.'),
+    files: count('a number of files', 1).optional().describe('Number of files in the data.'),
+    bytes: count('a number of bytes', 1)
+      .optional()
+      .describe('Size of the object in bytes; of a list of shards, the sum of their sizes.'),
   })
     .prefault({})
     .describe('What the data must have; other data is refused.'),
@@ -139,9 +142,7 @@ const data = table('a table like [data.train]', {
     .optional()
     .describe('Caches to try first, in this order, before those the director names.'),
   avoid_caches: cacheList().optional().describe('Caches that are never used.'),
-}).describe(
-  'One object that is downloaded, verified and unpacked before the training starts, or while it runs.',
-);
+}).describe('Data that is downloaded, verified and unpacked before the training starts, or while it runs.');
 
 const resources = table('a table', {
   cpus: count('a whole number of CPUs', 1, 4096).default(1).describe('CPU cores of a job.'),

@@ -15,3 +15,9 @@ export const plainPath = (path: string): string =>
 /** Whether two plain paths are equal or one contains the other. */
 export const overlap = (a: string, b: string): boolean =>
   `${a}/`.startsWith(`${b}/`) || `${b}/`.startsWith(`${a}/`);
+
+/** Whether the `url` of a data source is a path on this machine, not a URL. */
+export const isPath = (url: string): boolean => !/^[A-Za-z][A-Za-z0-9+.-]*:/.test(url);
+
+/** Whether a data source is on this machine. */
+export const isLocal = (url: string): boolean => isPath(url) || /^file:/i.test(url);

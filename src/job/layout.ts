@@ -9,6 +9,8 @@ export const runFiles = {
   journal: 'journal.jsonl',
   /** Copies of `train.files`, so that editing them later does not change a run. */
   files: 'files',
+  /** Archives of the folders that the job file names as data. */
+  data: 'data',
   jobs: 'jobs',
   results: 'results',
   /** A folder for each later round: its plan, and the files rendered from it. */

@@ -2,6 +2,7 @@ import type { Stats } from 'node:fs';
 import { readdir, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { errorReason, isGone } from '../base/error-reason.ts';
+import { nearest } from '../base/nearest.ts';
 import { sha256Of } from '../base/sha256-of.ts';
 import { Fault } from '../fault/fault.ts';
 import type { PlannedFile } from './plan.ts';
@@ -20,8 +21,8 @@ export async function listFiles(folder: string, entry: string): Promise<PlannedF
 }
 
 async function walk(root: string, entry: string, above: readonly string[]): Promise<PlannedFile[]> {
-  const real = await realpath(path.join(root, entry)).catch((error: unknown) => {
-    throw new FileProblem(describeError(root, entry, error));
+  const real = await realpath(path.join(root, entry)).catch(async (error: unknown) => {
+    throw new FileProblem(describeError(root, entry, error, await closeTo(root, entry)));
   });
   if (!`${real}/`.startsWith(`${root}/`))
     throw new FileProblem(`"${entry}" is a link to ${real}, outside the folder; copy the file into ${root}`);
@@ -44,11 +45,20 @@ async function hashFile(file: string, entry: string): Promise<string> {
   }
 }
 
-function describeError(root: string, entry: string, error: unknown): string {
+/** What lies in the same folder under a similar name. */
+async function closeTo(root: string, entry: string): Promise<string | undefined> {
+  const folder = path.dirname(entry);
+  const names = await readdir(path.join(root, folder)).catch(() => []);
+  const close = nearest(path.basename(entry), names);
+  return close === undefined ? undefined : path.join(folder, close);
+}
+
+function describeError(root: string, entry: string, error: unknown, close: string | undefined): string {
   const code = (error as NodeJS.ErrnoException).code;
   if (code !== 'ENOENT' && code !== 'ENOTDIR') return `"${entry}" cannot be read (${code ?? String(error)})`;
   const wildcard = /[*?[]/.test(entry) ? '; wildcards are not expanded, name the files or their folder' : '';
-  return `"${entry}" not found: ${path.join(root, entry)} does not exist${wildcard}`;
+  const hint = close === undefined || wildcard !== '' ? '' : ` (did you mean "${close}"?)`;
+  return `"${entry}" not found: ${path.join(root, entry)} does not exist${wildcard}${hint}`;
 }
 
 /** The stats of a path that the user named; undefined if it does not exist. Throws if access is denied. */

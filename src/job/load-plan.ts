@@ -8,13 +8,8 @@ import { jobFileNames } from './layout.ts';
 import { FileProblem, listFiles, statIfExists } from './list-files.ts';
 import { makePlan, type Plan, type PlannedFile, withEnvironment } from './plan.ts';
 import { checkSpec } from './read-spec.ts';
-import {
-  localBytes,
-  fileSize,
-  resolveData,
-  resolveEnvironment,
-  resolveToken,
-} from './resolve-environment.ts';
+import { fileSize, resolveData, resolveToken } from './resolve-data.ts';
+import { resolveEnvironment } from './resolve-environment.ts';
 import {
   type KeyPath,
   problemAt,
@@ -73,7 +68,7 @@ export async function loadJobFile(
   const planned = { ...spec, resources, environment: software };
   const input = { spec: planned, file, folder, files, data, environment, imageTokenFile };
   const imageBytes = isOwn || image === undefined ? 0 : await fileSize(path.resolve(folder, image));
-  return { plan: makePlan({ ...input, localBytes: await localBytes(data), imageBytes }), source };
+  return { plan: makePlan({ ...input, imageBytes }), source };
 }
 
 async function readLayers(options: LoadOptions, cwd: string): Promise<Layer[]> {

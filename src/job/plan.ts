@@ -7,7 +7,7 @@ import { chooseMethod } from './choose-method.ts';
 import { estimateDisk, imageDisk } from './estimate-disk.ts';
 import { expandJobs } from './expand.ts';
 import type { Job, OrderedData, OrderedEnvironment } from './job.ts';
-import type { DataMethod, DataSource, Environment, Resources, Spec } from './spec.ts';
+import type { DataMethod, DataSource, Environment, ResolvedData, Resources, Spec } from './spec.ts';
 import { formatSize } from './units.ts';
 
 /** A file that is sent with every job. */
@@ -19,7 +19,7 @@ export interface PlannedFile {
 }
 
 /** A data source whose method is decided. */
-export interface PlannedData extends DataSource {
+export interface PlannedData extends ResolvedData {
   method: Exclude<DataMethod, 'auto'>;
   why: string;
 }
@@ -57,9 +57,7 @@ export interface PlanInput {
   folder: string;
   files: PlannedFile[];
   /** The data sources with absolute paths (default: those of the spec). */
-  data?: DataSource[];
-  /** Sizes of data sources that are files on this machine, by name. */
-  localBytes?: ReadonlyMap<string, number>;
+  data?: ResolvedData[];
   /** The size of the image, if it is a file on this machine. */
   imageBytes?: number | undefined;
   environment?: PlannedEnvironment | undefined;
@@ -67,17 +65,7 @@ export interface PlanInput {
 }
 
 export function makePlan(input: PlanInput): Plan {
-  const {
-    spec,
-    file,
-    folder,
-    files,
-    data = spec.data,
-    localBytes,
-    imageBytes,
-    environment,
-    imageTokenFile,
-  } = input;
+  const { spec, file, folder, files, data = spec.data, imageBytes, environment, imageTokenFile } = input;
   const planned = data.map((source) => ({ ...source, ...chooseMethod(source, spec.run.pool) }));
   const sent = files.reduce((sum, one) => sum + one.bytes, 0);
   const software = environment?.size ?? imageDisk(spec, imageBytes);
@@ -85,22 +73,30 @@ export function makePlan(input: PlanInput): Plan {
     version: 1,
     file,
     folder,
-    planHash: planHash(spec, files, environment?.facts?.hash),
+    planHash: planHash(spec, files, data, environment?.facts?.hash),
     spec,
     jobs: expandJobs(spec),
     files,
     data: planned,
     ...defined({ environment, imageTokenFile }),
-    disk: estimateDisk(spec.resources.diskBytes, planned, sent, software, localBytes),
+    disk: estimateDisk(spec.resources.diskBytes, planned, sent, software),
   };
 }
 
-function planHash(spec: Spec, files: PlannedFile[], software: string | undefined): string {
+function planHash(
+  spec: Spec,
+  files: PlannedFile[],
+  sources: ResolvedData[],
+  software: string | undefined,
+): string {
+  const here = Object.fromEntries(
+    sources.flatMap((source) => (source.here === undefined ? [] : [[source.name, source.here]])),
+  );
   const data = spec.data.toSorted((a, b) => (a.name < b.name ? -1 : 1));
   // The order of the parameters decides which job gets which number, so it is part of the hash.
   const order = Object.keys(spec.run.matrix);
   return createHash('sha256')
-    .update(stableJson({ spec: { ...spec, data }, order, files, ...defined({ software }) }))
+    .update(stableJson({ spec: { ...spec, data }, order, files, here, ...defined({ software }) }))
     .digest('hex');
 }
 
@@ -112,7 +108,7 @@ export interface PlannedEnvironment {
   /** The disk and memory it needs, if its size is known. */
   size?: EnvironmentSize;
   /** The pixi-pack archive and how it reaches the job. */
-  pack?: DataSource & { method: Exclude<DataMethod, 'auto'>; why: string };
+  pack?: PlannedData;
   /** Set if this machine's own software is used instead. */
   fallback?: Fallback;
 }

@@ -43,13 +43,14 @@ function parse(text: string, file: string, problems: SpecProblem[]): AST.TOMLPro
 }
 
 function syntaxProblem(error: ParseError, lines: string[], file: string, repeated: boolean): SpecProblem {
+  const open = repeated ? undefined : unclosed(lines);
+  if (open !== undefined && open.line <= error.lineNumber) return unclosedProblem(open, lines, file);
   let [row, column] = [error.lineNumber, error.column];
   // The parser reports what is missing at the end of a line at the start of the next.
   while (column === 0 && row > 1 && !repeated) [row, column] = [row - 1, (lines[row - 2] ?? '').length];
   const place = { file, line: row, column: column + 1 };
   const line = lines[row - 1] ?? '';
-  const name = /^\s*["']?([\w.-]+)["']?\s*(=|\])/.exec(repeated ? line.slice(column) : line)?.[1];
-  const key = [tableAbove(lines, row), name].filter((part) => part !== undefined).join('.');
+  const key = keyOn(lines, row, repeated ? line.slice(column) : line);
   if (repeated) return { ...place, key, message: 'is defined twice; remove one of them' };
   const bare = /=\s*[A-Za-z_./~]/.test(line) && !/=\s*(true|false|inf|nan)\b/.test(line);
   const hint = bare ? '; put strings in quotes, like key = "text"' : '';
@@ -58,6 +59,46 @@ function syntaxProblem(error: ParseError, lines: string[], file: string, repeate
     key,
     message: `this is not valid TOML (${plainMessages[error.message] ?? lowerFirst(error.message)})${hint}`,
   };
+}
+
+function keyOn(lines: string[], row: number, line = lines[row - 1] ?? ''): string {
+  const name = /^\s*["']?([\w.-]+)["']?\s*(=|\])/.exec(line)?.[1];
+  return [tableAbove(lines, row), name].filter((part) => part !== undefined).join('.');
+}
+
+function unclosedProblem({ mark, ...place }: Bracket, lines: string[], file: string): SpecProblem {
+  const [close, what] = mark === '[' ? [']', 'list'] : ['}', 'table'];
+  const message = `the "${mark}" that opens here has no closing "${close}"; add it at the end of the ${what}`;
+  return { file, ...place, key: keyOn(lines, place.line), message };
+}
+
+interface Bracket extends TextPosition {
+  mark: '[' | '{';
+}
+
+/** A line that only starts a new key or table, so no bracket can still be open before it. */
+const startsStatement = /^\s*([\w"'.-]+\s*=|\[\[?[A-Za-z_][\w.-]*\]\]?\s*(#|$))/;
+
+/** The first bracket of a value that is still open where the next key or table starts, or at the end. */
+function unclosed(lines: readonly string[]): Bracket | undefined {
+  const open: Bracket[] = [];
+  let long = '';
+  for (const [index, text] of lines.entries()) {
+    if (long === '' && open[0] !== undefined && open.at(-1)?.mark === '[' && startsStatement.test(text))
+      return open[0];
+    const value = open.length > 0 || long !== '' ? 0 : text.indexOf('=') + 1;
+    if (value === 0 && open.length === 0 && long === '') continue;
+    for (const found of text.matchAll(/"""|'''|"(?:[^"\\]|\\.)*"|'[^']*'|#.*|[[\]{}]/g)) {
+      const [mark] = found;
+      if (found.index < value) continue;
+      if (mark === '"""' || mark === "'''") long = long === '' ? mark : long === mark ? '' : long;
+      else if (long !== '' || mark.length > 1 || mark === '#') continue;
+      else if (mark === '[' || mark === '{') open.push({ mark, line: index + 1, column: found.index + 1 });
+      else open.pop();
+    }
+    if (open.at(-1)?.mark === '{') return open.at(-1);
+  }
+  return open[0];
 }
 
 /** The `[table]` that a line's key belongs to. */

@@ -1,6 +1,5 @@
-import { stat } from 'node:fs/promises';
 import path from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { pathToFileURL } from 'node:url';
 import { counted } from '../base/counted.ts';
 import { defined } from '../base/defined.ts';
 import type { Env } from '../base/env.ts';
@@ -15,7 +14,8 @@ import { Fault } from '../fault/fault.ts';
 import { chooseMethod } from './choose-method.ts';
 import { environmentSize, type Fallback, packName, type PlannedEnvironment } from './plan.ts';
 import { poolTraits } from './pool-traits.ts';
-import { type KeyPath, problemAt, type SourceFile, type SpecProblem } from './source-file.ts';
+import { type DataPlaces, fileSize, resolveData } from './resolve-data.ts';
+import { problemAt, type SourceFile, type SpecProblem } from './source-file.ts';
 import type { DataSource, PackSource, Spec } from './spec.ts';
 
 /** Reads what `[environment]` names; adds what is wrong with it to `problems`. */
@@ -141,67 +141,4 @@ async function resolvePack(
   };
   // A missing file was reported above.
   return await resolveData(data, source, places, file === undefined ? problems : []);
-}
-
-interface DataPlaces {
-  /** Folder of the job file. */
-  folder: string;
-  home: string | undefined;
-  tokenFor?: ((url: string) => Promise<string | undefined>) | undefined;
-}
-
-/** Makes the paths of a data source absolute; adds files that are missing on this machine to `problems`. */
-export async function resolveData(
-  data: DataSource,
-  source: SourceFile,
-  places: DataPlaces,
-  problems: SpecProblem[],
-): Promise<DataSource> {
-  if (/^file:/i.test(data.url) && (await fileSize(localPath(data.url))) === undefined) {
-    const message = `${data.url} does not exist; expected a file on this machine, like "file:///home/me/data.tar"`;
-    problems.push(problemAt(source, ['data', data.name, 'url'], message));
-  }
-  const named = { file: data.tokenFile, url: data.url, at: ['data', data.name, 'token_file'] };
-  const tokenFile = await resolveToken(named, source, places, problems);
-  return { ...data, ...defined({ tokenFile }) };
-}
-
-/** The absolute path of a token's file: the one that the job file names, or else the login for the object. */
-export async function resolveToken(
-  { file, url, at }: { file: string | undefined; url: string | undefined; at: KeyPath },
-  source: SourceFile,
-  { folder, home, tokenFor }: DataPlaces,
-  problems: SpecProblem[],
-): Promise<string | undefined> {
-  if (file === undefined) return url === undefined ? undefined : await tokenFor?.(url);
-  const plain = home === undefined ? file : file.replace(/^~(?=\/)/, () => home);
-  const tokenFile = path.resolve(folder, plain);
-  if ((await fileSize(tokenFile)) === undefined)
-    problems.push(problemAt(source, at, `${tokenFile} does not exist; expected a file with the token`));
-  return tokenFile;
-}
-
-/** The sizes of the data sources that are files on this machine, by name. */
-export async function localBytes(data: readonly DataSource[]): Promise<Map<string, number>> {
-  const sizes = new Map<string, number>();
-  for (const { name, url } of data) {
-    const size = /^file:/i.test(url) ? await fileSize(localPath(url)) : undefined;
-    if (size !== undefined) sizes.set(name, size);
-  }
-  return sizes;
-}
-
-/** The size of a file on this machine; undefined for anything else. */
-export async function fileSize(file: string | undefined): Promise<number | undefined> {
-  const info = file === undefined ? undefined : await stat(file).catch(() => undefined);
-  return info?.isFile() === true ? info.size : undefined;
-}
-
-/** Undefined for a URL that names another host. */
-function localPath(url: string): string | undefined {
-  try {
-    return fileURLToPath(url);
-  } catch {
-    return undefined;
-  }
 }

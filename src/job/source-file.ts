@@ -76,7 +76,9 @@ export class SpecFault extends Fault {
       problems.length === 1 ? lines : `${problems.length} problems in ${file}\n${lines}`,
       {
         about: file,
-        fix: file.startsWith('--') ? 'correct it' : `correct it, then run: updraft check ${shellQuote(file)}`,
+        fix: file.startsWith('--')
+          ? 'give a value that the job file could have: docs/job-file.md'
+          : `edit ${problems.length === 1 ? `line ${problems[0]?.line}` : 'these lines'}, then run: updraft check ${shellQuote(file)}`,
       },
     );
     this.problems = problems;

@@ -25,3 +25,18 @@ export type ProfileName = NonNullable<RunOptions['profile']>;
 export type Avoidance = Recovery['avoid'];
 /** A value of a parameter. */
 export type Scalar = RunOptions['matrix'][string][number];
+
+/** What is known about data on this machine. */
+export interface LocalData {
+  /** Of the file, or of the archive that the folder becomes. */
+  bytes: number;
+  /** Changes with names, sizes and times. */
+  fingerprint: string;
+  /** A folder, packed when the run is created. */
+  isFolder?: true;
+}
+
+/** A data source with absolute paths. */
+export interface ResolvedData extends DataSource {
+  here?: LocalData;
+}

@@ -195,7 +195,7 @@ export interface TrainingState extends Progress {
   command: string;
   /** Seconds that its earlier starts in the same attempt waited for data. */
   waitedBefore?: number;
-  /** Exit status; null after a signal; undefined while it runs. */
+  /** Exit code; null after a signal; undefined while it runs. */
   status?: number | null;
   signal?: string;
 }

@@ -147,5 +147,5 @@ function lostWith({ outcome, cause }: JobHistory): Column {
 function isFailure(cause: AttemptHistory['cause']): boolean {
   if (cause === undefined) return false;
   const { change } = causeInfo(cause);
-  return cause === 'environment-broken' || (change !== 'retry' && change !== 'staff');
+  return change !== 'retry' && change !== 'staff';
 }

@@ -27,11 +27,11 @@ export async function readLogs(
 
 function noEvents(paths: readonly string[]): Fault {
   const packed = paths.find((path) => /\.(gz|xz|bz2|zst)$/.test(path));
-  return new Fault('file-invalid', `There is no HTCondor event in ${paths.join(', ')}.`, {
+  return new Fault('file-invalid', `no HTCondor event in ${paths.join(', ')}`, {
     fix:
       packed === undefined
-        ? 'Name the event log of the jobs (`log` in their submit file), not their output.'
-        : 'The file seems to be compressed: unpack it first, as in `zcat LOG.gz | updraft report -`.',
+        ? 'name the event log of the jobs (`log` in their submit file), not their output'
+        : 'the file seems to be compressed: unpack it first, as in `zcat LOG.gz | updraft report -`',
   });
 }
 

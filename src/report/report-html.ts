@@ -1,3 +1,4 @@
+import { codeSpans } from '../base/code-spans.ts';
 import { element, escapeMarkup } from './charts/svg.ts';
 import type { LogReport } from './log-report.ts';
 import type { Chart } from './report-charts.ts';
@@ -48,7 +49,7 @@ ${notesHtml(report.notes)}
 function verdictHtml({ verdict }: HtmlPage['report']): string {
   if (verdict === null) return '';
   const line = verdict.line === null ? '' : element('pre', {}, escapeMarkup(verdict.line));
-  return element('p', { class: 'verdict' }, withCode(escapeMarkup(verdict.text))) + line;
+  return element('p', { class: 'verdict' }, prose(verdict.text)) + line;
 }
 
 function sectionHtml({ id, title, head, rows, bars, after = [] }: Section, charts: string[]): string {
@@ -77,14 +78,14 @@ function sectionHtml({ id, title, head, rows, bars, after = [] }: Section, chart
     ...after.map((text) =>
       text.startsWith('  ')
         ? element('p', { class: 'quote' }, escapeMarkup(text.trim()))
-        : element('p', {}, withCode(escapeMarkup(text))),
+        : element('p', {}, prose(text)),
     ),
     ...charts,
   );
 }
 
-/** Our own sentences mark code as Markdown does. */
-const withCode = (markup: string): string => markup.replaceAll(/`([^`]+)`/g, '<code>$1</code>');
+const prose = (sentence: string): string =>
+  codeSpans(escapeMarkup(sentence), (code) => element('code', {}, code)).join('');
 
 function rowHtml(row: readonly string[], head: Section['head'], bar: number | undefined): string {
   const cells = row.map((text, index) =>

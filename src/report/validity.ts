@@ -121,8 +121,8 @@ export function readValid(text: string): NonNullable<Validity['valid']> {
   const parts = text.split('&&').map((part) => {
     const [, name, sign = '', figure = '', unit = ''] = comparison.exec(part.trim()) ?? [];
     if (name === undefined)
-      throw new Fault('usage', `--valid: "${part.trim()}" is not a comparison.`, {
-        fix: "Compare bytes or seconds with a number, as in --valid 'bytes>1M && seconds>600'.",
+      throw new Fault('usage', `--valid: "${part.trim()}" is not a comparison`, {
+        fix: "compare bytes or seconds with a number, as in --valid 'bytes>1M && seconds>600'",
       });
     const limit = Number(figure) * (sizes[unit] ?? 1);
     return (figures: Figures): boolean => {

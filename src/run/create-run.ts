@@ -15,6 +15,10 @@ import { openJournal } from '../journal/file.ts';
 /** The lease of the process that creates a run. */
 const leaseName = '.creating';
 
+/** Hidden, so that it is not taken for a run before it is complete. */
+export const draftFolder = ({ folder }: Plan, run: string): string =>
+  path.join(folder, runsFolder, `.${run}.draft`);
+
 /** A name for a new run of the plan. */
 export const newRunName = ({ spec }: Plan, clock: Clock): string => `${spec.name}-${newId(clock)}`;
 
@@ -73,8 +77,7 @@ export async function createRun(
   canary?: number[],
 ): Promise<string> {
   const runs = path.join(plan.folder, runsFolder);
-  // Hidden, so that it is not taken for a run before it is complete.
-  const draft = path.join(runs, `.${run}.draft`);
+  const draft = draftFolder(plan, run);
   try {
     // Whatever the umask, only the owner may change what runs with the owner's secrets.
     await mkdir(draft, { recursive: true, mode: 0o755 });

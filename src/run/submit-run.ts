@@ -1,5 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { counted } from '../base/counted.ts';
 import type { Clock } from '../base/clock.ts';
 import { isGone } from '../base/error-reason.ts';
@@ -11,10 +12,11 @@ import type { Pool, Round } from '../pool/pool.ts';
 import { readPlan } from '../pool/read-plan.ts';
 import { createRun, newRunName, withCreationLease } from './create-run.ts';
 import { startNextBatch } from './keep-going.ts';
+import { type PackOptions, withPackedData } from './pack-data.ts';
 import { readRunState } from './run-states.ts';
 import type { RoundContext } from './rounds.ts';
 
-export interface SubmitOptions {
+export interface SubmitOptions extends PackOptions {
   /** Start another run even if there is one of the same plan. */
   isNew: boolean;
   /** Sizes of the canary batches of a new run. */
@@ -70,10 +72,12 @@ async function create(
   const run = newRunName(plan, clock);
   const canary = batchesFor(plan, options.canary);
   const first = canary && firstBatch(plan, canary[0] ?? 0);
-  const rendering = await pool.render(plan, run, first);
-  const folder = await createRun(plan, rendering.files, version, clock, run, canary);
-  const ahead = first === undefined ? '' : `; ${first.jobs.length} of ${plan.jobs.length} jobs go ahead`;
-  return { folder, how: 'created', why: `${reason(plan, earlier, options)}; ${rendering.summary}${ahead}` };
+  return await withPackedData(plan, run, options, async (packed) => {
+    const rendering = await pool.render(packed, run, first);
+    const folder = await createRun(packed, rendering.files, version, clock, run, canary);
+    const ahead = first === undefined ? '' : `; ${first.jobs.length} of ${plan.jobs.length} jobs go ahead`;
+    return { folder, how: 'created', why: `${reason(plan, earlier, options)}; ${rendering.summary}${ahead}` };
+  });
 }
 
 /** Resumes a run by its folder, as it was created, whatever its job file says by now. */
@@ -134,10 +138,14 @@ export function whatChanged(before: Plan, after: Plan): string[] {
   const changed: string[] = sections
     .filter((section) => stableJson(before.spec[section]) !== stableJson(after.spec[section]))
     .map((section) => `[${section}]`);
-  const hashes = new Map(before.files.map(({ path, sha256 }) => [path, sha256]));
-  for (const { path, sha256 } of after.files) {
-    if (hashes.get(path) !== sha256) changed.push(path);
-    hashes.delete(path);
+  const prints = new Map(before.data.map(({ name, here }) => [name, here?.fingerprint]));
+  for (const { name, url, here } of after.data)
+    if (here !== undefined && prints.has(name) && prints.get(name) !== here.fingerprint)
+      changed.push(path.basename(fileURLToPath(url)));
+  const hashes = new Map(before.files.map((file) => [file.path, file.sha256]));
+  for (const { path: file, sha256 } of after.files) {
+    if (hashes.get(file) !== sha256) changed.push(file);
+    hashes.delete(file);
   }
   return [...changed, ...hashes.keys()];
 }

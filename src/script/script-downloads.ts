@@ -13,7 +13,10 @@ export interface ScriptDownload {
 }
 
 const patterns: [RegExp, ScriptFetch][] = [
-  [/\bpip3?["']?,?\s*["']?\s?install\b|\bpip\.main\(/, 'packages'],
+  [
+    /\b(system|popen|run|call|check_call|check_output|Popen)\(.*\bpip3?\b.*\binstall\b|\bpip\.main\(|^\s*[!%]pip3? install\b/,
+    'packages',
+  ],
   [/\bpretrained\s*=\s*True\b/, 'weights'],
   [/\bweights\s*=\s*["'](DEFAULT|IMAGENET\w*|COCO\w*|KINETICS\w*)["']/, 'weights'],
   [/\b(weights(_backbone)?\s*=\s*)?(\w+\.)*\w+_Weights\.\w+\b(?!\.transforms)/, 'weights'],
@@ -38,6 +41,8 @@ export function scriptDownloads(lines: readonly PythonLine[]): ScriptDownload[] 
 
 function downloadIn(text: string): Omit<ScriptDownload, 'line'> | undefined {
   if (/^\s*(import|from|def|class)\b/.test(text) || /add_argument\(/.test(text)) return undefined;
+  // A hint for people, such as "please pip install it", installs nothing.
+  if (/^\s*(raise|print|assert|warnings\.warn|(_?logger|logging|log)\.\w+)\b/.test(text)) return undefined;
   if (/local_files_only\s*=\s*True/.test(text)) return undefined;
   for (const [pattern, what] of patterns) {
     const found = pattern.exec(text)?.[0];

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { open, type FileHandle } from 'node:fs/promises';
 import { Fault } from '../fault/fault.ts';
-import type { DataFile, Sample } from './data-files.ts';
+import { type DataFile, isFolder, type Sample } from './data-files.ts';
 import { ManifestMaker, type Seal } from './manifest-maker.ts';
 
 /** Files that become one object, and the size of its tar. */
@@ -55,9 +55,10 @@ const maxOctal = 0o77777777777;
 
 /** The header of a file in a tar: ustar, preceded by a pax header if ustar cannot express the name or size. */
 function tarHeader({ name, bytes, isExecutable }: Pick<DataFile, 'name' | 'bytes' | 'isExecutable'>): Buffer {
+  const type = isFolder({ name }) ? '5' : '0';
   const mode = isExecutable ? 0o755 : 0o644;
   const plain = Buffer.from(name).length <= 100 && /^[\x20-\x7e]*$/.test(name) && bytes <= maxOctal;
-  if (plain) return ustar({ name, bytes, mode, type: '0' });
+  if (plain) return ustar({ name, bytes, mode, type });
   const records = Buffer.from(
     paxRecord('path', name) + (bytes > maxOctal ? paxRecord('size', String(bytes)) : ''),
   );
@@ -65,7 +66,7 @@ function tarHeader({ name, bytes, isExecutable }: Pick<DataFile, 'name' | 'bytes
     ustar({ name: 'PaxHeader', bytes: records.length, mode: 0o644, type: 'x' }),
     records,
     padding(records.length),
-    ustar({ name: shortName(name), bytes: Math.min(bytes, maxOctal), mode, type: '0' }),
+    ustar({ name: shortName(name), bytes: Math.min(bytes, maxOctal), mode, type }),
   ]);
 }
 
@@ -145,7 +146,7 @@ export async function writeShard({ files, bytes }: Shard, target: string, watch:
   };
   for (const file of files) {
     await write(tarHeader(file));
-    await readAll(file, watch.signal, write);
+    if (!isFolder(file)) await readAll(file, watch.signal, write);
     await write(padding(file.bytes));
   }
   await write(tarEnd);

@@ -1,5 +1,6 @@
 import { appendFile, mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
+import type { Manifest } from '../transfer/proof/manifest.ts';
 
 /** An object that is known to be staged. */
 export interface StagedObject {
@@ -11,6 +12,8 @@ export interface StagedObject {
   bytes: number;
   sha256: string;
   files: number;
+  /** Without its key. */
+  manifest: Manifest;
 }
 
 /** What earlier runs of the same command staged: one line per object. */
@@ -50,8 +53,8 @@ function readLine(line: string): StagedObject[] {
   try {
     const value = JSON.parse(line) as Partial<StagedObject>;
     const isWhole = [value.fingerprint, value.name, value.sha256].every((each) => typeof each === 'string');
-    return isWhole && typeof value.index === 'number' && typeof value.bytes === 'number'
-      ? [{ files: 0, ...value } as StagedObject]
+    return isWhole && typeof value.index === 'number' && typeof value.manifest === 'object'
+      ? [value as StagedObject]
       : [];
   } catch {
     return [];

@@ -106,7 +106,7 @@ export class Budget {
     return new Fault(
       'data-unexpected',
       `${this.#archive}: holds ${found} ${what}, expected ${expected.toLocaleString('en-US')}`,
-      { about: this.#archive, fix: 'If the data was changed on purpose, update `expect` in the job file.' },
+      { about: this.#archive, fix: 'if the data was changed on purpose, update `expect` in the job file' },
     );
   }
 
@@ -120,7 +120,7 @@ export class Budget {
         'disk-full',
         `${this.#archive}: needs at least ${needed.toLocaleString('en-US')} bytes unpacked, ` +
           `but the disk had ${this.#room.toLocaleString('en-US')} free`,
-        { about: this.#archive, fix: 'Free disk space there; for a job, request more disk.' },
+        { about: this.#archive, fix: 'free disk space there; for a job, request more disk' },
       );
   }
 }

@@ -11,7 +11,7 @@ export function diskFault(error: unknown, folder: string, written: number): unkn
       about: folder,
       cause: error,
     });
-  return new Fault('scratch-unusable', `Cannot write to ${folder}: ${error.message}`, {
+  return new Fault('scratch-unusable', `cannot write to ${folder}: ${error.message}`, {
     about: folder,
     cause: error,
   });
@@ -48,7 +48,7 @@ function diskFull(error: NodeJS.ErrnoException, folder: string, written: number)
   return new Fault(
     'disk-full',
     `${what}: unpacked ${written.toLocaleString('en-US')} bytes into ${folder}${left}`,
-    { about: folder, fix: 'Free disk space there; for a job, request more disk.', cause: error },
+    { about: folder, fix: 'free disk space there; for a job, request more disk', cause: error },
   );
 }
 

@@ -30,6 +30,7 @@ const createNew = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | co
 /** The bits of a mode that hold the file type, and their value for a symbolic link. */
 const fileType = 0o170000;
 const linkType = 0o120000;
+export const isLinkMode = (mode: number): boolean => (mode & fileType) === linkType;
 const maxLinkBytes = 4096;
 /** Links to process before yielding to the event loop. */
 const batchSize = 500;
@@ -139,7 +140,7 @@ export class FileWriter implements EntrySink {
       const full = this.#full(file);
       const stat = lstatIfExists(full);
       if (!stat?.isFile()) return;
-      if ((mode & fileType) === linkType) {
+      if (isLinkMode(mode)) {
         if (stat.size > maxLinkBytes) throw this.#unsafe(`the link ${quoted(file)} has too long a target`);
         this.#keepLink({ type: 'symlink', path: file, target: readFileSync(full, 'utf8') });
       } else if ((mode & 0o100) !== 0) chmodSync(full, stat.mode | ((stat.mode & 0o444) >> 2));

@@ -59,7 +59,7 @@ export class KindGate implements ByteSink {
     if (this.#declared !== undefined && detected.kind !== this.#declared)
       throw new Fault('archive-kind', `${this.#name}: is a ${detected.kind} archive, not ${this.#declared}`, {
         about: this.#name,
-        fix: `Set unpack to "${detected.kind}" or "auto".`,
+        fix: `set unpack to "${detected.kind}" or "auto"`,
       });
     this.#reader = this.#open(detected.kind);
     return this.#reader.write(bytes);
@@ -121,15 +121,18 @@ function detectArchive(head: Buffer): Detected {
   return detectText(head);
 }
 
-function detectText(head: Buffer): Detected {
+/** What a web server sends instead of data, to people. */
+export const pageText = 'an HTML page';
+
+export function detectText(head: Buffer): Extract<Detected, { other: string }> {
   const text = head
     .toString('utf8')
     .replace(/^\ufeff/, '')
     .trimStart()
     .toLowerCase();
-  if (/^(?:<!doctype html|<html|<head|<body|<title)/.test(text)) return { other: 'an HTML page', text: true };
+  if (/^(?:<!doctype html|<html|<head|<body|<title)/.test(text)) return { other: pageText, text: true };
   if (text.startsWith('<?xml'))
-    return { other: text.includes('<html') ? 'an HTML page' : 'an XML document', text: true };
+    return { other: text.includes('<html') ? pageText : 'an XML document', text: true };
   if (/^[{[]\s*["{[\]}]/.test(text)) return { other: 'JSON text', text: true };
 
   if (!/[\x00-\x08\x0e-\x1f\ufffd]/.test(text))

@@ -34,7 +34,7 @@ export function checkRatio(archive: string, bytesIn: number, bytesOut: number, l
       `${bytesOut.toLocaleString('en-US')}, over ${limits.ratio} to 1. This looks like a decompression bomb`,
     {
       about: archive,
-      fix: 'Check the archive where it was made; pack data this repetitive in another way.',
+      fix: 'check the archive where it was made; pack data this repetitive in another way',
     },
   );
 }

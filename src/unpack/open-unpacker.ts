@@ -173,7 +173,7 @@ class ArchiveUnpacker implements Unpacker {
 function xzInXz(name: string): Fault {
   return new Fault('archive-kind', `${name}: is a tar.xz inside a tar.xz, which Updraft does not unpack`, {
     about: name,
-    fix: 'Pack the outer archive as plain .tar; the inner ones are already compressed.',
+    fix: 'pack the outer archive as plain .tar; the inner ones are already compressed',
   });
 }
 

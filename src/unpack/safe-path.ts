@@ -54,6 +54,6 @@ function unsafe(archive: string, name: string, wrong: string): Fault {
   const shown = name.length > 200 ? `${name.slice(0, 200)}…` : name;
   return new Fault('archive-unsafe', `${archive}: the entry ${quoted(shown)} ${wrong}`, {
     about: archive,
-    fix: 'Repack with relative names, from inside the folder: tar -cf data.tar -C FOLDER .',
+    fix: 'repack with relative names, from inside the folder: tar -cf data.tar -C FOLDER .',
   });
 }

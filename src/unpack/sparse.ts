@@ -134,7 +134,7 @@ export class SparseFile {
   }
 }
 
-export const repackSparse = 'Repack without --sparse: tar -cf NEW.tar FOLDER';
+export const repackSparse = 'repack without --sparse: tar -cf NEW.tar FOLDER';
 
 /** The sparse map in an old GNU header; undefined if it cannot be read or another program wrote it. */
 export function oldSparse(

@@ -117,7 +117,7 @@ function* free(tree: string, target: string, name: string): Generator<string> {
 function alreadyExists(file: string): Fault {
   return new Fault('scratch-unusable', `${file} already exists and would be overwritten`, {
     about: file,
-    fix: 'Remove it, or unpack into another folder.',
+    fix: 'remove it, or unpack into another folder',
   });
 }
 

@@ -134,7 +134,7 @@ export class TarEntries {
     throw this.#refused(
       name,
       what ?? `of the unknown type ${quoted(type)}`,
-      'Repack with only files, folders and links.',
+      'repack with only files, folders and links',
     );
   }
 
@@ -205,7 +205,7 @@ export class TarEntries {
     if (this.#globalBytes <= maxGlobalBytes) return;
     throw new Fault('archive-unsafe', `${this.#archive}: has more than 16 MiB of global pax headers`, {
       about: this.#archive,
-      fix: 'Repack from the files: an archive needs one such header or none.',
+      fix: 'repack from the files: an archive needs one such header or none',
     });
   }
 
@@ -216,7 +216,7 @@ export class TarEntries {
     throw new Fault(
       'archive-unsafe',
       `${this.#archive}: the entry ${quoted(name.toString('latin1'))} (read as Latin-1) has a name that is not UTF-8`,
-      { about: this.#archive, fix: 'Rename it (convmv -f latin1 -t utf8 -r FOLDER) and repack.' },
+      { about: this.#archive, fix: 'rename it (convmv -f latin1 -t utf8 -r FOLDER) and repack' },
     );
   }
 }

@@ -131,7 +131,7 @@ export class Unbzip2Stage implements ByteSink {
         {
           about,
           cause,
-          fix: 'Repack: bzip2 -dc OLD.tar.bz2 | zstd > NEW.tar.zst',
+          fix: 'repack: bzip2 -dc OLD.tar.bz2 | zstd > NEW.tar.zst',
         },
       );
     return this.#damaged(

@@ -50,7 +50,7 @@ function isDamage(error: unknown): error is Fault {
 
 function publishedDamaged(damage: Fault): Fault {
   return new Fault('archive-kind', `${damage.message}; its digest is correct, so it was published damaged`, {
-    fix: 'Rebuild the archive and publish it again.',
+    fix: 'rebuild the archive and publish it again',
     cause: damage,
     ...(damage.about !== undefined && { about: damage.about }),
   });

@@ -5,7 +5,7 @@ import { checkRatio, type UnpackLimits } from './limits.ts';
 
 /** Enough to read the stream header and the filters of the first block. */
 const headBytes = 12 + 1024;
-const repack = 'Repack: xz -dc OLD.tar.xz | zstd > NEW.tar.zst';
+const repack = 'repack: xz -dc OLD.tar.xz | zstd > NEW.tar.zst';
 
 /**
  * Decompresses xz of any number of streams; checksums and the index are verified. The library decodes one archive at a

@@ -185,6 +185,6 @@ function refused(archive: string, { name, method }: ZipEntry): Fault {
   return new Fault(
     'archive-kind',
     `${archive}: the entry ${quoted(name ?? '?')} is compressed by ${methods[method] ?? `method ${method}`}, which Updraft does not unpack`,
-    { about: archive, fix: 'Repack with plain zip, or as tar.' },
+    { about: archive, fix: 'repack with plain zip, or as tar' },
   );
 }

@@ -85,12 +85,12 @@ export class ZipReader {
     if (entry.name === undefined)
       throw new Fault('archive-unsafe', `${this.#archive}: an entry's name is marked as UTF-8 but is not`, {
         about: this.#archive,
-        fix: 'Repack with UTF-8 names.',
+        fix: 'repack with UTF-8 names',
       });
     if (entry.encrypted)
       throw new Fault('archive-kind', `${this.#archive}: the entry ${quoted(entry.name)} is encrypted`, {
         about: this.#archive,
-        fix: 'Repack without a password.',
+        fix: 'repack without a password',
       });
     // Some Windows programs write backslashes only.
     const name = entry.name.includes('/') ? entry.name : entry.name.replaceAll('\\', '/');

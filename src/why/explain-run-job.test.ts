@@ -114,13 +114,13 @@ test('a failed training shows the end of its traceback, and its exception once',
     '    raise ValueError(name)',
     'ValueError: no classes',
   ];
-  const message = `the training failed with exit status 1 in train.py, line 7: ${lines[2] ?? ''}`;
+  const message = `the training failed with exit code 1 in train.py, line 7: ${lines[2] ?? ''}`;
   const explained = explainRunJob({ job: job([attempt(1, message)]), entries: [] });
   const traceback = { file: 'jobs/0000/attempt-1/err.log', lines };
   const text = explanationText({ ...explained, traceback }, 80);
   assert.match(
     text,
-    /in train\.py,\s+line 7\n(?:.*\n)* {5}jobs\/0000\/attempt-1\/err\.log:\n {7}File "train\.py", line 7/,
+    /in train\.py,\s+line\s+7\n(?:.*\n)* {5}jobs\/0000\/attempt-1\/err\.log:\n {7}File "train\.py", line 7/,
   );
   assert.equal(text.split('ValueError: no classes').length, 2, text);
 });

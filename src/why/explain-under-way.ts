@@ -104,7 +104,10 @@ export function explainWaiting(
         because: ['No machine has matched it yet. The log does not say why, but the scheduler can.'],
         evidence: [first, ...(release === undefined ? [] : [release.evidence])],
         doing: ['HTCondor keeps looking for a slot.'],
-        advice: [analyze, 'A job with an input URL that no machine has a plugin for waits forever.'],
+        advice:
+          rules === undefined
+            ? [analyze, 'It waits forever if no machine has a plugin for one of its input URLs.']
+            : ['Compare the request with the machines of the pool: `updraft check`.', analyze],
       },
     );
   return explained(job, 'waiting', last.diagnosis, {

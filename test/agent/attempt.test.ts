@@ -73,7 +73,7 @@ test('a result that the check refuses is not returned', async (t) => {
     train: { command: weights, check: 'echo "accuracy too low" >&2; exit 3' },
   });
   assert.equal(exit, 112);
-  assert.match(stderr, /exited with status 3: accuracy too low/);
+  assert.match(stderr, /exited with code 3: accuracy too low/);
   assert.equal(existsSync(harness.at('results/0000')), false);
 });
 

@@ -49,6 +49,7 @@ export function someFacts(text = '', sent: Record<string, string> = { 'train.py'
     objects: [],
     tokens: [],
     secrets: [],
+    here: { existing: new Set(), notExecutable: new Set(), syntax: [] },
     slots: undefined,
     software: undefined,
     now: Date.parse('2026-11-15T00:00:00Z'),

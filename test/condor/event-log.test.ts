@@ -87,8 +87,8 @@ test('a run whose log is missing or another one says so later', async (t) => {
   assert.match(lost.trouble?.message ?? '', /is missing: the state of the jobs is unknown/);
   assert.equal(onlyJob(lost).isUntold, true);
   const seen = await runCommand(status, [run], { cwd: harness.folder });
-  assert.match(seen.out, /: 1 job, 1 not known\n/);
-  assert.match(seen.out, /^0000 .* not known /m);
+  assert.match(seen.out, /: 1 job, 1 unknown\n/);
+  assert.match(seen.out, /^0000 .* unknown /m);
   await writeFile(log, text.replace(/^(\d{3}) \(\d+\./gm, '$1 (99999.').replaceAll(path.basename(run), 'x'));
   assert.match((await readRunState(run)).trouble?.message ?? '', /has no events of the run's jobs/);
 });

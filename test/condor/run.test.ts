@@ -92,7 +92,7 @@ attempts = 2
   }
 });
 
-test("a training's own failure ends the job at once, with its exit status and last output", async (t) => {
+test("a training's own failure ends the job at once, with its exit code and last output", async (t) => {
   const harness = await condorHarness(
     t,
     toml(`

@@ -93,7 +93,7 @@ test('a missing file of the run is listed as wrong, with its fix', async (t) => 
   const browser = await openChromium(t);
   if (browser === undefined) return;
   const { folder } = await imagenetRun(path.join(await temporaryFolder(t), 'run-1'), Date.now(), 1);
-  const trouble = { message: 'events.log is gone: the run cannot be followed.', fix: 'bring it back' };
+  const trouble = { message: 'events.log is gone: the run cannot be followed.', fix: 'restore `events.log`' };
   const source = folderRun(folder);
   const dashboard = await served(t, {
     ...source,
@@ -104,7 +104,8 @@ test('a missing file of the run is listed as wrong, with its fix', async (t) => 
   const tab = await browser.open();
   await tab.go(dashboard.url);
   await tab.untilText('#wrong', 'events.log is gone: the run cannot be followed.');
-  assert.match(await tab.text('#wrong'), /What helps: bring it back/);
+  assert.match(await tab.text('#wrong'), /What helps: restore events\.log/);
+  assert.equal(await tab.text('#wrong .fix code'), 'events.log');
 });
 
 test('changes in the run appear on the page without a reload', async (t) => {

@@ -33,7 +33,7 @@ test('a folder becomes verified shards that any tar reads, with whole samples, a
   assert.equal(exit, 0, err);
   assert.match(
     out,
-    /^\[data\.set-0000\]\nurl = "osdf:\/\/\/inbox\/sets\/set-0000-[0-9a-f]{8}\.tar"\nmanifest = /,
+    /^\[data\.set\]\nurl = "osdf:\/\/\/inbox\/sets\/set-[0-9a-f]{8}\.shards\.json"\nsha256 = "[0-9a-f]{64}"\ninto = "data"\nexpect = \{ files = 15, bytes = \d+ \}\n$/,
   );
   const tars = (await readdir(harness.published('inbox/sets'))).filter((name) => name.endsWith('.tar'));
   assert.ok(tars.length > 1);
@@ -41,11 +41,15 @@ test('a folder becomes verified shards that any tar reads, with whole samples, a
     harness.at('updraft.toml'),
     `name = "x"\n[train]\ncommand = "true"\noutputs = ["m"]\n${out}`,
   );
-  assert.equal(
-    (await loadPlan(harness.at('updraft.toml'))).data.length,
-    tars.length,
-    'a job file takes them',
-  );
+  const [data] = (await loadPlan(harness.at('updraft.toml'))).data;
+  assert.equal(data?.method, 'stream');
+  const checked = await harness.updraft([
+    'check',
+    '--set',
+    `data.set.token_file=${env['BEARER_TOKEN_FILE']}`,
+  ]);
+  assert.equal(checked.exit, 0, checked.err + checked.out);
+  assert.match(checked.out, new RegExp(`data\\.set .*; ${tars.length} shards with 15 files, 2\\.4 MB`));
   for (const tar of tars) {
     const names = spawnSync('tar', ['tf', harness.published(`inbox/sets/${tar}`)], {
       encoding: 'utf8',
@@ -58,6 +62,28 @@ test('a folder becomes verified shards that any tar reads, with whole samples, a
   assert.match(get.out, /verified: every chunk, with the manifest/);
   for (const [name, content] of Object.entries(files))
     assert.equal(await readFile(harness.at(`back/${name}`), 'utf8'), content);
+});
+
+test('a shard that is gone, or a sum that is not expected, is found by check', async (t) => {
+  const { bench: harness, env } = await dataset(t);
+  const { out } = await harness.updraft(stage, { env });
+  const job = `name = "x"\n[train]\ncommand = "echo > m"\noutputs = ["m"]\n${out}`;
+  const token = `token_file = "${env['BEARER_TOKEN_FILE']}"\n`;
+  await writeFile(harness.at('updraft.toml'), job.replace('files = 15', 'files = 16') + token);
+  const sum = await harness.updraft(['check']);
+  assert.equal(sum.exit, 3);
+  assert.match(
+    sum.out.replaceAll(/\s+/g, ' '),
+    /its shards have 15 files in all, but the job file expects 16/,
+  );
+  const [tar = ''] = (await readdir(harness.published('inbox/sets'))).filter((name) => name.endsWith('.tar'));
+  await rm(harness.published(`inbox/sets/${tar}`));
+  await writeFile(harness.at('updraft.toml'), job + token);
+  const gone = await harness.updraft(['check']);
+  assert.equal(gone.exit, 3);
+  assert.match(gone.out.replaceAll(/\s+/g, ' '), new RegExp(`the shard ${tar} is not there .*updraft stage`));
+  const plan = await harness.updraft(['warm', '--dry-run', '--token-file', env['BEARER_TOKEN_FILE'] ?? '']);
+  assert.match(plan.out, /set-0001-/, 'the shards are warmed, not the list alone');
 });
 
 test('with shuffling, folders are mixed from the first shard on, samples stay whole, and the result is the same every time', async (t) => {
@@ -138,8 +164,12 @@ test('stored manifests verify with a key that is never uploaded, and find damage
   const keep = [...stage, '--manifests', 'proofs'];
   const first = await harness.updraft(keep, { env });
   assert.equal(first.exit, 0, first.err);
-  const [, tar = '', proof = ''] = /^url = ".*\/(.*)"\nmanifest = "(.*)"$/m.exec(first.out) ?? [];
-  assert.equal(proof, `proofs/${tar}.manifest.json`);
+  const [, list = '', sent = ''] = /^url = ".*\/(.*)"\nmanifest = "(.*)"$/m.exec(first.out) ?? [];
+  assert.equal(sent, `proofs/${list}`);
+  assert.match(await readFile(harness.at(sent), 'utf8'), /"keyed"/);
+  assert.doesNotMatch(await readFile(harness.published(`inbox/sets/${list}`), 'utf8'), /keyed/);
+  const tar = (await readdir(harness.published('inbox/sets'))).find((name) => name.endsWith('.tar')) ?? '';
+  const proof = `proofs/${tar}.manifest.json`;
   const kept = JSON.parse(await readFile(harness.at(proof), 'utf8')) as { keyed: { key: string } };
   const uploaded = await readFile(harness.published(`inbox/sets/${tar}.manifest.json`), 'utf8');
   assert.ok(!uploaded.includes(kept.keyed.key));

@@ -58,7 +58,7 @@ test('an image that fails twice is a loop that HTCondor never ends; repeated evi
   const bad = (second: number): string =>
     running(second) + evicted(second + 1, 45, -1000, 'Singularity test failed:no');
   const loop = only(submit + bad(1) + bad(3));
-  assert.deepEqual([loop.standing, loop.cause], ['looping', 'environment-broken']);
+  assert.deepEqual([loop.standing, loop.cause], ['looping', 'image-unusable']);
   assert.match(loop.doing.join(' '), /repeat forever/);
   const drained = (second: number): string =>
     running(second) + evicted(second + 1, 1014, 0, 'Startd was draining');
@@ -211,7 +211,7 @@ test('a hold after too many starts says how they ended', () => {
   const reason =
     'started 3 times; the last attempt ended: Error from slot1@n: Singularity test failed:FATAL: no such tag';
   const { standing, cause, because } = only(submit + held(9, 3, 45, reason), rules);
-  assert.deepEqual([standing, cause], ['held', 'environment-broken']);
+  assert.deepEqual([standing, cause], ['held', 'image-unusable']);
   assert.match(because.join(' '), /no such tag.*started 3 times and never succeeded/);
 });
 

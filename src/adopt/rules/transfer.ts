@@ -239,7 +239,7 @@ function noOutputs(batch: Batch): RuleResult {
   const folders = new Set(batch.queue.jobs.map(({ commands }) => commands['initialdir']));
   const overwrite = batch.queue.jobs.length > 1 && folders.size === 1;
   return {
-    message: `no \`transfer_output_files\`: only new files at the top of the scratch folder are returned, and a job without its result still counts as done${overwrite ? `; all ${batch.queue.total ?? ''} jobs bring them to one folder, where those of one name overwrite each other` : ''}`,
+    message: `no \`transfer_output_files\`: only new files at the top of the scratch folder are returned, and a job without its result still counts as done${overwrite ? `; all jobs return them to one folder, where files of the same name overwrite each other` : ''}`,
     fix: 'transfer_output_files = model.pt (a missing file then holds the job)',
     place: batch.queue.place,
   };

@@ -82,15 +82,13 @@ export const wrapperRules: Rule<Wrapper>[] = [
   {
     name: 'pipe-status-lost',
     level: 'error',
-    about:
-      "The training's output goes through a pipe, and the exit status is that of the pipe's last command.",
+    about: "The training's output goes through a pipe, and the exit code is that of the pipe's last command.",
     check: (wrapper) => {
       const main = mainCommand(wrapper);
       if (wrapper.pipeFails || main?.before !== '|') return [];
       return [
         {
-          message:
-            "the exit status is that of the pipe's last command: a failed training counts as a success",
+          message: "the exit code is that of the pipe's last command: a failed training counts as a success",
           fix: 'add `set -o pipefail` at the top of the script',
           place: { file: wrapper.file, line: main.line },
         },
@@ -150,7 +148,7 @@ function lostStatus(wrapper: Wrapper): Found[] {
   const shown = words.length > 40 ? `${words.slice(0, 40)}…` : words;
   return [
     {
-      message: `the script ends with \`${shown}\`, so it hides the exit status of line ${main.line} (\`${main.words.slice(0, 3).join(' ')}\`): HTCondor sees no failure and no checkpoint code`,
+      message: `the script ends with \`${shown}\`, so it hides the exit code of line ${main.line} (\`${main.words.slice(0, 3).join(' ')}\`): HTCondor sees no failure and no checkpoint code`,
       fix: 'add `set -e` at the top, or `status=$?` right after the training and `exit $status` at the end',
       place: { file: wrapper.file, line: last.line },
     },

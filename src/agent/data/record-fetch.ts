@@ -29,3 +29,15 @@ export function recordEvents(object: string, record: Recorder, clock: Clock): (e
     record({ kind: 'fetch-progress', object, bytes, rate, server, ...defined({ total }) });
   };
 }
+
+/** What each server delivered in several fetches. */
+export function byServer<Part extends { server: string; bytes: number; seconds?: number }>(parts: Part[]): Part[] {
+  const sums = new Map<string, Part>();
+  for (const part of parts) {
+    const known = sums.get(part.server);
+    const seconds = (known?.seconds ?? 0) + (part.seconds ?? 0);
+    const sum = { bytes: (known?.bytes ?? 0) + part.bytes, ...('seconds' in part && { seconds }) };
+    sums.set(part.server, { ...(known ?? part), ...sum });
+  }
+  return [...sums.values()];
+}

@@ -1,6 +1,6 @@
 import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { archiveKind } from '../../base/archive-kinds.ts';
+import { archiveKind, isShardList } from '../../base/archive-kinds.ts';
 import type { Clock } from '../../base/clock.ts';
 import { defined } from '../../base/defined.ts';
 import { Fault } from '../../fault/fault.ts';
@@ -15,6 +15,7 @@ import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
 import type { Fetched, FetchOptions } from '../../transfer/fetch.ts';
 import { limitsFromEnv } from '../../transfer/limits.ts';
 import { type Manifest, parseManifest } from '../../transfer/proof/manifest.ts';
+import { type ListedShard, parseShardList } from '../../transfer/proof/shard-list.ts';
 import { openUnpacker, type UnpackerOptions } from '../../unpack/open-unpacker.ts';
 import { unpackFetched } from '../../unpack/unpack-fetched.ts';
 import type { Attempt } from '../attempt.ts';
@@ -23,7 +24,7 @@ import type { Recorder } from '../notes/journal-writer.ts';
 import { recordEvents } from './record-fetch.ts';
 import { locatorFor } from './object-locator.ts';
 import { readLocal } from './read-local.ts';
-
+import { maxShards, stageShards } from './stage-shards.ts';
 
 /** The memory belongs to the training and to other jobs: bytes that arrive out of order must not take much of it. */
 const windowBytes = 32 << 20;
@@ -31,6 +32,8 @@ const windowBytes = 32 << 20;
 interface Staging {
   source: OrderedData;
   url: ObjectUrl;
+  /** Absolute path of the folder in which the data appears. */
+  into: string;
   /** The local file that holds the object, if there is one. */
   local: string | undefined;
   /** How it got there, if that was before the agent started. */
@@ -52,6 +55,16 @@ export function openStaging(attempt: Attempt): (source: OrderedData, onPart?: ()
   const suspects = new Set<string>();
   return async (source, onPart) => {
     attempt.context.signal.throwIfAborted();
+    if (isShardList(source)) {
+      const shards = await loadShards(source, attempt, locator);
+      await stageShards(source, shards, attempt, !!onPart, async ({ shard, manifest, into, own, onEvent }) => {
+        const opened = await openSource(shard, own, locator, manifest);
+        const limits = { ...opened.options.limits, windowBytes: windowBytes / maxShards };
+        const options = { ...opened.options, suspects, limits, onEvent };
+        await stageArchive({ ...opened, into, options }, 'tar', own, onPart);
+      });
+      return;
+    }
     const opened = await openSource(source, attempt, locator);
     const staging = { ...opened, options: { ...opened.options, suspects } };
     const name = nameOf(staging.url);
@@ -61,6 +74,16 @@ export function openStaging(attempt: Attempt): (source: OrderedData, onPart?: ()
     else await stageArchiveWithRetry(staging, mode, attempt);
     await dropDelivered(source);
   };
+}
+
+/** The shards of a data set: from the list that was sent along, or the one at the URL. */
+async function loadShards(source: OrderedData, attempt: Attempt, locator: Locator): Promise<ListedShard[]> {
+  const { url, manifest, ...rest } = source;
+  // What is expected are the files and bytes of the shards.
+  const { options } = await openSource({ ...rest, url, expect: {} }, attempt, locator);
+  return manifest === undefined
+    ? parseShardList(await fetchText(url, options), url, 'fetched')
+    : parseShardList(await readSent(manifest, attempt.order.filesFrom), manifest, 'sent');
 }
 
 /** Passes the bytes of a source to `write`, in order, verified as the order says. */
@@ -79,13 +102,20 @@ function locatorOf({ context: { env, clock, cwd, uid, version } }: Attempt): Loc
   return createLocator({ env, clock, cwd, uid, version });
 }
 
-async function openSource(source: OrderedData, attempt: Attempt, locator: Locator): Promise<Staging> {
+async function openSource(
+  source: OrderedData,
+  attempt: Attempt,
+  locator: Locator,
+  proof?: Manifest,
+): Promise<Staging> {
   const url = parseObjectUrl(source.url, attempt.context.env);
   const local = source.delivered ?? (url.kind === 'file' ? url.file : undefined);
   // What is in the sandbox has been fetched: it is only put in place.
   attempt.record({ kind: 'phase', phase: source.delivered === undefined ? 'fetching' : 'unpacking' });
   const arrived = await arrivalOf(source, url, attempt);
-  return { source, url, local, arrived, options: await fetchOptions(source, url.text, attempt, locator) };
+  const into = path.join(attempt.scratch.work, source.into);
+  const options = await fetchOptions(source, url.text, attempt, locator, proof);
+  return { source, url, into, local, arrived, options };
 }
 
 async function readBytes(
@@ -106,7 +136,7 @@ async function dropDelivered({ delivered }: OrderedData): Promise<void> {
 }
 
 async function stageFile(
-  { source, url, local, arrived, options }: Staging,
+  { source, url, into, local, arrived, options }: Staging,
   name: string,
   { scratch, record }: Attempt,
 ): Promise<void> {
@@ -116,9 +146,8 @@ async function stageFile(
       ? await copyLocal(local, draft, options)
       : await fetchToFile(source.url, draft, options);
   recordFetched(url.text, fetched, arrived, record);
-  const folder = path.join(scratch.work, source.into);
-  await mkdir(folder, { recursive: true });
-  await rename(draft, path.join(folder, name));
+  await mkdir(into, { recursive: true });
+  await rename(draft, path.join(into, name));
 }
 
 /** Fetches a damaged archive once more, from servers that had no part in the first delivery. */
@@ -155,7 +184,7 @@ async function stageArchive(
   const unpacker = openUnpacker({
     name: object,
     mode,
-    into: path.join(scratch.work, source.into),
+    into: staging.into,
     ...(expected === undefined ? {} : { expect: { files: expected } }),
     ...(onPart === undefined ? {} : { arriving: { stagedUnder: scratch.stage, onPart } }),
   });
@@ -177,6 +206,9 @@ async function stageArchive(
     record({ kind: 'unpacked', object, files, bytes, proven: isVerified(fetched) });
   } catch (error) {
     await unpacker.abort();
+    // A file on the access point is the same at the next attempt.
+    if (url.kind === 'file' && error instanceof Fault && error.kind === 'data-unexpected')
+      throw new Fault('expect-wrong', error.message, { cause: error });
     throw error;
   }
 }
@@ -202,13 +234,14 @@ async function fetchOptions(
   object: string,
   attempt: Attempt,
   locator: Locator,
+  proof: Manifest | undefined,
 ): Promise<Staging['options']> {
   const { clock, signal, env } = attempt.context;
   const { tokenFile, sha256, expect } = source;
   const { order } = attempt;
   const access = { locator: locatorFor(locator, order, source), clock, signal, ...defined({ tokenFile }) };
   const proofAccess = { ...access, locator: locatorFor(locator, order, source, source.manifest) };
-  const manifest = await loadManifest(source, order.filesFrom, proofAccess);
+  const manifest = proof ?? (await loadManifest(source, order.filesFrom, proofAccess));
   return {
     ...access,
     limits: { windowBytes, ...limitsFromEnv(env) },
@@ -225,12 +258,14 @@ export async function loadManifest(
 ): Promise<Manifest | undefined> {
   if (manifest === undefined) return undefined;
   if (!manifest.includes('://')) return parseManifest(await readSent(manifest, filesFrom), manifest, 'sent');
+  const its = { ...access, ...(isSameHome(url, manifest) ? defined({ tokenFile }) : {}) };
+  return parseManifest(await fetchText(manifest, its), manifest, 'fetched');
+}
+
+async function fetchText(url: string, options: FetchOptions): Promise<string> {
   const parts: Buffer[] = [];
-  await fetchToStream(manifest, (chunk) => void parts.push(Buffer.from(chunk)), {
-    ...access,
-    ...(isSameHome(url, manifest) ? defined({ tokenFile }) : {}),
-  });
-  return parseManifest(Buffer.concat(parts).toString('utf8'), manifest, 'fetched');
+  await fetchToStream(url, (chunk) => void parts.push(Buffer.from(chunk)), options);
+  return Buffer.concat(parts).toString('utf8');
 }
 
 async function readSent(name: string, folder: string): Promise<string> {

@@ -292,5 +292,5 @@ async function runProgram(
 function failureText({ stderr, status }: ProgramResult): string {
   const line = informativeLine(stderr);
   if (line !== '') return line;
-  return status === null ? 'it was killed by a signal' : `it exited with status ${status ?? 'unknown'}`;
+  return status === null ? 'it was killed by a signal' : `it exited with code ${status ?? 'unknown'}`;
 }

@@ -17,7 +17,7 @@ import type { TransferLimits } from '../../transfer/limits.ts';
 import { openUnpacker } from '../../unpack/open-unpacker.ts';
 import { unpackFetched } from '../../unpack/unpack-fetched.ts';
 import type { Context } from '../attempt.ts';
-import { recordEvents } from '../data/record-fetch.ts';
+import { byServer, recordEvents } from '../data/record-fetch.ts';
 import { locatorFor } from '../data/object-locator.ts';
 import { loadManifest } from '../data/stage-data.ts';
 import type { Recorder } from '../notes/journal-writer.ts';
@@ -157,17 +157,6 @@ function sumOf(
     turns: byServer([...(total.turns ?? []), ...turns]),
     ...defined({ leftOut }),
   };
-}
-
-function byServer<Part extends { server: string; bytes: number; seconds?: number }>(parts: Part[]): Part[] {
-  const sums = new Map<string, Part>();
-  for (const part of parts) {
-    const known = sums.get(part.server);
-    const seconds = (known?.seconds ?? 0) + (part.seconds ?? 0);
-    const sum = { bytes: (known?.bytes ?? 0) + part.bytes, ...('seconds' in part && { seconds }) };
-    sums.set(part.server, { ...(known ?? part), ...sum });
-  }
-  return [...sums.values()];
 }
 
 /** The contents of an archive appear where the archive itself would have been. */

@@ -6,6 +6,7 @@ import { Fault } from '../../fault/fault.ts';
 import type { Attempt } from '../attempt.ts';
 import { scratchAt, type Scratch } from '../scratch.ts';
 import { lastErrorLines } from '../training/log-tail.ts';
+import { listNames } from '../training/missing-path.ts';
 import { startShell, stopShell } from '../training/shell.ts';
 import { isWithin } from './copy-tree.ts';
 
@@ -56,7 +57,7 @@ export async function checkByCommand(command: string, attempt: Attempt, signal: 
   const how =
     ended.status === null
       ? `was killed by ${ended.signal ?? 'a signal'}`
-      : `exited with status ${ended.status}`;
+      : `exited with code ${ended.status}`;
   const line = lastErrorLines(attempt.order).at(-1) ?? '';
   throw new Fault('wrong-output', `the check \`${command}\` ${how}${line === '' ? '' : `: ${line}`}`, {
     fix: 'see what the check printed in out.log and err.log: the result exists but is not valid',
@@ -104,10 +105,8 @@ async function stateOf(file: string): Promise<string | undefined> {
 }
 
 async function listWorkFolder(work: string): Promise<string> {
-  const names = (await readdir(work)).sort();
-  if (names.length === 0) return '; it left nothing there';
-  const shown = names.slice(0, 10).join(', ');
-  return `; the folder now has ${shown}${names.length > 10 ? ` and ${names.length - 10} more` : ''}`;
+  const names = await listNames(work);
+  return names === '' ? '; it left nothing there' : `; the folder now has ${names}`;
 }
 
 /** What a paused attempt leaves for the agent that is restarted in the same sandbox. */

@@ -34,7 +34,7 @@ export function usesOf({ commands, files }: JobCode, sent: readonly string[]): U
   const tested = new Set(commands.flatMap(testedBy));
   const tools = commands.flatMap((command) =>
     programsOf(command.words)
-      .filter((name) => isTool(name) && !defined.has(name) && !tested.has(name))
+      .filter((name) => isTool(name) && !defined.has(name) && !tested.has(name) && !sent.includes(name))
       .map((name) => ({ name, place: command.place, isCertain: command.before !== '||' })),
   );
   const pythons = commands.flatMap(({ words }) => programsOf(words)).filter((word) => python.test(word));
@@ -56,7 +56,7 @@ function once(uses: readonly Use[]): Use[] {
 }
 
 /** The program of a simple command, and the one that it runs. */
-function programsOf(words: readonly string[]): string[] {
+export function programsOf(words: readonly string[]): string[] {
   const [first = '', ...rest] = words;
   // `name() { command; }` in one line.
   if (/^(\w+\(\)|\{)$/.test(first)) return programsOf(rest);

@@ -1,3 +1,4 @@
+import { isShardList } from '../../base/archive-kinds.ts';
 import type { RuleResult, Found, Rule } from '../../base/finding.ts';
 import { deliveredName } from '../../job/layout.ts';
 import { fetchedBy, packName, type PlannedData } from '../../job/plan.ts';
@@ -165,14 +166,14 @@ function largeObject(
 ): Found | [] {
   const { recommendedObjectBytes = Infinity, maxObjectBytes = Infinity, title = '' } = limits ?? {};
   const bytes = sizeOf(source);
-  if (isNative(source) || bytes <= recommendedObjectBytes) return [];
+  if (isNative(source) || isShardList(source) || bytes <= recommendedObjectBytes) return [];
   const advice =
     bytes > maxObjectBytes
       ? `above ${formatSize(maxObjectBytes)}, ask the staff of ${title} first`
       : `the caches of ${title} serve well up to ${formatSize(recommendedObjectBytes)}`;
   return {
     message: `data.${source.name} has ${formatSize(bytes)} in one object; ${advice}`,
-    fix: 'upload it as objects of 1 to 10 GB with `updraft stage`, each in its own [data] table',
+    fix: 'upload its folder with `updraft stage`, which makes shards of 1 GB and prints the table for all of them',
     place,
   };
 }

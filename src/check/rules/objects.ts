@@ -53,13 +53,27 @@ export const objectRules: Rule<ObjectFacts>[] = [
   {
     name: 'archive-unusable',
     level: 'error',
-    about: 'The first bytes of an archive show that it cannot be unpacked.',
+    about:
+      'The first bytes of an object show that it cannot be unpacked or is a web page, or its shards are not there.',
     check: each(({ label, archiveProblem }) =>
       archiveProblem === undefined
         ? undefined
         : {
             message: `${label}: ${archiveProblem.message}`,
             fix: archiveProblem.fix ?? 'rebuild the archive, or set `unpack`',
+          },
+    ),
+  },
+  {
+    name: 'archive-files',
+    level: 'error',
+    about: 'An archive on this machine has another number of files than the job file expects.',
+    check: each(({ label, url, files }) =>
+      files === undefined || files.found === files.declared
+        ? undefined
+        : {
+            message: `${label}: ${url} has ${counted(files.found, 'file')}, but the job file expects ${files.declared}`,
+            fix: `set expect = { files = ${files.found} } if the archive is right, or make it again`,
           },
     ),
   },

@@ -1,21 +1,36 @@
+import path from 'node:path';
 import { counted } from '../../base/counted.ts';
 import type { RuleResult, Found, Rule } from '../../base/finding.ts';
+import { editDistance, nearest } from '../../base/nearest.ts';
+import { poolTraits } from '../../job/pool-traits.ts';
 import type { Use } from '../code/uses.ts';
-import type { Facts, PlanFacts, SoftwareFacts } from '../facts.ts';
+import type { Facts, PlanFacts, SoftwareFact, SoftwareFacts } from '../facts.ts';
 
 export const imageRules: Rule<PlanFacts>[] = [
   {
     name: 'image-missing',
     level: 'error',
-    about: 'The image is named by a local path that does not exist.',
-    check: ({ image, where }) =>
-      image?.isThere !== false
-        ? undefined
-        : {
-            message: `the image ${image.path} does not exist`,
-            fix: 'correct the path, or name an image by its URL (docker://…, osdf:///….sif)',
-            place: where('environment', 'image'),
-          },
+    about: 'The image does not exist: neither its local path, nor its name in the registry.',
+    check: ({ image, registry, plan, where }) => {
+      const place = where('environment', 'image');
+      if (image?.isThere === false)
+        return {
+          message: `the image ${image.path} does not exist`,
+          fix: 'correct the path, or name an image by its URL (docker://…, osdf:///….sif)',
+          place,
+        };
+      if (registry === undefined || registry.status === 200) return [];
+      const { url, host, status } = registry;
+      if (status === 404)
+        return { message: `${host} has no image ${url}`, fix: 'correct its name and tag', place };
+      // On this machine, the user may be logged in.
+      if (poolTraits[plan.spec.run.pool].runsHere) return [];
+      return {
+        message: `${host} answers ${status} for ${url}: it does not exist, or is private, and workers cannot log in`,
+        fix: 'correct its name and tag, make it public, or send it as a .sif file',
+        place,
+      };
+    },
   },
   {
     name: 'software-fallback',
@@ -72,14 +87,28 @@ function missingUses(
 const at = ({ where, isImage }: { where: string; isImage: boolean }): string =>
   `${isImage ? 'in' : 'on'} ${where}`;
 
+/** Programs that jobs fetch and unpack their data with. */
+const fetches = /^(?:wget|curl|aria2c|tar|unzip|gunzip|gzip|bunzip2|unxz|xz|zstd|7z)$/;
+
 function missingTools({ uses, software }: SoftwareFacts): (Use & Found)[] {
   if (software === undefined) return [];
-  const fix = software.isImage
-    ? 'add it to the image, or do without: Updraft itself fetches and unpacks data, without wget, tar or unzip'
-    : 'install it, or do without: Updraft itself fetches and unpacks data';
   return uses.tools
     .filter(({ name }) => !software.tools.has(name))
-    .map((use) => ({ ...use, message: `\`${use.name}\` is not ${at(software)}`, fix }));
+    .map((use) => ({
+      ...use,
+      message: `\`${use.name}\` is not ${at(software)}`,
+      fix: toolFix(use.name, software),
+    }));
+}
+
+function toolFix(name: string, { isImage, python }: SoftwareFact): string {
+  const other = python === undefined ? '' : path.posix.basename(python.path);
+  if (/^python[\d.]*$/.test(name) && other !== '' && other !== name)
+    return `write ${other} instead of ${name}: it is there (${python?.path ?? ''})`;
+  const add = isImage ? 'add it to the image' : 'install it, or name an image with it in [environment]';
+  return fetches.test(name)
+    ? `${add}, or do without: Updraft itself fetches and unpacks data, without wget, tar or unzip`
+    : add;
 }
 
 function missingModules({ uses: { modules }, software }: SoftwareFacts): (Use & Found)[] {
@@ -97,10 +126,41 @@ function missingModules({ uses: { modules }, software }: SoftwareFacts): (Use & 
     .map((use) => ({
       ...use,
       message: `the Python module \`${use.name}\` is not ${at(software)} (${python.path})`,
-      fix: isImage
-        ? 'add it to the image, or send it with train.files; installing it in the job needs the network'
-        : `install it for ${python.path}, or name an image in [environment]`,
+      fix: `${meant(use.name)}${
+        isImage
+          ? 'add it to the image, or send it with train.files; installing it in the job needs the network'
+          : `install it for ${python.path}, or name an image in [environment]`
+      }`,
     }));
+}
+
+/** Modules that trainings import, and the names under which some of them are installed. */
+const known =
+  'torch torchvision torchaudio torchtext torchmetrics lightning pytorch_lightning numpy scipy pandas sklearn matplotlib seaborn PIL cv2 skimage tqdm yaml h5py transformers datasets tokenizers accelerate diffusers timm einops tensorboard wandb hydra omegaconf tensorflow keras jax flax optax xgboost lightgbm catboost joblib nltk spacy gensim safetensors sentencepiece albumentations webdataset monai networkx requests psutil zarr pyarrow polars numba cupy'.split(
+    ' ',
+  );
+const installedAs = new Map(
+  Object.entries({
+    'scikit-learn': 'sklearn',
+    'scikit-image': 'skimage',
+    'opencv-python': 'cv2',
+    'opencv-python-headless': 'cv2',
+    opencv: 'cv2',
+    pillow: 'PIL',
+    pyyaml: 'yaml',
+    'pytorch-lightning': 'pytorch_lightning',
+    pytorch: 'torch',
+  }),
+);
+
+/** `did you mean …?` for a mistyped module, or for the name of a package instead of its module. */
+function meant(name: string): string {
+  if (known.includes(name)) return '';
+  const close = nearest(name, known);
+  // Half of a short name is soon like another: only a slip of the fingers counts.
+  const isSlip = close !== undefined && editDistance(name, close) <= (name.length < 6 ? 1 : 2);
+  const module = installedAs.get(name.toLowerCase()) ?? (isSlip ? close : undefined);
+  return module === undefined ? '' : `did you mean "${module}"? If not: `;
 }
 
 type CudaFacts = Pick<Facts, 'software' | 'plan' | 'where'>;

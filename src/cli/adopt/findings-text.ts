@@ -2,7 +2,7 @@ import path from 'node:path';
 import { counted } from '../../base/counted.ts';
 import type { SubmitFacts } from '../../adopt/submit-facts.ts';
 import type { Finding, Level } from '../../base/finding.ts';
-import { printable, withoutSecrets } from '../../base/printable.ts';
+import { printable, printableLines, withoutSecrets } from '../../base/printable.ts';
 import { clip, wrap, wrapLines } from '../../base/text-table.ts';
 import type { CondorAnswer } from './ask-condor.ts';
 
@@ -52,7 +52,7 @@ function headline(
 }
 
 function findingLines(
-  { file = '', line = 1, rule, message, fix }: Finding,
+  { file = '', line = 1, rule, message, fix, excerpt = [] }: Finding,
   source: string,
   width: number,
 ): string[] {
@@ -61,6 +61,7 @@ function findingLines(
     ...(source === ''
       ? []
       : [`      | ${clip(printable(withoutSecrets(source.trim())), Math.min(width, 108) - 8)}`]),
+    ...excerpt.map((text) => `      | ${clip(printableLines(text), Math.min(width, 108) - 8)}`),
     ...wrap(printable(withoutSecrets(message)), width, '      '),
     ...wrap(`fix: ${printable(withoutSecrets(fix))}`, width, '      ', '        '),
   ];

@@ -1,8 +1,5 @@
-import { createReadStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { archiveKind } from '../../base/archive-kinds.ts';
+import { isShardList } from '../../base/archive-kinds.ts';
 import { defined } from '../../base/defined.ts';
 import type { Env } from '../../base/env.ts';
 import { mapLimited } from '../../base/map-limited.ts';
@@ -11,25 +8,14 @@ import { asFault } from '../../fault/fault.ts';
 import { byJobFile, preferCaches } from '../../federation/cache-choice.ts';
 import { createLocator, type FederationLocator } from '../../federation/locator.ts';
 import { isSameHome, parseObjectUrl } from '../../federation/object-url.ts';
-import { cachesOf, type ObjectCaches } from '../../job/caches.ts';
+import { cachesOf } from '../../job/caches.ts';
 import { fetchedBy, packName, type Plan, type PlannedData } from '../../job/plan.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
-import { formatSize } from '../../job/units.ts';
-import type { FetchOptions } from '../../transfer/fetch.ts';
 import type { Cli } from '../cli.ts';
 import { readProof } from '../object/access.ts';
+import { askArchive, checkLocal, fetchHead } from './ask-archive.ts';
 import { askServers, describeServers, type ObjectAnswer, withoutToken } from './ask-servers.ts';
-import { type Gathered, type Inspected, reasonOf, type Unchecked } from './gathered.ts';
-
-/** The object to ask about: a data set of a job file, or an input of a submit file. */
-export type AskedObject = Pick<ObjectFact, 'label' | 'url' | 'place' | 'declared' | 'isProven'> & {
-  tokenFile?: string | undefined;
-  manifest?: string | undefined;
-  unpack?: PlannedData['unpack'];
-  /** Jobs get no token from this machine except the one sent with them; the pool may provide others. */
-  isAlone?: boolean;
-  caches?: ObjectCaches;
-};
+import { type AskedObject, type Gathered, type ObjectReport, reasonOf } from './gathered.ts';
 
 export interface CheckedObjects {
   objects: ObjectFact[];
@@ -37,6 +23,8 @@ export interface CheckedObjects {
 }
 
 const maxParallel = 8;
+/** The part of the time that counting the files of a local archive may take. */
+const countShare = 3;
 /** The label of an image in the federation. */
 export const imageLabel = 'environment.image';
 
@@ -77,10 +65,15 @@ function dataOf(plan: Plan, where: Where): AskedObject[] {
     label: source.name === packName ? packName : `data.${source.name}`,
     url: source.url,
     place: source.name === packName ? where('environment', 'pack') : where('data', source.name, 'url'),
-    declared: defined({ bytes: source.expect.bytes, sha256: source.sha256 }),
+    // What is expected of a list of shards is their sum.
+    declared: defined({
+      bytes: isShardList(source) ? undefined : source.expect.bytes,
+      sha256: source.sha256,
+    }),
     isProven:
       source.sha256 !== undefined || source.manifest !== undefined || Object.keys(source.expect).length > 0,
-    ...(source.name !== packName && { unpack: source.unpack }),
+    ...(source.name !== packName && { unpack: source.unpack, expect: source.expect }),
+    ...(source.here?.isFolder && { folder: source.here }),
     tokenFile: source.tokenFile,
     manifest: manifestPlace(plan, source.manifest),
     caches: cachesOf(plan.spec.run, source),
@@ -98,7 +91,9 @@ export async function askObjects(
 ): Promise<Gathered<CheckedObjects>> {
   const federation = createLocator(cli);
   const signal = AbortSignal.any([cli.signal, AbortSignal.timeout(timeoutMs)]);
-  const answers = await mapLimited(asked, maxParallel, (one) => askOne(cli, federation, one, signal));
+  const answers = await mapLimited(asked, maxParallel, (one) =>
+    askOne(cli, federation, one, signal, timeoutMs),
+  );
   cli.signal.throwIfAborted();
   return {
     facts: {
@@ -110,36 +105,36 @@ export async function askObjects(
   };
 }
 
-interface ObjectReport {
-  object?: ObjectFact;
-  token?: TokenFact;
-  looked?: Inspected;
-  unchecked?: Unchecked;
-}
-
 async function askOne(
   cli: Cli,
   locator: FederationLocator,
   asked: AskedObject,
   signal: AbortSignal,
+  timeoutMs: number,
 ): Promise<ObjectReport> {
   const { label, url, place, declared, isProven, tokenFile, manifest } = asked;
   const federation = asked.caches === undefined ? locator : preferCaches(locator, asked.caches, byJobFile);
   const how = { federation, signal, ...(tokenFile === undefined ? {} : { tokenFile }) };
   try {
-    if (/^file:/i.test(url)) return await checkFile(asked, signal);
+    if (/^file:/i.test(url)) return await checkLocal(asked, signal, timeoutMs / countShare);
     const { servers, token, isFolder, choice = '' } = withSent(await askServers(url, how), asked, cli.env);
     const reported = token === undefined ? {} : { token: { label, place, ...token } };
     if (token?.problem !== undefined) return reported;
+    const isList = asked.unpack !== undefined && isShardList({ url, unpack: asked.unpack });
     const proof =
-      manifest === undefined
+      manifest === undefined || isList
         ? {}
         : await askManifest(cli, asked, manifest, isSameHome(url, manifest) ? federation : locator, signal);
     const isThere = isFolder !== true && servers.some(({ status }) => status === 200);
     const access = { locator: federation, clock: cli.clock, signal, ...defined({ tokenFile }) };
-    const archive = isThere
-      ? await askArchive(asked, (size) => fetchHead(headUrl(url, servers), size, access))
-      : {};
+    const { facts: archive, said } = !isThere
+      ? { facts: {}, said: '' }
+      : isList
+        ? await (await import('./ask-shards.ts')).askShards(cli, asked, access, how)
+        : {
+            facts: await askArchive(asked, (size) => fetchHead(headUrl(url, servers), size, access)),
+            said: '',
+          };
     const object: ObjectFact = {
       label,
       url,
@@ -161,7 +156,7 @@ async function askOne(
               : `none of its ${servers.length} servers answer`,
         },
       };
-    return { ...reported, object, looked: { what: label, said: describeServers(object) + choice } };
+    return { ...reported, object, looked: { what: label, said: describeServers(object) + said + choice } };
   } catch (error) {
     cli.signal.throwIfAborted();
     return { unchecked: { what: label, why: signal.aborted ? 'no answer in time' : reasonOf(error) } };
@@ -183,17 +178,6 @@ function withSent(answer: ObjectAnswer, { url, tokenFile, isAlone }: AskedObject
   return withoutToken('it needs a token, and the one in this shell is not sent with the job');
 }
 
-async function checkFile(asked: AskedObject, signal: AbortSignal): Promise<ObjectReport> {
-  const { label, url, place, declared, isProven } = asked;
-  const { size } = await stat(fileURLToPath(url));
-  const servers = [{ host: 'this machine', kind: 'plain' as const, status: 200, bytes: size }];
-  const head = (size: number): AsyncIterable<Buffer> =>
-    createReadStream(fileURLToPath(url), { end: size - 1, signal }) as AsyncIterable<Buffer>;
-  const archive = await askArchive(asked, async (size) => Buffer.concat(await Array.fromAsync(head(size))));
-  const object: ObjectFact = { label, url, place, declared, isProven, servers, ...archive };
-  return { object, looked: { what: label, said: `${formatSize(size)} on this machine` } };
-}
-
 async function askManifest(
   cli: Cli,
   { url, tokenFile }: AskedObject,
@@ -211,52 +195,4 @@ async function askManifest(
     signal.throwIfAborted();
     return { problem: asFault(error).message };
   }
-}
-
-/** Enough for the first entries, and cheap for a server. */
-const headBytes = 256 << 10;
-/** A slow server is given up: other checks report it. */
-const headPolicy = {
-  maxServers: 1,
-  laps: 1,
-  unreachedLaps: 1,
-  budgetSeconds: 8,
-  digestSeconds: 0,
-  windowBytes: 1 << 20,
-};
-
-/** Reads the first headers of an archive, so that a broken one is known before anything is queued. */
-async function askArchive(
-  { url, unpack = 'none' }: { url: string; unpack?: PlannedData['unpack'] },
-  read: (bytes: number) => Promise<Buffer>,
-): Promise<Pick<ObjectFact, 'archiveProblem'>> {
-  const name = path.posix.basename(url.replace(/[?#].*$/, ''));
-  if (unpack === 'none' || (unpack === 'auto' && archiveKind(name) === undefined)) return {};
-  // Other checks report what cannot be read.
-  const head = await read(headBytes).catch(() => undefined);
-  if (head === undefined) return {};
-  const { inspectHead } = await import('../../unpack/inspect-head.ts');
-  const problem = await inspectHead(head, { name, mode: unpack, whole: head.length < headBytes });
-  if (problem === undefined) return {};
-  const { message, fix } = problem;
-  return { archiveProblem: { message, ...(fix !== undefined && { fix }) } };
-}
-
-/** The first bytes of an object; the transfer stops once they have arrived. */
-async function fetchHead(url: string, bytes: number, options: FetchOptions): Promise<Buffer> {
-  const pieces: Buffer[] = [];
-  let size = 0;
-  const enough = new Error('enough');
-  const take = (chunk: Buffer): void => {
-    pieces.push(Buffer.from(chunk));
-    size += chunk.length;
-    if (size >= bytes) throw enough;
-  };
-  const { fetchToStream } = await import('../../transfer/fetch-to-stream.ts');
-  try {
-    await fetchToStream(url, take, { ...options, limits: headPolicy });
-  } catch (error) {
-    if (size < bytes) throw error;
-  }
-  return Buffer.concat(pieces).subarray(0, bytes);
 }

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
+import { counted } from '../../base/counted.ts';
 import { defined } from '../../base/defined.ts';
 import { isThere } from '../../base/error-reason.ts';
 import { findProgram } from '../../base/find-program.ts';
@@ -78,12 +79,12 @@ async function probe(
     ...defined({ python, cuda: python?.cuda }),
   };
   const parts = [
-    [answer.tools.size, uses.tools.length, 'commands'],
-    [python?.has.size ?? 0, uses.modules.length, 'Python modules'],
+    [answer.tools.size, uses.tools.length, 'command'],
+    [python?.has.size ?? 0, uses.modules.length, 'Python module'],
   ] as const;
   const used = parts
     .filter(([, asked]) => asked > 0)
-    .map(([has, asked, word]) => `${has} of ${asked} ${word}`);
+    .map(([has, asked, word]) => (has === asked ? counted(has, word) : `${has} of ${counted(asked, word)}`));
   const said = `${used.join(' and ')} found`;
   return { facts, looked: [{ what: where, said }], unchecked: [] };
 }
@@ -111,7 +112,7 @@ async function runScript(
   try {
     const [code] = (await once(child, 'close', { signal })) as [number | null];
     const last = said.trim().split('\n').at(-1) ?? '';
-    return { output, trouble: last === '' ? `exit status ${code ?? 'none'}` : last };
+    return { output, trouble: last === '' ? `exit code ${code ?? 'none'}` : last };
   } catch (error) {
     cli.signal.throwIfAborted();
     const trouble = signal.aborted ? `no answer within ${timeoutMs / 1000} s` : (error as Error).message;

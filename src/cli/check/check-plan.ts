@@ -5,7 +5,7 @@ import { checkFacts } from '../../check/check-facts.ts';
 import type { JobCode, SentText } from '../../check/code/code.ts';
 import { readCode } from '../../check/code/read-code.ts';
 import { type Use, type Uses, usesOf } from '../../check/code/uses.ts';
-import type { PlanFacts, SlotFacts, Where } from '../../check/facts.ts';
+import type { ImageFact, PlanFacts, SlotFacts, Where } from '../../check/facts.ts';
 import { analyseSlots } from '../../check/rules/slots.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { Plan } from '../../job/plan.ts';
@@ -14,6 +14,7 @@ import { findSecrets } from '../../job/secrets.ts';
 import { problemAt, type SourceFile } from '../../job/source-file.ts';
 import type { Pool } from '../../pool/pool.ts';
 import type { Cli } from '../cli.ts';
+import { askHere } from './ask-here.ts';
 import { askObjects, imageLabel, objectsOf } from './ask-objects.ts';
 import { askSoftware, type SoftwareQuestion } from './ask-software.ts';
 import { countFindings, findingLines } from './check-text.ts';
@@ -42,6 +43,7 @@ export interface CheckOptions {
 
 const objectMs = { quick: 10_000, full: 60_000 };
 const softwareMs = 120_000;
+const registryMs = 8000;
 /** Modules that use the GPU through PyTorch. */
 const usesTorch = /^(torch\w*|lightning|pytorch_lightning|transformers|timm|accelerate)$/;
 
@@ -54,7 +56,9 @@ export async function checkPlan(
   const where = linesOfKeys(source);
   const code = readCode(commandsOf(plan, where), await readTexts(plan));
   const uses = neededBy(plan, code, where);
-  const [objects, slots, software, limits, sent] = await Promise.all([
+  const [here, registry, objects, slots, software, limits, sent] = await Promise.all([
+    askHere(cli, plan, code, quick),
+    registryOf(cli, plan),
     askObjects(cli, objectsOf(plan, where), quick ? objectMs.quick : objectMs.full),
     quick ? nothingGathered() : slotsOf(cli, plan, where),
     quick
@@ -70,6 +74,7 @@ export async function checkPlan(
     where,
     limits,
     image: sent,
+    registry: registry.facts,
     code,
     uses,
     now: cli.clock.now(),
@@ -78,11 +83,18 @@ export async function checkPlan(
     ...objects.facts,
     slots: slots.facts,
     software: software.facts,
+    here: here.facts,
   });
-  const gathered = [objects, slots, software];
+  const gathered = [here, registry, objects, slots, software];
   const looked = gathered.flatMap((one) => one.looked);
   const unchecked = gathered.flatMap((one) => one.unchecked);
   return { plan: sized, ...withoutTokens({ findings, looked, unchecked }) };
+}
+
+async function registryOf(cli: Cli, { spec }: Plan): Promise<Gathered<ImageFact | undefined>> {
+  const { image = '' } = spec.environment;
+  if (!/^(?:docker|oras):/i.test(image)) return await nothingGathered();
+  return await (await import('./ask-registry.ts')).askRegistry(cli, image, registryMs);
 }
 
 /** Loaded while the objects' servers are asked. */
@@ -203,10 +215,11 @@ export async function checkBeforeSubmit(
       'file-invalid',
       `${job.plan.file}: ${counted(errors.length, 'error')}; nothing was queued`,
       {
-        fix: `correct ${errors.length === 1 ? 'it' : 'them'}${mayQueue ? ', or submit anyway with --no-check' : ''}`,
+        fix: `apply the ${errors.length === 1 ? 'fix' : 'fixes'} above${mayQueue ? ', or submit anyway with --no-check' : ''}`,
         about: job.plan.file,
       },
     );
   }
-  if (rest.length > 0) cli.err(`${countFindings(rest)}; \`${again}\` lists them\n`);
+  if (rest.length > 0)
+    cli.err(`${countFindings(rest)}; \`${again}\` lists ${rest.length === 1 ? 'it' : 'them'}\n`);
 }

@@ -1,5 +1,5 @@
 import { counted } from '../../base/counted.ts';
-import { printable } from '../../base/printable.ts';
+import { printable, printableLines } from '../../base/printable.ts';
 import { wrap } from '../../base/text-table.ts';
 import { levels, type Finding, type Level } from '../../base/finding.ts';
 import type { CheckReport } from './gathered.ts';
@@ -46,15 +46,22 @@ function findingBlock(some: readonly Finding[], width: number): string[] {
     return [
       `  ${places[0] ?? ''}${rule}`,
       ...wrap(printable(message), width, '      ', '      '),
+      ...excerptLines(some[0]),
       ...fixLines,
     ];
   const column = Math.max(...places.map((place) => place.length));
   const each = some.flatMap((finding, index) => {
     const first = `      ${(places[index] ?? '').padEnd(column)}`;
-    return wrap(printable(finding.message), width, first, ' '.repeat(first.length));
+    return [
+      ...wrap(printable(finding.message), width, first, ' '.repeat(first.length)),
+      ...excerptLines(finding),
+    ];
   });
   return [`  ${rule}`, ...each, ...fixLines];
 }
+
+const excerptLines = (finding: Finding | undefined): string[] =>
+  (finding?.excerpt ?? []).map((line) => `          ${printableLines(line)}`);
 
 const placeText = ({ file, line }: Finding): string =>
   file === undefined ? '' : `${printable(file)}:${line ?? 1}  `;

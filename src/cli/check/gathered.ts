@@ -1,8 +1,15 @@
 import { readFile, stat } from 'node:fs/promises';
 import type { Finding } from '../../base/finding.ts';
 import { withoutSecrets } from '../../base/printable.ts';
-import type { ObjectFact } from '../../check/facts.ts';
-import { environmentSize, packName, type Plan, type PlannedEnvironment } from '../../job/plan.ts';
+import type { ObjectFact, TokenFact } from '../../check/facts.ts';
+import type { ObjectCaches } from '../../job/caches.ts';
+import {
+  environmentSize,
+  packName,
+  type Plan,
+  type PlannedData,
+  type PlannedEnvironment,
+} from '../../job/plan.ts';
 
 /** Something that was inspected, and the result. */
 export interface Inspected {
@@ -21,6 +28,27 @@ export interface Gathered<Facts> {
   facts: Facts;
   looked: Inspected[];
   unchecked: Unchecked[];
+}
+
+/** The object to ask about: a data set of a job file, or an input of a submit file. */
+export type AskedObject = Pick<ObjectFact, 'label' | 'url' | 'place' | 'declared' | 'isProven'> & {
+  tokenFile?: string | undefined;
+  manifest?: string | undefined;
+  unpack?: PlannedData['unpack'];
+  expect?: PlannedData['expect'];
+  /** Set for a folder on this machine. */
+  folder?: PlannedData['here'];
+  /** Jobs get no token from this machine except the one sent with them; the pool may provide others. */
+  isAlone?: boolean;
+  caches?: ObjectCaches;
+};
+
+/** What was found out about one object. */
+export interface ObjectReport {
+  object?: ObjectFact;
+  token?: TokenFact;
+  looked?: Inspected;
+  unchecked?: Unchecked;
 }
 
 export const notChecked = <Facts>(facts: Facts, what: string, why: string): Gathered<Facts> => ({
@@ -62,7 +90,7 @@ export const sizesOf = (
 ): ReadonlyMap<string, number> =>
   new Map(
     objects.flatMap((object) => {
-      const bytes = object.servers.find(({ status }) => status === 200)?.bytes;
+      const bytes = object.bytes ?? object.servers.find(({ status }) => status === 200)?.bytes;
       return bytes === undefined ? [] : [[object[by], bytes] as const];
     }),
   );

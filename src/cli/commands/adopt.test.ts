@@ -54,7 +54,7 @@ test('an error is shown with its line and its fix, and ends with exit code 3', a
     stdout,
     / job\.sub:10 {2}replaced-command\n {6}\| requirements = \(B > 2\)\n.*line 9.*\n {6}fix: .*\(A > 1\) && \(B > 2\)\n/,
   );
-  assert.match(stderr, /fix: correct them, then run: updraft adopt 'sub dir\/job\.sub'/);
+  assert.match(stderr, /fix: apply the fixes above, then run: updraft adopt 'sub dir\/job\.sub'/);
 });
 
 test('with --json the findings are one object with stable keys', async (t) => {

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { type Command, Option } from 'commander';
 import type { SubmitFacts } from '../../adopt/submit-facts.ts';
 import { lintSubmission } from '../../adopt/lint.ts';
-import type { Finding } from '../../base/finding.ts';
+import { type Finding, sortFindings } from '../../base/finding.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
 import { profiles } from '../../job/choices.ts';
@@ -11,6 +11,7 @@ import type { ProfileName } from '../../job/spec.ts';
 import { additionsDiff, type AdoptedRun, plannedRun, submitAdopted } from '../adopt/submit-adopted.ts';
 import { askCondor, type CondorAnswer } from '../adopt/ask-condor.ts';
 import { readUsage, surveyFile } from '../adopt/survey-file.ts';
+import { readSubmitCode } from '../check/submit-code.ts';
 import { findingsText } from '../adopt/findings-text.ts';
 import type { Cli } from '../cli.ts';
 import { PrintedFault } from '../print-fault.ts';
@@ -51,8 +52,11 @@ async function adopt(cli: Cli, file: string, argument: string, options: Options)
       ? undefined
       : await readUsage(path.resolve(cli.cwd, options.usage), cli.signal);
   const facts = await surveyFile(cli, file, { pool: options.pool, usage });
-  const findings = lintSubmission(facts);
-  const condor = await askCondor(cli, file, facts.submission);
+  const [code, condor] = await Promise.all([
+    readSubmitCode(cli, file, facts),
+    askCondor(cli, file, facts.submission),
+  ]);
+  const findings = sortFindings([...lintSubmission(facts), ...code.findings]);
   if (options.json !== true)
     cli.out(findingsText(file, facts, findings, condor, await excerpts(file, facts), textWidth(cli)));
   const isBad = condor.accepted === false || findings.some(({ level }) => level === 'error');
@@ -94,7 +98,7 @@ async function submit(
 async function confirm(cli: Cli, file: string, isBad: boolean): Promise<void> {
   if (await askYesNo(cli, isBad ? 'There are errors. Submit anyway?' : 'Submit it like this?')) return;
   throw new Fault(isBad ? 'file-invalid' : 'interrupted', `${path.basename(file)} was not submitted`, {
-    fix: `${isBad ? 'correct the errors, or ' : ''}submit it with --yes`,
+    fix: `${isBad ? 'fix the errors, or ' : ''}submit it with --yes`,
     about: file,
   });
 }
@@ -110,7 +114,7 @@ function printNext(cli: Cli, { run, cluster }: AdoptedRun): void {
 
 const errorsFound = (file: string, argument: string): Fault =>
   new Fault('file-invalid', `${path.basename(file)} has errors`, {
-    fix: `correct them, then run: updraft adopt ${argument}`,
+    fix: `apply the fixes above, then run: updraft adopt ${argument}`,
     about: file,
   });
 

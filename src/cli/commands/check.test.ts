@@ -8,20 +8,20 @@ import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import type { SpecProblem } from '../../job/source-file.ts';
 import * as check from './check.ts';
 
-const good = 'name = "x"\n[train]\ncommand = "cat t.py > m"\noutputs = ["m"]\nfiles = ["t.py"]\n';
+const good = 'name = "x"\n[train]\ncommand = "cat t.txt > m"\noutputs = ["m"]\nfiles = ["t.txt"]\n';
 
 test('a good file is ok, with a summary and the next commands', async (t) => {
-  const cwd = await temporaryFolder(t, { 'job/updraft.toml': good, 'job/t.py': '1234' });
+  const cwd = await temporaryFolder(t, { 'job/updraft.toml': good, 'job/t.txt': '1234' });
   const { out, err } = await runCommand(check, ['job'], { cwd });
   assert.equal(
     out,
-    'ok: x: 1 job on the pool "local"; 1 file (4 B), 0 data sets\n\nchecked\n  this machine  1 of 1 commands found\n',
+    'ok: x: 1 job on the pool "local"; 1 file (4 B), 0 data sets\n\nchecked\n  this machine  1 command found\n',
   );
   assert.match(err, /next:\n {2}updraft plan job {2}/);
 });
 
 test('with --json a good file is one object', async (t) => {
-  const cwd = await temporaryFolder(t, { 'updraft.toml': good, 't.py': '' });
+  const cwd = await temporaryFolder(t, { 'updraft.toml': good, 't.txt': '' });
   const { out, err } = await runCommand(check, ['--json'], { cwd });
   const answer = JSON.parse(out) as Record<string, unknown>;
   assert.deepEqual([answer['ok'], answer['name'], answer['jobs'], answer['pool']], [true, 'x', 1, 'local']);
@@ -31,17 +31,20 @@ test('with --json a good file is one object', async (t) => {
 test('a command missing on this machine is reported at its line, with exit code 3', async (t) => {
   const cwd = await temporaryFolder(t, {
     'updraft.toml': good.replace('cat', 'no-such-program'),
-    't.py': '',
+    't.txt': '',
   });
   const { status, stdout, stderr } = program(cwd, 'check');
   assert.equal(status, 3);
   assert.match(stdout, /^errors: jobs would fail\n {2}updraft\.toml:3 {2}tool-missing\n/m);
-  assert.match(stderr, /^updraft: .*updraft\.toml: 1 error\n {2}fix: correct it, then run: updraft check\n$/);
+  assert.match(
+    stderr,
+    /^updraft: .*updraft\.toml: 1 error\n {2}fix: apply the fix above, then run: updraft check\n$/,
+  );
 });
 
 test('a declared module that no Python has is reported at its line', async (t) => {
   const text = `${good}[environment]\npython = ["no_such_module.part"]\n`;
-  const cwd = await temporaryFolder(t, { 'updraft.toml': text, 't.py': '' });
+  const cwd = await temporaryFolder(t, { 'updraft.toml': text, 't.txt': '' });
   const { status, stdout } = program(cwd, 'check');
   assert.equal(status, 3);
   assert.match(stdout, /updraft\.toml:7 {2}module-missing\n/);
@@ -49,11 +52,11 @@ test('a declared module that no Python has is reported at its line', async (t) =
 
 test('submit does not look for programs, but refuses what cannot work, unless --no-check is given', async (t) => {
   const data = `[data.d]\nurl = "file:///etc/passwd"\ninto = "d"\n[resources]\ndisk = "1 B"\n`;
-  const cwd = await temporaryFolder(t, { 'updraft.toml': good + data, 't.py': '' });
+  const cwd = await temporaryFolder(t, { 'updraft.toml': good + data, 't.txt': '' });
   const { status, stderr } = program(cwd, 'submit');
   assert.equal(status, 3);
   assert.match(stderr, /disk-too-small[\s\S]*1 error; nothing was queued/);
-  assert.deepEqual((await readdir(cwd)).sort(), ['t.py', 'updraft.toml']);
+  assert.deepEqual((await readdir(cwd)).sort(), ['t.txt', 'updraft.toml']);
 });
 
 /** The real program, as a shell would start it. */
@@ -70,7 +73,7 @@ test('a bad file gives exit code 3 and every problem on stderr, nothing on stdou
   assert.match(stderr, /^updraft: 2 problems in updraft\.toml\n/);
   assert.match(stderr, /^updraft\.toml:6:1: train\.foo: /m);
   assert.match(stderr, /^updraft\.toml:8:8: run\.jobs: /m);
-  assert.match(stderr, /fix: correct it, then run: updraft check updraft\.toml/);
+  assert.match(stderr, /fix: edit these lines, then run: updraft check updraft\.toml/);
 });
 
 test('with --json every problem of a bad file is an object with its place', async (t) => {

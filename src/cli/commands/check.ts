@@ -100,7 +100,7 @@ function toJson({ plan, findings, looked, unchecked }: Checked, ok: boolean): Re
 /** With `--json` the findings are already printed. */
 function errorsFound(file: string, errors: number, again: string, { json }: Options): Fault {
   const fault = new Fault('file-invalid', `${file}: ${counted(errors, 'error')}`, {
-    fix: `correct ${errors === 1 ? 'it' : 'them'}, then run: ${again}`,
+    fix: `apply the ${errors === 1 ? 'fix' : 'fixes'} above, then run: ${again}`,
     about: file,
   });
   return json ? new PrintedFault(fault) : fault;

@@ -24,6 +24,7 @@ import { watchToEnd } from '../run-view/watch-run.ts';
 import { planText } from '../submit/plan-text.ts';
 import { submitPlan } from '../submit/submit-plan.ts';
 import { nextCommands } from '../text/phrases.ts';
+import { withSchemaHere } from '../text/schema-line.ts';
 
 export function configure(command: Command, cli: Cli): void {
   command.action(() => demo(cli));
@@ -35,7 +36,7 @@ async function demo(cli: Cli): Promise<void> {
   const python = await ensureTorch({ ...cli, say });
   say(`PyTorch: ${python}`);
   say('generating a learnable synthetic CIFAR-10 in the real file format ...', true);
-  const { project, published, prefix } = await demoFolder(cli.cwd, python, cli.signal);
+  const { project, published, prefix } = await demoFolder(cli, python);
   say(`data:    ${path.join(published, 'cifar-10-python.tar.gz')}`);
   await using federation = await startFederation({
     namespaces: [{ prefix, folder: published, public: false }],
@@ -126,13 +127,16 @@ interface DemoFolder {
 }
 
 /** Copies the example and generates its synthetic data, unless an earlier demo did. */
-async function demoFolder(parent: string, python: string, signal: AbortSignal): Promise<DemoFolder> {
-  const project = path.join(parent, 'updraft-demo');
+async function demoFolder({ cwd, env, signal }: Cli, python: string): Promise<DemoFolder> {
+  const project = path.join(cwd, 'updraft-demo');
   const published = path.join(project, 'published');
   await mkdir(published, { recursive: true });
   for (const name of sent)
     if (!(await isThere(path.join(project, name))))
-      await writeFile(path.join(project, name), (await readAsset(`${example}/${name}`)) ?? '');
+      await writeFile(
+        path.join(project, name),
+        await withSchemaHere((await readAsset(`${example}/${name}`)) ?? '', env),
+      );
   const archive = path.join(published, 'cifar-10-python.tar.gz');
   if (!(await isThere(archive))) {
     const generator = await assetFile(`${example}/make_data.py`, project);

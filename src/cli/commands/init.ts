@@ -1,11 +1,9 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { type Command, Option } from 'commander';
-import { assetFile, readAsset } from '../../base/assets.ts';
+import { readAsset } from '../../base/assets.ts';
 import { errorReason, isThere } from '../../base/error-reason.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
-import { cacheFolder } from '../../base/user-folders.ts';
 import { Fault } from '../../fault/fault.ts';
 import { pools } from '../../job/choices.ts';
 import { jobFileNames } from '../../job/layout.ts';
@@ -16,6 +14,7 @@ import { initScript } from '../init/init-script.ts';
 import { findScripts } from '../init/read-project.ts';
 import { jobFileArgument } from '../job-file-argument.ts';
 import { nextCommands } from '../text/phrases.ts';
+import { withSchemaHere } from '../text/schema-line.ts';
 
 /** The job files that `init` can write, and what each is for. */
 export const jobTemplates: Record<string, string> = {
@@ -27,9 +26,7 @@ export const jobTemplates: Record<string, string> = {
 
 /** A template's job file, its schema line pointing at this installation's schema. */
 async function templateText(template: string, fileName: string, { env }: Cli): Promise<string> {
-  const text = (await readAsset(`templates/${template}/${fileName}`)) ?? '';
-  const schema = 'schema/updraft.schema.json';
-  return text.replace(`../../${schema}`, pathToFileURL(await assetFile(schema, cacheFolder(env))).href);
+  return await withSchemaHere((await readAsset(`templates/${template}/${fileName}`)) ?? '', env);
 }
 
 /** The example whose scripts a template uses, if its name differs. */

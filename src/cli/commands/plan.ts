@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { counted } from '../../base/counted.ts';
 import { asFault } from '../../fault/fault.ts';
 import { loadPlan } from '../../job/load-plan.ts';
 import type { Plan } from '../../job/plan.ts';
@@ -14,24 +15,36 @@ import { nextCommands, textWidth } from '../text/phrases.ts';
 export function configure(command: Command, cli: Cli): void {
   jobFileOptions(command)
     .option('--json', 'print the whole plan as JSON, with every job')
-    .action(async (where: string, options: JobFileOptions & { json?: true }) => {
+    .option('--submit-file', 'print what the scheduler would get: a submit file or batch script')
+    .action(async (where: string, options: JobFileOptions & { json?: true; submitFile?: true }) => {
       const plan = await loadPlan(where, loadOptions(cli, options));
       if (options.json) {
         cli.out(`${JSON.stringify(plan, null, 2)}\n`);
         return;
       }
       const rendering = await renderingOf(cli, plan);
+      const { shown = '', files, summary } = rendering ?? {};
+      const submitFile = files?.[shown];
+      if (options.submitFile) {
+        cli.out(submitFile ?? '');
+        return;
+      }
       const more = { secrets: await findSecrets(plan, cli.env), sent: rendering?.sent ?? [] };
       cli.out(planText(plan, await policyFor(cli, plan), more, textWidth(cli)));
-      const { shown, files, summary } = rendering ?? {};
-      if (shown !== undefined) cli.out(`\n${shown}, ${summary}:\n\n${files?.[shown] ?? ''}`);
+      if (submitFile !== undefined) cli.out(`  submits   ${shown}, ${lineCount(submitFile)}, ${summary}\n`);
       nextCommands(cli, [
         [`updraft run${jobFileArgument(where, options)}`, 'submit it and watch'],
         [`updraft submit${jobFileArgument(where, options)}`, 'submit it and come back later'],
+        submitFile !== undefined && [
+          `updraft plan${jobFileArgument(where, options)} --submit-file`,
+          'what the scheduler would get',
+        ],
         [`updraft plan${jobFileArgument(where, options)} --json`, 'the same with every job, for programs'],
       ]);
     });
 }
+
+const lineCount = (text: string): string => counted(text.trimEnd().split('\n').length, 'line');
 
 /** What the plan's pool does about failures, where Updraft knows that pool. */
 async function policyFor(cli: Cli, plan: Plan): Promise<Policy | undefined> {

@@ -56,7 +56,7 @@ export function configure(command: Command, cli: Cli): void {
       const read = await readSource(cli, source, flags);
       await printReport(cli, sourceName(source), read, flags);
       if (Object.keys(flags).length > 0 || words.includes('-')) return;
-      const named = words.map(shellQuote).join(' ');
+      const named = words.length > maxNamed ? 'LOGS' : words.map(shellQuote).join(' ');
       nextCommands(cli, [
         [`updraft report ${named} --html report.html`, 'the same as a page with charts'],
         [`updraft report ${named} --jobs`, 'a row for every job'],
@@ -65,6 +65,9 @@ export function configure(command: Command, cli: Cli): void {
       ]);
     });
 }
+
+/** The next commands repeat no more names than this. */
+const maxNamed = 3;
 
 const plainFlags = new Set(['json', 'all', 'jobs']);
 
@@ -88,7 +91,7 @@ async function printRun(cli: Cli, run: FoundRun, form: ReportForm): Promise<void
 async function compare(cli: Cli, words: string[], flags: Flags): Promise<void> {
   const [a, b, ...more] = words;
   if (a === undefined || b === undefined || more.length > 0)
-    throw new Fault('usage', '--compare takes two runs or logs.', { fix: 'updraft report --compare A B' });
+    throw new Fault('usage', '--compare takes two runs or logs', { fix: 'updraft report --compare A B' });
   const sources = [await reportSource(cli, [a]), await reportSource(cli, [b])] as const;
   const before = (await readSource(cli, sources[0], flags)).report;
   const after = (await readSource(cli, sources[1], flags)).report;

@@ -1,10 +1,11 @@
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
+import { shardListEnding } from '../../base/archive-kinds.ts';
 import { counted } from '../../base/counted.ts';
 import { Fault } from '../../fault/fault.ts';
 import { formatSize, parseSize } from '../../job/units.ts';
-import { describeFile, listSamples } from '../../stage/data-files.ts';
+import { countFiles, describeFile, listSamples } from '../../stage/data-files.ts';
 import { planShards, shuffleSamples, type Shard } from '../../stage/shards.ts';
 import type { StagedObject } from '../../stage/staged-record.ts';
 import type { Cli } from '../cli.ts';
@@ -53,23 +54,29 @@ async function stage(cli: Cli, word: string, url: string, options: Options): Pro
     return;
   }
   const { tokenFile, manifests, json } = options;
+  const { names, shape } = dataset;
   const request = {
     source: dataset.path,
     url,
     tokenFile,
     manifests: manifests && path.resolve(cli.cwd, manifests),
-    nameOf: dataset.names.object,
-    asItIs: dataset.shape === 'file',
+    nameOf: names.object,
+    asItIs: shape === 'file',
+    ...(shape === 'shards' && { listNameOf: names.list }),
   };
-  const report = (object: StagedObject): string => {
-    const manifest = manifestPlace(url, object, manifests);
-    return (json ? jsonLine : tomlTable)(dataset, { object, url: below(url, object.name), manifest });
-  };
-  await stageAll(cli, request, dataset.shards, { ...options, report });
-  if (json) return;
-  cli.err(
-    `\nput the lines above into updraft.toml, or only the parts that a job needs ([data.${dataset.names.data(0)}] …)\n`,
-  );
+  const tableOf = (object: StagedObject): DataTable => objectTable(dataset, url, object, manifests);
+  const report = (object: StagedObject): string | undefined =>
+    json ? JSON.stringify({ ...tableOf(object), files: object.files }) : undefined;
+  const { objects, list } = await stageAll(cli, request, dataset.shards, { ...options, report });
+  const table =
+    list === undefined ? objects.map(tableOf)[0] : listTable(names, url, list, objects, manifests);
+  if (table === undefined) return;
+  if (json) {
+    if (list !== undefined) cli.out(`${JSON.stringify(table)}\n`);
+    return;
+  }
+  cli.out(tomlTable(table));
+  cli.err('\nput the lines above into updraft.toml\n');
   nextCommands(cli, [['updraft check', 'check the job file with them']]);
 }
 
@@ -86,16 +93,16 @@ async function openDataSet(cli: Cli, word: string, options: Options): Promise<Da
   const names = stageNames(place, shape);
   const samples = options.shuffle ? shuffleSamples(listSamples(place)) : listSamples(place);
   const shards =
-    shape === 'file' ? singleFile(place) : planShards(samples, shape === 'shards' ? size : Infinity);
+    shape === 'file' ? [singleFile(place)] : planShards(samples, shape === 'shards' ? size : Infinity);
   return { path: place, shape, names, shards: atLeastOne(shards, word) };
 }
 
-async function* singleFile(file: string): AsyncGenerator<Shard> {
-  const described = await describeFile(file, path.basename(file));
-  yield { index: 0, files: [described], bytes: described.bytes };
+function singleFile(file: string): Shard {
+  const described = describeFile(file, path.basename(file));
+  return { index: 0, files: [described], bytes: described.bytes };
 }
 
-async function* atLeastOne(shards: AsyncIterable<Shard>, word: string): AsyncGenerator<Shard> {
+async function* atLeastOne(shards: AsyncIterable<Shard> | Shard[], word: string): AsyncGenerator<Shard> {
   let count = 0;
   for await (const shard of shards) {
     count++;
@@ -112,53 +119,82 @@ async function dryRun(cli: Cli, { names, shards }: DataSet, { json }: Options): 
     const name = names.object(index, '*');
     cli.out(
       json
-        ? `${JSON.stringify({ name, bytes, files: files.length })}\n`
-        : `${name}  ${formatSize(bytes)}  ${counted(files.length, 'file')}\n`,
+        ? `${JSON.stringify({ name, bytes, files: countFiles(files) })}\n`
+        : `${name}  ${formatSize(bytes)}  ${counted(countFiles(files), 'file')}\n`,
     );
   }
   cli.err(`${counted(objects, 'object')}, ${formatSize(total)} in total; nothing was uploaded\n`);
 }
 
-interface Staged {
-  object: StagedObject;
+/** A table of the job file, before it is written. */
+interface DataTable {
+  data: string;
   url: string;
-  manifest: string;
+  manifest?: string;
+  sha256?: string;
+  bytes: number;
+  files?: number;
 }
 
-/** Where jobs get the manifest: beside the job file if it is kept there, else beside the object. */
-function manifestPlace(url: string, { name }: StagedObject, manifests: string | undefined): string {
-  const file = `${name}${manifestSuffix}`;
-  return manifests === undefined ? below(url, file) : path.posix.join(manifests, file);
+/** Where jobs get a proof: beside the job file if it is kept there, else beside the object. */
+const proofPlace = (url: string, name: string, manifests: string | undefined): string =>
+  manifests === undefined ? below(url, name) : path.posix.join(manifests, name);
+
+function objectTable(
+  { names, shape }: DataSet,
+  url: string,
+  { name, bytes, sha256, files }: StagedObject,
+  manifests: string | undefined,
+): DataTable {
+  const manifest = proofPlace(url, `${name}${manifestSuffix}`, manifests);
+  const counted = shape === 'file' ? {} : { files };
+  return { data: names.data, url: below(url, name), manifest, bytes, sha256, ...counted };
 }
 
-function jsonLine({ names }: DataSet, { object, url, manifest }: Staged): string {
-  const { index, bytes, sha256, files } = object;
-  return JSON.stringify({ data: names.data(index), url, manifest, bytes, sha256, files });
+/** The table that stands for all shards. */
+function listTable(
+  names: StageNames,
+  url: string,
+  { name, sha256 }: { name: string; sha256: string },
+  shards: readonly StagedObject[],
+  manifests: string | undefined,
+): DataTable {
+  const sum = (of: 'bytes' | 'files'): number => shards.reduce((total, shard) => total + shard[of], 0);
+  const kept = manifests === undefined ? {} : { manifest: proofPlace(url, name, manifests) };
+  return {
+    data: names.data,
+    url: below(url, name),
+    ...kept,
+    sha256,
+    bytes: sum('bytes'),
+    files: sum('files'),
+  };
 }
 
-/** The lines of the job file that use one object. */
-function tomlTable({ shape, names }: DataSet, { object, url, manifest }: Staged): string {
-  const { index, bytes, files } = object;
-  const expect = shape === 'file' ? `{ bytes = ${bytes} }` : `{ files = ${files}, bytes = ${bytes} }`;
+/** The lines of the job file. */
+function tomlTable({ data, url, manifest, sha256, bytes, files }: DataTable): string {
+  const expect = files === undefined ? `bytes = ${bytes}` : `files = ${files}, bytes = ${bytes}`;
+  const proof =
+    manifest === undefined ? `sha256 = "${sha256 ?? ''}"` : `manifest = ${JSON.stringify(manifest)}`;
   return [
-    `[data.${names.data(index)}]`,
+    `[data.${data}]`,
     `url = ${JSON.stringify(url)}`,
-    `manifest = ${JSON.stringify(manifest)}`,
-    // Each part has its own folder, which appears when it is complete.
-    `into = "${shape === 'shards' ? `data/${names.data(index)}` : 'data'}"`,
-    ...(shape === 'file' ? [] : ['unpack = "tar"']),
+    proof,
+    'into = "data"',
     // An empty object has nothing to expect.
-    ...(bytes === 0 ? [] : [`expect = ${expect}`]),
+    ...(bytes === 0 ? [] : [`expect = { ${expect} }`]),
     '',
   ].join('\n');
 }
 
-/** The names of a data set's objects, and of its tables in the job file. */
+/** The names of a data set's objects, and of its table in the job file. */
 interface StageNames {
   /** The name of object `index`; caches treat names as immutable, so it contains part of the content's hash. */
   object: (index: number, sha8: string) => string;
+  /** The name of the list of all objects, which contains part of its hash, too. */
+  list: (sha8: string) => string;
   /** The name of the table in the job file. */
-  data: (index: number) => string;
+  data: string;
 }
 
 function stageNames(dataset: string, shape: 'file' | 'whole' | 'shards'): StageNames {
@@ -174,6 +210,7 @@ function stageNames(dataset: string, shape: 'file' | 'whole' | 'shards'): StageN
   const number = (index: number): string => (shape === 'shards' ? `-${String(index).padStart(4, '0')}` : '');
   return {
     object: (index, sha8) => `${stem}${number(index)}-${sha8}${ending}`,
-    data: (index) => `${name(stem)}${number(index)}`,
+    list: (sha8) => `${stem}-${sha8}${shardListEnding}`,
+    data: name(stem),
   };
 }

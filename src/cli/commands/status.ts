@@ -106,12 +106,12 @@ function row(job: JobState, now: number): string[] {
 }
 
 function totals({ jobs, tally, garbled }: RunState): string {
-  const { total, ...parts } = { ...tally, held: 0, 'not known': 0 };
+  const { total, ...parts } = { ...tally, held: 0, unknown: 0 };
   // As their rows say: a held job waits, or has finally failed.
   for (const { held, isUntold, status, outcome = 'lost' } of jobs) {
     if (held === undefined && isUntold !== true) continue;
     parts[status === 'ended' ? outcome : status] -= 1;
-    parts[held === undefined ? 'not known' : 'held'] += 1;
+    parts[held === undefined ? 'unknown' : 'held'] += 1;
   }
   const counts = Object.entries(parts).filter(([, count]) => count > 0);
   const words = counts.map(([part, count]) => `${count} ${part}`).join(', ');

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { isShardList } from '../../base/archive-kinds.ts';
 import { counted } from '../../base/counted.ts';
 import { defined } from '../../base/defined.ts';
 import { mapLimited } from '../../base/map-limited.ts';
@@ -11,9 +12,12 @@ import { parseObjectUrl } from '../../federation/object-url.ts';
 import { loadJobFile } from '../../job/load-plan.ts';
 import { formatSize } from '../../job/units.ts';
 import { objectsOf } from '../check/ask-objects.ts';
+import type { AskedObject } from '../check/gathered.ts';
+import { readShards } from '../check/ask-shards.ts';
+import { besideList } from '../../transfer/proof/shard-list.ts';
 import type { Cli } from '../cli.ts';
 import { loadOptions } from '../job-file-argument.ts';
-import { hasScheme, statUrl, openFederation } from '../object/access.ts';
+import { accessTo, hasScheme, statUrl, openFederation } from '../object/access.ts';
 import { boardMode, TransferBoard } from '../object/board.ts';
 import { cacheOptions, type CacheOptions } from '../object/cache-options.ts';
 import { offerLogins } from '../object/offer-login.ts';
@@ -115,11 +119,22 @@ async function itemsOfJobFile(cli: Cli, federation: FederationLocator, where: st
       about: plan.file,
       fix: 'name the objects: updraft warm osdf:///PATH',
     });
-  return items.map(({ url, tokenFile, caches }) => ({
-    url,
-    federation: caches === undefined ? federation : preferCaches(federation, caches, byJobFile),
-    ...defined({ tokenFile }),
-  }));
+  const expanded = items.map(async (asked) => {
+    const { tokenFile, caches } = asked;
+    const its = caches === undefined ? federation : preferCaches(federation, caches, byJobFile);
+    const urls = await withShards(cli, its, asked);
+    return urls.map((url) => ({ url, federation: its, ...defined({ tokenFile }) }));
+  });
+  return (await Promise.all(expanded)).flat();
+}
+
+/** A list of shards, and the shards, which are most of it. */
+async function withShards(cli: Cli, federation: FederationLocator, asked: AskedObject): Promise<string[]> {
+  const { url, unpack = 'none', tokenFile } = asked;
+  if (!isShardList({ url, unpack })) return [url];
+  const access = accessTo(cli, federation, defined({ tokenFile }));
+  const shards = await readShards(cli, asked, access);
+  return [url, ...shards.map(({ name }) => besideList(url, name))];
 }
 
 /** The size as the origin has it, so that an older version in a cache is noticed and the cost is known. */
@@ -146,7 +161,7 @@ function describeCost(pairs: readonly WarmPair[]): string {
   const through =
     here.length === 0
       ? 'no data passes through this machine'
-      : `${total(here)} cache.host))].join(', ')} cannot be asked to fetch alone => of it passes through this machine: ${[...new Set(here.map(({ cache }) => cache.host))].join(', ')} cannot fetch it without a reader => cache.host))].join(', ')} cannot be asked to fetch alone`;
+      : `${total(here)} of it passes through this machine: ${[...new Set(here.map(({ cache }) => cache.host))].join(', ')} cannot fetch it without a reader`;
   // An older XRootD does not say whether it has the object.
   const upTo = needed.some(({ copy }) => copy.holds === 'unknown') ? 'up to ' : '';
   return `${upTo}${total(needed)} will be pulled from the origin into ${counted(hosts, 'cache')}; ${through}`;

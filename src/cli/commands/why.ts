@@ -5,13 +5,14 @@ import { shellQuote } from '../../base/shell-quote.ts';
 import { clip, wrap } from '../../base/text-table.ts';
 import type { Evidence, Explanation } from '../../diagnosis/explanation.ts';
 import { Fault } from '../../fault/fault.ts';
+import type { JobState } from '../../journal/state.ts';
 import { isAdopted } from '../../pool/htcondor.ts';
 import { findJob } from '../../run/run-states.ts';
 import { type ExplainedGroup, groupExplanations } from '../../why/group-explanations.ts';
 import type { Cli } from '../cli.ts';
 import { findRun, pathKind, runAndJobs } from '../find-run.ts';
 import { currentState, printUnsupervised } from '../run-view/current-state.ts';
-import { jobList, nextCommands, textWidth } from '../text/phrases.ts';
+import { jobList, type NextCommand, nextCommands, textWidth } from '../text/phrases.ts';
 import { explainLog } from '../why/explain-log.ts';
 import { explainRun } from '../why/explain-run.ts';
 
@@ -71,11 +72,19 @@ async function whyRun(
         `updraft retry ${run.argument}${isOne ? ` ${job}` : ''} --dry-run`,
         'what a retry would do',
       ],
-    jobs.find(({ id }) => id === job)?.status === 'running'
-      ? [`updraft logs ${run.argument} ${job} -f`, 'follow its output']
-      : [`updraft logs ${run.argument} ${job} --err`, 'what it printed on stderr'],
+    logsOf(
+      run.argument,
+      jobs.find(({ id }) => id === job),
+    ),
     [`updraft status ${run.argument}`, 'the state of each job'],
   ]);
+}
+
+function logsOf(run: string, job: JobState | undefined): NextCommand {
+  if (job === undefined || job.attempts.length === 0) return undefined;
+  return job.status === 'running'
+    ? [`updraft logs ${run} ${job.id} -f`, 'follow its output']
+    : [`updraft logs ${run} ${job.id} --err`, 'what it printed on stderr'];
 }
 
 interface View {

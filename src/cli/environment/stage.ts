@@ -37,7 +37,7 @@ async function stage(cli: Cli, word: string, url: string, options: Options): Pro
       about: file,
       fix: `to make an image of an Apptainer sandbox: apptainer build ${shellQuote(`${path.basename(file)}.sif`)} ${shellQuote(word)}`,
     });
-  const described = await describeFile(file, path.basename(file));
+  const described = describeFile(file, path.basename(file));
   const isImage = /\.(sif|img|sqsh|squashfs)$/i.test(file);
   // A broken archive is found here, not by a hundred workers.
   if (!isImage) await inspectPack(file, cli.signal);

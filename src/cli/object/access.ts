@@ -122,16 +122,20 @@ function beside(url: string): string {
 
 async function readManifest(cli: Cli, place: string, access: FetchOptions): Promise<Manifest> {
   const { parseManifest } = await import('../../transfer/proof/manifest.ts');
+  return parseManifest(await readText(cli, place, access), place, hasScheme(place) ? 'fetched' : 'sent');
+}
+
+/** The text of a proof: fetched, or read on this machine. */
+export async function readText(cli: Cli, place: string, access: FetchOptions): Promise<string> {
   if (hasScheme(place)) {
     const { fetchToStream } = await import('../../transfer/fetch-to-stream.ts');
     const parts: Buffer[] = [];
     await fetchToStream(place, (chunk) => void parts.push(Buffer.from(chunk)), access);
-    return parseManifest(Buffer.concat(parts).toString('utf8'), place, 'fetched');
+    return Buffer.concat(parts).toString('utf8');
   }
   try {
-    return parseManifest(await readFile(path.resolve(cli.cwd, place), 'utf8'), place, 'sent');
+    return await readFile(path.resolve(cli.cwd, place), 'utf8');
   } catch (error) {
-    if (error instanceof Fault) throw error;
     throw new Fault('file-invalid', `the manifest ${place} cannot be read: ${(error as Error).message}`, {
       about: place,
       cause: error,

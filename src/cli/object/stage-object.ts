@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { defined } from '../../base/defined.ts';
@@ -10,9 +10,11 @@ import { parseObjectUrl } from '../../federation/object-url.ts';
 import { putObject } from '../../transfer/put-object.ts';
 import { statObject, type ObjectInfo } from '../../federation/stat-object.ts';
 import type { Seal } from '../../stage/manifest-maker.ts';
+import { countFiles } from '../../stage/data-files.ts';
 import { fingerprint, sealFile, writeShard, type Shard } from '../../stage/shards.ts';
 import { type StagedObject, StagedRecord } from '../../stage/staged-record.ts';
-import { withoutKey } from '../../transfer/proof/manifest.ts';
+import { type Manifest, withoutKey } from '../../transfer/proof/manifest.ts';
+import { shardListText } from '../../transfer/proof/shard-list.ts';
 import type { Cli } from '../cli.ts';
 import { miniFolder } from '../mini/state-folder.ts';
 import { boardMode, TransferBoard } from './board.ts';
@@ -31,6 +33,14 @@ interface StageRequest {
   nameOf: (index: number, sha8: string) => string;
   /** The source is a file that is uploaded unchanged. */
   asItIs: boolean;
+  /** The name of the list of all objects, once its hash is known; none is made of a single one. */
+  listNameOf?: (sha8: string) => string;
+}
+
+/** What was staged. */
+interface StagedSet {
+  objects: StagedObject[];
+  list?: { name: string; sha256: string };
 }
 
 /** What staging one object needs. */
@@ -43,19 +53,27 @@ interface Staging extends StageRequest {
   scratch: string;
 }
 
-/** Stages shard after shard; `report` returns what to print for each. */
+/** Stages shard after shard, then their list; `report` returns what to print for each shard. */
 export async function stageAll(
   cli: Cli,
   request: StageRequest,
   shards: AsyncIterable<Shard> | Iterable<Shard>,
-  options: { json?: true; quiet?: true; report: (object: StagedObject) => string },
-): Promise<void> {
+  options: { json?: true; quiet?: true; report: (object: StagedObject) => string | undefined },
+): Promise<StagedSet> {
   const scratch = await mkdtemp(path.join(cli.env['TMPDIR'] ?? os.tmpdir(), 'updraft-stage-'));
   const board = new TransferBoard(cli, boardMode(cli, options), 0);
   try {
     const record = await StagedRecord.open(recordFile(cli, request));
     const staging = { ...request, cli, board, scratch, federation: openFederation(cli), record };
-    for await (const shard of shards) board.print(options.report(await stageObject(staging, shard)));
+    const objects: StagedObject[] = [];
+    for await (const shard of shards) {
+      const object = await stageObject(staging, shard);
+      objects.push(object);
+      const said = options.report(object);
+      if (said !== undefined) board.print(said);
+    }
+    if (request.listNameOf === undefined || objects.length < 2) return { objects };
+    return { objects, list: await stageList(staging, objects, request.listNameOf) };
   } finally {
     board.close();
     await rm(scratch, { recursive: true, force: true });
@@ -98,9 +116,10 @@ async function stageObject(staging: Staging, shard: Shard): Promise<StagedObject
     const { bytes, sha256 } = seal.manifest;
     const name = staging.nameOf(index, sha256.slice(0, 8));
     await upload(staging, { file: staging.asItIs ? (files[0]?.file ?? '') : draft, name, seal });
-    await uploadManifest(staging, name, seal, `${draft}.json`);
-    await keepManifest(staging, name, seal);
-    const object = { index, fingerprint: mark, name, bytes, sha256, files: files.length };
+    const manifest = withoutKey(seal.manifest);
+    await uploadText(staging, `${name}${manifestSuffix}`, `${JSON.stringify(manifest)}\n`);
+    await keepText(staging, `${name}${manifestSuffix}`, `${JSON.stringify(seal.manifest)}\n`);
+    const object = { index, fingerprint: mark, name, bytes, sha256, files: countFiles(files), manifest };
     await record.add(object);
     return object;
   } finally {
@@ -108,12 +127,33 @@ async function stageObject(staging: Staging, shard: Shard): Promise<StagedObject
   }
 }
 
-/** It contains a secret key, so only its owner may read it. */
-async function keepManifest({ manifests }: Staging, name: string, { manifest }: Seal): Promise<void> {
+/** Uploads the list of the objects; the one that is kept here has the keys of their manifests. */
+async function stageList(
+  staging: Staging,
+  objects: readonly StagedObject[],
+  nameOf: (sha8: string) => string,
+): Promise<{ name: string; sha256: string }> {
+  const text = shardListText(objects.map(({ name, files, manifest }) => ({ name, files, manifest })));
+  const sha256 = hash('sha256', text);
+  const name = nameOf(sha256.slice(0, 8));
+  await uploadText(staging, name, text);
+  const { manifests } = staging;
+  if (manifests !== undefined) {
+    const kept = objects.map(async ({ name, files }) => {
+      const proof = await readFile(path.join(manifests, `${name}${manifestSuffix}`), 'utf8');
+      return { name, files, manifest: JSON.parse(proof) as Manifest };
+    });
+    await keepText(staging, name, shardListText(await Promise.all(kept)));
+  }
+  return { name, sha256 };
+}
+
+/** It contains secret keys, so only its owner may read it. */
+async function keepText({ manifests }: Staging, name: string, text: string): Promise<void> {
   if (manifests === undefined) return;
   await mkdir(manifests, { recursive: true });
-  const file = path.join(manifests, `${name}${manifestSuffix}`);
-  await writeFile(`${file}.part`, `${JSON.stringify(manifest)}\n`, { mode: 0o600 });
+  const file = path.join(manifests, name);
+  await writeFile(`${file}.part`, text, { mode: 0o600 });
   await rename(`${file}.part`, file);
 }
 
@@ -182,20 +222,11 @@ async function upload(
   board.news(`${name}: uploaded; ${describeVerified(put.verified)}`);
 }
 
-async function uploadManifest(
-  staging: Staging,
-  name: string,
-  { manifest }: Seal,
-  draft: string,
-): Promise<void> {
-  const text = `${JSON.stringify(withoutKey(manifest))}\n`;
-  const there = await ask(staging, `${name}${manifestSuffix}`);
+/** Uploads a text, unless the origin has one of its size. */
+async function uploadText(staging: Staging, name: string, text: string): Promise<void> {
+  const there = await ask(staging, name);
   if (there?.size === Buffer.byteLength(text)) return;
+  const draft = path.join(staging.scratch, 'text.json');
   await writeFile(draft, text);
-  try {
-    const url = below(staging.url, `${name}${manifestSuffix}`);
-    await putObject(draft, url, { ...access(staging), overwrite: there !== undefined });
-  } finally {
-    await rm(draft, { force: true });
-  }
+  await putObject(draft, below(staging.url, name), { ...access(staging), overwrite: there !== undefined });
 }

@@ -87,7 +87,7 @@ async function writePage(
     throw new Fault('file-invalid', `${target} cannot be written: ${errorReason(cause)}`, {
       about: target,
       cause,
-      fix: 'Name a file in an existing folder that you can write to.',
+      fix: 'name a file in an existing folder that you can write to',
     });
   });
   cli.err(`wrote ${target}\n`);

@@ -27,15 +27,15 @@ export async function reportSource(cli: Cli, named: readonly string[]): Promise<
   if (words.length > 1)
     throw new Fault(
       'usage',
-      `${printable(words[kinds.findIndex((kind) => kind !== 'file')] ?? '')} is not a file.`,
+      `${printable(words[kinds.findIndex((kind) => kind !== 'file')] ?? '')} is not a file`,
       {
-        fix: 'Name one run, or any number of event logs, or two of either after --compare.',
+        fix: 'name one run, or any number of event logs, or two of either after --compare',
       },
     );
   if (word !== undefined && kinds[0] === undefined && /[./]/.test(word))
-    throw new Fault('file-invalid', `There is no log or run ${printable(word)}.`, {
+    throw new Fault('file-invalid', `no log or run ${printable(word)}`, {
       about: word,
-      fix: 'Name the event log of your jobs (`log` in their submit file).',
+      fix: 'name the event log of your jobs (`log` in their submit file)',
     });
   return { run: await findReportRun(cli, word, kinds[0] === 'folder') };
 }
@@ -47,7 +47,7 @@ async function findReportRun(cli: Cli, word: string | undefined, isFolder: boole
   } catch (error) {
     if (!(error instanceof Fault) || error.kind !== 'usage' || (word !== undefined && !isFolder)) throw error;
     const logs = word === undefined ? 'my.log' : `${shellQuote(word)}/*.log`;
-    const fix = `For HTCondor jobs, name their event log: updraft report ${logs}`;
+    const fix = `for HTCondor jobs, name their event log: updraft report ${logs}`;
     throw new Fault('usage', error.message, { fix, cause: error });
   }
 }
@@ -66,8 +66,8 @@ export async function readSource(
   const { valid, invalid } = validity;
   if ('run' in source) {
     if (valid !== undefined || invalid !== undefined)
-      throw new Fault('usage', 'Updraft checks the results of a run itself.', {
-        fix: 'Use --valid and --invalid only with event logs.',
+      throw new Fault('usage', 'Updraft checks the results of a run itself', {
+        fix: 'use --valid and --invalid only with event logs',
       });
     const { folder } = source.run;
     const state = await readRunState(folder);

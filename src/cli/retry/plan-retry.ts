@@ -91,7 +91,7 @@ export function retryText({ retries, left }: RetryPlan, total: number, width: nu
   );
   const lines = [...groups.values()].flatMap((group) => groupLines(group, width));
   return [
-    `${retries.length} of ${counted(total, 'job')} to try again`,
+    `${retries.length === total ? '' : `${retries.length} of `}${counted(total, 'job')} to try again`,
     ...lines,
     ...left.map(({ job, why }) => `\n${job} is left alone: it ${why}`),
   ].join('\n');

@@ -37,7 +37,9 @@ export function assertSucceeded(state: RunState, argument: string): void {
   const message =
     kept > 0
       ? `${canaryEnd(failed)}; the other ${kept === 1 ? 'job' : `${kept} jobs`} of ${run} ${kept === 1 ? 'was' : 'were'} never queued`
-      : `${missing} of ${counted(tally.total, 'job')} of ${run} ${missing === 1 ? 'has' : 'have'} no valid result`;
+      : tally.total === 1
+        ? `the job of ${run} has no valid result`
+        : `${missing} of ${counted(tally.total, 'job')} of ${run} ${missing === 1 ? 'has' : 'have'} no valid result`;
   throw new Fault('jobs-failed', message, {
     about: run,
     fix: `\`updraft why ${argument}\` explains it, \`updraft retry ${argument}\` tries again${kept > 0 ? ', and the others follow after valid results' : ''}`,

@@ -10,7 +10,7 @@ import { formatMillis } from '../../report/format.ts';
 export function describeState(job: JobState): string {
   if (job.held !== undefined) return 'held';
   if (job.isKeptBack) return 'kept-back';
-  if (job.isUntold) return 'not known';
+  if (job.isUntold) return 'unknown';
   if (job.status === 'ended') return job.outcome ?? 'lost';
   if (job.status !== 'running') return 'waiting';
   const { pool, phase = 'queued' } = latestAttempt(job) ?? {};
@@ -78,7 +78,11 @@ function endNotes(job: JobState, attempt: AttemptState): string[] {
       .slice(0, 2)
       .map(({ path, bytes }) => `${printable(path)} ${formatSize(bytes)}`);
   const fault = attempt.fault ?? attempt.agent?.faults.at(-1);
-  const what = fault === undefined ? describeLastContact(attempt) : printable(fault.message);
+  const what =
+    fault === undefined
+      ? describeLastContact(attempt)
+      : // The state says that it failed; a narrow screen needs its room for the exception.
+        printable(fault.message.replace(/^the training failed with exit code \d+ in /, ''));
   return [job.status === 'waiting' ? `try ${attempt.attempt} ended: ${what}` : what];
 }
 

@@ -105,7 +105,7 @@ test('in 80 columns a job without figures shows where it is', () => {
   );
 });
 
-test('in 80 columns a training job shows its epoch and where it is first', () => {
+test('in 80 columns a training job shows its epoch, where it is and the time left first', () => {
   const state = fetching(1);
   const [job] = state.jobs;
   const attempt = { ...job!.attempts[0]!, phase: 'training' as const };
@@ -114,7 +114,7 @@ test('in 80 columns a training job shows its epoch and where it is first', () =>
   const jobs = [{ ...job!, attempts: [{ ...attempt, agent }] }];
   assert.match(
     liveView({ ...state, jobs }, frame(80)).join('\n'),
-    /^0000 +2 training .* 33 % epoch 3\/6 {2}GP-ARGO-ksu-backfill {2}loss 0\.…$/m,
+    /^0000 +2 training .* 33 % epoch 3\/6 {2}GP-ARGO-ksu-backfill {2}ETA 0s …$/m,
   );
 });
 

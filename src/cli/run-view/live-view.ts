@@ -63,7 +63,7 @@ const phaseGroup: Record<string, Group> = {
   waiting: 'idle',
   queued: 'idle',
   'kept-back': 'idle',
-  'not known': 'idle',
+  unknown: 'idle',
 };
 const groupOf = (job: JobState): Group => phaseGroup[describeState(job)] ?? 'failed';
 
@@ -161,7 +161,10 @@ function jobLine(
   const used = start.length + 13 + widths.bar + 6 + (widths.place > 0 ? widths.place + 1 : 0) + 1;
   // Without its own column, the site follows the epoch, or fills the room that a transfer's figures leave.
   const site = widths.place > 0 || !running ? undefined : (attempt.agent?.site ?? attempt.pool?.site);
-  const words = [...jobFigures(job), ...jobNotes(job, now)];
+  const [figures, notes] = [jobFigures(job), jobNotes(job, now)];
+  // A narrow screen cuts the end: the time left matters more than loss and accuracy.
+  const first = figures.splice(0, word === 'training' ? 1 : figures.length);
+  const words = [...first, ...notes.splice(0, 1), ...figures, ...notes];
   if (site !== undefined) words.splice(word === 'training' ? 1 : words.length, 0, printable(site));
   const detail = clip(words.join('  '), columns - used);
   const state = paint(pad(word, 13), styles[groupOf(job)], color);

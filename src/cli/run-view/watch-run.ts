@@ -36,7 +36,7 @@ async function watchLive(cli: Cli, runFolder: string, terminal: Terminal): Promi
   const signal = AbortSignal.any([cli.signal, leave.signal]);
   let state: RunState | undefined;
   const glyphs = glyphsFor(cli.env);
-  const hint = 'q leaves; the run continues';
+  const hint = 'q leaves it running';
   const frame = () => ({ ...terminal.size(), now: cli.clock.now(), color: cli.color, glyphs, hint });
   const screen = openScreen(cli, terminal, {
     draw: () => (state === undefined ? [] : liveView(state, frame())),

@@ -54,11 +54,13 @@ async function submit(
   const job = await loadLocked(cli, where, options);
   const { plan } = job;
   const pool = openPool(plan.spec.run.pool, cli);
-  const { version, clock, pid } = cli;
+  const { version, clock, pid, signal } = cli;
   const { new: isNew = false, canary } = options;
   if (options.check !== false) await checkBeforeSubmit(cli, jobFileArgument(where, options), job, isNew);
   if (pool.traits.needsImageHere) await fetchImage(cli, plan);
-  return { ...(await submitRun(plan, pool, { isNew, canary, version, clock, pid })), pool };
+  const say = (line: string): void => cli.err(`${line}\n`);
+  const context = { version, clock, pid, signal, say };
+  return { ...(await submitRun(plan, pool, { isNew, canary, ...context })), pool };
 }
 
 /** Reads a job file; if its Pixi environment is optional and not locked, Pixi locks it first where it can. */

@@ -2,7 +2,7 @@ import { wrap } from '../../base/text-table.ts';
 import type { Cli } from '../cli.ts';
 
 /** A command that may come next and what it does; false or undefined where it does not fit. */
-type NextCommand = readonly [command: string, what: string] | false | undefined;
+export type NextCommand = readonly [command: string, what: string] | false | undefined;
 
 /** Ends a command with the commands that the user may want next, on stderr. */
 export function nextCommands(cli: Cli, mayFit: readonly NextCommand[]): void {

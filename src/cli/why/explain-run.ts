@@ -185,7 +185,7 @@ function explainCanaryWait(
     because: [
       bad.length > 0
         ? `It was not queued, because ${named} of the ${counted(ahead.length, 'canary job')} ended without a valid result.`
-        : `It is queued when ${ahead.length === 1 ? 'the canary job has' : `all ${ahead.length} canary jobs have`} a valid result.`,
+        : `It is queued when ${ahead.length === 1 ? 'the canary job has' : 'all canary jobs have'} a valid result.`,
     ],
     evidence: [],
     doing: [

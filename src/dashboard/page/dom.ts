@@ -1,3 +1,4 @@
+import { codeSpans } from '../../base/code-spans.ts';
 import type { Tone } from '../page-data.ts';
 
 type Child = Node | string | null;
@@ -11,6 +12,9 @@ export const html = <Tag extends keyof HTMLElementTagNameMap>(
   attributes: Attributes = {},
   ...children: Child[]
 ): HTMLElementTagNameMap[Tag] => fill(document.createElement(tag), attributes, children);
+
+/** The nodes of a sentence that may contain `code`. */
+export const prose = (sentence: string): Child[] => codeSpans(sentence, (code) => html('code', {}, code));
 
 export const svg = <Tag extends keyof SVGElementTagNameMap>(
   tag: Tag,

@@ -1,5 +1,5 @@
 import type { Action, JobDetail, LogPart } from '../page-data.ts';
-import { html, show } from './dom.ts';
+import { html, prose, show } from './dom.ts';
 import { lossCurve, describeParts, phaseBar } from './pictures.ts';
 import type { ActionName } from './server.ts';
 
@@ -144,7 +144,8 @@ export class JobPanel {
 
 /** The same parts as `updraft why`. */
 function explanationOf({ headline, because, doing, advice }: JobDetail['explanation']) {
-  const paragraphs = (sentences: readonly string[]) => sentences.map((sentence) => html('p', {}, sentence));
+  const paragraphs = (sentences: readonly string[]) =>
+    sentences.map((sentence) => html('p', {}, ...prose(sentence)));
   const part = (title: string, sentences: readonly string[]) =>
     sentences.length === 0 ? [] : [html('h3', {}, title), ...paragraphs(sentences)];
   return [
@@ -173,7 +174,7 @@ const attemptOf = ({
     why === '' ? null : ` (${why})`,
     phaseBar(parts),
     html('span', { class: 'what' }, describeParts(parts) || 'just started'),
-    fault === '' ? null : html('span', { class: 'said' }, fault),
-    fix === '' ? null : html('span', { class: 'fix' }, `What helps: ${fix}`),
-    ...notes.map((note) => html('span', { class: 'remark' }, note)),
+    fault === '' ? null : html('span', { class: 'said' }, ...prose(fault)),
+    fix === '' ? null : html('span', { class: 'fix' }, ...prose(`What helps: ${fix}`)),
+    ...notes.map((note) => html('span', { class: 'remark' }, ...prose(note))),
   );

@@ -1,7 +1,7 @@
 import { counted } from '../../base/counted.ts';
 import { formatMillis } from '../../report/format.ts';
 import type { Board, Problem } from '../page-data.ts';
-import { html, symbolOf, show, shareOf } from './dom.ts';
+import { html, prose, symbolOf, show, shareOf } from './dom.ts';
 
 /** The four questions of a reader with ten seconds, with their answers. */
 export function questions(acts: { openJob: (id: string) => void }) {
@@ -54,10 +54,10 @@ function verdictOf({ verdict, counts, jobs }: Board) {
 }
 
 function wrongOf({ wrong, trouble, account, garbled }: Board) {
-  const helps = account && html('span', { class: 'fix' }, `What helps: ${account.fix}`);
+  const helps = account && html('span', { class: 'fix' }, ...prose(`What helps: ${account.fix}`));
   const notes = [
     trouble === null ? null : html('p', { class: 'alarm' }, `The run cannot be read now: ${trouble}`),
-    account && html('p', { class: 'alarm' }, account.message, helps),
+    account && html('p', { class: 'alarm' }, ...prose(account.message), helps),
     garbled === 0 ? null : html('p', {}, `Ignored ${counted(garbled, 'unreadable line')} of the journals.`),
   ];
   if (wrong.length === 0)
@@ -80,9 +80,9 @@ function problemOf({ cause, what, jobs, examples, message, fix, needsYou }: Prob
     html('strong', {}, `${counted(jobs, 'job')}: ${cause}`),
     needsYou ? ' ' : null,
     needsYou ? html('span', { class: 'badge' }, 'needs you') : null,
-    html('span', { class: 'what' }, ` ${what}`),
-    message === '' ? null : html('span', { class: 'said' }, message),
-    fix === '' ? null : html('span', { class: 'fix' }, `What helps: ${fix}`),
+    html('span', { class: 'what' }, ...prose(` ${what}`)),
+    message === '' ? null : html('span', { class: 'said' }, ...prose(message)),
+    fix === '' ? null : html('span', { class: 'fix' }, ...prose(`What helps: ${fix}`)),
     html('span', { class: 'examples' }, 'Show ', ...buttons, jobs > examples.length ? '…' : ''),
   );
 }
@@ -91,7 +91,9 @@ const rest = (count: number) => (count > 0 ? html('p', {}, `And ${counted(count,
 
 function doingOf({ doing, wrong, endedAt }: Board) {
   const needing = wrong.filter(({ needsYou }) => needsYou).reduce((sum, { jobs }) => sum + jobs, 0);
-  const items = doing.slice(0, 6).map(({ what, jobs }) => html('li', {}, `${counted(jobs, 'job')}: ${what}`));
+  const items = doing
+    .slice(0, 6)
+    .map(({ what, jobs }) => html('li', {}, ...prose(`${counted(jobs, 'job')}: ${what}`)));
   if (needing > 0)
     items.push(html('li', {}, `${counted(needing, 'job')}: nothing happens until you act; see what helps`));
   if (items.length === 0)

@@ -125,7 +125,7 @@ function refuseClient({ request, query }: Exchange): string | undefined {
   if (agent.length > 50 || service === undefined) return undefined;
   const oldest: Record<string, number[]> = { client: [7, 0, 0], origin: [7, 9, 0], cache: [7, 8, 2] };
   const minimum = oldest[service];
-  if (minimum === undefined) return `service ${service} is not known`;
+  if (minimum === undefined) return `service ${service} is unknown`;
   const version = digits.map(Number);
   const differing = version.findIndex((part, index) => part !== minimum[index]);
   const tooOld = differing !== -1 && (version[differing] ?? 0) < (minimum[differing] ?? 0);

@@ -23,7 +23,7 @@ import { examineSeconds } from '../scheduler-tools.ts';
 import { accountFiles, condorFiles, jobIds, condorRoundFiles } from './condor-files.ts';
 import { eventLogSource } from './follow/event-log-source.ts';
 import { condorAccount } from './follow/run-account.ts';
-import { agentObject, describeSent } from './submit/agent-travel.ts';
+import { agentObject, describeSent, requiredArch } from './submit/agent-travel.ts';
 import { condorPolicy } from './submit/condor-policy.ts';
 import { condorProfiles, findLimits, findProfile, type Profile } from './submit/profiles.ts';
 import { prepareInputs, renderCondorOrders } from './submit/job-inputs.ts';
@@ -81,7 +81,7 @@ function condorPool({ self, env, clock, pid }: PoolContext): Pool {
           ...renderCondorOrders(plan, run, profile, round),
         },
         shown,
-        sent: await describeSent(plan, version, () => agentBytes(env, self)),
+        sent: await describeSent(plan, version, () => agentBytes(plan, env, self)),
       };
     },
     submit: (runFolder) => submitRounds(runFolder, { self, env, clock, pid }),
@@ -110,8 +110,8 @@ function condorPool({ self, env, clock, pid }: PoolContext): Pool {
   };
 }
 
-const agentBytes = async (env: Env, self: readonly string[]): Promise<number> =>
-  packedBytes(await findAgent({ env, self }), env);
+const agentBytes = async (plan: Plan, env: Env, self: readonly string[]): Promise<number> =>
+  packedBytes(await findAgent({ env, self }, requiredArch(plan)), env);
 
 async function examine(env: Env): Promise<string> {
   const tools = await CondorTools.find({ UPDRAFT_POOL_SECONDS: examineSeconds, ...env });
@@ -133,7 +133,8 @@ async function submitRounds(
   const { entries } = await readJournal(path.join(runFolder, runFiles.journal));
   const rounds = entries.flatMap((entry) => (entry.kind === 'round-started' ? [entry.round] : []));
   const plan = await roundPlan(runFolder, rounds.at(-1) ?? 1);
-  const agent = agentObject(plan) === undefined ? await findAgent({ env, self }) : undefined;
+  const agent =
+    agentObject(plan) === undefined ? await findAgent({ env, self }, requiredArch(plan)) : undefined;
   await prepareInputs(runFolder, plan, agent, env);
   for (const round of [1, ...rounds]) await submitOnce(runFolder, round, { tools, clock, self: myself });
   // HTCondor makes it readable by everyone, and it says why jobs were held.

@@ -48,9 +48,10 @@ function localPool(context: PoolContext): Pool {
       assertFits(plan, machine);
       const image = await findImageRunner(plan, context.env);
       const agent = (await agentCommand(context.env, context.self)).findLast((word) => path.isAbsolute(word));
-      const together = `${maxConcurrent(plan, machine)} of ${counted(plan.jobs.length, 'job')}`;
+      const jobs = counted(plan.jobs.length, 'job');
+      const together = plan.jobs.length === 1 ? jobs : `${maxConcurrent(plan, machine)} of ${jobs} at a time`;
       return {
-        summary: `${together} at a time on this machine (${describe(machine)})${image === undefined ? '' : `, in ${image.image}`}, by the agent ${agent ?? ''}`,
+        summary: `${together} on this machine (${describe(machine)})${image === undefined ? '' : `, in ${image.image}`}, by the agent ${agent ?? ''}`,
         files: {},
       };
     },

@@ -11,6 +11,7 @@ import type { AttemptState, RunState } from '../../journal/state.ts';
 import { readJournal } from '../../journal/tail.ts';
 import type { Pool } from '../../pool/pool.ts';
 import { createRun, newRunName, withCreationLease } from '../create-run.ts';
+import { withPackedData } from '../pack-data.ts';
 import { followRunStates } from '../run-states.ts';
 import { type Eviction, hasCaughtUp, hasTrainingToLose, isInTransfer, reachedPoint } from './eviction.ts';
 import type { RehearsalRecord } from './rehearsal-steps.ts';
@@ -44,9 +45,11 @@ export function rehearsalPlan(plan: Plan): Plan {
 /** Creates and submits a rehearsal. Returns its folder. */
 export async function startRehearsal(plan: Plan, pool: Pool, context: RehearsalContext): Promise<string> {
   const run = newRunName(plan, context.clock);
-  const { files } = await pool.render(plan, run);
   const folder = await withCreationLease(plan, context, () =>
-    createRun(plan, files, context.version, context.clock, run),
+    withPackedData(plan, run, context, async (packed) => {
+      const { files } = await pool.render(packed, run);
+      return await createRun(packed, files, context.version, context.clock, run);
+    }),
   );
   await pool.submit(folder);
   return folder;

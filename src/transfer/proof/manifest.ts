@@ -36,16 +36,19 @@ const maxChunkBytes = 64 << 20;
  * a fetched manifest loses its key.
  */
 export function parseManifest(text: string, name: string, source: ManifestSource): Manifest {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    throw new Fault('file-invalid', `${name} is not JSON: ${(error as Error).message}`, { cause: error });
-  }
+  const value = readJson(text, name);
   const problem = manifestProblem(value);
   if (problem !== undefined) throw new Fault('file-invalid', `${name} is not a manifest: ${problem}`);
   const manifest = value as Manifest;
   return source === 'sent' ? manifest : withoutKey(manifest);
+}
+
+export function readJson(text: string, name: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new Fault('file-invalid', `${name} is not JSON: ${(error as Error).message}`, { cause: error });
+  }
 }
 
 /** The manifest without its key, safe to publish. */
@@ -54,7 +57,7 @@ export function withoutKey({ bytes, chunkBytes, sha256, chunks }: Manifest): Man
 }
 
 /** Why a value is not a manifest, or undefined if it is one. */
-function manifestProblem(value: unknown): string | undefined {
+export function manifestProblem(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null) return 'not an object';
   const { bytes, chunkBytes, sha256, chunks, keyed } = value as Partial<Record<keyof Manifest, unknown>>;
   if (!isCount(bytes)) return '`bytes` is not a size';

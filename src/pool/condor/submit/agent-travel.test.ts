@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makePlanFrom } from '../../../../test/check/facts.ts';
-import { agentInput, agentObject, describeSent } from './agent-travel.ts';
+import { agentInput, agentObject, describeSent, requiredArch } from './agent-travel.ts';
 
 const sha256 = 'ab'.repeat(32);
 const url = `osdf:///me/agents/updraft-agent-0.1.0-linux-x64-${sha256}.gz`;
@@ -48,4 +48,12 @@ test('the bytes of an attempt and of the run include the agent, and say how to s
     /HTCondor 24.0.1 cannot send it once per machine: 25.14.0 can/,
   );
   assert.match(await sent(url, '24.0.1', fetched), /use method = "stream"/);
+});
+
+test('the agent is for the architecture that `requirements` names', () => {
+  const arch = (text: string) =>
+    requiredArch(makePlanFrom(`[run]\npool = "condor"\nrequirements = '${text}'\n`));
+  assert.equal(arch('(TARGET.Arch == "aarch64") && HasAVX'), 'arm64');
+  assert.equal(arch('Arch =?= "X86_64"'), 'x64');
+  assert.equal(arch('Memory > 100'), undefined);
 });

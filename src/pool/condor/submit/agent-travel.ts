@@ -17,6 +17,14 @@ export interface AgentObject {
 /** The first version that sends a file once per machine, for all jobs of a submission. */
 const commonSince: CondorVersion = '25.14.0';
 
+const archNames: Record<string, string> = { x86_64: 'x64', aarch64: 'arm64' };
+
+/** The workers' architecture, by Node's name, if `requirements` names one; else HTCondor takes machines like this one. */
+export function requiredArch({ spec }: Plan): string | undefined {
+  const [, name] = /\bArch\s*(?:==|=\?=)\s*"(\w+)"/i.exec(spec.run.requirements ?? '') ?? [];
+  return name === undefined ? undefined : archNames[name.toLowerCase()];
+}
+
 /** Whether HTCondor fetches data or the image with our plugin: that is the agent, so it must be there first. */
 export const needsPlugin = (plan: Plan): boolean =>
   fetchedBy(plan).some(({ method }) => method === 'https' || method === 'osdf') || isFederated(plan);

@@ -2,7 +2,7 @@ import type { SlotCondition, SlotFact, SlotFacts, Where } from '../../../check/f
 import { Fault } from '../../../fault/fault.ts';
 import type { Plan } from '../../../job/plan.ts';
 import { formatSize } from '../../../job/units.ts';
-import { agentObject } from '../submit/agent-travel.ts';
+import { agentObject, requiredArch } from '../submit/agent-travel.ts';
 import type { CondorTools } from './condor-tools.ts';
 
 /** Excludes dynamic slots, which would count a busy machine several times. */
@@ -72,7 +72,7 @@ function slotConditions(plan: Plan, where: Where, arch: string): SlotExpression[
     ...sizeConditions(plan, where),
     ...gpuConditions(plan, where),
     ...imageConditions(plan, where),
-    ...(arch === ''
+    ...(arch === '' || requiredArch(plan) !== undefined
       ? []
       : [same(`the architecture ${arch} of this access point`, where('run', 'pool'), `Arch == "${arch}"`)]),
     ...agentConditions(plan, where),

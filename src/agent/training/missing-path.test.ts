@@ -1,0 +1,20 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Fault } from '../../fault/fault.ts';
+import { temporaryFolder } from '../../../test/temporary-folder.ts';
+import { withNeighbors } from './missing-path.ts';
+
+test('a folder that is not there is named with its neighbors', async (t) => {
+  const work = await temporaryFolder(t, { 'data/train/a.png': '', 'data/val/b.png': '' });
+  const failed = new Fault('training-failed', 'the training failed');
+  const said = async (line: string): Promise<Fault> => await withNeighbors(failed, ['Traceback', line], work);
+  const wrong = await said("FileNotFoundError: [Errno 2] No such file or directory: 'data/trainn/cats'");
+  assert.equal(wrong.message, 'the training failed; data has train, val');
+  assert.match(wrong.fix ?? '', /did you mean data\/train\?/);
+  const empty = await said(`FileNotFoundError: Couldn't find any class folder in ${work}/data.`);
+  assert.match(empty.message, /; data has train, val$/);
+  const none = await said("FileNotFoundError: No such file or directory: 'images'");
+  assert.match(none.message, /; the work folder has data$/);
+  for (const line of ["No such file or directory: '/etc/nowhere'", 'ValueError: bad'])
+    assert.equal(await said(line), failed);
+});

@@ -1,0 +1,44 @@
+import { existsSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import path from 'node:path';
+import { nearest } from '../../base/nearest.ts';
+import { Fault } from '../../fault/fault.ts';
+import { isWithin } from '../results/copy-tree.ts';
+
+/** How programs name a file or folder that they did not find. */
+const named = [
+  /No such file or directory: b?['"]([^'"]+)['"]/,
+  /Couldn't find any class folder in (.+?)\.?$/,
+  /Found 0 files in subfolders of: (.+?)\.?$/,
+  /Unable to find ['"]?([^'"]+?)['"]?$/,
+  /^(?:\S+: )?(?:cannot \w+ )?['"]?([^\s'":]+)['"]?: No such file or directory$/,
+];
+
+/** The names in a folder, for a message: `train, val and 3 more`. */
+export async function listNames(folder: string): Promise<string> {
+  const names = (await readdir(folder)).sort();
+  const more = names.length > maxNames ? ` and ${names.length - maxNames} more` : '';
+  return `${names.slice(0, maxNames).join(', ')}${more}`;
+}
+
+const maxNames = 10;
+
+/** A training's fault; if the training looked for something that is not there, with what is there instead. */
+export async function withNeighbors(fault: Fault, lines: readonly string[], work: string): Promise<Fault> {
+  if (fault.kind !== 'training-failed') return fault;
+  const missing = lines.toReversed().flatMap((line) => named.flatMap((one) => one.exec(line)?.[1] ?? []))[0];
+  const place = path.resolve(work, missing ?? '');
+  if (missing === undefined || !isWithin(place, work) || place === work) return fault;
+  let folder = existsSync(place) ? place : path.dirname(place);
+  while (!existsSync(folder)) folder = path.dirname(folder);
+  const names = await listNames(folder).catch(() => undefined);
+  if (names === undefined) return fault;
+  const shown = folder === work ? 'the work folder' : path.relative(work, folder);
+  const wanted = path.relative(folder, place).split('/')[0] ?? '';
+  const close = wanted === '' ? undefined : nearest(wanted, names.split(', '));
+  const hint = close === undefined ? '' : ` (did you mean ${path.relative(work, path.join(folder, close))}?)`;
+  return new Fault(fault.kind, `${fault.message}; ${shown} has ${names === '' ? 'nothing in it' : names}`, {
+    fix: `name what is there${hint}, or change \`into\` of its [data] table`,
+    cause: fault,
+  });
+}

@@ -1,0 +1,90 @@
+import path from 'node:path';
+import type { Found, Rule } from '../../base/finding.ts';
+import { programsOf } from '../code/uses.ts';
+import type { CodeFacts, HereFacts, PlanFacts } from '../facts.ts';
+
+/** Rules about the scripts that a job sends and runs. */
+export const scriptFileRules: Rule<PlanFacts & CodeFacts & HereFacts>[] = [
+  {
+    name: 'python-syntax',
+    level: 'error',
+    about: 'Python cannot parse a file that the job runs or imports.',
+    check: (facts) => syntaxErrors(facts, true),
+  },
+  {
+    name: 'python-syntax-perhaps',
+    level: 'warning',
+    about: "The Python of this machine, perhaps older than the job's, cannot parse a file that the job runs.",
+    check: (facts) => syntaxErrors(facts, false),
+  },
+  {
+    name: 'not-executable',
+    level: 'error',
+    about: 'A script is run by its name, but the shell cannot start it.',
+    check: notExecutable,
+  },
+];
+
+/** Also for submit files. */
+export function syntaxErrors({ here: { syntax } }: HereFacts, isCertain: boolean): Found[] {
+  return syntax
+    .filter((one) => one.isCertain === isCertain)
+    .map(({ file, line, said, excerpt, python }) => ({
+      message: `${said}, says Python ${python}`,
+      fix: isCertain ? 'correct that line' : 'correct that line, unless the job has a newer Python',
+      place: { file, line },
+      excerpt,
+    }));
+}
+
+function notExecutable({ plan, code, here }: PlanFacts & CodeFacts & HereFacts): Found[] {
+  const sent = new Set(plan.files.map((file) => file.path));
+  const seen = new Set<string>();
+  return code.commands.flatMap(({ words, place }) =>
+    programsOf(words).flatMap((word): Found[] => {
+      const file = path.posix.normalize(word);
+      if (!sent.has(file) || seen.has(file)) return [];
+      seen.add(file);
+      const starter = startedBy(file, code);
+      const how = `write \`${starter.command} ${file}\``;
+      if (!word.includes('/'))
+        return [
+          {
+            message: `\`${word}\` is sent, but the shell looks for commands without a "/" on the PATH only`,
+            fix: `${how}, or \`./${word}\` if it is executable`,
+            place,
+          },
+        ];
+      if (here.notExecutable.has(file))
+        return [
+          {
+            message: `${file} is not executable: the shell answers "Permission denied" (exit code 126)`,
+            fix: `run \`chmod +x ${file}\`, or ${how} in the command`,
+            place,
+          },
+        ];
+      if (starter.isPython && !starter.hasFirstLine)
+        return [
+          {
+            message: `${file} has no \`#!\` line, so the shell would read this Python as its own commands`,
+            fix: `make \`#!/usr/bin/env python3\` its first line, or ${how} in the command`,
+            place: { file, line: 1 },
+          },
+        ];
+      return [];
+    }),
+  );
+}
+
+function startedBy(
+  name: string,
+  { files }: CodeFacts['code'],
+): { command: string; isPython: boolean; hasFirstLine: boolean } {
+  const file = files.find((one) => one.file === name);
+  const isPython = file?.kind === 'python' || name.endsWith('.py');
+  return {
+    command: isPython ? 'python3' : 'bash',
+    isPython,
+    hasFirstLine: file?.text.startsWith('#!') === true,
+  };
+}
