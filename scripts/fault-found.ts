@@ -46,6 +46,8 @@ export const found: Readonly<Record<FaultKind, string>> = {
   'data-unexpected': 'after unpacking, by the number of files and bytes in `expect`',
   'disk-full':
     'by the self-test, at every write, and when a training ends with an error: its last lines (`No space left on device`, `Disk quota exceeded`), and the free space of its scratch folder and its logs',
+  'run-folder-full':
+    'when an attempt starts, writes its logs or returns its results to the run’s folder, on this machine or a shared disk; no further attempt is started',
   'scratch-unusable': 'when the attempt creates its folder',
   'command-missing': 'by `updraft check`, which inspects the image; by exit code 126 or 127 of the shell',
   'training-failed': 'by the exit code of the training, which passes through',

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { access, mkdir, rm } from 'node:fs/promises';
+import { access, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { after, type TestContext } from 'node:test';
@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { systemClock } from '../src/base/clock.ts';
 import { withLease } from '../src/base/lease.ts';
 import { identifyProcess } from '../src/base/process-identity.ts';
-import { sites } from '../src/mini/pool/condor-config.ts';
+import { insideHome, sites } from '../src/mini/pool/condor-config.ts';
 import { type MiniPoolState, runningPool, startPool, stopPool } from '../src/mini/pool/pool.ts';
 import { rootFolder } from '../src/mini/pool/root-folder.ts';
 
@@ -57,18 +57,23 @@ export async function poolRoot(): Promise<{ folder: string } | { lacks: string }
   }
 }
 
-/** As on real machines, a job that uses more memory or disk than it requested loses its slot, within seconds. */
-const limits = [
-  'use policy:HOLD_IF_MEMORY_EXCEEDED',
-  'use policy:HOLD_IF_DISK_EXCEEDED',
-  'PROCD_MAX_SNAPSHOT_INTERVAL = 1',
-];
+/** A folder by which a test and its jobs signal each other; apart from that, workers see nothing of this machine. */
+export interface MeetingPlace {
+  here: string;
+  onWorker: string;
+}
+
+/** A folder that the pool's daemons share, as this machine and as its workers name it. */
+export async function meetingPlace(poolHome: string): Promise<MeetingPlace> {
+  const here = await mkdtemp(path.join(poolHome, 'run/test-'));
+  return { here, onWorker: path.join(insideHome, path.relative(poolHome, here)) };
+}
 
 async function startOnce(root: string): Promise<MiniPoolState> {
   const running = await runningPool(home);
   if (running !== undefined) return running;
   const signal = AbortSignal.timeout(300_000);
-  return await startPool({ root, home, sites, signal, config: limits, ...context });
+  return await startPool({ root, home, sites, signal, ...context });
 }
 
 /** Stops the pool of a folder, if one runs, and removes its files. */

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { enterRootScript } from '../../src/mini/pool/pool.ts';
+import { enterRootScript } from '../../src/mini/pool/namespaces.ts';
 import { rootFolder } from '../../src/mini/pool/root-folder.ts';
 
 /** The start of a command line that runs inside a Debian root folder with HTCondor, which is created if none is given. */

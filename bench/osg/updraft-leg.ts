@@ -100,10 +100,14 @@ async function submit({ pool }: Setting, { folder, federation }: Stage): Promise
     // Not scaled like everything else: on two busy cores, pauses of the machine itself would count as stalls.
     UPDRAFT_STALL_SECONDS: '1.3',
   };
-  const { stdout } = await run(process.execPath, [updraft, 'submit', folder, '--new', '--json'], {
-    cwd: folder,
-    env,
-  });
+  const { stdout } = await run(
+    process.execPath,
+    [updraft, 'submit', folder, '--new', '--no-check', '--json'],
+    {
+      cwd: folder,
+      env,
+    },
+  );
   return (JSON.parse(stdout) as { folder: string }).folder;
 }
 

@@ -7,7 +7,9 @@ import { asFault, Fault } from '../fault/fault.ts';
 import { makeClaim } from '../job/claim.ts';
 import type { WorkOrder } from '../job/job.ts';
 import { attemptFiles } from '../job/layout.ts';
-import { openAgentJournal } from '../journal/file.ts';
+import { isFull, runFolderFull } from '../job/full-disk.ts';
+import type { AgentBody } from '../journal/entry.ts';
+import { type Journal, openAgentJournal } from '../journal/file.ts';
 import { Chirp } from './notes/chirp.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import { vacateGraceMs } from './machine/condor-ads.ts';
@@ -39,7 +41,7 @@ const help = `updraft-agent ${packageJson.version}: runs one attempt of a job on
   updraft-agent --version
   updraft-agent --help
 
-Exit codes: 0 a valid result; 85 a checkpoint was saved, restart the agent here; 86 to 119 the agent found a fault (see the journal, agent.jsonl);
+Exit codes: 0 a valid result; 85 a checkpoint was saved, restart the agent here; 86 to 120 the agent found a fault (see the journal, agent.jsonl);
 anything else is the training's exit code, or 128 plus the signal that ended it.
 `;
 
@@ -94,12 +96,7 @@ async function run(rawOrder: WorkOrder, baseContext: Context): Promise<number> {
   const { order, redact, ...secrets } = await takeSecrets(rawOrder);
   const context = { ...baseContext, secrets: secrets.values };
   const inSandbox = context.restartFolder !== undefined;
-  await claim(order, context.pid);
-  const journal = await openAgentJournal(
-    path.join(order.attemptFolder, attemptFiles.journal),
-    { job: order.job.id, attempt: order.attempt },
-    context.clock,
-  );
+  const journal = await openAttempt(order, context);
   const writer = new JournalWriter(journal);
   const chirp = inSandbox ? await Chirp.open(context.env, context.clock) : undefined;
   const recordLive =
@@ -119,6 +116,19 @@ async function run(rawOrder: WorkOrder, baseContext: Context): Promise<number> {
   if (!(await writer.close()))
     process.stderr.write('updraft-agent: the disk is full: the journal is incomplete\n');
   return exit;
+}
+
+/** Claims the attempt and opens its journal. */
+async function openAttempt(order: WorkOrder, context: Context): Promise<Journal<AgentBody>> {
+  const { attemptFolder: folder, job, attempt } = order;
+  try {
+    await claim(order, context.pid);
+    const file = path.join(folder, attemptFiles.journal);
+    return await openAgentJournal(file, { job: job.id, attempt }, context.clock);
+  } catch (error) {
+    if (!isFull(error) || context.poolCleans === 'always') throw error;
+    throw runFolderFull({ what: `the attempt cannot write to ${folder}`, folder, error });
+  }
 }
 
 async function runHere(file: string): Promise<number> {

@@ -93,7 +93,7 @@ test('a training that is killed gets twice the memory, up to what the policy all
   assert.deepEqual([again, more], [false, undefined]);
 });
 
-test('after a time limit with progress, attempts are unlimited; without progress there is one more', async (context) => {
+test('after a time limit with progress, attempts are unlimited; without progress there is none', async (context) => {
   const { end } = await jobOn(context);
   const saved = { kind: 'checkpoint-saved', files: 1, bytes: 1, sha256: '', why: 'asked' };
   const restored = { kind: 'checkpoint-restored', files: 1, bytes: 1, sha256: '', savedBy: 1 };
@@ -104,8 +104,7 @@ test('after a time limit with progress, attempts are unlimited; without progress
     assert.deepEqual([again, delay, isMoved], [true, 0, true]);
   }
   assert.ok((await on(saved)).again);
-  assert.ok((await on(saved, restored)).again, 'the first failure');
-  assert.ok(!(await on(saved, restored)).again, 'the second failure');
+  assert.ok(!(await on(saved, restored)).again);
 });
 
 test('an eviction is retried at once, any number of times, until give_up_after', async (context) => {

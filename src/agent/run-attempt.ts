@@ -1,5 +1,6 @@
-import { asFault, type Fault } from '../fault/fault.ts';
+import { asFault, Fault } from '../fault/fault.ts';
 import { dropClaim } from '../job/claim.ts';
+import { isFull } from '../job/full-disk.ts';
 import type { WorkOrder } from '../job/job.ts';
 import { toFaultRecord } from '../journal/entry.ts';
 import type { Attempt, Context } from './attempt.ts';
@@ -14,7 +15,8 @@ import { abortIfTooManyJobsFailed, recordFailedJob } from './notes/missing-objec
 import type { Recorder } from './notes/journal-writer.ts';
 import type { SharedNotes } from './notes/shared-notes.ts';
 import { stageFiles } from './results/copy-tree.ts';
-import { checkResultsFolder, publishResults } from './results/publish-results.ts';
+import { publishOrKeep, returnKept } from './results/kept-results.ts';
+import { checkResultsFolder } from './results/publish-results.ts';
 import {
   checkByCommand,
   checkOutputs,
@@ -26,11 +28,13 @@ import {
 } from './results/outputs.ts';
 import { diskFull, makeScratch } from './scratch.ts';
 import { testMachine } from './self-test/test-machine.ts';
+import { freeSpaceIn } from './training/death.ts';
 import { withNeighbors } from './training/missing-path.ts';
 import { checkpointExit, exitCodeOf, outcomeOf, trainingFault } from './training/ending.ts';
 import { lastErrorLines } from './training/log-tail.ts';
 import type { CommandEnd } from './training/shell.ts';
 import { SoftwareCheck } from './training/software-check.ts';
+import { RequestWatch } from './training/request-watch.ts';
 import { limitTime, withGrace } from './training/time-limit.ts';
 import { trainToEnd } from './training/train-to-end.ts';
 
@@ -63,9 +67,11 @@ export async function runAttempt(
   });
   record({ kind: 'phase', phase: 'preparing' });
   const saves = order.job.train.checkpoint !== undefined;
-  const timeLimit = limitTime(context, order.resources.timeSeconds, saves);
+  const requests = new RequestWatch(context.clock, order.resources, record);
+  const timeLimit = limitTime(context, order.resources.timeSeconds, saves, () => requests.neededSeconds);
   const forward: Recorder = (body) => {
     record(body);
+    requests.onEntry(body);
     timeLimit.onEntry(body);
   };
   const soFar: AttemptSoFar = {};
@@ -140,6 +146,7 @@ async function runToEndOrPause(
   };
   const base = { order, scratch, context, record: forward, shared };
   const ready = await (paused === undefined ? startFresh(soFar, base) : resume(soFar, base, paused));
+  if (ready === undefined) return;
   const { equipped, attempt, before, code } = ready;
   const isDone = (): Promise<boolean> =>
     checkOutputs(order.job.train.outputs, scratch, before).then(
@@ -157,7 +164,7 @@ async function runToEndOrPause(
   }
   soFar.ended = ended;
   if (ended.status !== 0) await soFar.software?.explainFailure();
-  await judge(equipped, ended, before);
+  await judge(equipped, ended, ready);
   await soFar.saver?.discard();
 }
 
@@ -172,12 +179,14 @@ interface ReadyAttempt {
   code: string;
 }
 
-async function startFresh(soFar: AttemptSoFar, base: Attempt): Promise<ReadyAttempt> {
+/** Undefined if an earlier attempt's results only had to be returned. */
+async function startFresh(soFar: AttemptSoFar, base: Attempt): Promise<ReadyAttempt | undefined> {
   const { order, scratch, shared } = base;
   await abortIfTooManyJobsFailed(order, shared);
   await testMachine(base);
   const equipped = await setUpEnvironment(base);
   const code = await prepare(equipped);
+  if (await returnKept(equipped, code)) return undefined;
   const software = (soFar.software = await SoftwareCheck.start(equipped));
   soFar.saver = await CheckpointSaver.open(software.attempt, code);
   await soFar.saver?.restore();
@@ -206,7 +215,11 @@ async function prepare(attempt: Attempt): Promise<string> {
 }
 
 /** Returns the results only if they are valid. */
-async function judge(attempt: Attempt, ended: CommandEnd, before: OutputSnapshot): Promise<void> {
+async function judge(
+  attempt: Attempt,
+  ended: CommandEnd,
+  { before, code }: Pick<ReadyAttempt, 'before' | 'code'>,
+): Promise<void> {
   const { order, scratch, context, record } = attempt;
   const { command, outputs, check } = order.job.train;
   const lines = lastErrorLines(order);
@@ -219,16 +232,23 @@ async function judge(attempt: Attempt, ended: CommandEnd, before: OutputSnapshot
     await checkOutputs(outputs, scratch, before);
     if (check !== undefined) await checkByCommand(check, attempt, grace.signal);
     record({ kind: 'phase', phase: 'returning' });
-    await publishResults(attempt, grace.signal);
+    await publishOrKeep(attempt, code, grace.signal);
   } finally {
     grace.done();
   }
 }
 
 function toFault(thrown: unknown, order: WorkOrder): Fault {
-  const { code, path } = (thrown instanceof Error ? thrown : {}) as NodeJS.ErrnoException;
-  if (code === 'ENOSPC' || code === 'EDQUOT') return diskFull(path ?? order.scratchParent, thrown);
-  return asFault(thrown);
+  if (thrown instanceof Fault || !isFull(thrown)) return asFault(thrown);
+  return diskFull((thrown as NodeJS.ErrnoException).path ?? fullest(order), thrown);
+}
+
+/** Not every error names its file: of the two disks that an attempt writes to, the one with less space. */
+function fullest({ scratchParent, attemptFolder }: WorkOrder): string {
+  const [first] = [scratchParent, attemptFolder]
+    .flatMap(freeSpaceIn)
+    .sort((a, b) => a.freeBytes - b.freeBytes);
+  return first?.folder ?? scratchParent;
 }
 
 /** Long enough for the rehearsal to see it and act; after that the attempt goes on. */

@@ -1,6 +1,7 @@
-import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, statfsSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { Fault } from '../fault/fault.ts';
+import { describeFull, isFull } from '../job/full-disk.ts';
 import type { WorkOrder } from '../job/job.ts';
 
 /** The attempt's own folder, removed at its end. */
@@ -50,8 +51,8 @@ export function scratchAt(root: string): Scratch {
 }
 
 function unusable(parent: string, error: unknown): Fault {
-  const { code, message } = error as NodeJS.ErrnoException;
-  if (code === 'ENOSPC' || code === 'EDQUOT') return diskFull(parent, error);
+  const { message } = error as Error;
+  if (isFull(error)) return diskFull(parent, error);
   return new Fault('scratch-unusable', `cannot create a scratch folder in ${parent}: ${message}`, {
     fix: `make sure that ${parent} exists and is writable`,
     about: parent,
@@ -61,19 +62,9 @@ function unusable(parent: string, error: unknown): Fault {
 
 /** Names the full disk and its size. */
 export function diskFull(folder: string, cause: unknown): Fault {
-  return new Fault('disk-full', `the disk of ${folder} is full${describeSpace(folder)}`, {
+  return new Fault('disk-full', `${folder} is full: ${describeFull(folder, cause)}`, {
     fix: 'ask for more `disk` in [resources], or free space on this machine',
     about: folder,
     cause,
   });
-}
-
-function describeSpace(folder: string): string {
-  try {
-    const { bavail, blocks, bsize } = statfsSync(folder);
-    const megabytes = (count: number): string => ((count * bsize) / 1e6).toFixed(0);
-    return ` (${megabytes(bavail)} MB free of ${megabytes(blocks)} MB)`;
-  } catch {
-    return '';
-  }
 }

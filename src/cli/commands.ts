@@ -21,6 +21,7 @@ const files: Record<CommandName, () => Promise<{ configure: Configure }>> = {
   retry: () => import('./commands/retry.ts'),
   stop: () => import('./commands/stop.ts'),
   shell: () => import('./commands/shell.ts'),
+  runs: () => import('./commands/runs.ts'),
   report: () => import('./commands/report.ts'),
   dashboard: () => import('./commands/dashboard.ts'),
   adopt: () => import('./commands/adopt.ts'),

@@ -5,6 +5,7 @@ import { shellQuote } from '../base/shell-quote.ts';
 import { Fault } from '../fault/fault.ts';
 import { runFiles, runsFolder } from '../job/layout.ts';
 import { statIfExists } from '../job/list-files.ts';
+import { isRehearsal } from '../run/list-runs.ts';
 
 /** A run's folder, and how a command line names it. */
 export interface FoundRun {
@@ -15,7 +16,7 @@ export interface FoundRun {
 
 /**
  * The run a user means: a folder, a folder's name under `runs/`, a run's id or the start of it, or a run's name (the
- * latest of that name); undefined, the latest run. Searches for `runs/` here and in the folders above.
+ * latest of that name); undefined, the latest run that is no rehearsal. Searches for `runs/` here and in the folders above.
  */
 export async function findRun(cwd: string, word: string | undefined): Promise<FoundRun> {
   if (word !== undefined) {
@@ -23,7 +24,7 @@ export async function findRun(cwd: string, word: string | undefined): Promise<Fo
     if (await isRun(folder)) return { folder, argument: shellQuote(word) };
   }
   const around = word === undefined ? await runAround(cwd) : undefined;
-  const folder = around ?? chooseRun(await runsAbove(cwd), word, cwd);
+  const folder = around ?? (await chooseRun(await runsAbove(cwd), word, cwd));
   return { folder, argument: shellQuote(path.basename(folder)) };
 }
 
@@ -47,10 +48,10 @@ async function runsAbove(cwd: string): Promise<string[]> {
   return [];
 }
 
-function chooseRun(runs: string[], word: string | undefined, cwd: string): string {
+async function chooseRun(runs: string[], word: string | undefined, cwd: string): Promise<string> {
   const [latest] = runs;
   if (latest === undefined) throw noRuns(cwd, word);
-  if (word === undefined) return latest;
+  if (word === undefined) return (await latestTraining(runs)) ?? latest;
   const names = new Map(runs.map((folder) => [path.basename(folder), folder]));
   const exact = names.get(word) ?? runs.find((folder) => nameOf(folder) === word || idOf(folder) === word);
   if (exact !== undefined) return exact;
@@ -66,6 +67,19 @@ function chooseRun(runs: string[], word: string | undefined, cwd: string): strin
     about: word,
     fix: `name one of them: ${firstFew(shown, 8)}`,
   });
+}
+
+/** A rehearsal is the latest run only where there is no other. */
+async function latestTraining(runs: readonly string[]): Promise<string | undefined> {
+  for (const folder of runs) if (!(await isRehearsal(folder))) return folder;
+  return undefined;
+}
+
+/** The nearest `runs/` with runs in it, here or above. */
+export async function findRunsFolder(cwd: string): Promise<string> {
+  const [latest] = await runsAbove(cwd);
+  if (latest === undefined) throw noRuns(cwd, undefined);
+  return path.dirname(latest);
 }
 
 // Folders are called `<name>-<id>`; a name may contain hyphens, an id may not.

@@ -1,10 +1,11 @@
 import type { CommandHelp } from './command-help.ts';
 import { miniHelpTexts } from './mini/help-texts.ts';
+import { runsHelpTexts } from './runs-help-texts.ts';
 
 /** The commands by heading, in the order of the help page. */
 export const groups = {
   'Before a run:': ['init', 'check', 'plan', 'rehearse'],
-  'Runs:': ['submit', 'run', 'status', 'watch', 'logs', 'why', 'retry', 'stop', 'shell'],
+  'Runs:': ['submit', 'run', 'status', 'watch', 'logs', 'why', 'retry', 'stop', 'shell', 'runs'],
   'Where the time went:': ['report', 'dashboard'],
   'Your HTCondor submit files:': ['adopt'],
   'Data and software:': ['get', 'put', 'sync', 'warm', 'ls', 'stat', 'cat', 'rm', 'login', 'stage', 'env'],
@@ -18,16 +19,17 @@ export const helpTexts: Readonly<Record<string, CommandHelp>> = {
   '': {
     what: 'train PyTorch models on high-throughput pools and lose none of it',
     examples: [
-      ['updraft init', 'write a job file'],
+      ['updraft init train.py', 'write a job file for a script'],
       ['updraft check', 'find what would fail'],
       ['updraft run', 'queue the jobs and watch them'],
     ],
   },
   init: {
-    what: 'write a commented job file to start from',
+    what: 'write a job file for a training script, or from a template',
     page: 'job-file.md',
     examples: [
-      ['updraft init', 'choose a template, write updraft.toml here'],
+      ['updraft init train.py', 'read a training script, write updraft.toml for it'],
+      ['updraft init train.py --pool condor', 'for an HTCondor pool'],
       ['updraft init --template cifar10 my-experiment', 'CIFAR-10, in its own folder'],
     ],
   },
@@ -79,6 +81,7 @@ export const helpTexts: Readonly<Record<string, CommandHelp>> = {
       ['updraft status cifar10 --json | jq .tally', 'counts of the latest run called cifar10'],
     ],
   },
+  ...runsHelpTexts,
   watch: {
     what: 'watch a run live until it ends',
     page: 'progress.md',
@@ -237,6 +240,14 @@ export const helpTexts: Readonly<Record<string, CommandHelp>> = {
     examples: [
       ['updraft env show', 'packages, size and needs'],
       ['updraft env pack -e gpu', 'an archive for the workers'],
+    ],
+  },
+  'env make': {
+    what: 'make a pack or image from requirements.txt, environment.yml or pyproject.toml',
+    page: 'environments.md',
+    examples: [
+      ['updraft env make requirements.txt -e gpu', 'a pack, with the CUDA build of PyTorch'],
+      ['updraft env make --image', 'an image of what is here, or of the active environment'],
     ],
   },
   'env show': {

@@ -64,7 +64,7 @@ test('every example is a command line that its command accepts', async () => {
   const reached: string[] = [];
   for (const [at, command] of commandsOf(root)) {
     command.configureOutput({ writeErr: (text) => assert.fail(text) });
-    if (command.commands.length === 0) command.action(() => void reached.push(at));
+    if (at !== '') command.action(() => void reached.push(at));
   }
   for (const [at, { examples }] of Object.entries(helpTexts))
     for (const [line] of examples) {

@@ -2,6 +2,7 @@ import path from 'node:path';
 import { errorReason } from '../base/error-reason.ts';
 import { printableLines } from '../base/printable.ts';
 import { Fault } from '../fault/fault.ts';
+import { describeFull, isFull } from '../job/full-disk.ts';
 import { SpecFault } from '../job/source-file.ts';
 import type { Cli } from './cli.ts';
 
@@ -35,12 +36,16 @@ export class PrintedFault extends Fault {
 export function systemFault(thrown: unknown): Fault | undefined {
   if (!(thrown instanceof Error) || thrown instanceof Fault) return undefined;
   const { code = '', path: file, syscall = '' } = thrown as NodeJS.ErrnoException;
-  if (code === 'ENOSPC' || code === 'EDQUOT')
-    return new Fault('disk-full', `${file ?? 'a file'} cannot be written: ${errorReason(thrown)}`, {
-      about: file ?? syscall,
-      fix: 'find the full disk with `df -h . ~ /tmp`, free some space, and run the same command again',
-      cause: thrown,
-    });
+  if (isFull(thrown))
+    return new Fault(
+      'disk-full',
+      `${file ?? 'a file'} cannot be written: ${file === undefined ? errorReason(thrown) : describeFull(file, thrown)}`,
+      {
+        about: file ?? syscall,
+        fix: 'find the full disk with `df -h . ~ /tmp`, free some space, and run the same command again',
+        cause: thrown,
+      },
+    );
   if (file === undefined || !['EACCES', 'EPERM', 'EROFS'].includes(code)) return undefined;
   return new Fault('file-invalid', `${file}: ${errorReason(thrown)} (${syscall})`, {
     about: file,

@@ -15,7 +15,6 @@ export type Remedy = 'elsewhere' | 'later' | 'more-memory' | 'more-disk' | 'neve
  */
 const finalFailureCount: Partial<Record<FaultKind, number>> = {
   'training-hung': 2,
-  'time-limit': 2,
   'environment-broken': 2,
   'gpu-memory': 2,
   'training-killed': 3,

@@ -4,12 +4,11 @@ import { kinds, type FaultKind } from '../fault/kinds.ts';
 import { causeOfJob, causeOfAttempt, faultOf } from '../history/run-jobs.ts';
 import { describeConnection } from '../journal/describe-connection.ts';
 import type { FaultRecord } from '../journal/entry.ts';
+import { silence } from '../journal/silence.ts';
 import type { AttemptState, JobState, RunState } from '../journal/state.ts';
 import type { Board, Problem } from './page-data.ts';
 import { sentenceOf } from './waste.ts';
 
-/** An agent reports at least every half minute; after this long its state is unknown. */
-const silenceMillis = 120_000;
 const maxMessageChars = 600;
 const maxExamples = 5;
 
@@ -42,8 +41,7 @@ function jobProblems(job: JobState, now: number): Problem[] {
   const lost = last.pool?.disconnected;
   if (lost !== undefined)
     return [{ ...problemOf(job, 'disconnected', undefined, false), message: describeConnection(lost) }];
-  const quiet = last.heardAt !== undefined && now - last.heardAt > silenceMillis;
-  return [...(quiet ? [silent(job)] : []), ...setbacks(job, last)];
+  return [...(silence(last, now) !== undefined ? [silent(job)] : []), ...setbacks(job, last)];
 }
 
 function problemOf(job: JobState, cause: Cause, fault: FaultRecord | undefined, needsYou: boolean): Problem {
@@ -61,7 +59,7 @@ function problemOf(job: JobState, cause: Cause, fault: FaultRecord | undefined, 
 const silent = (job: JobState): Problem => ({
   ...problemOf(job, 'silent-end', undefined, false),
   cause: 'silent',
-  what: 'The agent has not reported for more than two minutes: the machine or the network may be down.',
+  what: 'The agent has not reported for more than a minute: the machine or the network may be down.',
 });
 
 function setbacks(job: JobState, { agent }: AttemptState): Problem[] {

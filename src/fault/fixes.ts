@@ -9,6 +9,8 @@ export const fixes: Readonly<Partial<Record<FaultKind, string>>> = {
     'check that you are on the access point and that `condor_q` answers, then run the same command again',
   interrupted: 'run the same command again to continue; release a job that a user held with `condor_release`',
   'pool-hold': '`updraft why` shows the reason; fix it, then `condor_release`',
+  'run-folder-full':
+    'free space or quota there, then `updraft retry`, which returns kept results without training again',
   'discovery-failed':
     'check the host in `pelican://HOST/` and UPDRAFT_OSDF_HOST; if only one machine fails, it may have no network',
   'director-unreachable': 'wait: a service of the federation is down, and nothing of yours is wrong',

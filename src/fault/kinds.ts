@@ -10,7 +10,7 @@ export interface KindInfo {
 }
 
 /**
- * Everything that can go wrong. The agent uses codes 86 to 119 only, so that a training's own exit code passes
+ * Everything that can go wrong. The agent uses codes 86 to 120 only, so that a training's own exit code passes
  * through it unchanged; 1 to 5 are the CLI's, 6 is for holds only.
  */
 export const kinds = {
@@ -96,7 +96,7 @@ export const kinds = {
   },
   'wrong-output': { exit: 112, retry: 'never', what: 'The training exited without a valid result.' },
   evicted: { exit: 113, retry: 'elsewhere', what: 'The pool took the slot back.' },
-  'time-limit': { exit: 114, retry: 'elsewhere', what: 'The attempt reached its time limit.' },
+  'time-limit': { exit: 114, retry: 'never', what: 'The attempt reached its time limit.' },
   'self-test-failed': {
     exit: 115,
     retry: 'elsewhere',
@@ -109,10 +109,15 @@ export const kinds = {
     retry: 'elsewhere',
     what: 'The machine is much slower than the others in this run.',
   },
+  'run-folder-full': {
+    exit: 120,
+    retry: 'never',
+    what: 'The run’s folder is full: no space left, or quota exceeded.',
+  },
   internal: { exit: 119, retry: 'never', what: 'A bug in Updraft.' },
 } as const satisfies Record<string, KindInfo>;
 
 export type FaultKind = keyof typeof kinds;
 
 /** Exit codes in this range are the agent's; the agent replaces such a code of a training. */
-export const agentExits = { from: 86, to: 119 } as const;
+export const agentExits = { from: 86, to: 120 } as const;

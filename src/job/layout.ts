@@ -18,6 +18,8 @@ export const runFiles = {
   /** Folder with the lease of the process that supervises the run on the local pool. */
   supervisor: 'supervisor',
   supervisorLog: 'supervisor.log',
+  /** The counts of a run that has ended, so that listing many runs is cheap. */
+  summary: 'summary.json',
   /** Shared notes of the run's attempts, in the folders of `noteFolders`. */
   notes: 'notes',
 } as const;

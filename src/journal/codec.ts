@@ -117,6 +117,7 @@ const agentShapes: Shapes<AgentBody> = {
   },
   'first-epoch': { seconds: number, said: optional(text) },
   heartbeat: { memoryBytes: number, quietSeconds: number },
+  'request-short': { of: oneOf(['memory', 'time']), needed: number, asked: number },
   'checkpoint-saved': {
     files: number,
     bytes: number,

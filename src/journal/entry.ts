@@ -107,6 +107,13 @@ export interface Progress {
   waited?: number;
 }
 
+/** A request that is too small for what the attempt needs, in bytes or seconds. */
+export interface RequestShort {
+  of: 'memory' | 'time';
+  needed: number;
+  asked: number;
+}
+
 /** Entries of the execution point, in the attempt's `agent.jsonl`. */
 export type AgentBody =
   | {
@@ -140,6 +147,8 @@ export type AgentBody =
   /** The first epoch has ended; or, with `said`, takes far too long, and why the attempt stays anyway. */
   | { kind: 'first-epoch'; seconds: number; said?: string }
   | { kind: 'heartbeat'; memoryBytes: number; quietSeconds: number }
+  /** It uses more memory than requested, or will need more time; or no longer, if `needed` is not above `asked`. */
+  | ({ kind: 'request-short' } & RequestShort)
   /** The checkpoint folder was saved; `sha256` is that of the list of its files. */
   | {
       kind: 'checkpoint-saved';

@@ -4,6 +4,7 @@ import type { Boot, Clock } from '../base/clock.ts';
 import { defined } from '../base/defined.ts';
 import { ignoreUnsyncable, syncFolder } from '../base/sync-folder.ts';
 import { Fault } from '../fault/fault.ts';
+import { describeFull, isFull } from '../job/full-disk.ts';
 import { decode, encode } from './codec.ts';
 import type { AgentBody, AgentEntry, Entry, RunBody, RunEntry } from './entry.ts';
 import { journalClock } from './journal-clock.ts';
@@ -128,9 +129,8 @@ class Writer {
 
 function writeFault(path: string, error: unknown): Fault {
   if (error instanceof Fault) return error;
-  const code = (error as NodeJS.ErrnoException).code ?? '';
-  if (code === 'ENOSPC' || code === 'EDQUOT')
-    return new Fault('disk-full', `cannot write to ${path}: no space left on its disk`, {
+  if (isFull(error))
+    return new Fault('disk-full', `cannot write to ${path}: ${describeFull(path, error)}`, {
       about: path,
       fix: 'free some space or quota there and run the same command again: the journal is intact',
       cause: error,

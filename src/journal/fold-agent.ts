@@ -36,6 +36,8 @@ export function foldAgent(before: AgentState | undefined, entry: AgentEntry): Ag
       return { ...state, training: changeTraining(state.training ?? { command: '' }, entry) };
     case 'heartbeat':
       return { ...state, ...heartbeat(state, entry) };
+    case 'request-short':
+      return { ...state, short: withShort(state.short, entry) };
     case 'self-test':
       return withLacks(state, entry);
     case 'checkpoint-saved': {
@@ -92,6 +94,14 @@ function heartbeat(
   { memoryBytes, quietSeconds }: Extract<AgentEntry, { kind: 'heartbeat' }>,
 ): Partial<AgentState> {
   return { memoryBytes, quietSeconds, peakMemoryBytes: Math.max(peakMemoryBytes, memoryBytes) };
+}
+
+function withShort(
+  short: AgentState['short'] = {},
+  { of, needed, asked }: Extract<AgentEntry, { kind: 'request-short' }>,
+): NonNullable<AgentState['short']> {
+  const others = Object.entries(short).filter(([what]) => what !== of);
+  return Object.fromEntries(needed > asked ? [...others, [of, { needed, asked }]] : others);
 }
 
 function withLacks(state: AgentState, { checks }: Extract<AgentEntry, { kind: 'self-test' }>): AgentState {

@@ -30,9 +30,22 @@ const maxOpenFiles = 64;
 
 /** The state of the run in a folder, from its journals and, if its pool has one, the pool's log. */
 export async function loadRun(runFolder: string, source?: EntrySource): Promise<RunState> {
+  return await loadFrom(runFolder, await agentJournals(runFolder), source);
+}
+
+/** The same without the attempts' own journals: how far each job is, but not what its attempt does. */
+export async function loadOutline(runFolder: string, source?: EntrySource): Promise<RunState> {
+  return await loadFrom(runFolder, [], source);
+}
+
+async function loadFrom(
+  runFolder: string,
+  journals: Awaited<ReturnType<typeof agentJournals>>,
+  source: EntrySource | undefined,
+): Promise<RunState> {
   await assertRunFolder(runFolder);
   const run = await readJournal(path.join(runFolder, runFiles.journal));
-  const attempts = await mapLimited(await agentJournals(runFolder), maxOpenFiles, async (attempt) => ({
+  const attempts = await mapLimited(journals, maxOpenFiles, async (attempt) => ({
     ...attempt,
     journal: await readJournal(attempt.path),
   }));

@@ -1,4 +1,13 @@
-import type { FaultRecord, Outcome, Phase, Progress, ServerLeftOut, ServerShare, Verified } from './entry.ts';
+import type {
+  FaultRecord,
+  Outcome,
+  Phase,
+  Progress,
+  RequestShort,
+  ServerLeftOut,
+  ServerShare,
+  Verified,
+} from './entry.ts';
 
 /** A run according to its journals. Plain data, printed unchanged by `--json`. */
 export interface RunState {
@@ -131,6 +140,8 @@ export interface AgentState {
   /** The highest memory use measured. */
   peakMemoryBytes?: number;
   quietSeconds?: number;
+  /** Requests that are too small for what the attempt needs. */
+  short?: Partial<Record<RequestShort['of'], Omit<RequestShort, 'of'>>>;
   /** Failed tests of the machine before any data moved. */
   lacks?: { name: string; said: string }[];
   /** Time in which fetching stalled until a server was given up. */

@@ -7,6 +7,7 @@ import { acquireLease, withLease } from '../base/lease.ts';
 import { identifyProcess } from '../base/process-identity.ts';
 import { removeTree } from '../base/remove-tree.ts';
 import { Fault } from '../fault/fault.ts';
+import { isFull, runFolderFull } from '../job/full-disk.ts';
 import { runFiles, runsFolder } from '../job/layout.ts';
 import type { Plan } from '../job/plan.ts';
 import { poolTraits } from '../job/pool-traits.ts';
@@ -17,7 +18,7 @@ const leaseName = '.creating';
 
 /** Hidden, so that it is not taken for a run before it is complete. */
 export const draftFolder = ({ folder }: Plan, run: string): string =>
-  path.join(folder, runsFolder, `.${run}.draft`);
+  path.join(folder, runsFolder, draftName(run));
 
 /** A name for a new run of the plan. */
 export const newRunName = ({ spec }: Plan, clock: Clock): string => `${spec.name}-${newId(clock)}`;
@@ -45,6 +46,8 @@ export async function withCreationLease<T>(
   });
 }
 
+/** The hidden name of a folder that is being made or removed. */
+export const draftName = (run: string): string => `.${run}.draft`;
 const draftPattern = /^\..+\.draft$/;
 
 /** Removes what a killed command left while it created a run; call it under the lease. */
@@ -100,7 +103,7 @@ export async function createRun(
   } catch (error) {
     // The user must see the first error.
     await rm(draft, { recursive: true, force: true }).catch(() => undefined);
-    throw error instanceof Fault ? error : cannotCreate(runs, error);
+    throw error instanceof Fault && !isFull(error) ? error : cannotCreate(runs, error);
   }
 }
 
@@ -111,17 +114,12 @@ function newId(clock: Clock): string {
 }
 
 function cannotCreate(runs: string, error: unknown): Fault {
-  const { code } = error as NodeJS.ErrnoException;
-  const full = code === 'ENOSPC' || code === 'EDQUOT';
-  return new Fault(
-    full ? 'disk-full' : 'file-invalid',
-    `cannot create a run in ${runs}: ${errorReason(error)}`,
-    {
-      fix: full ? 'free some space there' : `make ${runs} a folder you can write to`,
-      about: runs,
-      cause: error,
-    },
-  );
+  if (isFull(error)) return runFolderFull({ what: `cannot create a run in ${runs}`, folder: runs, error });
+  return new Fault('file-invalid', `cannot create a run in ${runs}: ${errorReason(error)}`, {
+    fix: `make ${runs} a folder you can write to`,
+    about: runs,
+    cause: error,
+  });
 }
 
 /**

@@ -4,7 +4,7 @@ import { printable } from '../base/printable.ts';
 import { Fault } from '../fault/fault.ts';
 import { jobId, runFiles } from '../job/layout.ts';
 import { followRun } from '../journal/follow-run.ts';
-import { type EntrySource, loadRun } from '../journal/load-run.ts';
+import { type EntrySource, loadOutline, loadRun } from '../journal/load-run.ts';
 import type { JobState, RunState } from '../journal/state.ts';
 import { readJournal } from '../journal/tail.ts';
 import { poolKind } from '../pool/open-pool.ts';
@@ -13,6 +13,11 @@ import { readPlan } from '../pool/read-plan.ts';
 /** The state of a run on any pool, from its folder alone. */
 export async function readRunState(runFolder: string): Promise<RunState> {
   return loadRun(runFolder, await poolSource(runFolder));
+}
+
+/** The same without what its attempts report themselves: much cheaper for a run of many jobs. */
+export async function readRunOutline(runFolder: string): Promise<RunState> {
+  return loadOutline(runFolder, await poolSource(runFolder));
 }
 
 /** The states of a run on any pool, from now until it ends. */

@@ -16,22 +16,24 @@ const importLine = /^(\s*)import\s+(.+)$/;
 const fromLine = /^(\s*)from\s+(\.*[\w.]*)\s+import\s+(.+)$/;
 /** Blocks whose imports may fail or never run. */
 const guard = /^\s*(try\s*:|except\b|(if|elif)\s+(typing\.)?TYPE_CHECKING\b)/;
-const block =
-  /^\s*(async\s+def|def|class|if|elif|else|for|while|with|try|except|finally|match|case)\b.*:\s*$/;
+const definition = /^\s*(async\s+def|def|class)\b/;
+const block = /^\s*(if|elif|else|for|while|with|try|except|finally|match|case)\b.*:\s*$/;
 
 /** What a file imports, by its lines. */
 export function pythonImports(lines: readonly PythonLine[]): PythonImport[] {
   const open: { indent: number; guards: boolean; isMain: boolean }[] = [];
   return lines.flatMap(({ text, line }) => {
     const indent = text.length - text.trimStart().length;
-    while ((open.at(-1)?.indent ?? -1) >= indent) open.pop();
+    // The last line of a header in several lines begins with its bracket.
+    if (!/^\s*[)\]}]/.test(text)) while ((open.at(-1)?.indent ?? -1) >= indent) open.pop();
     const when = open.some(({ guards }) => guards)
       ? 'guarded'
       : open.every(({ isMain }) => isMain)
         ? 'always'
         : 'perhaps';
     const found = importsOf(text).map((one) => ({ ...one, line, when }) as const);
-    if (block.test(text)) open.push({ indent, guards: guard.test(text), isMain: /__name__\s*==/.test(text) });
+    if (definition.test(text) || block.test(text))
+      open.push({ indent, guards: guard.test(text), isMain: /__name__\s*==/.test(text) });
     return found;
   });
 }

@@ -9,6 +9,8 @@ export interface Span {
 export interface Argument extends Span {
   /** Of a keyword argument. */
   name?: string;
+  /** Its first word. */
+  word?: string;
 }
 
 export interface Call extends Span {
@@ -27,6 +29,8 @@ export interface Assignment extends Span {
   name: string;
   line: number;
   isParameter: boolean;
+  /** The function whose name this is; -1 for the file. */
+  scope: number;
 }
 
 /** The calls and assignments of a file, as far as its tokens show them. */
@@ -38,6 +42,8 @@ export interface Syntax {
   assignments: Assignment[];
   /** The index of the bracket that closes or opens the one at an index. */
   partner: ReadonlyMap<number, number>;
+  /** The functions around the token at an index, by the index of their `def`, innermost first. */
+  scopesAt(at: number): readonly number[];
 }
 
 interface Frame {
@@ -51,6 +57,7 @@ const longestChain = 40;
 
 export function readSyntax(all: readonly Token[]): Syntax {
   const tokens = all.filter(({ kind }) => kind !== 'comment');
+  const scopes = new Scopes();
   const partner = new Map<number, number>();
   const callAt = new Map<number, Call>();
   const assignments: Assignment[] = [];
@@ -59,7 +66,8 @@ export function readSyntax(all: readonly Token[]): Syntax {
   for (const [at, { kind, text }] of tokens.entries()) {
     if (kind === 'newline') {
       frames.length = 0;
-      assignments.push(...assigned(tokens, { from: first, to: at }));
+      scopes.enter(tokens, first);
+      assignments.push(...assigned(tokens, { from: first, to: at }, scopes.current));
       first = at + 1;
     } else if (kind !== 'op') continue;
     else if ('([{'.includes(text)) frames.push({ open: at, starts: [at + 1] });
@@ -72,10 +80,50 @@ export function readSyntax(all: readonly Token[]): Syntax {
       if (call !== undefined) callAt.set(frame.open, call);
     }
   }
-  assignments.push(...assigned(tokens, { from: first, to: tokens.length }));
+  scopes.enter(tokens, first);
+  assignments.push(...assigned(tokens, { from: first, to: tokens.length }, scopes.current));
   const calls = [...callAt.values()].sort((a, b) => a.from - b.from);
   const parameters = calls.filter(({ isDefinition }) => isDefinition).flatMap(parametersOf);
-  return { tokens, calls, callAt, assignments: [...assignments, ...parameters], partner };
+  const scopesAt = (at: number): readonly number[] => scopes.at(at);
+  return { tokens, calls, callAt, assignments: [...assignments, ...parameters], partner, scopesAt };
+}
+
+/** Which function each statement belongs to, by its indentation. */
+class Scopes {
+  readonly #open: { def: number; column: number }[] = [];
+  /** Where each change of functions begins, and the functions from there on, innermost first. */
+  readonly #changes: { from: number; inside: readonly number[] }[] = [{ from: 0, inside: [] }];
+
+  get current(): number {
+    return this.#changes.at(-1)?.inside[0] ?? -1;
+  }
+
+  /** Notes the statement that begins at a token. */
+  enter(tokens: readonly Token[], first: number): void {
+    const start = tokens[first];
+    if (start === undefined || start.kind === 'newline') return;
+    const before = this.#open.length;
+    while ((this.#open.at(-1)?.column ?? -1) >= start.column) this.#open.pop();
+    if (this.#open.length !== before) this.#note(first);
+    const def = start.text === 'async' ? first + 1 : first;
+    if (tokens[def]?.text !== 'def' || this.#open.length >= longestChain) return;
+    this.#open.push({ def, column: start.column });
+    this.#note(def);
+  }
+
+  #note(from: number): void {
+    this.#changes.push({ from, inside: this.#open.map(({ def }) => def).reverse() });
+  }
+
+  at(at: number): readonly number[] {
+    let [low, high] = [0, this.#changes.length - 1];
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2);
+      if ((this.#changes[middle]?.from ?? 0) <= at) low = middle;
+      else high = middle - 1;
+    }
+    return this.#changes[low]?.inside ?? [];
+  }
 }
 
 function callOf(
@@ -132,14 +180,15 @@ function chainBefore(
 /** `name=value`, in a definition also `name: type = value`. */
 function named(tokens: readonly Token[], { from, to }: Span): Argument {
   const [name, next] = [tokens[from], tokens[from + 1]?.text];
-  if (name?.kind !== 'name' || (next !== '=' && next !== ':')) return { from, to };
+  if (name?.kind !== 'name') return { from, to };
+  if (next !== '=' && next !== ':') return { from, to, word: name.text };
   for (let at = from + 1; at < Math.min(to - 1, from + longestChain); at++)
     if (tokens[at]?.text === '=') return { name: name.text, from: at + 1, to };
-  return { from, to };
+  return { from, to, word: name.text };
 }
 
 /** `a.b: type = value`; of `a = b = value` only the first name. */
-function assigned(tokens: readonly Token[], { from, to }: Span): Assignment[] {
+function assigned(tokens: readonly Token[], { from, to }: Span, scope: number): Assignment[] {
   let at = from;
   while (at + 2 < to && tokens[at]?.kind === 'name' && tokens[at + 1]?.text === '.') at += 2;
   if (tokens[at]?.kind !== 'name') return [];
@@ -150,11 +199,17 @@ function assigned(tokens: readonly Token[], { from, to }: Span): Assignment[] {
   const line = tokens[from]?.line ?? 1;
   if (tokens[at + 1]?.text === ':')
     for (let next = at + 2; next < Math.min(to, at + 40); next++)
-      if (tokens[next]?.text === '=') return [{ name, line, from: next + 1, to, isParameter: false }];
-  return tokens[at + 1]?.text === '=' ? [{ name, line, from: at + 2, to, isParameter: false }] : [];
+      if (tokens[next]?.text === '=') return [{ name, line, from: next + 1, to, isParameter: false, scope }];
+  return tokens[at + 1]?.text === '=' ? [{ name, line, from: at + 2, to, isParameter: false, scope }] : [];
 }
 
-const parametersOf = ({ args, line }: Call): Assignment[] =>
-  args.flatMap(({ name, from, to }) =>
-    name === undefined ? [] : [{ name, line, from, to, isParameter: true }],
-  );
+/** All parameters: one without a default has an empty range, which has no value. */
+const parametersOf = ({ args, line, from: name }: Call): Assignment[] =>
+  args.map(({ name: own, from, to, word }) => ({
+    name: own ?? word ?? '',
+    line,
+    from,
+    to: own === undefined ? from : to,
+    isParameter: true,
+    scope: name - 1,
+  }));

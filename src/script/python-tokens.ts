@@ -8,6 +8,8 @@ export interface Token {
   quote?: string;
   /** Starts at 1. */
   line: number;
+  /** In its line, starting at 0. */
+  column: number;
   start: number;
   end: number;
 }
@@ -24,7 +26,7 @@ const statement = /^(def|class|import|with|while|try|return|raise)$/;
  */
 export function pythonTokens(source: string): Token[] {
   const tokens: Token[] = [];
-  let [line, depth, isFresh] = [1, 0, true];
+  let [line, lineStart, depth, isFresh] = [1, 0, 0, true];
   for (let at = 0; at < source.length;) {
     piece.lastIndex = at;
     const found = piece.exec(source) ?? [source[at] ?? ''];
@@ -32,15 +34,15 @@ export function pythonTokens(source: string): Token[] {
     const start = at;
     at += all.length;
     const add = (kind: Token['kind'], text: string, more: Partial<Token> = {}): void => {
-      tokens.push({ kind, text, line, start, end: at, ...more });
+      tokens.push({ kind, text, line, column: start - lineStart, start, end: at, ...more });
     };
     if (space !== undefined) {
-      line += space.includes('\n') ? 1 : 0;
+      if (space.includes('\n')) [line, lineStart] = [line + 1, at];
       continue;
     }
     if (newline !== undefined) {
       if (depth === 0) add('newline', '');
-      [line, isFresh] = [line + 1, true];
+      [line, lineStart, isFresh] = [line + 1, at, true];
       continue;
     }
     if (comment !== undefined) add('comment', comment);
@@ -50,7 +52,10 @@ export function pythonTokens(source: string): Token[] {
       const text = source.slice(at, end);
       at = isClosed ? end + quote.length : end;
       add('string', text, { prefix: letters.toLowerCase(), quote });
-      line += text.includes('\n') ? text.split('\n').length - 1 : 0;
+      if (text.includes('\n')) {
+        line += text.split('\n').length - 1;
+        lineStart = start + letters.length + quote.length + text.lastIndexOf('\n') + 1;
+      }
     } else if (quote !== undefined) {
       // Letters that are no prefix are a name of their own; the string comes next.
       at = start + letters.length;
@@ -58,7 +63,7 @@ export function pythonTokens(source: string): Token[] {
     } else if (name !== undefined) {
       if (isFresh && depth > 0 && statement.test(name)) {
         depth = 0;
-        tokens.push({ kind: 'newline', text: '', line, start, end: start });
+        tokens.push({ kind: 'newline', text: '', line, column: start - lineStart, start, end: start });
       }
       add('name', name);
     } else if (number !== undefined) add('number', number);

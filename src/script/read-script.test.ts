@@ -95,7 +95,7 @@ def torch_save(x): pass
     'model.save_pretrained runs/',
     'np.save loss.npy',
     'df.to_csv results/log.csv',
-    'open */metrics-*.json',
+    'open results/metrics-*.json',
     'write_text runs/models/a.txt',
     'open done',
     'plt.savefig *.png',

@@ -1,4 +1,5 @@
 import { defined } from '../base/defined.ts';
+import { enclosingConditions } from './enclosing-conditions.ts';
 import { type PythonImport, pythonImports } from './python-imports.ts';
 import { pythonLines } from './python-lines.ts';
 import { readSyntax, type Syntax } from './python-syntax.ts';
@@ -22,13 +23,18 @@ export interface ScriptFacts {
   checkpoint?: ScriptCheckpoint;
   /** Where it first uses a GPU. */
   cuda?: { line: number };
-  /** Where it can start a training, rather than only define things. */
+  /** Whether it makes folders to write to. */
+  makesFolders: boolean;
+  /** Whether it does something when it is started, rather than only define things. */
   isProgram: boolean;
 }
 
 export interface ScriptCheckpoint {
-  /** `updraft`: reads UPDRAFT_CHECKPOINT; `argument`: has one like `--resume`; `reads back`: loads what it saved. */
-  how: 'updraft' | 'argument' | 'reads back';
+  /**
+   * `updraft`: reads UPDRAFT_CHECKPOINT; `trainer`: Hugging Face's resumes from its output folder; `argument`: has one
+   * like `--resume`; `reads back`: loads what it saved.
+   */
+  how: 'updraft' | 'trainer' | 'argument' | 'reads back';
   /** The flag, or the file. */
   name: string;
   line: number;
@@ -45,7 +51,7 @@ export function readScript(source: string): ScriptFacts {
   const syntax = readSyntax(tokens);
   const args = scriptArgs(syntax);
   const values = new StaticValues(syntax, args);
-  const saves = scriptSaves(syntax, values);
+  const saves = scriptSaves(syntax, values, enclosingConditions(text, tokens));
   const reads = scriptReads(syntax, values);
   const imports = pythonImports(lines);
   return {
@@ -56,6 +62,7 @@ export function readScript(source: string): ScriptFacts {
     paths: scriptPaths(syntax),
     downloads: scriptDownloads(lines),
     ...defined({ checkpoint: checkpointOf(syntax.tokens, args, saves, reads), cuda: cudaOf(syntax) }),
+    makesFolders: syntax.calls.some(({ name }) => /(^|\.)(makedirs|mkdir)$/.test(name)),
     isProgram:
       args.length > 0 || lines.some((line) => /^if\s+__name__\s*==/.test(line.text)) || saves.length > 0,
   };
@@ -72,6 +79,8 @@ function checkpointOf(
 ): ScriptCheckpoint | undefined {
   const ours = tokens.find(({ kind, text }) => kind === 'string' && text.includes('UPDRAFT_CHECKPOINT'));
   if (ours !== undefined) return { how: 'updraft', name: 'UPDRAFT_CHECKPOINT', line: ours.line };
+  const trainer = tokens.find(({ kind, text }) => kind === 'name' && text === 'get_last_checkpoint');
+  if (trainer !== undefined) return { how: 'trainer', name: 'get_last_checkpoint', line: trainer.line };
   const arg = args.find(({ flag }) => resumes.test(flag));
   if (arg !== undefined) return { how: 'argument', name: arg.flag, line: arg.line };
   const loaded = reads.find(({ call, path }) => /load/.test(call) && saves.some(({ name }) => name === path));

@@ -9,6 +9,10 @@ export interface ScriptArg {
   dest: string;
   /** As on a command line; undefined if there is none, or it is not written as a literal. */
   default?: string;
+  /** Has a default that is not a literal. */
+  isComputed?: true;
+  /** The subcommand that takes it. */
+  command?: string;
   help?: string;
   isRequired: boolean;
   /** Takes no value: `--fast`. */
@@ -23,10 +27,38 @@ export interface ScriptArg {
   isVariable?: true;
 }
 
+const number = /^-?(\d+\.?\d*|\.\d+)(e-?\d+)?$/;
+
 /** The arguments of a script: argparse, click, typer, absl, `sys.argv`, Hugging Face's parser. */
 export function scriptArgs(syntax: Syntax): ScriptArg[] {
-  const found = syntax.calls.flatMap((call) => argsOf(syntax, call));
-  return [...new Map([...found, ...argvOf(syntax)].map((arg) => [arg.flag, arg])).values()];
+  const found = syntax.calls.flatMap((call): (ScriptArg & { parser?: string })[] =>
+    argsOf(syntax, call).map((arg) => ({ ...arg, parser: call.name.replace(/\.?[^.]*$/, '') })),
+  );
+  const commands = subcommands(syntax);
+  for (const arg of found) {
+    const own = commands.get(arg.parser ?? '');
+    delete arg.parser;
+    if (own !== undefined) arg.command = own;
+  }
+  const fields = found.some(({ by }) => by === 'hugging face') ? fieldsOf(syntax) : [];
+  return [
+    ...new Map(
+      [...fields, ...found, ...argvOf(syntax)].map((arg) => [`${arg.command ?? ''} ${arg.flag}`, arg]),
+    ).values(),
+  ];
+}
+
+/** `train = subparsers.add_parser("train")`: the subcommand of each parser's name. */
+function subcommands(syntax: Syntax): Map<string, string> {
+  const named = syntax.assignments.flatMap(({ name, from }): [string, string][] => {
+    let at = from;
+    while (at < from + 6 && syntax.tokens[at]?.text !== '(') at++;
+    const call = syntax.callAt.get(at);
+    const [first] = call?.name.endsWith('.add_parser') === true ? call.args : [];
+    const word = literal(syntax, first);
+    return word === undefined ? [] : [[name, word]];
+  });
+  return new Map(named);
 }
 
 function argsOf(syntax: Syntax, call: Call): ScriptArg[] {
@@ -37,21 +69,49 @@ function argsOf(syntax: Syntax, call: Call): ScriptArg[] {
   if (call.name === 'click.argument') return [fromFlags(syntax, call, 'click')];
   if (/^typer\.(Option|Argument)$/.test(call.name)) return fromTyper(syntax, call);
   if (/^DEFINE_(string|integer|float|bool|boolean|enum)$/.test(last)) return [fromAbsl(syntax, call)];
-  return last === 'HfArgumentParser' ? [outputFolder(call)] : [];
+  return last === 'HfArgumentParser' ? huggingFace(syntax, call) : [];
 }
 
-/** Hugging Face's TrainingArguments, parsed from the command line, need one argument. */
-const outputFolder = ({ line }: Call): ScriptArg => ({
-  flag: '--output_dir',
-  dest: 'output_dir',
-  isRequired: true,
-  isSwitch: false,
-  isNumber: false,
-  line,
-  by: 'hugging face',
-});
+/** Hugging Face's TrainingArguments, parsed from the command line, need a folder, and many scripts a switch to train. */
+function huggingFace({ tokens }: Syntax, { line }: Call): ScriptArg[] {
+  const isAsked = tokens.some(({ kind, text }) => kind === 'name' && text === 'do_train');
+  const common = { isNumber: false, line, by: 'hugging face' as const };
+  return [
+    { flag: '--output_dir', dest: 'output_dir', isRequired: true, isSwitch: false, ...common },
+    ...(isAsked
+      ? [{ flag: '--do_train', dest: 'do_train', isRequired: true, isSwitch: true, ...common }]
+      : []),
+  ];
+}
+
+/** `name: type = field(default=…)` of the dataclasses that Hugging Face's parser makes arguments of. */
+function fieldsOf(syntax: Syntax): ScriptArg[] {
+  return syntax.assignments.flatMap(({ name, from, line }) => {
+    const call = syntax.callAt.get(from + 1);
+    if (call?.name !== 'field' || name.includes('.')) return [];
+    const value = keyword(call, 'default');
+    const isRequired = value === undefined && keyword(call, 'default_factory') === undefined;
+    const text = literal(syntax, value);
+    const isSwitch = /^(True|False)$/.test(wordOf(syntax, value) ?? '');
+    const isNumber = number.test(text ?? '');
+    return [
+      {
+        flag: `--${name}`,
+        dest: name,
+        ...defined({ default: text }),
+        isRequired,
+        isSwitch,
+        isNumber,
+        line,
+        by: 'hugging face' as const,
+      },
+    ];
+  });
+}
 
 const keyword = ({ args }: Call, name: string): Argument | undefined => args.find((one) => one.name === name);
+const isGiven = (syntax: Syntax, span: Span | undefined): boolean =>
+  span !== undefined && !/^(None|True|False)$/.test(wordOf(syntax, span) ?? '');
 const isTrue = (syntax: Syntax, span: Span | undefined): boolean => wordOf(syntax, span) === 'True';
 const wordOf = ({ tokens }: Syntax, span: Span | undefined): string | undefined =>
   span !== undefined && span.to === span.from + 1 ? tokens[span.from]?.text : undefined;
@@ -91,6 +151,7 @@ function fromFlags(syntax: Syntax, call: Call, by: 'argparse' | 'click'): Script
     flag,
     dest: (isOptional ? (named ?? flag.replace(/^-+/, '')) : flag).replaceAll('-', '_'),
     ...defined({ default: value, help: literal(syntax, keyword(call, 'help')) }),
+    ...(value === undefined && isGiven(syntax, keyword(call, 'default')) && { isComputed: true as const }),
     isRequired:
       isTrue(syntax, keyword(call, 'required')) ||
       (!isOptional && value === undefined && !/^[?*]$/.test(nargs ?? '')),
@@ -98,9 +159,7 @@ function fromFlags(syntax: Syntax, call: Call, by: 'argparse' | 'click'): Script
       /^(store_(true|false|const)|count|append_const|version|help)$/.test(action) ||
       isTrue(syntax, keyword(call, 'is_flag')) ||
       /BooleanOptionalAction/.test(wordsOf(syntax, keyword(call, 'action'))),
-    isNumber:
-      /^(int|float)$/.test(wordOf(syntax, keyword(call, 'type')) ?? '') ||
-      /^-?[\d.]+(e-?\d+)?$/.test(value ?? ''),
+    isNumber: /^(int|float)$/.test(wordOf(syntax, keyword(call, 'type')) ?? '') || number.test(value ?? ''),
     ...defined({ choices: choices && stringsIn(syntax, choices) }),
     line: call.line,
     by,
@@ -134,7 +193,7 @@ function fromTyper(syntax: Syntax, call: Call): ScriptArg[] {
       ...defined({ default: value, help: literal(syntax, keyword(call, 'help')) }),
       isRequired: first === undefined ? !isOption : wordsOf(syntax, first) === '...',
       isSwitch: /^(True|False)$/.test(wordOf(syntax, first) ?? ''),
-      isNumber: /^-?[\d.]+(e-?\d+)?$/.test(value ?? ''),
+      isNumber: number.test(value ?? ''),
       line: call.line,
       by: 'typer',
       isVariable: true,

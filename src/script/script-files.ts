@@ -1,3 +1,4 @@
+import { defined } from '../base/defined.ts';
 import type { Argument, Call, Span, Syntax } from './python-syntax.ts';
 import type { StaticValues, Value } from './static-value.ts';
 import { patternOf } from './static-value.ts';
@@ -11,6 +12,8 @@ export interface ScriptSave {
   call: string;
   isFolder: boolean;
   line: number;
+  /** The condition under which it is written, like `if epoch % 10 == 0`. */
+  under?: string;
 }
 
 /** A file or folder that a script reads. */
@@ -31,10 +34,13 @@ interface Shape {
   isFolder?: true;
   /** What the library appends to a name without it. */
   suffix?: string;
+  /** Where the library writes if the call does not say. */
+  otherwise?: string;
 }
 
 const writers: Shape[] = [
-  { name: /^(torch|xm|accelerator|fabric|paddle|th)\.save$|^torch\.jit\.save$/, at: 1, keywords: ['f'] },
+  { name: /^(torch|xm|accelerator|paddle|th)\.save$|^torch\.jit\.save$/, at: 1, keywords: ['f'] },
+  { name: /^(self\.)?fabric\.save$/, at: 0, keywords: ['path'] },
   { name: /(^|\.)(save_pretrained)$/, at: 0, keywords: ['save_directory'], isFolder: true },
   { name: /^(\w*trainer)\.save_model$/i, at: 0, keywords: ['output_dir'], isFolder: true },
   { name: /(^|\.)(save_state|save_checkpoint_dir)$/, at: 0, keywords: ['output_dir'], isFolder: true },
@@ -57,17 +63,19 @@ const writers: Shape[] = [
   { name: /\.(write_text|write_bytes)$/, at: -1 },
   { name: /(^|\.)\w*TrainingArguments$/, at: 0, keywords: ['output_dir'], isFolder: true },
   {
-    name: /^(L\.|pl\.|lightning\.|pytorch_lightning\.)?Trainer$/,
+    name: /^((L|pl|lightning|pytorch_lightning)\.Trainer|LightningCLI)$/,
     at: 99,
     keywords: ['default_root_dir'],
     isFolder: true,
+    otherwise: 'lightning_logs',
   },
+  { name: /^Trainer$/, at: 99, keywords: ['default_root_dir'], isFolder: true },
   { name: /(^|\.)ModelCheckpoint$/, at: 99, keywords: ['dirpath'], isFolder: true },
 ];
 
 const readers: Shape[] = [
   { name: /(^|\.)(ImageFolder|DatasetFolder|ImageFolderDataset)$/, at: 0, keywords: ['root'] },
-  { name: /(^|\.)datasets\.[A-Z]\w*$/, at: 0, keywords: ['root'] },
+  { name: /(^|\.)datasets\.(?!FakeData)[A-Z]\w*$/, at: 0, keywords: ['root'] },
   {
     name: /^(MNIST|FashionMNIST|KMNIST|CIFAR10|CIFAR100|SVHN|STL10|ImageNet|CocoDetection|VOC\w+)$/,
     at: 0,
@@ -92,7 +100,11 @@ const readers: Shape[] = [
 ];
 
 /** What a script writes, as far as its text shows. */
-export function scriptSaves(syntax: Syntax, values: StaticValues): ScriptSave[] {
+export function scriptSaves(
+  syntax: Syntax,
+  values: StaticValues,
+  conditions: ReadonlyMap<number, string>,
+): ScriptSave[] {
   return syntax.calls.flatMap((call) => {
     const shape = shapeOf(syntax, call, 'w') ?? writers.find(({ name }) => name.test(call.name));
     const value = fileOf(call, shape, values);
@@ -106,6 +118,7 @@ export function scriptSaves(syntax: Syntax, values: StaticValues): ScriptSave[] 
         call: call.name.replace(/^\./, ''),
         isFolder: shape.isFolder === true,
         line: call.line,
+        ...defined({ under: conditions.get(call.line) }),
       },
     ];
   });
@@ -116,7 +129,7 @@ export function scriptReads(syntax: Syntax, values: StaticValues): ScriptRead[] 
   return syntax.calls.flatMap((call) => {
     const shape = shapeOf(syntax, call, 'r') ?? readers.find(({ name }) => name.test(call.name));
     const value = fileOf(call, shape, values);
-    if (call.isDefinition || value === undefined) return [];
+    if (call.isDefinition || value === undefined || /^[\d.]*$/.test(patternOf(value))) return [];
     return [{ path: patternOf(value), value, call: call.name.replace(/^\./, ''), line: call.line }];
   });
 }
@@ -146,6 +159,7 @@ function fileOf({ args, receiver }: Call, shape: Shape | undefined, values: Stat
       ? receiver
       : (args.find(({ name }) => name !== undefined && shape.keywords?.includes(name) === true) ??
         plain[shape.at]);
-  const value = span === undefined ? undefined : values.of(span);
-  return value?.some((piece) => !('unknown' in piece)) === true ? value : undefined;
+  if (span === undefined) return shape.otherwise === undefined ? undefined : [{ text: shape.otherwise }];
+  const value = values.of(span);
+  return value.some((piece) => !('unknown' in piece)) ? value : undefined;
 }

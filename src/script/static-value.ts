@@ -1,4 +1,4 @@
-import type { Call, Span, Syntax } from './python-syntax.ts';
+import type { Assignment, Call, Span, Syntax } from './python-syntax.ts';
 import type { Token } from './python-tokens.ts';
 import type { ScriptArg } from './script-args.ts';
 
@@ -34,16 +34,16 @@ const sameText =
 export class StaticValues {
   readonly #syntax: Syntax;
   readonly #byDest: ReadonlyMap<string, ScriptArg>;
-  readonly #assigned = new Map<string, { at: number; span: Span; isParameter: boolean }[]>();
+  readonly #assigned = new Map<string, Assignment[]>();
   readonly #known = new Map<number, Value>();
 
   constructor(syntax: Syntax, args: readonly ScriptArg[]) {
     this.#syntax = syntax;
     this.#byDest = new Map(args.map((arg) => [arg.dest, arg]));
-    for (const { name, from, to, isParameter } of syntax.assignments) {
-      const list = this.#assigned.get(name) ?? [];
-      this.#assigned.set(name, list);
-      if (list.length < maxAssignments) list.push({ at: from, span: { from, to }, isParameter });
+    for (const one of syntax.assignments) {
+      const list = this.#assigned.get(one.name) ?? [];
+      this.#assigned.set(one.name, list);
+      if (list.length < maxAssignments) list.push(one);
     }
   }
 
@@ -71,7 +71,8 @@ export class StaticValues {
     const plus = at('+');
     if (plus > from)
       return [...this.of({ from, to: plus }, depth + 1), ...this.of({ from: plus + 1, to }, depth + 1)];
-    if (at('%') > from) return this.#formatted({ from, to: at('%') }, /%[-+ #0-9.]*[a-zA-Z]/g, depth);
+    const percent = at('%');
+    if (percent > from) return this.#filled({ from, to: percent }, { from: percent + 1, to }, depth);
     const slash = this.#topLevel({ from, to }, '/', true);
     if (slash > from)
       return joined([this.of({ from, to: slash }, depth + 1), this.of({ from: slash + 1, to }, depth + 1)]);
@@ -146,15 +147,36 @@ export class StaticValues {
     });
   }
 
-  /** A string with places for values, like `"%s.pt"` or `"{}.pt".format`. */
-  #formatted(span: Span, place: RegExp, depth: number): Value {
-    const value = this.of(span, depth + 1);
-    return value.flatMap((piece): Value => {
+  /** A string with places for values, like `"%s.pt"` or `"{}.pt".format`; `fill` gives the value for each. */
+  #formatted(span: Span, place: RegExp, depth: number, fill: (index: number, name: string) => Value): Value {
+    let count = 0;
+    return this.of(span, depth + 1).flatMap((piece): Value => {
       if (!('text' in piece)) return [piece];
       return piece.text
         .split(place)
-        .flatMap((part, index) => [...(index > 0 ? unknown : []), ...textOf(part)]);
+        .flatMap((part, index) => (index % 2 === 0 ? textOf(part) : fill(count++, part)));
     });
+  }
+
+  /** `"%s.pt" % name`, `"%s-%d" % (name, number)`. */
+  #filled(text: Span, right: Span, depth: number): Value {
+    const { from, to } = this.#unwrapped(right);
+    const spans: Span[] = [];
+    let [start, comma] = [from, this.#topLevel({ from, to }, ',')];
+    for (; comma >= 0; comma = this.#topLevel({ from: start, to }, ',')) {
+      spans.push({ from: start, to: comma });
+      start = comma + 1;
+    }
+    spans.push({ from: start, to });
+    return this.#formatted(text, /(%[-+ #0-9.]*[a-zA-Z])/, depth, (index) => {
+      const span = spans[index];
+      return span === undefined ? unknown : this.#inText(this.of(span, depth + 1));
+    });
+  }
+
+  /** A number in a name is a counter, unless it is an argument. */
+  #inText(value: Value): Value {
+    return value.length === 1 && /^\d/.test(textIn(value[0])) ? unknown : value;
   }
 
   #call({ name, args, receiver }: Call, depth: number): Value {
@@ -171,8 +193,28 @@ export class StaticValues {
       return unknown;
     }
     return method === 'format'
-      ? this.#formatted(receiver, /\{[^{}]*\}/g, depth)
+      ? this.#formatted(receiver, /(\{[^{}]*\})/, depth, (index, place) => {
+          const word = /^\{(\w*)/.exec(place)?.[1] ?? '';
+          const span = /^\d*$/.test(word)
+            ? plain[word === '' ? index : Number(word)]
+            : args.find((one) => one.name === word);
+          return span === undefined ? unknown : this.#inText(this.of(span, depth + 1));
+        })
       : this.of(receiver, depth + 1);
+  }
+
+  /** What a name was last assigned: in the function that uses it, then in those around it, then in the file. */
+  #visible(name: string, at: number): Assignment | undefined {
+    const all = this.#assigned.get(name) ?? [];
+    for (const scope of [...this.#syntax.scopesAt(at), -1]) {
+      const inside = all.filter((one) => one.scope === scope);
+      const written = inside.filter(({ isParameter }) => !isParameter);
+      const found =
+        written.findLast(({ from }) => from < at) ?? inside.find((one) => one.isParameter) ?? written[0];
+      if (found !== undefined) return found;
+    }
+    // An attribute of an object is set in another method.
+    return name.includes('.') ? all[0] : undefined;
   }
 
   /** The value of a name where the token at `at` stands: an argument, or what was last assigned before. */
@@ -183,11 +225,9 @@ export class StaticValues {
     if (arg !== undefined && (namespaces.test(space) || (parts.length === 1 && arg.isVariable === true)))
       return [{ arg }];
     if (/^(None|True|False)$/.test(name)) return last === 'None' ? [] : unknown;
-    const all = this.#assigned.get(name) ?? [];
-    const before = all.filter((one) => !one.isParameter && one.at < at).at(-1);
-    const chosen = before ?? all.find((one) => one.at < at) ?? all.find((one) => !one.isParameter);
+    const chosen = this.#visible(name, at);
     if (chosen === undefined) return unknown;
-    const value = this.of(chosen.span, depth + 1);
+    const value = this.of(chosen, depth + 1);
     // A number that is assigned may change; only constants and arguments keep theirs.
     const isNumber = value.length === 1 && /^\d/.test(textIn(value[0])) && !/^[A-Z_\d]+$/.test(last);
     return isNumber ? unknown : value;

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { chmod, readFile } from 'node:fs/promises';
+import { chmod, copyFile, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { systemClock } from '../../src/base/clock.ts';
@@ -91,8 +91,8 @@ test("a file is submitted with Updraft's plugin, which fetches osdf inputs, from
   const published = await temporaryFolder(t, { 'data.txt': 'the data\n' });
   const namespaces = [{ prefix: '/demo', folder: published, public: true }];
   await using federation = await startFederation({ namespaces });
-  const environment = `"PELICAN_OSDF_HOST=${federation.discoveryHost} PELICAN_SSL_CERT_FILE=${federation.caFile}"`;
-  const more = `transfer_input_files = osdf:///demo/data.txt\nenvironment = ${environment}\nqueue 1`;
+  const environment = `"PELICAN_OSDF_HOST=${federation.discoveryHost} PELICAN_SSL_CERT_FILE=ca.pem"`;
+  const more = `transfer_input_files = ca.pem, osdf:///demo/data.txt\nenvironment = ${environment}\nqueue 1`;
   const job = description.replace('queue 2', more).replace('request_disk = 100 MB', 'request_disk = 400 MB');
   const script = '#!/bin/sh\nset -e\ncp data.txt model.pt\n';
   const [odd, split] = ["of é 'x' $(y)", 'a, b'];
@@ -100,6 +100,7 @@ test("a file is submitted with Updraft's plugin, which fetches osdf inputs, from
   const harness = await project(t, { ...files, [`${odd}/run.sh`]: script, 'run.sh': script });
   if (harness === undefined) return;
   await chmod(path.join(harness.cwd, odd, 'run.sh'), 0o755);
+  await copyFile(federation.caFile, path.join(harness.cwd, odd, 'ca.pem'));
   const { submitted } = await harness.run(`${odd}/job.sub`, '--with-plugin', '--yes');
   const state = await finalState(submitted?.folder ?? '');
   assert.equal(state?.tally.success, 1, JSON.stringify(state?.jobs));

@@ -1,24 +1,12 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import os from 'node:os';
+import { stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { test, type TestContext } from 'node:test';
+import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { smallDisk } from '../small-disk.ts';
 import { AgentHarness } from './agent-harness.ts';
 import { makeTarGz } from './tar.ts';
-
-/** A disk of 2 MB; undefined if this user cannot mount one. */
-async function smallDisk(t: TestContext): Promise<string | undefined> {
-  const folder = await mkdtemp(path.join(os.tmpdir(), 'updraft-small-disk-'));
-  const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'tmpfs', folder]).status === 0;
-  t.after(async () => {
-    if (mounted) spawnSync('umount', ['-l', folder]);
-    await rm(folder, { recursive: true, force: true });
-  });
-  if (!mounted) t.skip('mounting a small tmpfs needs root');
-  return mounted ? folder : undefined;
-}
 
 test('data that does not fit ends as disk-full, with a complete journal on the same disk', async (t) => {
   const disk = await smallDisk(t);
@@ -49,18 +37,18 @@ test('a training that fills the disk and fails ends as disk-full, and the journa
   assert.deepEqual(harness.leftovers(), []);
 });
 
-test('a training whose log does not fit ends as disk-full, even though its last lines are lost', async (t) => {
+test('a training whose log does not fit ends as run-folder-full, even though its last lines are lost', async (t) => {
   const disk = await smallDisk(t);
   if (disk === undefined) return;
   const [harness, elsewhere] = [await AgentHarness.open(t, disk), await AgentHarness.open(t)];
   // The folder of the run is full; the scratch folder is not.
   const command = `head -c 9000000 /dev/zero > ${disk}/fill; python3 -c 'print("epoch=1" * 99999)'`;
   const { exit } = await harness.run({ train: { command }, scratchParent: elsewhere.at('scratch') });
-  assert.equal(exit, 107);
+  assert.equal(exit, 120);
   assert.deepEqual(elsewhere.leftovers(), []);
 });
 
-test('results that do not fit are not returned in part', async (t) => {
+test('results that do not fit are not returned in part, and kept', async (t) => {
   const disk = await smallDisk(t);
   if (disk === undefined) return;
   const harness = await AgentHarness.open(t);
@@ -68,10 +56,15 @@ test('results that do not fit are not returned in part', async (t) => {
     resultsTo: path.join(disk, '0000'),
     train: { command: 'head -c 4000000 /dev/zero > model.pt' },
   });
-  assert.equal(exit, 107);
+  assert.equal(exit, 120);
+  const { message } = harness.entries('fault')[0]!.fault;
+  const [, kept = ''] =
+    /0000: no space left on .*small-disk\S+ \(tmpfs\) \(2\.1 MB free, 4 MB needed\); the results are kept in (\S+)$/.exec(
+      message,
+    ) ?? [];
+  assert.equal((await stat(path.join(kept, 'model.pt'))).size, 4_000_000, message);
   const left = spawnSync('ls', ['-A', disk], { encoding: 'utf8' }).stdout;
   assert.equal(left, '');
-  assert.deepEqual(harness.leftovers(), []);
 });
 
 test('a checkpoint that does not fit is recorded with figures, the training continues, and the previous one stays', async (t) => {

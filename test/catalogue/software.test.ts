@@ -5,7 +5,7 @@ import path from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { onlyJob, result } from '../condor/condor-harness.ts';
 import { makeImage } from '../condor/make-image.ts';
-import { makeExecutable, makePack } from '../environment/make-pack.ts';
+import { makeExecutable, makePack, unpackTiny } from '../environment/make-pack.ts';
 import { catalogueHarness, endsOf, jobFile, rulesOf, type CatalogueHarness } from './catalogue-harness.ts';
 
 /** A project whose script runs in an image that has a shell and little else. */
@@ -83,7 +83,7 @@ urllib.request.urlretrieve("http://203.0.113.1/resnet50.pth", "out")
   });
 
   test('F19: memory and disk for a packed environment are requested, and check reports too little', async (t) => {
-    const pack = makeExecutable(makePack());
+    const pack = makeExecutable(makePack(), { unpacker: unpackTiny() });
     const harness = await catalogueHarness(t, async (objects) => {
       await objects.publish('demo/env.sh', pack);
       return {
@@ -108,7 +108,7 @@ urllib.request.urlretrieve("http://203.0.113.1/resnet50.pth", "out")
   });
 
   test('F21: an archive and a script that lose their permissions on the way still run', async (t) => {
-    const pack = makeExecutable(makePack());
+    const pack = makeExecutable(makePack(), { unpacker: unpackTiny() });
     const sha256 = createHash('sha256').update(pack).digest('hex');
     const harness = await catalogueHarness(t, async (objects) => {
       await objects.publish('demo/env.sh', pack);

@@ -220,7 +220,7 @@ test('holds by the rules of a run name the agent’s fault; the same codes of ot
   }
 });
 
-test('exit codes from 86 to 119 have a meaning only in runs of Updraft', () => {
+test('exit codes from 86 to 120 have a meaning only in runs of Updraft', () => {
   const ended = { normal: true as const, returnValue: 90 };
   assert.equal(exitCause(ended, true), 'discovery-failed');
   assert.equal(exitCause(ended, false), 'exit-code');

@@ -13,7 +13,7 @@ import { openPool } from '../../src/pool/open-pool.ts';
 import type { Pool } from '../../src/pool/pool.ts';
 import { submitRun } from '../../src/run/submit-run.ts';
 import { compileCache } from '../compile-cache.ts';
-import { poolCache, testPool } from '../pool.ts';
+import { type MeetingPlace, meetingPlace, poolCache, testPool } from '../pool.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { untilState } from '../until-state.ts';
 
@@ -32,6 +32,8 @@ export interface CondorHarness {
   /** The first state that satisfies, or the last one. */
   until(run: string, satisfies: (state: RunState) => boolean): Promise<RunState>;
   finish(run: string): Promise<RunState>;
+  /** Where its jobs find what a test puts there while they run. */
+  meetingPlace(): Promise<MeetingPlace>;
 }
 
 /** Skips the test and returns undefined if there is no pool or no agent. */
@@ -97,6 +99,7 @@ export async function condorHarness(
     },
     until: untilState,
     finish: (run) => untilState(run, () => false),
+    meetingPlace: () => meetingPlace(state.home),
   };
 }
 

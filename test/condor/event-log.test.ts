@@ -44,10 +44,10 @@ const isTraining = (state: RunState): boolean => onlyJob(state).attempts[0]?.poo
 test('a log that vanishes, returns or is truncated while a job runs is reported, and earlier events are kept', async (t) => {
   const harness = await condorHarness(t, {});
   if (harness === undefined) return;
-  const go = path.join(harness.folder, 'go');
+  const place = await harness.meetingPlace();
   await writeFile(
     path.join(harness.folder, 'updraft.toml'),
-    file(`until [ -e ${go} ]; do sleep 0.1; done; echo 1 > out.txt`)['updraft.toml'] ?? '',
+    file(`until [ -e ${place.onWorker}/go ]; do sleep 0.1; done; echo 1 > out.txt`)['updraft.toml'] ?? '',
   );
   const run = await harness.submit();
   const log = path.join(run, 'events.log');
@@ -65,7 +65,7 @@ test('a log that vanishes, returns or is truncated while a job runs is reported,
   assert.equal(onlyJob(back).attempts.length, 1);
 
   await truncate(log, 0);
-  await writeFile(go, '');
+  await writeFile(path.join(place.here, 'go'), '');
   const ended = await following.until(({ endedAt }) => endedAt !== undefined);
   assert.deepEqual([onlyJob(ended).outcome, onlyJob(ended).attempts.length], ['success', 1]);
   assert.match(ended.trouble?.message ?? '', /was truncated/);

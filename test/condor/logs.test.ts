@@ -45,8 +45,8 @@ function logs(t: TestContext, { folder, env }: CondorHarness, ...args: string[])
 test('the output of a running job is followed, and each byte is shown once', async (t) => {
   const harness = await condorHarness(t, {});
   if (harness === undefined) return;
-  const go = path.join(harness.folder, 'go');
-  await writeFile(path.join(harness.folder, 'updraft.toml'), talking(go));
+  const place = await harness.meetingPlace();
+  await writeFile(path.join(harness.folder, 'updraft.toml'), talking(`${place.onWorker}/go`));
   const run = await harness.submit();
   const following = logs(t, harness, '-f');
   await following.until('\n60000\n');
@@ -63,7 +63,7 @@ test('the output of a running job is followed, and each byte is shown once', asy
   const { code, err } = await left.ended;
   assert.deepEqual([code, /stopped by the user/.test(err)], [5, true], err);
 
-  await writeFile(go, '');
+  await writeFile(path.join(place.here, 'go'), '');
   const whole = await following.ended;
   assert.equal(whole.code, 0, whole.err);
   const shown = whole.out.split('\n');

@@ -31,5 +31,11 @@ export async function ownPool(t: TestContext, root: string, config: string[] = [
       );
     await stopPool(state, context);
   });
-  return { bin: state.bin, schedd, startd, starter: async () => childOf(await startd(), 'condor_starter') };
+  return {
+    bin: state.bin,
+    home,
+    schedd,
+    startd,
+    starter: async () => childOf(await startd(), 'condor_starter'),
+  };
 }

@@ -8,20 +8,20 @@ import { describeState } from '../../src/cli/run-view/describe-job.ts';
 import type { Explanation } from '../../src/diagnosis/explanation.ts';
 import { readRunState } from '../../src/run/run-states.ts';
 import { runCommand } from '../cli/run-command.ts';
-import { testPool } from '../pool.ts';
+import { meetingPlace, testPool } from '../pool.ts';
 import { condorHarness, onlyJob, result } from './condor-harness.ts';
 import { ownPool } from './own-pool.ts';
 
 test('a job survives a killed schedd, and is read as one attempt', async (t) => {
   const shared = await testPool(t);
   if (shared === undefined) return;
-  const { bin, schedd } = await ownPool(t, shared.root, ['MASTER_BACKOFF_CONSTANT = 1']);
+  const { bin, home, schedd } = await ownPool(t, shared.root, ['MASTER_BACKOFF_CONSTANT = 1']);
   const harness = await condorHarness(t, {}, { env: { PATH: `${bin}:${process.env['PATH'] ?? ''}` } });
   if (harness === undefined) return;
-  const go = path.join(harness.folder, 'go');
+  const place = await meetingPlace(home);
   await writeFile(
     path.join(harness.folder, 'updraft.toml'),
-    `name = "kept"\n[train]\ncommand = '''echo begun >> out.txt; until [ -e "${go}" ]; do sleep 0.1; done'''\noutputs = ["out.txt"]\n[run]\npool = "condor"\n`,
+    `name = "kept"\n[train]\ncommand = '''echo begun >> out.txt; until [ -e "${place.onWorker}/go" ]; do sleep 0.1; done'''\noutputs = ["out.txt"]\n[run]\npool = "condor"\n`,
   );
   const run = await harness.submit();
   await harness.until(run, (state) => onlyJob(state).attempts[0]?.agent?.phase === 'training');
@@ -32,7 +32,7 @@ test('a job survives a killed schedd, and is read as one attempt', async (t) => 
   const back = onlyJob(await readRunState(run));
   assert.deepEqual([back.status, back.attempts.length], ['running', 1]);
 
-  await writeFile(go, '');
+  await writeFile(path.join(place.here, 'go'), '');
   const job = onlyJob(await harness.finish(run));
   assert.deepEqual([job.outcome, job.attempts.length], ['success', 1], JSON.stringify(job));
   assert.equal(await result(run, 'out.txt'), 'begun\n');

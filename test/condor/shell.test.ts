@@ -5,7 +5,7 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { shellQuote } from '../../src/base/shell-quote.ts';
-import { makeExecutable, makePack } from '../environment/make-pack.ts';
+import { makeExecutable, makePack, unpackTiny } from '../environment/make-pack.ts';
 import { condorHarness } from './condor-harness.ts';
 
 const main = path.resolve(import.meta.dirname, '../../src/cli/main.ts');
@@ -31,7 +31,10 @@ pool = "condor"
       'hello.txt': 'sent along\n',
     });
     if (harness === undefined) return;
-    await writeFile(path.join(harness.folder, 'env.sh'), makeExecutable(makePack()));
+    await writeFile(
+      path.join(harness.folder, 'env.sh'),
+      makeExecutable(makePack(), { unpacker: unpackTiny() }),
+    );
     const temporary = path.join(harness.folder, 'tmp');
     await mkdir(temporary);
     const command = [process.execPath, main, 'shell'].map(shellQuote).join(' ');

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdir, readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { systemClock } from '../../src/base/clock.ts';
@@ -15,6 +15,7 @@ import { requestStop } from '../../src/run/request-stop.ts';
 import { retryRun } from '../../src/run/retry-run.ts';
 import { readRunState } from '../../src/run/run-states.ts';
 import { submitRun } from '../../src/run/submit-run.ts';
+import type { MeetingPlace } from '../pool.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { untilState } from '../until-state.ts';
 
@@ -56,10 +57,18 @@ const jobFile = [
   '',
 ].join('\n');
 
+/** A folder in which trainings leave marks. */
+type Meet = (t: TestContext) => Promise<MeetingPlace | undefined>;
+
+const inTemporaryFolder: Meet = async (t) => {
+  const folder = await temporaryFolder(t);
+  return { here: folder, onWorker: folder };
+};
+
 /** What every pool does, however it is built. */
-export function poolContract(name: string, open: OpenPool): void {
+export function poolContract(name: string, open: OpenPool, meet: Meet = inTemporaryFolder): void {
   test(`${name}: rendering writes nothing, and is the same each time`, async (t) => {
-    const opened = await project(t, name, open);
+    const opened = await project(t, name, open, meet);
     if (opened === undefined) return;
     const { pool, plan, folder } = opened;
     const before = await readdir(folder);
@@ -78,7 +87,7 @@ export function poolContract(name: string, open: OpenPool): void {
   });
 
   test(`${name}: its traits, limits, policy and answers are consistent`, async (t) => {
-    const opened = await project(t, name, open);
+    const opened = await project(t, name, open, meet);
     if (opened === undefined) return;
     const { pool, plan } = opened;
     const { traits } = pool;
@@ -100,7 +109,7 @@ export function poolContract(name: string, open: OpenPool): void {
   });
 
   test(`${name}: a run is submitted once, watched, evicted, stopped and retried`, async (t) => {
-    const opened = await project(t, name, open);
+    const opened = await project(t, name, open, meet);
     if (opened === undefined) return;
     const { pool, plan, marks } = opened;
     const { folder: run } = await submitRun(plan, pool, options);
@@ -141,15 +150,16 @@ async function project(
   t: TestContext,
   name: string,
   open: OpenPool,
+  meet: Meet,
 ): Promise<(Opened & { plan: Plan; marks: string }) | undefined> {
-  const marks = path.join(await temporaryFolder(t), 'marks');
-  await mkdir(marks);
-  const opened = await open(t, { 'updraft.toml': jobFile, 'train.sh': train(marks) });
+  const marks = await meet(t);
+  if (marks === undefined) return undefined;
+  const opened = await open(t, { 'updraft.toml': jobFile, 'train.sh': train(marks.onWorker) });
   if (opened === undefined) return undefined;
   const plan = await loadPlan(opened.folder, { cwd: opened.folder });
   // Set here, so that a pool that no job file can name passes the suite too.
   plan.spec.run.pool = name as PoolName;
-  return { ...opened, plan, marks };
+  return { ...opened, plan, marks: marks.here };
 }
 
 /** The first state that holds; refreshes a pool that must be asked. */

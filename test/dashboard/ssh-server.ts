@@ -5,7 +5,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import type { TestContext } from 'node:test';
-import { enterRootScript } from '../../src/mini/pool/pool.ts';
+import { enterRootScript } from '../../src/mini/pool/namespaces.ts';
 import { poolUser } from '../../src/mini/pool/root-folder.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 

@@ -4,10 +4,10 @@ import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { condorHarness, onlyJob, result } from '../condor/condor-harness.ts';
-import { makeExecutable, makePack } from './make-pack.ts';
+import { makeExecutable, makePack, unpackTiny } from './make-pack.ts';
 
 test('on a real pool a pixi-pack archive travels with the job, is unpacked on the worker, and leaves nothing behind', async (t) => {
-  const archive = makeExecutable(makePack());
+  const archive = makeExecutable(makePack(), { unpacker: unpackTiny() });
   const sha256 = createHash('sha256').update(archive).digest('hex');
   const harness = await condorHarness(t, {
     'updraft.toml': `

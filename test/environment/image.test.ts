@@ -6,7 +6,7 @@ import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { findProgram } from '../../src/base/find-program.ts';
 import { startFederation } from '../../src/mini/federation/federation.ts';
-import { enterCommand } from '../../src/mini/pool/pool.ts';
+import { enterCommand } from '../../src/mini/pool/namespaces.ts';
 import { compileCache } from '../compile-cache.ts';
 import { makeImage } from '../condor/make-image.ts';
 import { testPool } from '../pool.ts';

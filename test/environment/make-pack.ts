@@ -63,9 +63,32 @@ export function* packParts({
 export const unpackProgram = (): string =>
   `#!/bin/sh\nexec '${process.execPath}' '${path.join(import.meta.dirname, 'stand-in-unpack.ts')}' "$@"\n`;
 
+/**
+ * The same for workers of a pool, which see nothing of this machine: it writes what is in `tinyPackage`, whatever the
+ * archive.
+ */
+export const unpackTiny = (): Buffer =>
+  Buffer.from(
+    [
+      '#!/bin/sh',
+      'out=.; name=env',
+      'while [ $# -gt 1 ]; do case $1 in -o|--output-directory) out=$2;; -e|--env-name) name=$2;; esac; shift; done',
+      'prefix=$(cd "$out" && pwd)/$name',
+      'mkdir -p "$prefix/bin"',
+      `printf '#!/bin/sh\\necho "tiny in %s"\\n' "$prefix" > "$prefix/bin/tiny"`,
+      'chmod +x "$prefix/bin/tiny"',
+      'cat > "$out/activate.sh" <<END',
+      'export PATH="$prefix/bin:\\$PATH"',
+      'export CONDA_PREFIX="$prefix"',
+      'export TINY_ACTIVE="yes, $prefix"',
+      'END',
+      '',
+    ].join('\n'),
+  );
+
 /** A self-extracting archive: a script, the tar in one line of base64, a mark, the unpacking program in base64. */
-export function makeExecutable(tar: Buffer, { old = false } = {}): Buffer {
-  return Buffer.concat([...executableParts([tar], { old })]);
+export function makeExecutable(tar: Buffer, options: { old?: boolean; unpacker?: Buffer } = {}): Buffer {
+  return Buffer.concat([...executableParts([tar], options)]);
 }
 
 /** The same in pieces; the length of each input piece but the last must be a multiple of 3. */

@@ -1,11 +1,90 @@
 import assert from 'node:assert/strict';
-import { readdir, rename, rm } from 'node:fs/promises';
+import { readdir, readFile, rename, rm, symlink } from 'node:fs/promises';
+import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import { readRunState } from '../../src/run/run-states.ts';
 import { condorHarness, onlyJob } from '../condor/condor-harness.ts';
+import * as submit from '../../src/cli/commands/submit.ts';
 import { runCommand } from '../cli/run-command.ts';
+import { resizeDisk, smallDisk } from '../small-disk.ts';
 import { eventually, isIn, RunHarness } from '../run/run-harness.ts';
+
+test('53: no room in the run folder for the results', async (t) => {
+  const disk = await smallDisk(t, '240k');
+  if (disk === undefined) return;
+  const harness = await RunHarness.make(t);
+  await symlink(disk, path.join(harness.folder, 'runs'));
+  await harness.describe(
+    'echo trained >> "$LOG"; head -c 400000 /dev/zero > model.pt',
+    'jobs = 2',
+    `[resources]\ncpus = ${os.availableParallelism()}\nmemory = "10 MB"`,
+  );
+  const { code, out, err } = await harness.updraft('run');
+  assert.equal(code, 1, err);
+  assert.deepEqual(
+    await harness.trainings(),
+    ['trained'],
+    'no training from nothing, and none of the second job',
+  );
+  const said =
+    /the results do not fit into \S+\/0000: no space left on \S+small-disk-\S+ \(tmpfs\) \(\S+ kB free, 400 kB needed\); the results are kept in (\S+)/;
+  const [, kept = ''] = said.exec(`${out}${err}`) ?? [];
+  assert.notEqual(kept, '', `${out}${err}`);
+  const why = await harness.updraft('why', '0');
+  assert.match(why.out, said);
+  assert.match(why.out, /free space or quota .*`updraft retry`/is);
+  assert.doesNotMatch(`${out}${err}${why.out}`, /bug in Updraft|mistake/);
+  assert.ok(resizeDisk(disk, '8m'));
+  const retry = await harness.updraft('retry', '--yes');
+  assert.equal(retry.code, 0, retry.err);
+  const [run] = await harness.runs();
+  const ended = await harness.until(run!, ({ endedAt, rounds }) => endedAt !== undefined && rounds === 2);
+  assert.equal(ended.tally.success, 2);
+  // The first job's results were only returned.
+  assert.deepEqual(await harness.trainings(), ['trained', 'trained']);
+  assert.equal((await readFile(path.join(run!, 'results/0000/model.pt'))).length, 400_000);
+  await assert.rejects(readdir(kept), { code: 'ENOENT' });
+});
+
+test('53: no room in the run folder for the run itself', async (t) => {
+  for (const size of ['8k', '40k']) {
+    const disk = await smallDisk(t, size);
+    if (disk === undefined) return;
+    const harness = await RunHarness.make(t);
+    await symlink(disk, path.join(harness.folder, 'runs'));
+    await harness.describe('echo trained >> "$LOG"; echo 1 > model.pt', 'jobs = 4');
+    const { code, out, err } = await harness.updraft('run');
+    assert.notEqual(code, 0, size);
+    const said = `${out}${err}`;
+    assert.match(said, /no space left on \S+small-disk-\S+ \(tmpfs\) \(/, `${size}: ${said}`);
+    assert.doesNotMatch(said, /bug in Updraft|mistake|internal/, size);
+  }
+});
+
+test('54: a changed job file beside a run that goes on', async (t) => {
+  const harness = await RunHarness.make(t);
+  await harness.describe(endless);
+  await harness.updraft('submit');
+  await harness.describe(`${endless}; true`);
+  const questions: string[] = [];
+  const asked = {
+    cwd: harness.folder,
+    env: harness.env,
+    ask: (question: string) => Promise.resolve((questions.push(question), 'n')),
+  };
+  await assert.rejects(runCommand(submit, [], asked), /nothing was started/);
+  assert.match(
+    questions[0] ?? '',
+    /^bench-\S+ has not ended, and these changed since it was started: \[train\]\. Start a second run beside it\? \[y\/N\] $/,
+  );
+  const script = await harness.updraft('run');
+  assert.deepEqual([script.code, (await harness.runs()).length], [2, 1]);
+  // The same command twice at the same moment joins.
+  await harness.describe(endless);
+  const same = await harness.updraft('submit');
+  assert.match(same.err, /resuming bench-/);
+});
 
 /** A training with a child, which must end with it. */
 const endless =

@@ -9,7 +9,7 @@ import { createInterface } from 'node:readline';
 import { test, type TestContext } from 'node:test';
 import packageJson from '../../package.json' with { type: 'json' };
 import { insideHome, poolFolders } from '../../src/mini/pool/condor-config.ts';
-import { enterCommand } from '../../src/mini/pool/pool.ts';
+import { enterCommand } from '../../src/mini/pool/namespaces.ts';
 import { fillRoot } from '../empty-root.ts';
 import { testPool } from '../pool.ts';
 import { temporaryFolder } from '../temporary-folder.ts';

@@ -78,10 +78,11 @@ test('results go to output_destination, including folders', async (t) => {
     {
       executable: '/bin/sh',
       arguments: '"-c \'mkdir runs; echo weights > model.pt; echo loss > runs/log.txt\'"',
+      transfer_input_files: token,
       transfer_output_files: 'model.pt, runs',
       output_destination: 'osdf:///inbox/job-1',
     },
-    { UPDRAFT_BEARER_TOKEN_FILE: token },
+    { UPDRAFT_BEARER_TOKEN_FILE: 'token' },
   );
   assert.equal(job.ended, 'completed', job.log);
   assert.equal(readFileSync(path.join(folder, 'inbox/job-1/model.pt'), 'utf8'), 'weights\n');

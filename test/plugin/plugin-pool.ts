@@ -6,6 +6,7 @@ import {
   globSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   watch,
   writeFileSync,
 } from 'node:fs';
@@ -79,15 +80,20 @@ export class PluginPool {
     env: Record<string, string> = {},
   ): Promise<FinishedJob> {
     const folder = await temporaryFolder(t);
+    // Workers see nothing of this machine: the authority travels with the job.
+    copyFileSync(federation.caFile, path.join(folder, 'ca.pem'));
+    symlinkSync(path.join(this.home, 'updraft_plugin'), path.join(folder, 'updraft_plugin'));
+    const { transfer_input_files: inputs, ...others } = description;
     const variables = {
       UPDRAFT_OSDF_HOST: federation.discoveryHost,
-      UPDRAFT_SSL_CERT_FILE: federation.caFile,
+      UPDRAFT_SSL_CERT_FILE: 'ca.pem',
       UPDRAFT_STALL_SECONDS: '1',
       ...env,
     };
     const words = {
       universe: 'vanilla',
-      transfer_plugins: `osdf=${path.join(this.home, 'updraft_plugin')}`,
+      // A path by which a worker finds it too.
+      transfer_plugins: 'osdf=updraft_plugin',
       environment: `"${Object.entries(variables)
         .map((pair) => pair.join('='))
         .join(' ')}"`,
@@ -98,7 +104,8 @@ export class PluginPool {
       log: 'log',
       output: 'out',
       error: 'err',
-      ...description,
+      transfer_input_files: inputs === undefined ? 'ca.pem' : `ca.pem, ${inputs}`,
+      ...others,
     };
     const lines = Object.entries(words).map((pair) => pair.join(' = '));
     writeFileSync(path.join(folder, 'job.sub'), [...lines, 'queue', ''].join('\n'));

@@ -40,7 +40,7 @@ test('the same command given several times at once creates one run', async (t) =
   assert.deepEqual(await harness.trainings(), ['trained']);
 });
 
-test('a changed plan starts another run beside the one that is still running, and says what changed', async (t) => {
+test('a changed plan starts another run beside one that is still running only if asked, and says what changed', async (t) => {
   const harness = await RunHarness.make(t);
   await writeFile(path.join(harness.folder, 'train.sh'), untilGo);
   await harness.describe('sh train.sh');
@@ -51,7 +51,14 @@ test('a changed plan starts another run beside the one that is still running, an
   const [run] = await harness.runs();
   await harness.until(run!, isIn('0000', 'training'));
   await appendFile(path.join(harness.folder, 'train.sh'), '\necho changed >> "$LOG"\n');
-  const second = await harness.updraft('submit');
+  const refused = await harness.updraft('submit');
+  assert.equal(refused.code, 2);
+  assert.match(
+    refused.err,
+    /bench-\S+ has not ended, and these changed since it was started: train\.sh\n  fix: add --new to start a second run beside it; /,
+  );
+  assert.equal((await harness.runs()).length, 1);
+  const second = await harness.updraft('submit', '--new');
   assert.match(second.err, /changed since bench-\S+, which has not ended: train\.sh;/);
   assert.equal((await harness.runs()).length, 2);
   await writeFile(harness.env['GO']!, '');

@@ -9,7 +9,7 @@ import { after, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { systemClock } from '../../src/base/clock.ts';
 import { identifyProcess, livenessOf, type ProcessIdentity } from '../../src/base/process-identity.ts';
-import { enterRootScript, enterCommand } from '../../src/mini/pool/pool.ts';
+import { enterRootScript, enterCommand } from '../../src/mini/pool/namespaces.ts';
 import { poolUser } from '../../src/mini/pool/root-folder.ts';
 import { freePorts } from '../servers/server-process.ts';
 import { poolRoot } from '../pool.ts';

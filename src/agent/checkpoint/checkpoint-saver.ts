@@ -1,11 +1,12 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { defined } from '../../base/defined.ts';
-import { asFault, type Fault } from '../../fault/fault.ts';
+import { asFault, Fault } from '../../fault/fault.ts';
 import { sandboxFiles } from '../../job/layout.ts';
 import { toFaultRecord, type AgentBody } from '../../journal/entry.ts';
 import type { Attempt } from '../attempt.ts';
 import { attemptProcesses } from '../training/processes.ts';
+import { isFull } from '../../job/full-disk.ts';
 import { diskFull } from '../scratch.ts';
 import {
   checkpointBytes,
@@ -240,8 +241,7 @@ export class CheckpointSaver {
 }
 
 function toFault(thrown: unknown, store: string): Fault {
-  const { code } = (thrown instanceof Error ? thrown : {}) as NodeJS.ErrnoException;
-  return code === 'ENOSPC' || code === 'EDQUOT' ? diskFull(store, thrown) : asFault(thrown);
+  return !(thrown instanceof Fault) && isFull(thrown) ? diskFull(store, thrown) : asFault(thrown);
 }
 
 /** How long to wait after a save that took `tookMs`; unchanged files cost no work. */

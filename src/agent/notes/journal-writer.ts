@@ -70,6 +70,7 @@ const immediate = new Set<AgentBody['kind']>([
   'checkpoint-refused',
   'resume-checked',
   'agent-paused',
+  'request-short',
 ]);
 const throttled = new Set<AgentBody['kind']>([
   'fetch-progress',

@@ -30,7 +30,7 @@ test('publishing that is stopped halfway leaves the earlier results untouched', 
   mkdirSync(path.join(results, '0000'), { recursive: true });
   writeFileSync(path.join(results, '0000', 'a.pt'), 'old');
   writeFileSync(path.join(results, '0000', '.updraft.json'), '{"run":"r","job":"0000","attempt":1}');
-  await assert.rejects(publishResults(attempt, stop.signal), /stopped/);
+  await assert.rejects(publishResults(attempt, 'code', stop.signal), /stopped/);
   assert.deepEqual(readdirSync(results), ['0000']);
   assert.deepEqual(readdirSync(path.join(results, '0000')).sort(), ['.updraft.json', 'a.pt']);
   assert.equal(readFileSync(path.join(results, '0000', 'a.pt'), 'utf8'), 'old');
@@ -41,7 +41,7 @@ test('new results replace all earlier ones', async (t) => {
   mkdirSync(path.join(results, '0000'), { recursive: true });
   writeFileSync(path.join(results, '0000', 'stale.pt'), 'old');
   writeFileSync(path.join(results, '0000', '.updraft.json'), '{"run":"r","job":"0000","attempt":1}');
-  await publishResults(attempt, new AbortController().signal);
+  await publishResults(attempt, 'code', new AbortController().signal);
   assert.deepEqual(readdirSync(results), ['0000']);
   assert.deepEqual(readdirSync(path.join(results, '0000')).sort(), ['.updraft.json', 'a.pt', 'b.pt']);
 });

@@ -16,6 +16,8 @@ interface Owner {
   run: string;
   job: string;
   attempt: number;
+  /** The version of the code that made them. */
+  code: string;
 }
 
 /** Refuses, before any work is done, a results folder that holds anything but this job's earlier results. */
@@ -39,6 +41,7 @@ export async function checkResultsFolder(order: WorkOrder): Promise<void> {
 /** Copies the outputs next to the results folder, then swaps them in atomically. */
 export async function publishResults(
   { order, scratch, record }: Attempt,
+  code: string,
   signal: AbortSignal,
 ): Promise<void> {
   await checkResultsFolder(order);
@@ -53,7 +56,7 @@ export async function publishResults(
         within: scratch.work,
         onCopied: (copied) => record({ kind: 'output', ...copied }),
       });
-    const owner: Owner = { run: order.run, job: order.job.id, attempt: order.attempt };
+    const owner: Owner = { run: order.run, job: order.job.id, attempt: order.attempt, code };
     await writeFile(path.join(draft, ownerFile), `${JSON.stringify(owner)}\n`);
     signal.throwIfAborted();
     await swap(draft, resultsTo);
@@ -79,7 +82,8 @@ async function swap(draft: string, target: string): Promise<void> {
 const siblingPath = (folder: string, what: string): string =>
   path.join(path.dirname(folder), `.${path.basename(folder)}.${what}-${randomBytes(6).toString('hex')}`);
 
-async function readOwner(folder: string): Promise<Owner | undefined> {
+/** Whose results a folder holds, if any. */
+export async function readOwner(folder: string): Promise<Owner | undefined> {
   try {
     return JSON.parse(await readFile(path.join(folder, ownerFile), 'utf8')) as Owner;
   } catch {

@@ -161,9 +161,9 @@ function outOfDisk(rooms: readonly DiskSpace[], folder: string | undefined, said
     .filter((room) => room.folder !== sharedMemory)
     .map((room) => `${formatSize(room.freeBytes)} left in ${room.folder}`);
   const found = folder === undefined ? 'reported a full disk' : `filled the disk of ${folder}`;
-  return new Fault('disk-full', `the training ${found} (${free.join(', ')})${said}`, {
-    about: folder,
-  });
+  // More disk for the job does not help a run's folder elsewhere.
+  const kind = rooms.some((room) => room.folder === folder && room.isRun) ? 'run-folder-full' : 'disk-full';
+  return new Fault(kind, `the training ${found} (${free.join(', ')})${said}`, { about: folder });
 }
 
 const outOfSharedMemory = (rooms: readonly DiskSpace[], said: string): Fault => {

@@ -23,6 +23,8 @@ export interface MemoryReadings {
 export interface DiskSpace {
   folder: string;
   freeBytes: number;
+  /** It is the run's folder, and the scratch folder is another one. */
+  isRun?: true;
 }
 
 /** The readings at the moment of a training's death. */

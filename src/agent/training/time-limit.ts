@@ -1,4 +1,5 @@
 import { Fault } from '../../fault/fault.ts';
+import { formatDuration, timeToRequest } from '../../job/units.ts';
 import type { AgentBody } from '../../journal/entry.ts';
 import type { Context } from '../attempt.ts';
 
@@ -17,9 +18,14 @@ interface TimeLimit {
 
 /**
  * Limits the attempt's time. With `saves`, it ends by a margin before the limit, in which the training saves and its
- * checkpoint is stored.
+ * checkpoint is stored. `neededSeconds` is how long the attempt would take in all, if known.
  */
-export function limitTime(context: Context, seconds: number | undefined, saves: boolean): TimeLimit {
+export function limitTime(
+  context: Context,
+  seconds: number | undefined,
+  saves: boolean,
+  neededSeconds: () => number | undefined = () => undefined,
+): TimeLimit {
   if (seconds === undefined) return { context, onEntry: () => undefined, done: () => undefined };
   const [expired, over] = [new AbortController(), new AbortController()];
   const { clock } = context;
@@ -31,7 +37,7 @@ export function limitTime(context: Context, seconds: number | undefined, saves: 
     // Half of the remaining time: the margin may grow meanwhile.
     const sleepMs = (): number => Math.min(left(), Math.max(left() / 2, minSleepMs), maxSleepMs);
     while (left() > 0) await clock.sleep(sleepMs(), over.signal);
-    expired.abort(timeLimitFault(seconds, saves));
+    expired.abort(timeLimitFault(seconds, saves, neededSeconds()));
   };
   wait().catch(() => undefined); // rejects only because `done` was called
   const graceMs = (): number => (expired.signal.aborted && saves ? margin() / 2 : context.graceMs());
@@ -51,11 +57,15 @@ export function limitTime(context: Context, seconds: number | undefined, saves: 
 export const marginMs = (limitMs: number, savingMs: number): number =>
   Math.min(limitMs / 4, Math.max(60_000, limitMs / 20, 3 * savingMs));
 
-function timeLimitFault(seconds: number, saves: boolean): Fault {
+function timeLimitFault(seconds: number, saves: boolean, needed: number | undefined): Fault {
+  const figure = needed === undefined ? 'ask for more `time`' : `write \`time = "${timeToRequest(needed)}"\``;
+  const reason = needed === undefined ? '' : ` (at its pace it needs ${formatDuration(needed)})`;
   const advice = saves
-    ? 'ask for more `time` in [resources] to need fewer attempts; the next one resumes from the checkpoint'
-    : 'ask for more `time` in [resources], or set `checkpoint` to let the next attempt resume';
-  return new Fault('time-limit', `the attempt reached its time limit of ${seconds} s`, { fix: advice });
+    ? `${figure} in [resources]${reason} to need fewer attempts; the next one resumes from the checkpoint`
+    : `${figure} in [resources]${reason}, or set \`checkpoint\` to let the next attempt resume`;
+  return new Fault('time-limit', `the attempt reached its time limit of ${formatDuration(seconds)}`, {
+    fix: advice,
+  });
 }
 
 /**

@@ -140,6 +140,9 @@ async function train(attempt: Attempt, saver?: CheckpointSaver, saveRequestMs = 
 function takeReadings({ order, scratch }: Attempt, memory: MemoryWatch): ExitReadings {
   return {
     memory: memory.readings(),
-    disks: [scratch.root, order.attemptFolder, sharedMemory].flatMap(freeSpaceIn),
+    disks: [
+      ...[scratch.root, sharedMemory].flatMap(freeSpaceIn),
+      ...freeSpaceIn(order.attemptFolder).map((disk) => ({ ...disk, isRun: true as const })),
+    ],
   };
 }

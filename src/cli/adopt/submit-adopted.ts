@@ -1,4 +1,4 @@
-import { readFile, rm } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { splitArguments } from '../../adopt/split-arguments.ts';
 import { type SubmitFacts, fileList, parseQuantity } from '../../adopt/submit-facts.ts';
@@ -117,6 +117,8 @@ async function submit(
   if (self === undefined) throw new Fault('pool-unreachable', 'there is no /proc on this machine');
   if (withPlugin) {
     await placePackedAgent(await findAgent(cli), path.join(folder, condorFiles.agent), cli.env);
+    // The same for all runs from this folder, and read whenever a job starts.
+    await writeFile(path.join(path.dirname(file), condorFiles.plugin), pluginScript, { mode: 0o755 });
   }
   const args = ['-terse', path.basename(file), ...added.flatMap((statement) => ['-append', statement])];
   return await askCondorOnce(
@@ -233,7 +235,9 @@ function additions(submission: Submission, runFolder: string, withPlugin: boolea
 }
 
 function pluginStatements(has: (command: string) => boolean, inRun: (name: string) => string): string[] {
-  const plugin = `osdf,pelican,stash=${inRun(condorFiles.plugin)}`;
+  // HTCondor sends the plugin along, but a worker looks for it under the path that is given here.
+  const file = has('initialdir') ? inRun(condorFiles.plugin) : condorFiles.plugin;
+  const plugin = `osdf,pelican,stash=${file}`;
   const agent = inRun(condorFiles.agent);
   return [
     `transfer_plugins = ${has('transfer_plugins') ? `$(transfer_plugins); ${plugin}` : plugin}`,

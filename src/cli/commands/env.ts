@@ -15,12 +15,14 @@ import type { Cli } from '../cli.ts';
 import { archiveText, factsText } from '../environment/facts-text.ts';
 import { configureAgent } from '../environment/agent.ts';
 import { configureImage } from '../environment/image.ts';
+import { configureMake } from '../environment/make.ts';
 import { configurePack } from '../environment/pack.ts';
 import { configureStage } from '../environment/stage.ts';
 import { choiceArguments, manifestOf, openWorkspace, runTool } from '../environment/workspace.ts';
 import { nextCommands, textWidth } from '../text/phrases.ts';
 
 export function configure(command: Command, cli: Cli): void {
+  configureMake(command.command('make'), cli, lock);
   configureShow(command.command('show'), cli);
   configureLock(command.command('lock'), cli);
   configurePack(command.command('pack'), cli);

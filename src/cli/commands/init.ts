@@ -3,10 +3,15 @@ import path from 'node:path';
 import { type Command, Option } from 'commander';
 import { readAsset } from '../../base/assets.ts';
 import { errorReason, isThere } from '../../base/error-reason.ts';
+import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
+import { pools } from '../../job/choices.ts';
 import { jobFileNames } from '../../job/layout.ts';
 import { readSpec } from '../../job/read-spec.ts';
+import type { PoolName } from '../../job/spec.ts';
 import type { Cli } from '../cli.ts';
+import { initScript } from '../init/init-script.ts';
+import { findScripts } from '../init/read-project.ts';
 import { jobFileArgument } from '../job-file-argument.ts';
 import { nextCommands } from '../text/phrases.ts';
 import { withSchemaHere } from '../text/schema-line.ts';
@@ -35,6 +40,7 @@ const starterNames = (template: string, file: string): string[] =>
 
 interface InitOptions {
   template?: string;
+  pool?: PoolName;
   yaml?: true;
   force?: true;
 }
@@ -44,25 +50,70 @@ const list = Object.entries(jobTemplates).map(([name, what]) => `  ${name.padEnd
 
 export function configure(command: Command, cli: Cli): void {
   command
-    .argument('[folder]', 'where to write it', '.')
-    .addOption(new Option('-t, --template <name>', 'what to start from').choices(names))
-    .option('--yaml', 'write updraft.yaml instead of updraft.toml')
+    .argument('[script|folder]', 'a training script to read, or where to write', '.')
+    .argument('[files...]', 'more files and folders that the script needs')
+    .addOption(new Option('--pool <name>', 'where it will run').choices(pools))
+    .addOption(new Option('-t, --template <name>', 'start from a template instead').choices(names))
+    .option('--yaml', 'write updraft.yaml instead of updraft.toml (templates)')
     .option('--force', 'replace an existing job file')
-    .action(async (folder: string, options: InitOptions) => {
-      const target = path.resolve(cli.cwd, folder);
-      const fileName = options.yaml ? 'updraft.yaml' : 'updraft.toml';
-      await refuseSecondFile(target, options.force ? fileName : undefined);
-      const template = options.template ?? (await chooseTemplate(cli));
-      const text = await templateText(template, fileName, cli);
-      const missing = await writeAll(cli, { target, fileName, template, text });
-      for (const file of missing) cli.err(`${file} does not exist yet: add yours, or change the job file\n`);
-      const here = jobFileArgument(folder);
-      nextCommands(cli, [
-        [`updraft check${here}`, 'check the job file'],
-        [`updraft plan${here}`, 'show what would be sent and run, and why'],
-        [`updraft run${here}`, 'submit it and watch'],
-      ]);
+    .action(async (word: string, files: string[], options: InitOptions) => {
+      const script = options.template === undefined ? await scriptAt(cli, word) : undefined;
+      if (script === undefined) await startFromTemplate(cli, word, options);
+      else await startFromScript(cli, script, files, options);
     });
+}
+
+/** The script that is meant: named, or the only one in the folder; its folder is that of the job file. */
+async function scriptAt(cli: Cli, word: string): Promise<{ folder: string; script: string } | undefined> {
+  const place = path.resolve(cli.cwd, word);
+  if (word.endsWith('.py')) {
+    const below = path.relative(cli.cwd, place);
+    if (!below.startsWith('..')) return { folder: cli.cwd, script: below.split(path.sep).join('/') };
+    return { folder: path.dirname(place), script: path.basename(place) };
+  }
+  const [only, ...others] = await findScripts(place);
+  if (only === undefined) return undefined;
+  if (others.length === 0) {
+    cli.err(
+      `${only} is here: reading it (to start from a template instead: --template ${names.join('|')})\n`,
+    );
+    return { folder: place, script: only };
+  }
+  cli.err(`there are ${[only, ...others].join(', ')}; to read one: updraft init ${shellQuote(only)}\n`);
+  return undefined;
+}
+
+async function startFromScript(
+  cli: Cli,
+  { folder, script }: { folder: string; script: string },
+  files: readonly string[],
+  { pool = 'local', yaml, force }: InitOptions,
+): Promise<void> {
+  if (yaml)
+    throw new Fault('usage', '--yaml is only for templates', { fix: 'leave it out, or add --template' });
+  const fileName = 'updraft.toml';
+  await refuseSecondFile(folder, force ? fileName : undefined);
+  const more = files.map((file) =>
+    path.relative(folder, path.resolve(cli.cwd, file)).split(path.sep).join('/'),
+  );
+  const schema = /^#.*/.exec(await templateText('minimal', fileName, cli))?.[0] ?? '';
+  await initScript(cli, { folder, script, more, pool, schema });
+}
+
+async function startFromTemplate(cli: Cli, folder: string, options: InitOptions): Promise<void> {
+  const target = path.resolve(cli.cwd, folder);
+  const fileName = options.yaml ? 'updraft.yaml' : 'updraft.toml';
+  await refuseSecondFile(target, options.force ? fileName : undefined);
+  const template = options.template ?? (await chooseTemplate(cli));
+  const text = await templateText(template, fileName, cli);
+  const missing = await writeAll(cli, { target, fileName, template, text });
+  for (const file of missing) cli.err(`${file} does not exist yet: add yours, or change the job file\n`);
+  const here = jobFileArgument(folder);
+  nextCommands(cli, [
+    [`updraft check${here}`, 'check the job file'],
+    [`updraft plan${here}`, 'show what would be sent and run, and why'],
+    [`updraft run${here}`, 'submit it and watch'],
+  ]);
 }
 
 async function refuseSecondFile(folder: string, mayReplace: string | undefined): Promise<void> {

@@ -8,7 +8,7 @@ import { shellQuote } from '../../base/shell-quote.ts';
 import { cacheFolder } from '../../base/user-folders.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
 import { serverModels } from '../../mini/federation/server-traits.ts';
-import { sites } from '../../mini/pool/condor-config.ts';
+import { poolModels, sites } from '../../mini/pool/condor-config.ts';
 import { type MiniPoolState, runningPool, startPool, stopPool } from '../../mini/pool/pool.ts';
 import { rootFolder } from '../../mini/pool/root-folder.ts';
 import type { Cli } from '../cli.ts';
@@ -34,6 +34,18 @@ interface Options {
   json?: true;
 }
 
+interface UpPoolOptions extends Options {
+  like?: string;
+}
+
+function modelConfig(like: string | undefined): string[] {
+  const config = like === undefined ? [] : poolModels[like];
+  if (config !== undefined) return config;
+  throw new Fault('usage', `there is no pool "${like}" to be like`, {
+    fix: `use one of: ${Object.keys(poolModels).join(', ')}`,
+  });
+}
+
 /** `updraft mini pool up | status | down`. */
 function configurePool(command: Command, cli: Cli): void {
   const sub = (name: string): Command =>
@@ -41,12 +53,15 @@ function configurePool(command: Command, cli: Cli): void {
       .command(name)
       .option('--state <folder>', 'where it keeps its state')
       .option('--json', 'print JSON');
-  sub('up').action((options: Options) => up(cli, options));
+  sub('up')
+    .option('--like <pool>', `with the limits of a real pool: ${Object.keys(poolModels).join(', ')}`)
+    .action((options: UpPoolOptions) => up(cli, options));
   sub('status').action((options: Options) => status(cli, options));
   sub('down').action((options: Options) => down(cli, options));
 }
 
-async function up(cli: Cli, options: Options): Promise<void> {
+async function up(cli: Cli, options: UpPoolOptions): Promise<void> {
+  const config = modelConfig(options.like);
   const own = await ownCondor(cli);
   if (own !== undefined) {
     if (options.json === true) cli.out(`${JSON.stringify({ running: false, condor: own })}\n`);
@@ -61,23 +76,24 @@ async function up(cli: Cli, options: Options): Promise<void> {
     path.join(home, 'starting'),
     self,
     cli.clock,
-    async () => (await runningPool(home)) ?? (await build(cli, home)),
+    async () => (await runningPool(home)) ?? (await build(cli, home, config)),
   );
   printPool(cli, state, options);
 }
 
-async function build(cli: Cli, home: string): Promise<MiniPoolState> {
+async function build(cli: Cli, home: string, config: string[]): Promise<MiniPoolState> {
   const say = progressLine(cli);
   try {
     const machine = { ...cli, say };
     if ((await findProgram(['mmdebstrap'], cli.env)) === undefined && (await canInstall(machine)))
       await aptInstall(machine, ['mmdebstrap'], 'the pool is built with mmdebstrap');
-    const root = await rootFolder({ cacheFolder: cacheFolder(cli.env), say, signal: cli.signal });
+    const root = await rootFolder({ ...cli, cacheFolder: cacheFolder(cli.env), say });
     say('starting HTCondor ...', true);
     const state = await startPool({
       root,
       home,
       sites,
+      config,
       clock: cli.clock,
       kill: (pid, name) => cli.kill(pid, name),
       signal: cli.signal,

@@ -37,10 +37,10 @@ export function configureImage(command: Command, cli: Cli): void {
     .option('--force', 'replace recipes that differ')
     .option('--docker', 'print a Dockerfile, not an Apptainer definition')
     .option('--build', 'build the image with Apptainer')
-    .action((word: string, options: Options) => image(cli, word, options));
+    .action((word: string, options: Options) => imageOf(cli, word, options));
 }
 
-async function image(cli: Cli, word: string, options: Options): Promise<void> {
+export async function imageOf(cli: Cli, word: string, options: Options): Promise<void> {
   const workspace = await openWorkspace(cli, word);
   const facts = describeLocked(workspace, options.environment, options.platform);
   for (const [what, name] of [

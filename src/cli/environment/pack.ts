@@ -44,10 +44,10 @@ export function configurePack(command: Command, cli: Cli): void {
     .option('--tar', 'write a tar for pixi-unpack, not a script')
     .option('--pixi-unpack <file>', 'embed this pixi-unpack in the script')
     .option('--json', 'print JSON')
-    .action((word: string, options: Options) => pack(cli, word, options));
+    .action((word: string, options: Options) => packWorkspace(cli, word, options));
 }
 
-async function pack(cli: Cli, word: string, options: Options): Promise<void> {
+export async function packWorkspace(cli: Cli, word: string, options: Options): Promise<void> {
   const workspace = await openWorkspace(cli, word);
   const facts = describeLocked(workspace, options.environment, options.platform);
   const locked = selectLocked(workspace.lock, options.environment, options.platform);

@@ -71,6 +71,7 @@ export const miniHelpTexts: Readonly<Record<string, CommandHelp>> = {
   },
   'mini pool': {
     what: 'run a real HTCondor pool of three sites on this machine',
+    page: 'mini-pool.md',
     examples: [
       ['updraft mini pool up', 'start it; the first time it is built'],
       ['updraft mini pool down', 'stop it'],
@@ -78,9 +79,11 @@ export const miniHelpTexts: Readonly<Record<string, CommandHelp>> = {
   },
   'mini pool up': {
     what: 'start the pool; the first time it is built',
+    page: 'mini-pool.md',
     examples: [
       ['updraft mini pool up', 'then: updraft run --pool condor'],
       ['eval "$(updraft mini pool up)"', "HTCondor's commands in this shell"],
+      ['updraft mini pool up --like ospool', "with the OSPool's limits"],
     ],
   },
   'mini pool status': {

@@ -1,9 +1,11 @@
 import { counted } from '../../base/counted.ts';
 import { printable } from '../../base/printable.ts';
-import { formatSize } from '../../job/units.ts';
+import { formatDuration, formatSize, memoryToRequest, timeToRequest } from '../../job/units.ts';
 import { describeConnection } from '../../journal/describe-connection.ts';
 import { describeResume } from '../../journal/describe-resume.ts';
-import type { AttemptState, FetchState, JobState, TrainingState } from '../../journal/state.ts';
+import type { AgentState, AttemptState, FetchState, JobState, TrainingState } from '../../journal/state.ts';
+import { silence } from '../../journal/silence.ts';
+import { clampShare, trainingShare } from '../../journal/training-share.ts';
 import { formatMillis } from '../../report/format.ts';
 
 /** A job's state in one word: its outcome, its attempt's phase, or waiting. */
@@ -43,16 +45,36 @@ export function jobNotes(job: JobState, now: number): string[] {
   const lost = attempt.pool?.disconnected;
   if (lost !== undefined) return [describeConnection(lost)];
   const quiet = silence(attempt, now);
-  const left = remaining(attempt);
   return [
-    ...(quiet === undefined ? [] : [`unknown: no report for ${formatMillis(quiet)}`]),
     ...(job.stopRequested ? ['stopping'] : []),
-    ...(left === undefined
-      ? []
-      : [`ETA ${left < 10_000 ? `${Math.ceil(left / 1000)}s` : formatMillis(left)}`]),
+    ...(quiet === undefined ? estimate(attempt) : [`no report for ${formatMillis(quiet)}`]),
+    ...requestNotes(attempt.agent),
     ...(isMovingData(attempt)
       ? [...stallNotes(attempt, now), ...serverNotes(attempt)]
       : resumeNotes(attempt)),
+  ];
+}
+
+function estimate(attempt: AttemptState): string[] {
+  const left = remaining(attempt);
+  if (left === undefined) return [];
+  return [`ETA ${left < 10_000 ? `${Math.ceil(left / 1000)}s` : formatMillis(left)}`];
+}
+
+/** Which requests are too small, and what to write instead. */
+function requestNotes(agent: AgentState | undefined): string[] {
+  const { time, memory } = agent?.short ?? {};
+  return [
+    ...(time === undefined
+      ? []
+      : [
+          `needs ${formatDuration(time.needed)}, limit ${formatDuration(time.asked)}: write time = "${timeToRequest(time.needed)}"`,
+        ]),
+    ...(memory === undefined
+      ? []
+      : [
+          `uses ${formatSize(memory.needed)}, requested ${formatSize(memory.asked)}: write memory = "${memoryToRequest(memory.needed)}"`,
+        ]),
   ];
 }
 
@@ -132,22 +154,12 @@ export function formatEpoch({ epoch, epochs }: { epoch?: number; epochs?: number
 export const formatLoss = (loss: number): string =>
   Number.isFinite(loss) ? String(Number(loss.toPrecision(4))) : String(loss);
 
-/** An agent reports at least every half minute; after this long its state is unknown. */
-const silenceMillis = 120_000;
-
 /** The attempt that stands for the job: the latest. */
 export const latestAttempt = (job: JobState): AttemptState | undefined => job.attempts.at(-1);
 
 /** Where the attempt runs: its site, or its host. */
 export const displaySite = (attempt: AttemptState | undefined): string =>
   attempt?.agent?.site ?? attempt?.pool?.site ?? attempt?.agent?.host ?? attempt?.pool?.host ?? '';
-
-/** Milliseconds since the last report of a running attempt, if that is too long. */
-function silence(attempt: AttemptState, now: number): number | undefined {
-  if (attempt.endedAt !== undefined || attempt.heardAt === undefined) return undefined;
-  const quiet = now - attempt.heardAt;
-  return quiet > silenceMillis ? quiet : undefined;
-}
 
 /** An attempt's data in total; `total` only when every object's size is known. */
 export function fetchTotals(fetches: readonly FetchState[]): { bytes: number; total?: number; rate: number } {
@@ -165,16 +177,9 @@ export function shareDone({ phase, agent }: AttemptState): number | undefined {
   if (agent === undefined) return undefined;
   if (phase === 'fetching' || phase === 'unpacking') {
     const { bytes, total } = fetchTotals(agent.fetches);
-    return total === undefined || total === 0 ? undefined : clamp(bytes / total);
+    return total === undefined || total === 0 ? undefined : clampShare(bytes / total);
   }
   return phase === 'training' && agent.training !== undefined ? trainingShare(agent.training) : undefined;
-}
-
-/** The reported epoch is in progress until its steps are done. */
-function trainingShare({ epoch, epochs, step, steps }: TrainingState): number | undefined {
-  const within = step !== undefined && steps !== undefined && steps > 0 ? clamp(step / steps) : undefined;
-  if (epochs === undefined || epochs <= 0) return epoch === undefined ? within : undefined;
-  return epoch === undefined ? undefined : clamp((epoch - 1 + (within ?? 0)) / epochs);
 }
 
 /** Milliseconds until the current phase is done, at the pace so far. */
@@ -199,5 +204,3 @@ function givenShare({ attempt, agent }: AttemptState): number {
   const given = { ...(epoch === undefined ? {} : { epoch }), ...(step === undefined ? {} : { step }) };
   return trainingShare({ ...training, ...given }) ?? 0;
 }
-
-const clamp = (share: number): number => Math.min(1, Math.max(0, share));

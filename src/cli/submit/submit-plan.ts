@@ -1,21 +1,23 @@
 import path from 'node:path';
 import { isThere } from '../../base/error-reason.ts';
 import { findProgram } from '../../base/find-program.ts';
+import { firstFew } from '../../base/printable.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
 import { runFiles } from '../../job/layout.ts';
 import { loadJobFile } from '../../job/load-plan.ts';
+import type { Plan } from '../../job/plan.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import type { Pool } from '../../pool/pool.ts';
 import { readPlan } from '../../pool/read-plan.ts';
 import { readRunState } from '../../run/run-states.ts';
-import { resumeRun, submitRun, type Submitted } from '../../run/submit-run.ts';
+import { findEarlier, resumeRun, submitRun, type Submitted, whatChanged } from '../../run/submit-run.ts';
 import { checkBeforeSubmit } from '../check/check-plan.ts';
 import type { Cli } from '../cli.ts';
 import { runTool } from '../environment/workspace.ts';
 import { type JobFileOptions, jobFileArgument, loadOptions } from '../job-file-argument.ts';
 import { fetchImage } from '../object/fetch-image.ts';
-import { nextCommands } from '../text/phrases.ts';
+import { askYesNo, nextCommands } from '../text/phrases.ts';
 import { describeFallback } from './plan-text.ts';
 
 export interface SubmitCliOptions extends JobFileOptions {
@@ -56,11 +58,26 @@ async function submit(
   const pool = openPool(plan.spec.run.pool, cli);
   const { version, clock, pid, signal } = cli;
   const { new: isNew = false, canary } = options;
+  if (!isNew) await confirmSecondRun(cli, plan);
   if (options.check !== false) await checkBeforeSubmit(cli, jobFileArgument(where, options), job, isNew);
   if (pool.traits.needsImageHere) await fetchImage(cli, plan);
   const say = (line: string): void => cli.err(`${line}\n`);
   const context = { version, clock, pid, signal, say };
   return { ...(await submitRun(plan, pool, { isNew, canary, ...context })), pool };
+}
+
+/** Asks before a changed job file starts a run beside one that has not ended; throws unless the user agrees. */
+async function confirmSecondRun(cli: Cli, plan: Plan): Promise<void> {
+  const { same, newest } = await findEarlier(plan);
+  if (same !== undefined || newest === undefined || newest.isEnded) return;
+  const run = path.basename(newest.folder);
+  const older = `${run} has not ended, and these changed since it was started: ${firstFew(whatChanged(newest.plan, plan), 3)}`;
+  const agreed = await askYesNo(cli, `${older}. Start a second run beside it?`);
+  if (agreed === true) return;
+  throw new Fault('usage', agreed === false ? 'nothing was started' : older, {
+    about: run,
+    fix: `add --new to start a second run beside it; \`updraft watch ${run}\` shows it, \`updraft stop ${run}\` ends it`,
+  });
 }
 
 /** Reads a job file; if its Pixi environment is optional and not locked, Pixi locks it first where it can. */

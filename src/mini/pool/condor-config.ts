@@ -58,6 +58,8 @@ export function condorConfig(sites: Site[], extra: string[] = []): string {
     'SEC_TOKEN_SYSTEM_DIRECTORY = $(LOCAL_DIR)/tokens.d',
     'SEC_TOKEN_DIRECTORY = $(LOCAL_DIR)/tokens.d',
     'use security:user_based',
+    // Tools prove who they are by a folder that daemons of both sides see; /tmp is another one on each worker.
+    'FS_LOCAL_DIR = $(LOCK)',
     'CONDOR_HOST = 127.0.0.1',
     'NETWORK_INTERFACE = 127.0.0.1',
     // Without this, daemons only announce that interface and listen on all of them.
@@ -84,6 +86,11 @@ export function condorConfig(sites: Site[], extra: string[] = []): string {
     'NEGOTIATOR_CYCLE_DELAY = 0',
     'PERIODIC_EXPR_INTERVAL = 2',
     'MachineMaxVacateTime = 5',
+    // A job that uses more memory or disk than it requested is held within seconds. By measured use: only root may set
+    // up the kernel's own limits, so what is over between two measurements is not seen.
+    'use policy:HOLD_IF_MEMORY_EXCEEDED',
+    'use policy:HOLD_IF_DISK_EXCEEDED',
+    'PROCD_MAX_SNAPSHOT_INTERVAL = 1',
     ...extra,
     '',
   ].join('\n');
@@ -94,7 +101,6 @@ function siteConfig(site: Site): string[] {
   const settings = {
     STARTD_NAME: name,
     STARTD_LOG: `$(LOG)/StartLog.${name}`,
-    EXECUTE: `$(LOCAL_DIR)/execute/${name}`,
     STARTD_CLAIM_ID_FILE: `$(LOCAL_DIR)/run/claimid.${name}`,
     STARTD_ADDRESS_FILE: `$(LOG)/.startd_address.${name}`,
     STARTD_HISTORY: `$(LOG)/startd_history.${name}`,
@@ -105,10 +111,11 @@ function siteConfig(site: Site): string[] {
     ...(site.gpu === undefined ? {} : { ADVERTISED_GPUS: name }),
   };
   return [
-    `STARTD_${name} = $(SBIN)/condor_startd`,
+    `STARTD_${name} = $(LOCAL_DIR)/startd.sh`,
     `STARTD_${name}_ARGS = -f -local-name ${name}`,
-    // The starter does not see its startd's local name, so its log is named through the environment.
-    `STARTD_${name}_ENVIRONMENT = "_CONDOR_STARTER_LOG=$(LOG)/StarterLog.${name}"`,
+    // The starter does not see its startd's local name, so it learns these through the environment.
+    // Another file system than the access point's: without `should_transfer_files`, HTCondor transfers too.
+    `STARTD_${name}_ENVIRONMENT = "_CONDOR_STARTER_LOG=$(LOG)/StarterLog.${name} _CONDOR_FILESYSTEM_DOMAIN=${site.hostname}"`,
     ...Object.entries(settings).map(([key, value]) => `${name}.${key} = ${value}`),
   ];
 }
@@ -147,6 +154,20 @@ export interface Site {
   /** A GPU that the site advertises; it does not exist. */
   gpu?: { model: string; capability: number; memoryMegabytes: number; driver: number; count: number };
 }
+
+/** Pools whose limits a mini pool can have: what is refused or held there is refused or held here. */
+export const poolModels: Record<string, string[]> = {
+  ospool: [
+    'MAX_TRANSFER_INPUT_MB = 5000',
+    'MAX_JOBS_PER_OWNER = 10000',
+    'JOB_TRANSFORM_NAMES = $(JOB_TRANSFORM_NAMES) Duration',
+    'JOB_TRANSFORM_Duration @=end',
+    '  COPY AllowedExecuteDuration OwnDuration',
+    '  EVALSET AllowedExecuteDuration min({OwnDuration ?: 72000, JobDurationCategory =?= "Long" ? 72000 : 36000})',
+    '  DELETE OwnDuration',
+    '@end',
+  ],
+};
 
 /** The three sites where most of the benchmark's hundred jobs ran. */
 export const sites: Site[] = [

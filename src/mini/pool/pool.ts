@@ -4,9 +4,7 @@ import { chmod, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs
 import path from 'node:path';
 import { promisify } from 'node:util';
 import type { Clock } from '../../base/clock.ts';
-import { fullPidNamespace } from '../../base/no-forks.ts';
 import { identifyProcess, livenessOf, type ProcessIdentity } from '../../base/process-identity.ts';
-import { shellQuote } from '../../base/shell-quote.ts';
 import {
   condorConfig,
   gpuScript,
@@ -16,7 +14,7 @@ import {
   type PoolFolders,
   type Site,
 } from './condor-config.ts';
-import { poolUser } from './root-folder.ts';
+import { enterRootScript, insideScript, sharedFolders, workerScript } from './namespaces.ts';
 
 const run = promisify(execFile);
 
@@ -88,16 +86,22 @@ export async function startPool(options: MiniPoolOptions): Promise<MiniPoolState
   return state;
 }
 
-async function writeFiles(folders: PoolFolders, { sites, config }: MiniPoolOptions): Promise<void> {
-  const { home, log, spool, execute } = folders;
-  const inside = ['lock', 'run'].map((name) => path.join(home, name));
-  for (const folder of [log, spool, ...inside, ...sites.map((site) => path.join(execute, localName(site)))])
+async function writeFiles({ home, spool }: PoolFolders, { sites, config }: MiniPoolOptions): Promise<void> {
+  const worker = path.join(home, 'worker');
+  const perSite = sites.flatMap((site) =>
+    ['execute', 'tmp'].map((name) => path.join(home, name, localName(site))),
+  );
+  const onBothSides = [home, worker].flatMap((side) => sharedFolders.map((name) => path.join(side, name)));
+  for (const folder of [spool, ...onBothSides, path.join(worker, 'execute'), ...perSite])
     await mkdir(folder, { recursive: true });
   for (const secret of ['passwords.d', 'tokens.d'])
     await mkdir(path.join(home, secret), { recursive: true, mode: 0o700 });
-  await writeFile(folders.config, condorConfig(sites, config));
-  await writeProgram(path.join(home, 'gpus.sh'), gpuScript(sites));
+  for (const side of [home, worker]) {
+    await writeFile(poolFolders(side).config, condorConfig(sites, config));
+    await writeProgram(path.join(side, 'gpus.sh'), gpuScript(sites));
+  }
   await writeProgram(path.join(home, 'enter-root.sh'), enterRootScript);
+  await writeProgram(path.join(home, 'startd.sh'), workerScript);
 }
 
 async function writeProgram(file: string, text: string): Promise<void> {
@@ -207,80 +211,3 @@ export async function stopPool(state: MiniPoolState, { clock, kill }: MiniPoolCo
   // Leftover commands would pass for an HTCondor installed on this machine.
   await rm(state.bin, { recursive: true, force: true });
 }
-
-/**
- * Turns a fresh user, mount and process namespace into the pool's machine. Not a chroot: there the starter cannot make
- * its mounts and Apptainer gets no user namespace; after pivot_root both work. The caller, root or not, is mapped to one
- * ordinary user, as HTCondor requires for a personal pool. Folders other than Debian's own are shared, so that the
- * paths of a submit file are the same inside and outside.
- */
-export const enterRootScript = [
-  '#!/bin/sh',
-  'set -e',
-  // pivot_root is not on the PATH of Debian's ordinary users.
-  'export PATH=/usr/sbin:/usr/bin:/sbin:/bin',
-  'root=$1; home=$2; shift 2',
-  'mount --make-rprivate /',
-  'mount --rbind "$root" "$root"',
-  'for folder in /*; do',
-  '  case $folder in /bin|/sbin|/lib*|/usr|/etc|/var|/proc|/sys|/dev|/run|/boot) continue ;; esac',
-  '  [ -d "$folder" ] && [ ! -L "$folder" ] || continue',
-  '  mkdir -p "$root$folder"',
-  '  mount --rbind "$folder" "$root$folder"',
-  'done',
-  `mkdir -p "$root${insideHome}"`,
-  `mount --bind "$home" "$root${insideHome}"`,
-  'mount --rbind /sys "$root/sys"',
-  'mount --rbind /dev "$root/dev"',
-  // sshd hands its terminal to the group "tty" if there is one, and exits if it cannot: only one group is mapped.
-  'mount -t devpts -o newinstance,ptmxmode=0666 devpts "$root/dev/pts"',
-  'grep -v "^tty:" "$root/etc/group" > "$home/group"',
-  'mount --bind "$home/group" "$root/etc/group"',
-  'mount -t proc proc "$root/proc"',
-  // Pools share the root folder, but not the daemons' sockets.
-  'mount -t tmpfs tmpfs "$root/run"',
-  'mkdir -p "$root/.outside"',
-  'cd "$root"',
-  'pivot_root . .outside',
-  'cd /',
-  'umount -l /.outside',
-  `exec unshare --user --map-user=${poolUser.uid} --map-group=${poolUser.uid} "$@"`,
-  '',
-].join('\n');
-
-/** Process ids, outside the namespace. */
-interface PoolProcesses {
-  keeper: number;
-  master: number;
-}
-
-/**
- * Runs a command as the pool's user inside the master's namespaces. It goes through the keeper's user namespace, which
- * owns the others: only from there may an ordinary user enter them.
- */
-export const enterCommand = ({ keeper, master }: PoolProcesses): string[] => [
-  'nsenter',
-  `--user=/proc/${keeper}/ns/user`,
-  '-t',
-  String(master),
-  '--mount',
-  '--pid',
-  '--preserve-credentials',
-  '--',
-  'nsenter',
-  '-t',
-  '1',
-  '--user',
-  '--preserve-credentials',
-  '--',
-];
-
-/** Runs a command there in the caller's folder; with UPDRAFT_NO_FORKS set, it cannot start a process. */
-const insideScript = (processes: PoolProcesses): string =>
-  [
-    '#!/bin/sh',
-    `exec ${enterCommand(processes).join(' ')} \\`,
-    `  env -i PATH=/usr/sbin:/usr/bin HOME=${insideHome} LC_ALL=C.UTF-8 TERM="$TERM" CONDOR_CONFIG=${poolFolders(insideHome).config} \\`,
-    `  sh -c 'cd "$1" && shift && exec "$@"' sh "$PWD" \${UPDRAFT_NO_FORKS:+${fullPidNamespace.map(shellQuote).join(' ')}} "\${0##*/}" "$@"`,
-    '',
-  ].join('\n');

@@ -3,7 +3,10 @@ import { createHash } from 'node:crypto';
 import { access, appendFile, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { type Clock, systemClock } from '../../base/clock.ts';
 import { removeTree } from '../../base/remove-tree.ts';
+import { BuildProgress, type Say } from './build-progress.ts';
 
 /** Newest first; stable is the fallback, without Apptainer. */
 const suites = [
@@ -34,7 +37,8 @@ export const poolUser = { name: 'researcher', uid: 1000 };
 
 interface Build {
   cacheFolder: string;
-  say: (line: string) => void;
+  clock?: Clock;
+  say: Say;
   signal: AbortSignal;
 }
 
@@ -50,13 +54,21 @@ export async function rootFolder(build: Build): Promise<string> {
   const mirror = await debianMirror();
   let failure: string | undefined;
   for (const suite of suites) {
-    build.say(`building the pool's root folder from Debian ${suite.name} (once, a few minutes) ...`);
+    build.say(`building the pool's root folder from Debian ${suite.name} (once, about 350 MB) ...`);
     const attempt = `${folder}.${suite.name}.part`;
     await removeTree(attempt);
     try {
       const packages = [...suite.packages, ...slurm, ...xrootd, ...jobPackages];
-      const { signal } = build;
-      failure = await unpackDebian({ suite: suite.name, packages, mirror, folder: attempt, signal });
+      const { signal, clock = systemClock, say } = build;
+      const progress = new BuildProgress(clock, say);
+      failure = await unpackDebian({
+        suite: suite.name,
+        packages,
+        mirror,
+        folder: attempt,
+        signal,
+        progress,
+      });
       if (failure === undefined) {
         await finish(attempt);
         await rename(attempt, folder);
@@ -103,22 +115,25 @@ interface DebianTree {
   /** Created here. */
   folder: string;
   signal: AbortSignal;
+  progress: BuildProgress;
 }
 
 /**
  * Unpacks a Debian with these packages into a folder; returns the reason if that fails. The caller unpacks it from an
  * archive: if mmdebstrap filled the folder for an ordinary user, its files would belong to ids of the namespace.
  */
-async function unpackDebian({ folder, signal, ...tree }: DebianTree): Promise<string | undefined> {
+async function unpackDebian({ folder, signal, progress, ...tree }: DebianTree): Promise<string | undefined> {
   await mkdir(folder, { recursive: true });
-  const make = spawn('mmdebstrap', mmdebstrapArguments(tree), { stdio: ['ignore', 'pipe', 'pipe'], signal });
+  const [program = '', ...words] = [...ownMounts(), 'mmdebstrap', ...mmdebstrapArguments(tree)];
+  const make = spawn(program, words, { stdio: ['ignore', 'pipe', 'pipe'], signal });
   const into = ['-x', '--no-same-owner', '--exclude=./dev/*', '-C', folder];
   const unpack = spawn('tar', into, { stdio: [make.stdout, 'ignore', 'pipe'], signal });
   // Only tar may read it: then the end of either process ends both.
   make.stdout.destroy();
   const said = { make: '', unpack: '' };
-  make.stderr.on('data', (chunk: Buffer) => {
-    said.make += chunk.toString();
+  createInterface({ input: make.stderr }).on('line', (line) => {
+    said.make += `${line}\n`;
+    progress.line(line);
     // Without subordinate ids mmdebstrap falls back to a mode that cannot install these packages.
     if (said.make.includes('chosen mode: fakechroot')) make.kill();
   });
@@ -130,6 +145,12 @@ async function unpackDebian({ folder, signal, ...tree }: DebianTree): Promise<st
   return unpacked === undefined ? undefined : `tar ${unpacked}: ${firstError(said.unpack)}`;
 }
 
+/**
+ * As root, mmdebstrap mounts /proc, /sys and /dev: in a namespace of its own, so that none is left when it is killed. For
+ * an ordinary user it makes one itself.
+ */
+const ownMounts = (): string[] => (os.userInfo().uid === 0 ? ['unshare', '--mount', '--'] : []);
+
 const noSubordinateIds =
   'your account has no range of subordinate ids in /etc/subuid and /etc/subgid (as root, run: usermod --add-subuids 100000-165535 --add-subgids 100000-165535 NAME)';
 
@@ -139,7 +160,10 @@ function mmdebstrapArguments({
   mirror,
 }: Pick<DebianTree, 'suite' | 'packages' | 'mirror'>): string[] {
   return [
+    '--verbose',
     '--variant=apt',
+    // A folder that is incomplete after a crash is removed: there is no need to wait for the disk.
+    '--dpkgopt=force-unsafe-io',
     '--components=main',
     // The Release file of the newest suite may have expired.
     '--aptopt=Acquire::Check-Valid-Until "false"',

@@ -44,7 +44,7 @@ export const startAgent: StartAgent = async ({ command, env, log, cwd }) => {
     child.unref();
     await once(child, 'spawn').catch((error: unknown) => {
       throw new Fault('pool-unreachable', `the agent ${executable} cannot be started: ${String(error)}`, {
-        fix: 'see what `updraft doctor` says of the agent, or set UPDRAFT_AGENT to an agent executable',
+        fix: 'see what `updraft doctor` says about the agent, or set UPDRAFT_AGENT to an agent executable',
         about: executable,
         cause: error,
       });

@@ -9,6 +9,7 @@ import { removeTree } from '../../base/remove-tree.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
 import { makeClaim, readClaim } from '../../job/claim.ts';
 import type { Job, WorkOrder } from '../../job/job.ts';
+import { describeFull, isFull, runFolderFull } from '../../job/full-disk.ts';
 import { attemptFiles, attemptFolder, sandboxFiles } from '../../job/layout.ts';
 import type { Plan } from '../../job/plan.ts';
 import { readAttemptExit, type AttemptExit, hasReported } from '../attempt-exit.ts';
@@ -92,20 +93,24 @@ export class LocalAttempt {
           path.join(scratch, sandboxFiles.secrets),
         );
     } catch (error) {
-      throw cannotPrepare(error);
+      throw cannotPrepare(error, context.runFolder);
     }
     const { plan, agent, env, runFolder } = context;
     const image = await findImageRunner(plan, env);
     const command = [...agent, 'run', orderFile];
-    const { pid, exited } = await context.startAgent({
-      command:
-        image === undefined
-          ? command
-          : imageCommand(image, command, { run: runFolder, scratch, agent }, plan),
-      env: agentEnvironment(image === undefined ? env : imageEnvironment(env), share),
-      log: path.join(folder, attemptFiles.log),
-      cwd: scratch,
-    });
+    const { pid, exited } = await context
+      .startAgent({
+        command:
+          image === undefined
+            ? command
+            : imageCommand(image, command, { run: runFolder, scratch, agent }, plan),
+        env: agentEnvironment(image === undefined ? env : imageEnvironment(env), share),
+        log: path.join(folder, attemptFiles.log),
+        cwd: scratch,
+      })
+      .catch((error: unknown) => {
+        throw isFull(error) ? cannotPrepare(error, runFolder) : error;
+      });
     return new LocalAttempt(context, job.id, number, identifyProcess(pid), scratch, exited);
   }
 
@@ -205,11 +210,18 @@ async function makeAttemptFolder(folder: string): Promise<void> {
   await ensureFolder(folder);
 }
 
-function cannotPrepare(error: unknown): Fault {
-  const { code, message } = error as NodeJS.ErrnoException;
-  const full = code === 'ENOSPC' || code === 'EDQUOT';
-  return new Fault(full ? 'disk-full' : 'scratch-unusable', `cannot prepare the attempt: ${message}`, {
-    fix: full ? 'free some space there' : 'set UPDRAFT_SCRATCH to a folder that you can write to',
+function cannotPrepare(error: unknown, runFolder: string): Fault {
+  const { path: file = runFolder, message } = error as NodeJS.ErrnoException;
+  const what = 'cannot prepare the attempt';
+  if (!isFull(error))
+    return new Fault('scratch-unusable', `${what}: ${message}`, {
+      fix: 'set UPDRAFT_SCRATCH to a folder that you can write to',
+      cause: error,
+    });
+  if (`${file}/`.startsWith(`${runFolder}/`)) return runFolderFull({ what, folder: runFolder, error });
+  return new Fault('disk-full', `${what}: ${describeFull(file, error)}`, {
+    fix: 'free some space there, or set UPDRAFT_SCRATCH to a folder on another disk',
+    about: file,
     cause: error,
   });
 }

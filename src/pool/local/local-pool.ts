@@ -6,7 +6,9 @@ import { counted } from '../../base/counted.ts';
 import { leaseHolder } from '../../base/lease.ts';
 import { livenessOf } from '../../base/process-identity.ts';
 import { Fault } from '../../fault/fault.ts';
+import { kinds } from '../../fault/kinds.ts';
 import { readClaim } from '../../job/claim.ts';
+import { runFolderFull } from '../../job/full-disk.ts';
 import { attemptFolder, runFiles } from '../../job/layout.ts';
 import type { Plan } from '../../job/plan.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
@@ -147,6 +149,13 @@ async function isSupervised(runFolder: string): Promise<boolean> {
 async function notStarted(runFolder: string, why: string): Promise<Fault> {
   const file = path.join(runFolder, runFiles.supervisorLog);
   const said = (await readFile(file, 'utf8').catch(() => '')).trim().split('\n').slice(-3).join(' ');
+  // Its log does not fit there either.
+  if (why.endsWith(` ${kinds['disk-full'].exit}`))
+    return runFolderFull({
+      what: `the supervisor cannot write to ${runFolder}`,
+      folder: runFolder,
+      error: { code: 'ENOSPC' },
+    });
   return new Fault('pool-unreachable', `cannot start the supervisor of ${runFolder}: ${why} ${said}`, {
     fix: `read ${file}`,
     about: runFolder,

@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { defined } from '../../base/defined.ts';
 import { acquireLease } from '../../base/lease.ts';
 import type { ProcessIdentity } from '../../base/process-identity.ts';
 import { asFault } from '../../fault/fault.ts';
@@ -6,7 +7,7 @@ import type { Job } from '../../job/job.ts';
 import { attemptFolder, resultsFolder, runFiles } from '../../job/layout.ts';
 import type { Plan } from '../../job/plan.ts';
 import { isAgentEntry } from '../../journal/codec.ts';
-import { type Outcome, toFaultRecord, type RunBody } from '../../journal/entry.ts';
+import { type FaultRecord, type Outcome, toFaultRecord, type RunBody } from '../../journal/entry.ts';
 import { type Journal, openJournal } from '../../journal/file.ts';
 import { fold, RunFold } from '../../journal/fold.ts';
 import { type JobState, runEndedAt } from '../../journal/state.ts';
@@ -47,6 +48,8 @@ class Supervisor {
   #runEnded = false;
   /** Jobs of a run request about the same: if one does not fit, the next will not. */
   #isFull = false;
+  /** The fault of an attempt that the run's folder had no room for: until a retry, the next would end the same. */
+  #full: FaultRecord | undefined;
   #wake = new AbortController();
 
   constructor(context: Omit<AttemptContext, 'onExit'>, journal: Journal<RunBody>, shares: Shares) {
@@ -85,6 +88,8 @@ class Supervisor {
       this.#fold.add(entry);
       if (isAgentEntry(entry)) continue;
       if (entry.kind === 'run-ended') this.#runEnded = true;
+      if (entry.kind === 'round-started') this.#full = undefined;
+      if (entry.kind === 'attempt-ended') this.#noteFull(entry.fault);
       if (entry.kind === 'attempt-started' || entry.kind === 'round-started') this.#runEnded = false;
     }
     const { jobs, stopRequested } = this.#fold.state();
@@ -116,6 +121,8 @@ class Supervisor {
     const policy = localPolicy(await this.#planOf(job));
     const decision = decide(pastAttempts(ofRound), policy, this.#journal.now());
     if (decision.do === 'end') return this.#endJob(job.id, decision.outcome);
+    if (decision.do === 'start' && this.#full !== undefined)
+      return this.#endJob(job.id, 'failed', this.#full);
     const isRetry = ofRound.length === 0 && job.attempts.length > 0;
     return decision.do === 'start' && this.#start(job, isRetry ? 'tried again by hand' : decision.why);
   }
@@ -196,12 +203,17 @@ class Supervisor {
     return true;
   }
 
+  #noteFull(fault: FaultRecord | undefined): void {
+    if (fault?.kind === 'run-folder-full') this.#full = fault;
+  }
+
   async #endAttempt(job: string, number: number, end: AttemptExit): Promise<void> {
     await this.#journal.append({ kind: 'attempt-ended', job, attempt: number, ...end });
+    this.#noteFull(end.fault);
     await this.#shares.release(attemptFolder(this.#context.runFolder, job, number));
   }
 
-  async #endJob(job: string, outcome: Outcome): Promise<boolean> {
+  async #endJob(job: string, outcome: Outcome, fault?: FaultRecord): Promise<boolean> {
     // Relative: the run's folder may be moved.
     const results = resultsFolder('.', job);
     await this.#journal.append({
@@ -209,6 +221,7 @@ class Supervisor {
       job,
       outcome,
       ...(outcome === 'success' && { results }),
+      ...defined({ fault }),
     });
     return true;
   }

@@ -1,3 +1,4 @@
+import { rehearsalPrefix } from '../list-runs.ts';
 import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock } from '../../base/clock.ts';
@@ -38,7 +39,7 @@ const minTrainingMs = 10_000;
 /** The plan of a rehearsal: one job, evicted on purpose. */
 export function rehearsalPlan(plan: Plan): Plan {
   const [job] = plan.jobs;
-  const name = `rehearsal-${plan.spec.name}`;
+  const name = `${rehearsalPrefix}${plan.spec.name}`;
   return { ...plan, isRehearsal: true, spec: { ...plan.spec, name }, jobs: job === undefined ? [] : [job] };
 }
 

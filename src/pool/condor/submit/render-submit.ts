@@ -106,7 +106,6 @@ function fileLines(input: SubmitInput): string[] {
     ...(spec.train.checkpoint === undefined ? [] : [`${runFiles.jobs}/$(job)/${sandboxFiles.checkpoint}`]),
     ...data.flatMap(inputsOf),
     ...(hasSecrets(plan) ? [condorFiles.secrets] : []),
-    // An image does not show the file itself.
     ...(environment['SSL_CERT_FILE'] === undefined ? [] : [condorFiles.authority]),
   ];
   // A plugin that comes with the job takes precedence over the machine's, for each scheme that it is named for.

@@ -1,6 +1,7 @@
 import path from 'node:path';
 import type { Env } from '../../../base/env.ts';
 import { Fault } from '../../../fault/fault.ts';
+import { condorFiles } from '../condor-files.ts';
 
 /** A value for a submit file, with `$(…)` and `$$(…)` escaped. */
 export function literal(text: string): string {
@@ -31,21 +32,19 @@ const quoted = (arg: string): string => {
 
 /** Settings of the federation client that apply wherever attempts run. */
 const settings = ['UPDRAFT_OSDF_HOST', 'UPDRAFT_FEDERATION_HTTP', 'UPDRAFT_STALL_SECONDS'];
-/** Files that the client reads: usable only if the pool shares this machine's files. */
-const files = ['SSL_CERT_FILE'];
-
 /**
  * The user's settings that the agent needs, under the names that agent and plugin read: HTCondor passes a plugin only
- * variables that begin with its name, or with `PELICAN_` if it serves that scheme.
+ * variables that begin with its name, or with `PELICAN_` if it serves that scheme. With `sendsAuthority`, the user's
+ * certificate authority travels with the job, into the folder in which both are started.
  */
-export function userEnvironment(env: Env, sharesFiles: boolean): Record<string, string> {
+export function userEnvironment(env: Env, sendsAuthority: boolean): Record<string, string> {
   const kept: Record<string, string> = {};
-  for (const name of [...settings, ...(sharesFiles ? files : [])]) {
-    const value = env[name];
-    if (value === undefined || value === '') continue;
-    const setting = files.includes(name) ? path.resolve(value) : value;
-    kept[name] = setting;
-    kept[`PELICAN_${name.replace(/^UPDRAFT_/, '')}`] = setting;
-  }
+  const keep = (name: string, value: string): void => {
+    kept[name] = value;
+    kept[`PELICAN_${name.replace(/^UPDRAFT_/, '')}`] = value;
+  };
+  for (const name of settings) if ((env[name] ?? '') !== '') keep(name, env[name] ?? '');
+  if (sendsAuthority && (env['SSL_CERT_FILE'] ?? '') !== '')
+    keep('SSL_CERT_FILE', path.basename(condorFiles.authority));
   return kept;
 }

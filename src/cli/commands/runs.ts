@@ -1,0 +1,154 @@
+import { readdir, stat } from 'node:fs/promises';
+import path from 'node:path';
+import type { Command } from 'commander';
+import { counted } from '../../base/counted.ts';
+import { printable } from '../../base/printable.ts';
+import { shellQuote } from '../../base/shell-quote.ts';
+import { textTable } from '../../base/text-table.ts';
+import { Fault } from '../../fault/fault.ts';
+import { formatSize } from '../../job/units.ts';
+import { formatMillis } from '../../report/format.ts';
+import { listRuns, type RunSummary } from '../../run/list-runs.ts';
+import { archiveRun, assertRemovable, removeRun } from '../../run/remove-run.ts';
+import type { Cli } from '../cli.ts';
+import { findRunsFolder } from '../find-run.ts';
+import { confirmDeletion } from '../object/confirm-deletion.ts';
+import { nextCommands } from '../text/phrases.ts';
+
+export function configure(command: Command, cli: Cli): void {
+  command
+    .option('--json', 'print a JSON array of the runs')
+    .action(({ json = false }: { json?: boolean }) => list(cli, json));
+  command
+    .command('rm')
+    .argument('<run...>', 'names of runs that have ended')
+    .option('-y, --yes', 'do not ask for confirmation')
+    .option('--json', 'print JSON')
+    .action((names: string[], options: RemoveOptions) => remove(cli, names, options));
+  command
+    .command('archive')
+    .argument('<run...>', 'names of runs that have ended')
+    .option('--to <folder>', 'where to write the archives (default: the runs folder)')
+    .option('--json', 'print JSON')
+    .action((names: string[], options: ArchiveOptions) => archive(cli, names, options));
+}
+
+interface RemoveOptions {
+  yes?: true;
+  json?: true;
+}
+
+interface ArchiveOptions {
+  to?: string;
+  json?: true;
+}
+
+async function list(cli: Cli, json: boolean): Promise<void> {
+  const folder = await findRunsFolder(cli.cwd);
+  const [runs, archives] = [await listRuns(folder), await archivesIn(folder)];
+  if (json) {
+    const all = runs.map((run) => ({ ...run, state: stateOf(run) }));
+    cli.out(`${JSON.stringify([...all, ...archives.map((one) => ({ ...one, state: 'archived' }))])}\n`);
+    return;
+  }
+  const rows = runs.map((run) => rowOf(run, cli.clock.now()));
+  cli.out(`${textTable(columns, rows).join('\n')}\n`);
+  for (const { file, bytes } of archives)
+    cli.out(`archived: ${printable(path.basename(file))} (${formatSize(bytes)})\n`);
+  const [first] = archives;
+  nextCommands(cli, [
+    ['updraft status RUN', 'the state of its jobs'],
+    ['updraft runs archive RUN', 'pack one that has ended into a file, and remove it'],
+    ['updraft runs rm RUN', 'remove one that has ended, with its results'],
+    first !== undefined && [
+      `tar -xzf ${shellQuote(path.relative(cli.cwd, first.file))} -C ${shellQuote(path.relative(cli.cwd, folder) || '.')}`,
+      'unpack an archive, for report, why and logs',
+    ],
+  ]);
+}
+
+const columns = [
+  { title: 'RUN' },
+  { title: 'POOL' },
+  { title: 'STATE' },
+  { title: 'JOBS', align: 'right' as const },
+  { title: 'STARTED', align: 'right' as const },
+  { title: 'NOTE' },
+];
+
+function rowOf(run: RunSummary, now: number): string[] {
+  const { createdAt, tally } = run;
+  return [
+    printable(run.run),
+    printable(run.pool),
+    stateOf(run),
+    String(tally.total),
+    createdAt === undefined ? '' : `${formatMillis(Math.max(0, now - Date.parse(createdAt)))} ago`,
+    run.isRehearsal ? 'rehearsal' : '',
+  ];
+}
+
+/** In a word or two, as `status` would say it. */
+function stateOf({ endedAt, tally, held }: RunSummary): string {
+  const { total, success, stopped, running } = tally;
+  if (held > 0) return `${held} held`;
+  if (endedAt === undefined) return running > 0 ? `${running} running` : 'waiting';
+  if (success === total) return 'success';
+  const failed = total - success - stopped;
+  return failed > 0 ? `${failed} failed` : `${stopped} stopped`;
+}
+
+async function archivesIn(folder: string): Promise<{ file: string; bytes: number }[]> {
+  const names = (await readdir(folder)).filter((name) => /^[^.].*\.tar\.gz$/.test(name)).sort();
+  return await Promise.all(
+    names.map(async (name) => {
+      const file = path.join(folder, name);
+      return { file, bytes: (await stat(file)).size };
+    }),
+  );
+}
+
+/** The folders of runs by their complete names: what removes a run guesses nothing, and leaves `runs/` alone. */
+async function namedRuns(cli: Cli, words: readonly string[]): Promise<string[]> {
+  const runsFolder = await findRunsFolder(cli.cwd);
+  const runs = new Map((await listRuns(runsFolder)).map(({ run, folder }) => [run, folder]));
+  const folders = words.map((word) => {
+    const isInside = path.resolve(cli.cwd, path.dirname(word)) === runsFolder;
+    const folder = runs.get(word) ?? (isInside ? runs.get(path.basename(word)) : undefined);
+    if (folder !== undefined) return folder;
+    throw new Fault('usage', `no run "${printable(word)}" in ${runsFolder}`, {
+      about: word,
+      fix: '`updraft runs` lists them: use a complete name',
+    });
+  });
+  // All are checked before the first is touched.
+  for (const folder of folders) await assertRemovable(folder);
+  return [...new Set(folders)];
+}
+
+async function remove(cli: Cli, words: readonly string[], { yes, json }: RemoveOptions): Promise<void> {
+  const folders = await namedRuns(cli, words);
+  const names = folders.map((folder) => path.basename(folder));
+  const [first = ''] = names;
+  const what =
+    names.length === 1 ? `the run ${first} with its results` : `${names.length} runs with their results`;
+  await confirmDeletion(cli, { what, names, yes: yes === true });
+  for (const folder of folders) await removeRun(folder, cli.env);
+  cli.out(json ? `${JSON.stringify({ removed: names })}\n` : `removed ${counted(names.length, 'run')}\n`);
+}
+
+async function archive(cli: Cli, words: readonly string[], { to, json }: ArchiveOptions): Promise<void> {
+  for (const folder of await namedRuns(cli, words)) {
+    const where = to === undefined ? path.dirname(folder) : path.resolve(cli.cwd, to);
+    const { file, bytes } = await archiveRun(folder, where, cli);
+    const run = path.basename(folder);
+    cli.out(json ? `${JSON.stringify({ run, file, bytes })}\n` : `${file} (${formatSize(bytes)})\n`);
+    if (!json)
+      nextCommands(cli, [
+        [
+          `tar -xzf ${shellQuote(file)} -C ${shellQuote(path.dirname(folder))}`,
+          'unpack it again, for report, why and logs',
+        ],
+      ]);
+  }
+}

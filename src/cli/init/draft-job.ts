@@ -1,0 +1,153 @@
+import path from 'node:path';
+import { shellQuote } from '../../base/shell-quote.ts';
+import type { ScriptArg } from '../../script/script-args.ts';
+import { chooseValues, type Chosen, type Guess } from './choose-values.ts';
+import { chooseData, type DraftData } from './draft-data.ts';
+import { chooseOutputs } from './draft-outputs.ts';
+import type { Project } from './read-project.ts';
+import { thirdParty } from './third-party.ts';
+
+/** A job file in the making. */
+export interface JobDraft {
+  name: string;
+  command: string;
+  /** Arguments that keep their defaults, as they would be typed. */
+  others: string[];
+  files: string[];
+  outputs: string[];
+  checkpoint?: string;
+  data: DraftData[];
+  /** Modules that the worker's Python must have. */
+  python: string[];
+  /** Where a GPU is used. */
+  gpu?: string;
+  cpus: number;
+  memory: string;
+  guesses: Guess[];
+  /** What the user must fill in. */
+  open: Guess[];
+  /** What the user should know. */
+  hints: string[];
+}
+
+/** Makes the best job file that the script and its folder allow. */
+export async function draftJob(project: Project, more: readonly string[]): Promise<JobDraft> {
+  const { facts, script, subcommand } = project;
+  const values = await chooseValues(project);
+  const data = await chooseData(project, values);
+  const outputs = chooseOutputs(project, values);
+  const guesses = [...data.guesses, ...outputs.guesses];
+  const given = facts.args.filter(
+    (arg) => values.has(arg.flag) || outputs.switches.has(arg.flag) || (arg.isSwitch && arg.isRequired),
+  );
+  const words = given
+    .toSorted((a, b) => Number(a.flag.startsWith('-')) - Number(b.flag.startsWith('-')))
+    .flatMap((arg) => wordsOf(arg, values.get(arg.flag)));
+  const epochs = facts.args.find(({ dest }) => /^(num_|n_|max_)?(train_)?epochs?$/.test(dest));
+  const shown = epochs?.default === undefined || values.has(epochs.flag) ? [] : [epochs.flag, epochs.default];
+  const python = thirdParty([{ file: script, facts }, ...project.modules]);
+  const isTorch = python.includes('torch');
+  return {
+    name: nameOf(project),
+    command: [
+      ...outputs.before,
+      'python3',
+      shellQuote(script),
+      ...(subcommand === undefined ? [] : [subcommand]),
+      ...words,
+      ...shown,
+    ]
+      .join(' ')
+      .replaceAll(/[{}]/g, '$&$&'),
+    others: facts.args
+      .filter(
+        (arg) =>
+          !given.includes(arg) &&
+          arg !== epochs &&
+          arg.flag.startsWith('-') &&
+          (arg.isSwitch || arg.default !== undefined),
+      )
+      .map((arg) => (arg.isSwitch ? arg.flag : `${arg.flag} ${shellQuote(arg.default ?? '')}`)),
+    files: filesOf(project, [...more, ...data.files]),
+    outputs: outputs.names,
+    ...checkpointOf(project, values),
+    data: data.tables,
+    python,
+    ...(facts.cuda !== undefined && { gpu: `${script}:${facts.cuda.line}` }),
+    cpus: cpusOf(facts.args),
+    memory: isTorch ? '4 GB' : '2 GB',
+    guesses: [...argumentGuesses(given, values), ...guesses, ...moduleGuesses(project)],
+    open: [...values.values()].flatMap(({ open }) => open ?? []).concat(data.open, outputs.open),
+    hints: [...data.hints, ...checkpointHint(project)],
+  };
+}
+
+const wordsOf = (arg: ScriptArg, chosen: Chosen | undefined): string[] => {
+  if (arg.isSwitch) return [arg.flag];
+  const word = shellQuote(chosen?.value ?? arg.default ?? '');
+  return arg.flag.startsWith('-') ? [arg.flag, word] : [word];
+};
+
+const argumentGuesses = (given: readonly ScriptArg[], values: ReadonlyMap<string, Chosen>): Guess[] =>
+  given.flatMap(({ flag }) => {
+    const chosen = values.get(flag);
+    return chosen === undefined || chosen.open !== undefined
+      ? []
+      : [{ what: `${flag} ${chosen.value}`, why: chosen.why }];
+  });
+
+/** A script that is called `train` says less than its folder. */
+function nameOf({ folder, script }: Project): string {
+  const stem = path.posix.basename(script, '.py');
+  const name = /^(train|main|run|finetune)$/.test(stem) ? path.basename(folder) : stem;
+  const clean = name
+    .replaceAll(/[^A-Za-z0-9._-]+/g, '-')
+    .replace(/^[^A-Za-z0-9]+/, '')
+    .slice(0, 64);
+  return clean === '' ? stem : clean;
+}
+
+/** The script and what it imports; a package goes as a whole, since it may hold more than Python. */
+function filesOf({ script, modules }: Project, more: readonly string[]): string[] {
+  const beside = path.posix.dirname(script);
+  const topOf = (file: string): string => {
+    const [first = file, ...rest] = path.posix.relative(beside, file).split('/');
+    return rest.length === 0 ? file : path.posix.join(beside, first);
+  };
+  const all = [...new Set([script, ...modules.map(({ file }) => topOf(file)), ...more])];
+  return all.filter((file) => !all.some((other) => other !== file && file.startsWith(`${other}/`)));
+}
+
+const moduleGuesses = (project: Project): Guess[] =>
+  filesOf(project, [])
+    .slice(1)
+    .map((file) => ({ what: `files ${file}`, why: `imported by ${project.script}` }));
+
+/** Loading needs a core of its own beside the training; more is the user's choice. */
+function cpusOf(args: readonly ScriptArg[]): number {
+  const workers = Number(args.find(({ dest }) => /^(num_)?workers$|^n_workers$/.test(dest))?.default ?? 0);
+  return Number.isInteger(workers) ? Math.min(Math.max(workers, 1), 4) : 1;
+}
+
+function checkpointOf(
+  { facts: { checkpoint } }: Project,
+  values: ReadonlyMap<string, Chosen>,
+): Pick<JobDraft, 'checkpoint'> {
+  if (checkpoint?.how === 'updraft') return { checkpoint: 'checkpoints' };
+  const trainers = checkpoint?.how === 'trainer' ? values.get('--output_dir')?.value : undefined;
+  if (trainers !== undefined) return { checkpoint: trainers };
+  const folder = checkpoint?.how === 'reads back' ? path.posix.dirname(checkpoint.name) : '.';
+  return /^[\w][\w./-]*$/.test(folder) && !folder.includes('..') ? { checkpoint: folder } : {};
+}
+
+function checkpointHint({ script, facts }: Project): string[] {
+  const { checkpoint } = facts;
+  if (checkpoint === undefined)
+    return [
+      'it saves no checkpoint to resume from: an attempt that is interrupted starts over. A few lines change that: docs/checkpoints.md',
+    ];
+  if (checkpoint.how !== 'argument') return [];
+  return [
+    `${checkpoint.name} (${script}:${checkpoint.line}) resumes a training: to have every attempt do so, see docs/checkpoints.md`,
+  ];
+}

@@ -1,0 +1,117 @@
+import type { JobDraft } from './draft-job.ts';
+
+/** What is known beside the script itself. */
+export interface RenderFacts {
+  script: string;
+  pool: string;
+  /** Whether jobs leave this machine. */
+  isRemote: boolean;
+  /** The first line, for editors. */
+  schema: string;
+  /** The command that makes the software for a pool. */
+  environment?: string;
+}
+
+const quote = (text: string): string => JSON.stringify(text);
+const list = (names: readonly string[]): string => `[${names.map(quote).join(', ')}]`;
+const column = 40;
+/** A line with its comment beside it, or above it where it is long. */
+const line = (text: string, comment = ''): string =>
+  comment === ''
+    ? text
+    : text.length < column
+      ? `${text.padEnd(column)}# ${comment}`
+      : `# ${comment}\n${text}`;
+
+/** The job file of a draft. */
+export function renderJob(draft: JobDraft, facts: RenderFacts): string {
+  const tables = [
+    trainLines(draft),
+    ...dataLines(draft),
+    environmentLines(draft, facts),
+    resourceLines(draft, facts),
+  ];
+  const run = [
+    '[run]',
+    line(`pool = ${quote(facts.pool)}`, 'local | condor | slurm'),
+    line('# jobs = 10', 'this many copies; {index} is the number of each'),
+  ];
+  const head = [
+    facts.schema,
+    `# Made from ${facts.script} by updraft init: read it through, and change what it guessed.`,
+    line(`name = ${quote(draft.name)}`, 'names the run and its folders'),
+  ];
+  return `${[head, ...tables, run].map((lines) => lines.join('\n')).join('\n\n')}\n`;
+}
+
+const maxOthers = 8;
+
+function trainLines({ command, others, files, outputs, checkpoint, open }: JobDraft): string[] {
+  const shown = others.slice(0, maxOthers).join(', ');
+  const more = others.length > maxOthers ? `, and ${others.length - maxOthers} more` : '';
+  const isGuessed = open.some(({ what }) => what === 'outputs');
+  return [
+    '[train]',
+    ...(shown === '' ? [] : [`# More arguments, at their defaults: ${shown}${more}`]),
+    `command = ${quote(command)}`,
+    line(`files = ${list(files)}`, 'sent with each job: files and folders beside this file'),
+    line(
+      `outputs = ${list(outputs)}`,
+      isGuessed
+        ? 'FILL IN: the files that it writes'
+        : 'a job without them has failed, whatever its exit code',
+    ),
+    checkpoint === undefined
+      ? line(
+          '# checkpoint = "checkpoints"',
+          'a folder kept across attempts, to resume from: docs/checkpoints.md',
+        )
+      : line(`checkpoint = ${quote(checkpoint)}`, 'kept across attempts; the training resumes from it'),
+  ];
+}
+
+const dataLines = ({ data }: JobDraft): string[][] =>
+  data.map(({ name, url, into, why }) =>
+    url === undefined
+      ? [
+          `# [data.${name}]`,
+          line('# url = "images.tar.gz"', 'FILL IN: a folder or archive here, or osdf://, https://'),
+          line(`# into = ${quote(into)}`, why),
+        ]
+      : [
+          `[data.${name}]`,
+          line(`url = ${quote(url)}`, 'or osdf://, https://: docs/methods.md'),
+          line(`into = ${quote(into)}`, why),
+        ],
+  );
+
+function environmentLines({ python }: JobDraft, { environment }: RenderFacts): string[] {
+  return [
+    '[environment]',
+    line(`python = ${list(python)}`, 'modules that must exist before any data moves'),
+    ...(environment === undefined
+      ? []
+      : [
+          `# Workers of a pool may lack them. This makes a pack with them, and prints what to put here:`,
+          `#   ${environment}`,
+        ]),
+  ];
+}
+
+function resourceLines({ cpus, memory, gpu }: JobDraft, { isRemote }: RenderFacts): string[] {
+  const gpus =
+    gpu === undefined
+      ? []
+      : [
+          isRemote
+            ? line('gpus = 1', `used at ${gpu}`)
+            : line('# gpus = 1', `on a pool: it can use one (${gpu})`),
+        ];
+  return [
+    '[resources]',
+    `cpus = ${cpus}`,
+    line(`memory = ${quote(memory)}`, 'a guess: after a run, `updraft report` shows what it used'),
+    ...gpus,
+    line('time = "8h"', 'a guess: the limit of one attempt'),
+  ];
+}

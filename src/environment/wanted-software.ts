@@ -1,0 +1,211 @@
+import { defined } from '../base/defined.ts';
+
+/** A package that someone asked for, by its name and version. */
+export interface Wanted {
+  name: string;
+  /** A version specification; `*` if there is none. */
+  spec: string;
+  extras?: string[];
+  marker?: string;
+  /** A wheel by its address. */
+  url?: string;
+}
+
+/** The software of a project, from wherever it was written down. */
+export interface WantedSoftware {
+  python?: string;
+  conda: Wanted[];
+  pypi: Wanted[];
+  channels: string[];
+  /** The CUDA of its PyTorch, like `12.1`. */
+  cuda?: string;
+  /** What cannot be carried over, and why. */
+  lost: { what: string; why: string }[];
+}
+
+const noSoftware = (): WantedSoftware => ({ conda: [], pypi: [], channels: [], lost: [] });
+
+/** `cu121` → `12.1`, `cu118` → `11.8`. */
+const cudaOf = (digits: string | undefined): string | undefined =>
+  digits === undefined ? undefined : `${digits.slice(0, -1)}.${digits.slice(-1)}`;
+
+/** Files that a requirements file includes. */
+export const includedFiles = (text: string): string[] =>
+  [...text.matchAll(/^\s*(?:-r|--requirement)[ =]\s*(\S+)/gm)].map(([, file = '']) => file);
+
+/** Reads pip's requirements; lines that pip would reject are ignored. */
+export function readPipRequirements(text: string): WantedSoftware {
+  const software = noSoftware();
+  const lines = text
+    .replaceAll(/\\\r?\n/g, ' ')
+    .split(/\r?\n/)
+    .map((line) =>
+      line
+        .replace(/(^|\s)#.*$/, '')
+        .replaceAll(/\s--hash[= ]\S+/g, '')
+        .trim(),
+    );
+  for (const line of lines) {
+    if (
+      line === '' ||
+      /^(-r|--requirement|-c|--constraint|--no-binary|--only-binary|--prefer|--pre)/.test(line)
+    )
+      continue;
+    const index = /^(?:-i|--index-url|--extra-index-url)[ =]\s*(\S+)/.exec(line)?.[1];
+    if (index !== undefined) addIndex(software, index);
+    else if (/^(-f|--find-links|--trusted-host)/.test(line))
+      software.lost.push({ what: line, why: 'add the wheels to the manifest by URL, if they are needed' });
+    else addRequirement(software, line);
+  }
+  return software;
+}
+
+function addIndex(software: WantedSoftware, index: string): void {
+  const cuda = cudaOf(/download\.pytorch\.org\/whl\/(?:\w+\/)?cu(\d+)/.exec(index)?.[1]);
+  if (cuda !== undefined) software.cuda = cuda;
+  else if (!/pypi\.org|download\.pytorch\.org/.test(index))
+    software.lost.push({
+      what: index,
+      why: 'name this index in [pypi-options] of the manifest, if it is needed',
+    });
+}
+
+/** `name[extra]>=1,<2; marker`, `name @ URL`. */
+function addRequirement(software: WantedSoftware, text: string): void {
+  if (/^(-e|--editable)\b|^\.{0,2}\/|^\.$|^file:/.test(text)) {
+    software.lost.push({
+      what: text,
+      why: 'your own code travels with each job: name it in `files` of [train]',
+    });
+    return;
+  }
+  const [, name, extras, rest = '', marker] =
+    /^([A-Za-z0-9][\w.-]*)\s*(?:\[([^\]]*)\])?\s*([^;]*?)\s*(?:;\s*(.+))?$/.exec(text) ?? [];
+  const url = /^@\s*(\S+)/.exec(rest)?.[1] ?? (/^(git\+|https?:)/.test(text) ? text : undefined);
+  if (url !== undefined && !/\.whl([#?].*)?$/.test(url)) {
+    software.lost.push({
+      what: text,
+      why: 'is built from source: a pack holds only wheels and conda packages',
+    });
+    return;
+  }
+  if (
+    name === undefined ||
+    /platform_system\s*==\s*["'](Windows|Darwin)|sys_platform\s*==\s*["'](win32|darwin)/.test(marker ?? '')
+  )
+    return;
+  const version = rest.replaceAll(/[()\s]/g, '');
+  const cuda = cudaOf(/\+cu(\d+)/.exec(version)?.[1]);
+  if (cuda !== undefined) software.cuda = cuda;
+  software.pypi.push({
+    name: name.toLowerCase().replaceAll(/[-_.]+/g, '-'),
+    spec: url !== undefined || version === '' ? '*' : version.replace(/\+(cu\d+|cpu)/, ''),
+    ...defined({ url, marker, extras: extras?.split(',').map((one) => one.trim()) }),
+  });
+}
+
+/** Packages of conda that only choose a build of PyTorch. */
+const cudaPackages = /^(pytorch-cuda|cudatoolkit|cuda-version|cuda)$/;
+const replacedChannels =
+  /^(defaults|pytorch|nvidia|anaconda|main|nodefaults)$|pytorch\.org|anaconda\.(com|org)\/(main|pytorch|nvidia)/;
+
+/** Reads the `environment.yml` of conda, as a document. */
+export function readCondaEnvironment(document: unknown): WantedSoftware {
+  const software = noSoftware();
+  const { channels, dependencies } = (document ?? {}) as { channels?: unknown; dependencies?: unknown };
+  const texts = (value: unknown): unknown[] => (Array.isArray(value) ? (value as unknown[]) : []);
+  for (const channel of texts(channels).filter((one) => typeof one === 'string'))
+    if (!replacedChannels.test(channel)) software.channels.push(channel);
+    else if (/pytorch|nvidia/.test(channel))
+      software.lost.push({
+        what: `channel ${channel}`,
+        why: 'conda-forge has the same packages, with their CUDA builds',
+      });
+  for (const one of texts(dependencies)) {
+    if (typeof one === 'string') addCondaSpec(software, one);
+    else
+      for (const text of texts((one as { pip?: unknown } | null)?.pip))
+        if (typeof text === 'string' && !text.startsWith('-')) addRequirement(software, text);
+  }
+  return software;
+}
+
+/** `channel::name=1.2=build`, `name>=1.2`. */
+export function addCondaSpec(software: WantedSoftware, text: string): void {
+  const [, name = '', version = '', build] =
+    /^(?:[^\s:]+::)?([\w.-]+?)\s*((?:[=<>!~].*?)?)(?:(?<=[\d*])=([^=<>]+))?$/.exec(text.trim()) ?? [];
+  const spec = condaSpec(version.replaceAll(/\s/g, ''));
+  if (name === '' || /^(pip|setuptools|wheel|cpuonly|pytorch-mutex)$/.test(name)) return;
+  if (name === 'python') software.python = spec;
+  else if (cudaPackages.test(name)) software.cuda = /\d+(\.\d+)?/.exec(spec)?.[0] ?? '12';
+  else software.conda.push({ name: name.toLowerCase(), spec });
+  if (build !== undefined) {
+    const cuda = /cuda(\d+\.\d+)/.exec(build)?.[1];
+    if (cuda !== undefined) software.cuda = cuda;
+    software.lost.push({
+      what: `${name} build ${build}`,
+      why: 'the lock chooses the build; the version is kept',
+    });
+  }
+}
+
+/** One `=` of conda means: this version and what begins with it. */
+const condaSpec = (version: string): string => {
+  const fuzzy = /^=([\w.]+)$/.exec(version)?.[1];
+  return version === '' ? '*' : fuzzy === undefined ? version : `${fuzzy}.*`;
+};
+
+type Table = Record<string, unknown>;
+const tableAt = (table: unknown, key: string): Table => {
+  const value = (table as Table | undefined)?.[key];
+  return typeof value === 'object' && value !== null ? (value as Table) : {};
+};
+
+/** Reads the dependencies in a `pyproject.toml`: the standard table, or Poetry's. */
+export function readProjectTables(document: Table): WantedSoftware {
+  const software = noSoftware();
+  const project = tableAt(document, 'project');
+  if (typeof project['requires-python'] === 'string') software.python = project['requires-python'];
+  for (const text of Array.isArray(project['dependencies']) ? (project['dependencies'] as unknown[]) : [])
+    if (typeof text === 'string') addRequirement(software, text);
+  for (const [name, value] of Object.entries(
+    tableAt(tableAt(tableAt(document, 'tool'), 'poetry'), 'dependencies'),
+  )) {
+    const said = typeof value === 'string' ? value : tableAt({ value }, 'value')['version'];
+    if (typeof said !== 'string')
+      software.lost.push({ what: name, why: 'has no version: it comes from a folder or a repository' });
+    else if (name === 'python') software.python = caret(said);
+    else
+      addRequirement(
+        software,
+        `${name} ${caret(said)
+          .replace(/^\*$/, '')
+          .replace(/^(?=\d)/, '==')}`,
+      );
+  }
+  return software;
+}
+
+/** Poetry's `^1.2` is `>=1.2,<2`; `^0.3` is `>=0.3,<0.4`. */
+function caret(spec: string): string {
+  const [, version, major = '0', minor] = /^[\^~](((?:\d+))(?:\.(\d+))?[\w.]*)$/.exec(spec.trim()) ?? [];
+  if (version === undefined) return spec;
+  const isMinor = spec.startsWith('~') || major === '0';
+  return isMinor && minor !== undefined
+    ? `>=${version},<${major}.${Number(minor) + 1}`
+    : `>=${version},<${Number(major) + 1}`;
+}
+
+/** Packages that come with others, or with every environment. */
+const implied = /^(pip|setuptools|wheel|distribute|pkg-resources|triton|pytorch-triton|nvidia-.*|uv|pipx)$/;
+
+/** Reads installed packages from the names of their `.dist-info` folders, pinned to what is there. */
+export function readInstalled(folders: readonly string[], python: string | undefined): WantedSoftware {
+  const software: WantedSoftware = { ...noSoftware(), ...defined({ python: python && `${python}.*` }) };
+  for (const folder of [...folders].sort()) {
+    const [, name = '', version = ''] = /^(.+?)-(\d[^-]*)\.dist-info$/.exec(folder) ?? [];
+    const plain = name.toLowerCase().replaceAll(/[-_.]+/g, '-');
+    if (name !== '' && !implied.test(plain)) addRequirement(software, `${plain}==${version}`);
+  }
+  return software;
+}

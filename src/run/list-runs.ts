@@ -1,0 +1,109 @@
+import { readdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { mapLimited } from '../base/map-limited.ts';
+import { runFiles } from '../job/layout.ts';
+import { isOpen, type JobCounts, type RunState } from '../journal/state.ts';
+import { poolKind } from '../pool/open-pool.ts';
+import { readPlan } from '../pool/read-plan.ts';
+import { readRunOutline } from './run-states.ts';
+
+/** Rehearsals are runs whose names begin with this. */
+export const rehearsalPrefix = 'rehearsal-';
+
+/** The name decides for most runs; a job file may have such a name, too, so the plan is read to be sure. */
+export const isRehearsal = async (runFolder: string): Promise<boolean> =>
+  path.basename(runFolder).startsWith(rehearsalPrefix) &&
+  (await readPlan(runFolder).catch(() => undefined))?.isRehearsal === true;
+
+/** A run in a list. */
+export interface RunSummary {
+  run: string;
+  folder: string;
+  pool: string;
+  createdAt?: string;
+  endedAt?: string;
+  /** Jobs that the pool holds; they are part of other counts, too. */
+  held: number;
+  tally: JobCounts;
+  isRehearsal: boolean;
+}
+
+const maxParallel = 8;
+
+/** The runs of a `runs/` folder, the latest first. Anything else in it is left out. */
+export async function listRuns(runsFolder: string): Promise<RunSummary[]> {
+  const names = (await readdir(runsFolder)).filter((name) => !name.startsWith('.'));
+  const found = await mapLimited(names, maxParallel, (name) =>
+    summarize(path.join(runsFolder, name)).catch(() => undefined),
+  );
+  const created = ({ createdAt = '' }: RunSummary): string => createdAt;
+  return found
+    .filter((run) => run !== undefined)
+    .sort((a, b) => created(b).localeCompare(created(a)) || a.run.localeCompare(b.run));
+}
+
+/** An ended run changes only if its journal or its scheduler's log grows: until then its summary is valid. */
+async function summarize(folder: string): Promise<RunSummary> {
+  const journal = await stat(path.join(folder, runFiles.journal));
+  const kept = await readSummary(folder);
+  if (kept !== undefined && kept.key === (await keyOf(folder, kept.pool, journal.size)))
+    return { ...kept.summary, folder };
+  const state = await readRunOutline(folder);
+  const summary = { ...summaryOf(state, folder), isRehearsal: await isRehearsal(folder) };
+  if (state.endedAt !== undefined && state.jobs.every((job) => !isOpen(job) || job.isKeptBack))
+    await writeSummary(folder, {
+      key: await keyOf(folder, state.pool, journal.size),
+      pool: state.pool,
+      summary,
+    });
+  return summary;
+}
+
+interface Kept {
+  key: string;
+  pool: string;
+  summary: Omit<RunSummary, 'folder'>;
+}
+
+async function keyOf(folder: string, pool: string, journalBytes: number): Promise<string> {
+  const log = poolKind(pool)?.eventLog;
+  const logBytes =
+    log === undefined
+      ? 0
+      : await stat(path.join(folder, log)).then(
+          ({ size }) => size,
+          () => 0,
+        );
+  return `1 ${journalBytes} ${logBytes}`;
+}
+
+async function readSummary(folder: string): Promise<Kept | undefined> {
+  try {
+    return JSON.parse(await readFile(path.join(folder, runFiles.summary), 'utf8')) as Kept;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A folder that cannot be written to is read again next time. */
+async function writeSummary(folder: string, kept: Kept): Promise<void> {
+  const file = path.join(folder, runFiles.summary);
+  await writeFile(`${file}.draft`, JSON.stringify(kept))
+    .then(() => rename(`${file}.draft`, file))
+    .catch(() => undefined);
+}
+
+function summaryOf(
+  { createdAt, endedAt, pool, jobs, tally }: RunState,
+  folder: string,
+): Omit<RunSummary, 'isRehearsal'> {
+  return {
+    run: path.basename(folder),
+    folder,
+    pool,
+    ...(createdAt === undefined ? {} : { createdAt }),
+    ...(endedAt === undefined ? {} : { endedAt }),
+    held: jobs.filter(({ held }) => held !== undefined).length,
+    tally,
+  };
+}

@@ -1,0 +1,117 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createWriteStream } from 'node:fs';
+import { lstat, open, rename, rm, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { promisify } from 'node:util';
+import { createGzip } from 'node:zlib';
+import { counted } from '../base/counted.ts';
+import type { Env } from '../base/env.ts';
+import { isThere } from '../base/error-reason.ts';
+import { removeTree } from '../base/remove-tree.ts';
+import { shellQuote } from '../base/shell-quote.ts';
+import { Fault } from '../fault/fault.ts';
+import { describeFull, isFull } from '../job/full-disk.ts';
+import { isOpen } from '../journal/state.ts';
+import { poolKind } from '../pool/open-pool.ts';
+import { deleteSecrets } from '../pool/stored-secrets.ts';
+import { draftName } from './create-run.ts';
+import { readRunOutline } from './run-states.ts';
+
+/** Throws a Fault unless the folder is a run of its own that has ended, so that it can be removed. */
+export async function assertRemovable(folder: string): Promise<void> {
+  const run = path.basename(folder);
+  if (!(await lstat(folder)).isDirectory())
+    throw new Fault('usage', `${folder} is a link: it is not followed`, {
+      about: folder,
+      fix: 'remove the link with `rm`, or name the run in its own folder',
+    });
+  const { jobs, pool } = await readRunOutline(folder);
+  const open = jobs.filter((job) => isOpen(job) && !job.isKeptBack).length;
+  const supervisor = await poolKind(pool)?.supervisor?.(folder);
+  if (open === 0 && supervisor?.state !== 'running') return;
+  throw new Fault('usage', `${run} has not ended: ${counted(open, 'job')} waiting, running or held`, {
+    about: folder,
+    fix: `updraft stop ${shellQuote(run)}`,
+  });
+}
+
+/** Removes a run. It disappears at once; if that is interrupted, the next command removes the rest. */
+export async function removeRun(folder: string, env: Env): Promise<void> {
+  const doomed = path.join(path.dirname(folder), draftName(path.basename(folder)));
+  await rename(folder, doomed);
+  await deleteSecrets(path.basename(folder), env);
+  await removeTree(doomed);
+}
+
+/** Only names, contents, modes and times of the files count, not who packs them or when. */
+const tarOptions = [
+  '--create',
+  '--sort=name',
+  '--owner=0',
+  '--group=0',
+  '--numeric-owner',
+  '--format=posix',
+  '--pax-option=exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime',
+];
+
+export interface Archive {
+  file: string;
+  bytes: number;
+}
+
+/** Packs a run into `NAME.tar.gz` in a folder, verifies it, and then removes the run. */
+export async function archiveRun(
+  folder: string,
+  to: string,
+  { env, signal }: { env: Env; signal: AbortSignal },
+): Promise<Archive> {
+  const run = path.basename(folder);
+  const file = path.join(to, `${run}.tar.gz`);
+  if (await isThere(file))
+    throw new Fault('usage', `${file} exists already`, {
+      about: file,
+      fix: `move it away: mv ${shellQuote(file)} …`,
+    });
+  const draft = path.join(to, `.${run}.tar.gz.draft`);
+  try {
+    await pack(folder, draft, signal);
+    // What cannot be listed could not be unpacked.
+    await promisify(execFile)('tar', ['-tzf', draft], { maxBuffer: 1 << 30, signal });
+    await rename(draft, file);
+  } catch (error) {
+    await rm(draft, { force: true });
+    signal.throwIfAborted();
+    throw cannotArchive(run, file, error);
+  }
+  await removeRun(folder, env);
+  return { file, bytes: (await stat(file)).size };
+}
+
+async function pack(folder: string, draft: string, signal: AbortSignal): Promise<void> {
+  const args = [...tarOptions, '-C', path.dirname(folder), `./${path.basename(folder)}`];
+  const tar = spawn('tar', args, { stdio: ['ignore', 'pipe', 'pipe'], signal });
+  let said = '';
+  tar.stderr.on('data', (data) => (said += String(data)));
+  const ended = once(tar, 'close') as Promise<[number | null]>;
+  await Promise.all([ended, pipeline(tar.stdout, createGzip(), createWriteStream(draft, { mode: 0o600 }))]);
+  const [status] = await ended;
+  if (status !== 0) throw new Error(`tar exited with ${status ?? 'a signal'}: ${said.trim().slice(0, 300)}`);
+  await using written = await open(draft, 'r');
+  await written.sync();
+}
+
+function cannotArchive(run: string, file: string, error: unknown): Fault {
+  if (isFull(error))
+    return new Fault('disk-full', `${run} is not archived: ${describeFull(path.dirname(file), error)}`, {
+      fix: 'write the archive to another disk with --to FOLDER',
+      about: file,
+      cause: error,
+    });
+  return new Fault('file-invalid', `${run} is not archived: ${(error as Error).message}`, {
+    fix: 'nothing was removed: fix that, and run the same command again',
+    about: file,
+    cause: error,
+  });
+}

@@ -1,0 +1,154 @@
+import assert from 'node:assert/strict';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test } from 'node:test';
+import * as check from '../../src/cli/commands/check.ts';
+import * as env from '../../src/cli/commands/env.ts';
+import * as init from '../../src/cli/commands/init.ts';
+import { readSpec } from '../../src/job/read-spec.ts';
+import { runCommand } from '../cli/run-command.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+
+/** A new user's script: argparse, a folder of images, a module of its own, no checkpoints. Only the standard library. */
+const script = `"""Trains on a folder of images."""
+import argparse
+import json
+import os
+
+from model import build
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--data", default="images", help="folder with one folder per class")
+parser.add_argument("--epochs", type=int, default=3)
+parser.add_argument("--lr", type=float, default=0.1)
+parser.add_argument("--out", default="/home/me/results")
+args = parser.parse_args()
+
+os.makedirs(args.out, exist_ok=True)
+classes = sorted(os.listdir(args.data))
+device = "cuda" if os.environ.get("GPU") else "cpu"
+for epoch in range(args.epochs):
+    print(f"Epoch: {epoch + 1}/{args.epochs} loss: {1 / (epoch + 1):.3f}", flush=True)
+with open(os.path.join(args.out, "model.json"), "w") as file:
+    json.dump(build(classes), file)
+`;
+const model = 'def build(classes):\n    return {"classes": classes}\n';
+
+async function project(
+  t: Parameters<typeof temporaryFolder>[0],
+  more: Record<string, string> = {},
+): Promise<string> {
+  const cwd = await temporaryFolder(t, { 'train.py': script, 'model.py': model, ...more });
+  await mkdir(path.join(cwd, 'images', 'cat'), { recursive: true });
+  await writeFile(path.join(cwd, 'images', 'cat', '1.jpg'), 'x');
+  return cwd;
+}
+
+const jobFile = async (cwd: string): Promise<string> =>
+  await readFile(path.join(cwd, 'updraft.toml'), 'utf8');
+
+test('a script of one’s own: its arguments, data, modules and outputs are in the job file, which passes check', async (t) => {
+  const cwd = await project(t);
+  const { out, err } = await runCommand(init, ['train.py'], { cwd });
+  assert.equal(out, 'updraft.toml\n');
+  const spec = readSpec(await jobFile(cwd), 'updraft.toml');
+  assert.equal(spec.train.command, 'python3 train.py --out out --epochs 3');
+  assert.deepEqual(spec.train.files, ['train.py', 'model.py']);
+  assert.deepEqual(spec.train.outputs, ['out/model.json']);
+  assert.deepEqual(
+    spec.data.map(({ url, into }) => [url, into]),
+    [['images', 'images']],
+  );
+  assert.match(err, /--out out .*instead of \/home\/me\/results, which no worker has/);
+  assert.match(err, /data images .*read by os\.listdir/);
+  assert.match(err, /outputs out\/model\.json .*open \(train\.py:20\)/);
+  assert.match(err, /model\.py .*imported by train\.py/);
+  assert.match(err, /no checkpoint to resume from.*docs\/checkpoints\.md/);
+  // A missing checkpoint is worth a warning; nothing is an error.
+  assert.match(
+    (await runCommand(check, [], { cwd })).out,
+    /1 job on the pool "local"; 1 warning\n[^]*no-checkpoint/,
+  );
+});
+
+test('init in a folder with a script of one’s own reads it and says so; a template must be asked for', async (t) => {
+  const cwd = await project(t);
+  const { err } = await runCommand(init, [], { cwd });
+  assert.match(
+    err,
+    /^train\.py is here: reading it \(to start from a template instead: --template minimal\|/,
+  );
+  assert.match(await jobFile(cwd), /# Made from train\.py by updraft init/);
+  await assert.rejects(runCommand(init, ['train.py'], { cwd }), { kind: 'file-invalid', fix: /--force/ });
+  await runCommand(init, ['--force', '-t', 'minimal'], { cwd });
+  assert.match(await jobFile(cwd), /name = "minimal"/);
+});
+
+test('several scripts are named, and none is chosen', async (t) => {
+  const save = 'import torch\ntorch.save(1, "model.pt")\n';
+  const cwd = await temporaryFolder(t, { 'alpha.py': save, 'beta.py': save });
+  const { err } = await runCommand(init, [], { cwd });
+  assert.match(err, /^there are alpha\.py, beta\.py; to read one: updraft init alpha\.py/);
+});
+
+test('a GPU is requested on a pool only, and more files can be named', async (t) => {
+  const cwd = await project(t, { 'labels.csv': 'a' });
+  await runCommand(init, ['train.py', 'labels.csv', '--pool', 'condor'], { cwd });
+  const spec = readSpec(await jobFile(cwd), 'updraft.toml');
+  assert.equal(spec.resources.gpus, 1);
+  assert.deepEqual(spec.train.files, ['train.py', 'model.py', 'labels.csv']);
+});
+
+test('what only the user knows is marked, and said', async (t) => {
+  const source =
+    'import argparse\np = argparse.ArgumentParser()\np.add_argument("--data-dir", required=True)\np.add_argument("--arch", required=True)\np.parse_args()\n';
+  const cwd = await temporaryFolder(t, { 'train.py': source });
+  const { err } = await runCommand(init, ['train.py'], { cwd });
+  assert.match(err, /to fill in:\n(.*\n)*.*--arch CHANGE-ME/);
+  assert.match(err, /\[data\.data\] url/);
+  assert.match(err, /outputs .*no call that saves a file was found/);
+  assert.match(await jobFile(cwd), /FILL IN/);
+});
+
+test('a script that is not there is named', async (t) => {
+  const cwd = await temporaryFolder(t);
+  await assert.rejects(runCommand(init, ['trian.py'], { cwd }), {
+    kind: 'file-invalid',
+    message: /trian\.py/,
+  });
+});
+
+test('requirements.txt: init names the one command that makes its software, which writes a manifest', async (t) => {
+  const cwd = await project(t, {
+    'requirements.txt': 'torch==2.3.1\npillow\n-e .\n',
+    'model.py': 'import torch\n',
+  });
+  const { err } = await runCommand(init, ['train.py'], { cwd });
+  assert.match(err, /updraft env make requirements\.txt -e gpu/);
+  const made = await runCommand(env, ['make', 'requirements.txt', '--manifest-only'], { cwd });
+  assert.match(made.err, /wrote pixi\.toml\nnot carried over: -e \.: your own code travels with each job/);
+  assert.match(
+    await readFile(path.join(cwd, 'pixi.toml'), 'utf8'),
+    /torch = \{ version = "==2\.3\.1", index = /,
+  );
+  await assert.rejects(
+    runCommand(env, ['make', 'requirements.txt'], { cwd, env: { PATH: '/nonexistent' } }),
+    {
+      message: /pixi/,
+      fix: /install Pixi/,
+    },
+  );
+});
+
+test('an active virtual environment is the software where no file describes it', async (t) => {
+  const cwd = await project(t, { 'model.py': 'import numpy\n' });
+  const venv = await temporaryFolder(t);
+  await mkdir(path.join(venv, 'lib/python3.11/site-packages/numpy-1.26.4.dist-info'), { recursive: true });
+  const { err } = await runCommand(init, ['train.py'], { cwd, env: { VIRTUAL_ENV: venv } });
+  assert.match(err, /updraft env make \S+/);
+  await runCommand(env, ['make', '--manifest-only'], { cwd, env: { VIRTUAL_ENV: venv } });
+  assert.match(
+    await readFile(path.join(cwd, 'pixi.toml'), 'utf8'),
+    /python = "3\.11\.\*"\n\n\[pypi-dependencies\]\nnumpy = "==1\.26\.4"/,
+  );
+});

@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test } from 'node:test';
+import { systemClock } from '../../src/base/clock.ts';
+import * as status from '../../src/cli/commands/status.ts';
+import * as why from '../../src/cli/commands/why.ts';
+import { readJournal } from '../../src/journal/tail.ts';
+import { runCommand } from '../cli/run-command.ts';
+import { condorHarness, onlyJob } from '../condor/condor-harness.ts';
+import { RunHarness } from '../run/run-harness.ts';
+
+const onPool = (command: string, resources: string): string => `
+name = "first-day"
+[train]
+command = ${JSON.stringify(command)}
+outputs = ["model.pt"]
+[resources]
+${resources}
+[run]
+pool = "condor"
+attempts = 1
+`;
+
+test("an absolute path of this machine fails on the mini pool's workers", async (t) => {
+  const harness = await condorHarness(t, { 'train.sh': 'echo 1 > model.pt\n' });
+  if (harness === undefined) return;
+  const script = path.join(harness.folder, 'train.sh');
+  await writeFile(path.join(harness.folder, 'updraft.toml'), onPool(`sh ${script}`, 'memory = "500 MB"'));
+  const run = await harness.submit();
+  const job = onlyJob(await harness.finish(run));
+  assert.equal(job.outcome, 'failed');
+  const { out } = await runCommand(why, [run, '0'], { cwd: harness.folder, env: harness.env });
+  assert.match(out, /train\.sh.*(No such file|cannot open)/i);
+});
+
+test('a memory request that is too small is held on the mini pool, and why gives the figure', async (t) => {
+  const command = 'python3 -c "import time; held = bytearray(450_000_000); time.sleep(600)"';
+  const harness = await condorHarness(t, { 'updraft.toml': onPool(command, 'memory = "200 MB"') });
+  if (harness === undefined) return;
+  const run = await harness.submit();
+  const job = onlyJob(await harness.until(run, (state) => onlyJob(state).held !== undefined));
+  assert.match(job.held?.message ?? '', /memory usage exceeded request_memory/);
+  const { out } = await runCommand(why, [run, '0'], { cwd: harness.folder, env: harness.env });
+  const [, asked] = /Request at least (\d+) MB/.exec(out) ?? [];
+  assert.ok(Number(asked) >= 450, out);
+});
+
+const epochs = (seconds: number): string =>
+  `i=0; while [ $i -lt 5000 ]; do i=$((i+1)); echo "epoch $i/5000 loss 0.5"; sleep ${seconds}; done; echo 1 > model.pt`;
+
+test('a time that is too short, without a checkpoint', async (t) => {
+  const harness = await RunHarness.make(t);
+  await harness.describe(epochs(0.2), '', '[resources]\ncpus = 1\nmemory = "100 MB"\ntime = "6s"');
+  const { code, out } = await harness.updraft('run');
+  assert.equal(code, 1, out);
+  // Before the limit, with the figure to write; a second attempt would be as long.
+  assert.match(out, /needs \d+\S+, limit 6s: write time = "\d+[mh]\S*"/);
+  assert.doesNotMatch(out, /try 2/);
+  const [run = ''] = await harness.runs();
+  const explained = await harness.updraft('why', path.basename(run), '0');
+  assert.match(explained.out, /[Ww]rite `time = "\d+[mh]\S*"` in \[resources\] \(at its pace it needs \d+/);
+});
+
+test('an agent that was stopped by a signal is not shown as training towards its end', async (t) => {
+  const harness = await RunHarness.make(t);
+  await harness.describe(epochs(0.2));
+  assert.equal((await harness.updraft('submit')).code, 0);
+  const [run = ''] = await harness.runs();
+  await harness.until(run, ({ jobs }) => (jobs[0]?.attempts[0]?.agent?.training?.epoch ?? 0) > 2);
+  const journal = path.join(run, 'jobs/0000/attempt-1/agent.jsonl');
+  const { entries } = await readJournal(journal);
+  const started = entries.find((entry) => entry.kind === 'agent-started');
+  assert.ok(started);
+  process.kill(started.pid, 'SIGSTOP');
+  t.after(() => process.kill(started.pid, 'SIGCONT'));
+  const shown = async (lateMs: number): Promise<string> => {
+    const clock = { ...systemClock, now: () => systemClock.now() + lateMs };
+    return (await runCommand(status, [path.basename(run)], { cwd: harness.folder, env: harness.env, clock }))
+      .out;
+  };
+  assert.match(await shown(0), /ETA/);
+  const late = await shown(65_000);
+  assert.match(late, /no report for 1m\d\ds/);
+  assert.doesNotMatch(late, /ETA/);
+});
