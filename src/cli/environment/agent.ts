@@ -33,7 +33,7 @@ async function stageAgent(cli: Cli, url: string, options: Options): Promise<void
   const file = await packAgent(await findAgent(cli, options.arch), cli.env);
   const sha256 = await sha256Of(file);
   const name = `${agentName}-${cli.version}-linux-${options.arch}-${sha256}.gz`;
-  const described = await describeFile(file, name);
+  const described = describeFile(file, name);
   const place = below(url, name);
   const report = (): string =>
     options.json

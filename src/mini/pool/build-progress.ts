@@ -2,7 +2,7 @@ import type { Clock } from '../../base/clock.ts';
 
 export type Say = (line: string, transient?: boolean) => void;
 
-/** The steps of mmdebstrap, and the share of its time that each took on a quiet machine. */
+/** The steps of mmdebstrap, with the rough share of its time that each takes. */
 const shares = { base: 0.2, fetching: 0.1, unpacking: 0.3, 'setting up': 0.25, copying: 0.15 };
 type Step = keyof typeof shares;
 const steps = Object.keys(shares) as Step[];
