@@ -109,6 +109,7 @@ const agentShapes: Shapes<AgentBody> = {
   progress: {
     epoch: optional(number),
     epochs: optional(number),
+    done: optional(number),
     step: optional(number),
     steps: optional(number),
     loss: optional(number),

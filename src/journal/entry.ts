@@ -99,6 +99,8 @@ export type RunBody =
 export interface Progress {
   epoch?: number;
   epochs?: number;
+  /** How many epochs are done, where the training reports an epoch at its end. */
+  done?: number;
   step?: number;
   steps?: number;
   loss?: number;

@@ -185,8 +185,8 @@ function changeTraining(old: TrainingState, entry: TrainingEntry): TrainingState
       return { command: entry.command, ...(waitedBefore > 0 ? { waitedBefore } : {}) };
     }
     case 'progress': {
-      const { epoch, epochs, step, steps, loss, accuracy, waited } = entry;
-      return { ...old, ...defined({ epoch, epochs, step, steps, loss, accuracy, waited }) };
+      const { epoch, epochs, done, step, steps, loss, accuracy, waited } = entry;
+      return { ...old, ...defined({ epoch, epochs, done, step, steps, loss, accuracy, waited }) };
     }
     case 'training-ended':
       return { ...old, status: entry.status, ...defined({ signal: entry.signal }) };

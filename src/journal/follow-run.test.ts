@@ -74,7 +74,7 @@ test('following throws the reason of the signal', async (t) => {
 
 test('a folder without a journal is not a run, and the message says so', async (t) => {
   const folder = await temporaryFolder(t);
-  for (const attempt of [loadRun(folder), follow(folder).next()])
+  for (const attempt of [() => loadRun(folder), () => follow(folder).next()])
     await assert.rejects(attempt, (thrown) => thrown instanceof Fault && thrown.message.includes(folder));
 });
 

@@ -12,7 +12,7 @@ test('every exit code of a training is passed on, except those in our own range'
     const fault = trainingFault(ended, 'python3 main.py', [], asked);
     const exit = exitCodeOf(fault, ended);
     if (status === 126 || status === 127) assert.equal(exit, kinds['command-missing'].exit);
-    else assert.equal(exit, status >= 86 && status <= 119 ? kinds['training-failed'].exit : status);
+    else assert.equal(exit, status >= 86 && status <= 120 ? kinds['training-failed'].exit : status);
   }
   assert.equal(trainingFault({ status: 0 }, 'true', [], asked), undefined);
   assert.equal(exitCodeOf(undefined, { status: 0 }), 0);

@@ -28,6 +28,14 @@ export function progressOfLine(line: string): Progress {
   if (accuracy?.[1] !== undefined) found.accuracy = share(accuracy[1], accuracy[2], accuracy[3]);
   const waited = waitedOf.exec(text)?.[1];
   if (waited !== undefined && Number(waited) >= 0) found.waited = Number(waited);
+  return withDone(found);
+}
+
+/** Results without a step, beside an epoch, come at its end; `'epoch': 1.5` counts what is done. */
+function withDone(found: Progress): Progress {
+  const { epoch, step, loss, accuracy } = found;
+  const isAtEnd = step === undefined && (loss ?? accuracy) !== undefined;
+  if (epoch !== undefined && (isAtEnd || !Number.isInteger(epoch))) found.done = epoch;
   return found;
 }
 
@@ -48,7 +56,7 @@ export function progressOfRecord(line: string): Progress {
     if (typeof field === 'number') found[name] = field;
     else if (field === 'NaN' || field === 'Infinity' || field === '-Infinity') found[name] = Number(field);
   }
-  return found;
+  return withDone(found);
 }
 
 /** The latest value of each field. */

@@ -45,19 +45,19 @@ export class RequestWatch {
   }
 
   /**
-   * By the pace since the first report, which leaves out the start-up. Many report an epoch at its end: an epoch without
-   * steps counts as done, so that the estimate is rather too short than a false alarm.
+   * By the pace since the first report, which leaves out the start-up. Where nothing says
+   * whether an epoch is done, it counts as done: the estimate is rather too short than a false alarm.
    */
   #estimate(progress: Progress): void {
     this.#progress = { ...this.#progress, ...progress };
-    const { epochs, step } = this.#progress;
+    const { epochs, done, step } = this.#progress;
     const share = trainingShare(this.#progress);
     if (share === undefined) return;
     const now = (this.#clock.monotonic() - this.#startedAt) / 1000;
     this.#first ??= { share, at: now };
     const gained = share - this.#first.share;
     if (gained <= 0) return;
-    const left = 1 - share - (epochs === undefined || step !== undefined ? 0 : 1 / epochs);
+    const left = 1 - share - (epochs === undefined || (done ?? step) !== undefined ? 0 : 1 / epochs);
     this.#neededSeconds = now + (Math.max(0, left) * (now - this.#first.at)) / gained;
   }
 

@@ -48,8 +48,8 @@ test('progress is recorded at most once a second, and none is lost', async (t) =
   assert.deepEqual(
     reported.filter(({ kind }) => kind === 'progress'),
     [
-      { kind: 'progress', epoch: 1, loss: 3 },
-      { kind: 'progress', epoch: 3, loss: 2 },
+      { kind: 'progress', epoch: 1, done: 1, loss: 3 },
+      { kind: 'progress', epoch: 3, done: 2, loss: 2 },
       { kind: 'progress', accuracy: 0.5 },
     ],
   );
