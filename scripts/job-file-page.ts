@@ -83,6 +83,7 @@ const examples: Record<string, string> = {
   'run.caches': '["cache.campus.edu:8443"]',
   'run.avoid_caches': '["slow.example.org"]',
   'run.attempts': '5',
+  'run.on_end': '"mail -s \\"$UPDRAFT_RUN $UPDRAFT_STATE\\" me@example.org < /dev/null"',
   'recovery.avoid': '"machine"',
   'recovery.memory_max': '"64 GB"',
   'recovery.disk_max': '"200 GB"',

@@ -205,6 +205,14 @@ const run = table('a table', {
   attempts: count('a whole number of attempts (1 means no retry)', 1, 100)
     .default(5)
     .describe('A job fails for good after this many failed attempts. Evictions do not count.'),
+  on_end: matching(
+    'a command of the shell in one line, like "mail -s done me@example.org < /dev/null"',
+    /^[^\0\n\r]+$/,
+  )
+    .optional()
+    .describe(
+      'Command that runs on this machine, once, when the run has ended; it gets UPDRAFT_RUN, UPDRAFT_RUN_FOLDER, UPDRAFT_STATE ("success" or "failed"), UPDRAFT_SUCCEEDED and UPDRAFT_FAILED. On HTCondor and Slurm only while `updraft run` or `updraft watch` is open.',
+    ),
 }).describe('How many jobs, and where.');
 
 const recovery = table('a table', {

@@ -7,6 +7,8 @@ import { detectMachine, localPoolFolder } from './local/machine.ts';
 import { supervise } from './local/supervisor.ts';
 import { deleteSecrets } from './stored-secrets.ts';
 import type { PoolContext } from './pool.ts';
+import { loadRun } from '../journal/load-run.ts';
+import { runOnEnd } from './on-end.ts';
 import { readPlan } from './read-plan.ts';
 
 /** What the supervisor's process passes in. */
@@ -40,5 +42,9 @@ export async function superviseRun(runFolder: string, context: SupervisorContext
     signal,
     kill,
   });
+  if (how === 'ended') {
+    const problem = await runOnEnd(path.resolve(runFolder), await loadRun(runFolder), env);
+    if (problem !== undefined) context.err(`${problem}\n`);
+  }
   if (how === 'ended' || how === 'removed') await deleteSecrets(path.basename(path.resolve(runFolder)), env);
 }

@@ -2,6 +2,7 @@ import path from 'node:path';
 import { printable } from '../../base/printable.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
 import type { JobState, RunState } from '../../journal/state.ts';
+import { runOnEnd } from '../../pool/on-end.ts';
 import { keepGoing } from '../../run/keep-going.ts';
 import { followRunStates, readRunState } from '../../run/run-states.ts';
 import { drawOut, type Cli } from '../cli.ts';
@@ -22,13 +23,26 @@ export async function watchRun(
   { json = false }: { json?: boolean } = {},
 ): Promise<RunState> {
   const { terminal } = cli;
+  const since = cli.clock.now();
   const last = await whileRefreshing(cli, runFolder, () => {
     if (json) return watchPlain(cli, runFolder, jsonLines);
     if (terminal !== undefined && cli.env['TERM'] !== 'dumb') return watchLive(cli, runFolder, terminal);
     return watchPlain(cli, runFolder, textLines);
   });
   await removeUnneededSecrets(cli, runFolder, last);
+  if (last.endedAt !== undefined) await announceEnd(cli, runFolder, last, cli.clock.now() - since);
   return last;
+}
+
+/** Whoever has watched for longer probably looks elsewhere. */
+const bellAfterMs = 60_000;
+
+async function announceEnd(cli: Cli, runFolder: string, state: RunState, watchedMs: number): Promise<void> {
+  // OSC 9 is a desktop note in many terminals, also over ssh; others ignore it.
+  if (cli.terminal !== undefined && watchedMs >= bellAfterMs)
+    drawOut(cli, `\x07\x1b]9;updraft: ${printable(state.name)} has ended\x07`);
+  const problem = await runOnEnd(runFolder, state, cli.env);
+  if (problem !== undefined) cli.err(`updraft: ${problem}\n`);
 }
 
 async function watchLive(cli: Cli, runFolder: string, terminal: Terminal): Promise<RunState> {
