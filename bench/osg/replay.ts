@@ -1,3 +1,4 @@
+import { insideHome } from '../../src/mini/pool/condor-config.ts';
 import { execFile } from 'node:child_process';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -28,8 +29,10 @@ export interface Setting {
 export interface Stage extends AsyncDisposable {
   /** Of this variant. */
   folder: string;
-  /** What REPLAY_SCENARIO names. */
+  /** What the jobs read and write, as this machine names it. */
   scenarioFolder: string;
+  /** The same folder as workers name it, for REPLAY_SCENARIO. */
+  onWorker: string;
   federation: MiniFederation;
 }
 
@@ -37,7 +40,9 @@ export interface Stage extends AsyncDisposable {
 export async function openStage(setting: Setting, name: string): Promise<Stage> {
   const { scenario, scale, dataset } = setting;
   const folder = path.join(setting.folder, name);
-  const scenarioFolder = path.join(folder, 'scenario');
+  // A folder that all daemons of the pool share: workers see no other of this machine.
+  const shared = path.join('run', `replay-${name}`);
+  const scenarioFolder = path.join(setting.pool.home, shared);
   await mkdir(path.join(scenarioFolder, 'starts'), { recursive: true });
   await writeFile(path.join(scenarioFolder, 'slots.json'), JSON.stringify(slotScript(scenario, scale)));
   const federation = await startFederation({
@@ -48,7 +53,13 @@ export async function openStage(setting: Setting, name: string): Promise<Stage> 
   for (const { httpUrl } of federation.caches)
     await (await fetch(`${httpUrl}/ospool/train.tar`)).arrayBuffer();
   for (const rule of troubleOf(scenario, { bytes: dataset.bytes, scale })) await federation.trouble.add(rule);
-  return { folder, scenarioFolder, federation, [Symbol.asyncDispose]: () => federation.stop() };
+  return {
+    folder,
+    scenarioFolder,
+    onWorker: path.join(insideHome, shared),
+    federation,
+    [Symbol.asyncDispose]: () => federation.stop(),
+  };
 }
 
 /** For machine.py, in seconds of the replay. */

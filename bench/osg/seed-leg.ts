@@ -47,33 +47,37 @@ async function writeFiles(setting: Setting, stage: Stage): Promise<string> {
   const { folder } = stage;
   await cp(path.join(here, 'workload'), folder, { recursive: true });
   await copyFile(path.join(here, 'seed/wrapper.sh'), path.join(folder, 'wrapper.sh'));
-  await copyFile(path.join(here, 'seed/osdf_plugin.py'), path.join(folder, 'osdf_plugin'));
-  for (const name of ['wrapper.sh', 'osdf_plugin']) await chmod(path.join(folder, name), 0o755);
-  for (const job of setting.scenario.jobs.keys())
-    await mkdir(path.join(folder, 'results', String(job)), { recursive: true });
+  await chmod(path.join(folder, 'wrapper.sh'), 0o755);
+  for (const job of setting.scenario.jobs.keys()) {
+    const own = path.join(folder, 'results', String(job));
+    await mkdir(own, { recursive: true });
+    // HTCondor sends a plugin only by its name in `initialdir`.
+    await copyFile(path.join(here, 'seed/osdf_plugin.py'), path.join(own, 'osdf_plugin'));
+    await chmod(path.join(own, 'osdf_plugin'), 0o755);
+  }
   const submit = path.join(folder, 'job.sub');
   await writeFile(submit, [...description(setting, stage), ...queue(setting), ''].join('\n'));
   return submit;
 }
 
-function description({ scale }: Setting, { folder, scenarioFolder, federation }: Stage): string[] {
+function description({ scale }: Setting, { folder, onWorker, federation }: Stage): string[] {
   const cache = federation.caches[0]?.httpUrl ?? '';
   const silence = stallSeconds / scale;
   return [
     `executable = ${folder}/wrapper.sh`,
     `arguments = $(ProcId) ${cache}/ospool/weights.json`,
-    `environment = "REPLAY_SCENARIO=${scenarioFolder} OSDF_CACHE=${cache} OSDF_SILENCE=${silence}"`,
+    `environment = "REPLAY_SCENARIO=${onWorker} OSDF_CACHE=${cache} OSDF_SILENCE=${silence}"`,
     `initialdir = ${folder}/results/$(ProcId)`,
     'should_transfer_files = YES',
     'when_to_transfer_output = ON_EXIT',
     `transfer_input_files = osdf:///ospool/train.tar, ${folder}/train.py, ${folder}/machine.py`,
-    `transfer_plugins = osdf=${folder}/osdf_plugin`,
+    'transfer_plugins = osdf=osdf_plugin',
     'output = out.txt',
     'error = err.txt',
     `log = ${folder}/events.log`,
     'ulog_execute_attrs = GLIDEIN_ResourceName, Machine',
     'request_cpus = 1',
-    'request_memory = 128 MB',
+    'request_memory = 256 MB',
     'request_disk = 100 MB',
     // The pool's own limit in the published runs.
     `allowed_execute_duration = ${Math.ceil(limitSeconds / scale)}`,

@@ -34,7 +34,7 @@ export async function runUpdraftLeg(setting: Setting): Promise<Finished & { run:
   }
 }
 
-async function writeFiles(setting: Setting, { folder, scenarioFolder }: Stage): Promise<void> {
+async function writeFiles(setting: Setting, { folder, onWorker }: Stage): Promise<void> {
   const { scenario, scale, dataset } = setting;
   await mkdir(folder, { recursive: true });
   await cp(path.join(here, 'workload'), folder, { recursive: true });
@@ -51,14 +51,14 @@ async function writeFiles(setting: Setting, { folder, scenarioFolder }: Stage): 
       'checkpoint = "checkpoints"',
       // The work is the same and sites differ by half: a slot that takes twice as long is not typical.
       'slow_limit = 2',
-      `env = { REPLAY_SCENARIO = "${scenarioFolder}" }`,
+      `env = { REPLAY_SCENARIO = "${onWorker}" }`,
       '[data.train]',
       'url = "osdf:///ospool/train.tar"',
       'unpack = "nested"',
       `sha256 = "${dataset.sha256}"`,
       `expect = { bytes = ${dataset.bytes} }`,
       '[resources]',
-      'memory = "128 MB"',
+      'memory = "500 MB"',
       'disk = "100 MB"',
       `time = "${Math.ceil(limitSeconds / scale)}s"`,
       '[run]',
