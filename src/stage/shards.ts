@@ -164,9 +164,9 @@ export async function sealFile(file: DataFile, watch: Watch): Promise<Seal> {
   return maker.seal();
 }
 
-/** Reads a file into one reused buffer; throws if its size has changed. */
+/** Reads a file into one reused buffer; throws if it has changed since it was listed. */
 async function readAll(
-  { file, bytes }: DataFile,
+  { file, bytes, modifiedMs }: DataFile,
   signal: AbortSignal,
   take: (part: Buffer) => Promise<void>,
 ): Promise<void> {
@@ -181,7 +181,7 @@ async function readAll(
     if (at > bytes) break;
     await take(buffer.subarray(0, bytesRead));
   }
-  if (at !== bytes)
+  if (at !== bytes || (await input.stat()).mtimeMs !== modifiedMs)
     throw new Fault('file-invalid', `${file} changed while it was being packed`, {
       about: file,
       fix: 'run the command again when nothing writes to the data set',
