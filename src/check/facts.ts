@@ -186,6 +186,8 @@ export interface PlanLimits {
   durations?: DurationClass[];
   /** For jobs with GPUs, if these have their own classes. */
   gpuDurations?: DurationClass[];
+  /** Requests that it cannot meet, like `gpus = 1 (it has 0)`. */
+  lacks?: readonly string[];
   /** Jobs with more GPUs than this wait long. */
   recommendedGpus?: number;
   /** The pool accounts by project and wants its name. */

@@ -248,7 +248,7 @@ function templateProblems(text: string, known: string[], shell: boolean): string
 function unknownParameter(name: string, known: string[]): string {
   const close = nearest(name, known);
   const hint = close === undefined ? '' : ` (did you mean "{${close}}"?)`;
-  return `{${name}} is not a parameter; expected one of ${known.join(', ')}, or {{${name}}} for braces${hint}`;
+  return `{${name}} is not a parameter; expected one of ${known.join(', ')}, a new one in [run], like matrix = { ${name} = [1, 2] }, or {{${name}}} for braces${hint}`;
 }
 
 function unclearPlace(name: string): string {

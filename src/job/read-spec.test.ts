@@ -249,6 +249,7 @@ test('placeholders must name a parameter, in a place where quoting is safe', () 
   assert.match(problemsOf(command("awk '{print $1}'"))[0] ?? '', /a lone "\{"; write "\{\{"/);
   assert.match(problemsOf(command('echo `echo {epochs}`'))[0] ?? '', /\$UPDRAFT_PARAM_EPOCHS/);
   assert.ok('spec' in checkSpec(command('t {epochs} {job} {index} ${HOME} {{x}}'), 'updraft.toml'));
+  assertProblem('check = "c {lr}"\n', '5:9 train.check', /a new one in \[run\], like matrix = \{ lr = /);
   assertProblem('env = { A = "{b}" }\n', '5:13 train.env.A', /\{b\} is not a parameter/);
   assertProblem('check = "c {b}"\n', '5:9 train.check', /\{b\} is not a parameter/);
 });

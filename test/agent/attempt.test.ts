@@ -83,7 +83,7 @@ for (const [status, exit] of [
   ['exit 84', 84],
   ['exit 86', 110],
   ['exit 119', 110],
-  ['exit 120', 120],
+  ['exit 121', 121],
   ['exit 255', 255],
   ['kill -9 $$', 87],
   ['kill -SEGV $$', 139],

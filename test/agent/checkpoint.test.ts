@@ -162,7 +162,7 @@ while :; do sleep 0.1; done`;
   const train = { checkpoint: 'ckpt', command };
   const { exit, stderr } = await harness.run({ train, resources });
   assert.equal(exit, 114);
-  assert.match(stderr, /time limit of 12 s/);
+  assert.match(stderr, /time limit of 12s/);
   assert.equal((await harness.run({ attempt: 2, train, resources })).exit, 0);
   assert.equal(harness.result('model.pt'), 'asked\n');
 });

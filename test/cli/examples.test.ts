@@ -28,8 +28,12 @@ const notRun: readonly (readonly [pattern: RegExp, why: string])[] = [
   [/mini pool up/, 'builds a pool for minutes: test/mini/pool.test.ts'],
   [/^updraft demo|^cd updraft-demo/, 'trains with PyTorch for minutes'],
   [/^updraft login|federation approve/, 'waits for a person: test/objects/login.test.ts'],
-  [/^updraft env (lock|pack|stage|image)|env show .*\.sh/, 'needs Pixi and an archive: test/environment'],
+  [
+    /^updraft env (lock|make|pack|stage|image)|env show .*\.sh/,
+    'needs Pixi and an archive: test/environment',
+  ],
   [/^updraft env agent/, 'uploads 50 MB'],
+  [/^updraft runs (rm|archive)/, 'removes a run by its name: test/run/runs-command.test.ts'],
   [/cat --staged/, 'the name has the hash of its content: test/objects/cat.test.ts'],
 ];
 
@@ -193,8 +197,12 @@ async function assertRuns(line: string, context: Partial<Cli> & { cwd: string })
   assert.notEqual(said, '', `${line} prints nothing`);
 }
 
-/** `init` needs an empty folder, `warm` a job file with data. */
+/** `init` needs a folder without a job file, `warm` a job file with data. */
 async function folderFor(command: string, cwd: string): Promise<string> {
-  if (command === 'init') return await mkdtemp(path.join(cwd, 'new-'));
+  if (command === 'init') {
+    const folder = await mkdtemp(path.join(cwd, 'new-'));
+    await writeFile(path.join(folder, 'train.py'), 'import torch\n\ntorch.save({}, "model.pt")\n');
+    return folder;
+  }
   return command === 'warm' ? path.join(cwd, 'experiments/resnet') : cwd;
 }

@@ -98,6 +98,32 @@ test('memory without a unit', async (t) => {
   assert.equal(exit, 3);
 });
 
+test('more than this machine has, on the local pool', async (t) => {
+  const { said, exit } = await checked(t, { rest: '[resources]\ncpus = 1\nmemory = "900 TB"\n' });
+  assert.match(
+    said,
+    /updraft\.toml:8 .*machine-lacks[^]*requests more than this machine .*memory = 900 TB \(it has/,
+  );
+  assert.match(said, /fix: request less, or choose another pool in \[run\]/);
+  assert.equal(exit, 3);
+});
+
+test('a token that the server refuses', async (t) => {
+  const server = createServer((_, answer) => answer.writeHead(403).end()).listen(0, '127.0.0.1');
+  t.after(() => server.close());
+  await once(server, 'listening');
+  const { said, exit } = await checked(t, {
+    files: { 'train.py': writesModel, 'my.token': 'a.b.c' },
+    sent: ['train.py'],
+    rest: `[data.d]\nurl = "http://127.0.0.1:${(server.address() as AddressInfo).port}/d.tar"\ntoken_file = "my.token"\n`,
+  });
+  assert.match(
+    said,
+    /updraft\.toml:7 .*token-missing[^]*data\.d: .* answers 403 to .*my\.token[^]*fix: get a token/,
+  );
+  assert.equal(exit, 3);
+});
+
 test('files that lie elsewhere', async (t) => {
   const { said, exit } = await checked(t, { sent: ['/data/a.py', '../b.py'] });
   assert.match(said, /files\[0\]: .*copy or move it there and write "a\.py"/);

@@ -6,8 +6,8 @@ import { eventually, RunHarness } from './run-harness.ts';
 
 test('the command of on_end runs once per end, and knows how the run ended', async (t) => {
   const harness = await RunHarness.make(t);
-  const tell = 'echo \\"$UPDRAFT_STATE $UPDRAFT_SUCCEEDED $UPDRAFT_FAILED\\" >> ended.txt';
-  await harness.describe('test -e ok && echo 1 > model.pt', `attempts = 1\njobs = 2\non_end = "${tell}"`);
+  const note = 'echo \\"$UPDRAFT_STATE $UPDRAFT_SUCCEEDED $UPDRAFT_FAILED\\" >> ended.txt';
+  await harness.describe('test -e ok && echo 1 > model.pt', `attempts = 1\njobs = 2\non_end = "${note}"`);
   const { code } = await harness.updraft('run');
   assert.equal(code, 1);
   const ended = path.join(harness.folder, 'ended.txt');

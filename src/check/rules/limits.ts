@@ -77,6 +77,17 @@ export const limitRules: Rule<PlanFacts>[] = [
     },
   },
   {
+    name: 'machine-lacks',
+    level: 'error',
+    about: 'A job requests more than this machine has, and would never start.',
+    check: ({ limits: { title = '', lacks = [] } = {}, where }) =>
+      lacks.map((words) => ({
+        message: `a job requests more than ${title} has: ${words}`,
+        fix: 'request less, or choose another pool in [run]',
+        place: where('resources', words.split(' ')[0] ?? ''),
+      })),
+  },
+  {
     name: 'gpus',
     level: 'warning',
     about: 'A job requests more GPUs than the pool can provide soon.',

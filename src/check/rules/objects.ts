@@ -249,7 +249,7 @@ export const tokenRules: Rule<TokenFacts>[] = [
   {
     name: 'token-missing',
     level: 'error',
-    about: 'An object needs a token, but the job would have none.',
+    about: 'An object needs a token, but the job would have none, or one that its server refuses.',
     check: (facts) => problems(facts, 'missing'),
   },
   {

@@ -152,7 +152,7 @@ async function askOne(
           what: label,
           why:
             servers.length === 1
-              ? 'its server does not answer'
+              ? `its server ${servers[0]?.host ?? ''} does not answer`
               : `none of its ${servers.length} servers answer`,
         },
       };

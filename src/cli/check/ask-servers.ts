@@ -53,11 +53,15 @@ export async function askServers(url: string, how: ObjectOptions): Promise<Objec
   // A plain server asks for a token in its answer; in a federation the director already said so.
   const [first] = servers;
   const isRefused = servers.every(({ status }) => status === 401 || status === 403);
-  if (token === undefined && first !== undefined && isRefused && how.tokenFile === undefined)
-    return withoutToken(
-      `${first.host} answers ${first.status ?? ''}: ${first.status === 401 ? 'it needs a token' : 'it refuses access without a token'}`,
-    );
+  if (first !== undefined && isRefused) return refused(first, how.tokenFile ?? (token && 'your token'));
   return { servers, choice: describeChoice(located), ...defined({ isFolder: origin?.isFolder, token }) };
+}
+
+function refused({ host, status }: ServerFact, sent: string | undefined): ObjectAnswer {
+  const why = status === 401 ? 'it needs a token' : 'it refuses access without a token';
+  return sent === undefined
+    ? withoutToken(`${host} answers ${status ?? ''}: ${why}`)
+    : withoutToken(`${host} answers ${status ?? ''} to ${sent}`, 'get a token that may read this path');
 }
 
 function describeChoice({ servers, leftOut = [] }: Located): string {
@@ -154,11 +158,10 @@ function describeCaches(caches: readonly ServerFact[]): string {
 }
 
 /** The answer for a job that would have no token. */
-export const withoutToken = (message: string): ObjectAnswer => {
-  const fix =
-    'name the token file in the job file: `token_file` in its table, or `image_token_file` for an image';
-  return { servers: [], token: { problem: { kind: 'missing', message, fix } } };
-};
+export const withoutToken = (
+  message: string,
+  fix = 'name the token file in the job file: `token_file` in its table, or `image_token_file` for an image',
+): ObjectAnswer => ({ servers: [], token: { problem: { kind: 'missing', message, fix } } });
 
 /** When the token that would be sent expires, or why there is none; the token itself is not sent or printed. */
 async function tokenOf(located: Located): Promise<Pick<TokenFact, 'expires' | 'problem'>> {

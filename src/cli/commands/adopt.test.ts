@@ -141,7 +141,7 @@ test('no command that a file names is run', async (t) => {
     'list.sh': '#!/bin/sh\ntouch ran\n',
   });
   const { out } = await runCommand(adopt, ['job.sub'], { cwd, env: { PATH: '/nowhere' } });
-  assert.match(out, /at least 0 jobs; 0 errors, 0 warnings, 2 notes/);
+  assert.match(out, /at least 1 job; 0 errors, 0 warnings, 2 notes/);
   assert.match(out, /not-read[^]*make\.sh[^]*not-read[^]*list\.sh/);
   await assert.rejects(
     runCommand(adopt, ['job.sub', '--submit'], { cwd, env: { PATH: '/nowhere' } }),

@@ -37,8 +37,10 @@ export const localKind: PoolKind = { ...records, open: localPool };
 function localPool(context: PoolContext): Pool {
   return {
     ...records,
-    // `render` refuses what cannot run here, with the machine's figures.
-    limits: () => Promise.resolve(undefined),
+    async limits({ spec }) {
+      const lacks = lacksOf(spec, await detectMachine(context.env));
+      return { title: `this machine (${os.hostname()})`, wantsProject: false, lacks };
+    },
     policy: (plan) => Promise.resolve(localPolicy(plan)),
     async examine(cwd) {
       const { bavail, bsize } = await statfs(cwd);
@@ -70,18 +72,22 @@ function localPool(context: PoolContext): Pool {
 
 /** Throws if one job requests more than the machine has. */
 export function assertFits({ file, spec }: Plan, machine: Machine): void {
-  const { cpus, gpus, memoryBytes } = spec.resources;
-  const lacks: string[] = [];
-  if (cpus > machine.cpus) lacks.push(`cpus = ${cpus} (it has ${machine.cpus})`);
-  if (gpus > machine.gpus.length) lacks.push(`gpus = ${gpus} (it has ${machine.gpus.length})`);
-  if (memoryBytes > machine.memoryBytes)
-    lacks.push(`memory = ${formatSize(memoryBytes)} (it has ${formatSize(machine.memoryBytes)})`);
+  const lacks = lacksOf(spec, machine);
   if (lacks.length === 0) return;
   throw new Fault(
     'pool-unreachable',
     `a job requests more than this machine (${os.hostname()}) has: ${lacks.join(', ')}`,
     { fix: `request less in [resources] of ${file}, or choose another pool in [run]`, about: file },
   );
+}
+
+function lacksOf({ resources: { cpus, gpus, memoryBytes } }: Plan['spec'], machine: Machine): string[] {
+  const lacks: string[] = [];
+  if (cpus > machine.cpus) lacks.push(`cpus = ${cpus} (it has ${machine.cpus})`);
+  if (gpus > machine.gpus.length) lacks.push(`gpus = ${gpus} (it has ${machine.gpus.length})`);
+  if (memoryBytes > machine.memoryBytes)
+    lacks.push(`memory = ${formatSize(memoryBytes)} (it has ${formatSize(machine.memoryBytes)})`);
+  return lacks;
 }
 
 function maxConcurrent({ jobs, spec }: Plan, machine: Machine): number {
