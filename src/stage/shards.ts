@@ -83,17 +83,9 @@ function entryBytes(file: DataFile): number {
   return tarHeader(file).length + file.bytes + padding(file.bytes).length;
 }
 
-function ustar({
-  name,
-  bytes,
-  mode,
-  type,
-}: {
-  name: string;
-  bytes: number;
-  mode: number;
-  type: string;
-}): Buffer {
+type Header = Record<'name' | 'type', string> & Record<'bytes' | 'mode', number>;
+
+function ustar({ name, bytes, mode, type }: Header): Buffer {
   const header = Buffer.alloc(blockSize);
   const octal = (value: number, at: number, width: number): void =>
     void header.write(`${value.toString(8).padStart(width - 1, '0')}\0`, at, 'latin1');
