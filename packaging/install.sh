@@ -44,9 +44,9 @@ fetch() {
       if has curl; then curl -fsSL -o "$3" "$1/$2"
       elif has wget; then wget -q -O "$3" "$1/$2"
       else fail 'there is neither curl nor wget: download the files yourself, then set UPDRAFT_FROM to their folder'
-      fi || fail "$1/$2 could not be downloaded"
+      fi || fail "$1/$2 could not be downloaded to $bin"
       ;;
-    *) cp -- "${1#file://}/$2" "$3" || fail "$1/$2 could not be read" ;;
+    *) cp -- "${1#file://}/$2" "$3" || fail "$1/$2 could not be copied to $bin" ;;
   esac
 }
 
@@ -62,8 +62,11 @@ sha256_of() {
 main() {
   name=$(wanted)
   from=$(source_of "$1")
-  bin=${UPDRAFT_BIN:-${HOME:?}/.local/bin}
+  bin=${UPDRAFT_BIN:-${HOME:+$HOME/.local/bin}}
+  [ -n "$bin" ] || fail 'HOME is not set: set UPDRAFT_BIN to the folder to install into'
   mkdir -p -- "$bin" || fail "$bin cannot be made: set UPDRAFT_BIN to a folder you can write to"
+  bin=$(CDPATH="" cd -- "$bin" && pwd)
+  [ ! -d "$bin/updraft" ] || fail "$bin/updraft is a folder: set UPDRAFT_BIN to another folder"
   # Beside the target, so that the last step is one rename.
   draft=$(mktemp -d "$bin/.updraft-install.XXXXXX") || fail "$bin cannot be written to: set UPDRAFT_BIN to another folder"
   trap 'rm -rf -- "$draft"' EXIT
@@ -75,15 +78,16 @@ main() {
   found=$(sha256_of "$draft/updraft")
   [ "$found" = "$expected" ] || fail "$name is not what was published: its SHA-256 is $found, not $expected; nothing was installed"
   chmod 755 "$draft/updraft"
-  version=$("$draft/updraft" --version) || fail "$name does not run here: it needs glibc 2.28 or newer, as in Debian 10 or RHEL 8"
+  version=$("$draft/updraft" --version) || fail "$name does not run in $bin: it needs glibc 2.28 or newer, as in Debian 10 or RHEL 8, and a folder where programs may run (not \`noexec\`)"
   mv -f -- "$draft/updraft" "$bin/updraft"
   echo "installed updraft $version as $bin/updraft"
   first=$(command -v updraft || true)
-  if [ "$first" = "$bin/updraft" ]; then echo 'next: updraft --help'
+  if [ "$first" -ef "$bin/updraft" ]; then echo 'next: updraft --help'
   elif [ -n "$first" ]; then echo "but \`updraft\` is $first: put $bin first in your PATH"
   else
     echo "$bin is not on your PATH; add this line to your shell's start file:"
     echo "  export PATH=\"$bin:\$PATH\""
+    echo "next: $bin/updraft --help"
   fi
 }
 

@@ -1,3 +1,4 @@
+import os from 'node:os';
 import path from 'node:path';
 import { errorReason } from '../base/error-reason.ts';
 import { printableLines } from '../base/printable.ts';
@@ -49,7 +50,13 @@ export function systemFault(thrown: unknown): Fault | undefined {
   if (file === undefined || !['EACCES', 'EPERM', 'EROFS'].includes(code)) return undefined;
   return new Fault('file-invalid', `${file}: ${errorReason(thrown)} (${syscall})`, {
     about: file,
-    fix: `find the owner with \`ls -ld ${path.dirname(file)}\`; run this as that user, or in your own folder`,
+    fix: isOwnFolder(file)
+      ? 'set XDG_STATE_HOME and XDG_CACHE_HOME to folders you can write to: Updraft keeps its state and caches there'
+      : `find the owner with \`ls -ld ${path.dirname(file)}\`; run this as that user, or in your own folder`,
     cause: thrown,
   });
 }
+
+/** The home folder itself, or where programs keep their own files in it. */
+const isOwnFolder = (file: string): boolean =>
+  file === os.homedir() || /^\.(local|cache)(\/|$)/u.test(path.relative(os.homedir(), file));

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import os from 'node:os';
+import path from 'node:path';
 import { test } from 'node:test';
 import { Fault } from '../fault/fault.ts';
 import { systemFault } from './print-fault.ts';
@@ -23,6 +25,14 @@ test('someone else’s folder and a full disk are reported with a fix, not as bu
     ['disk-full', 'a file cannot be written: no space left on its disk'],
   );
   assert.equal(systemFault(refused('EDQUOT', '/x'))?.kind, 'disk-full');
+});
+
+test('a home that cannot be written to is reported with the variables that name other folders', () => {
+  for (const folder of ['', '.local', '.cache/updraft'])
+    assert.match(
+      systemFault(refused('EACCES', path.join(os.homedir(), folder)))?.fix ?? '',
+      /^set XDG_STATE_HOME and XDG_CACHE_HOME /,
+    );
 });
 
 test('any other error is left unchanged', () => {

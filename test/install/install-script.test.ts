@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { chmod, copyFile, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
@@ -56,13 +56,29 @@ test('install.sh installs what is beside it, and says that its folder is not on 
   assert.equal(code, 0);
   assert.equal(
     out,
-    `installed updraft 9.8.7 as ${bin}/updraft\n${bin} is not on your PATH; add this line to your shell's start file:\n  export PATH="${bin}:$PATH"\n`,
+    `installed updraft 9.8.7 as ${bin}/updraft\n${bin} is not on your PATH; add this line to your shell's start file:\n  export PATH="${bin}:$PATH"\nnext: ${bin}/updraft --help\n`,
   );
   assert.equal(readFileSync(path.join(bin, 'updraft'), 'utf8'), program);
   assert.equal(statSync(path.join(bin, 'updraft')).mode & 0o777, 0o755);
   const again = await run({ PATH: `${bin}:${process.env['PATH'] ?? ''}` });
   assert.match(again.out, /next: updraft --help\n$/);
   assert.deepEqual(readdirSync(bin), ['updraft']);
+});
+
+test('install.sh says what to set without a home, and why it cannot install', async (t) => {
+  const { release, home, bin, run } = await install(t);
+  const homeless = await run({ HOME: '' });
+  assert.deepEqual(
+    [homeless.code, homeless.err],
+    [1, 'install: HOME is not set: set UPDRAFT_BIN to the folder to install into\n'],
+  );
+  await mkdir(path.join(home, 'taken/updraft'), { recursive: true });
+  const taken = await run({ UPDRAFT_BIN: path.join(home, 'taken') });
+  assert.match(taken.err, /^install: \S+\/taken\/updraft is a folder: set UPDRAFT_BIN to another folder\n$/);
+  for (const name of names) await rm(path.join(release, name));
+  const missing = await run();
+  assert.match(missing.err, /No such file.*\ninstall: \S+ could not be copied to \S+\n$/);
+  assert.deepEqual([taken.code, missing.code, readdirSync(bin)], [1, 1, []]);
 });
 
 test('install.sh downloads from a URL', async (t) => {

@@ -96,7 +96,7 @@ async function startFromScript(
   const more = files.map((file) =>
     path.relative(folder, path.resolve(cli.cwd, file)).split(path.sep).join('/'),
   );
-  const schema = /^#.*/.exec(await templateText('minimal', fileName, cli))?.[0] ?? '';
+  const schema = /^#.*schema.*/.exec(await templateText('minimal', fileName, cli))?.[0] ?? '';
   await initScript(cli, { folder, script, more, pool, schema });
 }
 

@@ -37,7 +37,7 @@ export function renderJob(draft: JobDraft, facts: RenderFacts): string {
     line('# jobs = 10', 'this many copies; {index} is the number of each'),
   ];
   const head = [
-    facts.schema,
+    ...(facts.schema === '' ? [] : [facts.schema]),
     `# Made from ${facts.script} by updraft init: read it through, and change what it guessed.`,
     line(`name = ${quote(draft.name)}`, 'names the run and its folders'),
   ];

@@ -152,9 +152,13 @@ async function isSupervised(runFolder: string): Promise<boolean> {
   return state === 'running' || state === 'elsewhere';
 }
 
+/** How a command's error names what to do, in the log of the supervisor. */
+const fixMark = '  fix: ';
+
 async function notStarted(runFolder: string, why: string): Promise<Fault> {
   const file = path.join(runFolder, runFiles.supervisorLog);
-  const said = (await readFile(file, 'utf8').catch(() => '')).trim().split('\n').slice(-3).join(' ');
+  const end = (await readFile(file, 'utf8').catch(() => '')).trim().split('\n').slice(-3);
+  const said = end.filter((line) => !line.startsWith(fixMark)).map((line) => line.replace(/^updraft: /u, ''));
   // Its log does not fit there either.
   if (why.endsWith(` ${kinds['disk-full'].exit}`))
     return runFolderFull({
@@ -162,10 +166,14 @@ async function notStarted(runFolder: string, why: string): Promise<Fault> {
       folder: runFolder,
       error: { code: 'ENOSPC' },
     });
-  return new Fault('pool-unreachable', `cannot start the supervisor of ${runFolder}: ${why} ${said}`, {
-    fix: `read ${file}`,
-    about: runFolder,
-  });
+  return new Fault(
+    'pool-unreachable',
+    `cannot start the supervisor of ${runFolder}: ${why}: ${said.join(' ')}`,
+    {
+      fix: end.find((line) => line.startsWith(fixMark))?.slice(fixMark.length) ?? `read ${file}`,
+      about: runFolder,
+    },
+  );
 }
 
 export async function supervisorState(runFolder: string): Promise<SupervisorState> {
