@@ -69,7 +69,10 @@ async function inspect(
   if (info.isFile()) return { bytes: info.size, fingerprint: `${info.size} ${info.mtimeMs}`, expect };
   if (!info.isDirectory())
     throw new Fault('file-invalid', `${file} is neither a file nor a folder`, { fix: 'name one of them' });
-  if (`${folder}/`.startsWith(`${file}/`))
+  const [inner, outer] = await Promise.all(
+    [folder, file].map(async (one) => path.join(await realpath(one), '/')),
+  );
+  if (inner?.startsWith(outer ?? ''))
     throw new Fault('file-invalid', `${file} contains this job file and its runs`, {
       fix: 'put the data into a folder of its own, and name that',
     });
@@ -121,7 +124,7 @@ export async function resolveToken(
 }
 
 const absolute = (file: string, { folder, home }: DataPlaces): string =>
-  path.resolve(folder, home === undefined ? file : file.replace(/^~(?=\/)/, () => home));
+  path.resolve(folder, home === undefined ? file : file.replace(/^~(?=\/|$)/, () => home));
 
 /** The size of a file on this machine; undefined for anything else. */
 export async function fileSize(file: string): Promise<number | undefined> {

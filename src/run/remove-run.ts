@@ -1,7 +1,7 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
-import { lstat, open, rename, rm, stat } from 'node:fs/promises';
+import { lstat, open, realpath, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
@@ -69,6 +69,9 @@ export async function archiveRun(
 ): Promise<Archive> {
   const run = path.basename(folder);
   const file = path.join(to, `${run}.tar.gz`);
+  const real = await realpath(to).catch(() => to);
+  if (`${real}/`.startsWith(`${await realpath(folder)}/`))
+    throw new Fault('usage', `${to} is in the run itself, which is removed`, { fix: 'use --to FOLDER' });
   if (await isThere(file))
     throw new Fault('usage', `${file} exists already`, {
       about: file,

@@ -83,17 +83,9 @@ function entryBytes(file: DataFile): number {
   return tarHeader(file).length + file.bytes + padding(file.bytes).length;
 }
 
-function ustar({
-  name,
-  bytes,
-  mode,
-  type,
-}: {
-  name: string;
-  bytes: number;
-  mode: number;
-  type: string;
-}): Buffer {
+type Header = Record<'name' | 'type', string> & Record<'bytes' | 'mode', number>;
+
+function ustar({ name, bytes, mode, type }: Header): Buffer {
   const header = Buffer.alloc(blockSize);
   const octal = (value: number, at: number, width: number): void =>
     void header.write(`${value.toString(8).padStart(width - 1, '0')}\0`, at, 'latin1');
@@ -164,9 +156,9 @@ export async function sealFile(file: DataFile, watch: Watch): Promise<Seal> {
   return maker.seal();
 }
 
-/** Reads a file into one reused buffer; throws if its size has changed. */
+/** Reads a file into one reused buffer; throws if it has changed since it was listed. */
 async function readAll(
-  { file, bytes }: DataFile,
+  { file, bytes, modifiedMs }: DataFile,
   signal: AbortSignal,
   take: (part: Buffer) => Promise<void>,
 ): Promise<void> {
@@ -181,7 +173,7 @@ async function readAll(
     if (at > bytes) break;
     await take(buffer.subarray(0, bytesRead));
   }
-  if (at !== bytes)
+  if (at !== bytes || (await input.stat()).mtimeMs !== modifiedMs)
     throw new Fault('file-invalid', `${file} changed while it was being packed`, {
       about: file,
       fix: 'run the command again when nothing writes to the data set',

@@ -137,6 +137,7 @@ test('a folder that cannot be sent: the file that is wrong is named', async (t) 
   writeFileSync(at('secret'), 'x');
   symlinkSync(at('secret'), at('outside/link.jpg'));
   symlinkSync(at('nowhere'), at('broken/link.jpg'));
+  symlinkSync('.', at('here'));
   const server = net.createServer().listen(at('socket/s'));
   await once(server, 'listening');
   t.after(() => void server.close());
@@ -146,6 +147,8 @@ test('a folder that cannot be sent: the file that is wrong is named', async (t) 
     ['hollow', /hollow is an empty folder/],
     ['broken', /broken\/link\.jpg cannot be read: no such file/],
     ['.', /contains this job file and its runs; put the data into a folder of its own/],
+    ['here', /here contains this job file/],
+    ['/', /contains this job file/],
     ['imagse', /imagse does not exist; expected a file or folder/],
   ] as const) {
     await data(harness, url);

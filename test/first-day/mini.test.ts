@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { systemClock } from '../../src/base/clock.ts';
 import * as status from '../../src/cli/commands/status.ts';
 import * as why from '../../src/cli/commands/why.ts';
+import type { RunState } from '../../src/journal/state.ts';
 import { readJournal } from '../../src/journal/tail.ts';
 import { runCommand } from '../cli/run-command.ts';
 import { condorHarness, onlyJob } from '../condor/condor-harness.ts';
@@ -45,6 +46,32 @@ test('a memory request that is too small is held on the mini pool, and why gives
   const [, asked] = /Request at least (\d+) MB/.exec(out) ?? [];
   // It may be held while it still grows.
   assert.ok(Number(asked) > 200, out);
+});
+
+/** As a training whose data loaders are forks: five processes with the same 100 MB. */
+const sharing = `import mmap, os, time
+held = mmap.mmap(-1, 100 << 20)
+held.write(b"x" * len(held))
+for _ in range(4):
+    if os.fork() == 0: break
+sum(held[at] for at in range(0, len(held), 4096))
+time.sleep(8)
+`;
+
+test('memory that processes share counts once, and a job cannot submit jobs', async (t) => {
+  const submit = 'CONDOR_CONFIG=/pool/condor_config condor_submit -name researcher@localhost';
+  const files = { 'share.py': sharing, 'x.sub': 'executable = /bin/true\ninitialdir = /tmp\nqueue\n' };
+  const command = `python3 share.py && ! ${submit} x.sub > model.pt 2>&1`;
+  const sent = 'files = ["share.py", "x.sub"]\n[resources]';
+  const job = onPool(command, 'memory = "300 MB"').replace('[resources]', sent);
+  const harness = await condorHarness(t, { ...files, 'updraft.toml': job });
+  if (harness === undefined) return;
+  const run = await harness.submit();
+  const ends = ({ endedAt, jobs }: RunState): boolean => endedAt !== undefined || jobs[0]?.held !== undefined;
+  const { outcome, held } = onlyJob(await harness.until(run, ends));
+  assert.deepEqual([outcome, held], ['success', undefined]);
+  const said = await readFile(path.join(run, 'results/0000/model.pt'), 'utf8');
+  assert.match(said, /Failed to authenticate using FS/);
 });
 
 const epochs = (seconds: number): string =>

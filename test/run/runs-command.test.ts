@@ -154,7 +154,22 @@ test('an archive that cannot be written leaves the run and no file', async (t) =
     runCommand(runs, ['archive', '--to', to, path.basename(run)], { cwd }),
     /is not archived/,
   );
+  await withResults(run);
+  const inside = path.join(run, 'results');
+  await assert.rejects(
+    runCommand(runs, ['archive', '--to', inside, path.basename(run)], { cwd }),
+    refusal(/is in the run itself/),
+  );
   assert.deepEqual(await readdir(path.join(cwd, 'runs')), [path.basename(run)]);
+});
+
+test('a link that leads nowhere is not an archive', async (t) => {
+  const cwd = await project(t);
+  const run = await makeRun(cwd);
+  await symlink('nowhere', path.join(cwd, 'runs/old.tar.gz'));
+  const { out } = await runCommand(runs, [], { cwd });
+  assert.ok(out.includes(path.basename(run)));
+  assert.doesNotMatch(out, /archived/);
 });
 
 test('a list of many large runs does not read their attempts', async (t) => {

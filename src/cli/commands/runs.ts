@@ -100,12 +100,12 @@ function stateOf({ endedAt, tally, held }: RunSummary): string {
 
 async function archivesIn(folder: string): Promise<{ file: string; bytes: number }[]> {
   const names = (await readdir(folder)).filter((name) => /^[^.].*\.tar\.gz$/.test(name)).sort();
-  return await Promise.all(
-    names.map(async (name) => {
-      const file = path.join(folder, name);
-      return { file, bytes: (await stat(file)).size };
-    }),
-  );
+  const found = names.map(async (name) => {
+    const file = path.join(folder, name);
+    // A link may lead nowhere.
+    return { file, bytes: (await stat(file).catch(() => undefined))?.size ?? -1 };
+  });
+  return (await Promise.all(found)).filter(({ bytes }) => bytes >= 0);
 }
 
 /** The folders of runs by their complete names: what removes a run guesses nothing, and leaves `runs/` alone. */

@@ -38,6 +38,16 @@ const fast = [
   'SHADOW_QUEUE_UPDATE_INTERVAL',
 ];
 
+/** Holds jobs over their requests within seconds, by measured use: only root may set up the kernel's own limits. */
+const enforced = [
+  'use policy:HOLD_IF_MEMORY_EXCEEDED',
+  'use policy:HOLD_IF_DISK_EXCEEDED',
+  'PROCD_MAX_SNAPSHOT_INTERVAL = 1',
+  // Pages that processes share count once: a training and its data loaders have most of theirs in common.
+  'USE_PSS = True',
+  'MEMORY_USAGE_METRIC = (((ProportionalSetSizeKb ?: ResidentSetSize) + 1023) / 1024)',
+];
+
 /** The pool's configuration: all daemons as one ordinary user, on loopback, on free ports. Pure. */
 export function condorConfig(sites: Site[], extra: string[] = []): string {
   const folders = poolFolders(insideHome);
@@ -60,6 +70,8 @@ export function condorConfig(sites: Site[], extra: string[] = []): string {
     'use security:user_based',
     // Tools prove who they are by a folder that daemons of both sides see; /tmp is another one on each worker.
     'FS_LOCAL_DIR = $(LOCK)',
+    // Workers do not see this one: as in a real pool, a job cannot submit or remove jobs.
+    'SCHEDD.FS_LOCAL_DIR = $(SPOOL)',
     'CONDOR_HOST = 127.0.0.1',
     'NETWORK_INTERFACE = 127.0.0.1',
     // Without this, daemons only announce that interface and listen on all of them.
@@ -86,11 +98,7 @@ export function condorConfig(sites: Site[], extra: string[] = []): string {
     'NEGOTIATOR_CYCLE_DELAY = 0',
     'PERIODIC_EXPR_INTERVAL = 2',
     'MachineMaxVacateTime = 5',
-    // A job that uses more memory or disk than it requested is held within seconds. By measured use: only root may set
-    // up the kernel's own limits, so what is over between two measurements is not seen.
-    'use policy:HOLD_IF_MEMORY_EXCEEDED',
-    'use policy:HOLD_IF_DISK_EXCEEDED',
-    'PROCD_MAX_SNAPSHOT_INTERVAL = 1',
+    ...enforced,
     ...extra,
     '',
   ].join('\n');

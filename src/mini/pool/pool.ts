@@ -165,25 +165,15 @@ async function writeTools(folders: PoolFolders, state: MiniPoolState): Promise<v
 
 async function waitForSites(state: MiniPoolState, { sites, clock, signal }: MiniPoolOptions): Promise<void> {
   const deadline = clock.monotonic() + 60_000;
-  const offered = async (): Promise<number> => {
-    const { stdout } = await run(path.join(state.bin, 'condor_status'), ['-af', 'GLIDEIN_ResourceName'], {
-      signal,
-      timeout: 10_000,
-    });
-    return new Set(stdout.trim().split('\n')).size;
-  };
-  const schedds = async (): Promise<number> => {
-    const { stdout } = await run(path.join(state.bin, 'condor_status'), ['-schedd', '-af', 'Name'], {
-      signal,
-      timeout: 10_000,
-    });
-    return stdout.trim().length;
+  const ask = async (...args: string[]): Promise<string> => {
+    const limits = { signal, timeout: 10_000 };
+    return (await run(path.join(state.bin, 'condor_status'), args, limits)).stdout.trim();
   };
   let trouble = '';
   for (;;) {
     // Before the collector listens, the tools fail: retry until the deadline.
-    const ready = await Promise.all([offered(), schedds()]).then(
-      ([slots, queue]) => slots >= sites.length && queue > 0,
+    const ready = await Promise.all([ask('-af', 'GLIDEIN_ResourceName'), ask('-schedd', '-af', 'Name')]).then(
+      ([slots, schedds]) => new Set(slots.split('\n')).size >= sites.length && schedds !== '',
       (error: unknown) => {
         trouble = String(error instanceof Error ? error.message : error).trim();
         return false;

@@ -22,9 +22,13 @@ export function parseShardList(text: string, name: string, source: ManifestSourc
   );
 }
 
+/** Shards are beside their list: a name leads nowhere else. */
+const fileName = /^(?!\.{1,2}$)[^/\0]+$/;
+
 function isShard(value: unknown): value is ListedShard {
-  const { name, files, manifest } = (value ?? {}) as Partial<ListedShard>;
-  return typeof name === 'string' && Number.isSafeInteger(files) && manifestProblem(manifest) === undefined;
+  const { name, files = -1, manifest } = (value ?? {}) as Partial<ListedShard>;
+  const isNamed = typeof name === 'string' && fileName.test(name);
+  return isNamed && Number.isSafeInteger(files) && files >= 0 && manifestProblem(manifest) === undefined;
 }
 
 /** The URL of a shard beside its list. */
