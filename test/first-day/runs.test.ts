@@ -149,7 +149,10 @@ test('57: a held job is stopped', async (t) => {
   const mine = ['-constraint', `UpdraftRun == "${path.basename(run)}"`];
   const reason = await harness.tool('condor_q', '-hold', ...mine, '-af', 'HoldReason');
   assert.match(reason, /^started \d times?; the last attempt ended: Error from .*: Singularity test failed/);
-  assert.match(await harness.tool('condor_q', '-hold', ...mine), / 3\/45 +started \d times?; the last attempt/);
+  assert.match(
+    await harness.tool('condor_q', '-hold', ...mine),
+    / 3\/45 +started \d times?; the last attempt/,
+  );
   assert.equal(held?.message, reason);
   const { env, folder: cwd } = harness;
   const status = await runCommand(await import('../../src/cli/commands/status.ts'), [], { env, cwd });
