@@ -220,6 +220,12 @@ test('a script that is not executable', async (t) => {
   assert.equal((await check(folder)).exit, 0);
 });
 
+test('an image by the name that docker takes', async (t) => {
+  const { said, exit } = await checked(t, { rest: '[environment]\nimage = "pytorch/pytorch:latest"\n' });
+  assert.match(said, /updraft\.toml:7 .*image-missing[^]*write docker:\/\/pytorch\/pytorch:latest if/);
+  assert.equal(exit, 3);
+});
+
 test('a matrix that nothing uses', async (t) => {
   const rest = '[run]\nmatrix = { lr = [1, 2, 3] }\n';
   const { said, exit } = await checked(t, { rest });

@@ -6,6 +6,14 @@ import { poolTraits } from '../../job/pool-traits.ts';
 import type { Use } from '../code/uses.ts';
 import type { Facts, PlanFacts, SoftwareFact, SoftwareFacts } from '../facts.ts';
 
+/** `pytorch/pytorch:latest` is the name that `docker pull` takes. */
+function imageFix(name: string): string {
+  const isRegistryName = /^\w[\w.-]*(\/[\w.-]+)*(:[\w.-]+)?$/.test(name) && !/\.(sif|img)$/.test(name);
+  return isRegistryName
+    ? `write docker://${name} if it is in a registry, or correct the path`
+    : 'correct the path, or name an image by its URL (docker://…, osdf:///….sif)';
+}
+
 export const imageRules: Rule<PlanFacts>[] = [
   {
     name: 'image-missing',
@@ -16,7 +24,7 @@ export const imageRules: Rule<PlanFacts>[] = [
       if (image?.isThere === false)
         return {
           message: `the image ${image.path} does not exist`,
-          fix: 'correct the path, or name an image by its URL (docker://…, osdf:///….sif)',
+          fix: imageFix(path.relative(plan.folder, image.path)),
           place,
         };
       if (registry === undefined || registry.status === 200) return [];
