@@ -7,7 +7,7 @@ import { RunHarness } from './run-harness.ts';
 
 const resuming = `
 e=$(cat ckpt/epoch 2>/dev/null || echo 0)
-while [ $e -lt 8 ]; do e=$((e + 1)); echo "epoch $e/8 loss 0.5"; sleep 0.5; echo $e > ckpt/epoch; done
+while [ $e -lt 8 ]; do e=$((e + 1)); echo "epoch $e/8 loss 0.5"; sleep 1; echo $e > ckpt/epoch; done
 cp data/data.bin model.pt
 `;
 
