@@ -159,9 +159,9 @@ await chmod(temporary, 0o755);
 process.env['TMPDIR'] = temporary;
 
 const tally: Tally = { passed: 0, failed: [], skipped: [], unsteady: [] };
-for (const result of await setUp(console.log)) report(tally, result);
-// Concurrently: lint is the longest step of the gate, and uses one core.
+// Concurrently: the first set-up mostly waits for packages, and lint, the longest step of the gate, uses one core.
 const gated = patterns.length === 0 ? gate((result) => report(tally, result), interrupted.signal) : undefined;
+for (const result of await setUp(console.log)) report(tally, result);
 await Promise.all([gated, runTests(tally)]);
 await stopTestPool(poolFolder);
 await rm(temporary, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
