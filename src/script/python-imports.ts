@@ -73,7 +73,7 @@ export function localModules<T extends { file: string }>(
 }
 
 /** Whether an import refers to a file that is sent, including packages without `__init__.py`. */
-export function isLocal(
+export function isLocalModule(
   found: Pick<PythonImport, 'module'>,
   importer: string,
   sent: readonly string[],

@@ -1,31 +1,31 @@
 import type { Token } from './python-tokens.ts';
 
 /** A range of tokens: an expression, or part of one. */
-export interface Span {
+export interface TokenRange {
   from: number;
   to: number;
 }
 
-export interface Argument extends Span {
+export interface Argument extends TokenRange {
   /** Of a keyword argument. */
   name?: string;
   /** Its first word. */
   word?: string;
 }
 
-export interface Call extends Span {
+export interface Call extends TokenRange {
   /** As written: `torch.save`; `.write_text` if what it is called on is not a plain name. */
   name: string;
   line: number;
   args: Argument[];
   /** What a method is called on. */
-  receiver?: Span;
+  receiver?: TokenRange;
   /** Whether it is a definition, `def name(…)`, and not a call. */
   isDefinition: boolean;
 }
 
 /** `name = value` at the start of a statement, or the default of a parameter. */
-export interface Assignment extends Span {
+export interface PythonAssignment extends TokenRange {
   name: string;
   line: number;
   isParameter: boolean;
@@ -39,7 +39,7 @@ export interface Syntax {
   calls: Call[];
   /** By the index of the token that opens its bracket. */
   callAt: ReadonlyMap<number, Call>;
-  assignments: Assignment[];
+  assignments: PythonAssignment[];
   /** The index of the bracket that closes or opens the one at an index. */
   partner: ReadonlyMap<number, number>;
   /** The functions around the token at an index, by the index of their `def`, innermost first. */
@@ -60,7 +60,7 @@ export function readSyntax(all: readonly Token[]): Syntax {
   const scopes = new Scopes();
   const partner = new Map<number, number>();
   const callAt = new Map<number, Call>();
-  const assignments: Assignment[] = [];
+  const assignments: PythonAssignment[] = [];
   const frames: Frame[] = [];
   let first = 0;
   for (const [at, { kind, text }] of tokens.entries()) {
@@ -178,7 +178,7 @@ function chainBefore(
 }
 
 /** `name=value`, in a definition also `name: type = value`. */
-function named(tokens: readonly Token[], { from, to }: Span): Argument {
+function named(tokens: readonly Token[], { from, to }: TokenRange): Argument {
   const [name, next] = [tokens[from], tokens[from + 1]?.text];
   if (name?.kind !== 'name') return { from, to };
   if (next !== '=' && next !== ':') return { from, to, word: name.text };
@@ -188,7 +188,7 @@ function named(tokens: readonly Token[], { from, to }: Span): Argument {
 }
 
 /** `a.b: type = value`; of `a = b = value` only the first name. */
-function assigned(tokens: readonly Token[], { from, to }: Span, scope: number): Assignment[] {
+function assigned(tokens: readonly Token[], { from, to }: TokenRange, scope: number): PythonAssignment[] {
   let at = from;
   while (at + 2 < to && tokens[at]?.kind === 'name' && tokens[at + 1]?.text === '.') at += 2;
   if (tokens[at]?.kind !== 'name') return [];
@@ -204,7 +204,7 @@ function assigned(tokens: readonly Token[], { from, to }: Span, scope: number): 
 }
 
 /** All parameters: one without a default has an empty range, which has no value. */
-const parametersOf = ({ args, line, from: name }: Call): Assignment[] =>
+const parametersOf = ({ args, line, from: name }: Call): PythonAssignment[] =>
   args.map(({ name: own, from, to, word }) => ({
     name: own ?? word ?? '',
     line,

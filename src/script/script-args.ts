@@ -1,5 +1,5 @@
 import { defined } from '../base/defined.ts';
-import type { Argument, Call, Span, Syntax } from './python-syntax.ts';
+import type { Argument, Call, TokenRange, Syntax } from './python-syntax.ts';
 
 /** An argument that a script takes on its command line. */
 export interface ScriptArg {
@@ -110,14 +110,14 @@ function fieldsOf(syntax: Syntax): ScriptArg[] {
 }
 
 const keyword = ({ args }: Call, name: string): Argument | undefined => args.find((one) => one.name === name);
-const isGiven = (syntax: Syntax, span: Span | undefined): boolean =>
+const isGiven = (syntax: Syntax, span: TokenRange | undefined): boolean =>
   span !== undefined && !/^(None|True|False)$/.test(wordOf(syntax, span) ?? '');
-const isTrue = (syntax: Syntax, span: Span | undefined): boolean => wordOf(syntax, span) === 'True';
-const wordOf = ({ tokens }: Syntax, span: Span | undefined): string | undefined =>
+const isTrue = (syntax: Syntax, span: TokenRange | undefined): boolean => wordOf(syntax, span) === 'True';
+const wordOf = ({ tokens }: Syntax, span: TokenRange | undefined): string | undefined =>
   span !== undefined && span.to === span.from + 1 ? tokens[span.from]?.text : undefined;
 
 /** A literal as it would be typed: a string, a number, a tuple or list of them. */
-function literal({ tokens }: Syntax, span: Span | undefined): string | undefined {
+function literal({ tokens }: Syntax, span: TokenRange | undefined): string | undefined {
   if (span === undefined || span.to - span.from > 60) return undefined;
   const all = tokens.slice(span.from, span.to);
   const words = all.filter(({ text, kind }) => kind !== 'op' || text === '-' || text === '*');
@@ -130,7 +130,7 @@ function literal({ tokens }: Syntax, span: Span | undefined): string | undefined
   return words.map(({ text }) => text).join(' ');
 }
 
-const stringsIn = ({ tokens }: Syntax, { from, to }: Span): string[] =>
+const stringsIn = ({ tokens }: Syntax, { from, to }: TokenRange): string[] =>
   tokens.slice(from, Math.min(to, from + 200)).flatMap(({ kind, text }) => (kind === 'string' ? [text] : []));
 
 function fromFlags(syntax: Syntax, call: Call, by: 'argparse' | 'click'): ScriptArg {
@@ -167,7 +167,7 @@ function fromFlags(syntax: Syntax, call: Call, by: 'argparse' | 'click'): Script
   };
 }
 
-const wordsOf = ({ tokens }: Syntax, span: Span | undefined): string =>
+const wordsOf = ({ tokens }: Syntax, span: TokenRange | undefined): string =>
   span === undefined
     ? ''
     : tokens

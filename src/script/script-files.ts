@@ -1,7 +1,7 @@
 import { defined } from '../base/defined.ts';
-import type { Argument, Call, Span, Syntax } from './python-syntax.ts';
+import type { Argument, Call, TokenRange, Syntax } from './python-syntax.ts';
 import type { StaticValues, Value } from './static-value.ts';
-import { patternOf } from './static-value.ts';
+import { namePattern } from './static-value.ts';
 
 /** A file or folder that a script writes. */
 export interface ScriptSave {
@@ -109,11 +109,12 @@ export function scriptSaves(
     const shape = shapeOf(syntax, call, 'w') ?? writers.find(({ name }) => name.test(call.name));
     const value = fileOf(call, shape, values);
     if (call.isDefinition || shape === undefined || value === undefined) return [];
-    const ending = shape.suffix !== undefined && !patternOf(value).endsWith(shape.suffix) ? shape.suffix : '';
+    const ending =
+      shape.suffix !== undefined && !namePattern(value).endsWith(shape.suffix) ? shape.suffix : '';
     const whole = ending === '' ? value : [...value, { text: ending }];
     return [
       {
-        name: patternOf(whole),
+        name: namePattern(whole),
         value: whole,
         call: call.name.replace(/^\./, ''),
         isFolder: shape.isFolder === true,
@@ -129,8 +130,8 @@ export function scriptReads(syntax: Syntax, values: StaticValues): ScriptRead[] 
   return syntax.calls.flatMap((call) => {
     const shape = shapeOf(syntax, call, 'r') ?? readers.find(({ name }) => name.test(call.name));
     const value = fileOf(call, shape, values);
-    if (call.isDefinition || value === undefined || /^[\d.]*$/.test(patternOf(value))) return [];
-    return [{ path: patternOf(value), value, call: call.name.replace(/^\./, ''), line: call.line }];
+    if (call.isDefinition || value === undefined || /^[\d.]*$/.test(namePattern(value))) return [];
+    return [{ path: namePattern(value), value, call: call.name.replace(/^\./, ''), line: call.line }];
   });
 }
 
@@ -154,7 +155,7 @@ function shapeOf({ tokens }: Syntax, { name, args, receiver }: Call, wanted: 'r'
 function fileOf({ args, receiver }: Call, shape: Shape | undefined, values: StaticValues): Value | undefined {
   if (shape === undefined) return undefined;
   const plain = args.filter((one): one is Argument => one.name === undefined);
-  const span: Span | undefined =
+  const span: TokenRange | undefined =
     shape.at < 0
       ? receiver
       : (args.find(({ name }) => name !== undefined && shape.keywords?.includes(name) === true) ??

@@ -1,4 +1,4 @@
-import type { Assignment, Call, Span, Syntax } from './python-syntax.ts';
+import type { PythonAssignment, Call, TokenRange, Syntax } from './python-syntax.ts';
 import type { Token } from './python-tokens.ts';
 import type { ScriptArg } from './script-args.ts';
 
@@ -34,7 +34,7 @@ const sameText =
 export class StaticValues {
   readonly #syntax: Syntax;
   readonly #byDest: ReadonlyMap<string, ScriptArg>;
-  readonly #assigned = new Map<string, Assignment[]>();
+  readonly #assigned = new Map<string, PythonAssignment[]>();
   readonly #known = new Map<number, Value>();
 
   constructor(syntax: Syntax, args: readonly ScriptArg[]) {
@@ -47,7 +47,7 @@ export class StaticValues {
     }
   }
 
-  of(span: Span, depth = 0): Value {
+  of(span: TokenRange, depth = 0): Value {
     if (depth > deepest || span.to - span.from > longestExpression || span.to <= span.from) return unknown;
     const key = span.from * 2 ** 26 + span.to;
     const known = this.#known.get(key);
@@ -59,7 +59,7 @@ export class StaticValues {
     return value;
   }
 
-  #expression(span: Span, depth: number): Value {
+  #expression(span: TokenRange, depth: number): Value {
     const { from, to } = this.#unwrapped(span);
     const at = (text: string): number => this.#topLevel({ from, to }, text);
     const [condition, or] = [at('if'), at('or')];
@@ -79,7 +79,7 @@ export class StaticValues {
     return this.#primary({ from, to }, depth);
   }
 
-  #unwrapped({ from, to }: Span): Span {
+  #unwrapped({ from, to }: TokenRange): TokenRange {
     const { tokens, partner } = this.#syntax;
     let span = { from, to };
     while (
@@ -92,7 +92,7 @@ export class StaticValues {
   }
 
   /** The first (or last) place of an operator outside brackets, or -1. */
-  #topLevel({ from, to }: Span, text: string, last = false): number {
+  #topLevel({ from, to }: TokenRange, text: string, last = false): number {
     const { tokens, partner } = this.#syntax;
     let found = -1;
     for (let at = from; at < to; at++) {
@@ -108,7 +108,7 @@ export class StaticValues {
     return found;
   }
 
-  #primary({ from, to }: Span, depth: number): Value {
+  #primary({ from, to }: TokenRange, depth: number): Value {
     const { tokens, callAt } = this.#syntax;
     const first = tokens[from];
     const last = tokens[to - 1];
@@ -126,7 +126,7 @@ export class StaticValues {
   }
 
   /** Adjacent literals are one string. */
-  #strings({ from, to }: Span, depth: number): Value {
+  #strings({ from, to }: TokenRange, depth: number): Value {
     const parts = this.#syntax.tokens.slice(from, to);
     if (!parts.every(({ kind }) => kind === 'string')) return unknown;
     return parts.flatMap((part) => this.#string(part, from, depth));
@@ -148,7 +148,12 @@ export class StaticValues {
   }
 
   /** A string with places for values, like `"%s.pt"` or `"{}.pt".format`; `fill` gives the value for each. */
-  #formatted(span: Span, place: RegExp, depth: number, fill: (index: number, name: string) => Value): Value {
+  #formatted(
+    span: TokenRange,
+    place: RegExp,
+    depth: number,
+    fill: (index: number, name: string) => Value,
+  ): Value {
     let count = 0;
     return this.of(span, depth + 1).flatMap((piece): Value => {
       if (!('text' in piece)) return [piece];
@@ -159,9 +164,9 @@ export class StaticValues {
   }
 
   /** `"%s.pt" % name`, `"%s-%d" % (name, number)`. */
-  #filled(text: Span, right: Span, depth: number): Value {
+  #filled(text: TokenRange, right: TokenRange, depth: number): Value {
     const { from, to } = this.#unwrapped(right);
-    const spans: Span[] = [];
+    const spans: TokenRange[] = [];
     let [start, comma] = [from, this.#topLevel({ from, to }, ',')];
     for (; comma >= 0; comma = this.#topLevel({ from: start, to }, ',')) {
       spans.push({ from: start, to: comma });
@@ -204,7 +209,7 @@ export class StaticValues {
   }
 
   /** What a name was last assigned: in the function that uses it, then in those around it, then in the file. */
-  #visible(name: string, at: number): Assignment | undefined {
+  #visible(name: string, at: number): PythonAssignment | undefined {
     const all = this.#assigned.get(name) ?? [];
     for (const scope of [...this.#syntax.scopesAt(at), -1]) {
       const inside = all.filter((one) => one.scope === scope);
@@ -250,7 +255,7 @@ function joined(parts: readonly Value[]): Value {
 }
 
 /** A value as a pattern: `*` for what is unknown; arguments have the value that `valueOf` gives, or their default. */
-export function patternOf(
+export function namePattern(
   value: Value,
   valueOf: (arg: ScriptArg) => string | undefined = (arg) => arg.default,
 ): string {

@@ -72,7 +72,7 @@ export async function inspectHead(
 }
 
 /** The number of files in an archive, as unpacking would count them; undefined once `isOver`. */
-export async function countFiles(
+export async function countArchiveFiles(
   chunks: AsyncIterable<Buffer>,
   inspection: Inspection,
   isOver: () => boolean,

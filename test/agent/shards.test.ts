@@ -97,7 +97,9 @@ test('a staged data set is one table, and its shards become one folder', async (
     await running.until((entries) => entries.some(({ kind }) => kind === 'fetch-progress'));
     running.child.kill('SIGKILL');
     await running.finished;
-    const work = readdirSync(agent.at('scratch')).map((name) => agent.at(`scratch/${name}/work/data`));
+    const work = readdirSync(agent.at('scratch')).map((name) =>
+      agent.at(path.join('scratch', name, 'work', 'data')),
+    );
     assert.deepEqual(work.filter(existsSync), [], 'no part of it is where the training would look');
     await objects.federation.trouble.clear();
     const { exit, stderr } = await run(5);

@@ -1,5 +1,5 @@
 import type { SourceLine } from '../../base/finding.ts';
-import { isLocal } from '../../script/python-imports.ts';
+import { isLocalModule } from '../../script/python-imports.ts';
 import type { JobCode, RunCommand } from './code.ts';
 
 /** Something that the job needs but does not send. */
@@ -89,7 +89,7 @@ function runModules({ words, place, before }: RunCommand, sent: readonly string[
   const at = words.findIndex((word) => python.test(word));
   const module = at >= 0 && words[at + 1] === '-m' ? words[at + 2] : undefined;
   if (module === undefined || !/^[A-Za-z_][\w.]*$/.test(module)) return [];
-  if (isLocal({ module }, '', sent)) return [];
+  if (isLocalModule({ module }, '', sent)) return [];
   return [{ name: module.split('.')[0] ?? module, place, isCertain: before !== '||' }];
 }
 
@@ -97,7 +97,7 @@ function importedBy(files: JobCode['files'], sent: readonly string[]): Use[] {
   return files.flatMap((file) => {
     if (file.kind !== 'python') return [];
     return file.script.imports
-      .filter((found) => found.when !== 'guarded' && !isLocal(found, file.file, sent))
+      .filter((found) => found.when !== 'guarded' && !isLocalModule(found, file.file, sent))
       .map(({ module, line, when }) => ({
         name: module.split('.')[0] ?? module,
         place: { file: file.file, line },

@@ -129,9 +129,9 @@ export async function checkLocal(
   const mode = unpackMode(asked);
   if (object.archiveProblem !== undefined || mode === undefined || expect?.files === undefined)
     return { object, looked: { what: label, said } };
-  const { countFiles } = await import('../../unpack/inspect-head.ts');
+  const { countArchiveFiles } = await import('../../unpack/inspect-head.ts');
   const until = performance.now() + countMs;
-  const found = await countFiles(read({}), { name: file, mode }, () => performance.now() > until);
+  const found = await countArchiveFiles(read({}), { name: file, mode }, () => performance.now() > until);
   if (found === undefined) {
     const why = `its files were not counted: that takes more than ${Math.round(countMs / 1000)} s; every job counts them`;
     return { object, looked: { what: label, said }, unchecked: { what: label, why } };

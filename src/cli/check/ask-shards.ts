@@ -10,7 +10,7 @@ import type { ObjectFact } from '../../check/facts.ts';
 import type { ObjectOptions } from '../../federation/object-request.ts';
 import { besideList, type ListedShard, parseShardList, sumOf } from '../../transfer/proof/shard-list.ts';
 import type { Cli } from '../cli.ts';
-import { readText, statUrl } from '../object/access.ts';
+import { readObjectText, statUrl } from '../object/access.ts';
 import type { AskedObject } from './gathered.ts';
 
 /** One request each; of more shards, some from all over the list are asked about. */
@@ -24,7 +24,7 @@ export async function readShards(
 ): Promise<ListedShard[]> {
   const place = manifest ?? url;
   const proof = manifest === undefined ? defined({ sha256: declared.sha256 }) : {};
-  const text = await readText(cli, place, { ...access, ...proof });
+  const text = await readObjectText(cli, place, { ...access, ...proof });
   return parseShardList(text, place, place.includes('://') ? 'fetched' : 'sent');
 }
 

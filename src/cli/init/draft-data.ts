@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { patternOf } from '../../script/static-value.ts';
+import { namePattern } from '../../script/static-value.ts';
 import { type Chosen, type Guess, isData, isOutput, leadingArg, readersOf } from './choose-values.ts';
 import type { Project } from './read-project.ts';
 
@@ -67,7 +67,7 @@ async function fromLiterals(project: Project, choice: DataChoice, isFetched: boo
     );
   for (const { value, call, line } of facts.reads) {
     if (leadingArg(value) !== undefined || value.some((piece) => 'arg' in piece)) continue;
-    const pattern = patternOf(value);
+    const pattern = namePattern(value);
     const file = pattern.includes('*')
       ? pattern.slice(0, pattern.indexOf('*')).replace(/[^/]*$/, '')
       : pattern;

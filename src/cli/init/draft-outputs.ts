@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { shellQuote } from '../../base/shell-quote.ts';
 import type { ScriptSave } from '../../script/script-files.ts';
-import { patternOf } from '../../script/static-value.ts';
+import { namePattern } from '../../script/static-value.ts';
 import type { Chosen, Guess } from './choose-values.ts';
 import type { Project } from './read-project.ts';
 
@@ -104,7 +104,7 @@ function candidatesOf(project: Project, values: ReadonlyMap<string, Chosen>): Ca
       file: script,
     }));
   return [...trainer, ...own, ...inModules].map((save) => {
-    const known = patternOf(save.value, (arg) => values.get(arg.flag)?.value ?? arg.default);
+    const known = namePattern(save.value, (arg) => values.get(arg.flag)?.value ?? arg.default);
     const pattern = path.posix.normalize(known).replace(/\/+$/, '');
     const whole = pattern.includes('*')
       ? pattern.slice(0, pattern.indexOf('*')).replace(/\/?[^/]*$/, '')

@@ -1,4 +1,4 @@
-import { isLocal } from '../../script/python-imports.ts';
+import { isLocalModule } from '../../script/python-imports.ts';
 import type { ScriptFacts } from '../../script/read-script.ts';
 
 /** Modules that come with Python. */
@@ -13,7 +13,7 @@ export function thirdParty(files: readonly { file: string; facts: ScriptFacts }[
   const own = files.map(({ file }) => file);
   const found = files.flatMap(({ file, facts }) =>
     facts.imports
-      .filter((one) => one.when === 'always' && !isLocal(one, file, own))
+      .filter((one) => one.when === 'always' && !isLocalModule(one, file, own))
       .map(({ module }) => module.split('.')[0] ?? ''),
   );
   return [...new Set(found)].filter((name) => name !== '' && !standard.has(name)).sort();

@@ -122,11 +122,15 @@ function beside(url: string): string {
 
 async function readManifest(cli: Cli, place: string, access: FetchOptions): Promise<Manifest> {
   const { parseManifest } = await import('../../transfer/proof/manifest.ts');
-  return parseManifest(await readText(cli, place, access), place, hasScheme(place) ? 'fetched' : 'sent');
+  return parseManifest(
+    await readObjectText(cli, place, access),
+    place,
+    hasScheme(place) ? 'fetched' : 'sent',
+  );
 }
 
 /** The text of a proof: fetched, or read on this machine. */
-export async function readText(cli: Cli, place: string, access: FetchOptions): Promise<string> {
+export async function readObjectText(cli: Cli, place: string, access: FetchOptions): Promise<string> {
   if (hasScheme(place)) {
     const { fetchToStream } = await import('../../transfer/fetch-to-stream.ts');
     const parts: Buffer[] = [];
