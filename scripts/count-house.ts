@@ -73,11 +73,25 @@ function keysOf({ properties }: ts.ObjectLiteralExpression): string[] {
   );
 }
 
+/** Exported names with two meanings; every command exports `configure`. */
+const exported = [...texts].flatMap(([file, text]) =>
+  [...text.matchAll(/^export (?:async )?(?:function|class|interface|type|const) (\w+)/gm)].map(
+    ([, name = '']) => ({
+      name,
+      file,
+    }),
+  ),
+);
+const ambiguous = [...Map.groupBy(exported, ({ name }) => name)]
+  .filter(([name, places]) => name !== 'configure' && new Set(places.map(({ file }) => file)).size > 1)
+  .map(([name, places]) => `${name} is exported by ${places.map(({ file }) => file).join(' and ')}`);
+
 const isOver = files.length > budget.files || lines > budget.lines;
 const shown = (count: number): string => count.toLocaleString('en-US');
 console.log(`files in src without tests: ${files.length} (at most ${budget.files})`);
 console.log(`lines in src without tests: ${shown(lines)} (at most ${shown(budget.lines)})`);
 console.log(`imports of a pool's internals from outside: ${imports.length}`);
 console.log(`decisions by a pool's name outside src/pool: ${comparisons.length}`);
-for (const place of [...imports, ...comparisons]) console.error(`  ${place}`);
-process.exitCode = isOver || imports.length + comparisons.length > 0 ? 1 : 0;
+console.log(`exported names with two meanings: ${ambiguous.length}`);
+for (const place of [...imports, ...comparisons, ...ambiguous]) console.error(`  ${place}`);
+process.exitCode = isOver || imports.length + comparisons.length + ambiguous.length > 0 ? 1 : 0;
