@@ -49,7 +49,7 @@ export async function setUp(say: (line: string) => void): Promise<StepResult[]> 
     process.env['XDG_CACHE_HOME'] ?? path.join(os.homedir(), '.cache'),
     'updraft',
   );
-  await rootFolder({ cacheFolder, say, signal }).then(
+  await rootFolder({ cacheFolder, say: lasting, signal }).then(
     (folder) => say(`HTCondor: ${folder}`),
     (error: unknown) => say(`no HTCondor, tests on a pool will be skipped: ${asFault(error).message}`),
   );
