@@ -46,7 +46,7 @@ function notesOn({ facts, sum, slotMillis }: Ledger, garbledBytes: number): stri
       `${counted(backwards, 'event')} with a time before the previous event: counted at the time of that one.`,
     ],
     [repeated === 0, `${counted(repeated, 'event')} in more than one log: counted once.`],
-    [!guessedYear, 'The dates in the log have no year, and nothing else shows it: the year is a guess.'],
+    [!guessedYear, "The log's dates have no year: Updraft guessed it."],
     [
       hasTransfers || slotMillis === 0,
       'The log has no transfer events (a DAG’s .nodes.log has none): how long transfers took is unknown, and the time before the job started counts as queued.',

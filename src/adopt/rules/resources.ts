@@ -117,7 +117,7 @@ function oddResources(batch: Batch): RuleResult {
     if (name === undefined || suggestion === undefined) return [];
     return {
       message: `\`${command}\` requests a resource named "${name}", which no machine has: the job would wait forever`,
-      fix: `did you mean request_${suggestion}?`,
+      fix: `request_${suggestion} = ${valueOf(batch, command) ?? ''}`,
       place: whereSet(batch, command),
     };
   });
@@ -183,7 +183,7 @@ function oldGpuAttributes(batch: Batch): RuleResult {
   );
   if (names.length === 0) return [];
   return {
-    message: `\`requirements\` use \`${names.join('`, `')}\`: machines describe each GPU by itself now, so this matches none, and the job waits forever`,
+    message: `\`requirements\` uses \`${names.join('`, `')}\`: machines describe each GPU by itself now, so this matches none, and the job waits forever`,
     fix: `remove ${names.length === 1 ? 'it' : 'them'} and write: ${names.map((name) => newGpuCommands[name.toLowerCase()]).join(', ')}`,
     place: whereSet(batch, 'requirements'),
   };
