@@ -94,14 +94,15 @@ function sharedName(batch: Batch, command: string): Found | [] {
   if (shared === undefined) return [];
   return {
     message: `${shared.jobs} jobs write \`${command}\` to ${shared.name}: only the last one's output is kept`,
-    fix: `put the job number into the name, such as ${withNumber(shared.name)}`,
+    fix: `put the job number into the name, such as ${withNumber(batch.queue.inForce.get(command)?.value ?? shared.name)}`,
     place: whereSet(batch, command),
   };
 }
 
 function withNumber(name: string): string {
   const { dir, name: stem, ext } = path.posix.parse(name);
-  return path.posix.join(dir, `${stem}.$(Cluster).$(Process)${ext}`);
+  const number = /\$\(cluster(id)?\)/i.test(name) ? '$(Process)' : '$(Cluster).$(Process)';
+  return path.posix.join(dir, `${stem}.${number}${ext}`);
 }
 
 function sharedResults(batch: Batch): RuleResult {
