@@ -1,4 +1,4 @@
-import { linkSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, linkSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import type { TestContext } from 'node:test';
@@ -117,8 +117,12 @@ function variantsOf({ disk, target, ca, beside }: Errand): Variant[] {
   const ours = (checkout: string, suffix: string): Variant[] => {
     const main = path.join(checkout, 'src', 'cli', 'main.ts');
     const agent = path.join(checkout, 'dist', `updraft-agent-linux-${process.arch}`);
+    // `npm run build` makes it.
+    const executable = path.join(checkout, 'dist', `updraft-linux-${process.arch}`);
+    const oneFile = { name: `one file, \`get\`${suffix}`, command: [executable, 'get', here, target], env };
     return [
       { name: `\`updraft get\`${suffix}`, command: [process.execPath, main, 'get', here, target], env },
+      ...(existsSync(executable) ? [oneFile] : []),
       {
         name: `plugin${suffix}`,
         command: ['bash', '-c', request, 'bash', target, ads[0], agent, ads[1]],
