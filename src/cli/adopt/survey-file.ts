@@ -1,6 +1,6 @@
 import path from 'node:path';
 import type { SubmitFacts, PoolLimits, PastUsage } from '../../adopt/submit-facts.ts';
-import { survey } from '../../adopt/survey.ts';
+import { surveyOnDisk } from '../../adopt/disk-files.ts';
 import { scanEventLog } from '../../eventlog/read-event-log.ts';
 import type { ProfileName } from '../../job/spec.ts';
 import { condorProfiles, CondorTools, findLimits, type Profile } from '../../pool/htcondor.ts';
@@ -18,7 +18,7 @@ export async function surveyFile(
     tools?.version().catch(() => undefined),
   ]);
   const [major = 0, minor = 0, patch = 0] = (version ?? '').split('.').map(Number);
-  return survey({
+  return surveyOnDisk({
     file,
     env: cli.env,
     now: new Date(cli.clock.now()),
