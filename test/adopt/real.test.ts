@@ -121,7 +121,7 @@ test('HTCondor also refuses what the reader refuses to split or read', async (t)
     const description = `executable = a.sh\n${text}\n`;
     await writeFile(path.join(folder, 'job.sub'), description);
     assert.match(condor.dryRun(folder, 'job.sub').said, /ERROR/, text);
-    const { problems, queues } = parseSubmit(description, { file: 'job.sub' });
+    const { problems, queues } = parseSubmit(description, { file: 'job.sub', files: diskFiles(folder) });
     const isRead = !problems.some(({ kind }) => kind === 'syntax');
     if (isRead) assert.throws(() => splitArguments(queues[0]?.jobs[0]?.commands['arguments'] ?? ''), text);
   }
