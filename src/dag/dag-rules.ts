@@ -153,8 +153,8 @@ function cycle({ dag }: DagFacts): Found[] {
 function missingFiles({ dag, files, groups }: DagFacts, later: boolean): Found[] {
   const gone = (name: string): boolean => files.stat(name)?.kind === 'missing';
   const found: Found[] = [];
-  for (const { file, isMissing, nodes } of groups) {
-    const these = isMissing ? nodes.filter((node) => waits(dag, node) === later) : [];
+  for (const { file, folder, isMissing, nodes } of groups) {
+    const these = isMissing && !gone(folder) ? nodes.filter((node) => waits(dag, node) === later) : [];
     if (these[0] !== undefined) found.push(missing('submit file', file, these, these[0], later));
   }
   for (const node of dag.nodes) {
@@ -219,7 +219,7 @@ function scriptProblem(
       ? { message: `${what} is not there`, fix: 'correct its name, or write the file' }
       : {
           message: `${what} is not in ${folder === '.' ? 'the folder of the DAG' : folder}, and DAGMan does not search the PATH`,
-          fix: `write the path of ${name}, such as /usr/bin/${name}, or put the script there`,
+          fix: 'put it there, or write its full path',
         };
   if (fact?.kind === 'folder') return { message: `${what} is a folder`, fix: 'name a program' };
   if (fact?.isExecutable === false) return { message: `${what} is not executable`, fix: `chmod +x ${file}` };

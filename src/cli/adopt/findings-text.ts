@@ -21,20 +21,52 @@ export function findingsText(
   excerpt: (finding: Finding) => string,
   width: number,
 ): string {
-  const lines = [headline(file, submission.queues, findings), ''];
-  for (const [level, title] of titles) {
-    const group = findings.filter((finding) => finding.level === level);
-    if (group.length === 0) continue;
-    lines.push(title);
-    for (const finding of group) lines.push(...findingLines(finding, excerpt(finding), width));
-    lines.push('');
-  }
-  lines.push(...condorLines(condor).map((line) => wrapLines(line, width)));
-  return `${lines
+  return page([
+    headline(file, submission.queues, findings),
+    '',
+    ...linesByLevel(findings, excerpt, width),
+    ...condorLines(condor).map((line) => wrapLines(line, width)),
+  ]);
+}
+
+/** The findings of a DAG as text, and what follows them. */
+export function dagFindingsText(
+  title: string,
+  findings: readonly Finding[],
+  excerpt: (finding: Finding) => string,
+  width: number,
+  after: readonly string[],
+): string {
+  return page([
+    `${title}; ${countsOf(findings)}`,
+    '',
+    ...linesByLevel(findings, excerpt, width),
+    ...after.map((line) => wrapLines(line, width)),
+  ]);
+}
+
+const page = (lines: readonly string[]): string =>
+  `${lines
     .map((line) => line.trimEnd())
     .join('\n')
     .trimEnd()}\n`;
+
+function linesByLevel(
+  findings: readonly Finding[],
+  excerpt: (finding: Finding) => string,
+  width: number,
+): string[] {
+  return titles.flatMap(([level, title]) => {
+    const group = findings.filter((finding) => finding.level === level);
+    if (group.length === 0) return [];
+    return [title, ...group.flatMap((finding) => findingLines(finding, excerpt(finding), width)), ''];
+  });
 }
+
+const countsOf = (findings: readonly Finding[]): string =>
+  titles
+    .map(([level]) => counted(findings.filter((finding) => finding.level === level).length, level))
+    .join(', ');
 
 function headline(
   file: string,
@@ -43,12 +75,8 @@ function headline(
 ): string {
   const known = queues.every(({ total }) => total !== undefined);
   const jobs = queues.reduce((sum, { total }) => sum + (total ?? 0), 0);
-  const counts = titles.map(([level]) => {
-    const count = findings.filter((finding) => finding.level === level).length;
-    return counted(count, level);
-  });
   const total = known ? counted(jobs, 'job') : `at least ${counted(Math.max(jobs, 1), 'job')}`;
-  return `${printable(path.basename(file))}: ${total}; ${counts.join(', ')}`;
+  return `${printable(path.basename(file))}: ${total}; ${countsOf(findings)}`;
 }
 
 function findingLines(
