@@ -1,8 +1,9 @@
 import path from 'node:path';
+import { countByLevel, groupFindings } from '../../adopt/finding-groups.ts';
 import { counted } from '../../base/counted.ts';
 import type { Finding } from '../../base/finding.ts';
 import { printable } from '../../base/printable.ts';
-import { type DagFacts } from '../../dag/dag-rules.ts';
+import type { DagFacts } from '../../dag/dag-rules.ts';
 import type { DagNode } from '../../dag/dag.ts';
 import type { Rescue } from '../../dag/rescue.ts';
 import { lintDag } from '../../dag/survey-dag.ts';
@@ -12,7 +13,7 @@ import type { Cli } from '../cli.ts';
 import { PrintedFault } from '../print-fault.ts';
 import { jobList, nextCommands, textWidth } from '../text/phrases.ts';
 import { surveyDagFile } from './dag-file.ts';
-import { dagFindingsText } from './findings-text.ts';
+import { findingsText } from './findings-text.ts';
 
 /** The options of `adopt` that matter for a DAG. */
 interface DagOptions {
@@ -44,14 +45,15 @@ export async function adoptDag(cli: Cli, file: string, argument: string, options
 }
 
 function text({ dag, files, rescue }: DagFacts, findings: readonly Finding[], width: number): string {
-  const lines = new Map<string, string[]>();
-  const excerpt = ({ file = '', line = 0 }: Finding): string => {
-    const known = lines.get(file) ?? files.read(file)?.split('\n') ?? [];
-    lines.set(file, known);
-    return known[line - 1] ?? '';
-  };
-  const title = `${printable(dag.file)}: ${counted(dag.nodes.length, 'node')}`;
-  return dagFindingsText(title, findings, excerpt, width, rescue === undefined ? [] : rescueLines(rescue));
+  const named = [...new Set(findings.flatMap(({ file }) => file ?? []))];
+  const texts = named.map((file) => ({ file, text: files.read(file) ?? '' }));
+  const nodes = counted(dag.nodes.length, 'node');
+  return findingsText(
+    `${printable(dag.file)}: ${nodes}; ${countByLevel(findings)}`,
+    groupFindings(findings, texts),
+    rescue === undefined ? [] : rescueLines(rescue),
+    width,
+  );
 }
 
 /** What `condor_submit_dag` would do with the newest rescue file. */
