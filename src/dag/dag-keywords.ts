@@ -17,7 +17,8 @@ function number(words: DagLexer, what: string, min = -Infinity, max = Infinity):
   const word = need(words, what);
   const value = Number(/^[+-]?\d+/.exec(word)?.[0] ?? NaN);
   if (!(value >= min && value <= max)) {
-    const range = max === Infinity ? (min === -Infinity ? '' : ` of at least ${min}`) : ` from ${min} to ${max}`;
+    const range =
+      max === Infinity ? (min === -Infinity ? '' : ` of at least ${min}`) : ` from ${min} to ${max}`;
     throw new DagSyntax(`${what} must be a number${range}, not \`${word}\``);
   }
   return value;

@@ -24,7 +24,9 @@ export interface DagFacts {
 const problems =
   (...kinds: DagProblemKind[]) =>
   ({ dag }: DagFacts): Found[] =>
-    dag.problems.filter(({ kind }) => kinds.includes(kind)).map(({ message, fix, place }) => ({ message, fix, place }));
+    dag.problems
+      .filter(({ kind }) => kinds.includes(kind))
+      .map(({ message, fix, place }) => ({ message, fix, place }));
 
 /** Rules about DAG files; those about the nodes' submit files are `adopt`'s. */
 export const dagRules: Rule<DagFacts>[] = [
@@ -225,7 +227,10 @@ function scriptProblem(
   if (fact?.isExecutable === false) return { message: `${what} is not executable`, fix: `chmod +x ${file}` };
   const text = fact === undefined || fact.bytes > maxScriptBytes ? undefined : files.read(file);
   if (text === undefined || text.startsWith('#!') || text.includes('\0')) return undefined;
-  return { message: `${what} has no \`#!\` line`, fix: 'make its first line #!/bin/sh, or the interpreter it is for' };
+  return {
+    message: `${what} has no \`#!\` line`,
+    fix: 'make its first line #!/bin/sh, or the interpreter it is for',
+  };
 }
 
 const maxScriptBytes = 1 << 20;
@@ -260,8 +265,8 @@ function hidingFinal({ dag, outcomes }: DagFacts): Found[] {
   if (final === undefined) return [];
   const knows = /\$\(?(dag_status|failed_count)\b/i;
   const outcome = outcomes.find(({ nodes }) => nodes.includes(final));
-  const told = outcome?.facts.submission.assignments.some(({ value }) => knows.test(value));
-  if (told === true || knows.test(final.scripts.get('POST')?.command ?? '')) return [];
+  const isPassedOn = outcome?.facts.submission.assignments.some(({ value }) => knows.test(value));
+  if (isPassedOn === true || knows.test(final.scripts.get('POST')?.command ?? '')) return [];
   return [
     {
       message: `if ${final.name} succeeds, DAGMan exits with 0 even if other nodes failed`,
@@ -278,7 +283,8 @@ function overriddenVars({ outcomes }: DagFacts): Found[] {
       const own = facts.submission.assignments.find(
         (one) => one.name.toLowerCase() === name.toLowerCase() && one.place !== place,
       );
-      if (append || own === undefined || own.value.toLowerCase().includes(`$(${name.toLowerCase()}`)) continue;
+      if (append || own === undefined || own.value.toLowerCase().includes(`$(${name.toLowerCase()}`))
+        continue;
       const key = `${name} ${own.place.file} ${own.place.line}`;
       if (found.has(key)) continue;
       found.set(key, {
@@ -318,7 +324,8 @@ function sharedName({ group, facts }: NodeOutcome, command: string): string | un
   const raw = queue?.inForce.get(command)?.value ?? '';
   const commands = queue?.jobs[0]?.commands;
   const name = commands?.[command] ?? '';
-  if (name === '' || name === '/dev/null' || /\$\(?(job|jobid|cluster|clusterid)\b|\$\$/i.test(raw)) return undefined;
+  if (name === '' || name === '/dev/null' || /\$\(?(job|jobid|cluster|clusterid)\b|\$\$/i.test(raw))
+    return undefined;
   const folder = posix.join(group.folder, commands?.['initialdir'] ?? '.');
   return posix.isAbsolute(name) ? name : posix.join(folder, name);
 }

@@ -33,7 +33,7 @@ export interface DagmanAccount {
   rescue: string | undefined;
   /** Why DAGMan refused the DAG or gave up. */
   fatal: string | undefined;
-  exitStatus: number | undefined;
+  exitCode: number | undefined;
 }
 
 const stamp = /^(\d\d?\/\d\d\/\d\d(?:\d\d)? \d\d:\d\d:\d\d|\(\S+\)|\d{9,11}(?:\.\d+)?) (?:\(\S+\) )*(.*)$/;
@@ -77,7 +77,7 @@ export class DagmanLog {
     const rescue = /^USING RESCUE DAG (.*)$/.exec(text)?.[1];
     if (rescue !== undefined) this.#account.rescue = rescue;
     const status = /EXITING WITH STATUS (-?\d+)/.exec(text)?.[1];
-    if (status !== undefined) this.#account.exitStatus = Number(status);
+    if (status !== undefined) this.#account.exitCode = Number(status);
     const fatal = /^(?:ERROR: |Processing error at )(.*)$/.exec(text)?.[1];
     if (fatal !== undefined && !/^the following (Node|job)\(s\) failed/i.test(fatal))
       this.#account.fatal ??= fatal;
@@ -115,7 +115,11 @@ export class DagmanLog {
       this.#of(failed).submitError = { text: reason, at };
       return true;
     }
-    if (/^(ERROR: )?(Failed to run condor_submit|submit attempt failed|Could not change to node directory)/i.test(text)) {
+    if (
+      /^(ERROR: )?(Failed to run condor_submit|submit attempt failed|Could not change to node directory)/i.test(
+        text,
+      )
+    ) {
       this.#cannotStart = text;
       if (this.#node !== undefined) this.#of(this.#node).submitError = { text, at };
     }
@@ -138,5 +142,5 @@ const newAccount = (runs: number): DagmanAccount => ({
   runs,
   rescue: undefined,
   fatal: undefined,
-  exitStatus: undefined,
+  exitCode: undefined,
 });

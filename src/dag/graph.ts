@@ -64,7 +64,7 @@ export class DagGraph {
     };
   }
 
-  /** The nodes of one cycle, in order; undefined in a DAG without one. */
+  /** The nodes of one cycle, in order, from the one that was added first; undefined in a DAG without one. */
   cycle(): number[] | undefined {
     const { cyclic } = this.order();
     const [start] = cyclic;
@@ -77,9 +77,11 @@ export class DagGraph {
       seen.set(node, walk.push(node) - 1);
       node = this.#parents[node]?.find((parent) => cyclic.has(parent)) ?? node;
     }
-    return walk
+    const circle = walk
       .slice(seen.get(node))
       .filter((one) => !this.#joins.has(one))
       .reverse();
+    const first = circle.indexOf(Math.min(...circle));
+    return [...circle.slice(first), ...circle.slice(0, first)];
   }
 }

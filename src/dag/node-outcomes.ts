@@ -74,12 +74,17 @@ export function nodeOutcomes(
   const alike = groups
     .filter(({ isMissing }) => !isMissing)
     .flatMap((group) =>
-      [...Map.groupBy(group.nodes, (node) => outcomeKey(dag, node)).values()].map((nodes) => ({ group, nodes })),
+      [...Map.groupBy(group.nodes, (node) => outcomeKey(dag, node)).values()].map((nodes) => ({
+        group,
+        nodes,
+      })),
     );
   const byNames = new Map(alike.toReversed().map((one) => [namesKey(dag, one), one]));
   const read = new Set([...new Set([...byNames.values(), ...alike])].slice(0, maxOutcomes));
   return {
-    outcomes: alike.filter((one) => read.has(one)).map((one) => ({ ...one, facts: factsOf(dag, one, context) })),
+    outcomes: alike
+      .filter((one) => read.has(one))
+      .map((one) => ({ ...one, facts: factsOf(dag, one, context) })),
     isPartial: read.size < alike.length,
   };
 }
@@ -89,7 +94,8 @@ const namesKey = (dag: Dag, { group, nodes: [node] }: { group: NodeGroup; nodes:
 
 /** Whether a parent or a PRE script may still write files that the node needs. */
 export const waits = (dag: Dag, node: DagNode | undefined): boolean =>
-  node !== undefined && (dag.graph.hasParents(node.index) || node.scripts.has('PRE') || node.type === 'final');
+  node !== undefined &&
+  (dag.graph.hasParents(node.index) || node.scripts.has('PRE') || node.type === 'final');
 
 function outcomeKey(dag: Dag, node: DagNode): string {
   const vars = [...node.vars.values()].map(({ name, value, append }) => [name, value, append] as const);

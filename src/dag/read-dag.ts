@@ -108,7 +108,12 @@ class DagReader {
     else if (command.kind === 'splice') this.#defineSplice(command, scope);
     else if (command.kind === 'description') this.#descriptions.set(command.name, command.inline);
     else if (command.kind === 'reject')
-      this.#note('rejected', place, 'DAGMan refuses a DAG with REJECT', 'delete the line once the DAG is complete');
+      this.#note(
+        'rejected',
+        place,
+        'DAGMan refuses a DAG with REJECT',
+        'delete the line once the DAG is complete',
+      );
   }
 
   #defineNode(command: DagCommand & { kind: 'node' }, scope: Scope): void {
@@ -148,14 +153,24 @@ class DagReader {
     const before = scope.nodes.get(name);
     if (before === undefined && !scope.splices.has(name)) return false;
     const where = before === undefined ? '' : ` (line ${before.place.line} of ${before.place.file})`;
-    this.#note('duplicate-node', place, `\`${name}\` is defined already${where}`, 'give one of them another name');
+    this.#note(
+      'duplicate-node',
+      place,
+      `\`${name}\` is defined already${where}`,
+      'give one of them another name',
+    );
     return true;
   }
 
   #isFullAt(place: SourceLine): boolean {
     if (this.#nodes.length < maxNodes) return false;
     if (!this.#isFull)
-      this.#note('too-big', place, `the DAG has more than ${maxNodes} nodes; the rest was not read`, 'split the DAG');
+      this.#note(
+        'too-big',
+        place,
+        `the DAG has more than ${maxNodes} nodes; the rest was not read`,
+        'split the DAG',
+      );
     this.#isFull = true;
     return true;
   }
@@ -176,7 +191,12 @@ class DagReader {
     }
     const text = this.#read(file);
     if (text === undefined)
-      this.#note('missing-file', place, `${what}, ${file}, is not there`, 'correct its name, or write the file');
+      this.#note(
+        'missing-file',
+        place,
+        `${what}, ${file}, is not there`,
+        'correct its name, or write the file',
+      );
     else this.readFile(text, file, scope);
   }
 
@@ -216,7 +236,12 @@ class DagReader {
     const { place } = command;
     if (!isOrdered(node) && isForJobs(command)) {
       const [word, type] = [keywordOf(command), node.type.toUpperCase()];
-      this.#note('misused-node', place, `${word} cannot be used with the ${type} node ${node.name}`, 'delete the line');
+      this.#note(
+        'misused-node',
+        place,
+        `${word} cannot be used with the ${type} node ${node.name}`,
+        'delete the line',
+      );
       return;
     }
     if (command.kind === 'vars')

@@ -17,7 +17,7 @@ export interface Rescue {
 /** DAGMan's own limit is 999; the default is 100. */
 const maxRescues = 999;
 
-/** The newest rescue file, which DAGMan uses unless it is told not to. */
+/** The newest rescue file, which DAGMan uses by itself. */
 export function newestRescue(dag: string, exists: (name: string) => boolean): string | undefined {
   let newest: string | undefined;
   for (let number = 1, missing = 0; number <= maxRescues && missing < 10; number++) {
@@ -30,7 +30,9 @@ export function newestRescue(dag: string, exists: (name: string) => boolean): st
 
 /** A rescue file marks nodes as DONE; DAGMan reads it in combination with the DAG file. */
 export function readRescue(file: string, text: string, { nodes, byName }: Dag): Rescue {
-  const named = parseDag(text, file).commands.flatMap((command) => (command.kind === 'done' ? [command] : []));
+  const named = parseDag(text, file).commands.flatMap((command) =>
+    command.kind === 'done' ? [command] : [],
+  );
   const done = new Set(named.flatMap(({ node }) => byName.get(node) ?? []));
   const isDone = (node: DagNode): boolean => node.done || (done.has(node) && node.type !== 'final');
   const [, list = ''] = /^#\s*Nodes that failed:.*\n#\s*(.*)<ENDLIST>/m.exec(text) ?? [];

@@ -3,7 +3,13 @@ import { counted } from '../base/counted.ts';
 import { applyRules, type Finding, sortFindings } from '../base/finding.ts';
 import { type DagFacts, dagRules, nodesText } from './dag-rules.ts';
 import type { Dag, DagNode } from './dag.ts';
-import { type DescriptionContext, nodeGroups, nodeOutcomes, type NodeOutcome, waits } from './node-outcomes.ts';
+import {
+  type DescriptionContext,
+  nodeGroups,
+  nodeOutcomes,
+  type NodeOutcome,
+  waits,
+} from './node-outcomes.ts';
 import { readDag } from './read-dag.ts';
 import { newestRescue, readRescue, type Rescue } from './rescue.ts';
 
@@ -80,7 +86,14 @@ function oneFinding(
     const isAll = [...new Set([...concerned].map(({ group }) => group))].every((group) =>
       (outcomesOf.get(group) ?? []).every((one) => concerned.has(one)),
     );
-    return isAll ? mine : mine.map((one) => about(one, [...concerned].flatMap(({ nodes }) => nodes)));
+    return isAll
+      ? mine
+      : mine.map((one) =>
+          about(
+            one,
+            [...concerned].flatMap(({ nodes }) => nodes),
+          ),
+        );
   }
   const others = messages.size - 1;
   const likewise = ` (${outcome.nodes[0]?.name ?? ''}; ${counted(others, 'other node')} likewise)`;
@@ -94,5 +107,9 @@ const about = (finding: Finding, nodes: readonly DagNode[]): Finding => ({
 
 function expected(finding: Finding): Finding {
   if (!writtenLater.has(finding.rule)) return finding;
-  return { ...finding, level: 'note', fix: `check that a parent or the PRE script writes it; else: ${finding.fix}` };
+  return {
+    ...finding,
+    level: 'note',
+    fix: `check that a parent or the PRE script writes it; else: ${finding.fix}`,
+  };
 }
