@@ -9,8 +9,8 @@ import { groupedSection } from '../../report/group-section.ts';
 import { jobCsv, jobTable, type JobTableRow } from '../../report/job-table.ts';
 import type { LogReport } from '../../report/log-report.ts';
 import type { ReadLogs } from '../../report/read-logs.ts';
-import { type Chart, reportCharts } from '../../report/report-charts.ts';
 import { reportHtml } from '../../report/report-html.ts';
+import { reportPage } from '../../report/report-page.ts';
 import { reportMarkdown, reportText, sectionText, type TextPage } from '../../report/report-text.ts';
 import type { Section } from '../../report/section.ts';
 import { sections, type SectionChoice } from '../../report/sections.ts';
@@ -30,25 +30,18 @@ export interface ReportForm {
   by?: GroupingName;
 }
 
-/** A page with more rows than this opens slowly. */
-const maxPageJobs = 1000;
-
 /** Shows a report in the requested form. */
 export async function printReport(cli: Cli, name: string, read: ReadLogs, form: ReportForm): Promise<void> {
   const shown = form.by === undefined ? wholeReport(read, form) : reportBy(read, form.by, form);
-  const { report, title, sections: parts } = shown;
-  const heading = `${title}: ${name}`;
-  if (form.html !== undefined)
-    await writePage(
-      cli,
-      form.html,
-      reportHtml({ title: heading, sections: parts(), charts: shown.charts(), report }),
-    );
-  else if (form.csv === true) for (const line of shown.csv()) cli.out(line);
+  const heading = `${shown.title}: ${name}`;
+  if (form.html !== undefined) return writePage(cli, form.html, shown.page(heading));
+  if (form.csv === true) for (const line of shown.csv()) cli.out(line);
   else if (form.json === true) cli.out(`${JSON.stringify(shown.json())}\n`);
   else if (form.markdown === true)
-    cli.out(`${[reportMarkdown(heading, parts(), report), ...report.notes].join('\n\n')}\n`);
-  else cli.out(`${reportText(report, parts(), textPage(cli))}\n`);
+    cli.out(
+      `${[reportMarkdown(heading, shown.sections(), shown.report), ...shown.report.notes].join('\n\n')}\n`,
+    );
+  else cli.out(`${reportText(shown.report, shown.sections(), textPage(cli))}\n`);
 }
 
 /** A report in every form. */
@@ -56,41 +49,43 @@ interface ShownReport {
   title: string;
   report: LogReport;
   sections: () => Section[];
-  charts: () => Chart[];
+  page: (heading: string) => string;
   csv: () => Iterable<string>;
   json: () => object;
 }
 
 function wholeReport(read: ReadLogs, form: ReportForm): ShownReport {
   const { report, jobs, ledger } = read;
-  const jobRows = jobTable(jobs, ledger.rows);
+  const rows = () => jobTable(jobs, ledger.rows);
+  const { all = false } = form;
   return {
     title: 'Where the time went',
     report,
-    sections: () => sections(report, sectionChoice(form, jobRows)),
-    charts: () => reportCharts(jobs, ledger, report),
-    csv: () => (form.jobs === true ? jobCsv(jobRows) : attemptCsv(ledger)),
-    json: () => (form.jobs === true ? { ...report, jobRows } : report),
+    sections: () => sections(report, sectionChoice(form, rows())),
+    page: (heading) =>
+      reportPage(heading, read, { all, ...(form.jobs === true ? { maxRows: jobs.length } : {}) }),
+    csv: () => (form.jobs === true ? jobCsv(rows()) : attemptCsv(ledger)),
+    json: () => (form.jobs === true ? { ...report, jobRows: rows() } : report),
   };
 }
 
 function reportBy(read: ReadLogs, by: GroupingName, { all }: ReportForm): ShownReport {
   const grouped = groupedReport(read, by);
   const section = groupedSection(grouped, all === true);
+  const report = { ...read.report, notes: grouped.notes };
   return {
     title: section.title,
-    report: { ...read.report, notes: grouped.notes },
+    report,
     sections: () => [section],
-    charts: () => [],
+    page: (heading) => reportHtml({ title: heading, sections: [section], charts: [], report }),
     csv: () => groupCsv(grouped),
     json: () => grouped,
   };
 }
 
 export function sectionChoice(form: ReportForm, jobRows: readonly JobTableRow[]): SectionChoice {
-  const { all = false, jobs = false, html } = form;
-  const limit = html === undefined ? {} : { maxRows: maxPageJobs };
-  return { all, jobRows, ...(jobs ? { maxRows: jobRows.length } : limit) };
+  const { all = false, jobs = false } = form;
+  return { all, jobRows, ...(jobs ? { maxRows: jobRows.length } : {}) };
 }
 
 /** A file or a pipe has no width. */
