@@ -39,6 +39,7 @@ export class LogFold {
   /** How many jobs have had a number, if more than one. */
   readonly #uses = new Map<string, number>();
   #log = 0;
+  #logName: string | undefined;
   #headless = false;
 
   constructor({ ours = false, onChange, evidence }: FoldOptions = {}) {
@@ -51,9 +52,10 @@ export class LogFold {
     return this.#headless;
   }
 
-  /** The events that follow come from another log, or from the start of the same one. */
-  nextLog(): void {
+  /** The events that follow come from another log, or from the start of the same one. Jobs keep the name of theirs. */
+  nextLog(name?: string): void {
     this.#log += 1;
+    this.#logName = name;
   }
 
   /** Returns whether the event is new. `at`: its time, if the log's own zone is wrong. */
@@ -157,6 +159,7 @@ export class LogFold {
     }
     const fold = new JobFold(id, at ?? 0, this.#context);
     this.#folds.push(fold);
+    if (this.#logName !== undefined) fold.job.log = this.#logName;
     if (event.kind === 'submit' && event.details.notes.some((note) => ourNote.test(note))) fold.ours = true;
     if (node === undefined) return fold;
     fold.job.node = node;

@@ -32,7 +32,7 @@ export async function readHistory(
   let garbledBytes = 0;
   const onGarbled = ({ bytes }: { bytes: Uint8Array }): void => void (garbledBytes += bytes.length);
   for (const { path, within, isKnown } of await sortByTime(paths, signal)) {
-    fold.nextLog();
+    fold.nextLog(paths.length > 1 ? path : undefined);
     const { isYearless, moment } = await scanEventLog(path, add, { signal, onGarbled, within });
     if (isYearless && moment === undefined && !isKnown) fold.facts.guessedYear = true;
   }
