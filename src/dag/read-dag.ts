@@ -10,11 +10,11 @@ import { parseDag } from './parse-dag.ts';
 export type ReadText = (name: string) => string | undefined;
 
 /** Splices of splices can have more nodes than memory has room for. */
-const maxNodes = 200_000;
+const defaultMaxNodes = 200_000;
 
 /** Reads a DAG with its splices and included files as DAGMan does. It never throws: what is wrong is in `problems`. */
-export function readDag(file: string, text: string, read: ReadText): Dag {
-  const reader = new DagReader(file, read);
+export function readDag(file: string, text: string, read: ReadText, maxNodes = defaultMaxNodes): Dag {
+  const reader = new DagReader(file, read, maxNodes);
   reader.readFile(text, file, new Scope('', '.', reader.graph));
   return reader.dag();
 }
@@ -59,6 +59,7 @@ class DagReader {
   readonly graph = new DagGraph();
   readonly #file: string;
   readonly #read: ReadText;
+  readonly #maxNodes: number;
   readonly #nodes: DagNode[] = [];
   readonly #descriptions = new Map<string, InlineDescription>();
   readonly #limits = new Map<string, { limit: number; place: SourceLine }>();
@@ -68,9 +69,10 @@ class DagReader {
   readonly #open: string[] = [];
   #isFull = false;
 
-  constructor(file: string, read: ReadText) {
+  constructor(file: string, read: ReadText, maxNodes: number) {
     this.#file = file;
     this.#read = read;
+    this.#maxNodes = maxNodes;
   }
 
   dag(): Dag {
@@ -163,12 +165,12 @@ class DagReader {
   }
 
   #isFullAt(place: SourceLine): boolean {
-    if (this.#nodes.length < maxNodes) return false;
+    if (this.#nodes.length < this.#maxNodes) return false;
     if (!this.#isFull)
       this.#note(
         'too-big',
         place,
-        `the DAG has more than ${maxNodes} nodes; the rest was not read`,
+        `the DAG has more than ${this.#maxNodes} nodes; the rest was not read`,
         'split the DAG',
       );
     this.#isFull = true;
