@@ -80,20 +80,27 @@ export async function* gather(
 ): AsyncGenerator<Uint8Array, void, void> {
   let head: Uint8Array | undefined = new Uint8Array();
   for await (const piece of source) {
-    const joined: Uint8Array = head === undefined || head.length === 0 ? piece : Buffer.concat([head, piece]);
-    const isShort: boolean = head !== undefined && joined.length < size;
-    // A short piece is kept while the source may reuse its bytes.
-    head = isShort ? (joined === piece ? piece.slice() : joined) : undefined;
-    if (!isShort) yield joined;
+    const isWhole = head === undefined || (head.length === 0 && piece.length >= size);
+    // What is kept is a copy: the source may reuse its bytes.
+    const joined: Uint8Array = isWhole ? piece : join(head ?? piece, piece);
+    head = head !== undefined && joined.length < size ? joined : undefined;
+    if (head === undefined) yield joined;
   }
   if (head !== undefined && head.length > 0) yield head;
 }
 
 /** Events keep their bytes, and a source may reuse its own: the copy leaves room for the rest of the last piece. */
 function feed(parser: Parser, piece: Uint8Array): void {
-  const room = Buffer.allocUnsafeSlow(headroom + piece.length);
+  const room = new Uint8Array(headroom + piece.length);
   room.set(piece, headroom);
   parser.feed(room, headroom);
+}
+
+function join(a: Uint8Array, b: Uint8Array): Uint8Array {
+  const both = new Uint8Array(a.length + b.length);
+  both.set(a);
+  both.set(b, a.length);
+  return both;
 }
 
 /**

@@ -3,11 +3,12 @@ import type { Command } from 'commander';
 import { printable } from '../../base/printable.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { clip, wrap } from '../../base/text-table.ts';
-import type { Evidence, Explanation } from '../../diagnosis/explanation.ts';
+import type { Explanation } from '../../diagnosis/explanation.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { JobState } from '../../journal/state.ts';
 import { isAdopted } from '../../pool/htcondor.ts';
 import { findJob } from '../../run/run-states.ts';
+import { viewExplanation } from '../../why/explanation-view.ts';
 import { type ExplainedGroup, groupExplanations } from '../../why/group-explanations.ts';
 import type { Cli } from '../cli.ts';
 import { findRun, pathKind, runAndJobs } from '../find-run.ts';
@@ -162,22 +163,19 @@ function groupText(groups: readonly ExplainedGroup[], width: number): string {
  * twice; journal entries, which are JSON, are shown with `--verbose`.
  */
 export function explanationText(explanation: Explanation, width: number, verbose = false): string {
-  const { job, node, log, standing, title, because, traceback, evidence, doing, advice } = explanation;
-  const raised = traceback?.lines.find((line) => !line.startsWith(' ')) ?? '';
-  const account = because.map((sentence) => (raised === '' ? sentence : sentence.replace(`: ${raised}`, '')));
+  const { headline, why, traceback, log, now, fix } = viewExplanation(explanation, verbose);
   return [
-    ...wrap(
-      `${job}${node === undefined ? '' : ` (${printable(node)})`}${log === undefined ? '' : ` of ${printable(log)}`} ${standing}: ${title}`,
-      width,
-      '',
-      '  ',
-    ),
+    ...wrap(headline, width, '', '  '),
     '',
-    ...section('why', account, width),
+    ...section('why', why, width),
     ...(traceback === undefined ? [] : tracebackLines(traceback, width)),
-    ...evidenceLines(verbose ? evidence : notSaid(evidence, because)),
-    ...section('now', doing, width),
-    ...section('fix', advice, width),
+    ...log.flatMap(({ place, lines }, index) => [
+      `${index === 0 ? 'log  ' : margin}${place}`,
+      // Not wrapped, so that people can search for them.
+      ...lines.map((line) => `${margin}  ${line}`),
+    ]),
+    ...section('now', now, width),
+    ...section('fix', fix, width),
   ].join('\n');
 }
 
@@ -199,40 +197,3 @@ const tracebackLines = ({ file, lines }: NonNullable<Explanation['traceback']>, 
       : wrap(line, width, `${margin}  `, `${margin}    `),
   ),
 ];
-
-/** Evidence that neither the sentences nor earlier lines contain. */
-function notSaid(evidence: readonly Evidence[], because: readonly string[]): Evidence[] {
-  const said = [...because];
-  return evidence
-    .filter(({ entry }) => entry === undefined)
-    .map((one) => {
-      const lines = one.lines.filter((line) => isTitle(line) || !said.some((other) => says(other, line)));
-      said.push(...lines);
-      return { ...one, lines };
-    });
-}
-
-/** `012 Job was held.` */
-const isTitle = (line: string): boolean => /^\d{3} /.test(line);
-
-/** The same words about another slot add nothing. */
-const says = (said: string, line: string): boolean => withoutSlots(said).includes(withoutSlots(line));
-const withoutSlots = (line: string): string => line.replaceAll(/\bslot\d+(?:_\d+)?@/g, '');
-
-/** Not wrapped, so that people can search for them. */
-function evidenceLines(evidence: readonly Evidence[]): string[] {
-  const shown = evidence.filter((one, index) => evidence.findIndex((other) => sameAs(one, other)) === index);
-  return shown.flatMap((one, index) => [
-    `${index === 0 ? 'log  ' : margin}${locationOf(one)}  ${one.at}`,
-    ...one.lines.map((line) => `${margin}  ${line}`),
-  ]);
-}
-
-const sameAs = (a: Evidence, b: Evidence): boolean =>
-  a.file === b.file && a.offset === b.offset && a.entry === b.entry;
-
-/** `events.log, byte 1811` (a colon would look like a line number), or `journal.jsonl#12` (an entry's number). */
-function locationOf({ file, offset, entry }: Evidence): string {
-  if (offset !== undefined) return `${file}, byte ${offset}`;
-  return entry === undefined ? file : `${file}#${entry}`;
-}

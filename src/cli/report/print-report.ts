@@ -5,8 +5,7 @@ import { Fault } from '../../fault/fault.ts';
 import { attemptCsv } from '../../report/attempt-csv.ts';
 import { jobCsv, jobTable, type JobTableRow } from '../../report/job-table.ts';
 import type { ReadLogs } from '../../report/read-logs.ts';
-import { reportCharts } from '../../report/report-charts.ts';
-import { reportHtml } from '../../report/report-html.ts';
+import { reportPage } from '../../report/report-page.ts';
 import { reportMarkdown, reportText, sectionText, type TextPage } from '../../report/report-text.ts';
 import { sections, type Section, type SectionChoice } from '../../report/sections.ts';
 import type { Cli } from '../cli.ts';
@@ -23,14 +22,11 @@ export interface ReportForm {
   jobs?: true;
 }
 
-/** A page with more rows than this opens slowly. */
-const maxPageJobs = 1000;
-
 /** Shows a report in the requested form. */
 export async function printReport(cli: Cli, name: string, read: ReadLogs, form: ReportForm): Promise<void> {
+  if (form.html !== undefined) return writePage(cli, name, read, form);
   const jobRows = jobTable(read.jobs, read.ledger.rows);
-  if (form.html !== undefined) await writePage(cli, name, read, form, jobRows);
-  else if (form.csv === true)
+  if (form.csv === true)
     for (const line of form.jobs === true ? jobCsv(jobRows) : attemptCsv(read.ledger)) cli.out(line);
   else if (form.json === true)
     cli.out(`${JSON.stringify(form.jobs === true ? { ...read.report, jobRows } : read.report)}\n`);
@@ -46,9 +42,8 @@ export async function printReport(cli: Cli, name: string, read: ReadLogs, form: 
 }
 
 export function sectionChoice(form: ReportForm, jobRows: readonly JobTableRow[]): SectionChoice {
-  const { all = false, jobs = false, html } = form;
-  const limit = html === undefined ? {} : { maxRows: maxPageJobs };
-  return { all, jobRows, ...(jobs ? { maxRows: jobRows.length } : limit) };
+  const { all = false, jobs = false } = form;
+  return { all, jobRows, ...(jobs ? { maxRows: jobRows.length } : {}) };
 }
 
 /** A file or a pipe has no width. */
@@ -68,20 +63,10 @@ export function printSections(
   cli.out(`${text ?? sectionText(parts, textPage(cli))}\n`);
 }
 
-async function writePage(
-  cli: Cli,
-  name: string,
-  read: ReadLogs,
-  form: ReportForm,
-  jobRows: readonly JobTableRow[],
-): Promise<void> {
-  const { report, jobs, ledger } = read;
-  const page = reportHtml({
-    title: `Where the time went: ${name}`,
-    sections: sections(report, sectionChoice(form, jobRows)),
-    charts: reportCharts(jobs, ledger, report),
-    report,
-  });
+async function writePage(cli: Cli, name: string, read: ReadLogs, form: ReportForm): Promise<void> {
+  const { all = false, jobs = false } = form;
+  const choice = { all, ...(jobs ? { maxRows: read.jobs.length } : {}) };
+  const page = reportPage(`Where the time went: ${name}`, read, choice);
   const target = path.resolve(cli.cwd, form.html ?? '');
   await writeFile(target, page).catch((cause: unknown) => {
     throw new Fault('file-invalid', `${target} cannot be written: ${errorReason(cause)}`, {
