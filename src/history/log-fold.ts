@@ -167,8 +167,8 @@ export class LogFold {
       return before;
     }
     const fold = new JobFold(id, at ?? 0, this.#context);
-    if (this.#logName !== undefined) fold.job.log = this.#logName;
     this.#folds.push(fold);
+    if (this.#logName !== undefined) fold.job.log = this.#logName;
     if (event.kind === 'submit' && event.details.notes.some((note) => ourNote.test(note))) fold.ours = true;
     if (node === undefined) return fold;
     fold.job.node = node;
