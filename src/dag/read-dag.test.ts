@@ -116,7 +116,10 @@ test('splices of splices end at a limit', () => {
   };
   const dag = readDag('a.dag', spliced('b.dag'), (name) => files[name], 10);
   assert.equal(dag.nodes.length, 10);
-  assert.deepEqual(problems(dag), ['d.dag:1 too-big: the DAG has more than 10 nodes; the rest was not read']);
+  assert.deepEqual(
+    dag.problems.map(({ kind }) => kind),
+    ['too-big'],
+  );
 });
 
 test('a cycle is found, and shown in its order', () => {
