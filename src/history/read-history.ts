@@ -74,7 +74,11 @@ async function sortByTime(
     log.first = (await beginningOf(log.source, { signal, within: log.within })).first;
   }
   const start = ({ first = Infinity }: LogBeginning): number => first;
-  return logs.sort((a, b) => (start(a) === start(b) ? 0 : start(a) - start(b)));
+  // DAGMan's own log has fewer events of the same jobs: it adds to what the jobs' logs say.
+  const isLast = ({ source: { name } }: DatedLog): number => (name.endsWith('.nodes.log') ? 1 : 0);
+  return logs.sort(
+    (a, b) => isLast(a) - isLast(b) || (start(a) === start(b) ? 0 : start(a) - start(b)),
+  );
 }
 
 const isGuessed = ({ isYearless, moment }: LogBeginning): boolean => isYearless && moment === undefined;

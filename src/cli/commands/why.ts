@@ -15,6 +15,8 @@ import { findRun, pathKind, runAndJobs } from '../find-run.ts';
 import { namedLogs, namesLogs } from '../named-logs.ts';
 import { currentState, printUnsupervised } from '../run-view/current-state.ts';
 import { jobList, type NextCommand, nextCommands, textWidth } from '../text/phrases.ts';
+import { isDagFile } from '../adopt/dag-file.ts';
+import { explainDag } from '../why/explain-dag.ts';
 import { explainLogs } from '../why/explain-log.ts';
 import { explainRun } from '../why/explain-run.ts';
 
@@ -42,6 +44,9 @@ export function configure(command: Command, cli: Cli): void {
             fix: 'name one job after the run or the logs, or none',
           },
         );
+      const [dag, ...otherLogs] = logs;
+      if (dag !== undefined && otherLogs.length === 0 && (await isDagFile(path.resolve(cli.cwd, dag))))
+        return whyDag(cli, dag, first, view);
       if (logs.length > 0) return whyLogs(cli, logs, first, view);
       if (
         first !== undefined &&
@@ -54,6 +59,20 @@ export function configure(command: Command, cli: Cli): void {
         });
       return whyRun(cli, first, second, view);
     });
+}
+
+async function whyDag(cli: Cli, file: string, node: string | undefined, view: View): Promise<void> {
+  const explanations = await explainDag(cli, file, node);
+  show(cli, explanations, view, { dag: path.resolve(cli.cwd, file) });
+  if (view.json) return;
+  const example = groupExplanations(explanations)[0]?.example;
+  nextCommands(cli, [
+    explanations.length > 1 && [
+      `updraft why ${shellQuote(file)} ${shellQuote(printable(example?.node ?? ''))}`,
+      'one node in full',
+    ],
+    [`updraft report ${shellQuote(file)}`, 'where the time went, by node'],
+  ]);
 }
 
 /** The words before the job that name logs. */
