@@ -18,7 +18,11 @@ export interface ReadLogs {
 /** Reads logs in any order, also of the same jobs; memory grows with the number of jobs, not with the logs. */
 export async function readLogs(
   sources: readonly LogSource[],
-  { signal, dag, ...validity }: Validity & { signal?: AbortSignal | undefined; dag?: DagRun | undefined } = {},
+  {
+    signal,
+    dag,
+    ...validity
+  }: Validity & { signal?: AbortSignal | undefined; dag?: DagRun | undefined } = {},
 ): Promise<ReadLogs> {
   const logs = [...new Set(sources.map(({ name, partOf = name }) => partOf))];
   const { jobs: read, facts, garbledBytes } = await readHistory(sources, { signal });

@@ -38,7 +38,9 @@ export function explainNode(
       return explain('failed', 'script-failed', {
         because: [
           `Its PRE script${name} ${script.how}, so DAGMan did not submit its job.`,
-          ...(script.notStarted === undefined ? [] : [`DAGMan could not start it: ${safeLine(script.notStarted)}`]),
+          ...(script.notStarted === undefined
+            ? []
+            : [`DAGMan could not start it: ${safeLine(script.notStarted)}`]),
         ],
         evidence: [{ file: out, at: script.at, lines: [safeLine(script.line)] }],
       });
@@ -52,10 +54,16 @@ export function explainNode(
     case 'parent-failed':
       return explain('waiting', 'node-blocked', {
         because: [`It was not submitted: ${why}.`],
-        advice: [`See why that one failed: updraft why ${run.dag.file} ${reason.root.name}`, adviceFor('node-blocked')],
+        advice: [
+          `See why that one failed: updraft why ${run.dag.file} ${reason.root.name}`,
+          adviceFor('node-blocked'),
+        ],
       });
     case 'not-yet':
-      return explain('waiting', 'node-blocked', { because: [`It was not submitted yet: ${why}.`], advice: [] });
+      return explain('waiting', 'node-blocked', {
+        because: [`It was not submitted yet: ${why}.`],
+        advice: [],
+      });
   }
 }
 

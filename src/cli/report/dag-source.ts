@@ -34,10 +34,12 @@ export async function readDagLogs(cli: Cli, word: string): Promise<DagLogs> {
   const named = nodeLogs(dag, { files, env: cli.env, now: new Date(cli.clock.now()) });
   const shown = [...named, `${name}.nodes.log`].map((log) => path.join(path.dirname(word), log));
   const found = await Promise.all(shown.map((log) => pathKind(path.resolve(cli.cwd, log))));
-  const logs = await logSources(
+  const sources = await logSources(
     shown.filter((_, index) => found[index] === 'file'),
     { cwd: cli.cwd },
   );
+  // A node's name says enough: its log need not be named.
+  const logs = sources.map((source) => ({ ...source, partOf: word }));
   const account = await readAccount(path.join(folder, `${name}.dagman.out`));
   const rescue = account?.rescue;
   const rescueText = rescue === undefined ? undefined : files.read(rescue);
@@ -49,6 +51,7 @@ export async function readDagLogs(cli: Cli, word: string): Promise<DagLogs> {
 async function readAccount(file: string): Promise<DagmanAccount | undefined> {
   if ((await pathKind(file)) !== 'file') return undefined;
   const log = new DagmanLog();
-  for await (const line of createInterface({ input: createReadStream(file), crlfDelay: Infinity })) log.add(line);
+  for await (const line of createInterface({ input: createReadStream(file), crlfDelay: Infinity }))
+    log.add(line);
   return log.account;
 }

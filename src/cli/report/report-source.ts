@@ -21,8 +21,7 @@ import { namedLogs, namesLogs } from '../named-logs.ts';
 import { readDagLogs } from './dag-source.ts';
 
 /** What a report is about: an Updraft run, or any event logs. */
-export type ReportSource =
-  { run: FoundRun } | { logs: LogSource[]; named: readonly string[]; dag?: DagRun };
+export type ReportSource = { run: FoundRun } | { logs: LogSource[]; named: readonly string[]; dag?: DagRun };
 
 /** Arguments that are files, pipes, `-` or folders with logs are logs; any other argument names a run. */
 export async function reportSource(cli: Cli, words: readonly string[]): Promise<ReportSource> {
