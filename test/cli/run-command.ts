@@ -22,6 +22,7 @@ export async function runCommand(
     name: 'updraft',
     out: (text) => void (said.out += text),
     err: (text) => void (said.err += text),
+    stdin: () => ReadableStream.from<Uint8Array>([]),
     outBytes: (bytes) => Promise.resolve(void (said.out += bytes.toString('latin1'))),
     outIsTerminal: false,
     errIsTerminal: false,
