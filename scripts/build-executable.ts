@@ -4,13 +4,20 @@ import os from 'node:os';
 import path from 'node:path';
 import type { Assets } from '../src/base/assets.ts';
 import type { Build } from '../src/base/installation.ts';
+import { defineLibrary } from './agent-bundle.ts';
 import { packAgent } from './build-agent.ts';
 import { archs, type Arch } from './bun.ts';
 import { compile, makeOnce, root } from './compile.ts';
 import { bundlePage } from './page-bundle.ts';
 
 const code = ['src/**/*.ts', 'scripts/executable.ts', 'package.json', 'package-lock.json'];
-const texts = ['schema/*.json', 'templates/*/*', 'examples/*/*', 'src/dashboard/page/page.css'];
+const texts = [
+  'python/updraft.py',
+  'schema/*.json',
+  'templates/*/*',
+  'examples/*/*',
+  'src/dashboard/page/page.css',
+];
 
 /** Builds the one-file executable, command line and agent, unless `dist/` has it; returns its path. */
 export async function buildExecutable(arch: Arch): Promise<string> {
@@ -32,6 +39,7 @@ export async function buildExecutable(arch: Arch): Promise<string> {
         '--splitting',
         '--external=../../scripts/page-bundle.ts',
         `--define=UPDRAFT_BUILD=${JSON.stringify(build)}`,
+        defineLibrary(),
       ],
     });
   });
