@@ -136,6 +136,7 @@ export const helpTexts: Readonly<Record<string, CommandHelp>> = {
     examples: [
       ['updraft report', 'the latest run'],
       ['updraft report my.log --html report.html', 'any HTCondor event log, with charts'],
+      ['updraft report my.log --by site', 'which site, owner, log, machine or GPU lost most'],
     ],
   },
   dashboard: {
@@ -147,7 +148,7 @@ export const helpTexts: Readonly<Record<string, CommandHelp>> = {
     ],
   },
   adopt: {
-    what: 'check an HTCondor submit file, and submit and watch it unchanged',
+    what: 'check an HTCondor submit file or DAG; submit and watch a file unchanged',
     page: 'coming-from-a-submit-file.md',
     examples: [
       ['updraft adopt train.sub --pool ospool', 'check it by the rules of the OSPool'],

@@ -2,7 +2,7 @@ import { codeSpans } from '../base/code-spans.ts';
 import { element, escapeMarkup } from './charts/svg.ts';
 import type { LogReport } from './log-report.ts';
 import type { Chart } from './report-charts.ts';
-import type { Section } from './sections.ts';
+import type { Section } from './section.ts';
 
 interface HtmlPage {
   title: string;
