@@ -17,6 +17,7 @@ const texts = [
   'templates/*/*',
   'examples/*/*',
   'src/dashboard/page/page.css',
+  'docs/**/*.md',
 ];
 
 /** Builds the one-file executable, command line and agent, unless `dist/` has it; returns its path. */
@@ -56,7 +57,7 @@ function read(patterns: string[]): Assets {
   return Object.fromEntries(names.map((name) => [name, readFileSync(path.join(root, name), 'utf8')]));
 }
 
-/** What the executable reads besides its code: what `init` and `demo` write, and the dashboard's page. */
+/** What the executable reads besides its code: what `init`, `demo` and `docs` print, and the dashboard's page. */
 async function readAssets(): Promise<Assets> {
   const draft = mkdtempSync(path.join(os.tmpdir(), 'updraft-page-'));
   try {
