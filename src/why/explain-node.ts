@@ -1,5 +1,6 @@
 import { adviceFor, causeTitle, type Cause } from '../codes/causes.ts';
 import type { DagNode } from '../dag/dag.ts';
+import type { FailedScript } from '../dag/dagman-log.ts';
 import { type DagRun, type NodeState, notSubmittedText, whyNotSubmitted } from '../dag/not-submitted.ts';
 import type { Evidence, Explanation, JobStatus } from '../diagnosis/explanation.ts';
 import { safeLine } from '../diagnosis/quote-event.ts';
@@ -31,20 +32,11 @@ export function explainNode(
   switch (reason.why) {
     case 'done':
       return explain('succeeded', 'none', { advice: [] });
-    case 'pre-failed': {
-      const { script } = reason;
-      const command = node.scripts.get('PRE')?.command;
-      const name = command === undefined ? '' : ` (\`${safeLine(command)}\`)`;
+    case 'pre-failed':
       return explain('failed', 'script-failed', {
-        because: [
-          `Its PRE script${name} ${script.how}, so DAGMan did not submit its job.`,
-          ...(script.notStarted === undefined
-            ? []
-            : [`DAGMan could not start it: ${safeLine(script.notStarted)}`]),
-        ],
-        evidence: [{ file: out, at: script.at, lines: [safeLine(script.line)] }],
+        because: preFailure(node, reason.script),
+        evidence: [{ file: out, at: reason.script.at, lines: [safeLine(reason.script.line)] }],
       });
-    }
     case 'submit-failed':
       return explain('failed', 'node-blocked', {
         because: ['DAGMan could not submit its job.'],
@@ -65,6 +57,15 @@ export function explainNode(
         advice: [],
       });
   }
+}
+
+function preFailure({ scripts }: DagNode, { how, notStarted }: FailedScript): string[] {
+  const command = scripts.get('PRE')?.command;
+  const name = command === undefined ? '' : ` (\`${safeLine(command)}\`)`;
+  return [
+    `Its PRE script${name} ${how}, so DAGMan did not submit its job.`,
+    ...(notStarted === undefined ? [] : [`DAGMan could not start it: ${safeLine(notStarted)}`]),
+  ];
 }
 
 const sentenceOf = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;

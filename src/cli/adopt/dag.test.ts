@@ -61,27 +61,28 @@ test('report finds the logs of a DAG, and shows its nodes', async (t) => {
   const { dag, jobs, events } = JSON.parse(out) as LogReport;
   assert.deepEqual([jobs.total, jobs.success, jobs.failed], [5, 3, 2]);
   assert.ok(events > 0);
+  assert.ok(dag !== null);
   assert.deepEqual(
-    dag?.criticalPath.map(({ node, waitSeconds, slotSeconds }) => [node, waitSeconds, slotSeconds]),
+    dag.criticalPath.map(({ node, waitSeconds, slotSeconds }) => [node, waitSeconds, slotSeconds]),
     [
       ['fetch', 3, 4],
       ['train_b', 17, 6],
       ['notify', 7, 1],
     ],
   );
-  assert.deepEqual(dag?.scripts, [
+  assert.deepEqual(dag.scripts, [
     { node: 'inspect', script: 'PRE', how: 'failed with status 4' },
     { node: 'publish', script: 'POST', how: 'failed with status 2' },
   ]);
-  assert.deepEqual(dag?.notSubmitted, [
+  assert.deepEqual(dag.notSubmitted, [
     { why: 'its PRE script failed with status 4', nodes: ['inspect'] },
     { why: 'it waits for train_a, which failed', nodes: ['merge', 'summary'] },
   ]);
-  assert.deepEqual(dag?.retried, [
+  assert.deepEqual(dag.retried, [
     { node: 'train_a', retries: 1 },
     { node: 'train_b', retries: 1 },
   ]);
-  assert.deepEqual(dag?.costs[0], {
+  assert.deepEqual(dag.costs[0], {
     ...{ node: 'train_b', outcome: 'success', attempts: 2 },
     ...{ slotSeconds: 6, lostSeconds: 2 },
   });
