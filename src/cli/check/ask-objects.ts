@@ -145,22 +145,20 @@ async function askOne(
       ...defined({ isFolder, manifestProblem: proof.problem }),
       declared: { ...proof.declared, ...declared },
     };
+    if (servers.some(({ unknownHost }) => unknownHost !== undefined)) return { ...reported, object };
     if (servers.every(({ status }) => status === undefined))
-      return {
-        ...reported,
-        unchecked: {
-          what: label,
-          why:
-            servers.length === 1
-              ? `its server ${servers[0]?.host ?? ''} does not answer`
-              : `none of its ${servers.length} servers answer`,
-        },
-      };
+      return { ...reported, unchecked: { what: label, why: describeSilence(servers) } };
     return { ...reported, object, looked: { what: label, said: describeServers(object) + said + choice } };
   } catch (error) {
     cli.signal.throwIfAborted();
     return { unchecked: { what: label, why: signal.aborted ? 'no answer in time' : reasonOf(error) } };
   }
+}
+
+function describeSilence(servers: readonly ServerFact[]): string {
+  const [only, ...others] = servers;
+  if (only === undefined || others.length > 0) return `none of its ${servers.length} servers answer`;
+  return `its server ${only.silence ?? `${only.host} does not answer`}`;
 }
 
 /** Reading a few bytes through a cold cache would leave a partial copy, which it is slow to complete. */
