@@ -47,7 +47,7 @@ async function project(
 const jobFile = async (cwd: string): Promise<string> =>
   await readFile(path.join(cwd, 'updraft.toml'), 'utf8');
 
-test('a script of one’s own: its arguments, data, modules and outputs are in the job file, which passes check', async (t) => {
+test("a script of one's own: its arguments, data, modules and outputs are in the job file, which passes check", async (t) => {
   const cwd = await project(t);
   const { out, err } = await runCommand(init, ['train.py'], { cwd });
   assert.equal(out, 'updraft.toml\n');
@@ -71,7 +71,7 @@ test('a script of one’s own: its arguments, data, modules and outputs are in t
   );
 });
 
-test('init in a folder with a script of one’s own reads it and says so; a template must be asked for', async (t) => {
+test("init in a folder with a script of one's own reads it and says so; a template must be asked for", async (t) => {
   const cwd = await project(t);
   const { err } = await runCommand(init, [], { cwd });
   assert.match(

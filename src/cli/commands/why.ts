@@ -8,7 +8,7 @@ import { Fault } from '../../fault/fault.ts';
 import type { JobState } from '../../journal/state.ts';
 import { isAdopted } from '../../pool/htcondor.ts';
 import { findJob } from '../../run/run-states.ts';
-import { type ExplainedGroup, groupExplanations } from '../../why/group-explanations.ts';
+import { type ExplainedGroup, groupExplanations, groupTitle } from '../../why/group-explanations.ts';
 import type { Cli } from '../cli.ts';
 import { findRun, pathKind, runAndJobs } from '../find-run.ts';
 import { currentState, printUnsupervised } from '../run-view/current-state.ts';
@@ -108,10 +108,12 @@ function show(
 /** Groups of jobs, each with its cause and an example. */
 function groupText(groups: readonly ExplainedGroup[], width: number): string {
   return groups
-    .map(({ standing, title, jobs, example: { job, cause, because, advice } }) => {
+    .map((group) => {
+      const { standing, jobs, example } = group;
+      const { job, cause, because, advice } = example;
       const account = cause === 'none' ? [] : because.slice(0, 2).map((sentence) => `${job}: ${sentence}`);
       return [
-        ...wrap(`${jobs.length} ${standing}: ${title}`, width, '', '  '),
+        ...wrap(`${jobs.length} ${standing}: ${groupTitle(group)}`, width, '', '  '),
         ...wrap(`${jobs.length === 1 ? 'job' : 'jobs'} ${jobList(jobs.map(printable))}`, width, '  ', '    '),
         ...section('why', account, width, '  '),
         ...section('fix', cause === 'none' ? [] : advice.slice(0, 1), width, '  '),
@@ -138,7 +140,7 @@ export function explanationText(explanation: Explanation, width: number, verbose
     '',
     ...section('why', account, width),
     ...(traceback === undefined ? [] : tracebackLines(traceback, width)),
-    ...evidenceLines(verbose ? evidence : notSaid(evidence, because)),
+    ...evidenceLines(verbose ? evidence : notSaid(evidence, because), width),
     ...section('now', doing, width),
     ...section('fix', advice, width),
   ].join('\n');
@@ -182,14 +184,19 @@ const isTitle = (line: string): boolean => /^\d{3} /.test(line);
 const says = (said: string, line: string): boolean => withoutSlots(said).includes(withoutSlots(line));
 const withoutSlots = (line: string): string => line.replaceAll(/\bslot\d+(?:_\d+)?@/g, '');
 
-/** Not wrapped, so that people can search for them. */
-function evidenceLines(evidence: readonly Evidence[]): string[] {
+function evidenceLines(evidence: readonly Evidence[], width: number): string[] {
   const shown = evidence.filter((one, index) => evidence.findIndex((other) => sameAs(one, other)) === index);
   return shown.flatMap((one, index) => [
     `${index === 0 ? 'log  ' : margin}${locationOf(one)}  ${one.at}`,
-    ...one.lines.map((line) => `${margin}  ${line}`),
+    ...one.lines.flatMap((line) => quotedLine(line, width)),
   ]);
 }
+
+/** Tables stay as they are. */
+const quotedLine = (line: string, width: number): string[] =>
+  line.length + margin.length + 2 <= width
+    ? [`${margin}  ${line}`]
+    : wrap(line.trim(), width, `${margin}  `, `${margin}    `);
 
 const sameAs = (a: Evidence, b: Evidence): boolean =>
   a.file === b.file && a.offset === b.offset && a.entry === b.entry;
