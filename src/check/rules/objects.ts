@@ -21,20 +21,6 @@ export const objectRules: Rule<ObjectFacts>[] = [
     check: each(missing),
   },
   {
-    name: 'host-unknown',
-    level: 'warning',
-    about: 'DNS has no such name as that of the server in a URL.',
-    check: each(({ label, url, servers }) => {
-      const host = servers.find(({ unknownHost }) => unknownHost !== undefined)?.unknownHost;
-      if (host === undefined) return undefined;
-      const isOwn = url.includes(`//${host}`);
-      return {
-        message: `${label}: there is no host ${host}: DNS does not know this name${isOwn ? '' : `, to which ${url} redirects`}`,
-        fix: `check its spelling in the URL, and that this machine is online: getent hosts ${host.replace(/:\d+$/, '')}`,
-      };
-    }),
-  },
-  {
     name: 'object-is-folder',
     level: 'error',
     about: 'The URL names a folder, but a job fetches single objects.',

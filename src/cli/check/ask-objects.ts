@@ -2,6 +2,7 @@ import path from 'node:path';
 import { isShardList } from '../../base/archive-kinds.ts';
 import { defined } from '../../base/defined.ts';
 import type { Env } from '../../base/env.ts';
+import type { SourceLine } from '../../base/finding.ts';
 import { mapLimited } from '../../base/map-limited.ts';
 import type { ObjectFact, ServerFact, TokenFact, Where } from '../../check/facts.ts';
 import { asFault } from '../../fault/fault.ts';
@@ -145,9 +146,8 @@ async function askOne(
       ...defined({ isFolder, manifestProblem: proof.problem }),
       declared: { ...proof.declared, ...declared },
     };
-    if (servers.some(({ unknownHost }) => unknownHost !== undefined)) return { ...reported, object };
     if (servers.every(({ status }) => status === undefined))
-      return { ...reported, unchecked: { what: label, why: describeSilence(servers) } };
+      return { ...reported, unchecked: { what: label, why: describeSilence(servers, place) } };
     return { ...reported, object, looked: { what: label, said: describeServers(object) + said + choice } };
   } catch (error) {
     cli.signal.throwIfAborted();
@@ -155,8 +155,13 @@ async function askOne(
   }
 }
 
-function describeSilence(servers: readonly ServerFact[]): string {
+function describeSilence(servers: readonly ServerFact[], place: SourceLine | undefined): string {
   const [only, ...others] = servers;
+  const host = only?.unknownHost;
+  const where = place === undefined ? 'in its URL' : `in ${place.file}:${place.line}`;
+  // Not an error: on a machine without a network, no name exists.
+  if (host !== undefined)
+    return `there is no host ${host}: DNS does not know the name. Check its spelling ${where}, and that this machine is online`;
   if (only === undefined || others.length > 0) return `none of its ${servers.length} servers answer`;
   return `its server ${only.silence ?? `${only.host} does not answer`}`;
 }
