@@ -63,7 +63,7 @@ test("a script of one's own: its arguments, data, modules and outputs are in the
   assert.match(err, /data images .*read by os\.listdir/);
   assert.match(err, /outputs out\/model\.json .*open \(train\.py:20\)/);
   assert.match(err, /model\.py .*imported by train\.py/);
-  assert.match(err, /no checkpoint to resume from.*docs\/checkpoints\.md/);
+  assert.match(err, /no checkpoint to resume from.*updraft docs checkpoints/);
   // A missing checkpoint is worth a warning; nothing is an error.
   assert.match(
     (await runCommand(check, [], { cwd })).out,
