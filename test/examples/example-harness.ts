@@ -28,7 +28,7 @@ const pythons = new Map<string, Promise<string | undefined>>();
 function pythonWith(modules: string[]): Promise<string | undefined> {
   const key = modules.join(' ');
   const check = async (): Promise<string | undefined> =>
-    (await findPython(modules, process.env, { signal: AbortSignal.timeout(120_000) })).found;
+    (await findPython(modules, process.env, { signal: AbortSignal.timeout(300_000) })).found;
   const python = pythons.get(key) ?? check();
   pythons.set(key, python);
   return python;
