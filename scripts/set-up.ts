@@ -10,51 +10,78 @@ import type { Arch } from './bun.ts';
 import type { StepResult } from './gate.ts';
 import { cachedPage } from './page-bundle.ts';
 
+type Say = (line: string) => void;
+
 /** Programs that tests use, and the Debian packages they come from. */
 const programs: [program: string, packages: string[]][] = [
-  ['mmdebstrap', ['mmdebstrap']],
   ['nginx', ['nginx-light']],
   ['xrootd', ['xrootd-server', 'xrootd-plugins']],
   ['chromium', ['chromium']],
   ['bsdtar', ['libarchive-tools']],
 ];
 
-/** Prepares what the tests need besides npm packages. Reports what is unavailable; tests that need it are skipped. */
-export async function setUp(say: (line: string) => void): Promise<StepResult[]> {
-  const results: StepResult[] = [];
-  for (const arch of ['x64', 'arm64'] as const)
-    results.push(await step(`agent for linux-${arch}`, () => buildAgent(arch)));
-  results.push(
-    await step(`updraft as one file for linux-${os.arch()}`, () => buildExecutable(os.arch() as Arch)),
-  );
-  results.push(await step("the dashboard's page", cachedPage));
-  const uid = process.getuid?.() ?? 0;
-  const signal = new AbortController().signal;
-  const lasting = (line: string, transient = false): void => {
-    if (!transient) say(line);
+const signal = new AbortController().signal;
+
+/** What the tests need besides npm packages. */
+interface SetUp {
+  /** The results of the builds: enough for the tests of single rooms. */
+  built: Promise<StepResult[]>;
+  /** When other programs are there as well. What is unavailable is said; tests that need it are skipped. */
+  complete: Promise<void>;
+}
+
+/** Starts to prepare all of it, side by side: most of it waits for the network the first time. */
+export function setUp(say: Say): SetUp {
+  const complete = async (): Promise<void> => {
+    // The root folder takes longest, and apt-get installs one thing at a time: first what that needs.
+    await prepareProgram(say, 'mmdebstrap', ['mmdebstrap']);
+    const root = prepareRoot(say);
+    await prepareTorch(say);
+    for (const [program, packages] of programs) await prepareProgram(say, program, packages);
+    await root;
   };
-  await ensureTorch({ env: process.env, uid, signal, say: lasting }).then(
+  return { complete: complete(), built: build() };
+}
+
+async function build(): Promise<StepResult[]> {
+  const arch = os.arch() as Arch;
+  return [
+    await step('agent for linux-x64', () => buildAgent('x64')),
+    await step('agent for linux-arm64', () => buildAgent('arm64')),
+    await step(`updraft as one file for linux-${arch}`, () => buildExecutable(arch)),
+    await step("the dashboard's page", cachedPage),
+  ];
+}
+
+async function prepareProgram(say: Say, program: string, packages: string[]): Promise<void> {
+  const found = await findProgram(program, packages);
+  if ('file' in found) say(`${program}: ${found.file}`);
+  else say(`tests with ${program} will be skipped: ${found.missing}`);
+}
+
+async function prepareTorch(say: Say): Promise<void> {
+  const uid = process.getuid?.() ?? 0;
+  await ensureTorch({ env: process.env, uid, signal, say: lasting(say) }).then(
     (python) => say(`PyTorch: ${python}`),
     (error: unknown) => say(`no PyTorch, tests that train will be skipped: ${asFault(error).message}`),
   );
-  for (const [program, packages] of programs) {
-    const found = findProgram(program, packages);
-    say(
-      'file' in found
-        ? `${program}: ${found.file}`
-        : `tests with ${program} will be skipped: ${found.missing}`,
-    );
-  }
-  const cacheFolder = path.join(
-    process.env['XDG_CACHE_HOME'] ?? path.join(os.homedir(), '.cache'),
-    'updraft',
-  );
-  await rootFolder({ cacheFolder, say: lasting, signal }).then(
+}
+
+async function prepareRoot(say: Say): Promise<void> {
+  const cache = process.env['XDG_CACHE_HOME'] ?? path.join(os.homedir(), '.cache');
+  const cacheFolder = path.join(cache, 'updraft');
+  await rootFolder({ cacheFolder, say: lasting(say), signal }).then(
     (folder) => say(`HTCondor: ${folder}`),
     (error: unknown) => say(`no HTCondor, tests on a pool will be skipped: ${asFault(error).message}`),
   );
-  return results;
 }
+
+/** Leaves out lines that a terminal would overwrite. */
+const lasting =
+  (say: Say) =>
+  (line: string, transient = false): void => {
+    if (!transient) say(line);
+  };
 
 async function step(name: string, action: () => Promise<unknown>): Promise<StepResult> {
   try {
