@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseSubmit } from './parse-submit.ts';
+import type { SubmitFiles } from './submit-files.ts';
 import type { ReaderContext } from './submit-reader.ts';
 
 function read(text: string, context: Partial<ReaderContext> = {}) {
@@ -11,6 +12,13 @@ function read(text: string, context: Partial<ReaderContext> = {}) {
     problems: submission.problems.map(({ kind, message, place }) => `${kind} ${place.line}: ${message}`),
   };
 }
+
+/** Files that are only these. */
+const filesOf = (texts: Record<string, string>): SubmitFiles => ({
+  read: (name) => texts[name],
+  stat: (name) => ({ kind: name in texts ? 'file' : 'missing', bytes: 0 }),
+  list: () => Object.keys(texts).map((name) => ({ name, isFolder: false })),
+});
 
 const argumentsOf = (text: string, context: Partial<ReaderContext> = {}): (string | undefined)[] =>
   read(text, context).jobs.map(({ commands }) => commands['arguments']);
@@ -101,17 +109,16 @@ test('an invalid condition and an if without endif are refused with their line',
 });
 
 test('files are included, but commands are not run', () => {
-  const include = (name: string): string | undefined =>
-    name === 'more.inc' ? 'arguments = included' : undefined;
-  assert.deepEqual(argumentsOf('include : more.inc\nqueue', { include }), ['included']);
-  assert.match(read('include command : ./evil.sh\nqueue', { include }).problems[0] ?? '', /^not-run 1: /);
-  assert.match(read('include : ./evil.sh |\nqueue', { include }).problems[0] ?? '', /^not-run 1: /);
-  assert.match(read('include : gone.inc\nqueue', { include }).problems[0] ?? '', /^syntax 1: .*gone\.inc/);
-  assert.deepEqual(read('include ifexist : gone.inc\nqueue', { include }).problems, []);
+  const files = filesOf({ 'more.inc': 'arguments = included' });
+  assert.deepEqual(argumentsOf('include : more.inc\nqueue', { files }), ['included']);
+  assert.match(read('include command : ./evil.sh\nqueue', { files }).problems[0] ?? '', /^not-run 1: /);
+  assert.match(read('include : ./evil.sh |\nqueue', { files }).problems[0] ?? '', /^not-run 1: /);
+  assert.match(read('include : gone.inc\nqueue', { files }).problems[0] ?? '', /^syntax 1: .*gone\.inc/);
+  assert.deepEqual(read('include ifexist : gone.inc\nqueue', { files }).problems, []);
 });
 
 test('reading a file that includes itself ends', () => {
-  const { problems } = read('include : self\nqueue', { include: () => 'include : self' });
+  const { problems } = read('include : self\nqueue', { files: filesOf({ self: 'include : self' }) });
   assert.match(problems[0] ?? '', /nested too deep/);
 });
 
@@ -134,16 +141,16 @@ test('every form of the queue statement makes its jobs', () => {
   assert.deepEqual(queued('queue in (x y)'), ['0:0:0:x,', '1:0:1:x,'.replace('x', 'y')]);
   assert.deepEqual(queued('queue 2 a in x, y'), ['0:0:0:x,', '1:1:0:x,', '2:0:1:y,', '3:1:1:y,']);
   assert.deepEqual(queued('queue a,b from (\n 1 2 3\n# none\n 4,5\n)'), ['0:0:0:1,2 3', '1:0:1:4,5']);
-  assert.deepEqual(queued('queue a b from list', { include: () => '1, 2\n\n3\n' }), [
+  assert.deepEqual(queued('queue a b from list', { files: filesOf({ list: '1, 2\n\n3\n' }) }), [
     '0:0:0:1,2',
     '1:0:1:3,',
   ]);
   assert.deepEqual(queued('queue a in [1:] (x y z)'), ['0:0:1:y,', '1:0:2:z,']);
   assert.deepEqual(queued('queue a in [::2] (\n x\n y z\n)'), ['0:0:0:x,', '1:0:2:z,']);
-  assert.deepEqual(queued('queue a matching files *.dat', { glob: () => ['p.dat', 'q.dat'] }), [
-    '0:0:0:p.dat,',
-    '1:0:1:q.dat,',
-  ]);
+  assert.deepEqual(
+    queued('queue a matching files *.dat', { files: filesOf({ 'q.dat': '', x: '', 'p.dat': '' }) }),
+    ['0:0:0:p.dat,', '1:0:1:q.dat,'],
+  );
 });
 
 test('items separated by the unit separator may contain blanks and commas', () => {

@@ -146,7 +146,7 @@ function include(
   depth: number,
 ): void {
   const isCommand = /\b(command|output)\b/i.test(options) || target.endsWith('|');
-  const text = isCommand ? undefined : reader.context.include?.(target);
+  const text = isCommand ? undefined : reader.context.files?.read(target);
   if (isCommand)
     reader.note('not-run', `\`${target}\` would be run to include what it prints; it was not run`, place);
   else if (text !== undefined && depth < maxIncludeDepth) {
@@ -154,6 +154,8 @@ function include(
     reader.budget.spendAll(text);
     readText(reader, text, target, depth + 1);
   } else if (text !== undefined) reader.stop('includes are nested too deep', place);
+  else if (reader.context.files?.stat(target)?.kind !== 'missing')
+    reader.note('not-run', `the included file ${target} was not read`, place);
   else if (!/\bifexist/i.test(options)) reader.stop(`the included file ${target} cannot be read`, place);
 }
 

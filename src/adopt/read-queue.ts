@@ -2,6 +2,7 @@ import type { SourceLine } from '../base/finding.ts';
 import type { LogicalLine } from './split-arguments.ts';
 import { expandMacros } from './expand-macros.ts';
 import { CircularMacro } from './expansion-budget.ts';
+import { filesMatching } from './match-files.ts';
 import {
   BadQueue,
   itemsOf,
@@ -99,13 +100,13 @@ function matchingItems(
   { patterns, of }: { patterns: string[]; of: 'files' | 'dirs' | 'any' },
   place: SourceLine,
 ): string[] | undefined {
-  const { glob } = reader.context;
-  if (glob === undefined) return undefined;
+  const { files } = reader.context;
+  if (files === undefined) return undefined;
   const found = new Set<string>();
   for (const pattern of patterns) {
-    const names = glob(pattern, of);
+    const names = filesMatching(files, pattern, of);
     if (names === undefined) {
-      reader.note('missing', `the folders of \`${pattern}\` have too many entries to search`, place);
+      reader.note('missing', `the files that match \`${pattern}\` are unknown or too many`, place);
       return undefined;
     }
     for (const name of names) found.add(name);
@@ -132,9 +133,12 @@ function inlineItems(
 }
 
 function itemsOfFile(reader: SubmitReader, name: string, place: SourceLine): string[] | undefined {
-  const text = reader.context.include?.(name);
+  const { files } = reader.context;
+  const text = files?.read(name);
   if (text === undefined) {
-    reader.note('no-list', `the list of items ${name} cannot be read: HTCondor refuses the file`, place);
+    if (files?.stat(name)?.kind === 'missing')
+      reader.note('no-list', `the list of items ${name} does not exist: HTCondor refuses the file`, place);
+    else reader.note('missing', `the list of items ${name} was not read`, place);
     return undefined;
   }
   return text.split(/\r?\n/).filter((line) => line.trim() !== '');

@@ -1,11 +1,6 @@
 import type { RuleResult, Found, SourceLine } from '../base/finding.ts';
 import type { Assignment, Submission, SubmittedJob, SubmittedQueue } from './submission.ts';
-
-/** What is at a path on the access point. */
-export interface FileFact {
-  kind: 'file' | 'folder' | 'missing';
-  bytes: number;
-}
+import type { FileFact } from './submit-files.ts';
 
 /** What earlier attempts used, from an event log. */
 export interface PastUsage {
@@ -24,7 +19,7 @@ export interface WrapperText {
 /** Everything the rules use, gathered beforehand so that rules are pure functions. */
 export interface SubmitFacts {
   submission: Submission;
-  /** By the path as the submit file has it, relative to `initialdir` or to the submit file's folder. */
+  /** By the path as the submit file has it, relative to the submit file's folder; unknown ones are absent. */
   files: ReadonlyMap<string, FileFact>;
   /** Sizes of objects by their URL, where their servers were asked. */
   objectBytes?: ReadonlyMap<string, number>;

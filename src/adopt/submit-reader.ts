@@ -4,6 +4,7 @@ import { expandMacros, macroReferences } from './expand-macros.ts';
 import { ExpansionBudget } from './expansion-budget.ts';
 import { Macros, type Scope } from './macro-functions.ts';
 import type { ReadingProblem, Submission } from './submission.ts';
+import type { SubmitFiles } from './submit-files.ts';
 import { canonicalCommand } from './submit-commands.ts';
 
 /** What a submit file may refer to; without it nothing outside the text is read. */
@@ -13,10 +14,8 @@ export interface ReaderContext {
   /** Where `condor_submit` runs. */
   cwd?: string;
   env?: Env;
-  /** The text of an included file or a list of items; undefined when it cannot be read. */
-  include?: (name: string) => string | undefined;
-  /** The files and folders that a pattern matches, sorted; undefined where there are too many. */
-  glob?: (pattern: string, of: 'files' | 'dirs' | 'any') => string[] | undefined;
+  /** Included files, lists of items, and what patterns match. */
+  files?: SubmitFiles;
   version?: readonly [number, number, number];
   /** How many jobs of one queue statement are resolved. */
   maxJobs?: number;

@@ -1,49 +1,51 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { symlinkSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
 import type { SubmitFacts } from './submit-facts.ts';
-import { filesMatching, folderBytes } from './bounded-walk.ts';
+import { diskFiles, surveyOnDisk } from './disk-files.ts';
+import { filesMatching } from './match-files.ts';
 import { survey } from './survey.ts';
 
 const limits = { title: '', inputBytes: 1, adviseBytes: 1, wantsProject: false, durationCategories: [] };
-const surveyOf = (folder: string): Promise<SubmitFacts> =>
-  survey({ file: path.join(folder, 'job.sub'), env: {}, now: new Date(0), limits });
+const surveyOf = (folder: string): SubmitFacts =>
+  surveyOnDisk({ file: path.join(folder, 'job.sub'), env: {}, now: new Date(0), limits });
 const cpuMs = (start: NodeJS.CpuUsage): number => {
   const { user, system } = process.cpuUsage(start);
   return (user + system) / 1000;
 };
 
-test('the survey measures input folders up to a limit, and does not walk the folders of logs and output', async (t) => {
+test('only what the file names is looked up: no folder is listed', () => {
   const text = [
     'executable = run.sh',
     'error = /x.$(Cluster)',
     'log = /usr/job.log',
     'output = many/$(Process).out',
-    'transfer_input_files = many, /usr',
+    'transfer_input_files = many, /usr, here/../data.tar',
     'queue 2',
   ].join('\n');
-  const folder = await temporaryFolder(t, { 'job.sub': text });
-  mkdirSync(path.join(folder, 'many'));
-  for (let at = 0; at < 2500; at++) writeFileSync(path.join(folder, 'many', `${at}`), 'x');
-  const start = process.cpuUsage();
-  const { files } = await surveyOf(folder);
-  assert.ok(cpuMs(start) < 600);
-  assert.deepEqual(
-    [files.get('/'), files.get('many')],
-    [
-      { kind: 'folder', bytes: 0 },
-      { kind: 'folder', bytes: 2000 },
-    ],
-  );
+  const asked: string[] = [];
+  const { files } = survey({
+    ...{ file: '/home/a/job.sub', text, env: {}, now: new Date(0), limits },
+    files: {
+      read: () => undefined,
+      stat: (name) => {
+        asked.push(name);
+        return name === 'many' ? { kind: 'folder', bytes: 0 } : undefined;
+      },
+      list: () => assert.fail('nothing is listed'),
+    },
+  });
+  assert.deepEqual(asked.sort(), ['.', '/', '/usr', 'data.tar', 'many', 'run.sh', 'run.sh']);
+  assert.deepEqual([...files.keys()], ['many']);
 });
 
 test('patterns match as in a shell, in bounded time', async (t) => {
   const names = ['a.dat', 'b.dat', '.c.dat', 'sub/d.dat', 'sub/[x]', 'a'.repeat(200)];
   const folder = await temporaryFolder(t, Object.fromEntries(names.map((name) => [name, 'x'])));
   const found = (pattern: string, of: 'files' | 'dirs' | 'any' = 'any') =>
-    filesMatching(folder, pattern, of, 100);
+    filesMatching(diskFiles(folder), pattern, of);
   assert.deepEqual(found('*.dat'), ['a.dat', 'b.dat']);
   assert.deepEqual(found('[!a].d?t', 'files'), ['b.dat']);
   assert.deepEqual(found('s*/*'), ['sub/[x]', 'sub/d.dat']);
@@ -52,8 +54,11 @@ test('patterns match as in a shell, in bounded time', async (t) => {
   assert.deepEqual(found(path.join(folder, 'sub', 'd.*')), [path.join(folder, 'sub', 'd.dat')]);
   assert.deepEqual(found('none/*'), []);
   assert.deepEqual(found(`${'a*'.repeat(40)}b`), []);
-  assert.equal(filesMatching(folder, '*', 'any', 3), undefined);
-  assert.equal(folderBytes(folder, { left: 2 }) <= 2, true);
+  const many = {
+    ...diskFiles(folder),
+    list: () => Array.from({ length: 200_000 }, () => ({ name: 'a', isFolder: false })),
+  };
+  assert.equal(filesMatching(many, '*', 'any'), undefined);
 });
 
 const circles: Record<string, string> = {
@@ -73,7 +78,7 @@ test('macros that refer to themselves or grow are bounded and reported', async (
       'more.inc': 'include : more.inc\ninclude : more.inc\n',
     });
     const start = process.cpuUsage();
-    const { submission } = await surveyOf(folder);
+    const { submission } = surveyOf(folder);
     assert.ok(cpuMs(start) < 1500, name);
     assert.deepEqual(submission.problems.map(({ kind }) => kind).slice(-1), ['syntax'], name);
   }
@@ -89,12 +94,12 @@ test('odd numbers and widths do no harm', async (t) => {
     `queue ${'('.repeat(100_000)}`,
   ].join('\n');
   const folder = await temporaryFolder(t, { 'job.sub': text });
-  const { submission } = await surveyOf(folder);
+  const { submission } = surveyOf(folder);
   assert.match(submission.problems[0]?.message ?? '', /is not a number of jobs/);
 });
 
 test('a pipe or device instead of a file is refused, not read', async (t) => {
   const folder = await temporaryFolder(t);
   symlinkSync('/dev/zero', path.join(folder, 'job.sub'));
-  await assert.rejects(surveyOf(folder), /cannot be read: it is not a regular file/);
+  assert.throws(() => surveyOf(folder), /cannot be read: it is not a regular file/);
 });

@@ -1,26 +1,23 @@
-import { readFileSync } from 'node:fs';
-import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { defined } from '../base/defined.ts';
 import type { Env } from '../base/env.ts';
-import { errorReason } from '../base/error-reason.ts';
-import { Fault } from '../fault/fault.ts';
 import {
   type SubmitFacts,
-  type FileFact,
   isUrl,
   fileList,
   type PoolLimits,
   type PastUsage,
   type WrapperText,
 } from './submit-facts.ts';
-import { filesMatching, folderBytes, statOf } from './bounded-walk.ts';
 import { parseSubmit } from './parse-submit.ts';
 import type { Submission } from './submission.ts';
+import type { FileFact, SubmitFiles } from './submit-files.ts';
 
 export interface SurveyOptions {
-  /** Absolute path of the submit file; `condor_submit` is assumed to run in its folder. */
+  /** The submit file; `condor_submit` is assumed to run in its folder. */
   file: string;
+  text: string;
+  files: SubmitFiles;
   env: Env;
   now: Date;
   limits: PoolLimits;
@@ -28,79 +25,43 @@ export interface SurveyOptions {
   usage?: PastUsage;
 }
 
-/** Larger than any script or list written by hand; larger files are not read. */
+/** Larger than any script written by hand; larger ones are not read. */
 const maxScriptBytes = 1 << 18;
-const maxTextBytes = 4 << 20;
-/** Files of input folders that are measured; the rest is not measured. */
-const maxMeasured = 2000;
 /** Max paths to stat: more would not change the findings. */
 const maxNames = 5000;
-/** Max folder entries to match against patterns. */
-const maxMatched = 100_000;
 
-/** Reads a submit file and stats every local file that it names. Runs nothing. */
-export async function survey(options: SurveyOptions): Promise<SubmitFacts> {
-  const { file, env, now, version, limits, usage } = options;
-  const folder = path.dirname(file);
-  const found = await stat(file).catch(() => undefined);
-  // Reading a pipe would block, and reading a device may never end.
-  if (found !== undefined && !found.isFile() && !found.isDirectory())
-    throw unreadable(file, 'it is not a regular file');
-  const text = await readFile(file, 'utf8').catch((error: unknown) => {
-    throw unreadable(file, errorReason(error), error);
-  });
-  if (text.length > maxTextBytes) throw unreadable(file, `it is larger than ${maxTextBytes >> 20} MiB`);
+/** Reads a submit file and looks up every local file that it names. Runs nothing. */
+export function survey(options: SurveyOptions): SubmitFacts {
+  const { file, text, files, env, now, version, limits, usage } = options;
   const submission = parseSubmit(text, {
-    file: path.basename(file),
-    cwd: folder,
+    file: path.posix.basename(file),
+    cwd: path.posix.dirname(file),
     env,
     now,
-    include: (name) => readText(path.resolve(folder, name)),
-    glob: (pattern, of) => filesMatching(folder, pattern, of, maxMatched),
+    files,
     ...defined({ version }),
   });
-  const files = statPaths(folder, pathsOf(submission));
-  const wrapper = await wrapperOf(folder, submission);
   return {
     submission,
-    files,
+    files: factsOf(files, pathsOf(submission)),
     limits,
-    ...defined({ wrapper, usage }),
+    ...defined({ wrapper: wrapperOf(files, submission), usage }),
   };
 }
 
-const unreadable = (file: string, reason: string, cause?: unknown): Fault =>
-  new Fault('file-invalid', `the submit file ${file} cannot be read: ${reason}`, {
-    fix: 'name the file that you would pass to condor_submit',
-    about: file,
-    cause,
-  });
-
-/** Undefined for anything but a regular file of limited size: reading a pipe would block. */
-function readText(file: string): string | undefined {
-  try {
-    const found = statOf(file);
-    return found?.isFile() === true && found.size <= maxTextBytes ? readFileSync(file, 'utf8') : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** Every local path that some job names, as rules look it up, and whether its size matters. */
-function pathsOf(submission: Submission): Map<string, boolean> {
-  const paths = new Map<string, boolean>();
+/** Every local path that some job names, as rules look it up. */
+function pathsOf(submission: Submission): Set<string> {
+  const paths = new Set<string>();
   for (const { jobs } of submission.queues)
     for (const { commands } of jobs) {
       const base = commands['initialdir'] ?? '.';
-      const add = (name: string, isInput = false): void => {
-        const full = path.posix.join(path.posix.isAbsolute(name) ? '/' : base, name);
-        if (!isUrl(name)) paths.set(full, isInput || paths.get(full) === true);
+      const add = (name: string): void => {
+        if (!isUrl(name)) paths.add(path.posix.join(path.posix.isAbsolute(name) ? '/' : base, name));
       };
-      paths.set(path.posix.normalize(base), false);
-      if (commands['executable'] !== undefined)
-        paths.set(path.posix.normalize(commands['executable']), false);
-      for (const name of fileList(commands['transfer_input_files'])) add(name, true);
-      if (commands['container_image'] !== undefined) add(commands['container_image'], true);
+      paths.add(path.posix.normalize(base));
+      if (commands['executable'] !== undefined) paths.add(path.posix.normalize(commands['executable']));
+      for (const name of fileList(commands['transfer_input_files'])) add(name);
+      if (commands['container_image'] !== undefined) add(commands['container_image']);
       for (const name of [commands['output'], commands['error'], commands['log']])
         if (name !== undefined && name !== '') add(path.posix.dirname(name));
       if (paths.size > maxNames) return paths;
@@ -108,28 +69,20 @@ function pathsOf(submission: Submission): Map<string, boolean> {
   return paths;
 }
 
-function statPaths(folder: string, paths: Map<string, boolean>): Map<string, FileFact> {
+function factsOf(files: SubmitFiles, names: ReadonlySet<string>): Map<string, FileFact> {
   const facts = new Map<string, FileFact>();
-  const budget = { left: maxMeasured };
-  for (const [name, isInput] of [...paths].slice(0, maxNames)) {
+  for (const name of [...names].slice(0, maxNames)) {
     // A machine ad's `$$()` is known only on the worker.
-    if (name.includes('$$(')) continue;
-    const full = path.resolve(folder, name);
-    const found = statOf(full);
-    if (found === undefined) facts.set(name, { kind: 'missing', bytes: 0 });
-    else if (!found.isDirectory()) facts.set(name, { kind: 'file', bytes: found.size });
-    else facts.set(name, { kind: 'folder', bytes: isInput ? folderBytes(full, budget) : 0 });
+    const fact = name.includes('$$(') ? undefined : files.stat(name);
+    if (fact !== undefined) facts.set(name, fact);
   }
   return facts;
 }
 
 /** The script of the first job, by the name the user wrote. */
-async function wrapperOf(folder: string, submission: Submission): Promise<WrapperText | undefined> {
+function wrapperOf(files: SubmitFiles, submission: Submission): WrapperText | undefined {
   const name = submission.queues[0]?.jobs[0]?.commands['executable'];
-  if (name === undefined) return undefined;
-  const file = path.resolve(folder, name);
-  const found = await stat(file).catch(() => undefined);
-  if (found?.isFile() !== true || found.size > maxScriptBytes) return undefined;
-  const text = await readFile(file, 'utf8');
-  return text.includes('\0') ? undefined : { file: name, text };
+  if (name === undefined || (files.stat(name)?.bytes ?? 0) > maxScriptBytes) return undefined;
+  const text = files.read(name);
+  return text === undefined || text.includes('\0') ? undefined : { file: name, text };
 }

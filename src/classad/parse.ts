@@ -162,12 +162,14 @@ function unescape(text: string): string {
   return text.replaceAll(
     /((?:\\[0-3]?[0-7]{1,2})+)|\\([\s\S])/g,
     (_, octal: string | undefined, mark: string) =>
-      octal === undefined ? (marks[mark] ?? mark) : bytesOf(octal).toString('utf8'),
+      octal === undefined ? (marks[mark] ?? mark) : utf8.decode(bytesOf(octal)),
   );
 }
 
-const bytesOf = (octal: string): Buffer =>
-  Buffer.from(
+const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
+
+const bytesOf = (octal: string): Uint8Array =>
+  Uint8Array.from(
     octal
       .slice(1)
       .split('\\')

@@ -1,12 +1,13 @@
 import { type Header, type HeaderReader, looksLikeHeader } from './header.ts';
+import { latin1Text } from './log-text.ts';
 
 /** Receives the parts of a log. Their bytes are not changed afterwards. */
 export interface FrameSink {
   /** A text event; `whole` if it has its closing line. */
-  text(bytes: Buffer, start: number, end: number, header: Header, whole: boolean, offset: number): void;
+  text(bytes: Uint8Array, start: number, end: number, header: Header, whole: boolean, offset: number): void;
   /** What looks like a JSON or XML event; returns false if it is not one. */
-  ad(form: 'json' | 'xml', bytes: Buffer, start: number, end: number, offset: number): boolean;
-  garbled(bytes: Buffer, offset: number): void;
+  ad(form: 'json' | 'xml', bytes: Uint8Array, start: number, end: number, offset: number): boolean;
+  garbled(bytes: Uint8Array, offset: number): void;
 }
 
 type State = 'between' | 'text' | 'json' | 'xml' | 'garbled';
@@ -20,7 +21,7 @@ const newline = 0x0a;
 export class Framer {
   readonly #headers: HeaderReader;
   readonly #sink: FrameSink;
-  #bytes: Buffer = Buffer.alloc(0);
+  #bytes: Uint8Array = new Uint8Array();
   /** How many of `#bytes` are filled, and their offset in the log. */
   #used = 0;
   #base = 0;
@@ -183,11 +184,9 @@ export class Framer {
     const previous = this.#bytes;
     const fits = pending <= headroom;
     const start = fits ? headroom - pending : 0;
-    this.#bytes = fits
-      ? Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength)
-      : Buffer.allocUnsafeSlow(Math.max(pending * 2, pending + added));
+    this.#bytes = fits ? piece : new Uint8Array(Math.max(pending * 2, pending + added));
     this.#owned = !fits;
-    previous.copy(this.#bytes, start, from, this.#used);
+    this.#bytes.set(previous.subarray(from, this.#used), start);
     if (!fits) this.#bytes.set(piece.subarray(headroom), pending);
     this.#used = start + pending + added;
     this.#rebase(from - start);
@@ -224,20 +223,19 @@ function isBlank(bytes: Uint8Array, from: number, end: number): boolean {
   return true;
 }
 
-function isTag(bytes: Buffer, at: number, tag: string): boolean {
-  return bytes[at] === 0x3c && bytes.toString('latin1', at, at + tag.length) === tag;
+function isTag(bytes: Uint8Array, at: number, tag: string): boolean {
+  return bytes[at] === 0x3c && latin1Text(bytes, at, at + tag.length) === tag;
 }
 
 /** The lines of an XML log around its events. */
-function isProlog(bytes: Buffer, at: number): boolean {
+function isProlog(bytes: Uint8Array, at: number): boolean {
   return (
-    bytes[at] === 0x3c &&
-    /^<(?:\?xml|!DOCTYPE|\/?classads|\/?eventlog)/.test(bytes.toString('latin1', at, at + 10))
+    bytes[at] === 0x3c && /^<(?:\?xml|!DOCTYPE|\/?classads|\/?eventlog)/.test(latin1Text(bytes, at, at + 10))
   );
 }
 
-function endsWith(bytes: Buffer, line: number, end: number, form: 'json' | 'xml'): boolean {
-  const last = bytes.toString('latin1', Math.max(line, end - 16), end).trimEnd();
+function endsWith(bytes: Uint8Array, line: number, end: number, form: 'json' | 'xml'): boolean {
+  const last = latin1Text(bytes, Math.max(line, end - 16), end).trimEnd();
   return last.endsWith(form === 'json' ? '}' : '</c>');
 }
 

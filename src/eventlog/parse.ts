@@ -1,5 +1,3 @@
-import { isUtf8 } from 'node:buffer';
-
 import type { Ad } from '../classad/ad.ts';
 import { datingOf } from './dating.ts';
 import { adDetails, type DetailsByKind, textDetails } from './decode.ts';
@@ -7,6 +5,7 @@ import type { Garbled, LogEvent, Zone } from './events.ts';
 import { Framer } from './framer.ts';
 import { type Header, HeaderReader } from './header.ts';
 import { type EventKind, kindOf } from './kinds.ts';
+import { decodeText, latin1Text } from './log-text.ts';
 import { parseJsonAd, parseXmlAd } from '../classad/parse-json-xml.ts';
 import { type StampOptions, StampReader } from './stamp.ts';
 
@@ -59,7 +58,7 @@ export function createParser(options: ParserOptions): Parser {
 /** The same as the first line of an event in text form. */
 function headerOf(ad: Ad, number: number, stamps: StampReader): Header {
   const text = ad.EventTime;
-  const isTimed = typeof text === 'string' && stamps.read(Buffer.from(text, 'latin1'), 0) !== -1;
+  const isTimed = typeof text === 'string' && stamps.read(new TextEncoder().encode(text), 0) !== -1;
   return {
     number,
     cluster: integerOf(ad.Cluster),
@@ -102,14 +101,14 @@ class TextEvent {
   readonly zone: Zone;
   readonly whole: boolean;
   readonly offset: number;
-  readonly #bytes: Buffer;
+  readonly #bytes: Uint8Array;
   readonly #start: number;
   readonly #end: number;
   readonly #timeAt: number;
   readonly #timeEnd: number;
   #details: DetailsByKind[EventKind] | undefined;
 
-  constructor(bytes: Buffer, start: number, end: number, header: Header, whole: boolean, offset: number) {
+  constructor(bytes: Uint8Array, start: number, end: number, header: Header, whole: boolean, offset: number) {
     this.number = header.number;
     this.cluster = header.cluster;
     this.proc = header.proc;
@@ -130,7 +129,7 @@ class TextEvent {
   }
 
   get timeText(): string {
-    return this.#bytes.toString('latin1', this.#timeAt, this.#timeEnd);
+    return latin1Text(this.#bytes, this.#timeAt, this.#timeEnd);
   }
 
   get text(): string {
@@ -150,7 +149,7 @@ class TextEvent {
 class AdEvent extends TextEvent {
   readonly #ad: Ad;
 
-  constructor(bytes: Buffer, start: number, end: number, header: Header, ad: Ad, offset: number) {
+  constructor(bytes: Uint8Array, start: number, end: number, header: Header, ad: Ad, offset: number) {
     super(bytes, start, end, header, true, offset);
     this.#ad = ad;
   }
@@ -167,10 +166,4 @@ class AdEvent extends TextEvent {
 /** A missing number is -1, as in the text form. */
 function integerOf(value: Ad[string]): number {
   return typeof value === 'number' && Number.isInteger(value) ? value : -1;
-}
-
-/** Bytes of a log as text: UTF-8, or else Latin-1, so that no byte is lost. */
-function decodeText(bytes: Buffer, start: number, end: number): string {
-  const part = bytes.subarray(start, end);
-  return isUtf8(part) ? part.toString('utf8') : part.toString('latin1');
 }

@@ -5,8 +5,8 @@ import { test } from 'node:test';
 import type { PastUsage } from '../../src/adopt/submit-facts.ts';
 import type { Finding } from '../../src/base/finding.ts';
 import { allRules, lintSubmission } from '../../src/adopt/lint.ts';
-import { survey } from '../../src/adopt/survey.ts';
-import { limitsOf } from '../../src/cli/adopt/survey-file.ts';
+import { surveyOnDisk } from '../../src/adopt/disk-files.ts';
+import { submitLimits } from '../../src/pool/submit-limits.ts';
 import type { ProfileName } from '../../src/job/spec.ts';
 import { condorProfiles } from '../../src/pool/condor/submit/profiles.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -35,11 +35,11 @@ for (const name of names)
       await writeFile(path.join(folder, file), '');
       await truncate(path.join(folder, file), bytes);
     }
-    const evidence = await survey({
+    const evidence = surveyOnDisk({
       file: path.join(folder, 'job.sub'),
       env: { HOME: '/home/tester' },
       now: new Date('2026-11-15T00:00:00Z'),
-      limits: limitsOf(condorProfiles[pool]),
+      limits: submitLimits(condorProfiles[pool]),
       ...(usage === undefined ? {} : { usage }),
     });
     const findings = lintSubmission(evidence);

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { globSync, readFileSync } from 'node:fs';
 import { chmod, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { splitArguments, splitEnvironment, splitRaw } from '../../src/adopt/split-arguments.ts';
+import { diskFiles } from '../../src/adopt/disk-files.ts';
 import { parseSubmit } from '../../src/adopt/parse-submit.ts';
 import type { SubmittedJob } from '../../src/adopt/submission.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -84,22 +84,7 @@ for (const [name, text] of Object.entries(descriptions))
       file: 'job.sub',
       cwd: folder,
       env: { HOME: '/home/tester' },
-      include: (file) => {
-        try {
-          return readFileSync(path.join(folder, file), 'utf8');
-        } catch {
-          return undefined;
-        }
-      },
-      glob: (pattern, of) =>
-        globSync(pattern, { cwd: folder, withFileTypes: true })
-          .filter((entry) => of === 'any' || entry.isDirectory() === (of === 'dirs'))
-          .map(
-            (entry) =>
-              path.relative(folder, path.join(entry.parentPath, entry.name)) +
-              (entry.isDirectory() ? '/' : ''),
-          )
-          .sort(),
+      files: diskFiles(folder),
     });
     const jobs = submission.queues.flatMap((queue) => queue.jobs);
     assert.deepEqual(
@@ -136,7 +121,7 @@ test('HTCondor also refuses what the reader refuses to split or read', async (t)
     const description = `executable = a.sh\n${text}\n`;
     await writeFile(path.join(folder, 'job.sub'), description);
     assert.match(condor.dryRun(folder, 'job.sub').said, /ERROR/, text);
-    const { problems, queues } = parseSubmit(description, { file: 'job.sub' });
+    const { problems, queues } = parseSubmit(description, { file: 'job.sub', files: diskFiles(folder) });
     const isRead = !problems.some(({ kind }) => kind === 'syntax');
     if (isRead) assert.throws(() => splitArguments(queues[0]?.jobs[0]?.commands['arguments'] ?? ''), text);
   }

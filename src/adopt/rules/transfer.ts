@@ -3,7 +3,6 @@ import { counted } from '../../base/counted.ts';
 import {
   type Batch,
   type SubmitFacts,
-  type FileFact,
   isUrl,
   fileList,
   parseQuantity,
@@ -13,6 +12,7 @@ import {
   valueOf,
 } from '../submit-facts.ts';
 import type { RuleResult, Rule } from '../../base/finding.ts';
+import type { FileFact } from '../submit-files.ts';
 
 /** Rules about file transfer to and from the job. */
 export const transferRules: Rule<SubmitFacts>[] = [

@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
+import { diskFiles } from '../../adopt/disk-files.ts';
 import { parseSubmit } from '../../adopt/parse-submit.ts';
 import type { Env } from '../../base/env.ts';
 import { runFiles } from '../../job/layout.ts';
@@ -33,19 +33,11 @@ export async function findOutput(
     env,
     maxJobs: Number(job) + 1,
     cluster: submitted?.cluster,
-    include: (name) => includedText(path.resolve(folder, name)),
+    files: diskFiles(folder),
   });
   const { commands = {} } =
     queues.flatMap(({ jobs }) => jobs).find(({ process }) => process === Number(job)) ?? {};
   const named = commands[stream === 'out' ? 'output' : 'error']?.trim() ?? '';
   if (named === '') return 'nowhere';
   return { file: path.resolve(folder, commands['initialdir']?.trim() ?? '', named) };
-}
-
-function includedText(file: string): string | undefined {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch {
-    return undefined;
-  }
 }

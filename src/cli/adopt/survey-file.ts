@@ -1,9 +1,10 @@
 import path from 'node:path';
-import type { SubmitFacts, PoolLimits, PastUsage } from '../../adopt/submit-facts.ts';
-import { survey } from '../../adopt/survey.ts';
+import type { SubmitFacts, PastUsage } from '../../adopt/submit-facts.ts';
+import { surveyOnDisk } from '../../adopt/disk-files.ts';
 import { scanEventLog } from '../../eventlog/read-event-log.ts';
 import type { ProfileName } from '../../job/spec.ts';
-import { condorProfiles, CondorTools, findLimits, type Profile } from '../../pool/htcondor.ts';
+import { condorProfiles, CondorTools, findLimits } from '../../pool/htcondor.ts';
+import { submitLimits } from '../../pool/submit-limits.ts';
 import type { Cli } from '../cli.ts';
 
 /** Surveys a submit file by the version and limits of this access point, or the limits of the given pool. */
@@ -18,37 +19,14 @@ export async function surveyFile(
     tools?.version().catch(() => undefined),
   ]);
   const [major = 0, minor = 0, patch = 0] = (version ?? '').split('.').map(Number);
-  return survey({
+  return surveyOnDisk({
     file,
     env: cli.env,
     now: new Date(cli.clock.now()),
-    limits: limitsOf(profile),
+    limits: submitLimits(profile),
     ...(version === undefined ? {} : { version: [major, minor, patch] }),
     ...(usage === undefined ? {} : { usage }),
   });
-}
-
-/** What access points commonly allow, unless a profile has its own limit. */
-const defaultInputBytes = 5000 * 2 ** 20;
-const defaultAdviceBytes = 1e9;
-
-/** The limits of a profile that a submit file can break. */
-export function limitsOf({
-  title,
-  nativeInputBytes,
-  nativeFileBytes,
-  wantsProject,
-  durations,
-  durationAttribute,
-}: Profile): PoolLimits {
-  return {
-    title,
-    inputBytes: nativeInputBytes ?? defaultInputBytes,
-    adviseBytes: nativeFileBytes ?? defaultAdviceBytes,
-    wantsProject,
-    durationCategories:
-      durationAttribute === 'JobDurationCategory' ? (durations ?? []).map(({ name }) => name) : [],
-  };
 }
 
 /** The maximum memory and disk that any job in an event log used. */
