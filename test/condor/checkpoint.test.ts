@@ -54,12 +54,12 @@ echo $n > out.txt
 `,
 });
 
-/** The training counts until it is told to end: whatever a test does to it happens in time. */
+/** The training counts to 12 and until it is told to end: whatever a test does to it happens in time. */
 async function countingUntilTold(t: TestContext, url: string, each: string) {
   const harness = await condorHarness(t, {});
   if (harness === undefined) return undefined;
   const { here, onWorker } = await harness.meetingPlace();
-  const told = `${each}; [ -e '${onWorker}/go' ] && break; sleep 0.5 & wait $!`;
+  const told = `${each}; [ $n -ge 12 ] && [ -e '${onWorker}/go' ] && break; sleep 0.5 & wait $!`;
   for (const [name, text] of Object.entries(job(url, 1000, told)))
     await writeFile(path.join(harness.folder, name), text);
   return { harness, go: () => writeFile(path.join(here, 'go'), '') };
