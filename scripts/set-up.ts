@@ -1,9 +1,10 @@
 import os from 'node:os';
 import path from 'node:path';
 import { ensureTorch } from '../src/cli/commands/demo.ts';
+import { aptInstall, canInstall, type Installer } from '../src/cli/debian.ts';
 import { asFault } from '../src/fault/fault.ts';
 import { rootFolder } from '../src/mini/pool/root-folder.ts';
-import { findProgram } from '../test/servers/debian-packages.ts';
+import { findOnPath, findProgram } from '../test/servers/debian-packages.ts';
 import { buildAgent } from './build-agent.ts';
 import { buildExecutable } from './build-executable.ts';
 import type { Arch } from './bun.ts';
@@ -13,7 +14,9 @@ import { cachedPage } from './page-bundle.ts';
 type Say = (line: string) => void;
 
 /** Programs that tests use, and the Debian packages they come from. */
-const programs: [program: string, packages: string[]][] = [
+type Programs = [program: string, packages: string[]][];
+const forPool: Programs = [['mmdebstrap', ['mmdebstrap']]];
+const others: Programs = [
   ['nginx', ['nginx-light']],
   ['xrootd', ['xrootd-server', 'xrootd-plugins']],
   ['chromium', ['chromium']],
@@ -34,10 +37,10 @@ interface SetUp {
 export function setUp(say: Say): SetUp {
   const complete = async (): Promise<void> => {
     // The root folder takes longest, and apt-get installs one thing at a time: first what that needs.
-    await prepareProgram(say, 'mmdebstrap', ['mmdebstrap']);
+    await preparePrograms(say, forPool);
     const root = prepareRoot(say);
     await prepareTorch(say);
-    for (const [program, packages] of programs) await prepareProgram(say, program, packages);
+    await preparePrograms(say, others);
     await root;
   };
   return { complete: complete(), built: build() };
@@ -53,15 +56,21 @@ async function build(): Promise<StepResult[]> {
   ];
 }
 
-async function prepareProgram(say: Say, program: string, packages: string[]): Promise<void> {
-  const found = await findProgram(program, packages);
-  if ('file' in found) say(`${program}: ${found.file}`);
-  else say(`tests with ${program} will be skipped: ${found.missing}`);
+async function preparePrograms(say: Say, programs: Programs): Promise<void> {
+  const machine = machineFor(say);
+  const missing = programs.filter(([program]) => findOnPath(program) === undefined);
+  const packages = missing.flatMap(([, names]) => names);
+  if (packages.length > 0 && (await canInstall(machine)))
+    await aptInstall(machine, packages, 'programs of tests are missing').catch(() => undefined);
+  for (const [program, names] of programs) {
+    const found = findProgram(program, names);
+    if ('file' in found) say(`${program}: ${found.file}`);
+    else say(`tests with ${program} will be skipped: ${found.missing}`);
+  }
 }
 
 async function prepareTorch(say: Say): Promise<void> {
-  const uid = process.getuid?.() ?? 0;
-  await ensureTorch({ env: process.env, uid, signal, say: lasting(say) }).then(
+  await ensureTorch(machineFor(say)).then(
     (python) => say(`PyTorch: ${python}`),
     (error: unknown) => say(`no PyTorch, tests that train will be skipped: ${asFault(error).message}`),
   );
@@ -75,6 +84,13 @@ async function prepareRoot(say: Say): Promise<void> {
     (error: unknown) => say(`no HTCondor, tests on a pool will be skipped: ${asFault(error).message}`),
   );
 }
+
+const machineFor = (say: Say): Installer => ({
+  env: process.env,
+  uid: process.getuid?.() ?? 0,
+  signal,
+  say: lasting(say),
+});
 
 /** Leaves out lines that a terminal would overwrite. */
 const lasting =

@@ -41,18 +41,23 @@ function report(tally: Tally, { name, passed, output }: StepResult): void {
 
 /** As `printSlowest` prints them: a long file that starts last leaves the other core idle. */
 const longest = [
-  'condor/ways',
-  'docs/guides',
   'examples/imagenet',
-  'dashboard/page',
+  'docs/guides',
   'examples/cifar10',
   'examples/pool',
-  'contracts/condor',
   'examples/pixi',
-  'environment/image',
-  'catalogue/machine',
-  'catalogue/transfer',
   'servers/contract',
+  'dashboard/page',
+  'run/kill',
+  'condor/ways',
+  'condor/checkpoint',
+  'catalogue/transfer',
+  'catalogue/machine',
+  'run/retry-command',
+  'transfer/trouble-course',
+  'contracts/condor',
+  'condor/kill',
+  'environment/image',
 ].map((name) => `test/${name}.test.ts`);
 
 const isOfOneRoom = (name: string): boolean => name.startsWith('src/');

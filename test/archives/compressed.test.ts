@@ -69,9 +69,8 @@ function files(xz: Pack, zstd: Pack): Record<string, Buffer> {
 type Pack = (bytes: Buffer, ...flags: string[]) => Buffer;
 
 test('compressed archives like those in the suites of xz and zstd are read as by bsdtar, or the difference is listed', async (t) => {
-  const bsdtar = await needProgram(t, 'bsdtar', ['libarchive-tools']);
-  const xz = await needProgram(t, 'xz', ['xz-utils']);
-  const zstd = await needProgram(t, 'zstd', ['zstd']);
+  const bsdtar = needProgram(t, 'bsdtar', ['libarchive-tools']);
+  const [xz, zstd] = [needProgram(t, 'xz', ['xz-utils']), needProgram(t, 'zstd', ['zstd'])];
   if (bsdtar === undefined || xz === undefined || zstd === undefined) return;
   const by =
     (program: string): Pack =>

@@ -12,7 +12,7 @@ import { compare, compareXz, type Comparison } from './differential.ts';
 const suites = process.env['UPDRAFT_ARCHIVE_SUITES'];
 
 test('each of our cases is accepted or refused as by bsdtar, with the same tree, or the difference is listed', async (t) => {
-  const bsdtar = await needProgram(t, 'bsdtar', ['libarchive-tools']);
+  const bsdtar = needProgram(t, 'bsdtar', ['libarchive-tools']);
   if (bsdtar === undefined) return;
   const folder = mkdtempSync(path.join(tmpdir(), 'updraft-cases-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
@@ -39,7 +39,7 @@ test(
   'the suites of other programs are unpacked as by bsdtar, or the difference is listed',
   { skip: suites === undefined && 'UPDRAFT_ARCHIVE_SUITES is not set' },
   async (t) => {
-    const bsdtar = await needProgram(t, 'bsdtar', ['libarchive-tools']);
+    const bsdtar = needProgram(t, 'bsdtar', ['libarchive-tools']);
     if (bsdtar === undefined || suites === undefined) return;
     for (const suite of readdirSync(suites)) {
       const found: Comparison[] = [];

@@ -54,13 +54,13 @@ echo $n > out.txt
 `,
 });
 
-/** The training counts to 12 and until it is told to end: whatever a test does to it happens in time. */
-async function countingUntilTold(t: TestContext, url: string, each: string) {
+/** The training counts to 12, and on until it may end: whatever a test does to it happens in time. */
+async function countingUntilGo(t: TestContext, url: string, each: string) {
   const harness = await condorHarness(t, {});
   if (harness === undefined) return undefined;
   const { here, onWorker } = await harness.meetingPlace();
-  const told = `${each}; [ $n -ge 12 ] && [ -e '${onWorker}/go' ] && break; sleep 0.5 & wait $!`;
-  for (const [name, text] of Object.entries(job(url, 1000, told)))
+  const step = `${each}; [ $n -ge 12 ] && [ -e '${onWorker}/go' ] && break; sleep 0.5 & wait $!`;
+  for (const [name, text] of Object.entries(job(url, 1000, step)))
     await writeFile(path.join(harness.folder, name), text);
   return { harness, go: () => writeFile(path.join(here, 'go'), '') };
 }
@@ -103,7 +103,7 @@ test('checkpoint_every asks the training to save, and it resumes from there', as
 
 test('an attempt that is evicted after such a checkpoint resumes on another slot from what it saved last', async (t) => {
   const { url } = await served(t);
-  const waiting = await countingUntilTold(t, url, '[ $n = 2 ] && exit 85');
+  const waiting = await countingUntilGo(t, url, '[ $n = 2 ] && exit 85');
   if (waiting === undefined) return;
   const { harness, go } = waiting;
   const run = await harness.submit();
@@ -124,7 +124,7 @@ test('an attempt that is evicted after such a checkpoint resumes on another slot
 
 test('an attempt whose machine vanishes resumes from the last checkpoint that was transferred', async (t) => {
   const { url } = await served(t);
-  const waiting = await countingUntilTold(t, url, '[ $n = 3 ] && exit 85');
+  const waiting = await countingUntilGo(t, url, '[ $n = 3 ] && exit 85');
   if (waiting === undefined) return;
   const { harness, go } = waiting;
   const run = await harness.submit();

@@ -52,7 +52,7 @@ const miniFederation =
   };
 
 const nginx: Start = async (t) => {
-  const file = await needProgram(t, 'nginx', ['nginx-light']);
+  const file = needProgram(t, 'nginx', ['nginx-light']);
   if (file === undefined) return undefined;
   const own = await temporaryFolder(t);
   const folder = path.join(own, 'published');

@@ -30,12 +30,12 @@ function checksumsOf(command: readonly string[]): string {
 const isRoot = os.userInfo().uid === 0;
 const nobody = { uid: 65534, gid: 65534 };
 
-export type Version = (t: TestContext) => Promise<Xrootd | undefined>;
+export type Version = (t: TestContext) => Xrootd | undefined | Promise<Xrootd | undefined>;
 
 /** The versions that users have. One that is not available is skipped, with the reason. */
 export const xrootdVersions: Record<string, Version> = {
-  async 'XRootD of this machine'(t) {
-    const file = await needProgram(t, 'xrootd', ['xrootd-server', 'xrootd-plugins']);
+  'XRootD of this machine'(t) {
+    const file = needProgram(t, 'xrootd', ['xrootd-server', 'xrootd-plugins']);
     if (file === undefined) return undefined;
     return { command: [file], checksums: checksumsOf([file]), ...(isRoot && { user: nobody }) };
   },
