@@ -21,14 +21,17 @@ export function findingsText(
   excerpt: (finding: Finding) => string,
   width: number,
 ): string {
-  const lines = [headline(file, submission.queues, findings), ''];
+  const common = findings.filter(({ rule }) => rule === 'worth-adding');
+  const own = findings.filter((finding) => !common.includes(finding));
+  const lines = [headline(file, submission.queues, own), ''];
   for (const [level, title] of titles) {
-    const group = findings.filter((finding) => finding.level === level);
+    const group = own.filter((finding) => finding.level === level);
     if (group.length === 0) continue;
     lines.push(title);
     for (const finding of group) lines.push(...findingLines(finding, excerpt(finding), width));
     lines.push('');
   }
+  for (const { message } of common) lines.push(...wrap(printable(message), width, '', '  '), '');
   lines.push(...condorLines(condor).map((line) => wrapLines(line, width)));
   return `${lines
     .map((line) => line.trimEnd())

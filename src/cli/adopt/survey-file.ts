@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { defined } from '../../base/defined.ts';
 import type { SubmitFacts, PoolLimits, PastUsage } from '../../adopt/submit-facts.ts';
 import { surveyOnDisk } from '../../adopt/disk-files.ts';
 import { scanEventLog } from '../../eventlog/read-event-log.ts';
@@ -33,21 +34,24 @@ const defaultInputBytes = 5000 * 2 ** 20;
 const defaultAdviceBytes = 1e9;
 
 /** The limits of a profile that a submit file can break. */
-export function limitsOf({
-  title,
-  nativeInputBytes,
-  nativeFileBytes,
-  wantsProject,
-  durations,
-  durationAttribute,
-}: Profile): PoolLimits {
+export function limitsOf(profile: Profile): PoolLimits {
+  const { durations = [], durationAttribute, gpuDurations = [], gpuDurationAttribute } = profile;
   return {
-    title,
-    inputBytes: nativeInputBytes ?? defaultInputBytes,
-    adviseBytes: nativeFileBytes ?? defaultAdviceBytes,
-    wantsProject,
+    title: profile.title,
+    inputBytes: profile.nativeInputBytes ?? defaultInputBytes,
+    adviseBytes: profile.nativeFileBytes ?? defaultAdviceBytes,
+    wantsProject: profile.wantsProject,
     durationCategories:
-      durationAttribute === 'JobDurationCategory' ? (durations ?? []).map(({ name }) => name) : [],
+      durationAttribute === 'JobDurationCategory' ? durations.map(({ name }) => name) : [],
+    gpuAttributes: profile.gpuAttributes,
+    commands: profile.commands,
+    ...defined({
+      resumable: profile.resumable,
+      gpuLengths:
+        gpuDurationAttribute === undefined
+          ? undefined
+          : { attribute: gpuDurationAttribute, names: gpuDurations.map(({ name }) => name) },
+    }),
   };
 }
 

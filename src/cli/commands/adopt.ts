@@ -54,7 +54,7 @@ async function adopt(cli: Cli, file: string, argument: string, options: Options)
   const facts = await surveyFile(cli, file, { pool: options.pool, usage });
   const [code, condor] = await Promise.all([
     readSubmitCode(cli, file, facts),
-    askCondor(cli, file, facts.submission),
+    askCondor(cli, file, facts),
   ]);
   const findings = sortFindings([...lintSubmission(facts), ...code.findings]);
   if (options.json !== true)
