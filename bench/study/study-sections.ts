@@ -1,4 +1,4 @@
-import type { Section } from '../../src/report/sections.ts';
+import type { Section } from '../../src/report/section.ts';
 import { formatShare } from '../../src/report/format.ts';
 import type { StudyView, SplitGroup } from './study-view.ts';
 

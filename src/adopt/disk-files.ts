@@ -40,7 +40,11 @@ export function surveyOnDisk(options: Omit<SurveyOptions, 'text' | 'files' | 'fo
 function folderAbove(own: string, { submission, files }: SubmitFacts): string | undefined {
   const name = submission.queues[0]?.jobs[0]?.commands['executable']?.trim() ?? '';
   if (path.isAbsolute(name) || files.get(path.posix.normalize(name))?.kind !== 'missing') return undefined;
-  for (let [folder, level] = [path.dirname(own), 0]; level < maxLevels; folder = path.dirname(folder), level++)
+  for (
+    let [folder, level] = [path.dirname(own), 0];
+    level < maxLevels;
+    folder = path.dirname(folder), level++
+  )
     if (statOf(path.join(folder, name))?.isFile() === true) return folder;
   return undefined;
 }

@@ -29,7 +29,7 @@ export function opennessOf(submission: Submission): (raw: string) => boolean {
     for (const name of macroReferences(value)) if (isOfDag(name)) open.add(name);
   const isOpen = (raw: string): boolean => macroReferences(raw).some((name) => open.has(name));
   // Each round follows one more step of the chains of macros.
-  for (let size = -1; open.size > size && open.size > 0; ) {
+  for (let size = -1; open.size > size && open.size > 0;) {
     size = open.size;
     for (const { name, value } of submission.assignments) if (isOpen(value)) open.add(name.toLowerCase());
   }

@@ -41,7 +41,8 @@ class ExpressionReader {
   read(): void {
     this.#expression();
     if (this.#next === '=') throw new NotAnExpression(equalSign);
-    if (this.#next !== undefined) throw new NotAnExpression(`an operator is missing before \`${this.#next}\``);
+    if (this.#next !== undefined)
+      throw new NotAnExpression(`an operator is missing before \`${this.#next}\``);
   }
 
   get #next(): string | undefined {

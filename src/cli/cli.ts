@@ -18,6 +18,8 @@ export interface Cli {
   /** The same, unfiltered, for screens that move the cursor and for logs: callers sanitize names. */
   rawOut?(text: string): void;
   rawErr?(text: string): void;
+  /** The bytes of stdin; can be read once. */
+  stdin(): AsyncIterable<Uint8Array>;
   /** Writes bytes to stdout; the buffer may be reused once it resolves, so a slow reader slows the caller. */
   outBytes(bytes: Buffer): Promise<void>;
   outIsTerminal: boolean;

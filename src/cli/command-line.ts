@@ -47,6 +47,7 @@ async function createCli({ process, self }: Started, isJson: boolean): Promise<C
     },
     rawOut: (text) => void process.stdout.write(shown(text, process.stdout.isTTY)),
     rawErr: (text) => void process.stderr.write(shown(text, process.stderr.isTTY)),
+    stdin: () => process.stdin,
     outBytes: (bytes) => outBytes(process, bytes),
     outIsTerminal: process.stdout.isTTY,
     errIsTerminal: process.stderr.isTTY,

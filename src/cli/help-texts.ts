@@ -136,6 +136,7 @@ export const helpTexts: Readonly<Record<string, CommandHelp>> = {
     examples: [
       ['updraft report', 'the latest run'],
       ['updraft report my.log --html report.html', 'any HTCondor event log, with charts'],
+      ['updraft report my.log --by site', 'which site, owner, log, machine or GPU lost most'],
     ],
   },
   dashboard: {

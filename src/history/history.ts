@@ -156,6 +156,8 @@ export interface JobHistory {
   earlierIds?: string[];
   /** Who submitted it, if the log has that. */
   owner?: string;
+  /** The log with its first event, if several logs were read. */
+  log?: string;
   cause?: Cause;
   trained?: Trained;
   /** How often it was put on hold. */

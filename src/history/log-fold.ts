@@ -11,6 +11,14 @@ export interface FoldOptions extends Partial<FoldContext> {
   evidence?: string | undefined;
 }
 
+/** The log that is read next. */
+interface NextLog {
+  /** Its name, kept by the jobs that begin in it. */
+  log?: string | undefined;
+  /** Its name in evidence. */
+  evidence?: string | undefined;
+}
+
 /** A job under one of its ids, and up to which event it has been read. */
 interface KnownJobId {
   id: string;
@@ -29,7 +37,8 @@ interface KnownJobId {
 export class LogFold {
   readonly facts: LogFacts = { ...noFacts, hasTransfers: false };
   readonly #context: FoldContext;
-  readonly #evidence: string | undefined;
+  #evidence: string | undefined;
+  #logName: string | undefined;
   readonly #known = new Map<string, KnownJobId>();
   /** The jobs that are nodes of a DAG, by node and process. */
   readonly #nodes = new Map<string, JobFold>();
@@ -52,8 +61,10 @@ export class LogFold {
   }
 
   /** The events that follow come from another log, or from the start of the same one. */
-  nextLog(): void {
+  nextLog({ log, evidence = this.#evidence }: NextLog = {}): void {
     this.#log += 1;
+    this.#logName = log;
+    this.#evidence = evidence;
   }
 
   /** Returns whether the event is new. `at`: its time, if the log's own zone is wrong. */
@@ -157,6 +168,7 @@ export class LogFold {
     }
     const fold = new JobFold(id, at ?? 0, this.#context);
     this.#folds.push(fold);
+    if (this.#logName !== undefined) fold.job.log = this.#logName;
     if (event.kind === 'submit' && event.details.notes.some((note) => ourNote.test(note))) fold.ours = true;
     if (node === undefined) return fold;
     fold.job.node = node;

@@ -4,17 +4,17 @@ import type { Ledger } from './ledger.ts';
 /** A row per attempt, including the wait before it, and one per job for the time after: every second exactly once. */
 export function* attemptCsv({ rows }: Ledger): Generator<string> {
   yield csvLine([...facts, ...columns]);
-  for (const { job, node = '', owner = '', outcome, attempts, millis } of rows) {
+  for (const { job, node = '', owner = '', log = '', outcome, attempts, millis } of rows) {
     const rest = { ...millis };
     const seconds = (amounts: Amounts) => columns.map((column) => String(amounts[column] / 1000));
     for (const row of attempts) {
       for (const column of columns) rest[column] -= row.millis[column];
       const { attempt, id, ending, cause = '', site, machine, gpu } = row;
-      const known = [job, node, owner, outcome, String(attempt), id, ending, cause, site, machine, gpu];
+      const known = [job, node, owner, outcome, String(attempt), id, ending, cause, site, machine, gpu, log];
       yield csvLine([...known, ...seconds(row.millis)]);
     }
     if (attempts.length === 0 || columns.some((column) => rest[column] !== 0))
-      yield csvLine([job, node, owner, outcome, ...facts.slice(4).map(() => ''), ...seconds(rest)]);
+      yield csvLine([job, node, owner, outcome, ...facts.slice(4, -1).map(() => ''), log, ...seconds(rest)]);
   }
 }
 
@@ -30,6 +30,7 @@ const facts = [
   'site',
   'machine',
   'gpu',
+  'log',
 ];
 
 export const csvLine = (cells: readonly string[]): string => `${cells.map(csvCell).join(',')}\n`;

@@ -1,6 +1,6 @@
 import { columnLabels, slotColumns } from './columns.ts';
 import type { LogReport } from './log-report.ts';
-import type { Section } from './sections.ts';
+import type { Section } from './section.ts';
 import { formatHours, formatSeconds, formatShare } from './format.ts';
 
 /** Two reports side by side, with the change from the first to the second. */

@@ -1,3 +1,5 @@
+import { formatSize } from '../job/units.ts';
+
 const steps = [
   { unit: 'd', millis: 86_400_000 },
   { unit: 'h', millis: 3_600_000 },
@@ -34,3 +36,6 @@ export function formatAmount(value: number, unit: string | null): string {
   for (; value >= 1024 && at < sizeUnits.length - 1; at++) value /= 1024;
   return `${Number(value.toFixed(1))} ${sizeUnits[at] ?? ''}`;
 }
+
+export const formatBytesPerSecond = (bytesPerSecond: number | null): string =>
+  bytesPerSecond === null ? '-' : `${formatSize(bytesPerSecond)}/s`;

@@ -20,7 +20,7 @@ test('rows of a run have parameters and accuracy; rows of a log do not', async (
     ],
   );
   const [head, first] = [...jobCsv(rows)];
-  assert.match(head ?? '', /,cause,loss,accuracy,parameters\.lr\n$/);
+  assert.match(head ?? '', /,cause,loss,accuracy,log,parameters\.lr\n$/);
   assert.match(first ?? '', /^0000,,success,true,.*,0\.1\n$/);
   const shown = sections(report, { jobRows: rows }).find(({ id }) => id === 'jobs');
   assert.deepEqual(shown?.rows[0]?.slice(0, 3), ['0000', 'lr=0.1', 'success']);

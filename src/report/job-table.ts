@@ -2,7 +2,7 @@ import type { Cause } from '../codes/causes.ts';
 import type { AttemptHistory, Activity, JobHistory, Trained } from '../history/history.ts';
 import { csvLine } from './attempt-csv.ts';
 import type { JobRow, RowOutcome } from './ledger.ts';
-import type { JobName } from './log-report.ts';
+import type { JobName } from './section.ts';
 import { secondsOf, siteNames, unknownSite } from './sites.ts';
 
 /** One job in one row. Times are seconds; null means that it never happened. */
@@ -42,7 +42,7 @@ function tableRow(
   outcome: RowOutcome,
   siteOf: (attempt: AttemptHistory) => string,
 ): JobTableRow {
-  const { attempts, id, node = null, cause = null, holds = 0, trained } = job;
+  const { attempts, id, node = null, log = null, cause = null, holds = 0, trained } = job;
   const last = attempts.at(-1);
   const visited = attempts.map(siteOf).filter((site) => site !== unknownSite);
   const inputs = attempts.flatMap(({ spans }) => spans.filter(isInput));
@@ -55,6 +55,7 @@ function tableRow(
   return {
     job: id,
     node,
+    log,
     outcome,
     valid: validity(outcome),
     sites: visited.filter((site, index) => site !== visited[index - 1]),
@@ -111,4 +112,5 @@ const keys = [
   'cause',
   'loss',
   'accuracy',
+  'log',
 ] as const satisfies readonly Exclude<keyof JobTableRow, 'parameters'>[];

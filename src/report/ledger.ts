@@ -32,6 +32,8 @@ export interface JobRow {
   node: string | undefined;
   /** Who submitted it, if the log says so. */
   owner: string | undefined;
+  /** Its log, if there are several. */
+  log: string | undefined;
   outcome: RowOutcome;
   cause: Cause | undefined;
   attempts: AttemptRow[];
@@ -95,6 +97,7 @@ function jobRow(job: JobHistory, doubt: boolean): JobRow {
     job: job.id,
     node: job.node,
     owner: job.owner,
+    log: job.log,
     outcome: doubt ? 'suspicious' : job.outcome,
     cause: job.cause,
     attempts,

@@ -2,18 +2,12 @@ import { causeTitle, adviceFor, type Cause } from '../codes/causes.ts';
 import type { JobHistory } from '../history/history.ts';
 import { inSeconds, lossColumns, type Amounts, type Column } from './columns.ts';
 import type { JobRow, Ledger, RowOutcome } from './ledger.ts';
-import {
-  type BrokenMachine,
-  brokenMachines,
-  type CacheReport,
-  cacheReports,
-  type GroupReport,
-  groupReports,
-  hostOf,
-  lostMillis,
-  type SiteReport,
-  siteReports,
-} from './sites.ts';
+import { type BrokenMachine, brokenMachines } from './broken-machines.ts';
+import { type CacheReport, cacheReports } from './cache-reports.ts';
+import { groupings, type GroupingName } from './groupings.ts';
+import { type GroupReport, groupReports } from './groups.ts';
+import type { JobName } from './section.ts';
+import { lostMillis } from './sites.ts';
 import { resourceReports, type ResourceReport } from './resource-reports.ts';
 import { ascending, mean, quantile } from './statistics.ts';
 import type { Suspect } from './validity.ts';
@@ -55,8 +49,8 @@ export interface LogReport {
   failures: FailureReport[];
   /** Attempts without a valid result, by cause, also of jobs that succeeded later. */
   setbacks: { cause: Cause; attempts: number; lostSeconds: number }[];
-  sites: SiteReport[];
-  /** The time on slots by machine, and below by GPU model; the largest loss first. */
+  /** Attempts by site, and below by machine and by GPU model where they are known; the largest loss first. */
+  sites: GroupReport[];
   machines: GroupReport[];
   brokenMachines: BrokenMachine[];
   gpus: GroupReport[];
@@ -67,12 +61,6 @@ export interface LogReport {
   mostWasteful: ({ outcome: RowOutcome; attempts: number; lostSeconds: number; mostly: Column } & JobName)[];
   /** Limits of the logs that affect the figures. */
   notes: string[];
-}
-
-/** A job, and its DAG node if it has one. */
-export interface JobName {
-  job: string;
-  node: string | null;
 }
 
 /** Jobs that failed for the same cause. */
@@ -101,6 +89,8 @@ export function logReport(jobs: readonly JobHistory[], ledger: Ledger, extras: E
   const { logs, notes, source = 'log', suspects = [], resources = resourceReports(jobs) } = extras;
   const when = (time: number | undefined) => (time === undefined ? null : new Date(time).toISOString());
   const [broken, caches] = [brokenMachines(jobs, rows), cacheReports(jobs)];
+  const groups = (by: GroupingName) =>
+    groupReports(jobs, rows, groupings[by].key(jobs, logs), facts.hasTransfers);
   return {
     format: 1,
     source,
@@ -125,10 +115,10 @@ export function logReport(jobs: readonly JobHistory[], ledger: Ledger, extras: E
     suspicious: suspects,
     failures: failureReports(jobs, source),
     setbacks: setbacks(rows),
-    sites: siteReports(jobs, rows, facts.hasTransfers),
-    machines: groupReports(rows, ({ machine }) => hostOf(machine)),
+    sites: groups('site'),
+    machines: groups('machine'),
     brokenMachines: broken,
-    gpus: groupReports(rows, ({ gpu }) => gpu),
+    gpus: groups('gpu'),
     caches,
     resources,
     slowest: slowest(rows),
@@ -165,8 +155,8 @@ function failureReports(jobs: readonly JobHistory[], source: SourceKind): Failur
   const failed = jobs.filter(isFailed);
   return [...Map.groupBy(failed, ({ cause = 'unknown' }) => cause)]
     .map(([cause, same]): FailureReport => {
-      const [example] = same.flatMap(({ id, node = null, reason }) =>
-        reason === undefined ? [] : [{ job: id, node, reason }],
+      const [example] = same.flatMap(({ id, node = null, log = null, reason }) =>
+        reason === undefined ? [] : [{ job: id, node, log, reason }],
       );
       return {
         cause,
@@ -200,8 +190,8 @@ function setbacks(rows: readonly JobRow[]): LogReport['setbacks'] {
 
 function slowest(rows: readonly JobRow[]): LogReport['slowest'] {
   return rows
-    .flatMap(({ job, node = null, completionMillis }) =>
-      completionMillis === undefined ? [] : [{ job, node, seconds: completionMillis / 1000 }],
+    .flatMap(({ job, node = null, log = null, completionMillis }) =>
+      completionMillis === undefined ? [] : [{ job, node, log, seconds: completionMillis / 1000 }],
     )
     .sort((a, b) => b.seconds - a.seconds)
     .slice(0, listed);
@@ -209,9 +199,10 @@ function slowest(rows: readonly JobRow[]): LogReport['slowest'] {
 
 function wasteful(rows: readonly JobRow[]): LogReport['mostWasteful'] {
   return rows
-    .map(({ job, node = null, outcome, attempts, millis }) => ({
+    .map(({ job, node = null, log = null, outcome, attempts, millis }) => ({
       job,
       node,
+      log,
       outcome,
       attempts: attempts.length,
       lostSeconds: lostMillis({ millis }) / 1000,

@@ -2,7 +2,7 @@ import { codeSpans } from '../base/code-spans.ts';
 import { element, escapeMarkup } from './charts/svg.ts';
 import type { LogReport } from './log-report.ts';
 import type { Chart } from './report-charts.ts';
-import type { Section } from './sections.ts';
+import type { Section } from './section.ts';
 
 interface HtmlPage {
   title: string;
@@ -99,7 +99,11 @@ function rowHtml(row: readonly string[], head: Section['head'], bar: number | un
       : element(
           'td',
           { class: 'bar', 'aria-hidden': 'true' },
-          element('i', { style: `width:${(bar * 100).toFixed(1)}%` }, ''),
+          element(
+            'svg',
+            { viewBox: '0 0 100 1', preserveAspectRatio: 'none' },
+            element('rect', { width: Math.max(bar * 100, 0.2), height: 1 }),
+          ),
         );
   return `<tr>${cells.join('')}${drawn}</tr>`;
 }
@@ -144,7 +148,7 @@ thead th { font-size: .85rem; opacity: .8; }
 tbody th { white-space: nowrap; }
 .right { text-align: right; white-space: nowrap; }
 .bar { width: 22rem; min-width: 6rem; padding-right: 0; }
-.bar i { display: block; height: .8rem; margin-top: .35rem; background: var(--mark); min-width: 1px; }
+.bar svg { height: .8rem; margin-top: .35rem; min-width: 0; fill: var(--mark); }
 p { margin: .5rem 0; overflow-wrap: anywhere; }
 code { font-size: .92em; }
 .quote { border-left: 3px solid var(--line); padding-left: .8rem; font-size: .9rem; opacity: .85; }
@@ -168,6 +172,5 @@ svg { display: block; width: 100%; min-width: 40rem; height: auto; }
   h2 { break-after: avoid; }
   .wide { overflow: visible; }
   svg { min-width: 0; }
-  .bar i { print-color-adjust: exact; }
 }
 `;

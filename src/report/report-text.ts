@@ -3,7 +3,8 @@ import { clip, pad, textTable, widthOf, wrap } from '../base/text-table.ts';
 import { addAmounts, columns, noAmounts, slotColumns, sumOver, type Column } from './columns.ts';
 import type { RunAttempt, RunReport } from './read-run.ts';
 import type { LogReport } from './log-report.ts';
-import { timeSummary, type Section } from './sections.ts';
+import type { Section } from './section.ts';
+import { timeSummary } from './sections.ts';
 import { formatHours, formatMillis, formatShare } from './format.ts';
 
 /** Width in characters, and the marks for bars. */
@@ -14,6 +15,8 @@ export interface TextPage {
 
 const barWidth = 30;
 const maxBarWidth = 76;
+/** Names in the first column are not cut below this. */
+const minNameWidth = 16;
 /** Longer reasons are cut here, not in the JSON. */
 const maxLineChars = 400;
 
@@ -65,20 +68,24 @@ function sectionLines({ title, head, rows, bars, after: notes = [] }: Section, p
     if (share === undefined || longest === 0 || room <= 0) return [];
     return [pad(glyphs.done.repeat(Math.round((share / longest) * room)), room)];
   };
-  const tableOf = (shown: number, room: number) =>
+  const tableOf = (shown: number, room = 0, nameWidth = Infinity) =>
     textTable(
       [...head.slice(0, shown), { title: '' }],
-      rows.map((row, index) => [...row.slice(0, shown).map(printable), ...drawn(index, room)]),
+      rows.map((row, index) => [
+        ...row.slice(0, shown).map((cell, at) => clip(printable(cell), at === 0 ? nameWidth : Infinity)),
+        ...drawn(index, room),
+      ]),
     );
-  const spare = width - 4 - Math.max(0, ...tableOf(head.length, 0).map(widthOf));
-  let table = tableOf(head.length, Math.min(barWidth, spare));
-  let shown = head.length;
+  const excessOf = (lines: readonly string[]) => Math.max(0, ...lines.map(widthOf)) + 2 - width;
   // Numbers are shown completely or not at all; words may be cut.
-  while (head[shown - 1]?.align === 'right' && bars === undefined) {
-    if (table.every((line) => widthOf(line) + 2 <= width)) break;
-    shown -= 1;
-    table = tableOf(shown, 0);
-  }
+  let shown = head.length;
+  while (head[shown - 1]?.align === 'right' && excessOf(tableOf(shown)) > 0) shown -= 1;
+  const excess = excessOf(tableOf(shown));
+  const longestName = Math.max(0, ...rows.map(([name = '']) => widthOf(name)));
+  const table =
+    excess > 0
+      ? tableOf(shown, 0, Math.max(minNameWidth, longestName - excess))
+      : tableOf(shown, Math.min(barWidth, -excess - 2));
   const hidden = head.flatMap((column, index) =>
     index >= shown && rows.some((row) => (row[index] ?? '') !== '') ? [column.title] : [],
   );

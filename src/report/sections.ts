@@ -3,43 +3,21 @@ import { formatSize } from '../job/units.ts';
 import { logTime } from '../history/log-facts.ts';
 import { columnLabels, lossColumns, slotColumns, sumOver, usefulColumns } from './columns.ts';
 import type { JobTableRow } from './job-table.ts';
-import type { JobName, LogReport } from './log-report.ts';
-import { unknownSite, type GroupReport } from './sites.ts';
-import { formatAmount, formatHours, formatMillis, formatSeconds, formatShare } from './format.ts';
+import type { LogReport } from './log-report.ts';
+import type { GroupReport } from './groups.ts';
+import { groupSection } from './group-section.ts';
+import { jobLabels, type Section, sectionTable } from './section.ts';
+import { unknownSite } from './sites.ts';
+import {
+  formatAmount,
+  formatHours,
+  formatMillis,
+  formatBytesPerSecond,
+  formatSeconds,
+  formatShare,
+} from './format.ts';
 import { avoidLine } from './verdict.ts';
 
-/** A part of a report: a table and sentences, rendered as text, Markdown or HTML. */
-export interface Section {
-  id: string;
-  title: string;
-  head: { title: string; align?: 'right' }[];
-  /** Plain text, not yet escaped. */
-  rows: string[][];
-  /** A share per row, drawn as a bar. */
-  bars?: number[];
-  /** Sentences below the table; those that begin with two spaces are quotations. */
-  after?: string[];
-}
-
-/** `head` has the column titles, separated by `|`; those of right-aligned columns end in `>`. */
-function table(
-  id: string,
-  title: string,
-  head: string,
-  rows: readonly (readonly (string | number)[])[],
-  more: Pick<Section, 'bars' | 'after'> = {},
-): Section {
-  const heads = head.split('|').map((text) => {
-    const words = text.trim();
-    return words.endsWith('>') ? { title: words.slice(0, -1), align: 'right' as const } : { title: words };
-  });
-  return { id, title, head: heads, rows: rows.map((row) => row.map(String)), ...more };
-}
-
-const formatRate = (bytesPerSecond: number | null): string =>
-  bytesPerSecond === null ? '-' : `${formatSize(bytesPerSecond)}/s`;
-
-const maxSites = 20;
 /** More jobs are only listed with --jobs. */
 const maxJobs = 20;
 const maxMachines = 10;
@@ -84,10 +62,20 @@ export function sections(report: LogReport, choice: SectionChoice = {}): Section
     suspectSection(report),
     failureSection(report),
     setbackSection(report),
-    siteSection(report, all, hasSites),
-    groupSection('gpus', 'GPUs', 'model', report.gpus),
+    groupSection(
+      { id: 'sites', title: hasSites ? 'Sites' : 'Machines', column: hasSites ? 'site' : 'machine' },
+      sites,
+      all,
+    ),
+    groupSection({ id: 'gpus', title: 'GPUs', column: 'model' }, report.gpus, all),
     ...(hasSites && jobs.total > 1
-      ? [groupSection('machines', 'Machines with the largest loss', 'machine', worst(often, all))]
+      ? [
+          groupSection(
+            { id: 'machines', title: 'Machines with the largest loss', column: 'machine' },
+            worst(often, all),
+            all,
+          ),
+        ]
       : []),
     brokenSection(report),
     // For one job, the other tables say it all.
@@ -95,18 +83,16 @@ export function sections(report: LogReport, choice: SectionChoice = {}): Section
     ...(all ? [slowestSection(report)] : []),
     cacheSection(report),
     resourceSection(report),
-    jobSection(jobRows, maxRows),
+    jobSection(report, jobRows, maxRows),
   ].filter(({ rows }) => rows.length > 0);
 }
-
-const labelOf = ({ job, node }: JobName): string => node ?? job;
 
 function summarySection(report: LogReport): Section {
   const { jobs, nodes, attempts, slotTotalSeconds, usefulShare, completion } = report;
   const { total, success, ...others } = jobs;
   const rest = Object.entries(others).filter(([, count]) => count > 0);
   const words = rest.map(([name, count]) => `${count} ${outcomeLabels[name] ?? name}`).join(', ');
-  return table('summary', 'Summary', '|', [
+  return sectionTable('summary', 'Summary', '|', [
     ...whenRow(report),
     [nodes ? 'nodes' : 'jobs', `${total}${words === '' ? '' : ` (${words})`}`],
     ['success', total === 0 ? '-' : `${success} (${formatShare(success / total)})`],
@@ -171,18 +157,22 @@ function timeSection({ slotSeconds, slotTotalSeconds }: LogReport): Section {
     formatShare(bars[index] ?? 0),
   ]);
   const after = waits === '' ? [] : [`Not on a slot: ${waits}.`];
-  return table('time', 'Where the time on slots went', 'what | time> | share>', rows, { bars, after });
+  return sectionTable('time', 'Where the time on slots went', 'what | time> | share>', rows, { bars, after });
 }
 
-function suspectSection({ suspicious }: LogReport): Section {
+function suspectSection(report: LogReport): Section {
+  const { suspicious } = report;
+  const labelOf = jobLabels(report);
   const title = 'Suspicious successes: exit code 0, but unlike the other jobs';
   const rows = suspicious.map((suspect) => [labelOf(suspect), suspect.why]);
   const ids = suspicious.map(({ job }) => job).join(',');
   const after = `They count neither as success nor as failure. If their results are wrong, use \`--invalid ${ids}\`; to decide by a rule, \`--valid 'bytes>1M && seconds>600'\`.`;
-  return table('suspicious', title, 'job | why', rows, { after: [after] });
+  return sectionTable('suspicious', title, 'job | why', rows, { after: [after] });
 }
 
-function failureSection({ failures }: LogReport): Section {
+function failureSection(report: LogReport): Section {
+  const { failures } = report;
+  const labelOf = jobLabels(report);
   const rows = failures.map(({ cause, jobs, share, what }) => [cause, jobs, formatShare(share), what]);
   const after = failures.flatMap(({ cause, remedy, example }) => [
     `${cause}: ${remedy}`,
@@ -191,7 +181,7 @@ function failureSection({ failures }: LogReport): Section {
       : [`  ${example.node === null ? 'job' : 'node'} ${labelOf(example)}: ${example.reason}`]),
   ]);
   const head = 'cause | jobs> | share> | what';
-  return table('failures', 'Jobs without a valid result, by cause', head, rows, { after });
+  return sectionTable('failures', 'Jobs without a valid result, by cause', head, rows, { after });
 }
 
 function setbackSection({ setbacks, failures, source }: LogReport): Section {
@@ -205,40 +195,7 @@ function setbackSection({ setbacks, failures, source }: LogReport): Section {
     causeTitle(cause),
   ]);
   const after = costly.map(({ cause }) => `${cause}: ${adviceFor(cause, source)}`);
-  return table('setbacks', 'Attempts without a valid result, by cause', head, rows, { after });
-}
-
-function siteSection({ sites }: LogReport, all: boolean, hasSites: boolean): Section {
-  const shown = all ? sites : sites.slice(0, maxSites);
-  const left = sites.length - shown.length;
-  const name = hasSites ? 'site' : 'machine';
-  const title = hasSites ? 'Sites' : 'Machines';
-  const head = `${name} | attempts> | good> | lost> | mostly | median compute> | median transfer> | rate>`;
-  const rows = shown.map((site) => [
-    site.name,
-    site.attempts,
-    site.success,
-    formatHours(site.lostSeconds),
-    site.cause ?? '',
-    formatSeconds(site.computeMedianSeconds),
-    formatSeconds(site.transferMedianSeconds),
-    formatRate(site.transferBytesPerSecond),
-  ]);
-  const after = left > 0 ? [`${left} more with a smaller loss: --all shows them.`] : [];
-  return table('sites', title, head, rows, { after });
-}
-
-function groupSection(id: string, title: string, what: string, groups: readonly GroupReport[]): Section {
-  const head = `${what} | attempts> | good> | lost> | time on slots> | useful compute>`;
-  const rows = groups.map((group) => [
-    group.name,
-    group.attempts,
-    group.success,
-    formatHours(group.lostSeconds),
-    formatHours(group.slotTotalSeconds),
-    formatShare(group.usefulShare),
-  ]);
-  return table(id, title, head, rows);
+  return sectionTable('setbacks', 'Attempts without a valid result, by cause', head, rows, { after });
 }
 
 const worst = (machines: readonly GroupReport[], all: boolean): GroupReport[] =>
@@ -250,11 +207,12 @@ function brokenSection({ brokenMachines, source }: LogReport): Section {
   const lines = shown.slice(0, 1).map(({ name }) => avoidLine('machine', name, source));
   const after = lines.flatMap((line) => (line === null ? [] : [`To avoid it: \`${line}\``]));
   const head = 'machine | attempts> | failed in a row> | mostly';
-  return table('broken', 'Machines that seem broken', head, rows, { after });
+  return sectionTable('broken', 'Machines that seem broken', head, rows, { after });
 }
 
-function wasteSection({ mostWasteful }: LogReport): Section {
-  const rows = mostWasteful.map(({ outcome, attempts, lostSeconds, mostly, ...name }) => [
+function wasteSection(report: LogReport): Section {
+  const labelOf = jobLabels(report);
+  const rows = report.mostWasteful.map(({ outcome, attempts, lostSeconds, mostly, ...name }) => [
     labelOf(name),
     outcomeLabels[outcome] ?? outcome,
     attempts,
@@ -262,10 +220,11 @@ function wasteSection({ mostWasteful }: LogReport): Section {
     columnLabels[mostly],
   ]);
   const head = 'job | outcome | attempts> | lost> | mostly';
-  return table('waste', 'Most wasteful jobs', head, rows);
+  return sectionTable('waste', 'Most wasteful jobs', head, rows);
 }
 
-function jobSection(jobs: readonly JobTableRow[], maxRows: number): Section {
+function jobSection(report: LogReport, jobs: readonly JobTableRow[], maxRows: number): Section {
+  const labelOf = jobLabels(report);
   const shown = jobs.length > maxRows ? [] : jobs;
   const [isSweep, isScored] = [shown.some(hasParameters), shown.some(({ accuracy }) => accuracy !== null)];
   const whole = (seconds: number | null) => (seconds === null ? '' : Math.round(seconds));
@@ -285,7 +244,7 @@ function jobSection(jobs: readonly JobTableRow[], maxRows: number): Section {
     `job | ${isSweep ? 'parameters | ' : ''}outcome | valid | site | ${isScored ? 'accuracy> | ' : ''}`,
     'execute> | slot busy> | transfer> | last> | stalls> | holds> | evicted> | tries>',
   ].join('');
-  return table('jobs', 'Jobs (times in seconds)', head, rows, { after: jobNotes(shown) });
+  return sectionTable('jobs', 'Jobs (times in seconds)', head, rows, { after: jobNotes(shown) });
 }
 
 /** With more than one attempt, the columns do not add up. */
@@ -303,19 +262,26 @@ const describeParameters = ({ parameters }: JobTableRow): string =>
     .map(([name, value]) => `${name}=${value}`)
     .join(' ');
 
-function slowestSection({ slowest }: LogReport): Section {
-  const rows = slowest.map(({ seconds, ...name }) => [labelOf(name), formatSeconds(seconds)]);
-  return table('slowest', 'Slowest successful jobs', 'job | first match to completion>', rows);
+function slowestSection(report: LogReport): Section {
+  const labelOf = jobLabels(report);
+  const rows = report.slowest.map(({ seconds, ...name }) => [labelOf(name), formatSeconds(seconds)]);
+  return sectionTable('slowest', 'Slowest successful jobs', 'job | first match to completion>', rows);
 }
 
 function cacheSection({ caches }: LogReport): Section {
   const isWanted = caches.some(({ wanted }) => wanted !== null);
   const rows = caches.map(({ name, fetches, bytes, share, bytesPerSecond, setbacks, wanted }) => {
-    const figures = [fetches, formatSize(bytes), formatShare(share), formatRate(bytesPerSecond), setbacks];
+    const figures = [
+      fetches,
+      formatSize(bytes),
+      formatShare(share),
+      formatBytesPerSecond(bytesPerSecond),
+      setbacks,
+    ];
     return [name, ...figures, ...(isWanted ? [wanted ?? ''] : [])];
   });
   const head = `server | fetches> | delivered> | share> | rate> | given up>${isWanted ? ' | preference' : ''}`;
-  return table('caches', 'Caches and origins', head, rows);
+  return sectionTable('caches', 'Caches and origins', head, rows);
 }
 
 function resourceSection({ resources }: LogReport): Section {
@@ -324,5 +290,5 @@ function resourceSection({ resources }: LogReport): Section {
     return [name, ...amounts, suggested === null ? '' : formatAmount(suggested, unit), advice];
   });
   const head = 'resource | requested> | median use> | max use> | suggested> |';
-  return table('resources', 'Resources requested and used', head, rows);
+  return sectionTable('resources', 'Resources requested and used', head, rows);
 }

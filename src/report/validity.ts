@@ -1,6 +1,7 @@
 import { Fault } from '../fault/fault.ts';
 import type { AttemptHistory, JobHistory } from '../history/history.ts';
 import { formatSize } from '../job/units.ts';
+import type { JobName } from './section.ts';
 import { secondsOf } from './sites.ts';
 import { formatSeconds } from './format.ts';
 import { ascending, quantile } from './statistics.ts';
@@ -20,9 +21,7 @@ interface Figures {
 }
 
 /** A job with exit code 0 that differs from similar jobs so much that it may have no result. */
-export interface Suspect {
-  job: string;
-  node: string | null;
+export interface Suspect extends JobName {
   sentBytes: number | null;
   computeSeconds: number;
   why: string;
@@ -89,7 +88,8 @@ function suspectsOf(jobs: readonly JobHistory[]): Suspect[] {
       ];
       if (why.length === 0) return [];
       const { bytes: sentBytes = null, seconds: computeSeconds } = own;
-      return [{ job: job.id, node: job.node ?? null, sentBytes, computeSeconds, why: why.join('; ') }];
+      const { id, node = null, log = null } = job;
+      return [{ job: id, node, log, sentBytes, computeSeconds, why: why.join('; ') }];
     });
   });
 }

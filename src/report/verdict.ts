@@ -2,17 +2,9 @@ import { counted } from '../base/counted.ts';
 import { causeTitle, adviceFor, type Cause } from '../codes/causes.ts';
 import type { JobHistory } from '../history/history.ts';
 import type { JobRow } from './ledger.ts';
-import {
-  type BrokenMachine,
-  type CacheReport,
-  hostOf,
-  isEverywhere,
-  lostMillis,
-  measured,
-  attemptsBySite,
-  siteNames,
-  unknownSite,
-} from './sites.ts';
+import { attemptsBySite, type BrokenMachine, isEverywhere, measured } from './broken-machines.ts';
+import type { CacheReport } from './cache-reports.ts';
+import { hostOf, lostMillis, siteNames, unknownSite } from './sites.ts';
 import type { ResourceReport } from './resource-reports.ts';
 import { formatAmount, formatShare } from './format.ts';
 

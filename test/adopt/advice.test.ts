@@ -7,8 +7,9 @@ import { promisify } from 'node:util';
 import type { Finding } from '../../src/base/finding.ts';
 import { lintSubmission } from '../../src/adopt/lint.ts';
 import { surveyOnDisk } from '../../src/adopt/disk-files.ts';
-import { limitsOf } from '../../src/cli/adopt/survey-file.ts';
+import { submitLimits } from '../../src/pool/submit-limits.ts';
 import { condorProfiles } from '../../src/pool/condor/submit/profiles.ts';
+import { logSources } from '../../src/eventlog/log-sources.ts';
 import { readLogs } from '../../src/report/read-logs.ts';
 import { testPool } from '../pool.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -17,7 +18,7 @@ import { realCondorSubmit } from './condor-submit.ts';
 async function lint(folder: string, lines: readonly string[]): Promise<Finding[]> {
   const file = path.join(folder, 'job.sub');
   await writeFile(file, `${lines.join('\n')}\n`);
-  const limits = limitsOf(condorProfiles.htcondor);
+  const limits = submitLimits(condorProfiles.htcondor);
   return lintSubmission(surveyOnDisk({ file, env: {}, now: new Date('2026-11-15T00:00:00Z'), limits }));
 }
 
@@ -38,7 +39,7 @@ async function attemptsOf(t: TestContext, folder: string, lines: readonly string
   const { stdout } = await tool('condor_submit', '-terse', 'job.sub');
   t.after(() => tool('condor_rm', stdout.split('.')[0] ?? '').catch(() => undefined));
   await tool('condor_wait', '-wait', '240', 'job.log');
-  const { report } = await readLogs([path.join(folder, 'job.log')]);
+  const { report } = await readLogs(await logSources([path.join(folder, 'job.log')]));
   return report.sites.reduce((sum, { attempts }) => sum + attempts, 0);
 }
 

@@ -6,7 +6,7 @@ import type { PastUsage } from '../../src/adopt/submit-facts.ts';
 import type { Finding } from '../../src/base/finding.ts';
 import { allRules, lintSubmission } from '../../src/adopt/lint.ts';
 import { surveyOnDisk } from '../../src/adopt/disk-files.ts';
-import { limitsOf } from '../../src/cli/adopt/survey-file.ts';
+import { submitLimits } from '../../src/pool/submit-limits.ts';
 import type { ProfileName } from '../../src/job/spec.ts';
 import { condorProfiles } from '../../src/pool/condor/submit/profiles.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -32,9 +32,12 @@ for (const name of names)
   test(`${name}: has exactly the expected findings, at their lines`, async (t) => {
     const folder = await temporaryFolder(t);
     await cp(path.join(here, name), folder, { recursive: true });
-    const { file: submitFile = 'job.sub', pool = 'htcondor', sizes = {}, usage } = (await readJson(
-      path.join(folder, 'case.json'),
-    )) as Case;
+    const {
+      file: submitFile = 'job.sub',
+      pool = 'htcondor',
+      sizes = {},
+      usage,
+    } = (await readJson(path.join(folder, 'case.json'))) as Case;
     for (const [file, bytes] of Object.entries(sizes)) {
       await writeFile(path.join(folder, file), '');
       await truncate(path.join(folder, file), bytes);
@@ -43,7 +46,7 @@ for (const name of names)
       file: path.join(folder, submitFile),
       env: { HOME: '/home/tester' },
       now: new Date('2026-11-15T00:00:00Z'),
-      limits: limitsOf(condorProfiles[pool]),
+      limits: submitLimits(condorProfiles[pool]),
       ...(usage === undefined ? {} : { usage }),
     });
     const findings = lintSubmission(evidence);

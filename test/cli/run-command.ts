@@ -21,6 +21,7 @@ export async function runCommand(
     version: '0.0.0',
     out: (text) => void (said.out += text),
     err: (text) => void (said.err += text),
+    stdin: () => ReadableStream.from<Uint8Array>([]),
     outBytes: (bytes) => Promise.resolve(void (said.out += bytes.toString('latin1'))),
     outIsTerminal: false,
     errIsTerminal: false,

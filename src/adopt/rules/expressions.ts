@@ -78,7 +78,8 @@ function fixOf(shown: string, value: string): string {
   if (shown in amounts && number !== '') return `${shown} = ${number} ${unit.toUpperCase()}B`;
   const [, count] = /^request_\w+$/.test(shown) ? (/^\s*(\d+)\s/.exec(value) ?? []) : [];
   if (count !== undefined) return `${shown} = ${count}`;
-  if (/^\+|_reason$/.test(shown) && !value.includes('"')) return `if you mean the text: ${shown} = "${value}"`;
+  if (/^\+|_reason$/.test(shown) && !value.includes('"'))
+    return `if you mean the text: ${shown} = "${value}"`;
   return 'correct the expression';
 }
 

@@ -96,7 +96,6 @@ function ignoredConditions(batch: Batch): RuleResult {
   };
 }
 
-
 /** Beyond what any GPU or machine had in 2026. */
 const maxGpus = 16;
 const maxCapability = 13;

@@ -71,7 +71,8 @@ export const transferRules: Rule<SubmitFacts>[] = [
   {
     name: 'no-outputs',
     level: 'warning',
-    about: 'Several jobs return whatever they make to one folder, where files of the same name overwrite each other.',
+    about:
+      'Several jobs return whatever they make to one folder, where files of the same name overwrite each other.',
     check: perBatch(noOutputs),
   },
   {

@@ -1,10 +1,10 @@
 import path from 'node:path';
-import { defined } from '../../base/defined.ts';
-import type { SubmitFacts, PoolLimits, PastUsage } from '../../adopt/submit-facts.ts';
+import type { SubmitFacts, PastUsage } from '../../adopt/submit-facts.ts';
 import { surveyOnDisk } from '../../adopt/disk-files.ts';
 import { scanEventLog } from '../../eventlog/read-event-log.ts';
 import type { ProfileName } from '../../job/spec.ts';
-import { condorProfiles, CondorTools, findLimits, type Profile } from '../../pool/htcondor.ts';
+import { condorProfiles, CondorTools, findLimits } from '../../pool/htcondor.ts';
+import { submitLimits } from '../../pool/submit-limits.ts';
 import type { Cli } from '../cli.ts';
 
 /** Surveys a submit file by the version and limits of this access point, or the limits of the given pool. */
@@ -23,36 +23,10 @@ export async function surveyFile(
     file,
     env: cli.env,
     now: new Date(cli.clock.now()),
-    limits: limitsOf(profile),
+    limits: submitLimits(profile),
     ...(version === undefined ? {} : { version: [major, minor, patch] }),
     ...(usage === undefined ? {} : { usage }),
   });
-}
-
-/** What access points commonly allow, unless a profile has its own limit. */
-const defaultInputBytes = 5000 * 2 ** 20;
-const defaultAdviceBytes = 1e9;
-
-/** The limits of a profile that a submit file can break. */
-export function limitsOf(profile: Profile): PoolLimits {
-  const { durations = [], durationAttribute, gpuDurations = [], gpuDurationAttribute } = profile;
-  return {
-    title: profile.title,
-    inputBytes: profile.nativeInputBytes ?? defaultInputBytes,
-    adviseBytes: profile.nativeFileBytes ?? defaultAdviceBytes,
-    wantsProject: profile.wantsProject,
-    durationCategories:
-      durationAttribute === 'JobDurationCategory' ? durations.map(({ name }) => name) : [],
-    gpuAttributes: profile.gpuAttributes,
-    commands: profile.commands,
-    ...defined({
-      resumable: profile.resumable,
-      gpuLengths:
-        gpuDurationAttribute === undefined
-          ? undefined
-          : { attribute: gpuDurationAttribute, names: gpuDurations.map(({ name }) => name) },
-    }),
-  };
 }
 
 /** The maximum memory and disk that any job in an event log used. */

@@ -43,7 +43,12 @@ export async function checkSubmitFile(cli: Cli, file: string, image?: string): P
   const facts = await surveyFile(cli, file);
   const all = batches(facts);
   const { uses, ...code } = await readSubmitCode(cli, file, facts);
-  const question = softwareOf(facts.folder ?? path.dirname(file), all, uses, image && path.resolve(cli.cwd, image));
+  const question = softwareOf(
+    facts.folder ?? path.dirname(file),
+    all,
+    uses,
+    image && path.resolve(cli.cwd, image),
+  );
   const [objects, software, condor] = await Promise.all([
     askObjects(cli, objectsOf(all), objectMs),
     askSoftware(cli, question, softwareMs),

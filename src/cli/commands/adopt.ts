@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { type Command, Option } from 'commander';
-import type { SubmitFacts } from '../../adopt/submit-facts.ts';
+import { findingsHeadline, groupFindings } from '../../adopt/finding-groups.ts';
+import type { SubmitFacts, WrapperText } from '../../adopt/submit-facts.ts';
 import { lintSubmission } from '../../adopt/lint.ts';
 import { type Finding, sortFindings } from '../../base/finding.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
@@ -52,13 +53,17 @@ async function adopt(cli: Cli, file: string, argument: string, options: Options)
       ? undefined
       : await readUsage(path.resolve(cli.cwd, options.usage), cli.signal);
   const facts = await surveyFile(cli, file, { pool: options.pool, usage });
-  const [code, condor] = await Promise.all([
-    readSubmitCode(cli, file, facts),
-    askCondor(cli, file, facts),
-  ]);
+  const [code, condor] = await Promise.all([readSubmitCode(cli, file, facts), askCondor(cli, file, facts)]);
   const findings = sortFindings([...lintSubmission(facts), ...code.findings]);
   if (options.json !== true)
-    cli.out(findingsText(file, facts, findings, condor, await excerpts(file, facts), textWidth(cli)));
+    cli.out(
+      findingsText(
+        findingsHeadline(path.basename(file), facts.submission, findings),
+        groupFindings(findings, await textsOf(file, facts)),
+        condor,
+        textWidth(cli),
+      ),
+    );
   const isBad = condor.accepted === false || findings.some(({ level }) => level === 'error');
   const adopted =
     options.submit === true || options.withPlugin === true
@@ -138,10 +143,8 @@ function toJson(
   };
 }
 
-/** The line that a finding is about, from the file or its script. */
-async function excerpts(file: string, { wrapper }: SubmitFacts): Promise<(finding: Finding) => string> {
-  const texts = new Map<string, string[]>();
-  if (wrapper !== undefined) texts.set(wrapper.file, wrapper.text.split('\n'));
-  texts.set(path.basename(file), (await readFile(file, 'utf8')).split('\n'));
-  return ({ file: name = '', line = 0 }) => texts.get(name)?.[line - 1] ?? '';
+/** What findings are about: the file and its script. */
+async function textsOf(file: string, { wrapper }: SubmitFacts): Promise<WrapperText[]> {
+  const text = await readFile(file, 'utf8');
+  return [...(wrapper === undefined ? [] : [wrapper]), { file: path.basename(file), text }];
 }

@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
 import { compareReports } from '../../report/compare-reports.ts';
+import { groupingNames } from '../../report/groupings.ts';
 import { runReport } from '../../report/read-run.ts';
 import { runText } from '../../report/report-text.ts';
 import { sections } from '../../report/sections.ts';
@@ -45,7 +46,12 @@ export function configure(command: Command, cli: Cli): void {
     )
     .addOption(new Option('--compare', 'compare two runs or logs').conflicts(['csv', 'html']))
     .option('--jobs', 'add a row for every job')
-    .option('--all', 'add slowest jobs, all sites and machines')
+    .addOption(
+      new Option('--by <what>', 'group: jobs by owner or log, attempts by site, machine or GPU')
+        .choices(groupingNames)
+        .conflicts(['jobs', 'compare']),
+    )
+    .option('--all', 'add slowest jobs, all sites, machines and groups')
     .option('--valid <rule>', "when a result is valid: 'bytes>1M && seconds>600'")
     .option('--invalid <list>', 'jobs or DAG nodes with wrong results: a,b,c or a file')
     .action(async (words: string[], flags: Flags) => {

@@ -3,30 +3,51 @@ import type { Command } from 'commander';
 import { printable } from '../../base/printable.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { clip, wrap } from '../../base/text-table.ts';
-import type { Evidence, Explanation } from '../../diagnosis/explanation.ts';
+import type { Explanation } from '../../diagnosis/explanation.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { JobState } from '../../journal/state.ts';
 import { isAdopted } from '../../pool/htcondor.ts';
 import { findJob } from '../../run/run-states.ts';
+import { viewExplanation } from '../../why/explanation-view.ts';
 import { type ExplainedGroup, groupExplanations } from '../../why/group-explanations.ts';
 import type { Cli } from '../cli.ts';
 import { findRun, pathKind, runAndJobs } from '../find-run.ts';
+import { namedLogs, namesLogs } from '../named-logs.ts';
 import { currentState, printUnsupervised } from '../run-view/current-state.ts';
 import { jobList, type NextCommand, nextCommands, textWidth } from '../text/phrases.ts';
-import { explainLog } from '../why/explain-log.ts';
+import { explainLogs } from '../why/explain-log.ts';
 import { explainRun } from '../why/explain-run.ts';
 
 export function configure(command: Command, cli: Cli): void {
   command
-    .argument('[run | log]', 'folder, id or name of a run (default: the latest), or an HTCondor event log')
-    .argument('[job]', 'a job: 0003 or 3 of a run; 12.3 or a DAG node of a log (default: all)')
+    .argument(
+      '[run | log]',
+      'a run (default: the latest), or an HTCondor event log: a file, a folder of logs, - for stdin',
+    )
+    .argument(
+      '[log | job...]',
+      'more logs; a job: 0003 or 3 of a run, 12.3 or a DAG node of a log (default: all)',
+    )
     .option('--json', 'print JSON')
     .option('--verbose', 'also print the journal entries of the run')
-    .action(async (first: string | undefined, second: string | undefined, options: Partial<View>) => {
+    .action(async (run: string | undefined, others: string[], options: Partial<View>) => {
       const view = { json: options.json ?? false, verbose: options.verbose ?? false };
-      const kind = first === undefined ? undefined : await pathKind(path.resolve(cli.cwd, first));
-      if (first !== undefined && kind === 'file') return whyLog(cli, first, second, view);
-      if (first !== undefined && kind === undefined && /[./]/.test(first))
+      const { logs, rest } = await leadingLogs(cli, run === undefined ? others : [run, ...others]);
+      const [first, second, ...more] = rest;
+      if (more.length > 0 || (logs.length > 0 && second !== undefined))
+        throw new Fault(
+          'usage',
+          `why takes one job, and "${printable(more[0] ?? second ?? '')}" is another`,
+          {
+            fix: 'name one job after the run or the logs, or none',
+          },
+        );
+      if (logs.length > 0) return whyLogs(cli, logs, first, view);
+      if (
+        first !== undefined &&
+        /[./]/.test(first) &&
+        (await pathKind(path.resolve(cli.cwd, first))) === undefined
+      )
         throw new Fault('file-invalid', `there is no log or run ${printable(first)}`, {
           about: first,
           fix: 'name a run, or the event log of the jobs (`log` in their submit file)',
@@ -35,17 +56,34 @@ export function configure(command: Command, cli: Cli): void {
     });
 }
 
-async function whyLog(cli: Cli, log: string, word: string | undefined, view: View): Promise<void> {
-  const explanations = await explainLog(path.resolve(cli.cwd, log), log, word, cli.signal);
-  const name = shellQuote(log);
-  show(cli, explanations, view, { log: path.resolve(cli.cwd, log) });
-  if (view.json) return;
-  const example = shellQuote(printable(groupExplanations(explanations)[0]?.jobs[0] ?? ''));
+/** The words before the job that name logs. */
+async function leadingLogs(cli: Cli, words: readonly string[]): Promise<{ logs: string[]; rest: string[] }> {
+  const isLog = await Promise.all(words.map((word) => namesLogs(cli, word)));
+  const end = isLog.indexOf(false);
+  return { logs: words.slice(0, end === -1 ? undefined : end), rest: end === -1 ? [] : words.slice(end) };
+}
+
+async function whyLogs(
+  cli: Cli,
+  words: readonly string[],
+  job: string | undefined,
+  view: View,
+): Promise<void> {
+  const sources = await namedLogs(cli, words);
+  const explanations = await explainLogs(sources, job, cli.signal);
+  const logs = sources.map(({ name }) => (words.includes('-') ? name : path.resolve(cli.cwd, name)));
+  show(cli, explanations, view, logs.length === 1 ? { log: logs[0] } : { logs });
+  if (view.json || words.includes('-')) return;
+  const names = words.length > maxNamed ? 'LOGS' : words.map(shellQuote).join(' ');
+  const example = shellQuote(printable(groupExplanations(explanations)[0]?.example.job ?? ''));
   nextCommands(cli, [
-    explanations.length > 1 && [`updraft why ${name} ${example}`, 'one job in full'],
-    [`updraft report ${name}`, 'where the time went'],
+    explanations.length > 1 && [`updraft why ${names} ${example}`, 'one job in full'],
+    [`updraft report ${names}`, 'where the time went'],
   ]);
 }
+
+/** The next commands repeat no more names than this. */
+const maxNamed = 3;
 
 async function whyRun(
   cli: Cli,
@@ -96,7 +134,7 @@ function show(
   cli: Cli,
   explanations: readonly Explanation[],
   { json, verbose }: View,
-  source: Record<string, string>,
+  source: Record<string, unknown>,
 ): void {
   const [only] = explanations;
   if (json) cli.out(`${JSON.stringify({ ...source, jobs: explanations })}\n`);
@@ -125,22 +163,19 @@ function groupText(groups: readonly ExplainedGroup[], width: number): string {
  * twice; journal entries, which are JSON, are shown with `--verbose`.
  */
 export function explanationText(explanation: Explanation, width: number, verbose = false): string {
-  const { job, node, standing, title, because, traceback, evidence, doing, advice } = explanation;
-  const raised = traceback?.lines.find((line) => !line.startsWith(' ')) ?? '';
-  const account = because.map((sentence) => (raised === '' ? sentence : sentence.replace(`: ${raised}`, '')));
+  const { headline, why, traceback, log, now, fix } = viewExplanation(explanation, verbose);
   return [
-    ...wrap(
-      `${job}${node === undefined ? '' : ` (${printable(node)})`} ${standing}: ${title}`,
-      width,
-      '',
-      '  ',
-    ),
+    ...wrap(headline, width, '', '  '),
     '',
-    ...section('why', account, width),
+    ...section('why', why, width),
     ...(traceback === undefined ? [] : tracebackLines(traceback, width)),
-    ...evidenceLines(verbose ? evidence : notSaid(evidence, because)),
-    ...section('now', doing, width),
-    ...section('fix', advice, width),
+    ...log.flatMap(({ place, lines }, index) => [
+      `${index === 0 ? 'log  ' : margin}${place}`,
+      // Not wrapped, so that people can search for them.
+      ...lines.map((line) => `${margin}  ${line}`),
+    ]),
+    ...section('now', now, width),
+    ...section('fix', fix, width),
   ].join('\n');
 }
 
@@ -162,40 +197,3 @@ const tracebackLines = ({ file, lines }: NonNullable<Explanation['traceback']>, 
       : wrap(line, width, `${margin}  `, `${margin}    `),
   ),
 ];
-
-/** Evidence that neither the sentences nor earlier lines contain. */
-function notSaid(evidence: readonly Evidence[], because: readonly string[]): Evidence[] {
-  const said = [...because];
-  return evidence
-    .filter(({ entry }) => entry === undefined)
-    .map((one) => {
-      const lines = one.lines.filter((line) => isTitle(line) || !said.some((other) => says(other, line)));
-      said.push(...lines);
-      return { ...one, lines };
-    });
-}
-
-/** `012 Job was held.` */
-const isTitle = (line: string): boolean => /^\d{3} /.test(line);
-
-/** The same words about another slot add nothing. */
-const says = (said: string, line: string): boolean => withoutSlots(said).includes(withoutSlots(line));
-const withoutSlots = (line: string): string => line.replaceAll(/\bslot\d+(?:_\d+)?@/g, '');
-
-/** Not wrapped, so that people can search for them. */
-function evidenceLines(evidence: readonly Evidence[]): string[] {
-  const shown = evidence.filter((one, index) => evidence.findIndex((other) => sameAs(one, other)) === index);
-  return shown.flatMap((one, index) => [
-    `${index === 0 ? 'log  ' : margin}${locationOf(one)}  ${one.at}`,
-    ...one.lines.map((line) => `${margin}  ${line}`),
-  ]);
-}
-
-const sameAs = (a: Evidence, b: Evidence): boolean =>
-  a.file === b.file && a.offset === b.offset && a.entry === b.entry;
-
-/** `events.log, byte 1811` (a colon would look like a line number), or `journal.jsonl#12` (an entry's number). */
-function locationOf({ file, offset, entry }: Evidence): string {
-  if (offset !== undefined) return `${file}, byte ${offset}`;
-  return entry === undefined ? file : `${file}#${entry}`;
-}

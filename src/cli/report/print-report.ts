@@ -3,12 +3,17 @@ import path from 'node:path';
 import { errorReason } from '../../base/error-reason.ts';
 import { Fault } from '../../fault/fault.ts';
 import { attemptCsv } from '../../report/attempt-csv.ts';
+import { groupCsv, groupedReport } from '../../report/grouped-report.ts';
+import type { GroupingName } from '../../report/groupings.ts';
+import { groupedSection } from '../../report/group-section.ts';
 import { jobCsv, jobTable, type JobTableRow } from '../../report/job-table.ts';
+import type { LogReport } from '../../report/log-report.ts';
 import type { ReadLogs } from '../../report/read-logs.ts';
-import { reportCharts } from '../../report/report-charts.ts';
 import { reportHtml } from '../../report/report-html.ts';
+import { reportPage } from '../../report/report-page.ts';
 import { reportMarkdown, reportText, sectionText, type TextPage } from '../../report/report-text.ts';
-import { sections, type Section, type SectionChoice } from '../../report/sections.ts';
+import type { Section } from '../../report/section.ts';
+import { sections, type SectionChoice } from '../../report/sections.ts';
 import type { Cli } from '../cli.ts';
 import { glyphsFor } from '../text/glyphs.ts';
 
@@ -21,34 +26,66 @@ export interface ReportForm {
   all?: true;
   /** A row for every job. */
   jobs?: true;
+  /** Only groups of jobs or attempts. */
+  by?: GroupingName;
 }
-
-/** A page with more rows than this opens slowly. */
-const maxPageJobs = 1000;
 
 /** Shows a report in the requested form. */
 export async function printReport(cli: Cli, name: string, read: ReadLogs, form: ReportForm): Promise<void> {
-  const jobRows = jobTable(read.jobs, read.ledger.rows);
-  if (form.html !== undefined) await writePage(cli, name, read, form, jobRows);
-  else if (form.csv === true)
-    for (const line of form.jobs === true ? jobCsv(jobRows) : attemptCsv(read.ledger)) cli.out(line);
-  else if (form.json === true)
-    cli.out(`${JSON.stringify(form.jobs === true ? { ...read.report, jobRows } : read.report)}\n`);
-  else if (form.markdown === true) {
-    const parts = sections(read.report, sectionChoice(form, jobRows));
-    const text = reportMarkdown(`Where the time went: ${name}`, parts, read.report);
-    cli.out(`${[text, ...read.report.notes].join('\n\n')}\n`);
-  } else {
+  const shown = form.by === undefined ? wholeReport(read, form) : reportBy(read, form.by, form);
+  const heading = `${shown.title}: ${name}`;
+  if (form.html !== undefined) return writePage(cli, form.html, shown.page(heading));
+  if (form.csv === true) for (const line of shown.csv()) cli.out(line);
+  else if (form.json === true) cli.out(`${JSON.stringify(shown.json())}\n`);
+  else if (form.markdown === true)
     cli.out(
-      `${reportText(read.report, sections(read.report, sectionChoice(form, jobRows)), textPage(cli))}\n`,
+      `${[reportMarkdown(heading, shown.sections(), shown.report), ...shown.report.notes].join('\n\n')}\n`,
     );
-  }
+  else cli.out(`${reportText(shown.report, shown.sections(), textPage(cli))}\n`);
+}
+
+/** A report in every form. */
+interface ShownReport {
+  title: string;
+  report: LogReport;
+  sections: () => Section[];
+  page: (heading: string) => string;
+  csv: () => Iterable<string>;
+  json: () => object;
+}
+
+function wholeReport(read: ReadLogs, form: ReportForm): ShownReport {
+  const { report, jobs, ledger } = read;
+  const rows = () => jobTable(jobs, ledger.rows);
+  const { all = false } = form;
+  return {
+    title: 'Where the time went',
+    report,
+    sections: () => sections(report, sectionChoice(form, rows())),
+    page: (heading) =>
+      reportPage(heading, read, { all, ...(form.jobs === true ? { maxRows: jobs.length } : {}) }),
+    csv: () => (form.jobs === true ? jobCsv(rows()) : attemptCsv(ledger)),
+    json: () => (form.jobs === true ? { ...report, jobRows: rows() } : report),
+  };
+}
+
+function reportBy(read: ReadLogs, by: GroupingName, { all }: ReportForm): ShownReport {
+  const grouped = groupedReport(read, by);
+  const section = groupedSection(grouped, all === true);
+  const report = { ...read.report, notes: grouped.notes };
+  return {
+    title: section.title,
+    report,
+    sections: () => [section],
+    page: (heading) => reportHtml({ title: heading, sections: [section], charts: [], report }),
+    csv: () => groupCsv(grouped),
+    json: () => grouped,
+  };
 }
 
 export function sectionChoice(form: ReportForm, jobRows: readonly JobTableRow[]): SectionChoice {
-  const { all = false, jobs = false, html } = form;
-  const limit = html === undefined ? {} : { maxRows: maxPageJobs };
-  return { all, jobRows, ...(jobs ? { maxRows: jobRows.length } : limit) };
+  const { all = false, jobs = false } = form;
+  return { all, jobRows, ...(jobs ? { maxRows: jobRows.length } : {}) };
 }
 
 /** A file or a pipe has no width. */
@@ -68,21 +105,8 @@ export function printSections(
   cli.out(`${text ?? sectionText(parts, textPage(cli))}\n`);
 }
 
-async function writePage(
-  cli: Cli,
-  name: string,
-  read: ReadLogs,
-  form: ReportForm,
-  jobRows: readonly JobTableRow[],
-): Promise<void> {
-  const { report, jobs, ledger } = read;
-  const page = reportHtml({
-    title: `Where the time went: ${name}`,
-    sections: sections(report, sectionChoice(form, jobRows)),
-    charts: reportCharts(jobs, ledger, report),
-    report,
-  });
-  const target = path.resolve(cli.cwd, form.html ?? '');
+async function writePage(cli: Cli, file: string, page: string): Promise<void> {
+  const target = path.resolve(cli.cwd, file);
   await writeFile(target, page).catch((cause: unknown) => {
     throw new Fault('file-invalid', `${target} cannot be written: ${errorReason(cause)}`, {
       about: target,

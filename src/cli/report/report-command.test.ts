@@ -10,6 +10,7 @@ import { runCommand } from '../../../test/cli/run-command.ts';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { JobTableRow } from '../../report/job-table.ts';
+import type { GroupedReport } from '../../report/grouped-report.ts';
 import type { LogReport } from '../../report/log-report.ts';
 import * as report from '../commands/report.ts';
 
@@ -109,8 +110,8 @@ test('a folder, a binary file and a missing file are refused by name', async (t)
       return true;
     });
   };
-  await refused(['sub'], /no run "sub"/);
-  await refused(['a.log', 'sub'], /sub is not a file/);
+  await refused(['sub'], /no file in the folder sub is an HTCondor event log/);
+  await refused(['a.log', 'nowhere'], /nowhere is not an event log/);
   await refused(['binary'], /no HTCondor event in .*binary/);
   await refused(['nowhere.log'], /no log or run nowhere\.log/);
   await refused(['--compare', 'a.log'], /takes two/);
@@ -128,7 +129,7 @@ test('the HTML page has every chart, is reproducible, and fetches nothing', asyn
   assert.equal(html, again);
   for (const id of ['whole', 'completion', 'compute', 'losses', 'causes', 'timeline'])
     assert.match(html, new RegExp(`aria-labelledby="${id}-title ${id}-text"`));
-  assert.equal(html.match(/<svg/g)?.length, html.match(/<desc/g)?.length);
+  assert.equal(html.match(/role="img"/g)?.length, html.match(/<desc/g)?.length);
   assert.doesNotMatch(html, /<script|<link|<img|@import|url\(|(?:src|href)="(?!#)/);
 });
 
@@ -162,7 +163,7 @@ test('every form has a row per job: by default for a few jobs, with --jobs for m
   );
   const [head, first, ...more] = (await ask('osg.log', '--csv', '--jobs')).trimEnd().split('\n');
   assert.match(head ?? '', /^job,node,outcome,valid,sites,executeSeconds,slotBusySeconds,/);
-  assert.equal(first, '794569.0,,success,true,CHTC-Spark-CE1,11182,13283,2100,2100,0,0,0,1,,,');
+  assert.equal(first, '794569.0,,success,true,CHTC-Spark-CE1,11182,13283,2100,2100,0,0,0,1,,,,');
   assert.equal(more.length, 99);
   const plain = JSON.parse(await ask('osg.log', '--json')) as LogReport & { jobRows?: JobTableRow[] };
   assert.equal(plain.jobRows, undefined);
@@ -180,7 +181,30 @@ test('a narrow report names the columns that it leaves out, and cuts no bar', as
     out,
     /including\s+everything\s+between\.\n  Not shown at this width: transfer, last, stalls, holds, evicted, tries\.\n/,
   );
-  assert.doesNotMatch(out, /…/);
+  // Only the names of machines are cut, from their ends.
+  assert.doesNotMatch(out.replaceAll(/^  ep-\S+…(?= +\d)/gm, ''), /…/);
+  assert.ok(out.split('\n').every((line) => line.length <= 80));
+});
+
+test('--by shows groups in every form, and jobs of several logs are named with theirs', async (t) => {
+  const failing = submit(0, '002.000.000') + execute(10, '002.000.000').replace('alias=ep', 'alias=bad');
+  const cwd = await temporaryFolder(t, { 'a.log': whole, 'b.log': failing });
+  const { out, err } = await runCommand(report, ['a.log', 'b.log', '--by', 'log'], { cwd });
+  assert.match(out, /Loss by log\n.*\n  a\.log +1 +1 +1 .*\n  b\.log +1 +1 +0 /);
+  assert.match(out, /All: 2 jobs, 2 attempts, 1m40s on slots, 0\.0s lost\./);
+  assert.equal(err, '');
+  const { out: json } = await runCommand(report, ['a.log', 'b.log', '--by', 'machine', '--json'], { cwd });
+  const { by, groups } = JSON.parse(json) as GroupedReport;
+  assert.deepEqual([by, ...groups.map(({ name }) => name)], ['machine', 'bad', 'ep']);
+  const { out: csv } = await runCommand(report, ['a.log', '--by', 'owner', '--csv'], { cwd });
+  assert.match(csv, /^owner,jobs,attempts,success,.*\nunknown,1,1,1,100,1,0,,100,/);
+  await runCommand(report, ['a.log', '--by', 'gpu', '--html', 'gpu.html'], { cwd });
+  const page = await readFile(path.join(cwd, 'gpu.html'), 'utf8');
+  assert.match(page, /<h1>Loss by GPU model: a\.log<\/h1>/);
+  assert.match(page, /does not name the GPU model of 1 attempt\./);
+  const { out: both } = await runCommand(report, ['a.log', 'b.log', '--jobs'], { cwd });
+  assert.match(both, /\n  a\.log 1\.0 +success .*\n  b\.log 2\.0 +running /);
+  await assert.rejects(runCommand(report, ['a.log', '--by', 'moon'], { cwd }), /Allowed choices are owner/);
 });
 
 test('--compare shows two logs side by side', async (t) => {
@@ -197,24 +221,49 @@ test('a run has the same report forms as a log', async () => {
   assert.equal(csv.trimEnd().split('\n').length, 4);
 });
 
-test('a pipe is read like a log, but only alone', async (t) => {
-  const cwd = await temporaryFolder(t, { 'a.log': whole });
+test('a pipe is read like a log, alone and beside others', async (t) => {
+  const cwd = await temporaryFolder(t, { 'a.log': whole, 'b.log': submit(500, '002.000.000') });
   const pipe = path.join(cwd, 'pipe');
   execFileSync('mkfifo', [pipe]);
-  const written = once(spawn('sh', ['-c', 'cat a.log > pipe'], { cwd }), 'close');
-  const { out } = await runCommand(report, ['pipe', '--json'], { cwd });
-  await written;
-  assert.deepEqual((JSON.parse(out) as LogReport).jobs, (await reportOn(t, { 'a.log': whole })).jobs);
-  await assert.rejects(runCommand(report, ['pipe', 'a.log'], { cwd }), /is a pipe/);
+  const jobsOf = async (...words: string[]): Promise<LogReport['jobs']> => {
+    const written = once(spawn('sh', ['-c', 'cat a.log > pipe'], { cwd }), 'close');
+    const { out } = await runCommand(report, [...words, '--json'], { cwd });
+    await written;
+    return (JSON.parse(out) as LogReport).jobs;
+  };
+  const { jobs } = await reportOn(t, { 'a.log': whole });
+  assert.deepEqual(await jobsOf('pipe'), jobs);
+  assert.deepEqual(await jobsOf('b.log', 'pipe'), { ...jobs, total: 2, waiting: 1 });
 });
 
-test('a compressed log is refused with a command to read it', async (t) => {
-  const cwd = await temporaryFolder(t);
-  await writeFile(path.join(cwd, 'a.log.gz'), gzipSync(whole));
-  await assert.rejects(runCommand(report, ['a.log.gz'], { cwd }), (fault) => {
-    assert.ok(fault instanceof Fault && /zcat LOG\.gz \| updraft report -/.test(fault.fix ?? ''));
-    return true;
+test('compressed, rotated, in a folder, on stdin: a log is a log', async (t) => {
+  const { jobs } = await reportOn(t, { 'a.log': whole });
+  const cwd = await temporaryFolder(t, {
+    'rotated.log': terminate(110),
+    'rotated.log.old': execute(10),
+    'rotated.log.1': submit(),
+    'rotated.log.2': 'notes on the log',
+    'folder/events': whole,
+    'folder/events.out': 'What the job printed.',
+    'folder/.hidden.log': submit(0, '9.0.0'),
   });
+  await writeFile(path.join(cwd, 'packed'), gzipSync(whole));
+  await writeFile(path.join(cwd, 'folder', 'twice.gz'), gzipSync(whole));
+  const jobsOf = async (...words: string[]): Promise<LogReport> => {
+    const stdin = (): AsyncIterable<Uint8Array> => ReadableStream.from([gzipSync(whole)]);
+    const { out } = await runCommand(report, [...words, '--json'], { cwd, stdin });
+    return JSON.parse(out) as LogReport;
+  };
+  for (const words of [
+    ['packed'],
+    ['rotated.log'],
+    ['folder'],
+    ['-'],
+    ['folder', '-', 'rotated.log', 'packed'],
+  ])
+    assert.deepEqual((await jobsOf(...words)).jobs, jobs, words.join(' '));
+  assert.deepEqual((await jobsOf('rotated.log', 'rotated.log.1')).logs, ['rotated.log']);
+  assert.deepEqual((await jobsOf('folder')).logs, ['folder/events', 'folder/twice.gz']);
 });
 
 test('the first screen says when, how many, what was lost and what helps most', async (t) => {
@@ -244,7 +293,11 @@ test('a DAG’s nodes are its jobs, by name in every form, and a log without tra
   const text = await ask();
   assert.match(text, /nodes +1\n +success +1 \(100\.0 %\)\n +attempts +2\n/);
   assert.match(text, /no transfer events/);
-  assert.match(text, /ep +2 +1 +8m20s +user +1m40s +-/, 'transfer time is unknown, not 0');
+  assert.match(
+    text,
+    /ep +1 +2 +1 +8m20s +16\.7 % +user +10m00s +1m40s +-/,
+    'transfer time is unknown, not 0',
+  );
   assert.match(await ask('--all'), /Slowest successful jobs\n.*\n +train-0 /);
   const rows = (await ask('--csv')).split('\n');
   assert.deepEqual(

@@ -1,0 +1,75 @@
+import { counted } from '../base/counted.ts';
+import type { Finding, Level } from '../base/finding.ts';
+import { printable, printableLines, withoutSecrets } from '../base/printable.ts';
+import type { Submission } from './submission.ts';
+
+/** The findings of one level, as they are shown. */
+export interface FindingGroup {
+  level: Level;
+  title: string;
+  findings: ShownFinding[];
+}
+
+/** A finding without secrets and control characters. */
+export interface ShownFinding {
+  /** `job.sub:12` */
+  place: string;
+  rule: string;
+  /** The lines it is about. */
+  lines: string[];
+  message: string;
+  fix: string;
+}
+
+const titles: [Level, string][] = [
+  ['error', 'errors: these fail jobs or lose results'],
+  ['warning', 'warnings: these may fail jobs or lose results'],
+  ['note', 'notes'],
+];
+
+/** Advice that half of all files get is one line, not a finding to count. */
+const isCommon = ({ rule }: Finding): boolean => rule === 'worth-adding';
+
+/** The worst first, common advice last. `texts`: the submit file and its script. */
+export function groupFindings(
+  findings: readonly Finding[],
+  texts: readonly { file: string; text: string }[],
+): FindingGroup[] {
+  const lines = new Map(texts.map(({ file, text }) => [file, text.split('\n')]));
+  const byLevel = titles.flatMap(([level, title]): FindingGroup[] => {
+    const group = findings.filter((finding) => finding.level === level && !isCommon(finding));
+    return group.length === 0 ? [] : [{ level, title, findings: group.map((one) => shown(one, lines)) }];
+  });
+  const common = findings.filter(isCommon).map((one) => shown(one, lines).message);
+  return [...byLevel, ...common.map((title): FindingGroup => ({ level: 'note', title, findings: [] }))];
+}
+
+function shown(
+  { file = '', line = 0, rule, message, fix, excerpt = [] }: Finding,
+  texts: ReadonlyMap<string, readonly string[]>,
+): ShownFinding {
+  const source = printable(withoutSecrets(texts.get(file)?.[line - 1]?.trim() ?? ''));
+  return {
+    place: `${printable(file)}:${Math.max(line, 1)}`,
+    rule,
+    lines: [...(source === '' ? [] : [source]), ...excerpt.map(printableLines)],
+    message: printable(withoutSecrets(message)),
+    fix: printable(withoutSecrets(fix)),
+  };
+}
+
+/** `job.sub: 3 jobs; 1 error, 0 warnings, 2 notes` */
+export function findingsHeadline(
+  file: string,
+  { queues }: Pick<Submission, 'queues'>,
+  findings: readonly Finding[],
+): string {
+  const known = queues.every(({ total }) => total !== undefined);
+  const jobs = queues.reduce((sum, { total }) => sum + (total ?? 0), 0);
+  const own = findings.filter((finding) => !isCommon(finding));
+  const counts = titles.map(([level]) =>
+    counted(own.filter((finding) => finding.level === level).length, level),
+  );
+  const total = known ? counted(jobs, 'job') : `at least ${counted(Math.max(jobs, 1), 'job')}`;
+  return `${printable(file)}: ${total}; ${counts.join(', ')}`;
+}

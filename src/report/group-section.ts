@@ -1,0 +1,67 @@
+import { counted } from '../base/counted.ts';
+import { adviceFor, type Cause, causeInfo } from '../codes/causes.ts';
+import { formatHours, formatBytesPerSecond, formatSeconds, formatShare } from './format.ts';
+import type { GroupedReport } from './grouped-report.ts';
+import { groupings } from './groupings.ts';
+import type { GroupReport } from './groups.ts';
+import { type Section, sectionTable, shortLogNames } from './section.ts';
+
+/** With more groups than this, only those with the largest loss are shown. */
+const maxGroups = 20;
+/** The main causes of the first few groups are explained. */
+const maxExplained = 3;
+
+/** The table of any groups; `column` is the title of their names. */
+export function groupSection(
+  { id, title, column }: { id: string; title: string; column: string },
+  groups: readonly GroupReport[],
+  all: boolean,
+  more: Pick<Section, 'bars' | 'after'> = {},
+): Section {
+  const shown = all ? groups : groups.slice(0, maxGroups);
+  const left = groups.length - shown.length;
+  const head = `${column} | jobs> | attempts> | good> | lost> | useful> | mostly | on slots> | median compute> | median transfer> | rate>`;
+  const isRated = shown.some(({ transferBytesPerSecond: rate }) => rate !== null);
+  const rows = shown.map((group) => [
+    group.name,
+    group.jobs,
+    group.attempts,
+    group.success,
+    formatHours(group.lostSeconds),
+    formatShare(group.usefulShare),
+    group.cause ?? '',
+    formatHours(group.slotTotalSeconds),
+    formatSeconds(group.computeMedianSeconds),
+    formatSeconds(group.transferMedianSeconds),
+    isRated ? formatBytesPerSecond(group.transferBytesPerSecond) : '',
+  ]);
+  const hidden = left > 0 ? [`${left} more with a smaller loss: --all shows them.`] : [];
+  return sectionTable(id, title, head, rows, { ...more, after: [...hidden, ...(more.after ?? [])] });
+}
+
+const isToExplain = (cause: Cause | null): cause is Cause =>
+  cause !== null && causeInfo(cause).change !== 'nothing';
+
+/** What `report --by` shows: the groups, all of them together, and advice on what costs the worst ones most. */
+export function groupedSection(report: GroupedReport, all: boolean): Section {
+  const { by, logs, groups, source, lostSeconds } = report;
+  const short = by === 'log' ? shortLogNames(logs) : String;
+  const shown = groups.map((group) => ({ ...group, name: short(group.name) }));
+  const causes = new Set(
+    groups.slice(0, maxExplained).flatMap(({ cause }) => (isToExplain(cause) ? [cause] : [])),
+  );
+  const together = [
+    counted(report.jobs, 'job'),
+    counted(report.attempts, 'attempt'),
+    `${formatHours(report.slotTotalSeconds)} on slots`,
+    `${formatHours(lostSeconds)} lost`,
+  ];
+  const { title } = groupings[by];
+  return groupSection({ id: 'groups', title: `Loss by ${title}`, column: title }, shown, all, {
+    ...(lostSeconds > 0 && { bars: groups.map((group) => group.lostSeconds / lostSeconds) }),
+    after: [
+      `All: ${together.join(', ')}.`,
+      ...[...causes].map((cause) => `${cause}: ${adviceFor(cause, source)}`),
+    ],
+  });
+}

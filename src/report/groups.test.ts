@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { temporaryFolder } from '../../test/temporary-folder.ts';
+import { logSources } from '../eventlog/log-sources.ts';
+import { columns, sumOver } from './columns.ts';
+import { groupedReport } from './grouped-report.ts';
+import { groupings, type GroupingName } from './groupings.ts';
+import { groupReports } from './groups.ts';
+import { readLogs } from './read-logs.ts';
+
+const job = (
+  proc: number,
+  gpu: string,
+  code: number,
+): string => `000 (7.00${proc}.000) 2026-01-01 10:00:00 Job submitted from host: <10.0.0.1>
+...
+001 (7.00${proc}.000) 2026-01-01 10:01:00 Job executing on host: <10.0.0.2?alias=ep${proc}.example.org&x=1>
+	SlotName: slot1_1@ep${proc}.example.org
+	AvailableGPUs = { GPUs_GPU_1 }
+	GPUs_GPU_1 = [ Id = "GPU-1"; DeviceName = "${gpu}"; Capability = 8.0 ]
+...
+005 (7.00${proc}.000) 2026-01-01 11:01:00 Job terminated.
+	(1) Normal termination (return value ${code})
+...
+`;
+
+test('time on slots is grouped by GPU model, the largest loss first', async (t) => {
+  const log = job(0, 'NVIDIA A100', 0) + job(1, 'Tesla V100', 1) + job(2, 'NVIDIA A100', 0);
+  const folder = await temporaryFolder(t, { 'job.log': log });
+  const { jobs, ledger } = await readLogs(await logSources([`${folder}/job.log`]));
+  const groups = (by: GroupingName) => groupReports(jobs, ledger.rows, groupings[by].key(jobs, []), true);
+  const [worst, best, ...more] = groups('gpu');
+  assert.deepEqual(more, []);
+  assert.deepEqual(
+    [worst?.name, worst?.attempts, worst?.success, worst?.lostSeconds, worst?.cause],
+    ['Tesla V100', 1, 0, 3600, 'exit-code'],
+  );
+  assert.deepEqual([best?.name, best?.jobs, best?.attempts, best?.usefulShare], ['NVIDIA A100', 2, 2, 1]);
+  assert.equal(sumOver(best!.slotSeconds, columns), 2 * 3660);
+  assert.deepEqual(
+    groups('machine').map(({ name }) => name),
+    ['ep1.example.org', 'ep0.example.org', 'ep2.example.org'],
+  );
+});
+
+const owned = (cluster: number, owner: string, code: number): string =>
+  `000 (${cluster}.000.000) 2026-01-01 10:00:00 Job submitted from host: <10.0.0.1>
+...
+028 (${cluster}.000.000) 2026-01-01 10:00:01 Job ad information event triggered.
+Owner = "${owner}"
+TriggerEventTypeNumber = 0
+...
+001 (${cluster}.000.000) 2026-01-01 10:01:00 Job executing on host: <10.0.0.2?alias=ep.example.org&x=1>
+...
+005 (${cluster}.000.000) 2026-01-01 11:01:00 Job terminated.
+	(1) Normal termination (return value ${code})
+...
+`;
+const waiting = '000 (9.000.000) 2026-01-01 10:00:00 Job submitted from host: <10.0.0.1>\n...\n';
+
+test('jobs are grouped by owner and by log, and those without an owner are counted', async (t) => {
+  const folder = await temporaryFolder(t, {
+    'a.log': owned(1, 'alice', 0) + owned(2, 'bob', 1) + waiting,
+    'b.log': owned(3, 'bob', 0),
+  });
+  const read = await readLogs(await logSources([`${folder}/a.log`, `${folder}/b.log`]));
+  const byOwner = groupedReport(read, 'owner');
+  const figures = ({ groups }: typeof byOwner) =>
+    groups.map(({ name, jobs, attempts, success, lostSeconds, cause }) => [
+      name,
+      jobs,
+      attempts,
+      success,
+      lostSeconds,
+      cause,
+    ]);
+  assert.deepEqual(figures(byOwner), [
+    ['bob', 2, 2, 1, 3600, 'exit-code'],
+    ['alice', 1, 1, 1, 0, null],
+    ['unknown', 1, 0, 0, 0, null],
+  ]);
+  assert.match(byOwner.notes[0] ?? '', /does not name the owner of 1 job\..*job_ad_information_attrs/);
+  const sum = byOwner.groups.reduce((total, { slotSeconds }) => total + sumOver(slotSeconds, columns), 0);
+  assert.equal(sum * 1000, read.ledger.totalMillis, 'every second of every job is in one group');
+  assert.deepEqual(figures(groupedReport(read, 'log')), [
+    [`${folder}/a.log`, 3, 2, 1, 3600, 'exit-code'],
+    [`${folder}/b.log`, 1, 1, 1, 0, null],
+  ]);
+  assert.deepEqual(
+    read.jobs.map(({ log }) => log),
+    ['a', 'a', 'a', 'b'].map((name) => `${folder}/${name}.log`),
+  );
+  assert.match(groupedReport(read, 'gpu').notes[0] ?? '', /does not name the GPU model of 3 attempts/);
+  const [only] = groupedReport(await readLogs(await logSources([`${folder}/b.log`])), 'log').groups;
+  assert.equal(only?.name, `${folder}/b.log`);
+});

@@ -1,0 +1,150 @@
+import type { Cause } from '../codes/causes.ts';
+import type { AttemptHistory, JobHistory } from '../history/history.ts';
+import {
+  addAmounts,
+  inSeconds,
+  lossColumns,
+  noAmounts,
+  slotColumns,
+  sumOver,
+  type Amounts,
+} from './columns.ts';
+import type { AttemptRow, JobRow } from './ledger.ts';
+import { lostMillis, secondsOf, transferRate } from './sites.ts';
+import { ascending, mean, quantile, standardDeviation } from './statistics.ts';
+
+/** Attempts with something in common, such as a site or an owner. The times are those of successful attempts. */
+export interface GroupReport {
+  name: string;
+  /** Jobs with an attempt in the group; of a grouping by job, all of its jobs. */
+  jobs: number;
+  attempts: number;
+  /** Successful attempts. */
+  success: number;
+  /** Seconds per column. */
+  slotSeconds: Amounts;
+  slotTotalSeconds: number;
+  usefulShare: number | null;
+  lostSeconds: number;
+  /** The main cause of the loss. */
+  cause: Cause | null;
+  computeMeanSeconds: number | null;
+  computeMedianSeconds: number | null;
+  computeDeviationSeconds: number | null;
+  computeMinSeconds: number | null;
+  computeMaxSeconds: number | null;
+  /** Null also if the log has no transfer events. */
+  transferMedianSeconds: number | null;
+  /** The median rate of HTCondor's own transfers; null for plugins, whose bytes no event records. */
+  transferBytesPerSecond: number | null;
+}
+
+/** The name of the group of a job with all its attempts, or of each attempt; undefined for none. */
+export type GroupKey =
+  | { job: (job: JobHistory) => string | undefined }
+  | { attempt: (attempt: AttemptHistory) => string | undefined };
+
+/** The largest loss first. */
+export function groupReports(
+  jobs: readonly JobHistory[],
+  rows: readonly JobRow[],
+  key: GroupKey,
+  hasTransfers: boolean,
+): GroupReport[] {
+  const tallies = new Map<string, Tally>();
+  const tallyOf = (name: string | undefined): Tally | undefined => {
+    if (name === undefined) return undefined;
+    const tally = tallies.get(name) ?? new Tally();
+    tallies.set(name, tally);
+    return tally;
+  };
+  for (const [index, job] of jobs.entries()) {
+    const row = rows[index];
+    if (row === undefined) continue;
+    const whole = 'job' in key ? tallyOf(key.job(job)) : undefined;
+    whole?.addJob(job, row);
+    for (const [at, attempt] of job.attempts.entries()) {
+      const own = row.attempts[at];
+      const tally = 'attempt' in key ? tallyOf(key.attempt(attempt)) : whole;
+      if (own === undefined || tally === undefined) continue;
+      tally.addAttempt(job, attempt, own);
+      if (tally !== whole) addAmounts(tally.sum, own.millis);
+    }
+  }
+  return [...tallies]
+    .map(([name, tally]) => tally.report(name, hasTransfers))
+    .sort((a, b) => b.lostSeconds - a.lostSeconds || b.attempts - a.attempts || a.name.localeCompare(b.name));
+}
+
+/** Adds up a group; of successful attempts it keeps the figures that medians need. */
+class Tally {
+  readonly sum = noAmounts();
+  readonly #causes = new CauseTally();
+  readonly #compute: number[] = [];
+  readonly #transfer: number[] = [];
+  readonly #rates: number[] = [];
+  #jobs = 0;
+  #attempts = 0;
+  #latest: JobHistory | undefined;
+
+  /** All time of a job, also while it had no slot. */
+  addJob(job: JobHistory, { millis }: JobRow): void {
+    this.#meet(job);
+    addAmounts(this.sum, millis);
+    if (job.attempts.length === 0) this.#causes.add(job.cause, 0);
+  }
+
+  addAttempt(job: JobHistory, attempt: AttemptHistory, row: AttemptRow): void {
+    this.#meet(job);
+    this.#attempts += 1;
+    this.#causes.add(row.cause, lostMillis(row));
+    if (!row.good) return;
+    this.#compute.push(secondsOf(attempt, 'executing'));
+    this.#transfer.push(secondsOf(attempt, 'input'));
+    this.#rates.push(...transferRate(attempt));
+  }
+
+  /** Attempts of a job follow each other, so the latest one is enough to count jobs. */
+  #meet(job: JobHistory): void {
+    if (this.#latest !== job) this.#jobs += 1;
+    this.#latest = job;
+  }
+
+  report(name: string, hasTransfers: boolean): GroupReport {
+    const slotSeconds = inSeconds(this.sum);
+    const slotTotalSeconds = sumOver(slotSeconds, slotColumns);
+    const compute = ascending(this.#compute);
+    return {
+      name,
+      jobs: this.#jobs,
+      attempts: this.#attempts,
+      success: compute.length,
+      slotSeconds,
+      slotTotalSeconds,
+      usefulShare: slotTotalSeconds === 0 ? null : slotSeconds.usefulCompute / slotTotalSeconds,
+      lostSeconds: sumOver(slotSeconds, lossColumns),
+      cause: this.#causes.main(),
+      computeMeanSeconds: mean(compute),
+      computeMedianSeconds: quantile(compute, 0.5),
+      computeDeviationSeconds: standardDeviation(compute),
+      computeMinSeconds: compute[0] ?? null,
+      computeMaxSeconds: compute.at(-1) ?? null,
+      transferMedianSeconds: hasTransfers ? quantile(ascending(this.#transfer), 0.5) : null,
+      transferBytesPerSecond: quantile(ascending(this.#rates), 0.5),
+    };
+  }
+}
+
+/** What was lost to each cause. */
+export class CauseTally {
+  readonly #millis = new Map<Cause, number>();
+
+  /** A cause that cost nothing still counts, a little. */
+  add(cause: Cause | undefined, millis: number): void {
+    if (cause !== undefined) this.#millis.set(cause, (this.#millis.get(cause) ?? 0) + millis + 1);
+  }
+
+  main(): Cause | null {
+    return [...this.#millis].sort(([, a], [, b]) => b - a)[0]?.[0] ?? null;
+  }
+}

@@ -1,0 +1,51 @@
+/** A part of a report: a table and sentences, rendered as text, Markdown or HTML. */
+export interface Section {
+  id: string;
+  title: string;
+  head: { title: string; align?: 'right' }[];
+  /** Plain text, not yet escaped. */
+  rows: string[][];
+  /** A share per row, drawn as a bar. */
+  bars?: number[];
+  /** Sentences below the table; those that begin with two spaces are quotations. */
+  after?: string[];
+}
+
+/** `head` has the column titles, separated by `|`; those of right-aligned columns end in `>`. */
+export function sectionTable(
+  id: string,
+  title: string,
+  head: string,
+  rows: readonly (readonly (string | number)[])[],
+  more: Pick<Section, 'bars' | 'after'> = {},
+): Section {
+  const heads = head.split('|').map((text) => {
+    const words = text.trim();
+    return words.endsWith('>') ? { title: words.slice(0, -1), align: 'right' as const } : { title: words };
+  });
+  return { id, title, head: heads, rows: rows.map((row) => row.map(String)), ...more };
+}
+
+/** A job, its DAG node if it has one, and its log if there are several. */
+export interface JobName {
+  job: string;
+  node: string | null;
+  log: string | null;
+}
+
+/** The names of logs without the folder that all are in. */
+export function shortLogNames(logs: readonly string[]): (log: string) => string {
+  const [first = '', ...more] = logs;
+  const folders = first.split('/').slice(0, -1);
+  const isShared = (_: string, index: number) =>
+    more.every((log) => log.split('/')[index] === folders[index]);
+  const differs = folders.findIndex((folder, index) => !isShared(folder, index));
+  const shared = folders.slice(0, differs === -1 ? undefined : differs).join('/');
+  return (log) => (shared !== '' && log.startsWith(`${shared}/`) ? log.slice(shared.length + 1) : log);
+}
+
+/** How tables name a job: by its node or number, after its log if there are several, as `updraft why` takes them. */
+export function jobLabels({ logs }: { logs: readonly string[] }): (name: JobName) => string {
+  const short = shortLogNames(logs);
+  return ({ job, node, log }) => `${log === null ? '' : `${short(log)} `}${node ?? job}`;
+}

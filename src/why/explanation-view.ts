@@ -1,0 +1,66 @@
+import { printable } from '../base/printable.ts';
+import type { Evidence, Explanation } from '../diagnosis/explanation.ts';
+
+/** An explanation as it is shown: nothing is said twice. */
+export interface ExplanationView {
+  /** `12.3 (node) of my.log held: the transfer stalled` */
+  headline: string;
+  why: string[];
+  traceback: Explanation['traceback'];
+  /** The lines that show it, each part with its place and time. */
+  log: { place: string; lines: string[] }[];
+  now: string[];
+  fix: string[];
+}
+
+/** Journal entries, which are JSON, are shown only if `verbose`. */
+export function viewExplanation(explanation: Explanation, verbose = false): ExplanationView {
+  const { job, node, log, standing, title, because, traceback, evidence, doing, advice } = explanation;
+  const raised = traceback?.lines.find((line) => !line.startsWith(' ')) ?? '';
+  const named = [
+    node === undefined ? '' : ` (${printable(node)})`,
+    log === undefined ? '' : ` of ${printable(log)}`,
+  ].join('');
+  return {
+    headline: `${job}${named} ${standing}: ${title}`,
+    why: because.map((sentence) => (raised === '' ? sentence : sentence.replace(`: ${raised}`, ''))),
+    traceback,
+    log: different(verbose ? evidence : notSaid(evidence, because)).map((one) => ({
+      place: `${locationOf(one)}  ${one.at}`,
+      lines: one.lines,
+    })),
+    now: doing,
+    fix: advice,
+  };
+}
+
+/** Evidence that neither the sentences nor earlier lines contain. */
+function notSaid(evidence: readonly Evidence[], because: readonly string[]): Evidence[] {
+  const said = [...because];
+  return evidence
+    .filter(({ entry }) => entry === undefined)
+    .map((one) => {
+      const lines = one.lines.filter((line) => isTitle(line) || !said.some((other) => says(other, line)));
+      said.push(...lines);
+      return { ...one, lines };
+    });
+}
+
+/** `012 Job was held.` */
+const isTitle = (line: string): boolean => /^\d{3} /.test(line);
+
+/** The same words about another slot add nothing. */
+const says = (said: string, line: string): boolean => withoutSlots(said).includes(withoutSlots(line));
+const withoutSlots = (line: string): string => line.replaceAll(/\bslot\d+(?:_\d+)?@/g, '');
+
+const different = (evidence: readonly Evidence[]): Evidence[] =>
+  evidence.filter((one, index) => evidence.findIndex((other) => isSame(one, other)) === index);
+
+const isSame = (a: Evidence, b: Evidence): boolean =>
+  a.file === b.file && a.offset === b.offset && a.entry === b.entry;
+
+/** `events.log, byte 1811` (a colon would look like a line number), or `journal.jsonl#12` (an entry's number). */
+function locationOf({ file, offset, entry }: Evidence): string {
+  if (offset !== undefined) return `${file}, byte ${offset}`;
+  return entry === undefined ? file : `${file}#${entry}`;
+}
