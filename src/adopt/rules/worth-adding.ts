@@ -30,8 +30,8 @@ export const worthAddingRules: Rule<SubmitFacts>[] = [
 ];
 
 interface MissingLine {
-  lacks(batch: Batch, facts: SubmitFacts): boolean;
-  line(batch: Batch, facts: SubmitFacts): string;
+  lacks: (batch: Batch, facts: SubmitFacts) => boolean;
+  line: (batch: Batch, facts: SubmitFacts) => string;
   why: string;
 }
 
