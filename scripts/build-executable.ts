@@ -4,13 +4,21 @@ import os from 'node:os';
 import path from 'node:path';
 import type { Assets } from '../src/base/assets.ts';
 import type { Build } from '../src/base/installation.ts';
+import { defineLibrary } from './agent-bundle.ts';
 import { packAgent } from './build-agent.ts';
 import { archs, type Arch } from './bun.ts';
 import { compile, makeOnce, root } from './compile.ts';
 import { bundlePage } from './page-bundle.ts';
 
 const code = ['src/**/*.ts', 'scripts/executable.ts', 'package.json', 'package-lock.json'];
-const texts = ['schema/*.json', 'templates/*/*', 'examples/*/*', 'src/dashboard/page/page.css'];
+const texts = [
+  'python/updraft.py',
+  'schema/*.json',
+  'templates/*/*',
+  'examples/*/*',
+  'src/dashboard/page/page.css',
+  'docs/**/*.md',
+];
 
 /** Builds the one-file executable, command line and agent, unless `dist/` has it; returns its path. */
 export async function buildExecutable(arch: Arch): Promise<string> {
@@ -32,6 +40,7 @@ export async function buildExecutable(arch: Arch): Promise<string> {
         '--splitting',
         '--external=../../scripts/page-bundle.ts',
         `--define=UPDRAFT_BUILD=${JSON.stringify(build)}`,
+        defineLibrary(),
       ],
     });
   });
@@ -48,7 +57,7 @@ function read(patterns: string[]): Assets {
   return Object.fromEntries(names.map((name) => [name, readFileSync(path.join(root, name), 'utf8')]));
 }
 
-/** What the executable reads besides its code: what `init` and `demo` write, and the dashboard's page. */
+/** What the executable reads besides its code: what `init`, `demo` and `docs` print, and the dashboard's page. */
 async function readAssets(): Promise<Assets> {
   const draft = mkdtempSync(path.join(os.tmpdir(), 'updraft-page-'));
   try {

@@ -28,13 +28,13 @@ const maxLevels = 6;
  * Surveys a submit file on this machine. `condor_submit` is assumed to run in its folder, or in the nearest folder
  * above it from which its executable is found.
  */
-export function surveyOnDisk(options: Omit<SurveyOptions, 'text' | 'files' | 'folder'>): SubmitFacts {
+export function surveyOnDisk(options: Omit<SurveyOptions, 'text' | 'files' | 'fitting'>): SubmitFacts {
   const { file } = options;
   const text = submitText(file);
   const own = path.dirname(file);
   const facts = survey({ ...options, text, files: diskFiles(own) });
-  const folder = folderAbove(own, facts);
-  return folder === undefined ? facts : survey({ ...options, text, files: diskFiles(folder), folder });
+  const fitting = folderAbove(own, facts);
+  return fitting === undefined ? facts : survey({ ...options, text, files: diskFiles(fitting), fitting });
 }
 
 function folderAbove(own: string, { submission, files }: SubmitFacts): string | undefined {
@@ -81,7 +81,8 @@ function statOf(file: string): Stats | undefined {
 
 function factOf(found: Stats | undefined): FileFact {
   if (found === undefined) return { kind: 'missing', bytes: 0 };
-  return found.isDirectory() ? { kind: 'folder', bytes: 0 } : { kind: 'file', bytes: found.size };
+  if (found.isDirectory()) return { kind: 'folder', bytes: 0 };
+  return { kind: 'file', bytes: found.size, isExecutable: (found.mode & 0o111) !== 0 };
 }
 
 /** Undefined for anything but a regular file of limited size: reading a pipe would block. */

@@ -66,10 +66,14 @@ export function findingsHeadline(
 ): string {
   const known = queues.every(({ total }) => total !== undefined);
   const jobs = queues.reduce((sum, { total }) => sum + (total ?? 0), 0);
-  const own = findings.filter((finding) => !isCommon(finding));
-  const counts = titles.map(([level]) =>
-    counted(own.filter((finding) => finding.level === level).length, level),
-  );
   const total = known ? counted(jobs, 'job') : `at least ${counted(Math.max(jobs, 1), 'job')}`;
-  return `${printable(file)}: ${total}; ${counts.join(', ')}`;
+  return `${printable(file)}: ${total}; ${countByLevel(findings)}`;
 }
+
+/** `1 error, 0 warnings, 2 notes` */
+export const countByLevel = (findings: readonly Finding[]): string =>
+  titles
+    .map(([level]) =>
+      counted(findings.filter((finding) => finding.level === level && !isCommon(finding)).length, level),
+    )
+    .join(', ');

@@ -12,20 +12,23 @@ import {
 import { parseSubmit } from './parse-submit.ts';
 import type { Submission } from './submission.ts';
 import type { FileFact, SubmitFiles } from './submit-files.ts';
+import type { GivenValue } from './submit-reader.ts';
 import { opennessOf } from './undefined-names.ts';
 
 export interface SurveyOptions {
-  /** The submit file. */
   file: string;
+  /** Where `condor_submit` runs; default: the submit file's folder, and then places name the file without it. */
+  cwd?: string;
   text: string;
   files: SubmitFiles;
-  /** Where `condor_submit` runs, if not in the submit file's folder. */
-  folder?: string;
+  /** The folder above the file's own that its paths fit: `condor_submit` runs there. */
+  fitting?: string;
   env: Env;
   now: Date;
   limits: PoolLimits;
   version?: readonly [number, number, number];
   usage?: PastUsage;
+  given?: readonly GivenValue[];
 }
 
 /** Larger than any script written by hand; larger ones are not read. */
@@ -35,20 +38,20 @@ const maxNames = 5000;
 
 /** Reads a submit file and looks up every local file that it names. Runs nothing. */
 export function survey(options: SurveyOptions): SubmitFacts {
-  const { file, text, files, folder, env, now, version, limits, usage } = options;
+  const { file, cwd, text, files, fitting, env, now, version, limits, usage, given } = options;
   const submission = parseSubmit(text, {
-    file: path.posix.basename(file),
-    cwd: folder ?? path.posix.dirname(file),
+    file: cwd === undefined ? path.posix.basename(file) : file,
+    cwd: cwd ?? fitting ?? path.posix.dirname(file),
     env,
     now,
     files,
-    ...defined({ version }),
+    ...defined({ version, given }),
   });
   return {
     submission,
     files: factsOf(files, pathsOf(submission)),
     limits,
-    ...defined({ wrapper: wrapperOf(files, submission), usage, folder }),
+    ...defined({ wrapper: wrapperOf(files, submission), usage, folder: fitting }),
   };
 }
 

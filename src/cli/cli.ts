@@ -9,6 +9,8 @@ export interface Cli {
   cwd: string;
   clock: Clock;
   version: string;
+  /** What a user types to start this program: `updraft`, or more where that is not on the PATH. */
+  name: string;
   /**
    * Data goes to stdout, messages go to stderr; callers end their lines. Control characters and marks that could
    * drive or deceive a terminal are removed, wherever the text came from.

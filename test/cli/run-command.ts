@@ -19,6 +19,7 @@ export async function runCommand(
     env: {},
     clock: systemClock,
     version: '0.0.0',
+    name: 'updraft',
     out: (text) => void (said.out += text),
     err: (text) => void (said.err += text),
     stdin: () => ReadableStream.from<Uint8Array>([]),

@@ -110,7 +110,12 @@ function impossibleGpu(batch: Batch): RuleResult {
   const runtime = numberOf('gpus_minimum_runtime');
   const memory = parseQuantity(valueOf(batch, 'gpus_minimum_memory') ?? '', 'm');
   const problems: [string, boolean, string, string][] = [
-    ['request_gpus', numberOf('request_gpus') > maxGpus, 'no machine has that number of GPUs', 'request_gpus = 1'],
+    [
+      'request_gpus',
+      numberOf('request_gpus') > maxGpus,
+      'no machine has that number of GPUs',
+      'request_gpus = 1',
+    ],
     [
       'gpus_minimum_capability',
       lowest > maxCapability,
