@@ -4,18 +4,23 @@ import type { NodeState } from '../../dag/not-submitted.ts';
 import type { Explanation } from '../../diagnosis/explanation.ts';
 import { Fault } from '../../fault/fault.ts';
 import { explainNode } from '../../why/explain-node.ts';
+import { explainStory } from '../../why/explain-story.ts';
 import { readDagLogs } from '../report/dag-source.ts';
 import type { Cli } from '../cli.ts';
-import { explainLogs } from './explain-log.ts';
+import { jobsToExplain } from './explain-log.ts';
 
 /** Explains the nodes of a DAG, also those that have no job; with a name, only that one. */
 export async function explainDag(cli: Cli, file: string, name: string | undefined): Promise<Explanation[]> {
   const { run, logs } = await readDagLogs(cli, file);
   const { dag } = run;
   if (name !== undefined && !dag.byName.has(name)) throw noSuchNode(file, name, dag.byName.keys());
-  const jobs = (logs.length === 0 ? [] : await explainLogs(logs, undefined, cli.signal)).filter(
-    ({ node }) => node !== undefined && dag.byName.has(node),
-  );
+  const read =
+    logs.length === 0
+      ? []
+      : (await jobsToExplain(logs, undefined, { signal: cli.signal, isQuoted: true })).jobs;
+  const jobs = read
+    .filter(({ node }) => node !== undefined && dag.byName.has(node))
+    .map((job) => explainStory(job));
   const states = new Map(jobs.map(({ node = '', standing }) => [node, stateOf(standing)]));
   const explained = dag.nodes
     .filter((node) => !states.has(node.name) && !node.noop)
