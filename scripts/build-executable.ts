@@ -10,7 +10,13 @@ import { compile, makeOnce, root } from './compile.ts';
 import { bundlePage } from './page-bundle.ts';
 
 const code = ['src/**/*.ts', 'scripts/executable.ts', 'package.json', 'package-lock.json'];
-const texts = ['schema/*.json', 'templates/*/*', 'examples/*/*', 'src/dashboard/page/page.css'];
+const texts = [
+  'schema/*.json',
+  'templates/*/*',
+  'examples/*/*',
+  'src/dashboard/page/page.css',
+  'docs/**/*.md',
+];
 
 /** Builds the one-file executable, command line and agent, unless `dist/` has it; returns its path. */
 export async function buildExecutable(arch: Arch): Promise<string> {
@@ -48,7 +54,7 @@ function read(patterns: string[]): Assets {
   return Object.fromEntries(names.map((name) => [name, readFileSync(path.join(root, name), 'utf8')]));
 }
 
-/** What the executable reads besides its code: what `init` and `demo` write, and the dashboard's page. */
+/** What the executable reads besides its code: what `init`, `demo` and `docs` print, and the dashboard's page. */
 async function readAssets(): Promise<Assets> {
   const draft = mkdtempSync(path.join(os.tmpdir(), 'updraft-page-'));
   try {

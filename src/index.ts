@@ -1,7 +1,10 @@
 /** The library: event logs of HTCondor, where the time of their jobs went, and charts of it. */
 export { followEventLog } from './eventlog/tail.ts';
 export { readEventLog, scanEventLog } from './eventlog/read-event-log.ts';
-export type { ReadOptions } from './eventlog/read-event-log.ts';
+export { logFile, logSources } from './eventlog/log-sources.ts';
+export type { LogPlaces } from './eventlog/log-sources.ts';
+export { scanLog } from './eventlog/scan-log.ts';
+export type { LogSource, ReadOptions } from './eventlog/scan-log.ts';
 export type { EventOf, Garbled, LogEvent } from './eventlog/events.ts';
 export type { EventKind } from './eventlog/kinds.ts';
 export { ledger } from './report/ledger.ts';

@@ -1,6 +1,7 @@
 import { chmod, copyFile, cp, mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { systemClock } from '../../src/base/clock.ts';
+import { logSources } from '../../src/eventlog/log-sources.ts';
 import { readLogs } from '../../src/report/read-logs.ts';
 import type { JobHistory } from '../../src/history/history.ts';
 import { condor, evictAsScripted, openStage, type Setting, type Stage } from './replay.ts';
@@ -29,7 +30,7 @@ export async function runSeedLeg(setting: Setting): Promise<Finished> {
   try {
     for (;;) {
       await systemClock.sleep(1000, setting.signal);
-      const { jobs } = await readLogs([log], { signal: setting.signal });
+      const { jobs } = await readLogs(await logSources([log]), { signal: setting.signal });
       await operator.check(jobs);
       if (jobs.every((job) => isOver(job) || operator.isLeftHeld(job)))
         return { jobs, model: (job) => path.join(stage.folder, 'results', String(job), 'model.json') };

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { osgLog, wrongOutputs } from '../../scripts/osg-log.ts';
+import { logSources } from '../../src/eventlog/log-sources.ts';
 import { readLogs } from '../../src/report/read-logs.ts';
 import { sectionText } from '../../src/report/report-text.ts';
 import { scratchFolder } from '../scratch.ts';
@@ -16,6 +17,6 @@ if (isStudy) {
   logs.push(path.join(scratchFolder('memory'), 'osg.log'));
   writeFileSync(logs[0] ?? '', osgLog());
 }
-const { jobs, ledger, report } = await readLogs(logs, { invalid: wrongOutputs() });
+const { jobs, ledger, report } = await readLogs(await logSources(logs), { invalid: wrongOutputs() });
 const small = isStudy ? epochSections() : [];
 console.log(sectionText([...studySections(studyView(jobs, ledger, report)), ...small], page));

@@ -59,7 +59,8 @@ function statOf(file: string): Stats | undefined {
 
 function factOf(found: Stats | undefined): FileFact {
   if (found === undefined) return { kind: 'missing', bytes: 0 };
-  return found.isDirectory() ? { kind: 'folder', bytes: 0 } : { kind: 'file', bytes: found.size };
+  if (found.isDirectory()) return { kind: 'folder', bytes: 0 };
+  return { kind: 'file', bytes: found.size, isExecutable: (found.mode & 0o111) !== 0 };
 }
 
 /** Undefined for anything but a regular file of limited size: reading a pipe would block. */

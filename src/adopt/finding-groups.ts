@@ -61,9 +61,12 @@ export function findingsHeadline(
 ): string {
   const known = queues.every(({ total }) => total !== undefined);
   const jobs = queues.reduce((sum, { total }) => sum + (total ?? 0), 0);
-  const counts = titles.map(([level]) =>
-    counted(findings.filter((finding) => finding.level === level).length, level),
-  );
   const total = known ? counted(jobs, 'job') : `at least ${counted(Math.max(jobs, 1), 'job')}`;
-  return `${printable(file)}: ${total}; ${counts.join(', ')}`;
+  return `${printable(file)}: ${total}; ${countByLevel(findings)}`;
 }
+
+/** `1 error, 0 warnings, 2 notes` */
+export const countByLevel = (findings: readonly Finding[]): string =>
+  titles
+    .map(([level]) => counted(findings.filter((finding) => finding.level === level).length, level))
+    .join(', ');

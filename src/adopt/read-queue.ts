@@ -34,6 +34,7 @@ export function readQueueStatement(
     reader.stop(`more than ${maxQueues} queue statements are not read`, place);
     return;
   }
+  reader.takeGiven(true);
   const queue = statementOf(reader, text, place);
   if (queue === undefined) return;
   const items = itemsFor(reader, queue.source, place, lines);

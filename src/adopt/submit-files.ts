@@ -3,6 +3,8 @@ export interface FileFact {
   kind: 'file' | 'folder' | 'missing';
   /** Of a file; 0 for a folder, since nothing below it is looked at. */
   bytes: number;
+  /** Undefined where it is unknown. */
+  isExecutable?: boolean;
 }
 
 /** One entry of a folder. */

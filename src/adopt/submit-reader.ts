@@ -7,6 +7,15 @@ import type { ReadingProblem, Submission } from './submission.ts';
 import type { SubmitFiles } from './submit-files.ts';
 import { canonicalCommand } from './submit-commands.ts';
 
+/** A value that `condor_submit` gets besides the file, as DAGMan gives it the VARS of a node. */
+export interface GivenValue {
+  name: string;
+  value: string;
+  /** Set after the file's own lines, which it overrides; the others are set before them. */
+  append: boolean;
+  place: SourceLine;
+}
+
 /** What a submit file may refer to; without it nothing outside the text is read. */
 export interface ReaderContext {
   /** The name of the file, for places. */
@@ -22,6 +31,7 @@ export interface ReaderContext {
   /** The number that the schedd assigned; before that, the one `condor_submit -dry-run` uses. */
   cluster?: number | undefined;
   now?: Date;
+  given?: readonly GivenValue[];
 }
 
 /** Enough jobs for every rule, and cheap for a big batch. */
@@ -48,6 +58,13 @@ export class SubmitReader {
       problems: [],
       referenced: new Set(),
     };
+    this.takeGiven(false);
+  }
+
+  /** Sets the values that come before the file's own lines, or those that come after them. */
+  takeGiven(append: boolean): void {
+    for (const given of this.context.given ?? [])
+      if (given.append === append) this.assign(given.name, given.value, given.place);
   }
 
   assign(name: string, value: string, place: SourceLine): void {

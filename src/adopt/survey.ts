@@ -12,10 +12,12 @@ import {
 import { parseSubmit } from './parse-submit.ts';
 import type { Submission } from './submission.ts';
 import type { FileFact, SubmitFiles } from './submit-files.ts';
+import type { GivenValue } from './submit-reader.ts';
 
 export interface SurveyOptions {
-  /** The submit file; `condor_submit` is assumed to run in its folder. */
   file: string;
+  /** Where `condor_submit` runs; default: the submit file's folder, and then places name the file without it. */
+  cwd?: string;
   text: string;
   files: SubmitFiles;
   env: Env;
@@ -23,6 +25,7 @@ export interface SurveyOptions {
   limits: PoolLimits;
   version?: readonly [number, number, number];
   usage?: PastUsage;
+  given?: readonly GivenValue[];
 }
 
 /** Larger than any script written by hand; larger ones are not read. */
@@ -32,14 +35,14 @@ const maxNames = 5000;
 
 /** Reads a submit file and looks up every local file that it names. Runs nothing. */
 export function survey(options: SurveyOptions): SubmitFacts {
-  const { file, text, files, env, now, version, limits, usage } = options;
+  const { file, cwd, text, files, env, now, version, limits, usage, given } = options;
   const submission = parseSubmit(text, {
-    file: path.posix.basename(file),
-    cwd: path.posix.dirname(file),
+    file: cwd === undefined ? path.posix.basename(file) : file,
+    cwd: cwd ?? path.posix.dirname(file),
     env,
     now,
     files,
-    ...defined({ version }),
+    ...defined({ version, given }),
   });
   return {
     submission,

@@ -9,6 +9,8 @@ export interface Cli {
   cwd: string;
   clock: Clock;
   version: string;
+  /** What a user types to start this program: `updraft`, or more where that is not on the PATH. */
+  name: string;
   /**
    * Data goes to stdout, messages go to stderr; callers end their lines. Control characters and marks that could
    * drive or deceive a terminal are removed, wherever the text came from.
@@ -18,6 +20,8 @@ export interface Cli {
   /** The same, unfiltered, for screens that move the cursor and for logs: callers sanitize names. */
   rawOut?(text: string): void;
   rawErr?(text: string): void;
+  /** The bytes of stdin; can be read once. */
+  stdin(): AsyncIterable<Uint8Array>;
   /** Writes bytes to stdout; the buffer may be reused once it resolves, so a slow reader slows the caller. */
   outBytes(bytes: Buffer): Promise<void>;
   outIsTerminal: boolean;

@@ -24,8 +24,8 @@ async function createCli({ process, self }: Started, isJson: boolean): Promise<C
   const started = self.length === 1 ? self[0] : process.argv[1];
   const name = await commandName(started ?? '', process.env);
   /** Programs read JSON and completions: they get our own name. */
-  const named = (text: string): string =>
-    isJson || process.argv[2] === 'completion' ? text : withCommandName(text, name);
+  const isForPrograms = isJson || process.argv[2] === 'completion';
+  const named = (text: string): string => withCommandName(text, cli.name);
   /** Files and pipes get the text unchanged; a terminal without UTF-8 gets ASCII. */
   const shown = (text: string, isTerminal: boolean): string =>
     isTerminal && !isUtf8(process.env) ? toAscii(text) : text;
@@ -40,6 +40,7 @@ async function createCli({ process, self }: Started, isJson: boolean): Promise<C
     // A change of the system clock must not disturb hours of watching.
     clock: steadyClock(systemClock),
     version: packageJson.version,
+    name: isForPrograms ? 'updraft' : name,
     out: (text) => cli.rawOut?.(safeOutput(named(text), isJson)),
     err: (text) => {
       const safe = safeOutput(named(text), isJson);
@@ -47,6 +48,7 @@ async function createCli({ process, self }: Started, isJson: boolean): Promise<C
     },
     rawOut: (text) => void process.stdout.write(shown(text, process.stdout.isTTY)),
     rawErr: (text) => void process.stderr.write(shown(text, process.stderr.isTTY)),
+    stdin: () => process.stdin,
     outBytes: (bytes) => outBytes(process, bytes),
     outIsTerminal: process.stdout.isTTY,
     errIsTerminal: process.stderr.isTTY,

@@ -40,6 +40,7 @@ const files: Record<CommandName, () => Promise<{ configure: Configure }>> = {
   doctor: () => import('./commands/doctor.ts'),
   demo: () => import('./commands/demo.ts'),
   mini: () => import('./commands/mini.ts'),
+  docs: () => import('./commands/docs.ts'),
   completion: () => import('./commands/completion.ts'),
 };
 

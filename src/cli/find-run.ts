@@ -101,7 +101,8 @@ function* upwards(from: string): Generator<string> {
   }
 }
 
-async function isRun(folder: string): Promise<boolean> {
+/** Whether the folder is that of a run. */
+export async function isRun(folder: string): Promise<boolean> {
   return (await statIfExists(path.join(folder, runFiles.journal)))?.isFile() === true;
 }
 

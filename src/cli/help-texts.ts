@@ -9,7 +9,7 @@ export const groups = {
   'Where the time went:': ['report', 'bundle', 'dashboard'],
   'Your HTCondor submit files:': ['adopt'],
   'Data and software:': ['get', 'put', 'sync', 'warm', 'ls', 'stat', 'cat', 'rm', 'login', 'stage', 'env'],
-  'This machine:': ['doctor', 'demo', 'mini', 'completion'],
+  'This machine:': ['doctor', 'demo', 'mini', 'docs', 'completion'],
 } as const;
 
 export type CommandName = (typeof groups)[keyof typeof groups][number];
@@ -157,7 +157,7 @@ export const helpTexts: Readonly<Record<string, CommandHelp>> = {
     ],
   },
   adopt: {
-    what: 'check an HTCondor submit file, and submit and watch it unchanged',
+    what: 'check an HTCondor submit file or DAG; submit and watch a file unchanged',
     page: 'coming-from-a-submit-file.md',
     examples: [
       ['updraft adopt train.sub --pool ospool', 'check it by the rules of the OSPool'],
@@ -323,6 +323,14 @@ export const helpTexts: Readonly<Record<string, CommandHelp>> = {
     ],
   },
   ...miniHelpTexts,
+  docs: {
+    what: 'print a page of the documentation',
+    examples: [
+      ['updraft docs', 'the list of pages'],
+      ['updraft docs checkpoints', 'how a training resumes'],
+      ['updraft docs commands#plan', 'one section'],
+    ],
+  },
   completion: {
     what: 'print the completion script for your shell',
     examples: [

@@ -1,7 +1,7 @@
 import { type Command, Help } from 'commander';
-import { wrap } from '../base/text-table.ts';
 import type { Cli } from './cli.ts';
 import { helpTexts } from './help-texts.ts';
+import { withCommandName } from './text/command-name.ts';
 import { commandLines } from './text/phrases.ts';
 
 /** Longer lines are hard to read, however wide the terminal is. */
@@ -20,7 +20,7 @@ export function configureHelp(root: Command, cli: Cli): void {
       visibleCommands: (command) => plain.visibleCommands(command).filter((one) => one.name() !== 'help'),
       subcommandTerm: (command) => command.name(),
       formatHelp: (command, helper) =>
-        `${plain.formatHelp.call(helper, command, helper)}\n${examplesText(command, helper)}`,
+        `${plain.formatHelp.call(helper, command, helper)}\n${examplesText(command, helper, cli.name)}`,
     });
 }
 
@@ -37,13 +37,16 @@ const pathOf = (command: Command): string =>
 
 const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 
-function examplesText(command: Command, { helpWidth = 80 }: Help): string {
+function examplesText(command: Command, { helpWidth = 80 }: Help, name: string): string {
   const path = pathOf(command);
-  const { examples, page } = helpTexts[path] ?? {};
-  const more = path === '' ? 'docs/commands.md' : `docs/commands.md#${path.replaceAll(' ', '-')}`;
+  const { examples = [], page } = helpTexts[path] ?? {};
+  const named = examples.map(([line, what]) => [withCommandName(line, name), what] as const);
+  const pages = [page?.replace('.md', ''), path === '' ? undefined : `commands#${path.replaceAll(' ', '-')}`];
+  const words = pages.flatMap((one) => (one === undefined ? [] : [` ${one}`]));
   return [
-    ...(examples === undefined ? [] : ['Examples:', ...commandLines(examples, helpWidth), '']),
-    ...wrap(`${page === undefined ? '' : `docs/${page}, `}${more}`, helpWidth, 'Read more: ', '  '),
+    ...(named.length === 0 ? [] : ['Examples:', ...commandLines(named, helpWidth), '']),
+    'Read more:',
+    ...(words.length === 0 ? [''] : words).map((one) => withCommandName(`  updraft docs${one}`, name)),
     '',
   ].join('\n');
 }

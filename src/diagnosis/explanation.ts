@@ -34,6 +34,8 @@ export interface Explanation {
   job: string;
   /** Its node, if a DAG submitted it. */
   node?: string;
+  /** Its log, if several logs were read. */
+  log?: string;
   standing: JobStatus;
   /** A kind of fault if Updraft itself found it, otherwise by HTCondor's account. */
   cause: Cause;

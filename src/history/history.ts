@@ -156,7 +156,7 @@ export interface JobHistory {
   earlierIds?: string[];
   /** Who submitted it, if the log has that. */
   owner?: string;
-  /** The log with its first event, if there are several. */
+  /** The log with its first event, if several logs were read. */
   log?: string;
   cause?: Cause;
   trained?: Trained;

@@ -11,6 +11,14 @@ export interface FoldOptions extends Partial<FoldContext> {
   evidence?: string | undefined;
 }
 
+/** The log that is read next. */
+interface NextLog {
+  /** Its name, kept by the jobs that begin in it. */
+  log?: string | undefined;
+  /** Its name in evidence. */
+  evidence?: string | undefined;
+}
+
 /** A job under one of its ids, and up to which event it has been read. */
 interface KnownJobId {
   id: string;
@@ -29,7 +37,8 @@ interface KnownJobId {
 export class LogFold {
   readonly facts: LogFacts = { ...noFacts, hasTransfers: false };
   readonly #context: FoldContext;
-  readonly #evidence: string | undefined;
+  #evidence: string | undefined;
+  #logName: string | undefined;
   readonly #known = new Map<string, KnownJobId>();
   /** The jobs that are nodes of a DAG, by node and process. */
   readonly #nodes = new Map<string, JobFold>();
@@ -39,7 +48,6 @@ export class LogFold {
   /** How many jobs have had a number, if more than one. */
   readonly #uses = new Map<string, number>();
   #log = 0;
-  #logName: string | undefined;
   #headless = false;
 
   constructor({ ours = false, onChange, evidence }: FoldOptions = {}) {
@@ -52,10 +60,11 @@ export class LogFold {
     return this.#headless;
   }
 
-  /** The events that follow come from another log, or from the start of the same one. Jobs keep the name of theirs. */
-  nextLog(name?: string): void {
+  /** The events that follow come from another log, or from the start of the same one. */
+  nextLog({ log, evidence = this.#evidence }: NextLog = {}): void {
     this.#log += 1;
-    this.#logName = name;
+    this.#logName = log;
+    this.#evidence = evidence;
   }
 
   /** Returns whether the event is new. `at`: its time, if the log's own zone is wrong. */

@@ -3,6 +3,7 @@ import { utimes } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
+import { logSources } from '../eventlog/log-sources.ts';
 import { logTime } from './log-facts.ts';
 import { readHistory } from './read-history.ts';
 
@@ -20,7 +21,7 @@ async function read(t: TestContext, logs: Record<string, [text: string, year: nu
     const written = new Date(Date.UTC(year, 10, 1));
     await utimes(path.join(folder, name), written, written);
   }
-  return readHistory(Object.keys(logs).map((name) => path.join(folder, name)));
+  return readHistory(await logSources(Object.keys(logs), { cwd: folder }));
 }
 
 test('a log without a year takes it from one that is read with it', async (t) => {

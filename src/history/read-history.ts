@@ -1,15 +1,15 @@
-import { stat } from 'node:fs/promises';
 import type { LogEvent } from '../eventlog/events.ts';
-import { beginningOf, scanEventLog, type LogBeginning } from '../eventlog/read-event-log.ts';
-import { Fault } from '../fault/fault.ts';
+import { beginningOf, scanLog, type LogBeginning, type LogSource } from '../eventlog/scan-log.ts';
 import type { JobHistory } from './history.ts';
 import type { LogFacts } from './log-facts.ts';
 import { LogFold, type FoldOptions } from './log-fold.ts';
 
-export interface HistoryOptions extends FoldOptions {
+export interface HistoryOptions extends Omit<FoldOptions, 'evidence'> {
   signal?: AbortSignal | undefined;
   /** Default: all events. */
   only?: ((event: LogEvent) => boolean) | undefined;
+  /** Whether to keep evidence for explanations. */
+  evidence?: boolean | undefined;
 }
 
 export interface ReadHistory {
@@ -21,26 +21,29 @@ export interface ReadHistory {
 
 /** Reads logs in any order, also of the same jobs; memory grows with the number of jobs, not with the logs. */
 export async function readHistory(
-  paths: readonly string[],
-  options: HistoryOptions = {},
+  sources: readonly LogSource[],
+  { signal, only, evidence = false, ...options }: HistoryOptions = {},
 ): Promise<ReadHistory> {
-  const { signal, only } = options;
   const fold = new LogFold(options);
   const add = (event: LogEvent): void => {
     if (only === undefined || only(event)) fold.add(event);
+    else fold.facts.events += 1;
   };
   let garbledBytes = 0;
   const onGarbled = ({ bytes }: { bytes: Uint8Array }): void => void (garbledBytes += bytes.length);
-  for (const { path, within, isKnown } of await sortByTime(paths, signal)) {
-    fold.nextLog(paths.length > 1 ? path : undefined);
-    const { isYearless, moment } = await scanEventLog(path, add, { signal, onGarbled, within });
+  for (const { source, within, isKnown } of await sortByTime(sources, signal)) {
+    const { name, partOf = name } = source;
+    const isOneOfMany = sources.length > 1;
+    const quotedAs = isOneOfMany ? name : name.split('/').at(-1);
+    fold.nextLog({ log: isOneOfMany ? partOf : undefined, evidence: evidence ? quotedAs : undefined });
+    const { isYearless, moment } = await scanLog(source, add, { signal, onGarbled, within });
     if (isYearless && moment === undefined && !isKnown) fold.facts.guessedYear = true;
   }
   return { jobs: fold.finish(), facts: fold.facts, garbledBytes };
 }
 
 interface DatedLog {
-  path: string;
+  source: LogSource;
   /** A time after its first date, from another of the logs. */
   within: number | undefined;
   /** Whether the year of that log is known. */
@@ -53,32 +56,25 @@ const halfYear = 183 * 86_400_000;
  * Rotated logs must be read in order. A log without a year, whose file date may be that of a copy, is placed as near as
  * possible to a log with one, or else to the log written first.
  */
-async function sortByTime(paths: readonly string[], signal: AbortSignal | undefined): Promise<DatedLog[]> {
-  if (paths.length < 2) return paths.map((path) => ({ path, within: undefined, isKnown: false }));
+async function sortByTime(
+  sources: readonly LogSource[],
+  signal: AbortSignal | undefined,
+): Promise<DatedLog[]> {
+  if (sources.length < 2) return sources.map((source) => ({ source, within: undefined, isKnown: false }));
   const logs: (DatedLog & LogBeginning)[] = [];
-  for (const path of paths) {
-    await refusePipe(path);
-    logs.push({ path, within: undefined, isKnown: false, ...(await beginningOf(path, { signal })) });
-  }
+  for (const source of sources)
+    logs.push({ source, within: undefined, isKnown: false, ...(await beginningOf(source, { signal })) });
   const guessed = logs.filter(isGuessed);
   const known = logs.find((log) => !isGuessed(log) && log.first !== undefined);
-  const anchor = known ?? guessed.toSorted((a, b) => a.writtenAt - b.writtenAt)[0];
+  const anchor = known ?? guessed.toSorted((a, b) => a.source.writtenAt - b.source.writtenAt)[0];
   for (const log of guessed) {
     if (log === anchor || anchor?.first === undefined) continue;
     log.within = anchor.first + halfYear;
     log.isKnown = known !== undefined;
-    log.first = (await beginningOf(log.path, { signal, within: log.within })).first;
+    log.first = (await beginningOf(log.source, { signal, within: log.within })).first;
   }
   const start = ({ first = Infinity }: LogBeginning): number => first;
   return logs.sort((a, b) => (start(a) === start(b) ? 0 : start(a) - start(b)));
 }
 
 const isGuessed = ({ isYearless, moment }: LogBeginning): boolean => isYearless && moment === undefined;
-
-async function refusePipe(path: string): Promise<void> {
-  const facts = await stat(path).catch(() => undefined);
-  if (facts?.isFIFO() === true)
-    throw new Fault('usage', `${path} is a pipe, which can be read only once`, {
-      fix: 'name a pipe alone, or join the logs in it: `cat a.log b.log | updraft report -`',
-    });
-}

@@ -77,7 +77,7 @@ export class SpecFault extends Fault {
       {
         about: file,
         fix: file.startsWith('--')
-          ? 'write KEY=VALUE, with a key and a value that the job file could have: docs/job-file.md'
+          ? 'write KEY=VALUE, with a key and a value that the job file could have: `updraft docs job-file` has them'
           : `edit ${problems.length === 1 ? `line ${problems[0]?.line}` : 'these lines'}, then run: updraft check ${shellQuote(file)}`,
       },
     );

@@ -296,9 +296,14 @@ function closed(pool: PoolAccount, phase: Phase, t: string): PoolAccount {
   return next;
 }
 
-function tally(jobs: readonly JobState[]): JobCounts {
+/** Counts of a run's jobs, before any is counted. */
+export function emptyTally(total: number): JobCounts {
   const counts = Object.fromEntries(outcomes.map((outcome) => [outcome, 0])) as Record<Outcome, number>;
-  const sum: JobCounts = { total: jobs.length, waiting: 0, running: 0, ...counts };
+  return { total, waiting: 0, running: 0, ...counts };
+}
+
+function tally(jobs: readonly JobState[]): JobCounts {
+  const sum = emptyTally(jobs.length);
   for (const job of jobs) sum[job.status === 'ended' ? (job.outcome ?? 'lost') : job.status] += 1;
   return sum;
 }

@@ -1,4 +1,5 @@
 import { open, stat, type FileHandle } from 'node:fs/promises';
+import { defined } from '../base/defined.ts';
 import { Fault } from '../fault/fault.ts';
 import { decode } from './codec.ts';
 import type { Entry } from './entry.ts';
@@ -138,4 +139,43 @@ export async function readJournal(path: string): Promise<JournalContent> {
   const last = decode(tail.unfinished);
   if (typeof last === 'string') return { entries, garbled: garbled + 1, ...changed };
   return { entries: [...entries, last], garbled, ...changed };
+}
+
+/** The last entries of a journal are within this. */
+const endBytes = 4096;
+
+/** The first entry of a journal and its last ones, without what is between; empty where it is damaged. */
+export async function readJournalEnds(path: string): Promise<{ first?: Entry; last: Entry[] }> {
+  const file = await open(path, 'r');
+  try {
+    const { size } = await file.stat();
+    const at = Math.max(0, size - endBytes);
+    const end = await textAt(file, at, endBytes);
+    // What is before the first line end belongs to a longer line, and what is after the last one is not complete.
+    const lines = end.split('\n').slice(at === 0 ? 0 : 1, -1);
+    const last = lines.flatMap((line) => decodedLine(line) ?? []);
+    return { ...defined({ first: decodedLine(await firstLine(file)) }), last };
+  } finally {
+    await file.close();
+  }
+}
+
+/** The first entry names every job: it is short for most runs, and long for some. */
+async function firstLine(file: FileHandle): Promise<string> {
+  for (let bytes = 1 << 14; bytes <= maxLine; bytes *= 8) {
+    const text = await textAt(file, 0, bytes);
+    const end = text.indexOf('\n');
+    if (end >= 0) return text.slice(0, end);
+  }
+  return '';
+}
+
+async function textAt(file: FileHandle, at: number, bytes: number): Promise<string> {
+  const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(bytes), 0, bytes, at);
+  return buffer.toString('utf8', 0, bytesRead);
+}
+
+function decodedLine(line: string): Entry | undefined {
+  const entry = decode(line);
+  return typeof entry === 'string' ? undefined : entry;
 }

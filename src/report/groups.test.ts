@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
+import { logSources } from '../eventlog/log-sources.ts';
 import { columns, sumOver } from './columns.ts';
 import { groupedReport } from './grouped-report.ts';
 import { groupings, type GroupingName } from './groupings.ts';
@@ -26,7 +27,7 @@ const job = (
 test('time on slots is grouped by GPU model, the largest loss first', async (t) => {
   const log = job(0, 'NVIDIA A100', 0) + job(1, 'Tesla V100', 1) + job(2, 'NVIDIA A100', 0);
   const folder = await temporaryFolder(t, { 'job.log': log });
-  const { jobs, ledger } = await readLogs([`${folder}/job.log`]);
+  const { jobs, ledger } = await readLogs(await logSources([`${folder}/job.log`]));
   const groups = (by: GroupingName) => groupReports(jobs, ledger.rows, groupings[by].key(jobs, []), true);
   const [worst, best, ...more] = groups('gpu');
   assert.deepEqual(more, []);
@@ -62,7 +63,7 @@ test('jobs are grouped by owner and by log, and those without an owner are count
     'a.log': owned(1, 'alice', 0) + owned(2, 'bob', 1) + waiting,
     'b.log': owned(3, 'bob', 0),
   });
-  const read = await readLogs([`${folder}/a.log`, `${folder}/b.log`]);
+  const read = await readLogs(await logSources([`${folder}/a.log`, `${folder}/b.log`]));
   const byOwner = groupedReport(read, 'owner');
   const figures = ({ groups }: typeof byOwner) =>
     groups.map(({ name, jobs, attempts, success, lostSeconds, cause }) => [
@@ -90,6 +91,6 @@ test('jobs are grouped by owner and by log, and those without an owner are count
     ['a', 'a', 'a', 'b'].map((name) => `${folder}/${name}.log`),
   );
   assert.match(groupedReport(read, 'gpu').notes[0] ?? '', /does not name the GPU model of 3 attempts/);
-  const [only] = groupedReport(await readLogs([`${folder}/b.log`]), 'log').groups;
+  const [only] = groupedReport(await readLogs(await logSources([`${folder}/b.log`])), 'log').groups;
   assert.equal(only?.name, `${folder}/b.log`);
 });

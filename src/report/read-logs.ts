@@ -1,4 +1,6 @@
 import { counted } from '../base/counted.ts';
+import { firstFew, printable } from '../base/printable.ts';
+import type { LogSource } from '../eventlog/scan-log.ts';
 import { Fault } from '../fault/fault.ts';
 import { ledgerOf, type Ledger } from './ledger.ts';
 import type { JobHistory } from '../history/history.ts';
@@ -14,26 +16,24 @@ export interface ReadLogs {
 
 /** Reads logs in any order, also of the same jobs; memory grows with the number of jobs, not with the logs. */
 export async function readLogs(
-  paths: readonly string[],
+  sources: readonly LogSource[],
   { signal, ...validity }: Validity & { signal?: AbortSignal | undefined } = {},
 ): Promise<ReadLogs> {
-  const { jobs: read, facts, garbledBytes } = await readHistory(paths, { signal });
-  if (facts.events === 0 && garbledBytes > 0) throw noEvents(paths);
+  const logs = [...new Set(sources.map(({ name, partOf = name }) => partOf))];
+  const { jobs: read, facts, garbledBytes } = await readHistory(sources, { signal });
+  if (facts.events === 0 && garbledBytes > 0) throw noEvents(logs);
   const { jobs, suspects } = judgeJobs(read, validity);
   const ledger = ledgerOf(jobs, facts, new Set(suspects.map(({ job }) => job)));
   const notes = notesOn(ledger, garbledBytes);
-  return { jobs, ledger, report: logReport(jobs, ledger, { logs: [...paths], notes, suspects }) };
+  return { jobs, ledger, report: logReport(jobs, ledger, { logs, notes, suspects }) };
 }
 
-function noEvents(paths: readonly string[]): Fault {
-  const packed = paths.find((path) => /\.(gz|xz|bz2|zst)$/.test(path));
-  return new Fault('file-invalid', `no HTCondor event in ${paths.join(', ')}`, {
-    fix:
-      packed === undefined
-        ? 'name the event log of the jobs (`log` in their submit file), not their output'
-        : 'the file seems to be compressed: unpack it first, as in `zcat LOG.gz | updraft report -`',
+const noEvents = (logs: readonly string[]): Fault =>
+  new Fault('file-invalid', `no HTCondor event in ${firstFew(logs.map(printable), maxNamed)}`, {
+    fix: 'name the event log of the jobs (`log` in their submit file), not their output',
   });
-}
+
+const maxNamed = 8;
 
 function notesOn({ facts, sum, slotMillis }: Ledger, garbledBytes: number): string[] {
   const { events, cut, backwards, repeated, hasTransfers, guessedYear } = facts;

@@ -2,7 +2,9 @@ import { readdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { mapLimited } from '../base/map-limited.ts';
 import { runFiles } from '../job/layout.ts';
+import { emptyTally } from '../journal/fold.ts';
 import { isOpen, type JobCounts, type RunState } from '../journal/state.ts';
+import { readJournalEnds } from '../journal/tail.ts';
 import { poolKind } from '../pool/open-pool.ts';
 import { readPlan } from '../pool/read-plan.ts';
 import { readRunOutline } from './run-states.ts';
@@ -48,6 +50,8 @@ async function summarize(folder: string): Promise<RunSummary> {
   const kept = await readSummary(folder);
   if (kept !== undefined && kept.key === (await keyOf(folder, kept.pool, journal.size)))
     return { ...kept.summary, folder };
+  const well = await endedWell(folder);
+  if (well !== undefined) return { ...well, isRehearsal: await isRehearsal(folder) };
   const state = await readRunOutline(folder);
   const summary = { ...summaryOf(state, folder), isRehearsal: await isRehearsal(folder) };
   if (state.endedAt !== undefined && state.jobs.every((job) => !isOpen(job) || job.isKeptBack))
@@ -57,6 +61,17 @@ async function summarize(folder: string): Promise<RunSummary> {
       summary,
     });
   return summary;
+}
+
+/** Most runs of a supervisor end with a success of every job: the ends of their journals say so. */
+async function endedWell(folder: string): Promise<Omit<RunSummary, 'isRehearsal'> | undefined> {
+  const { first, last } = await readJournalEnds(path.join(folder, runFiles.journal));
+  const [ended, before] = [last.at(-1), last.at(-2)];
+  if (first?.kind !== 'run-created' || ended?.kind !== 'run-ended' || ended.failed > 0) return undefined;
+  const { t: createdAt, pool, jobs } = first;
+  const tally = { ...emptyTally(jobs.length), success: jobs.length };
+  const endedAt = before?.kind === 'job-ended' ? before.t : ended.t;
+  return { run: path.basename(folder), folder, pool, createdAt, endedAt, held: 0, tally };
 }
 
 interface Kept {

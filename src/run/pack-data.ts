@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { link, mkdir, readdir, realpath, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -8,7 +9,7 @@ import type { Plan, PlannedData } from '../job/plan.ts';
 import { formatSize } from '../job/units.ts';
 import { readPlan } from '../pool/read-plan.ts';
 import { describeFolder } from '../stage/folder.ts';
-import { writeShard } from '../stage/shards.ts';
+import { writeTar } from '../stage/shards.ts';
 import { draftFolder } from './create-run.ts';
 
 export interface PackOptions {
@@ -88,6 +89,7 @@ async function pack({ name, url, here }: PlannedData, draft: string, options: Pa
     });
   options.say?.(`packing data.${name}: ${counted(count, 'file')}, ${formatSize(shard.bytes)}`);
   const signal = options.signal ?? new AbortController().signal;
-  const { manifest } = await writeShard(shard, draft, { signal, onBytes: () => undefined });
-  return manifest.sha256;
+  const sha256 = createHash('sha256');
+  await writeTar(shard, draft, { signal, onBytes: () => undefined }, sha256);
+  return sha256.digest('hex');
 }

@@ -6,7 +6,7 @@ import { jobId, runFiles } from '../job/layout.ts';
 import { followRun } from '../journal/follow-run.ts';
 import { type EntrySource, loadOutline, loadRun } from '../journal/load-run.ts';
 import type { JobState, RunState } from '../journal/state.ts';
-import { readJournal } from '../journal/tail.ts';
+import { readJournalEnds } from '../journal/tail.ts';
 import { poolKind } from '../pool/open-pool.ts';
 import { readPlan } from '../pool/read-plan.ts';
 
@@ -30,11 +30,18 @@ export async function* followRunStates(
 
 /** What the run's pool knows beyond the journals. */
 async function poolSource(runFolder: string): Promise<EntrySource | undefined> {
-  const { entries } = await readJournal(path.join(runFolder, runFiles.journal));
-  const created = entries.find((entry) => entry.kind === 'run-created');
-  // A journal may have lost its beginning, and a copy of a run its plan.
-  const name = created?.pool ?? (await readPlan(runFolder).catch(() => undefined))?.spec.run.pool;
+  const name = await poolOf(runFolder);
   return name === undefined ? undefined : await poolKind(name)?.source(runFolder);
+}
+
+/** A journal may have lost its beginning, and a copy of a run its plan. */
+async function poolOf(runFolder: string): Promise<string | undefined> {
+  const { first } = await readJournalEnds(path.join(runFolder, runFiles.journal)).catch(() => ({
+    first: undefined,
+  }));
+  if (first?.kind === 'run-created') return first.pool;
+  const plan = await readPlan(runFolder).catch(() => undefined);
+  return plan?.spec.run.pool;
 }
 
 /** The job of a run that a user names, as `0003` or `3`. */

@@ -126,11 +126,22 @@ interface Watch {
 const readBytes = 1 << 20;
 
 /** Writes a shard as a tar into a file, and seals it. */
-export async function writeShard({ files, bytes }: Shard, target: string, watch: Watch): Promise<Seal> {
-  const maker = new ManifestMaker(bytes);
+export async function writeShard(shard: Shard, target: string, watch: Watch): Promise<Seal> {
+  const maker = new ManifestMaker(shard.bytes);
+  await writeTar(shard, target, watch, maker);
+  return maker.seal();
+}
+
+/** Writes a shard as a tar into a file; `digest` gets all its bytes. */
+export async function writeTar(
+  { files }: Shard,
+  target: string,
+  watch: Watch,
+  digest: { update: (part: Buffer) => unknown },
+): Promise<void> {
   await using output = await opened(target, 'w');
   const write = async (part: Buffer): Promise<void> => {
-    maker.update(part);
+    digest.update(part);
     await output.writeFile(part).catch((error: unknown) => {
       throw writeFault(target, error);
     });
@@ -142,7 +153,6 @@ export async function writeShard({ files, bytes }: Shard, target: string, watch:
     await write(padding(file.bytes));
   }
   await write(tarEnd);
-  return maker.seal();
 }
 
 /** Seals a single file. */

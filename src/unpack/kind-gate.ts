@@ -107,7 +107,7 @@ const others: readonly (readonly [hex: string, other: string])[] = [
 const headBytes = blockSize;
 
 /** Recognizes a file by its first bytes. */
-function detectArchive(head: Buffer): Detected {
+export function detectArchive(head: Buffer): Detected {
   if (head.length >= blockSize && typeof parseTarHeader(head, 0) === 'object') return { kind: 'tar' };
   const hex = head.toString('hex', 0, 16);
   const kind = archiveKinds.find((kind) => magics[kind].some((start) => hex.startsWith(start)));

@@ -25,25 +25,24 @@ export function openReader(
   sink: EntrySink,
   limits: UnpackLimits,
 ): Reader {
+  if (kind === 'zip') {
+    const zip = new ZipReader(archive, sink, limits);
+    return { input: new PullStage(archive, (queue) => zip.parse(queue)), ended: () => zip.ended };
+  }
   const tar = new TarReader(archive, sink, limits);
   const ended = (): boolean => tar.ended;
-  switch (kind) {
-    case 'tar':
-      return { input: tar, ended };
-    case 'tar.gz':
-      return { input: gunzip(archive, tar, limits), ended };
-    case 'tar.zst':
-      return { input: unzstd(archive, tar, limits), ended };
-    case 'tar.xz':
-      return { input: new UnxzStage(archive, tar, limits), ended };
-    case 'tar.bz2':
-      return { input: new Unbzip2Stage(archive, tar, limits), ended };
-    case 'zip': {
-      const zip = new ZipReader(archive, sink, limits);
-      return { input: new PullStage(archive, (queue) => zip.parse(queue)), ended: () => zip.ended };
-    }
-  }
+  return { input: kind === 'tar' ? tar : decompressors[kind](archive, tar, limits), ended };
 }
+
+/** What is inside a compressed archive passes on to `next`. */
+export const decompressors = {
+  'tar.gz': gunzip,
+  'tar.zst': unzstd,
+  'tar.xz': (archive: string, next: ByteSink, limits: UnpackLimits): ByteSink =>
+    new UnxzStage(archive, next, limits),
+  'tar.bz2': (archive: string, next: ByteSink, limits: UnpackLimits): ByteSink =>
+    new Unbzip2Stage(archive, next, limits),
+};
 
 /** Decompresses gzip of any number of members. Only zeros may follow the last member. */
 function gunzip(archive: string, next: ByteSink, limits: UnpackLimits): ByteSink {

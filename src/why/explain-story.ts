@@ -16,7 +16,7 @@ import { describeExitAction, describeHoldAction, type RunRules } from './describ
 
 /** Explains a job's state by its events; `rules` are those of Updraft's own runs. Pure. */
 export function explainStory(job: JobHistory, rules?: RunRules): Explanation {
-  return { ...explain(job, rules), ...defined({ node: job.node }) };
+  return { ...explain(job, rules), ...defined({ node: job.node, log: job.log }) };
 }
 
 function explain(job: JobHistory, rules: RunRules | undefined): Explanation {

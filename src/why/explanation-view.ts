@@ -3,7 +3,7 @@ import type { Evidence, Explanation } from '../diagnosis/explanation.ts';
 
 /** An explanation as it is shown: nothing is said twice. */
 export interface ExplanationView {
-  /** `12.3 (node) held: the transfer stalled` */
+  /** `12.3 (node) of my.log held: the transfer stalled` */
   headline: string;
   why: string[];
   traceback: Explanation['traceback'];
@@ -15,10 +15,14 @@ export interface ExplanationView {
 
 /** Journal entries, which are JSON, are shown only if `verbose`. */
 export function viewExplanation(explanation: Explanation, verbose = false): ExplanationView {
-  const { job, node, standing, title, because, traceback, evidence, doing, advice } = explanation;
+  const { job, node, log, standing, title, because, traceback, evidence, doing, advice } = explanation;
   const raised = traceback?.lines.find((line) => !line.startsWith(' ')) ?? '';
+  const named = [
+    node === undefined ? '' : ` (${printable(node)})`,
+    log === undefined ? '' : ` of ${printable(log)}`,
+  ].join('');
   return {
-    headline: `${job}${node === undefined ? '' : ` (${printable(node)})`} ${standing}: ${title}`,
+    headline: `${job}${named} ${standing}: ${title}`,
     why: because.map((sentence) => (raised === '' ? sentence : sentence.replace(`: ${raised}`, ''))),
     traceback,
     log: different(verbose ? evidence : notSaid(evidence, because)).map((one) => ({

@@ -5,7 +5,7 @@ export interface ExplainedGroup {
   standing: JobStatus;
   cause: Explanation['cause'];
   title: string;
-  /** Their ids, or the names of their nodes. */
+  /** Their ids, or the names of their nodes, with their log if there are several. */
   jobs: string[];
   /** The first of them. */
   example: Explanation;
@@ -17,11 +17,12 @@ const order: JobStatus[] = ['looping', 'held', 'failed', 'removed', 'waiting', '
 export function groupExplanations(explanations: readonly Explanation[]): ExplainedGroup[] {
   const groups = new Map<string, ExplainedGroup>();
   for (const example of explanations) {
-    const { standing, cause, title, job, node = job } = example;
+    const { standing, cause, title, job, log, node = job } = example;
     const key = `${standing} ${title}`;
     const group = groups.get(key);
-    if (group === undefined) groups.set(key, { standing, cause, title, jobs: [node], example });
-    else group.jobs.push(node);
+    const name = log === undefined ? node : `${node} of ${log}`;
+    if (group === undefined) groups.set(key, { standing, cause, title, jobs: [name], example });
+    else group.jobs.push(name);
   }
   const rank = ({ standing }: ExplainedGroup): number => order.indexOf(standing);
   return [...groups.values()].sort((a, b) => rank(a) - rank(b) || b.jobs.length - a.jobs.length);

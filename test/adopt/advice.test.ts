@@ -9,6 +9,7 @@ import { lintSubmission } from '../../src/adopt/lint.ts';
 import { surveyOnDisk } from '../../src/adopt/disk-files.ts';
 import { submitLimits } from '../../src/pool/submit-limits.ts';
 import { condorProfiles } from '../../src/pool/condor/submit/profiles.ts';
+import { logSources } from '../../src/eventlog/log-sources.ts';
 import { readLogs } from '../../src/report/read-logs.ts';
 import { testPool } from '../pool.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -38,7 +39,7 @@ async function attemptsOf(t: TestContext, folder: string, lines: readonly string
   const { stdout } = await tool('condor_submit', '-terse', 'job.sub');
   t.after(() => tool('condor_rm', stdout.split('.')[0] ?? '').catch(() => undefined));
   await tool('condor_wait', '-wait', '240', 'job.log');
-  const { report } = await readLogs([path.join(folder, 'job.log')]);
+  const { report } = await readLogs(await logSources([path.join(folder, 'job.log')]));
   return report.sites.reduce((sum, { attempts }) => sum + attempts, 0);
 }
 

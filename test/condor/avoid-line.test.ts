@@ -4,6 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
+import { logSources } from '../../src/eventlog/log-sources.ts';
 import { readLogs } from '../../src/report/read-logs.ts';
 import { avoidLine } from '../../src/report/verdict.ts';
 import { testPool } from '../pool.ts';
@@ -29,7 +30,7 @@ for (const line of [avoidLine('site', bad.site, 'log') ?? '', avoidLine('machine
     const { stdout } = await tool('condor_submit', '-terse', 'job.sub');
     t.after(() => tool('condor_rm', stdout.split('.')[0] ?? '').catch(() => undefined));
     await tool('condor_wait', '-wait', '120', log);
-    const { report } = await readLogs([log]);
+    const { report } = await readLogs(await logSources([log]));
     assert.deepEqual(
       report.sites.map(({ name, attempts }) => [name, attempts]),
       [[good, 3]],

@@ -41,8 +41,8 @@ interface Machine {
   updraft: (...words: string[]) => { stdout: string; stderr: string; status: number | null };
 }
 
-/** A machine that has only the C library, a shell and the executable. */
-async function bareMachine(t: TestContext): Promise<Machine> {
+/** The root folder of a machine that has only the C library, a shell and the executable. */
+async function bareRoot(t: TestContext): Promise<string> {
   const root = await temporaryFolder(t);
   fillRoot(root, executable);
   for (const name of ['proc', 'dev', 'tmp', 'home']) await mkdir(path.join(root, name));
@@ -52,6 +52,12 @@ async function bareMachine(t: TestContext): Promise<Machine> {
   chmodSync(path.join(root, 'tmp'), 0o1777);
   chownSync(path.join(root, 'home'), user, user);
   chmodSync(root, 0o755);
+  return root;
+}
+
+/** Such a machine, entered as root. */
+async function bareMachine(t: TestContext): Promise<Machine> {
+  const root = await bareRoot(t);
   const command = (...words: string[]): [string, string[]] => [
     'unshare',
     ['--mount', '--propagation', 'private', 'sh', '-c', enter, 'sh', root, ...words],
@@ -126,21 +132,47 @@ async function firstPage([program, args]: [string, string[]]): Promise<string> {
   }
 }
 
-test('on an access point, it submits itself as the agent', async (t) => {
+/** A command of HTCondor's, with the libraries of the pool's Debian. */
+const condorCommand = `#!/bin/sh
+exec /debian/lib64/ld-linux-*.so.* --argv0 "\${0##*/}" --library-path "/debian/lib:$(echo /debian/lib/*-linux-gnu)" \\
+  "/debian/bin/\${0##*/}" "$@"
+`;
+
+/** On the pool's access point: enters the root folder `$1` as an ordinary user in the folder `$2`, which the schedd sees. */
+const enterBeside = `set -e
+root=$1 home=$2; shift 2
+for folder in /proc ${insideHome} "$home"; do mount --rbind "$folder" "$root$folder"; done
+mount --bind /dev/null "$root/dev/null"
+mount --bind /usr "$root/debian"
+exec unshare --user --map-user=${user} --map-group=${user} --root="$root" --wd="$home" "$@"`;
+
+test('on such a machine with the commands of HTCondor, it submits itself as the agent', async (t) => {
   if (isMissing(t)) return;
   const pool = await testPool(t);
   if (pool === undefined) return;
+  const root = await bareRoot(t);
   const home = await temporaryFolder(t, bareJob);
-  place(executable, path.join(home, 'updraft'));
+  for (const name of ['debian', insideHome, home]) await mkdir(path.join(root, name), { recursive: true });
+  // HTCondor's commands look up the names of the user and of the machine.
+  await mkdir(path.join(root, 'etc'));
+  for (const name of ['passwd', 'hosts', 'nsswitch.conf'])
+    copyFileSync(path.join(pool.root, 'etc', name), path.join(root, 'etc', name));
+  for (const name of ['config_val', 'history', 'q', 'status', 'submit', 'version'])
+    await writeFile(path.join(root, 'bin', `condor_${name}`), condorCommand, { mode: 0o755 });
   const [program = '', ...words] = enterCommand({ keeper: pool.keeper.pid, master: pool.master });
-  const inside = `cd "$1" && ! command -v node && exec ./updraft run --pool condor`;
-  const variables = [
-    'PATH=/usr/sbin:/usr/bin',
+  words.push(
+    'env',
+    '-i',
+    'PATH=/bin',
     `HOME=${home}`,
+    'UPDRAFT_POOL_SECONDS=15',
     `CONDOR_CONFIG=${poolFolders(insideHome).config}`,
-  ];
-  const done = spawnSync(program, [...words, 'env', '-i', ...variables, 'sh', '-c', inside, 'sh', home], {
+  );
+  words.push('unshare', '--user', '--map-root-user', '--mount', 'sh', '-c', enterBeside, 'sh', root, home);
+  const done = spawnSync(program, [...words, 'updraft', 'run', '--pool', 'condor'], {
     encoding: 'utf8',
+    timeout: 90_000,
+    killSignal: 'SIGKILL',
   });
   assert.equal(done.status, 0, `${done.stdout}\n${done.stderr}`);
   const folder = runNamedIn(done.stderr);

@@ -5,6 +5,7 @@ import { readOsgJobs } from '../../scripts/osg-jobs.ts';
 import { osgLog, wrongOutputs } from '../../scripts/osg-log.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { jobTable } from '../../src/report/job-table.ts';
+import { logSources } from '../../src/eventlog/log-sources.ts';
 import { readLogs, type ReadLogs } from '../../src/report/read-logs.ts';
 import { reportCharts } from '../../src/report/report-charts.ts';
 import { epochModels } from '../../bench/study/epochs.ts';
@@ -20,7 +21,7 @@ const read = (t: Parameters<typeof temporaryFolder>[0]): Promise<ReadLogs> => (r
 
 async function readOnce(t: Parameters<typeof temporaryFolder>[0]): Promise<ReadLogs> {
   const folder = await temporaryFolder(t, { 'osg.log': osgLog() });
-  return readLogs([path.join(folder, 'osg.log')], { invalid: wrongOutputs() });
+  return readLogs(await logSources([path.join(folder, 'osg.log')]), { invalid: wrongOutputs() });
 }
 
 test('the log of the 100 published jobs is reproducible and has no garbled part', async (t) => {
@@ -30,7 +31,7 @@ test('the log of the 100 published jobs is reproducible and has no garbled part'
 
 test('the three wrong outputs with exit code 0 are found, and nothing else is suspected', async (t) => {
   const folder = await temporaryFolder(t, { 'osg.log': osgLog() });
-  const { report } = await readLogs([path.join(folder, 'osg.log')]);
+  const { report } = await readLogs(await logSources([path.join(folder, 'osg.log')]));
   assert.deepEqual(new Set(report.suspicious.map(({ job }) => job)), wrongOutputs());
   const { total, success, suspicious, held } = report.jobs;
   assert.deepEqual([total, success, suspicious, held], [100, 79, 3, 18]);
@@ -177,7 +178,7 @@ test('the 302 hours of retried transfers split into stalls, holds and evictions'
 
 test('the charts leave out suspicious jobs', async (t) => {
   const folder = await temporaryFolder(t, { 'osg.log': osgLog() });
-  const { jobs, ledger, report } = await readLogs([path.join(folder, 'osg.log')]);
+  const { jobs, ledger, report } = await readLogs(await logSources([path.join(folder, 'osg.log')]));
   const compute = reportCharts(jobs, ledger, report).find(({ section }) => section === 'sites');
   assert.match(compute?.svg ?? '', /PDX-Coeus-CE1: 42, mean/);
 });

@@ -97,7 +97,7 @@ test('a file that is not a log, and a job that is not in it, are errors', async 
   );
   await assert.rejects(
     runCommand(why, ['hold404.log', 'first'], log),
-    failsAs('usage', /"first" does not name a job/),
+    failsAs('usage', /"first" names no job and no DAG node in hold404\.log/),
   );
 });
 

@@ -3,17 +3,17 @@ import { printable, withoutSecrets } from '../../base/printable.ts';
 import { clip, wrap, wrapLines } from '../../base/text-table.ts';
 import type { CondorAnswer } from './ask-condor.ts';
 
-/** The findings as text: grouped by level, each with its line and its fix. */
+/** The findings as text: grouped by level, each with its line and its fix; then the lines `after`. */
 export function findingsText(
   headline: string,
   groups: readonly FindingGroup[],
-  condor: CondorAnswer,
+  after: readonly string[],
   width: number,
 ): string {
   const lines = [headline, ''];
   for (const { title, findings } of groups)
     lines.push(title, ...findings.flatMap((finding) => findingLines(finding, width)), '');
-  lines.push(...condorLines(condor).map((line) => wrapLines(line, width)));
+  lines.push(...after.map((line) => wrapLines(line, width)));
   return `${lines
     .map((line) => line.trimEnd())
     .join('\n')
@@ -27,7 +27,8 @@ const findingLines = ({ place, rule, lines, message, fix }: ShownFinding, width:
   ...wrap(`fix: ${fix}`, width, '      ', '        '),
 ];
 
-function condorLines({ asked, why, version, accepted, confined, messages }: CondorAnswer): string[] {
+/** What HTCondor itself says of a submit file. */
+export function condorLines({ asked, why, version, accepted, confined, messages }: CondorAnswer): string[] {
   if (!asked) return [`HTCondor was not asked: ${why ?? ''}`];
   const said = messages.map((message) => `  ${printable(withoutSecrets(message))}`);
   return [

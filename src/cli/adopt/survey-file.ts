@@ -1,6 +1,8 @@
 import path from 'node:path';
 import type { SubmitFacts, PastUsage } from '../../adopt/submit-facts.ts';
 import { surveyOnDisk } from '../../adopt/disk-files.ts';
+import type { SurveyOptions } from '../../adopt/survey.ts';
+import { defined } from '../../base/defined.ts';
 import { scanEventLog } from '../../eventlog/read-event-log.ts';
 import type { ProfileName } from '../../job/spec.ts';
 import { condorProfiles, CondorTools, findLimits } from '../../pool/htcondor.ts';
@@ -13,20 +15,26 @@ export async function surveyFile(
   file: string,
   { pool, usage }: { pool?: ProfileName | undefined; usage?: PastUsage | undefined } = {},
 ): Promise<SubmitFacts> {
+  return surveyOnDisk({ file, ...(await surveyContext(cli, pool)), ...defined({ usage }) });
+}
+
+/** What a survey needs to know of this access point: its version and limits, or the limits of the given pool. */
+export async function surveyContext(
+  cli: Cli,
+  pool?: ProfileName,
+): Promise<Pick<SurveyOptions, 'env' | 'now' | 'limits' | 'version'>> {
   const tools = await CondorTools.find(cli.env).catch(() => undefined);
   const [profile, version] = await Promise.all([
     tools === undefined || pool !== undefined ? condorProfiles[pool ?? 'htcondor'] : findLimits(pool, tools),
     tools?.version().catch(() => undefined),
   ]);
   const [major = 0, minor = 0, patch = 0] = (version ?? '').split('.').map(Number);
-  return surveyOnDisk({
-    file,
+  return {
     env: cli.env,
     now: new Date(cli.clock.now()),
     limits: submitLimits(profile),
     ...(version === undefined ? {} : { version: [major, minor, patch] }),
-    ...(usage === undefined ? {} : { usage }),
-  });
+  };
 }
 
 /** The maximum memory and disk that any job in an event log used. */

@@ -10,10 +10,12 @@ import { Fault } from '../../fault/fault.ts';
 import { profiles } from '../../job/choices.ts';
 import type { ProfileName } from '../../job/spec.ts';
 import { additionsDiff, type AdoptedRun, plannedRun, submitAdopted } from '../adopt/submit-adopted.ts';
+import { adoptDag } from '../adopt/adopt-dag.ts';
+import { isDagFile } from '../adopt/dag-file.ts';
 import { askCondor, type CondorAnswer } from '../adopt/ask-condor.ts';
 import { readUsage, surveyFile } from '../adopt/survey-file.ts';
 import { readSubmitCode } from '../check/submit-code.ts';
-import { findingsText } from '../adopt/findings-text.ts';
+import { condorLines, findingsText } from '../adopt/findings-text.ts';
 import type { Cli } from '../cli.ts';
 import { PrintedFault } from '../print-fault.ts';
 import { askYesNo, nextCommands, textWidth } from '../text/phrases.ts';
@@ -30,7 +32,7 @@ interface Options {
 
 export function configure(command: Command, cli: Cli): void {
   command
-    .argument('<file>', 'an HTCondor submit file')
+    .argument('<file>', 'an HTCondor submit file, or a DAG')
     .option('--json', 'print JSON')
     .option('--submit', 'submit it unchanged, with a run folder')
     .option('--with-plugin', "submit it with Updraft's plugin for osdf:/// URLs")
@@ -42,9 +44,12 @@ export function configure(command: Command, cli: Cli): void {
         profiles,
       ),
     )
-    .action((file: string, options: Options) =>
-      adopt(cli, path.resolve(cli.cwd, file), shellQuote(file), options),
-    );
+    .action(async (file: string, options: Options) => {
+      const full = path.resolve(cli.cwd, file);
+      return (await isDagFile(full))
+        ? adoptDag(cli, full, shellQuote(file), options)
+        : adopt(cli, full, shellQuote(file), options);
+    });
 }
 
 async function adopt(cli: Cli, file: string, argument: string, options: Options): Promise<void> {
@@ -63,7 +68,7 @@ async function adopt(cli: Cli, file: string, argument: string, options: Options)
       findingsText(
         findingsHeadline(path.basename(file), facts.submission, findings),
         groupFindings(findings, await textsOf(file, facts)),
-        condor,
+        condorLines(condor),
         textWidth(cli),
       ),
     );

@@ -3,7 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import type { Command } from 'commander';
 import { errorReason } from '../../base/error-reason.ts';
-import { printable } from '../../base/printable.ts';
+import { printable, safeOutput } from '../../base/printable.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { accessPointReason, machineFacts, openBrowser } from '../../dashboard/host.ts';
 import type { JobDescription } from '../../dashboard/job-row.ts';
@@ -19,12 +19,12 @@ import { requestStop } from '../../run/request-stop.ts';
 import { retryRun } from '../../run/retry-run.ts';
 import { followRunStates, readRunState } from '../../run/run-states.ts';
 import { findOutput } from '../adopt/find-output.ts';
-import type { Cli } from '../cli.ts';
+import { type Cli, drawErr } from '../cli.ts';
 import { findRun, type FoundRun } from '../find-run.ts';
 import { whileRefreshing } from '../run-view/current-state.ts';
 import { jobFigures, jobNotes, describeState, latestAttempt, displaySite } from '../run-view/describe-job.ts';
 import { integerOption } from '../submit/options.ts';
-import { nextCommands } from '../text/phrases.ts';
+import { commandLines, nextCommands } from '../text/phrases.ts';
 import { explainRun } from '../why/explain-run.ts';
 
 interface Options {
@@ -80,14 +80,18 @@ async function refuseOnAccessPoint(cli: Cli, run: FoundRun | undefined): Promise
   if (reason === undefined) return;
   const [argument, folder] = [run?.argument ?? 'RUN', run?.folder ?? 'FOLDER'];
   nextCommands(cli, [
-    [`updraft dashboard ${argument} --static dashboard.html`, 'here: the page as a file, to copy and open'],
-    [
-      `updraft dashboard --ssh ${shellQuote(`${facts.hostname}:${folder}`)}`,
-      'on your own machine: the live page',
-    ],
-    [`ssh -L 8123:127.0.0.1:8123 ${facts.hostname}`, 'or a tunnel, if the staff agrees, and in it:'],
-    [`updraft dashboard ${argument} --here --port 8123 --no-open`, 'the live page through the tunnel'],
+    [`updraft dashboard ${argument} --static dashboard.html`, 'the page as a file, to copy and open'],
+    [`updraft dashboard ${argument} --here --port 8123 --no-open`, 'the live page through the tunnel below'],
   ]);
+  const elsewhere = commandLines(
+    [
+      [`updraft dashboard --ssh ${shellQuote(`${facts.hostname}:${folder}`)}`, 'the live page'],
+      [`ssh -L 8123:127.0.0.1:8123 ${facts.hostname}`, 'a tunnel, if the staff agrees'],
+    ],
+    cli.errIsTerminal ? cli.columns : Number.POSITIVE_INFINITY,
+  );
+  // Not renamed: this machine's path of Updraft means nothing there.
+  drawErr(cli, safeOutput(`\non your own machine:\n${elsewhere.join('\n')}\n`, false));
   throw new Fault('usage', `this is an access point (${reason}): do not run servers on it`, {
     about: facts.hostname,
     fix: 'use one of the commands above',

@@ -12,22 +12,42 @@ import { viewExplanation } from '../../why/explanation-view.ts';
 import { type ExplainedGroup, groupExplanations } from '../../why/group-explanations.ts';
 import type { Cli } from '../cli.ts';
 import { findRun, pathKind, runAndJobs } from '../find-run.ts';
+import { namedLogs, namesLogs } from '../named-logs.ts';
 import { currentState, printUnsupervised } from '../run-view/current-state.ts';
 import { jobList, type NextCommand, nextCommands, textWidth } from '../text/phrases.ts';
-import { explainLog } from '../why/explain-log.ts';
+import { explainLogs } from '../why/explain-log.ts';
 import { explainRun } from '../why/explain-run.ts';
 
 export function configure(command: Command, cli: Cli): void {
   command
-    .argument('[run | log]', 'folder, id or name of a run (default: the latest), or an HTCondor event log')
-    .argument('[job]', 'a job: 0003 or 3 of a run; 12.3 or a DAG node of a log (default: all)')
+    .argument(
+      '[run | log]',
+      'a run (default: the latest), or an HTCondor event log: a file, a folder of logs, - for stdin',
+    )
+    .argument(
+      '[log | job...]',
+      'more logs; a job: 0003 or 3 of a run, 12.3 or a DAG node of a log (default: all)',
+    )
     .option('--json', 'print JSON')
     .option('--verbose', 'also print the journal entries of the run')
-    .action(async (first: string | undefined, second: string | undefined, options: Partial<View>) => {
+    .action(async (run: string | undefined, others: string[], options: Partial<View>) => {
       const view = { json: options.json ?? false, verbose: options.verbose ?? false };
-      const kind = first === undefined ? undefined : await pathKind(path.resolve(cli.cwd, first));
-      if (first !== undefined && kind === 'file') return whyLog(cli, first, second, view);
-      if (first !== undefined && kind === undefined && /[./]/.test(first))
+      const { logs, rest } = await leadingLogs(cli, run === undefined ? others : [run, ...others]);
+      const [first, second, ...more] = rest;
+      if (more.length > 0 || (logs.length > 0 && second !== undefined))
+        throw new Fault(
+          'usage',
+          `why takes one job, and "${printable(more[0] ?? second ?? '')}" is another`,
+          {
+            fix: 'name one job after the run or the logs, or none',
+          },
+        );
+      if (logs.length > 0) return whyLogs(cli, logs, first, view);
+      if (
+        first !== undefined &&
+        /[./]/.test(first) &&
+        (await pathKind(path.resolve(cli.cwd, first))) === undefined
+      )
         throw new Fault('file-invalid', `there is no log or run ${printable(first)}`, {
           about: first,
           fix: 'name a run, or the event log of the jobs (`log` in their submit file)',
@@ -36,17 +56,34 @@ export function configure(command: Command, cli: Cli): void {
     });
 }
 
-async function whyLog(cli: Cli, log: string, word: string | undefined, view: View): Promise<void> {
-  const explanations = await explainLog(path.resolve(cli.cwd, log), log, word, cli.signal);
-  const name = shellQuote(log);
-  show(cli, explanations, view, { log: path.resolve(cli.cwd, log) });
-  if (view.json) return;
-  const example = shellQuote(printable(groupExplanations(explanations)[0]?.jobs[0] ?? ''));
+/** The words before the job that name logs. */
+async function leadingLogs(cli: Cli, words: readonly string[]): Promise<{ logs: string[]; rest: string[] }> {
+  const isLog = await Promise.all(words.map((word) => namesLogs(cli, word)));
+  const end = isLog.indexOf(false);
+  return { logs: words.slice(0, end === -1 ? undefined : end), rest: end === -1 ? [] : words.slice(end) };
+}
+
+async function whyLogs(
+  cli: Cli,
+  words: readonly string[],
+  job: string | undefined,
+  view: View,
+): Promise<void> {
+  const sources = await namedLogs(cli, words);
+  const explanations = await explainLogs(sources, job, cli.signal);
+  const logs = sources.map(({ name }) => (words.includes('-') ? name : path.resolve(cli.cwd, name)));
+  show(cli, explanations, view, logs.length === 1 ? { log: logs[0] } : { logs });
+  if (view.json || words.includes('-')) return;
+  const names = words.length > maxNamed ? 'LOGS' : words.map(shellQuote).join(' ');
+  const example = shellQuote(printable(groupExplanations(explanations)[0]?.example.job ?? ''));
   nextCommands(cli, [
-    explanations.length > 1 && [`updraft why ${name} ${example}`, 'one job in full'],
-    [`updraft report ${name}`, 'where the time went'],
+    explanations.length > 1 && [`updraft why ${names} ${example}`, 'one job in full'],
+    [`updraft report ${names}`, 'where the time went'],
   ]);
 }
+
+/** The next commands repeat no more names than this. */
+const maxNamed = 3;
 
 async function whyRun(
   cli: Cli,
@@ -97,7 +134,7 @@ function show(
   cli: Cli,
   explanations: readonly Explanation[],
   { json, verbose }: View,
-  source: Record<string, string>,
+  source: Record<string, unknown>,
 ): void {
   const [only] = explanations;
   if (json) cli.out(`${JSON.stringify({ ...source, jobs: explanations })}\n`);

@@ -144,10 +144,10 @@ function checkpointHint({ script, facts }: Project): string[] {
   const { checkpoint } = facts;
   if (checkpoint === undefined)
     return [
-      'it saves no checkpoint to resume from: an attempt that is interrupted starts over. A few lines change that: docs/checkpoints.md',
+      'it saves no checkpoint to resume from: an attempt that is interrupted starts over. A few lines change that: updraft docs checkpoints',
     ];
   if (checkpoint.how !== 'argument') return [];
   return [
-    `${checkpoint.name} (${script}:${checkpoint.line}) resumes a training: to have every attempt do so, see docs/checkpoints.md`,
+    `${checkpoint.name} (${script}:${checkpoint.line}) resumes a training: to have every attempt do so, see updraft docs checkpoints`,
   ];
 }

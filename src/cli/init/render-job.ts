@@ -64,7 +64,7 @@ function trainLines({ command, others, files, outputs, checkpoint, open }: JobDr
     checkpoint === undefined
       ? line(
           '# checkpoint = "checkpoints"',
-          'a folder kept across attempts, to resume from: docs/checkpoints.md',
+          'a folder kept across attempts, to resume from: updraft docs checkpoints',
         )
       : line(`checkpoint = ${quote(checkpoint)}`, 'kept across attempts; the training resumes from it'),
   ];
@@ -80,7 +80,7 @@ const dataLines = ({ data }: JobDraft): string[][] =>
         ]
       : [
           `[data.${name}]`,
-          line(`url = ${quote(url)}`, 'or osdf://, https://: docs/methods.md'),
+          line(`url = ${quote(url)}`, 'or osdf://, https://: updraft docs methods'),
           line(`into = ${quote(into)}`, why),
         ],
   );

@@ -138,7 +138,7 @@ function checkTrouble(rule: string, caches: number): void {
       throw new TroubleSyntaxError(rule, `there is no server ${server}`);
   } catch (error) {
     if (!(error instanceof TroubleSyntaxError)) throw error;
-    const fix = 'see docs/mini-federation.md for the syntax of rules';
+    const fix = '`updraft docs mini-federation` has the syntax of rules';
     throw new Fault('usage', error.message, { fix });
   }
 }

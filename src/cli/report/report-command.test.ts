@@ -110,8 +110,8 @@ test('a folder, a binary file and a missing file are refused by name', async (t)
       return true;
     });
   };
-  await refused(['sub'], /no run "sub"/);
-  await refused(['a.log', 'sub'], /sub is not a file/);
+  await refused(['sub'], /no file in the folder sub is an HTCondor event log/);
+  await refused(['a.log', 'nowhere'], /nowhere is not an event log/);
   await refused(['binary'], /no HTCondor event in .*binary/);
   await refused(['nowhere.log'], /no log or run nowhere\.log/);
   await refused(['--compare', 'a.log'], /takes two/);
@@ -221,24 +221,49 @@ test('a run has the same report forms as a log', async () => {
   assert.equal(csv.trimEnd().split('\n').length, 4);
 });
 
-test('a pipe is read like a log, but only alone', async (t) => {
-  const cwd = await temporaryFolder(t, { 'a.log': whole });
+test('a pipe is read like a log, alone and beside others', async (t) => {
+  const cwd = await temporaryFolder(t, { 'a.log': whole, 'b.log': submit(500, '002.000.000') });
   const pipe = path.join(cwd, 'pipe');
   execFileSync('mkfifo', [pipe]);
-  const written = once(spawn('sh', ['-c', 'cat a.log > pipe'], { cwd }), 'close');
-  const { out } = await runCommand(report, ['pipe', '--json'], { cwd });
-  await written;
-  assert.deepEqual((JSON.parse(out) as LogReport).jobs, (await reportOn(t, { 'a.log': whole })).jobs);
-  await assert.rejects(runCommand(report, ['pipe', 'a.log'], { cwd }), /is a pipe/);
+  const jobsOf = async (...words: string[]): Promise<LogReport['jobs']> => {
+    const written = once(spawn('sh', ['-c', 'cat a.log > pipe'], { cwd }), 'close');
+    const { out } = await runCommand(report, [...words, '--json'], { cwd });
+    await written;
+    return (JSON.parse(out) as LogReport).jobs;
+  };
+  const { jobs } = await reportOn(t, { 'a.log': whole });
+  assert.deepEqual(await jobsOf('pipe'), jobs);
+  assert.deepEqual(await jobsOf('b.log', 'pipe'), { ...jobs, total: 2, waiting: 1 });
 });
 
-test('a compressed log is refused with a command to read it', async (t) => {
-  const cwd = await temporaryFolder(t);
-  await writeFile(path.join(cwd, 'a.log.gz'), gzipSync(whole));
-  await assert.rejects(runCommand(report, ['a.log.gz'], { cwd }), (fault) => {
-    assert.ok(fault instanceof Fault && /zcat LOG\.gz \| updraft report -/.test(fault.fix ?? ''));
-    return true;
+test('compressed, rotated, in a folder, on stdin: a log is a log', async (t) => {
+  const { jobs } = await reportOn(t, { 'a.log': whole });
+  const cwd = await temporaryFolder(t, {
+    'rotated.log': terminate(110),
+    'rotated.log.old': execute(10),
+    'rotated.log.1': submit(),
+    'rotated.log.2': 'notes on the log',
+    'folder/events': whole,
+    'folder/events.out': 'What the job printed.',
+    'folder/.hidden.log': submit(0, '9.0.0'),
   });
+  await writeFile(path.join(cwd, 'packed'), gzipSync(whole));
+  await writeFile(path.join(cwd, 'folder', 'twice.gz'), gzipSync(whole));
+  const jobsOf = async (...words: string[]): Promise<LogReport> => {
+    const stdin = (): AsyncIterable<Uint8Array> => ReadableStream.from([gzipSync(whole)]);
+    const { out } = await runCommand(report, [...words, '--json'], { cwd, stdin });
+    return JSON.parse(out) as LogReport;
+  };
+  for (const words of [
+    ['packed'],
+    ['rotated.log'],
+    ['folder'],
+    ['-'],
+    ['folder', '-', 'rotated.log', 'packed'],
+  ])
+    assert.deepEqual((await jobsOf(...words)).jobs, jobs, words.join(' '));
+  assert.deepEqual((await jobsOf('rotated.log', 'rotated.log.1')).logs, ['rotated.log']);
+  assert.deepEqual((await jobsOf('folder')).logs, ['folder/events', 'folder/twice.gz']);
 });
 
 test('the first screen says when, how many, what was lost and what helps most', async (t) => {

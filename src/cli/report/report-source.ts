@@ -2,7 +2,8 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { defined } from '../../base/defined.ts';
 import { printable } from '../../base/printable.ts';
-import { shellQuote } from '../../base/shell-quote.ts';
+import { logSources } from '../../eventlog/log-sources.ts';
+import type { LogSource } from '../../eventlog/scan-log.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { RunContext } from '../../history/run-jobs.ts';
 import type { RunState } from '../../journal/state.ts';
@@ -14,40 +15,35 @@ import { readValid } from '../../report/validity.ts';
 import { readRunState } from '../../run/run-states.ts';
 import type { Cli } from '../cli.ts';
 import { findRun, type FoundRun, pathKind } from '../find-run.ts';
+import { namedLogs, namesLogs } from '../named-logs.ts';
 
 /** What a report is about: an Updraft run, or any event logs. */
-export type ReportSource = { run: FoundRun } | { logs: string[] };
+export type ReportSource = { run: FoundRun } | { logs: LogSource[]; named: readonly string[] };
 
-/** Arguments that are files are logs, `-` is stdin; any other argument names a run. */
-export async function reportSource(cli: Cli, named: readonly string[]): Promise<ReportSource> {
-  const words = named.map((word) => (word === '-' ? '/dev/stdin' : word));
-  const kinds = await Promise.all(words.map((word) => pathKind(path.resolve(cli.cwd, word))));
-  if (words.length > 0 && kinds.every((kind) => kind === 'file')) return { logs: [...words] };
+/** Arguments that are files, pipes, `-` or folders with logs are logs; any other argument names a run. */
+export async function reportSource(cli: Cli, words: readonly string[]): Promise<ReportSource> {
+  const isLog = await Promise.all(words.map((word) => namesLogs(cli, word)));
+  if (words.length > 0 && isLog.every(Boolean)) return { logs: await namedLogs(cli, words), named: words };
   const [word] = words;
   if (words.length > 1)
-    throw new Fault(
-      'usage',
-      `${printable(words[kinds.findIndex((kind) => kind !== 'file')] ?? '')} is not a file`,
-      {
-        fix: 'name one run, or any number of event logs, or two of either after --compare',
-      },
-    );
-  if (word !== undefined && kinds[0] === undefined && /[./]/.test(word))
+    throw new Fault('usage', `${printable(words[isLog.indexOf(false)] ?? '')} is not an event log`, {
+      fix: 'name one run, or any number of event logs, or two of either after --compare',
+    });
+  if (word !== undefined && /[./]/.test(word) && (await pathKind(path.resolve(cli.cwd, word))) === undefined)
     throw new Fault('file-invalid', `no log or run ${printable(word)}`, {
       about: word,
       fix: 'name the event log of your jobs (`log` in their submit file)',
     });
-  return { run: await findReportRun(cli, word, kinds[0] === 'folder') };
+  return { run: await findReportRun(cli, word) };
 }
 
 /** A user without runs may have an event log. */
-async function findReportRun(cli: Cli, word: string | undefined, isFolder: boolean): Promise<FoundRun> {
+async function findReportRun(cli: Cli, word: string | undefined): Promise<FoundRun> {
   try {
     return await findRun(cli.cwd, word);
   } catch (error) {
-    if (!(error instanceof Fault) || error.kind !== 'usage' || (word !== undefined && !isFolder)) throw error;
-    const logs = word === undefined ? 'my.log' : `${shellQuote(word)}/*.log`;
-    const fix = `for HTCondor jobs, name their event log: updraft report ${logs}`;
+    if (!(error instanceof Fault) || error.kind !== 'usage' || word !== undefined) throw error;
+    const fix = 'for HTCondor jobs, name their event log: updraft report my.log';
     throw new Fault('usage', error.message, { fix, cause: error });
   }
 }
@@ -74,7 +70,7 @@ export async function readSource(
     return readRun(folder, state, await runContext(folder, state));
   }
   return readLogs(
-    source.logs.map((log) => path.resolve(cli.cwd, log)),
+    source.logs,
     defined({
       signal: cli.signal,
       valid: valid === undefined ? undefined : readValid(valid),
@@ -93,7 +89,7 @@ async function readNames(cli: Cli, list: string): Promise<Set<string>> {
 /** Its name in a heading. */
 export function sourceName(source: ReportSource): string {
   if ('run' in source) return path.basename(source.run.folder);
-  const [first = '', ...more] = source.logs.map((log) => path.basename(log));
+  const [first = '', ...more] = source.named.map((log) => (log === '-' ? 'stdin' : path.basename(log)));
   return more.length === 0 ? first : `${first} and ${more.length} more`;
 }
 
@@ -101,7 +97,9 @@ export function sourceName(source: ReportSource): string {
 export async function runContext(folder: string, { pool }: RunState): Promise<RunContext> {
   const plan = await readPlan(folder).catch(() => undefined);
   const log = poolKind(pool)?.eventLog;
-  const read = log && (await readLogs([path.join(folder, log)]).catch(() => undefined));
+  const read = log && (await readRunLog(path.join(folder, log)).catch(() => undefined));
   const { spec, jobs: planned } = plan ?? {};
   return { requestedMemoryBytes: spec?.resources.memoryBytes, planned, logged: read ? read.jobs : undefined };
 }
+
+const readRunLog = async (log: string): Promise<ReadLogs> => readLogs(await logSources([log]));

@@ -19,8 +19,11 @@ export async function commandName(started: string, env: Env): Promise<string> {
 }
 
 const names = Object.values(groups).flat().join('|');
-const command = new RegExp(`(?<![\\w./-])updraft(?= (?:(?:${names}|help)\\b|--(?:help|version)\\b))`, 'g');
+const command = new RegExp(
+  `(?<![\\w./-]|npx )updraft(?= (?:(?:${names}|help)\\b|--(?:help|version)\\b))`,
+  'g',
+);
 
-/** Replaces `updraft` in the commands of a text by what works here; other mentions stay. */
+/** Replaces `updraft` in the commands of a text by what works here, once; other mentions stay. */
 export const withCommandName = (text: string, name: string): string =>
   name === 'updraft' ? text : text.replace(command, () => name);

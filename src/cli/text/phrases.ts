@@ -1,5 +1,6 @@
 import { wrap } from '../../base/text-table.ts';
 import type { Cli } from '../cli.ts';
+import { withCommandName } from './command-name.ts';
 
 /** A command that may come next and what it does; false or undefined where it does not fit. */
 export type NextCommand = readonly [command: string, what: string] | false | undefined;
@@ -8,7 +9,8 @@ export type NextCommand = readonly [command: string, what: string] | false | und
 export function nextCommands(cli: Cli, mayFit: readonly NextCommand[]): void {
   const next = mayFit.filter((one) => one !== false && one !== undefined);
   const width = cli.errIsTerminal ? cli.columns : Number.POSITIVE_INFINITY;
-  cli.err(`\nnext:\n${commandLines(next, width).join('\n')}\n`);
+  const named = next.map(([command, what]) => [withCommandName(command, cli.name), what] as const);
+  cli.err(`\nnext:\n${commandLines(named, width).join('\n')}\n`);
 }
 
 /** Command lines with what each does: beside it, or below it where one would be too wide. */

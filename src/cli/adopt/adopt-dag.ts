@@ -1,0 +1,96 @@
+import path from 'node:path';
+import { countByLevel, groupFindings } from '../../adopt/finding-groups.ts';
+import { counted } from '../../base/counted.ts';
+import type { Finding } from '../../base/finding.ts';
+import { printable } from '../../base/printable.ts';
+import type { DagFacts } from '../../dag/dag-rules.ts';
+import type { DagNode } from '../../dag/dag.ts';
+import type { Rescue } from '../../dag/rescue.ts';
+import { lintDag } from '../../dag/survey-dag.ts';
+import { Fault } from '../../fault/fault.ts';
+import type { ProfileName } from '../../job/spec.ts';
+import type { Cli } from '../cli.ts';
+import { PrintedFault } from '../print-fault.ts';
+import { jobList, nextCommands, textWidth } from '../text/phrases.ts';
+import { surveyDagFile } from './dag-file.ts';
+import { findingsText } from './findings-text.ts';
+
+/** The options of `adopt` that matter for a DAG. */
+interface DagOptions {
+  json?: true;
+  submit?: true;
+  withPlugin?: true;
+  pool?: ProfileName;
+}
+
+/** Prints what is wrong with a DAG and its nodes' submit files, and what its rescue file would run again. */
+export async function adoptDag(cli: Cli, file: string, argument: string, options: DagOptions): Promise<void> {
+  if (options.submit === true || options.withPlugin === true)
+    throw new Fault('usage', 'Updraft does not submit DAGs', { fix: `condor_submit_dag ${argument}` });
+  const facts = await surveyDagFile(cli, file, options.pool);
+  const findings = lintDag(facts);
+  const isBad = findings.some(({ level }) => level === 'error');
+  if (options.json === true) cli.out(`${JSON.stringify(toJson(file, facts, findings, !isBad))}\n`);
+  else cli.out(text(facts, findings, textWidth(cli)));
+  const bad = new Fault('file-invalid', `${path.basename(file)} has errors`, {
+    fix: `apply the fixes above, then run: updraft adopt ${argument}`,
+    about: file,
+  });
+  if (isBad) throw options.json === true ? new PrintedFault(bad) : bad;
+  if (options.json === true) return;
+  nextCommands(cli, [
+    [`condor_submit_dag ${argument}`, 'submit it'],
+    [`updraft report ${argument}`, 'where the time went, by node'],
+  ]);
+}
+
+function text({ dag, files, rescue }: DagFacts, findings: readonly Finding[], width: number): string {
+  const named = [...new Set(findings.flatMap(({ file }) => file ?? []))];
+  const texts = named.map((file) => ({ file, text: files.read(file) ?? '' }));
+  const nodes = counted(dag.nodes.length, 'node');
+  return findingsText(
+    `${printable(dag.file)}: ${nodes}; ${countByLevel(findings)}`,
+    groupFindings(findings, texts),
+    rescue === undefined ? [] : rescueLines(rescue),
+    width,
+  );
+}
+
+/** What `condor_submit_dag` would do with the newest rescue file. */
+function rescueLines({ file, failed, rerun, done }: Rescue): string[] {
+  const names = (nodes: readonly DagNode[]): string => jobList(nodes.map(({ name }) => printable(name)));
+  const again = rerun.filter(({ name }) => failed.includes(name));
+  const others = rerun.filter(({ name }) => !failed.includes(name));
+  const total = counted(rerun.length + done.length, 'node');
+  return [
+    `condor_submit_dag would use ${printable(file)} and run ${rerun.length} of ${total}`,
+    ...(again.length === 0 ? [] : [`  failed before: ${names(again)}`]),
+    ...(others.length === 0 ? [] : [`  not done: ${names(others)}`]),
+    ...(done.length === 0 ? [] : [`  done, not run again: ${names(done)}`]),
+  ];
+}
+
+function toJson(
+  file: string,
+  { dag, rescue }: DagFacts,
+  findings: readonly Finding[],
+  ok: boolean,
+): Record<string, unknown> {
+  const names = (nodes: readonly DagNode[]): string[] => nodes.map(({ name }) => name);
+  return {
+    format: 1,
+    ok,
+    file,
+    nodes: dag.nodes.length,
+    findings,
+    rescue:
+      rescue === undefined
+        ? null
+        : {
+            file: rescue.file,
+            failed: rescue.failed,
+            rerun: names(rescue.rerun),
+            done: names(rescue.done),
+          },
+  };
+}

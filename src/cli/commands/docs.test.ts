@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { runCommand } from '../../../test/cli/run-command.ts';
+import { configure } from './docs.ts';
+
+const docs = async (...words: string[]): Promise<string> =>
+  (await runCommand({ configure }, words, { cwd: '/' })).out;
+
+test('docs prints the list of pages, a page, and a section', async () => {
+  assert.match(await docs(), /^# Documentation\n/);
+  const page = await docs('guides/small-data');
+  assert.match(page, /^# /);
+  assert.equal(await docs('docs/guides/small-data.md'), page);
+  const section = await docs('commands#completion');
+  assert.match(section, /^## completion\n/);
+  assert.doesNotMatch(section, /\n## /);
+});
+
+test('docs suggests the page or section that was meant, and prints no other file', async () => {
+  await assert.rejects(docs('checkpoint'), { fix: 'did you mean checkpoints? updraft docs lists them' });
+  await assert.rejects(docs('commands#plam'), {
+    fix: 'did you mean plan? updraft docs commands prints the page',
+  });
+  await assert.rejects(docs('../CHANGELOG'), { message: 'there is no page "../CHANGELOG"' });
+});

@@ -1,0 +1,82 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import type { Command } from 'commander';
+import { readAsset } from '../../base/assets.ts';
+import { findProgram } from '../../base/find-program.ts';
+import { nearest } from '../../base/nearest.ts';
+import { printable } from '../../base/printable.ts';
+import { Fault } from '../../fault/fault.ts';
+import type { Cli } from '../cli.ts';
+import { withCommandName } from '../text/command-name.ts';
+
+/** The page that lists all others. */
+const index = 'README';
+
+export function configure(command: Command, cli: Cli): void {
+  command
+    .argument('[page]', 'a page, or a section of it: checkpoints, commands#plan', index)
+    .action(async (word: string) => show(cli, await readPage(word)));
+}
+
+/** The text of a page, or of the section that follows a `#`. */
+async function readPage(word: string): Promise<string> {
+  const [, name = '', section] = /^(?:docs\/)?(.*?)(?:\.md)?(?:#(.*))?$/s.exec(word) ?? [];
+  const links = (await docsFile(index)).matchAll(/\]\(([\w/-]+)\.md\)/g);
+  const pages = [index, ...[...links].map(([, page = '']) => page)];
+  if (!pages.includes(name)) throw unknown('page', name, pages, 'updraft docs');
+  const text = await docsFile(name);
+  return section === undefined ? text : sectionOf(text, section, name);
+}
+
+const docsFile = async (name: string): Promise<string> => (await readAsset(`docs/${name}.md`)) ?? '';
+
+/** From a heading to the next one of its level or above. */
+function sectionOf(text: string, section: string, page: string): string {
+  const headings = [...text.matchAll(/^(#+) (.*)$/gm)].map(({ 1: marks = '', 2: title = '', index: at }) => ({
+    level: marks.length,
+    anchor: title
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replaceAll(' ', '-'),
+    at,
+  }));
+  const first = headings.findIndex(({ anchor }) => anchor === section);
+  const found = headings[first];
+  if (found === undefined)
+    throw unknown(
+      'section',
+      section,
+      headings.map(({ anchor }) => anchor),
+      `updraft docs ${page}`,
+    );
+  const next = headings.slice(first + 1).find(({ level }) => level <= found.level);
+  return text.slice(found.at, next?.at);
+}
+
+function unknown(what: string, word: string, known: readonly string[], all: string): Fault {
+  const meant = nearest(word, known);
+  return new Fault('usage', `there is no ${what} "${printable(word)}"`, {
+    about: word,
+    fix: `${meant === undefined ? '' : `did you mean ${meant}? `}${all} ${what === 'page' ? 'lists them' : 'prints the page'}`,
+  });
+}
+
+/** On a terminal, through a pager if there is one. */
+async function show(cli: Cli, text: string): Promise<void> {
+  const pager = cli.outIsTerminal
+    ? (cli.env['PAGER'] ?? (await findProgram(['less', 'more'], cli.env)))
+    : undefined;
+  if (pager === undefined || pager === '') {
+    cli.out(text);
+    return;
+  }
+  // `less` ends at once if the page fits, and leaves it on the screen.
+  const child = spawn('sh', ['-c', pager], {
+    stdio: ['pipe', 'inherit', 'inherit'],
+    env: { LESS: 'FRX', ...cli.env },
+  });
+  // Left before its end: a closed pipe.
+  child.stdin.on('error', () => undefined);
+  child.stdin.end(withCommandName(text, cli.name));
+  await once(child, 'close');
+}

@@ -1,0 +1,17 @@
+import path from 'node:path';
+import { logSources } from '../eventlog/log-sources.ts';
+import type { LogSource } from '../eventlog/scan-log.ts';
+import type { Cli } from './cli.ts';
+import { isRun, pathKind } from './find-run.ts';
+
+/** Whether an argument names event logs: a file, `-`, or a folder that is not that of a run. */
+export async function namesLogs(cli: Cli, word: string): Promise<boolean> {
+  if (word === '-') return true;
+  const file = path.resolve(cli.cwd, word);
+  const kind = await pathKind(file);
+  return kind === 'folder' ? !(await isRun(file)) : kind === 'file';
+}
+
+/** The event logs that a command line names. */
+export const namedLogs = (cli: Cli, words: readonly string[]): Promise<LogSource[]> =>
+  logSources(words, { cwd: cli.cwd, stdin: () => cli.stdin(), now: cli.clock.now() });

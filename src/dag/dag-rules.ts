@@ -1,0 +1,367 @@
+import { posix } from 'node:path';
+import type { SubmitFiles } from '../adopt/submit-files.ts';
+import { counted } from '../base/counted.ts';
+import type { Found, Rule } from '../base/finding.ts';
+import type { ScriptTime } from './dag-command.ts';
+import type { Dag, DagNode, DagProblemKind, DagScript } from './dag.ts';
+import { type NodeGroup, type NodeOutcome, waits } from './node-outcomes.ts';
+import type { Rescue } from './rescue.ts';
+
+/** Everything the rules about DAGs use. */
+export interface DagFacts {
+  dag: Dag;
+  /** The absolute folder of the DAG, where `condor_submit_dag` is assumed to run; undefined where it is unknown. */
+  folder: string | undefined;
+  /** By their names from there. */
+  files: SubmitFiles;
+  groups: NodeGroup[];
+  outcomes: NodeOutcome[];
+  /** Not all outcomes were read. */
+  isPartial: boolean;
+  rescue: Rescue | undefined;
+}
+
+const problems =
+  (...kinds: DagProblemKind[]) =>
+  ({ dag }: DagFacts): Found[] =>
+    dag.problems
+      .filter(({ kind }) => kinds.includes(kind))
+      .map(({ message, fix, place }) => ({ message, fix, place }));
+
+/** Rules about DAG files; those about the nodes' submit files are `adopt`'s. */
+export const dagRules: Rule<DagFacts>[] = [
+  {
+    name: 'dag-syntax',
+    level: 'error',
+    about: 'DAGMan refuses a line of the DAG file.',
+    check: problems('syntax', 'recursion', 'rejected'),
+  },
+  {
+    name: 'dag-unknown-node',
+    level: 'error',
+    about: 'A command names a node that the DAG does not have.',
+    check: problems('unknown-node'),
+  },
+  {
+    name: 'dag-duplicate-node',
+    level: 'error',
+    about: 'A node or splice is defined twice.',
+    check: problems('duplicate-node'),
+  },
+  {
+    name: 'dag-misused-node',
+    level: 'error',
+    about: 'A command does not fit its node: a FINAL node has no parents and no RETRY.',
+    check: problems('misused-node'),
+  },
+  {
+    name: 'dag-cycle',
+    level: 'error',
+    about: 'Nodes wait for each other in a circle.',
+    check: cycle,
+  },
+  {
+    name: 'dag-file-missing',
+    level: 'error',
+    about: 'A submit file, DAG file, folder or configuration that the DAG names is not there.',
+    check: (facts) => [...problems('missing-file')(facts), ...missingFiles(facts, false)],
+  },
+  {
+    name: 'dag-file-later',
+    level: 'note',
+    about: 'A submit or DAG file is not there yet; a parent or a PRE script must write it.',
+    check: (facts) => missingFiles(facts, true),
+  },
+  {
+    name: 'dag-script-missing',
+    level: 'error',
+    about: 'A PRE, POST or HOLD script is not there or cannot be executed. DAGMan does not search the PATH.',
+    check: brokenScripts,
+  },
+  {
+    name: 'dag-script-replaced',
+    level: 'warning',
+    about: 'A node has two scripts of the same kind, and DAGMan runs only the last one.',
+    check: problems('script-replaced'),
+  },
+  {
+    name: 'dag-in-tmp',
+    level: 'error',
+    about: 'The DAG is in /tmp: DAGMan refuses to keep its log there.',
+    check: inTmp,
+  },
+  {
+    name: 'dag-rescue-stale',
+    level: 'error',
+    about: 'The newest rescue file names nodes that the DAG no longer has, so DAGMan refuses to start.',
+    check: staleRescue,
+  },
+  {
+    name: 'dag-final-hides-failure',
+    level: 'warning',
+    about: 'A FINAL node that succeeds makes the DAG a success, even if other nodes failed.',
+    check: hidingFinal,
+  },
+  {
+    name: 'dag-vars-overridden',
+    level: 'warning',
+    about: 'The submit file sets a name after VARS have set it, so that VARS have no effect.',
+    check: overriddenVars,
+  },
+  {
+    name: 'dag-nodes-overwrite',
+    level: 'warning',
+    about: 'Nodes write standard output or error to the same file.',
+    check: overwritingNodes,
+  },
+  {
+    name: 'dag-category',
+    level: 'note',
+    about: 'A CATEGORY has no MAXJOBS, or a MAXJOBS no node: neither has an effect.',
+    check: idleCategories,
+  },
+  {
+    name: 'dag-not-read',
+    level: 'note',
+    about: 'The DAG is so large that only a part of it was checked.',
+    check: (facts) => [...problems('too-big')(facts), ...partlyRead(facts)],
+  },
+];
+
+/** `A`, or `A and 3 other nodes`. */
+export function nodesText(nodes: readonly DagNode[]): string {
+  const [first, ...others] = nodes;
+  return `${first?.name ?? ''}${others.length === 0 ? '' : ` and ${counted(others.length, 'other node')}`}`;
+}
+
+const maxShownCycle = 8;
+
+function cycle({ dag }: DagFacts): Found[] {
+  const found = dag.graph.cycle()?.flatMap((index) => dag.byIndex.get(index) ?? []);
+  const [first] = found ?? [];
+  if (found === undefined || first === undefined) return [];
+  const names = found.map(({ name }) => name);
+  const shown = names.length > maxShownCycle ? [...names.slice(0, maxShownCycle), '…'] : names;
+  return [
+    {
+      message: `nodes wait for each other: ${[...shown, first.name].join(' → ')}`,
+      fix: 'take one of them out of a PARENT … CHILD line',
+      place: first.place,
+    },
+  ];
+}
+
+/** Files that a node needs; `later`: those that a parent or PRE script may still write. */
+function missingFiles({ dag, files, groups }: DagFacts, later: boolean): Found[] {
+  const gone = (name: string): boolean => files.stat(name)?.kind === 'missing';
+  const found: Found[] = [];
+  for (const { file, folder, isMissing, nodes } of groups) {
+    const these = isMissing && !gone(folder) ? nodes.filter((node) => waits(dag, node) === later) : [];
+    if (these[0] !== undefined) found.push(missing('submit file', file, these, these[0], later));
+  }
+  for (const node of dag.nodes) {
+    const file = posix.isAbsolute(node.submit) ? node.submit : posix.join(node.folder, node.submit);
+    if (node.type === 'subdag' && gone(file) && waits(dag, node) === later)
+      found.push(missing('DAG file', file, [node], node, later));
+    else if (!later && node.folder !== '.' && gone(node.folder) && !waits(dag, node))
+      found.push(missing('folder', node.folder, [node], node, later));
+  }
+  if (!later)
+    for (const { file, place } of dag.configs)
+      if (gone(file))
+        found.push({ message: `the configuration ${file} is not there`, fix: 'correct its name', place });
+  return found;
+}
+
+const missing = (
+  what: string,
+  name: string,
+  nodes: readonly DagNode[],
+  { place }: DagNode,
+  later: boolean,
+): Found => ({
+  message: later
+    ? `the ${what} ${name} of ${nodesText(nodes)} is not there yet`
+    : `the ${what} ${name} of ${nodesText(nodes)} is not there: the job cannot be submitted`,
+  fix: later ? 'check that a parent or the PRE script writes it' : 'correct its name, or write the file',
+  place,
+});
+
+function brokenScripts({ dag, files }: DagFacts): Found[] {
+  const broken = new Map<string, { found: Omit<Found, 'place'>; script: DagScript; nodes: DagNode[] }>();
+  for (const node of dag.nodes)
+    for (const [when, script] of node.scripts) {
+      const found = scriptProblem(files, node, when, script);
+      if (found === undefined) continue;
+      const key = JSON.stringify(found);
+      const known = broken.get(key) ?? { found, script, nodes: [] };
+      known.nodes.push(node);
+      broken.set(key, known);
+    }
+  return [...broken.values()].map(({ found, script, nodes }) => ({
+    ...found,
+    message: `${found.message}, so that ${nodesText(nodes)} ${nodes.length === 1 ? 'fails' : 'fail'}`,
+    place: script.place,
+  }));
+}
+
+function scriptProblem(
+  files: SubmitFiles,
+  { folder }: DagNode,
+  when: ScriptTime,
+  { command }: DagScript,
+): Omit<Found, 'place'> | undefined {
+  const [name = ''] = command.split(/[ \t]+/, 1);
+  if (name.startsWith('$')) return undefined;
+  const file = posix.isAbsolute(name) ? name : posix.join(folder, name);
+  const fact = files.stat(file);
+  const what = `the ${when} script ${name}`;
+  if (fact?.kind === 'missing')
+    return name.includes('/')
+      ? { message: `${what} is not there`, fix: 'correct its name, or write the file' }
+      : {
+          message: `${what} is not in ${folder === '.' ? 'the folder of the DAG' : folder}, and DAGMan does not search the PATH`,
+          fix: 'put it there, or write its full path',
+        };
+  if (fact?.kind === 'folder') return { message: `${what} is a folder`, fix: 'name a program' };
+  if (fact?.isExecutable === false) return { message: `${what} is not executable`, fix: `chmod +x ${file}` };
+  const text = fact === undefined || fact.bytes > maxScriptBytes ? undefined : files.read(file);
+  if (text === undefined || text.startsWith('#!') || text.includes('\0')) return undefined;
+  return {
+    message: `${what} has no \`#!\` line`,
+    fix: 'make its first line #!/bin/sh, or the interpreter it is for',
+  };
+}
+
+const maxScriptBytes = 1 << 20;
+
+function inTmp({ dag, folder }: DagFacts): Found[] {
+  if (folder === undefined || !/^\/tmp(\/|$)/.test(folder)) return [];
+  return [
+    {
+      message: 'the DAG is in /tmp, and so would be its log: DAGMan refuses that',
+      fix: `move the folder into your home, or put DAGMAN_USE_STRICT = 0 into a file that CONFIG names`,
+      place: { file: dag.file, line: 1 },
+    },
+  ];
+}
+
+function staleRescue({ rescue }: DagFacts): Found[] {
+  const [first, ...others] = rescue?.unknown ?? [];
+  if (rescue === undefined || first === undefined) return [];
+  const more = others.length === 0 ? '' : ` and ${counted(others.length, 'other')}`;
+  return [
+    {
+      message: `${rescue.file} marks ${first.name}${more} as done, but the DAG has no such node: DAGMan refuses to start`,
+      fix: `delete the line, or start afresh: condor_submit_dag -autorescue 0`,
+      place: { file: rescue.file, line: first.line },
+    },
+  ];
+}
+
+/** The FINAL node may pass on what it gets to know about the others. */
+function hidingFinal({ dag, outcomes }: DagFacts): Found[] {
+  const final = dag.nodes.find(({ type }) => type === 'final');
+  if (final === undefined) return [];
+  const knows = /\$\(?(dag_status|failed_count)\b/i;
+  const outcome = outcomes.find(({ nodes }) => nodes.includes(final));
+  const isPassedOn = outcome?.facts.submission.assignments.some(({ value }) => knows.test(value));
+  if (isPassedOn === true || knows.test(final.scripts.get('POST')?.command ?? '')) return [];
+  return [
+    {
+      message: `if ${final.name} succeeds, DAGMan exits with 0 even if other nodes failed`,
+      fix: `let a script decide: SCRIPT POST ${final.name} check.sh $DAG_STATUS, which fails unless it gets 0`,
+      place: final.place,
+    },
+  ];
+}
+
+function overriddenVars({ outcomes }: DagFacts): Found[] {
+  const found = new Map<string, Found>();
+  for (const { facts, nodes } of outcomes)
+    for (const { name, append, place } of nodes[0]?.vars.values() ?? []) {
+      const own = facts.submission.assignments.find(
+        (one) => one.name.toLowerCase() === name.toLowerCase() && one.place !== place,
+      );
+      if (append || own === undefined || own.value.toLowerCase().includes(`$(${name.toLowerCase()}`))
+        continue;
+      const key = `${name} ${own.place.file} ${own.place.line}`;
+      if (found.has(key)) continue;
+      found.set(key, {
+        message: `VARS of ${nodesText(nodes)} set \`${name}\`, but line ${own.place.line} of ${own.place.file} sets it again: VARS have no effect`,
+        fix: `delete that line, or write VARS NODE APPEND ${name}="…"`,
+        place,
+      });
+    }
+  return [...found.values()];
+}
+
+function overwritingNodes({ outcomes }: DagFacts): Found[] {
+  return ['output', 'error'].flatMap((command) => {
+    const writers = new Map<string, { nodes: DagNode[]; outcome: NodeOutcome }>();
+    for (const outcome of outcomes) {
+      const name = sharedName(outcome, command);
+      if (name === undefined) continue;
+      const known = writers.get(name) ?? { nodes: [], outcome };
+      known.nodes.push(...outcome.nodes);
+      writers.set(name, known);
+    }
+    return [...writers].flatMap(([name, { nodes, outcome }]) => {
+      const place = outcome.facts.submission.queues[0]?.inForce.get(command)?.place;
+      if (nodes.length < 2) return [];
+      return {
+        message: `${nodesText(nodes)} write \`${command}\` to ${name}: only the last one's output is kept`,
+        fix: `put the node's name into it: ${command} = ${withJob(name)}`,
+        place,
+      };
+    });
+  });
+}
+
+/** The file that every node of the outcome writes; undefined if its name differs by node or cluster. */
+function sharedName({ group, facts }: NodeOutcome, command: string): string | undefined {
+  const queue = facts.submission.queues[0];
+  const raw = queue?.inForce.get(command)?.value ?? '';
+  const commands = queue?.jobs[0]?.commands;
+  const name = commands?.[command] ?? '';
+  if (name === '' || name === '/dev/null' || /\$\(?(job|jobid|cluster|clusterid)\b|\$\$/i.test(raw))
+    return undefined;
+  const folder = posix.join(group.folder, commands?.['initialdir'] ?? '.');
+  return posix.isAbsolute(name) ? name : posix.join(folder, name);
+}
+
+function withJob(name: string): string {
+  const { dir, name: stem, ext } = posix.parse(name);
+  return posix.join(dir, `${stem}.$(JOB)${ext}`);
+}
+
+function idleCategories({ dag }: DagFacts): Found[] {
+  const used = Map.groupBy(dag.nodes, ({ category }) => category);
+  const found: Found[] = [];
+  for (const [category, nodes] of used)
+    if (category !== undefined && !dag.limits.has(category) && nodes[0] !== undefined)
+      found.push({
+        message: `the category ${category} of ${nodesText(nodes)} has no limit, so it has no effect`,
+        fix: `add MAXJOBS ${category} NUMBER`,
+        place: nodes[0].place,
+      });
+  for (const [category, { place }] of dag.limits)
+    if (!used.has(category))
+      found.push({
+        message: `MAXJOBS limits the category ${category}, which no node has`,
+        fix: `add CATEGORY NODE ${category}, or delete the line`,
+        place,
+      });
+  return found;
+}
+
+function partlyRead({ dag, outcomes, isPartial }: DagFacts): Found[] {
+  if (!isPartial) return [];
+  return [
+    {
+      message: `the submit files were read with the VARS of ${counted(outcomes.length, 'node')} of ${counted(dag.nodes.length, 'node')}`,
+      fix: 'fix what was found, and check again',
+      place: { file: dag.file, line: 1 },
+    },
+  ];
+}

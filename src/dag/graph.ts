@@ -1,0 +1,87 @@
+/**
+ * The dependencies of a DAG's nodes, which are numbers. As in DAGMan, a command with several parents and several children
+ * gets a vertex between them, so that 1,000 parents of 1,000 children are 2,000 edges and not a million.
+ */
+export class DagGraph {
+  readonly #children: number[][] = [];
+  readonly #parents: number[][] = [];
+  readonly #joins = new Set<number>();
+
+  addNode(): number {
+    this.#parents.push([]);
+    return this.#children.push([]) - 1;
+  }
+
+  connect(parents: readonly number[], children: readonly number[]): void {
+    if (parents.length > 1 && children.length > 1) {
+      const join = this.addNode();
+      this.#joins.add(join);
+      this.connect(parents, [join]);
+      this.connect([join], children);
+      return;
+    }
+    for (const parent of parents)
+      for (const child of children) {
+        this.#children[parent]?.push(child);
+        this.#parents[child]?.push(parent);
+      }
+  }
+
+  childrenOf(node: number): number[] {
+    return this.#beyondJoins(node, this.#children);
+  }
+
+  parentsOf(node: number): number[] {
+    return this.#beyondJoins(node, this.#parents);
+  }
+
+  hasParents(node: number): boolean {
+    return (this.#parents[node]?.length ?? 0) > 0;
+  }
+
+  hasChildren(node: number): boolean {
+    return (this.#children[node]?.length ?? 0) > 0;
+  }
+
+  #beyondJoins(node: number, next: readonly number[][]): number[] {
+    const direct = (next[node] ?? []).flatMap((one) => (this.#joins.has(one) ? (next[one] ?? []) : one));
+    return [...new Set(direct)];
+  }
+
+  /** Parents before children, and the nodes of cycles, which have no order. */
+  order(): { ordered: number[]; cyclic: Set<number> } {
+    const waiting = this.#parents.map((parents) => parents.length);
+    const ready = [...waiting.keys()].filter((node) => waiting[node] === 0);
+    for (let at = 0; at < ready.length; at++)
+      for (const child of this.#children[ready[at] ?? 0] ?? []) {
+        waiting[child] = (waiting[child] ?? 0) - 1;
+        if (waiting[child] === 0) ready.push(child);
+      }
+    const reached = new Set(ready);
+    return {
+      ordered: ready.filter((node) => !this.#joins.has(node)),
+      cyclic: new Set([...waiting.keys()].filter((node) => !reached.has(node))),
+    };
+  }
+
+  /** The nodes of one cycle, in order, from the one that was added first; undefined in a DAG without one. */
+  cycle(): number[] | undefined {
+    const { cyclic } = this.order();
+    const [start] = cyclic;
+    if (start === undefined) return undefined;
+    // Each of these nodes has a parent among them, so the walk to parents comes back to where it was.
+    const seen = new Map<number, number>();
+    const walk: number[] = [];
+    let node = start;
+    while (!seen.has(node)) {
+      seen.set(node, walk.push(node) - 1);
+      node = this.#parents[node]?.find((parent) => cyclic.has(parent)) ?? node;
+    }
+    const circle = walk
+      .slice(seen.get(node))
+      .filter((one) => !this.#joins.has(one))
+      .reverse();
+    const first = circle.indexOf(Math.min(...circle));
+    return [...circle.slice(first), ...circle.slice(0, first)];
+  }
+}

@@ -1,0 +1,137 @@
+import { posix } from 'node:path';
+import type { SubmitFacts } from '../adopt/submit-facts.ts';
+import type { SubmitFiles } from '../adopt/submit-files.ts';
+import type { GivenValue } from '../adopt/submit-reader.ts';
+import { survey, type SurveyOptions } from '../adopt/survey.ts';
+import type { InlineDescription } from './dag-command.ts';
+import { parentsIn, type Dag, type DagNode } from './dag.ts';
+
+/** Nodes that submit the same description in the same folder. */
+export interface NodeGroup {
+  /** The submit file, relative to the DAG's folder; the DAG file for a description that is written into it. */
+  file: string;
+  /** The description, if it is written into the DAG file. */
+  inline: InlineDescription | undefined;
+  isMissing: boolean;
+  folder: string;
+  nodes: DagNode[];
+}
+
+/** A submit description with the VARS of a node, and every node for which they come to the same. */
+export interface NodeOutcome {
+  group: NodeGroup;
+  nodes: DagNode[];
+  facts: SubmitFacts;
+}
+
+/** What a survey of a node's submit description needs besides the description. */
+export type DescriptionContext = Omit<SurveyOptions, 'file' | 'text' | 'cwd' | 'given'>;
+
+/** Submit descriptions that are read; more VARS would hardly show more. */
+const maxOutcomes = 400;
+
+/** The files as they are named from a folder inside the DAG's. */
+export function filesFrom(files: SubmitFiles, folder: string): SubmitFiles {
+  const place = (name: string): string => (posix.isAbsolute(name) ? name : posix.join(folder, name));
+  return {
+    read: (name) => files.read(place(name)),
+    stat: (name) => files.stat(place(name)),
+    list: (name) => files.list(place(name)),
+  };
+}
+
+/** The nodes that submit jobs, by what they submit. */
+export function nodeGroups(dag: Dag, files: SubmitFiles): NodeGroup[] {
+  const groups = new Map<string, NodeGroup>();
+  for (const node of dag.nodes) {
+    if (node.type === 'subdag' || node.noop) continue;
+    const inline = node.inline ?? dag.descriptions.get(node.submit);
+    const key = JSON.stringify([node.folder, inline?.place ?? node.submit]);
+    const group = groups.get(key) ?? newGroup(node, inline, files);
+    group.nodes.push(node);
+    groups.set(key, group);
+  }
+  return [...groups.values()];
+}
+
+function newGroup(node: DagNode, inline: InlineDescription | undefined, files: SubmitFiles): NodeGroup {
+  const { folder, submit } = node;
+  const file = posix.isAbsolute(submit) ? submit : posix.join(folder, submit);
+  return inline === undefined
+    ? { file, inline, isMissing: files.stat(file)?.kind === 'missing', folder, nodes: [] }
+    : { file: inline.place.file, inline, isMissing: false, folder, nodes: [] };
+}
+
+/**
+ * The distinct outcomes of a DAG's submit descriptions, at most a few hundred: first one for every set of names that VARS
+ * define, then one for every set of values. `isPartial` says whether some were left out.
+ */
+export function nodeOutcomes(
+  dag: Dag,
+  groups: readonly NodeGroup[],
+  context: DescriptionContext,
+): { outcomes: NodeOutcome[]; isPartial: boolean } {
+  const alike = groups
+    .filter(({ isMissing }) => !isMissing)
+    .flatMap((group) =>
+      [...Map.groupBy(group.nodes, (node) => outcomeKey(dag, node)).values()].map((nodes) => ({
+        group,
+        nodes,
+      })),
+    );
+  const byNames = new Map(alike.toReversed().map((one) => [namesKey(dag, one), one]));
+  const read = new Set([...new Set([...byNames.values(), ...alike])].slice(0, maxOutcomes));
+  return {
+    outcomes: alike
+      .filter((one) => read.has(one))
+      .map((one) => ({ ...one, facts: factsOf(dag, one, context) })),
+    isPartial: read.size < alike.length,
+  };
+}
+
+const namesKey = (dag: Dag, { group, nodes: [node] }: { group: NodeGroup; nodes: DagNode[] }): string =>
+  JSON.stringify([group.file, group.folder, waits(dag, node), [...(node?.vars.keys() ?? [])].sort()]);
+
+/** Whether a parent or a PRE script may still write files that the node needs. */
+export const waits = (dag: Dag, node: DagNode | undefined): boolean =>
+  node !== undefined &&
+  (dag.graph.hasParents(node.index) || node.scripts.has('PRE') || node.type === 'final');
+
+function outcomeKey(dag: Dag, node: DagNode): string {
+  const vars = [...node.vars.values()].map(({ name, value, append }) => [name, value, append] as const);
+  return JSON.stringify([waits(dag, node), vars.sort(([a], [b]) => a.localeCompare(b))]);
+}
+
+function factsOf(
+  dag: Dag,
+  { group, nodes: [node] }: { group: NodeGroup; nodes: readonly DagNode[] },
+  context: DescriptionContext,
+): SubmitFacts {
+  return survey({
+    ...context,
+    file: group.file,
+    cwd: group.folder,
+    text: group.inline?.text ?? context.files.read(group.file) ?? '',
+    files: filesFrom(context.files, group.folder),
+    given: node === undefined ? [] : givenTo(dag, node),
+  });
+}
+
+/** What DAGMan gives to `condor_submit` with a node. */
+export function givenTo(dag: Dag, node: DagNode): GivenValue[] {
+  const own = {
+    JOB: node.name,
+    RETRY: '0',
+    DAG_STATUS: '0',
+    FAILED_COUNT: '0',
+    DAGManJobId: '1',
+    DAG_PARENT_NAMES: parentsIn(dag, node)
+      .map(({ name }) => name)
+      .join(','),
+  };
+  const { place } = node;
+  return [
+    ...Object.entries(own).map(([name, value]) => ({ name, value, append: false, place })),
+    ...node.vars.values(),
+  ];
+}

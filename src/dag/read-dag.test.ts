@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { parentsIn, type Dag } from './dag.ts';
+import { DagGraph } from './graph.ts';
+import { readDag } from './read-dag.ts';
+
+const read = (files: Record<string, string>): Dag =>
+  readDag('a.dag', files['a.dag'] ?? '', (name) => files[name]);
+
+const problems = (dag: Dag): string[] =>
+  dag.problems.map(({ kind, message, place }) => `${place.file}:${place.line} ${kind}: ${message}`);
+
+const parents = (dag: Dag, name: string): string[] => {
+  const node = dag.byName.get(name);
+  return node === undefined ? [] : parentsIn(dag, node).map((parent) => parent.name);
+};
+
+test('commands may come before their nodes, and ALL_NODES leaves out the FINAL node', () => {
+  const dag = read({
+    'a.dag': [
+      'VARS ALL_NODES n="1"',
+      'PARENT A CHILD B C',
+      'JOB A a.sub',
+      'JOB B a.sub DIR sub',
+      'JOB C a.sub',
+      'FINAL F f.sub',
+      'VARS B n="2"',
+      'RETRY B 3',
+      'SCRIPT POST F post.sh $DAG_STATUS',
+    ].join('\n'),
+  });
+  assert.deepEqual(problems(dag), []);
+  assert.deepEqual(
+    dag.nodes.map(({ name, folder, retries, vars }) => [name, folder, retries, vars.get('n')?.value]),
+    [
+      ['A', '.', 0, '1'],
+      ['B', 'sub', 3, '2'],
+      ['C', '.', 0, '1'],
+      ['F', '.', 0, undefined],
+    ],
+  );
+  assert.deepEqual(parents(dag, 'C'), ['A']);
+  assert.equal(dag.byName.get('F')?.scripts.get('POST')?.command, 'post.sh $DAG_STATUS');
+});
+
+test('a splice stands for its first and last nodes, and its nodes carry its name', () => {
+  const dag = read({
+    'a.dag': 'JOB A a.sub\nSPLICE S s.dag DIR in\nJOB Z a.sub\nPARENT A CHILD S\nPARENT S CHILD Z',
+    'in/s.dag': 'JOB X x.sub\nJOB Y x.sub DIR deep\nPARENT X CHILD Y\nINCLUDE more.inc',
+    'in/more.inc': 'VARS Y n="1"',
+  });
+  assert.deepEqual(problems(dag), []);
+  assert.deepEqual(
+    dag.nodes.map(({ name, folder }) => [name, folder]),
+    [
+      ['A', '.'],
+      ['S+X', 'in'],
+      ['S+Y', 'in/deep'],
+      ['Z', '.'],
+    ],
+  );
+  assert.deepEqual(parents(dag, 'S+X'), ['A']);
+  assert.deepEqual(parents(dag, 'Z'), ['S+Y']);
+  assert.equal(dag.byName.get('S+Y')?.vars.get('n')?.value, '1');
+});
+
+test('CONNECT joins the pins of two splices', () => {
+  const dag = read({
+    'a.dag': 'SPLICE S s.dag\nSPLICE T t.dag\nCONNECT S T',
+    's.dag': 'JOB A a.sub\nJOB B a.sub\nPIN_OUT A 1\nPIN_OUT B 2',
+    't.dag': 'JOB C a.sub\nJOB D a.sub\nPIN_IN C 1\nPIN_IN D 2',
+  });
+  assert.deepEqual(problems(dag), []);
+  assert.deepEqual(parents(dag, 'T+D'), ['S+B']);
+});
+
+test('what DAGMan refuses is found with its file and line', () => {
+  const dag = read({
+    'a.dag': [
+      'JOB train a.sub',
+      'JOB train b.sub',
+      'PARENT tran CHILD train',
+      'FINAL F f.sub',
+      'FINAL G f.sub',
+      'PARENT F CHILD train',
+      'RETRY F 2',
+      'SPLICE S none.dag',
+      'SPLICE L loop.dag',
+      'VARS L+A x="1"',
+      'REJECT',
+    ].join('\n'),
+    'loop.dag': 'JOB A a.sub\nINCLUDE loop.dag\nFINAL F f.sub',
+  });
+  assert.deepEqual(problems(dag), [
+    'a.dag:2 duplicate-node: `train` is defined already (line 1 of a.dag)',
+    'a.dag:5 duplicate-node: there is a second FINAL node',
+    'a.dag:8 missing-file: the DAG of the splice, none.dag, is not there',
+    'loop.dag:3 misused-node: a splice has a FINAL node',
+    'loop.dag:2 recursion: loop.dag includes itself',
+    'a.dag:11 rejected: DAGMan refuses a DAG with REJECT',
+    'a.dag:3 unknown-node: there is no node tran',
+    'a.dag:6 misused-node: the FINAL node F cannot have parents or children',
+    'a.dag:7 misused-node: RETRY cannot be used with the FINAL node F',
+    'a.dag:10 unknown-node: there is no node L+A',
+  ]);
+  assert.match(dag.problems.find(({ kind }) => kind === 'unknown-node')?.fix ?? '', /did you mean train\?/);
+});
+
+test('splices of splices end at a limit', () => {
+  const spliced = (file: string): string => `SPLICE S ${file}\nSPLICE T ${file}\nSPLICE U ${file}`;
+  const files: Record<string, string> = {
+    'b.dag': spliced('c.dag'),
+    'c.dag': spliced('d.dag'),
+    'd.dag': 'JOB A a.sub',
+  };
+  const dag = readDag('a.dag', spliced('b.dag'), (name) => files[name], 10);
+  assert.equal(dag.nodes.length, 10);
+  assert.deepEqual(
+    dag.problems.map(({ kind }) => kind),
+    ['too-big'],
+  );
+});
+
+test('a cycle is found, and shown in its order', () => {
+  const dag = read({
+    'a.dag': 'JOB A s\nJOB B s\nJOB C s\nJOB D s\nPARENT A CHILD B\nPARENT B CHILD C\nPARENT C CHILD B D',
+  });
+  const names = dag.graph.cycle()?.map((index) => dag.byIndex.get(index)?.name);
+  assert.deepEqual(names, ['B', 'C']);
+});
+
+test('a graph with edges from lower to higher numbers has an order, and one edge back makes a cycle', () => {
+  const edges = fc.array(fc.tuple(fc.nat(20), fc.nat(20)), { maxLength: 60 });
+  fc.assert(
+    fc.property(edges, (pairs) => {
+      const graph = new DagGraph();
+      for (let node = 0; node <= 20; node++) graph.addNode();
+      for (const [a, b] of pairs) if (a !== b) graph.connect([Math.min(a, b)], [Math.max(a, b)]);
+      assert.equal(graph.cycle(), undefined);
+      const { ordered } = graph.order();
+      for (const node of ordered)
+        for (const child of graph.childrenOf(node)) assert.ok(ordered.indexOf(child) > ordered.indexOf(node));
+      graph.connect([0, 1], [2, 3]);
+      graph.connect([3], [0]);
+      const cycle = graph.cycle() ?? [];
+      assert.ok(cycle.length > 1);
+      for (const [index, node] of cycle.entries())
+        assert.ok(graph.childrenOf(node).includes(cycle[(index + 1) % cycle.length] ?? -1));
+    }),
+    { numRuns: 100 },
+  );
+});

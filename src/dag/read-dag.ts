@@ -1,0 +1,345 @@
+import { posix } from 'node:path';
+import type { SourceLine } from '../base/finding.ts';
+import { nearest } from '../base/nearest.ts';
+import type { DagCommand, InlineDescription } from './dag-command.ts';
+import type { Dag, DagNode, DagProblem, DagProblemKind } from './dag.ts';
+import { DagGraph } from './graph.ts';
+import { parseDag } from './parse-dag.ts';
+
+/** The text of a file, named relative to the DAG's folder; undefined when it cannot be read. */
+export type ReadText = (name: string) => string | undefined;
+
+/** Splices of splices can have more nodes than memory has room for. */
+const defaultMaxNodes = 200_000;
+
+/** Reads a DAG with its splices and included files as DAGMan does. It never throws: what is wrong is in `problems`. */
+export function readDag(file: string, text: string, read: ReadText, maxNodes = defaultMaxNodes): Dag {
+  const reader = new DagReader(file, read, maxNodes);
+  reader.readFile(text, file, new Scope('', '.', reader.graph));
+  return reader.dag();
+}
+
+/** The names of one DAG: the main file with what it includes, or one splice. */
+class Scope {
+  readonly nodes = new Map<string, DagNode>();
+  readonly splices = new Map<string, Scope>();
+  readonly pins = { in: new Map<number, DagNode[]>(), out: new Map<number, DagNode[]>() };
+  readonly prefix: string;
+  readonly folder: string;
+  /** Its nodes without parents, or without children, before the DAG around it connects them. */
+  ends: { first: DagNode[]; last: DagNode[] } = { first: [], last: [] };
+  readonly #graph: DagGraph;
+
+  constructor(prefix: string, folder: string, graph: DagGraph) {
+    this.prefix = prefix;
+    this.folder = folder;
+    this.#graph = graph;
+  }
+
+  /** Its own nodes and those of its splices. */
+  *all(): Iterable<DagNode> {
+    yield* this.nodes.values();
+    for (const splice of this.splices.values()) yield* splice.all();
+  }
+
+  recordEnds(): void {
+    const inGraph = [...this.all()].filter(isOrdered);
+    this.ends = {
+      first: inGraph.filter(({ index }) => !this.#graph.hasParents(index)),
+      last: inGraph.filter(({ index }) => !this.#graph.hasChildren(index)),
+    };
+  }
+}
+
+const isOrdered = ({ type }: DagNode): boolean => type === 'job' || type === 'subdag';
+
+const isAllNodes = (name: string): boolean => name.toUpperCase() === 'ALL_NODES';
+
+class DagReader {
+  readonly graph = new DagGraph();
+  readonly #file: string;
+  readonly #read: ReadText;
+  readonly #maxNodes: number;
+  readonly #nodes: DagNode[] = [];
+  readonly #descriptions = new Map<string, InlineDescription>();
+  readonly #limits = new Map<string, { limit: number; place: SourceLine }>();
+  readonly #configs: Dag['configs'] = [];
+  readonly #problems: DagProblem[] = [];
+  /** The files being read, from the main file inwards. */
+  readonly #open: string[] = [];
+  #isFull = false;
+
+  constructor(file: string, read: ReadText, maxNodes: number) {
+    this.#file = file;
+    this.#read = read;
+    this.#maxNodes = maxNodes;
+  }
+
+  dag(): Dag {
+    return {
+      file: this.#file,
+      nodes: this.#nodes,
+      byName: new Map(this.#nodes.map((node) => [node.name, node])),
+      byIndex: new Map(this.#nodes.map((node) => [node.index, node])),
+      graph: this.graph,
+      descriptions: this.#descriptions,
+      limits: this.#limits,
+      configs: this.#configs,
+      problems: this.#problems,
+    };
+  }
+
+  /** As in DAGMan, nodes and splices are read first, so that other commands may stand before them. */
+  readFile(text: string, file: string, scope: Scope): void {
+    this.#open.push(posix.normalize(file));
+    const { commands, errors } = parseDag(text, file);
+    this.#problems.push(...errors.map((error) => ({ kind: 'syntax' as const, ...error })));
+    for (const command of commands) this.#define(command, scope);
+    for (const command of commands) this.#apply(command, scope);
+    this.#open.pop();
+    scope.recordEnds();
+  }
+
+  #note(kind: DagProblemKind, place: SourceLine, message: string, fix: string): void {
+    this.#problems.push({ kind, message, fix, place });
+  }
+
+  #define(command: DagCommand, scope: Scope): void {
+    const { place } = command;
+    if (command.kind === 'node') this.#defineNode(command, scope);
+    else if (command.kind === 'splice') this.#defineSplice(command, scope);
+    else if (command.kind === 'description') this.#descriptions.set(command.name, command.inline);
+    else if (command.kind === 'reject')
+      this.#note(
+        'rejected',
+        place,
+        'DAGMan refuses a DAG with REJECT',
+        'delete the line once the DAG is complete',
+      );
+  }
+
+  #defineNode(command: DagCommand & { kind: 'node' }, scope: Scope): void {
+    const { name, type, submit, inline, dir, noop, done, place } = command;
+    if (this.#isTaken(name, scope, place) || this.#isFullAt(place)) return;
+    if (type === 'final' && scope.prefix !== '') {
+      this.#note('misused-node', place, 'a splice has a FINAL node', 'move the FINAL node into the main DAG');
+      return;
+    }
+    const single = type === 'final' || type === 'provisioner';
+    if (single && [...scope.nodes.values()].some((node) => node.type === type)) {
+      const word = type.toUpperCase();
+      this.#note('duplicate-node', place, `there is a second ${word} node`, `keep one ${word} node`);
+      return;
+    }
+    const node: DagNode = {
+      index: this.graph.addNode(),
+      name: scope.prefix + name,
+      type,
+      submit,
+      inline,
+      folder: posix.join(scope.folder, dir ?? '.'),
+      noop,
+      done,
+      vars: new Map(),
+      scripts: new Map(),
+      retries: 0,
+      category: undefined,
+      place,
+    };
+    if (posix.isAbsolute(dir ?? '')) node.folder = posix.normalize(dir ?? '');
+    scope.nodes.set(name, node);
+    this.#nodes.push(node);
+  }
+
+  #isTaken(name: string, scope: Scope, place: SourceLine): boolean {
+    const before = scope.nodes.get(name);
+    if (before === undefined && !scope.splices.has(name)) return false;
+    const where = before === undefined ? '' : ` (line ${before.place.line} of ${before.place.file})`;
+    this.#note(
+      'duplicate-node',
+      place,
+      `\`${name}\` is defined already${where}`,
+      'give one of them another name',
+    );
+    return true;
+  }
+
+  #isFullAt(place: SourceLine): boolean {
+    if (this.#nodes.length < this.#maxNodes) return false;
+    if (!this.#isFull)
+      this.#note(
+        'too-big',
+        place,
+        `the DAG has more than ${this.#maxNodes} nodes; the rest was not read`,
+        'split the DAG',
+      );
+    this.#isFull = true;
+    return true;
+  }
+
+  #defineSplice(command: DagCommand & { kind: 'splice' }, scope: Scope): void {
+    const { name, file, dir, place } = command;
+    if (this.#isTaken(name, scope, place) || this.#isFullAt(place)) return;
+    const folder = resolveIn(scope.folder, dir ?? '.');
+    const splice = new Scope(`${scope.prefix}${name}+`, folder, this.graph);
+    scope.splices.set(name, splice);
+    this.#readInner(resolveIn(folder, file), 'the DAG of the splice', splice, place);
+  }
+
+  #readInner(file: string, what: string, scope: Scope, place: SourceLine): void {
+    if (this.#open.includes(file)) {
+      this.#note('recursion', place, `${file} includes itself`, 'delete the line');
+      return;
+    }
+    const text = this.#read(file);
+    if (text === undefined)
+      this.#note(
+        'missing-file',
+        place,
+        `${what}, ${file}, is not there`,
+        'correct its name, or write the file',
+      );
+    else this.readFile(text, file, scope);
+  }
+
+  #apply(command: DagCommand, scope: Scope): void {
+    const { place } = command;
+    switch (command.kind) {
+      case 'include':
+        this.#readInner(resolveIn(scope.folder, command.file), 'the included file', scope, place);
+        return;
+      case 'edges':
+        this.graph.connect(
+          this.#endsOf(command.parents, 'last', scope, place),
+          this.#endsOf(command.children, 'first', scope, place),
+        );
+        return;
+      case 'connect':
+        this.#connect(command, scope);
+        return;
+      case 'maxjobs':
+        this.#limits.set(categoryIn(scope, command.category), { limit: command.limit, place });
+        return;
+      case 'config':
+        this.#configs.push({ file: command.file, place });
+        return;
+      case 'node':
+      case 'splice':
+      case 'description':
+      case 'reject':
+      case 'other':
+        return;
+      default:
+        for (const node of this.#named(command.node, scope, place)) this.#set(node, command, scope);
+    }
+  }
+
+  #set(node: DagNode, command: DagCommand & { node: string }, scope: Scope): void {
+    const { place } = command;
+    if (!isOrdered(node) && isForJobs(command)) {
+      const [word, type] = [keywordOf(command), node.type.toUpperCase()];
+      this.#note(
+        'misused-node',
+        place,
+        `${word} cannot be used with the ${type} node ${node.name}`,
+        'delete the line',
+      );
+      return;
+    }
+    if (command.kind === 'vars')
+      for (const [name, value] of command.pairs)
+        // As in DAGMan, a later value takes the place of the first one.
+        node.vars.set(name, { name, value, append: node.vars.get(name)?.append ?? command.append, place });
+    else if (command.kind === 'script') this.#setScript(node, command);
+    else if (command.kind === 'retry') node.retries = command.max;
+    else if (command.kind === 'category') node.category = categoryIn(scope, command.category);
+    else if (command.kind === 'done') node.done = true;
+    else if (command.kind === 'pin') {
+      const pins = scope.pins[command.direction];
+      pins.set(command.number, [...(pins.get(command.number) ?? []), node]);
+    }
+  }
+
+  #setScript(node: DagNode, { when, command, node: named, place }: DagCommand & { kind: 'script' }): void {
+    const before = node.scripts.get(when);
+    if (before !== undefined && before.command !== command && !isAllNodes(named))
+      this.#note(
+        'script-replaced',
+        place,
+        `${node.name} has two ${when} scripts: DAGMan runs only \`${command}\`, not \`${before.command}\` of line ${before.place.line}`,
+        'call both from one script, or delete one of the lines',
+      );
+    node.scripts.set(when, { command, place });
+  }
+
+  /** The nodes of a PARENT or CHILD list; a splice stands for its last or first nodes. */
+  #endsOf(names: readonly string[], end: 'first' | 'last', scope: Scope, place: SourceLine): number[] {
+    const found = names.flatMap((name) => {
+      const splice = scope.splices.get(name);
+      if (splice !== undefined) return splice.ends[end];
+      const node = scope.nodes.get(name);
+      if (node === undefined) this.#unknown(name, scope, place);
+      else if (!isOrdered(node)) {
+        const message = `the ${node.type.toUpperCase()} node ${name} cannot have parents or children`;
+        this.#note('misused-node', place, message, `take ${name} out of the line`);
+      }
+      return node !== undefined && isOrdered(node) ? [node] : [];
+    });
+    return [...new Set(found.map(({ index }) => index))];
+  }
+
+  #named(name: string, scope: Scope, place: SourceLine): DagNode[] {
+    if (isAllNodes(name)) return [...scope.nodes.values()].filter(isOrdered);
+    const node = scope.nodes.get(name);
+    if (node !== undefined) return [node];
+    this.#unknown(name, scope, place);
+    return [];
+  }
+
+  #unknown(name: string, scope: Scope, place: SourceLine): void {
+    const known = [...scope.nodes.keys(), ...scope.splices.keys()];
+    const close = known.length > maxCompared ? undefined : nearest(name, known);
+    const inSplice = scope.splices.has(name.split('+', 1)[0] ?? '');
+    const fix = inSplice
+      ? 'a node of a splice can be named only in the DAG of the splice: move the line there'
+      : `${close === undefined ? '' : `did you mean ${close}? Else `}add \`JOB ${name} …\`, or delete the name`;
+    this.#note('unknown-node', place, `there is no node ${name}`, fix);
+  }
+
+  #connect({ from, to, place }: DagCommand & { kind: 'connect' }, scope: Scope): void {
+    const [parent, child] = [from, to].map((name) => scope.splices.get(name));
+    for (const [name, splice] of [[from, parent] as const, [to, child] as const])
+      if (splice === undefined)
+        this.#note('unknown-node', place, `there is no splice ${name}`, 'CONNECT takes two names of SPLICE');
+    if (parent === undefined || child === undefined) return;
+    const pins = new Set([...parent.pins.out.keys(), ...child.pins.in.keys()]);
+    const missing = [...pins].find((pin) => !parent.pins.out.has(pin) || !child.pins.in.has(pin));
+    if (pins.size === 0 || missing !== undefined)
+      this.#note(
+        'misused-node',
+        place,
+        `the PIN_OUTs of ${from} and the PIN_INs of ${to} do not match${missing === undefined ? '' : ` (pin ${missing})`}`,
+        'give both splices the same pins, numbered from 1',
+      );
+    for (const pin of pins) {
+      const indexes = (nodes: DagNode[] = []): number[] => nodes.map(({ index }) => index);
+      this.graph.connect(indexes(parent.pins.out.get(pin)), indexes(child.pins.in.get(pin)));
+    }
+  }
+}
+
+/** Comparing a name with more nodes than this takes too long for a hint. */
+const maxCompared = 5000;
+
+const resolveIn = (folder: string, name: string): string =>
+  posix.isAbsolute(name) ? posix.normalize(name) : posix.join(folder, name);
+
+/** DAGMan refuses these for FINAL, PROVISIONER and SERVICE nodes. */
+const isForJobs = ({ kind, ...command }: DagCommand & { node: string }): boolean =>
+  ['retry', 'category', 'done'].includes(kind) || ('keyword' in command && command.keyword === 'PRIORITY');
+
+const keywordOf = (command: DagCommand & { node: string }): string =>
+  command.kind === 'setting' ? command.keyword : command.kind.toUpperCase();
+
+/** Categories of a splice are its own, unless their names begin with `+`. */
+const categoryIn = ({ prefix }: Scope, name: string): string => (name.startsWith('+') ? name : prefix + name);

@@ -1,0 +1,46 @@
+import type { Dag, DagNode } from './dag.ts';
+import { parseDag } from './parse-dag.ts';
+
+/** What the newest rescue file of a DAG says. */
+export interface Rescue {
+  file: string;
+  /** Nodes that failed, as its comments list them. */
+  failed: string[];
+  /** Nodes that `condor_submit_dag` would run. */
+  rerun: DagNode[];
+  /** Nodes that are done and not run again. */
+  done: DagNode[];
+  /** Names that the DAG does not have, each with its line: DAGMan then refuses to start. */
+  unknown: { name: string; line: number }[];
+}
+
+/** DAGMan's own limit is 999; the default is 100. */
+const maxRescues = 999;
+
+/** The newest rescue file, which DAGMan uses by itself. */
+export function newestRescue(dag: string, exists: (name: string) => boolean): string | undefined {
+  let newest: string | undefined;
+  for (let number = 1, missing = 0; number <= maxRescues && missing < 10; number++) {
+    const name = `${dag}.rescue${String(number).padStart(3, '0')}`;
+    if (exists(name)) [newest, missing] = [name, 0];
+    else missing += 1;
+  }
+  return newest;
+}
+
+/** A rescue file marks nodes as DONE; DAGMan reads it in combination with the DAG file. */
+export function readRescue(file: string, text: string, { nodes, byName }: Dag): Rescue {
+  const named = parseDag(text, file).commands.flatMap((command) =>
+    command.kind === 'done' ? [command] : [],
+  );
+  const done = new Set(named.flatMap(({ node }) => byName.get(node) ?? []));
+  const isDone = (node: DagNode): boolean => node.done || (done.has(node) && node.type !== 'final');
+  const [, list = ''] = /^#\s*Nodes that failed:.*\n#\s*(.*)<ENDLIST>/m.exec(text) ?? [];
+  return {
+    file,
+    failed: list.split(',').filter((name) => name !== ''),
+    rerun: nodes.filter((node) => !isDone(node)),
+    done: nodes.filter(isDone),
+    unknown: named.flatMap(({ node, place: { line } }) => (byName.has(node) ? [] : [{ name: node, line }])),
+  };
+}

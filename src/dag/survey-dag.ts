@@ -1,0 +1,115 @@
+import { lintSubmission } from '../adopt/lint.ts';
+import { counted } from '../base/counted.ts';
+import { applyRules, type Finding, sortFindings } from '../base/finding.ts';
+import { type DagFacts, dagRules, nodesText } from './dag-rules.ts';
+import type { Dag, DagNode } from './dag.ts';
+import {
+  type DescriptionContext,
+  nodeGroups,
+  nodeOutcomes,
+  type NodeOutcome,
+  waits,
+} from './node-outcomes.ts';
+import { readDag } from './read-dag.ts';
+import { newestRescue, readRescue, type Rescue } from './rescue.ts';
+
+export interface DagSurveyOptions extends DescriptionContext {
+  /** The name of the DAG file in its folder. */
+  file: string;
+  text: string;
+  /** The absolute folder, where it is known. */
+  folder: string | undefined;
+}
+
+/** Reads a DAG with its rescue file and its nodes' submit files. Runs nothing. */
+export function surveyDag(options: DagSurveyOptions): DagFacts {
+  const { file, text, folder, files } = options;
+  const dag = readDag(file, text, (name) => files.read(name));
+  const groups = nodeGroups(dag, files);
+  return {
+    dag,
+    folder,
+    files,
+    groups,
+    ...nodeOutcomes(dag, groups, options),
+    rescue: rescueOf(dag, options),
+  };
+}
+
+function rescueOf(dag: Dag, { file, files }: DagSurveyOptions): Rescue | undefined {
+  const name = newestRescue(file, (one) => files.stat(one)?.kind === 'file');
+  const text = name === undefined ? undefined : files.read(name);
+  return name === undefined || text === undefined ? undefined : readRescue(name, text, dag);
+}
+
+/** Everything wrong or risky in a DAG, its scripts and its nodes' submit files, the worst first. */
+export function lintDag(facts: DagFacts): Finding[] {
+  return sortFindings([...applyRules(dagRules, facts), ...nodeFindings(facts)]);
+}
+
+/** Rules that say nothing about a node: DAGMan keeps a log of its own, and names by node are its own rule. */
+const notForNodes = new Set(['no-log', 'fixed-names']);
+/** A parent or the PRE script may write what is missing. */
+const writtenLater = new Set(['input-missing', 'executable-missing', 'initialdir-missing', 'folder-missing']);
+
+/** Findings in submit files: one for each rule and line, with the nodes it is about unless it is about all. */
+function nodeFindings({ dag, outcomes }: DagFacts): Finding[] {
+  const found = outcomes.flatMap((outcome) =>
+    lintSubmission(outcome.facts)
+      .filter(({ rule }) => !notForNodes.has(rule))
+      .map((finding) => ({ outcome, finding: waits(dag, outcome.nodes[0]) ? expected(finding) : finding })),
+  );
+  const outcomesOf = Map.groupBy(outcomes, ({ group }) => group);
+  const byLine = Map.groupBy(found, ({ finding: { rule, level, file, line }, outcome: { group } }) =>
+    JSON.stringify([rule, level, file, line, group.folder]),
+  );
+  return [...byLine.values()].flatMap((same) => oneFinding(same, outcomesOf));
+}
+
+interface FoundInNode {
+  outcome: NodeOutcome;
+  finding: Finding;
+}
+
+function oneFinding(
+  same: readonly FoundInNode[],
+  outcomesOf: ReadonlyMap<NodeOutcome['group'], readonly NodeOutcome[]>,
+): Finding[] {
+  const [first] = same;
+  if (first === undefined) return [];
+  const { finding, outcome } = first;
+  const messages = new Set(same.map((one) => one.finding.message));
+  const mine = same.filter((one) => one.outcome === outcome).map((one) => one.finding);
+  const concerned = new Set(same.map((one) => one.outcome));
+  // Everything that one outcome finds at this line, if all the others find just that.
+  if (messages.size === new Set(mine.map(({ message }) => message)).size) {
+    const isAll = [...new Set([...concerned].map(({ group }) => group))].every((group) =>
+      (outcomesOf.get(group) ?? []).every((one) => concerned.has(one)),
+    );
+    return isAll
+      ? mine
+      : mine.map((one) =>
+          about(
+            one,
+            [...concerned].flatMap(({ nodes }) => nodes),
+          ),
+        );
+  }
+  const others = messages.size - 1;
+  const likewise = ` (${outcome.nodes[0]?.name ?? ''}; ${counted(others, 'other node')} likewise)`;
+  return [{ ...finding, message: `${finding.message}${likewise}` }];
+}
+
+const about = (finding: Finding, nodes: readonly DagNode[]): Finding => ({
+  ...finding,
+  message: `${finding.message} (${nodesText(nodes)})`,
+});
+
+function expected(finding: Finding): Finding {
+  if (!writtenLater.has(finding.rule)) return finding;
+  return {
+    ...finding,
+    level: 'note',
+    fix: `check that a parent or the PRE script writes it; else: ${finding.fix}`,
+  };
+}

@@ -1,0 +1,221 @@
+import type { Stats } from 'node:fs';
+import { open, readdir, stat, type FileHandle } from 'node:fs/promises';
+import path from 'node:path';
+import { printable } from '../base/printable.ts';
+import { Fault } from '../fault/fault.ts';
+import { detectArchive } from '../unpack/kind-gate.ts';
+import { beginningBytes, gather, isEventLog, type LogSource } from './scan-log.ts';
+
+export interface LogPlaces {
+  /** Where relative names begin; default: this process's folder. */
+  cwd?: string;
+  /** What `-` reads. */
+  stdin?: () => AsyncIterable<Uint8Array>;
+  /** The date of what is read from a pipe, in milliseconds since the epoch. */
+  now?: number;
+}
+
+/**
+ * The logs that a user names: a file, compressed or not, with the parts that HTCondor has rotated away; every event log
+ * in a folder; a pipe; `-` for stdin. Each file once.
+ */
+export async function logSources(
+  names: readonly string[],
+  { cwd = '.', stdin, now = Date.now() }: LogPlaces = {},
+): Promise<LogSource[]> {
+  const found: FoundLog[] = [];
+  for (const name of names) {
+    if (name === '-' && stdin !== undefined) found.push({ source: pipe('stdin', now, stdin) });
+    else found.push(...(await logsAt(path.resolve(cwd, name), name, now)));
+  }
+  const files = new Set<string>();
+  return found.flatMap(({ source, file }) => {
+    if (file !== undefined && files.has(file)) return [];
+    if (file !== undefined) files.add(file);
+    return [source];
+  });
+}
+
+/** One log's file, without what was rotated away. */
+export async function logFile(file: string, name = file): Promise<LogSource> {
+  const facts = await statLog(file, name);
+  if (facts.isDirectory()) throw notAFile(name);
+  return fileSource(file, name, facts);
+}
+
+interface FoundLog {
+  source: LogSource;
+  /** Identifies the file, whatever its name. */
+  file?: string;
+}
+
+async function logsAt(file: string, name: string, now: number): Promise<FoundLog[]> {
+  const facts = await statLog(file, name);
+  if (facts.isDirectory()) return logsInFolder(file, name);
+  if (!facts.isFile()) return [{ source: pipe(name, now, () => bytesOf(file, name)) }];
+  const log = { source: fileSource(file, name, facts), file: identity(facts) };
+  return [...(await rotatedParts(file, name)), log];
+}
+
+const identity = ({ dev, ino }: Stats): string => `${dev} ${ino}`;
+
+const fileSource = (file: string, name: string, { mtimeMs }: Stats, partOf?: string): LogSource => ({
+  name,
+  writtenAt: mtimeMs,
+  ...(partOf === undefined ? {} : { partOf }),
+  open: () => uncompressed(name, bytesOf(file, name)),
+});
+
+/** More than any pool keeps. */
+const maxRotations = 100;
+
+/** HTCondor renames a full log to `X.old`, or to `X.1`, `X.2` and so on. */
+async function rotatedParts(file: string, name: string): Promise<FoundLog[]> {
+  const parts: FoundLog[] = [];
+  const old = await logIn(`${file}.old`, `${name}.old`, name);
+  if (old !== undefined) parts.push(old);
+  for (let number = 1; number <= maxRotations; number++) {
+    const part = await logIn(`${file}.${number}`, `${name}.${number}`, name);
+    if (part === undefined) break;
+    parts.push(part);
+  }
+  return parts;
+}
+
+const rotatedName = /\.(?:old|\d{1,3})$/;
+
+async function logsInFolder(folder: string, name: string): Promise<FoundLog[]> {
+  const files = await readdir(folder).catch((cause: unknown) => {
+    throw unreadable(name, cause);
+  });
+  const shown = new Set(files.filter((file) => !file.startsWith('.')));
+  const logs: FoundLog[] = [];
+  for (const file of [...shown].sort()) {
+    const whole = file.replace(rotatedName, '');
+    const partOf = whole !== file && shown.has(whole) ? path.join(name, whole) : undefined;
+    const log = await logIn(path.join(folder, file), path.join(name, file), partOf);
+    if (log !== undefined) logs.push(log);
+  }
+  if (logs.length > 0) return logs;
+  throw new Fault('file-invalid', `no file in the folder ${printable(name)} is an HTCondor event log`, {
+    about: name,
+    fix: `${nameTheLog}. Folders in it are not searched`,
+  });
+}
+
+/** Enough to recognize a log. */
+const headBytes = 64 * 1024;
+
+/** The log in a file that nobody named, if its content is one. */
+async function logIn(file: string, name: string, partOf?: string): Promise<FoundLog | undefined> {
+  const facts = await stat(file).catch(() => undefined);
+  if (facts?.isFile() !== true || facts.size === 0) return undefined;
+  try {
+    for await (const piece of gather(uncompressed(name, bytesOf(file, name, headBytes)), headBytes))
+      return isEventLog(piece.subarray(0, headBytes))
+        ? { source: fileSource(file, name, facts, partOf), file: identity(facts) }
+        : undefined;
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+  }
+  return undefined;
+}
+
+/** Bytes that can be read only once; their beginning is kept, so that it can be looked at before. */
+function pipe(name: string, now: number, bytes: () => AsyncIterable<Uint8Array>): LogSource {
+  let pieces: AsyncGenerator<Uint8Array, void, void> | undefined;
+  let first: Uint8Array | undefined;
+  let isUsed = false;
+  return {
+    name,
+    writtenAt: now,
+    async *open() {
+      if (isUsed)
+        throw new Fault('usage', `${printable(name)} can be read only once, and this needs it twice`, {
+          about: name,
+          fix: 'save it to a file, and name that',
+        });
+      pieces ??= gather(uncompressed(name, bytes()), beginningBytes);
+      first ??= (await pieces.next()).value?.slice() ?? new Uint8Array();
+      if (first.length > 0) yield first;
+      for (;;) {
+        const next = await pieces.next();
+        if (next.done === true) return;
+        isUsed = true;
+        yield next.value;
+      }
+    },
+  };
+}
+
+/** Enough for `detectArchive`. */
+const magicBytes = 512;
+
+async function* uncompressed(
+  name: string,
+  bytes: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array, void, void> {
+  const pieces = gather(bytes, magicBytes);
+  const { value: first } = await pieces.next();
+  if (first === undefined) return;
+  const all = resume(first, pieces);
+  const found = detectArchive(
+    Buffer.from(first.buffer, first.byteOffset, Math.min(first.length, magicBytes)),
+  );
+  if (!('kind' in found) || found.kind === 'tar' || found.kind === 'zip') return yield* all;
+  const { decompress } = await import('../unpack/decompress.ts');
+  yield* decompress(found.kind, name, all);
+}
+
+async function* resume(
+  first: Uint8Array,
+  rest: AsyncGenerator<Uint8Array, void, void>,
+): AsyncGenerator<Uint8Array, void, void> {
+  try {
+    yield first;
+    yield* rest;
+  } finally {
+    await rest.return();
+  }
+}
+
+/** The bytes of a file, in order: it may be a pipe. */
+async function* bytesOf(file: string, name: string, pieceBytes = beginningBytes): AsyncGenerator<Uint8Array> {
+  await using handle = await openFile(file, name);
+  const piece = Buffer.allocUnsafeSlow(pieceBytes);
+  for (;;) {
+    const { bytesRead } = await handle.read(piece, 0, pieceBytes, null);
+    if (bytesRead === 0) return;
+    yield piece.subarray(0, bytesRead);
+  }
+}
+
+const statLog = (file: string, name: string): Promise<Stats> =>
+  stat(file).catch((cause: unknown) => {
+    throw unreadable(name, cause);
+  });
+
+const openFile = (file: string, name: string): Promise<FileHandle> =>
+  open(file, 'r').catch((cause: unknown) => {
+    throw unreadable(name, cause);
+  });
+
+function unreadable(name: string, cause: unknown): Fault {
+  const { code } = cause as NodeJS.ErrnoException;
+  const isForbidden = code === 'EACCES';
+  const what =
+    code === 'ENOENT' ? 'does not exist' : isForbidden ? 'is not readable for you' : 'cannot be read';
+  return new Fault('file-invalid', `the event log ${name} ${what}`, {
+    about: name,
+    cause,
+    fix: isForbidden ? 'ask its owner for permission, or for a copy' : nameTheLog,
+  });
+}
+
+const notAFile = (name: string): Fault =>
+  new Fault('file-invalid', `${name} is not a file, so it cannot be an event log`, {
+    about: name,
+    fix: nameTheLog,
+  });
+
+const nameTheLog = 'name the event log of the jobs: the file that `log` names in their submit file';
