@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
+import { logSources } from '../eventlog/log-sources.ts';
 import { mailsOf, mailsText, type Mails } from './mails.ts';
 import { readLogs } from './read-logs.ts';
 
@@ -21,7 +22,7 @@ async function mailsAbout(
   logs: Record<string, string>,
 ): Promise<Mails & { printed: string }> {
   const folder = await temporaryFolder(t, logs);
-  const read = await readLogs(Object.keys(logs).map((name) => `${folder}/${name}`));
+  const read = await readLogs(await logSources(Object.keys(logs), { cwd: folder }));
   const mails = mailsOf(read, 'my.log');
   return { ...mails, printed: mailsText(mails, read.jobs.length) };
 }

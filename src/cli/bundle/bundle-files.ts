@@ -1,8 +1,7 @@
-import { open, readdir, readFile, stat } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { gunzipSync } from 'node:zlib';
-import { errorReason } from '../../base/error-reason.ts';
-import { Fault } from '../../fault/fault.ts';
+import { logFile } from '../../eventlog/log-sources.ts';
+import { gather, isEventLog, type LogSource } from '../../eventlog/scan-log.ts';
 import { runFiles, sandboxFiles } from '../../job/layout.ts';
 import { readPlan } from '../../pool/read-plan.ts';
 
@@ -39,53 +38,55 @@ export async function runBundleFiles(folder: string): Promise<BundleFile[]> {
   ];
 }
 
-/** Files that a user named; those of one name get numbers. */
-export function namedBundleFiles(files: readonly string[]): BundleFile[] {
+/** Logs and other files that a user named; those of one name get numbers. */
+export function namedBundleFiles(sources: readonly LogSource[]): BundleFile[] {
   const used = new Map<string, number>();
-  return files.map((file) => {
-    const base = path.basename(file).replace(/\.gz$/, '');
+  return sources.map((source) => {
+    const base = path.basename(source.name).replace(/\.(?:gz|bz2|xz|zst)$/, '');
     const uses = (used.get(base) ?? 0) + 1;
     used.set(base, uses);
-    return bundleFile(file, path.join('files', uses === 1 ? base : `${uses}-${base}`));
+    const name = path.join('files', uses === 1 ? base : `${uses}-${base}`);
+    return { name, read: () => readLimited(source) };
   });
 }
 
-const bundleFile = (file: string, name: string): BundleFile => ({ name, read: () => readLimited(file) });
+const bundleFile = (file: string, name: string): BundleFile => ({
+  name,
+  read: async () => readLimited(await logFile(file)),
+});
 
-/** Of a larger file, the bundle has the beginning and the end. */
-const maxBytes = 64e6;
+/** Of a larger file, the bundle has this much of the beginning and of the end. */
+const maxPartBytes = 32e6;
 
-async function readLimited(file: string): Promise<string> {
-  try {
-    const { size } = await stat(file);
-    if (size <= maxBytes) return textOf(await readFile(file));
-    await using handle = await open(file, 'r');
-    const part = async (from: number): Promise<string> => {
-      const bytes = Buffer.alloc(maxBytes / 2);
-      const { bytesRead } = await handle.read(bytes, 0, bytes.length, from);
-      return bytes.toString('utf8', 0, bytesRead);
-    };
-    // Whole lines only: half a secret would not be recognized.
-    const [first, last] = [await part(0), await part(size - maxBytes / 2)];
-    const [head, tail] = [first.slice(0, first.lastIndexOf('\n') + 1), last.slice(last.indexOf('\n') + 1)];
-    return `${head}[${size - head.length - tail.length} bytes left out]\n${tail}`;
-  } catch (error) {
-    throw new Fault('file-invalid', `${file} cannot be read: ${errorReason(error)}`, {
-      about: file,
-      cause: error,
-    });
+async function readLimited(source: LogSource): Promise<string> {
+  const [head, tail]: [Buffer[], Buffer[]] = [[], []];
+  let [headBytes, tailBytes, leftOut] = [0, 0, 0];
+  for await (const piece of source.open()) {
+    const bytes = Buffer.from(piece);
+    if (headBytes < maxPartBytes) {
+      head.push(bytes);
+      headBytes += bytes.length;
+      continue;
+    }
+    tail.push(bytes);
+    tailBytes += bytes.length;
+    while (tailBytes - (tail[0]?.length ?? 0) > maxPartBytes) {
+      const gone = tail.shift()?.length ?? 0;
+      tailBytes -= gone;
+      leftOut += gone;
+    }
   }
+  const [first, last] = [head, tail].map((pieces) => Buffer.concat(pieces).toString('utf8'));
+  if (first === undefined || last === undefined || leftOut === 0) return `${first ?? ''}${last ?? ''}`;
+  // Whole lines only: half a secret would not be recognized.
+  return `${first.slice(0, first.lastIndexOf('\n') + 1)}[more than ${leftOut} bytes are left out here]\n${last.slice(last.indexOf('\n') + 1)}`;
 }
 
-const textOf = (bytes: Buffer): string =>
-  (bytes[0] === 0x1f && bytes[1] === 0x8b ? gunzipSync(bytes) : bytes).toString('utf8');
-
-const sniffed = 65_536;
-
-/** Whether a file looks like an event log, in any of its formats. */
-export async function isEventLog(file: string): Promise<boolean> {
-  await using handle = await open(file, 'r');
-  const { buffer, bytesRead } = await handle.read(Buffer.alloc(sniffed), 0, sniffed, 0);
-  const head = buffer.toString('latin1', 0, bytesRead);
-  return head.startsWith('\x1f\x8b') || /^\d{3} \(\d+\.\d+\.\d+\) |<c>|"EventTypeNumber"/m.test(head);
+/** Whether a file that a user named is an event log. */
+export async function isLog(source: LogSource): Promise<boolean> {
+  for await (const piece of gather(source.open(), sniffedBytes))
+    return isEventLog(piece.subarray(0, sniffedBytes));
+  return false;
 }
+
+const sniffedBytes = 65_536;

@@ -7,6 +7,8 @@ import { createRedact } from '../../base/redact.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { textTable } from '../../base/text-table.ts';
 import { fileWithoutSecrets, type SecretCounts } from '../../base/file-without-secrets.ts';
+import { logFile } from '../../eventlog/log-sources.ts';
+import type { LogSource } from '../../eventlog/scan-log.ts';
 import { formatSize } from '../../job/units.ts';
 import { jobTable } from '../../report/job-table.ts';
 import type { LogReport } from '../../report/log-report.ts';
@@ -14,7 +16,7 @@ import type { ReadLogs } from '../../report/read-logs.ts';
 import { reportPage } from '../../report/report-page.ts';
 import { reportText } from '../../report/report-text.ts';
 import { sections } from '../../report/sections.ts';
-import { type BundleFile, isEventLog, namedBundleFiles, runBundleFiles } from '../bundle/bundle-files.ts';
+import { type BundleFile, isLog, namedBundleFiles, runBundleFiles } from '../bundle/bundle-files.ts';
 import { knownSecrets } from '../bundle/known-secrets.ts';
 import { writeBundle } from '../bundle/write-bundle.ts';
 import type { Cli } from '../cli.ts';
@@ -55,7 +57,7 @@ async function bundle(cli: Cli, words: readonly string[], options: BundleOptions
   const files = [
     ...('run' in source
       ? await runBundleFiles(source.run.folder)
-      : namedBundleFiles([...source.logs, ...others].map((file) => path.resolve(cli.cwd, file)))),
+      : namedBundleFiles([...source.logs, ...others])),
     ...madeFiles({
       ...reportTexts(cli, name, read),
       ...(options.doctor ? { 'doctor.txt': doctorText(await examine(cli), pageWidth) } : {}),
@@ -94,15 +96,16 @@ async function bundle(cli: Cli, words: readonly string[], options: BundleOptions
 async function sourceOf(
   cli: Cli,
   words: readonly string[],
-): Promise<{ source: ReportSource; others: string[] }> {
+): Promise<{ source: ReportSource; others: LogSource[] }> {
   const kinds = await Promise.all(words.map((word) => pathKind(path.resolve(cli.cwd, word))));
   if (words.length < 2 || !kinds.every((kind) => kind === 'file'))
     return { source: await reportSource(cli, words), others: [] };
-  const areLogs = await Promise.all(words.map((word) => isEventLog(path.resolve(cli.cwd, word))));
+  const files = await Promise.all(words.map((word) => logFile(path.resolve(cli.cwd, word), word)));
+  const areLogs = await Promise.all(files.map(isLog));
   const logs = words.filter((_, index) => areLogs[index]);
-  // Without a log, the fault names what is missing.
-  if (logs.length === 0) return { source: await reportSource(cli, words), others: [] };
-  return { source: await reportSource(cli, logs), others: words.filter((_, index) => !areLogs[index]) };
+  // Without a log, the fault says what to name.
+  const source = await reportSource(cli, logs.length === 0 ? words : logs);
+  return { source, others: logs.length === 0 ? [] : files.filter((_, index) => !areLogs[index]) };
 }
 
 const madeFiles = (texts: Record<string, string>): BundleFile[] =>
