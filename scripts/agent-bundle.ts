@@ -16,8 +16,9 @@ interface AgentBundle {
   imports: string[];
 }
 
-interface Metafile {
-  inputs: Record<string, unknown>;
+/** What Bun writes about a bundle. */
+export interface Metafile {
+  inputs: Record<string, { imports: { path: string }[] }>;
   outputs: Record<string, { imports: { path: string; external?: boolean }[] }>;
 }
 
@@ -26,7 +27,8 @@ export async function bundleAgent(): Promise<AgentBundle> {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'updraft-bundle-'));
   try {
     const [bundle, metafile] = [path.join(folder, 'agent.js'), path.join(folder, 'meta.json')];
-    await runBun(['src/agent/main.ts', '--target=bun', `--outfile=${bundle}`, `--metafile=${metafile}`]);
+    const outputs = [`--outfile=${bundle}`, `--metafile=${metafile}`];
+    await runBun(['src/agent/main.ts', '--target=bun', defineLibrary(), ...outputs]);
     const meta = JSON.parse(readFileSync(metafile, 'utf8')) as Metafile;
     const imports = Object.values(meta.outputs).flatMap((output) => output.imports.map((one) => one.path));
     return { code: readFileSync(bundle, 'utf8'), inputs: Object.keys(meta.inputs), imports };
@@ -34,6 +36,10 @@ export async function bundleAgent(): Promise<AgentBundle> {
     rmSync(folder, { recursive: true, force: true });
   }
 }
+
+/** Puts `updraft.py` into a bundle with the agent. */
+export const defineLibrary = (): string =>
+  `--define=UPDRAFT_LIBRARY=${JSON.stringify(readFileSync(path.join(root, 'python', 'updraft.py'), 'utf8'))}`;
 
 /** Runs `bun build` of the pinned Bun, in the project's folder or the one given: paths in its output are relative to it. */
 export async function runBun(args: string[], cwd = root): Promise<void> {

@@ -4,6 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import type { Assets } from '../src/base/assets.ts';
 import type { Build } from '../src/base/installation.ts';
+import { defineLibrary } from './agent-bundle.ts';
 import { packAgent } from './build-agent.ts';
 import { archs, type Arch } from './bun.ts';
 import { compile, makeOnce, root } from './compile.ts';
@@ -11,6 +12,7 @@ import { bundlePage } from './page-bundle.ts';
 
 const code = ['src/**/*.ts', 'scripts/executable.ts', 'package.json', 'package-lock.json'];
 const texts = [
+  'python/updraft.py',
   'schema/*.json',
   'templates/*/*',
   'examples/*/*',
@@ -38,6 +40,7 @@ export async function buildExecutable(arch: Arch): Promise<string> {
         '--splitting',
         '--external=../../scripts/page-bundle.ts',
         `--define=UPDRAFT_BUILD=${JSON.stringify(build)}`,
+        defineLibrary(),
       ],
     });
   });

@@ -18,6 +18,7 @@ export async function buildWheel(arch: Arch, executable: string): Promise<string
   const program = readFileSync(executable);
   const files: ZipFile[] = [
     { name: `${project}.data/scripts/updraft`, bytes: program, mode: 0o755 },
+    textFile('updraft.py', readFileSync(path.join(root, 'python', 'updraft.py'), 'utf8')),
     textFile(`${info}/METADATA`, metadata()),
     textFile(
       `${info}/WHEEL`,
@@ -48,7 +49,7 @@ License-File: LICENSE
 Keywords: ${keywords.join(',')}
 Classifier: Environment :: Console
 Classifier: Operating System :: POSIX :: Linux
-Requires-Python: >=3.6
+Requires-Python: >=3.9
 Description-Content-Type: text/markdown
 
 ${readFileSync(path.join(root, 'packaging', 'description.md'), 'utf8')}`;

@@ -1,8 +1,9 @@
-import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { Fault } from '../fault/fault.ts';
 import { describeFull, isFull } from '../job/full-disk.ts';
 import type { WorkOrder } from '../job/job.ts';
+import { trainingLibrary } from './training-library.ts';
 
 /** The attempt's own folder, removed at its end. */
 export interface Scratch {
@@ -11,6 +12,8 @@ export interface Scratch {
   work: string;
   /** First on the training's PATH. */
   bin: string;
+  /** Last on the training's PYTHONPATH: holds `updraft.py`. */
+  python: string;
   /** The training's TMPDIR, a short path: the sockets that PyTorch's data loaders create there are limited to 107 characters. */
   tmp: string;
   /** Where data stays until it is complete; on the same file system as `work`. */
@@ -31,7 +34,9 @@ export function makeScratch(order: WorkOrder): Scratch {
   }
   try {
     const scratch = scratchAt(root);
-    for (const part of ['work', 'bin', 'tmp', 'stage'] as const) mkdirSync(scratch[part], { mode: 0o700 });
+    for (const part of ['work', 'bin', 'python', 'tmp', 'stage'] as const)
+      mkdirSync(scratch[part], { mode: 0o700 });
+    writeFileSync(path.join(scratch.python, 'updraft.py'), trainingLibrary());
     return scratch;
   } catch (error) {
     rmSync(root, { recursive: true });
@@ -41,13 +46,16 @@ export function makeScratch(order: WorkOrder): Scratch {
 
 /** The parts of the scratch folder at this path. */
 export function scratchAt(root: string): Scratch {
-  const [work, bin, tmp, stage] = ['work', 'bin', 't', 'stage'].map((part) => path.join(root, part)) as [
-    string,
-    string,
-    string,
-    string,
-  ];
-  return { root, work, bin, tmp, stage, progress: path.join(root, 'progress.jsonl') };
+  const part = (name: string): string => path.join(root, name);
+  return {
+    root,
+    work: part('work'),
+    bin: part('bin'),
+    python: part('python'),
+    tmp: part('t'),
+    stage: part('stage'),
+    progress: part('progress.jsonl'),
+  };
 }
 
 function unusable(parent: string, error: unknown): Fault {

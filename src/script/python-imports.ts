@@ -72,7 +72,7 @@ export function localModules<T extends { file: string }>(
   );
 }
 
-/** Whether an import refers to a file that is sent, including packages without `__init__.py`. */
+/** Whether an import refers to a file that is sent, including packages without `__init__.py`, or to `updraft.py`. */
 export function isLocalModule(
   found: Pick<PythonImport, 'module'>,
   importer: string,
@@ -80,5 +80,7 @@ export function isLocalModule(
 ): boolean {
   if (found.module.startsWith('.')) return true;
   const first = found.module.split('.')[0] ?? '';
+  // The agent places it beside every training.
+  if (first === 'updraft') return true;
   return sent.some((file) => new RegExp(`(^|/)${first}(\\.py$|/.*\\.py$)`).test(file) && file !== importer);
 }

@@ -155,6 +155,7 @@ f"/scratch/{user}/x"
 test('a script that can resume is recognized by how it does', () => {
   const how = (source: string): string | undefined => readScript(source).checkpoint?.how;
   assert.equal(how('os.environ["UPDRAFT_CHECKPOINT"]'), 'updraft');
+  assert.equal(how('import updraft\nwith updraft.training(model) as run: pass'), 'updraft');
   assert.equal(how('parser.add_argument("--resume", default="")'), 'argument');
   assert.equal(how('torch.save(s, "last.pt")\ns = torch.load("last.pt")'), 'reads back');
   assert.equal(how('torch.save(s, "last.pt")\ns = torch.load("weights.pt")'), undefined);

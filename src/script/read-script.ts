@@ -31,7 +31,7 @@ export interface ScriptFacts {
 
 export interface ScriptCheckpoint {
   /**
-   * `updraft`: reads UPDRAFT_CHECKPOINT; `trainer`: Hugging Face's resumes from its output folder; `argument`: has one
+   * `updraft`: imports `updraft` or reads UPDRAFT_CHECKPOINT; `trainer`: Hugging Face's resumes from its output folder; `argument`: has one
    * like `--resume`; `reads back`: loads what it saved.
    */
   how: 'updraft' | 'trainer' | 'argument' | 'reads back';
@@ -77,7 +77,9 @@ function checkpointOf(
   saves: readonly ScriptSave[],
   reads: readonly ScriptRead[],
 ): ScriptCheckpoint | undefined {
-  const ours = tokens.find(({ kind, text }) => kind === 'string' && text.includes('UPDRAFT_CHECKPOINT'));
+  const ours = tokens.find(({ kind, text }) =>
+    kind === 'string' ? text.includes('UPDRAFT_CHECKPOINT') : kind === 'name' && text === 'updraft',
+  );
   if (ours !== undefined) return { how: 'updraft', name: 'UPDRAFT_CHECKPOINT', line: ours.line };
   const trainer = tokens.find(({ kind, text }) => kind === 'name' && text === 'get_last_checkpoint');
   if (trainer !== undefined) return { how: 'trainer', name: 'get_last_checkpoint', line: trainer.line };

@@ -14,7 +14,7 @@ export interface ExplainedGroup {
 const order: JobStatus[] = ['looping', 'held', 'failed', 'removed', 'waiting', 'running', 'succeeded'];
 
 /** What needs attention first, then the most frequent first. */
-export function groupExplanations(explanations: readonly Explanation[]): ExplainedGroup[] {
+export function groupExplanations(explanations: Iterable<Explanation>): ExplainedGroup[] {
   const groups = new Map<string, ExplainedGroup>();
   for (const example of explanations) {
     const { standing, cause, title, job, log, node = job } = example;

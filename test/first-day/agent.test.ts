@@ -101,7 +101,11 @@ test('somebody else’s `updraft` on the PATH is not the command that is printed
 });
 
 test('the agent that travels with every job is in the bytes of plan and report', async (t) => {
-  const harness = await condorHarness(t, { 'updraft.toml': `${toml}[run]\npool = "condor"\njobs = 10\n` });
+  const harness = await condorHarness(
+    t,
+    { 'updraft.toml': `${toml}[run]\npool = "condor"\njobs = 10\n` },
+    { sends: true },
+  );
   if (harness === undefined) return;
   const { folder: cwd, env } = harness;
   const { out } = await runCommand(plan, [], { cwd, env });

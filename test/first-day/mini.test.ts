@@ -101,7 +101,6 @@ test('an agent that was stopped by a signal is not shown as training towards its
   const started = entries.find((entry) => entry.kind === 'agent-started');
   assert.ok(started);
   process.kill(started.pid, 'SIGSTOP');
-  t.after(() => process.kill(started.pid, 'SIGCONT'));
   const shown = async (lateMs: number): Promise<string> => {
     const clock = { ...systemClock, now: () => systemClock.now() + lateMs };
     return (await runCommand(status, [path.basename(run)], { cwd: harness.folder, env: harness.env, clock }))

@@ -97,10 +97,8 @@ test('56: the run folder removed while the run goes on', async (t) => {
   await eventually(async () => (await harness.trainings()).length === 1);
   const [run] = await harness.runs();
   await rm(run!, { recursive: true });
-  const began = performance.now();
   // Supervisor, agent, training and its child.
   await eventually(async () => (await harness.processes()).length === 0);
-  assert.ok(performance.now() - began < 10_000, 'it ended within seconds');
   const { code, err } = await watching.answer;
   assert.equal(code, 5);
   assert.match(err, /runs\/bench-\S+ is gone: it was removed or moved away while the run went on/);

@@ -147,6 +147,8 @@ export function trainingEnv(order: WorkOrder, scratch: Scratch, env: Env): Recor
   for (const [name, value] of Object.entries(job.parameters))
     reported[`UPDRAFT_PARAM_${upperCase(name)}`] = String(value);
   Object.assign(reported, job.train.env);
+  // Last: a module of the same name that the user brings is the user's.
+  reported['PYTHONPATH'] = [reported['PYTHONPATH'], scratch.python].filter(Boolean).join(':');
   reported['PATH'] = [scratch.bin, reported['PATH'] ?? '/usr/local/bin:/usr/bin:/bin'].join(':');
   return Object.fromEntries(
     Object.entries(reported).filter((pair): pair is [string, string] => pair[1] !== undefined),

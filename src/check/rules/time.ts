@@ -71,10 +71,10 @@ function tooLong({ plan, limits, where }: PlanFacts): RuleResult {
 function unusedCheckpoint({ plan, code, where }: PlanFacts & CodeFacts): RuleResult {
   const { checkpoint } = plan.spec.train;
   if (checkpoint === undefined || !code.isKnown) return [];
-  if (mentions(code, checkpoint) || mentions(code, 'UPDRAFT_CHECKPOINT')) return [];
+  if ([checkpoint, 'UPDRAFT_CHECKPOINT', 'updraft.training'].some((word) => mentions(code, word))) return [];
   return {
     message: `neither the command nor the ${code.files.length === 1 ? 'file' : `${code.files.length} files`} it runs mention the folder "${checkpoint}": nothing would be saved`,
-    fix: 'save into it (its path is also in UPDRAFT_CHECKPOINT) and resume from it at the start',
+    fix: 'wrap the loop in `updraft.training`, or save into it (its path is also in UPDRAFT_CHECKPOINT) and resume from it at the start',
     place: where('train', 'checkpoint'),
   };
 }

@@ -1,0 +1,289 @@
+"""Interrupts trainings in every way and compares them with an undisturbed one.
+
+Each attempt is a forked process, so that PyTorch is loaded once. Without PyTorch, only what needs none of it is tested.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import multiprocessing
+import os
+import random
+import signal
+import tempfile
+import traceback
+import unittest
+from typing import Any, Callable, Optional
+
+import updraft
+
+try:
+    import numpy
+    import torch
+
+    torch.set_num_threads(1)
+    # Here, because it loads more of PyTorch: each attempt would do that again.
+    torch.optim.AdamW([torch.zeros(1, requires_grad=True)])
+    # Workers that load PyTorch again would take most of the time.
+    multiprocessing.set_start_method("fork")
+except ModuleNotFoundError:
+    torch = None
+
+
+class Tape:
+    """What a training saw, saved and restored with it."""
+
+    def __init__(self) -> None:
+        self.lines: list[Any] = []
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"lines": list(self.lines)}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.lines = list(state["lines"])
+
+
+class Noisy:
+    """Samples whose augmentation draws from all three generators."""
+
+    def __len__(self) -> int:
+        return 30
+
+    def __getitem__(self, index: int) -> Any:
+        noise = random.random() + numpy.random.rand() + torch.rand(8)
+        return index, torch.full((8,), index / 30) + 0.1 * noise
+
+
+class Interruption:
+    """Ends an attempt after some batches: by SIGKILL, or by SIGTERM, which is a request."""
+
+    def __init__(self, after: int, by: int) -> None:
+        self._left = after
+        self._signal = by
+
+    def batch_done(self, run: updraft.Training) -> None:
+        self._left -= 1
+        if self._left == 0:
+            # So that it depends on no clock which checkpoint is the last one.
+            run._store.wait()
+            os.kill(os.getpid(), self._signal)
+
+
+NEVER = (0, signal.SIGKILL)
+
+
+def learn(interruption: Interruption, make_loader: Callable[[], Any], epochs: int = 3) -> list[Any]:
+    """A training in which every random number counts; the tape of what it saw, and the model it learned."""
+    random.seed(1)
+    numpy.random.seed(1)
+    torch.manual_seed(1)
+    layers = [torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Dropout(0.3), torch.nn.Linear(16, 1)]
+    model = torch.nn.Sequential(*layers)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.5)
+    tape = Tape()
+    loader = make_loader()
+    with updraft.training(model, optimizer, scheduler=scheduler, tape=tape, every=0) as run:
+        for epoch in run.epochs(epochs):
+            random.random()
+            for indices, images in run.batches(loader):
+                optimizer.zero_grad()
+                loss = (model(images).squeeze(1) - indices / 30).pow(2).mean()
+                loss.backward()
+                optimizer.step()
+                tape.lines.append([indices.tolist(), loss.item()])
+                run.log(loss=loss)
+                interruption.batch_done(run)
+            scheduler.step()
+            tape.lines.append([scheduler.get_last_lr(), numpy.random.rand()])
+    return [tape.lines, [one.tolist() for one in model.parameters()]]
+
+
+def count(interruption: Interruption, epochs: int = 3) -> list[Any]:
+    """A training without PyTorch."""
+    random.seed(1)
+    tape = Tape()
+    with updraft.training(tape=tape, every=0) as run:
+        for epoch in run.epochs(epochs):
+            for number in run.batches(range(7)):
+                tape.lines.append([epoch, number, random.random()])
+                run.log(loss=number)
+                interruption.batch_done(run)
+    return tape.lines
+
+
+class AttemptTest(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(folder.name)
+
+    def attempt(self, train: Callable[..., Any], interruption: tuple[int, int], **env: str) -> tuple[int, Any]:
+        """Runs the training in a process of its own: its exit code, or minus its signal, and its result."""
+        child = os.fork()
+        if child == 0:
+            code = 70
+            try:
+                os.environ.update(env)
+                with open("stderr.txt", "a") as errors, contextlib.redirect_stderr(errors):
+                    result = train(Interruption(*interruption))
+                    with open("result.json", "w") as file:
+                        json.dump(result, file)
+                    code = 0
+            except SystemExit as end:
+                code = end.code if isinstance(end.code, int) else 1
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(code)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        if code != 0:
+            return code, None
+        with open("result.json") as file:
+            return 0, json.load(file)
+
+    def said(self) -> str:
+        with open("stderr.txt") as file:
+            return file.read()
+
+    def same_after(self, train: Callable[..., Any], interruptions: list[tuple[int, int]], epochs_done: str) -> None:
+        """Whatever interrupts it, the training sees the same samples, losses and random numbers."""
+        _, undisturbed = self.attempt(train, NEVER, UPDRAFT_CHECKPOINT=epochs_done)
+        self.assertIsNotNone(undisturbed)
+        for after, by in interruptions:
+            code, _ = self.attempt(train, (after, by), UPDRAFT_CHECKPOINT="saved")
+            self.assertEqual(code, updraft.SAVED if by == signal.SIGTERM else -by)
+        code, result = self.attempt(train, NEVER, UPDRAFT_CHECKPOINT="saved")
+        self.assertEqual(code, 0)
+        self.assertEqual(result, undisturbed)
+
+
+SOMETIMES = [(2, signal.SIGKILL), (9, signal.SIGTERM), (1, signal.SIGKILL), (8, signal.SIGTERM), (3, signal.SIGTERM)]
+
+
+class WithoutTorch(AttemptTest):
+    def test_any_iterable_resumes_at_the_next_item(self) -> None:
+        self.same_after(count, SOMETIMES, "whole")
+
+    def test_leaves_when_asked_and_says_where(self) -> None:
+        self.assertEqual(self.attempt(count, (4, signal.SIGTERM), UPDRAFT_CHECKPOINT="saved"), (updraft.SAVED, None))
+        self.assertIn("saved in epoch 1 after batch 4", self.said())
+        self.attempt(count, NEVER, UPDRAFT_CHECKPOINT="saved")
+        self.assertIn("resuming in epoch 1 after batch 4", self.said())
+
+    def test_on_a_laptop_a_signal_keeps_its_meaning(self) -> None:
+        self.assertEqual(self.attempt(count, (4, signal.SIGTERM)), (-signal.SIGTERM, None))
+        code, result = self.attempt(count, NEVER)
+        self.assertEqual((code, len(result)), (0, 21))
+        self.assertEqual(len(os.listdir("checkpoints")), 2)
+
+    def test_a_finished_training_has_nothing_left(self) -> None:
+        first = self.attempt(count, NEVER)
+        self.assertEqual(self.attempt(count, NEVER), first)
+
+    def test_skips_a_damaged_checkpoint(self) -> None:
+        for _ in range(2):
+            self.attempt(count, (5, signal.SIGKILL))
+        newest = max(os.listdir("checkpoints"))
+        with open(os.path.join("checkpoints", newest), "r+b") as file:
+            file.seek(20)
+            file.write(b"?")
+        _, result = self.attempt(count, NEVER)
+        self.assertIn(f"checkpoints/{newest} is damaged", self.said())
+        with tempfile.TemporaryDirectory() as other:
+            os.chdir(other)
+            self.assertEqual(self.attempt(count, NEVER)[1], result)
+
+    def test_refuses_the_checkpoint_of_another_training(self) -> None:
+        self.attempt(count, (3, signal.SIGKILL))
+        with self.assertRaisesRegex(SystemExit, "is of another training: it has tape; this one has model, tape"):
+            updraft.training(tape=Tape(), model=Tape()).__enter__()
+
+    def test_names_what_cannot_be_saved(self) -> None:
+        with self.assertRaisesRegex(TypeError, "object 2 of updraft.training has no state_dict: int"):
+            updraft.training(Tape(), 3)
+
+    def test_a_full_disk_costs_the_checkpoint_and_not_the_training(self) -> None:
+        os.mkdir("saved")
+        os.symlink("/dev/full", "saved/.checkpoint.part")
+        self.assertEqual(self.attempt(count, (2, signal.SIGKILL), UPDRAFT_CHECKPOINT="saved")[0], -signal.SIGKILL)
+        self.assertIn("no checkpoint could be written: [Errno 28] No space left on device", self.said())
+
+    def test_reports_progress(self) -> None:
+        self.attempt(count, NEVER, UPDRAFT_PROGRESS="progress.jsonl")
+        with open("progress.jsonl") as file:
+            lines = [json.loads(line) for line in file]
+        self.assertEqual(lines[0], {"epoch": 1, "epochs": 3, "step": 0, "steps": 7, "loss": 0.0})
+        self.assertEqual((lines[-1]["epoch"], lines[-1]["loss"]), (3, 6.0))
+
+    def test_saves_rarely_if_it_costs_much_and_often_if_it_is_interrupted_often(self) -> None:
+        def seconds(cost: float, lives: list[float], every: Optional[float] = None) -> float:
+            interval = updraft._Interval(every)
+            interval.earlier = lives
+            interval.start(0)
+            interval.waited(0, cost)
+            return interval.seconds(cost)
+
+        self.assertLess(seconds(0.01, []), seconds(1, []))
+        self.assertLess(seconds(1, [600] * 20), seconds(1, []))
+        self.assertAlmostEqual(seconds(1, []), (2 * 7201) ** 0.5, 3)
+        # However often it is interrupted, it waits for at most one part in a hundred.
+        self.assertGreaterEqual(seconds(1, [10] * 1000), 100)
+        self.assertEqual(seconds(1, [], every=30), 30)
+
+
+@unittest.skipIf(torch is None, "this Python has no PyTorch")
+class WithTorch(AttemptTest):
+    def loader(self, dataset: Any = None, **options: Any) -> Callable[[], Any]:
+        data = Noisy() if dataset is None else dataset
+        return lambda: torch.utils.data.DataLoader(data, batch_size=4, **{"shuffle": True, **options})
+
+    def same(self, make_loader: Callable[[], Any]) -> None:
+        self.same_after(lambda interruption: learn(interruption, make_loader), SOMETIMES, "whole")
+
+    def test_same_samples_losses_and_weights(self) -> None:
+        self.same(self.loader())
+
+    def test_same_with_workers(self) -> None:
+        self.same(self.loader(num_workers=2, persistent_workers=True))
+
+    def test_same_with_a_generator_of_its_own(self) -> None:
+        self.same(lambda: self.loader(generator=torch.Generator().manual_seed(5))())
+
+    def test_same_without_shuffling_and_batches(self) -> None:
+        self.same(lambda: torch.utils.data.DataLoader(Noisy(), batch_size=None, collate_fn=alone))
+
+    def test_same_over_an_iterable_dataset(self) -> None:
+        class Stream(torch.utils.data.IterableDataset):
+            def __iter__(self) -> Any:
+                return (Noisy()[index] for index in range(30))
+
+        self.same(self.loader(Stream(), shuffle=False))
+
+    def test_number_of_workers_may_change(self) -> None:
+        few, many = (lambda end, n=n: learn(end, self.loader(num_workers=n)) for n in (1, 3))
+        _, undisturbed = self.attempt(few, NEVER, UPDRAFT_CHECKPOINT="whole")
+        self.attempt(few, (5, signal.SIGTERM), UPDRAFT_CHECKPOINT="saved")
+        self.assertEqual(self.attempt(many, NEVER, UPDRAFT_CHECKPOINT="saved"), (0, undisturbed))
+
+    def test_a_checkpoint_is_a_copy_that_the_training_cannot_change(self) -> None:
+        weights = torch.nn.Linear(2, 2)
+        with updraft.training(weights, every=0) as run:
+            for _ in run.epochs(1):
+                for _ in run.batches(range(3)):
+                    torch.nn.init.constant_(weights.weight, 7)
+            before = run._store
+        torch.nn.init.constant_(weights.weight, 8)
+        state = before.load()
+        self.assertEqual(state["objects"]["object 1"]["weight"].tolist(), [[7, 7], [7, 7]])
+
+
+def alone(sample: Any) -> Any:
+    index, image = sample
+    return torch.tensor([index]), image.unsqueeze(0)
+
+
+if __name__ == "__main__":
+    unittest.main()

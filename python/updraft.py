@@ -1,0 +1,626 @@
+"""Checkpoints, resume and progress for a PyTorch training, in three lines.
+
+    with updraft.training(model, optimizer, scheduler) as run:
+        for epoch in run.epochs(10):
+            for images, labels in run.batches(loader):
+                ...
+                run.log(loss=loss)
+
+The training saves itself now and then and resumes at the very next batch, with the same random numbers, however often
+it is interrupted. What is not handed to `training` is not restored: a running average, for example, starts over.
+
+Under Updraft, checkpoints go to the job's checkpoint folder, `log` feeds `updraft status`, and a request to leave the
+machine (SIGTERM) saves and exits with 85: "saved, run me again". On a laptop the same lines save into the folder
+`checkpoints` and resume from it, and do nothing else.
+
+One file, standard library only; PyTorch, Lightning and transformers are used if the training uses them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import io
+import itertools
+import json
+import math
+import os
+import pickle
+import random
+import re
+import signal
+import sys
+import threading
+import time
+import zlib
+from dataclasses import dataclass, replace
+from typing import Any, Callable, Iterable, Iterator, Optional, TypeVar
+
+__all__ = ["Training", "training"]
+
+Batch = TypeVar("Batch")
+
+SAVED = 85
+"""Exit code for "saved, run me again"."""
+
+_FORMAT = 1
+_NAME = re.compile(r"checkpoint-(\d{12})-([0-9a-f]{8})\.pt")
+_USUAL_LIFE = 2 * 3600.0
+"""Seconds that an attempt lasts before it is interrupted, until this training has seen interruptions of its own."""
+_WAIT_SHARE = 0.01
+"""Largest share of its time that the training waits for its checkpoints."""
+
+
+def training(
+    *objects: Any,
+    folder: Optional[str] = None,
+    every: Optional[float] = None,
+    keep: Optional[int] = None,
+    **named: Any,
+) -> Training:
+    """What is to be saved and restored: anything with `state_dict` and `load_state_dict`.
+
+    `every` is the time between checkpoints in seconds. Without it, the time follows from how long a checkpoint takes
+    and how often the training is interrupted. `keep` is the number of checkpoints in `folder`.
+    """
+    names = {f"object {place}": value for place, value in enumerate(objects, 1)}
+    return Training({**names, **named}, folder=folder, every=every, keep=keep)
+
+
+@dataclass(frozen=True)
+class _Position:
+    """What comes next: a batch of a loop of an epoch, all counted from 0. An epoch may have several loops."""
+
+    epoch: int = 0
+    loop: int = 0
+    batch: int = 0
+
+
+class Training:
+    """A training that can be interrupted at any time. Made by `training`, used in a `with` statement."""
+
+    def __init__(
+        self, objects: dict[str, Any], *, folder: Optional[str], every: Optional[float], keep: Optional[int]
+    ) -> None:
+        for name, value in objects.items():
+            if not (hasattr(value, "state_dict") and hasattr(value, "load_state_dict")):
+                raise TypeError(f"{name} of updraft.training has no state_dict: {type(value).__name__}")
+        self._objects = objects
+        # The agent sets the folder and keeps earlier checkpoints itself, verified.
+        ours = os.environ.get("UPDRAFT_CHECKPOINT")
+        self._store = _Store(folder or ours or "checkpoints", keep or (2 if ours is None else 1))
+        self._guarded = ours is not None
+        self._interval = _Interval(every)
+        self._progress = _Progress(os.environ.get("UPDRAFT_PROGRESS"))
+        self._position = _Position()
+        self._batches_done = 0
+        self._resumed: Optional[dict[str, Any]] = None
+        self._generators: list[Any] = []
+        self._loop_random: Any = None
+        self._epoch_loops = 0
+        self._asked_to_leave = False
+        self._restore_handler: Callable[[], None] = lambda: None
+        self._wrapped: dict[int, Any] = {}
+
+    def __enter__(self) -> Training:
+        state = self._store.load()
+        if state is not None:
+            self._resume(state)
+        self._interval.start(time.monotonic())
+        if self._guarded and threading.current_thread() is threading.main_thread():
+            before = signal.signal(signal.SIGTERM, self._ask_to_leave)
+            self._restore_handler = lambda: signal.signal(signal.SIGTERM, before) and None
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        self._restore_handler()
+        self._progress.flush()
+        self._store.wait()
+
+    @property
+    def epoch(self) -> int:
+        """The current epoch, counted from 0."""
+        return self._position.epoch
+
+    def epochs(self, total: int) -> Iterator[int]:
+        """The epochs that are left of `total`, counted from 0, the interrupted one first."""
+        self._progress.epochs = total
+        while self._position.epoch < total:
+            self._epoch_loops = 0
+            yield self._position.epoch
+            self._resumed = None
+            self._position = _Position(self._position.epoch + 1)
+            self._loop_random = None
+            self._between_batches()
+
+    def batches(self, loader: Iterable[Batch], *, accumulate: int = 1) -> Iterator[Batch]:
+        """The batches that are left of this epoch. If gradients are collected over several batches, say how many."""
+        loop, self._epoch_loops = self._epoch_loops, self._epoch_loops + 1
+        done = 0
+        if self._resumed is not None and loop < self._position.loop:
+            return
+        self._generators = _generators_of(loader)
+        if self._resumed is not None:
+            done = self._position.batch if loop == self._position.loop else 0
+            if done > 0:
+                _set_random(self._resumed["loop_random"], self._generators)
+            else:
+                _set_own(self._resumed["random"], self._generators)
+        self._loop_random = _random_now(self._generators)
+        source = self._rest_of(loader, done)
+        self._position = _Position(self._position.epoch, loop, done)
+        self._progress.steps = _length(loader)
+        for batch in source:
+            yield batch
+            self._position = replace(self._position, batch=self._position.batch + 1)
+            self._batches_done += 1
+            if self._position.batch % accumulate == 0:
+                self._between_batches()
+
+    def log(self, **metrics: Any) -> None:
+        """Reports metrics, such as `loss` and `accuracy`, about once a second. Tensors are read only then."""
+        self._progress.log(self._position, metrics)
+
+    def _rest_of(self, loader: Iterable[Batch], done: int) -> Iterator[Batch]:
+        """The loader's batches without the first `done`, with the random numbers of an undisturbed training."""
+
+        def caught_up() -> None:
+            if self._resumed is not None and done > 0:
+                _set_random(self._resumed["random"], self._generators)
+            self._resumed = None
+
+        loader_class = _plain_loader_class(loader)
+        if loader_class is None:
+            # Reading and dropping is slow, but right for any iterable.
+            iterator = iter(loader)
+            next(itertools.islice(iterator, done, done), None)
+            caught_up()
+            return iterator
+        def rewind() -> None:
+            _set_random(self._loop_random, self._generators)
+
+        if done > 0:
+            return iter(_Wrapped(loader, loader_class, done, rewind, caught_up).loader)
+        caught_up()
+        # Kept, because its workers may persist from epoch to epoch.
+        if id(loader) not in self._wrapped:
+            self._wrapped[id(loader)] = _Wrapped(loader, loader_class, 0, rewind, lambda: None)
+        return iter(self._wrapped[id(loader)].loader)
+
+    def _between_batches(self) -> None:
+        if self._asked_to_leave:
+            self._leave()
+        if not self._interval.is_due(time.monotonic()) or self._store.is_busy:
+            return
+        began = time.monotonic()
+        self._store.save_soon(self._batches_done, self._state(), self._interval.written)
+        self._interval.waited(began, time.monotonic())
+
+    def _leave(self) -> None:
+        self._store.save_now(self._batches_done, self._state())
+        epoch, batch = self._position.epoch + 1, self._position.batch
+        print(f"updraft: saved in epoch {epoch} after batch {batch}, as asked", file=sys.stderr, flush=True)
+        raise SystemExit(SAVED)
+
+    def _ask_to_leave(self, *_: Any) -> None:
+        self._asked_to_leave = True
+
+    def _state(self) -> dict[str, Any]:
+        return {
+            "format": _FORMAT,
+            "position": (self._position.epoch, self._position.loop, self._position.batch),
+            "batches": self._batches_done,
+            "random": _random_now(self._generators),
+            "loop_random": self._loop_random,
+            "lives": self._interval.lives(time.monotonic()),
+            "objects": {name: value.state_dict() for name, value in self._objects.items()},
+        }
+
+    def _resume(self, state: dict[str, Any]) -> None:
+        saved, ours = sorted(state["objects"]), sorted(self._objects)
+        if saved != ours:
+            raise SystemExit(
+                f"updraft: the checkpoint in {self._store.folder} is of another training: it has {', '.join(saved)}; "
+                f"this one has {', '.join(ours)}. Remove the folder to start over."
+            )
+        for name, value in self._objects.items():
+            value.load_state_dict(state["objects"][name])
+        self._position = _Position(*state["position"])
+        self._batches_done = state["batches"]
+        self._interval.earlier = state["lives"]
+        self._resumed = state
+        # In an epoch's middle, the loop sets them once more.
+        _set_random(state["random"], [])
+        epoch, batch = self._position.epoch + 1, self._position.batch
+        print(f"updraft: resuming in epoch {epoch} after batch {batch}", file=sys.stderr, flush=True)
+
+
+class _Store:
+    """The folder of checkpoints. A name holds the number of batches done and the file's CRC-32: whole or ignored."""
+
+    def __init__(self, folder: str, keep: int) -> None:
+        self.folder = folder
+        self._keep = keep
+        self._writer: Optional[threading.Thread] = None
+        self._failure: Optional[BaseException] = None
+        self._buffers: dict[Any, Any] = {}
+
+    @property
+    def is_busy(self) -> bool:
+        return self._writer is not None and self._writer.is_alive()
+
+    def load(self) -> Optional[dict[str, Any]]:
+        """The newest checkpoint that is whole."""
+        for name in self._names():
+            path = os.path.join(self.folder, name)
+            if _crc_of(path) == int(_NAME.fullmatch(name).group(2), 16):
+                return _read(path)
+            print(f"updraft: {path} is damaged; trying the one before it", file=sys.stderr, flush=True)
+        return None
+
+    def save_now(self, batches: int, state: dict[str, Any]) -> None:
+        self.wait()
+        self._write(batches, state)
+
+    def save_soon(self, batches: int, state: dict[str, Any], written: Callable[[float], None]) -> None:
+        """Copies the state to the host's memory and writes it in a thread, while the training continues."""
+        self.wait()
+        state = _on_host(state, self._buffers)
+
+        def write() -> None:
+            began = time.monotonic()
+            try:
+                self._write(batches, state)
+            except BaseException as error:
+                self._failure = error
+            written(time.monotonic() - began)
+
+        self._writer = threading.Thread(target=write, name="updraft-checkpoint")
+        self._writer.start()
+
+    def wait(self) -> None:
+        """Waits for the writer. A checkpoint that could not be written costs no training; the next one may work."""
+        if self._writer is not None:
+            self._writer.join()
+        self._writer = None
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            print(f"updraft: no checkpoint could be written: {failure}", file=sys.stderr, flush=True)
+
+    def _names(self) -> list[str]:
+        with contextlib.suppress(FileNotFoundError):
+            return sorted(filter(_NAME.fullmatch, os.listdir(self.folder)), reverse=True)
+        return []
+
+    def _write(self, batches: int, state: dict[str, Any]) -> None:
+        os.makedirs(self.folder, exist_ok=True)
+        part = os.path.join(self.folder, ".checkpoint.part")
+        try:
+            with open(part, "wb", buffering=0) as file:
+                whole = _WholeFile(file)
+                _dump(state, whole)
+                whole.finish()
+                os.fsync(file.fileno())
+            name = f"checkpoint-{batches:012d}-{_crc_of(part):08x}.pt"
+            os.replace(part, os.path.join(self.folder, name))
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.remove(part)
+            raise
+        for old in [known for known in self._names() if known != name][self._keep - 1 :]:
+            with contextlib.suppress(OSError):
+                os.remove(os.path.join(self.folder, old))
+
+
+class _WholeFile:
+    """Keeps the first error until all is written: PyTorch ends the process if a write fails under it."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = io.BufferedWriter(file)
+        self._error: Optional[OSError] = None
+
+    def write(self, data: Any) -> int:
+        if self._error is None:
+            try:
+                self._file.write(data)
+            except OSError as error:
+                self._error = error
+        return memoryview(data).nbytes
+
+    def flush(self) -> None:
+        """PyTorch calls it; `finish` is what counts."""
+
+    def finish(self) -> None:
+        try:
+            if self._error is not None:
+                raise self._error
+            self._file.flush()
+        finally:
+            with contextlib.suppress(OSError):
+                self._file.detach()
+
+
+class _Interval:
+    """When to save (Young, Daly): the square root of twice the cost of a save times the time between interruptions."""
+
+    def __init__(self, every: Optional[float]) -> None:
+        self._every = every
+        self._cost = 0.0
+        self._writing = 0.0
+        self._began = 0.0
+        self._last = 0.0
+        self.earlier: list[float] = []
+        """Seconds that each earlier attempt lasted, as far as its last checkpoint knows."""
+
+    def start(self, now: float) -> None:
+        self._began = self._last = now
+
+    def is_due(self, now: float) -> bool:
+        return now - self._last >= self.seconds(now)
+
+    def seconds(self, now: float) -> float:
+        if self._every is not None:
+            return self._every
+        # The first one soon, to learn what a checkpoint costs.
+        if self._cost == 0:
+            return 5.0
+        seen = _USUAL_LIFE + sum(self.earlier) + (now - self._began)
+        life = seen / (1 + len(self.earlier))
+        return max(math.sqrt(2 * self._cost * life), self._cost / _WAIT_SHARE, 2 * self._writing)
+
+    def waited(self, began: float, now: float) -> None:
+        self._cost = max(now - began, 1e-4)
+        self._last = now
+
+    def written(self, seconds: float) -> None:
+        self._writing = seconds
+
+    def lives(self, now: float) -> list[float]:
+        return [*self.earlier, now - self._began]
+
+
+class _Progress:
+    """Lines for the file that Updraft reads; without one, nothing."""
+
+    def __init__(self, path: Optional[str]) -> None:
+        self._path = path
+        self._last = -math.inf
+        self._pending: Optional[tuple[_Position, dict[str, Any]]] = None
+        self.epochs: Optional[int] = None
+        self.steps: Optional[int] = None
+
+    def log(self, position: _Position, metrics: dict[str, Any]) -> None:
+        if self._path is None:
+            return
+        earlier = {} if self._pending is None else self._pending[1]
+        self._pending = (position, {**earlier, **metrics})
+        if time.monotonic() - self._last >= 1:
+            self.flush()
+
+    def flush(self) -> None:
+        if self._path is None or self._pending is None:
+            return
+        position, metrics = self._pending
+        counted = {"epochs": self.epochs, "step": position.batch, "steps": self.steps}
+        line = {"epoch": position.epoch + 1, **counted, **{name: float(value) for name, value in metrics.items()}}
+        with open(self._path, "a", encoding="utf-8") as file:
+            file.write(json.dumps({name: value for name, value in line.items() if value is not None}) + "\n")
+        self._pending = None
+        self._last = time.monotonic()
+
+
+class _Wrapped:
+    """A torch DataLoader like `loader` that begins after `done` batches and makes workers' random numbers repeatable.
+
+    A worker's generators depend on all that it has loaded before. Here each sample seeds them, by the epoch's seed and
+    the sample's index, so a resumed epoch, or one with other workers, draws the same numbers for it.
+    """
+
+    def __init__(
+        self, loader: Any, loader_class: Any, done: int, rewind: Callable[[], None], caught_up: Callable[[], None]
+    ) -> None:
+        sown = loader.num_workers > 0
+        by_batch = loader.batch_sampler is not None
+        inner = loader.batch_sampler if by_batch else loader.sampler
+        sampler = _Sampler(inner, by_batch, sown, done, rewind, caught_up)
+        options: dict[str, Any] = {
+            "num_workers": loader.num_workers,
+            "collate_fn": loader.collate_fn,
+            "pin_memory": loader.pin_memory,
+            "timeout": loader.timeout,
+            "worker_init_fn": loader.worker_init_fn,
+            "generator": loader.generator,
+        }
+        if sown:
+            options["multiprocessing_context"] = loader.multiprocessing_context
+            options["prefetch_factor"] = loader.prefetch_factor
+            # One that is used for the rest of an epoch only ends with it.
+            options["persistent_workers"] = loader.persistent_workers and done == 0
+        if hasattr(loader, "in_order"):
+            options["in_order"] = loader.in_order
+        options.update({"batch_sampler": sampler} if by_batch else {"sampler": sampler, "batch_size": None})
+        self.loader = loader_class(_Dataset(loader.dataset) if sown else loader.dataset, **options)
+
+
+class _Sampler:
+    """A sampler's indices after the first `done`, each with the epoch's seed if workers need it.
+
+    A DataLoader draws a seed when its workers start, and none while they persist. `rewind` undoes that.
+    """
+
+    def __init__(
+        self,
+        sampler: Any,
+        by_batch: bool,
+        sown: bool,
+        done: int,
+        rewind: Callable[[], None],
+        caught_up: Callable[[], None],
+    ) -> None:
+        self._sampler = sampler
+        self._by_batch = by_batch
+        self._sown = sown
+        self._done = done
+        self._rewind = rewind
+        self._caught_up = caught_up
+
+    def __len__(self) -> int:
+        return max(0, len(self._sampler) - self._done)
+
+    def __iter__(self) -> Iterator[Any]:
+        self._rewind()
+        seed = _draw_seed()
+        indices = iter(self._sampler)
+        next(itertools.islice(indices, self._done, self._done), None)
+        self._caught_up()
+        if not self._sown:
+            yield from indices
+            return
+        for index in indices:
+            yield [(seed, one) for one in index] if self._by_batch else (seed, index)
+
+
+class _Dataset:
+    """A dataset in a worker: each sample, named by a seed and an index, draws its own random numbers."""
+
+    def __init__(self, dataset: Any) -> None:
+        self._dataset = dataset
+
+    def __len__(self) -> int:
+        return len(self._dataset)
+
+    def __getitem__(self, item: tuple[int, Any]) -> Any:
+        _seed_all(item)
+        return self._dataset[item[1]]
+
+    def __getitems__(self, items: list[tuple[int, Any]]) -> Any:
+        many = getattr(self._dataset, "__getitems__", None)
+        if many is None:
+            return [self[item] for item in items]
+        _seed_all(items[0])
+        return many([index for _, index in items])
+
+
+def _torch() -> Any:
+    """PyTorch, if the training has loaded it."""
+    return sys.modules.get("torch")
+
+
+def _numpy() -> Any:
+    return sys.modules.get("numpy")
+
+
+def _plain_loader_class(loader: Any) -> Any:
+    """torch's DataLoader, if `loader` is one that can be made again over the same samples."""
+    torch = _torch()
+    if torch is None or type(loader) is not torch.utils.data.DataLoader:
+        return None
+    return None if isinstance(loader.dataset, torch.utils.data.IterableDataset) else torch.utils.data.DataLoader
+
+
+def _generators_of(loader: Any) -> list[Any]:
+    """Generators of its own that a loader draws from, each once."""
+    holders = [loader, getattr(loader, "sampler", None), getattr(getattr(loader, "batch_sampler", None), "sampler", None)]
+    found = [getattr(holder, "generator", None) for holder in holders]
+    return list({id(one): one for one in found if hasattr(one, "get_state")}.values())
+
+
+def _random_now(generators: list[Any]) -> dict[str, Any]:
+    """The state of every generator of random numbers that a training may draw from."""
+    torch, numpy = _torch(), _numpy()
+    state: dict[str, Any] = {"python": random.getstate(), "own": [one.get_state() for one in generators]}
+    if numpy is not None:
+        state["numpy"] = numpy.random.get_state()
+    if torch is not None:
+        state["torch"] = torch.get_rng_state()
+        if torch.cuda.is_available() and torch.cuda.is_initialized():
+            state["cuda"] = torch.cuda.get_rng_state_all()
+    return state
+
+
+def _set_random(state: dict[str, Any], generators: list[Any]) -> None:
+    torch, numpy = _torch(), _numpy()
+    random.setstate(state["python"])
+    _set_own(state, generators)
+    if numpy is not None and "numpy" in state:
+        numpy.random.set_state(state["numpy"])
+    if torch is not None and "torch" in state:
+        torch.set_rng_state(state["torch"])
+        # Another machine may have another number of GPUs.
+        for device, saved in enumerate(state.get("cuda", [])[: torch.cuda.device_count()]):
+            torch.cuda.set_rng_state(saved, device)
+
+
+def _set_own(state: dict[str, Any], generators: list[Any]) -> None:
+    for one, saved in zip(generators, state["own"]):
+        one.set_state(saved)
+
+
+def _draw_seed() -> int:
+    return int(_torch().empty((), dtype=_torch().int64).random_().item())
+
+
+def _seed_all(item: tuple[int, Any]) -> None:
+    seed = zlib.crc32(repr(item).encode())
+    random.seed(seed)
+    _torch().default_generator.manual_seed(seed)
+    if _numpy() is not None:
+        _numpy().random.seed(seed)
+
+
+def _length(loader: Any) -> Optional[int]:
+    try:
+        return len(loader)
+    except TypeError:
+        return None
+
+
+def _on_host(value: Any, buffers: dict[Any, Any], path: tuple[Any, ...] = ()) -> Any:
+    """A copy of the state that the training cannot change, tensors in buffers of the host that are used again."""
+    copied = _copy_to_host(value, buffers, path)
+    torch = _torch()
+    if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
+        torch.cuda.synchronize()
+    return copied
+
+
+def _copy_to_host(value: Any, buffers: dict[Any, Any], path: tuple[Any, ...]) -> Any:
+    torch = _torch()
+    if torch is not None and isinstance(value, torch.Tensor):
+        buffer = buffers.get(path)
+        if buffer is None or buffer.shape != value.shape or buffer.dtype != value.dtype:
+            buffer = torch.empty(value.shape, dtype=value.dtype, pin_memory=value.is_cuda)
+            buffers[path] = buffer
+        return buffer.copy_(value.detach(), non_blocking=True)
+    if isinstance(value, dict):
+        # The type is kept: a state_dict has metadata as an attribute.
+        twin = copy.copy(value)
+        for key, one in value.items():
+            twin[key] = _copy_to_host(one, buffers, (*path, key))
+        return twin
+    if isinstance(value, list) or type(value) is tuple:
+        return type(value)(_copy_to_host(one, buffers, (*path, place)) for place, one in enumerate(value))
+    return copy.deepcopy(value)
+
+
+def _dump(state: dict[str, Any], file: Any) -> None:
+    if _torch() is None:
+        pickle.dump(state, file)
+    else:
+        _torch().save(state, file)
+
+
+def _read(path: str) -> dict[str, Any]:
+    if _torch() is None:
+        with open(path, "rb") as file:
+            return pickle.load(file)
+    # Our own file, whole: the random numbers of Python and NumPy are no tensors.
+    return _torch().load(path, map_location="cpu", weights_only=False)
+
+
+def _crc_of(path: str) -> int:
+    crc = 0
+    with open(path, "rb") as file:
+        while piece := file.read(1 << 20):
+            crc = zlib.crc32(piece, crc)
+    return crc
