@@ -122,7 +122,7 @@ function notesHtml(notes: readonly string[]): string {
 }
 
 /** Follows the system's colour scheme; fits narrow screens and paper. */
-const reportStyle = `
+export const reportStyle = `
 :root { color-scheme: light dark; --text: #1b1f24; --back: #ffffff; --soft: #f3f5f7; --line: #d5dae0; --mark: #0072b2; }
 @media (prefers-color-scheme: dark) {
   :root { --text: #e8eaed; --back: #15181c; --soft: #20252b; --line: #3a424b; --mark: #56b4e9; }
@@ -159,6 +159,9 @@ figcaption { font-weight: 600; margin-bottom: .4rem; }
 svg { display: block; width: 100%; min-width: 40rem; height: auto; }
 #summary th { width: 16rem; }
 #jobs td { white-space: nowrap; }
+#groups th, #groups td { padding-right: .7rem; }
+#groups td { white-space: nowrap; }
+#groups .bar { width: 6rem; min-width: 4rem; }
 @media (max-width: 40rem) {
   th, td { padding-right: .9rem; }
   .bar { width: 8rem; }
