@@ -103,8 +103,10 @@ function progressOf(files: readonly DroppedFile[]) {
 
 async function explainJob(word: string): Promise<void> {
   const found = jobs.filter((job) => isNamed(job, word));
-  if (found.length === 0)
-    return void say({ is: 'no-job', message: `There is no job ${printable(word)} in ${nameOf(logNames)}.` });
+  if (found.length === 0) {
+    say({ is: 'no-job', message: `There is no job ${printable(word)} in ${nameOf(logNames)}.` });
+    return;
+  }
   const command = `updraft why ${namesOf(logNames)} ${shellQuote(found[0]?.id ?? '')}`;
   const show = (some: readonly JobHistory[]): void =>
     say({ is: 'why', views: some.map((job) => viewExplanation(explainStory(job))), command });

@@ -48,7 +48,7 @@ describe('unexpected trouble', { concurrency: 3 }, () => {
     assert.equal(job.outcome, 'success', endsOf(job));
   });
 
-  test('a job held for an unknown reason stays held and is shown with HTCondor’s words', async (t) => {
+  test("a job held for an unknown reason stays held and is shown with HTCondor's words", async (t) => {
     const harness = await catalogueHarness(t, () => ({
       'updraft.toml': jobFile('sleep 600', { run: `requirements = 'MY.Go =?= true'` }),
     }));

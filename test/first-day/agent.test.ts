@@ -88,7 +88,7 @@ test('the npm package runs jobs on this machine and submits to HTCondor with the
   );
 });
 
-test('somebody else’s `updraft` on the PATH is not the command that is printed', async (t) => {
+test("somebody else's `updraft` on the PATH is not the command that is printed", async (t) => {
   const folder = await temporaryFolder(t, { 'bin/updraft': '#!/bin/sh\n' });
   await writeFile(path.join(folder, 'bin/updraft'), '#!/bin/sh\n', { mode: 0o755 });
   const script = path.join(root, 'bin/updraft.mjs');
