@@ -21,10 +21,32 @@ export function diskFiles(folder: string): SubmitFiles {
   };
 }
 
-/** Surveys a submit file on this machine; `condor_submit` is assumed to run in its folder. */
-export function surveyOnDisk(options: Omit<SurveyOptions, 'text' | 'files'>): SubmitFacts {
+/** Folders above the submit file in which its executable is looked for. */
+const maxLevels = 6;
+
+/**
+ * Surveys a submit file on this machine. `condor_submit` is assumed to run in its folder, or in the nearest folder
+ * above it from which its executable is found.
+ */
+export function surveyOnDisk(options: Omit<SurveyOptions, 'text' | 'files' | 'fitting'>): SubmitFacts {
   const { file } = options;
-  return survey({ ...options, text: submitText(file), files: diskFiles(path.dirname(file)) });
+  const text = submitText(file);
+  const own = path.dirname(file);
+  const facts = survey({ ...options, text, files: diskFiles(own) });
+  const fitting = folderAbove(own, facts);
+  return fitting === undefined ? facts : survey({ ...options, text, files: diskFiles(fitting), fitting });
+}
+
+function folderAbove(own: string, { submission, files }: SubmitFacts): string | undefined {
+  const name = submission.queues[0]?.jobs[0]?.commands['executable']?.trim() ?? '';
+  if (path.isAbsolute(name) || files.get(path.posix.normalize(name))?.kind !== 'missing') return undefined;
+  for (
+    let [folder, level] = [path.dirname(own), 0];
+    level < maxLevels;
+    folder = path.dirname(folder), level++
+  )
+    if (statOf(path.join(folder, name))?.isFile() === true) return folder;
+  return undefined;
 }
 
 function submitText(file: string): string {

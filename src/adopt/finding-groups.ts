@@ -27,16 +27,21 @@ const titles: [Level, string][] = [
   ['note', 'notes'],
 ];
 
-/** The worst first. `texts`: the submit file and its script. */
+/** Advice that half of all files get is one line, not a finding to count. */
+const isCommon = ({ rule }: Finding): boolean => rule === 'worth-adding';
+
+/** The worst first, common advice last. `texts`: the submit file and its script. */
 export function groupFindings(
   findings: readonly Finding[],
   texts: readonly { file: string; text: string }[],
 ): FindingGroup[] {
   const lines = new Map(texts.map(({ file, text }) => [file, text.split('\n')]));
-  return titles.flatMap(([level, title]) => {
-    const group = findings.filter((finding) => finding.level === level);
-    return group.length === 0 ? [] : { level, title, findings: group.map((one) => shown(one, lines)) };
+  const byLevel = titles.flatMap(([level, title]): FindingGroup[] => {
+    const group = findings.filter((finding) => finding.level === level && !isCommon(finding));
+    return group.length === 0 ? [] : [{ level, title, findings: group.map((one) => shown(one, lines)) }];
   });
+  const common = findings.filter(isCommon).map((one) => shown(one, lines).message);
+  return [...byLevel, ...common.map((title): FindingGroup => ({ level: 'note', title, findings: [] }))];
 }
 
 function shown(
@@ -68,5 +73,7 @@ export function findingsHeadline(
 /** `1 error, 0 warnings, 2 notes` */
 export const countByLevel = (findings: readonly Finding[]): string =>
   titles
-    .map(([level]) => counted(findings.filter((finding) => finding.level === level).length, level))
+    .map(([level]) =>
+      counted(findings.filter((finding) => finding.level === level && !isCommon(finding)).length, level),
+    )
     .join(', ');

@@ -2,13 +2,17 @@ import { counted } from '../base/counted.ts';
 import { applyRules, type Finding, sortFindings, type Rule } from '../base/finding.ts';
 import type { SubmitFacts } from './submit-facts.ts';
 import { containerRules } from './rules/container.ts';
+import { expressionRules } from './rules/expressions.ts';
+import { gpuRules } from './rules/gpus.ts';
 import { nameRules } from './rules/names.ts';
+import { poolLineRules } from './rules/pool-lines.ts';
 import { recoveryRules } from './rules/recovery.ts';
 import { resourceRules } from './rules/resources.ts';
 import { scriptRules } from './rules/script.ts';
 import { statementRules } from './rules/statements.ts';
 import { transferRules } from './rules/transfer.ts';
 import { valueRules } from './rules/values.ts';
+import { worthAddingRules } from './rules/worth-adding.ts';
 import { wrapperRules } from './rules/wrapper.ts';
 import { readWrapper } from './shell-commands.ts';
 
@@ -16,12 +20,16 @@ import { readWrapper } from './shell-commands.ts';
 const submitRules: readonly Rule<SubmitFacts>[] = [
   ...statementRules,
   ...valueRules,
+  ...expressionRules,
   ...nameRules,
   ...transferRules,
   ...resourceRules,
+  ...gpuRules,
+  ...poolLineRules,
   ...recoveryRules,
   ...containerRules,
   ...scriptRules,
+  ...worthAddingRules,
 ];
 
 /** Every rule, for documentation. */

@@ -155,10 +155,14 @@ const work =
 const cleanUp =
   /^(rm|rmdir|echo|printf|ls|date|mv|cp|mkdir|cd|popd|pushd|deactivate|conda|sleep|touch|du|df|cat|unset|export|tar|zip|gzip|true|:|kill|wait|chmod|hostname|find|module|source|\.)$/;
 
+/** Programs that only show where a job runs, by their paths. */
+const showing =
+  /^\/(usr\/)?s?bin\/(pwd|date|hostname|whoami|id|uname|env|echo|ls|df|du|cat|nproc|lscpu|sleep)$/;
+
 /** The command that does the job: the last top-level one that is not clean-up. */
 export function mainCommand({ commands }: Wrapper): ShellCommand | undefined {
   const top = commands.filter(({ nested }) => !nested);
-  return top.findLast(({ words }) => work.test(words[0] ?? '')) ?? undefined;
+  return top.findLast(({ words: [first = ''] }) => work.test(first) && !showing.test(first)) ?? undefined;
 }
 
 export const isCleanUp = ({ words }: ShellCommand): boolean => cleanUp.test(words[0] ?? '');

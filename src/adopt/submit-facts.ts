@@ -24,6 +24,8 @@ export interface SubmitFacts {
   /** Sizes of objects by their URL, where their servers were asked. */
   objectBytes?: ReadonlyMap<string, number>;
   wrapper?: WrapperText;
+  /** Where `condor_submit` must run for the paths to fit, if not in the submit file's folder. */
+  folder?: string;
   limits: PoolLimits;
   usage?: PastUsage;
 }
@@ -61,6 +63,10 @@ export function attributeValue({ job }: Batch, name: string): string | undefined
   return Object.entries(job.attributes).find(([known]) => known.toLowerCase() === wanted)?.[1];
 }
 
+/** Whether file transfer is switched off. */
+export const transfersNothing = (batch: Batch): boolean =>
+  /^(no|false|never)$/i.test(valueOf(batch, 'should_transfer_files') ?? '');
+
 /** A comma-separated list of files. */
 export const fileList = (value: string | undefined): string[] =>
   (value ?? '')
@@ -88,9 +94,17 @@ export interface PoolLimits {
   wantsProject: boolean;
   /** Values of `+JobDurationCategory`; empty where the pool has none. */
   durationCategories: string[];
+  /** Attributes that jobs with a GPU must have. */
+  gpuAttributes: Readonly<Record<string, string>>;
+  /** The attribute for how long a job with a GPU may run, and its values. */
+  gpuLengths?: { attribute: string; names: readonly string[] };
+  /** An attribute that gives jobs with checkpoints more machines. */
+  resumable?: string;
+  /** Submit commands that the pool adds to HTCondor's. */
+  commands: readonly string[];
 }
 
-const factors: Record<string, number> = { k: 2 ** 10, m: 2 ** 20, g: 2 ** 30, t: 2 ** 40, p: 2 ** 50 };
+const factors: Record<string, number> = { k: 2 ** 10, m: 2 ** 20, g: 2 ** 30, t: 2 ** 40 };
 
 /** An amount as `request_memory` and `request_disk` take it; undefined for an expression. */
 interface Quantity {
@@ -98,8 +112,9 @@ interface Quantity {
   hasUnit: boolean;
 }
 
+/** Reads an amount as HTCondor does; what follows a comma is for later attempts. */
 export function parseQuantity(text: string, plainUnit: 'k' | 'm'): Quantity | undefined {
-  const match = /^\s*(\d+(?:\.\d+)?)\s*(?:([kmgtp])i?b?)?\s*$/i.exec(text);
+  const match = /^\s*(\d+(?:\.\d*)?)\s*(?:([kmgt])b?)?\s*(?:,|$)/i.exec(text);
   if (match === null) return undefined;
   const unit = match[2]?.toLowerCase();
   return { bytes: Number(match[1]) * (factors[unit ?? plainUnit] ?? 1), hasUnit: unit !== undefined };

@@ -3,12 +3,13 @@ import { symlinkSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
+import { submitLimits } from '../pool/submit-limits.ts';
 import type { SubmitFacts } from './submit-facts.ts';
 import { diskFiles, surveyOnDisk } from './disk-files.ts';
 import { filesMatching } from './match-files.ts';
 import { survey } from './survey.ts';
 
-const limits = { title: '', inputBytes: 1, adviseBytes: 1, wantsProject: false, durationCategories: [] };
+const limits = submitLimits();
 const surveyOf = (folder: string): SubmitFacts =>
   surveyOnDisk({ file: path.join(folder, 'job.sub'), env: {}, now: new Date(0), limits });
 const cpuMs = (start: NodeJS.CpuUsage): number => {

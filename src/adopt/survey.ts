@@ -13,6 +13,7 @@ import { parseSubmit } from './parse-submit.ts';
 import type { Submission } from './submission.ts';
 import type { FileFact, SubmitFiles } from './submit-files.ts';
 import type { GivenValue } from './submit-reader.ts';
+import { opennessOf } from './undefined-names.ts';
 
 export interface SurveyOptions {
   file: string;
@@ -20,6 +21,8 @@ export interface SurveyOptions {
   cwd?: string;
   text: string;
   files: SubmitFiles;
+  /** The folder above the file's own that its paths fit: `condor_submit` runs there. */
+  fitting?: string;
   env: Env;
   now: Date;
   limits: PoolLimits;
@@ -35,10 +38,10 @@ const maxNames = 5000;
 
 /** Reads a submit file and looks up every local file that it names. Runs nothing. */
 export function survey(options: SurveyOptions): SubmitFacts {
-  const { file, cwd, text, files, env, now, version, limits, usage, given } = options;
+  const { file, cwd, text, files, fitting, env, now, version, limits, usage, given } = options;
   const submission = parseSubmit(text, {
     file: cwd === undefined ? path.posix.basename(file) : file,
-    cwd: cwd ?? path.posix.dirname(file),
+    cwd: cwd ?? fitting ?? path.posix.dirname(file),
     env,
     now,
     files,
@@ -48,27 +51,38 @@ export function survey(options: SurveyOptions): SubmitFacts {
     submission,
     files: factsOf(files, pathsOf(submission)),
     limits,
-    ...defined({ wrapper: wrapperOf(files, submission), usage }),
+    ...defined({ wrapper: wrapperOf(files, submission), usage, folder: fitting }),
   };
 }
 
-/** Every local path that some job names, as rules look it up. */
+/** Every local path that some job names, as rules look it up; not those that the command line or a DAG completes. */
 function pathsOf(submission: Submission): Set<string> {
   const paths = new Set<string>();
-  for (const { jobs } of submission.queues)
+  const isOpen = opennessOf(submission);
+  for (const { jobs, inForce } of submission.queues) {
+    const raw = (command: string): string => inForce.get(command)?.value ?? '';
     for (const { commands } of jobs) {
+      const known = (command: string): string | undefined =>
+        isOpen(raw(command)) ? undefined : commands[command];
+      const executable = known('executable');
+      if (executable !== undefined) paths.add(path.posix.normalize(executable));
+      if (isOpen(raw('initialdir'))) continue;
       const base = commands['initialdir'] ?? '.';
-      const add = (name: string): void => {
-        if (!isUrl(name)) paths.add(path.posix.join(path.posix.isAbsolute(name) ? '/' : base, name));
+      const add = (name: string | undefined): void => {
+        if (name !== undefined && name !== '' && !isUrl(name))
+          paths.add(path.posix.join(path.posix.isAbsolute(name) ? '/' : base, name));
       };
       paths.add(path.posix.normalize(base));
-      if (commands['executable'] !== undefined) paths.add(path.posix.normalize(commands['executable']));
-      for (const name of fileList(commands['transfer_input_files'])) add(name);
-      if (commands['container_image'] !== undefined) add(commands['container_image']);
-      for (const name of [commands['output'], commands['error'], commands['log']])
+      const inputs = fileList(commands['transfer_input_files']);
+      const written = fileList(raw('transfer_input_files'));
+      for (const [index, name] of inputs.entries())
+        if (!isOpen(written.length === inputs.length ? (written[index] ?? '') : written.join())) add(name);
+      add(known('container_image'));
+      for (const name of [known('output'), known('error'), known('log')])
         if (name !== undefined && name !== '') add(path.posix.dirname(name));
       if (paths.size > maxNames) return paths;
     }
+  }
   return paths;
 }
 

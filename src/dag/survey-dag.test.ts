@@ -11,6 +11,8 @@ const limits = {
   adviseBytes: 1e9,
   wantsProject: false,
   durationCategories: [],
+  gpuAttributes: {},
+  commands: [],
 };
 
 function filesOf(texts: Record<string, string>): SubmitFiles {

@@ -1,4 +1,5 @@
 import type { PoolLimits } from '../adopt/submit-facts.ts';
+import { defined } from '../base/defined.ts';
 import { condorProfiles, type Profile } from './condor/submit/profiles.ts';
 
 /** What access points commonly allow, unless a profile has its own limit. */
@@ -7,13 +8,21 @@ const defaultAdviceBytes = 1e9;
 
 /** The limits of a pool that a submit file can break; default: those of any HTCondor pool. Pure. */
 export function submitLimits(profile: Profile = condorProfiles.htcondor): PoolLimits {
-  const { title, nativeInputBytes, nativeFileBytes, wantsProject, durations, durationAttribute } = profile;
+  const { durations = [], durationAttribute, gpuDurations = [], gpuDurationAttribute } = profile;
   return {
-    title,
-    inputBytes: nativeInputBytes ?? defaultInputBytes,
-    adviseBytes: nativeFileBytes ?? defaultAdviceBytes,
-    wantsProject,
-    durationCategories:
-      durationAttribute === 'JobDurationCategory' ? (durations ?? []).map(({ name }) => name) : [],
+    title: profile.title,
+    inputBytes: profile.nativeInputBytes ?? defaultInputBytes,
+    adviseBytes: profile.nativeFileBytes ?? defaultAdviceBytes,
+    wantsProject: profile.wantsProject,
+    durationCategories: durationAttribute === 'JobDurationCategory' ? durations.map(({ name }) => name) : [],
+    gpuAttributes: profile.gpuAttributes,
+    commands: profile.commands,
+    ...defined({
+      resumable: profile.resumable,
+      gpuLengths:
+        gpuDurationAttribute === undefined
+          ? undefined
+          : { attribute: gpuDurationAttribute, names: gpuDurations.map(({ name }) => name) },
+    }),
   };
 }

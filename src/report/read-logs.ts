@@ -50,7 +50,7 @@ function notesOn({ facts, sum, slotMillis }: Ledger, garbledBytes: number): stri
     [!guessedYear, "The log's dates have no year: Updraft guessed it."],
     [
       hasTransfers || slotMillis === 0,
-      'The log has no transfer events (a DAG’s .nodes.log has none): how long transfers took is unknown, and the time before the job started counts as queued.',
+      "The log has no transfer events (a DAG's .nodes.log has none): how long transfers took is unknown, and the time before the job started counts as queued.",
     ],
     [
       sum.unknown === 0,

@@ -77,3 +77,47 @@ test('HTCondor refuses the values that are reported, and accepts those that are 
       assert.equal(isReported, condor.dryRun(folder, 'job.sub').status !== 0, `${command} = ${value}`);
     }
 });
+
+const expressions = [
+  'request_memory = 8 gigs',
+  'request_memory = 8GiB',
+  'request_memory = 8 G B',
+  'request_memory = 1P',
+  'request_memory = 8 GB # enough',
+  'request_memory = 2*1024',
+  'request_memory = 8 GB, 16 GB',
+  'request_cpus = 4 cores',
+  'request_gpus = 1 A100',
+  'request_gpus = one',
+  'requirements = (Memory = 5)',
+  'requirements = Memory >',
+  'requirements = {1,} == x',
+  'requirements = 007 < Memory',
+  `requirements = 'a b' == 1 && x is undefined`,
+  'requirements = TARGET.a . b ?: c',
+  'on_exit_remove = (ExitCode == 0',
+  'periodic_hold_reason = no quotes',
+  '+A = docker://image',
+  '+A = a-b',
+  String.raw`+A = "a\"`,
+  '+A = 1.',
+  '+A = 1 ? 2',
+  '+A = f(a b)',
+  '+A = f(a, {b}, [c = 1; d = 2].c)[0]',
+  '+A = a /* b */ + c // d',
+  'stream_output = yes',
+  'stream_output = 1',
+  'max_retries = T',
+  'universe = vanila',
+];
+
+test('HTCondor refuses the expressions that are reported, and accepts those that are not', async (t) => {
+  const condor = await realCondorSubmit(t);
+  if (condor === undefined) return;
+  const folder = await temporaryFolder(t);
+  for (const line of expressions) {
+    const findings = await lint(folder, ['executable = /bin/true', line, 'queue']);
+    const isReported = findings.some(({ rule }) => /^bad-(value|expression)$/.test(rule));
+    assert.equal(isReported, condor.dryRun(folder, 'job.sub').status !== 0, line);
+  }
+});

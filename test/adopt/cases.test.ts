@@ -12,6 +12,8 @@ import { condorProfiles } from '../../src/pool/condor/submit/profiles.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 interface Case {
+  /** The submit file; `job.sub` where it is left out. */
+  file?: string;
   pool?: ProfileName;
   /** Files too large to keep here, with their sizes in bytes: created sparse. */
   sizes?: Record<string, number>;
@@ -30,13 +32,18 @@ for (const name of names)
   test(`${name}: has exactly the expected findings, at their lines`, async (t) => {
     const folder = await temporaryFolder(t);
     await cp(path.join(here, name), folder, { recursive: true });
-    const { pool = 'htcondor', sizes = {}, usage } = (await readJson(path.join(folder, 'case.json'))) as Case;
+    const {
+      file: submitFile = 'job.sub',
+      pool = 'htcondor',
+      sizes = {},
+      usage,
+    } = (await readJson(path.join(folder, 'case.json'))) as Case;
     for (const [file, bytes] of Object.entries(sizes)) {
       await writeFile(path.join(folder, file), '');
       await truncate(path.join(folder, file), bytes);
     }
     const evidence = surveyOnDisk({
-      file: path.join(folder, 'job.sub'),
+      file: path.join(folder, submitFile),
       env: { HOME: '/home/tester' },
       now: new Date('2026-11-15T00:00:00Z'),
       limits: submitLimits(condorProfiles[pool]),

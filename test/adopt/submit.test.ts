@@ -52,7 +52,7 @@ async function project(t: TestContext, files: Record<string, string>) {
 
 async function finalState(folder: string): Promise<RunState | undefined> {
   let last: RunState | undefined;
-  const signal = AbortSignal.timeout(240_000);
+  const signal = AbortSignal.timeout(300_000);
   for await (const state of followRunStates(folder, { clock: systemClock, signal })) last = state;
   return last;
 }
@@ -97,7 +97,7 @@ test("a file is submitted with Updraft's plugin, which fetches osdf inputs, from
   const script = '#!/bin/sh\nset -e\ncp data.txt model.pt\n';
   const [odd, split] = ["of é 'x' $(y)", 'a, b'];
   const files = Object.fromEntries([odd, split].map((name) => [`${name}/job.sub`, job]));
-  const harness = await project(t, { ...files, [`${odd}/run.sh`]: script, 'run.sh': script });
+  const harness = await project(t, { ...files, [`${odd}/run.sh`]: script, [`${split}/run.sh`]: script });
   if (harness === undefined) return;
   await chmod(path.join(harness.cwd, odd, 'run.sh'), 0o755);
   await copyFile(federation.caFile, path.join(harness.cwd, odd, 'ca.pem'));

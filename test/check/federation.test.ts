@@ -262,7 +262,7 @@ queue
   assert.ok(shown.includes('disk-below-input job.sub:6'), shown.join());
   assert.ok(shown.includes('run-time-download train.py:1'), shown.join());
   assert.ok(
-    shown.some((one) => one.startsWith('no-recovery ')),
+    shown.some((one) => one.startsWith('worth-adding ')),
     shown.join(),
   );
 });

@@ -106,7 +106,9 @@ function withNumber(name: string): string {
 }
 
 function sharedResults(batch: Batch): RuleResult {
-  if (valueOf(batch, 'output_destination') !== undefined) return [];
+  // Where it is not switched on, nothing is returned on a shared file system.
+  const isReturned = /^(yes|true|always)$/i.test(valueOf(batch, 'should_transfer_files') ?? '');
+  if (!isReturned || valueOf(batch, 'output_destination') !== undefined) return [];
   const shared = repeated(batch, (one) => returnedFiles(one));
   if (shared === undefined) return [];
   const name = path.posix.basename(shared.name);

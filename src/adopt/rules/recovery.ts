@@ -7,21 +7,6 @@ const has = (batch: Batch, ...names: string[]): boolean =>
 /** Rules about what happens when something goes wrong. */
 export const recoveryRules: Rule<SubmitFacts>[] = [
   {
-    name: 'no-recovery',
-    level: 'warning',
-    about: 'No release or retry rule: after one failed transfer a job stays held until you release it.',
-    check: perBatch((batch) =>
-      has(batch, 'periodic_release', 'max_retries', 'retry_until', 'success_exit_code', 'on_exit_remove')
-        ? undefined
-        : {
-            message:
-              'no `periodic_release` and no `max_retries`: one stalled transfer or one bad machine holds or fails a job for good',
-            fix: 'max_retries = 3 and periodic_release = (HoldReasonCode == 12 || HoldReasonCode == 13) && NumHolds < 5 && (time() - EnteredCurrentStatus) > 600',
-            place: batch.queue.place,
-          },
-    ),
-  },
-  {
     name: 'hidden-retries',
     level: 'warning',
     about: '`success_exit_code` without `max_retries` silently enables two retries.',

@@ -3,16 +3,12 @@ import { batches, whereSet, valueOf, type Batch, type SubmitFacts } from '../sub
 import type { Found, Rule } from '../../base/finding.ts';
 import type { Assignment, ReadingProblem } from '../submission.ts';
 import { nearestCommand } from '../submit-commands.ts';
+import { isOfDag, undefinedNames } from '../undefined-names.ts';
 
 const problems = ({ submission }: SubmitFacts, kinds: ReadingProblem['kind'][], fix: string): Found[] =>
   submission.problems
     .filter(({ kind }) => kinds.includes(kind))
     .map(({ message, place }) => ({ message, place, fix }));
-
-/** Names that DAGMan defines or that HTCondor never reports as unused. */
-const elsewhere = /^(dag_status|failed_count|job|retry|dag_parent_names|node_name|dagmanjobid)$/i;
-const automatic =
-  /^(cluster|clusterid|process|procid|jobid|step|row|item|itemindex|node|dollar|arch|opsys\w*|islinux|iswindows|submit_file|submit_time|year|month|day|condorversion|spool|item_?index)$/i;
 
 /** Commands that nobody sets twice on purpose: the second value silently replaces the first. */
 const replaced = new Set([
@@ -67,7 +63,7 @@ export const statementRules: Rule<SubmitFacts>[] = [
   },
   {
     name: 'no-jobs',
-    level: 'error',
+    level: 'warning',
     about: 'A queue statement makes no job: its list is empty, or its count is 0.',
     check: ({ submission }) =>
       submission.queues
@@ -210,7 +206,7 @@ function quotingOf(batch: Batch): Found[] {
   });
 }
 
-function unusedNames({ submission }: SubmitFacts): Found[] {
+function unusedNames({ submission, limits }: SubmitFacts): Found[] {
   const used = (name: string): boolean => submission.referenced.has(name.toLowerCase());
   const assigned = submission.assignments
     .filter(
@@ -219,7 +215,8 @@ function unusedNames({ submission }: SubmitFacts): Found[] {
         attribute === undefined &&
         !name.includes('.') &&
         !used(name) &&
-        !elsewhere.test(name),
+        !limits.commands.includes(name.toLowerCase()) &&
+        !isOfDag(name),
     )
     .map(({ name, place }, index) => {
       // Comparing is slow, and nobody mistypes more names.
@@ -237,20 +234,11 @@ function unusedNames({ submission }: SubmitFacts): Found[] {
 }
 
 function undefinedMacros({ submission }: SubmitFacts): Found[] {
-  const defined = new Set([
-    ...submission.assignments.map(({ name }) => name.toLowerCase()),
-    ...submission.queues.flatMap(({ variables }) => variables.map((name) => name.toLowerCase())),
-  ]);
-  return submission.assignments.flatMap(({ value, place }) =>
-    [...value.matchAll(/(?<!\$)\$\(([\w.]+)\)/g)]
-      .map(([, name = '']) => name)
-      .filter((name) => !defined.has(name.toLowerCase()) && !automatic.test(name) && !elsewhere.test(name))
-      .map((name) => ({
-        message: `\`$(${name})\` is not defined: HTCondor replaces it with nothing`,
-        fix: `define it, give it a default: \`$(${name}:value)\`, or pass it: \`condor_submit ${name}=value\` or VARS in a DAG`,
-        place,
-      })),
-  );
+  return undefinedNames(submission).map(({ name, place }) => ({
+    message: `\`$(${name})\` is not defined: HTCondor replaces it with nothing`,
+    fix: `define it, give it a default: \`$(${name}:value)\`, or pass it: \`condor_submit ${name}=value\` or VARS in a DAG`,
+    place,
+  }));
 }
 
 function unquotedAttributes({ submission }: SubmitFacts): Found[] {

@@ -1,12 +1,15 @@
 import path from 'node:path';
 import { counted } from '../../base/counted.ts';
+import { shellQuote } from '../../base/shell-quote.ts';
 import {
+  attributeValue,
   type Batch,
   type SubmitFacts,
   isUrl,
   fileList,
   parseQuantity,
   perBatch,
+  transfersNothing,
   whereSet,
   formatQuantity,
   valueOf,
@@ -16,6 +19,19 @@ import type { FileFact } from '../submit-files.ts';
 
 /** Rules about file transfer to and from the job. */
 export const transferRules: Rule<SubmitFacts>[] = [
+  {
+    name: 'other-folder',
+    level: 'note',
+    about: "Its paths fit a folder above the file's own: `condor_submit` must run there.",
+    check: ({ folder, submission }) =>
+      folder === undefined
+        ? undefined
+        : {
+            message: `its paths fit ${folder}, not the file's own folder: HTCondor reads them from the folder where condor_submit runs`,
+            fix: `cd ${shellQuote(folder)} before condor_submit`,
+            place: { file: submission.file, line: 1 },
+          },
+  },
   {
     name: 'executable-missing',
     level: 'error',
@@ -56,7 +72,7 @@ export const transferRules: Rule<SubmitFacts>[] = [
     name: 'no-outputs',
     level: 'warning',
     about:
-      'No outputs are declared: a job without a result still counts as done, and files in folders stay behind.',
+      'Several jobs return whatever they make to one folder, where files of the same name overwrite each other.',
     check: perBatch(noOutputs),
   },
   {
@@ -120,8 +136,6 @@ export const transferRules: Rule<SubmitFacts>[] = [
 /** The first of a long list are enough. */
 const maxMissing = 5;
 
-const isOff = (batch: Batch): boolean => /^(no|false)$/i.test(valueOf(batch, 'should_transfer_files') ?? '');
-
 const inputsOf = (batch: Batch): string[] => fileList(valueOf(batch, 'transfer_input_files'));
 
 /** Looks a path up, relative to `initialdir`. */
@@ -133,7 +147,7 @@ function missingExecutable(batch: Batch, { files }: SubmitFacts): RuleResult {
   if (name === undefined && needsExecutable(batch))
     return {
       message: 'no `executable`: HTCondor does not know what to run and refuses the file',
-      fix: 'executable = train.sh',
+      fix: 'executable = train.sh (an interactive job needs none: condor_submit -i)',
       place: batch.queue.place,
     };
   const isSent = !/^false$/i.test(valueOf(batch, 'transfer_executable') ?? 'true');
@@ -145,8 +159,9 @@ function missingExecutable(batch: Batch, { files }: SubmitFacts): RuleResult {
   };
 }
 
-/** An image has its own command, and grid jobs may start a machine. */
+/** An image has its own command, grid jobs may start a machine, and images are built interactively. */
 const needsExecutable = (batch: Batch): boolean =>
+  attributeValue(batch, 'IsBuildJob') === undefined &&
   !['shell', 'container_image', 'docker_image'].some((name) => valueOf(batch, name) !== undefined) &&
   !/^(container|docker|grid)$/i.test(valueOf(batch, 'universe') ?? '');
 
@@ -223,7 +238,7 @@ function diskBelowInput(batch: Batch, facts: SubmitFacts): RuleResult {
   const urls = new Set([...inputsOf(batch), image].filter(isUrl));
   const fetched = [...urls].reduce((sum, url) => sum + (facts.objectBytes?.get(url) ?? 0), 0);
   const needed = sentBytes(batch, facts) + fetched;
-  if (asked === undefined || isOff(batch) || asked >= needed) return [];
+  if (asked === undefined || transfersNothing(batch) || asked >= needed) return [];
   return {
     message: `${formatQuantity(asked)} of disk requested, but the input alone takes ${formatQuantity(needed)}: the job would be held, or fill the disk`,
     fix: `request_disk = ${Math.ceil((needed * 1.2) / 2 ** 30)} GB, plus room for unpacked files and results`,
@@ -235,12 +250,12 @@ function noOutputs(batch: Batch): RuleResult {
   const declared = ['transfer_output_files', 'output_destination', 'transfer_output_remaps'].some(
     (name) => name in batch.job.commands,
   );
-  if (declared || isOff(batch)) return [];
   const folders = new Set(batch.queue.jobs.map(({ commands }) => commands['initialdir']));
-  const overwrite = batch.queue.jobs.length > 1 && folders.size === 1;
+  if (declared || transfersNothing(batch) || batch.queue.jobs.length < 2 || folders.size > 1) return [];
   return {
-    message: `no \`transfer_output_files\`: only new files at the top of the scratch folder are returned, and a job without its result still counts as done${overwrite ? `; all jobs return them to one folder, where files of the same name overwrite each other` : ''}`,
-    fix: 'transfer_output_files = model.pt (a missing file then holds the job)',
+    message:
+      'no `transfer_output_files`: all jobs return their new files to one folder, where those of the same name overwrite each other',
+    fix: 'transfer_output_files = model.pt and transfer_output_remaps = "model.pt=results/$(Cluster).$(Process).pt"',
     place: batch.queue.place,
   };
 }
@@ -249,7 +264,7 @@ function transferOff(batch: Batch): RuleResult {
   const lists = ['transfer_input_files', 'transfer_output_files'].filter(
     (name) => valueOf(batch, name) !== undefined,
   );
-  if (!isOff(batch) || lists.length === 0) return [];
+  if (!transfersNothing(batch) || lists.length === 0) return [];
   return {
     message: `\`${lists.join('` and `')}\` conflicts with should_transfer_files = NO: HTCondor refuses the file`,
     fix: 'should_transfer_files = YES, or remove the list',

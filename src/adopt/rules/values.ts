@@ -12,10 +12,22 @@ const choices: Record<string, readonly string[]> = {
     ...['YES', 'NO', 'TRUE', 'FALSE', 'ALWAYS', 'NEVER', 'IF_NEEDED'],
   ],
   notification: ['NEVER', 'COMPLETE', 'ERROR', 'ALWAYS', 'START'],
+  universe: [
+    ...['VANILLA', 'CONTAINER', 'DOCKER', 'LOCAL', 'SCHEDULER', 'GRID', 'JAVA', 'VM', 'PARALLEL'],
+    // These no longer exist, which is another finding.
+    ...['STANDARD', 'PVM', 'MPI', 'GLOBUS'],
+  ],
+};
+
+/** Commands that take an expression of numbers or booleans; HTCondor refuses any other word, also `yes`. */
+const literals = {
+  'true or false':
+    /^(preserve_relative_paths|transfer_(output|input|error|container)|stream_(output|error|input)|nice_user|encrypt_execute_directory|run_as_owner|hold|skip_filechecks|log_xml)$/,
+  'a number': /^(max_retries|success_exit_code|checkpoint_exit_code|priority|max_idle|max_materialize)$/,
 };
 
 /** Commands whose value is a name or a quantity: a `#` in it was meant as a comment. */
-const plain = /^(log|output|error|input|initialdir|executable|universe|container_image|request_\w+)$/;
+const plain = /^(log|output|error|input|initialdir|executable|universe|container_image)$/;
 
 /** Rules about single values. */
 export const valueRules: Rule<SubmitFacts>[] = [
@@ -23,8 +35,9 @@ export const valueRules: Rule<SubmitFacts>[] = [
     name: 'bad-value',
     level: 'error',
     about: 'A command that takes one of a few words has another one, and HTCondor refuses the file.',
-    check: perBatch((batch) =>
-      Object.entries(choices).flatMap(([command, words]) => {
+    check: perBatch((batch) => [
+      ...badWords(batch),
+      ...Object.entries(choices).flatMap(([command, words]) => {
         const value = valueOf(batch, command)?.replace(/^"(.*)"$/, '$1');
         if (value === undefined || value.includes('$') || words.includes(value.toUpperCase())) return [];
         return {
@@ -33,7 +46,7 @@ export const valueRules: Rule<SubmitFacts>[] = [
           place: whereSet(batch, command),
         };
       }),
-    ),
+    ]),
   },
   {
     name: 'comment-in-value',
@@ -62,6 +75,19 @@ export const valueRules: Rule<SubmitFacts>[] = [
     check: (facts) => batches(facts).flatMap(secretsOf),
   },
 ];
+
+function badWords(batch: Batch): Found[] {
+  return Object.entries(literals).flatMap(([expected, commands]) =>
+    Object.entries(batch.job.commands)
+      .filter(([command, value]) => commands.test(command) && /^[a-z]+$/i.test(value.trim()))
+      .filter(([, value]) => !/^(true|false)$/i.test(value.trim()))
+      .map(([command, value]) => ({
+        message: `\`${command}\` is \`${value}\`: HTCondor refuses the file`,
+        fix: `use ${expected}`,
+        place: whereSet(batch, command),
+      })),
+  );
+}
 
 function attributesForCommands({ submission }: SubmitFacts): Found[] {
   return submission.assignments

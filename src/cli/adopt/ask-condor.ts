@@ -4,6 +4,7 @@ import { open, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { text as allOf } from 'node:stream/consumers';
 import { whyNotRun } from '../../adopt/may-run.ts';
+import type { SubmitFacts } from '../../adopt/submit-facts.ts';
 import type { Submission } from '../../adopt/submission.ts';
 import { defined } from '../../base/defined.ts';
 import type { Env } from '../../base/env.ts';
@@ -31,7 +32,11 @@ const maxJobs = 20_000;
  * Asks the real `condor_submit`, which queues nothing. Only for a text that names no command, in an environment
  * without the user's, and unable to start a process where the kernel can prevent it.
  */
-export async function askCondor(cli: Cli, file: string, submission: Submission): Promise<CondorAnswer> {
+export async function askCondor(
+  cli: Cli,
+  file: string,
+  { submission, folder = path.dirname(file) }: SubmitFacts,
+): Promise<CondorAnswer> {
   const tools = await CondorTools.find(cli.env).catch(() => undefined);
   const text = await readFile(file, 'utf8');
   const why =
@@ -40,10 +45,10 @@ export async function askCondor(cli: Cli, file: string, submission: Submission):
   const version = await tools.version().catch(() => 'of unknown version');
   const { words, env, confined } = await confinement(cli.env, tools);
   // A name that begins with a dash would be an option.
-  const name = path.basename(file).replace(/^-/, './-');
+  const name = path.relative(folder, file).replace(/^-/, './-');
   const [program, ...args] = [...words, tools.command('condor_submit'), name, '-dry-run', '/dev/null'];
   const child = spawn(program, args, {
-    cwd: path.dirname(file),
+    cwd: folder,
     env: { ...namedVariables(text, cli.env), ...env },
     // A list may be read from standard input.
     stdio: ['ignore', 'ignore', 'pipe'],

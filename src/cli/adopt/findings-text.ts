@@ -12,7 +12,7 @@ export function findingsText(
 ): string {
   const lines = [headline, ''];
   for (const { title, findings } of groups)
-    lines.push(title, ...findings.flatMap((finding) => findingLines(finding, width)), '');
+    lines.push(wrapLines(title, width), ...findings.flatMap((finding) => findingLines(finding, width)), '');
   lines.push(...after.map((line) => wrapLines(line, width)));
   return `${lines
     .map((line) => line.trimEnd())

@@ -43,6 +43,7 @@ export async function plannedRun(
   facts: SubmitFacts,
   { withPlugin, isNew }: { withPlugin: boolean; isNew: boolean },
 ): Promise<PlannedRun> {
+  assertOwnFolder(file, facts);
   assertCountable(file, facts);
   const plan = adoptedPlan(file, facts);
   if (withPlugin) assertListable(plan.folder);
@@ -147,6 +148,15 @@ function assertListable(folder: string): void {
     `the plugin cannot be sent from ${folder}: HTCondor splits its lists at "," ";" and "="`,
     { fix: 'rename the folder, or submit the file without --with-plugin', about: folder },
   );
+}
+
+/** The run folder is beside the file, and `condor_submit` runs there. */
+function assertOwnFolder(file: string, { folder }: SubmitFacts): void {
+  if (folder === undefined) return;
+  throw new Fault('file-invalid', `the paths in ${path.basename(file)} are relative to ${folder}`, {
+    fix: `copy the file there, and submit that: cp ${shellQuote(file)} ${shellQuote(folder)}`,
+    about: file,
+  });
 }
 
 /** A run knows its jobs from the start. */

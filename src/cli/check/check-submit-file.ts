@@ -43,11 +43,16 @@ export async function checkSubmitFile(cli: Cli, file: string, image?: string): P
   const facts = await surveyFile(cli, file);
   const all = batches(facts);
   const { uses, ...code } = await readSubmitCode(cli, file, facts);
-  const question = softwareOf(file, all, uses, image && path.resolve(cli.cwd, image));
+  const question = softwareOf(
+    facts.folder ?? path.dirname(file),
+    all,
+    uses,
+    image && path.resolve(cli.cwd, image),
+  );
   const [objects, software, condor] = await Promise.all([
     askObjects(cli, objectsOf(all), objectMs),
     askSoftware(cli, question, softwareMs),
-    askCondor(cli, file, facts.submission),
+    askCondor(cli, file, facts),
   ]);
   const objectBytes = sizesOf(objects.facts.objects, 'url');
   const findings = sortFindings([
@@ -68,13 +73,13 @@ function jobsOf({ submission: { queues } }: SubmitFacts): number | undefined {
 }
 
 const softwareOf = (
-  file: string,
+  folder: string,
   all: readonly Batch[],
   uses: Uses,
   image: string | undefined,
 ): SoftwareQuestion => ({
   image: image ?? all.map(imageOf).find((one) => one !== undefined),
-  folder: path.dirname(file),
+  folder,
   isPacked: false,
   isHere: false,
   declared: [],

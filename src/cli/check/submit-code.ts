@@ -33,7 +33,7 @@ export interface SubmitCode {
 /** Reads the scripts that a submit file sends, as `check` reads those of a job file; asks no server. */
 export async function readSubmitCode(cli: Cli, file: string, facts: SubmitFacts): Promise<SubmitCode> {
   const all = batches(facts);
-  const folder = path.dirname(file);
+  const { folder = path.dirname(file) } = facts;
   const sent = await sentTexts(folder, all);
   const code = readCode(all.flatMap(commandOf), sent);
   const uses = usesOf(

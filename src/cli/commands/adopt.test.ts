@@ -162,7 +162,7 @@ test("conditions are evaluated with the access point's version", async (t) => {
   for (const name of await readdir(path.join(cwd, 'bin'))) await chmod(path.join(cwd, 'bin', name), 0o755);
   const env = { PATH: `${path.join(cwd, 'bin')}:/usr/bin:/bin`, HOME: cwd };
   const { out } = await runCommand(adopt, ['job.sub'], { cwd, env });
-  assert.match(out, /no-request\n.*\n.*no `request_disk`/);
+  assert.match(out, /also worth adding: request_disk = 10 GB/);
   assert.match(out, /HTCondor was not asked: it has `if`/);
 });
 

@@ -58,10 +58,7 @@ async function adopt(cli: Cli, file: string, argument: string, options: Options)
       ? undefined
       : await readUsage(path.resolve(cli.cwd, options.usage), cli.signal);
   const facts = await surveyFile(cli, file, { pool: options.pool, usage });
-  const [code, condor] = await Promise.all([
-    readSubmitCode(cli, file, facts),
-    askCondor(cli, file, facts.submission),
-  ]);
+  const [code, condor] = await Promise.all([readSubmitCode(cli, file, facts), askCondor(cli, file, facts)]);
   const findings = sortFindings([...lintSubmission(facts), ...code.findings]);
   if (options.json !== true)
     cli.out(

@@ -12,7 +12,7 @@ import { findJob } from '../../run/run-states.ts';
 import { explainReason } from '../../why/explain-reason.ts';
 import { explainStory } from '../../why/explain-story.ts';
 import { viewExplanation } from '../../why/explanation-view.ts';
-import { type ExplainedGroup, groupExplanations } from '../../why/group-explanations.ts';
+import { type ExplainedGroup, groupExplanations, groupTitle } from '../../why/group-explanations.ts';
 import type { Cli } from '../cli.ts';
 import { findRun, pathKind, runAndJobs } from '../find-run.ts';
 import { namedLogs, namesLogs } from '../named-logs.ts';
@@ -179,10 +179,12 @@ function show(
 /** Groups of jobs, each with its cause and an example. */
 function groupText(groups: readonly ExplainedGroup[], width: number): string {
   return groups
-    .map(({ standing, title, jobs, example: { job, cause, because, advice } }) => {
+    .map((group) => {
+      const { standing, jobs, example } = group;
+      const { job, cause, because, advice } = example;
       const account = cause === 'none' ? [] : because.slice(0, 2).map((sentence) => `${job}: ${sentence}`);
       return [
-        ...wrap(`${jobs.length} ${standing}: ${title}`, width, '', '  '),
+        ...wrap(`${jobs.length} ${standing}: ${groupTitle(group)}`, width, '', '  '),
         ...wrap(`${jobs.length === 1 ? 'job' : 'jobs'} ${jobList(jobs.map(printable))}`, width, '  ', '    '),
         ...section('why', account, width, '  '),
         ...section('fix', cause === 'none' ? [] : advice.slice(0, 1), width, '  '),
@@ -204,8 +206,7 @@ export function explanationText(explanation: Explanation, width: number, verbose
     ...(traceback === undefined ? [] : tracebackLines(traceback, width)),
     ...log.flatMap(({ place, lines }, index) => [
       `${index === 0 ? 'log  ' : margin}${place}`,
-      // Not wrapped, so that people can search for them.
-      ...lines.map((line) => `${margin}  ${line}`),
+      ...lines.flatMap((line) => quotedLine(line, width)),
     ]),
     ...section('now', now, width),
     ...section('fix', fix, width),
@@ -230,3 +231,9 @@ const tracebackLines = ({ file, lines }: NonNullable<Explanation['traceback']>, 
       : wrap(line, width, `${margin}  `, `${margin}    `),
   ),
 ];
+
+/** A line of a log; tables stay as they are. */
+const quotedLine = (line: string, width: number): string[] =>
+  line.length + margin.length + 2 <= width
+    ? [`${margin}  ${line}`]
+    : wrap(line.trim(), width, `${margin}  `, `${margin}    `);

@@ -98,7 +98,7 @@ function environmentLines({ python }: JobDraft, { environment }: RenderFacts): s
   ];
 }
 
-function resourceLines({ cpus, memory, gpu }: JobDraft, { isRemote }: RenderFacts): string[] {
+function resourceLines({ cpus, memory, gpu, checkpoint }: JobDraft, { isRemote }: RenderFacts): string[] {
   const gpus =
     gpu === undefined
       ? []
@@ -112,6 +112,7 @@ function resourceLines({ cpus, memory, gpu }: JobDraft, { isRemote }: RenderFact
     `cpus = ${cpus}`,
     line(`memory = ${quote(memory)}`, 'a guess: after a run, `updraft report` shows what it used'),
     ...gpus,
-    line('time = "8h"', 'a guess: the limit of one attempt'),
+    // Without checkpoints, a longer attempt is a risk that `check` warns of.
+    line(`time = ${quote(checkpoint === undefined ? '2h' : '8h')}`, 'a guess: the limit of one attempt'),
   ];
 }

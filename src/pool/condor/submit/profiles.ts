@@ -12,6 +12,10 @@ export interface Profile extends PlanLimits {
   gpuDurationAttribute?: string;
   /** Attributes that GPU jobs must have. */
   gpuAttributes: Record<string, string>;
+  /** An attribute that gives jobs with checkpoints more machines. */
+  resumable?: string;
+  /** Submit commands that the pool adds to HTCondor's. */
+  commands: readonly string[];
   /** Beyond this many, jobs are materialized as others leave the queue. */
   maxQueued: number;
   maxIdle: number;
@@ -26,6 +30,7 @@ const GB = 1e9;
 
 const baseProfile = {
   gpuAttributes: {},
+  commands: [],
   wantsProject: false,
   maxQueued: 10_000,
   maxIdle: 2000,
@@ -66,6 +71,8 @@ export const condorProfiles: Record<ProfileName, Profile> = {
     ],
     gpuDurationAttribute: 'GPUJobLength',
     gpuAttributes: { WantGPULab: 'true' },
+    resumable: 'is_resumable',
+    commands: ['want_campus_pools', 'want_ospool'],
   },
   htcondor: { ...baseProfile, name: 'htcondor', title: 'an HTCondor pool' },
   mini: {

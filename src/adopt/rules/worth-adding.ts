@@ -1,0 +1,83 @@
+import type { Rule } from '../../base/finding.ts';
+import {
+  attributeValue,
+  type Batch,
+  batches,
+  type SubmitFacts,
+  transfersNothing,
+  valueOf,
+} from '../submit-facts.ts';
+
+/** Advice that half of all files would get: one finding, whatever it lists. */
+export const worthAddingRules: Rule<SubmitFacts>[] = [
+  {
+    name: 'worth-adding',
+    level: 'note',
+    about: 'Lines that most jobs gain from are missing: requests, outputs, a limit on retries, the project.',
+    check: (facts) => {
+      const all = batches(facts);
+      const [first] = all;
+      const missing = lines.filter(({ lacks }) => all.some((batch) => lacks(batch, facts)));
+      if (first === undefined || missing.length === 0) return [];
+      const advice = missing.map(({ line, why }) => `${line(first, facts)} (${why})`);
+      return {
+        message: `also worth adding: ${advice.join('; ')}`,
+        fix: 'add the lines that fit your jobs',
+        place: first.queue.place,
+      };
+    },
+  },
+];
+
+interface MissingLine {
+  lacks: (batch: Batch, facts: SubmitFacts) => boolean;
+  line: (batch: Batch, facts: SubmitFacts) => string;
+  why: string;
+}
+
+const lacks = (batch: Batch, ...names: string[]): boolean =>
+  names.every((name) => valueOf(batch, name) === undefined);
+
+const lines: MissingLine[] = [
+  {
+    lacks: (batch) => lacks(batch, 'request_memory') || lacks(batch, 'request_disk'),
+    line: (batch) =>
+      [
+        ...(lacks(batch, 'request_memory') ? ['request_memory = 4 GB'] : []),
+        ...(lacks(batch, 'request_disk') ? ['request_disk = 10 GB'] : []),
+      ].join(', '),
+    why: 'the default is 128 MB of memory, and disk for the input',
+  },
+  {
+    lacks: (batch) =>
+      !transfersNothing(batch) &&
+      ['transfer_output_files', 'output_destination', 'transfer_output_remaps'].every(
+        (name) => !(name in batch.job.commands),
+      ),
+    line: () => 'transfer_output_files = model.pt',
+    why: 'a job without its result is then held, and files in folders are returned',
+  },
+  {
+    lacks: (batch) =>
+      lacks(batch, 'periodic_release', 'max_retries', 'retry_until', 'success_exit_code', 'on_exit_remove'),
+    line: () =>
+      'max_retries = 3 and periodic_release = (HoldReasonCode == 12 || HoldReasonCode == 13) && NumHolds < 5 && (time() - EnteredCurrentStatus) > 600',
+    why: 'one stalled transfer or bad machine then does not end a job',
+  },
+  {
+    lacks: (batch, { limits }) =>
+      limits.wantsProject &&
+      attributeValue(batch, 'ProjectName') === undefined &&
+      lacks(batch, 'project_name'),
+    line: () => '+ProjectName = "YourProject"',
+    why: 'the pool accounts by project',
+  },
+  {
+    lacks: (batch, { limits: { resumable } }) =>
+      resumable !== undefined &&
+      !lacks(batch, 'checkpoint_exit_code') &&
+      attributeValue(batch, resumable) === undefined,
+    line: (_, { limits }) => `+${limits.resumable ?? ''} = true`,
+    why: 'opens backfill slots to jobs with checkpoints',
+  },
+];
