@@ -38,7 +38,7 @@ const noEvents = (logs: readonly string[]): Fault =>
 const maxNamed = 8;
 
 function notesOn({ facts, sum, slotMillis }: Ledger, garbledBytes: number): string[] {
-  const { events, cut, backwards, repeated, hasTransfers, guessedYear } = facts;
+  const { events, cut, backwards, repeated, jobless, hasTransfers, guessedYear } = facts;
   const notes: [unless: boolean, text: string][] = [
     [events > 0, 'The log has no events: no job has been submitted yet.'],
     [garbledBytes === 0, `Ignored ${garbledBytes} bytes that are not events.`],
@@ -47,6 +47,7 @@ function notesOn({ facts, sum, slotMillis }: Ledger, garbledBytes: number): stri
       backwards === 0,
       `${counted(backwards, 'event')} with a time before the previous event: counted at the time of that one.`,
     ],
+    [jobless === 0, `Ignored ${counted(jobless, 'event')} of no job: their id is negative.`],
     [repeated === 0, `${counted(repeated, 'event')} in more than one log: counted once.`],
     [!guessedYear, "The log's dates have no year: Updraft guessed it."],
     [
