@@ -6,6 +6,8 @@ export interface LogFacts {
   cut: number;
   /** Events that an earlier log has too. */
   repeated: number;
+  /** Events whose id names no job: `-1.-1`. */
+  jobless: number;
   firstTime: number | undefined;
   lastTime: number | undefined;
   /** False for a log without transfer events, such as DAGMan's `.nodes.log`. */
@@ -24,6 +26,7 @@ export const noFacts: Readonly<LogFacts> = {
   backwards: 0,
   cut: 0,
   repeated: 0,
+  jobless: 0,
   firstTime: undefined,
   lastTime: undefined,
   hasTransfers: true,

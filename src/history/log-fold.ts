@@ -79,7 +79,10 @@ export class LogFold {
   add(event: LogEvent, at = event.time): boolean {
     this.#learn(event);
     // An event of a whole cluster belongs to no job.
-    if (event.proc < 0) return false;
+    if (event.proc < 0) {
+      if (event.cluster < 0) this.facts.jobless += 1;
+      return false;
+    }
     const known = this.#find(event, at);
     const { fold } = known;
     const time = at ?? fold.now;

@@ -15,7 +15,7 @@ export interface ReadLogs {
   report: LogReport;
 }
 
-interface LogReading extends Validity, Pick<HistoryOptions, 'signal' | 'evidence'> {
+interface LogOptions extends Validity, Pick<HistoryOptions, 'signal' | 'evidence' | 'isPlaceEnough'> {
   /** The DAG whose nodes the jobs are. */
   dag?: DagRun | undefined;
 }
@@ -23,10 +23,10 @@ interface LogReading extends Validity, Pick<HistoryOptions, 'signal' | 'evidence
 /** Reads logs in any order, also of the same jobs; memory grows with the number of jobs, not with the logs. */
 export async function readLogs(
   sources: readonly LogSource[],
-  { signal, evidence, dag, ...validity }: LogReading = {},
+  { signal, evidence, isPlaceEnough, dag, ...validity }: LogOptions = {},
 ): Promise<ReadLogs> {
   const logs = [...new Set(sources.map(({ name, partOf = name }) => partOf))];
-  const { jobs: read, facts, garbledBytes } = await readHistory(sources, { signal, evidence });
+  const { jobs: read, facts, garbledBytes } = await readHistory(sources, { signal, evidence, isPlaceEnough });
   if (facts.events === 0 && garbledBytes > 0) throw noEvents(logs);
   const { jobs, suspects } = judgeJobs(read, validity);
   const ledger = ledgerOf(jobs, facts, new Set(suspects.map(({ job }) => job)));
@@ -42,7 +42,7 @@ const noEvents = (logs: readonly string[]): Fault =>
 const maxNamed = 8;
 
 function notesOn({ facts, sum, slotMillis }: Ledger, garbledBytes: number): string[] {
-  const { events, cut, backwards, repeated, hasTransfers, guessedYear } = facts;
+  const { events, cut, backwards, repeated, jobless, hasTransfers, guessedYear } = facts;
   const notes: [unless: boolean, text: string][] = [
     [events > 0, 'The log has no events: no job has been submitted yet.'],
     [garbledBytes === 0, `Ignored ${garbledBytes} bytes that are not events.`],
@@ -51,6 +51,7 @@ function notesOn({ facts, sum, slotMillis }: Ledger, garbledBytes: number): stri
       backwards === 0,
       `${counted(backwards, 'event')} with a time before the previous event: counted at the time of that one.`,
     ],
+    [jobless === 0, `Ignored ${counted(jobless, 'event')} of no job: their id is negative.`],
     [repeated === 0, `${counted(repeated, 'event')} in more than one log: counted once.`],
     [!guessedYear, "The log's dates have no year: Updraft guessed it."],
     [

@@ -200,7 +200,7 @@ function causeVerdict(
   lost: number,
   { resources, source }: VerdictInput,
 ): Verdict | null {
-  const worst = mainCause(tried.filter(({ millis }) => millis > 0));
+  const worst = mainCause(tried);
   if (worst === undefined || worst.millis < lost * majority || unexplained.has(worst.cause)) return null;
   const { cause, here, millis } = worst;
   const line = cause === 'memory-exceeded' ? memoryLine(resources, source) : null;

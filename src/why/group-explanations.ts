@@ -5,7 +5,7 @@ export interface ExplainedGroup {
   standing: JobStatus;
   cause: Explanation['cause'];
   title: string;
-  /** Their ids, or the names of their nodes, with their log if there are several. */
+  /** Their ids, or the names of their nodes; of several logs, the first of each begins with its log: `a.log: 12.3`. */
   jobs: string[];
   /** The first of them. */
   example: Explanation;
@@ -27,11 +27,13 @@ const order: JobStatus[] = ['looping', 'held', 'failed', 'removed', 'waiting', '
 /** What needs attention first, then the most frequent first. */
 export function groupExplanations(explanations: Iterable<Explanation>): ExplainedGroup[] {
   const groups = new Map<string, ExplainedGroup>();
+  const latestLogs = new Map<string, string>();
   for (const example of explanations) {
     const { standing, cause, title, job, log, node = job } = example;
     const key = `${standing} ${title}`;
     const group = groups.get(key);
-    const name = log === undefined ? node : `${node} of ${log}`;
+    const name = log === undefined || log === latestLogs.get(key) ? node : `${log}: ${node}`;
+    if (log !== undefined) latestLogs.set(key, log);
     if (group === undefined) groups.set(key, { standing, cause, title, jobs: [name], example });
     else group.jobs.push(name);
   }

@@ -221,6 +221,13 @@ test('a run has the same report forms as a log', async () => {
   assert.equal(csv.trimEnd().split('\n').length, 4);
 });
 
+test('events of no job are ignored, and that is said', async (t) => {
+  const jobless = execute(5, '-01.-01.-01');
+  const { jobs, notes, events } = await reportOn(t, { 'a.log': jobless + whole + jobless });
+  assert.deepEqual([jobs.total, events], [1, 5]);
+  assert.deepEqual(notes.slice(0, 1), ['Ignored 2 events of no job: their id is negative.']);
+});
+
 test('a pipe is read like a log, alone and beside others', async (t) => {
   const cwd = await temporaryFolder(t, { 'a.log': whole, 'b.log': submit(500, '002.000.000') });
   const pipe = path.join(cwd, 'pipe');

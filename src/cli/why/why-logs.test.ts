@@ -41,7 +41,7 @@ test('jobs of several logs are named with their log', async (t) => {
     ],
   );
   const { out } = await runCommand(why, ['.'], { cwd });
-  assert.match(out, /^2 held: .*\n {2}jobs 1\.0 of ada\.log, 2\.0 of bob\.log\n/);
+  assert.match(out, /^2 held: .*\n {2}jobs ada\.log: 1\.0, bob\.log: 2\.0\n/);
   const { out: one } = await runCommand(why, ['ada.log', 'bob.log', '3.0'], { cwd });
   assert.match(one, /^3\.0 of bob\.log failed: /);
 });
