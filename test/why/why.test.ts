@@ -50,7 +50,7 @@ test('a node of a DAG is one job, by its name or by the number of any of its clu
   for (const word of ['train', '7', '8.0']) {
     const { out } = await runCommand(why, ['dag.log', word], { cwd });
     assert.match(out, /^8\.0 \(train\) succeeded: nothing is wrong, but it took more than one attempt\n/);
-    assert.match(out, /Attempt 1 at ep: The program exited with code 1/);
+    assert.match(out, /Attempt 1 at ep: the program exited with code 1/);
   }
   const all = await runCommand(why, ['dag.log'], { cwd });
   assert.match(all.out, /1 waiting: .*\n {2}job eval\n/);
