@@ -16,8 +16,9 @@ interface AgentBundle {
   imports: string[];
 }
 
-interface Metafile {
-  inputs: Record<string, unknown>;
+/** What Bun writes about a bundle. */
+export interface Metafile {
+  inputs: Record<string, { imports: { path: string }[] }>;
   outputs: Record<string, { imports: { path: string; external?: boolean }[] }>;
 }
 

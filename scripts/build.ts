@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util';
 import { asFault, Fault } from '../src/fault/fault.ts';
 import { packAgent } from './build-agent.ts';
 import { buildExecutable, sha256Of } from './build-executable.ts';
+import { buildPage } from './build-page.ts';
 import { buildWheel } from './build-wheel.ts';
 import { archs, type Arch } from './bun.ts';
 import { dist, root } from './compile.ts';
@@ -15,7 +16,7 @@ async function build(wanted: readonly Arch[], from: string): Promise<string[]> {
     const executable = await buildExecutable(arch);
     files.push(executable, await packAgent(arch), await buildWheel(arch, executable));
   }
-  files.push(writeInstaller(from));
+  files.push(await buildPage(), writeInstaller(from));
   return [...files, writeSums(files)];
 }
 

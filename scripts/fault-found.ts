@@ -12,9 +12,9 @@ export const found: Readonly<Record<FaultKind, string>> = {
   'pool-unreachable': 'when a command of the scheduler is missing, fails, or has no answer',
   interrupted: 'Ctrl-C, `updraft stop`, `condor_rm` or `condor_hold`',
   'pool-hold':
-    'in HTCondor’s log: rules of jobs, sites and access points, and codes that are not in the table',
+    "in HTCondor's log: rules of jobs, sites and access points, and codes that are not in the table",
   'memory-exceeded':
-    'by the pool, which ends jobs that use more than they requested; by the agent when a training dies: the OOM kill count of its cgroup, the kernel’s log, its memory use compared with its request, its last lines (`MemoryError`, `Cannot allocate memory`)',
+    "by the pool, which ends jobs that use more than they requested; by the agent when a training dies: the OOM kill count of its cgroup, the kernel's log, its memory use compared with its request, its last lines (`MemoryError`, `Cannot allocate memory`)",
   'training-killed':
     'by the agent: signal 9, 15, 1 or 2, or a status like 137, that neither it nor the pool sent; with the memory use of the training and the machine at that time',
   'gpu-memory': 'by the agent, in the last lines of the training (`CUDA out of memory`)',
@@ -36,7 +36,7 @@ export const found: Readonly<Record<FaultKind, string>> = {
   'transfer-failed':
     'when connections break, or servers answer with errors, more often than the transfer may be retried',
   'data-corrupt':
-    'by `sha256`, a manifest (chunk by chunk) or the server’s digest, before the training sees a byte; the piece is fetched again from another cache first',
+    "by `sha256`, a manifest (chunk by chunk) or the server's digest, before the training sees a byte; the piece is fetched again from another cache first",
   'data-wrong': 'when a server sends a web page or another object instead of the data',
   'archive-damaged': 'during unpacking: its checksums, its end, its headers',
   'archive-kind':
@@ -47,7 +47,7 @@ export const found: Readonly<Record<FaultKind, string>> = {
   'disk-full':
     'by the self-test, at every write, and when a training ends with an error: its last lines (`No space left on device`, `Disk quota exceeded`), and the free space of its scratch folder and its logs',
   'run-folder-full':
-    'when an attempt starts, writes its logs or returns its results to the run’s folder, on this machine or a shared disk; no further attempt is started',
+    "when an attempt starts, writes its logs or returns its results to the run's folder, on this machine or a shared disk; no further attempt is started",
   'scratch-unusable': 'when the attempt creates its folder',
   'command-missing': 'by `updraft check`, which inspects the image; by exit code 126 or 127 of the shell',
   'training-failed': 'by the exit code of the training, which passes through',
@@ -55,8 +55,8 @@ export const found: Readonly<Record<FaultKind, string>> = {
     'when it prints nothing, reports no progress, and neither its processes nor its GPU do anything for `quiet_limit`',
   'wrong-output':
     'after a training with exit code 0: an output is missing, empty, older than the attempt, or refused by `check`',
-  evicted: 'by SIGTERM, by HTCondor’s events, or because the machine stopped answering',
-  'time-limit': 'by the agent, a margin before `time` or the pool’s limit, so that it can save',
+  evicted: "by SIGTERM, by HTCondor's events, or because the machine stopped answering",
+  'time-limit': "by the agent, a margin before `time` or the pool's limit, so that it can save",
   'self-test-failed': 'by the agent before any data moves: clock, disk, GPU and driver',
   'environment-broken':
     'when software is unpacked or started: an image without gzip and Python, a Python without the modules, a damaged archive',

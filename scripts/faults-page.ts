@@ -34,7 +34,7 @@ const places: Record<Exclude<Remedy, 'never'>, string> = {
 /** What is done about a kind, from the code that does it. */
 function done(kind: FaultKind): string {
   if (kind === 'pool-hold')
-    return 'Depends on HTCondor’s code and subcode: see [recovery](recovery.md#htcondors-codes).';
+    return "Depends on HTCondor's code and subcode: see [recovery](recovery.md#htcondors-codes).";
   if (kinds[kind].exit < agentExits.from) return 'The command ends; jobs in the queue are not affected.';
   if (kind === 'evicted')
     return 'Tried again wherever there is a slot. It does not count against `attempts`, up to 20 times (10 on the local pool).';
@@ -50,7 +50,7 @@ function fromCodes(kind: FaultKind): string {
   const names = new Set(rows.flatMap(codesOf).sort((a, b) => parseInt(a) - parseInt(b)));
   return names.size === 0
     ? ''
-    : `; from [HTCondor’s codes](recovery.md#htcondors-codes) ${[...names].join(', ')}`;
+    : `; from [HTCondor's codes](recovery.md#htcondors-codes) ${[...names].join(', ')}`;
 }
 
 const section = (kind: FaultKind): string => `## \`${kind}\`

@@ -18,7 +18,8 @@ const bin = (name: string, ...args: string[]): string[] => [
 /** Everything that must hold besides the tests. */
 const steps: Step[] = [
   { name: 'types', command: bin('tsc', '-p', '.') },
-  { name: 'types of the page', command: bin('tsc', '-p', 'src/dashboard/page') },
+  { name: "types of the dashboard's page", command: bin('tsc', '-p', 'src/dashboard/page') },
+  { name: 'types of the page', command: bin('tsc', '-p', 'src/page') },
   { name: 'lint', command: bin('eslint', '--cache', '--cache-location', 'node_modules/.cache/eslint/', '.') },
   { name: 'format', command: bin('prettier', '--check', '--cache', '--log-level', 'warn', '.') },
   { name: 'rooms', command: [node, 'scripts/check-rooms.ts'] },

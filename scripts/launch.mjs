@@ -23,6 +23,7 @@ const entries = {
   check: [['scripts/check.ts']],
   build: [['scripts/build.ts']],
   'build-agent': [['scripts/build-agent.ts']],
+  'build-page': [['scripts/build-page.ts']],
   schema: [['scripts/write-schema.ts']],
   docs: [['scripts/write-docs.ts']],
   pictures: [['scripts/write-pictures.ts']],

@@ -1,60 +1,103 @@
 import os from 'node:os';
 import path from 'node:path';
 import { ensureTorch } from '../src/cli/commands/demo.ts';
+import { aptInstall, canInstall, type Installer } from '../src/cli/debian.ts';
 import { asFault } from '../src/fault/fault.ts';
 import { rootFolder } from '../src/mini/pool/root-folder.ts';
-import { findProgram } from '../test/servers/debian-packages.ts';
+import { findOnPath, findProgram } from '../test/servers/debian-packages.ts';
 import { buildAgent } from './build-agent.ts';
 import { buildExecutable } from './build-executable.ts';
 import type { Arch } from './bun.ts';
 import type { StepResult } from './gate.ts';
 import { cachedPage } from './page-bundle.ts';
 
+type Say = (line: string) => void;
+
 /** Programs that tests use, and the Debian packages they come from. */
-const programs: [program: string, packages: string[]][] = [
-  ['mmdebstrap', ['mmdebstrap']],
+type Programs = [program: string, packages: string[]][];
+const forPool: Programs = [['mmdebstrap', ['mmdebstrap']]];
+const others: Programs = [
   ['nginx', ['nginx-light']],
   ['xrootd', ['xrootd-server', 'xrootd-plugins']],
   ['chromium', ['chromium']],
   ['bsdtar', ['libarchive-tools']],
 ];
 
-/** Prepares what the tests need besides npm packages. Reports what is unavailable; tests that need it are skipped. */
-export async function setUp(say: (line: string) => void): Promise<StepResult[]> {
-  const results: StepResult[] = [];
-  for (const arch of ['x64', 'arm64'] as const)
-    results.push(await step(`agent for linux-${arch}`, () => buildAgent(arch)));
-  results.push(
-    await step(`updraft as one file for linux-${os.arch()}`, () => buildExecutable(os.arch() as Arch)),
-  );
-  results.push(await step("the dashboard's page", cachedPage));
-  const uid = process.getuid?.() ?? 0;
-  const signal = new AbortController().signal;
-  const lasting = (line: string, transient = false): void => {
-    if (!transient) say(line);
+const signal = new AbortController().signal;
+
+/** What the tests need besides npm packages. */
+interface SetUp {
+  /** The results of the builds: enough for the tests of single rooms. */
+  built: Promise<StepResult[]>;
+  /** When other programs are there as well. What is unavailable is said; tests that need it are skipped. */
+  complete: Promise<void>;
+}
+
+/** Starts to prepare all of it, side by side: most of it waits for the network the first time. */
+export function setUp(say: Say): SetUp {
+  const complete = async (): Promise<void> => {
+    // The root folder takes longest, and apt-get installs one thing at a time: first what that needs.
+    await preparePrograms(say, forPool);
+    const root = prepareRoot(say);
+    await prepareTorch(say);
+    await preparePrograms(say, others);
+    await root;
   };
-  await ensureTorch({ env: process.env, uid, signal, say: lasting }).then(
+  return { complete: complete(), built: build() };
+}
+
+async function build(): Promise<StepResult[]> {
+  const arch = os.arch() as Arch;
+  return [
+    await step('agent for linux-x64', () => buildAgent('x64')),
+    await step('agent for linux-arm64', () => buildAgent('arm64')),
+    await step(`updraft as one file for linux-${arch}`, () => buildExecutable(arch)),
+    await step("the dashboard's page", cachedPage),
+  ];
+}
+
+async function preparePrograms(say: Say, programs: Programs): Promise<void> {
+  const machine = machineFor(say);
+  const missing = programs.filter(([program]) => findOnPath(program) === undefined);
+  const packages = missing.flatMap(([, names]) => names);
+  if (packages.length > 0 && (await canInstall(machine)))
+    await aptInstall(machine, packages, 'programs of tests are missing').catch(() => undefined);
+  for (const [program, names] of programs) {
+    const found = findProgram(program, names);
+    if ('file' in found) say(`${program}: ${found.file}`);
+    else say(`tests with ${program} will be skipped: ${found.missing}`);
+  }
+}
+
+async function prepareTorch(say: Say): Promise<void> {
+  await ensureTorch(machineFor(say)).then(
     (python) => say(`PyTorch: ${python}`),
     (error: unknown) => say(`no PyTorch, tests that train will be skipped: ${asFault(error).message}`),
   );
-  for (const [program, packages] of programs) {
-    const found = findProgram(program, packages);
-    say(
-      'file' in found
-        ? `${program}: ${found.file}`
-        : `tests with ${program} will be skipped: ${found.missing}`,
-    );
-  }
-  const cacheFolder = path.join(
-    process.env['XDG_CACHE_HOME'] ?? path.join(os.homedir(), '.cache'),
-    'updraft',
-  );
-  await rootFolder({ cacheFolder, say: lasting, signal }).then(
+}
+
+async function prepareRoot(say: Say): Promise<void> {
+  const cache = process.env['XDG_CACHE_HOME'] ?? path.join(os.homedir(), '.cache');
+  const cacheFolder = path.join(cache, 'updraft');
+  await rootFolder({ cacheFolder, say: lasting(say), signal }).then(
     (folder) => say(`HTCondor: ${folder}`),
     (error: unknown) => say(`no HTCondor, tests on a pool will be skipped: ${asFault(error).message}`),
   );
-  return results;
 }
+
+const machineFor = (say: Say): Installer => ({
+  env: process.env,
+  uid: process.getuid?.() ?? 0,
+  signal,
+  say: lasting(say),
+});
+
+/** Leaves out lines that a terminal would overwrite. */
+const lasting =
+  (say: Say) =>
+  (line: string, transient = false): void => {
+    if (!transient) say(line);
+  };
 
 async function step(name: string, action: () => Promise<unknown>): Promise<StepResult> {
   try {

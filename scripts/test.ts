@@ -41,24 +41,31 @@ function report(tally: Tally, { name, passed, output }: StepResult): void {
 
 /** As `printSlowest` prints them: a long file that starts last leaves the other core idle. */
 const longest = [
-  'condor/ways',
-  'docs/guides',
   'examples/imagenet',
-  'dashboard/page',
+  'docs/guides',
   'examples/cifar10',
   'examples/pool',
-  'contracts/condor',
   'examples/pixi',
-  'environment/image',
-  'catalogue/machine',
-  'catalogue/transfer',
   'servers/contract',
+  'dashboard/page',
+  'run/kill',
+  'condor/ways',
+  'condor/checkpoint',
+  'catalogue/transfer',
+  'catalogue/machine',
+  'run/retry-command',
+  'transfer/trouble-course',
+  'contracts/condor',
+  'condor/kill',
+  'environment/image',
 ].map((name) => `test/${name}.test.ts`);
+
+const isOfOneRoom = (name: string): boolean => name.startsWith('src/');
 
 /** Longest first: those named above, then other tests across rooms, then those of one room. */
 function testFiles(): string[] {
   const rank = (name: string): number =>
-    longest.includes(name) ? longest.indexOf(name) : longest.length + Number(!name.startsWith('test/'));
+    longest.includes(name) ? longest.indexOf(name) : longest.length + Number(isOfOneRoom(name));
   return globSync(
     patterns.length > 0 ? patterns : ['src/**/*.test.ts', 'test/**/*.test.ts', 'scripts/**/*.test.ts'],
     { cwd: root },
@@ -69,17 +76,20 @@ function testFiles(): string[] {
 
 /**
  * Runs test files, several at a time. The long ones often wait for a scheduler: meanwhile other workers start with the
- * shortest, so that no core is idle.
+ * shortest, so that no core is idle. Tests of one room need only what is built; the others wait for all of the set-up.
  */
 async function runFiles(
   files: string[],
   lanes: { longest: number; shortest: number },
+  complete: Promise<void>,
 ): Promise<Map<string, FileResult>> {
   const results = new Map<string, FileResult>();
   const waiting = [...files];
   const lane = async (next: () => string | undefined): Promise<void> => {
-    for (let file = next(); file !== undefined && !interrupted.signal.aborted; file = next())
+    for (let file = next(); file !== undefined && !interrupted.signal.aborted; file = next()) {
+      if (!isOfOneRoom(path.relative(root, file))) await complete;
       results.set(file, await runFile(file));
+    }
   };
   await Promise.all([
     ...Array.from({ length: lanes.longest }, () => lane(() => waiting.shift())),
@@ -118,14 +128,13 @@ const placed = (file: string, name: string): string => `${path.relative(root, fi
  * Runs every test, several files at a time. A file with a failure runs once more on its own, to show whether the code
  * is broken or the test depends on the machine's load. Either fails the run.
  */
-async function runTests(tally: Tally): Promise<void> {
-  const first = await runFiles(testFiles(), { longest: 4, shortest: 2 });
+async function runTests(tally: Tally, complete: Promise<void>): Promise<void> {
+  const first = await runFiles(testFiles(), { longest: 4, shortest: 2 }, complete);
   printSlowest(first);
   const broken = [...first].filter(([, { failed }]) => failed.length > 0);
   // Many broken files are no coincidence, and running them again would take long.
   const again = broken.length <= 8 ? broken.map(([file]) => file) : [];
-  const second =
-    again.length > 0 ? await runFiles(again, { longest: 1, shortest: 0 }) : new Map<string, FileResult>();
+  const second = await runFiles(again, { longest: 1, shortest: 0 }, complete);
   for (const [file, result] of new Map([...first, ...second])) {
     tally.passed += result.passed;
     tally.failed.push(...result.failed.map((name) => placed(file, name)));
@@ -159,10 +168,11 @@ await chmod(temporary, 0o755);
 process.env['TMPDIR'] = temporary;
 
 const tally: Tally = { passed: 0, failed: [], skipped: [], unsteady: [] };
+const { built, complete } = setUp(console.log);
 // Concurrently: the first set-up mostly waits for packages, and lint, the longest step of the gate, uses one core.
 const gated = patterns.length === 0 ? gate((result) => report(tally, result), interrupted.signal) : undefined;
-for (const result of await setUp(console.log)) report(tally, result);
-await Promise.all([gated, runTests(tally)]);
+for (const result of await built) report(tally, result);
+await Promise.all([gated, complete, runTests(tally, complete)]);
 await stopTestPool(poolFolder);
 await rm(temporary, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 for (const name of tally.failed) console.log(`failed: ${name}`);

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { access, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { access, copyFile, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { after, type TestContext } from 'node:test';
@@ -67,6 +67,33 @@ export interface MeetingPlace {
 export async function meetingPlace(poolHome: string): Promise<MeetingPlace> {
   const here = await mkdtemp(path.join(poolHome, 'run/test-'));
   return { here, onWorker: path.join(insideHome, path.relative(poolHome, here)) };
+}
+
+let agentThere: Promise<string> | undefined;
+
+/**
+ * An agent for jobs of the pool that are not about its travel: a script that starts the built one in a folder that
+ * workers see. Sending 50 MB and unpacking 100 MB would be most of what a short job costs. Not for jobs in an image.
+ */
+export const agentOnWorkers = (pool: MiniPoolState, built: string): Promise<string> =>
+  (agentThere ??= placeAgent(pool.home, built));
+
+async function placeAgent(poolHome: string, built: string): Promise<string> {
+  const program = path.join(poolHome, 'run/updraft-agent');
+  const script = path.join(poolHome, 'agent');
+  const isThere = await access(script).then(
+    () => true,
+    () => false,
+  );
+  if (isThere) return script;
+  // Test files run at the same time: each file appears whole.
+  const drafts = [program, script].map((file) => `${file}-${process.pid}`);
+  await copyFile(built, drafts[0]!);
+  const inside = path.join(insideHome, path.relative(poolHome, program));
+  await writeFile(drafts[1]!, `#!/bin/sh\nexec ${inside} "$@"\n`, { mode: 0o755 });
+  await rename(drafts[0]!, program);
+  await rename(drafts[1]!, script);
+  return script;
 }
 
 async function startOnce(root: string): Promise<MiniPoolState> {

@@ -21,3 +21,5 @@ export async function smallDisk(t: TestContext, size = '2m'): Promise<string | u
 
 /** Gives a small disk another size. */
 export const resizeDisk = (folder: string, size: string): boolean => mount(folder, 'remount', `size=${size}`);
+
+export const makeReadOnly = (folder: string): boolean => mount(folder, 'remount', 'ro');

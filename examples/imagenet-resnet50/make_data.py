@@ -46,7 +46,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("output", nargs="?", default="published/ILSVRC2012_img_train.tar")
     parser.add_argument("--classes", type=int, default=6)
-    parser.add_argument("--images-per-class", type=int, default=16)
+    parser.add_argument("--images-per-class", type=int, default=8)
     parser.add_argument("--side", type=int, default=96)
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()

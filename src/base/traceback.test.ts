@@ -5,7 +5,7 @@ import { lastTraceback, raisedAt } from './traceback.ts';
 const work = '/scratch/updraft-run-0000-1/updraft-Ab1/work';
 const library = '/env/lib/python3.12/site-packages/torch/nn/module.py';
 
-test('the end of a traceback includes the program’s own line, even above library frames', () => {
+test("the end of a traceback includes the program's own line, even above library frames", () => {
   const printed = [
     'UserWarning: slow',
     'Traceback (most recent call last):',

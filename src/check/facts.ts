@@ -2,6 +2,7 @@ import type { SourceLine } from '../base/finding.ts';
 import type { Plan } from '../job/plan.ts';
 import type { SecretFound } from '../job/secrets.ts';
 import type { JobCode } from './code/code.ts';
+import type { NamedFile } from './code/named-files.ts';
 import type { Uses } from './code/uses.ts';
 
 /** Where a key of the job file was written. */
@@ -56,6 +57,10 @@ export interface ServerFact {
   kind: 'cache' | 'origin' | 'plain';
   /** HTTP status; undefined if there was no answer. 504 means that a cache has no copy. */
   status?: number;
+  /** Why there was no answer, if that is known: `example.org refuses connections`. */
+  silence?: string;
+  /** The name of the server, or of one that it redirects to, is not in DNS. */
+  unknownHost?: string;
   bytes?: number;
   /** How much of the object a cache has. */
   copy?: 'whole' | 'part' | 'none' | 'unknown';
@@ -149,6 +154,8 @@ export interface HereFacts {
     /** Files sent that nobody may execute. */
     notExecutable: ReadonlySet<string>;
     syntax: readonly SyntaxFact[];
+    /** Files of the job file's folder that the job names but does not send. */
+    unsent?: readonly NamedFile[];
     folder?: FolderFact;
   };
 }

@@ -1,4 +1,5 @@
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
+import { nearest } from '../base/nearest.ts';
 import { shellQuote } from '../base/shell-quote.ts';
 import { pools } from '../job/choices.ts';
 import type { LoadOptions } from '../job/load-plan.ts';
@@ -29,7 +30,14 @@ export function jobFileOptions(command: Command): Command {
     .argument('[folder|file]', 'the job file, or its folder', '.')
     .option('--with <file>', 'a second job file that overrides values (repeatable)', collect)
     .option('--set <key=value>', 'override a value: --set run.jobs=2 (repeatable)', collect)
-    .option('--pool <name>', `where to run: ${pools.join(', ')}`);
+    .option('--pool <name>', `where to run: ${pools.join(', ')}`, poolOption);
+}
+
+function poolOption(name: string): string {
+  if (pools.some((pool) => pool === name)) return name;
+  const close = nearest(name, pools);
+  const hint = close === undefined ? '' : ` (did you mean "${close}"?)`;
+  throw new InvalidArgumentError(`it must be one of ${pools.join(', ')}${hint}.`);
 }
 
 /** The options as `loadPlan` takes them. */

@@ -12,7 +12,7 @@ const refused = (code: string, file?: string): Error =>
     ...(file === undefined ? {} : { path: file }),
   });
 
-test('someone else’s folder and a full disk are reported with a fix, not as bugs', () => {
+test("someone else's folder and a full disk are reported with a fix, not as bugs", () => {
   const denied = systemFault(refused('EACCES', '/home/ada/runs/x/rounds'));
   assert.deepEqual(
     [denied?.kind, denied?.message],

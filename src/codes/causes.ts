@@ -52,7 +52,7 @@ const causes = {
   },
   'transfer-stalled': {
     title: 'the transfer stalled',
-    advice: 'Try again from another cache; `updraft get` and the agent’s `stream` resume where they stopped.',
+    advice: "Try again from another cache; `updraft get` and the agent's `stream` resume where they stopped.",
     change: 'retry',
   },
   'servers-unreachable': {
@@ -87,7 +87,7 @@ const causes = {
     fault: 'file-invalid',
   },
   'input-too-big': {
-    title: 'the input exceeds the access point’s limit',
+    title: "the input exceeds the access point's limit",
     advice: 'Put the data into the federation (`updraft stage`): files fetched by URL do not count.',
     submit: overrides('max_transfer_input_mb'),
     fault: 'file-invalid',
@@ -95,12 +95,12 @@ const causes = {
   'output-missing': {
     title: 'an expected output file is missing',
     advice: 'Read what the program printed: it probably failed, or wrote the file under another name.',
-    submit: 'Make the wrapper exit with the program’s exit code; list only outputs that are always written.',
+    submit: "Make the wrapper exit with the program's exit code; list only outputs that are always written.",
     fault: 'wrong-output',
     change: 'files',
   },
   'output-too-big': {
-    title: 'the output exceeds the access point’s limit',
+    title: "the output exceeds the access point's limit",
     advice: 'Send large results to the federation, or return less.',
     submit: overrides('max_transfer_output_mb'),
     fault: 'wrong-output',
@@ -151,14 +151,14 @@ const causes = {
   },
   'image-missing': {
     title: 'the container image does not exist, or needs a login',
-    advice: 'Correct the image’s name and tag; a private one must be public, or a .sif file of your own.',
+    advice: "Correct the image's name and tag; a private one must be public, or a .sif file of your own.",
     submit: 'container_image names it.',
     fault: 'environment-broken',
   },
   'image-unusable': {
     title: 'the container image could not be used',
     advice:
-      'Check the image’s name, and that it needs no login: try `apptainer exec IMAGE true`. If that works, another machine may be able to use it.',
+      "Check the image's name, and that it needs no login: try `apptainer exec IMAGE true`. If that works, another machine may be able to use it.",
     fault: 'environment-broken',
     outlook: 'unclear',
   },
@@ -201,7 +201,7 @@ const causes = {
     outlook: 'unclear',
   },
   'job-policy': {
-    title: 'a rule in the job’s submit file',
+    title: "a rule in the job's submit file",
     advice: 'Read the reason, and fix what the rule tests for.',
     outlook: 'unclear',
   },
@@ -223,7 +223,7 @@ const causes = {
     change: 'nothing',
   },
   staging: {
-    title: 'its files are still being copied to the access point',
+    title: 'input files are still being copied to the access point',
     advice: 'Wait. If nothing changes, the copy has failed: submit the job again.',
     change: 'retry',
   },
@@ -239,6 +239,12 @@ const causes = {
     fault: 'evicted',
     change: 'retry',
   },
+  'agent-silent': {
+    title: 'the agent has stopped reporting',
+    advice:
+      'Its machine may be cut off or overloaded, or the agent was stopped: wait, or stop and retry the job.',
+    change: 'retry',
+  },
   'silent-end': {
     title: 'an attempt ended without an event in the log',
     advice: 'If it happens often, ask the staff whether the access point was restarted or ran out of memory.',
@@ -247,7 +253,7 @@ const causes = {
   },
   unknown: {
     title: 'HTCondor gives a reason that Updraft does not know',
-    advice: 'Ask the staff of the access point: HTCondor’s own logs say more.',
+    advice: "Ask the staff of the access point: HTCondor's own logs say more.",
     change: 'staff',
   },
 } as const satisfies Record<string, CauseInfo>;

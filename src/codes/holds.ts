@@ -150,7 +150,7 @@ export const otherHolds: readonly CodeRow[] = [
   },
   ...rowsWith('file-unusable', 'never', [
     [[7, 8, 9, 10], 'Standard input, output or error could not be opened{words}.'],
-    [14, 'The job’s directory on the access point cannot be used{words}.'],
+    [14, "The job's directory on the access point cannot be used{words}."],
     [22, 'The event log cannot be written{words}.'],
   ]),
   ...rowsWith('transfer-failed', 'later', [[[11, 18], 'The connection for its file transfer broke{words}.']]),

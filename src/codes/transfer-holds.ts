@@ -27,7 +27,7 @@ const files: readonly CodeRow[] = [
     fault: 'file-invalid',
     sentence:
       '{url|An object of that name} already exists at the destination, and objects are never overwritten.',
-    advice: 'Give each run’s output its own name, or delete the existing object.',
+    advice: "Give each run's output its own name, or delete the existing object.",
     outlook: 'lasting',
   },
   { codes: [12], subcodes: [28, 122], ...accessPointFull },
@@ -93,7 +93,7 @@ const plugins: readonly CodeRow[] = [
   plugin({ subcodes: [-1003] }, 'could not be started', tryPluginByHand),
   plugin(
     { subcodes: [62] },
-    'exceeded the pool’s time limit and was killed',
+    "exceeded the pool's time limit and was killed",
     'Use a cache near the machine, or smaller objects.',
   ),
 ];

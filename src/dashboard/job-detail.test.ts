@@ -31,7 +31,7 @@ test('an attempt shows what it saved, what it resumed from, and what its machine
   assert.match(second?.notes[0] ?? '', /^It resumed from epoch 2 of attempt 1, and has passed it\.$/);
 });
 
-test('a job is explained as by `updraft why`, or by the run’s state alone', async (t) => {
+test("a job is explained as by `updraft why`, or by the run's state alone", async (t) => {
   const folder = path.join(await temporaryFolder(t), 'imagenet-k3v9q1');
   await imagenetRun(folder, Date.now(), 3);
   const state = await loadRun(folder);

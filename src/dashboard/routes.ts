@@ -114,7 +114,7 @@ async function act(
   response: ServerResponse,
 ): Promise<void> {
   if (!isOwnPage(request.headers)) {
-    sendText(response, 403, 'Only the dashboard’s own page may do this.');
+    sendText(response, 403, "Only the dashboard's own page may do this.");
     return;
   }
   try {

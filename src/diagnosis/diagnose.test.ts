@@ -101,7 +101,7 @@ const cases: [
   ],
   [13, -1001, `${at} x. Details: plugin not there`, 'plugin-failed', /not installed/],
   [13, -1002, `${at} x. Details: user-supplied plugin not allowed`, 'plugin-failed', /disabled/],
-  [13, 62, `${at} x.`, 'plugin-failed', /exceeded the pool’s time limit/],
+  [13, 62, `${at} x.`, 'plugin-failed', /exceeded the pool's time limit/],
   [
     13,
     2,

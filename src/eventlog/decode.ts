@@ -24,6 +24,8 @@ interface Decoder<T> {
   text: (body: TextBody) => T;
   /** `text` is the event as written. */
   ad: (ad: Ad, text: string) => T;
+  /** Read only when it is asked for. */
+  isRare?: true;
 }
 
 type Details<Fields extends Record<string, Decoder<unknown>>> = Defined<{
@@ -36,6 +38,10 @@ function fields<Fields extends Record<string, Decoder<unknown>>>(table: Fields):
   const read = (valueOf: (field: Decoder<unknown>) => unknown): Details<Fields> => {
     const details: Record<string, unknown> = {};
     for (const [name, field] of entries) {
+      if (field.isRare === true) {
+        Object.defineProperty(details, name, { get: () => valueOf(field), enumerable: true });
+        continue;
+      }
       const value = valueOf(field);
       if (value !== undefined) details[name] = value;
     }
@@ -105,7 +111,7 @@ const code = (group: 1 | 2, name: string): Decoder<number | undefined> => ({
 });
 const codes = { code: code(1, 'HoldReasonCode'), subcode: code(2, 'HoldReasonSubCode') };
 
-const usages = { text: ({ lines }: TextBody) => usagesOf(lines), ad: adUsages };
+const usages = { text: ({ lines }: TextBody) => usagesOf(lines), ad: adUsages, isRare: true as const };
 const bytes = { text: ({ lines }: TextBody) => readTransferredBytes(lines), ad: adBytes };
 const resources = { text: ({ lines }: TextBody) => resourcesOf(lines), ad: adResources };
 const termination = { text: ({ lines }: TextBody) => terminationOf(lines), ad: adTermination };

@@ -59,9 +59,10 @@ async function logsAt(file: string, name: string, now: number): Promise<FoundLog
 
 const identity = ({ dev, ino }: Stats): string => `${dev} ${ino}`;
 
-const fileSource = (file: string, name: string, { mtimeMs }: Stats, partOf?: string): LogSource => ({
+const fileSource = (file: string, name: string, { mtimeMs, size }: Stats, partOf?: string): LogSource => ({
   name,
   writtenAt: mtimeMs,
+  size,
   ...(partOf === undefined ? {} : { partOf }),
   open: () => uncompressed(name, bytesOf(file, name)),
 });

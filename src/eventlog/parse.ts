@@ -93,6 +93,7 @@ export function parseEventLog(
 
 /** An event in text form, decoded on demand. */
 class TextEvent {
+  readonly kind: EventKind;
   readonly number: number;
   readonly cluster: number;
   readonly proc: number;
@@ -109,6 +110,7 @@ class TextEvent {
   #details: DetailsByKind[EventKind] | undefined;
 
   constructor(bytes: Uint8Array, start: number, end: number, header: Header, whole: boolean, offset: number) {
+    this.kind = kindOf(header.number);
     this.number = header.number;
     this.cluster = header.cluster;
     this.proc = header.proc;
@@ -122,10 +124,6 @@ class TextEvent {
     this.#end = end;
     this.#timeAt = header.timeAt;
     this.#timeEnd = header.timeEnd;
-  }
-
-  get kind(): EventKind {
-    return kindOf(this.number);
   }
 
   get timeText(): string {

@@ -10,6 +10,8 @@ export interface LogSource {
   readonly partOf?: string;
   /** When it was last written to, in milliseconds since the epoch: dates without a year are placed before it. */
   readonly writtenAt: number;
+  /** Its size as stored; undefined for a pipe. */
+  readonly size?: number;
   /** Its bytes from the start, uncompressed; a piece may be overwritten once the next one is requested. */
   open(): AsyncIterable<Uint8Array>;
 }

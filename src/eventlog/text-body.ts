@@ -129,8 +129,9 @@ export function resourcesOf(lines: readonly string[]): Resource[] {
 }
 
 function afterColon(line: string): { label: string; cells: string } | undefined {
-  const match = /^\s*(\S.*?)\s+:(.*)$/.exec(line);
-  return match ? { label: match[1] ?? '', cells: match[2] ?? '' } : undefined;
+  const before = line.search(/\s:/);
+  const label = line.slice(0, Math.max(before, 0)).trim();
+  return label === '' ? undefined : { label, cells: line.slice(before + 2) };
 }
 
 function cut(cells: string, edges: readonly number[], head: string): string[] {

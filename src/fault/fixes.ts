@@ -36,13 +36,13 @@ export const fixes: Readonly<Partial<Record<FaultKind, string>>> = {
   'training-failed':
     'fix the script, then `updraft retry --with-new-files`; `updraft logs JOB --err` shows everything it printed',
   'training-killed':
-    'nothing if another machine works; otherwise find out what kills it: a monitor at the site, a limit (`ulimit -a`), or another job that fills the machine’s memory',
+    "nothing if another machine works; otherwise find out what kills it: a monitor at the site, a limit (`ulimit -a`), or another job that fills the machine's memory",
   'gpu-memory': 'use a smaller batch, or request a larger GPU: `gpu = { memory = "…" }` in [resources]',
   'training-hung': 'if it was working, print something from time to time, or set a longer `quiet_limit`',
   'wrong-output':
     'read what it printed; a shell script that continues after an error also exits with 0: start it with `set -e`',
   'self-test-failed': 'nothing if another machine works; exclude a site that never works with `requirements`',
-  'order-invalid': 'the run’s folder was edited, or the agent has a different version: submit again',
+  'order-invalid': "the run's folder was edited, or the agent has a different version: submit again",
   'slow-slot': 'nothing; `slow_limit = 0` turns it off',
   internal: 'please report it, with the message and the command',
 };

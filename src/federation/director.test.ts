@@ -139,7 +139,7 @@ test("another object's 404 does not make ours missing", async (t) => {
   assert.equal(here.status, 'fulfilled');
 });
 
-test('resets, 5xx, a proxy’s 404 and a starting director are retried', async (t) => {
+test("resets, 5xx, a proxy's 404 and a starting director are retried", async (t) => {
   const replies: (Reply | 'reset')[] = [
     'reset',
     refused(404, '<h1>no backend</h1>', 'nginx'),

@@ -176,6 +176,8 @@ export interface ServerView extends Omit<CachedCopy, 'holds'> {
   server: ObjectServer;
   /** For caches: what they have of it. */
   holds?: CachedCopy['holds'];
+  /** Why there is no answer. */
+  silence?: NoAnswer;
 }
 
 /** Asks one server what it has of an object. No answer is a result, too; a missing token is thrown. */
@@ -198,8 +200,8 @@ export async function viewServer(
       ...(length === undefined || status !== 200 ? {} : { bytes: Number(length) }),
       ...(age === undefined ? {} : { age: Number(age) }),
     };
-  } catch {
+  } catch (error) {
     how.signal?.throwIfAborted();
-    return { server };
+    return { server, ...(error instanceof NoAnswer && { silence: error }) };
   }
 }

@@ -23,7 +23,7 @@ function folded(...events: string[]) {
   }));
 }
 
-test('the clusters of a DAG’s node are attempts of one job', () => {
+test("the clusters of a DAG's node are attempts of one job", () => {
   const log = [
     submit(7, 0, 'A'),
     execute(7, 1),
@@ -61,7 +61,7 @@ test('a node that is submitted again while its cluster is being removed has that
   assert.deepEqual([running[0]?.id, running[0]?.outcome], ['7.0', 'running']);
 });
 
-test('a job’s owner is read from the access point’s own log', () => {
+test("a job's owner is read from the access point's own log", () => {
   const fold = new LogFold();
   const ad = event(
     '028',

@@ -1,14 +1,17 @@
+import type { Evidence } from '../diagnosis/explanation.ts';
 import { quoteEvent } from '../diagnosis/quote-event.ts';
 import type { EventOf, LogEvent } from '../eventlog/events.ts';
 import { applyEvent } from './apply-event.ts';
 import type { JobHistory } from './history.ts';
 import { JobFold, type FoldContext } from './job-fold.ts';
-import { noFacts, zoneName, type LogFacts } from './log-facts.ts';
+import { logTime, noFacts, zoneName, type LogFacts } from './log-facts.ts';
 import { intern } from './worker.ts';
 
 export interface FoldOptions extends Partial<FoldContext> {
   /** Keeps evidence for explanations; this is the log's name in it. */
   evidence?: string | undefined;
+  /** Keeps only where it is, not its lines: a log of many jobs is explained at half the cost. */
+  isPlaceEnough?: boolean | undefined;
 }
 
 /** The log that is read next. */
@@ -38,8 +41,12 @@ export class LogFold {
   readonly facts: LogFacts = { ...noFacts, hasTransfers: false };
   readonly #context: FoldContext;
   #evidence: string | undefined;
+  readonly #isPlaceEnough: boolean;
   #logName: string | undefined;
-  readonly #known = new Map<string, KnownJobId>();
+  /** By cluster and process: a string per event would cost more than all else here. */
+  readonly #known = new Map<number, Map<number, KnownJobId>>();
+  #cluster = -1;
+  #processes = new Map<number, KnownJobId>();
   /** The jobs that are nodes of a DAG, by node and process. */
   readonly #nodes = new Map<string, JobFold>();
   /** The next cluster of a node whose previous one is still on a slot. */
@@ -50,9 +57,10 @@ export class LogFold {
   #log = 0;
   #headless = false;
 
-  constructor({ ours = false, onChange, evidence }: FoldOptions = {}) {
+  constructor({ ours = false, onChange, evidence, isPlaceEnough = false }: FoldOptions = {}) {
     this.#context = { ours, onChange };
     this.#evidence = evidence;
+    this.#isPlaceEnough = isPlaceEnough;
   }
 
   /** Whether the first event of a job was not its submission: the start of the log is missing. */
@@ -95,7 +103,11 @@ export class LogFold {
     if (bit > 0 && !hasBit(known.latest, bit)) known.latest += bit;
     fold.advance(time);
     if (this.#evidence !== undefined && !noEvidence.has(event.kind))
-      fold.quote(quoteEvent(event, this.#evidence));
+      fold.quote(
+        this.#isPlaceEnough
+          ? new EventPlace(this.#evidence, event.offset, time, this.facts)
+          : quoteEvent(event, this.#evidence),
+      );
     applyEvent(fold, event);
     return true;
   }
@@ -104,6 +116,8 @@ export class LogFold {
   finish(): JobHistory[] {
     for (const [fold, id] of this.#next) if (fold.attempt === undefined) this.#resubmit(fold, id);
     this.#known.clear();
+    this.#processes = new Map();
+    this.#cluster = -1;
     this.#nodes.clear();
     this.#uses.clear();
     return this.#folds.splice(0).map((fold) => fold.result());
@@ -122,17 +136,26 @@ export class LogFold {
   }
 
   #find(event: LogEvent, at: number | undefined): KnownJobId {
-    const id = `${event.cluster}.${event.proc}`;
-    const known = this.#known.get(id);
-    if (known === undefined) return this.#open(id, event, at);
+    const known = this.#processesOf(event.cluster).get(event.proc);
+    if (known === undefined) return this.#open(event, at);
     if (event.kind === 'submit' && (known.bornAt !== at || known.bornOn !== (event.details.host ?? '')))
-      return this.#open(id, event, at);
+      return this.#open(event, at);
     if (known.log !== this.#log) known.knownUntil = known.fold.now;
     return known;
   }
 
-  #open(number: string, event: LogEvent, at: number | undefined): KnownJobId {
-    const uses = this.#known.has(number) ? (this.#uses.get(number) ?? 1) + 1 : 1;
+  #processesOf(cluster: number): Map<number, KnownJobId> {
+    if (cluster === this.#cluster) return this.#processes;
+    this.#cluster = cluster;
+    this.#processes = this.#known.get(cluster) ?? new Map<number, KnownJobId>();
+    this.#known.set(cluster, this.#processes);
+    return this.#processes;
+  }
+
+  #open(event: LogEvent, at: number | undefined): KnownJobId {
+    const number = `${event.cluster}.${event.proc}`;
+    const processes = this.#processesOf(event.cluster);
+    const uses = processes.has(event.proc) ? (this.#uses.get(number) ?? 1) + 1 : 1;
     if (uses > 1) this.#uses.set(number, uses);
     const id = uses === 1 ? number : `${number}#${uses}`;
     if (event.kind !== 'submit') this.#headless = true;
@@ -145,7 +168,7 @@ export class LogFold {
       bornAt: at,
       bornOn: event.kind === 'submit' ? intern(event.details.host ?? '') : undefined,
     };
-    this.#known.set(number, known);
+    processes.set(event.proc, known);
     return known;
   }
 
@@ -174,6 +197,31 @@ export class LogFold {
     fold.job.node = node;
     this.#nodes.set(key, fold);
     return fold;
+  }
+}
+
+const noLines: string[] = [];
+
+/** Evidence without its lines. */
+class EventPlace implements Evidence {
+  readonly file: string;
+  readonly offset: number;
+  readonly #time: number;
+  readonly #clock: LogFacts;
+
+  constructor(file: string, offset: number, time: number, clock: LogFacts) {
+    this.file = file;
+    this.offset = offset;
+    this.#time = time;
+    this.#clock = clock;
+  }
+
+  get at(): string {
+    return logTime(this.#time, this.#clock);
+  }
+
+  get lines(): string[] {
+    return noLines;
   }
 }
 
@@ -211,20 +259,20 @@ function inferZone(facts: LogFacts, { time = 0, details }: EventOf<'terminated'>
 }
 
 /** Steps of a transfer have the bits of event numbers that today's logs do not use. */
-const transferSteps = new Map([
-  ['input queued', 14],
-  ['input started', 15],
-  ['input finished', 17],
-  ['output queued', 18],
-  ['output started', 19],
-  ['output finished', 20],
-]);
+const transferSteps = {
+  input: { queued: 14, started: 15, finished: 17 },
+  output: { queued: 18, started: 19, finished: 20 },
+};
 
 function bitOf(event: LogEvent): number {
-  if (event.kind !== 'file-transfer') return 2 ** (event.number % 48);
-  const { details, number } = event;
-  return 2 ** (transferSteps.get(`${details.direction ?? ''} ${details.step ?? ''}`) ?? number);
+  if (event.kind !== 'file-transfer') return bits[event.number % 48] ?? 1;
+  const { direction, step } = event.details;
+  const number =
+    direction === undefined || step === undefined ? event.number : transferSteps[direction][step];
+  return bits[number] ?? 1;
 }
+
+const bits = Array.from({ length: 48 }, (_, number) => 2 ** number);
 
 const hasBit = (bits: number, bit: number): boolean => Math.floor(bits / bit) % 2 === 1;
 

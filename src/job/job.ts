@@ -69,6 +69,8 @@ export interface WorkOrder extends CachePreferences {
   data: OrderedData[];
   environment: OrderedEnvironment;
   resources: Resources;
+  /** Nobody else limits its memory: the agent ends a training that uses more than requested. */
+  limitsMemory?: true;
   recovery?: OrderedRecovery;
   /** Folder that holds `train.files`. */
   filesFrom: string;

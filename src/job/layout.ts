@@ -35,6 +35,17 @@ export const attemptFiles = {
   log: 'agent.log',
 } as const;
 
+/** Where results that do not fit into the run's folder are kept: beside the scratch folders, one folder per job. */
+export const keptFolder = ({
+  scratchParent,
+  run,
+  job,
+}: {
+  scratchParent: string;
+  run: string;
+  job: { id: string };
+}): string => path.join(path.dirname(scratchParent), `updraft-kept-${run}-${job.id}`);
+
 /** Folders of shared notes. */
 export const noteFolders = {
   /** With a dash and a hash of the job's parameters: times of the first epoch, by `<job>-<attempt>`. */

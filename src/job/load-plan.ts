@@ -68,7 +68,8 @@ export async function loadJobFile(
   const planned = { ...spec, resources, environment: software };
   const input = { spec: planned, file, folder, files, data, environment, imageTokenFile };
   const imageBytes = isOwn || image === undefined ? 0 : await fileSize(path.resolve(folder, image));
-  return { plan: makePlan({ ...input, imageBytes }), source };
+  const plan = makePlan({ ...input, imageBytes });
+  return { plan: { ...plan, ...(setsMemory && { isMemorySet: true }) }, source };
 }
 
 async function readLayers(options: LoadOptions, cwd: string): Promise<Layer[]> {

@@ -39,6 +39,8 @@ export interface Plan {
   /** Where the copies of the files are in the run's folder, if a retry has new ones. */
   filesIn?: string;
   data: PlannedData[];
+  /** `memory` is in the job file, and not our default. */
+  isMemorySet?: true;
   /** A rehearsal: its job is evicted on purpose. */
   isRehearsal?: true;
   environment?: PlannedEnvironment;

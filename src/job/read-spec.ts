@@ -151,8 +151,8 @@ function schemaProblems(error: z.ZodError, source: SourceFile): SpecProblem[] {
   const problems: SpecProblem[] = [];
   for (const issue of error.issues) {
     if (issue.code === 'unrecognized_keys')
-      for (const key of issue.keys)
-        problems.push(problemAtKey(source, [...issue.path, key], unknownKey(issue.path, key)));
+      for (const [index, key] of issue.keys.entries())
+        problems.push(problemAtKey(source, [...issue.path, key], unknownKey(issue.path, key, index === 0)));
     else if (issue.code === 'invalid_key')
       problems.push(problemAtKey(source, issue.path, issue.issues[0]?.message ?? issue.message));
     else problems.push(problemAt(source, issue.path, issue.message));
@@ -161,12 +161,13 @@ function schemaProblems(error: z.ZodError, source: SourceFile): SpecProblem[] {
   return problems.filter(({ key }) => !seen.has(key) && seen.add(key));
 }
 
-function unknownKey(table: KeyPath, key: string): string {
+/** With the keys that the table may have, once for each table. */
+function unknownKey(table: KeyPath, key: string, isFirst: boolean): string {
   const known = keysAt(table);
   const where = table.length === 0 ? 'the top level' : `[${showKey(table)}]`;
   const close = nearest(key, known) ?? foreignKeys[key.toLowerCase()] ?? sectionWithKey(table, key);
   const hint = close === undefined ? '' : ` (did you mean "${close}"?)`;
-  return `no such key; expected in ${where}: ${known.join(', ')}${hint}`;
+  return isFirst ? `no such key; expected in ${where}: ${known.join(', ')}${hint}` : `no such key${hint}`;
 }
 
 interface Node {

@@ -58,7 +58,7 @@ test('stalls count only while fetching, and a clock that is set back subtracts n
   assert.equal(folded([100, fetching], [120, setback()], [50, setback()]).stall?.millis, 20_000);
 });
 
-test('the plugin’s fetching and stalls count like the agent’s, and the wait between them does not', () => {
+test("the plugin's fetching and stalls count like the agent's, and the wait between them does not", () => {
   const preparing: AgentBody = { kind: 'phase', phase: 'preparing' };
   const began: AgentBody = { kind: 'agent-started', version: '1', host: 'h', pid: 1, gpus: [] };
   const brought: [number, AgentBody][] = [

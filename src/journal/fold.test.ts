@@ -101,7 +101,7 @@ test('the counts of a run add up to its jobs', () => {
   assert.deepEqual([total, waiting, running, tally['wrong-output']], [3, 1, 1, 1]);
 });
 
-test('time is added to the open phase, by the agent’s clock only', () => {
+test("time is added to the open phase, by the agent's clock only", () => {
   const day = 86_400;
   const spoken = agent(
     '0',

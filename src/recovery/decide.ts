@@ -87,6 +87,7 @@ function remedyFor(
   attempts: readonly EndedAttempt[],
   policy: Policy,
 ): Remedy {
+  if (fault !== undefined && policy.final?.includes(fault.kind) === true) return 'never';
   const meant = remedy ?? (fault === undefined ? 'never' : remedyForKind(fault.kind, failures));
   // A disk may be full of other people's files: another machine helps, even if the request cannot grow.
   return remedy === undefined && meant === 'more-disk'

@@ -1,3 +1,4 @@
+import type { FaultKind } from '../fault/kinds.ts';
 import type { OrderedRecovery } from '../job/job.ts';
 import type { Avoidance, Recovery, Spec } from '../job/spec.ts';
 
@@ -34,6 +35,8 @@ export interface Policy {
   leaseSeconds?: number;
   /** The number of jobs that fail for good after which the rest of the run is given up. */
   failedJobs?: number;
+  /** Faults that no other attempt can fix on this pool. */
+  final?: readonly FaultKind[];
   backoff: Backoff;
 }
 

@@ -256,10 +256,10 @@ test('held and idle time is between attempts and not on a slot', async () => {
   });
 });
 
-test('an attempt that ended because the access point’s disk was full is not lost to eviction', async () => {
+test("an attempt that ended because the access point's disk was full is not lost to eviction", async () => {
   const full = evict
     .replace('1022', '1007')
-    .replace('vacated', 'stdout: couldn’t write: Disk quota exceeded');
+    .replace('vacated', "stdout: couldn't write: Disk quota exceeded");
   const { lostToEviction, lostToFailure, usefulCompute } = await account([
     ...begun,
     [41, full],

@@ -4,7 +4,7 @@ import type { LogSource } from '../eventlog/scan-log.ts';
 import { Fault } from '../fault/fault.ts';
 import { ledgerOf, type Ledger } from './ledger.ts';
 import type { JobHistory } from '../history/history.ts';
-import { readHistory } from '../history/read-history.ts';
+import { type HistoryOptions, readHistory } from '../history/read-history.ts';
 import { logReport, type LogReport } from './log-report.ts';
 import { judgeJobs, type Validity } from './validity.ts';
 
@@ -17,10 +17,10 @@ export interface ReadLogs {
 /** Reads logs in any order, also of the same jobs; memory grows with the number of jobs, not with the logs. */
 export async function readLogs(
   sources: readonly LogSource[],
-  { signal, ...validity }: Validity & { signal?: AbortSignal | undefined } = {},
+  { signal, evidence, ...validity }: Validity & Pick<HistoryOptions, 'signal' | 'evidence'> = {},
 ): Promise<ReadLogs> {
   const logs = [...new Set(sources.map(({ name, partOf = name }) => partOf))];
-  const { jobs: read, facts, garbledBytes } = await readHistory(sources, { signal });
+  const { jobs: read, facts, garbledBytes } = await readHistory(sources, { signal, evidence });
   if (facts.events === 0 && garbledBytes > 0) throw noEvents(logs);
   const { jobs, suspects } = judgeJobs(read, validity);
   const ledger = ledgerOf(jobs, facts, new Set(suspects.map(({ job }) => job)));
@@ -49,7 +49,7 @@ function notesOn({ facts, sum, slotMillis }: Ledger, garbledBytes: number): stri
     [!guessedYear, "The log's dates have no year: Updraft guessed it."],
     [
       hasTransfers || slotMillis === 0,
-      'The log has no transfer events (a DAG’s .nodes.log has none): how long transfers took is unknown, and the time before the job started counts as queued.',
+      "The log has no transfer events (a DAG's .nodes.log has none): how long transfers took is unknown, and the time before the job started counts as queued.",
     ],
     [
       sum.unknown === 0,

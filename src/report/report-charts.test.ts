@@ -32,7 +32,7 @@ function drawn(jobs: number, site: string): { charts: Chart[]; page: string } {
   };
 }
 
-test('markup in a site’s name is escaped in every chart and table', () => {
+test("markup in a site's name is escaped in every chart and table", () => {
   const { page } = drawn(10, '<b>&amp;</b>');
   assert.ok(page.includes('&lt;b&gt;&amp;amp;&lt;/b&gt;') && !page.includes('<b>'));
 });

@@ -122,7 +122,7 @@ function notesHtml(notes: readonly string[]): string {
 }
 
 /** Follows the system's colour scheme; fits narrow screens and paper. */
-const reportStyle = `
+export const reportStyle = `
 :root { color-scheme: light dark; --text: #1b1f24; --back: #ffffff; --soft: #f3f5f7; --line: #d5dae0; --mark: #0072b2; }
 @media (prefers-color-scheme: dark) {
   :root { --text: #e8eaed; --back: #15181c; --soft: #20252b; --line: #3a424b; --mark: #56b4e9; }

@@ -108,7 +108,7 @@ test('peak memory is compared with the request, with advice', () => {
   assert.deepEqual(readRun('r', stalledRun()).report.resources, []);
 });
 
-test('HTCondor’s measurement of a resource comes before the agents’', () => {
+test("HTCondor's measurement of a resource comes before the agents'", () => {
   const state = stalledRun();
   const { jobs } = readRun('r', state, { requestedMemoryBytes: 8e9 });
   const [logged] = structuredClone(jobs);

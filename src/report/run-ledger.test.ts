@@ -80,7 +80,7 @@ test('every millisecond of an attempt is in one column, and rows and columns add
   );
 });
 
-test('time after an agent’s last entry is unknown; after its end it is overhead', () => {
+test("time after an agent's last entry is unknown; after its end it is overhead", () => {
   const times: Times = {
     created: 0,
     started: 1000,

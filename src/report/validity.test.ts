@@ -29,7 +29,7 @@ const among = (...odd: Omit<Given, 'id'>[]): JobHistory[] => [
 const suspected = (jobs: JobHistory[], validity: Validity = {}) =>
   judgeJobs(jobs, validity).suspects.map(({ job: id }) => id);
 
-test('a job that returned nothing, or took a fraction of the others’ time, is suspicious', () => {
+test("a job that returned nothing, or took a fraction of the others' time, is suspicious", () => {
   const { suspects, jobs } = judgeJobs(among({ seconds: 3700, bytes: 0 }, { seconds: 30, bytes: 1e6 }), {});
   assert.deepEqual(
     suspects.map((one) => [one.job, one.why]),

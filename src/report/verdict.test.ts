@@ -88,7 +88,7 @@ test('a site where every attempt fails is the verdict, with the line that avoids
   );
 });
 
-test('a cause that occurs everywhere is not a site’s fault', () => {
+test("a cause that occurs everywhere is not a site's fault", () => {
   const jobs = many(12, (id, index) => {
     const site = index % 3 === 0 ? 'A' : 'B';
     return job(id, { site, cause: 'transfer-stalled', doing: 'input' }, { site });

@@ -1,7 +1,7 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
-import { lstat, open, realpath, rename, rm, stat } from 'node:fs/promises';
+import { lstat, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
@@ -13,6 +13,8 @@ import { removeTree } from '../base/remove-tree.ts';
 import { shellQuote } from '../base/shell-quote.ts';
 import { Fault } from '../fault/fault.ts';
 import { describeFull, isFull } from '../job/full-disk.ts';
+import type { WorkOrder } from '../job/job.ts';
+import { attemptFiles, attemptFolder, keptFolder } from '../job/layout.ts';
 import { isOpen } from '../journal/state.ts';
 import { poolKind } from '../pool/open-pool.ts';
 import { deleteSecrets } from '../pool/stored-secrets.ts';
@@ -40,9 +42,27 @@ export async function assertRemovable(folder: string): Promise<void> {
 /** Removes a run. It disappears at once; if that is interrupted, the next command removes the rest. */
 export async function removeRun(folder: string, env: Env): Promise<void> {
   const doomed = path.join(path.dirname(folder), draftName(path.basename(folder)));
+  const kept = await keptFolders(folder);
   await rename(folder, doomed);
+  for (const one of kept) await removeTree(one);
   await deleteSecrets(path.basename(folder), env);
   await removeTree(doomed);
+}
+
+/** The results of the run that did not fit into its folder, on this machine. */
+async function keptFolders(folder: string): Promise<string[]> {
+  const { jobs } = await readRunOutline(folder);
+  const full = jobs.flatMap(({ id, attempts }) => {
+    const last = attempts.findLast(({ fault }) => fault?.kind === 'run-folder-full');
+    return last === undefined ? [] : [attemptFolder(folder, id, last.attempt)];
+  });
+  const orders = full.map((attempt) =>
+    readFile(path.join(attempt, attemptFiles.order), 'utf8').then(JSON.parse),
+  );
+  const read = (await Promise.allSettled(orders)).flatMap((one) =>
+    one.status === 'fulfilled' ? [one.value as WorkOrder] : [],
+  );
+  return read.filter(({ run }) => run === path.basename(folder)).map(keptFolder);
 }
 
 /** Only names, contents, modes and times of the files count, not who packs them or when. */

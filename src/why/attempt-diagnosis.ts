@@ -32,7 +32,7 @@ function reasonDiagnosis(end: AttemptEnd, memoryMb: number): Diagnosis {
   if (end.how !== 'exception' || diagnosis.cause !== 'unknown') return diagnosis;
   return {
     ...diagnosis,
-    because: [`HTCondor’s process for the job failed with this error: ${safeLine(end.reason)}`],
+    because: [`HTCondor's process for the job failed with this error: ${safeLine(end.reason)}`],
   };
 }
 

@@ -3,7 +3,7 @@ import { diagnose, type Diagnosis } from '../diagnosis/diagnose.ts';
 import { activityText, holdCount } from './build-explanation.ts';
 import type { Evidence, Explanation } from '../diagnosis/explanation.ts';
 import type { JobDetails, JobHistory } from '../history/history.ts';
-import { detailsOf, streaksOf, describeStreaks } from './past-attempts.ts';
+import { detailsOf, streaksOf, describeStreaks, midSentence } from './past-attempts.ts';
 import { causeOfRemoved, removalCause } from '../diagnosis/cause-of.ts';
 import { formatSpan } from './format-span.ts';
 import type { RunRules } from './describe-action.ts';
@@ -65,7 +65,7 @@ function beforeRemoval(story: JobHistory, wasHeld: boolean): Before {
   if (hold !== undefined) {
     const diagnosis = diagnose(hold, story.attempts.at(-1)?.details?.memoryMb);
     const because = [
-      `Before that it was held: ${diagnosis.because[0] ?? ''}`,
+      `Before that it was held: ${midSentence(diagnosis.because[0] ?? '')}`,
       ...diagnosis.because.slice(1),
       ...holdCount(story),
     ];

@@ -51,7 +51,7 @@ const fromLog = (changes: Partial<Explanation>): Explanation => ({
   ...changes,
 });
 
-test('an attempt that the agent and HTCondor both describe is described once, without the agent’s own exit code', () => {
+test("an attempt that the agent and HTCondor both describe is described once, without the agent's own exit code", () => {
   const both = explainRunJob({
     job: job([attempt(1, 'd.bin is gone'), attempt(2, 'd.bin is gone')]),
     entries: [],

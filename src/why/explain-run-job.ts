@@ -3,6 +3,7 @@ import { causeOfJob, faultOf } from '../history/run-jobs.ts';
 import type { Entry, FaultRecord } from '../journal/entry.ts';
 import type { AttemptState, JobState } from '../journal/state.ts';
 import { checkpointAdvice, checkpointSentences, timeText } from './checkpoint-sentences.ts';
+import { explainSilence } from './explain-silence.ts';
 import { goodTitle } from './build-explanation.ts';
 import type { Decision } from '../recovery/decide.ts';
 import type { Evidence, Explanation, JobStatus } from '../diagnosis/explanation.ts';
@@ -25,6 +26,8 @@ export interface RunJobRecord {
   queue?: string | undefined;
   /** The explanation by HTCondor's log. */
   fromLog?: Explanation | undefined;
+  /** Milliseconds since the epoch; without it, nothing is said about silence. */
+  now?: number;
 }
 
 /** Explains a job of a run by Updraft's own journals and, on HTCondor, by the event log. Pure. */
@@ -38,16 +41,18 @@ export function explainRunJob(record: RunJobRecord): Explanation {
   // A hold has its own cause, unless a rule of the run held the job for the agent's fault.
   const fault = job.held === undefined || job.held.message === found?.message ? found : undefined;
   const [resumed, advice] = [checkpointSentences(last), checkpointAdvice(last)];
+  const silent = explainSilence(record);
   if (fromLog !== undefined && (fault === undefined || !isByAgent(last)))
     return {
       ...fromLog,
+      ...(silent && { cause: silent.cause, title: silent.title }),
       job: job.id,
-      because: [...fromLog.because, ...resumed],
-      advice: [...advice, ...fromLog.advice],
+      because: [...(silent?.because ?? []), ...fromLog.because, ...resumed],
+      advice: [...(silent?.advice ?? []), ...advice, ...fromLog.advice],
     };
   const standing = fromLog?.standing ?? standingOf(job);
   const isGood = standing === 'succeeded' || (standing === 'running' && last?.outcome === undefined);
-  const own = isGood ? describeSuccess(record, last) : describeFailure(record, last, fault);
+  const own = isGood ? (silent ?? describeSuccess(record, last)) : describeFailure(record, last, fault);
   const log = isGood ? undefined : fromLog;
   const cause = isGood ? own.cause : (causeOfJob(job) ?? own.cause);
   return {
@@ -150,7 +155,7 @@ function describeFailure(
       : `Its agent last reported while ${last.agent.phase}.`;
   return {
     cause: 'silent-end',
-    title: 'its last attempt exited without reporting why',
+    title: 'the last attempt exited without reporting why',
     because: [`Attempt ${last.attempt}${siteOfAttempt(last)}: ${last.outcome ?? 'lost'}. ${contact}`],
     advice: ['Read what the training printed: `updraft logs`.'],
   };

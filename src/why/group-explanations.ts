@@ -11,10 +11,21 @@ export interface ExplainedGroup {
   example: Explanation;
 }
 
+const plurals: Record<string, string> = { has: 'have', is: 'are', was: 'were' };
+
+/** The title above the jobs of a group: of several, `it has no slot yet` becomes `they have no slot yet`. */
+export const groupTitle = ({ title, jobs }: ExplainedGroup): string =>
+  jobs.length === 1
+    ? title
+    : title
+        .replace(/^it (has|is|was)\b/, (_, verb: string) => `they ${plurals[verb] ?? verb}`)
+        .replace(/^it\b/, 'they')
+        .replace(/\b(removed|held|run) it\b/, '$1 them');
+
 const order: JobStatus[] = ['looping', 'held', 'failed', 'removed', 'waiting', 'running', 'succeeded'];
 
 /** What needs attention first, then the most frequent first. */
-export function groupExplanations(explanations: readonly Explanation[]): ExplainedGroup[] {
+export function groupExplanations(explanations: Iterable<Explanation>): ExplainedGroup[] {
   const groups = new Map<string, ExplainedGroup>();
   for (const example of explanations) {
     const { standing, cause, title, job, log, node = job } = example;

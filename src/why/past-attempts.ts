@@ -70,6 +70,10 @@ function evidenceOfEnd({ details }: AttemptHistory): Evidence[] {
   return end.how === 'silent' ? [began, end.evidence] : [end.evidence];
 }
 
+/** A sentence after a colon: names keep their capital. */
+export const midSentence = (text: string): string =>
+  text.replace(/^(?:The|It|Its|A|An|No|This|Shells|Nothing|Nobody)\b/, (word) => word.toLowerCase());
+
 function sentence({ from, to, diagnosis, last }: Streak, now: Diagnosis | undefined): string {
   const place = siteOrMachine(last);
   const at = place === '' ? '' : ` at ${place}`;
@@ -79,5 +83,6 @@ function sentence({ from, to, diagnosis, last }: Streak, now: Diagnosis | undefi
       ? `Attempt ${from}${at}`
       : `Attempts ${from} ${to === from + 1 ? 'and' : 'to'} ${to}${at === '' ? '' : ` (attempt ${to}${at})`}`;
   if (because === now?.because.slice(0, 2).join(' ')) return `${who} ended like the last one.`;
-  return from === to ? `${who}: ${because}` : `${who} ended the same way: ${because}`;
+  const said = midSentence(because);
+  return from === to ? `${who}: ${said}` : `${who} ended the same way: ${said}`;
 }

@@ -48,7 +48,7 @@ test('no spelling of a command is run: HTCondor is not asked, and could not star
   assert.ok(dangerous >= 40, `only ${dangerous} spellings are run by condor_submit itself`);
 });
 
-test('HTCondor is asked about a harmless file, unable to start processes and without the user’s environment', async (t) => {
+test("HTCondor is asked about a harmless file, unable to start processes and without the user's environment", async (t) => {
   const pool = await testPool(t);
   if (pool === undefined) return;
   const text = 'executable = /bin/true\nlog = a.log\n+Seen = "$ENV(SEEN)"\nqueue 2\n';

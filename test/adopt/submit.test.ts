@@ -52,7 +52,7 @@ async function project(t: TestContext, files: Record<string, string>) {
 
 async function finalState(folder: string): Promise<RunState | undefined> {
   let last: RunState | undefined;
-  const signal = AbortSignal.timeout(240_000);
+  const signal = AbortSignal.timeout(300_000);
   for await (const state of followRunStates(folder, { clock: systemClock, signal })) last = state;
   return last;
 }

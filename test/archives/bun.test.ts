@@ -16,7 +16,8 @@ test(
     const script = path.join(import.meta.dirname, 'replay-cases.ts');
     const { stdout } = await promisify(execFile)(bun ?? '', [script], { maxBuffer: 1 << 26 });
     const [there, here] = [JSON.parse(stdout) as unknown[], await replayCases()];
-    assert.equal(there.length, cases.length * 3);
+    assert.ok(here.length > cases.length * 2);
+    assert.equal(there.length, here.length);
     for (const [i, outcome] of here.entries())
       assert.deepEqual(there[i], JSON.parse(JSON.stringify(outcome)), outcome.name);
   },

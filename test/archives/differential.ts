@@ -125,7 +125,7 @@ function extract(bsdtar: string, file: string, into: string): string | undefined
     env: { PATH: '/usr/bin:/bin', LC_ALL: 'C.UTF-8' },
     // It must not prompt for a password.
     stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: 20_000,
+    timeout: 120_000,
   });
   if (done.status === 0) return undefined;
   return done.stderr.replace(/\s+/g, ' ').slice(0, 300) || `status ${String(done.status)}`;

@@ -1,15 +1,15 @@
 import { cases } from './cases.ts';
-import { replay, type Outcome } from './replay.ts';
+import { pieceSizes, replay, type Outcome } from './replay.ts';
 
 export interface NamedOutcome extends Outcome {
   name: string;
 }
 
-/** The outcomes of all cases in pieces of three sizes, without what depends on the runtime or the machine. */
+/** The outcomes of all cases in pieces of several sizes, without what depends on the runtime or the machine. */
 export async function replayCases(): Promise<NamedOutcome[]> {
   const outcomes: NamedOutcome[] = [];
   for (const { name, bytes, mode = 'auto', expect, limits } of cases)
-    for (const pieceSize of [1 << 20, 7919, 1]) {
+    for (const pieceSize of pieceSizes(bytes, [1 << 20, 7919, 1])) {
       const options = { mode, ...(expect && { expect }), ...(limits && { limits }) };
       outcomes.push({
         name: `${name}, pieces of ${pieceSize}`,

@@ -21,6 +21,10 @@ export interface Outcome {
   beside: string[];
 }
 
+/** Megabytes in pieces of one byte take half a minute, and show no more than those of a small archive. */
+export const pieceSizes = (bytes: Buffer, sizes: number[]): number[] =>
+  sizes.filter((size) => size > 1 || bytes.length < 1 << 20);
+
 /** Unpacks in pieces of one size, from a buffer that is overwritten after each, and returns the outcome. */
 export async function replay(
   bytes: Buffer,

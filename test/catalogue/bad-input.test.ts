@@ -22,8 +22,9 @@ describe('unexpected trouble', { concurrency: 3 }, () => {
     await objects.federation.trouble.clear();
     await objects.trouble('caches: reset on x.bin for 1s');
     const held = onlyJob(await harness.until(run, (state) => onlyJob(state).held !== undefined));
+    // Not by `why`: HTCondor may have released it meanwhile.
     assert.equal(held.held?.kind, 'object-missing', endsOf(held));
-    assert.match((await harness.why(run)).because.join(' '), /x\.bin/);
+    assert.match(held.held.message, /x\.bin/);
     await objects.publish('demo/x.bin', 4_000_000);
     const job = onlyJob(await harness.finish(run));
     assert.equal(job.outcome, 'success', endsOf(job));
@@ -47,7 +48,7 @@ describe('unexpected trouble', { concurrency: 3 }, () => {
     assert.equal(job.outcome, 'success', endsOf(job));
   });
 
-  test('a job held for an unknown reason stays held and is shown with HTCondor’s words', async (t) => {
+  test("a job held for an unknown reason stays held and is shown with HTCondor's words", async (t) => {
     const harness = await catalogueHarness(t, () => ({
       'updraft.toml': jobFile('sleep 600', { run: `requirements = 'MY.Go =?= true'` }),
     }));

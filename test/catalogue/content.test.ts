@@ -11,7 +11,7 @@ import { catalogueHarness, demoData, endsOf, jobFile, rulesOf } from './catalogu
 const sha256 = (bytes: Buffer | string): string => createHash('sha256').update(bytes).digest('hex');
 
 describe('content and results that are wrong', { concurrency: 3 }, () => {
-  test('F1: input over the access point’s limit is refused with both figures, and a hold for it is explained', async (t) => {
+  test("F1: input over the access point's limit is refused with both figures, and a hold for it is explained", async (t) => {
     const harness = await catalogueHarness(t, () => ({
       'updraft.toml': jobFile('cat data/train.tar > out', {
         tables: '[data.d]\nurl = "file:///TRAIN"\nmethod = "native"\nunpack = "none"\n',

@@ -76,7 +76,7 @@ test('a job that no machine can run is an error at the line of the condition', a
   assert.equal(only?.fix, 'without `memory = 64 GB`, 3 would match');
 });
 
-test('the user’s own requirements are evaluated, too', async (t) => {
+test("the user's own requirements are evaluated, too", async (t) => {
   const text = job('').replace(
     'pool = "condor"',
     `pool = "condor"\nrequirements = 'TARGET.GLIDEIN_ResourceName == "PDX-Coeus-CE1"'`,

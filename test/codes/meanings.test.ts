@@ -167,7 +167,7 @@ for (const [code, subcode, reason, cause, says] of worded)
     );
   });
 
-test('an existing object is never tried again; a site’s memory hold is tried with more memory', () => {
+test("an existing object is never tried again; a site's memory hold is tried with more memory", () => {
   const exists = 'Transfer output files failure. Details: remote object already exists, upload aborted';
   assert.equal(remedyForHold({ code: 12, subcode: 256, reason: exists }, 1), 'never');
   assert.equal(remedyForHold({ code: 12, subcode: 256, reason: 'Details: connection reset' }, 1), 'later');
@@ -195,7 +195,7 @@ const removed: [reason: string, cause: Cause, says: RegExp][] = [
   ['', 'unknown', /does not say who did it/],
 ];
 
-test('HTCondor’s words show who removed a job', () => {
+test("HTCondor's words show who removed a job", () => {
   for (const [reason, cause, says] of removed) {
     const [found, sentence] = removalCause(reason);
     assert.equal(found, cause, reason);
@@ -203,7 +203,7 @@ test('HTCondor’s words show who removed a job', () => {
   }
 });
 
-test('holds by the rules of a run name the agent’s fault; the same codes of other jobs mean nothing', () => {
+test("holds by the rules of a run name the agent's fault; the same codes of other jobs mean nothing", () => {
   const own: [subcode: number, reason: string, cause: Cause, fault: FaultKind, exit: number | undefined][] = [
     [96, 'the attempt ended with exit code 96', 'object-missing', 'object-missing', 96],
     [137, 'the agent was ended by signal 9', 'signal', 'evicted', undefined],

@@ -32,7 +32,7 @@ async function published(t: TestContext) {
   const harness = await condorHarness(
     t,
     { token: federation.issueToken() },
-    { env: federationEnv(federation) },
+    { env: federationEnv(federation), sends: true },
   );
   if (harness === undefined) return undefined;
   const asked = ['agent', 'osdf:///agents/v1', '--token-file', 'token', '--quiet'];
@@ -76,9 +76,13 @@ test('an agent that is not the published one is refused, and the fault says so',
 });
 
 test('HTCondor sends a common agent apart from the attempts, and they all run', async (t) => {
-  const harness = await condorHarness(t, {
-    'updraft.toml': job('common').replace('attempts = 1', 'jobs = 3'),
-  });
+  const harness = await condorHarness(
+    t,
+    {
+      'updraft.toml': job('common').replace('attempts = 1', 'jobs = 3'),
+    },
+    { sends: true },
+  );
   if (harness === undefined) return;
   const run = await harness.submit();
   const text = await readFile(path.join(run, 'condor/job.sub'), 'utf8');

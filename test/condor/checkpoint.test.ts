@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
@@ -53,6 +54,17 @@ echo $n > out.txt
 `,
 });
 
+/** The training counts to 12, and on until it may end: whatever a test does to it happens in time. */
+async function countingUntilGo(t: TestContext, url: string, each: string) {
+  const harness = await condorHarness(t, {});
+  if (harness === undefined) return undefined;
+  const { here, onWorker } = await harness.meetingPlace();
+  const step = `${each}; [ $n -ge 12 ] && [ -e '${onWorker}/go' ] && break; sleep 0.5 & wait $!`;
+  for (const [name, text] of Object.entries(job(url, 1000, step)))
+    await writeFile(path.join(harness.folder, name), text);
+  return { harness, go: () => writeFile(path.join(here, 'go'), '') };
+}
+
 async function entriesOf(run: string, attempt: number): Promise<AgentEntry[]> {
   const { entries } = await readJournal(path.join(run, `jobs/0000/attempt-${attempt}/agent.jsonl`));
   return entries.filter(isAgentEntry);
@@ -91,12 +103,13 @@ test('checkpoint_every asks the training to save, and it resumes from there', as
 
 test('an attempt that is evicted after such a checkpoint resumes on another slot from what it saved last', async (t) => {
   const { url } = await served(t);
-  const each = '[ $n = 2 ] && exit 85; [ $n -gt 2 ] && { sleep 0.5 & wait $!; }';
-  const harness = await condorHarness(t, job(url, 12, each));
-  if (harness === undefined) return;
+  const waiting = await countingUntilGo(t, url, '[ $n = 2 ] && exit 85');
+  if (waiting === undefined) return;
+  const { harness, go } = waiting;
   const run = await harness.submit();
   await harness.until(run, (state) => (onlyJob(state).attempts[0]?.agent?.training?.step ?? 0) >= 4);
   await harness.tool('condor_vacate_job', '-constraint', `UpdraftRun == "${path.basename(run)}"`);
+  await go();
   const ended = onlyJob(await harness.finish(run));
   assert.equal(ended.outcome, 'success', JSON.stringify(ended));
   assert.deepEqual(
@@ -111,11 +124,13 @@ test('an attempt that is evicted after such a checkpoint resumes on another slot
 
 test('an attempt whose machine vanishes resumes from the last checkpoint that was transferred', async (t) => {
   const { url } = await served(t);
-  const harness = await condorHarness(t, job(url, 6, '[ $n = 3 ] && exit 85; sleep 0.6 & wait $!'));
-  if (harness === undefined) return;
+  const waiting = await countingUntilGo(t, url, '[ $n = 3 ] && exit 85');
+  if (waiting === undefined) return;
+  const { harness, go } = waiting;
   const run = await harness.submit();
   await harness.until(run, (state) => (onlyJob(state).attempts[0]?.agent?.training?.step ?? 0) >= 4);
   await harness.tool('condor_vacate_job', '-fast', '-constraint', `UpdraftRun == "${path.basename(run)}"`);
+  await go();
   const ended = onlyJob(await harness.finish(run));
   assert.equal(ended.outcome, 'success', JSON.stringify(ended));
   // The saved step is known from the log, which is read from time to time.

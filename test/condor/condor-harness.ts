@@ -13,7 +13,7 @@ import { openPool } from '../../src/pool/open-pool.ts';
 import type { Pool } from '../../src/pool/pool.ts';
 import { submitRun } from '../../src/run/submit-run.ts';
 import { compileCache } from '../compile-cache.ts';
-import { type MeetingPlace, meetingPlace, poolCache, testPool } from '../pool.ts';
+import { agentOnWorkers, type MeetingPlace, meetingPlace, poolCache, testPool } from '../pool.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { untilState } from '../until-state.ts';
 
@@ -36,19 +36,19 @@ export interface CondorHarness {
   meetingPlace(): Promise<MeetingPlace>;
 }
 
-/** Skips the test and returns undefined if there is no pool or no agent. */
+/** Skips the test and returns undefined if there is no pool or no agent. With `sends`, jobs unpack the agent as users' do. */
 export async function condorHarness(
   t: TestContext,
   files: Record<string, string>,
-  { inside = '.', env: more = {} }: { inside?: string; env?: Env } = {},
+  { inside = '.', env: more = {}, sends = false }: { inside?: string; env?: Env; sends?: boolean } = {},
 ): Promise<CondorHarness | undefined> {
-  const agent = process.env['UPDRAFT_AGENT'] ?? path.join(root, `dist/updraft-agent-linux-${os.arch()}`);
-  const isBuilt = await access(agent).then(
+  const built = process.env['UPDRAFT_AGENT'] ?? path.join(root, `dist/updraft-agent-linux-${os.arch()}`);
+  const isBuilt = await access(built).then(
     () => true,
     () => false,
   );
   if (!isBuilt) {
-    t.skip(`the agent is not built: ${agent} is missing`);
+    t.skip(`the agent is not built: ${built} is missing`);
     return undefined;
   }
   const state = await testPool(t);
@@ -60,7 +60,7 @@ export async function condorHarness(
     HOME: folder,
     XDG_CACHE_HOME: poolCache,
     NODE_COMPILE_CACHE: compileCache,
-    UPDRAFT_AGENT: agent,
+    UPDRAFT_AGENT: sends ? built : await agentOnWorkers(state, built),
     ...more,
   };
   const kill = (pid: number, signal: NodeJS.Signals): void => void process.kill(pid, signal);

@@ -6,56 +6,13 @@ import { startFederation } from '../../src/mini/federation/federation.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { condorHarness, onlyJob, result } from './condor-harness.ts';
 import { makeImage } from './make-image.ts';
-import { federationEnv, publishedCifar } from './published-cifar.ts';
+import { federationEnv } from './published-cifar.ts';
 
-test('CIFAR-10 reaches a job natively, by https, through our plugin and as a stream, with the same bytes', async (t) => {
-  const cifar = await publishedCifar(t);
-  if (cifar === undefined) return;
-  const { archive, federation, web } = cifar;
-  const source = (method: string, url: string): string =>
-    `[data.${method}]\nurl = "${url}"\nmethod = "${method}"\ninto = "${method}"\nexpect = { files = 8 }\n`;
+test('a job runs in a SIF image of the access point', async (t) => {
   const harness = await condorHarness(
     t,
     {
       'updraft.toml': `
-name = "cifar"
-[train]
-command = """
-for way in native https osdf stream; do cmp native/cifar-10-batches-py/data_batch_1 $way/cifar-10-batches-py/data_batch_1 || exit 1; done
-echo same > out.txt
-"""
-outputs = ["out.txt"]
-${source('native', `file://${archive}`)}
-${source('https', web)}
-${source('osdf', 'osdf:///public/cifar-10-python.tar.gz')}
-${source('stream', 'osdf:///private/cifar-10-python.tar.gz')}
-token_file = "token"
-[resources]
-disk = "2 GB"
-[run]
-pool = "condor"
-jobs = 2
-`,
-      token: federation.issueToken(),
-    },
-    { env: cifar.env },
-  );
-  if (harness === undefined) return;
-  const run = await harness.submit();
-  const state = await harness.finish(run);
-  assert.equal(
-    state.tally.success,
-    2,
-    JSON.stringify(state.jobs.map(({ attempts }) => attempts.at(-1)?.fault)),
-  );
-  const fetches = onlyJob(state).attempts[0]?.agent?.fetches ?? [];
-  assert.equal(fetches.length, 4);
-  assert.equal(fetches.find(({ object }) => object.includes('/private/'))?.verified, 'digest');
-});
-
-test('a job runs in a SIF image of the access point', async (t) => {
-  const harness = await condorHarness(t, {
-    'updraft.toml': `
 name = "boxed"
 [train]
 command = "cat /made-by-test > out.txt"
@@ -65,7 +22,9 @@ image = "an image, mine.sif"
 [run]
 pool = "condor"
 `,
-  });
+    },
+    { sends: true },
+  );
   if (harness === undefined) return;
   const image = path.join(harness.folder, 'image');
   await mkdir(image);
@@ -100,7 +59,7 @@ attempts = 1
 `,
       token: federation.issueToken(),
     },
-    { env: federationEnv(federation) },
+    { env: federationEnv(federation), sends: true },
   );
   if (harness === undefined) return;
   const image = path.join(harness.folder, 'image');
@@ -115,8 +74,10 @@ attempts = 1
 });
 
 test('an image without gzip is reported by name', async (t) => {
-  const harness = await condorHarness(t, {
-    'updraft.toml': `
+  const harness = await condorHarness(
+    t,
+    {
+      'updraft.toml': `
 name = "bare"
 [train]
 command = "true"
@@ -127,7 +88,9 @@ image = "bare.sif"
 pool = "condor"
 attempts = 1
 `,
-  });
+    },
+    { sends: true },
+  );
   if (harness === undefined) return;
   const image = path.join(harness.folder, 'image');
   await mkdir(image);

@@ -22,7 +22,7 @@ pool = "condor"
 
 /** Follows the states of a run until one satisfies. */
 function states(run: string) {
-  const signal = AbortSignal.timeout(240_000);
+  const signal = AbortSignal.timeout(300_000);
   const following = followRunStates(run, { clock: systemClock, signal });
   const until = async (satisfies: (state: RunState) => boolean): Promise<RunState> => {
     for (;;) {

@@ -11,7 +11,7 @@ const kill = (pid: number, signal: NodeJS.Signals): void => void process.kill(pi
 export async function ownPool(t: TestContext, root: string, config: string[] = []) {
   const home = await temporaryFolder(t);
   const context = { clock: systemClock, kill };
-  const signal = AbortSignal.timeout(180_000);
+  const signal = AbortSignal.timeout(300_000);
   const state = await startPool({ root, home, sites: sites.slice(0, 1), signal, config, ...context });
   const childOf = async (parent: number, wanted: string): Promise<number> => {
     const children = await readFile(`/proc/${parent}/task/${parent}/children`, 'utf8');

@@ -28,14 +28,17 @@ function rulesAd(one: Policy): string {
     .join('\n');
 }
 
-/** Evaluates expressions in ads with HTCondor's own library. */
+/** Evaluates the rules for jobs with these attributes with HTCondor's own library. */
 async function evaluate(
   t: TestContext,
-  asked: { ad: string; name: string }[],
+  one: Policy,
+  jobs: { ad: string; name: string }[],
 ): Promise<unknown[] | undefined> {
   const state = await testPool(t);
   if (state === undefined) return undefined;
-  const folder = await temporaryFolder(t, { 'asked.json': JSON.stringify(asked) });
+  const folder = await temporaryFolder(t, {
+    'asked.json': JSON.stringify({ rules: rulesAd(one), jobs }),
+  });
   // The pool's tools run the program of their own name.
   const python = path.join(folder, 'python3');
   await copyFile(path.join(state.bin, 'condor_q'), python);
@@ -43,10 +46,11 @@ async function evaluate(
   await writeFile(
     path.join(folder, 'evaluate.py'),
     `import classad2, json
-def value(one):
-    found = classad2.parseOne(one["ad"]).eval(one["name"])
+asked = json.load(open("asked.json"))
+def value(job):
+    found = classad2.parseOne(asked["rules"] + "\\n" + job["ad"]).eval(job["name"])
     return str(found) if isinstance(found, classad2.Value) else found
-print(json.dumps([value(one) for one in json.load(open("asked.json"))]))
+print(json.dumps([value(job) for job in asked["jobs"]]))
 `,
   );
   const { stdout } = await promisify(execFile)(python, ['evaluate.py'], { cwd: folder, maxBuffer: 1 << 26 });
@@ -83,17 +87,12 @@ for (const mayGrow of [true, false])
     );
     const ads = cases.map(
       ({ failures, exit }) =>
-        `${rulesAd(one)}\nNumJobCompletions = ${failures}\nExitBySignal = false\nExitCode = ${exit}\nUpdraftOutOfMemory = ${exit === 86 ? failures : 0}`,
+        `NumJobCompletions = ${failures}\nExitBySignal = false\nExitCode = ${exit}\nUpdraftOutOfMemory = ${exit === 86 ? failures : 0}`,
     );
-    const removed = await evaluate(
-      t,
-      ads.map((ad) => ({ ad, name: 'on_exit_remove' })),
-    );
-    const held = await evaluate(
-      t,
-      ads.map((ad) => ({ ad, name: 'on_exit_hold' })),
-    );
-    if (removed === undefined || held === undefined) return;
+    const asked = ['on_exit_remove', 'on_exit_hold'].flatMap((name) => ads.map((ad) => ({ ad, name })));
+    const answers = await evaluate(t, one, asked);
+    if (answers === undefined) return;
+    const [removed, held] = [answers.slice(0, ads.length), answers.slice(ads.length)];
     for (const [index, { failures, exit }] of cases.entries()) {
       const kind = kindOfExit(exit);
       const wait = kind && waitBy(one, { fault: { kind, message: '' } }, failures);
@@ -123,7 +122,7 @@ for (const mayGrow of [true, false])
       waitBy(one, endFromHold(hold), failures);
     const cases = all.filter(isReal);
     const adAt = (held: number, { code, subcode, reason, failures }: (typeof cases)[number]): string =>
-      `${rulesAd(one)}\n${countsOf(code, subcode, failures)}\nNumHolds = ${failures}\nHoldReasonCode = ${code}\nHoldReasonSubCode = ${subcode}\nHoldReason = ${JSON.stringify(reason)}\nEnteredCurrentStatus = ${now - held}\nQDate = ${now - 5000}`;
+      `${countsOf(code, subcode, failures)}\nNumHolds = ${failures}\nHoldReasonCode = ${code}\nHoldReasonSubCode = ${subcode}\nHoldReason = ${JSON.stringify(reason)}\nEnteredCurrentStatus = ${now - held}\nQDate = ${now - 5000}`;
     const waits = cases.map(waitOf);
     const due = cases.map((each, index) => ({
       ad: adAt((waits[index] ?? 9000) + 60, each),
@@ -134,7 +133,7 @@ for (const mayGrow of [true, false])
       ad: adAt((waits[index] ?? 0) - 3600, each),
       name: 'periodic_release',
     }));
-    const released = await evaluate(t, [...due, ...early]);
+    const released = await evaluate(t, one, [...due, ...early]);
     if (released === undefined) return;
     for (const [index, each] of cases.entries()) {
       const about = JSON.stringify(each);

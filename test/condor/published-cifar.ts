@@ -23,7 +23,7 @@ export const federationEnv = (federation: MiniFederation) => ({
  * undefined if it cannot be made.
  */
 export async function publishedCifar(t: TestContext) {
-  const { found } = await findPython(['numpy'], process.env, { signal: AbortSignal.timeout(60_000) });
+  const { found } = await findPython(['numpy'], process.env, { signal: AbortSignal.timeout(300_000) });
   if (found === undefined) {
     t.skip('no Python with numpy on this machine to make the data');
     return undefined;

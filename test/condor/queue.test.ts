@@ -58,7 +58,7 @@ test('stopping a run also stops its jobs that are not in the queue yet', async (
   const { tally, endedAt } = await harness.until(run, (state) => state.endedAt !== undefined);
   assert.deepEqual([tally.stopped, endedAt === undefined], [40, false]);
   const { out } = await runCommand(why, [run, '39'], { cwd: run });
-  assert.match(out, /^0039 removed: it was removed before it was queued$/m);
+  assert.match(out, /^0039 removed: it was removed while it waited to be queued$/m);
   assert.equal(await harness.tool('condor_q', '-constraint', constraint, '-af', 'ProcId'), '');
 });
 

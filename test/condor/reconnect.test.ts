@@ -16,7 +16,11 @@ test('a job survives a killed schedd, and is read as one attempt', async (t) => 
   const shared = await testPool(t);
   if (shared === undefined) return;
   const { bin, home, schedd } = await ownPool(t, shared.root, ['MASTER_BACKOFF_CONSTANT = 1']);
-  const harness = await condorHarness(t, {}, { env: { PATH: `${bin}:${process.env['PATH'] ?? ''}` } });
+  const harness = await condorHarness(
+    t,
+    {},
+    { env: { PATH: `${bin}:${process.env['PATH'] ?? ''}` }, sends: true },
+  );
   if (harness === undefined) return;
   const place = await meetingPlace(home);
   await writeFile(
@@ -28,7 +32,8 @@ test('a job survives a killed schedd, and is read as one attempt', async (t) => 
 
   process.kill(await schedd(), 'SIGKILL');
   const log = path.join(run, 'events.log');
-  while (!/^023 /m.test(await readFile(log, 'utf8'))) await systemClock.sleep(100);
+  const signal = AbortSignal.timeout(300_000);
+  while (!/^023 /m.test(await readFile(log, 'utf8'))) await systemClock.sleep(100, signal);
   const back = onlyJob(await readRunState(run));
   assert.deepEqual([back.status, back.attempts.length], ['running', 1]);
 
@@ -47,7 +52,7 @@ test("a job whose machine is unreachable is disconnected, with the pool's deadli
   const harness = await condorHarness(
     t,
     { 'updraft.toml': job },
-    { env: { PATH: `${bin}:${process.env['PATH'] ?? ''}` } },
+    { env: { PATH: `${bin}:${process.env['PATH'] ?? ''}` }, sends: true },
   );
   if (harness === undefined) return;
   const run = await harness.submit();

@@ -12,7 +12,7 @@ const main = path.resolve(import.meta.dirname, '../../src/cli/main.ts');
 
 test(
   "updraft shell opens a terminal on a machine of the pool, with the training's files and software",
-  { timeout: 240_000 },
+  { timeout: 600_000 },
   async (t) => {
     const harness = await condorHarness(t, {
       'updraft.toml': `

@@ -1,103 +1,113 @@
 import assert from 'node:assert/strict';
-import { copyFile, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { testPool } from '../pool.ts';
-import { torchImage } from '../torch-image.ts';
-import { condorHarness, limitIdle, onlyJob, result } from './condor-harness.ts';
+import { condorHarness, type CondorHarness, limitIdle, onlyJob, result } from './condor-harness.ts';
+import { makeImage } from './make-image.ts';
 import { publishedCifar } from './published-cifar.ts';
 
 type Cifar = NonNullable<Awaited<ReturnType<typeof publishedCifar>>>;
 
 const methods = ['native', 'https', 'osdf', 'stream'] as const;
 
-const urlOf = (method: (typeof methods)[number], { archive, web, object }: Cifar): string =>
-  method === 'native' ? `file://${archive}` : method === 'https' ? web : object;
+/** The stream is private: the agent gets its token. */
+const sourceOf = ({ archive, web, object }: Cifar): Record<(typeof methods)[number], string> => ({
+  native: `url = "file://${archive}"`,
+  https: `url = "${web}"`,
+  osdf: `url = "${object}"`,
+  stream: `url = "${object.replace('/public/', '/private/')}"\ntoken_file = "token"`,
+});
 
 // Reads what a training reads, but without PyTorch, which takes long to start here.
 const reading = `
 import numpy, pickle, sys
-rows = 0
-for number in range(1, 6):
-    with open(f"data/cifar-10-batches-py/data_batch_{number}", "rb") as file:
-        rows += numpy.asarray(pickle.load(file, encoding="bytes")[b"data"]).shape[0]
-open("rows.txt", "w").write(f"{rows} {sys.argv[1]}")
+for folder in sys.argv[2:]:
+    rows = 0
+    for number in range(1, 6):
+        with open(f"{folder}/cifar-10-batches-py/data_batch_{number}", "rb") as file:
+            rows += numpy.asarray(pickle.load(file, encoding="bytes")[b"data"]).shape[0]
+    open("rows.txt", "a").write(f"{folder} {rows} {sys.argv[1]}\\n")
 `;
 
-const training = {
-  command: 'python3 train.py --epochs 1 --save-model',
-  outputs: ['cifar10_cnn.pt', 'metrics.json'],
-};
-/** Reads the same data. */
-const reader = { command: 'python3 read.py all', outputs: ['rows.txt'] };
-
-/** Runs one job on CIFAR-10, fetched by this method only. */
-async function trainBy(
-  t: TestContext,
-  method: (typeof methods)[number],
-  cifar: Cifar,
-  image: string | undefined,
-): Promise<void> {
-  const where = image === undefined ? 'outside' : 'inside';
-  // One method is enough to show PyTorch; the examples train in an image.
-  const trains = image === undefined && method === 'stream';
-  const { command, outputs } = trains ? training : reader;
-  const harness = await condorHarness(
-    t,
-    {
-      'read.py': reading,
-      'updraft.toml': `
-name = "by-${method}"
+/** The table of each method's data, and what the job's command finds there. */
+const byAll = (cifar: Cifar, command: string, outputs: string[], more = ''): string => `
+name = "by-all"
 [train]
-command = "${command} && if [ -d /.singularity.d ]; then echo inside; else echo outside; fi > where.txt"
+command = "${command}"
 files = ["train.py", "read.py"]
-outputs = ${JSON.stringify([...outputs, 'where.txt'])}
-[data.cifar]
-url = "${urlOf(method, cifar)}"
+outputs = ${JSON.stringify(outputs)}
+${methods
+  .map(
+    (method) => `[data.${method}]
+${sourceOf(cifar)[method]}
 method = "${method}"
-into = "data"
+into = "${method}"
 expect = { files = 8 }
-${image === undefined ? '' : `[environment]\nimage = ${JSON.stringify(image)}`}
+`,
+  )
+  .join('')}
+${more}
 [resources]
-disk = "4 GB"
+disk = "2 GB"
 memory = "2 GB"
 [run]
 pool = "condor"
-`,
+`;
+
+/** A user's project with that job, whose agent travels as users send it. */
+const harnessFor = async (t: TestContext, cifar: Cifar, toml: string) =>
+  await condorHarness(
+    t,
+    {
+      'read.py': reading,
+      'train.py': await readFile(cifar.script, 'utf8'),
+      token: cifar.federation.issueToken(),
+      'updraft.toml': toml,
     },
-    { env: { ...cifar.env, OMP_NUM_THREADS: '1' } },
+    { env: { ...cifar.env, OMP_NUM_THREADS: '1' }, sends: true },
   );
-  if (harness === undefined) return;
-  await copyFile(cifar.script, path.join(harness.folder, 'train.py'));
+
+async function succeed(harness: CondorHarness): Promise<string> {
   const run = await harness.submit();
   const job = onlyJob(await harness.finish(run));
-  assert.equal(
-    job.outcome,
-    'success',
-    `${method}: ${JSON.stringify(job.attempts.at(-1)?.fault ?? job.held)}`,
-  );
-  if (trains)
-    assert.ok((JSON.parse(await result(run, 'metrics.json')) as { accuracy: number }).accuracy >= 0);
-  else assert.equal(await result(run, 'rows.txt'), '200 all');
-  assert.equal(await result(run, 'where.txt'), `${where}\n`);
+  assert.equal(job.outcome, 'success', JSON.stringify(job.attempts.at(-1)?.fault ?? job.held));
+  const fetches = job.attempts.at(-1)?.agent?.fetches ?? [];
+  assert.equal(fetches.length, 4);
+  assert.equal(fetches.find(({ object }) => object.includes('/private/'))?.verified, 'digest');
+  return run;
 }
 
-for (const isBoxed of [false, true])
-  test(
-    `CIFAR-10 arrives by each method, ${isBoxed ? 'in an image' : 'outside an image, and PyTorch trains on it'}`,
-    { timeout: 600_000 },
-    async (t) => {
-      const pool = await testPool(t);
-      const cifar = await publishedCifar(t);
-      if (pool === undefined || cifar === undefined) return;
-      const image = isBoxed ? await torchImage(pool) : undefined;
-      await Promise.all(methods.map((method) => trainBy(t, method, cifar, image)));
-    },
-  );
+test('CIFAR-10 arrives by each method, and PyTorch trains on it', { timeout: 600_000 }, async (t) => {
+  const cifar = await publishedCifar(t);
+  if (cifar === undefined) return;
+  const read = `python3 read.py all ${methods.join(' ')}`;
+  const train = 'python3 train.py --data-dir stream --epochs 1 --save-model';
+  const outputs = ['rows.txt', 'cifar10_cnn.pt', 'metrics.json'];
+  const harness = await harnessFor(t, cifar, byAll(cifar, `${read} && ${train}`, outputs));
+  if (harness === undefined) return;
+  const run = await succeed(harness);
+  assert.equal(await result(run, 'rows.txt'), methods.map((method) => `${method} 200 all\n`).join(''));
+  assert.ok((JSON.parse(await result(run, 'metrics.json')) as { accuracy: number }).accuracy >= 0);
+});
+
+test('CIFAR-10 arrives by each method in an image, with the same bytes', async (t) => {
+  const cifar = await publishedCifar(t);
+  if (cifar === undefined) return;
+  const batch = 'cifar-10-batches-py/data_batch_1';
+  const compare = methods.map((method) => `cmp native/${batch} ${method}/${batch}`).join(' && ');
+  const command = `${compare} && cat /made-by-test > where.txt`;
+  const image = '[environment]\nimage = "small.sif"';
+  const harness = await harnessFor(t, cifar, byAll(cifar, command, ['where.txt'], image));
+  if (harness === undefined) return;
+  const folder = path.join(harness.folder, 'image');
+  await makeImage(folder, undefined, ['cmp']);
+  await harness.tool('apptainer', 'build', path.join(harness.folder, 'small.sif'), folder);
+  assert.equal(await result(await succeed(harness), 'where.txt'), 'image\n');
+});
 
 test(
   'twelve jobs of one run, materialized in parts, read CIFAR-10 through our plugin',
-  { timeout: 400_000 },
+  { timeout: 600_000 },
   async (t) => {
     limitIdle(t, 5);
     const cifar = await publishedCifar(t);
@@ -108,7 +118,7 @@ test(
         'updraft.toml': `
 name = "twelve"
 [train]
-command = "python3 read.py {job}"
+command = "python3 read.py {job} data"
 files = ["read.py"]
 outputs = ["rows.txt"]
 [data.cifar]
@@ -139,7 +149,7 @@ jobs = 12
     const rows = await Promise.all(state.jobs.map(({ id }) => result(run, 'rows.txt', id)));
     assert.deepEqual(
       rows,
-      state.jobs.map(({ id }) => `200 ${id}`),
+      state.jobs.map(({ id }) => `data 200 ${id}\n`),
     );
   },
 );

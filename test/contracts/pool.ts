@@ -183,7 +183,7 @@ async function until(pool: Pool, run: string, holds: (state: RunState) => boolea
 
 /** Waits until a running job's output is available from the pool or in the run's folder. */
 async function printed(pool: Pool, run: string, job: string, words: string): Promise<void> {
-  const signal = AbortSignal.timeout(120_000);
+  const signal = AbortSignal.timeout(300_000);
   const file = path.join(attemptFolder(run, job, 1), attemptFiles.out);
   for (let text = ''; text !== words;) {
     await systemClock.sleep(100, signal);

@@ -122,7 +122,7 @@ esac
 
 test(
   'a real Apptainer builds the definition from local images, and the image runs jobs',
-  { timeout: 300_000 },
+  { timeout: 600_000 },
   async (t) => {
     const pool = await testPool(t);
     if (pool === undefined) return;
@@ -155,7 +155,7 @@ async function buildFromFolder(folder: string, bin: string): Promise<void> {
 
 test(
   'a real pixi installs the selected platform into an image that a real Apptainer builds',
-  { timeout: 500_000 },
+  { timeout: 600_000 },
   async (t) => {
     const pixi = await findProgram(['pixi'], process.env);
     if (pixi === undefined) {

@@ -24,11 +24,11 @@ interface Ended {
 
 const pythons = new Map<string, Promise<string | undefined>>();
 
-/** Searched once per test file: importing PyTorch takes seconds. */
+/** By what is installed: importing PyTorch takes seconds. */
 function pythonWith(modules: string[]): Promise<string | undefined> {
   const key = modules.join(' ');
   const check = async (): Promise<string | undefined> =>
-    (await findPython(modules, process.env, { signal: AbortSignal.timeout(120_000) })).found;
+    (await findPython(modules, process.env, { isQuick: true })).found;
   const python = pythons.get(key) ?? check();
   pythons.set(key, python);
   return python;

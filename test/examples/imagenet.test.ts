@@ -38,7 +38,7 @@ test(
     const { state, results } = await harness.result();
     assert.equal(state.tally.success, 1);
     const agent = state.jobs[0]?.attempts[0]?.agent;
-    assert.equal(agent?.fetches[0]?.unpackedFiles, 96);
+    assert.equal(agent?.fetches[0]?.unpackedFiles, 48);
     assert.deepEqual([agent.training?.epoch, agent.training?.epochs], [2, 2]);
     assert.ok(agent.training?.accuracy !== undefined && agent.training.loss !== undefined);
     const metrics = await harness.metrics();

@@ -88,7 +88,7 @@ test('the npm package runs jobs on this machine and submits to HTCondor with the
   );
 });
 
-test('somebody else’s `updraft` on the PATH is not the command that is printed', async (t) => {
+test("somebody else's `updraft` on the PATH is not the command that is printed", async (t) => {
   const folder = await temporaryFolder(t, { 'bin/updraft': '#!/bin/sh\n' });
   await writeFile(path.join(folder, 'bin/updraft'), '#!/bin/sh\n', { mode: 0o755 });
   const script = path.join(root, 'bin/updraft.mjs');
@@ -101,7 +101,11 @@ test('somebody else’s `updraft` on the PATH is not the command that is printed
 });
 
 test('the agent that travels with every job is in the bytes of plan and report', async (t) => {
-  const harness = await condorHarness(t, { 'updraft.toml': `${toml}[run]\npool = "condor"\njobs = 10\n` });
+  const harness = await condorHarness(
+    t,
+    { 'updraft.toml': `${toml}[run]\npool = "condor"\njobs = 10\n` },
+    { sends: true },
+  );
   if (harness === undefined) return;
   const { folder: cwd, env } = harness;
   const { out } = await runCommand(plan, [], { cwd, env });

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -175,7 +176,7 @@ test('a syntax error in a script and in a file that it imports', async (t) => {
   const { said, exit } = await checked(t, { files });
   assert.match(said, /nets\.py:1 .*python-syntax\n *SyntaxError: .*\n( *)def net\(:\n\1 {8}\^\n *fix: /);
   assert.equal(exit, 3);
-  const without = await checked(t, { files, env: { PATH: '/nowhere' } });
+  const without = await checked(t, { files, env: { PATH: '/nowhere' }, rest: onCondor });
   assert.match(without.said, /Python syntax: there is no python3 on this machine/);
   assert.equal(without.exit, 0);
 });
@@ -277,4 +278,52 @@ test('an image that does not exist', async (t) => {
   const gone = await checked(t, { rest: withImage('torch:1') });
   assert.match(gone.said, /could not be checked\n.*docker:/);
   assert.equal(gone.exit, 0);
+});
+
+test('a script that the command runs, and one that it imports, but that are not sent', async (t) => {
+  const files = {
+    'train.py': `import nets\n${writesModel}`,
+    'nets.py': '',
+    'lr.json': '{}',
+    'run.sh': 'python3 train.py\n',
+  };
+  const job = { files, sent: [], command: 'bash run.sh --config lr.json' };
+  const { said, exit } = await checked(t, job);
+  assert.equal(exit, 3);
+  assert.match(said, /file-not-sent\n[^]*updraft\.toml:3 +run\.sh is here, but not in train\.files/);
+  assert.match(said, /run\.sh:1 +train\.py is here[^]*train\.py:1 +nets\.py is here/);
+  assert.match(said, /fix: send it: files = \["run\.sh", "train\.py", "nets\.py"\] in \[train\]/);
+  assert.match(said, /warning[^]*file-not-sent-perhaps\n +lr\.json is here/);
+  const sent = await checked(t, { ...job, sent: Object.keys(files) });
+  assert.equal(sent.exit, 0, sent.said);
+  assert.doesNotMatch(sent.said, /not-sent/);
+});
+
+test('a script that is not sent and has a syntax error', async (t) => {
+  const { said } = await checked(t, { files: { 'train.py': 'def net(:\n' }, sent: [] });
+  assert.match(said, /train\.py:1 .*python-syntax[^]*file-not-sent/);
+});
+
+test('a mistyped pool on the command line', async (t) => {
+  const folder = await temporaryFolder(t, { 'updraft.toml': '' });
+  let said = '';
+  const asked = runCommand({ configure }, ['--pool', 'condr'], {
+    cwd: folder,
+    err: (text) => void (said += text),
+  });
+  await assert.rejects(asked, { exitCode: 1 });
+  assert.match(said, /option '--pool <name>' argument 'condr' is invalid.*did you mean "condor"\?/);
+  assert.doesNotMatch(said, /--set/);
+});
+
+test('a server whose name does not exist', async (t) => {
+  const host = 'data.nosuch.invalid';
+  const { code } = (await lookup(host).catch((error: unknown) => error)) as NodeJS.ErrnoException;
+  if (code !== 'ENOTFOUND') {
+    t.skip('DNS does not answer on this machine');
+    return;
+  }
+  const { said, exit } = await checked(t, { rest: `[data.d]\nurl = "http://${host}/d.tar"\n` });
+  assert.match(said, /data\.d: there is no host data\.nosuch\.invalid: DNS .* spelling in updraft\.toml:7/);
+  assert.equal(exit, 0, 'this machine may be offline');
 });

@@ -101,14 +101,37 @@ test('an agent that was stopped by a signal is not shown as training towards its
   const started = entries.find((entry) => entry.kind === 'agent-started');
   assert.ok(started);
   process.kill(started.pid, 'SIGSTOP');
-  t.after(() => process.kill(started.pid, 'SIGCONT'));
+  const lateBy = (lateMs: number) => ({ ...systemClock, now: () => systemClock.now() + lateMs });
   const shown = async (lateMs: number): Promise<string> => {
-    const clock = { ...systemClock, now: () => systemClock.now() + lateMs };
-    return (await runCommand(status, [path.basename(run)], { cwd: harness.folder, env: harness.env, clock }))
-      .out;
+    const { folder: cwd, env } = harness;
+    return (await runCommand(status, [path.basename(run)], { cwd, env, clock: lateBy(lateMs) })).out;
   };
   assert.match(await shown(0), /ETA/);
   const late = await shown(65_000);
   assert.match(late, /no report for 1m\d\ds/);
   assert.doesNotMatch(late, /ETA/);
+  const explained = await runCommand(why, [path.basename(run)], {
+    cwd: harness.folder,
+    env: harness.env,
+    clock: lateBy(65_000),
+  });
+  assert.match(explained.out, /^0000 running: the agent has stopped reporting\n/);
+  assert.match(explained.out, /was training when its agent last reported, at \S+ \S+ UTC: 1m\d+s\s+ago/);
+  assert.ok(
+    explained.out.replaceAll(/\s+/g, ' ').includes(`\`kill -CONT ${started.pid}\` lets it go on`),
+    explained.out,
+  );
+  assert.match(explained.out, /`updraft stop`/);
+});
+
+test('a memory request that is too small, on the local pool', async (t) => {
+  const harness = await RunHarness.make(t);
+  const command = 'python3 -c "import time; held = bytearray(150_000_000); time.sleep(600)"';
+  await harness.describe(command, 'attempts = 1', '[resources]\ncpus = 1\nmemory = "60 MB"');
+  const { code, out } = await harness.updraft('run');
+  assert.equal(code, 1);
+  assert.match(out, /the training used \d+ MB of memory, but requested 60 MB/);
+  const explained = await harness.updraft('why');
+  assert.match(explained.out, /^0000 failed: it used more memory than requested\n/);
+  assert.match(explained.out, /fix {2}Write memory = "\d+ MB" in \[resources\]/);
 });

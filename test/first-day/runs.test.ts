@@ -7,7 +7,7 @@ import { readRunState } from '../../src/run/run-states.ts';
 import { condorHarness, onlyJob } from '../condor/condor-harness.ts';
 import * as submit from '../../src/cli/commands/submit.ts';
 import { runCommand } from '../cli/run-command.ts';
-import { resizeDisk, smallDisk } from '../small-disk.ts';
+import { makeReadOnly, resizeDisk, smallDisk } from '../small-disk.ts';
 import { eventually, isIn, RunHarness } from '../run/run-harness.ts';
 
 test('53: no room in the run folder for the results', async (t) => {
@@ -45,6 +45,37 @@ test('53: no room in the run folder for the results', async (t) => {
   assert.deepEqual(await harness.trainings(), ['trained', 'trained']);
   assert.equal((await readFile(path.join(run!, 'results/0000/model.pt'))).length, 400_000);
   await assert.rejects(readdir(kept), { code: 'ENOENT' });
+});
+
+test('53: `runs rm` also removes what was kept elsewhere', async (t) => {
+  const disk = await smallDisk(t, '240k');
+  if (disk === undefined) return;
+  const harness = await RunHarness.make(t);
+  await symlink(disk, path.join(harness.folder, 'runs'));
+  await harness.describe('head -c 400000 /dev/zero > model.pt');
+  await harness.updraft('run');
+  const left = async (): Promise<string[]> =>
+    (await readdir(harness.scratch)).filter((name) => name.startsWith('updraft-kept-'));
+  assert.equal((await left()).length, 1);
+  const [run = ''] = await harness.runs();
+  const { code, err } = await harness.updraft('runs', 'rm', path.basename(run), '--yes');
+  assert.equal(code, 0, err);
+  assert.deepEqual(await left(), []);
+});
+
+test('43: a home that cannot be written: no run is created', async (t) => {
+  const disk = await smallDisk(t, '40k');
+  if (disk === undefined || !makeReadOnly(disk)) return;
+  const harness = await RunHarness.make(t);
+  Object.assign(harness.env, { HOME: disk, XDG_STATE_HOME: '' });
+  await harness.describe('echo 1 > model.pt');
+  const { code, err } = await harness.updraft('run');
+  assert.equal(code, 4);
+  assert.match(
+    err,
+    /local-pool\S*, where .* cannot be written: its file system is read-only\n {2}fix: set XDG_STATE_HOME/,
+  );
+  assert.deepEqual(await harness.runs(), []);
 });
 
 test('53: no room in the run folder for the run itself', async (t) => {
@@ -97,10 +128,8 @@ test('56: the run folder removed while the run goes on', async (t) => {
   await eventually(async () => (await harness.trainings()).length === 1);
   const [run] = await harness.runs();
   await rm(run!, { recursive: true });
-  const began = performance.now();
   // Supervisor, agent, training and its child.
   await eventually(async () => (await harness.processes()).length === 0);
-  assert.ok(performance.now() - began < 10_000, 'it ended within seconds');
   const { code, err } = await watching.answer;
   assert.equal(code, 5);
   assert.match(err, /runs\/bench-\S+ is gone: it was removed or moved away while the run went on/);

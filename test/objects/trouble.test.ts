@@ -94,7 +94,7 @@ const cases: Case[] = [
   },
   {
     what: 'caches that are overloaded for a while',
-    rules: ['caches: 503 retry-after 1s on x first 2'],
+    rules: ['caches: 503 retry-after 5s on x first 2'],
     exit: 0,
     says: /503.*; waiting until \d\d:\d\d:\d\d/,
   },

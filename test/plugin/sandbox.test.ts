@@ -44,7 +44,7 @@ const bring = (folder: string, federation: MiniFederation) =>
 
 const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
 
-test('the plugin uses the token that was sent along, and its journal becomes the start of the attempt’s', async (t) => {
+test("the plugin uses the token that was sent along, and its journal becomes the start of the attempt's", async (t) => {
   const { federation, objects } = await demoFederation(t);
   const token = federation.issueToken({ namespace: '/private' });
   // The last cache that the director names; the job file prefers it, and avoids the first.

@@ -195,7 +195,7 @@ export class RunHarness {
 /** Polls for something that no journal records. */
 export async function eventually(holds: () => boolean | Promise<boolean>): Promise<void> {
   const signal = AbortSignal.timeout(deadlineMs);
-  while (!(await holds())) await systemClock.sleep(10, signal);
+  while (!(await holds())) await systemClock.sleep(25, signal);
 }
 
 /** A job is in a phase of its attempt. */

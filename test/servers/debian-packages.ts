@@ -33,7 +33,8 @@ export function needProgram(t: TestContext, program: string, packages: string[])
   return undefined;
 }
 
-function findOnPath(program: string): string | undefined {
+/** Where a program is, in the folders of the system. */
+export function findOnPath(program: string): string | undefined {
   return systemFolders.map((folder) => path.join(folder, program)).find(isExecutable);
 }
 

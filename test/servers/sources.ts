@@ -105,7 +105,7 @@ const xrootdOf =
 /** Every kind of source that users have, each as real as this machine allows. */
 export const sources: Record<string, Start> = {
   'the small federation': miniFederation(),
-  'the small federation like Pelican’s Go servers': miniFederation('pelican-go'),
+  "the small federation like Pelican's Go servers": miniFederation('pelican-go'),
   'the small federation like XRootD': miniFederation('xrootd'),
   'nginx over https': nginx,
   ...Object.fromEntries(

@@ -67,7 +67,7 @@ test('an image that fails twice is a loop that HTCondor never ends; repeated evi
   assert.match(taken.because.join(' '), /Attempts 1 to 4/);
 });
 
-test('the code of the hold marks an input failure, although the starter’s message has the opposite one', () => {
+test("the code of the hold marks an input failure, although the starter's message has the opposite one", () => {
   const reason =
     'Transfer input files failure at execution point slot1_1@siteA@node using protocol http. Details: no ( URL file = http://a/x )';
   const starter = event(
@@ -191,7 +191,7 @@ test('the rules of a run say whether and when the schedd releases the job', () =
   );
 });
 
-test('a job held after its attempt says what the agent’s exit code means, and when it is tried again', () => {
+test("a job held after its attempt says what the agent's exit code means, and when it is tried again", () => {
   const log = submit + running(1) + held(2, 3, 96, 'the attempt ended with exit code 96');
   const { because, doing } = only(log, rules);
   assert.match(because.join(' '), /exit code 96 \(object-missing\): The object does not exist/);

@@ -8,7 +8,7 @@ import type { Explanation } from '../../src/diagnosis/explanation.ts';
 import { runCommand } from '../cli/run-command.ts';
 import { condorHarness, onlyJob } from '../condor/condor-harness.ts';
 
-test('a job that failed on a real pool is explained by the agent and by HTCondor’s log', async (t) => {
+test("a job that failed on a real pool is explained by the agent and by HTCondor's log", async (t) => {
   const harness = await condorHarness(t, {
     'updraft.toml': `
 name = "given-up"

@@ -136,6 +136,7 @@ const order = shape<Omit<WorkOrder, 'brought'>>({
     fallback: optional(word),
   }),
   resources,
+  limitsMemory: optional(oneOf([true])),
   recovery: optional((value) => recovery(withCurrentNames(value))),
   filesFrom: absolute,
   scratchParent: absolute,

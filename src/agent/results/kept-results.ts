@@ -4,12 +4,10 @@ import { removeTree } from '../../base/remove-tree.ts';
 import type { Fault } from '../../fault/fault.ts';
 import { isFull, runFolderFull } from '../../job/full-disk.ts';
 import type { WorkOrder } from '../../job/job.ts';
+import { keptFolder } from '../../job/layout.ts';
 import type { Attempt } from '../attempt.ts';
 import { publishResults, readOwner } from './publish-results.ts';
 
-/** One folder per job, beside the scratch folders, where the job's next attempt finds it. */
-const keptFolder = ({ scratchParent, run, job }: WorkOrder): string =>
-  path.join(path.dirname(scratchParent), `updraft-kept-${run}-${job.id}`);
 const resultsIn = (folder: string): string => path.join(folder, 'results');
 
 /**

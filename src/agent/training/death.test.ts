@@ -42,7 +42,7 @@ test('a training killed for its own memory needs more; one killed because of oth
   assert.equal(
     death(killed, '', { machineKills: 1 }).kind,
     'training-killed',
-    'another job’s cgroup was out of memory',
+    "another job's cgroup was out of memory",
   );
 });
 
@@ -53,7 +53,7 @@ test('an unexplained kill is reported as such, with the figures', () => {
     assert.match(said, /apparently not for memory .*1 GB of 4 GB.*its last line: epoch 3/);
   }
   assert.match(death({ status: 143 }).said, /killed by SIGTERM, which neither/);
-  assert.equal(death({ status: 139 }).kind, undefined, 'a crash is the program’s own');
+  assert.equal(death({ status: 139 }).kind, undefined, "a crash is the program's own");
 });
 
 test('a full disk, quota or shared memory is found by the output and by the figures', () => {

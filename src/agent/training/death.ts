@@ -171,9 +171,9 @@ const outOfSharedMemory = (rooms: readonly DiskSpace[], said: string): Fault => 
   const free = left === undefined ? '' : ` (${formatSize(left)} left)`;
   return new Fault(
     'self-test-failed',
-    `the machine’s shared memory, ${sharedMemory}, is too small${free}${said}`,
+    `the machine's shared memory, ${sharedMemory}, is too small${free}${said}`,
     {
-      fix: 'run on another machine, or set `num_workers=0`: PyTorch’s data loaders need none then',
+      fix: "run on another machine, or set `num_workers=0`: PyTorch's data loaders need none then",
       about: sharedMemory,
     },
   );

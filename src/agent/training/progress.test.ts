@@ -12,6 +12,7 @@ for (const [line, expected] of [
   ['step 5/100', { step: 5, steps: 100 }],
   ['epoch 2 of 5: loss nan', { epoch: 2, epochs: 5, done: 2, loss: NaN }],
   ['loss: -inf', { loss: -Infinity }],
+  ['Epoch 2:  75%|███  | 45.0k/60.0k [00:10<00:12]', { epoch: 2, step: 45_000, steps: 60_000 }],
   ['  45%|####   | 45/100 [00:10<00:12, 4.5it/s, loss=0.123]', { step: 45, steps: 100, loss: 0.123 }],
   ['val acc: 87.5%', { accuracy: 0.875 }],
   ['accuracy = 0.5', { accuracy: 0.5 }],

@@ -6,8 +6,8 @@ const assign = String.raw`["']?\s*(?:[:=]|\bis\b)?\s*`;
 const epochOf = new RegExp(String.raw`\bepochs?\b${assign}[[(]?(\d+(?:\.\d+)?)(?:\s*(?:/|of)\s*(\d+))?`, 'i');
 const stepOf =
   /\b(?:steps?|iters?|iterations?|batch(?:es)?)\b\s*[:=]?\s*[[(]?(\d+)(?:\s*(?:\/|of)\s*(\d+))?/i;
-// PyTorch's examples write `[640/60000 (1%)]`, progress bars `45/100 [00:10<00:12`; `1/6 [640/60000 (1%)]` is of the former.
-const fractionsOf = [/\[(\d+)\/(\d+)\s*\(/, /\b(\d+)\/(\d+)\s*\[/];
+// PyTorch's examples write `[640/60000 (1%)]`, progress bars `45/100 [00:10<00:12` or `1.5k/60k [`; `1/6 [640/60000 (1%)]` is of the former.
+const fractionsOf = [/\[(\d+)\/(\d+)\s*\(/, /\b(\d+(?:\.\d+)?[kMG]?)\/(\d+(?:\.\d+)?[kMG]?)\s*\[/];
 const lossOf = new RegExp(String.raw`\bloss\b${assign}${numeral}`, 'i');
 const accuracyOf = new RegExp(String.raw`\bacc(?:uracy)?\b${assign}${numeral}(?:\s*/\s*(\d+))?\s*(%)?`, 'i');
 const waitedOf = new RegExp(String.raw`\bwaited["']?\s*[:=]\s*${numeral}`, 'i');
@@ -75,8 +75,14 @@ function setPair(
   first: string | undefined,
   second: string | undefined,
 ): void {
-  if (first !== undefined) found[count] = Number(first);
-  if (second !== undefined) found[total] = Number(second);
+  if (first !== undefined) found[count] = scaled(first);
+  if (second !== undefined) found[total] = scaled(second);
+}
+
+/** `1.5k` → 1500. */
+function scaled(text: string): number {
+  const power = 'kMG'.indexOf(text.at(-1) ?? '') + 1;
+  return power === 0 ? Number(text) : Math.round(Number(text.slice(0, -1)) * 1000 ** power);
 }
 
 function toNumber(text: string): number {

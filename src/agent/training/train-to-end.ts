@@ -121,7 +121,7 @@ async function train(attempt: Attempt, saver?: CheckpointSaver, saveRequestMs = 
     memory.poll(shell.pid);
     watch.poll();
     saver?.poll();
-    fault = context.signal.aborted ? (context.signal.reason as Fault) : watch.verdict();
+    fault = context.signal.aborted ? (context.signal.reason as Fault) : watch.verdict(memory.residentBytes);
     if (fault === undefined) asked = saver?.isDue(saveRequestMs) === true;
   }
   asked &&= !over.signal.aborted;

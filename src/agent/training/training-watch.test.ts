@@ -78,13 +78,13 @@ test('a training that waits for its data does not hang; its silence counts once 
   for (let minute = 0; minute < 10; minute++) {
     await clock.pass(60_000);
     watch.poll();
-    assert.equal(watch.verdict(), undefined);
+    assert.equal(watch.verdict(0), undefined);
   }
   rmSync(path.join(folder, 'data', '.arriving'));
   await clock.pass(59_000);
-  assert.equal(watch.verdict(), undefined);
+  assert.equal(watch.verdict(0), undefined);
   await clock.pass(12_000);
-  assert.equal(watch.verdict()?.kind, 'training-hung');
+  assert.equal(watch.verdict(0)?.kind, 'training-hung');
 });
 
 const waits = (reported: readonly AgentBody[]) =>

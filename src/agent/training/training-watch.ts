@@ -1,8 +1,9 @@
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import type { Clock } from '../../base/clock.ts';
-import type { Fault } from '../../fault/fault.ts';
+import { Fault } from '../../fault/fault.ts';
 import { attemptFiles } from '../../job/layout.ts';
+import { formatSize, memoryToRequest } from '../../job/units.ts';
 import type { Progress } from '../../journal/entry.ts';
 import type { Attempt, Context } from '../attempt.ts';
 import { isArriving } from '../data/arriving-data.ts';
@@ -161,6 +162,8 @@ class QuietWatch {
   }
 }
 
+/** An interpreter alone may take more than a smaller request. */
+const minLimitBytes = 50e6;
 const heartbeatMs = 10_000;
 const progressMs = 1000;
 /** Of a core: to report memory, the kernel walks every page of every process, 10 ms and more per gigabyte. */
@@ -235,12 +238,32 @@ export class TrainingWatch {
     this.#record({ kind: 'heartbeat', memoryBytes, quietSeconds: Math.round(this.quietSeconds) });
   }
 
-  /** The Fault to end the training with, if it hangs or its machine is too slow; call it after `poll`. */
-  verdict(): Fault | undefined {
+  /** The Fault to end the training with: it uses too much memory, hangs, or its machine is too slow. After `poll`. */
+  verdict(residentBytes: number): Fault | undefined {
     // A training that waits for data need not print; the transfer has its own watch.
     if (isArriving(this.#attempt)) this.#arrivedAt = this.#clock.monotonic();
     const quiet = (this.#clock.monotonic() - Math.max(this.#aliveAt, this.#arrivedAt)) / 1000;
-    return this.#quiet.check(quiet, () => this.#processes()) ?? this.#slow.check();
+    return (
+      this.#checkMemory(residentBytes) ??
+      this.#quiet.check(quiet, () => this.#processes()) ??
+      this.#slow.check()
+    );
+  }
+
+  /** What is resident counts shared pages for each process, so the exact figure decides. */
+  #checkMemory(residentBytes: number): Fault | undefined {
+    const { limitsMemory, resources } = this.#attempt.order;
+    const limit = Math.max(resources.memoryBytes, minLimitBytes);
+    if (limitsMemory !== true || residentBytes <= limit) return undefined;
+    const used = this.#memory.read();
+    if (used <= limit) return undefined;
+    return new Fault(
+      'memory-exceeded',
+      `the training used ${formatSize(used)} of memory, but requested ${formatSize(resources.memoryBytes)}`,
+      {
+        fix: `write memory = "${memoryToRequest(used)}" in [resources], or more: it was stopped before its peak`,
+      },
+    );
   }
 
   /** The training has ended: reads its last lines, including one without a line end. */

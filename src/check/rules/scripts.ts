@@ -23,7 +23,37 @@ export const scriptFileRules: Rule<PlanFacts & CodeFacts & HereFacts>[] = [
     about: 'A script is run by its name, but the shell cannot start it.',
     check: notExecutable,
   },
+  {
+    name: 'file-not-sent',
+    level: 'error',
+    about: 'The job runs or imports a file that lies beside the job file but is not in train.files.',
+    check: (facts) => notSent(facts, true),
+  },
+  {
+    name: 'file-not-sent-perhaps',
+    level: 'warning',
+    about: 'A command names a file that lies beside the job file but is not in train.files.',
+    check: (facts) => notSent(facts, false),
+  },
 ];
+
+function notSent({ plan, here: { unsent = [] } }: PlanFacts & HereFacts, isCertain: boolean): Found[] {
+  // An image may contain the user's own modules.
+  const { image, pixi } = plan.spec.environment;
+  const mayHave = image !== undefined || pixi !== undefined || plan.environment?.pack !== undefined;
+  const ofKind = unsent.filter(
+    ({ use }) => (use === 'runs' || (use === 'imports' && !mayHave)) === isCertain,
+  );
+  const files = [...new Set([...plan.spec.train.files, ...ofKind.map(({ file }) => file)])];
+  const list = `[${files.map((file) => JSON.stringify(file)).join(', ')}]`;
+  return ofKind.map(({ file, place }) => ({
+    message: `${file} is here, but not in train.files: the job will not find it`,
+    fix: isCertain
+      ? `send it: files = ${list} in [train]`
+      : `if the job reads it, send it: files = ${list} in [train]`,
+    place,
+  }));
+}
 
 /** Also for submit files. */
 export function syntaxErrors({ here: { syntax } }: HereFacts, isCertain: boolean): Found[] {

@@ -173,7 +173,7 @@ function meant(name: string): string {
 
 type CudaFacts = Pick<Facts, 'software' | 'plan' | 'where'>;
 
-/** The CUDA that PyTorch was built with, and where PyTorch is. */
+/** The CUDA that PyTorch was built with, and where PyTorch is: `on this machine`, `in the image x.sif`. */
 interface Build {
   /** `none`: without CUDA. */
   cuda: string;
@@ -191,7 +191,7 @@ export const cudaRules: Rule<CudaFacts>[] = [
       const build = buildOf(facts);
       if (gpus === 0 || build?.cuda !== 'none') return [];
       return {
-        message: `PyTorch in ${build.where} has no CUDA, but the job requests ${counted(gpus, 'GPU')}, which would idle`,
+        message: `PyTorch ${build.where} has no CUDA, but the job requests ${counted(gpus, 'GPU')}, which would idle`,
         fix: 'use an image or environment with a CUDA build of PyTorch, or set gpus = 0',
         place: facts.where('resources', 'gpus'),
       };
@@ -221,7 +221,7 @@ export const cudaRules: Rule<CudaFacts>[] = [
       const build = buildOf(facts);
       if (build === undefined || build.cuda === 'none' || gpus === 0 || gpu?.cuda !== undefined) return [];
       return {
-        message: `PyTorch in ${build.where} is built with CUDA ${build.cuda}, but the job accepts any driver: on an older one it fails after its data has been fetched`,
+        message: `PyTorch ${build.where} is built with CUDA ${build.cuda}, but the job accepts any driver: on an older one it fails after its data has been fetched`,
         fix: `set gpu = { cuda = "${build.cuda}" } in [resources]`,
         place: facts.where('resources', 'gpu'),
       };
@@ -231,11 +231,11 @@ export const cudaRules: Rule<CudaFacts>[] = [
 
 /** From the image itself, if it could be inspected, else from the lock of its environment. */
 function buildOf({ software, plan }: CudaFacts): Build | undefined {
-  if (software?.cuda !== undefined) return { cuda: software.cuda, where: software.where };
+  if (software?.cuda !== undefined) return { cuda: software.cuda, where: at(software) };
   const locked = plan.environment?.facts;
   if (locked?.torch === undefined) return undefined;
   const cuda = locked.torch.build === 'cpu' ? 'none' : (locked.needs.cuda ?? locked.torch.cuda);
-  return cuda === undefined ? undefined : { cuda, where: `the Pixi environment ${locked.environment}` };
+  return cuda === undefined ? undefined : { cuda, where: `in the Pixi environment ${locked.environment}` };
 }
 
 type Version = [major: number, minor: number];
@@ -247,7 +247,7 @@ function driver(facts: CudaFacts, isBad: (environment: Version, asked: Version) 
   const [environment, asked] = [versionOf(build.cuda), versionOf(gpu.cuda)];
   if (environment === undefined || asked === undefined || !isBad(environment, asked)) return [];
   return {
-    message: `gpu.cuda = "${gpu.cuda}", but PyTorch in ${build.where} is built with CUDA ${build.cuda}`,
+    message: `gpu.cuda = "${gpu.cuda}", but PyTorch ${build.where} is built with CUDA ${build.cuda}`,
     fix: `set gpu = { cuda = "${build.cuda}" } in [resources]`,
     place: facts.where('resources', 'gpu', 'cuda'),
   };

@@ -2,6 +2,7 @@ import path from 'node:path';
 import { isShardList } from '../../base/archive-kinds.ts';
 import { defined } from '../../base/defined.ts';
 import type { Env } from '../../base/env.ts';
+import type { SourceLine } from '../../base/finding.ts';
 import { mapLimited } from '../../base/map-limited.ts';
 import type { ObjectFact, ServerFact, TokenFact, Where } from '../../check/facts.ts';
 import { asFault } from '../../fault/fault.ts';
@@ -146,21 +147,23 @@ async function askOne(
       declared: { ...proof.declared, ...declared },
     };
     if (servers.every(({ status }) => status === undefined))
-      return {
-        ...reported,
-        unchecked: {
-          what: label,
-          why:
-            servers.length === 1
-              ? `its server ${servers[0]?.host ?? ''} does not answer`
-              : `none of its ${servers.length} servers answer`,
-        },
-      };
+      return { ...reported, unchecked: { what: label, why: describeSilence(servers, place) } };
     return { ...reported, object, looked: { what: label, said: describeServers(object) + said + choice } };
   } catch (error) {
     cli.signal.throwIfAborted();
     return { unchecked: { what: label, why: signal.aborted ? 'no answer in time' : reasonOf(error) } };
   }
+}
+
+function describeSilence(servers: readonly ServerFact[], place: SourceLine | undefined): string {
+  const [only, ...others] = servers;
+  const host = only?.unknownHost;
+  const where = place === undefined ? 'in its URL' : `in ${place.file}:${place.line}`;
+  // Not an error: on a machine without a network, no name exists.
+  if (host !== undefined)
+    return `there is no host ${host}: DNS does not know the name. Check its spelling ${where}, and that this machine is online`;
+  if (only === undefined || others.length > 0) return `none of its ${servers.length} servers answer`;
+  return `its server ${only.silence ?? `${only.host} does not answer`}`;
 }
 
 /** Reading a few bytes through a cold cache would leave a partial copy, which it is slow to complete. */

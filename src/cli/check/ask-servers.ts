@@ -81,9 +81,10 @@ async function askCache(located: Located, server: ObjectServer, how: ObjectOptio
 /** By HEAD: for servers that are not caches, or where nothing else describes the object. */
 async function askServer(located: Located, server: ObjectServer, how: ObjectOptions): Promise<ServerFact> {
   const { host, kind } = server;
-  const { status, bytes } = await viewServer(located, server, how, headerMs);
+  const { status, bytes, silence } = await viewServer(located, server, how, headerMs);
   const digests = status === 200 ? await digestsAt(located, server, bytes, how) : {};
-  return { host, kind, ...defined({ status, bytes }), digests };
+  const unknownHost = silence?.reason === 'name' ? silence.host : undefined;
+  return { host, kind, ...defined({ status, bytes, silence: silence?.message, unknownHost }), digests };
 }
 
 async function askOrigin(

@@ -58,7 +58,7 @@ test('absent images, packed environments and other platforms are reported as unc
   assert.match(await why({ image: undefined, isPacked: true }), /updraft env show/);
 });
 
-test('without an image the local pool’s software is this machine’s', async (t) => {
+test("without an image the local pool's software is this machine's", async (t) => {
   const { facts } = await ask(t, '', { image: undefined, isHere: true });
   assert.deepEqual([facts?.where, facts?.isImage, facts?.tools.has('cat')], ['this machine', false, true]);
 });

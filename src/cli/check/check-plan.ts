@@ -2,10 +2,10 @@ import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { counted } from '../../base/counted.ts';
 import { checkFacts } from '../../check/check-facts.ts';
-import type { JobCode, SentText } from '../../check/code/code.ts';
-import { readCode } from '../../check/code/read-code.ts';
-import { type Use, type Uses, usesOf } from '../../check/code/uses.ts';
-import type { ImageFact, PlanFacts, SlotFacts, Where } from '../../check/facts.ts';
+import type { CommandText, JobCode } from '../../check/code/code.ts';
+import type { NamedFile } from '../../check/code/named-files.ts';
+import { programsOf, type Use, type Uses, usesOf } from '../../check/code/uses.ts';
+import type { ImageFact, PlanFacts, SlotFacts, SoftwareFact, Where } from '../../check/facts.ts';
 import { analyseSlots } from '../../check/rules/slots.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { Plan } from '../../job/plan.ts';
@@ -16,10 +16,10 @@ import type { Pool } from '../../pool/pool.ts';
 import type { Cli } from '../cli.ts';
 import { askHere } from './ask-here.ts';
 import { askObjects, imageLabel, objectsOf } from './ask-objects.ts';
-import { askSoftware, type SoftwareQuestion } from './ask-software.ts';
+import { askSoftware } from './ask-software.ts';
+import { readJobCode } from './read-job-code.ts';
 import { countFindings, findingLines } from './check-text.ts';
 import {
-  codeText,
   type Gathered,
   notChecked,
   reasonOf,
@@ -43,6 +43,7 @@ export interface CheckOptions {
 
 const objectMs = { quick: 10_000, full: 60_000 };
 const softwareMs = 120_000;
+const quickSoftwareMs = 10_000;
 const registryMs = 8000;
 /** Modules that use the GPU through PyTorch. */
 const usesTorch = /^(torch\w*|lightning|pytorch_lightning|transformers|timm|accelerate)$/;
@@ -54,16 +55,14 @@ export async function checkPlan(
   { quick = false, image }: CheckOptions,
 ): Promise<Checked> {
   const where = linesOfKeys(source);
-  const code = readCode(commandsOf(plan, where), await readTexts(plan));
-  const uses = neededBy(plan, code, where);
+  const { code, unsent } = await readJobCode(plan, commandsOf(plan, where));
+  const uses = neededBy(plan, code, where, unsent);
   const [here, registry, objects, slots, software, limits, sent] = await Promise.all([
     askHere(cli, plan, code, quick),
     registryOf(cli, plan),
     askObjects(cli, objectsOf(plan, where), quick ? objectMs.quick : objectMs.full),
     quick ? nothingGathered() : slotsOf(cli, plan, where),
-    quick
-      ? nothingGathered()
-      : askSoftware(cli, softwareOf(plan, uses, image && path.resolve(cli.cwd, image)), softwareMs),
+    quick && !isPlainPython(plan, code) ? nothingGathered() : softwareOf(cli, plan, uses, { quick, image }),
     poolOf(cli, plan).then((pool) => pool.limits(plan)),
     sentImage(plan),
   ]);
@@ -83,7 +82,7 @@ export async function checkPlan(
     ...objects.facts,
     slots: slots.facts,
     software: software.facts,
-    here: here.facts,
+    here: { ...here.facts, unsent },
   });
   const gathered = [here, registry, objects, slots, software];
   const looked = gathered.flatMap((one) => one.looked);
@@ -101,19 +100,40 @@ async function registryOf(cli: Cli, { spec }: Plan): Promise<Gathered<ImageFact 
 const poolOf = async (cli: Cli, plan: Plan): Promise<Pool> =>
   (await import('../../pool/open-pool.ts')).openPool(plan.spec.run.pool, cli);
 
-const softwareOf = (
+/** Commands that change which Python and modules the next ones find. */
+const changesPython =
+  /^(?:source|\.|export|eval|conda|mamba|micromamba|module|ml|pixi|uv|poetry|pipenv|hatch|pip3?|apptainer|singularity|docker|podman)$/;
+
+/** Whether the job's Python is the one that a plain shell finds, so that what it lacks is certain. */
+const isPlainPython = ({ spec }: Plan, { commands }: JobCode): boolean =>
+  !Object.keys(spec.train.env).some((name) => /^(?:PATH|PYTHON\w*|VIRTUAL_ENV)$/.test(name)) &&
+  commands.every(
+    ({ words }) =>
+      !programsOf(words).some((program) => changesPython.test(program)) && !words.includes('pip'),
+  );
+
+/** This machine's software is found in a moment; an image, or PyTorch's CUDA, takes longer. */
+async function softwareOf(
+  cli: Cli,
   { spec, folder, environment }: Plan,
   uses: Uses,
-  image: string | undefined,
-): SoftwareQuestion => ({
-  image: image ?? spec.environment.image,
-  folder,
-  isPacked: environment?.pack !== undefined,
-  isHere: poolTraits[spec.run.pool].runsHere,
-  declared: spec.environment.python,
-  wantCuda: spec.resources.gpus > 0 && uses.modules.some(({ name }) => usesTorch.test(name)),
-  uses,
-});
+  { quick = false, image: copy }: CheckOptions,
+): Promise<Gathered<SoftwareFact | undefined>> {
+  const isHere = poolTraits[spec.run.pool].runsHere;
+  const image = copy === undefined ? spec.environment.image : path.resolve(cli.cwd, copy);
+  if (quick && (!isHere || image !== undefined || environment !== undefined)) return await nothingGathered();
+  const usesGpu = spec.resources.gpus > 0 && uses.modules.some(({ name }) => usesTorch.test(name));
+  const question = {
+    image,
+    folder,
+    isPacked: environment?.pack !== undefined,
+    isHere,
+    declared: spec.environment.python,
+    wantCuda: usesGpu && !quick,
+    uses,
+  };
+  return await askSoftware(cli, question, quick ? quickSoftwareMs : softwareMs);
+}
 
 const nothingGathered = (): Promise<Gathered<undefined>> =>
   Promise.resolve({ facts: undefined, looked: [], unchecked: [] });
@@ -126,7 +146,7 @@ const linesOfKeys =
     return { file, line };
   };
 
-function commandsOf({ spec, jobs }: Plan, where: Where): Parameters<typeof readCode>[0] {
+function commandsOf({ spec, jobs }: Plan, where: Where): CommandText[] {
   const { command, check } = jobs[0]?.train ?? spec.train;
   return [
     { text: command, place: where('train', 'command') },
@@ -135,12 +155,9 @@ function commandsOf({ spec, jobs }: Plan, where: Where): Parameters<typeof readC
 }
 
 /** What the code uses, what the job file declares, and what the agent needs in an image to unpack itself. */
-function neededBy({ spec, files }: Plan, code: JobCode, where: Where): Uses {
+function neededBy({ spec, files }: Plan, code: JobCode, where: Where, unsent: readonly NamedFile[]): Uses {
   const { image, python } = spec.environment;
-  const found = usesOf(
-    code,
-    files.map((file) => file.path),
-  );
+  const found = usesOf(code, [...files.map((file) => file.path), ...unsent.map(({ file }) => file)]);
   const declared = (names: readonly string[], key: string, known: readonly Use[]): Use[] =>
     names
       .filter((name) => !known.some((use) => use.name === name))
@@ -176,18 +193,6 @@ async function slotsOf(cli: Cli, plan: Plan, where: Where): Promise<Gathered<Slo
     cli.signal.throwIfAborted();
     return notChecked(undefined, 'machines of the pool', reasonOf(error));
   }
-}
-
-const maxFiles = 2000;
-
-/** The text files among the files sent. */
-async function readTexts({ folder, files }: Plan): Promise<SentText[]> {
-  const texts: SentText[] = [];
-  for (const { path: file } of files.slice(0, maxFiles)) {
-    const text = await codeText(path.join(folder, file));
-    if (text !== undefined) texts.push({ file, text });
-  }
-  return texts;
 }
 
 /**

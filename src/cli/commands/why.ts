@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { printable } from '../../base/printable.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
@@ -8,14 +9,16 @@ import { Fault } from '../../fault/fault.ts';
 import type { JobState } from '../../journal/state.ts';
 import { isAdopted } from '../../pool/htcondor.ts';
 import { findJob } from '../../run/run-states.ts';
+import { explainReason } from '../../why/explain-reason.ts';
+import { explainStory } from '../../why/explain-story.ts';
 import { viewExplanation } from '../../why/explanation-view.ts';
-import { type ExplainedGroup, groupExplanations } from '../../why/group-explanations.ts';
+import { type ExplainedGroup, groupExplanations, groupTitle } from '../../why/group-explanations.ts';
 import type { Cli } from '../cli.ts';
 import { findRun, pathKind, runAndJobs } from '../find-run.ts';
 import { namedLogs, namesLogs } from '../named-logs.ts';
 import { currentState, printUnsupervised } from '../run-view/current-state.ts';
 import { jobList, type NextCommand, nextCommands, textWidth } from '../text/phrases.ts';
-import { explainLogs } from '../why/explain-log.ts';
+import { jobsToExplain } from '../why/explain-log.ts';
 import { explainRun } from '../why/explain-run.ts';
 
 export function configure(command: Command, cli: Cli): void {
@@ -28,32 +31,49 @@ export function configure(command: Command, cli: Cli): void {
       '[log | job...]',
       'more logs; a job: 0003 or 3 of a run, 12.3 or a DAG node of a log (default: all)',
     )
+    .option('--reason <words>', 'explain a hold reason that you paste (- for stdin)')
     .option('--json', 'print JSON')
     .option('--verbose', 'also print the journal entries of the run')
-    .action(async (run: string | undefined, others: string[], options: Partial<View>) => {
-      const view = { json: options.json ?? false, verbose: options.verbose ?? false };
-      const { logs, rest } = await leadingLogs(cli, run === undefined ? others : [run, ...others]);
-      const [first, second, ...more] = rest;
-      if (more.length > 0 || (logs.length > 0 && second !== undefined))
-        throw new Fault(
-          'usage',
-          `why takes one job, and "${printable(more[0] ?? second ?? '')}" is another`,
-          {
-            fix: 'name one job after the run or the logs, or none',
-          },
-        );
-      if (logs.length > 0) return whyLogs(cli, logs, first, view);
-      if (
-        first !== undefined &&
-        /[./]/.test(first) &&
-        (await pathKind(path.resolve(cli.cwd, first))) === undefined
-      )
-        throw new Fault('file-invalid', `there is no log or run ${printable(first)}`, {
-          about: first,
-          fix: 'name a run, or the event log of the jobs (`log` in their submit file)',
-        });
-      return whyRun(cli, first, second, view);
-    });
+    .action(
+      async (run: string | undefined, others: string[], options: Partial<View> & { reason?: string }) => {
+        const view = { json: options.json ?? false, verbose: options.verbose ?? false };
+        if (options.reason !== undefined) return whyReason(cli, options.reason, run, view);
+        const { logs, rest } = await leadingLogs(cli, run === undefined ? others : [run, ...others]);
+        const [first, second, ...more] = rest;
+        if (more.length > 0 || (logs.length > 0 && second !== undefined))
+          throw new Fault(
+            'usage',
+            `why takes one job, and "${printable(more[0] ?? second ?? '')}" is another`,
+            {
+              fix: 'name one job after the run or the logs, or none',
+            },
+          );
+        if (logs.length > 0) return whyLogs(cli, logs, first, view);
+        if (
+          first !== undefined &&
+          /[./]/.test(first) &&
+          (await pathKind(path.resolve(cli.cwd, first))) === undefined
+        )
+          throw new Fault('file-invalid', `there is no log or run ${printable(first)}`, {
+            about: first,
+            fix: 'name a run, or the event log of the jobs (`log` in their submit file)',
+          });
+        return whyRun(cli, first, second, view);
+      },
+    );
+}
+
+async function whyReason(cli: Cli, words: string, other: string | undefined, view: View): Promise<void> {
+  const reason = words === '-' ? await text(cli.stdin()) : words;
+  if (other !== undefined || reason.trim() === '')
+    throw new Fault(
+      'usage',
+      other === undefined ? 'the hold reason is empty' : '--reason takes no run and no log',
+      {
+        fix: "paste the reason alone, in quotes: updraft why --reason 'Transfer input files failure …'",
+      },
+    );
+  show(cli, [explainReason(reason)], view, {});
 }
 
 /** The words before the job that name logs. */
@@ -70,15 +90,20 @@ async function whyLogs(
   view: View,
 ): Promise<void> {
   const sources = await namedLogs(cli, words);
-  const explanations = await explainLogs(sources, job, cli.signal);
+  const { jobs, hasLogs } = await jobsToExplain(sources, job, { signal: cli.signal, isQuoted: view.json });
   const logs = sources.map(({ name }) => (words.includes('-') ? name : path.resolve(cli.cwd, name)));
-  show(cli, explanations, view, logs.length === 1 ? { log: logs[0] } : { logs });
+  const groups = show(
+    cli,
+    jobs.values().map((one) => explainStory(one)),
+    view,
+    logs.length === 1 ? { log: logs[0] } : { logs },
+  );
   if (view.json || words.includes('-')) return;
   const names = words.length > maxNamed ? 'LOGS' : words.map(shellQuote).join(' ');
-  const example = shellQuote(printable(groupExplanations(explanations)[0]?.example.job ?? ''));
+  const example = shellQuote(printable(groups[0]?.example.job ?? ''));
   nextCommands(cli, [
-    explanations.length > 1 && [`updraft why ${names} ${example}`, 'one job in full'],
-    [`updraft report ${names}`, 'where the time went'],
+    jobs.length > 1 && [`updraft why ${names} ${example}`, 'one job in full'],
+    hasLogs && [`updraft report ${names}`, 'where the time went'],
   ]);
 }
 
@@ -130,26 +155,36 @@ interface View {
   verbose: boolean;
 }
 
+/** Prints one job in full, and more than one in groups, which are returned. */
 function show(
   cli: Cli,
-  explanations: readonly Explanation[],
+  explanations: Iterable<Explanation>,
   { json, verbose }: View,
   source: Record<string, unknown>,
-): void {
-  const [only] = explanations;
-  if (json) cli.out(`${JSON.stringify({ ...source, jobs: explanations })}\n`);
-  else if (only !== undefined && explanations.length === 1)
-    cli.out(`${explanationText(only, textWidth(cli), verbose)}\n`);
-  else cli.out(`${groupText(groupExplanations(explanations), textWidth(cli))}\n`);
+): ExplainedGroup[] {
+  if (json) {
+    cli.out(`${JSON.stringify({ ...source, jobs: [...explanations] })}\n`);
+    return [];
+  }
+  const groups = groupExplanations(explanations);
+  const [only] = groups;
+  const isOne = groups.length === 1 && only?.jobs.length === 1;
+  const text = isOne
+    ? explanationText(only.example, textWidth(cli), verbose)
+    : groupText(groups, textWidth(cli));
+  cli.out(`${text}\n`);
+  return groups;
 }
 
 /** Groups of jobs, each with its cause and an example. */
 function groupText(groups: readonly ExplainedGroup[], width: number): string {
   return groups
-    .map(({ standing, title, jobs, example: { job, cause, because, advice } }) => {
+    .map((group) => {
+      const { standing, jobs, example } = group;
+      const { job, cause, because, advice } = example;
       const account = cause === 'none' ? [] : because.slice(0, 2).map((sentence) => `${job}: ${sentence}`);
       return [
-        ...wrap(`${jobs.length} ${standing}: ${title}`, width, '', '  '),
+        ...wrap(`${jobs.length} ${standing}: ${groupTitle(group)}`, width, '', '  '),
         ...wrap(`${jobs.length === 1 ? 'job' : 'jobs'} ${jobList(jobs.map(printable))}`, width, '  ', '    '),
         ...section('why', account, width, '  '),
         ...section('fix', cause === 'none' ? [] : advice.slice(0, 1), width, '  '),
@@ -171,8 +206,7 @@ export function explanationText(explanation: Explanation, width: number, verbose
     ...(traceback === undefined ? [] : tracebackLines(traceback, width)),
     ...log.flatMap(({ place, lines }, index) => [
       `${index === 0 ? 'log  ' : margin}${place}`,
-      // Not wrapped, so that people can search for them.
-      ...lines.map((line) => `${margin}  ${line}`),
+      ...lines.flatMap((line) => quotedLine(line, width)),
     ]),
     ...section('now', now, width),
     ...section('fix', fix, width),
@@ -197,3 +231,9 @@ const tracebackLines = ({ file, lines }: NonNullable<Explanation['traceback']>, 
       : wrap(line, width, `${margin}  `, `${margin}    `),
   ),
 ];
+
+/** A line of a log; tables stay as they are. */
+const quotedLine = (line: string, width: number): string[] =>
+  line.length + margin.length + 2 <= width
+    ? [`${margin}  ${line}`]
+    : wrap(line.trim(), width, `${margin}  `, `${margin}    `);

@@ -110,7 +110,10 @@ function environmentLines({ python, submitted }: JobDraft, { environment }: Rend
   ];
 }
 
-function resourceLines({ cpus, memory, gpu, submitted }: JobDraft, { isRemote }: RenderFacts): string[] {
+function resourceLines(
+  { cpus, memory, gpu, checkpoint, submitted }: JobDraft,
+  { isRemote }: RenderFacts,
+): string[] {
   if (submitted !== undefined)
     return [
       '[resources]',
@@ -132,6 +135,7 @@ function resourceLines({ cpus, memory, gpu, submitted }: JobDraft, { isRemote }:
     `cpus = ${cpus}`,
     line(`memory = ${quote(memory)}`, 'a guess: after a run, `updraft report` shows what it used'),
     ...gpus,
-    line('time = "8h"', 'a guess: the limit of one attempt'),
+    // Without checkpoints, a longer attempt is a risk that `check` warns of.
+    line(`time = ${quote(checkpoint === undefined ? '2h' : '8h')}`, 'a guess: the limit of one attempt'),
   ];
 }

@@ -133,7 +133,7 @@ test('the HTML page has every chart, is reproducible, and fetches nothing', asyn
   assert.doesNotMatch(html, /<script|<link|<img|@import|url\(|(?:src|href)="(?!#)/);
 });
 
-test('csv has a row per attempt whose seconds add up to the JSON’s', async (t) => {
+test("csv has a row per attempt whose seconds add up to the JSON's", async (t) => {
   const cwd = await temporaryFolder(t, { 'osg.log': osgLog() });
   const { out } = await runCommand(report, ['osg.log', '--csv'], { cwd });
   const [head = '', ...lines] = out.trimEnd().split('\n');
@@ -286,7 +286,7 @@ const dag = [
   ...[node(2, 600, 'train-0'), execute(610, '2.000.000'), terminate(710, '2.000.000')],
 ].join('');
 
-test('a DAG’s nodes are its jobs, by name in every form, and a log without transfers says so', async (t) => {
+test("a DAG's nodes are its jobs, by name in every form, and a log without transfers says so", async (t) => {
   const cwd = await temporaryFolder(t, { 'a.nodes.log': dag });
   const ask = async (...words: string[]) =>
     (await runCommand(report, ['a.nodes.log', ...words], { cwd })).out;
@@ -312,7 +312,7 @@ test('a DAG’s nodes are its jobs, by name in every form, and a log without tra
   assert.deepEqual([json.nodes, json.mostWasteful[0]?.node], [true, 'train-0']);
 });
 
-test('dates follow the log’s clock and zone, and a guessed year is marked as guessed', async (t) => {
+test("dates follow the log's clock and zone, and a guessed year is marked as guessed", async (t) => {
   const late = whole.replaceAll('Z ', '-06:00 ').replaceAll(' 00:0', ' 23:0');
   const cwd = await temporaryFolder(t, { 'a.log': late });
   const { out } = await runCommand(report, ['a.log'], { cwd });

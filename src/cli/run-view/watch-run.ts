@@ -118,8 +118,20 @@ function changeKeyOf(job: JobState): string {
   const attempt = latestAttempt(job);
   const training = attempt?.agent?.training;
   const setbacks = attempt?.agent?.fetches.reduce((sum, fetch) => sum + fetch.setbacks.length, 0) ?? 0;
-  return [describeState(job), attempt?.attempt, training?.epoch, setbacks, job.stopRequested].join(' ');
+  const short = Object.keys(attempt?.agent?.short ?? {});
+  return [
+    describeState(job),
+    attempt?.attempt,
+    training?.epoch ?? tenthOf(training),
+    setbacks,
+    job.stopRequested,
+    ...short,
+  ].join(' ');
 }
+
+/** A training without epochs gets a line for every tenth of its steps. */
+const tenthOf = ({ step, steps }: { step?: number; steps?: number } = {}): number | undefined =>
+  step === undefined || steps === undefined ? undefined : Math.floor((10 * step) / steps);
 
 function textLine(job: JobState, at: number): string {
   const attempt = latestAttempt(job);

@@ -1,26 +1,92 @@
 import { firstFew, printable } from '../../base/printable.ts';
-import type { Explanation } from '../../diagnosis/explanation.ts';
-import type { LogSource } from '../../eventlog/scan-log.ts';
+import type { Ad } from '../../classad/ad.ts';
+import { beginningBytes, gather, isEventLog, type LogSource } from '../../eventlog/scan-log.ts';
 import { Fault } from '../../fault/fault.ts';
+import { historyOfAd, parseLongAds } from '../../history/ad-history.ts';
+import type { JobHistory } from '../../history/history.ts';
 import { readHistory, type ReadHistory } from '../../history/read-history.ts';
-import { explainStory } from '../../why/explain-story.ts';
 import { ChosenJobs } from './chosen-jobs.ts';
 
-/** Explains the jobs of event logs; with `12.3`, `12` for a cluster, or a DAG node, only those. */
-export async function explainLogs(
+/** Logs of more bytes are read without the lines of their evidence, unless something shows these. */
+const manyBytes = 16_000_000;
+
+/**
+ * The jobs of event logs or of ads in long form, to be explained; with `12.3`, `12` for a cluster, or a DAG node, only those. A few jobs have
+ * their evidence with its lines; of many, only with `isQuoted`.
+ */
+export async function jobsToExplain(
   sources: readonly LogSource[],
   word: string | undefined,
-  signal: AbortSignal,
-): Promise<Explanation[]> {
+  options: ReadingOptions,
+): Promise<{ jobs: JobHistory[]; hasLogs: boolean }> {
+  const logs: LogSource[] = [];
+  const fromAds: JobHistory[] = [];
+  for (const source of sources) {
+    const ads = await readJobAds(source);
+    if (ads === undefined) logs.push(source);
+    else fromAds.push(...ads.map((ad) => adHistory(ad, source, sources.length > 1)));
+  }
+  const chosen = word === undefined ? fromAds : fromAds.filter((job) => isNamedJob(job, word));
+  if (logs.length > 0)
+    return { jobs: [...(await jobsOfLogs(logs, word, options)), ...chosen], hasLogs: true };
+  if (chosen.length > 0) return { jobs: chosen, hasLogs: false };
+  throw new ChosenJobs(word ?? '').fault(
+    firstFew(
+      sources.map(({ name }) => printable(name)),
+      maxNamed,
+    ),
+  );
+}
+
+interface ReadingOptions {
+  signal: AbortSignal;
+  isQuoted: boolean;
+}
+
+/** The ads of a file that `condor_q -l` or `condor_history -l` has printed; undefined if it is not one. */
+async function readJobAds(source: LogSource): Promise<Ad[] | undefined> {
+  const decoder = new TextDecoder();
+  let text = '';
+  for await (const piece of gather(source.open(), beginningBytes)) {
+    if (
+      text === '' &&
+      (isEventLog(piece.subarray(0, headBytes)) || !isJobAds(decoder.decode(piece.subarray(0, headBytes))))
+    )
+      return undefined;
+    text += decoder.decode(piece, { stream: true });
+  }
+  return text === '' ? undefined : parseLongAds(text);
+}
+
+/** Enough to recognize ads. */
+const headBytes = 64 * 1024;
+const isJobAds = (text: string): boolean => /^ClusterId\s*=\s*\d+\s*$/m.test(text);
+
+function adHistory(ad: Ad, { name }: LogSource, isOneOfMany: boolean): JobHistory {
+  const job = historyOfAd(ad, name);
+  return isOneOfMany ? { ...job, log: name } : job;
+}
+
+const isNamedJob = ({ id, node }: JobHistory, word: string): boolean =>
+  id === word || node === word || id.startsWith(`${word}.`);
+
+async function jobsOfLogs(
+  sources: readonly LogSource[],
+  word: string | undefined,
+  { signal, isQuoted }: ReadingOptions,
+): Promise<JobHistory[]> {
   const chosen = word === undefined ? undefined : new ChosenJobs(word);
-  const read = (): Promise<ReadHistory> =>
-    readHistory(sources, { evidence: true, only: chosen?.has, signal });
-  let history = await read();
+  const read = (isPlaceEnough: boolean): Promise<ReadHistory> =>
+    readHistory(sources, { evidence: true, isPlaceEnough, only: chosen?.has, signal });
+  const bytes = sources.reduce((sum, { size = NaN }) => sum + size, 0);
+  const isPlaceEnough = chosen === undefined && !isQuoted && bytes > manyBytes;
+  let history = await read(isPlaceEnough);
   if (chosen?.isIncomplete === true) {
     chosen.readAgain();
-    history = await read();
+    history = await read(false);
   }
-  if (history.jobs.length > 0) return history.jobs.map((job) => explainStory(job));
+  if (isPlaceEnough && history.jobs.length === 1) history = await read(false);
+  if (history.jobs.length > 0) return history.jobs;
   const logs = firstFew([...new Set(sources.map(({ name }) => printable(name)))], maxNamed);
   throw chosen !== undefined && history.facts.events > 0 ? chosen.fault(logs) : noJobs(logs, history);
 }

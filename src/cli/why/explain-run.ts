@@ -51,6 +51,7 @@ export async function explainRun(
         queue: pool?.traits.runsHere === false ? pool.traits.title : undefined,
         fromLog: account && explainLogged(account, job),
         isSupervised,
+        now,
       }),
       ...(await printedTraceback(folder, job, entries)),
     };
@@ -143,7 +144,7 @@ function neverQueued({ id: job, status }: JobState): Explanation {
     cause: 'waits-for-slot',
     title: causeTitle('waits-for-slot'),
     because: [
-      'HTCondor’s log does not mention it yet: it is not queued, or waits until other jobs leave the queue.',
+      "HTCondor's log does not mention it yet: it is not queued, or waits until other jobs leave the queue.",
     ],
     evidence: [],
     doing: ['If the run is submitted, HTCondor queues it when its turn comes.'],
@@ -155,8 +156,8 @@ function neverQueued({ id: job, status }: JobState): Explanation {
     ...notYet,
     standing: 'removed',
     cause: 'user',
-    title: 'it was removed before it was queued',
-    because: ['HTCondor queues the jobs of a large run as others leave; this one’s turn never came.'],
+    title: 'it was removed while it waited to be queued',
+    because: ["HTCondor queues the jobs of a large run as others leave; this one's turn never came."],
     doing: ['Nothing: the run was stopped.'],
     advice: ['If you still need it, run: updraft retry'],
   };
@@ -192,7 +193,7 @@ function explainCanaryWait(
       endedAt !== undefined
         ? 'Nothing: the run stopped after its canary jobs.'
         : pool?.traits.supervises === true
-          ? 'The run’s supervisor queues it then.'
+          ? "The run's supervisor queues it then."
           : '`updraft run` or `updraft watch` queues it then; nothing else does.',
     ],
     advice:
@@ -200,6 +201,6 @@ function explainCanaryWait(
         ? [
             `See why job ${bad[0]?.id ?? ''} failed with \`updraft why\`, then run \`updraft retry\`: after a valid result this job follows.`,
           ]
-        : ['To continue, run `updraft submit` with the run’s folder.'],
+        : ["To continue, run `updraft submit` with the run's folder."],
   };
 }

@@ -6,7 +6,9 @@ import { gzipSync } from 'node:zlib';
 import { runCommand } from '../../../test/cli/run-command.ts';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import type { Explanation } from '../../diagnosis/explanation.ts';
+import { logSources } from '../../eventlog/log-sources.ts';
 import * as why from '../commands/why.ts';
+import { jobsToExplain } from './explain-log.ts';
 
 const event = (number: string, id: string, minute: number, rest: string): string =>
   `${number} (${id}.000) 2026-11-15 10:${String(minute).padStart(2, '0')}:00Z ${rest}\n...\n`;
@@ -69,4 +71,90 @@ test('all clusters of a DAG node are one job, whichever of them is named', async
   await assert.rejects(explain(['dag.log', 'fut'], cwd), /"fut" names no job and no DAG node in dag\.log/);
   await assert.rejects(explain(['dag.log', '9.0'], cwd), /there is no job 9\.0 in dag\.log/);
   await assert.rejects(explain(['dag.log', '1.0', '3.0'], cwd), /why takes one job, and "3\.0" is another/);
+});
+
+const ad = (attributes: Record<string, string | number>): string =>
+  `${Object.entries({ EnteredCurrentStatus: 1_731_000_000, QDate: 1_730_980_000, ProcId: 0, ...attributes })
+    .map(([name, value]) => `${name} = ${JSON.stringify(value)}`)
+    .join('\n')}\n\n`;
+const held34 = {
+  ...{ ClusterId: 812, JobStatus: 5, LastJobStatus: 2, HoldReasonCode: 34, HoldReasonSubCode: 0 },
+  HoldReason:
+    'Error from slot1_3@gpu4: Job has gone over cgroup memory limit of 4096 megabytes. Peak usage: 4000 megabytes.',
+  ...{ LastRemoteHost: 'slot1_3@gpu4.example.org', NumHolds: 3, NumShadowStarts: 4, RequestMemory: 4096 },
+  ...{ JobCurrentStartDate: 1_730_992_800, MemoryUsage: 3900, DAGNodeName: 'fit_3' },
+};
+
+test('the ads that condor_q -l and condor_history -l print are explained', async (t) => {
+  const ads = [
+    held34,
+    { ClusterId: 813, JobStatus: 4, ExitCode: 3, LastRemoteHost: 'slot1@gpu5', NumShadowStarts: 1 },
+    { ClusterId: 814, JobStatus: 1 },
+    { ClusterId: 815, JobStatus: 3, LastJobStatus: 1, RemoveReason: 'via condor_rm (by user ada)' },
+    { ClusterId: 816, JobStatus: 2, RemoteHost: 'slot1@gpu6', NumShadowStarts: 2 },
+  ];
+  const cwd = await temporaryFolder(t, { 'q.txt': ads.map(ad).join('') });
+  const said = (await explain(['q.txt'], cwd)).map((one) => [
+    one.job,
+    one.standing,
+    one.cause,
+    one.because[0],
+  ]);
+  assert.deepEqual(said, [
+    [
+      '812.0',
+      'held',
+      'memory-exceeded',
+      'It used more memory than requested: 4096 MB requested, 4000 MB at the last measurement.',
+    ],
+    ['813.0', 'failed', 'exit-code', 'The program exited with code 3.'],
+    [
+      '814.0',
+      'waiting',
+      'waits-for-slot',
+      'No machine has matched it yet. The log does not say why, but the scheduler can.',
+    ],
+    ['815.0', 'removed', 'user', 'ada removed it with condor_rm.'],
+    [
+      '816.0',
+      'running',
+      'none',
+      'Attempt 2 at gpu6 is running its program (last event in the log: 2024-11-07 17:20:00 UTC).',
+    ],
+  ]);
+  const { out } = await runCommand(why, ['q.txt', 'fit_3'], { cwd });
+  assert.match(out, /^812\.0 \(fit_3\) held: /);
+  assert.match(out, /This happened in attempt 4 at gpu4\.example\.org, after 2 h 0 min\./);
+  assert.match(out, /It has been held 3 times and released 2 times\./);
+  const [piped] = await explain(['-', '813'], cwd, Buffer.from(ads.map(ad).join('')));
+  const [named] = await explain(['q.txt', '813.0'], cwd);
+  assert.deepEqual({ ...piped, evidence: [] }, { ...named, evidence: [] });
+});
+
+test('a pasted hold reason is explained, from an argument or stdin', async (t) => {
+  const cwd = await temporaryFolder(t);
+  const reason = held34.HoldReason;
+  const { out } = await runCommand(why, ['--reason', reason], { cwd });
+  assert.match(out, /held: it used more memory than requested\n/);
+  const stdin = (): AsyncIterable<Uint8Array> => ReadableStream.from([Buffer.from(reason)]);
+  assert.equal((await runCommand(why, ['--reason', '-'], { cwd, stdin })).out, out);
+  await assert.rejects(runCommand(why, ['--reason', ' '], { cwd }), /the hold reason is empty/);
+  await assert.rejects(
+    runCommand(why, ['x.log', '--reason', 'x'], { cwd }),
+    /--reason takes no run and no log/,
+  );
+});
+
+test('a large log of many jobs is explained without the lines of its evidence', async (t) => {
+  const cwd = await temporaryFolder(t, {
+    'a.log': submit('1.000') + held('1.000') + submit('2.000') + held('2.000'),
+  });
+  const sources = (await logSources(['a.log'], { cwd })).map((source) => ({ ...source, size: 1e9 }));
+  const { signal } = new AbortController();
+  const lines = async (isQuoted: boolean): Promise<(string[] | undefined)[]> =>
+    (await jobsToExplain(sources, undefined, { signal, isQuoted })).jobs.map(
+      ({ details }) => details?.last.lines,
+    );
+  assert.deepEqual(await lines(false), [[], []]);
+  assert.match((await lines(true))[0]?.join() ?? '', /held/);
 });

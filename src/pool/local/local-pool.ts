@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
-import { open, readFile, statfs } from 'node:fs/promises';
+import { access, constants, open, readFile, statfs } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { counted } from '../../base/counted.ts';
+import { errorReason, isThere } from '../../base/error-reason.ts';
 import { leaseHolder } from '../../base/lease.ts';
 import { livenessOf } from '../../base/process-identity.ts';
 import { Fault } from '../../fault/fault.ts';
@@ -19,7 +20,7 @@ import { agentCommand } from '../find-agent.ts';
 import { findImageRunner } from '../image-command.ts';
 import type { Kill, Pool, PoolKind, PoolRecords, PoolContext, SupervisorState } from '../pool.ts';
 import { localPolicy } from './order.ts';
-import { detectMachine, type Machine } from './machine.ts';
+import { detectMachine, localPoolFolder, type Machine } from './machine.ts';
 
 const records: PoolRecords = {
   traits: poolTraits.local,
@@ -50,6 +51,7 @@ function localPool(context: PoolContext): Pool {
     async render(plan) {
       const machine = await detectMachine(context.env);
       assertFits(plan, machine);
+      await assertWritable(localPoolFolder(context.env));
       const image = await findImageRunner(plan, context.env);
       const agent = (await agentCommand(context.env, context.self)).findLast((word) => path.isAbsolute(word));
       const jobs = counted(plan.jobs.length, 'job');
@@ -68,6 +70,19 @@ function localPool(context: PoolContext): Pool {
     output: () => Promise.resolve(undefined),
     evict: (runFolder, job) => evictAgent(runFolder, job, context.kill),
   };
+}
+
+/** Throws before a run is created that no supervisor could bring to its end. */
+async function assertWritable(poolFolder: string): Promise<void> {
+  let place = poolFolder;
+  while (place !== path.dirname(place) && !(await isThere(place))) place = path.dirname(place);
+  await access(place, constants.W_OK | constants.X_OK).catch((error: unknown) => {
+    throw new Fault(
+      'pool-unreachable',
+      `${poolFolder}, where the local pool records what its runs use, cannot be written: ${errorReason(error)}`,
+      { fix: 'set XDG_STATE_HOME to a folder that you can write to', about: poolFolder, cause: error },
+    );
+  });
 }
 
 /** Throws if one job requests more than the machine has. */

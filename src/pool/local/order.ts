@@ -28,6 +28,7 @@ export function renderOrder(
     },
     // Disk is not reserved here: the machine must only have what the user requested.
     resources: { ...spec.resources, memoryBytes },
+    ...(plan.isMemorySet && { limitsMemory: true }),
     recovery: attemptRecovery(localPolicy(plan)),
     filesFrom: path.join(runFolder, filesIn ?? runFiles.files),
     scratchParent: scratch,
@@ -48,5 +49,10 @@ function workspaceOf({ folder, spec, environment }: Plan): OrderedWorkspace | un
 /** With one machine, nothing can be avoided and disk is not limited. */
 const backoff = { initialBackoff: 5, maxBackoff: 300, immediateRetries: 0, forgetAfter: 0 };
 
-export const localPolicy = ({ spec, disk }: Plan): Policy =>
-  policyOf(spec, { diskBytes: disk.bytes, backoff });
+/** Elsewhere, somebody or something may renew a token while a job waits in the queue. */
+const final = ['token-expired'] as const;
+
+export const localPolicy = ({ spec, disk }: Plan): Policy => ({
+  ...policyOf(spec, { diskBytes: disk.bytes, backoff }),
+  final,
+});

@@ -108,7 +108,7 @@ function lost(
   state: string | undefined,
   said: string,
 ): { outcome: Outcome; fault: FaultRecord } {
-  const how = state === undefined ? 'is no longer in Slurm’s queue' : `ended in Slurm as ${state}`;
+  const how = state === undefined ? "is no longer in Slurm's queue" : `ended in Slurm as ${state}`;
   const last = said.trim().split('\n').at(-1) ?? '';
   const words = last === '' ? 'without any output' : `its last output was: ${last}`;
   const fix = `read ${slurmFiles.said}/${job}.log; make sure that all nodes share the file system of the run's folder; then \`updraft retry\``;

@@ -137,7 +137,7 @@ test('an eviction caused by a removal is ignored: the removal says who asked for
   );
 });
 
-test('the site is the one the report names, even where only the job’s copy of it is in the log', () => {
+test("the site is the one the report names, even where only the job's copy of it is in the log", () => {
   const execute =
     '001 Job executing on host: <1.2.3.4>\n\tGLIDEIN_Site = "B"\n\tJOBGLIDEIN_ResourceName = "A"';
   assert.equal(story(submitted, execute).attempts[0]?.pool?.site, 'A');

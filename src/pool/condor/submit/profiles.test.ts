@@ -16,7 +16,7 @@ async function accessPoint(t: TestContext, settings: Record<string, string>): Pr
   return await CondorTools.find({ PATH: folder });
 }
 
-test('an access point’s own limit on input overrides the profile’s', async (t) => {
+test("an access point's own limit on input overrides the profile's", async (t) => {
   const own = await accessPoint(t, {
     MAX_TRANSFER_INPUT_MB: '2000',
     COLLECTOR_HOST: 'cm-1.ospool.osg-htc.org',
@@ -25,7 +25,7 @@ test('an access point’s own limit on input overrides the profile’s', async (
   assert.deepEqual([name, nativeInputBytes], ['ospool', 2000 * 2 ** 20]);
 });
 
-test('without its own limit, or with -1, the profile’s applies', async (t) => {
+test("without its own limit, or with -1, the profile's applies", async (t) => {
   for (const settings of [{}, { MAX_TRANSFER_INPUT_MB: '-1' }]) {
     const tools = await accessPoint(t, settings);
     assert.equal((await findLimits('ospool', tools)).nativeInputBytes, 5000 * 2 ** 20);

@@ -1,0 +1,164 @@
+import { html } from '../dashboard/page/dom.ts';
+import { chosenFiles, droppedFiles } from './dropped-files.ts';
+import type { DroppedFile, PageAnswer, PageRequest } from './messages.ts';
+import {
+  commandView,
+  faultView,
+  findingsView,
+  groupsView,
+  ignoredView,
+  reportView,
+  whyView,
+} from './views.ts';
+
+const part = (id: string): HTMLElement => document.getElementById(id) ?? document.body;
+const [title, result, doing] = [part('title'), part('result'), part('doing')];
+const share = part('share') as HTMLProgressElement;
+const dialog = part('why') as HTMLDialogElement;
+const reason = part('reason') as HTMLTextAreaElement;
+const inputs = [part('files'), part('folder')] as HTMLInputElement[];
+
+const workerUrl = URL.createObjectURL(new Blob([part('worker').textContent], { type: 'text/javascript' }));
+let worker = startWorker();
+/** The report's own page, as `report --html` writes it. */
+let saved: { name: string; page: string } | undefined;
+
+function startWorker(): Worker {
+  const started = new Worker(workerUrl);
+  started.addEventListener('message', ({ data }: MessageEvent<PageAnswer>) => take(data));
+  started.addEventListener('error', (event) => {
+    event.preventDefault();
+    take({ is: 'fault', message: `this page failed: ${event.message}`, fix: 'try it on the command line' });
+  });
+  return started;
+}
+
+/** Whatever it is doing, and all it remembers, is dropped. */
+function cancel(): void {
+  worker.terminate();
+  worker = startWorker();
+  restart();
+}
+
+function restart(): void {
+  saved = undefined;
+  result.replaceChildren();
+  for (const input of inputs) input.value = '';
+  title.textContent = 'Updraft';
+  show('start');
+  part('choose').focus();
+}
+
+function ask(request: PageRequest): void {
+  worker.postMessage(request);
+}
+
+function read(request: PageRequest): void {
+  saved = undefined;
+  result.replaceChildren();
+  doing.textContent = 'Reading …';
+  share.value = 0;
+  show('progress');
+  ask(request);
+}
+
+function readFiles(files: DroppedFile[]): void {
+  if (files.length > 0) read({ ask: 'files', files });
+}
+
+function show(shown: 'start' | 'progress' | 'result'): void {
+  for (const id of ['start', 'progress', 'result']) part(id).hidden = id !== shown;
+  part('lead').hidden = shown === 'result';
+  part('actions').hidden = shown !== 'result';
+  part('save').hidden = saved === undefined;
+}
+
+/** Takes what the worker has found, as it comes. */
+function take(answer: PageAnswer): void {
+  switch (answer.is) {
+    case 'progress':
+      doing.textContent = answer.doing;
+      share.value = answer.share;
+      break;
+    case 'report':
+      saved = answer;
+      title.textContent = answer.title;
+      result.append(...reportView(answer.page, askWhy));
+      break;
+    case 'groups':
+      result.querySelector('#summary')?.before(groupsView(answer.groups, askWhy));
+      break;
+    case 'submit':
+      result.append(findingsView(answer));
+      break;
+    case 'ignored':
+      result.append(ignoredView(answer.names));
+      break;
+    case 'why':
+      showWhy(whyView(answer.views, answer.command));
+      break;
+    case 'no-job':
+      showWhy([faultView(answer.message, '')]);
+      break;
+    case 'fault':
+      result.append(faultView(answer.message, answer.fix));
+      finish('');
+      break;
+    case 'done':
+      finish(answer.command);
+  }
+}
+
+function finish(command: string): void {
+  if (command !== '') result.prepend(commandView(command));
+  show('result');
+  scrollTo({ top: 0 });
+  title.focus();
+}
+
+const askWhy = (word: string): void => ask({ ask: 'job', word });
+
+function showWhy(content: HTMLElement[]): void {
+  part('explanation').replaceChildren(...content);
+  if (!dialog.open) dialog.showModal();
+  dialog.scrollTop = 0;
+}
+
+/** The file that `report --html` writes. */
+function save(): void {
+  if (saved === undefined) return;
+  const url = URL.createObjectURL(new Blob([saved.page], { type: 'text/html' }));
+  html('a', { href: url, download: `${saved.name.replaceAll(/[^\w.-]+/g, '-')}.report.html` }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}
+
+/** A log of our own, compressed. */
+function sampleFile(): DroppedFile {
+  const bytes = Uint8Array.from(atob(part('sample-log').textContent), (mark) => mark.charCodeAt(0));
+  return { name: 'osg-100.log.gz', blob: new Blob([bytes]), writtenAt: 0 };
+}
+
+const on = (id: string, event: string, act: () => void): void => part(id).addEventListener(event, act);
+on('choose', 'click', () => inputs[0]?.click());
+on('choose-folder', 'click', () => inputs[1]?.click());
+on('sample', 'click', () => readFiles([sampleFile()]));
+on('cancel', 'click', cancel);
+on('restart', 'click', cancel);
+on('save', 'click', save);
+for (const input of inputs) input.addEventListener('change', () => readFiles(chosenFiles(input.files)));
+part('paste').addEventListener('submit', (event) => {
+  event.preventDefault();
+  if (reason.value.trim() !== '') ask({ ask: 'reason', text: reason.value });
+});
+
+/** Files can be dropped anywhere, at any time. */
+for (const name of ['dragover', 'dragleave', 'drop'])
+  addEventListener(name, (event) => {
+    event.preventDefault();
+    document.body.classList.toggle('dragging', name === 'dragover');
+  });
+addEventListener('drop', ({ dataTransfer }) => {
+  if (dataTransfer === null) return;
+  cancel();
+  void droppedFiles(dataTransfer).then(readFiles);
+});

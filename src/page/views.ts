@@ -1,0 +1,161 @@
+import type { FindingGroup, ShownFinding } from '../adopt/finding-groups.ts';
+import { html, prose } from '../dashboard/page/dom.ts';
+import type { ExplanationView } from '../why/explanation-view.ts';
+import type { ExplainedGroup } from '../why/group-explanations.ts';
+
+type OnJob = (word: string) => void;
+
+/** Tables whose rows begin with a job. */
+const jobTables = ['suspicious', 'waste', 'slowest', 'jobs'];
+
+/** The report's own page, with a button for each job. Its markup is escaped, and no policy lets it run anything. */
+export function reportView(page: string, onJob: OnJob): Node[] {
+  // Without its head, whose style this page has already.
+  const parsed = new DOMParser().parseFromString(page.slice(page.indexOf('<body>')), 'text/html');
+  for (const id of jobTables)
+    for (const cell of parsed.querySelectorAll(`#${id} tbody th`)) {
+      const name = cell.textContent;
+      cell.replaceChildren(jobButton(name, onJob));
+    }
+  const parts = [...parsed.querySelectorAll('main > *')];
+  const summary = parts.findIndex(({ id }) => id === 'summary');
+  const links = [...parsed.querySelectorAll('header nav')];
+  return [...parts.slice(0, summary), ...links, ...parts.slice(summary)].map((one) =>
+    document.adoptNode(one),
+  );
+}
+
+const jobButton = (name: string, onJob: OnJob): HTMLButtonElement =>
+  html('button', { type: 'button', class: 'job', click: () => onJob(name) }, name);
+
+/** More jobs of a group are listed on request. */
+const maxListed = 8;
+
+/** What `why` prints for all jobs: those that need attention first. */
+export function groupsView(groups: readonly ExplainedGroup[], onJob: OnJob): HTMLElement {
+  const word = html('input', { id: 'job', type: 'search', placeholder: '12.3', size: '16' });
+  const find = html(
+    'form',
+    { class: 'find' },
+    html('label', { for: 'job' }, 'Explain a job'),
+    word,
+    html('button', { type: 'submit' }, 'Explain it'),
+  );
+  find.addEventListener('submit', (event) => {
+    event.preventDefault();
+    if (word.value.trim() !== '') onJob(word.value.trim());
+  });
+  return html(
+    'section',
+    { id: 'causes', 'aria-labelledby': 'causes-heading' },
+    html('h2', { id: 'causes-heading' }, 'Why'),
+    ...groups.map((group) => groupView(group, onJob)),
+    find,
+  );
+}
+
+function groupView({ standing, title, jobs, example }: ExplainedGroup, onJob: OnJob): HTMLElement {
+  const { cause, because, advice } = example;
+  const isWrong = cause !== 'none';
+  return html(
+    'div',
+    { class: 'group' },
+    html('h3', {}, `${jobs.length} ${standing}: ${title}`),
+    ...(isWrong ? sentences(because.slice(0, 2)) : []),
+    ...(isWrong ? sentences(advice.slice(0, 1)) : []),
+    jobsView(jobs, onJob),
+  );
+}
+
+function jobsView(jobs: readonly string[], onJob: OnJob): HTMLElement {
+  const list = html('div', { class: 'jobs-of' });
+  const add = (names: readonly string[]) => list.append(...names.map((name) => jobButton(name, onJob)));
+  add(jobs.slice(0, maxListed));
+  const left = jobs.length - maxListed;
+  if (left > 0) {
+    const more = html('button', { type: 'button', class: 'job' }, `${left} more`);
+    more.addEventListener('click', () => {
+      more.remove();
+      add(jobs.slice(maxListed));
+    });
+    list.append(more);
+  }
+  return list;
+}
+
+const sentences = (texts: readonly string[]): HTMLElement[] =>
+  texts.map((text) => html('p', {}, ...prose(text)));
+
+const labelled = (label: string, content: HTMLElement[]): HTMLElement[] =>
+  content.length === 0 ? [] : [html('h3', {}, label), ...content];
+
+/** What `why` prints for one job, or for each that has the name. */
+export function whyView(views: readonly ExplanationView[], command: string): HTMLElement[] {
+  return [...views.flatMap(explanationView), commandView(command)];
+}
+
+const explanationView = ({ headline, why, traceback, log, now, fix }: ExplanationView): HTMLElement[] => [
+  html('h2', {}, headline),
+  ...labelled('why', [
+    ...sentences(why),
+    ...(traceback === undefined ? [] : [quote(`${traceback.file}:`, traceback.lines)]),
+  ]),
+  ...labelled(
+    'log',
+    log.map(({ place, lines }) => quote(place, lines)),
+  ),
+  ...labelled('now', sentences(now)),
+  ...labelled('fix', sentences(fix)),
+];
+
+const quote = (place: string, lines: readonly string[]): HTMLElement =>
+  html(
+    'div',
+    {},
+    html('p', { class: 'place' }, place),
+    lines.length === 0 ? null : html('pre', {}, lines.join('\n')),
+  );
+
+interface ShownFindings {
+  headline: string;
+  groups: readonly FindingGroup[];
+}
+
+/** What `adopt` prints. */
+export const findingsView = ({ headline, groups }: ShownFindings): HTMLElement =>
+  html(
+    'section',
+    {},
+    html('h2', {}, headline),
+    ...groups.flatMap(({ level, title, findings }) => [
+      html('h3', { 'data-level': level }, title),
+      ...findings.map(findingView),
+    ]),
+  );
+
+const findingView = ({ place, rule, lines, message, fix }: ShownFinding): HTMLElement =>
+  html(
+    'div',
+    { class: 'finding' },
+    html('p', { class: 'place' }, `${place}  ${rule}`),
+    lines.length === 0 ? null : html('pre', {}, lines.join('\n')),
+    ...sentences([message, `fix: ${fix}`]),
+  );
+
+export const ignoredView = (names: readonly string[]): HTMLElement =>
+  html(
+    'details',
+    {},
+    html('summary', {}, `Not read, because neither event log nor submit file: ${names.length}`),
+    html('ul', {}, ...names.map((name) => html('li', {}, name))),
+  );
+
+export const faultView = (message: string, fix: string): HTMLElement =>
+  html(
+    'div',
+    { class: 'fault', role: 'alert' },
+    ...sentences([message, ...(fix === '' ? [] : [`fix: ${fix}`])]),
+  );
+
+export const commandView = (command: string): HTMLElement =>
+  html('p', { class: 'same' }, 'The same on the command line: ', html('code', {}, command));

@@ -1,0 +1,256 @@
+import assert from 'node:assert/strict';
+import { readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { before, test, type TestContext } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { gzipSync } from 'node:zlib';
+import { renderPage } from '../../scripts/build-page.ts';
+import type { Tab } from '../browser/chromium.ts';
+import { openChromium } from '../browser/shared-chromium.ts';
+import * as report from '../../src/cli/commands/report.ts';
+import { runCommand } from '../cli/run-command.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+
+let text = '';
+before(async () => {
+  text = await renderPage();
+});
+
+const logs = path.resolve(import.meta.dirname, '../eventlogs');
+const submits = path.resolve(import.meta.dirname, '../adopt');
+
+interface Wish {
+  width?: number;
+  height?: number;
+}
+
+/** The page in a new tab; undefined without a browser. */
+async function opened(t: TestContext, { width, height }: Wish = {}): Promise<Tab | undefined> {
+  const browser = await openChromium(t);
+  if (browser === undefined) return undefined;
+  const tab = await browser.open(width, height);
+  await tab.go(pathToFileURL(await written(t, 'updraft.html', text)).href);
+  await tab.until(`document.readyState === 'complete' && document.querySelector('#choose')`);
+  return tab;
+}
+
+/** Chooses files, as a person does in the browser's dialog, and waits for the result. */
+async function choose(tab: Tab, ...files: string[]): Promise<void> {
+  const { root } = (await tab.send('DOM.getDocument')) as { root: { nodeId: number } };
+  const { nodeId } = (await tab.send('DOM.querySelector', { nodeId: root.nodeId, selector: '#files' })) as {
+    nodeId: number;
+  };
+  await tab.send('DOM.setFileInputFiles', { nodeId, files });
+  await tab.until(`!document.querySelector('#result').hidden`);
+}
+
+/** Writes a file for one test. */
+async function written(t: TestContext, name: string, content: string | Uint8Array): Promise<string> {
+  const file = path.join(await temporaryFolder(t), name);
+  await writeFile(file, content);
+  return file;
+}
+
+const event = (number: string, job: string, text: string, at = '10:00:00'): string =>
+  `${number} (${job}.000.000) 2026-03-04 ${at} ${text}\n...\n`;
+
+test('the page is one small file that names nothing outside it, and its build is deterministic', async () => {
+  assert.ok(Buffer.byteLength(text) <= 1e6, `${Buffer.byteLength(text)} bytes`);
+  const [policy = ''] = /(?<=Policy" content=").*?(?=")/.exec(text) ?? [];
+  assert.match(policy, /^default-src 'none'; .*; worker-src blob:; connect-src 'none';/);
+  assert.ok(!policy.includes('unsafe-'), policy);
+  for (const needed of [
+    /["']node:/,
+    /\bBuffer\./,
+    /\beval\(/,
+    /new Function\(/,
+    /<(?:link|img|iframe)\b/,
+    /\ssrc="/,
+  ])
+    assert.equal(needed.exec(text)?.[0], undefined);
+  assert.equal(await renderPage(), text);
+});
+
+test('a log of a held job gives its report, and a click explains the job', async (t) => {
+  const tab = await opened(t);
+  if (tab === undefined) return;
+  await choose(tab, path.join(logs, 'hold404.log'));
+  assert.equal(await tab.text('h1'), 'Where the time went: hold404.log');
+  assert.match(await tab.text('.same'), /updraft report hold404\.log/);
+  assert.match(await tab.text('#summary'), /jobs\s+1 \(1 held\)/);
+  assert.match(await tab.text('#causes'), /1 held: an input was not found \(404\)/);
+  await tab.click('#causes button.job');
+  await tab.untilText('dialog[open]', 'held: an input was not found (404)');
+  assert.match(await tab.text('dialog'), /hold404\.log, byte \d+[^]+Code 13 Subcode[^]+condor_release/);
+  assert.match(await tab.text('dialog .same'), /updraft why hold404\.log \d+\.0/);
+  await tab.press('Escape');
+  await tab.until(`document.querySelector('dialog[open]') === null`);
+  assert.deepEqual(tab.errors, []);
+  assert.ok(
+    tab.requests.slice(1).every((url) => url.startsWith('blob:')),
+    tab.requests.join(' '),
+  );
+});
+
+test('the saved report is what `report --html` writes', async (t) => {
+  const tab = await opened(t);
+  if (tab === undefined) return;
+  const log = path.join(logs, 'p_ckptevict.log');
+  await choose(tab, log);
+  // Keeps the file instead of downloading it.
+  await tab.read(`(() => {
+    URL.createObjectURL = (blob) => { window.saved = blob; return ''; };
+    HTMLAnchorElement.prototype.click = () => undefined;
+  })()`);
+  await tab.click('#save');
+  const cwd = await temporaryFolder(t);
+  await runCommand(report, [log, '--html', 'page.html'], { cwd });
+  assert.equal(
+    await tab.read<string>('window.saved.text()'),
+    await readFile(path.join(cwd, 'page.html'), 'utf8'),
+  );
+});
+
+test('several logs, one of them compressed, are one report', async (t) => {
+  const tab = await opened(t);
+  if (tab === undefined) return;
+  const plain = await readFile(path.join(logs, 'normal.log'));
+  const packed = await written(t, 'normal.log.gz', gzipSync(plain));
+  await choose(tab, packed, path.join(logs, 'exit3.log'), path.join(logs, 'p_memhold.log'));
+  assert.match(
+    await tab.text('h1'),
+    /normal\.log\.gz and 2 more|exit3\.log and 2 more|p_memhold\.log and 2 more/,
+  );
+  assert.match(await tab.text('#causes'), /held: it used more memory than requested/);
+  assert.match(await tab.text('#causes'), /failed: /);
+  assert.deepEqual(tab.errors, []);
+});
+
+test('a submit file is linted with the script that was chosen with it', async (t) => {
+  const tab = await opened(t);
+  if (tab === undefined) return;
+  const folder = path.join(submits, 'pipe-loses-status');
+  await choose(tab, path.join(folder, 'job.sub'), path.join(folder, 'run.sh'));
+  assert.match(await tab.text('#result h2'), /^job\.sub: .*error/);
+  assert.match(await tab.text('#result'), /run\.sh:\d+\s+pipe-status-lost/);
+  assert.match(await tab.text('.same'), /updraft adopt job\.sub/);
+  assert.deepEqual(tab.errors, []);
+});
+
+test('a pasted hold reason is explained', async (t) => {
+  const tab = await opened(t);
+  if (tab === undefined) return;
+  await tab.click('#reason');
+  await tab.type(
+    'Error from slot1@e1: Job has gone over cgroup memory limit of 2048 megabytes. Peak usage: 1940 megabytes.',
+  );
+  await tab.click('#paste button');
+  await tab.untilText('dialog[open]', 'It used more memory than requested: 2048 MB requested');
+  assert.match(await tab.text('dialog .same'), /updraft why --reason 'Error from slot1@e1/);
+  assert.deepEqual(tab.errors, []);
+});
+
+test('markup in a log, a submit file and a reason is shown as text', async (t) => {
+  const tab = await opened(t, { width: 390, height: 844 });
+  if (tab === undefined) return;
+  const hostile = `<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>`;
+  const log = await written(
+    t,
+    'a<b>.log',
+    event('000', '001', `Job submitted from host: <10.0.0.1:9618>\n    DAG Node: ${hostile}`) +
+      event(
+        '001',
+        '001',
+        `Job executing on host: <10.0.0.2:9618>\n\tSlotName: slot1@${hostile}\n\tGLIDEIN_Site: ${hostile}`,
+      ) +
+      event('012', '001', `Job was held.\n\t${hostile}\n\tCode 99 Subcode 1`, '10:30:00'),
+  );
+  const submit = await written(t, 'x.sub', `executable = ${hostile}\n${hostile} = 1\nqueue\n`);
+  await choose(tab, log, submit);
+  await tab.untilText('#causes', '<img src=x onerror=');
+  await tab.click('#causes button.job');
+  await tab.untilText('dialog[open]', '<script>window.hacked=1</script>');
+  await tab.press('Escape');
+  assert.equal(await tab.read<number>(`document.querySelectorAll('img, main script').length`), 0);
+  assert.equal(await tab.read('window.hacked ?? null'), null);
+  const wide = await tab.read<number>('document.documentElement.scrollWidth');
+  assert.ok(wide <= 390, `${wide} pixels wide`);
+  assert.deepEqual(tab.errors, []);
+});
+
+for (const [name, file, content, message] of [
+  [
+    'a binary file',
+    'model.pt',
+    Uint8Array.from({ length: 5000 }, (_, at) => (at * 197) % 256),
+    /no HTCondor event in model\.pt/,
+  ],
+  [
+    'a text that is no log',
+    'notes.txt',
+    'Dear all,\n\nsee you on Monday.\n',
+    /no HTCondor event in notes\.txt[^]+fix: name the event log/,
+  ],
+  [
+    'a damaged .gz',
+    'a.log.gz',
+    gzipSync('x'.repeat(99_999)).subarray(0, 60),
+    /a\.log\.gz cannot be unpacked: it is cut off or damaged/,
+  ],
+  ['an empty file', 'empty.log', '', /The log has no events: no job has been submitted yet\./],
+] as const)
+  test(`${name} gives a clear message, and the next file is read`, async (t) => {
+    const tab = await opened(t);
+    if (tab === undefined) return;
+    await choose(tab, await written(t, file, content));
+    assert.match(await tab.text('#result'), message);
+    await tab.click('#restart');
+    await tab.until(`document.querySelector('#result').hidden`);
+    await choose(tab, path.join(logs, 'normal.log'));
+    assert.match(await tab.text('#summary'), /success\s+1 \(100/);
+    assert.deepEqual(tab.errors, []);
+  });
+
+test('the keyboard alone reads the sample, explains a job and returns', async (t) => {
+  const tab = await opened(t);
+  if (tab === undefined) return;
+  const focused = () => tab.read<string>(`document.activeElement.id || document.activeElement.innerText`);
+  const tabTo = async (name: string) => {
+    for (let presses = 0; presses < 40; presses++) {
+      await tab.press('Tab');
+      if ((await focused()) === name) return;
+    }
+    throw new Error(`${name} was not reached`);
+  };
+  await tabTo('sample');
+  await tab.press('Enter');
+  await tab.until(`!document.querySelector('#result').hidden`);
+  await tab.untilText('.verdict', 'of the loss has one cause: the transfer stalled');
+  assert.equal(await focused(), 'title');
+  await tabTo('794569.49');
+  await tab.press('Enter');
+  await tab.untilText('dialog[open]', '794569.49 held: an input was not found (404)');
+  await tab.press('Escape');
+  await tab.until(`document.querySelector('dialog[open]') === null`);
+  assert.equal(await focused(), '794569.49');
+  const unnamed = `[...document.querySelectorAll('button, input:not([hidden]), textarea, svg[role=img], [role=region], progress')]
+    .filter((one) => !(one.innerText || one.ariaLabel || one.labels?.length || one.getAttribute('aria-labelledby')))`;
+  assert.equal(await tab.read<number>(`${unnamed}.length`), 0);
+});
+
+test('it follows dark mode, fits a phone, and reading can be cancelled', async (t) => {
+  const tab = await opened(t, { width: 390, height: 844 });
+  if (tab === undefined) return;
+  const ground = 'getComputedStyle(document.body).backgroundColor';
+  const light = await tab.read<string>(ground);
+  await tab.prefer({ 'color-scheme': 'dark' });
+  assert.notEqual(await tab.read<string>(ground), light);
+  assert.ok((await tab.read<number>('document.documentElement.scrollWidth')) <= 390);
+  await tab.click('#sample');
+  await tab.read(`document.querySelector('#cancel').click()`);
+  assert.equal(await tab.read<boolean>(`document.querySelector('#start').hidden`), false);
+  await tab.click('#sample');
+  await tab.until(`!document.querySelector('#result').hidden`);
+  assert.ok((await tab.read<number>('document.documentElement.scrollWidth')) <= 390);
+  assert.deepEqual(tab.errors, []);
+});
