@@ -24,10 +24,10 @@ const escaped = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).
 const parameter =
   '(?:authz|access_token|token|key|password|sig|[\\w-]*signature|[\\w-]*credential|x-amz-[\\w-]+)';
 /** Only where a query parameter can begin: folders may be called `key=1`. */
-const secretInQuery = new RegExp(`(?<=^|[?&\\s"'(<])(${parameter}=)[^&#\\s"'<>()|,;]+`, 'gi');
-const secretInAddress = /(:\/\/)[^/?#\s"'@]*@/g;
+export const secretInQuery = new RegExp(`(?<=^|[?&;\\s"'(<])(${parameter}=)[^&#\\s"'<>()|,;]+`, 'gi');
+export const secretInAddress = /(:\/\/)[^/?#\s"'@]*@/g;
 /** Not the word after "bearer" in a sentence: secrets contain digits or dots. */
-const secretInHeader = /(Bearer(?:\s|%20)+)(?=[\w~+/%=-]*[\d.][\w~+/%=-])[\w.~+/%=-]+/gi;
+export const secretInHeader = /(Bearer(?:\s|%20)+)(?=[\w~+/%=-]*[\d.][\w~+/%=-])[\w.~+/%=-]+/gi;
 
 /** `WANDB_API_KEY=…`; not a path, a URL or a macro, which only name a secret. */
 export const secretInVariable =

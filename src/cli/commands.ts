@@ -23,6 +23,7 @@ const files: Record<CommandName, () => Promise<{ configure: Configure }>> = {
   shell: () => import('./commands/shell.ts'),
   runs: () => import('./commands/runs.ts'),
   report: () => import('./commands/report.ts'),
+  bundle: () => import('./commands/bundle.ts'),
   dashboard: () => import('./commands/dashboard.ts'),
   adopt: () => import('./commands/adopt.ts'),
   get: () => import('./commands/get.ts'),

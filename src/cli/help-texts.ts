@@ -6,7 +6,7 @@ import { runsHelpTexts } from './runs-help-texts.ts';
 export const groups = {
   'Before a run:': ['init', 'check', 'plan', 'rehearse'],
   'Runs:': ['submit', 'run', 'status', 'watch', 'logs', 'why', 'retry', 'stop', 'shell', 'runs'],
-  'Where the time went:': ['report', 'dashboard'],
+  'Where the time went:': ['report', 'bundle', 'dashboard'],
   'Your HTCondor submit files:': ['adopt'],
   'Data and software:': ['get', 'put', 'sync', 'warm', 'ls', 'stat', 'cat', 'rm', 'login', 'stage', 'env'],
   'This machine:': ['doctor', 'demo', 'mini', 'docs', 'completion'],
@@ -137,6 +137,15 @@ export const helpTexts: Readonly<Record<string, CommandHelp>> = {
       ['updraft report', 'the latest run'],
       ['updraft report my.log --html report.html', 'any HTCondor event log, with charts'],
       ['updraft report my.log --by site', 'which site, owner, log, machine or GPU lost most'],
+      ['updraft report my.log --mail', 'what to write to the owners of held jobs'],
+    ],
+  },
+  bundle: {
+    what: 'pack a run or logs for support, without secrets',
+    page: 'bundle.md',
+    examples: [
+      ['updraft bundle', 'the latest run: journals, logs, submit file, report, versions'],
+      ['updraft bundle my.log job.sub --anonymous -o for-support.tar.gz', 'without names of users and hosts'],
     ],
   },
   dashboard: {

@@ -12,6 +12,6 @@ export function assertSystem(command: string, platform: NodeJS.Platform): void {
   if (platform === 'linux' || !linuxOnly.includes(command)) return;
   const system = platform === 'darwin' ? 'macOS' : platform;
   throw new Fault('pool-unreachable', `updraft ${command} needs Linux, and this is ${system}`, {
-    fix: `log in to an access point with ssh, and run it there; init, check, plan, report, why, adopt and dashboard work on ${system} too`,
+    fix: `log in to an access point with ssh, and run it there; init, check, plan, report, why, bundle, adopt and dashboard work on ${system} too`,
   });
 }

@@ -213,7 +213,8 @@ function causeVerdict(
   return { kind: 'cause', name: cause, share: millis / lost, text, line };
 }
 
-function memoryLine(resources: readonly ResourceReport[], source: SourceKind): string | null {
+/** The line that requests enough memory, if the log shows how much that is. */
+export function memoryLine(resources: readonly ResourceReport[], source: SourceKind): string | null {
   const memory = resources.find(({ name }) => name === 'Memory');
   const wanted = memory?.suggested ?? null;
   if (wanted === null) return null;

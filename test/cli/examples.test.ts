@@ -25,6 +25,7 @@ const notRun: readonly (readonly [pattern: RegExp, why: string])[] = [
   [/^updraft rehearse/, 'takes a minute: test/run/rehearse.test.ts'],
   [/--pool condor|adopt .* --submit|^updraft shell/, 'needs an HTCondor pool: test/condor, test/adopt'],
   [/^updraft doctor/, 'imports PyTorch, for seconds: src/cli/commands/doctor.test.ts'],
+  [/^updraft bundle/, 'asks doctor: test/cli/bundle.test.ts'],
   [/mini pool up/, 'builds a pool for minutes: test/mini/pool.test.ts'],
   [/^updraft demo|^cd updraft-demo/, 'trains with PyTorch for minutes'],
   [/^updraft login|federation approve/, 'waits for a person: test/objects/login.test.ts'],

@@ -93,6 +93,7 @@ test('on a machine with only the C library and a shell, an ordinary user does it
   assert.match(updraft('report', 'my.log').stdout, /on slots/);
   assert.match(updraft('why', 'my.log').stdout, /The program exited with code 3/);
   assert.match(updraft('adopt', 'my.sub').stdout, /also worth adding: request_memory/);
+  assert.match(updraft('docs', 'install').stdout, /^# Install\n/);
 
   const made = updraft('init', '--template', 'minimal', 'mine');
   assert.equal(made.stdout, 'mine/updraft.toml\nmine/train.py\n');

@@ -12,7 +12,7 @@ export function configure(command: Command, cli: Cli): void {
       cli.out(`${JSON.stringify({ version: cli.version, findings })}\n`);
       return;
     }
-    cli.out(findings.map((finding) => findingLines(finding, textWidth(cli))).join(''));
+    cli.out(doctorText(findings, textWidth(cli)));
     nextCommands(cli, [
       ['updraft check', 'find what would fail in your job'],
       findings.some(({ name, ok }) => name === 'HTCondor' && !ok) && [
@@ -23,6 +23,9 @@ export function configure(command: Command, cli: Cli): void {
     ]);
   });
 }
+
+export const doctorText = (findings: readonly DoctorFinding[], width: number): string =>
+  findings.map((finding) => findingLines(finding, width)).join('');
 
 function findingLines({ name, ok, said, fix }: DoctorFinding, width: number): string {
   const [first, rest] = [`${ok ? 'ok ' : '-  '} ${name.padEnd(10)} `, ' '.repeat(15)];

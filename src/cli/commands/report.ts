@@ -3,6 +3,8 @@ import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
 import { compareReports } from '../../report/compare-reports.ts';
 import { groupingNames } from '../../report/groupings.ts';
+import { mailsOf, mailsText } from '../../report/mails.ts';
+import type { ReadLogs } from '../../report/read-logs.ts';
 import { runReport } from '../../report/read-run.ts';
 import { runText } from '../../report/report-text.ts';
 import { sections } from '../../report/sections.ts';
@@ -22,6 +24,7 @@ import { nextCommands } from '../text/phrases.ts';
 
 interface Flags extends ReportForm {
   compare?: true;
+  mail?: true;
   valid?: string;
   invalid?: string;
 }
@@ -51,6 +54,16 @@ export function configure(command: Command, cli: Cli): void {
         .choices(groupingNames)
         .conflicts(['jobs', 'compare']),
     )
+    .addOption(
+      new Option('--mail', 'print what to write to the owners of jobs that need a person').conflicts([
+        'compare',
+        'csv',
+        'markdown',
+        'html',
+        'jobs',
+        'by',
+      ]),
+    )
     .option('--all', 'add slowest jobs, all sites, machines and groups')
     .option('--valid <rule>', "when a result is valid: 'bytes>1M && seconds>600'")
     .option('--invalid <list>', 'jobs or DAG nodes with wrong results: a,b,c or a file')
@@ -60,6 +73,10 @@ export function configure(command: Command, cli: Cli): void {
       const isPlain = Object.keys(flags).every((flag) => plainFlags.has(flag));
       if ('run' in source && isPlain) return printRun(cli, source.run, flags);
       const read = await readSource(cli, source, flags);
+      if (flags.mail === true) {
+        printMails(cli, sourceName(source), read, flags);
+        return;
+      }
       await printReport(cli, sourceName(source), read, flags);
       if (Object.keys(flags).length > 0 || words.includes('-')) return;
       const named = words.length > maxNamed ? 'LOGS' : words.map(shellQuote).join(' ');
@@ -76,6 +93,11 @@ export function configure(command: Command, cli: Cli): void {
 const maxNamed = 3;
 
 const plainFlags = new Set(['json', 'all', 'jobs']);
+
+function printMails(cli: Cli, name: string, read: ReadLogs, { json }: Flags): void {
+  const mails = mailsOf(read, name);
+  cli.out(`${json === true ? JSON.stringify(mails) : mailsText(mails, read.jobs.length)}\n`);
+}
 
 async function printRun(cli: Cli, run: FoundRun, form: ReportForm): Promise<void> {
   const state = await currentState(cli, run.folder);

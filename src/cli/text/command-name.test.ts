@@ -2,8 +2,11 @@ import assert from 'node:assert/strict';
 import { chmod, mkdir, symlink } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
+import { runCommand } from '../../../test/cli/run-command.ts';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
+import type { Cli } from '../cli.ts';
 import { commandName, withCommandName } from './command-name.ts';
+import { nextCommands } from './phrases.ts';
 
 test('the printed command is `updraft` only where that starts this program', async (t) => {
   const root = await temporaryFolder(t, {
@@ -36,4 +39,15 @@ test('only commands are renamed', () => {
     'next: node bin/updraft.mjs status\n  fix: run `node bin/updraft.mjs env lock`; updraft.toml of updraft, mini/updraft run\n',
   );
   assert.equal(withCommandName('updraft --help', 'npx updraft'), 'npx updraft --help');
+  assert.equal(withCommandName('npx updraft --help', 'npx updraft'), 'npx updraft --help');
+});
+
+test('where the command is a path, the columns of the next commands stay even', async () => {
+  const configure = (_: unknown, cli: Cli): void =>
+    nextCommands(cli, [
+      ['updraft status', 'how far it is'],
+      ['tar -xzf a.tar.gz', 'unpack it'],
+    ]);
+  const { err } = await runCommand({ configure }, ['--'], { cwd: '/', name: '/opt/updraft' });
+  assert.equal(err, '\nnext:\n  /opt/updraft status  how far it is\n  tar -xzf a.tar.gz    unpack it\n');
 });

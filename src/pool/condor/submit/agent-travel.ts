@@ -76,7 +76,7 @@ export async function describeSent(
   if (object !== undefined) return [perAttempt(plan, other), `the agent comes from ${object.url}`];
   const agent = await agentBytes();
   if (isCommon(plan, version))
-    return [perAttempt(plan, other), `and the agent, ${formatSize(agent)}, once per machine`];
+    return [perAttempt(plan, other), `and the agent, ${formatSize(agent)}, at least once per machine`];
   return [
     `${perAttempt(plan, other + agent)}; the agent is ${formatSize(agent)} of it`,
     ...lighter(plan, version),

@@ -1,0 +1,165 @@
+import { secretInAddress, secretInHeader, secretInQuery, secretInVariable } from './printable.ts';
+
+/** A kind of secret, and how to find it: the pattern's first group, if it has one, stays. */
+interface SecretRule {
+  what: string;
+  pattern: RegExp;
+}
+
+/** Found by their form, wherever they are. */
+const forms: readonly SecretRule[] = [
+  { what: 'token (JWT)', pattern: /\beyJ[\w-]{10,}(?:\.[\w-]*){0,2}/g },
+  { what: 'AWS key', pattern: /\b(?:AKIA|ASIA|AIDA|AROA|AGPA)[A-Z0-9]{16}\b/g },
+  {
+    what: 'service key',
+    pattern:
+      /\b(?:hf_\w{20,}|gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|sk-[\w-]{16,}|xox[abprs]-[\w-]{10,}|AIza[\w-]{30,}|npm_\w{30,}|wandb_v\d_\w{16,})/g,
+  },
+  {
+    what: 'private key',
+    // The end may be missing, or the line ends escaped.
+    pattern:
+      /-----BEGIN [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----(?:[A-Za-z0-9+/=\s]|\\+[nrt]|(?:Proc-Type|DEK-Info):[^\n\\]*)*(?:-----END [A-Z0-9 ]*-----)?/g,
+  },
+];
+
+/** In place of a secret in a file. */
+const removed = '[removed]';
+
+const secretName =
+  '[\\w.-]*(?:token|secret|passw(?:or)?d|passphrase|pwd|api[_-]?key|access[_-]?key|private[_-]?key|auth[_-]?key|credential|authorization|cookie|_key)(?![\\w-]*(?:file|path|dir|type|expir|name|url))[\\w-]*';
+const secretNamePattern = new RegExp(`^${secretName}$`, 'i');
+/** Whether a variable or key of this name has a secret. */
+export const isSecretName = (name: string): boolean => secretNamePattern.test(name);
+
+/** A value in quotes, however often escaped, or up to the end of its line if they do not close; else a word. */
+const quotedOrWord = String.raw`(?<escape>\\*)"[^\n]*?(?<!\\)\k<escape>"|\\*"[^\n]*|'[^'\n]*'?|(?:(?:basic|bearer|token) +)?[^\s"',;&(){}[\]]+`;
+
+/** What a file that leaves the machine must not contain: wrongly removed words cost less than a secret. */
+const files: readonly SecretRule[] = [
+  ...forms,
+  { what: 'login in a URL', pattern: secretInAddress },
+  { what: 'secret in a URL', pattern: secretInQuery },
+  { what: 'token', pattern: secretInHeader },
+  { what: 'variable', pattern: secretInVariable },
+  {
+    what: 'secret by its name',
+    pattern: new RegExp(
+      `(${secretName}\\\\*["']?\\s*(?:=>|[=:])\\s*)(?!(?:true|false|null|none|\\d{1,6})\\b|\\[removed\\])(?:${quotedOrWord})`,
+      'gi',
+    ),
+  },
+  {
+    what: 'secret option',
+    pattern: /(\s--?[\w-]*(?:token|passw(?:or)?d|secret|api-?key|access-?key)(?:=|\s+)["']?)[^\s"']+/gi,
+  },
+  { what: 'login', pattern: /(\bmachine\s+\S+\s+login\s+\S+\s+password\s+)\S+/gi },
+];
+
+const firstGroup = ([, group]: unknown[]): string => (typeof group === 'string' ? group : '');
+
+/** How many secrets of each kind were removed. */
+export type SecretCounts = Map<string, number>;
+
+function count(counts: SecretCounts, what: string): string {
+  counts.set(what, (counts.get(what) ?? 0) + 1);
+  return removed;
+}
+
+/** The content of a file without secrets, nor the values of environment variables; JSON stays JSON. */
+export function fileWithoutSecrets(text: string, counts: SecretCounts): string {
+  const whole = parsed(text);
+  if (whole !== undefined) return `${JSON.stringify(cleanJson(whole, counts), null, 2)}\n`;
+  const isJsonLine = (line: string): boolean => line.startsWith('{') && line.trimEnd().endsWith('}');
+  if (!isJsonLine(text)) return cleanText(cleanEnvironment(text, counts), counts);
+  return text
+    .split('\n')
+    .map((line) => {
+      const value = isJsonLine(line) ? parsed(line) : undefined;
+      return value === undefined ? cleanText(line, counts) : JSON.stringify(cleanJson(value, counts));
+    })
+    .join('\n');
+}
+
+function parsed(text: string): object | undefined {
+  if (!/^\s*[[{]/.test(text)) return undefined;
+  try {
+    return JSON.parse(text) as object;
+  } catch {
+    return undefined;
+  }
+}
+
+const cleanText = (text: string, counts: SecretCounts): string =>
+  files.reduce(
+    (kept, { what, pattern }) =>
+      kept.replaceAll(pattern, (...match) => `${firstGroup(match)}${count(counts, what)}`),
+    text,
+  );
+
+const isEnvironment = /^(?:env|environment|secrets)$/i;
+
+function cleanJson(value: unknown, counts: SecretCounts, isHidden = false): unknown {
+  if (typeof value === 'string') return isHidden ? count(counts, 'variable') : cleanText(value, counts);
+  if (Array.isArray(value)) return value.map((one) => cleanJson(one, counts, isHidden));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, one]) => [
+      cleanText(key, counts),
+      cleanJson(one, counts, isHidden || isEnvironment.test(key) || isSecretName(key)),
+    ]),
+  );
+}
+
+const environmentLine = /^([ \t]*(?:\+|MY\.)?env(?:ironment)?[ \t]*=[ \t]*)((?:.*\\\r?\n)*.*)$/gim;
+
+/** Variables of a submit file or ad, and of TOML and YAML job files, keep only their names. */
+function cleanEnvironment(text: string, counts: SecretCounts): string {
+  const lines = text.replaceAll(environmentLine, (_, start: string, value: string) => {
+    const names = variableNames(value);
+    return `${start}${names.map((name) => `${name}=${count(counts, 'variable')}`).join(' ')}`;
+  });
+  return lines
+    .replaceAll(
+      /^([ \t]*\[[\w.]*\benv\][^\n]*\n)((?:(?!\s*\[)[^\n]*\n?)*)/gm,
+      (_, head: string, body: string) => head + cleanBlock(body, /^\s*("[^"]*"|[\w.-]+)\s*=/, counts),
+    )
+    .replaceAll(
+      /^([ \t]*)(env:[ \t]*\n)((?:\1[ \t]+[^\n]*\n?|[ \t]*\n)*)/gm,
+      (_, indent: string, head: string, body: string) =>
+        indent + head + cleanBlock(body, /^\s*("[^"]*"|[\w.-]+):/, counts),
+    )
+    .replaceAll(/^([ \t]*env:[ \t]*)\{[^}]*\}/gm, (_, head: string) => head + count(counts, 'variable'));
+}
+
+/** `"A=1 B='x y'"`, or `A=1;B=2` as old submit files have it, or `{ A = "1" }` of TOML. */
+function variableNames(value: string): string[] {
+  const inner = value.replaceAll(/\\\r?\n/g, ' ').trim();
+  const pieces = inner.startsWith('{')
+    ? [...inner.matchAll(/([\w-]+)\s*=\s*(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^,}]*)/g)].map(
+        ([, name = '']) => `${name}=`,
+      )
+    : inner.startsWith('"')
+      ? (inner.slice(1).match(/(?:[^\s']|'(?:[^']|'')*')+/g) ?? [])
+      : inner.split(/[;|]/);
+  return pieces.flatMap((piece) => /^\s*([A-Za-z_]\w*)=/.exec(piece)?.[1] ?? []);
+}
+
+/** Only lines that begin a variable, without its value, which may have several lines. */
+function cleanBlock(body: string, variable: RegExp, counts: SecretCounts): string {
+  const [indent = ''] = /^[ \t]*/.exec(body) ?? [];
+  let closes: string | undefined;
+  const kept = body.split('\n').flatMap((line) => {
+    if (closes !== undefined) {
+      if (line.includes(closes)) closes = undefined;
+      return [];
+    }
+    const start = variable.exec(line)?.[0];
+    if (start === undefined || !line.startsWith(indent) || /^\s/.test(line.slice(indent.length))) return [];
+    const value = line.slice(start.length).trim();
+    const quotes = /^("""|''')/.exec(value)?.[1];
+    if (quotes !== undefined && !value.slice(3).includes(quotes)) closes = quotes;
+    return [`${start} "${count(counts, 'variable')}"`];
+  });
+  return kept.length === 0 ? '' : `${kept.join('\n')}\n`;
+}

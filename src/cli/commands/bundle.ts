@@ -1,0 +1,186 @@
+import { arch, hostname, release, userInfo, version as systemVersion } from 'node:os';
+import path from 'node:path';
+import type { Command } from 'commander';
+import { printable } from '../../base/printable.ts';
+import { Pseudonyms } from '../../base/pseudonyms.ts';
+import { createRedact } from '../../base/redact.ts';
+import { shellQuote } from '../../base/shell-quote.ts';
+import { textTable } from '../../base/text-table.ts';
+import { fileWithoutSecrets, type SecretCounts } from '../../base/file-without-secrets.ts';
+import { logFile } from '../../eventlog/log-sources.ts';
+import type { LogSource } from '../../eventlog/scan-log.ts';
+import { formatSize } from '../../job/units.ts';
+import { jobTable } from '../../report/job-table.ts';
+import type { LogReport } from '../../report/log-report.ts';
+import type { ReadLogs } from '../../report/read-logs.ts';
+import { reportPage } from '../../report/report-page.ts';
+import { reportText } from '../../report/report-text.ts';
+import { sections } from '../../report/sections.ts';
+import { type BundleFile, isLog, namedBundleFiles, runBundleFiles } from '../bundle/bundle-files.ts';
+import { knownSecrets } from '../bundle/known-secrets.ts';
+import { writeBundle } from '../bundle/write-bundle.ts';
+import type { Cli } from '../cli.ts';
+import { examine } from '../doctor/examine.ts';
+import { pathKind } from '../find-run.ts';
+import { textPage } from '../report/print-report.ts';
+import { readSource, reportSource, type ReportSource, sourceName } from '../report/report-source.ts';
+import { nextCommands } from '../text/phrases.ts';
+import { doctorText } from './doctor.ts';
+
+interface BundleOptions {
+  output?: string;
+  anonymous?: true;
+  doctor: boolean;
+  json?: true;
+}
+
+export function configure(command: Command, cli: Cli): void {
+  command
+    .argument(
+      '[run | file...]',
+      'a run (default: the latest), or event logs, with submit files and outputs to add',
+    )
+    .option('-o, --output <file>', 'the archive (default: updraft-bundle-NAME.tar.gz)')
+    .option('--anonymous', 'also replace names of users and hosts, addresses and your home folder')
+    .option('--no-doctor', 'leave out what `updraft doctor` finds on this machine')
+    .option('--json', 'print JSON')
+    .action((words: string[], options: BundleOptions) => bundle(cli, words, options));
+}
+
+async function bundle(cli: Cli, words: readonly string[], options: BundleOptions): Promise<void> {
+  const { source, others } = await sourceOf(cli, words);
+  const cleaner = new Cleaner(await knownSecrets(cli, 'run' in source ? source.run.folder : undefined));
+  const read = cleaner.cleanReport(await readSource(cli, source, {}));
+  const name = sourceName(source)
+    .replace(/ and \d+ more$/, '')
+    .replace(/\.(?:log|gz)$/g, '');
+  const files = [
+    ...('run' in source
+      ? await runBundleFiles(source.run.folder)
+      : namedBundleFiles([...source.logs, ...others])),
+    ...madeFiles({
+      ...reportTexts(cli, name, read),
+      ...(options.doctor ? { 'doctor.txt': doctorText(await examine(cli), pageWidth) } : {}),
+      'versions.txt': versionsText(cli),
+    }),
+  ];
+  const people = options.anonymous === true ? await learnNames(cli, read, files) : undefined;
+  const named = (text: string): string => people?.replace(text) ?? text;
+  const sizes: { name: string; bytes: number }[] = [];
+  const cleaned = async function* () {
+    for (const { name: original, read: readText } of files) {
+      const [own, text] = [named(original), named(cleaner.clean(await readText()))];
+      sizes.push({ name: own, bytes: Buffer.byteLength(text) });
+      yield { name: own, text };
+    }
+    yield { name: 'about.txt', text: aboutText(sizes, cleaner.counts, people?.replaced) };
+  };
+  const file = path.resolve(cli.cwd, options.output ?? `updraft-bundle-${named(name)}.tar.gz`);
+  const bytes = await writeBundle(file, cleaned(), cli.signal);
+  const removed = Object.fromEntries(cleaner.counts);
+  const replaced = Object.fromEntries(people?.replaced ?? []);
+  if (options.json === true) {
+    cli.out(`${JSON.stringify({ file, bytes, files: sizes, removed, replaced })}\n`);
+    return;
+  }
+  cli.out(
+    `${aboutText(sizes, cleaner.counts, people?.replaced)}\n${file} (${formatSize(bytes)}, readable by you only)\n`,
+  );
+  nextCommands(cli, [
+    [`tar -xzOf ${shellQuote(file)} | less`, 'read all of it before you send it'],
+    people === undefined && ['updraft bundle … --anonymous', 'without names of users and hosts'],
+  ]);
+}
+
+/** Files that are not logs are added to a bundle of logs. */
+async function sourceOf(
+  cli: Cli,
+  words: readonly string[],
+): Promise<{ source: ReportSource; others: LogSource[] }> {
+  const kinds = await Promise.all(words.map((word) => pathKind(path.resolve(cli.cwd, word))));
+  if (words.length < 2 || !kinds.every((kind) => kind === 'file'))
+    return { source: await reportSource(cli, words), others: [] };
+  const files = await Promise.all(words.map((word) => logFile(path.resolve(cli.cwd, word), word)));
+  const areLogs = await Promise.all(files.map(isLog));
+  const logs = words.filter((_, index) => areLogs[index]);
+  // Without a log, the fault says what to name.
+  const source = await reportSource(cli, logs.length === 0 ? words : logs);
+  return { source, others: logs.length === 0 ? [] : files.filter((_, index) => !areLogs[index]) };
+}
+
+const madeFiles = (texts: Record<string, string>): BundleFile[] =>
+  Object.entries(texts).map(([name, text]) => ({ name, read: () => Promise.resolve(text) }));
+
+const pageWidth = 100;
+
+function reportTexts(cli: Cli, name: string, read: ReadLogs): Record<string, string> {
+  const { report, jobs, ledger } = read;
+  const parts = sections(report, { jobRows: jobTable(jobs, ledger.rows) });
+  return {
+    'report.txt': `${reportText(report, parts, { ...textPage(cli), width: pageWidth })}\n`,
+    'report.json': JSON.stringify(report),
+    'report.html': reportPage(`Where the time went: ${name}`, read),
+  };
+}
+
+const versionsText = ({ version, platform, clock }: Cli): string =>
+  [
+    `Updraft ${version}`,
+    `${platform} ${arch()} ${release()} (${systemVersion()})`,
+    `made at ${new Date(clock.now()).toISOString()}`,
+    '',
+  ].join('\n');
+
+/** A first look at every file, so that a name in one is replaced in all. */
+async function learnNames(cli: Cli, { jobs }: ReadLogs, files: readonly BundleFile[]): Promise<Pseudonyms> {
+  const { USER = '', LOGNAME = '', HOME = '' } = cli.env;
+  const people = new Pseudonyms({
+    users: [USER, LOGNAME, userInfo().username, ...jobs.flatMap(({ owner = [] }) => owner)],
+    hosts: [hostname(), ...jobs.flatMap(({ attempts }) => attempts.map(({ machine }) => machine))],
+    home: HOME,
+  });
+  for (const file of files) people.learn(await file.read());
+  return people;
+}
+
+/** Removes secrets by their form and name, and those that are known here by their value. */
+class Cleaner {
+  readonly counts: SecretCounts = new Map();
+  readonly #redact: (text: string) => string;
+
+  constructor(secrets: readonly string[]) {
+    this.#redact = createRedact(secrets);
+  }
+
+  /** Before it becomes a page, whose markup would disguise secrets. */
+  cleanReport(read: ReadLogs): ReadLogs {
+    return { ...read, report: JSON.parse(this.clean(JSON.stringify(read.report))) as LogReport };
+  }
+
+  clean(text: string): string {
+    const kept = fileWithoutSecrets(text, this.counts);
+    const lines = kept.split('\n').map((line) => {
+      const without = this.#redact(line);
+      if (without !== line) this.counts.set('secret of yours', (this.counts.get('secret of yours') ?? 0) + 1);
+      return without;
+    });
+    return lines.join('\n');
+  }
+}
+
+function aboutText(
+  sizes: readonly { name: string; bytes: number }[],
+  removed: SecretCounts,
+  replaced: ReadonlyMap<string, number> | undefined,
+): string {
+  const rows = sizes.map(({ name, bytes }) => [printable(name), formatSize(bytes)]);
+  const list = (counts: ReadonlyMap<string, number>) =>
+    counts.size === 0 ? 'nothing' : [...counts].map(([what, count]) => `${count} × ${what}`).join(', ');
+  return [
+    ...textTable([{ title: 'FILE' }, { title: 'SIZE', align: 'right' }], rows),
+    '',
+    `removed: ${list(removed)}`,
+    `replaced: ${replaced === undefined ? 'nothing: names of users and hosts are as they were (see --anonymous)' : list(replaced)}`,
+    '',
+  ].join('\n');
+}

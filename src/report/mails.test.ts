@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { temporaryFolder } from '../../test/temporary-folder.ts';
+import { logSources } from '../eventlog/log-sources.ts';
+import { mailsOf, mailsText, type Mails } from './mails.ts';
+import { readLogs } from './read-logs.ts';
+
+const at = '2026-01-01 10:00:00';
+const submitted = (id: string, owner?: string): string =>
+  `000 (${id}.000) ${at} Job submitted from host: <192.0.2.1:9618>\n...\n${
+    owner === undefined
+      ? ''
+      : `028 (${id}.000) ${at} Job ad information event triggered.\nOwner = "${owner}"\nTriggerEventTypeNumber = 0\n...\n`
+  }001 (${id}.000) ${at} Job executing on host: <192.0.2.2:9618?alias=ep>\n...\n`;
+const held = (id: string, code: number, subcode: number, reason: string): string =>
+  `012 (${id}.000) ${at} Job was held.\n\t${reason}\n\tCode ${code} Subcode ${subcode}\n...\n`;
+const exited = (id: string, code: number): string =>
+  `005 (${id}.000) ${at} Job terminated.\n\t(1) Normal termination (return value ${code})\n...\n`;
+
+async function mailsAbout(
+  t: TestContext,
+  logs: Record<string, string>,
+): Promise<Mails & { printed: string }> {
+  const folder = await temporaryFolder(t, logs);
+  const read = await readLogs(await logSources(Object.keys(logs), { cwd: folder }));
+  const mails = mailsOf(read, 'my.log');
+  return { ...mails, printed: mailsText(mails, read.jobs.length) };
+}
+
+const missing =
+  'Transfer input files failure at access point ap while sending files: reading from file /home/alice/a.tar: (errno 2) No such file or directory';
+
+test('each owner gets one mail, with the causes, the advice and the command that helps', async (t) => {
+  const { mails, staff, printed } = await mailsAbout(t, {
+    'my.log': [
+      submitted('1.000', 'alice') + held('1.000', 13, 2, missing),
+      submitted('1.001', 'alice') + held('1.001', 13, 2, missing),
+      submitted('1.002', 'alice') + exited('1.002', 0),
+      submitted('2.000', 'bob') + exited('2.000', 3),
+      submitted('3.000', 'carol') + held('3.000', 1, 0, 'via condor_hold (by user carol)'),
+      submitted('4.000', 'dave') + held('4.000', 26, 0, 'Ask the admins'),
+    ].join(''),
+  });
+  assert.deepEqual(
+    mails.map(({ to, subject, causes }) => [
+      to,
+      subject,
+      ...causes.map(({ cause, command }) => [cause, command]),
+    ]),
+    [
+      ['alice', '2 of your 3 jobs need you', ['input-missing', 'condor_release 1.0 1.1']],
+      ['bob', 'Your job needs you', ['exit-code', null]],
+    ],
+  );
+  assert.deepEqual(
+    staff.map(({ cause }) => cause),
+    ['pool-policy'],
+  );
+  assert.match(printed, /^To: alice\nSubject: 2 of your 3 jobs need you\n\nHello alice,\n/);
+  assert.match(printed, /\* 2 jobs are held: 1\.0, 1\.1\n  Why: an input file is missing/);
+  assert.match(printed, /When that is fixed, release them:\n      condor_release 1\.0 1\.1\n/);
+  assert.match(printed, /condor_q -hold 1\.0\n    updraft why my\.log 1\.0\n/);
+  assert.match(printed, /When that is fixed, submit it again\./);
+  assert.match(printed, /For the staff of the pool, not for owners:\n\n\* 1 job is held: 4\.0/);
+  assert.doesNotMatch(printed, /carol/, 'who held a job knows why');
+  assert.ok(printed.split('\n').every((line) => line.length <= 76));
+});
+
+test('a request cannot be changed in the queue, so the job is removed and submitted again', async (t) => {
+  const { printed } = await mailsAbout(t, {
+    'my.log': submitted('1.000', 'alice') + held('1.000', 34, 102, 'memory usage exceeded request_memory'),
+  });
+  assert.match(printed, /submit it again, and remove what is held:\n      condor_rm 1\.0\n/);
+});
+
+test('without owners there is one mail per log, and secrets in reasons are removed', async (t) => {
+  const reason = 'Transfer input files failure: 403 for https://h/x?access_token=abc123def456';
+  const { mails, printed } = await mailsAbout(t, {
+    'a.log': submitted('1.000') + held('1.000', 13, 403, reason),
+    'b.log': submitted('2.000') + exited('2.000', 1),
+    'c.log': submitted('3.000') + exited('3.000', 0),
+  });
+  assert.deepEqual(
+    mails.map(({ to, log }) => [to, log?.slice(-5)]),
+    [
+      [null, 'a.log'],
+      [null, 'b.log'],
+    ],
+  );
+  assert.match(printed, /Hello,\n\nYour job in a\.log cannot finish without you/);
+  assert.doesNotMatch(printed, /abc123def456/);
+});
+
+test('if nobody has to act, the mail says so', async (t) => {
+  const { printed } = await mailsAbout(t, { 'a.log': submitted('1.000') + exited('1.000', 0) });
+  assert.equal(printed, 'Nobody needs a mail: of 1 job, none waits for a person.');
+});

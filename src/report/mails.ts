@@ -1,0 +1,218 @@
+import { counted } from '../base/counted.ts';
+import { fileWithoutSecrets } from '../base/file-without-secrets.ts';
+import { firstFew, printable } from '../base/printable.ts';
+import { shellQuote } from '../base/shell-quote.ts';
+import { clip, wrap } from '../base/text-table.ts';
+import {
+  adviceFor,
+  type Cause,
+  causeInfo,
+  causeTitle,
+  type RequiredChange,
+  sentence,
+} from '../codes/causes.ts';
+import type { JobHistory, JobOutcome } from '../history/history.ts';
+import type { ReadLogs } from './read-logs.ts';
+import { resourceReports } from './resource-reports.ts';
+import { shortLogNames } from './section.ts';
+import { memoryLine, type SourceKind } from './verdict.ts';
+
+/** Jobs of one owner that stand still for the same reason. */
+export interface MailCause {
+  cause: Cause;
+  outcome: JobOutcome;
+  jobs: string[];
+  what: string;
+  advice: string;
+  /** A line for the submit file or job file, or null. */
+  line: string | null;
+  /** The command that helps once the cause is fixed, or null. */
+  command: string | null;
+  /** The pool's words about the first of the jobs, or null. */
+  reason: string | null;
+}
+
+/** What to write to the owner of jobs that cannot go on without a person. */
+export interface Mail {
+  /** Null if the log does not name the owner. */
+  to: string | null;
+  /** The log of the jobs; null if there is only one. */
+  log: string | null;
+  subject: string;
+  causes: MailCause[];
+  text: string;
+}
+
+/** What `report --mail` prints with `--json`. */
+export interface Mails {
+  format: 1;
+  mails: Mail[];
+  /** What only the staff of the pool can change. */
+  staff: MailCause[];
+}
+
+/** Who must act on a job that stands still; nobody if it goes on by itself, or if a person has ended it. */
+function whoActs({ outcome, cause = 'unknown', attempts }: JobHistory): 'owner' | 'staff' | 'nobody' {
+  const isRemovedByRule = outcome === 'removed' && attempts.at(-1)?.ending === 'removed';
+  if (outcome !== 'held' && outcome !== 'failed' && outcome !== 'wrongOutput' && !isRemovedByRule)
+    return 'nobody';
+  const { change } = causeInfo(cause);
+  if (change === 'nothing') return 'nobody';
+  return change === 'staff' ? 'staff' : 'owner';
+}
+
+/** A mail for each owner, the most jobs first. Without owners, one for each log. */
+export function mailsOf({ jobs, report }: ReadLogs, name: string): Mails {
+  const waiting = Map.groupBy(jobs, whoActs);
+  const keyOf = ({ owner, log = '' }: JobHistory) => (owner === undefined ? `log ${log}` : `owner ${owner}`);
+  const all = Map.groupBy(jobs, keyOf);
+  const short = shortLogNames(report.logs);
+  const mails = [...Map.groupBy(waiting.get('owner') ?? [], keyOf)].map(([key, own]): Mail => {
+    const [{ owner: to = null, log = null } = {}] = own;
+    const causes = causesOf(own, report.source, name);
+    const total = all.get(key)?.length ?? own.length;
+    const subject = `${whichJobs(own.length, total)} ${own.length === 1 ? 'needs' : 'need'} you`;
+    const where = log === null || to !== null ? name : short(log);
+    return { to, log, subject, causes, text: mailText({ to, where, causes, count: own.length, total }) };
+  });
+  const size = ({ causes }: Mail) => causes.reduce((sum, { jobs: ids }) => sum + ids.length, 0);
+  return {
+    format: 1,
+    mails: mails.sort((a, b) => size(b) - size(a)),
+    staff: causesOf(waiting.get('staff') ?? [], report.source, name),
+  };
+}
+
+function whichJobs(count: number, total: number): string {
+  if (total === 1) return 'Your job';
+  return count === total ? `All your ${total} jobs` : `${count} of your ${total} jobs`;
+}
+
+function causesOf(jobs: readonly JobHistory[], source: SourceKind, name: string): MailCause[] {
+  const alike = Map.groupBy(jobs, ({ outcome, cause = 'unknown' }) => `${outcome} ${cause}`);
+  return [...alike.values()]
+    .sort((a, b) => b.length - a.length)
+    .flatMap((same): MailCause[] => {
+      const [first] = same;
+      if (first === undefined) return [];
+      const { cause = 'unknown', outcome, reason } = first;
+      return [
+        {
+          cause,
+          outcome,
+          jobs: same.map(({ id, node = id }) => node),
+          what: causeTitle(cause),
+          advice: adviceFor(cause, source),
+          line: cause === 'memory-exceeded' ? memoryLine(resourceReports(same), source) : null,
+          command:
+            source === 'run'
+              ? `updraft retry ${shellQuote(name)} --dry-run`
+              : queueCommand(same, cause, outcome),
+          reason: reason === undefined ? null : fileWithoutSecrets(printable(reason), new Map()),
+        },
+      ];
+    });
+}
+
+/** A job in the queue keeps what it requested: then only a new submission helps. */
+const isRequest: ReadonlySet<RequiredChange> = new Set(['memory', 'disk', 'time']);
+
+function queueCommand(jobs: readonly JobHistory[], cause: Cause, outcome: JobOutcome): string | null {
+  if (outcome !== 'held') return null;
+  const ids = jobs.map(({ id }) => id.replace(/#.*$/, '')).slice(0, maxIds);
+  return `${isRequest.has(causeInfo(cause).change) ? 'condor_rm' : 'condor_release'} ${ids.join(' ')}`;
+}
+
+/** Commands name no more jobs than this. */
+const maxIds = 20;
+const [mailWidth, maxNamed, maxReasonChars] = [76, 8, 300];
+
+interface MailFacts extends Pick<Mail, 'to' | 'causes'> {
+  where: string;
+  count: number;
+  total: number;
+}
+
+function mailText({ to, where, causes, count, total }: MailFacts): string {
+  const held = causes.find(({ outcome }) => outcome === 'held');
+  const [example = ''] = (held ?? causes[0])?.jobs ?? [];
+  return [
+    to === null ? 'Hello,' : `Hello ${printable(to)},`,
+    '',
+    ...wrap(
+      `${whichJobs(count, total)} in ${printable(where)} cannot finish without you. What happened, and what helps:`,
+      mailWidth,
+    ),
+    ...causes.flatMap((cause) => ['', ...causeLines(cause)]),
+    '',
+    'To read more about one of them:',
+    ...(held === undefined || held.command?.startsWith('updraft') ? [] : [`    condor_q -hold ${example}`]),
+    `    updraft why ${shellQuote(where)} ${shellQuote(example)}`,
+    '',
+    'If something is unclear, please reply: we are glad to help.',
+  ].join('\n');
+}
+
+/** Jobs that stand still for one reason, as an item of a list. */
+export function causeLines({
+  cause,
+  outcome,
+  jobs,
+  what,
+  advice,
+  line,
+  command,
+  reason,
+}: MailCause): string[] {
+  const say = (text: string) => wrap(text, mailWidth, '  ', '  ');
+  const them = jobs.length === 1 ? 'it' : 'them';
+  const isUnnamed = command !== null && !command.startsWith('updraft') && jobs.length > maxIds;
+  const state = `${counted(jobs.length, 'job')} ${outcomeText(outcome, jobs.length)}`;
+  return [
+    ...wrap(`* ${state}: ${firstFew(jobs.map(printable), maxNamed)}`, mailWidth, '', '  '),
+    ...say(`Why: ${what}.`),
+    ...(reason === null ? [] : say(`The log says: ${clip(reason, maxReasonChars)}`)),
+    ...say(`What helps: ${sentence(advice)}`),
+    ...(line === null ? [] : [`      ${line}`]),
+    ...say(`${isPassing(cause) ? 'Then' : 'When that is fixed,'} ${nextStep(command, them)}`),
+    ...(command === null ? [] : [`      ${command}`]),
+    ...(isUnnamed ? say(`and the other ${jobs.length - maxIds} likewise.`) : []),
+  ];
+}
+
+const isPassing = (cause: Cause): boolean => causeInfo(cause).change === 'retry';
+
+function nextStep(command: string | null, them: string): string {
+  if (command === null) return `submit ${them} again.`;
+  if (command.startsWith('updraft')) return `look at what a retry would do:`;
+  return command.startsWith('condor_rm')
+    ? `submit ${them} again, and remove what is held:`
+    : `release ${them}:`;
+}
+
+function outcomeText(outcome: JobOutcome, count: number): string {
+  const [be, past, have] = count === 1 ? ['is', 'was', 'has'] : ['are', 'were', 'have'];
+  if (outcome === 'held') return `${be} held`;
+  if (outcome === 'removed') return `${past} removed by a rule`;
+  return outcome === 'wrongOutput' ? `${have} a wrong result` : 'failed';
+}
+
+/** All mails as text to read and send, and what is left for the staff. */
+export function mailsText({ mails, staff }: Mails, total: number): string {
+  const letters = mails.map(({ to, log, subject, text }) => {
+    const who = to ?? (log === null ? 'the owner of the jobs' : `the owner of ${log}`);
+    return `To: ${printable(who)}\nSubject: ${subject}\n\n${text}`;
+  });
+  const forStaff =
+    staff.length === 0
+      ? []
+      : [
+          [
+            'For the staff of the pool, not for owners:',
+            ...staff.flatMap((one) => ['', ...causeLines(one)]),
+          ].join('\n'),
+        ];
+  if (letters.length + forStaff.length === 0)
+    return `Nobody needs a mail: of ${counted(total, 'job')}, none waits for a person.`;
+  return [...letters, ...forStaff].join(`\n\n${'-'.repeat(mailWidth)}\n\n`);
+}
