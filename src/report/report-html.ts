@@ -159,6 +159,9 @@ figcaption { font-weight: 600; margin-bottom: .4rem; }
 svg { display: block; width: 100%; min-width: 40rem; height: auto; }
 #summary th { width: 16rem; }
 #jobs td { white-space: nowrap; }
+#groups th, #groups td { padding-right: .7rem; }
+#groups td { white-space: nowrap; }
+#groups .bar { width: 6rem; min-width: 4rem; }
 @media (max-width: 40rem) {
   th, td { padding-right: .9rem; }
   .bar { width: 8rem; }
