@@ -18,6 +18,9 @@ from typing import Any, Callable, Optional
 
 import updraft
 
+# Forked processes cannot share a GPU.
+os.environ["CUDA_VISIBLE_DEVICES"] = ""
+
 try:
     import numpy
     import torch

@@ -16,6 +16,8 @@ const hostPlaces = [
   /\bslot\w*@([\w.-]+)/g,
   /@([\w-]+(?:\.[\w-]+)+)/g,
   /\w:\/\/([\w-]+(?:\.[\w-]+)+)(?=[:/?#\s]|$)/g,
+  /\b([\w-]+(?:\.[\w-]+){2,})(?=:\d{2,5}\b)/g,
+  /\b((?:[\w-]+\.){2,}(?:edu|gov|org|net|com|internal|local))\b/g,
   /\b(?:Machine|RemoteHost|Hostname|UtsnameNodename|ScheddName)\s*[:=]\s*"?(?:[^\s"@]*@)?([\w.-]+)/g,
 ];
 const userPlaces = [

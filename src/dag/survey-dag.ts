@@ -1,6 +1,8 @@
+import { countByLevel } from '../adopt/finding-groups.ts';
 import { lintSubmission } from '../adopt/lint.ts';
 import { counted } from '../base/counted.ts';
 import { applyRules, type Finding, sortFindings } from '../base/finding.ts';
+import { printable } from '../base/printable.ts';
 import { type DagFacts, dagRules, nodesText } from './dag-rules.ts';
 import type { Dag, DagNode } from './dag.ts';
 import {
@@ -46,6 +48,10 @@ function rescueOf(dag: Dag, { file, files }: DagSurveyOptions): Rescue | undefin
 export function lintDag(facts: DagFacts): Finding[] {
   return sortFindings([...applyRules(dagRules, facts), ...nodeFindings(facts)]);
 }
+
+/** `workflow.dag: 3 nodes; 1 error, 0 warnings, 2 notes` */
+export const dagHeadline = ({ file, nodes }: Dag, findings: readonly Finding[]): string =>
+  `${printable(file)}: ${counted(nodes.length, 'node')}; ${countByLevel(findings)}`;
 
 /** Rules that say nothing about a node: DAGMan keeps a log of its own, and names by node are its own rule. */
 const notForNodes = new Set(['no-log', 'fixed-names']);

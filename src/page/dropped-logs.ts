@@ -1,3 +1,4 @@
+import { isDag } from '../dag/is-dag.ts';
 import { latin1Text } from '../eventlog/log-text.ts';
 import { isEventLog, type LogSource } from '../eventlog/scan-log.ts';
 import { Fault } from '../fault/fault.ts';
@@ -6,6 +7,7 @@ import type { DroppedFile } from './messages.ts';
 /** What the files are, by their content. */
 export interface SortedFiles {
   logs: DroppedFile[];
+  dags: DroppedFile[];
   submits: DroppedFile[];
   others: DroppedFile[];
 }
@@ -14,7 +16,7 @@ export interface SortedFiles {
 const headBytes = 64 * 1024;
 
 export async function sortFiles(files: readonly DroppedFile[]): Promise<SortedFiles> {
-  const sorted: SortedFiles = { logs: [], submits: [], others: [] };
+  const sorted: SortedFiles = { logs: [], dags: [], submits: [], others: [] };
   for (const file of files) sorted[await kindOf(file)].push(file);
   return sorted;
 }
@@ -22,7 +24,10 @@ export async function sortFiles(files: readonly DroppedFile[]): Promise<SortedFi
 async function kindOf(file: DroppedFile): Promise<keyof SortedFiles> {
   const head = await headOf(file).catch(() => new Uint8Array());
   if (isEventLog(head)) return 'logs';
-  return isSubmitFile(file.name, latin1Text(head, 0, head.length)) ? 'submits' : 'others';
+  const text = latin1Text(head, 0, head.length);
+  if (text === '' || text.includes('\0')) return 'others';
+  if (isDag(file.name, text)) return 'dags';
+  return isSubmitFile(file.name, text) ? 'submits' : 'others';
 }
 
 async function headOf(file: DroppedFile): Promise<Uint8Array> {
@@ -31,9 +36,8 @@ async function headOf(file: DroppedFile): Promise<Uint8Array> {
 }
 
 const isSubmitFile = (name: string, text: string): boolean =>
-  !text.includes('\0') &&
-  (/\.(sub|submit|condor|jdl)$/i.test(name) ||
-    (/^[ \t]*queue\b/im.test(text) && /^[ \t]*\w+[ \t]*=/m.test(text)));
+  /\.(sub|submit|condor|jdl)$/i.test(name) ||
+  (/^[ \t]*queue\b/im.test(text) && /^[ \t]*\w+[ \t]*=/m.test(text));
 
 /** A log from a file; `onRead` is called with the bytes of the file that have been read. */
 export const logFrom = (file: DroppedFile, onRead: (bytes: number) => void): LogSource => ({

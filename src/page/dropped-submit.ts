@@ -3,6 +3,7 @@ import { findingsHeadline, groupFindings, type FindingGroup } from '../adopt/fin
 import { lintSubmission } from '../adopt/lint.ts';
 import type { SubmitFiles } from '../adopt/submit-files.ts';
 import { survey } from '../adopt/survey.ts';
+import { dagHeadline, lintDag, surveyDag } from '../dag/survey-dag.ts';
 import { submitLimits } from '../pool/submit-limits.ts';
 import type { DroppedFile } from './messages.ts';
 
@@ -15,21 +16,15 @@ export async function readTexts(files: readonly DroppedFile[]): Promise<Map<stri
   return new Map(await Promise.all(small.map(async ({ name, blob }) => [name, await blob.text()] as const)));
 }
 
+export interface DroppedFindings {
+  headline: string;
+  groups: FindingGroup[];
+}
+
 /** What `adopt` finds in a submit file, by the files that were dropped with it. */
-export function lintDropped(
-  file: string,
-  texts: ReadonlyMap<string, string>,
-  now: Date,
-): { headline: string; groups: FindingGroup[] } {
+export function lintDropped(file: string, texts: Texts, now: Date): DroppedFindings {
   const text = texts.get(file) ?? '';
-  const facts = survey({
-    file,
-    text,
-    files: filesBeside(path.posix.dirname(file), texts),
-    env: {},
-    now,
-    limits: submitLimits(),
-  });
+  const facts = survey({ file, text, ...contextOf(file, texts, now) });
   const findings = lintSubmission(facts);
   const name = path.posix.basename(file);
   const { wrapper } = facts;
@@ -39,8 +34,33 @@ export function lintDropped(
   };
 }
 
+/** What `adopt` finds in a DAG and in its nodes' submit files that were dropped with it. */
+export function lintDroppedDag(file: string, texts: Texts, now: Date): DroppedFindings {
+  const context = contextOf(file, texts, now);
+  const name = path.posix.basename(file);
+  const facts = surveyDag({ file: name, text: texts.get(file) ?? '', folder: undefined, ...context });
+  const findings = lintDag(facts);
+  const named = [...new Set(findings.flatMap((finding) => finding.file ?? []))];
+  return {
+    headline: dagHeadline(facts.dag, findings),
+    groups: groupFindings(
+      findings,
+      named.map((one) => ({ file: one, text: context.files.read(one) ?? '' })),
+    ),
+  };
+}
+
+type Texts = ReadonlyMap<string, string>;
+
+const contextOf = (file: string, texts: Texts, now: Date) => ({
+  files: filesBeside(path.posix.dirname(file), texts),
+  env: {},
+  now,
+  limits: submitLimits(),
+});
+
 /** What was dropped is there; of anything else it is unknown whether it exists. */
-function filesBeside(folder: string, texts: ReadonlyMap<string, string>): SubmitFiles {
+function filesBeside(folder: string, texts: Texts): SubmitFiles {
   const read = (name: string): string | undefined => texts.get(path.posix.join(folder, name));
   return {
     read,

@@ -1,8 +1,11 @@
 import { counted } from '../base/counted.ts';
 import { printable } from '../base/printable.ts';
 import { shellQuote } from '../base/shell-quote.ts';
+import type { LogEvent } from '../eventlog/events.ts';
+import type { LogSource } from '../eventlog/scan-log.ts';
 import { asFault } from '../fault/fault.ts';
 import type { JobHistory } from '../history/history.ts';
+import { readHistory } from '../history/read-history.ts';
 import { readLogs } from '../report/read-logs.ts';
 import { reportPage } from '../report/report-page.ts';
 import { explainReason } from '../why/explain-reason.ts';
@@ -10,7 +13,7 @@ import { explainStory } from '../why/explain-story.ts';
 import { viewExplanation } from '../why/explanation-view.ts';
 import { groupExplanations } from '../why/group-explanations.ts';
 import { logFrom, sortFiles } from './dropped-logs.ts';
-import { lintDropped, readTexts } from './dropped-submit.ts';
+import { lintDropped, lintDroppedDag, readTexts } from './dropped-submit.ts';
 import type { DroppedFile, PageAnswer, PageRequest } from './messages.ts';
 
 const say = (answer: PageAnswer): void => postMessage(answer);
@@ -18,6 +21,10 @@ const say = (answer: PageAnswer): void => postMessage(answer);
 /** The jobs of the logs that were read last. */
 let jobs: readonly JobHistory[] = [];
 let logNames: readonly string[] = [];
+/** The logs, if they are read again for the lines that show a job's cause. */
+let unquoted: readonly LogSource[] | undefined;
+/** Logs of more bytes are read without those lines, which takes half the time. */
+const manyBytes = 16_000_000;
 
 addEventListener('message', ({ data }: MessageEvent<PageRequest>) => {
   answer(data).catch((thrown: unknown) => {
@@ -28,36 +35,46 @@ addEventListener('message', ({ data }: MessageEvent<PageRequest>) => {
 
 async function answer(request: PageRequest): Promise<void> {
   if (request.ask === 'files') await readFiles(request.files);
-  else if (request.ask === 'job') explainJob(request.word);
+  else if (request.ask === 'job') await explainJob(request.word);
   else explainPasted(request.text);
 }
 
 async function readFiles(files: readonly DroppedFile[]): Promise<void> {
   say({ is: 'progress', share: 0, doing: `Looking at ${counted(files.length, 'file')} …` });
-  const { logs, submits, others } = await sortFiles(files);
-  const isNothing = logs.length + submits.length === 0;
+  const { logs, dags, submits, others } = await sortFiles(files);
+  const isNothing = logs.length + dags.length + submits.length === 0;
   const commands: string[] = [];
   // A file that is no log is reported as the command line reports it.
   if (logs.length > 0 || isNothing) commands.push(await reportOn(isNothing ? files : logs));
-  const texts = submits.length === 0 ? new Map<string, string>() : await readTexts([...submits, ...others]);
-  for (const { name } of submits) {
-    say({ is: 'submit', ...lintDropped(name, texts, new Date()) });
-    commands.push(`updraft adopt ${shellQuote(name)}`);
-  }
-  if (!isNothing && others.length > 0 && submits.length === 0)
+  commands.push(...(await adoptAll(dags, submits, others)));
+  if (!isNothing && others.length > 0 && dags.length + submits.length === 0)
     say({ is: 'ignored', names: others.map(({ name }) => name) });
   say({ is: 'done', command: commands.join('; ') });
+}
+
+/** Says what is wrong in each DAG; without one, in each submit file. */
+async function adoptAll(
+  dags: readonly DroppedFile[],
+  submits: readonly DroppedFile[],
+  others: readonly DroppedFile[],
+): Promise<string[]> {
+  const adopted = dags.length > 0 ? dags : submits;
+  if (adopted.length === 0) return [];
+  const texts = await readTexts([...dags, ...submits, ...others]);
+  const lint = dags.length > 0 ? lintDroppedDag : lintDropped;
+  for (const { name } of adopted) say({ is: 'submit', ...lint(name, texts, new Date()) });
+  return adopted.map(({ name }) => `updraft adopt ${shellQuote(name)}`);
 }
 
 /** Reads the logs, and reports on all of them together. Returns the command that does the same. */
 async function reportOn(files: readonly DroppedFile[]): Promise<string> {
   const progress = progressOf(files);
-  const read = await readLogs(
-    files.map((file) => logFrom(file, (bytes) => progress.advance(file, bytes))),
-    { evidence: true },
-  );
+  const sources = files.map((file) => logFrom(file, (bytes) => progress.advance(file, bytes)));
+  const isPlaceEnough = files.reduce((sum, { blob }) => sum + blob.size, 0) > manyBytes;
+  const read = await readLogs(sources, { evidence: true, isPlaceEnough });
   progress.end();
   [jobs, logNames] = [read.jobs, files.map(({ name }) => name)];
+  unquoted = isPlaceEnough ? files.map((file) => logFrom(file, () => undefined)) : undefined;
   const name = nameOf(logNames);
   const title = `Where the time went: ${name}`;
   say({ is: 'report', name, title, page: reportPage(title, read) });
@@ -84,16 +101,20 @@ function progressOf(files: readonly DroppedFile[]) {
   return { advance, end };
 }
 
-function explainJob(word: string): void {
+async function explainJob(word: string): Promise<void> {
   const found = jobs.filter((job) => isNamed(job, word));
-  if (found.length === 0)
+  if (found.length === 0) {
     say({ is: 'no-job', message: `There is no job ${printable(word)} in ${nameOf(logNames)}.` });
-  else
-    say({
-      is: 'why',
-      views: found.map((job) => viewExplanation(explainStory(job))),
-      command: `updraft why ${namesOf(logNames)} ${shellQuote(found[0]?.id ?? '')}`,
-    });
+    return;
+  }
+  const command = `updraft why ${namesOf(logNames)} ${shellQuote(found[0]?.id ?? '')}`;
+  const show = (some: readonly JobHistory[]): void =>
+    say({ is: 'why', views: some.map((job) => viewExplanation(explainStory(job))), command });
+  show(found);
+  if (unquoted === undefined) return;
+  const ids = new Set(found.flatMap(({ id, earlierIds = [] }) => [id, ...earlierIds]));
+  const only = ({ cluster, proc }: LogEvent): boolean => ids.has(`${cluster}.${proc}`);
+  show((await readHistory(unquoted, { evidence: true, only })).jobs);
 }
 
 /** By its id, its node, or as the groups name it. */

@@ -14,13 +14,15 @@ export interface ReadLogs {
   report: LogReport;
 }
 
+type LogOptions = Pick<HistoryOptions, 'signal' | 'evidence' | 'isPlaceEnough'>;
+
 /** Reads logs in any order, also of the same jobs; memory grows with the number of jobs, not with the logs. */
 export async function readLogs(
   sources: readonly LogSource[],
-  { signal, evidence, ...validity }: Validity & Pick<HistoryOptions, 'signal' | 'evidence'> = {},
+  { signal, evidence, isPlaceEnough, ...validity }: Validity & LogOptions = {},
 ): Promise<ReadLogs> {
   const logs = [...new Set(sources.map(({ name, partOf = name }) => partOf))];
-  const { jobs: read, facts, garbledBytes } = await readHistory(sources, { signal, evidence });
+  const { jobs: read, facts, garbledBytes } = await readHistory(sources, { signal, evidence, isPlaceEnough });
   if (facts.events === 0 && garbledBytes > 0) throw noEvents(logs);
   const { jobs, suspects } = judgeJobs(read, validity);
   const ledger = ledgerOf(jobs, facts, new Set(suspects.map(({ job }) => job)));

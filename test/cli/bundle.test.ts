@@ -151,7 +151,7 @@ test('--anonymous replaces users, hosts, addresses and the home, each always by 
   const home = '/data/people/alice';
   const cwd = await temporaryFolder(t, {
     'alice.log': eventLog,
-    'job.out': `on node-7 as alice in ${home}/x, ${home}/y\nalice_results of 10.9.8.6\n`,
+    'job.out': `on node-7 as alice in ${home}/x, ${home}/y\nalice_results of 10.9.8.6\ngave up cache-1.far.away:8443, c.lab.example.org\n`,
   });
   const { out } = await runCommand(
     bundle,
@@ -163,7 +163,17 @@ test('--anonymous replaces users, hosts, addresses and the home, each always by 
   );
   const text = contentOf(path.join(cwd, 'b.tar.gz'));
   assertClean(text);
-  for (const name of ['alice', 'node-7', 'ap42', 'campus', '10.9.8', '2607-f388', '/data/people'])
+  for (const name of [
+    'alice',
+    'node-7',
+    'ap42',
+    'campus',
+    '10.9.8',
+    '2607-f388',
+    '/data/people',
+    'far.away',
+    'lab.example',
+  ])
     assert.ok(!text.includes(name), name);
   const [user] = /user\d+(?=\.log)/.exec(text) ?? [];
   assert.match(

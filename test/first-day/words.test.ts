@@ -102,7 +102,7 @@ test('smaller: the schema of the demo is the one of this installation', async ()
 
 test('smaller: the checkpoint lines of the page also work by hand', async (t) => {
   const page = await readFile(path.join(root, 'docs/checkpoints.md'), 'utf8');
-  const [, snippet = ''] = /```python\n(.*?)```/s.exec(page) ?? [];
+  const [, snippet = ''] = /```python\n(folder = .*?)```/s.exec(page) ?? [];
   const head =
     'import os, signal, sys\nclass torch:\n  load = print\n  save = lambda state, file: open(file, "w").close()\n';
   const cwd = await temporaryFolder(t, { 'train.py': `${head}state, asked = {}, []\n${snippet}` });

@@ -137,6 +137,17 @@ test('a submit file is linted with the script that was chosen with it', async (t
   assert.deepEqual(tab.errors, []);
 });
 
+test('a DAG is linted with the submit files that were chosen with it', async (t) => {
+  const tab = await opened(t);
+  if (tab === undefined) return;
+  const dag = await written(t, 'flow.dag', 'JOB A a.sub\nJOB B a.sub\nPARENT A CHILD B\nPARENT B CHILD A\n');
+  await choose(tab, dag, await written(t, 'a.sub', 'executable = run.sh\nqueue\n'));
+  assert.match(await tab.text('#result h2'), /^flow\.dag: 2 nodes; \d+ errors?/);
+  assert.match(await tab.text('#result'), /flow\.dag:\d+\s+[a-z-]*cycle/);
+  assert.match(await tab.text('.same'), /updraft adopt flow\.dag/);
+  assert.deepEqual(tab.errors, []);
+});
+
 test('a pasted hold reason is explained', async (t) => {
   const tab = await opened(t);
   if (tab === undefined) return;

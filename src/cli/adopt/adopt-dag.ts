@@ -1,12 +1,12 @@
 import path from 'node:path';
-import { countByLevel, groupFindings } from '../../adopt/finding-groups.ts';
+import { groupFindings } from '../../adopt/finding-groups.ts';
 import { counted } from '../../base/counted.ts';
 import type { Finding } from '../../base/finding.ts';
 import { printable } from '../../base/printable.ts';
 import type { DagFacts } from '../../dag/dag-rules.ts';
 import type { DagNode } from '../../dag/dag.ts';
 import type { Rescue } from '../../dag/rescue.ts';
-import { lintDag } from '../../dag/survey-dag.ts';
+import { dagHeadline, lintDag } from '../../dag/survey-dag.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { ProfileName } from '../../job/spec.ts';
 import type { Cli } from '../cli.ts';
@@ -47,9 +47,8 @@ export async function adoptDag(cli: Cli, file: string, argument: string, options
 function text({ dag, files, rescue }: DagFacts, findings: readonly Finding[], width: number): string {
   const named = [...new Set(findings.flatMap(({ file }) => file ?? []))];
   const texts = named.map((file) => ({ file, text: files.read(file) ?? '' }));
-  const nodes = counted(dag.nodes.length, 'node');
   return findingsText(
-    `${printable(dag.file)}: ${nodes}; ${countByLevel(findings)}`,
+    dagHeadline(dag, findings),
     groupFindings(findings, texts),
     rescue === undefined ? [] : rescueLines(rescue),
     width,
