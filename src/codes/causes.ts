@@ -193,6 +193,17 @@ const causes = {
     fault: 'training-failed',
     change: 'files',
   },
+  'script-failed': {
+    title: 'a script of its DAG node failed',
+    advice: 'Run the script by hand in the node’s folder; SCRIPT DEBUG FILE ALL keeps what it prints.',
+    fault: 'training-failed',
+    change: 'files',
+  },
+  'node-blocked': {
+    title: 'DAGMan did not submit it',
+    advice: 'Once that is fixed, run condor_submit_dag again: its rescue file runs only what is left.',
+    change: 'files',
+  },
   signal: {
     title: 'the program was killed by a signal',
     advice: 'Read what the program printed. Signal 9 is often sent when a machine runs out of memory.',

@@ -6,7 +6,7 @@ import { createParser, type Parser } from './parse.ts';
 export interface LogSource {
   /** As the user named it. */
   readonly name: string;
-  /** The log that it is a rotated part of, if it is one. */
+  /** The log that it is a rotated part of, or the DAG whose log it is. */
   readonly partOf?: string;
   /** When it was last written to, in milliseconds since the epoch: dates without a year are placed before it. */
   readonly writtenAt: number;

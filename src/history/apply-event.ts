@@ -157,7 +157,7 @@ function endings(job: JobFold, event: LogEvent): boolean {
     case 'post-script-terminated': {
       const { termination } = event.details;
       if (job.ended === 'success' && termination !== undefined && exitCause(termination, false) !== 'none')
-        job.finish('failed', 'exit-code', `the POST script of its node ${describe(termination)}`);
+        job.finish('failed', 'script-failed', `the POST script of its node ${describe(termination)}`);
       return true;
     }
     default:

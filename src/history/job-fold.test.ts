@@ -82,7 +82,7 @@ test('a node whose POST script fails has failed, though its program ended well',
     `016|POST Script terminated.\n\t(1) Normal termination (return value ${code})\n    DAG Node: A`;
   assert.equal(jobOf(node, executing('A'), done, script(0)).outcome, 'success');
   const { outcome, cause, reason } = jobOf(node, executing('A'), done, script(1));
-  assert.deepEqual([outcome, cause], ['failed', 'exit-code']);
+  assert.deepEqual([outcome, cause], ['failed', 'script-failed']);
   assert.match(reason ?? '', /POST script of its node ended with exit code 1/);
 });
 

@@ -31,9 +31,9 @@ export async function readHistory(
   };
   let garbledBytes = 0;
   const onGarbled = ({ bytes }: { bytes: Uint8Array }): void => void (garbledBytes += bytes.length);
+  const isOneOfMany = new Set(sources.map(({ name, partOf = name }) => partOf)).size > 1;
   for (const { source, within, isKnown } of await sortByTime(sources, signal)) {
     const { name, partOf = name } = source;
-    const isOneOfMany = sources.length > 1;
     const quotedAs = isOneOfMany ? name : name.split('/').at(-1);
     fold.nextLog({ log: isOneOfMany ? partOf : undefined, evidence: evidence ? quotedAs : undefined });
     const { isYearless, moment } = await scanLog(source, add, { signal, onGarbled, within });
@@ -74,7 +74,9 @@ async function sortByTime(
     log.first = (await beginningOf(log.source, { signal, within: log.within })).first;
   }
   const start = ({ first = Infinity }: LogBeginning): number => first;
-  return logs.sort((a, b) => (start(a) === start(b) ? 0 : start(a) - start(b)));
+  // DAGMan's own log has fewer events of the same jobs: it adds to what the jobs' logs say.
+  const isLast = ({ source: { name } }: DatedLog): number => (name.endsWith('.nodes.log') ? 1 : 0);
+  return logs.sort((a, b) => isLast(a) - isLast(b) || (start(a) === start(b) ? 0 : start(a) - start(b)));
 }
 
 const isGuessed = ({ isYearless, moment }: LogBeginning): boolean => isYearless && moment === undefined;

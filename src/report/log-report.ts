@@ -10,6 +10,8 @@ import type { JobName } from './section.ts';
 import { lostMillis } from './sites.ts';
 import { resourceReports, type ResourceReport } from './resource-reports.ts';
 import { ascending, mean, quantile } from './statistics.ts';
+import type { DagRun } from '../dag/not-submitted.ts';
+import { nodeReport, type NodeReport } from './node-report.ts';
 import type { Suspect } from './validity.ts';
 import { verdictOf, type SourceKind, type Verdict } from './verdict.ts';
 
@@ -59,6 +61,8 @@ export interface LogReport {
   resources: ResourceReport[];
   slowest: ({ seconds: number } & JobName)[];
   mostWasteful: ({ outcome: RowOutcome; attempts: number; lostSeconds: number; mostly: Column } & JobName)[];
+  /** The nodes of a DAG; null if the jobs are not nodes. */
+  dag: NodeReport | null;
   /** Limits of the logs that affect the figures. */
   notes: string[];
 }
@@ -80,6 +84,8 @@ interface Extras {
   source?: SourceKind;
   suspects?: Suspect[];
   resources?: ResourceReport[];
+  /** The DAG whose nodes the jobs are. */
+  dag?: DagRun | undefined;
 }
 
 const listed = 10;
@@ -123,6 +129,7 @@ export function logReport(jobs: readonly JobHistory[], ledger: Ledger, extras: E
     resources,
     slowest: slowest(rows),
     mostWasteful: wasteful(rows),
+    dag: nodeReport(jobs, rows, extras.dag),
     notes,
   };
 }

@@ -1,5 +1,6 @@
 import { counted } from '../base/counted.ts';
 import { firstFew, printable } from '../base/printable.ts';
+import type { DagRun } from '../dag/not-submitted.ts';
 import type { LogSource } from '../eventlog/scan-log.ts';
 import { Fault } from '../fault/fault.ts';
 import { ledgerOf, type Ledger } from './ledger.ts';
@@ -14,12 +15,15 @@ export interface ReadLogs {
   report: LogReport;
 }
 
-type LogOptions = Pick<HistoryOptions, 'signal' | 'evidence' | 'isPlaceEnough'>;
+interface LogOptions extends Validity, Pick<HistoryOptions, 'signal' | 'evidence' | 'isPlaceEnough'> {
+  /** The DAG whose nodes the jobs are. */
+  dag?: DagRun | undefined;
+}
 
 /** Reads logs in any order, also of the same jobs; memory grows with the number of jobs, not with the logs. */
 export async function readLogs(
   sources: readonly LogSource[],
-  { signal, evidence, isPlaceEnough, ...validity }: Validity & LogOptions = {},
+  { signal, evidence, isPlaceEnough, dag, ...validity }: LogOptions = {},
 ): Promise<ReadLogs> {
   const logs = [...new Set(sources.map(({ name, partOf = name }) => partOf))];
   const { jobs: read, facts, garbledBytes } = await readHistory(sources, { signal, evidence, isPlaceEnough });
@@ -27,7 +31,7 @@ export async function readLogs(
   const { jobs, suspects } = judgeJobs(read, validity);
   const ledger = ledgerOf(jobs, facts, new Set(suspects.map(({ job }) => job)));
   const notes = notesOn(ledger, garbledBytes);
-  return { jobs, ledger, report: logReport(jobs, ledger, { logs, notes, suspects }) };
+  return { jobs, ledger, report: logReport(jobs, ledger, { logs, notes, suspects, dag }) };
 }
 
 const noEvents = (logs: readonly string[]): Fault =>

@@ -3,6 +3,7 @@ import { formatSize } from '../job/units.ts';
 import { logTime } from '../history/log-facts.ts';
 import { columnLabels, lossColumns, slotColumns, sumOver, usefulColumns } from './columns.ts';
 import type { JobTableRow } from './job-table.ts';
+import { nodeSections } from './node-sections.ts';
 import type { LogReport } from './log-report.ts';
 import type { GroupReport } from './groups.ts';
 import { groupSection } from './group-section.ts';
@@ -62,6 +63,7 @@ export function sections(report: LogReport, choice: SectionChoice = {}): Section
     suspectSection(report),
     failureSection(report),
     setbackSection(report),
+    ...nodeSections(report.dag, all),
     groupSection(
       { id: 'sites', title: hasSites ? 'Sites' : 'Machines', column: hasSites ? 'site' : 'machine' },
       sites,

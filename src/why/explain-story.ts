@@ -1,7 +1,7 @@
 import { defined } from '../base/defined.ts';
 import type { Termination } from '../eventlog/details.ts';
 import { attemptDiagnosis } from './attempt-diagnosis.ts';
-import { causeTitle, type Cause } from '../codes/causes.ts';
+import { adviceFor, causeTitle, type Cause } from '../codes/causes.ts';
 import { diagnose, type Diagnosis } from '../diagnosis/diagnose.ts';
 import { safeLine } from '../diagnosis/quote-event.ts';
 import { explainRemoval } from './explain-removal.ts';
@@ -66,10 +66,10 @@ function lastDiagnosis({ outcome, reason }: JobHistory, last: AttemptHistory): D
   if (outcome !== 'failed' || diagnosis.cause !== 'none') return diagnosis;
   const script = `But ${safeLine(reason ?? 'the POST script of its node failed')}.`;
   return {
-    cause: 'exit-code',
+    cause: 'script-failed',
     because: [...diagnosis.because, script],
     outlook: 'lasting',
-    advice: ['See what the POST script of the node checks.'],
+    advice: [adviceFor('script-failed')],
   };
 }
 

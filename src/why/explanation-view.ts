@@ -18,7 +18,7 @@ export function viewExplanation(explanation: Explanation, verbose = false): Expl
   const { job, node, log, standing, title, because, traceback, evidence, doing, advice } = explanation;
   const raised = traceback?.lines.find((line) => !line.startsWith(' ')) ?? '';
   const named = [
-    node === undefined ? '' : ` (${printable(node)})`,
+    node === undefined || node === job ? '' : ` (${printable(node)})`,
     log === undefined ? '' : ` of ${printable(log)}`,
   ].join('');
   return {

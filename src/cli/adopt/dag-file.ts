@@ -1,4 +1,5 @@
 import { closeSync, openSync, readSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { diskFiles } from '../../adopt/disk-files.ts';
 import { Fault } from '../../fault/fault.ts';
@@ -7,7 +8,6 @@ import { isDag } from '../../dag/is-dag.ts';
 import type { DagFacts } from '../../dag/dag-rules.ts';
 import { surveyDag } from '../../dag/survey-dag.ts';
 import type { Cli } from '../cli.ts';
-import { pathKind } from '../find-run.ts';
 import { surveyContext } from './survey-file.ts';
 
 /** Enough to recognize a DAG. */
@@ -15,8 +15,12 @@ const maxBeginning = 64 << 10;
 
 /** Whether the command's argument is a DAG. */
 export async function isDagFile(file: string): Promise<boolean> {
-  if ((await pathKind(file)) !== 'file') return false;
-  return isDag(file, beginningOf(file));
+  // Reading a pipe would take its bytes from whoever reads it next, or block.
+  const isFile = await stat(file).then(
+    (found) => found.isFile(),
+    () => false,
+  );
+  return isFile && isDag(file, beginningOf(file));
 }
 
 function beginningOf(file: string): string {

@@ -18,6 +18,8 @@ import { findRun, pathKind, runAndJobs } from '../find-run.ts';
 import { namedLogs, namesLogs } from '../named-logs.ts';
 import { currentState, printUnsupervised } from '../run-view/current-state.ts';
 import { jobList, type NextCommand, nextCommands, textWidth } from '../text/phrases.ts';
+import { isDagFile } from '../adopt/dag-file.ts';
+import { explainDag } from '../why/explain-dag.ts';
 import { jobsToExplain } from '../why/explain-log.ts';
 import { explainRun } from '../why/explain-run.ts';
 
@@ -48,6 +50,9 @@ export function configure(command: Command, cli: Cli): void {
               fix: 'name one job after the run or the logs, or none',
             },
           );
+        const [dag, ...otherLogs] = logs;
+        if (dag !== undefined && otherLogs.length === 0 && (await isDagFile(path.resolve(cli.cwd, dag))))
+          return whyDag(cli, dag, first, view);
         if (logs.length > 0) return whyLogs(cli, logs, first, view);
         if (
           first !== undefined &&
@@ -74,6 +79,20 @@ async function whyReason(cli: Cli, words: string, other: string | undefined, vie
       },
     );
   show(cli, [explainReason(reason)], view, {});
+}
+
+async function whyDag(cli: Cli, file: string, node: string | undefined, view: View): Promise<void> {
+  const explanations = await explainDag(cli, file, node);
+  show(cli, explanations, view, { dag: path.resolve(cli.cwd, file) });
+  if (view.json) return;
+  const example = groupExplanations(explanations)[0]?.example;
+  nextCommands(cli, [
+    explanations.length > 1 && [
+      `updraft why ${shellQuote(file)} ${shellQuote(printable(example?.node ?? ''))}`,
+      'one node in full',
+    ],
+    [`updraft report ${shellQuote(file)}`, 'where the time went, by node'],
+  ]);
 }
 
 /** The words before the job that name logs. */

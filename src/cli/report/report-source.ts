@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { defined } from '../../base/defined.ts';
 import { printable } from '../../base/printable.ts';
+import type { DagRun } from '../../dag/not-submitted.ts';
 import { logSources } from '../../eventlog/log-sources.ts';
 import type { LogSource } from '../../eventlog/scan-log.ts';
 import { Fault } from '../../fault/fault.ts';
@@ -15,13 +16,20 @@ import { readValid } from '../../report/validity.ts';
 import { readRunState } from '../../run/run-states.ts';
 import type { Cli } from '../cli.ts';
 import { findRun, type FoundRun, pathKind } from '../find-run.ts';
+import { isDagFile } from '../adopt/dag-file.ts';
 import { namedLogs, namesLogs } from '../named-logs.ts';
+import { readDagLogs } from './dag-source.ts';
 
 /** What a report is about: an Updraft run, or any event logs. */
-export type ReportSource = { run: FoundRun } | { logs: LogSource[]; named: readonly string[] };
+export type ReportSource = { run: FoundRun } | { logs: LogSource[]; named: readonly string[]; dag?: DagRun };
 
 /** Arguments that are files, pipes, `-` or folders with logs are logs; any other argument names a run. */
 export async function reportSource(cli: Cli, words: readonly string[]): Promise<ReportSource> {
+  const [only, ...others] = words;
+  if (only !== undefined && others.length === 0 && (await isDagFile(path.resolve(cli.cwd, only)))) {
+    const { run, logs } = await readDagLogs(cli, only);
+    return { logs, named: words, dag: run };
+  }
   const isLog = await Promise.all(words.map((word) => namesLogs(cli, word)));
   if (words.length > 0 && isLog.every(Boolean)) return { logs: await namedLogs(cli, words), named: words };
   const [word] = words;
@@ -73,6 +81,7 @@ export async function readSource(
     source.logs,
     defined({
       signal: cli.signal,
+      dag: source.dag,
       valid: valid === undefined ? undefined : readValid(valid),
       invalid: invalid === undefined ? undefined : await readNames(cli, invalid),
     }),

@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { runCommand } from '../../../test/cli/run-command.ts';
+import { temporaryFolder } from '../../../test/temporary-folder.ts';
+import type { Explanation } from '../../diagnosis/explanation.ts';
+import type { LogReport } from '../../report/log-report.ts';
+import * as adopt from '../commands/adopt.ts';
+import * as report from '../commands/report.ts';
+import * as why from '../commands/why.ts';
+
+const fixture = path.join(import.meta.dirname, '../../../test/fixtures/dag');
+
+/**
+ * A DAG that a real DAGMan ran: `train_a` failed twice, `train_b` succeeded when it was tried again, the PRE script of
+ * `inspect` and the POST script of `publish` failed, and DAGMan wrote a rescue file.
+ */
+async function flow(t: TestContext, without: readonly string[] = []): Promise<string> {
+  const names = readdirSync(fixture).filter((name) => !without.includes(name));
+  return temporaryFolder(
+    t,
+    Object.fromEntries(names.map((name) => [name, readFileSync(path.join(fixture, name), 'utf8')])),
+  );
+}
+
+interface AdoptedDag {
+  findings: { rule: string; level: string }[];
+  rescue: { file: string; failed: string[]; rerun: string[]; done: string[] };
+}
+
+/** In a folder of tests, which is in /tmp, the DAG has an error. */
+async function adopted(cwd: string, ...options: string[]): Promise<string> {
+  let printed = '';
+  const out = (text: string): void => void (printed += text);
+  await assert.rejects(runCommand(adopt, ['flow.dag', ...options], { cwd, out }), /has errors/);
+  return printed;
+}
+
+test('adopt says what the rescue file of a DAG would run again', async (t) => {
+  const cwd = await flow(t);
+  const { rescue, findings } = JSON.parse(await adopted(cwd, '--json')) as AdoptedDag;
+  assert.deepEqual(rescue, {
+    file: 'flow.dag.rescue001',
+    failed: ['train_a', 'inspect', 'publish'],
+    // As DAGMan then did.
+    rerun: ['train_a', 'inspect', 'publish', 'merge', 'summary', 'notify'],
+    done: ['fetch', 'train_b'],
+  });
+  assert.ok(findings.some(({ rule }) => rule === 'dag-final-hides-failure'));
+  const text = await adopted(cwd);
+  assert.match(text, /^flow\.dag: 8 nodes; /);
+  assert.match(
+    text,
+    /condor_submit_dag would use flow\.dag\.rescue001 and run 6 of 8 nodes\n {2}failed before: train_a/,
+  );
+});
+
+test('report finds the logs of a DAG, and shows its nodes', async (t) => {
+  const { out } = await runCommand(report, ['flow.dag', '--json'], { cwd: await flow(t) });
+  const { dag, jobs, events } = JSON.parse(out) as LogReport;
+  assert.deepEqual([jobs.total, jobs.success, jobs.failed], [5, 3, 2]);
+  assert.ok(events > 0);
+  assert.ok(dag !== null);
+  assert.deepEqual(
+    dag.criticalPath.map(({ node, waitSeconds, slotSeconds }) => [node, waitSeconds, slotSeconds]),
+    [
+      ['fetch', 3, 4],
+      ['train_b', 17, 6],
+      ['notify', 7, 1],
+    ],
+  );
+  assert.deepEqual(dag.scripts, [
+    { node: 'inspect', script: 'PRE', how: 'failed with status 4' },
+    { node: 'publish', script: 'POST', how: 'failed with status 2' },
+  ]);
+  assert.deepEqual(dag.notSubmitted, [
+    { why: 'its PRE script failed with status 4', nodes: ['inspect'] },
+    { why: 'it waits for train_a, which failed', nodes: ['merge', 'summary'] },
+  ]);
+  assert.deepEqual(dag.retried, [
+    { node: 'train_a', retries: 1 },
+    { node: 'train_b', retries: 1 },
+  ]);
+  assert.deepEqual(dag.costs[0], {
+    ...{ node: 'train_b', outcome: 'success', attempts: 2 },
+    ...{ slotSeconds: 6, lostSeconds: 2 },
+  });
+});
+
+test("without the nodes' own log, DAGMan's log gives the same nodes; without the DAG, only their cost", async (t) => {
+  const cwd = await flow(t, ['flow.log']);
+  const byDag = JSON.parse((await runCommand(report, ['flow.dag', '--json'], { cwd })).out) as LogReport;
+  assert.deepEqual(
+    byDag.dag?.criticalPath.map(({ node }) => node),
+    ['fetch', 'train_b', 'notify'],
+  );
+  const byLog = JSON.parse(
+    (await runCommand(report, ['flow.dag.nodes.log', '--json'], { cwd })).out,
+  ) as LogReport;
+  assert.deepEqual([byLog.dag?.costs.length, byLog.dag?.criticalPath], [5, []]);
+  assert.equal(byLog.jobs.failed, 2, 'the POST script is in this log');
+});
+
+test('why explains a node, whether it has a job or not', async (t) => {
+  const cwd = await flow(t);
+  const explain = async (...words: string[]): Promise<Explanation[]> => {
+    const { out } = await runCommand(why, ['flow.dag', ...words, '--json'], { cwd });
+    return (JSON.parse(out) as { jobs: Explanation[] }).jobs;
+  };
+  const one = async (node: string): Promise<unknown> => {
+    const [only, ...others] = await explain(node);
+    assert.deepEqual(others, []);
+    return [only?.standing, only?.cause, only?.because[0]];
+  };
+  assert.deepEqual(await one('inspect'), [
+    'failed',
+    'script-failed',
+    'Its PRE script (`bad-pre.sh $JOB`) failed with status 4, so DAGMan did not submit its job.',
+  ]);
+  assert.deepEqual(await one('summary'), [
+    'waiting',
+    'node-blocked',
+    'It was not submitted: it waits for train_a, which failed.',
+  ]);
+  assert.deepEqual(await one('train_a'), ['failed', 'exit-code', 'The program exited with code 3.']);
+  assert.deepEqual(((await one('publish')) as unknown[]).slice(0, 2), ['failed', 'script-failed']);
+  assert.equal((await explain()).length, 8);
+  await assert.rejects(explain('trian_a'), { kind: 'usage', message: 'flow.dag has no node trian_a' });
+});

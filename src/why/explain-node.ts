@@ -1,0 +1,71 @@
+import { adviceFor, causeTitle, type Cause } from '../codes/causes.ts';
+import type { DagNode } from '../dag/dag.ts';
+import type { FailedScript } from '../dag/dagman-log.ts';
+import { type DagRun, type NodeState, notSubmittedText, whyNotSubmitted } from '../dag/not-submitted.ts';
+import type { Evidence, Explanation, JobStatus } from '../diagnosis/explanation.ts';
+import { safeLine } from '../diagnosis/quote-event.ts';
+
+/** Explains why a node of a DAG has no job in the logs. Pure. */
+export function explainNode(
+  run: DagRun,
+  node: DagNode,
+  stateOf: (name: string) => NodeState | undefined,
+): Explanation {
+  const reason = whyNotSubmitted(run, node, stateOf);
+  const why = notSubmittedText(reason);
+  const explain = (
+    standing: JobStatus,
+    cause: Cause,
+    more: { because?: string[]; evidence?: Evidence[]; advice?: string[] } = {},
+  ): Explanation => ({
+    job: node.name,
+    node: node.name,
+    standing,
+    cause,
+    title: causeTitle(cause),
+    because: more.because ?? [sentenceOf(why)],
+    evidence: more.evidence ?? [],
+    doing: [],
+    advice: more.advice ?? [adviceFor(cause)],
+  });
+  const out = `${run.dag.file}.dagman.out`;
+  switch (reason.why) {
+    case 'done':
+      return explain('succeeded', 'none', { advice: [] });
+    case 'pre-failed':
+      return explain('failed', 'script-failed', {
+        because: preFailure(node, reason.script),
+        evidence: [{ file: out, at: reason.script.at, lines: [safeLine(reason.script.line)] }],
+      });
+    case 'submit-failed':
+      return explain('failed', 'node-blocked', {
+        because: ['DAGMan could not submit its job.'],
+        evidence: [{ file: out, at: reason.at, lines: [safeLine(reason.text)] }],
+        advice: [`Check its submit file: updraft adopt ${run.dag.file}`],
+      });
+    case 'parent-failed':
+      return explain('waiting', 'node-blocked', {
+        because: [`It was not submitted: ${why}.`],
+        advice: [
+          `See why that one failed: updraft why ${run.dag.file} ${reason.root.name}`,
+          adviceFor('node-blocked'),
+        ],
+      });
+    case 'not-yet':
+      return explain('waiting', 'node-blocked', {
+        because: [`It was not submitted yet: ${why}.`],
+        advice: [],
+      });
+  }
+}
+
+function preFailure({ scripts }: DagNode, { how, notStarted }: FailedScript): string[] {
+  const command = scripts.get('PRE')?.command;
+  const name = command === undefined ? '' : ` (\`${safeLine(command)}\`)`;
+  return [
+    `Its PRE script${name} ${how}, so DAGMan did not submit its job.`,
+    ...(notStarted === undefined ? [] : [`DAGMan could not start it: ${safeLine(notStarted)}`]),
+  ];
+}
+
+const sentenceOf = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
