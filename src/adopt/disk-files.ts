@@ -9,7 +9,7 @@ import { survey, type SurveyOptions } from './survey.ts';
 /** Larger than any submit file or list written by hand. */
 const maxTextBytes = 16 << 20;
 /** Entries of one folder that a pattern is matched against. */
-const maxEntries = 100_000;
+const maxEntries = 30_000;
 
 /** The files on this machine, as `condor_submit` sees them from a folder. */
 export function diskFiles(folder: string): SubmitFiles {

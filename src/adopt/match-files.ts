@@ -2,7 +2,7 @@ import path from 'node:path';
 import type { ListedName, SubmitFiles } from './submit-files.ts';
 
 /** Folders to list and names to test for one pattern; more would take too long. */
-const maxLooks = 100_000;
+const maxLooks = 30_000;
 
 /** The search would list too many folders or entries. */
 class TooMany extends Error {}

@@ -271,13 +271,16 @@ const causes = {
 
 export type PoolCause = keyof typeof causes;
 
+/** Whether HTCondor reports it; otherwise only Updraft itself does. */
+export const isPoolCause = (cause: Cause): cause is PoolCause => cause in causes;
+
 /** A cause that HTCondor reports, or a kind of fault that Updraft itself found or its agent's exit code names. */
 export type Cause = PoolCause | FaultKind;
 
 export function causeInfo(
   cause: Cause,
 ): CauseInfo & Required<Pick<CauseInfo, 'fault' | 'change' | 'outlook'>> {
-  const info: CauseInfo = cause in causes ? causes[cause as PoolCause] : faultKindInfo(cause as FaultKind);
+  const info: CauseInfo = isPoolCause(cause) ? causes[cause] : faultKindInfo(cause);
   const { change = 'you', outlook = defaultOutlook(change) } = info;
   const fault = info.fault ?? (cause in kinds ? (cause as FaultKind) : 'pool-hold');
   return { ...info, fault, change, outlook };

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { systemClock } from '../base/clock.ts';
+import { kinds } from '../fault/kinds.ts';
 import { makeClaim } from '../job/claim.ts';
 import type { AgentBody } from '../journal/entry.ts';
 import { openAgentJournal } from '../journal/file.ts';
@@ -66,4 +67,15 @@ test('a voided attempt is lost, with the reason', async (t) => {
   await makeClaim(folder, { void: 'the supervisor died' });
   const end = await readAttemptExit(folder, undefined);
   assert.deepEqual([end.outcome, end.fault!.message], ['lost', 'the supervisor died']);
+});
+
+test('an agent without room to report: the folder is named, and where its results are kept', async (t) => {
+  const folder = await attemptOf(t);
+  const order = { run: 'a', job: { id: '0000' }, scratchParent: path.join(folder, 'scratch') };
+  await writeFile(path.join(folder, 'order.json'), JSON.stringify(order));
+  const full = { code: kinds['run-folder-full'].exit, signal: null };
+  const said = async (): Promise<string> => (await readAttemptExit(folder, full)).fault?.message ?? '';
+  assert.match(await said(), /could not record in \S+ how the attempt ended: no space left on \S+ \([^;]*$/);
+  await mkdir(path.join(folder, 'updraft-kept-a-0000'));
+  assert.match(await said(), /; the results are kept in \S+updraft-kept-a-0000$/);
 });

@@ -1,10 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
+import { isThere } from '../base/error-reason.ts';
 import { kindOfExit } from '../codes/remedies.ts';
 import { readClaim } from '../job/claim.ts';
-import { attemptFiles } from '../job/layout.ts';
+import { runFolderFull } from '../job/full-disk.ts';
+import type { WorkOrder } from '../job/job.ts';
+import { attemptFiles, keptFolder } from '../job/layout.ts';
 import { isAgentEntry } from '../journal/codec.ts';
-import type { Entry, FaultRecord, Outcome } from '../journal/entry.ts';
+import { type Entry, type FaultRecord, type Outcome, toFaultRecord } from '../journal/entry.ts';
 import { foldAgent } from '../journal/fold-agent.ts';
 import type { AgentState } from '../journal/state.ts';
 import { readJournal } from '../journal/tail.ts';
@@ -46,12 +49,26 @@ export async function readAttemptExit(
     const how = typeof exit?.signal === 'string' ? `was killed by ${exit.signal}` : 'disappeared';
     return { outcome: 'lost', exit: null, fault: { kind: 'evicted', message: `the agent ${how}${said}` } };
   }
+  const kind = kindOfExit(exit.code) ?? 'internal';
   const message = `the agent exited with code ${exit.code} without reporting${said}`;
-  return {
-    outcome: 'failed',
-    exit: exit.code,
-    fault: { kind: kindOfExit(exit.code) ?? 'internal', message },
-  };
+  const fault = kind === 'run-folder-full' ? await couldNotReport(folder) : { kind, message };
+  return { outcome: 'failed', exit: exit.code, fault };
+}
+
+/** The agent's journal is in the run's folder, which is full: nothing more could be recorded there. */
+async function couldNotReport(folder: string): Promise<FaultRecord> {
+  const order = await readFile(path.join(folder, attemptFiles.order), 'utf8')
+    .then((text) => JSON.parse(text) as WorkOrder)
+    .catch(() => undefined);
+  const kept = order === undefined ? '' : keptFolder(order);
+  return toFaultRecord(
+    runFolderFull({
+      what: `the agent could not record in ${folder} how the attempt ended`,
+      folder,
+      error: { code: 'ENOSPC' },
+      kept: kept !== '' && (await isThere(kept)) ? kept : undefined,
+    }),
+  );
 }
 
 /** Whether the agent has reported the outcome, so that only its clean-up remains. */

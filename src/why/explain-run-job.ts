@@ -1,4 +1,4 @@
-import { causeInfo, causeTitle, sentence, type Cause } from '../codes/causes.ts';
+import { causeInfo, causeTitle, isPoolCause, sentence, type Cause } from '../codes/causes.ts';
 import { causeOfJob, faultOf } from '../history/run-jobs.ts';
 import type { Entry, FaultRecord } from '../journal/entry.ts';
 import type { AttemptState, JobState } from '../journal/state.ts';
@@ -198,9 +198,12 @@ function describeFault(last: AttemptState, fault: FaultRecord): OwnExplanation {
   };
 }
 
-/** The fix of the fault itself first, then the general advice for its cause. */
-const adviceOf = (cause: Cause, fix: string | undefined): string[] =>
-  [...new Set([sentence(safeLine(fix ?? '')), causeInfo(cause).advice])].filter((one) => one !== '');
+/** The fix of the fault itself, then the general advice for its cause; for our own faults that is the same fix again. */
+function adviceOf(cause: Cause, fix = ''): string[] {
+  const own = sentence(safeLine(fix));
+  if (own !== '' && !isPoolCause(cause)) return [own];
+  return [...new Set([own, causeInfo(cause).advice])].filter((one) => one !== '');
+}
 
 function setbackSentences({ agent }: AttemptState): string[] {
   return (agent?.fetches ?? [])

@@ -8,6 +8,7 @@ import { compileCache } from '../../../test/compile-cache.ts';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import type { Finding } from '../../base/finding.ts';
 import { Fault } from '../../fault/fault.ts';
+import { loadPlan } from '../../job/load-plan.ts';
 import * as adopt from './adopt.ts';
 
 const good = [
@@ -181,4 +182,35 @@ test('a script in place of condor_submit runs without confinement, and the repor
   await writeFile(path.join(cwd, 'job.sub'), good.replace('queue', 'queue x from list'));
   const piped = await runCommand(adopt, ['job.sub', '--json'], { cwd, env }).catch(() => ({ out: '' }));
   assert.doesNotMatch(piped.out, /"asked":true/);
+});
+
+test('a job file is written for a submit file, once, and can be planned', async (t) => {
+  const text = [
+    'executable = run.sh',
+    `arguments = "--rate $(rate) --note 'two words'"`,
+    'environment = "THREADS=2 MY_API_KEY=abc NOTE=\'{x}\'"',
+    'transfer_input_files = train.py, osdf:///demo/data-v1.tar',
+    'transfer_output_files = model.pt',
+    'request_memory = 4 GB',
+    'concurrency_limits = licence',
+    '+ProjectName = "Cats"',
+    'queue rate from (\n0.1\n0.01\n)',
+    '',
+  ].join('\n');
+  const cwd = await temporaryFolder(t, { 'job.sub': text, 'run.sh': script, 'train.py': 'print(1)\n' });
+  const env = { PATH: '/nowhere', HOME: cwd };
+  const { err } = await runCommand(adopt, ['job.sub', '--write'], { cwd, env });
+  assert.match(err, /not carried over: concurrency_limits/);
+  assert.match(err, /MY_API_KEY looks like a secret/);
+  const { spec, jobs } = await loadPlan(path.join(cwd, 'updraft.toml'));
+  assert.deepEqual(
+    jobs.map(({ train }) => train.command),
+    ['0.1', '0.01'].map((rate) => `./run.sh --rate ${rate} --note 'two words'`),
+  );
+  assert.deepEqual(spec.train.env, { THREADS: '2', NOTE: '{{x}}' });
+  assert.deepEqual(
+    [spec.run.project, spec.data[0]?.url, spec.train.files],
+    ['Cats', 'osdf:///demo/data-v1.tar', ['run.sh', 'train.py']],
+  );
+  await assert.rejects(runCommand(adopt, ['job.sub', '--write'], { cwd, env }), /already exists/);
 });

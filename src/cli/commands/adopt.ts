@@ -14,6 +14,7 @@ import { adoptDag } from '../adopt/adopt-dag.ts';
 import { isDagFile } from '../adopt/dag-file.ts';
 import { askCondor, type CondorAnswer } from '../adopt/ask-condor.ts';
 import { readUsage, surveyFile } from '../adopt/survey-file.ts';
+import { writeAdopted } from '../adopt/write-adopted.ts';
 import { readSubmitCode } from '../check/submit-code.ts';
 import { condorLines, findingsText } from '../adopt/findings-text.ts';
 import type { Cli } from '../cli.ts';
@@ -24,6 +25,7 @@ interface Options {
   json?: true;
   submit?: true;
   withPlugin?: true;
+  write?: true;
   yes?: true;
   new?: true;
   usage?: string;
@@ -36,6 +38,7 @@ export function configure(command: Command, cli: Cli): void {
     .option('--json', 'print JSON')
     .option('--submit', 'submit it unchanged, with a run folder')
     .option('--with-plugin', "submit it with Updraft's plugin for osdf:/// URLs")
+    .option('--write', 'write a job file for it: updraft.toml')
     .option('--new', 'submit again while its last run is active')
     .option('-y, --yes', 'submit without confirmation, even with errors')
     .option('--usage <log>', 'compare requests with the use in this event log')
@@ -69,6 +72,10 @@ async function adopt(cli: Cli, file: string, argument: string, options: Options)
         textWidth(cli),
       ),
     );
+  if (options.write === true) {
+    await writeAdopted(cli, file, facts);
+    return;
+  }
   const isBad = condor.accepted === false || findings.some(({ level }) => level === 'error');
   const adopted =
     options.submit === true || options.withPlugin === true

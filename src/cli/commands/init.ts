@@ -1,4 +1,4 @@
-import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { type Command, Option } from 'commander';
 import { readAsset } from '../../base/assets.ts';
@@ -6,12 +6,12 @@ import { errorReason, isThere } from '../../base/error-reason.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
 import { pools } from '../../job/choices.ts';
-import { jobFileNames } from '../../job/layout.ts';
 import { readSpec } from '../../job/read-spec.ts';
 import type { PoolName } from '../../job/spec.ts';
 import type { Cli } from '../cli.ts';
 import { initScript } from '../init/init-script.ts';
 import { findScripts } from '../init/read-project.ts';
+import { refuseSecondFile, schemaLine } from '../init/write-job-file.ts';
 import { jobFileArgument } from '../job-file-argument.ts';
 import { nextCommands } from '../text/phrases.ts';
 import { withSchemaHere } from '../text/schema-line.ts';
@@ -96,8 +96,7 @@ async function startFromScript(
   const more = files.map((file) =>
     path.relative(folder, path.resolve(cli.cwd, file)).split(path.sep).join('/'),
   );
-  const schema = /^#.*schema.*/.exec(await templateText('minimal', fileName, cli))?.[0] ?? '';
-  await initScript(cli, { folder, script, more, pool, schema });
+  await initScript(cli, { folder, script, more, pool, schema: await schemaLine(cli.env) });
 }
 
 async function startFromTemplate(cli: Cli, folder: string, options: InitOptions): Promise<void> {
@@ -114,19 +113,6 @@ async function startFromTemplate(cli: Cli, folder: string, options: InitOptions)
     [`updraft plan${here}`, 'show what would be sent and run, and why'],
     [`updraft run${here}`, 'submit it and watch'],
   ]);
-}
-
-async function refuseSecondFile(folder: string, mayReplace: string | undefined): Promise<void> {
-  const present = await readdir(folder).catch((): string[] => []);
-  const other = jobFileNames.find((name) => present.includes(name) && name !== mayReplace);
-  if (other === undefined) return;
-  throw new Fault('file-invalid', `${path.join(folder, other)} already exists`, {
-    about: other,
-    fix:
-      mayReplace === undefined
-        ? 'keep it and run: updraft check; or replace it with: updraft init --force'
-        : `remove ${other} first: a folder has one job file`,
-  });
 }
 
 async function chooseTemplate(cli: Cli): Promise<string> {

@@ -9,6 +9,7 @@ export interface DraftData {
   url?: string;
   into: string;
   why: string;
+  unpack?: 'none';
 }
 
 interface DataChoice {

@@ -28,6 +28,19 @@ export interface JobDraft {
   open: Guess[];
   /** What the user should know. */
   hints: string[];
+  /** What only a submit file says. */
+  submitted?: SubmittedParts;
+}
+
+export interface SubmittedParts {
+  env: Record<string, string>;
+  image?: string;
+  gpus?: number;
+  disk?: string;
+  requirements?: string;
+  project?: string;
+  jobs?: number;
+  matrix?: Record<string, string[]>;
 }
 
 /** Makes the best job file that the script and its folder allow. */

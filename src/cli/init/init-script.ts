@@ -1,4 +1,4 @@
-import { access, writeFile } from 'node:fs/promises';
+import { access } from 'node:fs/promises';
 import path from 'node:path';
 import { defined } from '../../base/defined.ts';
 import { errorReason } from '../../base/error-reason.ts';
@@ -14,6 +14,7 @@ import type { Guess } from './choose-values.ts';
 import { draftJob, type JobDraft } from './draft-job.ts';
 import { readProject } from './read-project.ts';
 import { renderJob } from './render-job.ts';
+import { writeJobFile } from './write-job-file.ts';
 
 export interface ScriptStart {
   /** The folder of the job file. */
@@ -38,12 +39,7 @@ export async function initScript(
   const isRemote = !poolTraits[pool].runsHere;
   const text = renderJob(draft, { script, pool, schema, isRemote, ...defined({ environment }) });
   const file = path.join(folder, 'updraft.toml');
-  await writeFile(file, text).catch((error: unknown) => {
-    throw new Fault('file-invalid', `cannot write ${file}: ${errorReason(error)}`, {
-      about: file,
-      cause: error,
-    });
-  });
+  await writeJobFile(file, text);
   cli.out(`${path.relative(cli.cwd, file)}\n`);
   cli.err(describe(cli, draft, [script, ...project.modules.map((module) => module.file)]));
   const here = jobFileArgument(path.relative(cli.cwd, folder) || '.');

@@ -34,19 +34,28 @@ export function renderJob(draft: JobDraft, facts: RenderFacts): string {
   const run = [
     '[run]',
     line(`pool = ${quote(facts.pool)}`, 'local | condor | slurm'),
-    line('# jobs = 10', 'this many copies; {index} is the number of each'),
+    draft.submitted?.jobs === undefined
+      ? line('# jobs = 10', 'this many copies; {index} is the number of each')
+      : `jobs = ${draft.submitted.jobs}`,
+    ...(draft.submitted?.project === undefined ? [] : [`project = ${quote(draft.submitted.project)}`]),
+    ...(draft.submitted?.requirements === undefined
+      ? []
+      : [`requirements = ${quote(draft.submitted.requirements)}`]),
   ];
+  const matrix = Object.entries(draft.submitted?.matrix ?? {}).map(
+    ([name, values]) => `${name} = [\n${values.map((value) => `  ${quote(value)},\n`).join('')}]`,
+  );
   const head = [
     ...(facts.schema === '' ? [] : [facts.schema]),
-    `# Made from ${facts.script} by updraft init: read it through, and change what it guessed.`,
+    `# Made from ${facts.script} by updraft ${draft.submitted === undefined ? 'init' : 'adopt'}: read it through, and change what it guessed.`,
     line(`name = ${quote(draft.name)}`, 'names the run and its folders'),
   ];
-  return `${[head, ...tables, run].map((lines) => lines.join('\n')).join('\n\n')}\n`;
+  return `${[head, ...tables, run, ...(matrix.length === 0 ? [] : [['[run.matrix]', ...matrix]])].map((lines) => lines.join('\n')).join('\n\n')}\n`;
 }
 
 const maxOthers = 8;
 
-function trainLines({ command, others, files, outputs, checkpoint, open }: JobDraft): string[] {
+function trainLines({ command, others, files, outputs, checkpoint, open, submitted }: JobDraft): string[] {
   const shown = others.slice(0, maxOthers).join(', ');
   const more = others.length > maxOthers ? `, and ${others.length - maxOthers} more` : '';
   const isGuessed = open.some(({ what }) => what === 'outputs');
@@ -67,11 +76,12 @@ function trainLines({ command, others, files, outputs, checkpoint, open }: JobDr
           'a folder kept across attempts, to resume from: updraft docs checkpoints',
         )
       : line(`checkpoint = ${quote(checkpoint)}`, 'kept across attempts; the training resumes from it'),
+    ...Object.entries(submitted?.env ?? {}).map(([name, value]) => `env.${name} = ${quote(value)}`),
   ];
 }
 
 const dataLines = ({ data }: JobDraft): string[][] =>
-  data.map(({ name, url, into, why }) =>
+  data.map(({ name, url, into, why, unpack }) =>
     url === undefined
       ? [
           `# [data.${name}]`,
@@ -82,12 +92,14 @@ const dataLines = ({ data }: JobDraft): string[][] =>
           `[data.${name}]`,
           line(`url = ${quote(url)}`, 'or osdf://, https://: updraft docs methods'),
           line(`into = ${quote(into)}`, why),
+          ...(unpack === undefined ? [] : [`unpack = ${quote(unpack)}`]),
         ],
   );
 
-function environmentLines({ python }: JobDraft, { environment }: RenderFacts): string[] {
+function environmentLines({ python, submitted }: JobDraft, { environment }: RenderFacts): string[] {
   return [
     '[environment]',
+    ...(submitted?.image === undefined ? [] : [`image = ${quote(submitted.image)}`]),
     line(`python = ${list(python)}`, 'modules that must exist before any data moves'),
     ...(environment === undefined
       ? []
@@ -98,7 +110,18 @@ function environmentLines({ python }: JobDraft, { environment }: RenderFacts): s
   ];
 }
 
-function resourceLines({ cpus, memory, gpu, checkpoint }: JobDraft, { isRemote }: RenderFacts): string[] {
+function resourceLines(
+  { cpus, memory, gpu, checkpoint, submitted }: JobDraft,
+  { isRemote }: RenderFacts,
+): string[] {
+  if (submitted !== undefined)
+    return [
+      '[resources]',
+      `cpus = ${cpus}`,
+      `memory = ${quote(memory)}`,
+      ...(submitted.gpus === undefined ? [] : [`gpus = ${submitted.gpus}`]),
+      ...(submitted.disk === undefined ? [] : [`disk = ${quote(submitted.disk)}`]),
+    ];
   const gpus =
     gpu === undefined
       ? []
