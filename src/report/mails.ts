@@ -154,7 +154,7 @@ function mailText({ to, where, causes, count, total }: MailFacts): string {
 }
 
 /** Jobs that stand still for one reason, as an item of a list. */
-export function causeLines({
+function causeLines({
   cause,
   outcome,
   jobs,
