@@ -73,6 +73,18 @@ class Interruption:
             os.kill(os.getpid(), self._signal)
 
 
+class AskGroup(Interruption):
+    """Asks the training and its workers, as the agent does."""
+
+    def __init__(self) -> None:
+        super().__init__(5, signal.SIGTERM)
+
+    def batch_done(self, run: updraft.Training) -> None:
+        self._left -= 1
+        if self._left == 0:
+            os.killpg(0, signal.SIGTERM)
+
+
 NEVER = (0, signal.SIGKILL)
 
 
@@ -204,6 +216,29 @@ class WithoutTorch(AttemptTest):
         with self.assertRaisesRegex(SystemExit, "is of another training: it has tape; this one has model, tape"):
             updraft.training(tape=Tape(), model=Tape()).__enter__()
 
+    def test_one_loop_an_epoch_and_one_training_a_folder(self) -> None:
+        with updraft.training(tape=Tape()) as run:
+            with self.assertRaisesRegex(RuntimeError, "goes once into each epoch of run.epochs"):
+                next(run.batches(range(3)))
+            for _ in run.epochs(1):
+                for number in run.batches(range(3)):
+                    self.assertEqual(run.batch, number)
+                    with self.assertRaisesRegex(RuntimeError, "iterate over other loaders directly"):
+                        next(run.batches(range(3)))
+        with self.assertRaisesRegex(SystemExit, "checkpoints is another training's"):
+            updraft.training(tape=Tape()).__enter__()
+
+    def test_metrics_that_are_no_numbers_cost_nothing(self) -> None:
+        def train(interruption: Interruption) -> list[Any]:
+            with updraft.training(tape=Tape()) as run:
+                for _ in run.epochs(1):
+                    run.log(loss=None, accuracy="high", step=7, other=1)
+            return []
+
+        self.assertEqual(self.attempt(train, NEVER, UPDRAFT_PROGRESS="progress.jsonl"), (0, []))
+        with open("progress.jsonl") as file:
+            self.assertEqual(json.loads(file.readline()), {"other": 1.0, "epoch": 1, "epochs": 1, "step": 0})
+
     def test_names_what_cannot_be_saved(self) -> None:
         with self.assertRaisesRegex(TypeError, "object 2 of updraft.training has no state_dict: int"):
             updraft.training(Tape(), 3)
@@ -271,15 +306,44 @@ class WithTorch(AttemptTest):
         self.attempt(few, (5, signal.SIGTERM), UPDRAFT_CHECKPOINT="saved")
         self.assertEqual(self.attempt(many, NEVER, UPDRAFT_CHECKPOINT="saved"), (0, undisturbed))
 
+    def test_leaves_with_its_workers_when_the_whole_group_is_asked(self) -> None:
+        def train(interruption: Interruption) -> list[Any]:
+            os.setpgid(0, 0)
+            return learn(AskGroup(), self.loader(num_workers=2))
+
+        _, undisturbed = self.attempt(lambda end: learn(end, self.loader(num_workers=2)), NEVER, UPDRAFT_CHECKPOINT="a")
+        self.assertEqual(self.attempt(train, NEVER, UPDRAFT_CHECKPOINT="b")[0], updraft.SAVED, self.said())
+        rest = self.attempt(lambda end: learn(end, self.loader(num_workers=2)), NEVER, UPDRAFT_CHECKPOINT="b")
+        self.assertEqual(rest, (0, undisturbed))
+
+    def test_a_loader_of_its_own_for_each_epoch_and_a_sample_drawn_twice(self) -> None:
+        def train(interruption: Interruption) -> list[Any]:
+            tape = Tape()
+            with updraft.training(tape=tape) as run:
+                for epoch in run.epochs(3):
+                    loader = self.loader([(epoch, epoch)] * 4, num_workers=1)()
+                    for (numbers, _) in run.batches(loader):
+                        tape.lines.append(numbers.tolist())
+            with updraft.training(tape=tape, folder="twice") as run:
+                for _ in run.epochs(1):
+                    same = torch.utils.data.WeightedRandomSampler([1.0] + [0.0] * 29, 8)
+                    for _, images in run.batches(self.loader(shuffle=False, sampler=same, num_workers=1)()):
+                        tape.lines.extend(images[:, 0].tolist())
+            return tape.lines
+
+        _, lines = self.attempt(train, NEVER)
+        self.assertEqual(lines[:3], [[0] * 4, [1] * 4, [2] * 4])
+        self.assertEqual(len(set(lines[3:])), 8)
+
     def test_a_checkpoint_is_a_copy_that_the_training_cannot_change(self) -> None:
         weights = torch.nn.Linear(2, 2)
         with updraft.training(weights, every=0) as run:
             for _ in run.epochs(1):
                 for _ in run.batches(range(3)):
                     torch.nn.init.constant_(weights.weight, 7)
-            before = run._store
+            run._store.wait()
         torch.nn.init.constant_(weights.weight, 8)
-        state = before.load()
+        state = run._store.load()
         self.assertEqual(state["objects"]["object 1"]["weight"].tolist(), [[7, 7], [7, 7]])
 
 

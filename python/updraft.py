@@ -32,6 +32,7 @@ import signal
 import sys
 import threading
 import time
+import weakref
 import zlib
 from dataclasses import dataclass, replace
 from typing import Any, Callable, Iterable, Iterator, Optional, TypeVar
@@ -69,10 +70,9 @@ def training(
 
 @dataclass(frozen=True)
 class _Position:
-    """What comes next: a batch of a loop of an epoch, all counted from 0. An epoch may have several loops."""
+    """What comes next: a batch of an epoch, both counted from 0."""
 
     epoch: int = 0
-    loop: int = 0
     batch: int = 0
 
 
@@ -88,21 +88,26 @@ class Training:
         self._objects = objects
         # The agent sets the folder and keeps earlier checkpoints itself, verified.
         ours = os.environ.get("UPDRAFT_CHECKPOINT")
-        self._store = _Store(folder or ours or "checkpoints", keep or (2 if ours is None else 1))
+        place = folder or "checkpoints" if ours is None else os.path.join(ours, folder or "")
+        self._store = _Store(place, keep or (2 if ours is None else 1))
         self._guarded = ours is not None
         self._interval = _Interval(every)
         self._progress = _Progress(os.environ.get("UPDRAFT_PROGRESS"))
         self._position = _Position()
-        self._batches_done = 0
         self._resumed: Optional[dict[str, Any]] = None
         self._generators: list[Any] = []
-        self._loop_random: Any = None
-        self._epoch_loops = 0
+        self._epoch_random: Any = None
+        self._has_looped = True
         self._asked_to_leave = False
         self._restore_handler: Callable[[], None] = lambda: None
-        self._wrapped: dict[int, Any] = {}
+        self._wrapped: Any = weakref.WeakKeyDictionary()
 
     def __enter__(self) -> Training:
+        if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+            raise SystemExit("updraft.training is for one process; with torchrun, write checkpoints yourself")
+        if os.path.realpath(self._store.folder) in _used:
+            raise SystemExit(f"updraft: {self._store.folder} is another training's; give each a folder=… of its own")
+        _used.add(os.path.realpath(self._store.folder))
         state = self._store.load()
         if state is not None:
             self._resume(state)
@@ -114,47 +119,55 @@ class Training:
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         self._restore_handler()
-        self._progress.flush()
-        self._store.wait()
+        try:
+            self._progress.flush()
+        finally:
+            self._store.wait()
 
     @property
     def epoch(self) -> int:
         """The current epoch, counted from 0."""
         return self._position.epoch
 
+    @property
+    def batch(self) -> int:
+        """The current batch of the epoch, counted from 0, also after a resume: `enumerate` would start over."""
+        return self._position.batch
+
     def epochs(self, total: int) -> Iterator[int]:
         """The epochs that are left of `total`, counted from 0, the interrupted one first."""
         self._progress.epochs = total
+        if self._resumed is not None:
+            _set_random(self._resumed["random"], [])
         while self._position.epoch < total:
-            self._epoch_loops = 0
+            self._has_looped = False
             yield self._position.epoch
+            self._has_looped = True
             self._resumed = None
             self._position = _Position(self._position.epoch + 1)
-            self._loop_random = None
-            self._between_batches()
+            self._epoch_random = None
+            self._between_batches(is_last=self._position.epoch >= total)
 
     def batches(self, loader: Iterable[Batch], *, accumulate: int = 1) -> Iterator[Batch]:
         """The batches that are left of this epoch. If gradients are collected over several batches, say how many."""
-        loop, self._epoch_loops = self._epoch_loops, self._epoch_loops + 1
+        if self._has_looped:
+            raise RuntimeError("run.batches goes once into each epoch of run.epochs; iterate over other loaders directly")
+        self._has_looped = True
         done = 0
-        if self._resumed is not None and loop < self._position.loop:
-            return
         self._generators = _generators_of(loader)
         if self._resumed is not None:
-            done = self._position.batch if loop == self._position.loop else 0
+            done = self._position.batch
             if done > 0:
-                _set_random(self._resumed["loop_random"], self._generators)
+                _set_random(self._resumed["epoch_random"], self._generators)
             else:
                 _set_own(self._resumed["random"], self._generators)
-        self._loop_random = _random_now(self._generators)
-        source = self._rest_of(loader, done)
-        self._position = _Position(self._position.epoch, loop, done)
-        self._progress.steps = _length(loader)
-        for batch in source:
+        self._epoch_random = _random_now(self._generators)
+        self._progress.steps = length = _length(loader)
+        for batch in self._rest_of(loader, done):
             yield batch
             self._position = replace(self._position, batch=self._position.batch + 1)
-            self._batches_done += 1
-            if self._position.batch % accumulate == 0:
+            # After the last batch, the end of the epoch is the better moment: a resumed loop would be empty.
+            if self._position.batch % accumulate == 0 and self._position.batch != length:
                 self._between_batches()
 
     def log(self, **metrics: Any) -> None:
@@ -166,7 +179,8 @@ class Training:
 
         def caught_up() -> None:
             if self._resumed is not None and done > 0:
-                _set_random(self._resumed["random"], self._generators)
+                # Generators of the loader's own are where they should be: they were used for what was skipped.
+                _set_random(self._resumed["random"], [])
             self._resumed = None
 
         loader_class = _plain_loader_class(loader)
@@ -176,31 +190,34 @@ class Training:
             next(itertools.islice(iterator, done, done), None)
             caught_up()
             return iterator
+
         def rewind() -> None:
-            _set_random(self._loop_random, self._generators)
+            _set_random(self._epoch_random, self._generators)
 
         if done > 0:
             return iter(_Wrapped(loader, loader_class, done, rewind, caught_up).loader)
         caught_up()
         # Kept, because its workers may persist from epoch to epoch.
-        if id(loader) not in self._wrapped:
-            self._wrapped[id(loader)] = _Wrapped(loader, loader_class, 0, rewind, lambda: None)
-        return iter(self._wrapped[id(loader)].loader)
+        if loader not in self._wrapped:
+            self._wrapped[loader] = _Wrapped(loader, loader_class, 0, rewind, lambda: None)
+        return iter(self._wrapped[loader].loader)
 
-    def _between_batches(self) -> None:
+    def _between_batches(self, is_last: bool = False) -> None:
         if self._asked_to_leave:
             self._leave()
-        if not self._interval.is_due(time.monotonic()) or self._store.is_busy:
-            return
-        began = time.monotonic()
-        self._store.save_soon(self._batches_done, self._state(), self._interval.written)
-        self._interval.waited(began, time.monotonic())
+        now = time.monotonic()
+        if is_last or (self._interval.is_due(now) and not self._store.is_busy):
+            self._store.save_soon(self._state, self._interval.written)
+            self._interval.waited(now, time.monotonic())
 
     def _leave(self) -> None:
-        self._store.save_now(self._batches_done, self._state())
+        # A second request must not cut the first one short.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        self._restore_handler = lambda: None
         epoch, batch = self._position.epoch + 1, self._position.batch
-        print(f"updraft: saved in epoch {epoch} after batch {batch}, as asked", file=sys.stderr, flush=True)
-        raise SystemExit(SAVED)
+        if self._store.save_now(self._state):
+            print(f"updraft: saved in epoch {epoch} after batch {batch}, as asked", file=sys.stderr, flush=True)
+        raise SystemExit(SAVED if self._store.saves > 0 else 128 + signal.SIGTERM)
 
     def _ask_to_leave(self, *_: Any) -> None:
         self._asked_to_leave = True
@@ -208,10 +225,9 @@ class Training:
     def _state(self) -> dict[str, Any]:
         return {
             "format": _FORMAT,
-            "position": (self._position.epoch, self._position.loop, self._position.batch),
-            "batches": self._batches_done,
+            "position": (self._position.epoch, self._position.batch),
             "random": _random_now(self._generators),
-            "loop_random": self._loop_random,
+            "epoch_random": self._epoch_random,
             "lives": self._interval.lives(time.monotonic()),
             "objects": {name: value.state_dict() for name, value in self._objects.items()},
         }
@@ -224,19 +240,26 @@ class Training:
                 f"this one has {', '.join(ours)}. Remove the folder to start over."
             )
         for name, value in self._objects.items():
-            value.load_state_dict(state["objects"][name])
+            try:
+                value.load_state_dict(state["objects"][name])
+            except Exception as error:
+                raise SystemExit(
+                    f"updraft: {name} does not fit the checkpoint in {self._store.folder}: {error}\n"
+                    "Remove the folder to start over."
+                ) from error
         self._position = _Position(*state["position"])
-        self._batches_done = state["batches"]
         self._interval.earlier = state["lives"]
         self._resumed = state
-        # In an epoch's middle, the loop sets them once more.
-        _set_random(state["random"], [])
         epoch, batch = self._position.epoch + 1, self._position.batch
         print(f"updraft: resuming in epoch {epoch} after batch {batch}", file=sys.stderr, flush=True)
 
 
+_used: set[str] = set()
+"""Folders of the trainings of this process."""
+
+
 class _Store:
-    """The folder of checkpoints. A name holds the number of batches done and the file's CRC-32: whole or ignored."""
+    """The folder of checkpoints. A name holds a number that grows and the file's CRC-32: whole or ignored."""
 
     def __init__(self, folder: str, keep: int) -> None:
         self.folder = folder
@@ -244,6 +267,9 @@ class _Store:
         self._writer: Optional[threading.Thread] = None
         self._failure: Optional[BaseException] = None
         self._buffers: dict[Any, Any] = {}
+        self._number = 0
+        self.saves = 0
+        """Checkpoints that this attempt has written."""
 
     @property
     def is_busy(self) -> bool:
@@ -253,32 +279,43 @@ class _Store:
         """The newest checkpoint that is whole."""
         for name in self._names():
             path = os.path.join(self.folder, name)
-            if _crc_of(path) == int(_NAME.fullmatch(name).group(2), 16):
+            number, crc = _NAME.fullmatch(name).groups()
+            self._number = max(self._number, int(number))
+            if _crc_of(path) == int(crc, 16):
                 return _read(path)
             print(f"updraft: {path} is damaged; trying the one before it", file=sys.stderr, flush=True)
         return None
 
-    def save_now(self, batches: int, state: dict[str, Any]) -> None:
+    def save_now(self, make_state: Callable[[], dict[str, Any]]) -> bool:
         self.wait()
-        self._write(batches, state)
+        try:
+            self._write(make_state())
+        except Exception as error:
+            self._failure = error
+        return self.wait()
 
-    def save_soon(self, batches: int, state: dict[str, Any], written: Callable[[float], None]) -> None:
+    def save_soon(self, make_state: Callable[[], dict[str, Any]], written: Callable[[float], None]) -> None:
         """Copies the state to the host's memory and writes it in a thread, while the training continues."""
         self.wait()
-        state = _on_host(state, self._buffers)
+        try:
+            state = _on_host(make_state(), self._buffers)
+        except Exception as error:
+            self._failure = error
+            self.wait()
+            return
 
         def write() -> None:
             began = time.monotonic()
             try:
-                self._write(batches, state)
-            except BaseException as error:
+                self._write(state)
+            except Exception as error:
                 self._failure = error
             written(time.monotonic() - began)
 
         self._writer = threading.Thread(target=write, name="updraft-checkpoint")
         self._writer.start()
 
-    def wait(self) -> None:
+    def wait(self) -> bool:
         """Waits for the writer. A checkpoint that could not be written costs no training; the next one may work."""
         if self._writer is not None:
             self._writer.join()
@@ -286,13 +323,14 @@ class _Store:
         failure, self._failure = self._failure, None
         if failure is not None:
             print(f"updraft: no checkpoint could be written: {failure}", file=sys.stderr, flush=True)
+        return failure is None
 
     def _names(self) -> list[str]:
         with contextlib.suppress(FileNotFoundError):
             return sorted(filter(_NAME.fullmatch, os.listdir(self.folder)), reverse=True)
         return []
 
-    def _write(self, batches: int, state: dict[str, Any]) -> None:
+    def _write(self, state: dict[str, Any]) -> None:
         os.makedirs(self.folder, exist_ok=True)
         part = os.path.join(self.folder, ".checkpoint.part")
         try:
@@ -301,12 +339,14 @@ class _Store:
                 _dump(state, whole)
                 whole.finish()
                 os.fsync(file.fileno())
-            name = f"checkpoint-{batches:012d}-{_crc_of(part):08x}.pt"
+            self._number += 1
+            name = f"checkpoint-{self._number:012d}-{_crc_of(part):08x}.pt"
             os.replace(part, os.path.join(self.folder, name))
         except BaseException:
             with contextlib.suppress(OSError):
                 os.remove(part)
             raise
+        self.saves += 1
         for old in [known for known in self._names() if known != name][self._keep - 1 :]:
             with contextlib.suppress(OSError):
                 os.remove(os.path.join(self.folder, old))
@@ -402,18 +442,28 @@ class _Progress:
             return
         position, metrics = self._pending
         counted = {"epochs": self.epochs, "step": position.batch, "steps": self.steps}
-        line = {"epoch": position.epoch + 1, **counted, **{name: float(value) for name, value in metrics.items()}}
-        with open(self._path, "a", encoding="utf-8") as file:
-            file.write(json.dumps({name: value for name, value in line.items() if value is not None}) + "\n")
+        line = {**_numbers(metrics), "epoch": position.epoch + 1, **counted}
+        text = json.dumps({name: value for name, value in line.items() if value is not None}) + "\n"
+        # No line is worth a training.
+        with contextlib.suppress(OSError), open(self._path, "a", encoding="utf-8") as file:
+            file.write(text)
         self._pending = None
         self._last = time.monotonic()
+
+
+def _numbers(metrics: dict[str, Any]) -> dict[str, float]:
+    numbers = {}
+    for name, value in metrics.items():
+        with contextlib.suppress(TypeError, ValueError, RuntimeError):
+            numbers[name] = float(value)
+    return numbers
 
 
 class _Wrapped:
     """A torch DataLoader like `loader` that begins after `done` batches and makes workers' random numbers repeatable.
 
     A worker's generators depend on all that it has loaded before. Here each sample seeds them, by the epoch's seed and
-    the sample's index, so a resumed epoch, or one with other workers, draws the same numbers for it.
+    its place in the epoch, so a resumed epoch, or one with other workers, draws the same numbers for it.
     """
 
     def __init__(
@@ -428,7 +478,7 @@ class _Wrapped:
             "collate_fn": loader.collate_fn,
             "pin_memory": loader.pin_memory,
             "timeout": loader.timeout,
-            "worker_init_fn": loader.worker_init_fn,
+            "worker_init_fn": _WorkerInit(loader.worker_init_fn),
             "generator": loader.generator,
         }
         if sown:
@@ -440,6 +490,18 @@ class _Wrapped:
             options["in_order"] = loader.in_order
         options.update({"batch_sampler": sampler} if by_batch else {"sampler": sampler, "batch_size": None})
         self.loader = loader_class(_Dataset(loader.dataset) if sown else loader.dataset, **options)
+
+
+class _WorkerInit:
+    """The user's `worker_init_fn`, in a worker that ignores SIGTERM: the training still needs it until it has left."""
+
+    def __init__(self, inner: Optional[Callable[[int], None]]) -> None:
+        self._inner = inner
+
+    def __call__(self, worker: int) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        if self._inner is not None:
+            self._inner(worker)
 
 
 class _Sampler:
@@ -476,28 +538,47 @@ class _Sampler:
         if not self._sown:
             yield from indices
             return
-        for index in indices:
-            yield [(seed, one) for one in index] if self._by_batch else (seed, index)
+        for place, index in enumerate(indices, self._done):
+            if self._by_batch:
+                yield [((seed, place, nth), one) for nth, one in enumerate(index)]
+            else:
+                yield ((seed, place), index)
 
 
 class _Dataset:
-    """A dataset in a worker: each sample, named by a seed and an index, draws its own random numbers."""
+    """A dataset in a worker: each sample, requested with a seed, draws its own random numbers.
+
+    Otherwise it is the dataset: a `worker_init_fn` may open files in it.
+    """
 
     def __init__(self, dataset: Any) -> None:
-        self._dataset = dataset
+        self.__dict__["_dataset"] = dataset
+
+    def __getattr__(self, name: str) -> Any:
+        # While it is unpickled, there is none yet.
+        if name == "_dataset":
+            raise AttributeError(name)
+        return getattr(self._dataset, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._dataset, name, value)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
 
     def __len__(self) -> int:
         return len(self._dataset)
 
-    def __getitem__(self, item: tuple[int, Any]) -> Any:
-        _seed_all(item)
-        return self._dataset[item[1]]
+    def __getitem__(self, item: tuple[Any, Any]) -> Any:
+        seed, index = item
+        _seed_all(seed)
+        return self._dataset[index]
 
-    def __getitems__(self, items: list[tuple[int, Any]]) -> Any:
+    def __getitems__(self, items: list[tuple[Any, Any]]) -> Any:
         many = getattr(self._dataset, "__getitems__", None)
         if many is None:
             return [self[item] for item in items]
-        _seed_all(items[0])
+        _seed_all(items[0][0])
         return many([index for _, index in items])
 
 
@@ -520,6 +601,8 @@ def _plain_loader_class(loader: Any) -> Any:
 
 def _generators_of(loader: Any) -> list[Any]:
     """Generators of its own that a loader draws from, each once."""
+    # A progress bar around it, such as tqdm's, has it as `iterable`.
+    loader = getattr(loader, "iterable", loader)
     holders = [loader, getattr(loader, "sampler", None), getattr(getattr(loader, "batch_sampler", None), "sampler", None)]
     found = [getattr(holder, "generator", None) for holder in holders]
     return list({id(one): one for one in found if hasattr(one, "get_state")}.values())
@@ -557,11 +640,11 @@ def _set_own(state: dict[str, Any], generators: list[Any]) -> None:
 
 
 def _draw_seed() -> int:
-    return int(_torch().empty((), dtype=_torch().int64).random_().item())
+    return int(_torch().empty((), dtype=_torch().int64, device="cpu").random_().item())
 
 
-def _seed_all(item: tuple[int, Any]) -> None:
-    seed = zlib.crc32(repr(item).encode())
+def _seed_all(place: tuple[int, ...]) -> None:
+    seed = zlib.crc32(repr(place).encode())
     random.seed(seed)
     _torch().default_generator.manual_seed(seed)
     if _numpy() is not None:
@@ -589,7 +672,7 @@ def _copy_to_host(value: Any, buffers: dict[Any, Any], path: tuple[Any, ...]) ->
     if torch is not None and isinstance(value, torch.Tensor):
         buffer = buffers.get(path)
         if buffer is None or buffer.shape != value.shape or buffer.dtype != value.dtype:
-            buffer = torch.empty(value.shape, dtype=value.dtype, pin_memory=value.is_cuda)
+            buffer = torch.empty(value.shape, dtype=value.dtype, device="cpu", pin_memory=value.is_cuda)
             buffers[path] = buffer
         return buffer.copy_(value.detach(), non_blocking=True)
     if isinstance(value, dict):
