@@ -27,11 +27,11 @@ export function configure(command: Command, cli: Cli): void {
   command
     .argument(
       '[run | log]',
-      'a run (default: the latest), or an HTCondor event log: a file, a folder of logs, - for stdin',
+      'a run (default: the latest), or an HTCondor event log: a file, a folder of logs, - for stdin; or a DAG file',
     )
     .argument(
       '[log | job...]',
-      'more logs; a job: 0003 or 3 of a run, 12.3 or a DAG node of a log (default: all)',
+      'more logs; a job: 0003 or 3 of a run, 12.3 of a log, a node of a DAG (default: all)',
     )
     .option('--reason <words>', 'explain a hold reason that you paste (- for stdin)')
     .option('--json', 'print JSON')
