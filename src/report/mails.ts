@@ -154,16 +154,7 @@ function mailText({ to, where, causes, count, total }: MailFacts): string {
 }
 
 /** Jobs that stand still for one reason, as an item of a list. */
-export function causeLines({
-  cause,
-  outcome,
-  jobs,
-  what,
-  advice,
-  line,
-  command,
-  reason,
-}: MailCause): string[] {
+function causeLines({ cause, outcome, jobs, what, advice, line, command, reason }: MailCause): string[] {
   const say = (text: string) => wrap(text, mailWidth, '  ', '  ');
   const them = jobs.length === 1 ? 'it' : 'them';
   const isUnnamed = command !== null && !command.startsWith('updraft') && jobs.length > maxIds;

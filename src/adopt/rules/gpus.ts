@@ -138,7 +138,7 @@ function impossibleGpu(batch: Batch): RuleResult {
     [
       'gpus_minimum_memory',
       memory !== undefined && memory.bytes > maxMemoryBytes,
-      'no GPU has so much memory',
+      'no GPU has that much memory',
       'gpus_minimum_memory = 16 GB',
     ],
     [
