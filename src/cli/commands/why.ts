@@ -5,6 +5,7 @@ import { printable } from '../../base/printable.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { clip, wrap } from '../../base/text-table.ts';
 import type { Explanation } from '../../diagnosis/explanation.ts';
+import { damageNotes } from '../../eventlog/scan-log.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { JobState } from '../../journal/state.ts';
 import { isAdopted } from '../../pool/htcondor.ts';
@@ -117,6 +118,7 @@ async function whyLogs(
     view,
     logs.length === 1 ? { log: logs[0] } : { logs },
   );
+  for (const note of damageNotes(sources)) cli.err(`\n${wrap(note, textWidth(cli)).join('\n')}\n`);
   if (view.json || words.includes('-')) return;
   const names = words.length > maxNamed ? 'LOGS' : words.map(shellQuote).join(' ');
   const example = shellQuote(printable(groups[0]?.example.job ?? ''));
