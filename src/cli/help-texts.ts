@@ -104,7 +104,6 @@ export const helpTexts: Readonly<Record<string, CommandHelp>> = {
     examples: [
       ['updraft why cifar10 3', 'job 0003 of the latest run called cifar10'],
       ['updraft why my.log 12.3', 'a job of any HTCondor event log'],
-      ['updraft why flow.dag merge', 'a node of a DAG, also one without a job'],
     ],
   },
   retry: {
@@ -137,7 +136,6 @@ export const helpTexts: Readonly<Record<string, CommandHelp>> = {
     examples: [
       ['updraft report', 'the latest run'],
       ['updraft report my.log --html report.html', 'any HTCondor event log, with charts'],
-      ['updraft report flow.dag', 'the nodes of a DAG: critical path, costs, failed scripts'],
       ['updraft report my.log --by site', 'which site, owner, log, machine or GPU lost most'],
       ['updraft report my.log --mail', 'what to write to the owners of held jobs'],
     ],
