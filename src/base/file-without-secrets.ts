@@ -13,7 +13,11 @@ const forms: readonly SecretRule[] = [
   {
     what: 'service key',
     pattern:
-      /\b(?:hf_\w{20,}|gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|sk-[\w-]{16,}|xox[abprs]-[\w-]{10,}|AIza[\w-]{30,}|npm_\w{30,}|wandb_v\d_\w{16,})/g,
+      /\b(?:hf_\w{20,}|gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|sk-[\w-]{16,}|xox[abprs]-[\w-]{10,}|AIza[\w-]{30,}|npm_\w{30,}|wandb_v\d_\w{16,}|do[opr]_v1_\w{20,}|pypi-[\w-]{20,}|[sr]k_(?:live|test)_\w{10,}|SG\.[\w-]{16,}\.[\w-]{16,})/g,
+  },
+  {
+    what: 'service key',
+    pattern: /(https:\/\/(?:hooks\.slack\.com\/\w+|(?:\w+\.)?discord(?:app)?\.com\/api\/webhooks)\/)[\w/-]+/g,
   },
   {
     what: 'private key',
@@ -21,14 +25,16 @@ const forms: readonly SecretRule[] = [
     pattern:
       /-----BEGIN [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----(?:[A-Za-z0-9+/=\s]|\\+[nrt]|(?:Proc-Type|DEK-Info):[^\n\\]*)*(?:-----END [A-Z0-9 ]*-----)?/g,
   },
+  { what: 'private key', pattern: /(\bPrivate-Lines: \d+\r?\n)(?:[A-Za-z0-9+/=]+\r?(?:\n|$))+/g },
 ];
 
 /** In place of a secret in a file. */
 const removed = '[removed]';
 
+/** The end of a name; what is before it is kept anyway, and searching it would take long in a huge word. */
 const secretName =
-  '[\\w.-]*(?:token|secret|passw(?:or)?d|passphrase|pwd|api[_-]?key|access[_-]?key|private[_-]?key|auth[_-]?key|credential|authorization|cookie|_key)(?![\\w-]*(?:file|path|dir|type|expir|name|url))[\\w-]*';
-const secretNamePattern = new RegExp(`^${secretName}$`, 'i');
+  '(?:token|secret|passw(?:or)?d|passphrase|pwd|api[_-]?key|access[_-]?key|private[_-]?key|auth[_-]?key|account[_-]?key|key-data|[_-]pass(?![a-z])|credential|authorization|cookie|_key)(?![\\w-]{0,64}(?:file|path|dir|type|expir|name|url))[\\w-]{0,64}';
+const secretNamePattern = new RegExp(`^[\\w.-]*${secretName}$`, 'i');
 /** Whether a variable or key of this name has a secret. */
 export const isSecretName = (name: string): boolean => secretNamePattern.test(name);
 
@@ -40,8 +46,21 @@ const files: readonly SecretRule[] = [
   ...forms,
   { what: 'login in a URL', pattern: secretInAddress },
   { what: 'secret in a URL', pattern: secretInQuery },
+  // Whatever its scheme; within quotes, up to their end.
+  {
+    what: 'token',
+    pattern: /(\b(?:(?:proxy-)?authorization|(?:set-)?cookie):[ \t]*)(?!\[removed\])[^\n"'\\]+/gi,
+  },
   { what: 'token', pattern: secretInHeader },
   { what: 'variable', pattern: secretInVariable },
+  // A block of YAML: the indented lines.
+  {
+    what: 'secret by its name',
+    pattern: new RegExp(
+      `(^([ \\t]*)[\\w.-]*${secretName}\\s*[:=][ \\t]*)[|>][+-]?[ \\t]*(?:\\n\\2[ \\t]+[^\\n]*)+`,
+      'gim',
+    ),
+  },
   {
     what: 'secret by its name',
     pattern: new RegExp(
@@ -49,10 +68,17 @@ const files: readonly SecretRule[] = [
       'gi',
     ),
   },
+  { what: 'secret by its name', pattern: /(^[ \t]*pass[ \t]*=[ \t]*)(?!\[removed\])[^\n]+/gim },
+  { what: 'secret by its name', pattern: /(\bpassword (?:is|was) )(?=\S*\d)\S+/gi },
   {
     what: 'secret option',
-    pattern: /(\s--?[\w-]*(?:token|passw(?:or)?d|secret|api-?key|access-?key)(?:=|\s+)["']?)[^\s"']+/gi,
+    pattern:
+      /(\s--?[\w-]*(?:token|passw(?:or)?d|secret|api-?key|access-?key|(?<=--)key)(?:=|\s+)["']?)[^\s"']+/gi,
   },
+  // `curl -u me:word`, `mysql -pword`, `wandb login key`.
+  { what: 'login', pattern: /(\s(?:-u|--user)(?:=|\s*)["']?[^\s:"'/]+:)[^\s"']+/g },
+  { what: 'login', pattern: /(\bmysql\w*\b[^\n|;]{0,200}\s-p)[^\s"']+/g },
+  { what: 'login', pattern: /(\bwandb\b[^\n]{0,200}\s)[\w-]{40,}/g },
   { what: 'login', pattern: /(\bmachine\s+\S+\s+login\s+\S+\s+password\s+)\S+/gi },
 ];
 

@@ -83,7 +83,7 @@ const causes = {
     title: 'an input file is missing on the access point',
     advice: 'Put the file back, or correct its name.',
     submit:
-      'Names in transfer_input_files are relative to initialdir, or to the directory where condor_submit ran.',
+      'Names in transfer_input_files are relative to initialdir, or to the directory where condor_submit ran. A job in the queue keeps its names: after correcting one, submit again and condor_rm the old job, or change its TransferInput with condor_qedit.',
     fault: 'file-invalid',
   },
   'input-too-big': {
@@ -295,6 +295,9 @@ function faultKindInfo(kind: FaultKind): CauseInfo {
     change: changeByKind[kind] ?? (retry === 'never' ? 'you' : 'retry'),
   };
 }
+
+/** What a job requests, which a job in the queue keeps: only a new submission changes it. */
+export const isRequest: ReadonlySet<RequiredChange> = new Set(['memory', 'disk', 'time']);
 
 const changeByKind: Partial<Record<FaultKind, RequiredChange>> = {
   'training-failed': 'files',

@@ -133,6 +133,12 @@ const keepAway = 'Exclude that machine until its staff have repaired it.';
 
 /** Words that decide where the code does not, then codes that need no words. */
 export const otherHolds: readonly CodeRow[] = [
+  // The starter writes on the machine that runs the job.
+  {
+    phrases: 'starter at…failed to write to file…no space left',
+    cause: 'disk-full',
+    sentence: 'The disk of the machine was full before all input had arrived.',
+  },
   { phrases: quotaPhrases, ...accessPointFull },
   // ENOSPC and EDQUOT of streams and the event log: a full disk may have truncated the words.
   { codes: [9, 22], subcodes: [28, 122], ...accessPointFull },

@@ -303,7 +303,7 @@ function overwritingNodes({ outcomes }: DagFacts): Found[] {
       const name = sharedName(outcome, command);
       if (name === undefined) continue;
       const known = writers.get(name) ?? { nodes: [], outcome };
-      known.nodes.push(...outcome.nodes);
+      for (const node of outcome.nodes) known.nodes.push(node);
       writers.set(name, known);
     }
     return [...writers].flatMap(([name, { nodes, outcome }]) => {

@@ -117,6 +117,16 @@ function factsOf(
   });
 }
 
+/** `VARS A job="$(JOB)"` sets a name to the value that DAGMan gives it, whatever the case. */
+function withOwn(name: string, value: string, own: Readonly<Record<string, string>>): string {
+  const [, same] = Object.entries(own).find(([one]) => one.toLowerCase() === name.toLowerCase()) ?? [];
+  return same === undefined
+    ? value
+    : value.replaceAll(/\$\((\w+)\)/g, (text, one: string) =>
+        one.toLowerCase() === name.toLowerCase() ? same : text,
+      );
+}
+
 /** What DAGMan gives to `condor_submit` with a node. */
 export function givenTo(dag: Dag, node: DagNode): GivenValue[] {
   const own = {
@@ -130,8 +140,11 @@ export function givenTo(dag: Dag, node: DagNode): GivenValue[] {
       .join(','),
   };
   const { place } = node;
+  const replaced = new Set([...node.vars.keys()].map((name) => name.toLowerCase()));
   return [
-    ...Object.entries(own).map(([name, value]) => ({ name, value, append: false, place })),
-    ...node.vars.values(),
+    ...Object.entries(own)
+      .filter(([name]) => !replaced.has(name.toLowerCase()))
+      .map(([name, value]) => ({ name, value, append: false, place })),
+    ...[...node.vars.values()].map((one) => ({ ...one, value: withOwn(one.name, one.value, own) })),
   ];
 }

@@ -93,7 +93,7 @@ class DagReader {
   readFile(text: string, file: string, scope: Scope): void {
     this.#open.push(posix.normalize(file));
     const { commands, errors } = parseDag(text, file);
-    this.#problems.push(...errors.map((error) => ({ kind: 'syntax' as const, ...error })));
+    for (const error of errors) this.#problems.push({ kind: 'syntax', ...error });
     for (const command of commands) this.#define(command, scope);
     for (const command of commands) this.#apply(command, scope);
     this.#open.pop();

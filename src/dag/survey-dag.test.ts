@@ -212,3 +212,24 @@ test('of 10,000 nodes with VARS of their own, only some are read, and that is sa
     ['note dag-not-read a.dag:1'],
   );
 });
+
+test('VARS may set a name of DAGMan to its own value, in another case', () => {
+  const texts = {
+    'a.dag': 'JOB A a.sub\nVARS A job="$(JOB)"\n',
+    'a.sub': submit('arguments = $(job)'),
+    'run.sh': script,
+  };
+  const facts = survey(texts);
+  assert.deepEqual(rules(lintDag(facts)), []);
+  assert.equal(facts.outcomes[0]?.facts.submission.queues[0]?.jobs[0]?.commands['arguments'], 'A');
+});
+
+test('150,000 nodes that write the same file are one finding', () => {
+  const nodes = Array.from({ length: 150_000 }, (_, index) => `JOB N${index} a.sub`);
+  const texts = {
+    'a.dag': nodes.join('\n'),
+    'a.sub': 'executable = run.sh\noutput = o\nqueue',
+    'run.sh': script,
+  };
+  assert.deepEqual(dagRules(texts), ['warning dag-nodes-overwrite a.sub:2']);
+});

@@ -73,11 +73,14 @@ function memoryFacts(
   // Resident memory says nothing about a limit on the image size.
   const seen = /\bImageSize\b/.test(reason) ? 0 : Math.max(row?.usage ?? 0, seenMb);
   const used = Math.max(said?.used ?? 0, seen);
+  const asked = row?.request ?? said?.asked;
+  // Use up to the limit does not show how much would have been enough: then `report` suggests twice as much, too.
+  const enough = asked !== undefined && used <= asked ? asked * 2 : used * 1.25;
   const disk = resources.find(({ name }) => name === 'Disk');
   return {
-    memory: figures(row?.request ?? said?.asked, used),
+    memory: figures(asked, used),
     slotMemory: row?.allocated,
-    enoughMemory: used > 0 ? Math.ceil((used * 1.25) / 128) * 128 : undefined,
+    enoughMemory: used > 0 ? Math.ceil(enough / 128) * 128 : undefined,
     disk: figures(disk?.request && Math.ceil(disk.request / 1000), Math.ceil((disk?.usage ?? 0) / 1000)),
   };
 }

@@ -59,13 +59,16 @@ async function logsAt(file: string, name: string, now: number): Promise<FoundLog
 
 const identity = ({ dev, ino }: Stats): string => `${dev} ${ino}`;
 
-const fileSource = (file: string, name: string, { mtimeMs, size }: Stats, partOf?: string): LogSource => ({
-  name,
-  writtenAt: mtimeMs,
-  size,
-  ...(partOf === undefined ? {} : { partOf }),
-  open: () => uncompressed(name, bytesOf(file, name)),
-});
+function fileSource(file: string, name: string, { mtimeMs, size }: Stats, partOf?: string): LogSource {
+  const source: LogSource = {
+    name,
+    writtenAt: mtimeMs,
+    size,
+    ...(partOf === undefined ? {} : { partOf }),
+    open: () => uncompressed(source, bytesOf(file, name)),
+  };
+  return source;
+}
 
 /** More than any pool keeps. */
 const maxRotations = 100;
@@ -112,7 +115,7 @@ async function logIn(file: string, name: string, partOf?: string): Promise<Found
   const facts = await stat(file).catch(() => undefined);
   if (facts?.isFile() !== true || facts.size === 0) return undefined;
   try {
-    for await (const piece of gather(uncompressed(name, bytesOf(file, name, headBytes)), headBytes))
+    for await (const piece of gather(uncompressed({ name }, bytesOf(file, name, headBytes)), headBytes))
       return isEventLog(piece.subarray(0, headBytes))
         ? { source: fileSource(file, name, facts, partOf), file: identity(facts) }
         : undefined;
@@ -127,7 +130,7 @@ function pipe(name: string, now: number, bytes: () => AsyncIterable<Uint8Array>)
   let pieces: AsyncGenerator<Uint8Array, void, void> | undefined;
   let first: Uint8Array | undefined;
   let isUsed = false;
-  return {
+  const source: LogSource = {
     name,
     writtenAt: now,
     async *open() {
@@ -136,7 +139,7 @@ function pipe(name: string, now: number, bytes: () => AsyncIterable<Uint8Array>)
           about: name,
           fix: 'save it to a file, and name that',
         });
-      pieces ??= gather(uncompressed(name, bytes()), beginningBytes);
+      pieces ??= gather(uncompressed(source, bytes()), beginningBytes);
       first ??= (await pieces.next()).value?.slice() ?? new Uint8Array();
       if (first.length > 0) yield first;
       for (;;) {
@@ -147,13 +150,15 @@ function pipe(name: string, now: number, bytes: () => AsyncIterable<Uint8Array>)
       }
     },
   };
+  return source;
 }
 
 /** Enough for `detectArchive`. */
 const magicBytes = 512;
 
+/** Of a cut or damaged file, as much as can be decompressed; nothing at all is a fault. */
 async function* uncompressed(
-  name: string,
+  source: Pick<LogSource, 'name' | 'damage'>,
   bytes: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array, void, void> {
   const pieces = gather(bytes, magicBytes);
@@ -165,7 +170,16 @@ async function* uncompressed(
   );
   if (!('kind' in found) || found.kind === 'tar' || found.kind === 'zip') return yield* all;
   const { decompress } = await import('../unpack/decompress.ts');
-  yield* decompress(found.kind, name, all);
+  let isSome = false;
+  try {
+    for await (const piece of decompress(found.kind, source.name, all)) {
+      isSome = true;
+      yield piece;
+    }
+  } catch (error) {
+    if (!isSome || !(error instanceof Fault) || error.kind !== 'archive-damaged') throw error;
+    source.damage = error.message.split(': ').at(-1) ?? '';
+  }
 }
 
 async function* resume(

@@ -1,3 +1,4 @@
+import { printable } from '../base/printable.ts';
 import { datingOf, type Dating } from './dating.ts';
 import type { Garbled, LogEvent } from './events.ts';
 import { createParser, type Parser } from './parse.ts';
@@ -12,9 +13,19 @@ export interface LogSource {
   readonly writtenAt: number;
   /** Its size as stored; undefined for a pipe. */
   readonly size?: number;
+  /** Set when reading ended early: its compressed bytes are cut or damaged. */
+  damage?: string;
   /** Its bytes from the start, uncompressed; a piece may be overwritten once the next one is requested. */
   open(): AsyncIterable<Uint8Array>;
 }
+
+/** A sentence about each log of which only a part could be read. */
+export const damageNotes = (sources: readonly LogSource[]): string[] =>
+  sources.flatMap(({ name, damage }) =>
+    damage === undefined
+      ? []
+      : [`${printable(name)} is cut or damaged (${damage}): only what could be decompressed was read.`],
+  );
 
 export interface ReadOptions {
   signal?: AbortSignal | undefined;

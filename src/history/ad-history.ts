@@ -126,8 +126,9 @@ class JobAd {
   attempt(): AttemptHistory[] {
     const number = this.number('NumShadowStarts') ?? this.number('NumJobStarts') ?? 0;
     const host = this.text('RemoteHost') ?? this.text('LastRemoteHost');
-    if (number === 0 && host === undefined) return [];
     const end = this.#end();
+    // Ads of `-attributes` or of old versions may count no starts, though the job has exited.
+    if (number === 0 && host === undefined && end?.how !== 'exited') return [];
     const [from, to] = [this.time('JobCurrentStartDate'), this.time('EnteredCurrentStatus') ?? 0];
     const termination = end?.termination;
     const cause =

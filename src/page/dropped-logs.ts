@@ -31,7 +31,8 @@ async function kindOf(file: DroppedFile): Promise<keyof SortedFiles> {
 }
 
 async function headOf(file: DroppedFile): Promise<Uint8Array> {
-  for await (const piece of uncompressed(file)) return piece.subarray(0, headBytes);
+  const blob = file.blob.slice(0, headBytes);
+  for await (const piece of uncompressed({ ...file, blob })) return piece.subarray(0, headBytes);
   return new Uint8Array();
 }
 
@@ -52,12 +53,18 @@ async function* uncompressed(
   { name, blob }: DroppedFile,
   onRead: (bytes: number) => void = () => undefined,
 ): AsyncGenerator<Uint8Array, void, void> {
-  const [first, second] = new Uint8Array(await blob.slice(0, 2).arrayBuffer());
-  const pieces = piecesOf(blob, onRead);
+  const [first, second] = await bytesOf(name, blob.slice(0, 2));
+  const pieces = piecesOf(name, blob, onRead);
   if (first !== 0x1f || second !== 0x8b) return yield* pieces;
   try {
-    yield* chunks(streamOf(pieces).pipeThrough(new DecompressionStream('gzip')));
+    const parts = membersOf(pieces);
+    const left = { isMore: true };
+    while (left.isMore) {
+      const member = streamOf(untilEnd(parts, left));
+      yield* chunks(member.pipeThrough(new DecompressionStream('gzip')));
+    }
   } catch (cause) {
+    if (cause instanceof Fault) throw cause;
     throw new Fault('data-corrupt', `${name} cannot be unpacked: it is cut off or damaged`, {
       about: name,
       cause,
@@ -66,15 +73,76 @@ async function* uncompressed(
   }
 }
 
+/** Browsers refuse a file that has changed since it was chosen: the log of jobs that run. */
+const bytesOf = async (name: string, blob: Blob): Promise<Uint8Array<ArrayBuffer>> =>
+  new Uint8Array(
+    await blob.arrayBuffer().catch((cause: unknown) => {
+      throw new Fault('data-corrupt', `${name} cannot be read, or changed while it was read`, {
+        about: name,
+        cause,
+        fix: 'drop it again; if its jobs are running, drop a copy of it',
+      });
+    }),
+  );
+
 async function* piecesOf(
+  name: string,
   blob: Blob,
   onRead: (bytes: number) => void,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>, void, void> {
   for (let at = 0; at < blob.size; at += pieceBytes) {
-    const piece = new Uint8Array(await blob.slice(at, at + pieceBytes).arrayBuffer());
+    const piece = await bytesOf(name, blob.slice(at, at + pieceBytes));
     onRead(at + piece.length);
     yield piece;
   }
+}
+
+/** The start of a gzip member, whose time may be anything; 1 in 10^11 places of compressed data looks like it. */
+const headerBytes = 10;
+const isHeader = (bytes: Uint8Array, at: number): boolean =>
+  bytes[at] === 0x1f &&
+  bytes[at + 1] === 0x8b &&
+  bytes[at + 2] === 8 &&
+  (bytes[at + 3] ?? 255) < 32 &&
+  [0, 2, 4].includes(bytes[at + 8] ?? 255) &&
+  ((bytes[at + 9] ?? 0) <= 13 || bytes[at + 9] === 255);
+
+/** The pieces of a compressed file, with `null` between members: a browser unpacks one, `cat` and bgzip join many. */
+async function* membersOf(
+  pieces: AsyncIterable<Uint8Array<ArrayBuffer>>,
+): AsyncGenerator<Uint8Array<ArrayBuffer> | null, void, void> {
+  let rest = new Uint8Array();
+  let passed = 0;
+  for await (const piece of pieces) {
+    const bytes = new Uint8Array(rest.length + piece.length);
+    bytes.set(rest);
+    bytes.set(piece, rest.length);
+    let from = 0;
+    const last = bytes.length - headerBytes;
+    for (let at = bytes.indexOf(0x1f); at >= 0 && at <= last; at = bytes.indexOf(0x1f, at + 1)) {
+      if (!isHeader(bytes, at)) continue;
+      if (at > from) yield bytes.subarray(from, at);
+      if (passed + at > 0) yield null;
+      from = at;
+    }
+    const kept = Math.max(from, last + 1);
+    yield bytes.subarray(from, kept);
+    rest = bytes.slice(kept);
+    passed += kept;
+  }
+  yield rest;
+}
+
+/** The pieces of one member; says then whether there is another. */
+async function* untilEnd(
+  parts: AsyncGenerator<Uint8Array<ArrayBuffer> | null, void, void>,
+  left: { isMore: boolean },
+): AsyncGenerator<Uint8Array<ArrayBuffer>, void, void> {
+  for (let part = await parts.next(); part.done !== true; part = await parts.next()) {
+    if (part.value === null) return;
+    yield part.value;
+  }
+  left.isMore = false;
 }
 
 function streamOf(

@@ -10,10 +10,21 @@ import type { DroppedFile } from './messages.ts';
 /** Larger than any submit file, script or list written by hand. */
 const maxTextBytes = 4 << 20;
 
-/** The texts of all dropped files that are small enough to be scripts or lists, by name. */
+/** All of them together: a folder may be full of results. */
+const maxTextsBytes = 128 << 20;
+
+/** The texts of the files, the first ones first, that are small enough to be scripts or lists, by name. */
 export async function readTexts(files: readonly DroppedFile[]): Promise<Map<string, string>> {
-  const small = files.filter(({ blob }) => blob.size <= maxTextBytes);
-  return new Map(await Promise.all(small.map(async ({ name, blob }) => [name, await blob.text()] as const)));
+  const texts = new Map<string, string>();
+  let left = maxTextsBytes;
+  for (const { name, blob } of files) {
+    if (blob.size > Math.min(maxTextBytes, left)) continue;
+    left -= blob.size;
+    // One that cannot be read is as one that was not dropped.
+    const text = await blob.text().catch(() => undefined);
+    if (text !== undefined) texts.set(name, text);
+  }
+  return texts;
 }
 
 export interface DroppedFindings {

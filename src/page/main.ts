@@ -1,5 +1,5 @@
 import { html } from '../dashboard/page/dom.ts';
-import { chosenFiles, droppedFiles } from './dropped-files.ts';
+import { chosenFiles, droppedFiles, type FoundFiles } from './dropped-files.ts';
 import type { DroppedFile, PageAnswer, PageRequest } from './messages.ts';
 import {
   commandView,
@@ -8,6 +8,7 @@ import {
   groupsView,
   ignoredView,
   reportView,
+  unreadView,
   whyView,
 } from './views.ts';
 
@@ -20,6 +21,8 @@ const inputs = [part('files'), part('folder')] as HTMLInputElement[];
 
 const workerUrl = URL.createObjectURL(new Blob([part('worker').textContent], { type: 'text/javascript' }));
 let worker = startWorker();
+/** Counts what was asked for, so that what is found too late is ignored. */
+let turn = 0;
 /** The report's own page, as `report --html` writes it. */
 let saved: { name: string; page: string } | undefined;
 
@@ -37,12 +40,14 @@ function startWorker(): Worker {
 function cancel(): void {
   worker.terminate();
   worker = startWorker();
+  turn += 1;
   restart();
 }
 
 function restart(): void {
   saved = undefined;
   result.replaceChildren();
+  dialog.close();
   for (const input of inputs) input.value = '';
   title.textContent = 'Updraft';
   show('start');
@@ -53,17 +58,25 @@ function ask(request: PageRequest): void {
   worker.postMessage(request);
 }
 
-function read(request: PageRequest): void {
-  saved = undefined;
-  result.replaceChildren();
+/** Shows that something is being done, instead of whatever was shown. */
+function begin(): void {
+  cancel();
   doing.textContent = 'Reading …';
   share.value = 0;
   show('progress');
-  ask(request);
 }
 
-function readFiles(files: DroppedFile[]): void {
-  if (files.length > 0) read({ ask: 'files', files });
+function readFiles({ files, unread, isCut }: FoundFiles): void {
+  begin();
+  if (isCut) result.append(faultView(`only the first ${files.length} files were looked at`, ''));
+  if (unread.length > 0) result.append(unreadView(unread));
+  if (files.length > 0) ask({ ask: 'files', files });
+  else
+    take({
+      is: 'fault',
+      message: 'there is no file to read',
+      fix: 'choose files, or the folder, with a button',
+    });
 }
 
 function show(shown: 'start' | 'progress' | 'result'): void {
@@ -77,7 +90,8 @@ function show(shown: 'start' | 'progress' | 'result'): void {
 function take(answer: PageAnswer): void {
   switch (answer.is) {
     case 'progress':
-      doing.textContent = answer.doing;
+      // What has not changed is not read aloud again.
+      if (doing.textContent !== answer.doing) doing.textContent = answer.doing;
       share.value = answer.share;
       break;
     case 'report':
@@ -101,8 +115,11 @@ function take(answer: PageAnswer): void {
       showWhy([faultView(answer.message, '')]);
       break;
     case 'fault':
-      result.append(faultView(answer.message, answer.fix));
-      finish('');
+      if (dialog.open) part('explanation').prepend(faultView(answer.message, answer.fix));
+      else {
+        result.append(faultView(answer.message, answer.fix));
+        finish('');
+      }
       break;
     case 'done':
       finish(answer.command);
@@ -141,7 +158,7 @@ function sampleFile(): DroppedFile {
 const on = (id: string, event: string, act: () => void): void => part(id).addEventListener(event, act);
 on('choose', 'click', () => inputs[0]?.click());
 on('choose-folder', 'click', () => inputs[1]?.click());
-on('sample', 'click', () => readFiles([sampleFile()]));
+on('sample', 'click', () => readFiles({ files: [sampleFile()], unread: [], isCut: false }));
 on('cancel', 'click', cancel);
 on('restart', 'click', cancel);
 on('save', 'click', save);
@@ -151,14 +168,19 @@ part('paste').addEventListener('submit', (event) => {
   if (reason.value.trim() !== '') ask({ ask: 'reason', text: reason.value });
 });
 
-/** Files can be dropped anywhere, at any time. */
-for (const name of ['dragover', 'dragleave', 'drop'])
+/** Files can be dropped anywhere, at any time; text only where it can be written. */
+const isFiles = ({ dataTransfer }: DragEvent): boolean => dataTransfer?.types.includes('Files') ?? false;
+for (const name of ['dragover', 'dragleave', 'drop'] as const)
   addEventListener(name, (event) => {
-    event.preventDefault();
-    document.body.classList.toggle('dragging', name === 'dragover');
+    if (isFiles(event) || event.target !== reason) event.preventDefault();
+    document.body.classList.toggle('dragging', name === 'dragover' && isFiles(event));
   });
-addEventListener('drop', ({ dataTransfer }) => {
-  if (dataTransfer === null) return;
-  cancel();
-  void droppedFiles(dataTransfer).then(readFiles);
+addEventListener('drop', (event) => {
+  if (event.dataTransfer === null || !isFiles(event)) return;
+  const found = droppedFiles(event.dataTransfer);
+  begin();
+  const mine = turn;
+  void found.then((all) => {
+    if (mine === turn) readFiles(all);
+  });
 });

@@ -143,10 +143,16 @@ const findingView = ({ place, rule, lines, message, fix }: ShownFinding): HTMLEl
   );
 
 export const ignoredView = (names: readonly string[]): HTMLElement =>
+  namesView('Not read, because neither event log nor submit file', names);
+
+export const unreadView = (names: readonly string[]): HTMLElement =>
+  namesView('Not read, because the browser could not open it', names);
+
+const namesView = (title: string, names: readonly string[]): HTMLElement =>
   html(
     'details',
     {},
-    html('summary', {}, `Not read, because neither event log nor submit file: ${names.length}`),
+    html('summary', {}, `${title}: ${names.length}`),
     html('ul', {}, ...names.map((name) => html('li', {}, name))),
   );
 

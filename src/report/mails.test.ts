@@ -58,7 +58,15 @@ test('each owner gets one mail, with the causes, the advice and the command that
   );
   assert.match(printed, /^To: alice\nSubject: 2 of your 3 jobs need you\n\nHello alice,\n/);
   assert.match(printed, /\* 2 jobs are held: 1\.0, 1\.1\n  Why: an input file is missing/);
-  assert.match(printed, /When that is fixed, release them:\n      condor_release 1\.0 1\.1\n/);
+  assert.match(
+    printed,
+    /When the file is there under its old name, release them:\n      condor_release 1\.0 1\.1\n/,
+  );
+  assert.match(
+    printed,
+    /after\s+correcting\s+one,\s+submit\s+again\s+and\s+condor_rm/,
+    'a held job keeps its names',
+  );
   assert.match(printed, /condor_q -hold 1\.0\n    updraft why my\.log 1\.0\n/);
   assert.match(printed, /When that is fixed, submit it again\./);
   assert.match(printed, /For the staff of the pool, not for owners:\n\n\* 1 job is held: 4\.0/);

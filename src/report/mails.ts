@@ -3,14 +3,7 @@ import { fileWithoutSecrets } from '../base/file-without-secrets.ts';
 import { firstFew, printable } from '../base/printable.ts';
 import { shellQuote } from '../base/shell-quote.ts';
 import { clip, wrap } from '../base/text-table.ts';
-import {
-  adviceFor,
-  type Cause,
-  causeInfo,
-  causeTitle,
-  type RequiredChange,
-  sentence,
-} from '../codes/causes.ts';
+import { adviceFor, type Cause, causeInfo, causeTitle, isRequest, sentence } from '../codes/causes.ts';
 import type { JobHistory, JobOutcome } from '../history/history.ts';
 import type { ReadLogs } from './read-logs.ts';
 import { resourceReports } from './resource-reports.ts';
@@ -114,9 +107,6 @@ function causesOf(jobs: readonly JobHistory[], source: SourceKind, name: string)
     });
 }
 
-/** A job in the queue keeps what it requested: then only a new submission helps. */
-const isRequest: ReadonlySet<RequiredChange> = new Set(['memory', 'disk', 'time']);
-
 function queueCommand(jobs: readonly JobHistory[], cause: Cause, outcome: JobOutcome): string | null {
   if (outcome !== 'held') return null;
   const ids = jobs.map(({ id }) => id.replace(/#.*$/, '')).slice(0, maxIds);
@@ -165,10 +155,17 @@ function causeLines({ cause, outcome, jobs, what, advice, line, command, reason 
     ...(reason === null ? [] : say(`The log says: ${clip(reason, maxReasonChars)}`)),
     ...say(`What helps: ${sentence(advice)}`),
     ...(line === null ? [] : [`      ${line}`]),
-    ...say(`${isPassing(cause) ? 'Then' : 'When that is fixed,'} ${nextStep(command, them)}`),
+    ...say(`${whenToAct(cause, command)} ${nextStep(command, them)}`),
     ...(command === null ? [] : [`      ${command}`]),
     ...(isUnnamed ? say(`and the other ${jobs.length - maxIds} likewise.`) : []),
   ];
+}
+
+function whenToAct(cause: Cause, command: string | null): string {
+  if (isPassing(cause)) return 'Then';
+  // A corrected name does not reach a job that is held.
+  const isOldName = cause === 'input-missing' && command?.startsWith('condor_release') === true;
+  return isOldName ? 'When the file is there under its old name,' : 'When that is fixed,';
 }
 
 const isPassing = (cause: Cause): boolean => causeInfo(cause).change === 'retry';

@@ -1,7 +1,7 @@
 import { counted } from '../base/counted.ts';
 import { firstFew, printable } from '../base/printable.ts';
 import type { DagRun } from '../dag/not-submitted.ts';
-import type { LogSource } from '../eventlog/scan-log.ts';
+import { damageNotes, type LogSource } from '../eventlog/scan-log.ts';
 import { Fault } from '../fault/fault.ts';
 import { ledgerOf, type Ledger } from './ledger.ts';
 import type { JobHistory } from '../history/history.ts';
@@ -30,7 +30,7 @@ export async function readLogs(
   if (facts.events === 0 && garbledBytes > 0) throw noEvents(logs);
   const { jobs, suspects } = judgeJobs(read, validity);
   const ledger = ledgerOf(jobs, facts, new Set(suspects.map(({ job }) => job)));
-  const notes = notesOn(ledger, garbledBytes);
+  const notes = [...damageNotes(sources), ...notesOn(ledger, garbledBytes)];
   return { jobs, ledger, report: logReport(jobs, ledger, { logs, notes, suspects, dag }) };
 }
 

@@ -39,14 +39,14 @@ test('after an attempt ran out of memory, less is never suggested, however littl
   assert.deepEqual(reported(ended(0, 400) + held), [['Memory', 16_883, '1 attempt ran out: request more']]);
 });
 
-test('use up to the limit suggests twice the request, unless a larger request succeeded', () => {
+test('use up to the limit suggests twice the request, or a larger one that succeeded', () => {
   const killed = ended(1, 2000).replace(
     /005.*\n.*\n/,
     `004 (001.001.000) ${at(5)} Job was evicted. Code 21 Subcode 102\n\t(0) CPU times\n\tReason: Error from slot1@ep: memory usage exceeded request_memory\n`,
   );
   assert.deepEqual(reported(ended(0, 400) + killed), [['Memory', 4000, '1 attempt ran out: request more']]);
   assert.deepEqual(reported(ended(0, 2900).replaceAll('2000', '3000') + killed), [
-    ['Memory', 3000, 'fits; 1 attempt with a smaller request ran out'],
+    ['Memory', 4000, '1 attempt with a smaller request ran out'],
   ]);
 });
 

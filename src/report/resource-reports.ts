@@ -94,7 +94,7 @@ function advise(used: number, requested: number, exceeded: Exceeded, min: number
   if (exceeded.attempts > 0) {
     const who = counted(exceeded.attempts, 'attempt');
     if (used <= requested && exceeded.requested < requested)
-      return [requested, `fits; ${who} with a smaller request ran out`];
+      return [Math.max(requested, exceeded.requested * 2), `${who} with a smaller request ran out`];
     // Use up to the limit does not show how much would have been enough.
     const twice = exceeded.requested === Infinity ? null : requested * 2;
     return [used > requested ? fitting : twice, `${who} ran out: request more`];

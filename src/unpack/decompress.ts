@@ -2,7 +2,10 @@ import type { ByteSink } from './entry.ts';
 import { defaultUnpackLimits } from './limits.ts';
 import { decompressors } from './open-reader.ts';
 
-/** The decompressed bytes of a file that is compressed as an archive of this kind is; `name` names it in messages. */
+/**
+ * The decompressed bytes of a file that is compressed as an archive of this kind is; `name` names it in messages. Of a
+ * damaged file, what is before the damage comes before the fault.
+ */
 export async function* decompress(
   kind: keyof typeof decompressors,
   name: string,
@@ -22,6 +25,9 @@ export async function* decompress(
     }
     await input.end();
     yield* done.splice(0);
+  } catch (error) {
+    yield* done.splice(0);
+    throw error;
   } finally {
     input.destroy();
   }

@@ -21,6 +21,20 @@ const causes: [name: string, pasted: string, cause: string, because: RegExp][] =
     'time-limit',
     /allowed_execute_duration of 0/,
   ],
+  ['the words of condor_hold', 'via condor_hold (by user alice)', 'user', /A user held it/],
+  [
+    'the words of a rule',
+    "The job attribute PeriodicHold expression 'x > 3' evaluated to TRUE",
+    'job-policy',
+    /A rule of the job/,
+  ],
+  ['the words of spooling', 'Spooling input data files', 'staging', /being copied/],
+  [
+    'a full disk of the machine',
+    'Error from glidein_1@wn29: STARTER at 10.1.5.29 failed to write to file /x/dir_5025/a: (errno 28) No space left on device',
+    'disk-full',
+    /disk of the machine was full/,
+  ],
   ['words that nobody knows', 'gremlins <script>', 'unknown', /this reason: gremlins <script>/],
 ];
 

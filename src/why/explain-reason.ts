@@ -44,9 +44,23 @@ const valueOf = (text: string, name: string): string | undefined => attribute(na
 const numberOf = (digits: string | undefined): number | undefined =>
   digits === undefined || !/^\d{1,9}$/.test(digits) ? undefined : Number(digits);
 
+/** HTCondor's own words for codes that need none to be understood. */
+const ownWords: readonly (readonly [words: RegExp, code: number])[] = [
+  [/\bvia condor_hold\b/i, 1],
+  [/\b(?:PeriodicHold|OnExitHold|periodic_hold|on_exit_hold) expression\b(?!.*\bUNDEFINED\b)/, 3],
+  [/\b(?:PeriodicHold|OnExitHold) expression\b/, 5],
+  [/\bsubmitted on hold\b/i, 15],
+  [/^spooling input data files/i, 16],
+  [/\bfailed to initialize user log\b/i, 22],
+  [/\bSYSTEM_PERIODIC_HOLD(?:_\w+)? expression\b.*\bUNDEFINED\b/, 27],
+  [/\bSYSTEM_PERIODIC_HOLD\b/, 26],
+];
+
 /** Words without a code mean what they mean with the first code whose rows know them. */
 function withLikelyCode(said: ReportedReason): ReportedReason {
   if (said.code !== undefined || codeRowOf(said) !== undefined) return said;
+  const own = ownWords.find(([words]) => words.test(said.reason))?.[1];
+  if (own !== undefined) return { ...said, code: own };
   const known = new Set(codeRows.flatMap((row) => (row.phrases === undefined ? [] : (row.codes ?? []))));
   const code = [...known].find((one) => codeRowOf({ ...said, code: one })?.phrases !== undefined);
   return { ...said, code };

@@ -299,6 +299,26 @@ test('a script that the command runs, and one that it imports, but that are not 
   assert.doesNotMatch(sent.said, /not-sent/);
 });
 
+test('a script that is nowhere, perhaps mistyped', async (t) => {
+  const { said, exit } = await checked(t, { command: 'export A=1 && python3 -u trian.py --data x.py' });
+  assert.equal(exit, 3, said);
+  assert.match(
+    said,
+    /updraft\.toml:3 .*script-missing[^]*runs trian\.py, which is neither in train\.files nor here/,
+  );
+  assert.match(said, /did you mean train\.py\?[^]*fix: write train\.py in the command/);
+  for (const command of [
+    'git clone x code && python3 code/main.py',
+    'cd sub && python3 other.py',
+    'python3 -m train other.py',
+    'python3 train.py other.py',
+    'python3 ./train.py',
+  ]) {
+    const other = await checked(t, { command });
+    assert.doesNotMatch(other.said, /script-missing/, command);
+  }
+});
+
 test('a script that is not sent and has a syntax error', async (t) => {
   const { said } = await checked(t, { files: { 'train.py': 'def net(:\n' }, sent: [] });
   assert.match(said, /train\.py:1 .*python-syntax[^]*file-not-sent/);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFile, writeFile } from 'node:fs/promises';
+import { appendFile, cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { before, test, type TestContext } from 'node:test';
 import { pathToFileURL } from 'node:url';
@@ -42,6 +42,13 @@ async function choose(tab: Tab, ...files: string[]): Promise<void> {
   };
   await tab.send('DOM.setFileInputFiles', { nodeId, files });
   await tab.until(`!document.querySelector('#result').hidden`);
+}
+
+/** Drops files and folders on the page, as a person does with the mouse. */
+async function drop(tab: Tab, files: string[], items: object[] = []): Promise<void> {
+  const data = { items, files, dragOperationsMask: 1 };
+  for (const type of ['dragEnter', 'dragOver', 'drop'])
+    await tab.send('Input.dispatchDragEvent', { type, x: 200, y: 200, data });
 }
 
 /** Writes a file for one test. */
@@ -124,6 +131,80 @@ test('several logs, one of them compressed, are one report', async (t) => {
   assert.match(await tab.text('#causes'), /held: it used more memory than requested/);
   assert.match(await tab.text('#causes'), /failed: /);
   assert.deepEqual(tab.errors, []);
+});
+
+test('a file of several compressed members is read to its end', async (t) => {
+  const tab = await opened(t);
+  if (tab === undefined) return;
+  const names = ['normal.log', 'exit3.log', 'p_memhold.log'];
+  const members = await Promise.all(
+    names.map(async (name) => gzipSync(await readFile(path.join(logs, name)))),
+  );
+  // As bgzip does, with an empty member at the end.
+  await choose(tab, await written(t, 'all.log.gz', Buffer.concat([...members, gzipSync('')])));
+  assert.match(await tab.text('#summary'), /jobs\s+3\b/);
+  const torn = Buffer.concat(members).subarray(0, -20);
+  await tab.click('#restart');
+  await choose(tab, await written(t, 'torn.log.gz', torn));
+  assert.match(await tab.text('#result'), /torn\.log\.gz cannot be unpacked/);
+});
+
+test('files and folders can be dropped, also while something is read or explained', async (t) => {
+  const tab = await opened(t);
+  if (tab === undefined) return;
+  const shown = `!document.querySelector('#result').hidden`;
+  await drop(tab, [path.join(logs, 'hold404.log')]);
+  await tab.until(shown);
+  assert.equal(await tab.text('h1'), 'Where the time went: hold404.log');
+  // Text is no file: what is shown stays.
+  await drop(tab, [], [{ mimeType: 'text/plain', data: 'Held' }]);
+  assert.equal(await tab.text('h1'), 'Where the time went: hold404.log');
+  await tab.click('#causes button.job');
+  await tab.untilText('dialog[open]', 'hold404.log');
+
+  const folder = path.join(await temporaryFolder(t), 'logs');
+  await mkdir(path.join(folder, 'inner'), { recursive: true });
+  await cp(path.join(logs, 'exit3.log'), path.join(folder, 'inner', 'exit3.log'));
+  await cp(path.join(logs, 'p_memhold.log'), path.join(folder, 'p_memhold.log'));
+  await symlink('nowhere', path.join(folder, 'dangling.log'));
+  await drop(tab, [folder]);
+  await tab.untilText('h1', 'and 1 more');
+  await tab.until(shown);
+  assert.equal(await tab.read('document.querySelector("dialog").open'), false);
+  assert.match(await tab.text('#summary'), /jobs\s+2\b/);
+
+  await drop(tab, [folder]);
+  await drop(tab, [path.join(logs, 'normal.log')]);
+  await tab.untilText('h1', 'normal.log');
+  await tab.until(shown);
+  assert.equal(await tab.read<number>(`document.querySelectorAll('#summary').length`), 1);
+  assert.match(await tab.text('#summary'), /jobs\s+1\b/);
+
+  const empty = path.join(await temporaryFolder(t), 'empty');
+  await mkdir(empty);
+  await drop(tab, [empty]);
+  await tab.untilText('#result', 'there is no file to read');
+  assert.deepEqual(tab.errors, []);
+});
+
+test('a log that changed after it was chosen gives a clear message', async (t) => {
+  const tab = await opened(t);
+  if (tab === undefined) return;
+  const log = await written(t, 'live.log', await readFile(path.join(logs, 'normal.log')));
+  // Its worker starts to read when the file has changed already.
+  await tab.read(`(() => {
+    const post = Worker.prototype.postMessage;
+    Worker.prototype.postMessage = function (...all) { window.go = () => post.apply(this, all); };
+  })()`);
+  const { root } = (await tab.send('DOM.getDocument')) as { root: { nodeId: number } };
+  const { nodeId } = (await tab.send('DOM.querySelector', { nodeId: root.nodeId, selector: '#files' })) as {
+    nodeId: number;
+  };
+  await tab.send('DOM.setFileInputFiles', { nodeId, files: [log] });
+  await tab.until('window.go');
+  await appendFile(log, 'more\n');
+  await tab.read('window.go()');
+  await tab.untilText('#result', 'live.log cannot be read, or changed while it was read');
 });
 
 test('a submit file is linted with the script that was chosen with it', async (t) => {

@@ -15,6 +15,8 @@ test('a folder that is not there is named with its neighbors', async (t) => {
   assert.match(empty.message, /; data has train, val$/);
   const none = await said("FileNotFoundError: No such file or directory: 'images'");
   assert.match(none.message, /; the work folder has data$/);
+  assert.match(none.fix ?? '', /^if images is beside the job file, add it to `files` in \[train\]/);
+  assert.doesNotMatch(wrong.fix ?? '', /`files`/);
   for (const line of ["No such file or directory: '/etc/nowhere'", 'ValueError: bad'])
     assert.equal(await said(line), failed);
 });

@@ -37,8 +37,13 @@ export async function withNeighbors(fault: Fault, lines: readonly string[], work
   const wanted = path.relative(folder, place).split('/')[0] ?? '';
   const close = wanted === '' ? undefined : nearest(wanted, names.split(', '));
   const hint = close === undefined ? '' : ` (did you mean ${path.relative(work, path.join(folder, close))}?)`;
+  // Nothing of its path arrived: probably it was not sent. A retry sends the files that the run was created with.
+  const send =
+    folder === work && close === undefined
+      ? `if ${wanted} is beside the job file, add it to \`files\` in [train], then \`updraft run --new\`; if not, `
+      : '';
   return new Fault(fault.kind, `${fault.message}; ${shown} has ${names === '' ? 'nothing in it' : names}`, {
-    fix: `name what is there${hint}, or change \`into\` of its [data] table`,
+    fix: `${send}name what is there${hint}, or change \`into\` of its [data] table`,
     cause: fault,
   });
 }

@@ -55,6 +55,19 @@ test('progress is recorded at most once a second, and none is lost', async (t) =
   );
 });
 
+test('what a training records counts, not what it prints beside it', (t) => {
+  const { watch, reported, print, folder } = makeWatch(t);
+  appendFileSync(path.join(folder, 'progress.jsonl'), '{"epoch": 1, "epochs": 6, "loss": 0.5}\n');
+  print('epoch 0 loss 0.7 accuracy 50%\n');
+  watch.poll();
+  print('epoch 1/5');
+  watch.finish(true);
+  assert.deepEqual(
+    reported.filter(({ kind }) => kind === 'progress'),
+    [{ kind: 'progress', epoch: 1, epochs: 6, done: 1, loss: 0.5, accuracy: 0.5 }],
+  );
+});
+
 test('a heartbeat comes every ten seconds and says how long the training has been quiet', async (t) => {
   const { watch, clock, reported, print } = makeWatch(t);
   await clock.pass(4000);

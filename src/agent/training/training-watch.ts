@@ -173,6 +173,8 @@ const memoryShare = 0.002;
 export class TrainingWatch {
   readonly #logs: LogTail[];
   readonly #records: LogTail;
+  /** The fields that records have had, and those that depend on them. */
+  readonly #recorded = new Set<string>();
   readonly #copies: LiveCopy[];
   readonly #redactor: LogRedactor;
   readonly #attempt: Attempt;
@@ -225,8 +227,8 @@ export class TrainingWatch {
 
   poll(): void {
     this.#redactor.redact();
-    for (const log of this.#logs) this.#take(log, progressOfLine);
-    this.#take(this.#records, progressOfRecord);
+    this.#take(this.#records, this.#ofRecord);
+    for (const log of this.#logs) this.#take(log, this.#ofLine);
     for (const copy of this.#copies) copy.copy(this.#redactor.settled(copy.log));
     const now = this.#clock.monotonic();
     this.#wait.poll(isArriving(this.#attempt), now, () => this.#processes());
@@ -269,12 +271,12 @@ export class TrainingWatch {
   /** The training has ended: reads its last lines, including one without a line end. */
   finish(succeeded: boolean): void {
     this.#redactor.redact();
+    this.#take(this.#records, this.#ofRecord);
+    this.#add([this.#ofRecord(this.#records.rest())]);
     for (const log of this.#logs) {
-      this.#take(log, progressOfLine);
-      this.#add([progressOfLine(log.rest())]);
+      this.#take(log, this.#ofLine);
+      this.#add([this.#ofLine(log.rest())]);
     }
-    this.#take(this.#records, progressOfRecord);
-    this.#add([progressOfRecord(this.#records.rest())]);
     this.#unreported = mergeProgress([this.#unreported, this.#wait.takeUpdate()]);
     for (const copy of this.#copies) copy.copy(this.#redactor.seen(copy.log));
     this.#report();
@@ -284,6 +286,20 @@ export class TrainingWatch {
   #processes(): number[] {
     return attemptProcesses(this.#attempt.scratch.root, this.#session);
   }
+
+  readonly #ofRecord = (line: string): Progress => {
+    const found = progressOfRecord(line);
+    for (const name of Object.keys(found)) this.#recorded.add(name);
+    if (found.epoch !== undefined) this.#recorded.add('epochs').add('done');
+    if (found.step !== undefined) this.#recorded.add('steps');
+    return found;
+  };
+
+  /** A training that writes records may print the same epochs, counted from another number: the records count. */
+  readonly #ofLine = (line: string): Progress => {
+    const found = progressOfLine(line);
+    return Object.fromEntries(Object.entries(found).filter(([name]) => !this.#recorded.has(name)));
+  };
 
   #take(tail: LogTail, parse: (line: string) => Progress): void {
     const { lines, grown } = tail.read();

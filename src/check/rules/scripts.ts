@@ -1,5 +1,6 @@
 import path from 'node:path';
 import type { Found, Rule } from '../../base/finding.ts';
+import { nearest } from '../../base/nearest.ts';
 import { programsOf } from '../code/uses.ts';
 import type { CodeFacts, HereFacts, PlanFacts } from '../facts.ts';
 
@@ -35,7 +36,50 @@ export const scriptFileRules: Rule<PlanFacts & CodeFacts & HereFacts>[] = [
     about: 'A command names a file that lies beside the job file but is not in train.files.',
     check: (facts) => notSent(facts, false),
   },
+  {
+    name: 'script-missing',
+    level: 'error',
+    about: 'A command runs a script that is neither sent nor beside the job file.',
+    check: missingScripts,
+  },
 ];
+
+/** Commands before a script that neither make files nor change the folder. */
+const makesNoFiles =
+  /^(?:python[\d.]*|torchrun|(?:ba|da|k|z)?sh|export|set|echo|printf|date|hostname|pwd|ls|mkdir|nvidia-smi|module|ulimit|sleep|true|test)$/;
+
+function missingScripts({ plan, code, here: { unsent = [] } }: PlanFacts & CodeFacts & HereFacts): Found[] {
+  const sent = plan.files.map((file) => file.path);
+  const known = [...sent, ...unsent.map(({ file }) => file)];
+  const made = [...plan.data.map(({ into }) => into), ...plan.spec.train.outputs];
+  const scripts = new Set(code.files.map(({ file }) => file));
+  const own = code.commands.filter(({ place }) => !scripts.has(place.file));
+  const end = own.findIndex(({ words }) => !programsOf(words).every((name) => makesNoFiles.test(name)));
+  return own.slice(0, end < 0 ? undefined : end).flatMap(({ words, before, place }): Found[] => {
+    const script = before === '||' ? undefined : scriptOf(words);
+    if (script === undefined || script.startsWith('..') || known.includes(script)) return [];
+    if (made.some((one) => one === '.' || `${script}/`.startsWith(`${one}/`))) return [];
+    const close = nearest(script, sent);
+    return [
+      {
+        message: `the command runs ${script}, which is neither in train.files nor here${close === undefined ? '' : `; did you mean ${close}?`}`,
+        fix:
+          close === undefined ? 'put it here, and name it in train.files' : `write ${close} in the command`,
+        place,
+      },
+    ];
+  });
+}
+
+/** The file that `python3 -u train.py …` or `bash run.sh` runs. */
+function scriptOf(words: readonly string[]): string | undefined {
+  const program = programsOf(words).at(-1) ?? '';
+  const rest = words.slice(words.indexOf(program) + 1);
+  const at = rest.findIndex((word) => !word.startsWith('-'));
+  const script = rest[at] ?? '';
+  const isRun = rest.slice(0, Math.max(0, at)).every((option) => !/^-\w*[mc]$/.test(option));
+  return isRun && /^[\w.][\w./-]*\.(?:py|sh)$/.test(script) ? path.posix.normalize(script) : undefined;
+}
 
 function notSent({ plan, here: { unsent = [] } }: PlanFacts & HereFacts, isCertain: boolean): Found[] {
   // An image may contain the user's own modules.

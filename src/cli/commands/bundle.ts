@@ -69,13 +69,16 @@ async function bundle(cli: Cli, words: readonly string[], options: BundleOptions
   const sizes: { name: string; bytes: number }[] = [];
   const cleaned = async function* () {
     for (const { name: original, read: readText } of files) {
-      const [own, text] = [named(original), named(cleaner.clean(await readText()))];
+      const [own, text] = [named(cleaner.cleanName(original)), named(cleaner.clean(await readText()))];
       sizes.push({ name: own, bytes: Buffer.byteLength(text) });
       yield { name: own, text };
     }
     yield { name: 'about.txt', text: aboutText(sizes, cleaner.counts, people?.replaced) };
   };
-  const file = path.resolve(cli.cwd, options.output ?? `updraft-bundle-${named(name)}.tar.gz`);
+  const file = path.resolve(
+    cli.cwd,
+    options.output ?? `updraft-bundle-${named(cleaner.cleanName(name))}.tar.gz`,
+  );
   const bytes = await writeBundle(file, cleaned(), cli.signal);
   const removed = Object.fromEntries(cleaner.counts);
   const replaced = Object.fromEntries(people?.replaced ?? []);
@@ -156,6 +159,9 @@ class Cleaner {
   cleanReport(read: ReadLogs): ReadLogs {
     return { ...read, report: JSON.parse(this.clean(JSON.stringify(read.report))) as LogReport };
   }
+
+  /** A path in the bundle, which a shell may have to name. */
+  cleanName = (name: string): string => this.clean(name).replaceAll(/\[removed\]|…/g, 'removed');
 
   clean(text: string): string {
     const kept = fileWithoutSecrets(text, this.counts);

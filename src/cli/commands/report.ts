@@ -33,7 +33,7 @@ export function configure(command: Command, cli: Cli): void {
   command
     .argument(
       '[run | log...]',
-      'folder, id or name of a run (default: the latest), or HTCondor event logs (- for stdin)',
+      'folder, id or name of a run (default: the latest), HTCondor event logs (- for stdin), or a DAG file',
     )
     .option('--json', 'print JSON')
     .addOption(new Option('--markdown', 'print Markdown tables').conflicts('json'))

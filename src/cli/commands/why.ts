@@ -5,6 +5,7 @@ import { printable } from '../../base/printable.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { clip, wrap } from '../../base/text-table.ts';
 import type { Explanation } from '../../diagnosis/explanation.ts';
+import { damageNotes } from '../../eventlog/scan-log.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { JobState } from '../../journal/state.ts';
 import { isAdopted } from '../../pool/htcondor.ts';
@@ -27,11 +28,11 @@ export function configure(command: Command, cli: Cli): void {
   command
     .argument(
       '[run | log]',
-      'a run (default: the latest), or an HTCondor event log: a file, a folder of logs, - for stdin',
+      'a run (default: the latest), or an HTCondor event log: a file, a folder of logs, - for stdin; or a DAG file',
     )
     .argument(
       '[log | job...]',
-      'more logs; a job: 0003 or 3 of a run, 12.3 or a DAG node of a log (default: all)',
+      'more logs; a job: 0003 or 3 of a run, 12.3 of a log, a node of a DAG (default: all)',
     )
     .option('--reason <words>', 'explain a hold reason that you paste (- for stdin)')
     .option('--json', 'print JSON')
@@ -117,6 +118,7 @@ async function whyLogs(
     view,
     logs.length === 1 ? { log: logs[0] } : { logs },
   );
+  for (const note of damageNotes(sources)) cli.err(`\n${wrap(note, textWidth(cli)).join('\n')}\n`);
   if (view.json || words.includes('-')) return;
   const names = words.length > maxNamed ? 'LOGS' : words.map(shellQuote).join(' ');
   const example = shellQuote(printable(groups[0]?.example.job ?? ''));

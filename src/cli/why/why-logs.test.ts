@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { runCommand } from '../../../test/cli/run-command.ts';
@@ -157,4 +157,34 @@ test('a large log of many jobs is explained without the lines of its evidence', 
     );
   assert.deepEqual(await lines(false), [[], []]);
   assert.match((await lines(true))[0]?.join() ?? '', /held/);
+});
+
+test('of a compressed log that is cut, what could be read is explained, and the damage is named', async (t) => {
+  const log = readFileSync(path.join(import.meta.dirname, '../../../test/eventlogs/hold404.log'));
+  const bytes = gzipSync(log);
+  const cwd = await temporaryFolder(t, {});
+  writeFileSync(path.join(cwd, 'cut.log.gz'), bytes.subarray(0, bytes.length - 12));
+  const { out, err } = await runCommand(why, ['cut.log.gz'], { cwd });
+  assert.notEqual(out, '');
+  assert.match(
+    err,
+    /cut\.log\.gz is cut or damaged \(unexpected end of file\): only what could be\s+decompressed/,
+  );
+  writeFileSync(path.join(cwd, 'cut.log.gz'), bytes.subarray(0, 12));
+  await assert.rejects(runCommand(why, ['cut.log.gz'], { cwd }), /cannot be decompressed/);
+});
+
+test('an ad of a completed job that counts no starts is not waiting', async (t) => {
+  const cwd = await temporaryFolder(t, {
+    'history.txt':
+      'ClusterId = 9\nProcId = 0\nJobStatus = 4\nExitCode = 0\nExitBySignal = false\n\nClusterId = 9\nProcId = 1\nJobStatus = 4\nExitBySignal = true\nExitSignal = 9\n',
+  });
+  const jobs = await explain(['history.txt'], cwd);
+  assert.deepEqual(
+    jobs.map(({ job, standing }) => [job, standing]),
+    [
+      ['9.0', 'succeeded'],
+      ['9.1', 'failed'],
+    ],
+  );
 });
