@@ -117,9 +117,14 @@ async function explainJob(word: string): Promise<void> {
   show((await readHistory(unquoted, { evidence: true, only })).jobs);
 }
 
-/** By its id, its node, or as the groups name it. */
-const isNamed = ({ id, node = id, log }: JobHistory, word: string): boolean =>
-  [id, node, `${node} of ${log ?? ''}`].includes(word);
+/** By its id or its node; of several logs, also as the groups (`a.log: 1.0`) and the tables (`a.log 1.0`) name it. */
+const isNamed = ({ id, node = id, log = '' }: JobHistory, word: string): boolean =>
+  [id, node].some(
+    (name) =>
+      word === name ||
+      (word.endsWith(` ${name}`) &&
+        `/${log}`.endsWith(`/${word.slice(0, -name.length - 1).replace(/:$/, '')}`)),
+  );
 
 function explainPasted(text: string): void {
   const views = [viewExplanation(explainReason(text))];
