@@ -130,6 +130,8 @@ test('several logs, one of them compressed, are one report', async (t) => {
   );
   assert.match(await tab.text('#causes'), /held: it used more memory than requested/);
   assert.match(await tab.text('#causes'), /failed: /);
+  await tab.click('#causes button.job');
+  await tab.untilText('dialog[open] .same', 'updraft why');
   assert.deepEqual(tab.errors, []);
 });
 
