@@ -23,7 +23,7 @@ interface HandleItem {
   getAsFileSystemHandle?: () => Promise<FileSystemHandle | null>;
 }
 
-/** Everything in a drop, folders included. Items are empty after the event, so each is asked before the first wait. */
+/** Everything in a drop, folders included. Items are empty after the event, so each is asked before the first `await`. */
 export async function droppedFiles({ items }: DataTransfer): Promise<FoundFiles> {
   const taken = [...items].map((item) => {
     const entry = item.webkitGetAsEntry();

@@ -74,7 +74,7 @@ function readFiles({ files, unread, isCut }: FoundFiles): void {
   else
     take({
       is: 'fault',
-      message: 'there is no file to read',
+      message: 'nothing to read',
       fix: 'choose files, or the folder, with a button',
     });
 }

@@ -158,7 +158,7 @@ test('files and folders can be dropped, also while something is read or explaine
   await drop(tab, [path.join(logs, 'hold404.log')]);
   await tab.until(shown);
   assert.equal(await tab.text('h1'), 'Where the time went: hold404.log');
-  // Text is no file: what is shown stays.
+  // Text cannot be read as a log: what is shown stays.
   await drop(tab, [], [{ mimeType: 'text/plain', data: 'Held' }]);
   assert.equal(await tab.text('h1'), 'Where the time went: hold404.log');
   await tab.click('#causes button.job');
@@ -185,7 +185,7 @@ test('files and folders can be dropped, also while something is read or explaine
   const empty = path.join(await temporaryFolder(t), 'empty');
   await mkdir(empty);
   await drop(tab, [empty]);
-  await tab.untilText('#result', 'there is no file to read');
+  await tab.untilText('#result', 'nothing to read');
   assert.deepEqual(tab.errors, []);
 });
 
