@@ -40,7 +40,8 @@ async function project(t: TestContext, files: Record<string, string>) {
   const harness = await condorHarness(t, files);
   if (harness === undefined) return undefined;
   const { folder: cwd, env } = harness;
-  await chmod(path.join(cwd, 'run.sh'), 0o755);
+  for (const name of Object.keys(files).filter((one) => one.endsWith('run.sh')))
+    await chmod(path.join(cwd, name), 0o755);
   return {
     cwd,
     run: async (...args: string[]): Promise<Answer> =>
@@ -99,7 +100,6 @@ test("a file is submitted with Updraft's plugin, which fetches osdf inputs, from
   const files = Object.fromEntries([odd, split].map((name) => [`${name}/job.sub`, job]));
   const harness = await project(t, { ...files, [`${odd}/run.sh`]: script, [`${split}/run.sh`]: script });
   if (harness === undefined) return;
-  await chmod(path.join(harness.cwd, odd, 'run.sh'), 0o755);
   await copyFile(federation.caFile, path.join(harness.cwd, odd, 'ca.pem'));
   const { submitted } = await harness.run(`${odd}/job.sub`, '--with-plugin', '--yes');
   const state = await finalState(submitted?.folder ?? '');

@@ -38,7 +38,10 @@ test('an object that is the same on caches and origin is listed with its size, w
   await harness.publish('demo/x.tar', '123456789');
   const answer = await check(harness, proven);
   assert.deepEqual([answer.exit, answer.ok, rules(answer)], [0, true, []]);
-  assert.deepEqual(answer.looked, [{ what: 'data.d', said: '9 B at the origin; none of 2 caches has it' }]);
+  assert.deepEqual(answer.looked, [
+    { what: 'data.d', said: '9 B at the origin; none of 2 caches has it' },
+    { what: 'this machine', said: '1 command found' },
+  ]);
   await harness.updraft(['warm', '--caches', '1', 'osdf:///demo/x.tar']);
   const [warm] = (await check(harness, proven)).looked;
   assert.match(warm?.said ?? '', /^9 B at the origin; 1 of 2 caches has it \(127\.0\.0\.1:\d+\)$/);
@@ -233,7 +236,7 @@ test('the report for people has places, fixes and what was checked', async (t) =
     out,
     /^x: 1 job on the pool "local"; 1 note\n\nworth knowing\n {2}job\/updraft\.toml:6 {2}unproven\n/,
   );
-  assert.match(out, /\nchecked\n {2}data\.d {2}9 B at the origin; none of 2 caches has it\n$/);
+  assert.match(out, /\nchecked\n {2}data\.d {8}9 B at the origin; none of 2 caches has it\n/);
   assert.match(err, /next:\n {2}updraft plan job/);
 });
 
