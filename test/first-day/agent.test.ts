@@ -21,10 +21,10 @@ const agent = path.join('agents', `updraft-agent-linux-${os.arch()}.gz`);
 async function installPackage(t: TestContext): Promise<string> {
   const modules = path.join(await temporaryFolder(t), 'node_modules');
   const folder = path.join(modules, 'updraft-htc');
-  for (const name of ['bin/updraft.mjs', 'scripts/launch.mjs', 'package.json', agent])
+  const copied = ['bin/updraft.mjs', 'scripts/launch.mjs', 'python/updraft.py', 'package.json'];
+  for (const name of [...copied, agent])
     await mkdir(path.dirname(path.join(folder, name)), { recursive: true });
-  for (const name of ['bin/updraft.mjs', 'scripts/launch.mjs', 'package.json'])
-    await copyFile(path.join(root, name), path.join(folder, name));
+  for (const name of copied) await copyFile(path.join(root, name), path.join(folder, name));
   await buildLibrary(folder);
   const file = path.join(root, 'dist', path.basename(agent, '.gz'));
   const cached = { XDG_CACHE_HOME: poolCache };
