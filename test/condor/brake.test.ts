@@ -63,6 +63,7 @@ attempts = 20
   assert.match(await readFile(path.join(notes, name), 'utf8'), /"until":0/);
 });
 
+// Six of the eight find a slot at once if the pool is idle. A whole machine may never be free while other tests run.
 test('when failed_jobs is reached the rest of the run is given up, and late attempts say so', async (t) => {
   const harness = await condorHarness(t, {
     'updraft.toml': `
@@ -71,10 +72,10 @@ name = "given-up"
 command = "exit 3"
 outputs = ["out.txt"]
 [resources]
-cpus = 8
+cpus = 4
 [run]
 pool = "condor"
-jobs = 6
+jobs = 8
 [recovery]
 failed_jobs = 1
 `,
