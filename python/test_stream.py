@@ -1,4 +1,4 @@
-"""Reads streams in every way: with and without workers, interrupted, elsewhere, short of disk, and from hostile tars."""
+"""Reads streams in every way: with and without workers, interrupted, elsewhere, short of disk, from hostile tars."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ import unittest
 from typing import Any, Callable, Optional
 
 import updraft
-from test_updraft import NEVER, AttemptTest, Interruption, Tape, numpy, torch
+from test_updraft import NEVER, AttemptTest, Interruption, Tape, torch
+
+if torch is not None:
+    import numpy
 
 SIZES = [5, 9, 1, 7, 0, 8, 6, 4]
 FORMATS = [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT]
@@ -259,6 +262,24 @@ class WithAgent(StreamTest):
         self.assertEqual(self.attempt(train, NEVER, UPDRAFT_CHECKPOINT="saved")[0], updraft.SAVED, self.said())
         self.assertIn("saved in epoch 1 after batch 0", self.said())
 
+    def test_a_training_saves_what_its_stream_knows(self) -> None:
+        def train(interruption: Interruption) -> list[Any]:
+            tape, folder = Tape(), f"data-{os.getpid()}"
+            list_shards("source", folder)
+            with Agent("source", folder, ahead=6) as agent:
+                stream = self.stream(folder, batch_size=2)
+                with updraft.training(tape=tape, every=0) as run:
+                    for _ in run.epochs(1):
+                        for sample in run.batches(stream):
+                            tape.lines.append(key(sample))
+                            interruption.batch_done(run)
+                return [tape.lines, stream._blocks(0)[0], agent.brought]
+
+        self.assertEqual(self.attempt(train, (25, signal.SIGTERM), UPDRAFT_CHECKPOINT="saved")[0], updraft.SAVED)
+        _, (lines, [first], brought) = self.attempt(train, NEVER, UPDRAFT_CHECKPOINT="saved")
+        self.assertEqual(lines, keys(self.stream()))
+        self.assertNotIn(f"train-{first}.tar", brought)
+
     def test_leaves_a_hint_beside_the_checkpoint(self) -> None:
         os.environ["UPDRAFT_CHECKPOINT"] = "saved"
         self.addCleanup(os.environ.pop, "UPDRAFT_CHECKPOINT")
@@ -426,14 +447,15 @@ class WithTorch(StreamTest):
 
     def test_several_workers_need_the_batch_size(self) -> None:
         loader = torch.utils.data.DataLoader(self.stream(), batch_size=None, num_workers=2)
-        with self.assertRaisesRegex(ValueError, "needs the loader's batch_size"):
+        with self.assertRaisesRegex(ValueError, "needs the batch_size of the loader"):
             next(iter(loader))
 
     def learn(self, interruption: Interruption, loader: Any) -> list[Any]:
         random.seed(1)
         numpy.random.seed(1)
         torch.manual_seed(1)
-        model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Dropout(0.3), torch.nn.Linear(16, 1))
+        layers = [torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Dropout(0.3), torch.nn.Linear(16, 1)]
+        model = torch.nn.Sequential(*layers)
         optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
         tape = Tape()
         with updraft.training(model, optimizer, tape=tape, every=0) as run:
@@ -449,11 +471,11 @@ class WithTorch(StreamTest):
 
     def test_the_same_losses_after_any_interruption_each_time_elsewhere(self) -> None:
         def train(interruption: Interruption) -> list[Any]:
-            folder = tempfile.mkdtemp()
-            list_shards("source", f"{folder}/data")
-            with Agent("source", f"{folder}/data", ahead=7):
-                loader = self.loader(f"{folder}/data", decode, num_workers=workers)
-                return self.learn(interruption, loader)
+            with tempfile.TemporaryDirectory(dir=".") as folder:
+                list_shards("source", f"{folder}/data")
+                with Agent("source", f"{folder}/data", ahead=7):
+                    loader = self.loader(f"{folder}/data", decode, num_workers=workers)
+                    return self.learn(interruption, loader)
 
         for workers in (0, 2):
             with self.subTest(workers=workers):

@@ -13,6 +13,8 @@ Under Updraft, checkpoints go to the job's checkpoint folder, `log` feeds `updra
 machine (SIGTERM) saves and exits with 85: "saved, run me again". On a laptop the same lines save into the folder
 `checkpoints` and resume from it, and do nothing else.
 
+`Stream` reads a data set from its tar shards, in an order that a resumed training repeats.
+
 One file, standard library only; PyTorch, Lightning and transformers are used if the training uses them.
 """
 
@@ -98,6 +100,7 @@ class Training:
         self._resumed: Optional[dict[str, Any]] = None
         self._generators: list[Any] = []
         self._epoch_random: Any = None
+        self._stream: Any = None
         self._has_looped = True
         self._asked_to_leave = False
         self._restore_handler: Callable[[], None] = lambda: None
@@ -152,8 +155,8 @@ class Training:
     def batches(self, loader: Iterable[Batch], *, accumulate: int = 1) -> Iterator[Batch]:
         """The batches that are left of this epoch. If gradients are collected over several batches, say how many.
 
-        A dataset with `set_epoch(epoch)` is told the epoch. One with `updraft_seek(epoch, samples)` begins after that
-        many samples by itself, so nothing is read only to be dropped.
+        A dataset with `set_epoch(epoch)` gets the epoch. One with `updraft_seek(epoch, samples)` begins after that
+        many samples by itself, so nothing is read only to be dropped; its `state_dict` is saved with the position.
         """
         if self._has_looped:
             raise RuntimeError("run.batches goes once into each epoch of run.epochs; iterate over other loaders directly")
@@ -172,6 +175,9 @@ class Training:
         if hasattr(dataset, "set_epoch"):
             dataset.set_epoch(self._position.epoch)
         if hasattr(dataset, "updraft_seek"):
+            self._stream = dataset
+            if self._resumed is not None and self._resumed.get("stream") is not None:
+                dataset.load_state_dict(self._resumed["stream"])
             dataset.updraft_seek(self._position.epoch, done * _batch_size_of(loader))
             rest = self._sought(loader, done)
         else:
@@ -260,6 +266,7 @@ class Training:
             "position": (self._position.epoch, self._position.batch),
             "random": _random_now(self._generators),
             "epoch_random": self._epoch_random,
+            "stream": self._stream.state_dict() if hasattr(self._stream, "state_dict") else None,
             "lives": self._interval.lives(time.monotonic()),
             "objects": {name: value.state_dict() for name, value in self._objects.items()},
         }
@@ -768,8 +775,8 @@ class Stream:
     Files of one sample follow one another and have the same name up to the first dot. Nothing in a shard is executed:
     decoding is what `transform` does.
 
-    The order depends on `seed` and the epoch only, not on the number of workers: shards are permuted, and the samples of
-    each `block` of shards are shuffled together. `run.batches` of `updraft.training` resumes at the very next sample; a
+    The order depends on `seed` and the epoch only, not on the number of workers: shards are permuted, and the samples
+    of each `block` of shards are shuffled together. `run.batches` of `updraft.training` resumes at the very next sample; a
     loop of your own calls `set_epoch` before each epoch. With PyTorch loaded, this is an `IterableDataset`.
     """
 
@@ -788,7 +795,7 @@ class Stream:
     ) -> None:
         if int(os.environ.get("WORLD_SIZE", "1")) > 1:
             raise SystemExit("updraft.Stream is for one process; with torchrun, read the shards with WebDataset")
-        self.batch_size = batch_size
+        self._batch_size = batch_size
         self._shards = _Shards(folder)
         self._seed, self._shuffle, self._transform = seed, shuffle, transform
         self._block = self._shards.block_that_fits(block) if shuffle else 1
@@ -850,8 +857,8 @@ class Stream:
 
     def __iter__(self) -> Iterator[Any]:
         worker, workers = _worker()
-        if workers > 1 and self.batch_size is None:
-            raise ValueError("with several workers, updraft.Stream needs the loader's batch_size: Stream(…, batch_size=…)")
+        if workers > 1 and self._batch_size is None:
+            raise ValueError("with several workers, updraft.Stream needs the batch_size of the loader")
         start = self._start if worker is None or self._start_file is None else _Start(**_read_json(self._start_file))
         if not worker:
             self._want(start)
@@ -875,7 +882,7 @@ class Stream:
 
     def _samples(self, start: _Start, worker: int, workers: int) -> Iterator[Any]:
         """What a worker reads: of every `workers` batches from `start` on, its own."""
-        size = self.batch_size or 1
+        size = self._batch_size or 1
         sown = _torch() is not None and _torch().utils.data.get_worker_info() is not None
         before, place = start.before, 0
         with _Reader(self._shards.stream_folder, start.epoch, self._waited) as reader:
@@ -928,7 +935,7 @@ class Stream:
             _write_json(os.path.join(self._shards.stream_folder, "wanted.json"), self._wanted(start))
 
     def _leave_hint(self) -> None:
-        """What a resumed training will want first, beside its checkpoint: the agent can bring it before Python starts."""
+        """Leaves what a resumed training will want first beside its checkpoint: the agent brings it while Python starts."""
         if self._shards.hint is None:
             return
         places = [reader["position"] for reader in _readers(self._shards.stream_folder, self._next.epoch)]
@@ -963,7 +970,7 @@ def _worker() -> tuple[Optional[int], int]:
 
 @dataclass(frozen=True)
 class _Start:
-    """Where an epoch begins: after so many samples, in this block, which has so many samples before it."""
+    """Where an epoch begins: after `samples` samples, in block `block`, which has `before` samples before it."""
 
     epoch: int = 0
     samples: int = 0
@@ -1028,7 +1035,8 @@ class _Shards:
             at_least = 2 if keep is None or keep >= 4 * largest else 1
             return max(at_least, min(_MAX_BLOCK, limit // max(1, largest)))
         if keep is not None and block * largest > keep:
-            raise StreamError(f"a block of {block} shards needs {block * largest / 1e9:.1f} GB; keep is {keep / 1e9:.1f} GB")
+            need = f"a block of {block} shards needs {block * largest / 1e9:.1f} GB"
+            raise StreamError(f"{need}; keep is {keep / 1e9:.1f} GB")
         return max(1, block)
 
     def count(self, number: int) -> Optional[int]:
@@ -1094,7 +1102,7 @@ class _Shards:
         return samples
 
     def _index_mark(self, number: int, samples: int) -> dict[str, Any]:
-        """The first line of an index: what it is of. A shard that is brought again has another time, but not other bytes."""
+        """The first line of an index: what it is of. A shard that is brought again has another time, but the same size."""
         changed = None if self._is_brought else os.stat(os.path.join(self.folder, self.names[number])).st_mtime_ns
         return {"format": _FORMAT, "samples": samples, "bytes": self._bytes[number], "changed": changed}
 
@@ -1127,7 +1135,7 @@ class _Shard:
 
 
 class _Reader:
-    """What a process says to the agent: from which place on it needs the shards, and how long it has waited for them."""
+    """What a process reports to the agent: from which place on it needs shards, and how long it has waited for them."""
 
     def __init__(self, folder: Optional[str], epoch: int, waited: float) -> None:
         self._file = None if folder is None else os.path.join(folder, "at", f"{os.getpid()}.json")
