@@ -1,5 +1,6 @@
 import { jobId, runFiles } from '../../job/layout.ts';
 import { orderEnvironment, type Plan } from '../../job/plan.ts';
+import { variantsOf } from '../../job/variants.ts';
 import { attemptRecovery, type Policy, policyOf } from '../../recovery/policy.ts';
 import type { Round } from '../pool.ts';
 import { arrayName, slurmRoundFiles, slurmFiles } from './slurm-files.ts';
@@ -65,6 +66,11 @@ const quoted = (text: string): string => `"${text.replaceAll(/["\\]/g, String.ra
 
 /** The work orders, by path in the run's folder. They leave out the places, which the node knows. */
 export function renderSlurmOrders(plan: Plan, run: string, round?: Round): Record<string, string> {
+  const orders = variantsOf(plan).map((one) => variantOrders(one, run, round));
+  return Object.assign({}, ...orders) as Record<string, string>;
+}
+
+function variantOrders(plan: Plan, run: string, round?: Round): Record<string, string> {
   const { data, environment, filesIn, spec, isRehearsal } = plan;
   const included = round === undefined ? undefined : new Set(round.jobs);
   const same = {
