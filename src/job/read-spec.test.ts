@@ -561,7 +561,7 @@ test('a filled value is checked like a written one, and the problem names its jo
     problemsOf(`${sweep}matrix = { set = ["x"], method = ["osdf", "https", "strem"], cpus = [2] }`),
     [
       '7:10 data.d.method: "https" cannot fetch an object in a federation; expected "osdf" or "stream" or "auto" (in the jobs with set = "x", method = "https", cpus = 2)',
-      '7:10 data.d.method: is "strem"; expected one of "auto", "native", "https", "osdf", "stream" (did you mean "stream"?) (in the jobs with set = "x", method = "strem", cpus = 2)',
+      '7:10 data.d.method: is "strem"; expected one of "auto", "native", "https", "osdf", "stream", "on-demand" (did you mean "stream"?) (in the jobs with set = "x", method = "strem", cpus = 2)',
     ],
   );
   const [unknown, ...others] = problemsOf(`${sweep}matrix = { set = ["x"], methods = ["osdf"], cpus = [2] }`);

@@ -21,7 +21,13 @@ export interface RoundStart {
   why: string;
   change?: ResourceChange;
   /** The user's present files, to be used instead of the run's copies. */
-  newFiles?: readonly PlannedFile[] | undefined;
+  newFiles?: NewFiles | undefined;
+}
+
+/** The user's files as they are now, and the entries of `files` that name them. */
+export interface NewFiles {
+  named: string[];
+  files: PlannedFile[];
 }
 
 /**
@@ -47,7 +53,8 @@ export async function startRound(
     variantsOf(last).map((one) => changed(one, change)),
   );
   if (newFiles !== undefined) {
-    plan.files = [...newFiles];
+    plan.files = newFiles.files;
+    for (const { train } of [plan.spec, ...plan.jobs]) train.files = newFiles.named;
     plan.filesIn = path.posix.join(runFiles.rounds, String(number), runFiles.files);
     await copyFiles(plan, path.join(draft, runFiles.files));
   }

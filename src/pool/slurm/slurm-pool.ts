@@ -9,7 +9,6 @@ import { Fault } from '../../fault/fault.ts';
 import { runFiles } from '../../job/layout.ts';
 import type { Plan } from '../../job/plan.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
-import { variantsOf } from '../../job/variants.ts';
 import { openJournal } from '../../journal/file.ts';
 import { readJournal } from '../../journal/tail.ts';
 import { imageSource, hiddenEnvVars, readFolders } from '../image-command.ts';
@@ -68,7 +67,6 @@ function slurmPool(context: PoolContext): Pool {
     async render(plan, run, round) {
       const tools = await SlurmTools.find(env);
       await assertQueueable(plan, tools);
-      assertAlike(plan, run, env);
       const { script, policy } = slurmRoundFiles(round?.number ?? 1);
       return {
         summary: `for Slurm ${await tools.version()}`,
@@ -169,23 +167,6 @@ async function countQueued(runFolder: string, tools: SlurmTools): Promise<number
 async function tasksNamed(runFolder: string, jobs: readonly string[]): Promise<TaskId[]> {
   const tasks = await latestTasks(runFolder);
   return jobs.flatMap((job) => tasks.get(job) ?? []);
-}
-
-/** Throws if jobs differ in what Slurm takes once for a whole array. */
-function assertAlike(plan: Plan, run: string, env: Env): void {
-  const { file, jobs, variedBy = [] } = plan;
-  const scripts = variantsOf(plan).map((one) =>
-    renderSbatch({ plan: { ...one, jobs }, run, ...userSettings(one, run, env) }),
-  );
-  if (new Set(scripts).size === 1) return;
-  throw new Fault(
-    'file-invalid',
-    `${file}: the jobs differ by ${variedBy.join(', ')} in their resources, image or requirements, and a Slurm array has one request for all its jobs`,
-    {
-      fix: 'make a run for each value there (updraft submit --set KEY=VALUE); data and commands may differ',
-      about: file,
-    },
-  );
 }
 
 /** Slurm's default limit. */

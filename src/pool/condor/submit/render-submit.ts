@@ -11,7 +11,7 @@ import { avoidance, avoidLines } from './avoid-sites.ts';
 import { condorPolicy } from './condor-policy.ts';
 import { recoveryLines } from './recovery-lines.ts';
 import { requestLines } from './request-lines.ts';
-import { imageTokenName, nativeName, tokenName } from './job-inputs.ts';
+import { imageTokenName, isFetchedInJob, nativeName, tokenName } from './job-inputs.ts';
 import { agentInput, type AgentInput, anyNeedsPlugin } from './agent-travel.ts';
 import { assertOneImageKind, imageInputs, imageLines } from './render-image.ts';
 import { adString, environmentValue, literal } from './submit-text.ts';
@@ -166,7 +166,7 @@ function checkpointLines({ spec }: Plan): string[] {
 export function inputsOf(source: PlannedData): string[] {
   const token = source.tokenFile === undefined ? [] : [`${condorFiles.inputs}/${tokenName(source)}`];
   if (source.method === 'native') return [nativeName(source)];
-  if (source.method === 'stream') return token;
+  if (isFetchedInJob(source)) return token;
   return [literal(submittedUrl(source.url)), ...token];
 }
 
