@@ -799,6 +799,7 @@ class Stream:
         self._shards = _Shards(folder)
         self._seed, self._shuffle, self._transform = seed, shuffle, transform
         self._block = self._shards.block_that_fits(block) if shuffle else 1
+        self._waited = 0.0
         self._start_file: Optional[str] = None
         if _torch() is not None:
             # Workers that persist from epoch to epoch have a copy of this object: they read where to begin.
@@ -884,11 +885,12 @@ class Stream:
         size = self._batch_size or 1
         sown = _torch() is not None and _torch().utils.data.get_worker_info() is not None
         before, place = start.before, 0
-        with _Reader(self._shards.stream_folder, start.epoch) as reader:
+        with _Reader(self._shards.stream_folder, start.epoch, self._waited) as reader:
             for number, shards in enumerate(self._blocks(start.epoch)[start.block :], start.block):
                 reader.begin(place)
                 with contextlib.ExitStack() as files:
                     block = [self._shards.open(shard, reader, files) for shard in shards]
+                    self._waited = reader.waited
                     order = [(shard, sample) for shard in block for sample in shard.samples]
                     if self._shuffle:
                         random.Random(f"{self._seed} {start.epoch} {number}").shuffle(order)
@@ -1138,12 +1140,12 @@ class _Shard:
 class _Reader:
     """What a process reports to the agent: from which place on it needs shards, and how long it has waited for them."""
 
-    def __init__(self, folder: Optional[str], epoch: int) -> None:
+    def __init__(self, folder: Optional[str], epoch: int, waited: float) -> None:
         self._file = None if folder is None else os.path.join(folder, "at", f"{os.getpid()}.json")
         self._epoch, self._place = epoch, 0
         self._parent = os.getppid()
         self._written = 0.0
-        self._waited = 0.0
+        self.waited = waited
 
     def __enter__(self) -> _Reader:
         return self
@@ -1164,7 +1166,7 @@ class _Reader:
             raise SystemExit("the training has ended")
         began = time.monotonic()
         time.sleep(0.02)
-        self._waited += time.monotonic() - began
+        self.waited += time.monotonic() - began
         if began - self._written > 1:
             self._write()
 
@@ -1172,7 +1174,7 @@ class _Reader:
         if self._file is None:
             return
         self._written = time.monotonic()
-        place = {"epoch": self._epoch, "position": self._place, "waited": round(self._waited, 3), "pid": os.getpid()}
+        place = {"epoch": self._epoch, "position": self._place, "waited": round(self.waited, 3), "pid": os.getpid()}
         _write_json(self._file, place)
 
 
