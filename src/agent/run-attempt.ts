@@ -2,6 +2,7 @@ import { asFault, Fault } from '../fault/fault.ts';
 import { dropClaim } from '../job/claim.ts';
 import { isFull } from '../job/full-disk.ts';
 import type { WorkOrder } from '../job/job.ts';
+import { isOnDemand } from '../job/on-demand.ts';
 import { toFaultRecord } from '../journal/entry.ts';
 import type { Attempt, Context } from './attempt.ts';
 import { CheckpointSaver } from './checkpoint/checkpoint-saver.ts';
@@ -29,7 +30,7 @@ import {
 import { diskFull, makeScratch } from './scratch.ts';
 import { testMachine } from './self-test/test-machine.ts';
 import { freeSpaceIn } from './training/death.ts';
-import { withNeighbors } from './training/missing-path.ts';
+import { withAdvice } from './training/failure-advice.ts';
 import { checkpointExit, exitCodeOf, outcomeOf, trainingFault } from './training/ending.ts';
 import { lastErrorLines } from './training/log-tail.ts';
 import type { CommandEnd } from './training/shell.ts';
@@ -204,7 +205,9 @@ async function resume(soFar: AttemptSoFar, base: Attempt, { before, code }: Paus
   const equipped = await setUpEnvironment(base);
   soFar.saver = await CheckpointSaver.open(equipped, code);
   await soFar.saver?.resume();
-  return { equipped, attempt: equipped, before, code };
+  // Shards on demand are there as they were, and more may be asked for.
+  soFar.arriving = await startArrivingData(equipped, base.order.data.filter(isOnDemand));
+  return { equipped, attempt: soFar.arriving.attempt, before, code };
 }
 
 /** Returns the version of the code. */
@@ -226,7 +229,7 @@ async function judge(
   const failure = trainingFault(ended, command, lines, order.resources);
   // Pools that want their machine back signal all its processes at once: the training may be gone first.
   if (failure?.kind === 'training-killed') context.signal.throwIfAborted();
-  if (failure !== undefined) throw await withNeighbors(failure, lines, scratch.work);
+  if (failure !== undefined) throw await withAdvice(failure, lines, scratch.work);
   const grace = withGrace(context);
   try {
     await checkOutputs(outputs, scratch, before);

@@ -1,4 +1,5 @@
 import { isShardList } from '../base/archive-kinds.ts';
+import { shardRange } from '../base/shard-range.ts';
 import { nearest } from '../base/nearest.ts';
 import { checkPoolSubmit } from './check-pool-submit.ts';
 import { checkCheckpoint, checkRecovery } from './check-recovery.ts';
@@ -129,14 +130,66 @@ function checkMethods(source: SourceFile): SpecProblem[] {
     const at = ['data', name, 'method'];
     const unpack = valueAt(source.value, ['data', name, 'unpack']) ?? 'auto';
     const isList = typeof unpack === 'string' && isShardList({ url, unpack });
+    const range = shardRange(url);
     const manifest = valueAt(source.value, ['data', name, 'manifest']);
     if (isList && isLocal(url))
       return [problemAt(source, ['data', name, 'url'], 'is a list of shards, but not in a federation')];
+    if (range !== undefined || valueAt(source.value, at) === 'on-demand')
+      return checkOnDemand(source, name, { url, isList, range });
+    const keep = ['data', name, 'keep'];
+    if (valueAt(source.value, keep) !== undefined)
+      return [problemAtKey(source, keep, 'only applies to method = "on-demand"')];
     if (isList && typeof manifest === 'string' && manifest.includes('://'))
       return [problemAt(source, ['data', name, 'manifest'], 'is not needed: the list itself has the hashes')];
     const wrong = methodMismatch(valueAt(source.value, at), url, isList);
     return wrong === undefined ? [] : [problemAt(source, at, wrong)];
   });
+}
+
+/** Far more than a data set has, so that nobody's slip fills the memory. */
+const maxRange = 100_000;
+
+/** What does not fit to shards that come as the training asks for them. */
+function checkOnDemand(
+  source: SourceFile,
+  name: string,
+  { url, isList, range }: { url: string; isList: boolean; range: string[] | undefined },
+): SpecProblem[] {
+  const at = (...key: string[]): string[] => ['data', name, ...key];
+  const has = (key: string): boolean => valueAt(source.value, at(key)) !== undefined;
+  const wrongUrl = (message: string): SpecProblem[] => [problemAt(source, at('url'), message)];
+  if (!isList && range === undefined)
+    return wrongUrl(
+      'is not a list of shards; with method = "on-demand", expected a .shards.json from `updraft stage`, or a range like train-{0000..0099}.tar',
+    );
+  if (isLocal(url))
+    return wrongUrl('is a range of shards on this machine; expected an osdf://, pelican:// or https:// URL');
+  if (range !== undefined && (range.length === 0 || range.length > maxRange))
+    return wrongUrl(
+      `is a range of ${range.length} shards; expected 1 to ${maxRange}, the lower number first`,
+    );
+  if (valueAt(source.value, at('method')) !== 'on-demand')
+    return wrongUrl('is a range of shards, which only method = "on-demand" can fetch; add that line');
+  const idle = ['unpack', 'arriving'].map((key) => [
+    key,
+    'does not apply to method = "on-demand": shards stay tar files, and come as the training asks for them; remove it',
+  ]);
+  const unlisted = ['expect', 'sha256', 'manifest'].map((key) => [
+    key,
+    'does not apply to a range of shards; remove it',
+  ]);
+  const problems = [...idle, ...(range === undefined ? [] : unlisted)]
+    .filter(([key = '']) => has(key))
+    .map(([key = '', message = '']) => problemAtKey(source, at(key), message));
+  if (range !== undefined && !has('keep'))
+    problems.push(
+      problemAt(
+        source,
+        at('url'),
+        'is a range of shards, whose sizes are unknown; add the disk for them, like keep = "20 GB"',
+      ),
+    );
+  return problems;
 }
 
 /** Which methods can fetch which URLs. */

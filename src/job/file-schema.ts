@@ -96,7 +96,7 @@ const train = table('the table [train] with command and outputs', {
 
 const data = table('a table like [data.train]', {
   url: urlOrFile().describe(
-    'The data: a folder or file on this machine, its path relative to this file, or the URL of an object (osdf://, pelican://, https://, http://, file://). A folder is packed once per run. A list of shards (.shards.json), as `updraft stage` writes it, stands for all of them.',
+    'The data: a folder or file on this machine, its path relative to this file, or the URL of an object (osdf://, pelican://, https://, http://, file://). A folder is packed once per run. A list of shards (.shards.json), as `updraft stage` writes it, stands for all of them; with `method = "on-demand"` so does a range of numbered tars, like train-{0000..0099}.tar.',
   ),
   into: path('a folder in the work folder, like "data"')
     .default('data')
@@ -117,6 +117,11 @@ const data = table('a table like [data.train]', {
     .default('auto')
     .describe(
       'How the data reaches the job (docs/methods.md). updraft plan shows what auto chooses, and why.',
+    ),
+  keep: size()
+    .optional()
+    .describe(
+      'With on-demand: disk for the shards. Used ones are removed when others need it (default: all of them are kept).',
     ),
   expect: table('a table like { files = 10, bytes = 2048 }', {
     files: count('a number of files', 1).optional().describe('Number of files in the data.'),

@@ -4,6 +4,7 @@ import { defined } from '../../base/defined.ts';
 import type { Env } from '../../base/env.ts';
 import type { SourceLine } from '../../base/finding.ts';
 import { mapLimited } from '../../base/map-limited.ts';
+import { firstShard } from '../../base/shard-range.ts';
 import type { ObjectFact, ServerFact, TokenFact, Where } from '../../check/facts.ts';
 import { asFault } from '../../fault/fault.ts';
 import { byJobFile, preferCaches } from '../../federation/cache-choice.ts';
@@ -73,7 +74,11 @@ function dataOf(plan: Plan, where: Where): AskedObject[] {
     }),
     isProven:
       source.sha256 !== undefined || source.manifest !== undefined || Object.keys(source.expect).length > 0,
-    ...(source.name !== packName && { unpack: source.unpack, expect: source.expect }),
+    ...(source.name !== packName && {
+      unpack: source.unpack,
+      expect: source.expect,
+      keepBytes: source.keepBytes,
+    }),
     ...(source.here?.isFolder && { folder: source.here }),
     tokenFile: source.tokenFile,
     manifest: manifestPlace(plan, source.manifest),
@@ -113,7 +118,8 @@ async function askOne(
   signal: AbortSignal,
   timeoutMs: number,
 ): Promise<ObjectReport> {
-  const { label, url, place, declared, isProven, tokenFile, manifest } = asked;
+  const { label, place, declared, isProven, tokenFile, manifest } = asked;
+  const url = firstShard(asked.url);
   const federation = asked.caches === undefined ? locator : preferCaches(locator, asked.caches, byJobFile);
   const how = { federation, signal, ...(tokenFile === undefined ? {} : { tokenFile }) };
   try {
@@ -121,7 +127,8 @@ async function askOne(
     const { servers, token, isFolder, choice = '' } = withSent(await askServers(url, how), asked, cli.env);
     const reported = token === undefined ? {} : { token: { label, place, ...token } };
     if (token?.problem !== undefined) return reported;
-    const isList = asked.unpack !== undefined && isShardList({ url, unpack: asked.unpack });
+    const isList =
+      url !== asked.url || (asked.unpack !== undefined && isShardList({ url, unpack: asked.unpack }));
     const proof =
       manifest === undefined || isList
         ? {}

@@ -3,6 +3,7 @@ import { isShardList } from '../../base/archive-kinds.ts';
 import { counted } from '../../base/counted.ts';
 import { defined } from '../../base/defined.ts';
 import { mapLimited } from '../../base/map-limited.ts';
+import { shardRange } from '../../base/shard-range.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
 import { byJobFile, preferCaches } from '../../federation/cache-choice.ts';
@@ -131,7 +132,8 @@ async function itemsOfJobFile(cli: Cli, federation: FederationLocator, where: st
 /** A list of shards, and the shards, which are most of it. */
 async function withShards(cli: Cli, federation: FederationLocator, asked: AskedObject): Promise<string[]> {
   const { url, unpack = 'none', tokenFile } = asked;
-  if (!isShardList({ url, unpack })) return [url];
+  const range = shardRange(url);
+  if (range !== undefined || !isShardList({ url, unpack })) return range ?? [url];
   const access = accessTo(cli, federation, defined({ tokenFile }));
   const shards = await readShards(cli, asked, access);
   return [url, ...shards.map(({ name }) => besideList(url, name))];

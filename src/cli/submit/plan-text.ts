@@ -2,6 +2,7 @@ import path from 'node:path';
 import { counted } from '../../base/counted.ts';
 import { printable } from '../../base/printable.ts';
 import { runFiles, runsFolder } from '../../job/layout.ts';
+import { isOnDemand } from '../../job/on-demand.ts';
 import type { Fallback, Plan } from '../../job/plan.ts';
 import type { SecretFound } from '../../job/secrets.ts';
 import { formatDuration, formatSize } from '../../job/units.ts';
@@ -84,8 +85,9 @@ function dataLines({ data }: Plan): string[] {
     ].filter((proof) => proof !== undefined);
     const token = source.tokenFile === undefined ? [] : [`  token from ${source.tokenFile}`];
     return [
-      `${source.name}: ${source.url} -> ${source.into}/ (unpack: ${source.unpack})`,
+      `${source.name}: ${source.url} -> ${source.into}/ (${isOnDemand(source) ? 'as tar files' : `unpack: ${source.unpack}`})`,
       `  ${source.method}: ${source.why}`,
+      ...(isOnDemand(source) ? [`  ${describeKeep(source.keepBytes)}`] : []),
       `  must match: ${proofs.length === 0 ? 'nothing declared; add expect or sha256 to verify it' : proofs.join(', ')}`,
       ...(source.arriving
         ? ['  the training starts with the first part, and its result counts once all parts have arrived']
@@ -94,6 +96,11 @@ function dataLines({ data }: Plan): string[] {
     ];
   });
 }
+
+const describeKeep = (keep: number | undefined): string =>
+  keep === undefined
+    ? 'the training asks for its shards; they all stay on disk once they have come'
+    : `the training asks for its shards; up to ${formatSize(keep)} of them are on disk at a time`;
 
 export const describeFallback = ({ why, fix }: Fallback): string =>
   `this machine's software, not the Pixi environment: ${why}; ${fix}`;

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import type { Env } from '../../../base/env.ts';
 import type { OrderedData } from '../../../job/job.ts';
 import { deliveredName, runFiles, sandboxFiles } from '../../../job/layout.ts';
+import { isOnDemand } from '../../../job/on-demand.ts';
 import { fetchedBy, orderEnvironment, type Plan, type PlannedData } from '../../../job/plan.ts';
 import { attemptRecovery, policyOf } from '../../../recovery/policy.ts';
 import { hasSecrets, secretsFile } from '../../stored-secrets.ts';
@@ -49,12 +50,16 @@ export function renderCondorOrders(
   return Object.fromEntries(orders.filter((_, index) => included?.has(plan.jobs[index]?.id ?? '') ?? true));
 }
 
+/** Whether the agent fetches it, and HTCondor only transfers its token. */
+export const isFetchedInJob = (source: PlannedData): boolean =>
+  source.method === 'stream' || isOnDemand(source);
+
 /** A data source seen from inside the sandbox: what HTCondor delivers is a file there, and so is its token. */
 function sandboxData(source: PlannedData): OrderedData {
   const { tokenFile, ...data } = source;
   return {
     ...data,
-    ...(source.method === 'stream' ? {} : { delivered: sandboxName(source) }),
+    ...(isFetchedInJob(source) ? {} : { delivered: sandboxName(source) }),
     ...(tokenFile === undefined ? {} : { tokenFile: tokenName(source) }),
   };
 }

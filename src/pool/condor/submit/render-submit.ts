@@ -10,7 +10,7 @@ import { avoidance, avoidLines } from './avoid-sites.ts';
 import { condorPolicy } from './condor-policy.ts';
 import { recoveryLines } from './recovery-lines.ts';
 import { requestLines } from './request-lines.ts';
-import { imageTokenName, nativeName, tokenName } from './job-inputs.ts';
+import { imageTokenName, isFetchedInJob, nativeName, tokenName } from './job-inputs.ts';
 import { agentInput, needsPlugin } from './agent-travel.ts';
 import { imageInputs, imageLines } from './render-image.ts';
 import { adString, environmentValue, literal } from './submit-text.ts';
@@ -136,7 +136,7 @@ function checkpointLines({ spec }: Plan): string[] {
 export function inputsOf(source: PlannedData): string[] {
   const token = source.tokenFile === undefined ? [] : [`${condorFiles.inputs}/${tokenName(source)}`];
   if (source.method === 'native') return [nativeName(source)];
-  if (source.method === 'stream') return token;
+  if (isFetchedInJob(source)) return token;
   return [literal(submittedUrl(source.url)), ...token];
 }
 
