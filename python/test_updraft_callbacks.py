@@ -160,7 +160,7 @@ def quiet(*names: str) -> None:
 
 
 def at_random(seed: int, batches: int) -> list[tuple[int, int]]:
-    """When a training of so many batches is interrupted, and how: four times, whatever the seed says."""
+    """When a training is interrupted, and how: four times within its batches, as the seed says."""
     draw = random.Random(seed)
     return [(draw.randrange(1, batches // 4), draw.choice([signal.SIGKILL, signal.SIGTERM])) for _ in range(4)]
 

@@ -36,7 +36,9 @@ for (const [framework, modules, suite] of [
       t.skip(`no Python on this machine has ${modules.join(', ')}`);
       return;
     }
-    const { stderr } = await run(python, ['-B', '-m', 'unittest', `test_updraft_callbacks.${suite}`], { cwd });
+    const { stderr } = await run(python, ['-B', '-m', 'unittest', `test_updraft_callbacks.${suite}`], {
+      cwd,
+    });
     assert.match(stderr, /^OK$/m);
   });
 
