@@ -173,7 +173,8 @@ const resources = table('a table', {
   time: duration().optional().describe('Time limit of an attempt.'),
 }).describe('What a job needs.');
 
-const run = table('a table', {
+/** The table [run] alone: it says how many jobs there are, with which parameters. */
+export const runSchema = table('a table', {
   jobs: count('a whole number of jobs', 1, 100_000)
     .default(1)
     .describe('Number of jobs; with a matrix, of each combination.'),
@@ -186,7 +187,14 @@ const run = table('a table', {
       entry('a table of lists, like { lr = [0.1, 0.01] }'),
     )
     .default({})
-    .describe('Parameters and their values; every combination is a job.'),
+    .describe(
+      'Parameters and their values; every combination is a job. {name} is filled in [train], [data], [environment], [resources] and run.requirements.',
+    ),
+  repeat: count('a whole number of repetitions', 1, 10_000)
+    .optional()
+    .describe(
+      'Repetitions of every combination, each with its own {seed}: 1, 2, 3 … Combinations take turns, so that a bad hour of the pool hits all alike.',
+    ),
   pool: choiceOf(pools).default('local').describe('Where the jobs run.'),
   profile: choiceOf(profiles)
     .optional()
@@ -274,7 +282,7 @@ export const fileSchema = table('tables and keys', {
     .describe('The data, by name.'),
   environment: environmentSchema.prefault({}),
   resources: resources.prefault({}),
-  run: run.prefault({}),
+  run: runSchema.prefault({}),
   recovery: recovery.prefault({}),
   pool: pool.optional(),
 }).meta({

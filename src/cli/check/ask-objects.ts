@@ -13,6 +13,7 @@ import { isSameHome, parseObjectUrl } from '../../federation/object-url.ts';
 import { cachesOf } from '../../job/caches.ts';
 import { fetchedBy, packName, type Plan, type PlannedData } from '../../job/plan.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
+import { variantsOf } from '../../job/variants.ts';
 import type { Cli } from '../cli.ts';
 import { readProof } from '../object/access.ts';
 import { askArchive, checkLocal, fetchHead } from './ask-archive.ts';
@@ -55,10 +56,20 @@ export function objectsOf(plan: Plan, where: Where): AskedObject[] {
 }
 
 /** The objects of a plan that have no token. */
-export const tokenless = (plan: Plan): string[] =>
-  objectsOf(plan, () => ({ file: plan.file, line: 0 }))
-    .filter(({ url, tokenFile }) => tokenFile === undefined && isObject(url))
-    .map(({ url }) => url);
+export const tokenless = (plan: Plan): string[] => [
+  ...new Set(
+    everyObjectOf(plan)
+      .filter(({ url, tokenFile }) => tokenFile === undefined && isObject(url))
+      .map(({ url }) => url),
+  ),
+];
+
+/** The objects of all jobs, whatever they differ in, each once. */
+export function everyObjectOf(plan: Plan): AskedObject[] {
+  const where = (): { file: string; line: number } => ({ file: plan.file, line: 0 });
+  const all = variantsOf(plan).flatMap((one) => objectsOf(one, where));
+  return [...new Map(all.map((object) => [`${object.url}\n${object.tokenFile ?? ''}`, object])).values()];
+}
 
 export const isObject = (url: string): boolean => /^(osdf|pelican|stash|https?):/i.test(url);
 

@@ -12,7 +12,7 @@ import type { FederationLocator } from '../../federation/locator.ts';
 import { parseObjectUrl } from '../../federation/object-url.ts';
 import { loadJobFile } from '../../job/load-plan.ts';
 import { formatSize } from '../../job/units.ts';
-import { objectsOf } from '../check/ask-objects.ts';
+import { everyObjectOf } from '../check/ask-objects.ts';
 import type { AskedObject } from '../check/gathered.ts';
 import { readShards } from '../check/ask-shards.ts';
 import { besideList } from '../../transfer/proof/shard-list.ts';
@@ -113,7 +113,7 @@ async function itemsOf(
 
 async function itemsOfJobFile(cli: Cli, federation: FederationLocator, where: string): Promise<WarmItem[]> {
   const { plan } = await loadJobFile(where, loadOptions(cli, {}));
-  const objects = objectsOf(plan, () => ({ file: plan.file, line: 0 }));
+  const objects = everyObjectOf(plan);
   const items = objects.filter(({ url }) => parseObjectUrl(url, cli.env).kind === 'federated');
   if (items.length === 0)
     throw new Fault('usage', `${plan.file} names no object of a federation`, {
