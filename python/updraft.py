@@ -1349,9 +1349,11 @@ class Stream:
             for number, shards in enumerate(self._blocks(start.epoch)[start.block :], start.block):
                 reader.begin(place)
                 with contextlib.ExitStack() as files:
-                    block = [self._shards.open(shard, reader, files) for shard in shards]
+                    # Each worker begins with another shard, so that they share the work of indexing.
+                    turn = worker * len(shards) // workers
+                    opened = {one: self._shards.open(one, reader, files) for one in shards[turn:] + shards[:turn]}
                     self._waited = reader.waited
-                    order = [(shard, sample) for shard in block for sample in shard.samples]
+                    order = [(opened[one], sample) for one in shards for sample in opened[one].samples]
                     if self._shuffle:
                         random.Random(f"{self._seed} {start.epoch} {number}").shuffle(order)
                     first = max(0, start.samples - before)

@@ -53,7 +53,7 @@ const fetchedBytes = ({ journal }: SeenWithAgent): number =>
 
 const size = isTiny
   ? { count: 12, perShard: 20, side: 64, more: '--batch-size 8 --image-size 32 --block 2 --workers 2' }
-  : { count: 195, perShard: 800, side: 256, more: '--block 8' };
+  : { count: 150, perShard: 800, side: 256, more: '--block 8' };
 const images = size.count * size.perShard;
 const dataset = await makeShards(values.data ?? path.join(memory, 'data'));
 const { gpus } = await detectMachine(process.env);
@@ -167,6 +167,7 @@ async function withAgent(
   const at = { folder: disk, env, attempt, ...(endAfterMs === undefined ? {} : { endAfterMs }) };
   const seen = await trainWithAgent(workload(name), plan, path.resolve(values.agent), at);
   spawnSync('sync');
+  await writeFile(path.join(values.out, `${name}-${attempt}.json`), JSON.stringify(seen.journal));
   say(`${name}: exit ${seen.exit}, ${shown(speedOf(seen))} images/s`);
   return seen;
 }
