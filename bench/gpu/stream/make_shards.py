@@ -46,7 +46,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("shards")
     parser.add_argument("files")
-    parser.add_argument("--count", type=int, default=150)
+    parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--per-shard", type=int, default=800)
     parser.add_argument("--classes", type=int, default=120)
     parser.add_argument("--side", type=int, default=256)
