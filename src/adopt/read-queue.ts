@@ -35,8 +35,9 @@ export function readQueueStatement(
     return;
   }
   reader.takeGiven(true);
-  const queue = statementOf(reader, text, place);
-  if (queue === undefined) return;
+  const statement = statementOf(reader, text, place);
+  if (statement === undefined) return;
+  const queue = withColumns(reader, statement);
   const items = itemsFor(reader, queue.source, place, lines);
   const { jobs, total } = resolveJobs(
     reader,
@@ -52,6 +53,18 @@ export function readQueueStatement(
     jobs,
     inForce: inForce(reader),
   });
+}
+
+/** The columns of a table as variables, and its rows as items; a table with more to it stays as it is. */
+function withColumns(reader: SubmitReader, queue: QueueStatement): QueueStatement {
+  const { source } = queue;
+  if (source.kind !== 'table' || source.name === undefined || queue.variables.length > 0) return queue;
+  const text = reader.context.files?.read(source.name);
+  if (text === undefined) return { ...queue, source: { kind: 'file', name: source.name } };
+  const cells = (line: string): string[] => line.split(',').map((cell) => cell.trim());
+  const [header = '', ...rows] = text.trimEnd().split(/\r?\n/);
+  const items = rows.map((line) => cells(line).join('\x1f'));
+  return { ...queue, variables: cells(header), source: { kind: 'items', items } };
 }
 
 /** Stands for any item, so that the rules still see a job; no rule looks for a file whose name has `$$(`. */
@@ -91,6 +104,9 @@ function itemsFor(
       return undefined;
     case 'file':
       return itemsOfFile(reader, source.name, place);
+    case 'table':
+      reader.note('missing', 'the items are in a table with options that only HTCondor reads', place);
+      return undefined;
     case 'matching':
       return matchingItems(reader, source, place);
   }

@@ -122,6 +122,8 @@ export type ItemSource =
   /** The list continues on the next lines, up to one that starts with `)`. */
   | { kind: 'inline'; items: string[]; perLine: boolean }
   | { kind: 'file'; name: string }
+  /** A file whose first line names the variables; without a name, one with options that only HTCondor reads. */
+  | { kind: 'table'; name: string | undefined }
   | { kind: 'command'; command: string }
   | { kind: 'matching'; patterns: string[]; of: 'files' | 'dirs' | 'any' };
 
@@ -206,6 +208,8 @@ function sourceOf(keyword: string, rest: string, of: 'files' | 'dirs' | 'any'): 
   const list = (closed?.[1] ?? rest).trim();
   if (keyword === 'matching') return { kind: 'matching', of, patterns: itemsOf(list, false) };
   if (keyword === 'in' || closed !== null) return { kind: 'items', items: itemsOf(list, perLine) };
+  const table = /^table(?=[\s([])\s*(.*)$/is.exec(list)?.[1];
+  if (table !== undefined) return { kind: 'table', name: /^[([]/.test(table) ? undefined : table };
   if (list === '') throw new BadQueue('`from` names no file');
   if (list.endsWith('|')) return { kind: 'command', command: list.slice(0, -1).trim() };
   return { kind: 'file', name: list };
