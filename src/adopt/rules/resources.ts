@@ -26,7 +26,7 @@ export const resourceRules: Rule<SubmitFacts>[] = [
   },
   {
     name: 'below-use',
-    level: 'error',
+    level: 'warning',
     about: 'The file requests less memory or disk than earlier jobs used, according to their log.',
     check: perBatch(belowUse),
   },

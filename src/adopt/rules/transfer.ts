@@ -64,7 +64,7 @@ export const transferRules: Rule<SubmitFacts>[] = [
   },
   {
     name: 'disk-below-input',
-    level: 'error',
+    level: 'warning',
     about: 'Less disk is requested than the input alone takes.',
     check: perBatch(diskBelowInput),
   },

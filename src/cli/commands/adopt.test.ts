@@ -24,7 +24,7 @@ const good = [
   '',
 ].join('\n');
 const script = '#!/bin/sh\nset -e\npython3 train.py\n';
-const twice = good.replace('queue', 'requirements = (A > 1)\nrequirements = (B > 2)\nqueue');
+const refused = good.replace('queue', 'notification = Sometimes\nqueue');
 
 /** Runs the real program, without HTCondor on the PATH. */
 function program(cwd: string, ...args: string[]) {
@@ -47,19 +47,19 @@ test('a file without findings is reported as such, with the next command', async
 });
 
 test('an error is shown with its line and its fix, and ends with exit code 3', async (t) => {
-  const cwd = await temporaryFolder(t, { 'sub dir/job.sub': twice, 'sub dir/run.sh': script });
+  const cwd = await temporaryFolder(t, { 'sub dir/job.sub': refused, 'sub dir/run.sh': script });
   const { status, stdout, stderr } = program(cwd, 'sub dir/job.sub');
   assert.equal(status, 3);
   assert.match(stdout, /^job\.sub: 1 job; 1 error, 0 warnings, 0 notes\n/);
   assert.match(
     stdout,
-    / job\.sub:10 {2}replaced-command\n {6}\| requirements = \(B > 2\)\n.*line 9.*\n {6}fix: .*\(A > 1\) && \(B > 2\)\n/,
+    / job\.sub:9 {2}bad-value\n {6}\| notification = Sometimes\n.*refuses the file\n {6}fix: use NEVER, COMPLETE, ERROR\n/,
   );
   assert.match(stderr, /fix: apply the fixes above, then run: updraft adopt 'sub dir\/job\.sub'/);
 });
 
 test('with --json the findings are one object with stable keys', async (t) => {
-  const cwd = await temporaryFolder(t, { 'job.sub': twice, 'run.sh': script });
+  const cwd = await temporaryFolder(t, { 'job.sub': refused, 'run.sh': script });
   const { status, stdout } = program(cwd, 'job.sub', '--json');
   assert.equal(status, 3);
   const answer = JSON.parse(stdout) as {
@@ -71,11 +71,11 @@ test('with --json the findings are one object with stable keys', async (t) => {
   };
   assert.deepEqual(
     [answer.format, answer.ok, answer.queues, answer.condor.asked],
-    [1, false, [{ line: 11, text: 'queue', jobs: 1 }], false],
+    [1, false, [{ line: 10, text: 'queue', jobs: 1 }], false],
   );
   assert.deepEqual(
     answer.findings.map(({ rule, level, file, line }) => [rule, level, file, line]),
-    [['replaced-command', 'error', 'job.sub', 10]],
+    [['bad-value', 'error', 'job.sub', 9]],
   );
 });
 
@@ -120,7 +120,7 @@ test('an unreadable file and a submission without HTCondor are reported with a f
 });
 
 test('a file with errors is submitted only after confirmation', async (t) => {
-  const cwd = await temporaryFolder(t, { 'job.sub': twice, 'run.sh': script });
+  const cwd = await temporaryFolder(t, { 'job.sub': refused, 'run.sh': script });
   const asked: string[] = [];
   const ask = (question: string): Promise<string> => {
     asked.push(question);
