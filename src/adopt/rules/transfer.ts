@@ -9,6 +9,7 @@ import {
   fileList,
   parseQuantity,
   perBatch,
+  refusesTransfer,
   transfersNothing,
   whereSet,
   formatQuantity,
@@ -180,7 +181,9 @@ function missingInitialdir({ queue }: Batch, { files }: SubmitFacts): RuleResult
   };
 }
 
-function missingInputs({ queue }: Batch, facts: SubmitFacts): RuleResult {
+function missingInputs(first: Batch, facts: SubmitFacts): RuleResult {
+  if (transfersNothing(first)) return [];
+  const { queue } = first;
   const missing = new Map<string, Batch>();
   for (const job of queue.jobs)
     for (const name of inputsOf({ queue, job }))
@@ -264,7 +267,7 @@ function transferOff(batch: Batch): RuleResult {
   const lists = ['transfer_input_files', 'transfer_output_files'].filter(
     (name) => valueOf(batch, name) !== undefined,
   );
-  if (!transfersNothing(batch) || lists.length === 0) return [];
+  if (!refusesTransfer(batch) || lists.length === 0) return [];
   return {
     message: `\`${lists.join('` and `')}\` conflicts with should_transfer_files = NO: HTCondor refuses the file`,
     fix: 'should_transfer_files = YES, or remove the list',
