@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { counted } from '../../base/counted.ts';
+import { withHeadroom } from '../../base/headroom.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import {
   attributeValue,
@@ -244,7 +245,7 @@ function diskBelowInput(batch: Batch, facts: SubmitFacts): RuleResult {
   if (asked === undefined || transfersNothing(batch) || asked >= needed) return [];
   return {
     message: `${formatQuantity(asked)} of disk requested, but the input alone takes ${formatQuantity(needed)}: the job would be held, or fill the disk`,
-    fix: `request_disk = ${Math.ceil((needed * 1.2) / 2 ** 30)} GB, plus room for unpacked files and results`,
+    fix: `request_disk = ${Math.ceil(withHeadroom(needed) / 2 ** 30)} GB, plus room for unpacked files and results`,
     place: whereSet(batch, 'request_disk'),
   };
 }

@@ -1,3 +1,4 @@
+import { withHeadroom } from '../../base/headroom.ts';
 import { estimateDisk } from '../../job/estimate-disk.ts';
 import { fetchedBy, packName, type PlannedData } from '../../job/plan.ts';
 import { formatSize } from '../../job/units.ts';
@@ -62,7 +63,7 @@ const labelOf = ({ name }: PlannedData): string => (name === packName ? packName
 
 function tooSmall({ plan, where }: PlanFacts, what: string, need: Need): Found {
   const { diskBytes } = plan.spec.resources;
-  const rounded = formatSize(Math.ceil((need.bytes * 1.1) / 1e9) * 1e9);
+  const rounded = formatSize(Math.ceil(withHeadroom(need.bytes) / 1e9) * 1e9);
   const asked = formatSize(plan.disk.bytes);
   const disk = diskBytes === 'auto' ? `disk = "auto" is ${asked} and` : `disk = ${asked}`;
   return {
