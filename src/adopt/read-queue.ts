@@ -1,3 +1,4 @@
+import { defined } from '../base/defined.ts';
 import type { SourceLine } from '../base/finding.ts';
 import type { LogicalLine } from './split-arguments.ts';
 import { expandMacros } from './expand-macros.ts';
@@ -39,7 +40,7 @@ export function readQueueStatement(
   if (statement === undefined) return;
   const queue = withColumns(reader, statement);
   const items = itemsFor(reader, queue.source, place, lines);
-  const { jobs, total } = resolveJobs(
+  const { jobs, total, template } = resolveJobs(
     reader,
     items === undefined ? { ...queue, count: 1, slice: {} } : queue,
     queue.source.kind === 'none' ? undefined : (items ?? [unknownItem(queue.variables)]),
@@ -51,6 +52,7 @@ export function readQueueStatement(
     variables: queue.variables,
     total: items === undefined ? undefined : total,
     jobs,
+    ...defined({ template }),
     inForce: inForce(reader),
   });
 }
