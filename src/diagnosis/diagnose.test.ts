@@ -135,7 +135,13 @@ const cases: [
     'output-failed',
     /access point could not write \/home\/a\/results\/0000\/o \(Permission denied\)/,
   ],
-  [12, 28, `${received}. Details: No space left on device`, 'access-point-full', /disk full or quota exceeded/],
+  [
+    12,
+    28,
+    `${received}. Details: No space left on device`,
+    'access-point-full',
+    /disk full or quota exceeded/,
+  ],
   [12, 28, `${sending}. Details: No space left on device`, 'disk-full', /disk of the machine was full/],
   [
     12,

@@ -53,7 +53,8 @@ export function timeToRequest(seconds: number): string {
 }
 
 /** The `memory` to request for what uses this many bytes: a quarter more, in whole hundreds of megabytes. */
-export const memoryToRequest = (bytes: number): string => formatSize(Math.ceil(withHeadroom(bytes) / 1e8) * 1e8);
+export const memoryToRequest = (bytes: number): string =>
+  formatSize(Math.ceil(withHeadroom(bytes) / 1e8) * 1e8);
 
 /** `1h30m`, `45s`: as `parseDuration` reads it. */
 export function formatDuration(seconds: number): string {

@@ -3,7 +3,14 @@ import { fileWithoutSecrets } from '../base/file-without-secrets.ts';
 import { firstFew, printable } from '../base/printable.ts';
 import { shellQuote } from '../base/shell-quote.ts';
 import { clip, wrap } from '../base/text-table.ts';
-import { adviceFor, type Cause, causeInfo, causeTitle, needsResubmission, sentence } from '../codes/causes.ts';
+import {
+  adviceFor,
+  type Cause,
+  causeInfo,
+  causeTitle,
+  needsResubmission,
+  sentence,
+} from '../codes/causes.ts';
 import type { JobHistory, JobOutcome } from '../history/history.ts';
 import type { ReadLogs } from './read-logs.ts';
 import { resourceReports } from './resource-reports.ts';

@@ -19,7 +19,7 @@ import { isInside } from '../../job/inside.ts';
 import type { JobDraft, SubmittedParts } from '../init/draft-job.ts';
 import { asTemplate, asWord, asWordFor, type JobText, matrixOf, namesIn, textsOfJobs } from './job-texts.ts';
 import { leftOver } from './left-over.ts';
-import { inputsOf, type Notes, programOf } from './submitted-inputs.ts';
+import { draftInputs, type Notes, programOf } from './submitted-inputs.ts';
 
 /** Commands that have a key in the job file. */
 const carried =
@@ -37,7 +37,7 @@ export function draftSubmitted(file: string, facts: SubmitFacts): JobDraft | und
       what: 'command',
       why: 'the submit file chooses a value at random; one of them is here',
     });
-  const { files, data } = inputsOf(group, notes);
+  const { files, data } = draftInputs(group, notes);
   const run = runOf(group, envOf(group, notes), outputsOf(group, notes), notes);
   if (run.outputs.length === 0)
     notes.open.push({ what: 'outputs', why: 'the submit file names none that is known here' });

@@ -34,7 +34,7 @@ interface Input {
 const maxUrls = 10;
 
 /** The files and objects of all jobs, since each job gets the same ones. */
-export function inputsOf(all: readonly Batch[], notes: Notes): { files: string[]; data: DraftData[] } {
+export function draftInputs(all: readonly Batch[], notes: Notes): { files: string[]; data: DraftData[] } {
   const lists = all.flatMap(({ queue }) =>
     queue.jobs.map((job) => [...sentProgram(job), ...inputsOfJob(job, queue.template)]),
   );
