@@ -54,6 +54,8 @@ function sortedBy(rows: readonly JobTableRow[], sort: string): JobTableRow[] {
   // All `best_` values can be sorted by, shown or not.
   const best = /^best_(.+)$/.exec(name)?.[1];
   const of = column?.of ?? (best === undefined ? undefined : (row: JobTableRow) => row.best[best]);
+  // A run that has just started: the metric may come.
+  if (column === undefined && namesIn(rows, 'metrics').length === 0) return [...rows];
   if (of === undefined || (column === undefined && !rows.some((row) => of(row) !== undefined)))
     throw noColumn(
       name,

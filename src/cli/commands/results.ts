@@ -57,6 +57,7 @@ async function printResults(cli: Cli, word: string | undefined, options: Options
     cli.out(`${reportMarkdown(`Results of ${state.run}`, [resultsSection(rows, options.sort)])}\n`);
   else {
     cli.out(`${sectionText([resultsSection(rows, options.sort)], textPage(cli))}\n`);
+    if (namesIn(rows, 'metrics').length === 0) cli.err('no training has reported a metric yet\n');
     const first = rows.find(({ valid }) => valid === true)?.job;
     const best = first && path.relative(cli.cwd, resultsFolder(run.folder, first));
     const key = bestFirst(namesIn(rows, 'metrics'));
