@@ -103,6 +103,7 @@ class Training:
         self._resumed: Optional[dict[str, Any]] = None
         self._generators: list[Any] = []
         self._epoch_random: Any = None
+        self._begin: Any = None
         self._stream: Any = None
         self._has_looped = True
         self._wrapped: Any = weakref.WeakKeyDictionary()
@@ -134,9 +135,11 @@ class Training:
         """The epochs that are left of `total`, counted from 0, the interrupted one first."""
         self._progress.epochs = total
         if self._resumed is not None:
-            _set_random(self._resumed["random"], [])
+            # What an epoch draws before its loop, such as an order, it draws again.
+            _set_random(self._resumed["random" if self._position.batch == 0 else "begin"], [])
         while self._position.epoch < total:
             self._has_looped = False
+            self._begin = _random_now([])
             yield self._position.epoch
             self._has_looped = True
             self._resumed = None
@@ -249,6 +252,7 @@ class Training:
             "position": (self._position.epoch, self._position.batch),
             "random": _random_now(self._generators),
             "epoch_random": self._epoch_random,
+            "begin": self._begin,
             "stream": self._stream.state_dict() if hasattr(self._stream, "state_dict") else None,
             "lives": self._interval.lives(),
             "objects": {name: value.state_dict() for name, value in self._objects.items()},
