@@ -3,11 +3,8 @@ import { test } from 'node:test';
 import { asUtf8 } from './as-utf8.ts';
 
 async function read(...pieces: Buffer[]): Promise<string> {
-  async function* source(): AsyncGenerator<Uint8Array, void, void> {
-    yield* pieces;
-  }
   const parts: Uint8Array[] = [];
-  for await (const piece of asUtf8(source())) parts.push(piece);
+  for await (const piece of asUtf8(ReadableStream.from(pieces))) parts.push(piece);
   return Buffer.concat(parts).toString('utf8');
 }
 

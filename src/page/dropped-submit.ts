@@ -4,9 +4,8 @@ import { lintSubmission } from '../adopt/lint.ts';
 import type { SubmitFiles } from '../adopt/submit-files.ts';
 import { survey } from '../adopt/survey.ts';
 import { dagHeadline, lintDag, surveyDag } from '../dag/survey-dag.ts';
-import { condorProfiles } from '../pool/condor/submit/profiles.ts';
-import { submitLimits } from '../pool/submit-limits.ts';
-import type { AdoptedFile, DroppedFile, PoolName } from './messages.ts';
+import { limitsAt } from '../pool/submit-limits.ts';
+import type { AdoptedFile, DroppedFile, ChosenPool } from './messages.ts';
 
 /** Larger than any submit file, script or list written by hand. */
 const maxTextBytes = 4 << 20;
@@ -29,7 +28,7 @@ export async function readTexts(files: readonly DroppedFile[]): Promise<Map<stri
 }
 
 /** What `adopt` finds in a submit file, by the files that were dropped with it. */
-export function lintDropped(file: string, texts: Texts, now: Date, pool: PoolName): AdoptedFile {
+export function lintDropped(file: string, texts: Texts, now: Date, pool: ChosenPool): AdoptedFile {
   const text = texts.get(file) ?? '';
   const facts = survey({ file, text, ...contextOf(file, texts, now, pool) });
   const findings = lintSubmission(facts);
@@ -42,7 +41,7 @@ export function lintDropped(file: string, texts: Texts, now: Date, pool: PoolNam
 }
 
 /** What `adopt` finds in a DAG and in its nodes' submit files that were dropped with it. */
-export function lintDroppedDag(file: string, texts: Texts, now: Date, pool: PoolName): AdoptedFile {
+export function lintDroppedDag(file: string, texts: Texts, now: Date, pool: ChosenPool): AdoptedFile {
   const context = contextOf(file, texts, now, pool);
   const name = path.posix.basename(file);
   const facts = surveyDag({ file: name, text: texts.get(file) ?? '', folder: undefined, ...context });
@@ -59,11 +58,11 @@ export function lintDroppedDag(file: string, texts: Texts, now: Date, pool: Pool
 
 export type Texts = ReadonlyMap<string, string>;
 
-const contextOf = (file: string, texts: Texts, now: Date, pool: PoolName) => ({
+const contextOf = (file: string, texts: Texts, now: Date, pool: ChosenPool) => ({
   files: filesBeside(path.posix.dirname(file), texts),
   env: {},
   now,
-  limits: submitLimits(condorProfiles[pool]),
+  limits: limitsAt(pool),
 });
 
 /** What was dropped is there; of anything else it is unknown whether it exists. */

@@ -1,7 +1,7 @@
 import { html } from '../dashboard/page/dom.ts';
 import type { GroupingName } from '../report/groupings.ts';
 import { chosenFiles, droppedFiles, type FoundFiles } from './dropped-files.ts';
-import type { DroppedFile, PageAnswer, PageRequest, PoolName } from './messages.ts';
+import type { DroppedFile, PageAnswer, PageRequest, ChosenPool } from './messages.ts';
 import {
   byView,
   commandView,
@@ -25,7 +25,7 @@ const inputs = [part('files'), part('folder')] as HTMLInputElement[];
 const workerUrl = URL.createObjectURL(new Blob([part('worker').textContent], { type: 'text/javascript' }));
 let worker = startWorker();
 /** The pool that submit files are for. */
-let pool: PoolName = 'htcondor';
+let pool: ChosenPool = 'htcondor';
 /** Counts what was asked for, so that what is found too late is ignored. */
 let turn = 0;
 /** The report's own page, as `report --html` writes it. */

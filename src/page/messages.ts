@@ -11,15 +11,15 @@ export interface DroppedFile {
 }
 
 /** The pools whose own lines `adopt` knows. */
-export type PoolName = 'htcondor' | 'ospool' | 'chtc';
+export type ChosenPool = 'htcondor' | 'ospool' | 'chtc';
 
 /** What the page asks its worker. */
 export type PageRequest =
-  | { ask: 'files'; files: DroppedFile[]; pool: PoolName }
+  | { ask: 'files'; files: DroppedFile[]; pool: ChosenPool }
   | { ask: 'job'; word: string }
   | { ask: 'reason'; text: string }
   | { ask: 'by'; by: GroupingName }
-  | { ask: 'pool'; pool: PoolName };
+  | { ask: 'pool'; pool: ChosenPool };
 
 /** What the worker answers, each as soon as it is known. */
 export type PageAnswer =
@@ -29,7 +29,7 @@ export type PageAnswer =
   | { is: 'grouped'; page: string; command: string }
   | { is: 'why'; views: ExplanationView[]; command: string }
   | { is: 'no-job'; message: string }
-  | { is: 'findings'; name: string; pool: PoolName; adopted: AdoptedFile[] }
+  | { is: 'findings'; name: string; pool: ChosenPool; adopted: AdoptedFile[] }
   | { is: 'ignored'; names: string[] }
   | { is: 'fault'; message: string; fix: string }
   | { is: 'done'; command: string };

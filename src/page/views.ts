@@ -3,7 +3,7 @@ import { html, prose } from '../dashboard/page/dom.ts';
 import { groupingNames, groupings, type GroupingName } from '../report/groupings.ts';
 import type { ExplanationView } from '../why/explanation-view.ts';
 import type { ExplainedGroup } from '../why/group-explanations.ts';
-import type { AdoptedFile, PoolName } from './messages.ts';
+import type { AdoptedFile, ChosenPool } from './messages.ts';
 
 type OnJob = (word: string) => void;
 
@@ -156,7 +156,7 @@ const quote = (place: string, lines: readonly string[]): HTMLElement =>
     lines.length === 0 ? null : html('pre', {}, lines.join('\n')),
   );
 
-const pools: [PoolName, string][] = [
+const pools: [ChosenPool, string][] = [
   ['htcondor', 'any HTCondor pool'],
   ['ospool', 'the OSPool'],
   ['chtc', 'CHTC'],
@@ -165,8 +165,8 @@ const pools: [PoolName, string][] = [
 /** What `adopt` prints for each file, and the choice of the pool whose own lines count. */
 export const findingsView = (
   adopted: readonly AdoptedFile[],
-  pool: PoolName,
-  onPool: (pool: PoolName) => void,
+  pool: ChosenPool,
+  onPool: (pool: ChosenPool) => void,
 ): HTMLElement =>
   html(
     'section',
@@ -175,7 +175,7 @@ export const findingsView = (
       'p',
       { class: 'find' },
       html('label', { for: 'pool' }, 'Submitted to'),
-      choiceOf('pool', pools, pool, (name) => onPool(name as PoolName)),
+      choiceOf('pool', pools, pool, (name) => onPool(name as ChosenPool)),
     ),
     ...adopted.map(adoptedView),
   );

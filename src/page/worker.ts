@@ -19,7 +19,7 @@ import { groupExplanations } from '../why/group-explanations.ts';
 import { droppedRun, mainDags } from './dropped-dag.ts';
 import { logFrom, sortFiles } from './dropped-logs.ts';
 import { lintDropped, lintDroppedDag, readTexts, type Texts } from './dropped-submit.ts';
-import type { DroppedFile, PageAnswer, PageRequest, PoolName } from './messages.ts';
+import type { DroppedFile, PageAnswer, PageRequest, ChosenPool } from './messages.ts';
 
 type Explanation = ReturnType<typeof explainStory>;
 
@@ -51,7 +51,7 @@ async function answer(request: PageRequest): Promise<void> {
   else explainPasted(request.text);
 }
 
-async function readFiles(files: readonly DroppedFile[], pool: PoolName): Promise<void> {
+async function readFiles(files: readonly DroppedFile[], pool: ChosenPool): Promise<void> {
   say({ is: 'progress', share: 0, doing: `Looking at ${counted(files.length, 'file')} …` });
   const { logs, ads, dags, submits, others } = await sortFiles(files);
   const isNothing = logs.length + ads.length + dags.length + submits.length === 0;
@@ -79,7 +79,7 @@ async function readFiles(files: readonly DroppedFile[], pool: PoolName): Promise
 }
 
 /** Says what is wrong in each DAG; without one, in each submit file. */
-function adoptAll(pool: PoolName): void {
+function adoptAll(pool: ChosenPool): void {
   if (adopted === undefined) return;
   const { files, texts, lint } = adopted;
   say({
