@@ -135,13 +135,17 @@ function sizeOf(bytes: number, total: number): string {
 
 function trainingFigures(training: TrainingState | undefined): string[] {
   if (training === undefined) return [];
-  const { step, steps, loss, accuracy } = training;
+  const { step, steps, loss, accuracy, metrics = {} } = training;
   const epoch = formatEpoch(training);
   return [
     ...(epoch === '' ? [] : [`epoch ${epoch}`]),
     ...(step === undefined || epoch !== '' ? [] : [`step ${step}${steps === undefined ? '' : `/${steps}`}`]),
     ...(loss === undefined ? [] : [`loss ${formatLoss(loss)}`]),
     ...(accuracy === undefined ? [] : [`acc ${(accuracy * 100).toFixed(1)} %`]),
+    ...Object.entries(metrics)
+      .filter(([name]) => /^(?:val|test|eval)/i.test(name))
+      .slice(0, 2)
+      .map(([name, value]) => `${name} ${formatLoss(value)}`),
   ];
 }
 
