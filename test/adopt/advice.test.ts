@@ -93,7 +93,7 @@ test('advised lines end jobs that never work, and the commands of a mail end the
   await writeFile(here.at('there.txt'), '');
   const lost = 'transfer_input_files = gone.txt';
   const items = 'transfer_input_files = $(file)\nqueue file from (\nthere.txt\ngone.txt\n)';
-  const [, released = '', both = '', silent = ''] = await Promise.all([
+  const [, released, both, silent] = await Promise.all([
     here.submit('a', [...job('/bin/false', 'a.log'), restart, 'queue']),
     here.submit('b', [...job('/bin/true', 'b.log'), lost, release, 'queue']),
     // Ten minutes are too long for a test.
@@ -164,7 +164,9 @@ test('HTCondor refuses the values that are reported, and accepts those that are 
 /** Submit lines within a piece of advice, which may go on in words. */
 const linesIn = (advice: string): string[] =>
   [
-    ...advice.matchAll(/(?<![\w$(`+"])(\+?[A-Za-z_]+ = .+?)(?=, (?![A-Z])| and [a-z]| or "|; | \([a-z]+ [A-Za-z]|$)/g),
+    ...advice.matchAll(
+      /(?<![\w$(`+"])(\+?[A-Za-z_]+ = .+?)(?=, (?![A-Z])| and [a-z]| or "|; | \([a-z]+ [A-Za-z]|$)/g,
+    ),
   ].map(([, line = '']) => line);
 
 test('HTCondor accepts every submit line that is advised', async (t) => {
