@@ -1,0 +1,72 @@
+import path from 'node:path';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { shellQuote } from '../../base/shell-quote.ts';
+import { resultsFolder } from '../../job/layout.ts';
+import { isLowerBetter } from '../../journal/metrics.ts';
+import { jobTable, namesIn } from '../../report/job-table.ts';
+import { readRun } from '../../report/read-run.ts';
+import { reportMarkdown, sectionText } from '../../report/report-text.ts';
+import { resultsCsv, resultsJson, resultsSection, sortResults } from '../../report/results-table.ts';
+import type { Cli } from '../cli.ts';
+import { findRun } from '../find-run.ts';
+import { textPage } from '../report/print-report.ts';
+import { runContext } from '../report/report-source.ts';
+import { currentState } from '../run-view/current-state.ts';
+import { nextCommands } from '../text/phrases.ts';
+
+interface Options {
+  sort?: string;
+  top?: number;
+  csv?: true;
+  json?: true;
+  markdown?: true;
+}
+
+export function configure(command: Command, cli: Cli): void {
+  command
+    .argument('[run]', 'folder, id or name of a run (default: the latest)')
+    .option('--sort <column>', 'sort by a parameter or metric; -COLUMN: the largest first')
+    .option('--top <n>', 'show only the first n jobs', readCount)
+    .addOption(new Option('--csv', 'print CSV').conflicts(['json', 'markdown']))
+    .addOption(new Option('--json', 'print JSON').conflicts('markdown'))
+    .option('--markdown', 'print a Markdown table')
+    .action((word: string | undefined, options: Options) => printResults(cli, word, options));
+}
+
+function readCount(text: string): number {
+  if (/^[1-9]\d*$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('expected a number, like 10');
+}
+
+/** How to sort by the metric that is most likely to decide: one of the validation, then the accuracy. */
+function bestFirst(names: readonly string[]): string | undefined {
+  const rank = (name: string): number =>
+    (/^(?:val|test|eval)/i.test(name) ? 0 : 2) + (isLowerBetter(name) ? 1 : 0);
+  const [name] = names.toSorted((a, b) => rank(a) - rank(b));
+  return name === undefined || isLowerBetter(name) ? name : `-${name}`;
+}
+
+async function printResults(cli: Cli, word: string | undefined, options: Options): Promise<void> {
+  const run = await findRun(cli.cwd, word);
+  const state = await currentState(cli, run.folder);
+  const { jobs, ledger } = readRun(run.folder, state, await runContext(run.folder, state));
+  const rows = sortResults(jobTable(jobs, ledger.rows), options);
+  if (options.csv) for (const line of resultsCsv(rows)) cli.out(line);
+  else if (options.json) cli.out(`${JSON.stringify(resultsJson(rows))}\n`);
+  else if (options.markdown)
+    cli.out(`${reportMarkdown(`Results of ${state.run}`, [resultsSection(rows, options.sort)])}\n`);
+  else {
+    cli.out(`${sectionText([resultsSection(rows, options.sort)], textPage(cli))}\n`);
+    if (namesIn(rows, 'metrics').length === 0) cli.err('no training has reported a metric yet\n');
+    const first = rows.find(({ valid }) => valid === true)?.job;
+    const best = first && path.relative(cli.cwd, resultsFolder(run.folder, first));
+    const key = bestFirst(namesIn(rows, 'metrics'));
+    nextCommands(cli, [
+      options.sort === undefined &&
+        key !== undefined && [`updraft results ${run.argument} --sort ${key} --top 10`, 'the best ten'],
+      best !== undefined &&
+        options.sort !== undefined && [`ls ${shellQuote(best)}`, 'what the first one made'],
+      [`updraft report ${run.argument}`, 'where the time went'],
+    ]);
+  }
+}
