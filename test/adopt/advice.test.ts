@@ -53,7 +53,7 @@ async function accessPoint(t: TestContext) {
       t.after(() => tool('condor_rm', cluster).catch(() => undefined));
       return cluster;
     },
-    /** Waits until the log has so many holds. */
+    /** Waits until the log has this number of holds. */
     async held(log: string, times: number): Promise<void> {
       const signal = AbortSignal.timeout(240_000);
       while (events(log, '012') < times) await waitForChange([at(log)], 500, systemClock, signal);
