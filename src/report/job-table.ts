@@ -90,7 +90,7 @@ function validity(outcome: RowOutcome): boolean | null {
 /** A header with the keys of the JSON and one column per parameter, then a row per job. */
 export function* jobCsv(rows: readonly JobTableRow[]): Generator<string> {
   const tables = (['parameters', 'metrics', 'best'] as const).flatMap((table) =>
-    namesIn(rows, table).map((name) => ({ table, name })),
+    valueNames(rows, table).map((name) => ({ table, name })),
   );
   yield csvLine([...keys, ...tables.map(({ table, name }) => `${table}.${name}`)]);
   for (const row of rows) {
@@ -103,7 +103,7 @@ export function* jobCsv(rows: readonly JobTableRow[]): Generator<string> {
 }
 
 /** The names that any row has in a table of values, in the order of their first appearance. */
-export const namesIn = (rows: readonly JobTableRow[], table: 'parameters' | 'metrics' | 'best'): string[] => [
+export const valueNames = (rows: readonly JobTableRow[], table: 'parameters' | 'metrics' | 'best'): string[] => [
   ...new Set(rows.flatMap((row) => Object.keys(row[table]))),
 ];
 

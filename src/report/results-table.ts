@@ -1,7 +1,7 @@
 import { nearest } from '../base/nearest.ts';
 import { Fault } from '../fault/fault.ts';
 import { csvLine } from './attempt-csv.ts';
-import { type JobTableRow, namesIn } from './job-table.ts';
+import { type JobTableRow, valueNames } from './job-table.ts';
 import { type Section, sectionTable } from './section.ts';
 
 /** A column of the results: what it is called, and its value for a job. */
@@ -21,10 +21,10 @@ function resultColumns(rows: readonly JobTableRow[]): ResultColumn[] {
     rows.some(({ metrics, best }) => !Object.is(metrics[name], best[name]));
   return [
     column('job', ({ job }) => job),
-    ...namesIn(rows, 'parameters').map((name) => column(name, ({ parameters }) => parameters[name])),
+    ...valueNames(rows, 'parameters').map((name) => column(name, ({ parameters }) => parameters[name])),
     column('outcome', ({ outcome }) => (outcome === 'wrongOutput' ? 'wrong output' : outcome)),
-    ...namesIn(rows, 'metrics').map((name) => column(name, ({ metrics }) => metrics[name])),
-    ...namesIn(rows, 'best')
+    ...valueNames(rows, 'metrics').map((name) => column(name, ({ metrics }) => metrics[name])),
+    ...valueNames(rows, 'best')
       .filter(differs)
       .map((name) => column(`best_${name}`, ({ best }) => best[name])),
     column('hours', ({ executeSeconds }) =>
@@ -55,7 +55,7 @@ function sortedBy(rows: readonly JobTableRow[], sort: string): JobTableRow[] {
   const best = /^best_(.+)$/.exec(name)?.[1];
   const of = column?.of ?? (best === undefined ? undefined : (row: JobTableRow) => row.best[best]);
   // A run that has just started: the metric may come.
-  if (column === undefined && namesIn(rows, 'metrics').length === 0) return [...rows];
+  if (column === undefined && valueNames(rows, 'metrics').length === 0) return [...rows];
   if (of === undefined || (column === undefined && !rows.some((row) => of(row) !== undefined)))
     throw noColumn(
       name,
@@ -83,7 +83,7 @@ function noColumn(name: string, names: string[]): Fault {
 /** The results as a table of text, Markdown or HTML; what they are sorted by is never left out on a narrow page. */
 export function resultsSection(rows: readonly JobTableRow[], sort = ''): Section {
   const filled = resultColumns(rows).filter(({ of }) => rows.some((row) => (of(row) ?? '') !== ''));
-  const [name, isFirst] = [sort.replace(/^-/, ''), new Set(['job', ...namesIn(rows, 'parameters')])];
+  const [name, isFirst] = [sort.replace(/^-/, ''), new Set(['job', ...valueNames(rows, 'parameters')])];
   const rank = (column: ResultColumn): number =>
     isFirst.has(column.name) ? 0 : column.name === name ? 1 : column.name === 'outcome' ? 2 : 3;
   const columns = filled.toSorted((a, b) => rank(a) - rank(b));

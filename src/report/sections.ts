@@ -3,7 +3,7 @@ import { describeParameters } from '../job/describe-parameters.ts';
 import { formatSize } from '../job/units.ts';
 import { logTime } from '../history/log-facts.ts';
 import { columnLabels, lossColumns, slotColumns, sumOver, usefulColumns } from './columns.ts';
-import { type JobTableRow, namesIn } from './job-table.ts';
+import { type JobTableRow, valueNames } from './job-table.ts';
 import { nodeSections } from './node-sections.ts';
 import type { LogReport } from './log-report.ts';
 import type { GroupReport } from './groups.ts';
@@ -87,7 +87,7 @@ export function sections(report: LogReport, choice: SectionChoice = {}): Section
     ...(all ? [slowestSection(report)] : []),
     cacheSection(report),
     resourceSection(report),
-    ...(jobRows.length > maxRows || namesIn(jobRows, 'metrics').length === 0
+    ...(jobRows.length > maxRows || valueNames(jobRows, 'metrics').length === 0
       ? []
       : [resultsSection(jobRows)]),
     jobSection(report, jobRows, maxRows),
