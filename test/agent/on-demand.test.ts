@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
-import { copyFile, mkdir, writeFile } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { readdirSync } from 'node:fs';
 import { test, type TestContext } from 'node:test';
 import { loadPlan } from '../../src/job/load-plan.ts';
 import type { OrderedData } from '../../src/job/job.ts';
 import { ObjectHarness } from '../objects/object-harness.ts';
-import { AgentHarness } from './agent-harness.ts';
+import { AgentHarness, defaultCommand } from './agent-harness.ts';
 
 const shards = 9;
 const samples = 2 * shards;
@@ -30,7 +31,7 @@ for epoch in range(stream.state_dict()["epoch"], ${epochs}):
         most = max(most, sum(one.stat().st_size for one in os.scandir("data") if one.name.endswith(".tar")))
         if len(sys.argv) > 1 and len(seen) == int(sys.argv[1]):
             print("here", flush=True)
-            while not asked:
+            while not asked and "exit" not in sys.argv:
                 signal.pause()
             with open(saved + ".new", "w") as file:
                 json.dump({"seen": seen, "stream": stream.state_dict()}, file)
@@ -124,6 +125,28 @@ test('a data set three times its budget is trained on', async (t) => {
       assertWhole(agent);
     },
   );
+
+  await t.test('in a sandbox that keeps its shards while the pool takes the checkpoint', async () => {
+    const sandbox = agent.at('sandbox');
+    await mkdir(`${sandbox}/files`, { recursive: true });
+    await writeFile(`${sandbox}/files/train.py`, training);
+    const order = await agent.order(change(7, { name: 'paused' }, '5 exit'));
+    const start = (): Promise<number | null> => {
+      const [program = '', ...args] = defaultCommand;
+      const child = spawn(program, [...args, 'sandbox', order], {
+        cwd: sandbox,
+        env: { ...process.env, ...env },
+      });
+      return new Promise((resolve) => child.on('close', resolve));
+    };
+    assert.equal(await start(), 85);
+    assert.equal(await start(), 0);
+    const { seen } = JSON.parse(await readFile(`${sandbox}/results/0000/model.pt`, 'utf8')) as {
+      seen: string[];
+    };
+    assert.equal(seen.length, epochs * samples);
+    assert.equal(new Set(seen).size, samples);
+  });
 
   await t.test('of numbered tars without a list, too', async () => {
     const published = readdirSync(objects.published('inbox/sets')).filter((name) => name.endsWith('.tar'));
