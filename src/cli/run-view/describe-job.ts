@@ -133,9 +133,12 @@ function sizeOf(bytes: number, total: number): string {
   return `${sameUnit ? (part.split(' ')[0] ?? '') : part}/${whole}`;
 }
 
+/** A shorter wait for data is not worth a place in a line. */
+const shownWaitSeconds = 10;
+
 function trainingFigures(training: TrainingState | undefined): string[] {
   if (training === undefined) return [];
-  const { step, steps, loss, accuracy, metrics = {} } = training;
+  const { step, steps, loss, accuracy, metrics = {}, waited = 0 } = training;
   const epoch = formatEpoch(training);
   return [
     ...(epoch === '' ? [] : [`epoch ${epoch}`]),
@@ -146,6 +149,7 @@ function trainingFigures(training: TrainingState | undefined): string[] {
       .filter(([name]) => /^(?:val|test|eval)/i.test(name))
       .slice(0, 2)
       .map(([name, value]) => `${name} ${formatLoss(value)}`),
+    ...(waited < shownWaitSeconds ? [] : [`waited ${formatDuration(Math.round(waited))} for data`]),
   ];
 }
 
