@@ -54,7 +54,7 @@ export class JobTable {
         this.#search,
         html('label', { for: 'state' }, 'State'),
         this.#states,
-        html('label', { for: 'sort' }, 'Best first by'),
+        html('label', { for: 'sort' }, 'Sort by'),
         this.#sort,
         this.#found,
       ),
@@ -127,6 +127,7 @@ export class JobTable {
   #rowElement(row: BoardRow, index: number) {
     const isChosen = row.id === this.#chosen;
     const open = () => this.#openJob(row.id);
+    const figures = figuresOf(row, this.#sort.value);
     const button = { type: 'button', class: 'link', click: open, 'aria-pressed': String(isChosen) };
     return html(
       'tr',
@@ -140,7 +141,7 @@ export class JobTable {
       html('td', { class: 'state', 'data-tone': row.tone }, symbolOf(row.tone), row.state),
       html('td', { class: 'attempts' }, timeline(row.bars, this.#span)),
       html('td', { class: 'where', title: row.where }, row.where),
-      html('td', { class: 'figures' }, row.figures),
+      html('td', { class: 'figures', title: figures }, figures),
       html('td', { class: 'note', title: row.note }, row.note),
     );
   }
@@ -148,6 +149,12 @@ export class JobTable {
 
 const searchTextOf = ({ id, parameters, state, where, note }: BoardRow) =>
   `${id} ${parameters} ${state} ${where} ${note}`.toLowerCase();
+
+/** What they are sorted by comes first: the rest may be cut. */
+function figuresOf({ metrics, figures }: BoardRow, metric: string): string {
+  const value = metrics[metric];
+  return value === undefined ? figures : `${metric} ${Number(value.toPrecision(4))} · ${figures}`;
+}
 
 /** The rows by a metric, those without it last; by job, if none is named. */
 function bestFirst(rows: BoardRow[], metric: string): BoardRow[] {
