@@ -14,6 +14,7 @@ import signal
 import tempfile
 import traceback
 import unittest
+import unittest.mock
 from typing import Any, Callable, Optional
 
 import updraft
@@ -302,6 +303,8 @@ class WithoutTorch(AttemptTest):
         # However often it is interrupted, it waits for at most one part in a hundred.
         self.assertGreaterEqual(seconds(1, [10] * 1000), 100)
         self.assertEqual(seconds(1, [], every=30), 30)
+        with unittest.mock.patch.dict(os.environ, UPDRAFT_MEAN_LIFE="19999"):
+            self.assertAlmostEqual(seconds(1, []), 200, 3)
 
 
 @unittest.skipIf(torch is None, "this Python has no PyTorch")
