@@ -12,17 +12,30 @@ import type {
 } from './details.ts';
 
 /** What follows the time of an event: the rest of its first line, and the other lines. */
-export interface TextBody {
-  title: string;
+export class TextBody {
+  readonly text: string;
+  #lines: string[] | undefined;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  get title(): string {
+    const end = this.text.indexOf('\n');
+    return (end === -1 ? this.text : this.text.slice(0, end)).trim();
+  }
+
   /** As written, without line ends. */
-  lines: string[];
+  get lines(): string[] {
+    return (this.#lines ??= linesAfterFirst(this.text));
+  }
 }
 
-export function bodyOf(text: string): TextBody {
+function linesAfterFirst(text: string): string[] {
   const lines = text.includes('\r') ? text.split(/\r*\n|\r+$/) : text.split('\n');
-  const title = lines.shift() ?? '';
+  lines.shift();
   while (lines.at(-1)?.trim() === '') lines.pop();
-  return { title: title.trim(), lines };
+  return lines;
 }
 
 /** The first group of the first line that matches. */
@@ -74,6 +87,7 @@ export function usagesOf(lines: readonly string[]): Usages {
 export function readTransferredBytes(lines: readonly string[]): TransferredBytes {
   const bytes: TransferredBytes = {};
   for (const line of lines) {
+    if (!line.includes(' Bytes ')) continue;
     const match = /^\s*(\d+(?:\.\d+)?) {2}- {2}(Run|Total) Bytes (Sent|Received) By/.exec(line);
     if (match)
       bytes[`${match[2] === 'Run' ? 'run' : 'total'}${match[3] as 'Sent' | 'Received'}`] = Number(match[1]);
@@ -100,6 +114,7 @@ const ended =
 
 export function endedByItself(lines: readonly string[]): EndedByItself | undefined {
   for (const line of lines) {
+    if (!line.includes('Job terminated ')) continue;
     const match = ended.exec(line);
     const time = match ? Date.parse(`${match[1] ?? ''}Z`) : NaN;
     if (!match || Number.isNaN(time)) continue;
@@ -110,7 +125,7 @@ export function endedByItself(lines: readonly string[]): EndedByItself | undefin
 }
 
 function isTableHead(line: string): boolean {
-  return /^\s*Partitionable Resources\s*:/.test(line);
+  return line.includes('Partitionable') && /^\s*Partitionable Resources\s*:/.test(line);
 }
 
 /** The rows of the table of resources. Any cell may be empty, so rows are cut where the columns of the head end. */
@@ -134,34 +149,33 @@ function afterColon(line: string): { label: string; cells: string } | undefined 
   return label === '' ? undefined : { label, cells: line.slice(before + 2) };
 }
 
+const blank = /\s/;
+
 function cut(cells: string, edges: readonly number[], head: string): string[] {
   const [usage = 0, request = 0, allocated = 0] = edges;
   const end = head.includes('Allocated') ? allocated : request;
-  const cut = [
-    cells.slice(0, usage),
-    cells.slice(usage, request),
-    cells.slice(request, Math.max(end, request)),
-  ];
-  const trimmed = [...cut, cells.slice(end)].map((cell) => cell.trim());
-  if (trimmed.slice(0, 3).every((cell) => !/\s/.test(cell))) return trimmed;
+  const first = cells.slice(0, usage).trim();
+  const second = cells.slice(usage, request).trim();
+  const third = cells.slice(request, Math.max(end, request)).trim();
+  if (!blank.test(first) && !blank.test(second) && !blank.test(third))
+    return [first, second, third, cells.slice(end).trim()];
   // An editor has replaced spaces by tabs: the positions are lost, the order is not.
   return cells.trim().split(/\s+/);
 }
 
 function resourceOf(label: string, [usage, request, allocated, assigned]: string[]): Resource {
-  const match = /^(.*?)\s*\(([^)]*)\)$/.exec(label);
+  const match = label.endsWith(')') ? /^(.*?)\s*\(([^)]*)\)$/.exec(label) : null;
   const resource: Resource = { name: match?.[1] ?? label };
   if (match?.[2] !== undefined) resource.unit = match[2];
-  for (const [key, cell] of [
-    ['usage', usage],
-    ['request', request],
-    ['allocated', allocated],
-  ] as const) {
-    if (cell !== undefined && cell !== '' && Number.isFinite(Number(cell))) resource[key] = Number(cell);
-  }
+  if (isFigure(usage)) resource.usage = Number(usage);
+  if (isFigure(request)) resource.request = Number(request);
+  if (isFigure(allocated)) resource.allocated = Number(allocated);
   if (assigned !== undefined && assigned !== '') resource.assigned = assigned.replaceAll(/^"|"$/g, '');
   return resource;
 }
+
+const isFigure = (cell: string | undefined): boolean =>
+  cell !== undefined && cell !== '' && Number.isFinite(Number(cell));
 
 export function submitOf({ title, lines }: TextBody): SubmitDetails {
   const details: SubmitDetails = defined({ host: find([title], /from host: (.*\S)/), notes: [] });

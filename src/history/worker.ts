@@ -1,5 +1,6 @@
 import { isAd, type Ad } from '../classad/ad.ts';
 import { siteIn } from '../classad/site.ts';
+import { ownCopy } from '../eventlog/log-text.ts';
 
 /** The site in an event's attributes, or an empty string. */
 export const siteOf = (attributes: Ad): string => intern(siteIn(attributes) ?? '');
@@ -41,6 +42,7 @@ const maxInterned = 100_000;
 export function intern(text: string): string {
   const same = interned.get(text);
   if (same !== undefined) return same;
-  if (interned.size < maxInterned) interned.set(text, text);
-  return text;
+  const own = ownCopy(text);
+  if (interned.size < maxInterned) interned.set(own, own);
+  return own;
 }
