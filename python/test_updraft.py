@@ -182,6 +182,38 @@ class WithoutTorch(AttemptTest):
     def test_any_iterable_resumes_at_the_next_item(self) -> None:
         self.same_after(count, SOMETIMES, "whole")
 
+    def test_a_dataset_that_can_seek_begins_at_the_next_sample(self) -> None:
+        class Shards:
+            batch_size = 2
+            read: list[Any] = []
+
+            def set_epoch(self, epoch: int) -> None:
+                self.epoch = epoch
+
+            def updraft_seek(self, epoch: int, samples: int) -> None:
+                self.first = samples
+                assert epoch == self.epoch
+
+            def __iter__(self) -> Any:
+                for first in range(self.first, 7, self.batch_size):
+                    self.read.append(first)
+                    yield [self.epoch, first]
+
+        def train(interruption: Interruption) -> list[Any]:
+            shards, tape = Shards(), Tape()
+            with updraft.training(tape=tape, every=0) as run:
+                for _ in run.epochs(2):
+                    for batch in run.batches(shards):
+                        tape.lines.append([*batch, random.random()])
+                        interruption.batch_done(run)
+            return [[line[:2] for line in tape.lines], shards.read]
+
+        self.assertEqual(self.attempt(train, (2, signal.SIGTERM), UPDRAFT_CHECKPOINT="saved")[0], updraft.SAVED)
+        everything = [[epoch, first] for epoch in (0, 1) for first in (0, 2, 4, 6)]
+        self.assertEqual(
+            self.attempt(train, NEVER, UPDRAFT_CHECKPOINT="saved"), (0, [everything, [4, 6, 0, 2, 4, 6]])
+        )
+
     def test_leaves_when_asked_and_says_where(self) -> None:
         self.assertEqual(self.attempt(count, (4, signal.SIGTERM), UPDRAFT_CHECKPOINT="saved"), (updraft.SAVED, None))
         self.assertIn("saved in epoch 1 after batch 4", self.said())

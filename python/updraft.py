@@ -149,7 +149,11 @@ class Training:
             self._between_batches(is_last=self._position.epoch >= total)
 
     def batches(self, loader: Iterable[Batch], *, accumulate: int = 1) -> Iterator[Batch]:
-        """The batches that are left of this epoch. If gradients are collected over several batches, say how many."""
+        """The batches that are left of this epoch. If gradients are collected over several batches, say how many.
+
+        A dataset with `set_epoch(epoch)` is told the epoch. One with `updraft_seek(epoch, samples)` begins after that
+        many samples by itself, so nothing is read only to be dropped.
+        """
         if self._has_looped:
             raise RuntimeError("run.batches goes once into each epoch of run.epochs; iterate over other loaders directly")
         self._has_looped = True
@@ -163,7 +167,15 @@ class Training:
                 _set_own(self._resumed["random"], self._generators)
         self._epoch_random = _random_now(self._generators)
         self._progress.steps = length = _length(loader)
-        for batch in self._rest_of(loader, done):
+        dataset = _dataset_of(loader)
+        if hasattr(dataset, "set_epoch"):
+            dataset.set_epoch(self._position.epoch)
+        if hasattr(dataset, "updraft_seek"):
+            dataset.updraft_seek(self._position.epoch, done * _batch_size_of(loader))
+            rest = self._sought(loader, done)
+        else:
+            rest = self._rest_of(loader, done)
+        for batch in rest:
             yield batch
             self._position = replace(self._position, batch=self._position.batch + 1)
             # After the last batch, the end of the epoch is the better moment: a resumed loop would be empty.
@@ -178,10 +190,7 @@ class Training:
         """The loader's batches without the first `done`, with the random numbers of an undisturbed training."""
 
         def caught_up() -> None:
-            if self._resumed is not None and done > 0:
-                # Generators of the loader's own are where they should be: they were used for what was skipped.
-                _set_random(self._resumed["random"], [])
-            self._resumed = None
+            self._caught_up(done)
 
         loader_class = _plain_loader_class(loader)
         if loader_class is None:
@@ -201,6 +210,18 @@ class Training:
         if loader not in self._wrapped:
             self._wrapped[loader] = _Wrapped(loader, loader_class, 0, rewind, lambda: None)
         return iter(self._wrapped[loader].loader)
+
+    def _sought(self, loader: Iterable[Batch], done: int) -> Iterator[Batch]:
+        """The batches of a loader whose dataset begins where it should."""
+        iterator = iter(loader)
+        self._caught_up(done)
+        return iterator
+
+    def _caught_up(self, done: int) -> None:
+        if self._resumed is not None and done > 0:
+            # Generators of the loader's own are where they should be: they were used for what was skipped.
+            _set_random(self._resumed["random"], [])
+        self._resumed = None
 
     def _between_batches(self, is_last: bool = False) -> None:
         if self._asked_to_leave:
@@ -599,10 +620,23 @@ def _plain_loader_class(loader: Any) -> Any:
     return None if isinstance(loader.dataset, torch.utils.data.IterableDataset) else torch.utils.data.DataLoader
 
 
+def _bare(loader: Any) -> Any:
+    """A loader without the progress bar around it: tqdm's has it as `iterable`."""
+    return getattr(loader, "iterable", loader)
+
+
+def _dataset_of(loader: Any) -> Any:
+    """What a loader reads: its dataset, or itself if it has none."""
+    return getattr(_bare(loader), "dataset", _bare(loader))
+
+
+def _batch_size_of(loader: Any) -> int:
+    return getattr(_bare(loader), "batch_size", None) or 1
+
+
 def _generators_of(loader: Any) -> list[Any]:
     """Generators of its own that a loader draws from, each once."""
-    # A progress bar around it, such as tqdm's, has it as `iterable`.
-    loader = getattr(loader, "iterable", loader)
+    loader = _bare(loader)
     holders = [loader, getattr(loader, "sampler", None), getattr(getattr(loader, "batch_sampler", None), "sampler", None)]
     found = [getattr(holder, "generator", None) for holder in holders]
     return list({id(one): one for one in found if hasattr(one, "get_state")}.values())

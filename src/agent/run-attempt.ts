@@ -29,7 +29,7 @@ import {
 import { diskFull, makeScratch } from './scratch.ts';
 import { testMachine } from './self-test/test-machine.ts';
 import { freeSpaceIn } from './training/death.ts';
-import { withNeighbors } from './training/missing-path.ts';
+import { withAdvice } from './training/failure-advice.ts';
 import { checkpointExit, exitCodeOf, outcomeOf, trainingFault } from './training/ending.ts';
 import { lastErrorLines } from './training/log-tail.ts';
 import type { CommandEnd } from './training/shell.ts';
@@ -226,7 +226,7 @@ async function judge(
   const failure = trainingFault(ended, command, lines, order.resources);
   // Pools that want their machine back signal all its processes at once: the training may be gone first.
   if (failure?.kind === 'training-killed') context.signal.throwIfAborted();
-  if (failure !== undefined) throw await withNeighbors(failure, lines, scratch.work);
+  if (failure !== undefined) throw await withAdvice(failure, lines, scratch.work);
   const grace = withGrace(context);
   try {
     await checkOutputs(outputs, scratch, before);

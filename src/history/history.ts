@@ -152,6 +152,8 @@ export interface JobHistory {
   outcome: JobOutcome;
   /** Its node, if a DAG submitted it: the node's clusters are its attempts, and `id` is the latest. */
   node?: string;
+  /** The DAG of that node, if DAGMan's own log is among those that were read: its name without `.nodes.log`. */
+  dag?: string;
   /** The ids of its earlier clusters. */
   earlierIds?: string[];
   /** Who submitted it, if the log has that. */

@@ -12,6 +12,8 @@ export interface FoldOptions extends Partial<FoldContext> {
   evidence?: string | undefined;
   /** Keeps only where it is, not its lines: a log of many jobs is explained at half the cost. */
   isPlaceEnough?: boolean | undefined;
+  /** The DAG that submitted a node, if it is known: other DAGs may have a node of the same name. */
+  dagOf?: ((submitted: LogEvent) => string | undefined) | undefined;
 }
 
 /** The log that is read next. */
@@ -42,12 +44,13 @@ export class LogFold {
   readonly #context: FoldContext;
   #evidence: string | undefined;
   readonly #isPlaceEnough: boolean;
+  readonly #dagOf: FoldOptions['dagOf'];
   #logName: string | undefined;
   /** By cluster and process: a string per event would cost more than all else here. */
   readonly #known = new Map<number, Map<number, KnownJobId>>();
   #cluster = -1;
   #processes = new Map<number, KnownJobId>();
-  /** The jobs that are nodes of a DAG, by node and process. */
+  /** The jobs that are nodes of a DAG, by DAG or log, node and process. */
   readonly #nodes = new Map<string, JobFold>();
   /** The next cluster of a node whose previous one is still on a slot. */
   readonly #next = new Map<JobFold, string>();
@@ -57,10 +60,11 @@ export class LogFold {
   #log = 0;
   #headless = false;
 
-  constructor({ ours = false, onChange, evidence, isPlaceEnough = false }: FoldOptions = {}) {
+  constructor({ ours = false, onChange, evidence, isPlaceEnough = false, dagOf }: FoldOptions = {}) {
     this.#context = { ours, onChange };
     this.#evidence = evidence;
     this.#isPlaceEnough = isPlaceEnough;
+    this.#dagOf = dagOf;
   }
 
   /** Whether the first event of a job was not its submission: the start of the log is missing. */
@@ -183,7 +187,8 @@ export class LogFold {
   /** A node of a DAG is one job, however many clusters it has had; after a success its name belongs to a new one. */
   #foldOf(id: string, event: LogEvent, at: number | undefined): JobFold {
     const node = event.kind === 'submit' ? event.details.dagNode : undefined;
-    const key = `${event.proc} ${node ?? ''}`;
+    const dag = node === undefined ? undefined : this.#dagOf?.(event);
+    const key = `${event.proc} ${node ?? ''} ${dag ?? this.#logName ?? ''}`;
     const before = node === undefined ? undefined : this.#nodes.get(key);
     if (before !== undefined && before.ended !== 'success') {
       if (before.attempt === undefined) {
@@ -198,6 +203,7 @@ export class LogFold {
     if (event.kind === 'submit' && event.details.notes.some((note) => ourNote.test(note))) fold.ours = true;
     if (node === undefined) return fold;
     fold.job.node = node;
+    if (dag !== undefined) fold.job.dag = dag;
     this.#nodes.set(key, fold);
     return fold;
   }

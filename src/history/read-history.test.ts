@@ -63,3 +63,34 @@ test('a log without events of transfers says so', async (t) => {
     true,
   );
 });
+
+const node = (cluster: number, name: string, end: string): string =>
+  `000 (${cluster}.000.000) 2026-01-0${cluster} 10:00:00 Job submitted from host: <192.0.2.1>\n    DAG Node: ${name}\n...\n` +
+  `005 (${cluster}.000.000) 2026-01-0${cluster} 11:00:00 Job terminated.\n\t(1) Normal termination (return value ${end})\n...\n`;
+
+test('nodes of the same name in different logs are different jobs', async (t) => {
+  const { jobs } = await read(t, { 'x.log': [node(1, 'A', '1'), 2026], 'y.log': [node(2, 'A', '0'), 2026] });
+  assert.deepEqual(
+    jobs.map(({ id, outcome, log }) => [id, outcome, log]),
+    [
+      ['1.0', 'failed', 'x.log'],
+      ['2.0', 'success', 'y.log'],
+    ],
+  );
+});
+
+test("DAGMan's own logs show which DAG a node is of, also in a log that two DAGs share", async (t) => {
+  const { jobs } = await read(t, {
+    'shared.log': [node(1, 'A', '1') + node(2, 'A', '0'), 2026],
+    'retried.log': [node(3, 'A', '0'), 2026],
+    'x.dag.nodes.log': [node(1, 'A', '1') + node(3, 'A', '0'), 2026],
+    'y.dag.nodes.log': [node(2, 'A', '0'), 2026],
+  });
+  assert.deepEqual(
+    jobs.map(({ id, earlierIds, dag }) => [id, earlierIds, dag]),
+    [
+      ['3.0', ['1.0'], 'x.dag'],
+      ['2.0', undefined, 'y.dag'],
+    ],
+  );
+});

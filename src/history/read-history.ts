@@ -4,7 +4,7 @@ import type { JobHistory } from './history.ts';
 import type { LogFacts } from './log-facts.ts';
 import { LogFold, type FoldOptions } from './log-fold.ts';
 
-export interface HistoryOptions extends Omit<FoldOptions, 'evidence'> {
+export interface HistoryOptions extends Omit<FoldOptions, 'evidence' | 'dagOf'> {
   signal?: AbortSignal | undefined;
   /** Default: all events. */
   only?: ((event: LogEvent) => boolean) | undefined;
@@ -24,7 +24,7 @@ export async function readHistory(
   sources: readonly LogSource[],
   { signal, only, evidence = false, ...options }: HistoryOptions = {},
 ): Promise<ReadHistory> {
-  const fold = new LogFold(options);
+  const fold = new LogFold({ ...options, dagOf: await submittersOf(sources, signal) });
   const add = (event: LogEvent): void => {
     if (only === undefined || only(event)) fold.add(event);
     else fold.facts.events += 1;
@@ -75,8 +75,29 @@ async function sortByTime(
   }
   const start = ({ first = Infinity }: LogBeginning): number => first;
   // DAGMan's own log has fewer events of the same jobs: it adds to what the jobs' logs say.
-  const isLast = ({ source: { name } }: DatedLog): number => (name.endsWith('.nodes.log') ? 1 : 0);
+  const isLast = ({ source }: DatedLog): number => (isOfDagman(source) ? 1 : 0);
   return logs.sort((a, b) => isLast(a) - isLast(b) || (start(a) === start(b) ? 0 : start(a) - start(b)));
 }
 
 const isGuessed = ({ isYearless, moment }: LogBeginning): boolean => isYearless && moment === undefined;
+
+const ofDagman = '.nodes.log';
+const isOfDagman = ({ name }: LogSource): boolean => name.endsWith(ofDagman);
+
+/** By DAGMan's own logs: which DAG submitted a job. The logs of nodes do not say it. */
+async function submittersOf(
+  sources: readonly LogSource[],
+  signal: AbortSignal | undefined,
+): Promise<FoldOptions['dagOf']> {
+  if (sources.length < 2 || !sources.some(isOfDagman)) return undefined;
+  const keyOf = ({ cluster, timeText }: LogEvent): string => `${cluster} ${timeText}`;
+  const dags = new Map<string, string>();
+  for (const source of sources.filter(isOfDagman)) {
+    const dag = source.name.slice(0, -ofDagman.length);
+    const learn = (event: LogEvent): void => {
+      if (event.kind === 'submit') dags.set(keyOf(event), dag);
+    };
+    await scanLog(source, learn, { signal });
+  }
+  return (submitted) => dags.get(keyOf(submitted));
+}

@@ -28,6 +28,8 @@ export interface RunSummary {
   held: number;
   tally: JobCounts;
   isRehearsal: boolean;
+  /** Its supervisor died, so nothing new starts. */
+  isUnsupervised?: true;
 }
 
 const maxParallel = 8;
@@ -60,7 +62,9 @@ async function summarize(folder: string): Promise<RunSummary> {
       pool: state.pool,
       summary,
     });
-  return summary;
+  if (state.endedAt !== undefined) return summary;
+  const supervisor = await poolKind(state.pool)?.supervisor?.(folder);
+  return supervisor?.state === 'died' ? { ...summary, isUnsupervised: true } : summary;
 }
 
 /** Most runs of a supervisor end with a success of every job: the ends of their journals say so. */

@@ -1,15 +1,16 @@
-import { stat } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { mapLimited } from '../base/map-limited.ts';
 import { Fault } from '../fault/fault.ts';
 import { resultsFolder, runFiles } from '../job/layout.ts';
 import { FileProblem, listFiles } from '../job/list-files.ts';
 import type { Plan, PlannedFile } from '../job/plan.ts';
+import { checkSpec } from '../job/read-spec.ts';
 import { openJournal } from '../journal/file.ts';
 import type { JobState, RunState } from '../journal/state.ts';
 import { isAdopted } from '../pool/htcondor.ts';
 import type { Pool, ResourceChange } from '../pool/pool.ts';
-import { type RoundContext, startRound, withRounds } from './rounds.ts';
+import { type NewFiles, type RoundContext, startRound, withRounds } from './rounds.ts';
 
 /** The state of a job that has no valid result and is neither running nor queued. */
 export type UnfinishedState = 'failed' | 'removed' | 'held' | 'missing';
@@ -66,7 +67,7 @@ export interface RetryRequest {
   /** Ids; those with a valid result by then are left alone. */
   jobs: readonly string[];
   change: ResourceChange;
-  newFiles?: readonly PlannedFile[] | undefined;
+  newFiles?: NewFiles | undefined;
 }
 
 export interface RetryResult {
@@ -118,16 +119,26 @@ function requestedJobs({ jobs }: RunState, ids: readonly string[]): JobState[] {
   return jobs.filter(({ id }) => meant.has(id));
 }
 
-/** The files that a plan sends, in their present state in the user's folder. Throws a Fault if one is gone. */
-export async function currentFiles({ spec, folder, files }: Plan): Promise<PlannedFile[]> {
-  const named = spec.train.files;
+/**
+ * The files that a plan sends, in their present state in the user's folder, and those that the job file has named
+ * since. Throws a Fault if one is gone.
+ */
+export async function currentFiles({ spec, file, folder, files }: Plan): Promise<NewFiles> {
+  const named = [...new Set([...spec.train.files, ...(await namedNow(file))])];
   const isNamed = ({ path }: PlannedFile): boolean =>
     named.some((entry) => path === entry || `${path}/`.startsWith(entry.endsWith('/') ? entry : `${entry}/`));
   const others = files.filter((file) => !isNamed(file)).map(({ path }) => path);
   const found = new Map<string, PlannedFile>();
   for (const entry of [...named, ...others])
     for (const file of await list(folder, entry)) found.set(file.path, file);
-  return [...found.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
+  return { named, files: [...found.values()].sort((a, b) => (a.path < b.path ? -1 : 1)) };
+}
+
+/** Whoever had forgotten a file adds it to the job file. What else has changed there needs a new run. */
+async function namedNow(jobFile: string): Promise<readonly string[]> {
+  const text = await readFile(jobFile, 'utf8').catch(() => undefined);
+  const reading = text === undefined ? undefined : checkSpec(text, jobFile, []);
+  return reading === undefined || 'problems' in reading ? [] : reading.spec.train.files;
 }
 
 async function list(folder: string, entry: string): Promise<PlannedFile[]> {

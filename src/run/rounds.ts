@@ -20,7 +20,13 @@ export interface RoundStart {
   why: string;
   change?: ResourceChange;
   /** The user's present files, to be used instead of the run's copies. */
-  newFiles?: readonly PlannedFile[] | undefined;
+  newFiles?: NewFiles | undefined;
+}
+
+/** The user's files as they are now, and the entries of `files` that name them. */
+export interface NewFiles {
+  named: string[];
+  files: PlannedFile[];
 }
 
 /**
@@ -42,7 +48,8 @@ export async function startRound(
   await mkdir(draft, { recursive: true, mode: 0o700 });
   const plan = changed(await roundPlan(runFolder, number - 1), change);
   if (newFiles !== undefined) {
-    plan.files = [...newFiles];
+    plan.files = newFiles.files;
+    for (const { train } of [plan.spec, ...plan.jobs]) train.files = newFiles.named;
     plan.filesIn = path.posix.join(runFiles.rounds, String(number), runFiles.files);
     await copyFiles(plan, path.join(draft, runFiles.files));
   }

@@ -125,3 +125,18 @@ test('an unfinished run is resumed by its folder, even if its job file has chang
   const wrong = await harness.updraft('submit', '--new', run!);
   assert.equal(wrong.code, 2);
 });
+
+test('watch continues a run whose supervisor has died', async (t) => {
+  const harness = await RunHarness.make(t);
+  await harness.describe(untilGo);
+  await harness.updraft('submit');
+  const [run] = await harness.runs();
+  await harness.until(run!, isIn('0000', 'training'));
+  await harness.killSupervisor(run!);
+  const list = await harness.updraft('runs');
+  assert.match(list.out, /1 running .* supervisor died: updraft watch continues it/);
+  await writeFile(harness.env['GO']!, '');
+  const { code, out } = await harness.updraft('watch');
+  assert.match(out, /0000 try 1 success/);
+  assert.equal(code, 0);
+});

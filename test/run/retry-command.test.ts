@@ -31,9 +31,13 @@ test('only the failed job is tried again, in the same run, with the fixed script
   assert.deepEqual([dry.code, (await loadRun(run!)).rounds], [0, 1]);
   assert.match(dry.out, /1 of 3 jobs to try again\n\n0001 failed.*\n.*exit code 3/);
   assert.match(dry.out, /what must change: The training failed: fix the script/);
-  await writeFile(path.join(harness.folder, 'train.sh'), 'echo again >> "$LOG"; cp ckpt/mark model.pt');
+  await writeFile(path.join(harness.folder, 'train.sh'), '. ./log.sh; cp ckpt/mark model.pt');
+  await writeFile(path.join(harness.folder, 'log.sh'), 'echo again >> "$LOG"');
+  const jobFile = path.join(harness.folder, 'updraft.toml');
+  const text = await readFile(jobFile, 'utf8');
+  await writeFile(jobFile, text.replace('"train.sh"]', '"train.sh", "log.sh"]'));
   const reported = JSON.parse((await harness.updraft('retry', '--json', '--dry-run')).out) as RetryReport;
-  assert.deepEqual([reported.changedFiles, reported.jobs[0]?.changeIsMade], [['train.sh'], false]);
+  assert.deepEqual([reported.changedFiles, reported.jobs[0]?.changeIsMade], [['log.sh', 'train.sh'], false]);
   const retried = await harness.updraft('retry', '--with-new-files');
   assert.equal(retried.code, 0, retried.err);
   assert.match(retried.out, /queued 1 job again of bench-/);

@@ -6,7 +6,7 @@ import { Fault } from '../../fault/fault.ts';
 import type { Attempt } from '../attempt.ts';
 import { scratchAt, type Scratch } from '../scratch.ts';
 import { lastErrorLines } from '../training/log-tail.ts';
-import { listNames } from '../training/missing-path.ts';
+import { listNames } from '../training/failure-advice.ts';
 import { startShell, stopShell } from '../training/shell.ts';
 import { isWithin } from './copy-tree.ts';
 

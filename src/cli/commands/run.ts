@@ -31,7 +31,10 @@ async function run(cli: Cli, where: string, options: Options): Promise<void> {
   const state = await watchToEnd(cli, submitted, options.json);
   nextCommands(cli, [
     ...(await failureCommands(state, submitted)),
-    [`ls ${path.join(path.relative(cli.cwd, folder), runFiles.results)}`, 'the results, one folder per job'],
+    state.tally.success > 0 && [
+      `ls ${path.join(path.relative(cli.cwd, folder), runFiles.results)}`,
+      'the results, one folder per job',
+    ],
     [`updraft report ${argument}`, 'where the time went'],
     [newRun('run', jobFileArgument(where, options)), 'run it all again'],
   ]);

@@ -84,7 +84,9 @@ function rowOf(run: RunSummary, now: number): string[] {
     stateOf(run),
     String(tally.total),
     createdAt === undefined ? '' : `${formatMillis(Math.max(0, now - Date.parse(createdAt)))} ago`,
-    run.isRehearsal ? 'rehearsal' : '',
+    [run.isRehearsal && 'rehearsal', run.isUnsupervised && 'supervisor died: updraft watch continues it']
+      .filter(Boolean)
+      .join(', '),
   ];
 }
 

@@ -1,10 +1,13 @@
+import { access, constants } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { Fault } from '../../fault/fault.ts';
+import type { RunState } from '../../journal/state.ts';
+import { openPool } from '../../pool/open-pool.ts';
 import { readRunState } from '../../run/run-states.ts';
 import type { Cli } from '../cli.ts';
 import { findRun } from '../find-run.ts';
 import { assertSucceeded, failureCommands } from '../run-view/after-failure.ts';
-import { watchRun } from '../run-view/watch-run.ts';
+import { watchKeepingGoing, watchRun } from '../run-view/watch-run.ts';
 import { printUnsupervised } from '../run-view/current-state.ts';
 import { nextCommands } from '../text/phrases.ts';
 
@@ -14,8 +17,7 @@ export function configure(command: Command, cli: Cli): void {
     .option('--json', 'print a line of JSON for each change')
     .action(async (word: string | undefined, { json = false }: { json?: boolean }) => {
       const run = await findRun(cli.cwd, word);
-      await printUnsupervised(cli, run.folder, await readRunState(run.folder));
-      const state = await watchRun(cli, run.folder, { json });
+      const state = await watch(cli, run.folder, { json });
       if (!json)
         nextCommands(cli, [
           state.endedAt === undefined
@@ -27,4 +29,17 @@ export function configure(command: Command, cli: Cli): void {
       if (cli.signal.aborted) throw new Fault('interrupted', 'left the view; the run continues');
       assertSucceeded(state, run.argument);
     });
+}
+
+/** Whoever may write to the run also keeps it going; others only look. */
+async function watch(cli: Cli, folder: string, options: { json: boolean }): Promise<RunState> {
+  const before = await readRunState(folder);
+  const isOurs = await access(folder, constants.W_OK).then(
+    () => true,
+    () => false,
+  );
+  if (before.endedAt === undefined && isOurs)
+    return await watchKeepingGoing(cli, folder, openPool(before.pool, cli), options);
+  await printUnsupervised(cli, folder, before);
+  return await watchRun(cli, folder, options);
 }

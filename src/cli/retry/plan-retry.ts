@@ -1,10 +1,10 @@
 import { counted } from '../../base/counted.ts';
 import { printable } from '../../base/printable.ts';
 import type { Explanation } from '../../diagnosis/explanation.ts';
-import type { PlannedFile } from '../../job/plan.ts';
 import type { JobState, RunState } from '../../journal/state.ts';
 import type { ResourceChange } from '../../pool/pool.ts';
 import { roundPlan } from '../../pool/read-plan.ts';
+import type { NewFiles } from '../../run/rounds.ts';
 import { changedFiles, currentFiles, type UnfinishedState, unfinishedJobs } from '../../run/retry-run.ts';
 import { findJob } from '../../run/run-states.ts';
 import { type Need, whatMustChange } from '../../why/what-must-change.ts';
@@ -32,7 +32,7 @@ export interface RetryPlan {
   left: { job: string; why: string }[];
   /** The user's files that differ from the run's copies. */
   changed: string[];
-  newFiles: PlannedFile[] | undefined;
+  newFiles: NewFiles | undefined;
 }
 
 /** What a retry of the run would do, and why. Changes nothing. */
@@ -46,11 +46,12 @@ export async function planRetry(
   const selected = named.length === 0 ? state.jobs : state.jobs.filter((job) => named.includes(job));
   const lacking = await unfinishedJobs(folder, selected);
   const plan = await roundPlan(folder, state.rounds);
-  const files = await currentFiles(plan).catch((error: unknown) => {
+  const current = await currentFiles(plan).catch((error: unknown) => {
     if (selection.withNewFiles) throw error;
-    return plan.files; // missing originals do not matter: the run has copies
+    // Missing originals do not matter: the run has copies.
+    return { named: plan.spec.train.files, files: plan.files };
   });
-  const changed = changedFiles(plan.files, files);
+  const changed = changedFiles(plan.files, current.files);
   const { memoryBytes, diskBytes, timeSeconds } = selection.change;
   const changes = {
     memory: memoryBytes !== undefined,
@@ -69,7 +70,7 @@ export async function planRetry(
   const left = named
     .filter((job) => !jobs.includes(job))
     .map((job) => ({ job: job.id, why: whyLeftOut(job) }));
-  return { retries, left, changed, newFiles: selection.withNewFiles ? files : undefined };
+  return { retries, left, changed, newFiles: selection.withNewFiles ? current : undefined };
 }
 
 const lostResult: Need = {

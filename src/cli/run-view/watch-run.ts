@@ -3,6 +3,7 @@ import { printable } from '../../base/printable.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
 import type { JobState, RunState } from '../../journal/state.ts';
 import { runOnEnd } from '../../pool/on-end.ts';
+import type { Pool } from '../../pool/pool.ts';
 import { keepGoing } from '../../run/keep-going.ts';
 import { followRunStates, readRunState } from '../../run/run-states.ts';
 import { drawOut, type Cli } from '../cli.ts';
@@ -148,11 +149,25 @@ function textLine(job: JobState, at: number): string {
   ].join(' ');
 }
 
-/** Watches until the end and keeps the run supervised; leaving is not a failure of the run. */
+/** Watches until the end and keeps the run going; leaving is not a failure of the run. */
 export async function watchToEnd(
   cli: Cli,
   { folder, argument, pool }: SubmittedRun,
   json = false,
+): Promise<RunState> {
+  const state = await watchKeepingGoing(cli, folder, pool, { json });
+  if (state.endedAt !== undefined) return state;
+  throw new Fault('interrupted', `left ${path.basename(folder)}: it continues without the view`, {
+    fix: `\`updraft watch ${argument}\` returns to it, \`updraft stop ${argument}\` stops it`,
+  });
+}
+
+/** Like `watchRun`, and meanwhile replaces a supervisor that has died, and queues the next canary batch. */
+export async function watchKeepingGoing(
+  cli: Cli,
+  folder: string,
+  pool: Pool,
+  options: { json?: boolean },
 ): Promise<RunState> {
   const over = new AbortController();
   const signal = AbortSignal.any([cli.signal, over.signal]);
@@ -161,19 +176,17 @@ export async function watchToEnd(
     failure = error;
     over.abort(error);
   });
+  let state: RunState | undefined;
   try {
-    const state = await watchRun({ ...cli, signal }, folder, { json });
-    if (state.endedAt !== undefined) return state;
+    state = await watchRun({ ...cli, signal }, folder, options);
   } catch (thrown) {
     if (!signal.aborted) throw thrown;
   } finally {
     over.abort();
     await keeping;
   }
-  if (failure !== undefined) throw asFault(failure);
-  throw new Fault('interrupted', `left ${path.basename(folder)}: it continues without the view`, {
-    fix: `\`updraft watch ${argument}\` returns to it, \`updraft stop ${argument}\` stops it`,
-  });
+  if (failure !== undefined && state?.endedAt === undefined) throw asFault(failure);
+  return state ?? (await readRunState(folder));
 }
 
 const enter = '\x1b[?1049h\x1b[?25l\x1b[?7l';

@@ -3,7 +3,6 @@ import { defined } from '../../base/defined.ts';
 import { acquireLease } from '../../base/lease.ts';
 import type { ProcessIdentity } from '../../base/process-identity.ts';
 import { asFault } from '../../fault/fault.ts';
-import type { Job } from '../../job/job.ts';
 import { attemptFolder, resultsFolder, runFiles } from '../../job/layout.ts';
 import type { Plan } from '../../job/plan.ts';
 import { isAgentEntry } from '../../journal/codec.ts';
@@ -37,7 +36,6 @@ const slowMs = 1000;
  */
 class Supervisor {
   readonly #context: AttemptContext;
-  readonly #jobs: Map<string, Job>;
   /** Plans of later rounds. */
   readonly #plans = new Map<number, Plan>();
   readonly #journal: Journal<RunBody>;
@@ -54,7 +52,6 @@ class Supervisor {
 
   constructor(context: Omit<AttemptContext, 'onExit'>, journal: Journal<RunBody>, shares: Shares) {
     this.#context = { ...context, onExit: () => this.#wake.abort() };
-    this.#jobs = new Map(context.plan.jobs.map((job) => [job.id, job]));
     this.#journal = journal;
     this.#shares = shares;
     this.#tail = new JournalTail(path.join(context.runFolder, runFiles.journal));
@@ -149,9 +146,10 @@ class Supervisor {
   }
 
   async #start(job: JobState, why: string): Promise<boolean> {
-    const planned = this.#jobs.get(job.id);
-    if (this.#isFull || planned === undefined) return false;
+    if (this.#isFull) return false;
     const plan = await this.#planOf(job);
+    const planned = plan.jobs.find(({ id }) => id === job.id);
+    if (planned === undefined) return false;
     const number = (job.attempts.at(-1)?.attempt ?? 0) + 1;
     const folder = attemptFolder(this.#context.runFolder, job.id, number);
     const share = await this.#shares.take(folder, grownResources(plan, job));

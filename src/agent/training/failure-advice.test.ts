@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Fault } from '../../fault/fault.ts';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
-import { withNeighbors } from './missing-path.ts';
+import { withAdvice } from './failure-advice.ts';
 
 test('a folder that is not there is named with its neighbors', async (t) => {
   const work = await temporaryFolder(t, { 'data/train/a.png': '', 'data/val/b.png': '' });
   const failed = new Fault('training-failed', 'the training failed');
-  const said = async (line: string): Promise<Fault> => await withNeighbors(failed, ['Traceback', line], work);
+  const said = async (line: string): Promise<Fault> => await withAdvice(failed, ['Traceback', line], work);
   const wrong = await said("FileNotFoundError: [Errno 2] No such file or directory: 'data/trainn/cats'");
   assert.equal(wrong.message, 'the training failed; data has train, val');
   assert.match(wrong.fix ?? '', /did you mean data\/train\?/);
@@ -19,4 +19,19 @@ test('a folder that is not there is named with its neighbors', async (t) => {
   assert.doesNotMatch(wrong.fix ?? '', /`files`/);
   for (const line of ["No such file or directory: '/etc/nowhere'", 'ValueError: bad'])
     assert.equal(await said(line), failed);
+});
+
+test('a download of the training that reached no server is not an error of the script', async () => {
+  const failed = new Fault('training-failed', 'the training failed', { fix: 'fix the script' });
+  for (const line of [
+    'urllib.error.URLError: <urlopen error [Errno -3] Temporary failure in name resolution>',
+    "OSError: We couldn't connect to 'https://huggingface.co' to load this file",
+    'curl: (6) Could not resolve host: data.example.org',
+    'RuntimeError: [Errno 101] Network is unreachable',
+  ])
+    assert.match(
+      (await withAdvice(failed, ['Traceback', line], '/')).fix ?? '',
+      /name it in a \[data\] table/,
+    );
+  assert.equal(await withAdvice(failed, ['ConnectionError in my own model'], '/'), failed);
 });

@@ -23,9 +23,24 @@ export async function listNames(folder: string): Promise<string> {
 
 const maxNames = 10;
 
-/** A training's fault; if the training looked for something that is not there, with what is there instead. */
-export async function withNeighbors(fault: Fault, lines: readonly string[], work: string): Promise<Fault> {
+/** A training's fault, with better advice than "fix the script" where its last lines allow it. */
+export async function withAdvice(fault: Fault, lines: readonly string[], work: string): Promise<Fault> {
   if (fault.kind !== 'training-failed') return fault;
+  // What follows the first such line are handlers and retries of the same error.
+  if (lines.some((line) => unreachable.test(line)))
+    return new Fault(fault.kind, fault.message, {
+      fix: 'many workers have no network, and a hundred jobs may be too many for a server: download it once, name it in a [data] table, and let the script read it from there',
+      cause: fault,
+    });
+  return await withNeighbors(fault, lines, work);
+}
+
+/** How Python, curl and wget say that a server could not be reached. */
+const unreachable =
+  /Name or service not known|Temporary failure in name resolution|nodename nor servname|Could not resolve host|unable to resolve host|Network is unreachable|\bURLError\b|\bMaxRetryError\b|\bConnectTimeout|requests\.exceptions\.ConnectionError|Failed to establish a new connection|couldn't connect to '?https?:/i;
+
+/** If the training looked for something that is not there, with what is there instead. */
+async function withNeighbors(fault: Fault, lines: readonly string[], work: string): Promise<Fault> {
   const missing = lines.toReversed().flatMap((line) => named.flatMap((one) => one.exec(line)?.[1] ?? []))[0];
   const place = path.resolve(work, missing ?? '');
   if (missing === undefined || !isWithin(place, work) || place === work) return fault;
@@ -37,10 +52,10 @@ export async function withNeighbors(fault: Fault, lines: readonly string[], work
   const wanted = path.relative(folder, place).split('/')[0] ?? '';
   const close = wanted === '' ? undefined : nearest(wanted, names.split(', '));
   const hint = close === undefined ? '' : ` (did you mean ${path.relative(work, path.join(folder, close))}?)`;
-  // Nothing of its path arrived: probably it was not sent. A retry sends the files that the run was created with.
+  // Nothing of its path arrived: probably it was not sent.
   const send =
     folder === work && close === undefined
-      ? `if ${wanted} is beside the job file, add it to \`files\` in [train], then \`updraft run --new\`; if not, `
+      ? `if ${wanted} is beside the job file, add it to \`files\` in [train], then \`updraft retry --with-new-files\`; if not, `
       : '';
   return new Fault(fault.kind, `${fault.message}; ${shown} has ${names === '' ? 'nothing in it' : names}`, {
     fix: `${send}name what is there${hint}, or change \`into\` of its [data] table`,
