@@ -115,11 +115,11 @@ const code = (group: 1 | 2, name: string): Decoder<number | undefined> => ({
 const codes = { code: code(1, 'HoldReasonCode'), subcode: code(2, 'HoldReasonSubCode') };
 
 const usages = { text: ({ lines }: TextBody) => usagesOf(lines), ad: adUsages, isRare: true as const };
-const bytes = { text: ({ lines }: TextBody) => readTransferredBytes(lines), ad: adBytes };
-const resources = { text: ({ lines }: TextBody) => resourcesOf(lines), ad: adResources };
-const termination = { text: ({ lines }: TextBody) => terminationOf(lines), ad: adTermination };
+const bytes = { text: readTransferredBytes, ad: adBytes };
+const resources = { text: resourcesOf, ad: adResources };
+const termination = { text: terminationOf, ad: adTermination };
 const ended: Decoder<EndedByItself | undefined> = {
-  text: ({ lines }) => endedByItself(lines),
+  text: endedByItself,
   ad: () => undefined,
 };
 const dagNode = textField(/DAG Node: (.*\S)/, 'DAGNodeName');
@@ -378,7 +378,6 @@ const decoders = {
 export type DetailsByKind = { [K in EventKind]: ReturnType<(typeof decoders)[K]['text']> };
 
 export type EvictedDetails = DetailsByKind['evicted'];
-export type FileTransferDetails = DetailsByKind['file-transfer'];
 
 /** The decoder of one field, or undefined if the kind has only all of them together. */
 export const fieldDecoder = (kind: EventKind, name: string): Decoder<unknown> | undefined =>

@@ -98,7 +98,8 @@ function execute(job: JobFold, event: EventOf<'execute'>): void {
   if (attempt === undefined) return;
   const attributes = event.read('attributes');
   attempt.site = siteOf(attributes) || attempt.site;
-  attempt.machine = machineOf(event.read('slot'), event.read('host')) || attempt.machine;
+  attempt.machine =
+    machineOf(event.read('slot'), undefined) || machineOf(undefined, event.read('host')) || attempt.machine;
   attempt.gpu = gpuModels(attributes) || attempt.gpu;
   job.announce();
 }
@@ -183,7 +184,13 @@ const endOf = (
   reason: ownCopy(reason.slice(0, maxTextChars)),
   termination,
   // The rest has nothing to do with an end.
-  resources: resources.filter(({ name }) => name === 'Memory' || name === 'Disk'),
+  resources: resources.filter(({ name }) => name === 'Memory' || name === 'Disk').map(withOwnNames),
+});
+
+const withOwnNames = ({ assigned: _, ...row }: Resource): Resource => ({
+  ...row,
+  name: intern(row.name),
+  ...(row.unit === undefined ? {} : { unit: intern(row.unit) }),
 });
 
 function accountCause({ complaint }: JobFold, { code, subcode, reason = '' }: EventReason): Cause {
@@ -238,11 +245,14 @@ interface UsageFigures {
 
 /** Keeps only rows with a measured use: a log may have a million jobs. */
 function recordUsage(attempt: AttemptHistory, { bytes, resources }: UsageFigures): void {
-  attempt.resources = resources.flatMap(({ name, unit = '', usage, request }) =>
-    usage === undefined || request === undefined
-      ? []
-      : { name: intern(name), unit: intern(unit), usage, request },
-  );
+  attempt.resources = resources
+    .filter(({ usage, request }) => usage !== undefined && request !== undefined)
+    .map(({ name, unit = '', usage = 0, request = 0 }) => ({
+      name: intern(name),
+      unit: intern(unit),
+      usage,
+      request,
+    }));
   if (bytes.runReceived !== undefined) attempt.receivedBytes = bytes.runReceived;
   if (bytes.runSent !== undefined) attempt.sentBytes = bytes.runSent;
 }

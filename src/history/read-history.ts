@@ -36,7 +36,7 @@ export async function readHistory(
     const { name, partOf = name } = source;
     const quotedAs = isOneOfMany ? name : name.split('/').at(-1);
     fold.nextLog({ log: isOneOfMany ? partOf : undefined, evidence: evidence ? quotedAs : undefined });
-    const { isYearless, moment } = await scanLog(source, add, { signal, onGarbled, within });
+    const { isYearless, moment } = await scanLog(source, add, { signal, onGarbled, within, isPassing: true });
     if (isYearless && moment === undefined && !isKnown) fold.facts.guessedYear = true;
   }
   return { jobs: fold.finish(), facts: fold.facts, garbledBytes };
