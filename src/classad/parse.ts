@@ -40,7 +40,11 @@ export function parseAdLines(lines: readonly string[]): Ad {
   for (const line of lines) {
     const [, name, text, figure, value] = adLine.exec(line) ?? [];
     if (name !== undefined)
-      setAttribute(ad, name, text ?? (figure === undefined ? parseAdValue(value ?? '', 'old') : Number(figure)));
+      setAttribute(
+        ad,
+        name,
+        text ?? (figure === undefined ? parseAdValue(value ?? '', 'old') : Number(figure)),
+      );
   }
   return ad;
 }

@@ -15,7 +15,7 @@ import {
   resourcesOf,
   submitOf,
   terminationOf,
-  TextBody,
+  type TextBody,
   usagesOf,
 } from './text-body.ts';
 

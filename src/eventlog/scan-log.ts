@@ -113,10 +113,10 @@ function feed(parser: Parser, piece: Uint8Array, room = new Uint8Array(headroom 
 
 /** Bytes in turn from two buffers: the rest of a piece is copied into the next. */
 class TwoRooms {
-  #room = new Uint8Array();
-  #other = new Uint8Array();
+  #room: Uint8Array<ArrayBuffer> = new Uint8Array();
+  #other: Uint8Array<ArrayBuffer> = new Uint8Array();
 
-  next(size: number): Uint8Array {
+  next(size: number): Uint8Array<ArrayBuffer> {
     [this.#room, this.#other] = [this.#other, this.#room];
     if (this.#room.length < size) this.#room = new Uint8Array(size);
     return this.#room.subarray(0, size);

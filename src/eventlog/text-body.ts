@@ -120,7 +120,11 @@ export function terminationOf(body: TextBody): Termination | undefined {
     if (!match) continue;
     if (match[1] !== undefined) return { normal: true, returnValue: Number(match[1]) };
     const coreFile = find(body.lines, /\(1\) Corefile in: (.*\S)/);
-    return { normal: false, signal: Number(match[2]), ...defined({ coreFile: coreFile && ownCopy(coreFile) }) };
+    return {
+      normal: false,
+      signal: Number(match[2]),
+      ...defined({ coreFile: coreFile && ownCopy(coreFile) }),
+    };
   }
   return undefined;
 }

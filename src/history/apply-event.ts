@@ -1,3 +1,4 @@
+import { defined } from '../base/defined.ts';
 import type { Cause } from '../codes/causes.ts';
 import { disconnectedCode, removedCode } from '../codes/evictions.ts';
 import { causeOf, exitCause, removalCause } from '../diagnosis/cause-of.ts';
@@ -187,11 +188,9 @@ const endOf = (
   resources: resources.filter(({ name }) => name === 'Memory' || name === 'Disk').map(withOwnNames),
 });
 
-const withOwnNames = ({ assigned: _, ...row }: Resource): Resource => ({
-  ...row,
-  name: intern(row.name),
-  ...(row.unit === undefined ? {} : { unit: intern(row.unit) }),
-});
+/** Without its devices. */
+const withOwnNames = ({ name, unit, usage, request, allocated }: Resource): Resource =>
+  defined({ name: intern(name), unit: unit && intern(unit), usage, request, allocated });
 
 function accountCause({ complaint }: JobFold, { code, subcode, reason = '' }: EventReason): Cause {
   const words = reason.trim() === '' ? complaint : reason;

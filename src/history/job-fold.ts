@@ -43,7 +43,8 @@ export interface FoldContext {
 /** One for all: a log may have a million jobs. */
 const none: readonly never[] = [];
 /** A copy has no spare capacity. */
-const plus = <T>(list: readonly T[], one: T): readonly T[] => (list.length === 0 ? [one] : list.concat([one]));
+const plus = <T>(list: readonly T[], one: T): readonly T[] =>
+  list.length === 0 ? [one] : list.concat([one]);
 
 const maxReasonChars = 600;
 /** Longest reason that is kept for an explanation: a container may print pages into one. */
@@ -143,8 +144,7 @@ export class JobFold {
     this.#offset = offset;
     this.#quotedAt = time - this.job.from;
     this.#evidence = undefined;
-    const { evidence } = this.job.details === undefined ? this : {};
-    if (evidence !== undefined) this.quote(evidence);
+    if (this.job.details === undefined) this.quote(new EventPlace(log, offset, time));
   }
 
   /** DAGMan submits the node again: what follows are further attempts of the same job. */
