@@ -13,6 +13,8 @@ Under Updraft, checkpoints go to the job's checkpoint folder, `log` feeds `updra
 machine (SIGTERM) saves and exits with 85: "saved, run me again". On a laptop the same lines save into the folder
 `checkpoints` and resume from it, and do nothing else.
 
+`Stream` reads a data set from its tar shards, in an order that a resumed training repeats.
+
 One file, standard library only; PyTorch, Lightning and transformers are used if the training uses them.
 """
 
@@ -20,6 +22,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import importlib
 import io
 import itertools
 import json
@@ -28,16 +31,19 @@ import os
 import pickle
 import random
 import re
+import shutil
 import signal
 import sys
+import tempfile
 import threading
 import time
+import warnings
 import weakref
 import zlib
 from dataclasses import dataclass, replace
 from typing import Any, Callable, Iterable, Iterator, Optional, TypeVar
 
-__all__ = ["Training", "training"]
+__all__ = ["Stream", "StreamError", "Training", "training"]
 
 Batch = TypeVar("Batch")
 
@@ -75,6 +81,9 @@ class _Position:
     epoch: int = 0
     batch: int = 0
 
+    def __str__(self) -> str:
+        return f"epoch {self.epoch + 1} after batch {self.batch}"
+
 
 class Training:
     """A training that can be interrupted at any time. Made by `training`, used in a `with` statement."""
@@ -86,41 +95,29 @@ class Training:
             if not (hasattr(value, "state_dict") and hasattr(value, "load_state_dict")):
                 raise TypeError(f"{name} of updraft.training has no state_dict: {type(value).__name__}")
         self._objects = objects
-        # The agent sets the folder and keeps earlier checkpoints itself, verified.
-        ours = os.environ.get("UPDRAFT_CHECKPOINT")
-        place = folder or "checkpoints" if ours is None else os.path.join(ours, folder or "")
-        self._store = _Store(place, keep or (2 if ours is None else 1))
-        self._guarded = ours is not None
-        self._interval = _Interval(every)
-        self._progress = _Progress(os.environ.get("UPDRAFT_PROGRESS"))
+        self._attempt = _Attempt(folder, every)
+        self._store = _Store(self._attempt.folder, keep or self._attempt.keep)
+        self._interval = self._attempt.interval
+        self._progress = self._attempt.progress
         self._position = _Position()
         self._resumed: Optional[dict[str, Any]] = None
         self._generators: list[Any] = []
         self._epoch_random: Any = None
+        self._begin: Any = None
+        self._stream: Any = None
         self._has_looped = True
-        self._asked_to_leave = False
-        self._restore_handler: Callable[[], None] = lambda: None
         self._wrapped: Any = weakref.WeakKeyDictionary()
 
     def __enter__(self) -> Training:
-        if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-            raise SystemExit("updraft.training is for one process; with torchrun, write checkpoints yourself")
-        if os.path.realpath(self._store.folder) in _used:
-            raise SystemExit(f"updraft: {self._store.folder} is another training's; give each a folder=… of its own")
-        _used.add(os.path.realpath(self._store.folder))
+        self._attempt.start()
         state = self._store.load()
         if state is not None:
             self._resume(state)
-        self._interval.start(time.monotonic())
-        if self._guarded and threading.current_thread() is threading.main_thread():
-            before = signal.signal(signal.SIGTERM, self._ask_to_leave)
-            self._restore_handler = lambda: signal.signal(signal.SIGTERM, before) and None
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        self._restore_handler()
         try:
-            self._progress.flush()
+            self._attempt.end()
         finally:
             self._store.wait()
 
@@ -138,9 +135,11 @@ class Training:
         """The epochs that are left of `total`, counted from 0, the interrupted one first."""
         self._progress.epochs = total
         if self._resumed is not None:
-            _set_random(self._resumed["random"], [])
+            # What an epoch draws before its loop, such as an order, it draws again.
+            _set_random(self._resumed["random" if self._position.batch == 0 else "begin"], [])
         while self._position.epoch < total:
             self._has_looped = False
+            self._begin = _random_now([])
             yield self._position.epoch
             self._has_looped = True
             self._resumed = None
@@ -151,8 +150,8 @@ class Training:
     def batches(self, loader: Iterable[Batch], *, accumulate: int = 1) -> Iterator[Batch]:
         """The batches that are left of this epoch. If gradients are collected over several batches, say how many.
 
-        A dataset with `set_epoch(epoch)` is told the epoch. One with `updraft_seek(epoch, samples)` begins after that
-        many samples by itself, so nothing is read only to be dropped.
+        A dataset with `set_epoch(epoch)` gets the epoch. One with `updraft_seek(epoch, samples)` begins after that
+        many samples by itself, so nothing is read only to be dropped; its `state_dict` is saved with the position.
         """
         if self._has_looped:
             raise RuntimeError("run.batches goes once into each epoch of run.epochs; iterate over other loaders directly")
@@ -171,11 +170,14 @@ class Training:
         if hasattr(dataset, "set_epoch"):
             dataset.set_epoch(self._position.epoch)
         if hasattr(dataset, "updraft_seek"):
+            self._stream = dataset
+            if self._resumed is not None and self._resumed.get("stream") is not None:
+                dataset.load_state_dict(self._resumed["stream"])
             dataset.updraft_seek(self._position.epoch, done * _batch_size_of(loader))
             rest = self._sought(loader, done)
         else:
             rest = self._rest_of(loader, done)
-        for batch in rest:
+        for batch in self._until_asked(rest):
             yield batch
             self._position = replace(self._position, batch=self._position.batch + 1)
             # After the last batch, the end of the epoch is the better moment: a resumed loop would be empty.
@@ -224,7 +226,7 @@ class Training:
         self._resumed = None
 
     def _between_batches(self, is_last: bool = False) -> None:
-        if self._asked_to_leave:
+        if self._attempt.is_asked_to_leave:
             self._leave()
         now = time.monotonic()
         if is_last or (self._interval.is_due(now) and not self._store.is_busy):
@@ -232,16 +234,17 @@ class Training:
             self._interval.waited(now, time.monotonic())
 
     def _leave(self) -> None:
-        # A second request must not cut the first one short.
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        self._restore_handler = lambda: None
-        epoch, batch = self._position.epoch + 1, self._position.batch
-        if self._store.save_now(self._state):
-            print(f"updraft: saved in epoch {epoch} after batch {batch}, as asked", file=sys.stderr, flush=True)
-        raise SystemExit(SAVED if self._store.saves > 0 else 128 + signal.SIGTERM)
+        self._attempt.ignore_requests()
+        self._attempt.leave(self._position, self._store.save_now(self._state), self._store.saves > 0)
 
-    def _ask_to_leave(self, *_: Any) -> None:
-        self._asked_to_leave = True
+    def _until_asked(self, batches: Iterator[Batch]) -> Iterator[Batch]:
+        """The batches, or the way out if the training is asked to leave while a stream waits for data."""
+        try:
+            yield from batches
+        except _Leaving:
+            if not self._attempt.is_asked_to_leave:
+                raise
+            self._leave()
 
     def _state(self) -> dict[str, Any]:
         return {
@@ -249,7 +252,9 @@ class Training:
             "position": (self._position.epoch, self._position.batch),
             "random": _random_now(self._generators),
             "epoch_random": self._epoch_random,
-            "lives": self._interval.lives(time.monotonic()),
+            "begin": self._begin,
+            "stream": self._stream.state_dict() if hasattr(self._stream, "state_dict") else None,
+            "lives": self._interval.lives(),
             "objects": {name: value.state_dict() for name, value in self._objects.items()},
         }
 
@@ -269,10 +274,56 @@ class Training:
                     "Remove the folder to start over."
                 ) from error
         self._position = _Position(*state["position"])
-        self._interval.earlier = state["lives"]
         self._resumed = state
-        epoch, batch = self._position.epoch + 1, self._position.batch
-        print(f"updraft: resuming in epoch {epoch} after batch {batch}", file=sys.stderr, flush=True)
+        self._attempt.resume(self._position, state["lives"])
+
+
+class _Attempt:
+    """What an interrupted training needs, whoever runs its loop: a folder, a request to leave, an interval, progress."""
+
+    def __init__(self, folder: Optional[str], every: Optional[float]) -> None:
+        # The agent sets the folder and keeps earlier checkpoints itself, verified.
+        ours = os.environ.get("UPDRAFT_CHECKPOINT")
+        self.folder = folder or "checkpoints" if ours is None else os.path.join(ours, folder or "")
+        self.keep = 2 if ours is None else 1
+        self.interval = _Interval(every)
+        self.progress = _Progress(os.environ.get("UPDRAFT_PROGRESS"))
+        self.is_asked_to_leave = False
+        self._guarded = ours is not None
+        self._restore_handler: Callable[[], object] = lambda: None
+
+    def start(self) -> None:
+        if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+            raise SystemExit("updraft: this is for one process; with torchrun, write checkpoints yourself")
+        if os.path.realpath(self.folder) in _used:
+            raise SystemExit(f"updraft: {self.folder} is another training's; give each a folder=… of its own")
+        _used.add(os.path.realpath(self.folder))
+        self.interval.start(time.monotonic())
+        if self._guarded and threading.current_thread() is threading.main_thread():
+            before = signal.signal(signal.SIGTERM, self._ask_to_leave)
+            self._restore_handler = lambda: signal.signal(signal.SIGTERM, before)
+
+    def resume(self, position: _Position, lives: list[float]) -> None:
+        self.interval.earlier = lives
+        print(f"updraft: resuming in {position}", file=sys.stderr, flush=True)
+
+    def ignore_requests(self) -> None:
+        """A second request must not cut the first one short."""
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        self._restore_handler = lambda: None
+
+    def leave(self, position: _Position, is_saved: bool, is_any_saved: bool) -> None:
+        if is_saved:
+            print(f"updraft: saved in {position}, as asked", file=sys.stderr, flush=True)
+        raise SystemExit(SAVED if is_any_saved else 128 + signal.SIGTERM)
+
+    def end(self) -> None:
+        self._restore_handler()
+        self.progress.flush()
+
+    def _ask_to_leave(self, *_: Any) -> None:
+        self.is_asked_to_leave = True
+        _request_to_leave()
 
 
 _used: set[str] = set()
@@ -296,16 +347,20 @@ class _Store:
     def is_busy(self) -> bool:
         return self._writer is not None and self._writer.is_alive()
 
-    def load(self) -> Optional[dict[str, Any]]:
-        """The newest checkpoint that is whole."""
+    def newest(self) -> Optional[str]:
+        """The path of the newest checkpoint that is whole."""
         for name in self._names():
             path = os.path.join(self.folder, name)
-            number, crc = _NAME.fullmatch(name).groups()
+            number, crc = name[: -len(".pt")].split("-")[1:]
             self._number = max(self._number, int(number))
             if _crc_of(path) == int(crc, 16):
-                return _read(path)
+                return path
             print(f"updraft: {path} is damaged; trying the one before it", file=sys.stderr, flush=True)
         return None
+
+    def load(self) -> Optional[dict[str, Any]]:
+        path = self.newest()
+        return None if path is None else _read(path)
 
     def save_now(self, make_state: Callable[[], dict[str, Any]]) -> bool:
         self.wait()
@@ -436,8 +491,8 @@ class _Interval:
     def written(self, seconds: float) -> None:
         self._writing = seconds
 
-    def lives(self, now: float) -> list[float]:
-        return [*self.earlier, now - self._began]
+    def lives(self) -> list[float]:
+        return [*self.earlier, time.monotonic() - self._began]
 
 
 class _Progress:
@@ -509,7 +564,10 @@ class _Wrapped:
             options["persistent_workers"] = loader.persistent_workers and done == 0
         if hasattr(loader, "in_order"):
             options["in_order"] = loader.in_order
-        options.update({"batch_sampler": sampler} if by_batch else {"sampler": sampler, "batch_size": None})
+        if by_batch:
+            options["batch_sampler"] = sampler
+        else:
+            options.update(sampler=sampler, batch_size=None)
         self.loader = loader_class(_Dataset(loader.dataset) if sown else loader.dataset, **options)
 
 
@@ -553,17 +611,19 @@ class _Sampler:
     def __iter__(self) -> Iterator[Any]:
         self._rewind()
         seed = _draw_seed()
-        indices = iter(self._sampler)
+        # All at once: what a sampler draws later would mix with the numbers that the training draws.
+        indices = iter(self._sampler if _length(self._sampler) is None else list(self._sampler))
         next(itertools.islice(indices, self._done, self._done), None)
         self._caught_up()
-        if not self._sown:
-            yield from indices
-            return
         for place, index in enumerate(indices, self._done):
-            if self._by_batch:
-                yield [((seed, place, nth), one) for nth, one in enumerate(index)]
-            else:
-                yield ((seed, place), index)
+            yield self._item(seed, place, index)
+
+    def _item(self, seed: int, place: int, index: Any) -> Any:
+        if not self._sown:
+            return index
+        if self._by_batch:
+            return [((seed, place, nth), one) for nth, one in enumerate(index)]
+        return (seed, place), index
 
 
 class _Dataset:
@@ -601,6 +661,427 @@ class _Dataset:
             return [self[item] for item in items]
         _seed_all(items[0][0])
         return many([index for _, index in items])
+
+
+class _Feed:
+    """A framework's DataLoader, changed in place so that it can begin at any batch of an epoch.
+
+    The framework reads ahead as it likes: samples draw random numbers by their place in the epoch, and the training's
+    generators stay as they were.
+    """
+
+    def __init__(self, loader: Any) -> None:
+        self.loader = loader
+        self._generators = _generators_of(loader)
+        self._sampler: Optional[_FeedSampler] = None
+        self._training: Any = None
+        self.random: Optional[dict[str, Any]] = None
+        """How the epoch began."""
+        # accelerate has the loader inside another one.
+        plain = getattr(loader, "base_dataloader", loader)
+        torch = _torch()
+        is_loader = isinstance(plain, torch.utils.data.DataLoader)
+        if not is_loader or isinstance(plain.dataset, torch.utils.data.IterableDataset):
+            return
+        name = "sampler" if plain.batch_sampler is None else "batch_sampler"
+        sown = plain.num_workers > 0
+        self._sampler = _FeedSampler(getattr(plain, name), name == "batch_sampler", sown, self)
+        # A DataLoader refuses this because it has usually been read; this one has not.
+        object.__setattr__(plain, name, self._sampler)
+        if sown:
+            object.__setattr__(plain, "dataset", _Dataset(plain.dataset))
+            plain.worker_init_fn = _WorkerInit(plain.worker_init_fn)
+            plain._iterator = None
+        else:
+            plain.collate_fn = _Collate(plain.collate_fn, self)
+
+    def begin(self, position: _Position, resumed: Optional[dict[str, Any]], skips: bool) -> None:
+        """Before the epoch is read. The framework may skip what was trained on before it was interrupted, or we do."""
+        if resumed is not None:
+            # Between epochs, the next one begins as the last one ended.
+            _set_random(resumed["epoch_random"] or resumed["random"], self._generators)
+        self.random = _random_now(self._generators)
+        self._training = None
+        dataset = _dataset_of(self.loader)
+        if hasattr(dataset, "set_epoch"):
+            dataset.set_epoch(position.epoch)
+        if hasattr(dataset, "updraft_seek"):
+            if resumed is not None and resumed["stream"] is not None:
+                dataset.load_state_dict(resumed["stream"])
+            dataset.updraft_seek(position.epoch, position.batch * _batch_size_of(self.loader) if skips else 0)
+        elif self._sampler is not None:
+            self._sampler.begin(position.batch if skips else 0)
+
+    def state(self, position: _Position, lives: list[float]) -> dict[str, Any]:
+        """What a framework's own checkpoint lacks."""
+        dataset = _dataset_of(self.loader)
+        return {
+            "format": _FORMAT,
+            "position": (position.epoch, position.batch),
+            "random": _random_now(self._generators),
+            "epoch_random": self.random,
+            "stream": dataset.state_dict() if hasattr(dataset, "updraft_seek") else None,
+            "lives": lives,
+        }
+
+    def end(self) -> None:
+        """The next epoch has not begun yet."""
+        self.random = None
+
+    @property
+    def can_skip(self) -> bool:
+        return self._sampler is not None or hasattr(_dataset_of(self.loader), "updraft_seek")
+
+    def rewind(self) -> None:
+        if self.random is not None:
+            _set_random(self.random, self._generators)
+        self._training = None
+
+    def before_batch(self, place: tuple[int, ...]) -> None:
+        """The training's random numbers are put aside while a batch is read in this process."""
+        if self._training is None:
+            self._training = _random_now([], devices=False)
+        _seed_all(place)
+
+    def after_batch(self) -> None:
+        if self._training is not None:
+            _set_random(self._training, [])
+        self._training = None
+
+
+class _FeedSampler(_Sampler):
+    """The sampler of a loader that a framework reads. Its length is that of the whole epoch, as frameworks expect."""
+
+    def __init__(self, sampler: Any, by_batch: bool, sown: bool, feed: _Feed) -> None:
+        super().__init__(sampler, by_batch, sown, 0, feed.rewind, lambda: None)
+        self._feed = feed
+
+    def __getattr__(self, name: str) -> Any:
+        # Such as `batch_size`, and the `sampler` of a batch sampler.
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._sampler, name)
+
+    def __len__(self) -> int:
+        return len(self._sampler)
+
+    def begin(self, done: int) -> None:
+        self._done = done
+
+    def _item(self, seed: int, place: int, index: Any) -> Any:
+        if not self._sown:
+            self._feed.before_batch((seed, place))
+        return super()._item(seed, place, index)
+
+
+class _Collate:
+    """The loader's `collate_fn`, the last thing that is done to a batch."""
+
+    def __init__(self, inner: Any, feed: _Feed) -> None:
+        self._inner = inner
+        self._feed = feed
+
+    def __call__(self, samples: Any) -> Any:
+        try:
+            return self._inner(samples)
+        finally:
+            self._feed.after_batch()
+
+
+class _LightningHooks:
+    """Makes a training with Lightning's Trainer one that can be interrupted at any time.
+
+        saving = updraft.LightningCheckpoint()
+        trainer = Trainer(callbacks=[saving])
+        trainer.fit(model, ckpt_path=saving.last)
+
+    Checkpoints are Lightning's own, with what it lacks: random numbers and the place in the epoch. Averages over an
+    epoch, such as `self.log(…, on_epoch=True)`, start over where the training resumes.
+    """
+
+    def __init__(
+        self, *, folder: Optional[str] = None, every: Optional[float] = None, keep: Optional[int] = None
+    ) -> None:
+        self._attempt = _Attempt(folder, every)
+        self._store = _Store(self._attempt.folder, keep or self._attempt.keep)
+        self._position = _Position()
+        self._resumed: Optional[dict[str, Any]] = None
+        self._feed: Optional[_Feed] = None
+        self._is_started = False
+
+    @property
+    def last(self) -> Optional[str]:
+        """The newest checkpoint that is whole, for `ckpt_path`; None if there is none."""
+        return self._store.newest()
+
+    def state_dict(self) -> dict[str, Any]:
+        return {} if self._feed is None else self._feed.state(self._position, self._attempt.interval.lives())
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self._resumed = state or None
+
+    def on_train_start(self, trainer: Any, module: Any) -> None:
+        if trainer.world_size > 1:
+            raise SystemExit("updraft: LightningCheckpoint is for one device; with several, use ModelCheckpoint")
+        if self._resumed is None and self._store.newest() is not None:
+            raise SystemExit(
+                f"updraft: {self._attempt.folder} has a checkpoint: pass ckpt_path=….last to fit, or remove the folder"
+            )
+        self._attempt.start()
+        self._attempt.progress.epochs = trainer.max_epochs if (trainer.max_epochs or 0) > 0 else None
+        if self._resumed is not None:
+            self._position = _Position(*self._resumed["position"])
+            self._attempt.resume(self._position, self._resumed["lives"])
+            warnings.filterwarnings("ignore", ".*resuming from a checkpoint that ended before the epoch ended")
+        self._begin_epoch(trainer)
+        # Lightning has begun to read this epoch already.
+        fetcher = trainer.fit_loop._data_fetcher
+        iter(fetcher)
+        if self._feed is not None and not self._feed.can_skip:
+            next(itertools.islice(fetcher.iterator, self._position.batch, self._position.batch), None)
+
+    def on_train_epoch_start(self, trainer: Any, module: Any) -> None:
+        # The first epoch has begun with the training; a resumed one is not announced by every version.
+        if self._is_started:
+            self._position = _Position(trainer.current_epoch)
+            self._begin_epoch(trainer)
+
+    def _begin_epoch(self, trainer: Any) -> None:
+        loader = trainer.train_dataloader
+        if self._feed is None or self._feed.loader is not loader:
+            self._feed = _Feed(loader)
+        self._feed.begin(self._position, self._resumed, skips=True)
+        self._attempt.progress.steps = _length(loader)
+
+    def on_train_batch_start(self, trainer: Any, module: Any, batch: Any, batch_idx: int) -> None:
+        if self._resumed is not None:
+            _set_random(self._resumed["random"], [])
+            self._resumed = None
+            # Otherwise it would step the schedulers of this epoch twice, taking it for one that was complete.
+            trainer.fit_loop._restarting = False
+        self._is_started = True
+        self._position = _Position(trainer.current_epoch, batch_idx)
+        if batch_idx % trainer.accumulate_grad_batches == 0:
+            self._between_batches(trainer)
+
+    def on_train_batch_end(self, trainer: Any, module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
+        loss = outputs.get("loss") if isinstance(outputs, dict) else outputs
+        self._attempt.progress.log(self._position, {"loss": loss})
+
+    def on_validation_end(self, trainer: Any, module: Any) -> None:
+        if self._is_started:
+            self._attempt.progress.log(self._position, _with_accuracy(trainer.callback_metrics))
+
+    def on_train_end(self, trainer: Any, module: Any) -> None:
+        self._between_batches(trainer, is_last=True)
+        self._store.wait()
+
+    def teardown(self, trainer: Any, module: Any, stage: str) -> None:
+        if stage == "fit":
+            self._attempt.end()
+            self._store.wait()
+
+    def _between_batches(self, trainer: Any, is_last: bool = False) -> None:
+        def state() -> dict[str, Any]:
+            return self._checkpoint(trainer)
+
+        if self._attempt.is_asked_to_leave:
+            self._attempt.ignore_requests()
+            self._attempt.leave(self._position, self._store.save_now(state), self._store.saves > 0)
+        now = time.monotonic()
+        if is_last or (self._attempt.interval.is_due(now) and not self._store.is_busy):
+            self._store.save_soon(state, self._attempt.interval.written)
+            self._attempt.interval.waited(now, time.monotonic())
+
+    def _checkpoint(self, trainer: Any) -> dict[str, Any]:
+        """What Lightning would write."""
+        usual, taken = trainer.strategy.checkpoint_io, _Taken()
+        trainer.strategy.checkpoint_io = taken
+        try:
+            trainer.save_checkpoint(self._attempt.folder)
+        finally:
+            trainer.strategy.checkpoint_io = usual
+        return taken.state
+
+
+class _Taken:
+    """In place of Lightning's `CheckpointIO`: keeps what it is given."""
+
+    state: dict[str, Any]
+
+    def save_checkpoint(self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None) -> None:
+        self.state = checkpoint
+
+
+class _TrainerHooks:
+    """Makes a training with the Trainer of Hugging Face's transformers one that can be interrupted at any time.
+
+        saving = updraft.TrainerCheckpoint()
+        trainer = Trainer(model, args, train_dataset=…, callbacks=[saving])
+        trainer.train(resume_from_checkpoint=saving.last)
+
+    Checkpoints are the Trainer's own, with what it lacks: how the epoch began, so that its order can be repeated.
+    They are beside those of `output_dir`, which stay as the arguments say.
+    """
+
+    def __init__(
+        self, *, folder: Optional[str] = None, every: Optional[float] = None, keep: Optional[int] = None
+    ) -> None:
+        self._attempt = _Attempt(folder, every)
+        self._keep = keep or self._attempt.keep
+        self._position = _Position()
+        self._resumed: Optional[dict[str, Any]] = None
+        self._feed: Optional[_Feed] = None
+        self._output: Optional[str] = None
+        self._began = 0.0
+        self._saves = 0
+
+    @property
+    def last(self) -> Optional[str]:
+        """The newest checkpoint that is whole, for `resume_from_checkpoint`; None if there is none."""
+        found = [os.path.join(self._attempt.folder, name) for name in reversed(self._names())]
+        self._resumed = None
+        for path in found:
+            try:
+                self._resumed = _read(os.path.join(path, "updraft.pt"))
+            except Exception as error:
+                print(f"updraft: {path} is damaged; trying the one before it: {error}", file=sys.stderr, flush=True)
+                continue
+            return path
+        return None
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        if args.world_size > 1 or getattr(args, "n_gpu", 1) > 1:
+            raise SystemExit("updraft: TrainerCheckpoint is for one device; with several, use save_steps")
+        if getattr(args, "save_only_model", False):
+            raise SystemExit("updraft: TrainerCheckpoint needs save_only_model=False, to resume")
+        if state.global_step == 0 and self._names():
+            raise SystemExit(
+                f"updraft: {self._attempt.folder} has a checkpoint: "
+                "pass resume_from_checkpoint=….last to train, or remove the folder"
+            )
+        loader = kwargs["train_dataloader"]
+        self._steps = _length(loader)
+        self._collects = args.gradient_accumulation_steps
+        if self._steps is not None and self._steps % self._collects > 0:
+            raise SystemExit(
+                f"updraft: an epoch has {self._steps} batches, which gradient_accumulation_steps={self._collects} does "
+                "not divide: the Trainer cannot resume that exactly"
+            )
+        self._attempt.start()
+        self._feed = _Feed(loader)
+        self._attempt.progress.epochs = math.ceil(args.num_train_epochs)
+        self._attempt.progress.steps = self._steps
+        self._is_resumed = state.global_step > 0 and self._resumed is not None
+        if self._resumed is not None and self._is_resumed:
+            self._position = _Position(*self._resumed["position"])
+            self._attempt.resume(self._position, self._resumed["lives"])
+
+    def on_epoch_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        assert self._feed is not None
+        resumed, self._resumed = (self._resumed if self._is_resumed else None), None
+        if resumed is None:
+            self._position = _Position(int(state.epoch or 0))
+        # The Trainer itself skips what is done.
+        self._feed.begin(self._position, resumed, skips=False)
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self._position = replace(self._position, batch=self._position.batch + self._collects)
+        self._attempt.progress.log(self._position, {})
+        # After the last one, the end of the epoch is the better moment: it may evaluate the model.
+        if self._position.batch != self._steps:
+            self._between_batches(args, control)
+
+    def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        assert self._feed is not None
+        self._attempt.progress.flush()
+        self._feed.end()
+        self._position = _Position(self._position.epoch + 1)
+        self._between_batches(args, control)
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
+        # Its epochs are fractions.
+        numbers = {name: value for name, value in (logs or {}).items() if name not in ("epoch", "step")}
+        is_between = self._position.batch == 0 and self._position.epoch > 0
+        reported = _Position(self._position.epoch - 1, self._steps or 0) if is_between else self._position
+        self._attempt.progress.log(reported, _with_accuracy(numbers))
+
+    def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        if self._output is None:
+            return
+        part, args.output_dir, self._output = args.output_dir, self._output, None
+        name = f"checkpoint-{state.global_step}"
+        is_saved = True
+        try:
+            self._finish(os.path.join(part, name), name)
+        except OSError as error:
+            is_saved = False
+            print(f"updraft: no checkpoint could be written: {error}", file=sys.stderr, flush=True)
+        self._attempt.interval.waited(self._began, time.monotonic())
+        if self._attempt.is_asked_to_leave:
+            self._attempt.leave(self._position, is_saved, self._saves > 0)
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self._attempt.end()
+
+    def _between_batches(self, args: Any, control: Any) -> None:
+        now = time.monotonic()
+        is_asked = self._attempt.is_asked_to_leave
+        # A checkpoint that the arguments ask for stays where they say.
+        if control.should_save or not (is_asked or self._attempt.interval.is_due(now)):
+            return
+        if is_asked:
+            self._attempt.ignore_requests()
+        self._began = now
+        self._output, args.output_dir = args.output_dir, os.path.join(self._attempt.folder, ".part")
+        shutil.rmtree(args.output_dir, ignore_errors=True)
+        control.should_save = True
+
+    def _finish(self, path: str, name: str) -> None:
+        """What the Trainer has written, completed, becomes a checkpoint by one rename."""
+        assert self._feed is not None
+        state = self._feed.state(self._position, self._attempt.interval.lives())
+        _torch().save(state, os.path.join(path, "updraft.pt"))
+        for parent, _, files in os.walk(path):
+            for file in files:
+                with open(os.path.join(parent, file), "rb") as written:
+                    os.fsync(written.fileno())
+        os.replace(path, os.path.join(self._attempt.folder, name))
+        self._saves += 1
+        for old in self._names()[: -self._keep]:
+            shutil.rmtree(os.path.join(self._attempt.folder, old), ignore_errors=True)
+
+    def _names(self) -> list[str]:
+        with contextlib.suppress(FileNotFoundError):
+            found = filter(re.compile(r"checkpoint-\d+").fullmatch, os.listdir(self._attempt.folder))
+            return sorted(found, key=lambda name: int(name.split("-")[1]))
+        return []
+
+
+def _with_accuracy(metrics: Any) -> dict[str, Any]:
+    """Metrics, with `accuracy` under that name; a loss of a validation is not the training's."""
+    found = {name: value for name, value in dict(metrics).items() if name != "loss" or "eval_loss" not in metrics}
+    for name in ("eval_accuracy", "val_accuracy", "val_acc", "acc"):
+        if name in found:
+            return {"accuracy": found[name], **found}
+    return found
+
+
+def __getattr__(name: str) -> Any:
+    """Callbacks are made when they are asked for: only then their framework must be there."""
+    if name == "LightningCheckpoint":
+        package = "pytorch_lightning" if "pytorch_lightning" in sys.modules else "lightning.pytorch"
+        return _callback(name, _LightningHooks, package, "Callback")
+    if name == "TrainerCheckpoint":
+        return _callback(name, _TrainerHooks, "transformers", "TrainerCallback")
+    raise AttributeError(f"module 'updraft' has no attribute {name!r}")
+
+
+def _callback(name: str, hooks: type, package: str, base: str) -> type:
+    framework = importlib.import_module(package)
+    made = type(name, (hooks, getattr(framework, base)), {"__doc__": hooks.__doc__, "__module__": __name__})
+    globals()[name] = made
+    return made
 
 
 def _torch() -> Any:
@@ -642,15 +1123,17 @@ def _generators_of(loader: Any) -> list[Any]:
     return list({id(one): one for one in found if hasattr(one, "get_state")}.values())
 
 
-def _random_now(generators: list[Any]) -> dict[str, Any]:
+def _random_now(generators: list[Any], devices: bool = True) -> dict[str, Any]:
     """The state of every generator of random numbers that a training may draw from."""
     torch, numpy = _torch(), _numpy()
     state: dict[str, Any] = {"python": random.getstate(), "own": [one.get_state() for one in generators]}
     if numpy is not None:
-        state["numpy"] = numpy.random.get_state()
+        kind, key, *rest = numpy.random.get_state()
+        # Lightning may refuse to load arrays of NumPy.
+        state["numpy"] = (kind, key.tolist(), *rest)
     if torch is not None:
         state["torch"] = torch.get_rng_state()
-        if torch.cuda.is_available() and torch.cuda.is_initialized():
+        if devices and torch.cuda.is_available() and torch.cuda.is_initialized():
             state["cuda"] = torch.cuda.get_rng_state_all()
     return state
 
@@ -730,9 +1213,11 @@ def _dump(state: dict[str, Any], file: Any) -> None:
 def _read(path: str) -> dict[str, Any]:
     if _torch() is None:
         with open(path, "rb") as file:
-            return pickle.load(file)
-    # Our own file, whole: the random numbers of Python and NumPy are no tensors.
-    return _torch().load(path, map_location="cpu", weights_only=False)
+            state: dict[str, Any] = pickle.load(file)
+    else:
+        # Our own file, whole: not all of it is tensors.
+        state = _torch().load(path, map_location="cpu", weights_only=False)
+    return state
 
 
 def _crc_of(path: str) -> int:
@@ -741,3 +1226,581 @@ def _crc_of(path: str) -> int:
         while piece := file.read(1 << 20):
             crc = zlib.crc32(piece, crc)
     return crc
+
+
+class StreamError(RuntimeError):
+    """A shard is damaged, or the data set is not the one that the checkpoint was made with."""
+
+
+class Stream:
+    """The samples of a data set of tar shards, read from the tars as they are, while Updraft brings them.
+
+        stream = updraft.Stream("data", batch_size=256, transform=decode)
+        loader = torch.utils.data.DataLoader(stream, batch_size=256, num_workers=6)
+
+    A sample is a dict, as WebDataset has it: its name as `__key__`, and the bytes of each of its files by extension.
+    Files of one sample follow one another and have the same name up to the first dot. Nothing in a shard is executed:
+    decoding is what `transform` does.
+
+    The order depends on `seed` and the epoch only, not on the number of workers: shards are permuted, and the samples
+    of each `block` of shards are shuffled together. `run.batches` of `updraft.training` resumes at the very next sample; a
+    loop of your own calls `set_epoch` before each epoch. With PyTorch loaded, this is an `IterableDataset`.
+    """
+
+    def __new__(cls, *_: Any, **__: Any) -> Stream:
+        return object.__new__(_as_torch_dataset(cls))
+
+    def __init__(
+        self,
+        folder: str,
+        *,
+        batch_size: Optional[int] = None,
+        seed: int = 0,
+        transform: Optional[Callable[[dict[str, Any]], Any]] = None,
+        shuffle: bool = True,
+        block: Optional[int] = None,
+    ) -> None:
+        if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+            raise SystemExit("updraft.Stream is for one process; with torchrun, read the shards with WebDataset")
+        self._batch_size = batch_size
+        self._shards = _Shards(folder)
+        self._seed, self._shuffle, self._transform = seed, shuffle, transform
+        self._block = self._shards.block_that_fits(block) if shuffle else 1
+        self._waited = 0.0
+        self._start_file: Optional[str] = None
+        if _torch() is not None:
+            # Workers that persist from epoch to epoch have a copy of this object: they read where to begin.
+            handle, self._start_file = tempfile.mkstemp(".json", "updraft-stream-")
+            os.close(handle)
+            weakref.finalize(self, _remove_own, self._start_file, os.getpid())
+        self._begin_at(_Start())
+        if not os.path.exists(self._shards.hint or ""):
+            self._want(self._start)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Begins at the first sample of this epoch, counted from 0."""
+        if epoch != self._start.epoch:
+            self._begin_at(_Start(epoch))
+
+    def updraft_seek(self, epoch: int, samples: int) -> None:
+        """Begins after this many samples of the epoch. Shards before them are not read, if their sizes are known."""
+        start = _Start(epoch)
+        for shards in self._blocks(epoch):
+            counts = [self._shards.count(shard) for shard in shards]
+            if None in counts or start.before + sum(counts) > samples:
+                break
+            start = replace(start, block=start.block + 1, before=start.before + sum(counts))
+        self._begin_at(replace(start, samples=samples))
+        self._want(self._start)
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that a reader elsewhere needs. With workers, the position is known to `run.batches` only."""
+        self._leave_hint()
+        return {
+            "format": _FORMAT,
+            "shards": self._shards.identity,
+            "order": [self._seed, self._shuffle, self._block],
+            "epoch": self._next.epoch,
+            "samples": self._next.samples,
+            "counts": self._shards.counts_so_far(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        if state["shards"] != self._shards.identity:
+            raise StreamError(f"the shards in {self._shards.folder} are not those of the checkpoint")
+        seed, shuffle, block = state["order"]
+        if (seed, shuffle) != (self._seed, self._shuffle):
+            raise StreamError(f"the checkpoint has seed={seed}, shuffle={shuffle}; use the same")
+        self._block = self._shards.block_that_fits(block) if shuffle else 1
+        self._shards.counts = list(state["counts"])
+        self.updraft_seek(state["epoch"], state["samples"])
+
+    def __len__(self) -> int:
+        """Samples of an epoch, once the sizes of all shards are known."""
+        return self._shards.samples()
+
+    def __getitem__(self, _: Any) -> Any:
+        raise TypeError("updraft.Stream has no index; to use it with a DataLoader, import torch before you make it")
+
+    def __iter__(self) -> Iterator[Any]:
+        worker, workers = _worker()
+        if workers > 1 and self._batch_size is None:
+            raise ValueError("with several workers, updraft.Stream needs the batch_size of the loader")
+        start = self._start if worker is None or self._start_file is None else _Start(**_read_json(self._start_file))
+        if not worker:
+            self._want(start)
+        if worker is not None and "UPDRAFT_CHECKPOINT" in os.environ:
+            # The agent asks the whole group. The training needs its workers until it has left.
+            signal.signal(signal.SIGTERM, _request_to_leave)
+        samples = self._samples(start, worker or 0, workers)
+        return samples if worker is not None else self._counted(start, samples)
+
+    def __reduce__(self) -> Any:
+        plain = next(kind for kind in type(self).__mro__ if kind.__module__ != "updraft torch")
+        return _new_stream, (plain,), self.__dict__
+
+    def _counted(self, start: _Start, samples: Iterator[Any]) -> Iterator[Any]:
+        """The samples, read by the process that also saves: it knows the position, and when the epoch has ended."""
+        self._next = start
+        for sample in samples:
+            self._next = replace(self._next, samples=self._next.samples + 1)
+            yield sample
+        self._begin_at(_Start(start.epoch + 1))
+
+    def _samples(self, start: _Start, worker: int, workers: int) -> Iterator[Any]:
+        """What a worker reads: of every `workers` batches from `start` on, its own."""
+        size = self._batch_size or 1
+        sown = _torch() is not None and _torch().utils.data.get_worker_info() is not None
+        before, place = start.before, 0
+        with _Reader(self._shards.stream_folder, start.epoch, self._waited) as reader:
+            for number, shards in enumerate(self._blocks(start.epoch)[start.block :], start.block):
+                reader.begin(place)
+                with contextlib.ExitStack() as files:
+                    block = [self._shards.open(shard, reader, files) for shard in shards]
+                    self._waited = reader.waited
+                    order = [(shard, sample) for shard in block for sample in shard.samples]
+                    if self._shuffle:
+                        random.Random(f"{self._seed} {start.epoch} {number}").shuffle(order)
+                    first = max(0, start.samples - before)
+                    for nth, (shard, sample) in enumerate(order[first:], before + first):
+                        if (nth - start.samples) // size % workers == worker:
+                            yield self._decoded(shard.read(sample), (self._seed, start.epoch, nth) if sown else None)
+                before, place = before + len(order), place + len(shards)
+
+    def _decoded(self, sample: dict[str, Any], place: Optional[tuple[int, ...]]) -> Any:
+        if self._transform is None:
+            return sample
+        if place is not None:
+            # Whichever worker decodes it, a sample draws the same random numbers.
+            _seed_all(place)
+        return self._transform(sample)
+
+    def _blocks(self, epoch: int) -> list[list[int]]:
+        """The shards of each block. The first blocks of a training are small, so that its first batch comes early."""
+        order = list(range(len(self._shards.names)))
+        if self._shuffle:
+            random.Random(f"{self._seed} {epoch}").shuffle(order)
+        blocks, size = [], 1 if epoch == 0 else self._block
+        while order:
+            blocks.append(order[:size])
+            order = order[size:]
+            size = min(2 * size, self._block)
+        return blocks
+
+    def _begin_at(self, start: _Start) -> None:
+        self._start = self._next = start
+        if self._start_file is not None:
+            _write_json(self._start_file, vars(start))
+
+    def _wanted(self, start: _Start) -> dict[str, Any]:
+        rest = [*self._blocks(start.epoch)[start.block :], *self._blocks(start.epoch + 1)]
+        order = list(itertools.chain.from_iterable(rest))
+        return {"format": _FORMAT, "epoch": start.epoch, "order": order, "block": self._block}
+
+    def _want(self, start: _Start) -> None:
+        if self._shards.stream_folder is not None:
+            _write_json(os.path.join(self._shards.stream_folder, "wanted.json"), self._wanted(start))
+
+    def _leave_hint(self) -> None:
+        """Leaves what a resumed training will want first beside its checkpoint: the agent brings it while Python starts."""
+        if self._shards.hint is None:
+            return
+        places = [reader["position"] for reader in _readers(self._shards.stream_folder, self._next.epoch)]
+        wanted = self._wanted(self._start)
+        with contextlib.suppress(OSError):
+            _write_json(self._shards.hint, {**wanted, "order": wanted["order"][min(places, default=0) :]})
+
+
+def _as_torch_dataset(kind: type) -> type:
+    """The class, as an IterableDataset if PyTorch is loaded: a DataLoader accepts nothing else."""
+    torch = _torch()
+    if torch is None or issubclass(kind, torch.utils.data.IterableDataset):
+        return kind
+    if kind not in _torch_datasets:
+        bases = (kind, torch.utils.data.IterableDataset)
+        _torch_datasets[kind] = type(kind.__name__, bases, {"__module__": "updraft torch", "__doc__": kind.__doc__})
+    return _torch_datasets[kind]
+
+
+_torch_datasets: dict[type, type] = {}
+
+
+def _new_stream(kind: type) -> Any:
+    return kind.__new__(kind)
+
+
+def _worker() -> tuple[Optional[int], int]:
+    """The number of this worker of a DataLoader, none in the process of the training, and how many there are."""
+    info = None if _torch() is None else _torch().utils.data.get_worker_info()
+    return (None, 1) if info is None else (info.id, info.num_workers)
+
+
+@dataclass(frozen=True)
+class _Start:
+    """Where an epoch begins: after `samples` samples, in block `block`, which has `before` samples before it."""
+
+    epoch: int = 0
+    samples: int = 0
+    block: int = 0
+    before: int = 0
+
+
+_BLOCK_BYTES = 1_000_000_000
+"""A resumed training needs a whole block at once: 8 s at 120 MB/s."""
+_MAX_BLOCK = 16
+
+
+class _Shards:
+    """The tars of a folder: listed, counted, and opened as they arrive.
+
+    With Updraft, `.stream/list.json` lists them, whether they are there yet or not. Without, the tars that are there
+    are all there are. Offsets are kept in `.stream/index`, also of shards that were removed meanwhile.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        listed = os.path.join(folder, ".stream", "list.json")
+        self._is_brought = os.path.exists(listed)
+        self._keep: Optional[int] = None
+        if self._is_brought:
+            content = _read_json(listed)
+            shards = [(one["name"], one["bytes"], one.get("samples")) for one in content["shards"]]
+            self._keep = content.get("keep")
+        else:
+            names = sorted(name for name in os.listdir(folder) if name.endswith(".tar") and not name.startswith("."))
+            shards = [(name, os.path.getsize(os.path.join(folder, name)), None) for name in names]
+        if not shards:
+            raise StreamError(f"{folder} has no tar shards")
+        self.names, self._bytes, counts = (list(column) for column in zip(*shards))
+        for name in self.names:
+            if os.path.basename(name) != name or name in ("", ".", ".."):
+                raise StreamError(f"{listed}: {name!r} is not a file name")
+        self.counts: list[Optional[int]] = counts
+        self._indexes: dict[int, list[Any]] = {}
+
+    @property
+    def stream_folder(self) -> Optional[str]:
+        """Where the agent and the readers leave notes for each other."""
+        return os.path.join(self.folder, ".stream") if self._is_brought else None
+
+    @property
+    def hint(self) -> Optional[str]:
+        saved = os.environ.get("UPDRAFT_CHECKPOINT")
+        if saved is None or not self._is_brought:
+            return None
+        return os.path.join(saved, f"stream-{os.path.basename(os.path.abspath(self.folder))}.json")
+
+    @property
+    def identity(self) -> list[int]:
+        """The number of shards, and a checksum of their names and sizes."""
+        return [len(self.names), zlib.crc32(repr([self.names, self._bytes]).encode())]
+
+    def block_that_fits(self, block: Optional[int]) -> int:
+        largest, keep = max(self._bytes), self._keep
+        if block is None:
+            limit = _BLOCK_BYTES if keep is None else min(_BLOCK_BYTES, keep // 2)
+            at_least = 2 if keep is None or keep >= 4 * largest else 1
+            return max(at_least, min(_MAX_BLOCK, limit // max(1, largest)))
+        if keep is not None and block * largest > keep:
+            need = f"a block of {block} shards needs {block * largest / 1e9:.1f} GB"
+            raise StreamError(f"{need}; keep is {keep / 1e9:.1f} GB")
+        return max(1, block)
+
+    def count(self, number: int) -> Optional[int]:
+        """Samples of a shard, if that can be known now."""
+        if self.counts[number] is None:
+            with contextlib.suppress(FileNotFoundError):
+                index = self._saved_index(number, only_count=True)
+                self.counts[number] = len(self._index(number)) if index is None else index
+        return self.counts[number]
+
+    def counts_so_far(self) -> list[Optional[int]]:
+        indexed: set[str] = set()
+        with contextlib.suppress(OSError):
+            indexed.update(os.listdir(self._index_folder))
+        for number, name in enumerate(self.names):
+            if self.counts[number] is None and f"{name}.json" in indexed:
+                self.counts[number] = self._saved_index(number, only_count=True)
+        return list(self.counts)
+
+    def samples(self) -> int:
+        counts = self.counts_so_far() if self._is_brought else [self.count(one) for one in range(len(self.names))]
+        if None in counts:
+            raise TypeError("the number of samples is not known before all shards have arrived once")
+        return sum(counts)
+
+    def open(self, number: int, reader: _Reader, files: contextlib.ExitStack) -> _Shard:
+        """Waits for a shard. Once open, it may be removed."""
+        path = os.path.join(self.folder, self.names[number])
+        while True:
+            try:
+                file = files.enter_context(open(path, "rb", buffering=0))
+                break
+            except FileNotFoundError:
+                if not self._is_brought:
+                    raise StreamError(f"{path} is gone") from None
+                reader.wait()
+        samples = self._index(number, file)
+        if self.counts[number] not in (None, len(samples)):
+            raise StreamError(f"{path} has {len(samples)} samples, not {self.counts[number]} as listed")
+        self.counts[number] = len(samples)
+        return _Shard(path, file, samples)
+
+    @property
+    def _index_folder(self) -> str:
+        return os.path.join(self.folder, ".stream", "index")
+
+    def _index(self, number: int, file: Any = None) -> list[Any]:
+        if number in self._indexes:
+            return self._indexes[number]
+        samples = self._saved_index(number)
+        if samples is None:
+            path = os.path.join(self.folder, self.names[number])
+            with contextlib.ExitStack() as stack:
+                tar = stack.enter_context(open(path, "rb", buffering=0)) if file is None else file
+                samples = _samples_of(_members(tar, path), path)
+            try:
+                lines = [self._index_mark(number, len(samples)), samples]
+                text = "\n".join(json.dumps(line, separators=(",", ":")) for line in lines)
+                _write_text(os.path.join(self._index_folder, f"{self.names[number]}.json"), text)
+            except OSError:
+                # A folder that cannot be written to: each process remembers.
+                self._indexes[number] = samples
+        return samples
+
+    def _index_mark(self, number: int, samples: int) -> dict[str, Any]:
+        """The first line of an index: what it is of. A shard that is brought again has another time, but the same size."""
+        changed = None if self._is_brought else os.stat(os.path.join(self.folder, self.names[number])).st_mtime_ns
+        return {"format": _FORMAT, "samples": samples, "bytes": self._bytes[number], "changed": changed}
+
+    def _saved_index(self, number: int, only_count: bool = False) -> Any:
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            with open(os.path.join(self._index_folder, f"{self.names[number]}.json"), encoding="ascii") as file:
+                mark = json.loads(file.readline())
+                if mark != self._index_mark(number, mark["samples"]):
+                    return None
+                return mark["samples"] if only_count else json.loads(file.readline())
+        return None
+
+
+@dataclass(frozen=True)
+class _Shard:
+    """An open shard: each sample is its name and the extension, offset and size of its files."""
+
+    path: str
+    file: Any
+    samples: list[Any]
+
+    def read(self, sample: Any) -> dict[str, Any]:
+        name, files = sample
+        content: dict[str, Any] = {"__key__": name}
+        for extension, offset, size in files:
+            content[extension] = data = _read_at(self.file, offset, size)
+            if len(data) != size:
+                raise StreamError(f"{self.path} was cut off: {name} at byte {offset} has {len(data)} of {size} bytes")
+        return content
+
+
+class _Reader:
+    """What a process reports to the agent: from which place on it needs shards, and how long it has waited for them."""
+
+    def __init__(self, folder: Optional[str], epoch: int, waited: float) -> None:
+        self._file = None if folder is None else os.path.join(folder, "at", f"{os.getpid()}.json")
+        self._epoch, self._place = epoch, 0
+        self._parent = os.getppid()
+        self._written = 0.0
+        self.waited = waited
+
+    def __enter__(self) -> _Reader:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        if self._file is not None:
+            with contextlib.suppress(OSError):
+                os.remove(self._file)
+
+    def begin(self, place: int) -> None:
+        self._place = place
+        self._write()
+
+    def wait(self) -> None:
+        if _Requests.to_leave:
+            raise _Leaving("asked to leave while waiting for a shard")
+        if os.getppid() != self._parent:
+            raise SystemExit("the training has ended")
+        began = time.monotonic()
+        time.sleep(0.02)
+        self.waited += time.monotonic() - began
+        if began - self._written > 1:
+            self._write()
+
+    def _write(self) -> None:
+        if self._file is None:
+            return
+        self._written = time.monotonic()
+        place = {"epoch": self._epoch, "position": self._place, "waited": round(self.waited, 3), "pid": os.getpid()}
+        _write_json(self._file, place)
+
+
+def _readers(folder: str, epoch: int) -> list[dict[str, Any]]:
+    """What the readers of this epoch say."""
+    readers = []
+    with contextlib.suppress(FileNotFoundError):
+        for name in os.listdir(os.path.join(folder, "at")):
+            with contextlib.suppress(OSError, ValueError):
+                readers.append(_read_json(os.path.join(folder, "at", name)))
+    return [one for one in readers if one["epoch"] == epoch]
+
+
+_TAR_BLOCK = 512
+_MAX_META = 1 << 20
+
+
+def _members(file: Any, path: str) -> Iterator[tuple[str, int, int]]:
+    """Name, offset and size of every regular file of a tar, from its headers only."""
+    end, at = os.fstat(file.fileno()).st_size, 0
+    name, size = None, None
+    while True:
+        header = _read_at(file, at, _TAR_BLOCK)
+        if len(header) < _TAR_BLOCK:
+            raise StreamError(f"{path} is cut off at byte {at + len(header)}: it has no end mark")
+        if not any(header):
+            return
+        try:
+            kind = _checked_kind(header)
+            data = at + _TAR_BLOCK
+            # Links, devices and folders have no bytes, whatever their headers say.
+            stored = 0 if kind in b"123456" else _tar_number(header[124:136])
+            if kind not in b"123456xgLK" and size is not None:
+                stored = size
+            if not 0 <= stored <= end - data:
+                raise ValueError(f"{stored} bytes should follow; the file ends at byte {end}")
+            if kind == b"x":
+                fields = _pax_fields(_meta(file, data, stored))
+                name, size = fields.get("path", name), int(fields["size"]) if "size" in fields else size
+            elif kind == b"L":
+                name = _text(_meta(file, data, stored))
+        except ValueError as error:
+            raise StreamError(f"{path} is damaged, or no tar, at byte {at}: {error}") from error
+        at = data + -(-stored // _TAR_BLOCK) * _TAR_BLOCK
+        if kind in b"xgLK":
+            continue
+        if kind not in b"123456":
+            yield name or _tar_name(header), data, stored
+        name, size = None, None
+
+
+def _checked_kind(header: bytes) -> bytes:
+    if sum(header) - sum(header[148:156]) + 8 * ord(" ") != _tar_number(header[148:156]):
+        raise ValueError("wrong checksum of a header")
+    kind = header[156:157]
+    if kind == b"S":
+        raise ValueError("a sparse file")
+    # Before POSIX, a folder was a file with a slash at its end.
+    return b"5" if kind in b"\0" and header[:100].rstrip(b"\0").endswith(b"/") else kind
+
+
+def _tar_number(field: bytes) -> int:
+    if field[0] == 0x80:
+        return int.from_bytes(field[1:], "big")
+    return int(field.strip(b" \0") or b"0", 8)
+
+
+def _tar_name(header: bytes) -> str:
+    name = _text(header[:100])
+    prefix = _text(header[345:500]) if header[257:263] == b"ustar\0" else ""
+    return f"{prefix}/{name}" if prefix else name
+
+
+def _text(field: bytes) -> str:
+    return field.split(b"\0", 1)[0].decode("utf-8", "surrogateescape")
+
+
+def _meta(file: Any, offset: int, size: int) -> bytes:
+    if size > _MAX_META:
+        raise ValueError(f"a name of {size} bytes")
+    return _read_at(file, offset, size)
+
+
+def _pax_fields(data: bytes) -> dict[str, str]:
+    fields = {}
+    while data:
+        digits, _, _ = data.partition(b" ")
+        length = int(digits)
+        if not len(digits) < length <= len(data):
+            raise ValueError(f"a field of {length} bytes in an extended header of {len(data)}")
+        record, data = data[:length], data[length:]
+        name, _, value = record[len(digits) + 1 : -1].partition(b"=")
+        fields[_text(name)] = _text(value)
+    if any(name.startswith("GNU.sparse") for name in fields):
+        raise ValueError("a sparse file")
+    return fields
+
+
+def _samples_of(members: Iterable[tuple[str, int, int]], path: str) -> list[Any]:
+    """Groups files by WebDataset's rule. Files without a dot, and hidden ones, belong to no sample."""
+    samples: list[Any] = []
+    for name, offset, size in members:
+        stem, dot, extension = name[name.rfind("/") + 1 :].partition(".")
+        if not stem or not dot:
+            continue
+        key = name[: len(name) - len(extension) - 1]
+        if not samples or samples[-1][0] != key:
+            samples.append([key, []])
+        files = samples[-1][1]
+        if any(extension.lower() == known for known, _, _ in files):
+            raise StreamError(f"{path} has {name} twice, at byte {offset} again")
+        files.append([extension.lower(), offset, size])
+    return samples
+
+
+def _read_at(file: Any, offset: int, size: int) -> bytes:
+    file.seek(offset)
+    data = file.read(size)
+    while len(data) < size:
+        more = file.read(size - len(data))
+        if not more:
+            break
+        data += more
+    return data
+
+
+def _read_json(path: str) -> Any:
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def _write_json(path: str, value: Any) -> None:
+    _write_text(path, json.dumps(value))
+
+
+def _write_text(path: str, text: str) -> None:
+    """Written under another name, then renamed: whoever reads it sees all of it."""
+    part = f"{path}.{os.getpid()}.part"
+    try:
+        file = open(part, "w", encoding="utf-8")
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        file = open(part, "w", encoding="utf-8")
+    with file:
+        file.write(text)
+    os.replace(part, path)
+
+
+def _remove_own(path: str, process: int) -> None:
+    """Removes a file, unless this process is a fork of the one that made it."""
+    if os.getpid() == process:
+        with contextlib.suppress(OSError):
+            os.remove(path)
+
+
+class _Leaving(StreamError):
+    """Raised by a stream that waits for a shard when the training is asked to leave: it may never come."""
+
+
+class _Requests:
+    to_leave = False
+
+
+def _request_to_leave(*_: Any) -> None:
+    _Requests.to_leave = True

@@ -42,7 +42,7 @@ function linesAfterFirst(text: string): string[] {
 }
 
 /** The lines after the first that contain a word. Most lines of an event are of no interest: they are not even split. */
-export function linesWith(word: string, { text }: TextBody): string[] {
+function linesWith(word: string, { text }: TextBody): string[] {
   const lines: string[] = [];
   let end = text.indexOf('\n');
   while (end !== -1) {

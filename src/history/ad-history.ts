@@ -27,9 +27,6 @@ export const parseLongAds = (text: string): Ad[] =>
     .filter((ad) => attributeOf(ad, 'ClusterId') !== undefined);
 
 /** A job as its ad shows it: its state, and the last attempt. Earlier attempts are only counted there. */
-/** Whether a text is what `condor_q -l` or `condor_history -l` prints. */
-export const isJobAds = (text: string): boolean => /^ClusterId\s*=\s*\d+\s*$/m.test(text);
-
 export function historyOfAd(ad: Ad, file: string): JobHistory {
   const read = new JobAd(ad, file);
   const attempts = read.attempt();

@@ -36,7 +36,7 @@ test('anything that changes what runs changes the hash, the order of parameters 
     plan('check = "c"\n'),
     plan('[run.matrix]\na = [1, 2]\nb = [1, 2]\n'),
     plan('[run.matrix]\nb = [1, 2]\na = [1, 2]\n'),
-    makePlan({ ...plan(''), files: [{ path: 't.py', bytes: 1000, sha256: '01' }] }),
+    makePlan({ ...plan(''), jobs: [], files: [{ path: 't.py', bytes: 1000, sha256: '01' }] }),
   ].map(({ planHash }) => planHash);
   assert.equal(new Set(hashes).size, hashes.length);
 });
@@ -66,6 +66,12 @@ test('the disk is computed from the known sizes, with an explanation', () => {
   assert.match(
     plan(data('url = "osdf:///a/b.tar.gz"')).disk.why,
     /10 GB for data\.d \(assumed; give its size/,
+  );
+  const shards = 'url = "osdf:///a/b.shards.json"\nmethod = "on-demand"\nexpect = { bytes = 9000000000 }';
+  assert.match(plan(data(shards)).disk.why, /9 GB for data\.d/);
+  assert.match(
+    plan(data(`${shards}\nkeep = "2 GB"`)).disk.why,
+    /2 GB for data\.d \(the shards that are kept\)/,
   );
   const plugin =
     'url = "osdf:///a/b.tar"\nmethod = "osdf"\nexpect = { bytes = 1000 }\n[run]\npool = "condor"';

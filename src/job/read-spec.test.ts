@@ -291,6 +291,28 @@ test('a method must fit its URL', () => {
   assertProblem(data('file:///b', 'nativ'), '7:10 data.d.method', /did you mean "native"/);
 });
 
+test('shards on demand are a list or a range, and stay tar files', () => {
+  const data = (url: string, ...lines: string[]): string => `[data.d]\nurl = "${url}"\n${lines.join('\n')}\n`;
+  const [list, range] = ['osdf:///a/b.shards.json', 'osdf:///a/b-{00..09}.tar'];
+  const onDemand = 'method = "on-demand"';
+  const [source] = readSpec(good + data(list, onDemand, 'keep = "20 GB"'), 'updraft.toml').data;
+  assert.deepEqual([source?.method, source?.keepBytes], ['on-demand', 20e9]);
+  assert.equal(readSpec(good + data(range, onDemand, 'keep = "20 GB"'), 'updraft.toml').data[0]?.url, range);
+  const at = '6:7 data.d.url';
+  assertProblem(data('osdf:///a/b.tar', onDemand), at, /is not a list of shards; .* or a range/);
+  assertProblem(data('images-{0..9}.tar', onDemand), at, /on this machine/);
+  assertProblem(data('osdf:///a/b-{9..0}.tar', onDemand), at, /range of 0 shards/);
+  assertProblem(data(range, 'keep = "1 GB"'), at, /only method = "on-demand" can fetch/);
+  assertProblem(data(range, onDemand), at, /add the disk for them, like keep = "20 GB"/);
+  assertProblem(data(list, 'keep = "1 GB"'), '7:1 data.d.keep', /only applies to method = "on-demand"/);
+  assertProblem(data(list, onDemand, 'arriving = true'), '8:1 data.d.arriving', /does not apply/);
+  assertProblem(
+    data(range, onDemand, 'keep = "1 GB"', 'expect = { files = 1 }'),
+    '9:1 data.d.expect',
+    /remove it/,
+  );
+});
+
 test('TOML syntax errors have a place, and unquoted strings get a hint', () => {
   assert.deepEqual(problemsOf('[train]\ncommand = python3 x.py\n'), [
     '2:11 train.command: this is not valid TOML (unexpected character); put strings in quotes, like key = "text"',
@@ -518,5 +540,83 @@ test('caches are set for one object or for the run, and only for federation URLs
     '[data.a]\nurl = "https://h/x.tar"\ncaches = ["a"]\n',
     '7:1 data.a.caches',
     /only applies to osdf:\/\/ and pelican:\/\/ URLs/,
+  );
+});
+
+const sweep = `${good}[data.d]
+url = "osdf:///a/{set}.tar"
+method = "{method}"
+[resources]
+cpus = "{cpus}"
+memory = "{cpus} GB"
+[run]
+requirements = 'TARGET.Site == "{set}" && member(X, { "{{set}}" })'
+`;
+
+test('a matrix fills data, resources and requirements, and a lone placeholder keeps its type', () => {
+  const reading = checkSpec(
+    `${sweep}matrix = { set = ["x", "y"], method = ["osdf", "stream"], cpus = [2], lr = [1, 2] }`,
+    'updraft.toml',
+  );
+  assert.ok(!('problems' in reading));
+  assert.deepEqual(reading.variedBy.toSorted(), ['cpus', 'method', 'set']);
+  const seen = reading.variants.map(({ spec, jobs }) => [
+    jobs.map(({ index }) => index),
+    spec.data[0]?.url,
+    spec.data[0]?.method,
+    spec.resources.cpus,
+    spec.resources.memoryBytes,
+    spec.run.requirements,
+  ]);
+  const x = 'TARGET.Site == "x" && member(X, { "{set}" })';
+  const y = 'TARGET.Site == "y" && member(X, { "{set}" })';
+  assert.deepEqual(seen, [
+    [[0, 1], 'osdf:///a/x.tar', 'osdf', 2, 2e9, x],
+    [[2, 3], 'osdf:///a/x.tar', 'stream', 2, 2e9, x],
+    [[4, 5], 'osdf:///a/y.tar', 'osdf', 2, 2e9, y],
+    [[6, 7], 'osdf:///a/y.tar', 'stream', 2, 2e9, y],
+  ]);
+});
+
+test('a filled value is checked like a written one, and the problem names its jobs', () => {
+  assert.deepEqual(
+    problemsOf(`${sweep}matrix = { set = ["x"], method = ["osdf", "https", "strem"], cpus = [2] }`),
+    [
+      '7:10 data.d.method: "https" cannot fetch an object in a federation; expected "osdf" or "stream" or "auto" (in the jobs with set = "x", method = "https", cpus = 2)',
+      '7:10 data.d.method: is "strem"; expected one of "auto", "native", "https", "osdf", "stream", "on-demand" (did you mean "stream"?) (in the jobs with set = "x", method = "strem", cpus = 2)',
+    ],
+  );
+  const [unknown, ...others] = problemsOf(`${sweep}matrix = { set = ["x"], methods = ["osdf"], cpus = [2] }`);
+  assert.deepEqual(others, []);
+  assert.match(
+    unknown ?? '',
+    /^7:10 data\.d\.method: \{method\} is not a parameter; .*did you mean "\{methods\}"/,
+  );
+});
+
+test('too many different jobs are refused before each is read', () => {
+  const [problem = ''] = problemsOf(`${good}[data.d]\nurl = "osdf:///a/{index}.tar"\n[run]\njobs = 20000`);
+  assert.match(problem, /^6:7 data\.d\.url: is different in 20000 jobs; expected at most 10000/);
+});
+
+test('`repeat` gives each combination seeds, in turns', () => {
+  const reading = checkSpec(
+    `${good.replace('"train"', '"train {lr} {seed}"')}[run]\nrepeat = 2\nmatrix = { lr = [1, 2] }`,
+    'updraft.toml',
+  );
+  assert.ok(!('problems' in reading));
+  assert.deepEqual(
+    reading.variants[0].jobs.map(({ parameters }) => parameters),
+    [
+      { lr: 1, seed: 1 },
+      { lr: 2, seed: 1 },
+      { lr: 1, seed: 2 },
+      { lr: 2, seed: 2 },
+    ],
+  );
+  assertProblem(
+    '[run]\nrepeat = 2\nmatrix = { seed = [1] }',
+    '7:12 run.matrix.seed',
+    /`repeat` gives every job/,
   );
 });

@@ -2,7 +2,7 @@ import { firstFew, printable } from '../base/printable.ts';
 import { shellQuote } from '../base/shell-quote.ts';
 import { latin1Text } from '../eventlog/log-text.ts';
 import { Fault } from '../fault/fault.ts';
-import { isJobAds } from '../history/ad-history.ts';
+import { isJobAds } from '../history/read-ads.ts';
 
 /** What files without an event are, as far as their first bytes show it. */
 export function noEventsFault(names: readonly string[], beginning: Uint8Array): Fault {

@@ -3,28 +3,32 @@ import path from 'node:path';
 import { archiveKind, isShardList } from '../../base/archive-kinds.ts';
 import type { Clock } from '../../base/clock.ts';
 import { defined } from '../../base/defined.ts';
+import { mapLimited } from '../../base/map-limited.ts';
+import { shardRange } from '../../base/shard-range.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { Locator } from '../../federation/located.ts';
-import { createLocator } from '../../federation/locator.ts';
+import { createLocator, type FederationLocator } from '../../federation/locator.ts';
 import { isSameHome, type ObjectUrl, parseObjectUrl } from '../../federation/object-url.ts';
 import type { OrderedData } from '../../job/job.ts';
+import { isOnDemand } from '../../job/on-demand.ts';
 import type { DataSource } from '../../job/spec.ts';
 import { toFaultRecord } from '../../journal/entry.ts';
 import { fetchToFile } from '../../transfer/fetch-to-file.ts';
 import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
-import type { Fetched, FetchOptions } from '../../transfer/fetch.ts';
+import type { Fetched, FetchEvent, FetchOptions } from '../../transfer/fetch.ts';
 import { limitsFromEnv } from '../../transfer/limits.ts';
 import { type Manifest, parseManifest } from '../../transfer/proof/manifest.ts';
-import { type ListedShard, parseShardList } from '../../transfer/proof/shard-list.ts';
+import { besideList, type ListedShard, parseShardList } from '../../transfer/proof/shard-list.ts';
 import { openUnpacker, type UnpackerOptions } from '../../unpack/open-unpacker.ts';
 import { unpackFetched } from '../../unpack/unpack-fetched.ts';
 import type { Attempt } from '../attempt.ts';
 import { accessPointOf } from '../machine/condor-ads.ts';
 import type { Recorder } from '../notes/journal-writer.ts';
+import { reachObject } from '../self-test/reach-object.ts';
 import { recordEvents } from './record-fetch.ts';
 import { locatorFor } from './object-locator.ts';
 import { readLocal } from './read-local.ts';
-import { maxShards, stageShards } from './stage-shards.ts';
+import { checkSum, maxShards, stageShards } from './stage-shards.ts';
 
 /** The memory belongs to the training and to other jobs: bytes that arrive out of order must not take much of it. */
 const windowBytes = 32 << 20;
@@ -43,7 +47,7 @@ interface Staging {
 
 /** Puts the data into the work folder, where it appears only when complete. Sources that may arrive later are skipped. */
 export async function stageData(attempt: Attempt): Promise<void> {
-  const sources = attempt.order.data.filter(({ arriving }) => !arriving);
+  const sources = attempt.order.data.filter((source) => !source.arriving && !isOnDemand(source));
   if (sources.length === 0) return;
   const stage = openStaging(attempt);
   for (const source of sources) await stage(source);
@@ -76,6 +80,69 @@ export function openStaging(attempt: Attempt): (source: OrderedData, onPart?: ()
   };
 }
 
+/** A shard that stays the tar that it is. */
+export interface TarShard {
+  name: string;
+  url: string;
+  bytes: number;
+  /** What only a list says about it. */
+  samples?: number;
+  manifest?: Manifest;
+}
+
+/** The shards of a data set, and a function that puts one of them into the data's folder, as it is, once it is verified. */
+export async function openShards(
+  source: OrderedData,
+  attempt: Attempt,
+): Promise<{
+  shards: TarShard[];
+  /** `draft` names the file in the staging folder that has it until then. */
+  stage: (shard: TarShard, draft: string, own: Attempt, onEvent: (event: FetchEvent) => void) => Promise<void>;
+}> {
+  const locator = locatorOf(attempt);
+  const suspects = new Set<string>();
+  const range = shardRange(source.url);
+  return {
+    shards: await (range === undefined
+      ? listedShards(source, attempt, locator)
+      : numberedShards(range, source, attempt, locator)),
+    async stage({ name, url, bytes, manifest }, draft, own, onEvent) {
+      const proof = manifest && { sha256: manifest.sha256 };
+      const shard: OrderedData = { ...source, ...proof, name: draft, url, expect: { bytes } };
+      const opened = await openSource(shard, own, locator, manifest);
+      await stageFile({ ...opened, options: { ...opened.options, suspects, onEvent } }, name, own);
+    },
+  };
+}
+
+const concurrency = 16;
+
+/** Nobody lists them: the servers are asked for their sizes. */
+async function numberedShards(
+  range: readonly string[],
+  source: OrderedData,
+  { context, order }: Attempt,
+  locator: FederationLocator,
+): Promise<TarShard[]> {
+  const federation = locatorFor(locator, order, source);
+  const how = { federation, signal: context.signal, ...defined({ tokenFile: source.tokenFile }) };
+  return await mapLimited(range, concurrency, async (url) => {
+    const { size, server } = await reachObject(url, how);
+    if (size === undefined)
+      throw new Fault('servers-unreachable', `${server} does not say how large ${url} is`, { about: url });
+    return { name: nameOf(parseObjectUrl(url, context.env)), url, bytes: size };
+  });
+}
+
+async function listedShards(source: OrderedData, attempt: Attempt, locator: Locator): Promise<TarShard[]> {
+  const shards = await loadShards(source, attempt, locator);
+  checkSum(source, shards);
+  return shards.map(({ name, samples, manifest }) => {
+    const url = besideList(source.url, name);
+    return { name, url, bytes: manifest.bytes, manifest, ...defined({ samples }) };
+  });
+}
+
 /** The shards of a data set: from the list that was sent along, or the one at the URL. */
 async function loadShards(source: OrderedData, attempt: Attempt, locator: Locator): Promise<ListedShard[]> {
   const { url, manifest, ...rest } = source;
@@ -98,7 +165,7 @@ export async function fetchBytes(
   return fetched;
 }
 
-function locatorOf({ context: { env, clock, cwd, uid, version } }: Attempt): Locator {
+function locatorOf({ context: { env, clock, cwd, uid, version } }: Attempt): FederationLocator {
   return createLocator({ env, clock, cwd, uid, version });
 }
 

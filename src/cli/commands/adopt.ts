@@ -21,6 +21,9 @@ import type { Cli } from '../cli.ts';
 import { PrintedFault } from '../print-fault.ts';
 import { askYesNo, nextCommands, textWidth } from '../text/phrases.ts';
 
+/** Jobs of a queue statement that `--write` reads; others check the first few. */
+const maxWritten = 10_000;
+
 interface Options {
   json?: true;
   submit?: true;
@@ -60,7 +63,11 @@ async function adopt(cli: Cli, file: string, argument: string, options: Options)
     options.usage === undefined
       ? undefined
       : await readUsage(path.resolve(cli.cwd, options.usage), cli.signal);
-  const facts = await surveyFile(cli, file, { pool: options.pool, usage });
+  const facts = await surveyFile(cli, file, {
+    pool: options.pool,
+    usage,
+    maxJobs: options.write === true ? maxWritten : undefined,
+  });
   const [code, condor] = await Promise.all([readSubmitCode(cli, file, facts), askCondor(cli, file, facts)]);
   const findings = sortFindings([...lintSubmission(facts), ...code.findings]);
   if (options.json !== true)
