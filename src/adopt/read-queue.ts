@@ -121,16 +121,17 @@ function matchingItems(
 ): string[] | undefined {
   const { files } = reader.context;
   if (files === undefined) return undefined;
-  const found = new Set<string>();
+  const lists: string[][] = [];
   for (const pattern of patterns) {
     const names = filesMatching(files, pattern, of);
     if (names === undefined) {
       reader.note('missing', `the files that match \`${pattern}\` are unknown or too many`, place);
       return undefined;
     }
-    for (const name of names) found.add(name);
+    lists.push(names);
   }
-  return [...found];
+  const [only = []] = lists;
+  return lists.length <= 1 ? only : [...new Set(lists.flat())];
 }
 
 function inlineItems(

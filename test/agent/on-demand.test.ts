@@ -163,6 +163,21 @@ test('a data set three times its budget is trained on', async (t) => {
     );
     assert.equal(exit, 0, stderr);
     assertWhole(agent);
+    const rules = async (last: number, keep: string): Promise<string[]> => {
+      const lines = ['method = "on-demand"', `keep = "${keep}"`, `token_file = "${data.tokenFile ?? ''}"`];
+      const table = `[data.d]\nurl = "osdf:///inbox/sets/n-{0..${last}}.tar"\n${lines.join('\n')}\n`;
+      await writeFile(
+        objects.at('updraft.toml'),
+        `name = "x"\n[train]\ncommand = "true"\noutputs = ["m"]\n${table}`,
+      );
+      const { out } = await objects.updraft(['check', '--json'], { env: { ...objects.env, ...env } });
+      return (JSON.parse(out) as { findings: { rule: string }[] }).findings.map(({ rule }) => rule);
+    };
+    const about = ['archive-unusable', 'keep-too-small', 'unproven', 'object-missing'];
+    const named = async (last: number, keep: string): Promise<string[]> =>
+      (await rules(last, keep)).filter((rule) => about.includes(rule)).sort();
+    assert.deepEqual(await named(shards - 1, '3 MB'), []);
+    assert.deepEqual(await named(shards, '1.5 MB'), ['archive-unusable', 'keep-too-small']);
   });
 
   await t.test('unless a shard is missing, or the budget does not hold two', async () => {

@@ -17,7 +17,15 @@ import { defined } from '../../base/defined.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { isInside } from '../../job/inside.ts';
 import type { JobDraft, SubmittedParts } from '../init/draft-job.ts';
-import { asTemplate, asWord, asWordFor, type JobText, matrixOf, namesIn, textsOfJobs } from './job-texts.ts';
+import {
+  asTemplate,
+  asWord,
+  asWordFor,
+  type JobText,
+  matrixOf,
+  markedNames,
+  textsOfJobs,
+} from './job-texts.ts';
 import { leftOver } from './left-over.ts';
 import { draftInputs, type Notes, programOf } from './submitted-inputs.ts';
 
@@ -137,7 +145,7 @@ function runOf(
       : [programOf(commands), ...splitWords(splitArguments, commands['arguments'] ?? '', 'arguments', notes)];
   const [first] = all;
   const words = first && all.length === 1 ? textsOfJobs(first.queue, wordsOf) : undefined;
-  const names = namesIn([...(words ?? []), ...Object.values(env), ...outputs]);
+  const names = markedNames([...(words ?? []), ...Object.values(env), ...outputs]);
   const matrix = first && words && matrixOf(first.queue.jobs, names);
   if (words === undefined || matrix === undefined) return listedRun(all, wordsOf, env, outputs, notes);
   noteCluster(words, notes);
@@ -163,7 +171,7 @@ function listedRun(
   outputs: readonly JobText[],
   notes: Notes,
 ): RunDraft {
-  const isCommon = (text: JobText): boolean => namesIn([text]).length === 0;
+  const isCommon = (text: JobText): boolean => markedNames([text]).length === 0;
   const own = Object.entries(env).filter(([, text]) => !isCommon(text));
   const commands = all.flatMap(({ queue }) => {
     const words = textsOfJobs(queue, wordsOf);
@@ -187,7 +195,7 @@ function listedRun(
 
 function noteCluster(words: readonly JobText[], { hints }: Notes): void {
   const hint = "$(Cluster): the run's name, $UPDRAFT_RUN, is in its place";
-  if (namesIn(words).includes('cluster') && !hints.includes(hint)) hints.push(hint);
+  if (markedNames(words).includes('cluster') && !hints.includes(hint)) hints.push(hint);
 }
 
 const fillIn = (matrix: Record<string, string[]>): Record<string, string[]> =>
@@ -204,7 +212,7 @@ function outputsOf(all: readonly Batch[], notes: Notes): JobText[] {
     fileList(commands['transfer_output_files']).filter((name) => name !== '""'),
   );
   const outputs = (texts ?? []).filter((text) => isInside(asTemplate(text)));
-  const known = outputs.filter((text) => !namesIn([text]).includes('cluster'));
+  const known = outputs.filter((text) => !markedNames([text]).includes('cluster'));
   if (texts === undefined) notes.open.push({ what: 'outputs', why: 'those of the jobs differ' });
   for (const text of outputs.filter((one) => !known.includes(one)))
     notes.open.push({
@@ -226,7 +234,7 @@ function envOf(all: readonly Batch[], notes: Notes): Record<string, JobText> {
       /^([^=]+)=(.*)$/s.exec((first && 'literal' in first && first.literal) || '') ?? [];
     if (/TOKEN|SECRET|PASSWORD|API_?KEY/i.test(name))
       notes.hints.push(`environment: ${name} looks like a secret, which belongs into [train.secrets]`);
-    else if (namesIn([text]).includes('cluster'))
+    else if (markedNames([text]).includes('cluster'))
       notes.open.push({ what: `env.${name}`, why: 'it has the number of the cluster in its value' });
     else if (/^(?!UPDRAFT_)[A-Za-z_]\w*$/.test(name))
       env[name] = value === '' ? rest : [{ literal: value }, ...rest];

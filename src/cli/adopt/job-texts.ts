@@ -53,11 +53,11 @@ export function textsOfJobs(
   )
     return wanted;
   const plain = textsOf(first);
-  if (namesIn(wanted).includes('cluster')) return undefined;
+  if (markedNames(wanted).includes('cluster')) return undefined;
   return jobs.every((job) => same(plain, job)) ? plain.map((text) => [{ literal: text }]) : undefined;
 }
 
-export const namesIn = (texts: readonly JobText[]): string[] => [
+export const markedNames = (texts: readonly JobText[]): string[] => [
   ...new Set(texts.flat().flatMap((piece) => ('name' in piece ? piece.name : []))),
 ];
 

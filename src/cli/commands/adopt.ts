@@ -9,12 +9,10 @@ import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
 import { profiles } from '../../job/choices.ts';
 import type { ProfileName } from '../../job/spec.ts';
-import { additionsDiff, type AdoptedRun, plannedRun, submitAdopted } from '../adopt/submit-adopted.ts';
-import { adoptDag } from '../adopt/adopt-dag.ts';
+import type { AdoptedRun } from '../adopt/submit-adopted.ts';
 import { isDagFile } from '../adopt/dag-file.ts';
 import { askCondor, type CondorAnswer } from '../adopt/ask-condor.ts';
 import { readUsage, surveyFile } from '../adopt/survey-file.ts';
-import { writeAdopted } from '../adopt/write-adopted.ts';
 import { readSubmitCode } from '../check/submit-code.ts';
 import { condorLines, findingsText } from '../adopt/findings-text.ts';
 import type { Cli } from '../cli.ts';
@@ -52,9 +50,9 @@ export function configure(command: Command, cli: Cli): void {
     )
     .action(async (file: string, options: Options) => {
       const full = path.resolve(cli.cwd, file);
-      return (await isDagFile(full))
-        ? adoptDag(cli, full, shellQuote(file), options)
-        : adopt(cli, full, shellQuote(file), options);
+      if (!(await isDagFile(full))) return adopt(cli, full, shellQuote(file), options);
+      const { adoptDag } = await import('../adopt/adopt-dag.ts');
+      return adoptDag(cli, full, shellQuote(file), options);
     });
 }
 
@@ -80,6 +78,7 @@ async function adopt(cli: Cli, file: string, argument: string, options: Options)
       ),
     );
   if (options.write === true) {
+    const { writeAdopted } = await import('../adopt/write-adopted.ts');
     await writeAdopted(cli, file, facts);
     return;
   }
@@ -106,6 +105,7 @@ async function submit(
   options: Options,
   isBad: boolean,
 ): Promise<AdoptedRun> {
+  const { additionsDiff, plannedRun, submitAdopted } = await import('../adopt/submit-adopted.ts');
   const withPlugin = options.withPlugin === true;
   const planned = await plannedRun(cli, file, facts, { withPlugin, isNew: options.new === true });
   if (planned.isResumed) {
