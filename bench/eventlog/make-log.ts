@@ -2,7 +2,7 @@ import { closeSync, openSync, writeSync } from 'node:fs';
 
 const pieceSize = 4 * 1024 * 1024;
 
-export interface MadeLog {
+interface MadeLog {
   events: number;
   bytes: number;
   jobs: number;
