@@ -133,9 +133,11 @@ def with_trainer(interruption: Interruption, workers: int = 0, collect: int = 1)
 
     torch.manual_seed(1)
     model = Model()
+    # Its name before transformers 4.41.
+    when = "eval_strategy" if hasattr(TrainingArguments, "eval_strategy") else "evaluation_strategy"
     args = TrainingArguments(
         "out", num_train_epochs=3, per_device_train_batch_size=5, learning_rate=0.01, seed=7, use_cpu=True,
-        logging_steps=2, save_strategy="no", evaluation_strategy="epoch", report_to=[], disable_tqdm=True,
+        logging_steps=2, save_strategy="no", **{when: "epoch"}, report_to=[], disable_tqdm=True,
         remove_unused_columns=False, dataloader_num_workers=workers, gradient_accumulation_steps=collect,
     )  # fmt: skip
     saving = updraft.TrainerCheckpoint(every=0)

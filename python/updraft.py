@@ -53,7 +53,7 @@ SAVED = 85
 _FORMAT = 1
 _NAME = re.compile(r"checkpoint-(\d{12})-([0-9a-f]{8})\.pt")
 _USUAL_LIFE = 2 * 3600.0
-"""Seconds that an attempt lasts before it is interrupted, until this training has seen interruptions of its own."""
+"""Seconds that an attempt lasts before it is interrupted, where neither this training nor its pool is known."""
 _WAIT_SHARE = 0.01
 """Largest share of its time that the training waits for its checkpoints."""
 
@@ -103,6 +103,7 @@ class Training:
         self._resumed: Optional[dict[str, Any]] = None
         self._generators: list[Any] = []
         self._epoch_random: Any = None
+        self._begin: Any = None
         self._stream: Any = None
         self._has_looped = True
         self._wrapped: Any = weakref.WeakKeyDictionary()
@@ -134,9 +135,11 @@ class Training:
         """The epochs that are left of `total`, counted from 0, the interrupted one first."""
         self._progress.epochs = total
         if self._resumed is not None:
-            _set_random(self._resumed["random"], [])
+            # What an epoch draws before its loop, such as an order, it draws again.
+            _set_random(self._resumed["random" if self._position.batch == 0 else "begin"], [])
         while self._position.epoch < total:
             self._has_looped = False
+            self._begin = _random_now([])
             yield self._position.epoch
             self._has_looped = True
             self._resumed = None
@@ -249,6 +252,7 @@ class Training:
             "position": (self._position.epoch, self._position.batch),
             "random": _random_now(self._generators),
             "epoch_random": self._epoch_random,
+            "begin": self._begin,
             "stream": self._stream.state_dict() if hasattr(self._stream, "state_dict") else None,
             "lives": self._interval.lives(),
             "objects": {name: value.state_dict() for name, value in self._objects.items()},
@@ -476,7 +480,9 @@ class _Interval:
         # The first one soon, to learn what a checkpoint costs.
         if self._cost == 0:
             return 5.0
-        seen = _USUAL_LIFE + sum(self.earlier) + (now - self._began)
+        # What earlier runs on this pool have seen.
+        usual = float(os.environ.get("UPDRAFT_MEAN_LIFE") or _USUAL_LIFE)
+        seen = usual + sum(self.earlier) + (now - self._began)
         life = seen / (1 + len(self.earlier))
         return max(math.sqrt(2 * self._cost * life), self._cost / _WAIT_SHARE, 2 * self._writing)
 
@@ -828,31 +834,34 @@ class _LightningHooks:
         if self._resumed is not None:
             self._position = _Position(*self._resumed["position"])
             self._attempt.resume(self._position, self._resumed["lives"])
+            warnings.filterwarnings("ignore", ".*resuming from a checkpoint that ended before the epoch ended")
+        self._begin_epoch(trainer)
+        # Lightning has begun to read this epoch already.
+        fetcher = trainer.fit_loop._data_fetcher
+        iter(fetcher)
+        if self._feed is not None and not self._feed.can_skip:
+            next(itertools.islice(fetcher.iterator, self._position.batch, self._position.batch), None)
 
     def on_train_epoch_start(self, trainer: Any, module: Any) -> None:
+        # The first epoch has begun with the training; a resumed one is not announced by every version.
+        if self._is_started:
+            self._position = _Position(trainer.current_epoch)
+            self._begin_epoch(trainer)
+
+    def _begin_epoch(self, trainer: Any) -> None:
         loader = trainer.train_dataloader
         if self._feed is None or self._feed.loader is not loader:
             self._feed = _Feed(loader)
-        resumed = self._resumed
-        self._position = _Position(trainer.current_epoch, 0 if resumed is None else self._position.batch)
-        self._feed.begin(self._position, resumed, skips=True)
+        self._feed.begin(self._position, self._resumed, skips=True)
         self._attempt.progress.steps = _length(loader)
-        if resumed is not None:
-            warnings.filterwarnings("ignore", ".*resuming from a checkpoint that ended before the epoch ended")
-        if not self._is_started:
-            # Lightning has begun to read the first epoch already.
-            fetcher = trainer.fit_loop._data_fetcher
-            iter(fetcher)
-            if not self._feed.can_skip:
-                next(itertools.islice(fetcher.iterator, self._position.batch, self._position.batch), None)
-        self._is_started = True
 
     def on_train_batch_start(self, trainer: Any, module: Any, batch: Any, batch_idx: int) -> None:
         if self._resumed is not None:
             _set_random(self._resumed["random"], [])
             self._resumed = None
             # Otherwise it would step the schedulers of this epoch twice, taking it for one that was complete.
-            trainer.fit_loop.restarting = False
+            trainer.fit_loop._restarting = False
+        self._is_started = True
         self._position = _Position(trainer.current_epoch, batch_idx)
         if batch_idx % trainer.accumulate_grad_batches == 0:
             self._between_batches(trainer)

@@ -61,6 +61,8 @@ export interface Waste {
   useful: number;
   /** Data, checkpoints and results. */
   moving: number;
+  /** Training that waited for data. */
+  waiting: number;
   /** Set-up and clean-up by Updraft and the pool. */
   overhead: number;
   /** Not covered by any entry or event. */
@@ -95,6 +97,10 @@ export interface CacheFigures {
 
 export interface BoardRow {
   id: string;
+  /** `lr=0.1 seed=2`; empty where all jobs are alike. */
+  parameters: string;
+  /** What it measured last. */
+  metrics: Readonly<Record<string, number>>;
   state: string;
   tone: Tone;
   where: string;

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { printable } from '../base/printable.ts';
 import { Fault } from '../fault/fault.ts';
 import { detectArchive } from '../unpack/kind-gate.ts';
+import { asUtf8 } from './as-utf8.ts';
 import { beginningBytes, gather, isEventLog, type LogSource } from './scan-log.ts';
 
 export interface LogPlaces {
@@ -115,7 +116,7 @@ async function logIn(file: string, name: string, partOf?: string): Promise<Found
   const facts = await stat(file).catch(() => undefined);
   if (facts?.isFile() !== true || facts.size === 0) return undefined;
   try {
-    for await (const piece of gather(uncompressed({ name }, bytesOf(file, name, headBytes)), headBytes))
+    for await (const piece of gather(uncompressed({ name }, bytesOf(file, name)), headBytes))
       return isEventLog(piece.subarray(0, headBytes))
         ? { source: fileSource(file, name, facts, partOf), file: identity(facts) }
         : undefined;
@@ -156,8 +157,13 @@ function pipe(name: string, now: number, bytes: () => AsyncIterable<Uint8Array>)
 /** Enough for `detectArchive`. */
 const magicBytes = 512;
 
+const uncompressed = (
+  source: Pick<LogSource, 'name' | 'damage'>,
+  bytes: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array, void, void> => asUtf8(decompressed(source, bytes));
+
 /** Of a cut or damaged file, as much as can be decompressed; nothing at all is a fault. */
-async function* uncompressed(
+async function* decompressed(
   source: Pick<LogSource, 'name' | 'damage'>,
   bytes: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array, void, void> {
@@ -194,8 +200,11 @@ async function* resume(
   }
 }
 
+/** Larger pieces are slower: they leave the processor's cache before they are read. */
+const pieceBytes = 256 * 1024;
+
 /** The bytes of a file, in order: it may be a pipe. */
-async function* bytesOf(file: string, name: string, pieceBytes = beginningBytes): AsyncGenerator<Uint8Array> {
+async function* bytesOf(file: string, name: string): AsyncGenerator<Uint8Array> {
   await using handle = await openFile(file, name);
   const piece = Buffer.allocUnsafeSlow(pieceBytes);
   for (;;) {

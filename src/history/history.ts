@@ -1,6 +1,7 @@
 import type { Cause } from '../codes/causes.ts';
 import type { Account, Evidence } from '../diagnosis/explanation.ts';
 import type { Resource, Termination } from '../eventlog/details.ts';
+import type { Metrics } from '../journal/metrics.ts';
 
 /**
  * What an attempt does on a slot. `cut-off`: from a lost connection to the failed attempt to restore it. Only a run's
@@ -55,7 +56,7 @@ export interface AttemptHistory {
   /** From 1. */
   number: number;
   /** Waits of the job before this attempt. */
-  waits: Span<Wait>[];
+  waits: readonly Span<Wait>[];
   spans: Span<Activity>[];
   ending: Ending;
   /** Undefined after a success. */
@@ -132,11 +133,11 @@ export interface UsedResource {
 
 export type JobOutcome = 'success' | 'wrongOutput' | 'failed' | 'held' | 'removed' | 'running' | 'waiting';
 
-/** Known only of a run's own jobs: the values of the matrix, and the last progress of the training. */
+/** Known only of a run's own jobs: the values of the matrix, and what the training measured, last and at best. */
 export interface Trained {
   parameters?: Readonly<Record<string, string | number | boolean>>;
-  loss?: number;
-  accuracy?: number;
+  metrics?: Metrics;
+  best?: Metrics;
 }
 
 /** A job, computed from its events. */
@@ -146,9 +147,9 @@ export interface JobHistory {
   /** First and last event, in milliseconds since the epoch. */
   from: number;
   to: number;
-  attempts: AttemptHistory[];
+  attempts: readonly AttemptHistory[];
   /** Waits after the last attempt. */
-  after: Span<Wait>[];
+  after: readonly Span<Wait>[];
   outcome: JobOutcome;
   /** Its node, if a DAG submitted it: the node's clusters are its attempts, and `id` is the latest. */
   node?: string;
@@ -179,7 +180,7 @@ export interface Hold extends Account {
 export interface JobDetails {
   first: Evidence;
   last: Evidence;
-  holds: Hold[];
-  releases: { reason: string; evidence: Evidence }[];
+  holds: readonly Hold[];
+  releases: readonly { reason: string; evidence: Evidence }[];
   removal?: { reason: string; evidence: Evidence; wasHeld: boolean };
 }

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
-import { copyFile, mkdir, writeFile } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { readdirSync } from 'node:fs';
 import { test, type TestContext } from 'node:test';
 import { loadPlan } from '../../src/job/load-plan.ts';
 import type { OrderedData } from '../../src/job/job.ts';
 import { ObjectHarness } from '../objects/object-harness.ts';
-import { AgentHarness } from './agent-harness.ts';
+import { AgentHarness, defaultCommand } from './agent-harness.ts';
 
 const shards = 9;
 const samples = 2 * shards;
@@ -30,7 +31,7 @@ for epoch in range(stream.state_dict()["epoch"], ${epochs}):
         most = max(most, sum(one.stat().st_size for one in os.scandir("data") if one.name.endswith(".tar")))
         if len(sys.argv) > 1 and len(seen) == int(sys.argv[1]):
             print("here", flush=True)
-            while not asked:
+            while not asked and "exit" not in sys.argv:
                 signal.pause()
             with open(saved + ".new", "w") as file:
                 json.dump({"seen": seen, "stream": stream.state_dict()}, file)
@@ -125,6 +126,28 @@ test('a data set three times its budget is trained on', async (t) => {
     },
   );
 
+  await t.test('in a sandbox that keeps its shards while the pool takes the checkpoint', async () => {
+    const sandbox = agent.at('sandbox');
+    await mkdir(`${sandbox}/files`, { recursive: true });
+    await writeFile(`${sandbox}/files/train.py`, training);
+    const order = await agent.order(change(7, { name: 'paused' }, '5 exit'));
+    const start = (): Promise<number | null> => {
+      const [program = '', ...args] = defaultCommand;
+      const child = spawn(program, [...args, 'sandbox', order], {
+        cwd: sandbox,
+        env: { ...process.env, ...env },
+      });
+      return new Promise((resolve) => child.on('close', resolve));
+    };
+    assert.equal(await start(), 85);
+    assert.equal(await start(), 0);
+    const { seen } = JSON.parse(await readFile(`${sandbox}/results/0000/model.pt`, 'utf8')) as {
+      seen: string[];
+    };
+    assert.equal(seen.length, epochs * samples);
+    assert.equal(new Set(seen).size, samples);
+  });
+
   await t.test('of numbered tars without a list, too', async () => {
     const published = readdirSync(objects.published('inbox/sets')).filter((name) => name.endsWith('.tar'));
     for (const [index, name] of published.sort().entries())
@@ -140,6 +163,21 @@ test('a data set three times its budget is trained on', async (t) => {
     );
     assert.equal(exit, 0, stderr);
     assertWhole(agent);
+    const rules = async (last: number, keep: string): Promise<string[]> => {
+      const lines = ['method = "on-demand"', `keep = "${keep}"`, `token_file = "${data.tokenFile ?? ''}"`];
+      const table = `[data.d]\nurl = "osdf:///inbox/sets/n-{0..${last}}.tar"\n${lines.join('\n')}\n`;
+      await writeFile(
+        objects.at('updraft.toml'),
+        `name = "x"\n[train]\ncommand = "true"\noutputs = ["m"]\n${table}`,
+      );
+      const { out } = await objects.updraft(['check', '--json'], { env: { ...objects.env, ...env } });
+      return (JSON.parse(out) as { findings: { rule: string }[] }).findings.map(({ rule }) => rule);
+    };
+    const about = ['archive-unusable', 'keep-too-small', 'unproven', 'object-missing'];
+    const named = async (last: number, keep: string): Promise<string[]> =>
+      (await rules(last, keep)).filter((rule) => about.includes(rule)).sort();
+    assert.deepEqual(await named(shards - 1, '3 MB'), []);
+    assert.deepEqual(await named(shards, '1.5 MB'), ['archive-unusable', 'keep-too-small']);
   });
 
   await t.test('unless a shard is missing, or the budget does not hold two', async () => {

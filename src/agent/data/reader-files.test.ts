@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
@@ -9,8 +9,11 @@ async function opened(t: TestContext, before: Record<string, string> = {}) {
   const folder = await temporaryFolder(t, before);
   const files = new ReaderFiles(path.join(folder, 'data'), path.join(folder, 'hint.json'));
   files.publish({ shards: [], keep: null });
-  const write = (name: string, value: unknown): Promise<void> =>
-    writeFile(path.join(folder, 'data/.stream', name), typeof value === 'string' ? value : JSON.stringify(value));
+  const write = async (name: string, value: unknown): Promise<void> => {
+    const file = path.join(folder, 'data/.stream', name);
+    await writeFile(`${file}.new`, typeof value === 'string' ? value : JSON.stringify(value));
+    await rename(`${file}.new`, file);
+  };
   const reader = (epoch: number, position: number, waited = 0, pid = process.pid) => ({ epoch, position, waited, pid });
   return { folder, files, write, reader };
 }

@@ -35,6 +35,9 @@ const seconds = field<number>('a number from 0 up', (value) => typeof value === 
 const wanted = shape<Wanted>({ epoch: count, order: listOf(count), block: count });
 const position = shape<ReaderPosition>({ epoch: count, position: count, waited: seconds, pid: optional(count) });
 
+/** In polls: about once a second. */
+const aliveEvery = 20;
+
 /**
  * The files through which the agent and the readers of a data set speak, in `.stream` in its folder: the agent writes
  * `list.json`; readers write `wanted.json`, and each its place into `at/`. Every file appears by one rename.
@@ -44,6 +47,8 @@ export class ReaderFiles {
   #wanted: Wanted | undefined;
   #wantedAs = '';
   readonly #hint: string | undefined;
+  readonly #readers = new Map<string, ReaderPosition & { version: string; isAlive: boolean }>();
+  #polls = 0;
   readonly #waits = new ReaderWaits();
 
   /** `hint` names a file like `wanted.json`, from which a resumed training's wish is known before its readers start. */
@@ -63,6 +68,7 @@ export class ReaderFiles {
   /** The training starts: what earlier readers said no longer counts. */
   restart(): void {
     this.#waits.clear();
+    this.#readers.clear();
     for (const name of readers(this.#at('at'))) rmSync(this.#at('at', name), { force: true });
     rmSync(this.#at('wanted.json'), { force: true });
     this.#wanted = this.#hint === undefined ? undefined : readJson(this.#hint, wanted);
@@ -77,15 +83,11 @@ export class ReaderFiles {
   /** Undefined while nobody has said what is wanted. */
   poll(): Wish | undefined {
     this.#readWanted();
-    const found = readers(this.#at('at')).flatMap((name) => {
-      const reader = readJson(this.#at('at', name), position);
-      if (reader !== undefined) this.#waits.add(name, reader);
-      return reader ?? [];
-    });
+    this.#readPositions();
     if (this.#wanted === undefined) return undefined;
     const { epoch, order, block } = this.#wanted;
-    const current = found.filter((reader) => reader.epoch === epoch);
-    const living = current.filter(({ pid }) => pid !== undefined && identifyProcess(pid) !== undefined);
+    const current = [...this.#readers.values()].filter((reader) => reader.epoch === epoch);
+    const living = current.filter(({ isAlive }) => isAlive);
     // Where none lives, their process IDs are those of another container.
     const places = (living.length > 0 ? living : current).map((reader) => reader.position);
     const lowest = places.length === 0 ? 0 : Math.min(...places);
@@ -94,11 +96,27 @@ export class ReaderFiles {
 
   #readWanted(): void {
     const file = this.#at('wanted.json');
-    const info = statSync(file, { throwIfNoEntry: false, bigint: true });
-    const version = info === undefined ? '' : `${info.ino} ${info.mtimeNs}`;
+    const version = versionOf(file);
     if (version === this.#wantedAs) return;
     this.#wantedAs = version;
     this.#wanted = readJson(file, wanted) ?? this.#wanted;
+  }
+
+  /** Reads what is new. Whether its process lives is asked less often: that costs more than the rest. */
+  #readPositions(): void {
+    this.#polls += 1;
+    const names = readers(this.#at('at'));
+    for (const name of this.#readers.keys()) if (!names.includes(name)) this.#readers.delete(name);
+    for (const name of names) {
+      const known = this.#readers.get(name);
+      const version = versionOf(this.#at('at', name));
+      if (known?.version === version && this.#polls % aliveEvery !== 0) continue;
+      const reader = readJson(this.#at('at', name), position);
+      if (reader === undefined) continue;
+      this.#waits.add(name, reader);
+      const isAlive = reader.pid !== undefined && identifyProcess(reader.pid) !== undefined;
+      this.#readers.set(name, { ...reader, version, isAlive });
+    }
   }
 
   #at(...names: string[]): string {
@@ -128,6 +146,12 @@ class ReaderWaits {
     const grown = waited - (before > waited ? 0 : before);
     this.#ofEpoch.set(epoch, Math.max(grown, this.#ofEpoch.get(epoch) ?? 0));
   }
+}
+
+/** Changes when a file is replaced; empty if there is none. */
+function versionOf(file: string): string {
+  const info = statSync(file, { throwIfNoEntry: false, bigint: true });
+  return info === undefined ? '' : `${info.ino} ${info.mtimeNs}`;
 }
 
 const readers = (folder: string): string[] => {

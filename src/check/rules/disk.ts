@@ -1,3 +1,4 @@
+import { withHeadroom } from '../../base/headroom.ts';
 import { estimateDisk } from '../../job/estimate-disk.ts';
 import { heldBytes, isOnDemand } from '../../job/on-demand.ts';
 import { fetchedBy, packName, type PlannedData } from '../../job/plan.ts';
@@ -69,7 +70,7 @@ function toKeep(data: readonly PlannedData[]): string {
 
 function tooSmall({ plan, where }: PlanFacts, what: string, need: Need): Found {
   const { diskBytes } = plan.spec.resources;
-  const rounded = formatSize(Math.ceil((need.bytes * 1.1) / 1e9) * 1e9);
+  const rounded = formatSize(Math.ceil(withHeadroom(need.bytes) / 1e9) * 1e9);
   const asked = formatSize(plan.disk.bytes);
   const disk = diskBytes === 'auto' ? `disk = "auto" is ${asked} and` : `disk = ${asked}`;
   return {

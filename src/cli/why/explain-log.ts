@@ -1,10 +1,10 @@
 import { firstFew, printable } from '../../base/printable.ts';
-import type { Ad } from '../../classad/ad.ts';
-import { beginningBytes, gather, isEventLog, type LogSource } from '../../eventlog/scan-log.ts';
+import type { LogSource } from '../../eventlog/scan-log.ts';
 import { Fault } from '../../fault/fault.ts';
-import { historyOfAd, parseLongAds } from '../../history/ad-history.ts';
 import type { JobHistory } from '../../history/history.ts';
+import { readAds } from '../../history/read-ads.ts';
 import { readHistory, type ReadHistory } from '../../history/read-history.ts';
+import { noEventsFault } from '../../report/no-events.ts';
 import { ChosenJobs } from './chosen-jobs.ts';
 
 /** Logs of more bytes are read without the lines of their evidence, unless something shows these. */
@@ -22,9 +22,9 @@ export async function jobsToExplain(
   const logs: LogSource[] = [];
   const fromAds: JobHistory[] = [];
   for (const source of sources) {
-    const ads = await readJobAds(source);
+    const ads = await readAds(source);
     if (ads === undefined) logs.push(source);
-    else fromAds.push(...ads.map((ad) => adHistory(ad, source, sources.length > 1)));
+    else fromAds.push(...ads.map((job) => (sources.length > 1 ? { ...job, log: source.name } : job)));
   }
   const chosen = word === undefined ? fromAds : fromAds.filter((job) => isNamedJob(job, word));
   if (logs.length > 0)
@@ -41,30 +41,6 @@ export async function jobsToExplain(
 interface ReadingOptions {
   signal: AbortSignal;
   isQuoted: boolean;
-}
-
-/** The ads of a file that `condor_q -l` or `condor_history -l` has printed; undefined if it is not one. */
-async function readJobAds(source: LogSource): Promise<Ad[] | undefined> {
-  const decoder = new TextDecoder();
-  let text = '';
-  for await (const piece of gather(source.open(), beginningBytes)) {
-    if (
-      text === '' &&
-      (isEventLog(piece.subarray(0, headBytes)) || !isJobAds(decoder.decode(piece.subarray(0, headBytes))))
-    )
-      return undefined;
-    text += decoder.decode(piece, { stream: true });
-  }
-  return text === '' ? undefined : parseLongAds(text);
-}
-
-/** Enough to recognize ads. */
-const headBytes = 64 * 1024;
-const isJobAds = (text: string): boolean => /^ClusterId\s*=\s*\d+\s*$/m.test(text);
-
-function adHistory(ad: Ad, { name }: LogSource, isOneOfMany: boolean): JobHistory {
-  const job = historyOfAd(ad, name);
-  return isOneOfMany ? { ...job, log: name } : job;
 }
 
 const isNamedJob = ({ id, node }: JobHistory, word: string): boolean =>
@@ -87,20 +63,19 @@ async function jobsOfLogs(
   }
   if (isPlaceEnough && history.jobs.length === 1) history = await read(false);
   if (history.jobs.length > 0) return history.jobs;
-  const logs = firstFew([...new Set(sources.map(({ name }) => printable(name)))], maxNamed);
-  throw chosen !== undefined && history.facts.events > 0 ? chosen.fault(logs) : noJobs(logs, history);
+  const names = [...new Set(sources.map(({ name }) => name))];
+  throw chosen !== undefined && history.facts.events > 0
+    ? chosen.fault(firstFew(names.map(printable), maxNamed))
+    : noJobs(names, history);
 }
 
 const maxNamed = 8;
 
-function noJobs(logs: string, { facts, garbledBytes }: ReadHistory): Fault {
+function noJobs(names: readonly string[], { facts, garbledBytes, garbledStart }: ReadHistory): Fault {
+  const logs = firstFew(names.map(printable), maxNamed);
   if (facts.events > 0)
     return new Fault('file-invalid', `the events in ${logs} belong to no job`, { about: logs });
-  if (garbledBytes > 0)
-    return new Fault('file-invalid', `there is no HTCondor event in ${logs}`, {
-      about: logs,
-      fix: 'name the event log of the jobs (`log` in their submit file), not their output',
-    });
+  if (garbledBytes > 0) return noEventsFault(names, garbledStart);
   return new Fault('file-invalid', `${logs} is empty: its jobs have not been submitted yet`, {
     about: logs,
     fix: 'wait until the jobs are submitted, or name the event log in their submit file',
