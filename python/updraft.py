@@ -13,6 +13,8 @@ Under Updraft, checkpoints go to the job's checkpoint folder, `log` feeds `updra
 machine (SIGTERM) saves and exits with 85: "saved, run me again". On a laptop the same lines save into the folder
 `checkpoints` and resume from it, and do nothing else.
 
+`Stream` reads a data set from its tar shards, in an order that a resumed training repeats.
+
 One file, standard library only; PyTorch, Lightning and transformers are used if the training uses them.
 """
 
@@ -30,6 +32,7 @@ import random
 import re
 import signal
 import sys
+import tempfile
 import threading
 import time
 import weakref
@@ -37,7 +40,7 @@ import zlib
 from dataclasses import dataclass, replace
 from typing import Any, Callable, Iterable, Iterator, Optional, TypeVar
 
-__all__ = ["Training", "training"]
+__all__ = ["Stream", "StreamError", "Training", "training"]
 
 Batch = TypeVar("Batch")
 
@@ -97,6 +100,7 @@ class Training:
         self._resumed: Optional[dict[str, Any]] = None
         self._generators: list[Any] = []
         self._epoch_random: Any = None
+        self._stream: Any = None
         self._has_looped = True
         self._asked_to_leave = False
         self._restore_handler: Callable[[], None] = lambda: None
@@ -151,8 +155,8 @@ class Training:
     def batches(self, loader: Iterable[Batch], *, accumulate: int = 1) -> Iterator[Batch]:
         """The batches that are left of this epoch. If gradients are collected over several batches, say how many.
 
-        A dataset with `set_epoch(epoch)` is told the epoch. One with `updraft_seek(epoch, samples)` begins after that
-        many samples by itself, so nothing is read only to be dropped.
+        A dataset with `set_epoch(epoch)` gets the epoch. One with `updraft_seek(epoch, samples)` begins after that
+        many samples by itself, so nothing is read only to be dropped; its `state_dict` is saved with the position.
         """
         if self._has_looped:
             raise RuntimeError("run.batches goes once into each epoch of run.epochs; iterate over other loaders directly")
@@ -171,11 +175,14 @@ class Training:
         if hasattr(dataset, "set_epoch"):
             dataset.set_epoch(self._position.epoch)
         if hasattr(dataset, "updraft_seek"):
+            self._stream = dataset
+            if self._resumed is not None and self._resumed.get("stream") is not None:
+                dataset.load_state_dict(self._resumed["stream"])
             dataset.updraft_seek(self._position.epoch, done * _batch_size_of(loader))
             rest = self._sought(loader, done)
         else:
             rest = self._rest_of(loader, done)
-        for batch in rest:
+        for batch in self._until_asked(rest):
             yield batch
             self._position = replace(self._position, batch=self._position.batch + 1)
             # After the last batch, the end of the epoch is the better moment: a resumed loop would be empty.
@@ -242,6 +249,16 @@ class Training:
 
     def _ask_to_leave(self, *_: Any) -> None:
         self._asked_to_leave = True
+        _request_to_leave()
+
+    def _until_asked(self, batches: Iterator[Batch]) -> Iterator[Batch]:
+        """The batches, or the way out if the training is asked to leave while a stream waits for data."""
+        try:
+            yield from batches
+        except _Leaving:
+            if not self._asked_to_leave:
+                raise
+            self._leave()
 
     def _state(self) -> dict[str, Any]:
         return {
@@ -249,6 +266,7 @@ class Training:
             "position": (self._position.epoch, self._position.batch),
             "random": _random_now(self._generators),
             "epoch_random": self._epoch_random,
+            "stream": self._stream.state_dict() if hasattr(self._stream, "state_dict") else None,
             "lives": self._interval.lives(time.monotonic()),
             "objects": {name: value.state_dict() for name, value in self._objects.items()},
         }
@@ -741,3 +759,581 @@ def _crc_of(path: str) -> int:
         while piece := file.read(1 << 20):
             crc = zlib.crc32(piece, crc)
     return crc
+
+
+class StreamError(RuntimeError):
+    """A shard is damaged, or the data set is not the one that the checkpoint was made with."""
+
+
+class Stream:
+    """The samples of a data set of tar shards, read from the tars as they are, while Updraft brings them.
+
+        stream = updraft.Stream("data", batch_size=256, transform=decode)
+        loader = torch.utils.data.DataLoader(stream, batch_size=256, num_workers=6)
+
+    A sample is a dict, as WebDataset has it: its name as `__key__`, and the bytes of each of its files by extension.
+    Files of one sample follow one another and have the same name up to the first dot. Nothing in a shard is executed:
+    decoding is what `transform` does.
+
+    The order depends on `seed` and the epoch only, not on the number of workers: shards are permuted, and the samples
+    of each `block` of shards are shuffled together. `run.batches` of `updraft.training` resumes at the very next sample; a
+    loop of your own calls `set_epoch` before each epoch. With PyTorch loaded, this is an `IterableDataset`.
+    """
+
+    def __new__(cls, *_: Any, **__: Any) -> Stream:
+        return object.__new__(_as_torch_dataset(cls))
+
+    def __init__(
+        self,
+        folder: str,
+        *,
+        batch_size: Optional[int] = None,
+        seed: int = 0,
+        transform: Optional[Callable[[dict[str, Any]], Any]] = None,
+        shuffle: bool = True,
+        block: Optional[int] = None,
+    ) -> None:
+        if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+            raise SystemExit("updraft.Stream is for one process; with torchrun, read the shards with WebDataset")
+        self._batch_size = batch_size
+        self._shards = _Shards(folder)
+        self._seed, self._shuffle, self._transform = seed, shuffle, transform
+        self._block = self._shards.block_that_fits(block) if shuffle else 1
+        self._waited = 0.0
+        self._start_file: Optional[str] = None
+        if _torch() is not None:
+            # Workers that persist from epoch to epoch have a copy of this object: they read where to begin.
+            handle, self._start_file = tempfile.mkstemp(".json", "updraft-stream-")
+            os.close(handle)
+            weakref.finalize(self, _remove_own, self._start_file, os.getpid())
+        self._begin_at(_Start())
+        if not os.path.exists(self._shards.hint or ""):
+            self._want(self._start)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Begins at the first sample of this epoch, counted from 0."""
+        if epoch != self._start.epoch:
+            self._begin_at(_Start(epoch))
+
+    def updraft_seek(self, epoch: int, samples: int) -> None:
+        """Begins after this many samples of the epoch. Shards before them are not read, if their sizes are known."""
+        start = _Start(epoch)
+        for shards in self._blocks(epoch):
+            counts = [self._shards.count(shard) for shard in shards]
+            if None in counts or start.before + sum(counts) > samples:
+                break
+            start = replace(start, block=start.block + 1, before=start.before + sum(counts))
+        self._begin_at(replace(start, samples=samples))
+        self._want(self._start)
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that a reader elsewhere needs. With workers, the position is known to `run.batches` only."""
+        self._leave_hint()
+        return {
+            "format": _FORMAT,
+            "shards": self._shards.identity,
+            "order": [self._seed, self._shuffle, self._block],
+            "epoch": self._next.epoch,
+            "samples": self._next.samples,
+            "counts": self._shards.counts_so_far(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        if state["shards"] != self._shards.identity:
+            raise StreamError(f"the shards in {self._shards.folder} are not those of the checkpoint")
+        seed, shuffle, block = state["order"]
+        if (seed, shuffle) != (self._seed, self._shuffle):
+            raise StreamError(f"the checkpoint has seed={seed}, shuffle={shuffle}; use the same")
+        self._block = self._shards.block_that_fits(block) if shuffle else 1
+        self._shards.counts = list(state["counts"])
+        self.updraft_seek(state["epoch"], state["samples"])
+
+    def __len__(self) -> int:
+        """Samples of an epoch, once the sizes of all shards are known."""
+        return self._shards.samples()
+
+    def __getitem__(self, _: Any) -> Any:
+        raise TypeError("updraft.Stream has no index; to use it with a DataLoader, import torch before you make it")
+
+    def __iter__(self) -> Iterator[Any]:
+        worker, workers = _worker()
+        if workers > 1 and self._batch_size is None:
+            raise ValueError("with several workers, updraft.Stream needs the batch_size of the loader")
+        start = self._start if worker is None or self._start_file is None else _Start(**_read_json(self._start_file))
+        if not worker:
+            self._want(start)
+        if worker is not None and "UPDRAFT_CHECKPOINT" in os.environ:
+            # The agent asks the whole group. The training needs its workers until it has left.
+            signal.signal(signal.SIGTERM, _request_to_leave)
+        samples = self._samples(start, worker or 0, workers)
+        return samples if worker is not None else self._counted(start, samples)
+
+    def __reduce__(self) -> Any:
+        plain = next(kind for kind in type(self).__mro__ if kind.__module__ != "updraft torch")
+        return _new_stream, (plain,), self.__dict__
+
+    def _counted(self, start: _Start, samples: Iterator[Any]) -> Iterator[Any]:
+        """The samples, read by the process that also saves: it knows the position, and when the epoch has ended."""
+        self._next = start
+        for sample in samples:
+            self._next = replace(self._next, samples=self._next.samples + 1)
+            yield sample
+        self._begin_at(_Start(start.epoch + 1))
+
+    def _samples(self, start: _Start, worker: int, workers: int) -> Iterator[Any]:
+        """What a worker reads: of every `workers` batches from `start` on, its own."""
+        size = self._batch_size or 1
+        sown = _torch() is not None and _torch().utils.data.get_worker_info() is not None
+        before, place = start.before, 0
+        with _Reader(self._shards.stream_folder, start.epoch, self._waited) as reader:
+            for number, shards in enumerate(self._blocks(start.epoch)[start.block :], start.block):
+                reader.begin(place)
+                with contextlib.ExitStack() as files:
+                    block = [self._shards.open(shard, reader, files) for shard in shards]
+                    self._waited = reader.waited
+                    order = [(shard, sample) for shard in block for sample in shard.samples]
+                    if self._shuffle:
+                        random.Random(f"{self._seed} {start.epoch} {number}").shuffle(order)
+                    first = max(0, start.samples - before)
+                    for nth, (shard, sample) in enumerate(order[first:], before + first):
+                        if (nth - start.samples) // size % workers == worker:
+                            yield self._decoded(shard.read(sample), (self._seed, start.epoch, nth) if sown else None)
+                before, place = before + len(order), place + len(shards)
+
+    def _decoded(self, sample: dict[str, Any], place: Optional[tuple[int, ...]]) -> Any:
+        if self._transform is None:
+            return sample
+        if place is not None:
+            # Whichever worker decodes it, a sample draws the same random numbers.
+            _seed_all(place)
+        return self._transform(sample)
+
+    def _blocks(self, epoch: int) -> list[list[int]]:
+        """The shards of each block. The first blocks of a training are small, so that its first batch comes early."""
+        order = list(range(len(self._shards.names)))
+        if self._shuffle:
+            random.Random(f"{self._seed} {epoch}").shuffle(order)
+        blocks, size = [], 1 if epoch == 0 else self._block
+        while order:
+            blocks.append(order[:size])
+            order = order[size:]
+            size = min(2 * size, self._block)
+        return blocks
+
+    def _begin_at(self, start: _Start) -> None:
+        self._start = self._next = start
+        if self._start_file is not None:
+            _write_json(self._start_file, vars(start))
+
+    def _wanted(self, start: _Start) -> dict[str, Any]:
+        rest = [*self._blocks(start.epoch)[start.block :], *self._blocks(start.epoch + 1)]
+        order = list(itertools.chain.from_iterable(rest))
+        return {"format": _FORMAT, "epoch": start.epoch, "order": order, "block": self._block}
+
+    def _want(self, start: _Start) -> None:
+        if self._shards.stream_folder is not None:
+            _write_json(os.path.join(self._shards.stream_folder, "wanted.json"), self._wanted(start))
+
+    def _leave_hint(self) -> None:
+        """Leaves what a resumed training will want first beside its checkpoint: the agent brings it while Python starts."""
+        if self._shards.hint is None:
+            return
+        places = [reader["position"] for reader in _readers(self._shards.stream_folder, self._next.epoch)]
+        wanted = self._wanted(self._start)
+        with contextlib.suppress(OSError):
+            _write_json(self._shards.hint, {**wanted, "order": wanted["order"][min(places, default=0) :]})
+
+
+def _as_torch_dataset(kind: type) -> type:
+    """The class, as an IterableDataset if PyTorch is loaded: a DataLoader accepts nothing else."""
+    torch = _torch()
+    if torch is None or issubclass(kind, torch.utils.data.IterableDataset):
+        return kind
+    if kind not in _torch_datasets:
+        bases = (kind, torch.utils.data.IterableDataset)
+        _torch_datasets[kind] = type(kind.__name__, bases, {"__module__": "updraft torch", "__doc__": kind.__doc__})
+    return _torch_datasets[kind]
+
+
+_torch_datasets: dict[type, type] = {}
+
+
+def _new_stream(kind: type) -> Any:
+    return kind.__new__(kind)
+
+
+def _worker() -> tuple[Optional[int], int]:
+    """The number of this worker of a DataLoader, none in the process of the training, and how many there are."""
+    info = None if _torch() is None else _torch().utils.data.get_worker_info()
+    return (None, 1) if info is None else (info.id, info.num_workers)
+
+
+@dataclass(frozen=True)
+class _Start:
+    """Where an epoch begins: after `samples` samples, in block `block`, which has `before` samples before it."""
+
+    epoch: int = 0
+    samples: int = 0
+    block: int = 0
+    before: int = 0
+
+
+_BLOCK_BYTES = 1_000_000_000
+"""A resumed training needs a whole block at once: 8 s at 120 MB/s."""
+_MAX_BLOCK = 16
+
+
+class _Shards:
+    """The tars of a folder: listed, counted, and opened as they arrive.
+
+    With Updraft, `.stream/list.json` lists them, whether they are there yet or not. Without, the tars that are there
+    are all there are. Offsets are kept in `.stream/index`, also of shards that were removed meanwhile.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        listed = os.path.join(folder, ".stream", "list.json")
+        self._is_brought = os.path.exists(listed)
+        self._keep: Optional[int] = None
+        if self._is_brought:
+            content = _read_json(listed)
+            shards = [(one["name"], one["bytes"], one.get("samples")) for one in content["shards"]]
+            self._keep = content.get("keep")
+        else:
+            names = sorted(name for name in os.listdir(folder) if name.endswith(".tar") and not name.startswith("."))
+            shards = [(name, os.path.getsize(os.path.join(folder, name)), None) for name in names]
+        if not shards:
+            raise StreamError(f"{folder} has no tar shards")
+        self.names, self._bytes, counts = (list(column) for column in zip(*shards))
+        for name in self.names:
+            if os.path.basename(name) != name or name in ("", ".", ".."):
+                raise StreamError(f"{listed}: {name!r} is not a file name")
+        self.counts: list[Optional[int]] = counts
+        self._indexes: dict[int, list[Any]] = {}
+
+    @property
+    def stream_folder(self) -> Optional[str]:
+        """Where the agent and the readers leave notes for each other."""
+        return os.path.join(self.folder, ".stream") if self._is_brought else None
+
+    @property
+    def hint(self) -> Optional[str]:
+        saved = os.environ.get("UPDRAFT_CHECKPOINT")
+        if saved is None or not self._is_brought:
+            return None
+        return os.path.join(saved, f"stream-{os.path.basename(os.path.abspath(self.folder))}.json")
+
+    @property
+    def identity(self) -> list[int]:
+        """The number of shards, and a checksum of their names and sizes."""
+        return [len(self.names), zlib.crc32(repr([self.names, self._bytes]).encode())]
+
+    def block_that_fits(self, block: Optional[int]) -> int:
+        largest, keep = max(self._bytes), self._keep
+        if block is None:
+            limit = _BLOCK_BYTES if keep is None else min(_BLOCK_BYTES, keep // 2)
+            at_least = 2 if keep is None or keep >= 4 * largest else 1
+            return max(at_least, min(_MAX_BLOCK, limit // max(1, largest)))
+        if keep is not None and block * largest > keep:
+            need = f"a block of {block} shards needs {block * largest / 1e9:.1f} GB"
+            raise StreamError(f"{need}; keep is {keep / 1e9:.1f} GB")
+        return max(1, block)
+
+    def count(self, number: int) -> Optional[int]:
+        """Samples of a shard, if that can be known now."""
+        if self.counts[number] is None:
+            with contextlib.suppress(FileNotFoundError):
+                index = self._saved_index(number, only_count=True)
+                self.counts[number] = len(self._index(number)) if index is None else index
+        return self.counts[number]
+
+    def counts_so_far(self) -> list[Optional[int]]:
+        indexed: set[str] = set()
+        with contextlib.suppress(OSError):
+            indexed.update(os.listdir(self._index_folder))
+        for number, name in enumerate(self.names):
+            if self.counts[number] is None and f"{name}.json" in indexed:
+                self.counts[number] = self._saved_index(number, only_count=True)
+        return list(self.counts)
+
+    def samples(self) -> int:
+        counts = self.counts_so_far() if self._is_brought else [self.count(one) for one in range(len(self.names))]
+        if None in counts:
+            raise TypeError("the number of samples is not known before all shards have arrived once")
+        return sum(counts)
+
+    def open(self, number: int, reader: _Reader, files: contextlib.ExitStack) -> _Shard:
+        """Waits for a shard. Once open, it may be removed."""
+        path = os.path.join(self.folder, self.names[number])
+        while True:
+            try:
+                file = files.enter_context(open(path, "rb", buffering=0))
+                break
+            except FileNotFoundError:
+                if not self._is_brought:
+                    raise StreamError(f"{path} is gone") from None
+                reader.wait()
+        samples = self._index(number, file)
+        if self.counts[number] not in (None, len(samples)):
+            raise StreamError(f"{path} has {len(samples)} samples, not {self.counts[number]} as listed")
+        self.counts[number] = len(samples)
+        return _Shard(path, file, samples)
+
+    @property
+    def _index_folder(self) -> str:
+        return os.path.join(self.folder, ".stream", "index")
+
+    def _index(self, number: int, file: Any = None) -> list[Any]:
+        if number in self._indexes:
+            return self._indexes[number]
+        samples = self._saved_index(number)
+        if samples is None:
+            path = os.path.join(self.folder, self.names[number])
+            with contextlib.ExitStack() as stack:
+                tar = stack.enter_context(open(path, "rb", buffering=0)) if file is None else file
+                samples = _samples_of(_members(tar, path), path)
+            try:
+                lines = [self._index_mark(number, len(samples)), samples]
+                text = "\n".join(json.dumps(line, separators=(",", ":")) for line in lines)
+                _write_text(os.path.join(self._index_folder, f"{self.names[number]}.json"), text)
+            except OSError:
+                # A folder that cannot be written to: each process remembers.
+                self._indexes[number] = samples
+        return samples
+
+    def _index_mark(self, number: int, samples: int) -> dict[str, Any]:
+        """The first line of an index: what it is of. A shard that is brought again has another time, but the same size."""
+        changed = None if self._is_brought else os.stat(os.path.join(self.folder, self.names[number])).st_mtime_ns
+        return {"format": _FORMAT, "samples": samples, "bytes": self._bytes[number], "changed": changed}
+
+    def _saved_index(self, number: int, only_count: bool = False) -> Any:
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            with open(os.path.join(self._index_folder, f"{self.names[number]}.json"), encoding="ascii") as file:
+                mark = json.loads(file.readline())
+                if mark != self._index_mark(number, mark["samples"]):
+                    return None
+                return mark["samples"] if only_count else json.loads(file.readline())
+        return None
+
+
+@dataclass(frozen=True)
+class _Shard:
+    """An open shard: each sample is its name and the extension, offset and size of its files."""
+
+    path: str
+    file: Any
+    samples: list[Any]
+
+    def read(self, sample: Any) -> dict[str, Any]:
+        name, files = sample
+        content: dict[str, Any] = {"__key__": name}
+        for extension, offset, size in files:
+            content[extension] = data = _read_at(self.file, offset, size)
+            if len(data) != size:
+                raise StreamError(f"{self.path} was cut off: {name} at byte {offset} has {len(data)} of {size} bytes")
+        return content
+
+
+class _Reader:
+    """What a process reports to the agent: from which place on it needs shards, and how long it has waited for them."""
+
+    def __init__(self, folder: Optional[str], epoch: int, waited: float) -> None:
+        self._file = None if folder is None else os.path.join(folder, "at", f"{os.getpid()}.json")
+        self._epoch, self._place = epoch, 0
+        self._parent = os.getppid()
+        self._written = 0.0
+        self.waited = waited
+
+    def __enter__(self) -> _Reader:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        if self._file is not None:
+            with contextlib.suppress(OSError):
+                os.remove(self._file)
+
+    def begin(self, place: int) -> None:
+        self._place = place
+        self._write()
+
+    def wait(self) -> None:
+        if _Requests.to_leave:
+            raise _Leaving("asked to leave while waiting for a shard")
+        if os.getppid() != self._parent:
+            raise SystemExit("the training has ended")
+        began = time.monotonic()
+        time.sleep(0.02)
+        self.waited += time.monotonic() - began
+        if began - self._written > 1:
+            self._write()
+
+    def _write(self) -> None:
+        if self._file is None:
+            return
+        self._written = time.monotonic()
+        place = {"epoch": self._epoch, "position": self._place, "waited": round(self.waited, 3), "pid": os.getpid()}
+        _write_json(self._file, place)
+
+
+def _readers(folder: str, epoch: int) -> list[dict[str, Any]]:
+    """What the readers of this epoch say."""
+    readers = []
+    with contextlib.suppress(FileNotFoundError):
+        for name in os.listdir(os.path.join(folder, "at")):
+            with contextlib.suppress(OSError, ValueError):
+                readers.append(_read_json(os.path.join(folder, "at", name)))
+    return [one for one in readers if one["epoch"] == epoch]
+
+
+_TAR_BLOCK = 512
+_MAX_META = 1 << 20
+
+
+def _members(file: Any, path: str) -> Iterator[tuple[str, int, int]]:
+    """Name, offset and size of every regular file of a tar, from its headers only."""
+    end, at = os.fstat(file.fileno()).st_size, 0
+    name, size = None, None
+    while True:
+        header = _read_at(file, at, _TAR_BLOCK)
+        if len(header) < _TAR_BLOCK:
+            raise StreamError(f"{path} is cut off at byte {at + len(header)}: it has no end mark")
+        if not any(header):
+            return
+        try:
+            kind = _checked_kind(header)
+            data = at + _TAR_BLOCK
+            # Links, devices and folders have no bytes, whatever their headers say.
+            stored = 0 if kind in b"123456" else _tar_number(header[124:136])
+            if kind not in b"123456xgLK" and size is not None:
+                stored = size
+            if not 0 <= stored <= end - data:
+                raise ValueError(f"{stored} bytes should follow; the file ends at byte {end}")
+            if kind == b"x":
+                fields = _pax_fields(_meta(file, data, stored))
+                name, size = fields.get("path", name), int(fields["size"]) if "size" in fields else size
+            elif kind == b"L":
+                name = _text(_meta(file, data, stored))
+        except ValueError as error:
+            raise StreamError(f"{path} is damaged, or no tar, at byte {at}: {error}") from error
+        at = data + -(-stored // _TAR_BLOCK) * _TAR_BLOCK
+        if kind in b"xgLK":
+            continue
+        if kind not in b"123456":
+            yield name or _tar_name(header), data, stored
+        name, size = None, None
+
+
+def _checked_kind(header: bytes) -> bytes:
+    if sum(header) - sum(header[148:156]) + 8 * ord(" ") != _tar_number(header[148:156]):
+        raise ValueError("wrong checksum of a header")
+    kind = header[156:157]
+    if kind == b"S":
+        raise ValueError("a sparse file")
+    # Before POSIX, a folder was a file with a slash at its end.
+    return b"5" if kind in b"\0" and header[:100].rstrip(b"\0").endswith(b"/") else kind
+
+
+def _tar_number(field: bytes) -> int:
+    if field[0] == 0x80:
+        return int.from_bytes(field[1:], "big")
+    return int(field.strip(b" \0") or b"0", 8)
+
+
+def _tar_name(header: bytes) -> str:
+    name = _text(header[:100])
+    prefix = _text(header[345:500]) if header[257:263] == b"ustar\0" else ""
+    return f"{prefix}/{name}" if prefix else name
+
+
+def _text(field: bytes) -> str:
+    return field.split(b"\0", 1)[0].decode("utf-8", "surrogateescape")
+
+
+def _meta(file: Any, offset: int, size: int) -> bytes:
+    if size > _MAX_META:
+        raise ValueError(f"a name of {size} bytes")
+    return _read_at(file, offset, size)
+
+
+def _pax_fields(data: bytes) -> dict[str, str]:
+    fields = {}
+    while data:
+        digits, _, _ = data.partition(b" ")
+        length = int(digits)
+        if not len(digits) < length <= len(data):
+            raise ValueError(f"a field of {length} bytes in an extended header of {len(data)}")
+        record, data = data[:length], data[length:]
+        name, _, value = record[len(digits) + 1 : -1].partition(b"=")
+        fields[_text(name)] = _text(value)
+    if any(name.startswith("GNU.sparse") for name in fields):
+        raise ValueError("a sparse file")
+    return fields
+
+
+def _samples_of(members: Iterable[tuple[str, int, int]], path: str) -> list[Any]:
+    """Groups files by WebDataset's rule. Files without a dot, and hidden ones, belong to no sample."""
+    samples: list[Any] = []
+    for name, offset, size in members:
+        stem, dot, extension = name[name.rfind("/") + 1 :].partition(".")
+        if not stem or not dot:
+            continue
+        key = name[: len(name) - len(extension) - 1]
+        if not samples or samples[-1][0] != key:
+            samples.append([key, []])
+        files = samples[-1][1]
+        if any(extension.lower() == known for known, _, _ in files):
+            raise StreamError(f"{path} has {name} twice, at byte {offset} again")
+        files.append([extension.lower(), offset, size])
+    return samples
+
+
+def _read_at(file: Any, offset: int, size: int) -> bytes:
+    file.seek(offset)
+    data = file.read(size)
+    while len(data) < size:
+        more = file.read(size - len(data))
+        if not more:
+            break
+        data += more
+    return data
+
+
+def _read_json(path: str) -> Any:
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def _write_json(path: str, value: Any) -> None:
+    _write_text(path, json.dumps(value))
+
+
+def _write_text(path: str, text: str) -> None:
+    """Written under another name, then renamed: whoever reads it sees all of it."""
+    part = f"{path}.{os.getpid()}.part"
+    try:
+        file = open(part, "w", encoding="utf-8")
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        file = open(part, "w", encoding="utf-8")
+    with file:
+        file.write(text)
+    os.replace(part, path)
+
+
+def _remove_own(path: str, process: int) -> None:
+    """Removes a file, unless this process is a fork of the one that made it."""
+    if os.getpid() == process:
+        with contextlib.suppress(OSError):
+            os.remove(path)
+
+
+class _Leaving(StreamError):
+    """Raised by a stream that waits for a shard when the training is asked to leave: it may never come."""
+
+
+class _Requests:
+    to_leave = False
+
+
+def _request_to_leave(*_: Any) -> None:
+    _Requests.to_leave = True

@@ -40,6 +40,7 @@ const examples: Record<string, string> = {
   'data.NAME.arriving': 'true',
   'data.NAME.unpack': '"nested"',
   'data.NAME.method': '"stream"',
+  'data.NAME.keep': '"20 GB"',
   'data.NAME.expect': '{ files = 10, bytes = 2048 }',
   'data.NAME.expect.files': '1281167',
   'data.NAME.expect.bytes': '147897477120',
@@ -74,6 +75,7 @@ const examples: Record<string, string> = {
   'resources.time': '"10h"',
   'run.jobs': '10',
   'run.matrix': '{ lr = [0.1, 0.01] }',
+  'run.repeat': '5',
   'run.pool': '"condor"',
   'run.profile': '"ospool"',
   'run.project': '"UWMadison_Physics"',
@@ -105,6 +107,7 @@ const rules: Record<string, string[]> = {
   'data.NAME.into': ['same-name'],
   'data.NAME.unpack': ['archive-unusable'],
   'data.NAME.method': ['native-file'],
+  'data.NAME.keep': ['disk-too-small', 'keep-too-small'],
   'data.NAME.expect': ['object-not-as-declared', 'archive-files', 'unproven'],
   'data.NAME.sha256': ['object-not-as-declared', 'unproven'],
   'data.NAME.manifest': ['manifest-missing'],
@@ -218,6 +221,38 @@ function section(table: string, { description, properties = {}, required = [] }:
   ];
 }
 
+/** How a matrix fills more than commands. */
+const differingJobs = `## Jobs that differ
+
+A matrix fills more than the command: \`{name}\` in \`[train]\`, \`[data.NAME]\`, \`[environment]\`, \`[resources]\` or \`run.requirements\` is replaced by each job's own value before the file is checked, so methods, sites and machines can be compared in one run. A value that is nothing but a placeholder keeps its type: \`cpus = "{cpus}"\` is a number.
+
+\`\`\`toml
+name = "methods"
+
+[train]
+command = "python3 train.py --seed {seed}"
+files = ["train.py"]
+outputs = ["model.pt"]
+
+[data.train]
+url = "osdf:///ospool/uc-shared/public/cifar10.tar.gz"
+method = "{method}"
+
+[resources]
+memory = "{memory} GB"
+
+[run]
+pool = "condor"
+matrix = { method = ["osdf", "stream"], memory = [4, 8] }
+repeat = 5
+\`\`\`
+
+- \`repeat = 5\` gives every combination five jobs, with the seeds 1 to 5. Combinations take turns in the queue.
+- \`updraft plan\` shows how the jobs differ; \`updraft check\` checks each kind, up to 20 of them.
+- Not filled: \`name\`, \`train.files\`, \`train.secrets\`, \`[recovery]\`, \`[pool]\` and the rest of \`[run]\`, which a run has once.
+- On Slurm a run is one array with one request: there, jobs may differ in commands and data only.
+- \`{{name}}\` is the text \`{name}\`.`;
+
 /** The page. */
 export const jobFilePage = (): string => `# The job file
 
@@ -250,6 +285,8 @@ time = "4h"
 pool = "condor"
 matrix = { lr = [0.1, 0.01] }
 \`\`\`
+
+${differingJobs}
 
 ${section('', fileJsonSchema()).join('\n\n')}
 `;

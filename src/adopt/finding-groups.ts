@@ -41,7 +41,10 @@ export function groupFindings(
     return group.length === 0 ? [] : [{ level, title, findings: group.map((one) => shown(one, lines)) }];
   });
   const common = findings.filter(isCommon).map((one) => shown(one, lines).message);
-  return [...byLevel, ...common.map((title): FindingGroup => ({ level: 'note', title, findings: [] }))];
+  return [
+    ...byLevel,
+    ...[...new Set(common)].map((title): FindingGroup => ({ level: 'note', title, findings: [] })),
+  ];
 }
 
 function shown(

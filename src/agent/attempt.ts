@@ -39,4 +39,16 @@ export interface Attempt {
   record: Recorder;
   /** Notes shared by all attempts of the run. */
   shared: SharedNotes;
+  /** Data that comes as the training asks for it. */
+  streams?: readonly DataStream[];
+}
+
+/** What a training's wait for data shows of it. */
+interface DataStream {
+  /** The training can only wait for it. */
+  readonly isAwaited: boolean;
+  /** Seconds that the training has waited since its start; undefined while it has not said. */
+  readonly waited: number | undefined;
+  /** The training starts again. */
+  restart(): void;
 }

@@ -2,6 +2,7 @@ import { asFault, Fault } from '../fault/fault.ts';
 import { dropClaim } from '../job/claim.ts';
 import { isFull } from '../job/full-disk.ts';
 import type { WorkOrder } from '../job/job.ts';
+import { isOnDemand } from '../job/on-demand.ts';
 import { toFaultRecord } from '../journal/entry.ts';
 import type { Attempt, Context } from './attempt.ts';
 import { CheckpointSaver } from './checkpoint/checkpoint-saver.ts';
@@ -204,7 +205,9 @@ async function resume(soFar: AttemptSoFar, base: Attempt, { before, code }: Paus
   const equipped = await setUpEnvironment(base);
   soFar.saver = await CheckpointSaver.open(equipped, code);
   await soFar.saver?.resume();
-  return { equipped, attempt: equipped, before, code };
+  // Shards on demand are there as they were, and more may be asked for.
+  soFar.arriving = await startArrivingData(equipped, base.order.data.filter(isOnDemand));
+  return { equipped, attempt: soFar.arriving.attempt, before, code };
 }
 
 /** Returns the version of the code. */

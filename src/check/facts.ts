@@ -48,6 +48,8 @@ export interface ObjectFact {
   archiveProblem?: { message: string; fix?: string };
   /** Of all shards that it names. */
   bytes?: number;
+  /** Of shards on demand: the disk for them, and the size of the largest. */
+  keep?: { bytes: number; largest: number };
   /** The files of an archive on this machine, and what the job file says. */
   files?: { found: number; declared: number };
 }

@@ -3,7 +3,7 @@ import type { SubmitFiles } from '../adopt/submit-files.ts';
 import { counted } from '../base/counted.ts';
 import type { Found, Rule } from '../base/finding.ts';
 import type { ScriptTime } from './dag-command.ts';
-import type { Dag, DagNode, DagProblemKind, DagScript } from './dag.ts';
+import { ownName, type Dag, type DagNode, type DagProblemKind, type DagScript } from './dag.ts';
 import { type NodeGroup, type NodeOutcome, waits } from './node-outcomes.ts';
 import type { Rescue } from './rescue.ts';
 
@@ -18,7 +18,7 @@ export interface DagFacts {
   outcomes: NodeOutcome[];
   /** Not all outcomes were read. */
   isPartial: boolean;
-  rescue: Rescue | undefined;
+  rescues: Rescue[];
 }
 
 const problems =
@@ -57,8 +57,8 @@ export const dagRules: Rule<DagFacts>[] = [
   {
     name: 'dag-cycle',
     level: 'error',
-    about: 'Nodes wait for each other in a circle.',
-    check: cycle,
+    about: 'Nodes wait for each other in a circle, or an inner DAG submits a DAG that it is a part of.',
+    check: (facts) => [...cycle(facts), ...problems('endless')(facts)],
   },
   {
     name: 'dag-file-missing',
@@ -159,6 +159,11 @@ function missingFiles({ dag, files, groups }: DagFacts, later: boolean): Found[]
     const these = isMissing && !gone(folder) ? nodes.filter((node) => waits(dag, node) === later) : [];
     if (these[0] !== undefined) found.push(missing('submit file', file, these, these[0], later));
   }
+  const [first, ...others] = found;
+  if (first !== undefined && others.length > maxMissing) {
+    const message = `${first.message}; nor are ${counted(others.length, 'other submit file')}`;
+    found.splice(0, found.length, { ...first, message });
+  }
   for (const node of dag.nodes) {
     const file = posix.isAbsolute(node.submit) ? node.submit : posix.join(node.folder, node.submit);
     if (node.type === 'subdag' && gone(file) && waits(dag, node) === later)
@@ -233,6 +238,8 @@ function scriptProblem(
   };
 }
 
+/** More submit files that are not there have the same cause. */
+const maxMissing = 5;
 const maxScriptBytes = 1 << 20;
 
 function inTmp({ dag, folder }: DagFacts): Found[] {
@@ -246,34 +253,33 @@ function inTmp({ dag, folder }: DagFacts): Found[] {
   ];
 }
 
-function staleRescue({ rescue }: DagFacts): Found[] {
-  const [first, ...others] = rescue?.unknown ?? [];
-  if (rescue === undefined || first === undefined) return [];
-  const more = others.length === 0 ? '' : ` and ${counted(others.length, 'other')}`;
-  return [
-    {
-      message: `${rescue.file} marks ${first.name}${more} as done, but the DAG has no such node: DAGMan refuses to start`,
+function staleRescue({ rescues }: DagFacts): Found[] {
+  return rescues.flatMap(({ file, unknown: [first, ...others] }) => {
+    if (first === undefined) return [];
+    const more = others.length === 0 ? '' : ` and ${counted(others.length, 'other')}`;
+    return {
+      message: `${file} marks ${first.name}${more} as done, but the DAG has no such node: DAGMan refuses to start`,
       fix: `delete the line, or start afresh: condor_submit_dag -autorescue 0`,
-      place: { file: rescue.file, line: first.line },
-    },
-  ];
+      place: { file, line: first.line },
+    };
+  });
 }
 
 /** The FINAL node may pass on what it gets to know about the others. */
 function hidingFinal({ dag, outcomes }: DagFacts): Found[] {
-  const final = dag.nodes.find(({ type }) => type === 'final');
-  if (final === undefined) return [];
   const knows = /\$\(?(dag_status|failed_count)\b/i;
-  const outcome = outcomes.find(({ nodes }) => nodes.includes(final));
-  const isPassedOn = outcome?.facts.submission.assignments.some(({ value }) => knows.test(value));
-  if (isPassedOn === true || knows.test(final.scripts.get('POST')?.command ?? '')) return [];
-  return [
-    {
-      message: `if ${final.name} succeeds, DAGMan exits with 0 even if other nodes failed`,
-      fix: `let a script decide: SCRIPT POST ${final.name} check.sh $DAG_STATUS, which fails unless it gets 0`,
+  return dag.nodes.flatMap((final) => {
+    if (final.type !== 'final') return [];
+    const outcome = outcomes.find(({ nodes }) => nodes.includes(final));
+    const isPassedOn = outcome?.facts.submission.assignments.some(({ value }) => knows.test(value));
+    if (isPassedOn === true || knows.test(final.scripts.get('POST')?.command ?? '')) return [];
+    const name = ownName(final);
+    return {
+      message: `if ${name} succeeds, DAGMan exits with 0 even if other nodes failed`,
+      fix: `let a script decide: SCRIPT POST ${name} check.sh $DAG_STATUS, which fails unless it gets 0`,
       place: final.place,
-    },
-  ];
+    };
+  });
 }
 
 function overriddenVars({ outcomes }: DagFacts): Found[] {

@@ -2,12 +2,25 @@ import type { SourceLine } from '../base/finding.ts';
 import type { InlineDescription, NodeType, ScriptTime } from './dag-command.ts';
 import type { DagGraph } from './graph.ts';
 
+/** One DAGMan and the DAG file it reads: that of the main DAG, or of an inner one (`SUBDAG EXTERNAL`). */
+export interface Dagman {
+  /** Relative to the main DAG's folder. */
+  file: string;
+  /** Where it runs, relative to that folder. */
+  folder: string;
+  /** What the names of its nodes begin with: empty in the main DAG, `B/` in the inner DAG of the node B. */
+  prefix: string;
+  /** The node of the DAG around it; undefined for the main DAG. */
+  node: DagNode | undefined;
+}
+
 /** A node with everything that commands of the DAG say of it. */
 export interface DagNode {
   /** Its number in the graph. */
   index: number;
-  /** As DAGMan and the logs name it: a node of a splice has the splice's name before it, as in `S+A`. */
+  /** As its DAGMan and the logs name it, as in `S+A` for a node of a splice, after the prefix of its DAGMan. */
   name: string;
+  dagman: Dagman;
   type: NodeType;
   /** The submit file as written, or the file of the inner DAG; empty for an inline description. */
   submit: string;
@@ -44,6 +57,7 @@ export type DagProblemKind =
   | 'misused-node'
   | 'missing-file'
   | 'recursion'
+  | 'endless'
   | 'script-replaced'
   | 'rejected'
   | 'too-big';
@@ -56,14 +70,16 @@ export interface DagProblem {
   place: SourceLine;
 }
 
-/** A DAG as DAGMan reads it, with its splices and included files. */
+/** A DAG as DAGMan reads it, with its splices, included files and inner DAGs. */
 export interface Dag {
   file: string;
+  /** The main DAG's, then those of the inner DAGs that are there, outer ones first. */
+  dagmans: Dagman[];
   nodes: DagNode[];
   byName: ReadonlyMap<string, DagNode>;
   byIndex: ReadonlyMap<number, DagNode>;
   graph: DagGraph;
-  /** By name; nodes refer to them instead of a submit file. */
+  /** By prefix and name; nodes refer to them instead of a submit file. */
   descriptions: ReadonlyMap<string, InlineDescription>;
   /** Limits of categories. */
   limits: ReadonlyMap<string, { limit: number; place: SourceLine }>;
@@ -71,5 +87,9 @@ export interface Dag {
   problems: DagProblem[];
 }
 
+/** Its name in its own DAG and in the logs. */
+export const ownName = ({ name, dagman }: DagNode): string => name.slice(dagman.prefix.length);
+
+/** The nodes it waits for; for the first nodes of an inner DAG that is the SUBDAG node. */
 export const parentsIn = ({ graph, byIndex }: Dag, { index }: DagNode): DagNode[] =>
   graph.parentsOf(index).flatMap((parent) => byIndex.get(parent) ?? []);

@@ -17,22 +17,38 @@ test('.dagman.out says which scripts failed, what was tried again, and how it en
   const { nodes, runs, exitCode, rescue } = read(readFileSync(fixture, 'utf8'));
   assert.deepEqual([runs, exitCode, rescue], [1, 0, undefined]);
   assert.deepEqual(
-    [...nodes].map(([name, { retries, scripts, error }]) => [
+    [...nodes].map(([name, { job, retries, scripts, error }]) => [
       name,
+      job?.how,
       retries,
       scripts.map(({ when, how, at }) => `${when} ${how} ${at}`),
       error,
     ]),
     [
-      ['inspect', 0, ['PRE failed with status 4 11/16/26 14:07:57'], 'PRE Script failed with status 4'],
-      ['train_a', 1, [], 'Job proc (7.0.0) failed with status 3 (after 1 node retries)'],
-      ['train_b', 1, [], undefined],
+      ['fetch', 'completed successfully', 0, [], undefined],
+      [
+        'inspect',
+        undefined,
+        0,
+        ['PRE failed with status 4 11/16/26 14:07:57'],
+        'PRE Script failed with status 4',
+      ],
+      [
+        'train_a',
+        'failed with status 3',
+        1,
+        [],
+        'Job proc (7.0.0) failed with status 3 (after 1 node retries)',
+      ],
+      ['train_b', 'completed successfully', 1, [], undefined],
       [
         'publish',
+        'completed successfully',
         0,
         ['POST failed with status 2 11/16/26 14:08:12'],
         'Job failed due to DAGMAN error 0 and POST Script failed with status 2',
       ],
+      ['notify', 'completed successfully', 0, [], undefined],
     ],
   );
 });

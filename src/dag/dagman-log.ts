@@ -15,6 +15,8 @@ export interface FailedScript {
 
 /** What `.dagman.out` says of a node in the latest run of the DAG. */
 export interface NodeAccount {
+  /** How far its latest job came. */
+  job: { state: 'submitted' | 'succeeded' | 'failed'; how: string } | undefined;
   /** How often DAGMan tried the node again. */
   retries: number;
   scripts: FailedScript[];
@@ -59,13 +61,19 @@ export class DagmanLog {
 
   #of(name: string): NodeAccount {
     const { nodes } = this.#account;
-    const known = nodes.get(name) ?? { retries: 0, scripts: [], submitError: undefined, error: undefined };
+    const known = nodes.get(name) ?? newNode();
     nodes.set(name, known);
     return known;
   }
 
   #reader(text: string, at: string): boolean {
-    return this.#run(text) || this.#script(text, at) || this.#submission(text, at) || this.#summary(text);
+    return (
+      this.#run(text) ||
+      this.#script(text, at) ||
+      this.#job(text) ||
+      this.#submission(text, at) ||
+      this.#summary(text)
+    );
   }
 
   #run(text: string): boolean {
@@ -97,6 +105,18 @@ export class DagmanLog {
     });
     this.#cannotStart = undefined;
     return true;
+  }
+
+  #job(text: string): boolean {
+    const submitted = /^Event: ULOG_SUBMIT for (?:HTCondor|Condor) (?:Node|Job) (\S+)/i.exec(text)?.[1];
+    const [, ended, how = ''] =
+      /^(?:Node|Job) (\S+) job proc \(\S+\) (completed successfully|failed .*)$/i.exec(
+        text.replace(/\.$/, ''),
+      ) ?? [];
+    if (submitted !== undefined) this.#of(submitted).job = { state: 'submitted', how: '' };
+    if (ended !== undefined)
+      this.#of(ended).job = { state: how.startsWith('failed') ? 'failed' : 'succeeded', how };
+    return submitted !== undefined || ended !== undefined;
   }
 
   #submission(text: string, at: string): boolean {
@@ -136,6 +156,14 @@ export class DagmanLog {
     return false;
   }
 }
+
+const newNode = (): NodeAccount => ({
+  job: undefined,
+  retries: 0,
+  scripts: [],
+  submitError: undefined,
+  error: undefined,
+});
 
 const newAccount = (runs: number): DagmanAccount => ({
   nodes: new Map(),

@@ -35,6 +35,11 @@ export class DagGraph {
     return this.#beyondJoins(node, this.#parents);
   }
 
+  /** Whether the node waits for nothing but `parent`. */
+  waitsOnlyFor(parent: number, node: number): boolean {
+    return this.#parents[node]?.every((one) => one === parent) ?? true;
+  }
+
   hasParents(node: number): boolean {
     return (this.#parents[node]?.length ?? 0) > 0;
   }
@@ -48,8 +53,18 @@ export class DagGraph {
     return [...new Set(direct)];
   }
 
+  /** A value for each node from those of its parents, each computed once; nodes of cycles have none. */
+  inherit<T>(valueOf: (node: number, ofParents: T[]) => T, joined: (ofParents: T[]) => T): Map<number, T> {
+    const values = new Map<number, T>();
+    for (const node of this.#order().ordered) {
+      const ofParents = (this.#parents[node] ?? []).flatMap((parent) => values.get(parent) ?? []);
+      values.set(node, this.#joins.has(node) ? joined(ofParents) : valueOf(node, ofParents));
+    }
+    return values;
+  }
+
   /** Parents before children, and the nodes of cycles, which have no order. */
-  order(): { ordered: number[]; cyclic: Set<number> } {
+  #order(): { ordered: number[]; cyclic: Set<number> } {
     const waiting = this.#parents.map((parents) => parents.length);
     const ready = [...waiting.keys()].filter((node) => waiting[node] === 0);
     for (let at = 0; at < ready.length; at++)
@@ -59,14 +74,14 @@ export class DagGraph {
       }
     const reached = new Set(ready);
     return {
-      ordered: ready.filter((node) => !this.#joins.has(node)),
+      ordered: ready,
       cyclic: new Set([...waiting.keys()].filter((node) => !reached.has(node))),
     };
   }
 
   /** The nodes of one cycle, in order, from the one that was added first; undefined in a DAG without one. */
   cycle(): number[] | undefined {
-    const { cyclic } = this.order();
+    const { cyclic } = this.#order();
     const [start] = cyclic;
     if (start === undefined) return undefined;
     // Each of these nodes has a parent among them, so the walk to parents comes back to where it was.

@@ -4,7 +4,7 @@ import type { SubmitFiles } from '../adopt/submit-files.ts';
 import type { GivenValue } from '../adopt/submit-reader.ts';
 import { survey, type SurveyOptions } from '../adopt/survey.ts';
 import type { InlineDescription } from './dag-command.ts';
-import { parentsIn, type Dag, type DagNode } from './dag.ts';
+import { ownName, parentsIn, type Dag, type DagNode } from './dag.ts';
 
 /** Nodes that submit the same description in the same folder. */
 export interface NodeGroup {
@@ -45,7 +45,7 @@ export function nodeGroups(dag: Dag, files: SubmitFiles): NodeGroup[] {
   const groups = new Map<string, NodeGroup>();
   for (const node of dag.nodes) {
     if (node.type === 'subdag' || node.noop) continue;
-    const inline = node.inline ?? dag.descriptions.get(node.submit);
+    const inline = node.inline ?? dag.descriptions.get(node.dagman.prefix + node.submit);
     const key = JSON.stringify([node.folder, inline?.place ?? node.submit]);
     const group = groups.get(key) ?? newGroup(node, inline, files);
     group.nodes.push(node);
@@ -93,9 +93,15 @@ const namesKey = (dag: Dag, { group, nodes: [node] }: { group: NodeGroup; nodes:
   JSON.stringify([group.file, group.folder, waits(dag, node), [...(node?.vars.keys() ?? [])].sort()]);
 
 /** Whether a parent or a PRE script may still write files that the node needs. */
-export const waits = (dag: Dag, node: DagNode | undefined): boolean =>
-  node !== undefined &&
-  (dag.graph.hasParents(node.index) || node.scripts.has('PRE') || node.type === 'final');
+export function waits(dag: Dag, node: DagNode | undefined): boolean {
+  if (node === undefined) return false;
+  if (node.scripts.has('PRE') || node.type === 'final') return true;
+  const around = node.dagman.node;
+  // The first nodes of an inner DAG wait for what the SUBDAG node waits for.
+  return around !== undefined && dag.graph.waitsOnlyFor(around.index, node.index)
+    ? waits(dag, around)
+    : dag.graph.hasParents(node.index);
+}
 
 function outcomeKey(dag: Dag, node: DagNode): string {
   const vars = [...node.vars.values()].map(({ name, value, append }) => [name, value, append] as const);
@@ -130,13 +136,14 @@ function withOwn(name: string, value: string, own: Readonly<Record<string, strin
 /** What DAGMan gives to `condor_submit` with a node. */
 export function givenTo(dag: Dag, node: DagNode): GivenValue[] {
   const own = {
-    JOB: node.name,
+    JOB: ownName(node),
     RETRY: '0',
     DAG_STATUS: '0',
     FAILED_COUNT: '0',
     DAGManJobId: '1',
     DAG_PARENT_NAMES: parentsIn(dag, node)
-      .map(({ name }) => name)
+      .filter(({ dagman }) => dagman === node.dagman)
+      .map(ownName)
       .join(','),
   };
   const { place } = node;

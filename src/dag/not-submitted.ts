@@ -1,13 +1,15 @@
-import { type Dag, type DagNode, parentsIn } from './dag.ts';
-import type { DagmanAccount, FailedScript } from './dagman-log.ts';
+import type { Dag, DagNode } from './dag.ts';
+import type { FailedScript, NodeAccount } from './dagman-log.ts';
 
 /** A DAG with what is known of its latest run. */
 export interface DagRun {
   dag: Dag;
-  /** What `.dagman.out` says; undefined without that file. */
-  account: DagmanAccount | undefined;
-  /** Nodes that the rescue file of the latest run marks as done. */
+  /** What each `.dagman.out` says of its nodes. */
+  accounts: ReadonlyMap<string, NodeAccount>;
+  /** Nodes that the rescue files of the latest run mark as done. */
   done: ReadonlySet<string>;
+  /** A file of the DAG as the logs were named. */
+  shownAs: (file: string) => string;
 }
 
 /** How a node that has jobs in the logs ended. */
@@ -16,43 +18,74 @@ export type NodeState = 'done' | 'failed' | 'active';
 /** Why the job of a node is in no log. */
 export type NotSubmitted =
   | { why: 'done' }
+  /** By `.dagman.out` it has one, but that log was not read. */
+  | { why: 'not-logged'; state: 'submitted' | 'succeeded' | 'failed'; how: string }
   | { why: 'pre-failed'; script: FailedScript }
   | { why: 'submit-failed'; text: string; at: string }
   /** `root`: the node that must be repaired first. */
   | { why: 'parent-failed'; root: DagNode }
   | { why: 'not-yet'; waitsFor: DagNode | undefined };
 
-/** Why DAGMan has not submitted a node; `stateOf` is undefined for a node without jobs. */
-export function whyNotSubmitted(
+/** What holds back the children of a node: the first node to repair, else one that has not ended. */
+interface Blocker {
+  failed?: DagNode;
+  active?: DagNode;
+}
+
+/** Says why DAGMan has not submitted a node; `stateOf` is undefined for a node without jobs. */
+export function notSubmittedReasons(
   run: DagRun,
-  node: DagNode,
   stateOf: (name: string) => NodeState | undefined,
-): NotSubmitted {
-  const own = ownReason(run, node);
-  if (own !== undefined) return own;
-  // Upwards, nearest first: a parent without a job waits for its own parents.
-  const seen = new Set([node]);
-  let waitsFor: DagNode | undefined;
-  for (const next of seen)
-    for (const parent of parentsIn(run.dag, next)) {
-      const state = stateOf(parent.name);
-      if (seen.has(parent) || state === 'done') continue;
-      const reason = state === undefined ? ownReason(run, parent) : undefined;
-      if (state === 'failed' || (reason !== undefined && reason.why !== 'done'))
-        return { why: 'parent-failed', root: parent };
-      if (state === 'active') waitsFor ??= parent;
-      else if (reason === undefined) seen.add(parent);
-    }
-  return { why: 'not-yet', waitsFor };
+): (node: DagNode) => NotSubmitted {
+  const { graph, byIndex } = run.dag;
+  /** Of each node, what it waits for, and then what its children wait for: a node without a job passes on the former. */
+  const waits = graph.inherit<{ own: Blocker; passed: Blocker }>(
+    (index, parents) => {
+      const own = firstOf(parents.map(({ passed }) => passed));
+      const node = byIndex.get(index);
+      return { own, passed: node === undefined ? own : (blockerOf(run, node, stateOf(node.name)) ?? own) };
+    },
+    (parents) => {
+      const passed = firstOf(parents.map((one) => one.passed));
+      return { own: passed, passed };
+    },
+  );
+  return (node) => {
+    const { failed, active } = waits.get(node.index)?.own ?? {};
+    return (
+      ownReason(run, node) ??
+      (failed === undefined ? { why: 'not-yet', waitsFor: active } : { why: 'parent-failed', root: failed })
+    );
+  };
+}
+
+function firstOf(blockers: readonly Blocker[]): Blocker {
+  return (
+    blockers.find(({ failed }) => failed !== undefined) ??
+    blockers.find(({ active }) => active !== undefined) ??
+    {}
+  );
+}
+
+/** Undefined for a node that waits itself. */
+function blockerOf(run: DagRun, node: DagNode, state: NodeState | undefined): Blocker | undefined {
+  if (state === 'failed') return { failed: node };
+  if (state === 'active') return { active: node };
+  if (state === 'done') return {};
+  const reason = ownReason(run, node);
+  if (reason?.why === 'not-logged' && reason.state === 'submitted') return { active: node };
+  if (reason?.why === 'done' || (reason?.why === 'not-logged' && reason.state === 'succeeded')) return {};
+  return reason === undefined ? undefined : { failed: node };
 }
 
 /** What is known of the node itself. */
-function ownReason({ account, done }: DagRun, node: DagNode): NotSubmitted | undefined {
+function ownReason({ accounts, done }: DagRun, node: DagNode): NotSubmitted | undefined {
   if (node.done || done.has(node.name)) return { why: 'done' };
-  const { scripts = [], submitError } = account?.nodes.get(node.name) ?? {};
+  const { scripts = [], submitError, job } = accounts.get(node.name) ?? {};
   const script = scripts.findLast(({ when }) => when === 'PRE');
   if (script !== undefined) return { why: 'pre-failed', script };
   if (submitError !== undefined) return { why: 'submit-failed', ...submitError };
+  if (job !== undefined) return { why: 'not-logged', ...job };
   return undefined;
 }
 
@@ -61,6 +94,8 @@ export function notSubmittedText(reason: NotSubmitted): string {
   switch (reason.why) {
     case 'done':
       return 'it is marked as DONE';
+    case 'not-logged':
+      return `its job ${reason.how || 'was submitted'}, but its log was not found`;
     case 'pre-failed':
       return `its PRE script ${reason.script.how}`;
     case 'submit-failed':

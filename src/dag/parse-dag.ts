@@ -20,14 +20,19 @@ export interface ParsedDag {
 
 /** Reads the text of a DAG file as DAGMan does, and goes on after a line that it refuses. Never throws. */
 export function parseDag(text: string, file: string): ParsedDag {
+  if (text.includes('\0')) return noDag(file, 'it is a binary file');
   const lines = new DagLines(text, file);
   const parsed: ParsedDag = { commands: [], errors: [] };
+  let unknown = 0;
   for (let line = lines.next(); line !== undefined; line = lines.next()) {
     const { place } = line;
     const [keyword = ''] = line.text.split(/[ \t\r]/, 1);
     const entry = dagKeywords[keyword.toUpperCase().replaceAll('-', '_')];
     try {
-      if (entry === undefined) throw new DagSyntax(`\`${keyword}\` is not a DAG command`);
+      if (entry === undefined) {
+        unknown += 1;
+        throw new DagSyntax(`\`${keyword}\` is not a DAG command`);
+      }
       const words = new DagLexer(line.text);
       words.next();
       parsed.commands.push({ ...entry.read(words, lines), place });
@@ -37,6 +42,8 @@ export function parseDag(text: string, file: string): ParsedDag {
       parsed.errors.push({ message: error.message, fix, place });
     }
   }
+  if (unknown > parsed.commands.length + maxTypos)
+    return noDag(file, `${unknown} of its lines are not DAG commands`);
   const { unfinished } = lines;
   if (unfinished !== undefined)
     parsed.errors.push({
@@ -46,6 +53,21 @@ export function parseDag(text: string, file: string): ParsedDag {
     });
   return parsed;
 }
+
+/** A short DAG may have this many wrong lines and no right one. */
+const maxTypos = 3;
+
+/** Something else that was named by mistake: its lines are not worth a message each. */
+const noDag = (file: string, why: string): ParsedDag => ({
+  commands: [],
+  errors: [
+    {
+      message: `this is not a DAG: ${why}`,
+      fix: 'name the file that you pass to condor_submit_dag',
+      place: { file, line: 1 },
+    },
+  ],
+});
 
 function similar(keyword: string): string {
   if (/^(node|data)$/i.test(keyword)) return 'write JOB';

@@ -138,9 +138,13 @@ test('a graph with edges from lower to higher numbers has an order, and one edge
       for (let node = 0; node <= 20; node++) graph.addNode();
       for (const [a, b] of pairs) if (a !== b) graph.connect([Math.min(a, b)], [Math.max(a, b)]);
       assert.equal(graph.cycle(), undefined);
-      const { ordered } = graph.order();
-      for (const node of ordered)
-        for (const child of graph.childrenOf(node)) assert.ok(ordered.indexOf(child) > ordered.indexOf(node));
+      const depths = graph.inherit<number>(
+        (_, ofParents) => 1 + Math.max(0, ...ofParents),
+        (ofParents) => Math.max(...ofParents),
+      );
+      assert.equal(depths.size, 21);
+      for (const [node, depth] of depths)
+        for (const child of graph.childrenOf(node)) assert.ok((depths.get(child) ?? 0) > depth);
       graph.connect([0, 1], [2, 3]);
       graph.connect([3], [0]);
       const cycle = graph.cycle() ?? [];

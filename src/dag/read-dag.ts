@@ -2,56 +2,30 @@ import { posix } from 'node:path';
 import type { SourceLine } from '../base/finding.ts';
 import { nearest } from '../base/nearest.ts';
 import type { DagCommand, InlineDescription } from './dag-command.ts';
-import type { Dag, DagNode, DagProblem, DagProblemKind } from './dag.ts';
+import { ownName, type Dag, type Dagman, type DagNode, type DagProblem, type DagProblemKind } from './dag.ts';
+import { isOrdered, lastOf, DagScope } from './dag-scope.ts';
 import { DagGraph } from './graph.ts';
-import { parseDag } from './parse-dag.ts';
+import { parseDag, type ParsedDag } from './parse-dag.ts';
 
 /** The text of a file, named relative to the DAG's folder; undefined when it cannot be read. */
 export type ReadText = (name: string) => string | undefined;
 
+/** DAGs inside DAGs, whether spliced, included or external; more are a mistake. */
+const maxDepth = 100;
+
 /** Splices of splices can have more nodes than memory has room for. */
 const defaultMaxNodes = 200_000;
 
-/** Reads a DAG with its splices and included files as DAGMan does. It never throws: what is wrong is in `problems`. */
+/**
+ * Reads a DAG with its splices, included files and inner DAGs as DAGMan does. It never throws: what is wrong is in
+ * `problems`.
+ */
 export function readDag(file: string, text: string, read: ReadText, maxNodes = defaultMaxNodes): Dag {
   const reader = new DagReader(file, read, maxNodes);
-  reader.readFile(text, file, new Scope('', '.', reader.graph));
+  const main = { file, folder: '.', prefix: '', node: undefined };
+  reader.readFile(text, file, new DagScope('', '.', main, reader.graph));
   return reader.dag();
 }
-
-/** The names of one DAG: the main file with what it includes, or one splice. */
-class Scope {
-  readonly nodes = new Map<string, DagNode>();
-  readonly splices = new Map<string, Scope>();
-  readonly pins = { in: new Map<number, DagNode[]>(), out: new Map<number, DagNode[]>() };
-  readonly prefix: string;
-  readonly folder: string;
-  /** Its nodes without parents, or without children, before the DAG around it connects them. */
-  ends: { first: DagNode[]; last: DagNode[] } = { first: [], last: [] };
-  readonly #graph: DagGraph;
-
-  constructor(prefix: string, folder: string, graph: DagGraph) {
-    this.prefix = prefix;
-    this.folder = folder;
-    this.#graph = graph;
-  }
-
-  /** Its own nodes and those of its splices. */
-  *all(): Iterable<DagNode> {
-    yield* this.nodes.values();
-    for (const splice of this.splices.values()) yield* splice.all();
-  }
-
-  recordEnds(): void {
-    const inGraph = [...this.all()].filter(isOrdered);
-    this.ends = {
-      first: inGraph.filter(({ index }) => !this.#graph.hasParents(index)),
-      last: inGraph.filter(({ index }) => !this.#graph.hasChildren(index)),
-    };
-  }
-}
-
-const isOrdered = ({ type }: DagNode): boolean => type === 'job' || type === 'subdag';
 
 const isAllNodes = (name: string): boolean => name.toUpperCase() === 'ALL_NODES';
 
@@ -60,11 +34,14 @@ class DagReader {
   readonly #file: string;
   readonly #read: ReadText;
   readonly #maxNodes: number;
+  readonly #parsed = new Map<string, ParsedDag>();
+  readonly #dagmans: Dagman[] = [];
   readonly #nodes: DagNode[] = [];
   readonly #descriptions = new Map<string, InlineDescription>();
   readonly #limits = new Map<string, { limit: number; place: SourceLine }>();
   readonly #configs: Dag['configs'] = [];
-  readonly #problems: DagProblem[] = [];
+  /** A file that is read several times has each of its problems once. */
+  readonly #problems = new Map<string, DagProblem>();
   /** The files being read, from the main file inwards. */
   readonly #open: string[] = [];
   #isFull = false;
@@ -78,6 +55,7 @@ class DagReader {
   dag(): Dag {
     return {
       file: this.#file,
+      dagmans: this.#dagmans,
       nodes: this.#nodes,
       byName: new Map(this.#nodes.map((node) => [node.name, node])),
       byIndex: new Map(this.#nodes.map((node) => [node.index, node])),
@@ -85,15 +63,17 @@ class DagReader {
       descriptions: this.#descriptions,
       limits: this.#limits,
       configs: this.#configs,
-      problems: this.#problems,
+      problems: [...this.#problems.values()],
     };
   }
 
   /** As in DAGMan, nodes and splices are read first, so that other commands may stand before them. */
-  readFile(text: string, file: string, scope: Scope): void {
+  readFile(text: string, file: string, scope: DagScope): void {
     this.#open.push(posix.normalize(file));
-    const { commands, errors } = parseDag(text, file);
-    for (const error of errors) this.#problems.push({ kind: 'syntax', ...error });
+    if (!this.#dagmans.includes(scope.dagman)) this.#dagmans.push(scope.dagman);
+    const { commands, errors } = this.#parsed.get(file) ?? parseDag(text, file);
+    this.#parsed.set(file, { commands, errors });
+    for (const { place, message, fix } of errors) this.#note('syntax', place, message, fix);
     for (const command of commands) this.#define(command, scope);
     for (const command of commands) this.#apply(command, scope);
     this.#open.pop();
@@ -101,14 +81,16 @@ class DagReader {
   }
 
   #note(kind: DagProblemKind, place: SourceLine, message: string, fix: string): void {
-    this.#problems.push({ kind, message, fix, place });
+    const key = JSON.stringify([place, kind, message]);
+    if (!this.#problems.has(key)) this.#problems.set(key, { kind, message, fix, place });
   }
 
-  #define(command: DagCommand, scope: Scope): void {
+  #define(command: DagCommand, scope: DagScope): void {
     const { place } = command;
     if (command.kind === 'node') this.#defineNode(command, scope);
     else if (command.kind === 'splice') this.#defineSplice(command, scope);
-    else if (command.kind === 'description') this.#descriptions.set(command.name, command.inline);
+    else if (command.kind === 'description')
+      this.#descriptions.set(scope.dagman.prefix + command.name, command.inline);
     else if (command.kind === 'reject')
       this.#note(
         'rejected',
@@ -118,10 +100,10 @@ class DagReader {
       );
   }
 
-  #defineNode(command: DagCommand & { kind: 'node' }, scope: Scope): void {
+  #defineNode(command: DagCommand & { kind: 'node' }, scope: DagScope): void {
     const { name, type, submit, inline, dir, noop, done, place } = command;
     if (this.#isTaken(name, scope, place) || this.#isFullAt(place)) return;
-    if (type === 'final' && scope.prefix !== '') {
+    if (type === 'final' && scope.prefix !== scope.dagman.prefix) {
       this.#note('misused-node', place, 'a splice has a FINAL node', 'move the FINAL node into the main DAG');
       return;
     }
@@ -134,6 +116,7 @@ class DagReader {
     const node: DagNode = {
       index: this.graph.addNode(),
       name: scope.prefix + name,
+      dagman: scope.dagman,
       type,
       submit,
       inline,
@@ -149,9 +132,36 @@ class DagReader {
     if (posix.isAbsolute(dir ?? '')) node.folder = posix.normalize(dir ?? '');
     scope.nodes.set(name, node);
     this.#nodes.push(node);
+    if (type === 'subdag' && !noop) this.#defineInner(name, node, scope);
   }
 
-  #isTaken(name: string, scope: Scope, place: SourceLine): boolean {
+  /** DAGMan runs an inner DAG in the folder of its node; one that is not there may be written later. */
+  #defineInner(name: string, node: DagNode, scope: DagScope): void {
+    const file = resolveIn(node.folder, node.submit);
+    if (this.#open.includes(file)) {
+      const message = `${ownName(node)} submits ${file}, which it is itself a part of: that would never end`;
+      this.#note('endless', node.place, message, 'delete the line, or name another DAG');
+      return;
+    }
+    const text = this.#read(file);
+    if (text === undefined || this.#isTooDeepAt(node.place)) return;
+    const dagman = { file, folder: node.folder, prefix: `${node.name}/`, node };
+    const inner = new DagScope(dagman.prefix, node.folder, dagman, this.graph);
+    scope.inner.set(name, inner);
+    this.readFile(text, file, inner);
+    this.graph.connect(
+      [node.index],
+      inner.ends.first.map(({ index }) => index),
+    );
+  }
+
+  #isTooDeepAt(place: SourceLine): boolean {
+    if (this.#open.length < maxDepth) return false;
+    this.#note('too-big', place, `DAGs inside DAGs were read ${maxDepth} deep`, 'join some of them');
+    return true;
+  }
+
+  #isTaken(name: string, scope: DagScope, place: SourceLine): boolean {
     const before = scope.nodes.get(name);
     if (before === undefined && !scope.splices.has(name)) return false;
     const where = before === undefined ? '' : ` (line ${before.place.line} of ${before.place.file})`;
@@ -177,20 +187,21 @@ class DagReader {
     return true;
   }
 
-  #defineSplice(command: DagCommand & { kind: 'splice' }, scope: Scope): void {
+  #defineSplice(command: DagCommand & { kind: 'splice' }, scope: DagScope): void {
     const { name, file, dir, place } = command;
     if (this.#isTaken(name, scope, place) || this.#isFullAt(place)) return;
     const folder = resolveIn(scope.folder, dir ?? '.');
-    const splice = new Scope(`${scope.prefix}${name}+`, folder, this.graph);
+    const splice = new DagScope(`${scope.prefix}${name}+`, folder, scope.dagman, this.graph);
     scope.splices.set(name, splice);
     this.#readInner(resolveIn(folder, file), 'the DAG of the splice', splice, place);
   }
 
-  #readInner(file: string, what: string, scope: Scope, place: SourceLine): void {
+  #readInner(file: string, what: string, scope: DagScope, place: SourceLine): void {
     if (this.#open.includes(file)) {
       this.#note('recursion', place, `${file} includes itself`, 'delete the line');
       return;
     }
+    if (this.#isTooDeepAt(place)) return;
     const text = this.#read(file);
     if (text === undefined)
       this.#note(
@@ -202,7 +213,7 @@ class DagReader {
     else this.readFile(text, file, scope);
   }
 
-  #apply(command: DagCommand, scope: Scope): void {
+  #apply(command: DagCommand, scope: DagScope): void {
     const { place } = command;
     switch (command.kind) {
       case 'include':
@@ -221,7 +232,7 @@ class DagReader {
         this.#limits.set(categoryIn(scope, command.category), { limit: command.limit, place });
         return;
       case 'config':
-        this.#configs.push({ file: command.file, place });
+        this.#configs.push({ file: resolveIn(scope.dagman.folder, command.file), place });
         return;
       case 'node':
       case 'splice':
@@ -234,7 +245,7 @@ class DagReader {
     }
   }
 
-  #set(node: DagNode, command: DagCommand & { node: string }, scope: Scope): void {
+  #set(node: DagNode, command: DagCommand & { node: string }, scope: DagScope): void {
     const { place } = command;
     if (!isOrdered(node) && isForJobs(command)) {
       const [word, type] = [keywordOf(command), node.type.toUpperCase()];
@@ -272,8 +283,8 @@ class DagReader {
     node.scripts.set(when, { command, place });
   }
 
-  /** The nodes of a PARENT or CHILD list; a splice stands for its last or first nodes. */
-  #endsOf(names: readonly string[], end: 'first' | 'last', scope: Scope, place: SourceLine): number[] {
+  /** The nodes of a PARENT or CHILD list; a splice stands for its last or first nodes, so does an inner DAG as a parent. */
+  #endsOf(names: readonly string[], end: 'first' | 'last', scope: DagScope, place: SourceLine): number[] {
     const found = names.flatMap((name) => {
       const splice = scope.splices.get(name);
       if (splice !== undefined) return splice.ends[end];
@@ -283,12 +294,13 @@ class DagReader {
         const message = `the ${node.type.toUpperCase()} node ${name} cannot have parents or children`;
         this.#note('misused-node', place, message, `take ${name} out of the line`);
       }
-      return node !== undefined && isOrdered(node) ? [node] : [];
+      if (node === undefined || !isOrdered(node)) return [];
+      return end === 'last' ? [node, ...lastOf(scope.inner.get(name))] : [node];
     });
     return [...new Set(found.map(({ index }) => index))];
   }
 
-  #named(name: string, scope: Scope, place: SourceLine): DagNode[] {
+  #named(name: string, scope: DagScope, place: SourceLine): DagNode[] {
     if (isAllNodes(name)) return [...scope.nodes.values()].filter(isOrdered);
     const node = scope.nodes.get(name);
     if (node !== undefined) return [node];
@@ -296,7 +308,7 @@ class DagReader {
     return [];
   }
 
-  #unknown(name: string, scope: Scope, place: SourceLine): void {
+  #unknown(name: string, scope: DagScope, place: SourceLine): void {
     const known = [...scope.nodes.keys(), ...scope.splices.keys()];
     const close = known.length > maxCompared ? undefined : nearest(name, known);
     const inSplice = scope.splices.has(name.split('+', 1)[0] ?? '');
@@ -306,7 +318,7 @@ class DagReader {
     this.#note('unknown-node', place, `there is no node ${name}`, fix);
   }
 
-  #connect({ from, to, place }: DagCommand & { kind: 'connect' }, scope: Scope): void {
+  #connect({ from, to, place }: DagCommand & { kind: 'connect' }, scope: DagScope): void {
     const [parent, child] = [from, to].map((name) => scope.splices.get(name));
     for (const [name, splice] of [[from, parent] as const, [to, child] as const])
       if (splice === undefined)
@@ -342,4 +354,5 @@ const keywordOf = (command: DagCommand & { node: string }): string =>
   command.kind === 'setting' ? command.keyword : command.kind.toUpperCase();
 
 /** Categories of a splice are its own, unless their names begin with `+`. */
-const categoryIn = ({ prefix }: Scope, name: string): string => (name.startsWith('+') ? name : prefix + name);
+const categoryIn = ({ prefix, dagman }: DagScope, name: string): string =>
+  name.startsWith('+') ? dagman.prefix + name : prefix + name;

@@ -1,9 +1,11 @@
-import type { Dag, DagNode } from './dag.ts';
+import type { Dag, Dagman, DagNode } from './dag.ts';
 import { parseDag } from './parse-dag.ts';
 
 /** What the newest rescue file of a DAG says. */
 export interface Rescue {
   file: string;
+  /** Who uses it. */
+  dagman: Dagman;
   /** Nodes that failed, as its comments list them. */
   failed: string[];
   /** Nodes that `condor_submit_dag` would run. */
@@ -29,18 +31,26 @@ export function newestRescue(dag: string, exists: (name: string) => boolean): st
 }
 
 /** A rescue file marks nodes as DONE; DAGMan reads it in combination with the DAG file. */
-export function readRescue(file: string, text: string, { nodes, byName }: Dag): Rescue {
+export function readRescue(file: string, text: string, dag: Dag, dagman: Dagman): Rescue {
+  const nodes = dag.nodes.filter((node) => node.dagman === dagman);
+  const nodeOf = (name: string): DagNode | undefined => dag.byName.get(dagman.prefix + name);
   const named = parseDag(text, file).commands.flatMap((command) =>
     command.kind === 'done' ? [command] : [],
   );
-  const done = new Set(named.flatMap(({ node }) => byName.get(node) ?? []));
+  const done = new Set(named.flatMap(({ node }) => nodeOf(node) ?? []));
   const isDone = (node: DagNode): boolean => node.done || (done.has(node) && node.type !== 'final');
   const [, list = ''] = /^#\s*Nodes that failed:.*\n#\s*(.*)<ENDLIST>/m.exec(text) ?? [];
   return {
     file,
-    failed: list.split(',').filter((name) => name !== ''),
+    dagman,
+    failed: list
+      .split(',')
+      .filter((name) => name !== '')
+      .map((name) => dagman.prefix + name),
     rerun: nodes.filter((node) => !isDone(node)),
     done: nodes.filter(isDone),
-    unknown: named.flatMap(({ node, place: { line } }) => (byName.has(node) ? [] : [{ name: node, line }])),
+    unknown: named.flatMap(({ node, place: { line } }) =>
+      nodeOf(node) === undefined ? [{ name: node, line }] : [],
+    ),
   };
 }

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { SubmitFiles } from '../adopt/submit-files.ts';
 import type { Finding } from '../base/finding.ts';
 import type { DagFacts } from './dag-rules.ts';
-import { lintDag, surveyDag } from './survey-dag.ts';
+import { dagHeadline, lintDag, surveyDag } from './survey-dag.ts';
 
 const limits = {
   title: 'a pool',
@@ -186,7 +186,7 @@ test('the newest rescue file decides what runs again', () => {
     'a.dag.rescue001': 'DONE A\nDONE B\n',
     'a.dag.rescue002': '# Nodes that failed: 1\n#   B,<ENDLIST>\nDONE A\nDONE Gone\n',
   };
-  const { rescue } = survey(texts);
+  const [rescue] = survey(texts).rescues;
   assert.deepEqual(
     [
       rescue?.file,
@@ -232,4 +232,76 @@ test('150,000 nodes that write the same file are one finding', () => {
     'run.sh': script,
   };
   assert.deepEqual(dagRules(texts), ['warning dag-nodes-overwrite a.sub:2']);
+});
+
+test('inner DAGs are read in the folder of their node, with findings under their own names', () => {
+  const facts = survey({
+    'a.dag':
+      'JOB A a.sub\nSUBDAG EXTERNAL B sub/inner.dag\nSUBDAG EXTERNAL C inner.dag DIR sub\nPARENT A CHILD C',
+    'a.sub': submit(),
+    'run.sh': script,
+    'sub/inner.dag': 'JOB X a.sub\nJOB X2 none.sub\nPARENT X CHILD Y\nPARENT X CHILD X2\n',
+  });
+  assert.deepEqual(
+    facts.dag.nodes.map(({ name, folder }) => [name, folder]),
+    [
+      ['A', '.'],
+      ['B', '.'],
+      ['B/X', '.'],
+      ['B/X2', '.'],
+      ['C', 'sub'],
+      ['C/X', 'sub'],
+      ['C/X2', 'sub'],
+    ],
+  );
+  assert.deepEqual(rules(lintDag(facts).filter(({ rule }) => rule.startsWith('dag-'))), [
+    'error dag-unknown-node sub/inner.dag:3',
+    // B waits for nothing, C may wait for what A writes.
+    'note dag-file-later sub/inner.dag:2',
+    'note dag-file-later sub/inner.dag:1',
+    'note dag-file-later sub/inner.dag:2',
+  ]);
+  assert.match(dagHeadline(facts.dag, []), /^a\.dag: 7 nodes, 4 of them in 2 inner DAGs; /);
+});
+
+test('an inner DAG that submits itself, or the DAG around it, is an error', () => {
+  assert.deepEqual(dagRules({ 'a.dag': 'SUBDAG EXTERNAL A a.dag' }), ['error dag-cycle a.dag:1']);
+  assert.deepEqual(
+    dagRules({
+      'a.dag': 'SUBDAG EXTERNAL A b.dag\nSUBDAG EXTERNAL B b.dag',
+      'b.dag': 'SUBDAG EXTERNAL C a.dag',
+    }),
+    ['error dag-cycle b.dag:1'],
+  );
+});
+
+test('an inner DAG has a rescue file of its own', () => {
+  const { rescues } = survey({
+    'a.dag': 'SUBDAG EXTERNAL B b.dag\nSUBDAG EXTERNAL C c.dag DONE',
+    'b.dag': 'JOB X a.sub\nJOB Y a.sub',
+    'c.dag': 'JOB X a.sub',
+    'b.dag.rescue001': '# Nodes that failed: 1\n#   Y,<ENDLIST>\nDONE X\n',
+    'c.dag.rescue001': 'DONE X\n',
+  });
+  assert.deepEqual(
+    rescues.map(({ file, failed, rerun }) => [file, failed, rerun.map(({ name }) => name)]),
+    [['b.dag.rescue001', ['B/Y'], ['B/Y']]],
+  );
+});
+
+test('a file that is no DAG is one error', () => {
+  const letter = Array.from({ length: 900 }, (_, line) => `Dear reader, this is line ${line}.`).join('\n');
+  const messages = (text: string): string[] => all({ 'a.dag': text }).map(({ message }) => message);
+  assert.deepEqual(messages(letter), ['this is not a DAG: 900 of its lines are not DAG commands']);
+  assert.deepEqual(messages(`JOB A a.sub\n\0${letter}`), ['this is not a DAG: it is a binary file']);
+  assert.equal(messages('JBO A a.sub\nJBO B a.sub').length, 2);
+});
+
+test('many submit files that are not there yet are one note', () => {
+  const nodes = Array.from({ length: 40 }, (_, at) => `JOB N${at} n${at}.sub\nSCRIPT PRE N${at} run.sh`);
+  const found = all({ 'a.dag': nodes.join('\n'), 'run.sh': script });
+  assert.deepEqual(
+    found.map(({ message }) => message),
+    ['the submit file n0.sub of N0 is not there yet; nor are 39 other submit files'],
+  );
 });

@@ -34,14 +34,24 @@ export function surveyDag(options: DagSurveyOptions): DagFacts {
     files,
     groups,
     ...nodeOutcomes(dag, groups, options),
-    rescue: rescueOf(dag, options),
+    rescues: rescuesOf(dag, options),
   };
 }
 
-function rescueOf(dag: Dag, { file, files }: DagSurveyOptions): Rescue | undefined {
-  const name = newestRescue(file, (one) => files.stat(one)?.kind === 'file');
-  const text = name === undefined ? undefined : files.read(name);
-  return name === undefined || text === undefined ? undefined : readRescue(name, text, dag);
+/** Of the DAG and of inner DAGs that would run. */
+function rescuesOf(dag: Dag, { files }: DagSurveyOptions): Rescue[] {
+  const rescues: Rescue[] = [];
+  const done = new Set(dag.nodes.filter((node) => node.done));
+  for (const dagman of dag.dagmans) {
+    const name = newestRescue(dagman.file, (one) => files.stat(one)?.kind === 'file');
+    const text = name === undefined ? undefined : files.read(name);
+    if (name === undefined || text === undefined) continue;
+    if (dagman.node !== undefined && done.has(dagman.node)) continue;
+    const rescue = readRescue(name, text, dag, dagman);
+    rescues.push(rescue);
+    for (const node of rescue.done) done.add(node);
+  }
+  return rescues;
 }
 
 /** Everything wrong or risky in a DAG, its scripts and its nodes' submit files, the worst first. */
@@ -50,8 +60,12 @@ export function lintDag(facts: DagFacts): Finding[] {
 }
 
 /** `workflow.dag: 3 nodes; 1 error, 0 warnings, 2 notes` */
-export const dagHeadline = ({ file, nodes }: Dag, findings: readonly Finding[]): string =>
-  `${printable(file)}: ${counted(nodes.length, 'node')}; ${countByLevel(findings)}`;
+export function dagHeadline({ file, nodes, dagmans }: Dag, findings: readonly Finding[]): string {
+  const inner = nodes.filter(({ dagman }) => dagman.node !== undefined).length;
+  const ofInner =
+    dagmans.length === 1 ? '' : `, ${inner} of them in ${counted(dagmans.length - 1, 'inner DAG')}`;
+  return `${printable(file)}: ${counted(nodes.length, 'node')}${ofInner}; ${countByLevel(findings)}`;
+}
 
 /** Rules that say nothing about a node: DAGMan keeps a log of its own, and names by node are its own rule. */
 const notForNodes = new Set(['no-log', 'fixed-names']);

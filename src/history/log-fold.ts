@@ -188,13 +188,17 @@ export class LogFold {
   #foldOf(id: string, event: LogEvent, at: number | undefined): JobFold {
     const node = event.kind === 'submit' ? event.details.dagNode : undefined;
     const dag = node === undefined ? undefined : this.#dagOf?.(event);
-    const key = `${event.proc} ${node ?? ''} ${dag ?? this.#logName ?? ''}`;
-    const before = node === undefined ? undefined : this.#nodes.get(key);
+    const byLog = `${event.proc} ${node ?? ''} ${this.#logName ?? ''}`;
+    const key = dag === undefined ? byLog : `${event.proc} ${node ?? ''} ${dag}`;
+    // DAGMan's own log has only its latest run: an earlier one is known by the log alone.
+    const before = node === undefined ? undefined : (this.#nodes.get(key) ?? this.#nodes.get(byLog));
     if (before !== undefined && before.ended !== 'success') {
       if (before.attempt === undefined) {
         before.advance(at ?? before.now);
         this.#resubmit(before, id);
       } else this.#next.set(before, id);
+      if (dag !== undefined) before.job.dag = dag;
+      this.#nodes.set(key, before);
       return before;
     }
     const fold = new JobFold(id, at ?? 0, this.#context);

@@ -1,9 +1,19 @@
 import { isShardList } from '../base/archive-kinds.ts';
+import { shardRange } from '../base/shard-range.ts';
 import { nearest } from '../base/nearest.ts';
 import { checkPoolSubmit } from './check-pool-submit.ts';
 import { checkCheckpoint, checkRecovery } from './check-recovery.ts';
 import { dataMethods } from './choices.ts';
-import { builtinNames, combinations, fillText, isBuiltin, parseTemplate, shellContexts } from './expand.ts';
+import {
+  combinations,
+  fillText,
+  isBuiltin,
+  parseTemplate,
+  placeholderNames,
+  seedName,
+  shellContexts,
+} from './expand.ts';
+import { filledTexts } from './fill-file.ts';
 import { isInside, isLocal, overlap, plainPath } from './inside.ts';
 import {
   entriesAt,
@@ -21,27 +31,47 @@ import type { Scalar } from './spec.ts';
 const maxJobs = 100_000;
 
 /**
- * Finds problems that no single value shows: placeholders without a parameter, folders that collide, methods that do
- * not fit. Works on the raw values, so that its problems are reported together with those of the schema.
+ * Finds problems that no single value shows: folders that collide, methods that do not fit. Works on the raw values, so
+ * that its problems are reported together with those of the schema.
  */
 export function checkConsistency(source: SourceFile): SpecProblem[] {
-  const isList = (entry: [string, unknown]): entry is [string, Scalar[]] => Array.isArray(entry[1]);
-  const matrix = Object.fromEntries(entriesAt(source.value, ['run', 'matrix']).filter(isList));
-  const tooMany = checkNumber(source, matrix);
   return [
-    ...tooMany,
-    ...checkNames(source, Object.keys(matrix)),
-    ...(tooMany.length > 0 ? [] : checkTemplates(source, matrix)),
     ...checkFolders(source),
     ...checkMethods(source),
     ...checkCaches(source),
     ...checkEnvironment(source),
-    ...checkRecovery(source, matrix),
+    ...checkRecovery(source, matrixOf(source)),
     ...checkCheckpoint(source),
     ...checkPoolSubmit(source),
     ...checkSecrets(source),
   ];
 }
+
+/** Finds problems of the matrix, and of the placeholders of its parameters. */
+export function checkParameters(source: SourceFile): SpecProblem[] {
+  const matrix = matrixOf(source);
+  const hasRepeat = valueAt(source.value, ['run', 'repeat']) !== undefined;
+  const tooMany = checkNumber(source, matrix);
+  return [
+    ...tooMany,
+    ...checkNames(source, Object.keys(matrix), hasRepeat),
+    ...(tooMany.length > 0 ? [] : checkTemplates(source, matrix, placeholderNames(matrix, hasRepeat))),
+    ...checkFilled(source, placeholderNames(matrix, hasRepeat)),
+  ];
+}
+
+function matrixOf(source: SourceFile): Record<string, Scalar[]> {
+  const isList = (entry: [string, unknown]): entry is [string, Scalar[]] => Array.isArray(entry[1]);
+  return Object.fromEntries(entriesAt(source.value, ['run', 'matrix']).filter(isList));
+}
+
+/** Placeholders outside [train] that name no parameter. */
+const checkFilled = (source: SourceFile, known: string[]): SpecProblem[] =>
+  filledTexts(source.value).flatMap(({ at, names }) =>
+    [...new Set(names)]
+      .filter((name) => !known.includes(name))
+      .map((name) => problemAt(source, at, unknownParameter(name, known))),
+  );
 
 function checkSecrets(source: SourceFile): SpecProblem[] {
   return entriesAt(source.value, ['train', 'secrets']).flatMap(([name]) => {
@@ -64,15 +94,15 @@ function checkSecrets(source: SourceFile): SpecProblem[] {
 }
 
 function checkNumber(source: SourceFile, matrix: Record<string, Scalar[]>): SpecProblem[] {
-  const each = valueAt(source.value, ['run', 'jobs']) ?? 1;
+  const times = ['jobs', 'repeat'].map((key) => valueAt(source.value, ['run', key]));
   const combined = Object.values(matrix).reduce((product, values) => product * values.length, 1);
-  const total = combined * (typeof each === 'number' ? each : 1);
+  const total = times.reduce<number>((all, each) => all * (typeof each === 'number' ? each : 1), combined);
   if (total <= maxJobs || combined === 1) return [];
   const message = `${combined} combinations make ${total} jobs; expected at most ${maxJobs}`;
   return [problemAt(source, ['run', 'matrix'], message)];
 }
 
-function checkNames(source: SourceFile, names: string[]): SpecProblem[] {
+function checkNames(source: SourceFile, names: string[], hasRepeat: boolean): SpecProblem[] {
   const problems: SpecProblem[] = [];
   const variables = new Map<string, string>();
   for (const name of names) {
@@ -82,6 +112,8 @@ function checkNames(source: SourceFile, names: string[]): SpecProblem[] {
       problems.push(
         problemAtKey(source, at, 'this name is reserved: every job has {job} and {index}; use another'),
       );
+    if (hasRepeat && name === seedName)
+      problems.push(problemAtKey(source, at, '`repeat` gives every job its {seed}; remove one of them'));
     if (same !== undefined)
       problems.push(problemAtKey(source, at, `differs from "${same}" only in case; use another name`));
     variables.set(name.toUpperCase(), name);
@@ -129,14 +161,66 @@ function checkMethods(source: SourceFile): SpecProblem[] {
     const at = ['data', name, 'method'];
     const unpack = valueAt(source.value, ['data', name, 'unpack']) ?? 'auto';
     const isList = typeof unpack === 'string' && isShardList({ url, unpack });
+    const range = shardRange(url);
     const manifest = valueAt(source.value, ['data', name, 'manifest']);
     if (isList && isLocal(url))
       return [problemAt(source, ['data', name, 'url'], 'is a list of shards, but not in a federation')];
+    if (range !== undefined || valueAt(source.value, at) === 'on-demand')
+      return checkOnDemand(source, name, { url, isList, range });
+    const keep = ['data', name, 'keep'];
+    if (valueAt(source.value, keep) !== undefined)
+      return [problemAtKey(source, keep, 'only applies to method = "on-demand"')];
     if (isList && typeof manifest === 'string' && manifest.includes('://'))
       return [problemAt(source, ['data', name, 'manifest'], 'is not needed: the list itself has the hashes')];
     const wrong = methodMismatch(valueAt(source.value, at), url, isList);
     return wrong === undefined ? [] : [problemAt(source, at, wrong)];
   });
+}
+
+/** Far more than a data set has, so that nobody's slip fills the memory. */
+const maxRange = 100_000;
+
+/** What does not fit to shards that come as the training asks for them. */
+function checkOnDemand(
+  source: SourceFile,
+  name: string,
+  { url, isList, range }: { url: string; isList: boolean; range: string[] | undefined },
+): SpecProblem[] {
+  const at = (...key: string[]): string[] => ['data', name, ...key];
+  const has = (key: string): boolean => valueAt(source.value, at(key)) !== undefined;
+  const wrongUrl = (message: string): SpecProblem[] => [problemAt(source, at('url'), message)];
+  if (!isList && range === undefined)
+    return wrongUrl(
+      'is not a list of shards; with method = "on-demand", expected a .shards.json from `updraft stage`, or a range like train-{0000..0099}.tar',
+    );
+  if (isLocal(url))
+    return wrongUrl('is a range of shards on this machine; expected an osdf://, pelican:// or https:// URL');
+  if (range !== undefined && (range.length === 0 || range.length > maxRange))
+    return wrongUrl(
+      `is a range of ${range.length} shards; expected 1 to ${maxRange}, the lower number first`,
+    );
+  if (valueAt(source.value, at('method')) !== 'on-demand')
+    return wrongUrl('is a range of shards, which only method = "on-demand" can fetch; add that line');
+  const idle = ['unpack', 'arriving'].map((key) => [
+    key,
+    'does not apply to method = "on-demand": shards stay tar files, and come as the training asks for them; remove it',
+  ]);
+  const unlisted = ['expect', 'sha256', 'manifest'].map((key) => [
+    key,
+    'does not apply to a range of shards; remove it',
+  ]);
+  const problems = [...idle, ...(range === undefined ? [] : unlisted)]
+    .filter(([key = '']) => has(key))
+    .map(([key = '', message = '']) => problemAtKey(source, at(key), message));
+  if (range !== undefined && !has('keep'))
+    problems.push(
+      problemAt(
+        source,
+        at('url'),
+        'is a range of shards, whose sizes are unknown; add the disk for them, like keep = "20 GB"',
+      ),
+    );
+  return problems;
 }
 
 /** Which methods can fetch which URLs. */
@@ -206,9 +290,12 @@ function checkUnpacker(source: SourceFile): SpecProblem[] {
 }
 
 /** Placeholders that name no parameter, that cannot be quoted safely, or that lead a path out of its folder. */
-function checkTemplates(source: SourceFile, matrix: Record<string, Scalar[]>): SpecProblem[] {
+function checkTemplates(
+  source: SourceFile,
+  matrix: Record<string, Scalar[]>,
+  known: string[],
+): SpecProblem[] {
   const problems: SpecProblem[] = [];
-  const known = [...new Set([...Object.keys(matrix), ...builtinNames])];
   for (const [at, text] of templatesOf(source.value)) {
     const shell = at[1] === 'command' || at[1] === 'check';
     const found = templateProblems(text, known, shell);
@@ -258,7 +345,7 @@ function unclearPlace(name: string): string {
 
 function filledPathProblems(text: string, matrix: Record<string, Scalar[]>): string[] {
   for (const values of combinations(matrix)) {
-    const filled = fillText(text, { ...values, job: '0000', index: 0 });
+    const filled = fillText(text, { ...values, job: '0000', index: 0, [seedName]: 1 });
     if (!isInside(filled))
       return [`becomes ${JSON.stringify(filled)}; expected a relative path without ".." or line breaks`];
   }

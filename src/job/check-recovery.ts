@@ -53,8 +53,9 @@ function checkFailedJobs(source: SourceFile, matrix: Record<string, Scalar[]>): 
   const at = ['recovery', 'failed_jobs'];
   const max = valueAt(source.value, at);
   const each = valueAt(source.value, ['run', 'jobs']) ?? 1;
-  if (typeof max !== 'number' || typeof each !== 'number') return [];
-  const jobs = Object.values(matrix).reduce((product, values) => product * values.length, each);
+  const repeat = valueAt(source.value, ['run', 'repeat']) ?? 1;
+  if (typeof max !== 'number' || typeof each !== 'number' || typeof repeat !== 'number') return [];
+  const jobs = Object.values(matrix).reduce((product, values) => product * values.length, each * repeat);
   if (max <= jobs) return [];
   const message = `${max} can never be reached: the run has ${counted(jobs, 'job')}; expected ${jobs} or fewer, or remove it`;
   return [problemAt(source, at, message)];

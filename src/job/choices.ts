@@ -5,7 +5,7 @@ import { archiveKinds } from '../base/archive-kinds.ts';
 /** `auto` decides by the object's name; `nested` is a tar of tars, a folder per inner tar. */
 export const unpackModes = ['auto', 'none', 'nested', ...archiveKinds] as const;
 
-export const dataMethods = ['auto', 'native', 'https', 'osdf', 'stream'] as const;
+export const dataMethods = ['auto', 'native', 'https', 'osdf', 'stream', 'on-demand'] as const;
 
 /** Where a secret of the training comes from. */
 export const secretPlaces = ['env', 'file'] as const;

@@ -1,5 +1,6 @@
 import { archiveKind, archiveKinds } from '../base/archive-kinds.ts';
 import type { EnvironmentSize } from '../environment/size-environment.ts';
+import { heldBytes, isOnDemand } from './on-demand.ts';
 import { poolTraits } from './pool-traits.ts';
 import type { DataSource, ResolvedData, Spec } from './spec.ts';
 import { formatSize } from './units.ts';
@@ -44,13 +45,13 @@ export function imageDisk({ environment, run }: Spec, bytesHere = 0): Parameters
   return { peakDisk: bytes, keptDisk: bytes, why: isFetched ? 'its image, assumed' : 'its image' };
 }
 
-function onDisk(
-  { unpack, method, url }: DataSource,
-  packed: number | undefined,
-): { bytes: number; why: string } {
+function onDisk(source: DataSource, packed: number | undefined): { bytes: number; why: string } {
+  const { unpack, method, url, keepBytes } = source;
+  if (keepBytes !== undefined)
+    return { bytes: heldBytes(source) ?? keepBytes, why: 'the shards that are kept' };
   if (packed === undefined)
     return { bytes: unknownObject, why: 'assumed; give its size in expect.bytes, or set resources.disk' };
-  if (unpack === 'none') return { bytes: packed, why: 'not unpacked' };
+  if (unpack === 'none' || isOnDemand(source)) return { bytes: packed, why: 'not unpacked' };
   const kind = archiveKinds.find((each) => each === unpack) ?? archiveKind(url) ?? 'tar';
   const growth = kind === 'tar' ? 1 : 3;
   // A stream is unpacked without a copy on disk; a file from the plugin stays until it is unpacked.

@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { expandJobs } from './expand.ts';
+import { fillJob, listJobs } from './expand.ts';
 import { readSpec } from './read-spec.ts';
 
-const spec = (train: string, run: string) =>
-  readSpec(`name = "x"\n[train]\noutputs = ["m-{index}.pt"]\n${train}\n[run]\n${run}`, 'updraft.toml');
+const jobsOf = (train: string, run: string) => {
+  const text = `name = "x"\n[train]\noutputs = ["m-{index}.pt"]\n${train}\n[run]\n${run}`;
+  const spec = readSpec(text, 'updraft.toml');
+  return listJobs(spec.run).map((job) => fillJob(spec.train, job));
+};
 
 test('without a matrix, jobs are numbered copies', () => {
-  const jobs = expandJobs(spec('command = "train --seed {index} --id {job}"', 'jobs = 3'));
+  const jobs = jobsOf('command = "train --seed {index} --id {job}"', 'jobs = 3');
   assert.deepEqual(
     jobs.map(({ id, train }) => [id, train.command, train.outputs[0]]),
     [
@@ -19,8 +22,9 @@ test('without a matrix, jobs are numbered copies', () => {
 });
 
 test('a matrix gives every combination `jobs` times, the last parameter changing fastest', () => {
-  const jobs = expandJobs(
-    spec('command = "t {lr} {opt}"', 'jobs = 2\nmatrix = { lr = [0.1, 1e-7], opt = ["sgd", "a b"] }'),
+  const jobs = jobsOf(
+    'command = "t {lr} {opt}"',
+    'jobs = 2\nmatrix = { lr = [0.1, 1e-7], opt = ["sgd", "a b"] }',
   );
   assert.deepEqual(
     jobs.map(({ train }) => train.command),
@@ -40,11 +44,9 @@ test('a matrix gives every combination `jobs` times, the last parameter changing
 });
 
 test('parameters reach check, outputs and variables, and the job gets its id and index', () => {
-  const [, job] = expandJobs(
-    spec(
-      'command = "t"\ncheck = "c {lr}"\nenv = { RATE = "r={lr}", FIXED = 4 }',
-      'matrix = { lr = [1, true] }',
-    ),
+  const [, job] = jobsOf(
+    'command = "t"\ncheck = "c {lr}"\nenv = { RATE = "r={lr}", FIXED = 4 }',
+    'matrix = { lr = [1, true] }',
   );
   assert.ok(job);
   assert.equal(job.train.check, 'c true');

@@ -2,35 +2,60 @@ import { shellQuote } from '../base/shell-quote.ts';
 import { plainPath } from './inside.ts';
 import type { Job } from './job.ts';
 import { jobId } from './layout.ts';
-import type { Scalar, Spec } from './spec.ts';
+import type { RunOptions, Scalar, Train } from './spec.ts';
+
+/** A job's number, and the parameters it has of the matrix and of `repeat`. */
+export interface JobValues {
+  id: string;
+  index: number;
+  parameters: Record<string, Scalar>;
+}
+
+/** What decides how many jobs there are, and with which parameters. */
+type Sweep = Pick<RunOptions, 'jobs' | 'matrix' | 'repeat'>;
 
 /**
- * The jobs of a run, always in the same order: every combination of the matrix, each `jobs` times, with the
- * parameters filled in. A value in a command stays data, whatever it contains.
+ * The jobs of a run, always in the same order: every combination of the matrix, each `jobs` times. With `repeat`, all
+ * combinations come once with each seed, so that a bad hour of the pool hits all of them alike.
  */
-export function expandJobs(spec: Spec): Job[] {
-  const { train, run } = spec;
-  const copies = Array.from({ length: run.jobs });
-  const all = combinations(run.matrix).flatMap((parameters) => copies.map(() => parameters));
-  return all.map((parameters, index) => {
-    const id = jobId(index);
-    const values = { ...parameters, job: id, index };
-    const env: [string, string][] = Object.entries(train.env).map(([name, value]) => [
-      name,
-      fillText(value, values),
-    ]);
-    return {
-      id,
-      parameters,
-      train: {
-        ...train,
-        command: fillShell(train.command, values),
-        outputs: train.outputs.map((output) => plainPath(fillText(output, values))),
-        ...(train.check !== undefined && { check: fillShell(train.check, values) }),
-        env: { ...Object.fromEntries(env), ...jobVariables(id, index, parameters) },
-      },
-    };
-  });
+export function listJobs({ jobs, matrix, repeat }: Sweep): JobValues[] {
+  const copies = Array.from({ length: jobs });
+  const cells = combinations(matrix).flatMap((parameters) => copies.map(() => parameters));
+  const all =
+    repeat === undefined
+      ? cells
+      : Array.from({ length: repeat }, (_, at) =>
+          cells.map((cell) => ({ ...cell, [seedName]: at + 1 })),
+        ).flat();
+  return all.map((parameters, index) => ({ id: jobId(index), index, parameters }));
+}
+
+/** The values of a job's placeholders. */
+export const placeholderValues = ({ id, index, parameters }: JobValues): Record<string, Scalar> => ({
+  ...parameters,
+  job: id,
+  index,
+});
+
+/** A job with its parameters filled in. A value in a command stays data, whatever it contains. */
+export function fillJob(train: Train, job: JobValues): Job {
+  const { id, index, parameters } = job;
+  const values = placeholderValues(job);
+  const env: [string, string][] = Object.entries(train.env).map(([name, value]) => [
+    name,
+    fillText(value, values),
+  ]);
+  return {
+    id,
+    parameters,
+    train: {
+      ...train,
+      command: fillShell(train.command, values),
+      outputs: train.outputs.map((output) => plainPath(fillText(output, values))),
+      ...(train.check !== undefined && { check: fillShell(train.check, values) }),
+      env: { ...Object.fromEntries(env), ...jobVariables(id, index, parameters) },
+    },
+  };
 }
 
 function jobVariables(id: string, index: number, parameters: Record<string, Scalar>): Record<string, string> {
@@ -132,15 +157,23 @@ function cannotFollow(context: ShellContext, rest: string): boolean {
 type Part = { literal: string } | { name: string };
 
 /** Placeholders that every job has besides the run's parameters. */
-export const builtinNames = ['job', 'index'] as const;
+const builtinNames = ['job', 'index'] as const;
+
+/** The names that a placeholder may have. */
+export const placeholderNames = (matrix: Record<string, unknown>, hasRepeat: boolean): string[] => [
+  ...new Set([...Object.keys(matrix), ...(hasRepeat ? [seedName] : []), ...builtinNames]),
+];
+
+/** The parameter that `repeat` adds. */
+export const seedName = 'seed';
 
 export const isBuiltin = (name: string): boolean => (builtinNames as readonly string[]).includes(name);
 
-const tokenPattern = /(\$\{[^{}]*\}|[^{}$]+|\$)|(\{\{|\}\})|\{([A-Za-z_]\w*)\}|[{}]/g;
+const tokenPattern = /(\$\{[^{}]*\}|\{\d+\.\.\d+\}|[^{}$]+|\$)|(\{\{|\}\})|\{([A-Za-z_]\w*)\}|[{}]/g;
 
 /**
- * Splits a template at `{name}`; `{{` and `}}` are literal braces, and the shell's own `${NAME}` is kept. Any other
- * brace is a problem rather than a guess.
+ * Splits a template at `{name}`; `{{` and `}}` are literal braces, and the shell's own `${NAME}` is kept, as is a range
+ * of numbers, `{0..9}`. Any other brace is a problem rather than a guess.
  */
 export function parseTemplate(text: string): { parts: Part[]; problem?: string } {
   const parts: Part[] = [];

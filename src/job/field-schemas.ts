@@ -182,6 +182,7 @@ const specNames = {
   memory_max: 'memoryMaxBytes',
   disk: 'diskBytes',
   disk_max: 'diskMaxBytes',
+  keep: 'keepBytes',
   time: 'timeSeconds',
   quiet_limit: 'quietLimitSeconds',
   checkpoint_every: 'checkpointEverySeconds',

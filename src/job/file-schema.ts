@@ -96,7 +96,7 @@ const train = table('the table [train] with command and outputs', {
 
 const data = table('a table like [data.train]', {
   url: urlOrFile().describe(
-    'The data: a folder or file on this machine, its path relative to this file, or the URL of an object (osdf://, pelican://, https://, http://, file://). A folder is packed once per run. A list of shards (.shards.json), as `updraft stage` writes it, stands for all of them.',
+    'The data: a folder or file on this machine, its path relative to this file, or the URL of an object (osdf://, pelican://, https://, http://, file://). A folder is packed once per run. A list of shards (.shards.json), as `updraft stage` writes it, stands for all of them; with `method = "on-demand"` so does a range of numbered tars, like train-{0000..0099}.tar.',
   ),
   into: path('a folder in the work folder, like "data"')
     .default('data')
@@ -117,6 +117,11 @@ const data = table('a table like [data.train]', {
     .default('auto')
     .describe(
       'How the data reaches the job (docs/methods.md). updraft plan shows what auto chooses, and why.',
+    ),
+  keep: size()
+    .optional()
+    .describe(
+      'With on-demand: disk for the shards. Used ones are removed when others need it (default: all of them are kept).',
     ),
   expect: table('a table like { files = 10, bytes = 2048 }', {
     files: count('a number of files', 1).optional().describe('Number of files in the data.'),
@@ -168,7 +173,8 @@ const resources = table('a table', {
   time: duration().optional().describe('Time limit of an attempt.'),
 }).describe('What a job needs.');
 
-const run = table('a table', {
+/** The table [run] alone: it says how many jobs there are, with which parameters. */
+export const runSchema = table('a table', {
   jobs: count('a whole number of jobs', 1, 100_000)
     .default(1)
     .describe('Number of jobs; with a matrix, of each combination.'),
@@ -181,7 +187,14 @@ const run = table('a table', {
       entry('a table of lists, like { lr = [0.1, 0.01] }'),
     )
     .default({})
-    .describe('Parameters and their values; every combination is a job.'),
+    .describe(
+      'Parameters and their values; every combination is a job. {name} is filled in [train], [data], [environment], [resources] and run.requirements.',
+    ),
+  repeat: count('a whole number of repetitions', 1, 10_000)
+    .optional()
+    .describe(
+      'Repetitions of every combination, each with its own {seed}: 1, 2, 3 … Combinations take turns, so that a bad hour of the pool hits all alike.',
+    ),
   pool: choiceOf(pools).default('local').describe('Where the jobs run.'),
   profile: choiceOf(profiles)
     .optional()
@@ -269,7 +282,7 @@ export const fileSchema = table('tables and keys', {
     .describe('The data, by name.'),
   environment: environmentSchema.prefault({}),
   resources: resources.prefault({}),
-  run: run.prefault({}),
+  run: runSchema.prefault({}),
   recovery: recovery.prefault({}),
   pool: pool.optional(),
 }).meta({

@@ -1,14 +1,16 @@
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Env } from '../base/env.ts';
+import { mapLimited } from '../base/map-limited.ts';
+import { stableJson } from '../base/stable-json.ts';
 import { Fault } from '../fault/fault.ts';
 import { isInside } from './inside.ts';
 import { type Layer, layerOfSetting } from './layers.ts';
 import { jobFileNames } from './layout.ts';
 import { FileProblem, listFiles, statIfExists } from './list-files.ts';
-import { makePlan, type Plan, type PlannedFile, withEnvironment } from './plan.ts';
+import { makePlan, type Plan, type PlanInput, type PlannedFile, withEnvironment } from './plan.ts';
 import { checkSpec } from './read-spec.ts';
-import { fileSize, resolveData, resolveToken } from './resolve-data.ts';
+import { type DataPlaces, fileSize, resolveData, resolveToken } from './resolve-data.ts';
 import { resolveEnvironment } from './resolve-environment.ts';
 import {
   type KeyPath,
@@ -19,6 +21,7 @@ import {
   valueAt,
 } from './source-file.ts';
 import type { Spec } from './spec.ts';
+import { planVariants } from './variants.ts';
 
 export interface LoadOptions {
   /** Paths are resolved from here, and shown relative to it (default: the process's working directory). */
@@ -49,27 +52,57 @@ export async function loadJobFile(
   const layers = await readLayers(options, cwd);
   const reading = checkSpec(await readText(file), shownPath(cwd, file), layers);
   if ('problems' in reading) throw new SpecFault(reading.problems);
-  const { spec, source } = reading;
-  const { env = {} } = options;
-  const places = { folder, home: env['HOME'], tokenFor: options.tokenFor };
+  const { variants, variedBy, source } = reading;
   const problems: SpecProblem[] = [];
-  const files = await collectFiles(spec, source, folder, problems);
-  const data = await Promise.all(spec.data.map((one) => resolveData(one, source, places, problems)));
-  const environment = await resolveEnvironment(spec, source, { ...places, env }, problems);
-  const { image: url, imageTokenFile: named } = spec.environment;
-  const imageToken = { file: named, url, at: ['environment', 'image_token_file'] };
-  const imageTokenFile = await resolveToken(imageToken, source, places, problems);
+  const { env = {}, tokenFor } = options;
+  const places = { folder, home: env['HOME'], tokenFor, env };
+  const specs = variants.map(({ spec }) => spec);
+  const files = await collectFiles(specs, source, folder, problems);
+  const resolve = resolver(source, places, problems);
+  const inputs = await mapLimited(variants, maxParallel, async ({ spec, jobs }) => ({
+    ...(await resolve(spec)),
+    jobs,
+  }));
   if (problems.length > 0) throw new SpecFault(problems);
+  const [first, ...others] = inputs.map((input) => makePlan({ ...input, file, folder, files }));
+  if (first === undefined) throw new SpecFault([problemAt(source, ['run'], 'has no jobs')]);
+  const plan = planVariants([first, ...others], variedBy);
   const setsMemory = valueAt(source.value, ['resources', 'memory']) !== undefined;
-  const resources = withEnvironment(spec.resources, environment, setsMemory);
-  const { python, image } = spec.environment;
-  const isOwn = environment?.fallback !== undefined;
-  const software = isOwn ? { python, fallback: 'system' as const } : spec.environment;
-  const planned = { ...spec, resources, environment: software };
-  const input = { spec: planned, file, folder, files, data, environment, imageTokenFile };
-  const imageBytes = isOwn || image === undefined ? 0 : await fileSize(path.resolve(folder, image));
-  const plan = makePlan({ ...input, imageBytes });
   return { plan: { ...plan, ...(setsMemory && { isMemorySet: true }) }, source };
+}
+
+const maxParallel = 16;
+
+/** Finds what a spec names on this machine; what several variants name is looked up once. */
+function resolver(source: SourceFile, places: DataPlaces & { env: Env }, problems: SpecProblem[]) {
+  const known = new Map<string, Promise<unknown>>();
+  const once = <T>(what: unknown, find: () => Promise<T>): Promise<T> => {
+    const key = stableJson(what);
+    const found = (known.get(key) as Promise<T> | undefined) ?? find();
+    known.set(key, found);
+    return found;
+  };
+  const setsMemory = valueAt(source.value, ['resources', 'memory']) !== undefined;
+  return async (spec: Spec): Promise<Omit<PlanInput, 'file' | 'folder' | 'files'>> => {
+    const { environment: asked, resources } = spec;
+    const data = await Promise.all(
+      spec.data.map((one) => once(one, () => resolveData(one, source, places, problems))),
+    );
+    const environment = await once([asked, resources.gpus], () =>
+      resolveEnvironment(spec, source, places, problems),
+    );
+    const { image, imageTokenFile: named, python } = asked;
+    const imageToken = { file: named, url: image, at: ['environment', 'image_token_file'] };
+    const imageTokenFile = await once(imageToken, () => resolveToken(imageToken, source, places, problems));
+    const isOwn = environment?.fallback !== undefined;
+    const imageBytes = isOwn || image === undefined ? 0 : await fileSize(path.resolve(places.folder, image));
+    const planned = {
+      ...spec,
+      resources: withEnvironment(resources, environment, setsMemory),
+      environment: isOwn ? { python, fallback: 'system' as const } : asked,
+    };
+    return { spec: planned, data, environment, imageTokenFile, imageBytes };
+  };
 }
 
 async function readLayers(options: LoadOptions, cwd: string): Promise<Layer[]> {
@@ -95,24 +128,14 @@ async function readText(file: string): Promise<string> {
 }
 
 async function collectFiles(
-  spec: Spec,
+  specs: readonly Spec[],
   source: SourceFile,
   folder: string,
   problems: SpecProblem[],
 ): Promise<PlannedFile[]> {
-  const entries: [KeyPath, string][] = spec.train.files.map((entry, index) => [
-    ['train', 'files', index],
-    entry,
-  ]);
-  for (const { name, manifest } of spec.data)
-    if (manifest !== undefined && isInside(manifest) && !manifest.includes('://'))
-      entries.push([['data', name, 'manifest'], manifest]);
-  const { pack, unpacker } = spec.environment;
-  if (unpacker !== undefined) entries.push([['environment', 'pixi_unpack'], unpacker]);
-  if (pack?.manifest?.includes('://') === false)
-    entries.push([['environment', 'pack', 'manifest'], pack.manifest]);
+  const entries = new Map(specs.flatMap(filesOf).map((entry) => [JSON.stringify(entry), entry]));
   const found = new Map<string, PlannedFile>();
-  for (const [at, entry] of entries)
+  for (const [at, entry] of entries.values())
     try {
       for (const one of await listFiles(folder, entry)) found.set(one.path, one);
     } catch (error) {
@@ -120,6 +143,19 @@ async function collectFiles(
       problems.push(problemAt(source, at, error.message));
     }
   return [...found.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+/** The files beside the job file that a spec names, each with its key. */
+function filesOf({ train, data, environment }: Spec): [KeyPath, string][] {
+  const { pack, unpacker } = environment;
+  const entries: [KeyPath, string][] = train.files.map((entry, index) => [['train', 'files', index], entry]);
+  for (const { name, manifest } of data)
+    if (manifest !== undefined && isInside(manifest) && !manifest.includes('://'))
+      entries.push([['data', name, 'manifest'], manifest]);
+  if (unpacker !== undefined) entries.push([['environment', 'pixi_unpack'], unpacker]);
+  if (pack?.manifest?.includes('://') === false)
+    entries.push([['environment', 'pack', 'manifest'], pack.manifest]);
+  return entries;
 }
 
 /** The job file at a path: the file itself, or the one in the folder. */

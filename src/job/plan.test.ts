@@ -36,7 +36,7 @@ test('anything that changes what runs changes the hash, the order of parameters 
     plan('check = "c"\n'),
     plan('[run.matrix]\na = [1, 2]\nb = [1, 2]\n'),
     plan('[run.matrix]\nb = [1, 2]\na = [1, 2]\n'),
-    makePlan({ ...plan(''), files: [{ path: 't.py', bytes: 1000, sha256: '01' }] }),
+    makePlan({ ...plan(''), jobs: [], files: [{ path: 't.py', bytes: 1000, sha256: '01' }] }),
   ].map(({ planHash }) => planHash);
   assert.equal(new Set(hashes).size, hashes.length);
 });

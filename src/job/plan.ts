@@ -5,7 +5,7 @@ import type { EnvironmentFacts } from '../environment/describe-environment.ts';
 import { type Delivery, type EnvironmentSize, sizeEnvironment } from '../environment/size-environment.ts';
 import { chooseMethod } from './choose-method.ts';
 import { estimateDisk, imageDisk } from './estimate-disk.ts';
-import { expandJobs } from './expand.ts';
+import { fillJob, type JobValues, listJobs } from './expand.ts';
 import type { Job, OrderedData, OrderedEnvironment } from './job.ts';
 import type { DataMethod, DataSource, Environment, ResolvedData, Resources, Spec } from './spec.ts';
 import { formatSize } from './units.ts';
@@ -22,6 +22,8 @@ export interface PlannedFile {
 export interface PlannedData extends ResolvedData {
   method: Exclude<DataMethod, 'auto'>;
   why: string;
+  /** Distinguishes it from data of the same name that other variants have in the run's folder. */
+  mark?: number;
 }
 
 /** All that will be sent and run, and why. Plain data, written to `plan.json`. */
@@ -39,6 +41,10 @@ export interface Plan {
   /** Where the copies of the files are in the run's folder, if a retry has new ones. */
   filesIn?: string;
   data: PlannedData[];
+  /** Set if jobs differ in data, software or resources; then the plan itself has what the first job has. */
+  variants?: Variant[];
+  /** The parameters by which they differ. */
+  variedBy?: string[];
   /** `memory` is in the job file, and not our default. */
   isMemorySet?: true;
   /** A rehearsal: its job is evicted on purpose. */
@@ -46,7 +52,20 @@ export interface Plan {
   environment?: PlannedEnvironment;
   /** Absolute path of the file with the token for the image. */
   imageTokenFile?: string;
+  /** Distinguishes the image from those of other variants in the run's folder. */
+  imageMark?: number;
   disk: { bytes: number; why: string };
+}
+
+/** What some jobs of a plan have, where the matrix fills more than their commands. `variants.ts` applies it. */
+export interface Variant extends Pick<
+  Plan,
+  'data' | 'environment' | 'imageTokenFile' | 'imageMark' | 'disk'
+> {
+  jobs: string[];
+  software: Environment;
+  resources: Resources;
+  requirements?: string;
 }
 
 /** All objects that a job fetches: its data, and the archive of its software. */
@@ -55,6 +74,8 @@ export const fetchedBy = ({ data, environment }: Plan): PlannedData[] =>
 
 export interface PlanInput {
   spec: Spec;
+  /** Default: all that the spec asks for. */
+  jobs?: JobValues[];
   file: string;
   folder: string;
   files: PlannedFile[];
@@ -67,6 +88,7 @@ export interface PlanInput {
 }
 
 export function makePlan(input: PlanInput): Plan {
+  const { jobs = listJobs(input.spec.run) } = input;
   const { spec, file, folder, files, data = spec.data, imageBytes, environment, imageTokenFile } = input;
   const planned = data.map((source) => ({ ...source, ...chooseMethod(source, spec.run.pool) }));
   const sent = files.reduce((sum, one) => sum + one.bytes, 0);
@@ -77,7 +99,7 @@ export function makePlan(input: PlanInput): Plan {
     folder,
     planHash: planHash(spec, files, data, environment?.facts?.hash),
     spec,
-    jobs: expandJobs(spec),
+    jobs: jobs.map((job) => fillJob(spec.train, job)),
     files,
     data: planned,
     ...defined({ environment, imageTokenFile }),

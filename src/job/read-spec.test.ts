@@ -520,3 +520,81 @@ test('caches are set for one object or for the run, and only for federation URLs
     /only applies to osdf:\/\/ and pelican:\/\/ URLs/,
   );
 });
+
+const sweep = `${good}[data.d]
+url = "osdf:///a/{set}.tar"
+method = "{method}"
+[resources]
+cpus = "{cpus}"
+memory = "{cpus} GB"
+[run]
+requirements = 'TARGET.Site == "{set}" && member(X, { "{{set}}" })'
+`;
+
+test('a matrix fills data, resources and requirements, and a lone placeholder keeps its type', () => {
+  const reading = checkSpec(
+    `${sweep}matrix = { set = ["x", "y"], method = ["osdf", "stream"], cpus = [2], lr = [1, 2] }`,
+    'updraft.toml',
+  );
+  assert.ok(!('problems' in reading));
+  assert.deepEqual(reading.variedBy.toSorted(), ['cpus', 'method', 'set']);
+  const seen = reading.variants.map(({ spec, jobs }) => [
+    jobs.map(({ index }) => index),
+    spec.data[0]?.url,
+    spec.data[0]?.method,
+    spec.resources.cpus,
+    spec.resources.memoryBytes,
+    spec.run.requirements,
+  ]);
+  const x = 'TARGET.Site == "x" && member(X, { "{set}" })';
+  const y = 'TARGET.Site == "y" && member(X, { "{set}" })';
+  assert.deepEqual(seen, [
+    [[0, 1], 'osdf:///a/x.tar', 'osdf', 2, 2e9, x],
+    [[2, 3], 'osdf:///a/x.tar', 'stream', 2, 2e9, x],
+    [[4, 5], 'osdf:///a/y.tar', 'osdf', 2, 2e9, y],
+    [[6, 7], 'osdf:///a/y.tar', 'stream', 2, 2e9, y],
+  ]);
+});
+
+test('a filled value is checked like a written one, and the problem names its jobs', () => {
+  assert.deepEqual(
+    problemsOf(`${sweep}matrix = { set = ["x"], method = ["osdf", "https", "strem"], cpus = [2] }`),
+    [
+      '7:10 data.d.method: "https" cannot fetch an object in a federation; expected "osdf" or "stream" or "auto" (in the jobs with set = "x", method = "https", cpus = 2)',
+      '7:10 data.d.method: is "strem"; expected one of "auto", "native", "https", "osdf", "stream", "on-demand" (did you mean "stream"?) (in the jobs with set = "x", method = "strem", cpus = 2)',
+    ],
+  );
+  const [unknown, ...others] = problemsOf(`${sweep}matrix = { set = ["x"], methods = ["osdf"], cpus = [2] }`);
+  assert.deepEqual(others, []);
+  assert.match(
+    unknown ?? '',
+    /^7:10 data\.d\.method: \{method\} is not a parameter; .*did you mean "\{methods\}"/,
+  );
+});
+
+test('too many different jobs are refused before each is read', () => {
+  const [problem = ''] = problemsOf(`${good}[data.d]\nurl = "osdf:///a/{index}.tar"\n[run]\njobs = 20000`);
+  assert.match(problem, /^6:7 data\.d\.url: is different in 20000 jobs; expected at most 10000/);
+});
+
+test('`repeat` gives each combination seeds, in turns', () => {
+  const reading = checkSpec(
+    `${good.replace('"train"', '"train {lr} {seed}"')}[run]\nrepeat = 2\nmatrix = { lr = [1, 2] }`,
+    'updraft.toml',
+  );
+  assert.ok(!('problems' in reading));
+  assert.deepEqual(
+    reading.variants[0].jobs.map(({ parameters }) => parameters),
+    [
+      { lr: 1, seed: 1 },
+      { lr: 2, seed: 1 },
+      { lr: 1, seed: 2 },
+      { lr: 2, seed: 2 },
+    ],
+  );
+  assertProblem(
+    '[run]\nrepeat = 2\nmatrix = { seed = [1] }',
+    '7:12 run.matrix.seed',
+    /`repeat` gives every job/,
+  );
+});

@@ -3,8 +3,10 @@ import { z } from 'zod';
 import { nearest } from '../base/nearest.ts';
 import { yaml } from '../environment/pixi-lock.ts';
 import { Fault } from '../fault/fault.ts';
-import { checkConsistency } from './check-consistency.ts';
-import { fileSchema } from './file-schema.ts';
+import { checkConsistency, checkParameters } from './check-consistency.ts';
+import { type JobValues, listJobs, placeholderValues } from './expand.ts';
+import { fileSchema, runSchema } from './file-schema.ts';
+import { fillFile, filledTexts } from './fill-file.ts';
 import { type Layer, overlay } from './layers.ts';
 import { readToml } from './read-toml.ts';
 import {
@@ -17,12 +19,20 @@ import {
   type SourceFile,
   SpecFault,
   type SpecProblem,
+  valueAt,
 } from './source-file.ts';
 import type { Spec } from './spec.ts';
 
+/** The file as the jobs of a variant have it, with their parameters filled in. */
+export interface SpecVariant {
+  spec: Spec;
+  jobs: JobValues[];
+}
+
 /** The user's file as data, or every problem it has. `source` knows where each value was written. */
 export type SpecReading =
-  { spec: Spec; source: SourceFile } | { problems: [SpecProblem, ...SpecProblem[]]; source: SourceFile };
+  | { spec: Spec; variants: [SpecVariant, ...SpecVariant[]]; variedBy: string[]; source: SourceFile }
+  | { problems: [SpecProblem, ...SpecProblem[]]; source: SourceFile };
 
 /** Reads TOML or YAML, by the file's ending; throws one `SpecFault` that lists every problem with its place. */
 export function readSpec(text: string, file: string): Spec {
@@ -37,14 +47,77 @@ export function checkSpec(text: string, file: string, layers: Layer[] = []): Spe
     .map((layer) => readLayer(layer))
     .reduce(overlay, readSource(text.replace(/^\uFEFF/, ''), file));
   if (source.value === undefined) return failed(source, source.problems);
-  const parsed = fileSchema.safeParse(source.value);
+  const ofParameters = checkParameters(source);
+  const filled = filledTexts(source.value);
+  const variedBy = [...new Set(filled.flatMap(({ names }) => names))];
+  const sweep =
+    ofParameters.length > 0 ? undefined : runSchema.safeParse(valueAt(source.value, ['run']) ?? {});
+  const groups = sweep?.success ? groupJobs(listJobs(sweep.data), variedBy) : [[]];
+  if (groups.length > maxVariants) return failed(source, [tooManyVariants(source, filled, groups.length)]);
+  const readings = groups.map((jobs) => readVariant(source, jobs));
+  const [first] = readings;
+  // Without its jobs, a value with placeholders cannot be judged.
+  const unfilled = new Set(sweep?.success ? [] : filled.map(({ at }) => showKey(at)));
+  const problems = [...source.problems, ...ofParameters, ...variantProblems(readings, variedBy)].filter(
+    (problem) => !unfilled.has(problem.key) || ofParameters.includes(problem),
+  );
+  const variants = readings.flatMap(({ spec, jobs }) => (spec === undefined ? [] : [{ spec, jobs }]));
+  if (problems.length > 0 || first?.spec === undefined) return failed(source, problems);
+  return { spec: first.spec, variants: variants as [SpecVariant, ...SpecVariant[]], variedBy, source };
+}
+
+/** Each variant is read and resolved by itself. */
+const maxVariants = 10_000;
+
+function tooManyVariants(source: SourceFile, [first]: { at: KeyPath }[], count: number): SpecProblem {
+  const message = `is different in ${count} jobs; expected at most ${maxVariants}: pass what only the training needs in the command`;
+  return problemAt(source, first?.at ?? [], message);
+}
+
+/** The jobs, grouped by the values of the parameters that the rest of the file uses. */
+function groupJobs(jobs: JobValues[], variedBy: readonly string[]): JobValues[][] {
+  const groups = Map.groupBy(jobs, (job) => {
+    const values = placeholderValues(job);
+    return JSON.stringify(variedBy.map((name) => values[name]));
+  });
+  return [...groups.values()];
+}
+
+interface VariantReading {
+  jobs: JobValues[];
+  spec?: Spec;
+  problems: SpecProblem[];
+}
+
+function readVariant(source: SourceFile, jobs: JobValues[]): VariantReading {
+  const [job] = jobs;
+  const value = job === undefined ? source.value : fillFile(source.value, placeholderValues(job));
+  const filled = { ...source, value };
+  const parsed = fileSchema.safeParse(value);
   const problems = [
-    ...source.problems,
-    ...(parsed.success ? [] : schemaProblems(parsed.error, source)),
-    ...checkConsistency(source),
+    ...(parsed.success ? [] : schemaProblems(parsed.error, filled)),
+    ...checkConsistency(filled),
   ];
-  if (problems.length > 0 || !parsed.success) return failed(source, problems);
-  return { spec: parsed.data, source };
+  return { jobs, problems, ...(parsed.success && { spec: parsed.data }) };
+}
+
+/** Each problem once; one that only some variants have says which is the first. */
+function variantProblems(readings: VariantReading[], variedBy: readonly string[]): SpecProblem[] {
+  const found = new Map<string, { problem: SpecProblem; job: JobValues | undefined; times: number }>();
+  for (const { problems, jobs } of readings)
+    for (const problem of problems) {
+      const { line, column, key, message } = problem;
+      const same = JSON.stringify([line, column, key, message]);
+      const known = found.get(same);
+      if (known === undefined) found.set(same, { problem, job: jobs[0], times: 1 });
+      else known.times++;
+    }
+  return [...found.values()].map(({ problem, job, times }) => {
+    if (job === undefined || times === readings.length) return problem;
+    const values = placeholderValues(job);
+    const cell = variedBy.map((name) => `${name} = ${JSON.stringify(values[name])}`).join(', ');
+    return { ...problem, message: `${problem.message} (in the jobs with ${cell})` };
+  });
 }
 
 const readLayer = ({ text, file }: Layer): SourceFile =>

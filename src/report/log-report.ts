@@ -129,7 +129,7 @@ export function logReport(jobs: readonly JobHistory[], ledger: Ledger, extras: E
     resources,
     slowest: slowest(rows),
     mostWasteful: wasteful(rows),
-    dag: nodeReport(jobs, rows, extras.dag),
+    dag: nodeReport(jobs, rows, extras.dag, logs),
     notes,
   };
 }

@@ -1,9 +1,10 @@
-import type { DagNode } from '../dag/dag.ts';
-import { parentsIn } from '../dag/dag.ts';
-import { type DagRun, type NodeState, notSubmittedText, whyNotSubmitted } from '../dag/not-submitted.ts';
+import { type Dagman, type DagNode, parentsIn } from '../dag/dag.ts';
+import { startedInner } from '../dag/node-jobs.ts';
+import { type DagRun, type NodeState, notSubmittedReasons, notSubmittedText } from '../dag/not-submitted.ts';
 import type { JobHistory } from '../history/history.ts';
 import { lossColumns, slotColumns, sumOver } from './columns.ts';
 import type { JobRow, RowOutcome } from './ledger.ts';
+import { jobLabels } from './section.ts';
 
 /** The nodes of a DAG: which cost most, which decided how long it took, and which have no job. */
 export interface NodeReport {
@@ -46,8 +47,9 @@ export function nodeReport(
   jobs: readonly JobHistory[],
   rows: readonly JobRow[],
   run: DagRun | undefined,
+  logs: readonly string[],
 ): NodeReport | null {
-  const times = timesOf(jobs, rows);
+  const times = timesOf(jobs, rows, logs);
   if (times.size === 0 && run === undefined) return null;
   const costs = [...times.values()]
     .map(({ node, outcome, attempts, slotSeconds, lostSeconds }) => ({
@@ -58,20 +60,29 @@ export function nodeReport(
   return {
     costs,
     criticalPath: run === undefined ? [] : criticalPath(run, times),
-    scripts: [...(run?.account?.nodes ?? [])].flatMap(([node, { scripts }]) =>
+    scripts: [...(run?.accounts ?? [])].flatMap(([node, { scripts }]) =>
       scripts.map(({ when, how }) => ({ node, script: when, how })),
     ),
-    notSubmitted: run === undefined ? [] : notSubmitted(run, times),
+    notSubmitted: run === undefined ? [] : notSubmitted(run, times, startedInner(run, jobs)),
     retried: retriedNodes(run, costs),
   };
 }
 
-/** A node has several jobs if its submit file queues several, or if it ran again after a success. */
-function timesOf(jobs: readonly JobHistory[], rows: readonly JobRow[]): Map<string, NodeTimes> {
+/**
+ * A node has several jobs if its submit file queues several, or if it ran again after a success. Those of several logs
+ * may have the same name.
+ */
+function timesOf(
+  jobs: readonly JobHistory[],
+  rows: readonly JobRow[],
+  logs: readonly string[],
+): Map<string, NodeTimes> {
   const times = new Map<string, NodeTimes>();
-  for (const [index, { node, from, to }] of jobs.entries()) {
+  const label = jobLabels({ logs });
+  for (const [index, { id, node: named, log = null, from, to }] of jobs.entries()) {
     const row = rows[index];
-    if (node === undefined || row === undefined) continue;
+    if (named === undefined || row === undefined) continue;
+    const node = label({ job: id, node: named, log });
     const known = times.get(node);
     const [slot, lost] = [sumOver(row.millis, slotColumns) / 1000, sumOver(row.millis, lossColumns) / 1000];
     times.set(node, {
@@ -105,14 +116,16 @@ function stateOf(times: ReadonlyMap<string, NodeTimes>): (name: string) => NodeS
 /** Backwards from the node that ended last, each time to the parent that ended last. */
 function criticalPath({ dag }: DagRun, times: ReadonlyMap<string, NodeTimes>): PathStep[] {
   if (dag.graph.cycle() !== undefined) return [];
-  const began = Math.min(...[...times.values()].map(({ from }) => from));
+  const began = [...times.values()].reduce((first, { from }) => Math.min(first, from), Infinity);
   const latest = (nodes: readonly DagNode[]): NodeTimes | undefined =>
     nodes.reduce<NodeTimes | undefined>((last, { name }) => {
       const one = times.get(name);
       return one !== undefined && (last === undefined || one.to > last.to) ? one : last;
     }, undefined);
   const before = (node: DagNode): NodeTimes | undefined =>
-    node.type === 'final' ? latest(dag.nodes.filter((one) => one !== node)) : latest(ancestorsWithJobs(node));
+    node.type === 'final'
+      ? latest(dag.nodes.filter((one) => one !== node && isWithin(one, node.dagman)))
+      : latest(ancestorsWithJobs(node));
   // A NOOP parent has no job: what counts is what it waited for.
   const ancestorsWithJobs = (node: DagNode): DagNode[] => {
     const seen = new Set(parentsIn(dag, node));
@@ -126,7 +139,7 @@ function criticalPath({ dag }: DagRun, times: ReadonlyMap<string, NodeTimes>): P
     const node = dag.byName.get(step.node);
     const parent: NodeTimes | undefined = node === undefined ? undefined : before(node);
     const ready = Math.min(parent?.to ?? began, step.to);
-    steps.unshift({
+    steps.push({
       node: step.node,
       readyAt: new Date(ready).toISOString(),
       waitSeconds: Math.max(0, (step.to - ready) / 1000 - step.slotSeconds),
@@ -134,14 +147,23 @@ function criticalPath({ dag }: DagRun, times: ReadonlyMap<string, NodeTimes>): P
     });
     step = parent;
   }
-  return steps;
+  return steps.reverse();
 }
 
-function notSubmitted(run: DagRun, times: ReadonlyMap<string, NodeTimes>): NodeReport['notSubmitted'] {
-  const state = stateOf(times);
+/** Whether a DAGMan runs the node, or the SUBDAG node that it is inside of. */
+const isWithin = ({ name }: DagNode, { prefix }: Dagman): boolean => name.startsWith(prefix);
+
+function notSubmitted(
+  run: DagRun,
+  times: ReadonlyMap<string, NodeTimes>,
+  started: ReadonlySet<string>,
+): NodeReport['notSubmitted'] {
+  const reasonOf = notSubmittedReasons(run, stateOf(times));
+  const isLacking = ({ name, noop, done }: DagNode): boolean =>
+    !times.has(name) && !started.has(name) && !noop && !done && !run.done.has(name);
   const without = run.dag.nodes
-    .filter(({ name, noop, done }) => !times.has(name) && !noop && !done && !run.done.has(name))
-    .map((node) => ({ node: node.name, why: notSubmittedText(whyNotSubmitted(run, node, state)) }));
+    .filter(isLacking)
+    .map((node) => ({ node: node.name, why: notSubmittedText(reasonOf(node)) }));
   return [...Map.groupBy(without, ({ why }) => why)].map(([why, nodes]) => ({
     why,
     nodes: nodes.map(({ node }) => node),
@@ -150,9 +172,8 @@ function notSubmitted(run: DagRun, times: ReadonlyMap<string, NodeTimes>): NodeR
 
 /** By DAGMan's own count; without it, by the clusters in the logs. */
 function retriedNodes(run: DagRun | undefined, costs: readonly NodeCost[]): NodeReport['retried'] {
-  if (run?.account === undefined) return [];
   const known = new Set(costs.map(({ node }) => node));
-  return [...run.account.nodes].flatMap(([node, { retries }]) =>
+  return [...(run?.accounts ?? [])].flatMap(([node, { retries }]) =>
     retries > 0 && known.has(node) ? [{ node, retries }] : [],
   );
 }

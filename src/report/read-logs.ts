@@ -1,5 +1,6 @@
 import { counted } from '../base/counted.ts';
 import { firstFew, printable } from '../base/printable.ts';
+import { nodeJobs, startedInner } from '../dag/node-jobs.ts';
 import type { DagRun } from '../dag/not-submitted.ts';
 import { damageNotes, type LogSource } from '../eventlog/scan-log.ts';
 import { Fault } from '../fault/fault.ts';
@@ -28,10 +29,17 @@ export async function readLogs(
   const logs = [...new Set(sources.map(({ name, partOf = name }) => partOf))];
   const { jobs: read, facts, garbledBytes } = await readHistory(sources, { signal, evidence, isPlaceEnough });
   if (facts.events === 0 && garbledBytes > 0) throw noEvents(logs);
-  const { jobs, suspects } = judgeJobs(read, validity);
+  const { jobs, suspects } = judgeJobs(dag === undefined ? read : onSlots(dag, read), validity);
   const ledger = ledgerOf(jobs, facts, new Set(suspects.map(({ job }) => job)));
   const notes = [...damageNotes(sources), ...notesOn(ledger, garbledBytes)];
   return { jobs, ledger, report: logReport(jobs, ledger, { logs, notes, suspects, dag }) };
+}
+
+/** The jobs of a DAG's nodes; that of a SUBDAG node is DAGMan itself, and counts only if it started nothing. */
+function onSlots(dag: DagRun, read: readonly JobHistory[]): JobHistory[] {
+  const jobs = nodeJobs(dag, read);
+  const started = startedInner(dag, jobs);
+  return jobs.filter(({ node = '' }) => !started.has(node));
 }
 
 const noEvents = (logs: readonly string[]): Fault =>

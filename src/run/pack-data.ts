@@ -3,10 +3,12 @@ import { link, mkdir, readdir, realpath, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { counted } from '../base/counted.ts';
+import { defined } from '../base/defined.ts';
 import { Fault } from '../fault/fault.ts';
 import { runFiles, runsFolder } from '../job/layout.ts';
 import type { Plan, PlannedData } from '../job/plan.ts';
 import { formatSize } from '../job/units.ts';
+import { joinVariants, variantsOf } from '../job/variants.ts';
 import { readPlan } from '../pool/read-plan.ts';
 import { describeFolder } from '../stage/folder.ts';
 import { writeTar } from '../stage/shards.ts';
@@ -29,14 +31,34 @@ export async function withPackedData<T>(
   action: (packed: Plan) => Promise<T>,
 ): Promise<T> {
   try {
-    const data: PlannedData[] = [];
-    for (const source of plan.data)
-      data.push(source.here?.isFolder ? await packOnce(plan, run, source, options) : source);
-    return await action({ ...plan, data });
+    const packed = new Map<string, Promise<PlannedData>>();
+    const variants: Plan[] = [];
+    for (const variant of variantsOf(plan)) {
+      const data: PlannedData[] = [];
+      for (const source of variant.data) data.push(await packedSource(plan, run, source, options, packed));
+      variants.push({ ...variant, data });
+    }
+    return await action(joinVariants(plan, variants));
   } catch (error) {
     await rm(draftFolder(plan, run), { recursive: true, force: true }).catch(() => undefined);
     throw error;
   }
+}
+
+/** Data as its jobs get it: a folder as an archive, made once for all of them. */
+async function packedSource(
+  plan: Plan,
+  run: string,
+  source: PlannedData,
+  options: PackOptions,
+  packed: Map<string, Promise<PlannedData>>,
+): Promise<PlannedData> {
+  if (!source.here?.isFolder) return source;
+  const key = JSON.stringify([source.name, source.url]);
+  const archive = packed.get(key) ?? packOnce(plan, run, source, options);
+  packed.set(key, archive);
+  const { sha256, url } = await archive;
+  return { ...source, url, ...defined({ sha256 }) };
 }
 
 /** Links the archive of an earlier run if the folder has not changed since; then they share the disk. */
@@ -66,9 +88,9 @@ async function linkEarlier(
     const archive = path.join(runs, run, file);
     if (run.startsWith('.') || (await stat(archive).catch(() => undefined))?.size !== here?.bytes) continue;
     const earlier = await readPlan(path.join(runs, run)).catch(() => undefined);
-    const same = earlier?.data.find(
-      (one) => one.name === name && one.here?.fingerprint === here?.fingerprint,
-    );
+    const same = (earlier === undefined ? [] : variantsOf(earlier))
+      .flatMap(({ data }) => data)
+      .find((one) => one.name === name && one.here?.fingerprint === here?.fingerprint);
     const isLinked = await link(archive, draft).then(
       () => true,
       () => false,

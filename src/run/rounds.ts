@@ -7,6 +7,7 @@ import { identifyProcess } from '../base/process-identity.ts';
 import { Fault } from '../fault/fault.ts';
 import { roundFolder, runFiles } from '../job/layout.ts';
 import type { Plan, PlannedFile } from '../job/plan.ts';
+import { joinVariants, variantsOf } from '../job/variants.ts';
 import { openJournal } from '../journal/file.ts';
 import type { RunState } from '../journal/state.ts';
 import { readJournal } from '../journal/tail.ts';
@@ -46,7 +47,11 @@ export async function startRound(
   // Left by a process that died before the journal named the round.
   for (const left of [folder, draft]) await rm(left, { recursive: true, force: true });
   await mkdir(draft, { recursive: true, mode: 0o700 });
-  const plan = changed(await roundPlan(runFolder, number - 1), change);
+  const last = await roundPlan(runFolder, number - 1);
+  const plan = joinVariants(
+    last,
+    variantsOf(last).map((one) => changed(one, change)),
+  );
   if (newFiles !== undefined) {
     plan.files = newFiles.files;
     for (const { train } of [plan.spec, ...plan.jobs]) train.files = newFiles.named;

@@ -13,5 +13,5 @@ export interface FolderFacts {
 export async function describeFolder(folder: string): Promise<FolderFacts> {
   for await (const shard of planShards(listSamples(folder, folder), Infinity))
     return { shard, count: countFiles(shard.files), fingerprint: fingerprint(shard.files) };
-  return { shard: { index: 0, files: [], bytes: 0 }, count: 0, fingerprint: '' };
+  return { shard: { index: 0, files: [], samples: 0, bytes: 0 }, count: 0, fingerprint: '' };
 }

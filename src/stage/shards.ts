@@ -1,26 +1,37 @@
 import { createHash } from 'node:crypto';
 import { open, type FileHandle } from 'node:fs/promises';
 import { Fault } from '../fault/fault.ts';
-import { type DataFile, isFolder, type Sample } from './data-files.ts';
+import { countFiles, type DataFile, isFolder, type Sample } from './data-files.ts';
 import { ManifestMaker, type Seal } from './manifest-maker.ts';
 
 /** Files that become one object, and the size of its tar. */
 export interface Shard {
   index: number;
   files: DataFile[];
+  /** Number of samples. */
+  samples: number;
   bytes: number;
 }
 
+/** A file that stays as it is. */
+export const singleFile = (file: DataFile): Shard => ({
+  index: 0,
+  files: [file],
+  samples: 1,
+  bytes: file.bytes,
+});
+
 /** Groups samples into shards of up to `maxBytes`; a sample is never split, so a larger one becomes a shard of its own. */
 export async function* planShards(samples: AsyncIterable<Sample>, maxBytes: number): AsyncGenerator<Shard> {
-  let shard: Shard = { index: 0, files: [], bytes: tarEnd.length };
+  let shard: Shard = { index: 0, files: [], samples: 0, bytes: tarEnd.length };
   for await (const sample of samples) {
     const bytes = sample.reduce((sum, file) => sum + entryBytes(file), 0);
     if (shard.files.length > 0 && shard.bytes + bytes > maxBytes) {
       yield shard;
-      shard = { index: shard.index + 1, files: [], bytes: tarEnd.length };
+      shard = { index: shard.index + 1, files: [], samples: 0, bytes: tarEnd.length };
     }
     shard.files.push(...sample);
+    if (countFiles(sample) > 0) shard.samples += 1;
     shard.bytes += bytes;
   }
   if (shard.files.length > 0) yield shard;

@@ -12,6 +12,8 @@ export interface StagedObject {
   bytes: number;
   sha256: string;
   files: number;
+  /** Not in the records of earlier versions: it is counted again. */
+  samples: number;
   /** Without its key. */
   manifest: Manifest;
 }

@@ -1,17 +1,12 @@
 import { adviceFor, causeTitle, type Cause } from '../codes/causes.ts';
 import type { DagNode } from '../dag/dag.ts';
 import type { FailedScript } from '../dag/dagman-log.ts';
-import { type DagRun, type NodeState, notSubmittedText, whyNotSubmitted } from '../dag/not-submitted.ts';
+import { type DagRun, type NotSubmitted, notSubmittedText } from '../dag/not-submitted.ts';
 import type { Evidence, Explanation, JobStatus } from '../diagnosis/explanation.ts';
 import { safeLine } from '../diagnosis/quote-event.ts';
 
 /** Explains why a node of a DAG has no job in the logs. Pure. */
-export function explainNode(
-  run: DagRun,
-  node: DagNode,
-  stateOf: (name: string) => NodeState | undefined,
-): Explanation {
-  const reason = whyNotSubmitted(run, node, stateOf);
+export function explainNode(run: DagRun, node: DagNode, reason: NotSubmitted): Explanation {
   const why = notSubmittedText(reason);
   const explain = (
     standing: JobStatus,
@@ -28,10 +23,16 @@ export function explainNode(
     doing: [],
     advice: more.advice ?? [adviceFor(cause)],
   });
-  const out = `${run.dag.file}.dagman.out`;
+  const out = `${node.dagman.file}.dagman.out`;
   switch (reason.why) {
     case 'done':
       return explain('succeeded', 'none', { advice: [] });
+    case 'not-logged': {
+      const standing = { submitted: 'waiting', succeeded: 'succeeded', failed: 'failed' } as const;
+      return explain(standing[reason.state], reason.state === 'failed' ? 'unknown' : 'none', {
+        advice: ['DAGMan’s .dagman.out says no more: name the event log of the job, if there is one.'],
+      });
+    }
     case 'pre-failed':
       return explain('failed', 'script-failed', {
         because: preFailure(node, reason.script),

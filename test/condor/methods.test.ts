@@ -10,7 +10,7 @@ import { runReport } from '../../src/report/read-run.ts';
 import { makeTarGz } from '../agent/tar.ts';
 import { runCommand } from '../cli/run-command.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { condorHarness, onlyJob, type CondorHarness } from './condor-harness.ts';
+import { condorHarness, limitIdle, onlyJob, type CondorHarness } from './condor-harness.ts';
 import { federationEnv } from './published-cifar.ts';
 
 const methods = ['native', 'https', 'osdf', 'stream'] as const;
@@ -113,6 +113,39 @@ test('the same trouble is reported in the same terms and columns, whatever the m
     assert.ok(Math.abs(shares - 1) < 1e-9);
   }
   assert.equal(columns.size, 1);
+});
+
+test('one run compares methods and requests: its jobs differ, late ones too', async (t) => {
+  const all = await published(t);
+  limitIdle(t, 2);
+  const file = jobFile('stream', 'osdf:///public/{method}.tar.gz')
+    .replace('method = "stream"', 'method = "{method}"')
+    .replace('"200 MB"', '"{memory} MB"')
+    .concat('repeat = 2\nmatrix = { method = ["osdf", "stream"], memory = [100, 150] }\n');
+  const here = await harness(t, all, { 'updraft.toml': file });
+  if (here === undefined) return;
+  const run = await here.submit();
+  const { jobs } = await here.finish(run);
+  const objects = jobs.map(({ attempts }) => attempts.at(-1)?.agent?.fetches[0]?.object);
+  const by = (method: Method): string => `osdf:///public/${method}.tar.gz`;
+  const round = [by('osdf'), by('osdf'), by('stream'), by('stream')];
+  assert.deepEqual(
+    jobs.map(({ outcome }) => outcome),
+    Array<string>(8).fill('success'),
+  );
+  assert.deepEqual(objects, [...round, ...round]);
+  const asked = await here.ask(
+    `UpdraftRun == "${path.basename(run)}"`,
+    'UpdraftJob',
+    'RequestMemory',
+    'ClusterId',
+  );
+  const rows = asked.map((line) => line.split(' ')).sort();
+  assert.equal(new Set(rows.map(([, , cluster]) => cluster)).size, 1);
+  assert.deepEqual(
+    rows.map(([, memory]) => memory),
+    ['96', '144', '96', '144', '96', '144', '96', '144'],
+  );
 });
 
 // Each mostly waits for the pool.

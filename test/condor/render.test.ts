@@ -27,13 +27,18 @@ async function dryRun(harness: CondorHarness, description: string): Promise<Reco
   return jobs.filter((job) => Object.keys(job).length > 0);
 }
 
-async function rendered(t: TestContext, toml: string): Promise<Record<string, string> | undefined> {
+const rendered = async (t: TestContext, toml: string): Promise<Record<string, string> | undefined> =>
+  (await renderedJobs(t, toml))?.[0];
+
+async function renderedJobs(t: TestContext, toml: string): Promise<Record<string, string>[] | undefined> {
   const harness = await condorHarness(t, {
     'updraft.toml': `name = "r"\n[train]\ncommand = "true"\noutputs = ["o"]\n${toml}`,
     'image.sif': 'not really',
     'condor/updraft-job': '#!/bin/sh\n',
     updraft_plugin: '#!/bin/sh\n',
     'condor/inputs/image.sif': 'not really',
+    'condor/inputs/image-2.sif': 'not really',
+    'other.sif': 'not really',
   });
   if (harness === undefined) return undefined;
   const { files, shown = '' } = await harness.pool.render(
@@ -41,8 +46,7 @@ async function rendered(t: TestContext, toml: string): Promise<Record<string, st
     'r-1',
   );
   await writeFile(path.join(harness.folder, 'condor/jobs.items'), files['condor/jobs.items'] ?? '');
-  const [job] = await dryRun(harness, files[shown] ?? '');
-  return job;
+  return await dryRun(harness, files[shown] ?? '');
 }
 
 const oddText = fc
@@ -229,4 +233,66 @@ accounting_group = "group_physics"
   const queued = await harness.tool('condor_q', '-constraint', constraint, '-af:r', ...names);
   assert.equal(queued.trim(), String.raw`"group_physics" true "A, \"B\"" 1.5`);
   await harness.tool('condor_rm', '-constraint', constraint);
+});
+
+test('jobs that differ are one submission, and each is the job that a file of its own would give', async (t) => {
+  const cell = (
+    image: string,
+    method: string,
+    gpus: string,
+    memory: string,
+    site: string,
+    run: string,
+  ): string => `
+[environment]
+image = "${image}"
+[data.set]
+url = "osdf:///public/set-${gpus}.tar"
+method = "${method}"
+[resources]
+gpus = ${gpus}
+memory = "${memory}"
+${run}
+requirements = 'TARGET.Site == "${site}"'
+`;
+  const matrix = `[run]\npool = "condor"\nmatrix = { image = ["image.sif", "other.sif"], method = ["osdf", "stream"], gpus = [1, 0] }`;
+  const jobs = await renderedJobs(
+    t,
+    cell('{image}', '{method}', '"{gpus}"', '{gpus}500 MB', 's{gpus}', matrix).replace(
+      'set-"{gpus}"',
+      'set-{gpus}',
+    ),
+  );
+  if (jobs === undefined) return;
+  assert.equal(jobs.length, 8);
+  // What names the job itself, was made at another time or in another folder, or is sent if any job needs it.
+  const own =
+    /^(ProcId|JobDescription|UpdraftJob|QDate|GlobalJobId|EnteredCurrentStatus|Cmd|Iwd|UserLog|CompletionDate|TransferPlugins)$/;
+  const comparable = (job: Record<string, string> = {}): string[] =>
+    Object.entries(job)
+      .filter(([name]) => !own.test(name))
+      .map(
+        ([name, value]) =>
+          `${name} = ${value
+            .replaceAll(/0\d{3}\b/g, 'ID')
+            .replace('HasJobTransferPlugins', 'HasFileTransfer')
+            .replaceAll('image-2.sif', 'image.sif')}`,
+      )
+      .sort();
+  for (const [index, image, method, gpus] of [
+    [0, 'image.sif', 'osdf', '1'],
+    [3, 'image.sif', 'stream', '0'],
+    [6, 'other.sif', 'stream', '1'],
+  ] as const) {
+    const alone = await rendered(
+      t,
+      cell(image, method, gpus, `${gpus}500 MB`, `s${gpus}`, '[run]\npool = "condor"'),
+    );
+    // Of all jobs but the first, only what differs from it is shown.
+    assert.deepEqual(
+      comparable({ ...jobs[0], ...jobs[index] }).filter((line) => line !== 'RequestGPUs = 0'),
+      comparable(alone),
+      `${image} ${method} ${gpus}`,
+    );
+  }
 });

@@ -22,8 +22,8 @@ test('a training with updraft.py resumes at the very next batch', { timeout: 300
     return;
   }
   if (withTorch === undefined) t.diagnostic('no Python on this machine has torch, numpy: tested without');
-  const { stderr } = await run(python, ['-B', '-m', 'unittest', 'test_updraft'], { cwd });
-  assert.match(stderr, withTorch === undefined ? /^OK \(skipped=9\)$/m : /^OK$/m);
+  const { stderr } = await run(python, ['-B', '-m', 'unittest', 'test_updraft', 'test_stream'], { cwd });
+  assert.match(stderr, withTorch === undefined ? /^OK \(skipped=14\)$/m : /^OK$/m);
 });
 
 const counting = `import json, os, signal

@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
+import type { WorkOrder } from '../../src/job/job.ts';
 import { loadPlan } from '../../src/job/load-plan.ts';
 import { renderSlurmOrders, renderSbatch } from '../../src/pool/slurm/render-sbatch.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -59,4 +60,19 @@ test('[pool.submit] adds options of sbatch', async (t) => {
   const folder = await temporaryFolder(t, { ...files, 'updraft.toml': `${files['updraft.toml']}${own}` });
   const text = renderSbatch({ plan: await loadPlan(folder, { cwd: folder }), run: 'r' });
   assert.match(text, /^#SBATCH --reservation="my course"\n#SBATCH --exclusive\n#SBATCH --nice="10"\n\n/m);
+});
+
+test('jobs of an array may differ in their data, and not in what the array requests', async (t) => {
+  const folder = await temporaryFolder(t, project('', { run: 'matrix = { set = ["x", "y"] }' }));
+  const plan = await loadPlan(folder, { cwd: folder, set: ['data.d.url=osdf:///a/{set}.tar'] });
+  renderSbatch({ plan, run: 'r-1' });
+  const urls = Object.values(renderSlurmOrders(plan, 'r-1')).map(
+    (text) => (JSON.parse(text) as WorkOrder).data[0]?.url,
+  );
+  assert.deepEqual(urls, ['osdf:///a/x.tar', 'osdf:///a/y.tar']);
+  const other = await loadPlan(folder, {
+    cwd: folder,
+    set: ['resources.memory={set}', 'run.matrix.set=["1 GB","2 GB"]'],
+  });
+  assert.throws(() => renderSbatch({ plan: other, run: 'r-1' }), /jobs differ by set in resources/);
 });

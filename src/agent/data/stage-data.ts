@@ -3,19 +3,21 @@ import path from 'node:path';
 import { archiveKind, isShardList } from '../../base/archive-kinds.ts';
 import type { Clock } from '../../base/clock.ts';
 import { defined } from '../../base/defined.ts';
+import { shardRange } from '../../base/shard-range.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { Locator } from '../../federation/located.ts';
 import { createLocator } from '../../federation/locator.ts';
 import { isSameHome, type ObjectUrl, parseObjectUrl } from '../../federation/object-url.ts';
 import type { OrderedData } from '../../job/job.ts';
+import { isOnDemand } from '../../job/on-demand.ts';
 import type { DataSource } from '../../job/spec.ts';
 import { toFaultRecord } from '../../journal/entry.ts';
 import { fetchToFile } from '../../transfer/fetch-to-file.ts';
 import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
-import type { Fetched, FetchOptions } from '../../transfer/fetch.ts';
+import type { Fetched, FetchEvent, FetchOptions } from '../../transfer/fetch.ts';
 import { limitsFromEnv } from '../../transfer/limits.ts';
 import { type Manifest, parseManifest } from '../../transfer/proof/manifest.ts';
-import { type ListedShard, parseShardList } from '../../transfer/proof/shard-list.ts';
+import { besideList, type ListedShard, parseShardList } from '../../transfer/proof/shard-list.ts';
 import { openUnpacker, type UnpackerOptions } from '../../unpack/open-unpacker.ts';
 import { unpackFetched } from '../../unpack/unpack-fetched.ts';
 import type { Attempt } from '../attempt.ts';
@@ -24,7 +26,7 @@ import type { Recorder } from '../notes/journal-writer.ts';
 import { recordEvents } from './record-fetch.ts';
 import { locatorFor } from './object-locator.ts';
 import { readLocal } from './read-local.ts';
-import { maxShards, stageShards } from './stage-shards.ts';
+import { checkSum, maxShards, stageShards } from './stage-shards.ts';
 
 /** The memory belongs to the training and to other jobs: bytes that arrive out of order must not take much of it. */
 const windowBytes = 32 << 20;
@@ -43,7 +45,7 @@ interface Staging {
 
 /** Puts the data into the work folder, where it appears only when complete. Sources that may arrive later are skipped. */
 export async function stageData(attempt: Attempt): Promise<void> {
-  const sources = attempt.order.data.filter(({ arriving }) => !arriving);
+  const sources = attempt.order.data.filter((source) => !source.arriving && !isOnDemand(source));
   if (sources.length === 0) return;
   const stage = openStaging(attempt);
   for (const source of sources) await stage(source);
@@ -74,6 +76,48 @@ export function openStaging(attempt: Attempt): (source: OrderedData, onPart?: ()
     else await stageArchiveWithRetry(staging, mode, attempt);
     await dropDelivered(source);
   };
+}
+
+/** A shard that stays the tar that it is. */
+export interface TarShard {
+  name: string;
+  url: string;
+  /** What the list says about it; a range says nothing. */
+  bytes?: number;
+  samples?: number;
+  manifest?: Manifest;
+}
+
+/** The shards of a data set, and a function that puts one of them into the data's folder, as it is, once it is verified. */
+export async function openShards(
+  source: OrderedData,
+  attempt: Attempt,
+): Promise<{
+  shards: TarShard[];
+  /** `draft` names the file in the staging folder that has it until then. */
+  stage: (shard: TarShard, draft: string, own: Attempt, onEvent: (event: FetchEvent) => void) => Promise<void>;
+}> {
+  const locator = locatorOf(attempt);
+  const suspects = new Set<string>();
+  const range = shardRange(source.url)?.map((url) => ({ url, name: nameOf(parseObjectUrl(url, attempt.context.env)) }));
+  return {
+    shards: range ?? (await listedShards(source, attempt, locator)),
+    async stage({ name, url, bytes, manifest }, draft, own, onEvent) {
+      const proof = manifest && { sha256: manifest.sha256 };
+      const shard: OrderedData = { ...source, ...proof, name: draft, url, expect: defined({ bytes }) };
+      const opened = await openSource(shard, own, locator, manifest);
+      await stageFile({ ...opened, options: { ...opened.options, suspects, onEvent } }, name, own);
+    },
+  };
+}
+
+async function listedShards(source: OrderedData, attempt: Attempt, locator: Locator): Promise<TarShard[]> {
+  const shards = await loadShards(source, attempt, locator);
+  checkSum(source, shards);
+  return shards.map(({ name, samples, manifest }) => {
+    const url = besideList(source.url, name);
+    return { name, url, bytes: manifest.bytes, manifest, ...defined({ samples }) };
+  });
 }
 
 /** The shards of a data set: from the list that was sent along, or the one at the URL. */

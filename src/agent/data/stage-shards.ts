@@ -41,10 +41,9 @@ export async function stageShards(
   const into = isArriving ? target : path.join(scratch.stage, source.name);
   for (const folder of [into, path.dirname(target)]) await mkdir(folder, { recursive: true });
   const failed = new AbortController();
-  const joint = join(source.url, shards, attempt);
-  const own = {
+  const joint = joinTransfers(source.url, attempt, sumOf(shards).bytes);
+  const joined = {
     ...attempt,
-    record: joint.record,
     context: { ...context, signal: AbortSignal.any([context.signal, failed.signal]) },
   };
   let first: Fault | undefined;
@@ -54,7 +53,9 @@ export async function stageShards(
     const { bytes, sha256 } = manifest;
     const its = { url: besideList(source.url, name), sha256, expect: { files, bytes } };
     const shard: OrderedData = { ...source, ...its, unpack: 'tar' };
-    await stage({ shard, manifest, into, own, onEvent: joint.eventsOf(name) }).catch((error: unknown) =>
+    const { record, onEvent } = joint.of(name);
+    const own = { ...joined, record };
+    await stage({ shard, manifest, into, own, onEvent }).catch((error: unknown) =>
       failed.abort((first ??= asFault(error))),
     );
   });
@@ -64,7 +65,7 @@ export async function stageShards(
 }
 
 /** The list is verified: no other server has one that fits better. */
-function checkSum({ url, expect }: OrderedData, shards: readonly ListedShard[]): void {
+export function checkSum({ url, expect }: OrderedData, shards: readonly ListedShard[]): void {
   const { files, bytes } = sumOf(shards);
   if ((expect.files ?? files) === files && (expect.bytes ?? bytes) === bytes) return;
   throw new Fault('expect-wrong', `${url}: its shards have ${files} files and ${bytes} bytes`, {
@@ -72,36 +73,44 @@ function checkSum({ url, expect }: OrderedData, shards: readonly ListedShard[]):
   });
 }
 
-/** Joins what the shards record to one transfer. */
-function join(object: string, shards: readonly ListedShard[], { record, context: { clock } }: Attempt) {
+const proofs: Fetched['verified'][] = ['none', 'size', 'digest', 'manifest'];
+
+/** Joins what the shards of a data set record to one transfer; `total` is undefined if some may come again. */
+export function joinTransfers(object: string, { record, context: { clock } }: Attempt, total?: number) {
   const started = clock.monotonic();
   const seconds = (): number => (clock.monotonic() - started) / 1000;
-  const total = sumOf(shards).bytes;
-  const got = new Map<string, number>();
-  const shares: Fetched['servers'] = [];
-  const sum = { files: 0, bytes: 0 };
+  const coming = new Map<string, number>();
+  const unpacked = { files: 0, bytes: 0 };
+  let [arrived, proof, servers]: [number, number, Fetched['servers']] = [0, proofs.length - 1, []];
   const report = recordEvents(object, record, clock);
   return {
-    eventsOf: (name: string) => (event: FetchEvent) => {
-      if (event.kind !== 'progress') {
-        report(event);
-        return;
-      }
-      got.set(name, event.bytes);
-      const bytes = got.values().reduce((all, one) => all + one, 0);
-      report({ ...event, bytes, total, rate: bytes / Math.max(1, seconds()) });
-    },
-    record: (body: AgentBody): void => {
-      if (body.kind === 'fetched') shares.push(...body.servers);
-      else if (body.kind === 'unpacked') {
-        sum.files += body.files;
-        sum.bytes += body.bytes;
-      } else if (body.kind !== 'phase') record(body);
-    },
+    /** For the shard of this name. */
+    of: (name: string) => ({
+      onEvent: (event: FetchEvent): void => {
+        if (event.kind !== 'progress') {
+          report(event);
+          return;
+        }
+        coming.set(name, event.bytes);
+        const bytes = coming.values().reduce((all, one) => all + one, arrived);
+        report({ ...event, bytes, total, rate: bytes / Math.max(1, seconds()) });
+      },
+      record: (body: AgentBody): void => {
+        if (body.kind === 'fetched') {
+          coming.delete(name);
+          arrived += body.bytes;
+          proof = Math.min(proof, proofs.indexOf(body.verified));
+          servers = byServer([...servers, ...body.servers]);
+        } else if (body.kind === 'unpacked') {
+          unpacked.files += body.files;
+          unpacked.bytes += body.bytes;
+        } else if (body.kind !== 'phase') record(body);
+      },
+    }),
     done(): void {
-      const all = { bytes: total, seconds: seconds(), servers: byServer(shares) };
-      record({ kind: 'fetched', object, ...all, verified: 'manifest' });
-      record({ kind: 'unpacked', object, ...sum, proven: true });
+      const verified = proofs[proof] ?? 'none';
+      record({ kind: 'fetched', object, bytes: arrived, seconds: seconds(), servers, verified });
+      if (unpacked.files > 0) record({ kind: 'unpacked', object, ...unpacked, proven: verified === 'manifest' });
     },
   };
 }

@@ -100,6 +100,7 @@ const data = shape<Omit<OrderedData, 'method'>>({
   tokenFile: optional(word),
   delivered: optional(absolute),
   arriving: optional(oneOf([true])),
+  keepBytes: optional(amount),
   caches: optional(listOf(word)),
   avoidCaches: optional(listOf(word)),
 }) as Field<OrderedData>;

@@ -5,11 +5,13 @@ import { counted } from '../../base/counted.ts';
 import { defined } from '../../base/defined.ts';
 import type { Env } from '../../base/env.ts';
 import { mapLimited } from '../../base/map-limited.ts';
+import { firstShard } from '../../base/shard-range.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
 import { createLocator } from '../../federation/locator.ts';
 import type { ObjectOptions } from '../../federation/object-request.ts';
 import { parseObjectUrl } from '../../federation/object-url.ts';
 import type { WorkOrder, OrderedData } from '../../job/job.ts';
+import { heldBytes } from '../../job/on-demand.ts';
 import { formatSize } from '../../job/units.ts';
 import type { Attempt } from '../attempt.ts';
 import {
@@ -185,11 +187,12 @@ async function checkObject(
 ): Promise<SelfTestResult> {
   const name = `data.${source.name}`;
   const { tokenFile } = source;
+  const url = firstShard(source.url);
   const access = { ...options, ...defined({ tokenFile }) };
   try {
-    await missingObjects?.throwIfMissing(source.url);
-    const { server, said, size } = await reachOrMarkMissing(source.url, access, missingObjects);
-    await missingObjects?.markPresent(source.url);
+    await missingObjects?.throwIfMissing(url);
+    const { server, said, size } = await reachOrMarkMissing(url, access, missingObjects);
+    await missingObjects?.markPresent(url);
     return { name, ok: true, said: `${server} ${said}${size === undefined ? '' : `: ${formatSize(size)}`}` };
   } catch (thrown) {
     options.signal?.throwIfAborted();
@@ -235,7 +238,7 @@ async function remainingBytes({ resources, data }: WorkOrder): Promise<number> {
   if (diskBytes === 'auto')
     return data
       .filter(({ delivered }) => delivered === undefined)
-      .reduce((sum, { expect }) => sum + (expect.bytes ?? 0), 0);
+      .reduce((sum, source) => sum + (heldBytes(source) ?? 0), 0);
   const there = await Promise.all(
     data.map(async ({ delivered }) =>
       delivered === undefined

@@ -4,6 +4,7 @@ import { stableJson } from '../../base/stable-json.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { WorkOrder } from '../../job/job.ts';
 import { noteFolders } from '../../job/layout.ts';
+import { isOnDemand } from '../../job/on-demand.ts';
 import { formatDuration } from '../../job/units.ts';
 import type { Progress } from '../../journal/entry.ts';
 import type { Attempt } from '../attempt.ts';
@@ -114,7 +115,9 @@ export class SlowSlot {
     this.#isFresh = isFresh;
     const { job, data } = attempt.order;
     // A training that waits for its data shows how fast that arrives, not how fast the machine is.
-    this.#limit = data.some(({ arriving }) => arriving) ? 0 : (job.train.slowLimit ?? defaultLimit);
+    this.#limit = data.some((source) => source.arriving === true || isOnDemand(source))
+      ? 0
+      : (job.train.slowLimit ?? defaultLimit);
     this.#isJudged = this.#limit === 0;
     this.#norms = new RunNorms(attempt.order, attempt.shared);
     this.#startedAt = attempt.context.clock.monotonic();

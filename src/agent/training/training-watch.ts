@@ -87,6 +87,7 @@ class DataWait {
   #seconds = 0;
   #reported = 0;
   #isReported = false;
+  #isSaid = false;
   #foundAt = -Infinity;
   #pids: number[] = [];
   #lastAt: number | undefined;
@@ -107,10 +108,16 @@ class DataWait {
     if (waited !== undefined) this.#isReported = true;
   }
 
+  /** What the readers of shards on demand have said so far. */
+  onSaid(seconds: number): void {
+    this.#isSaid = true;
+    this.#seconds = seconds;
+  }
+
   /** Call it on every poll; `now` in milliseconds. */
   poll(isArriving: boolean, now: number, processes: () => number[]): void {
     const last = this.#lastAt;
-    this.#lastAt = this.#isReported || !isArriving ? undefined : now;
+    this.#lastAt = this.#isReported || this.#isSaid || !isArriving ? undefined : now;
     if (this.#lastAt === undefined) return;
     if (last === undefined) this.#activity.forget();
     if (now - this.#foundAt >= processScanMs) {
@@ -209,6 +216,7 @@ export class TrainingWatch {
     this.#record = record;
     this.#quiet = new QuietWatch(attempt);
     this.#wait = new DataWait(context);
+    for (const stream of attempt.streams ?? []) stream.restart();
     this.#slow = new SlowSlot(attempt, startsFresh(attempt));
     this.#memory = new Throttled(() => memoryOf(this.#processes()), memoryShare, this.#clock);
     this.#beatAt = this.#clock.monotonic();
@@ -231,6 +239,8 @@ export class TrainingWatch {
     for (const log of this.#logs) this.#take(log, this.#ofLine);
     for (const copy of this.#copies) copy.copy(this.#redactor.settled(copy.log));
     const now = this.#clock.monotonic();
+    const said = (this.#attempt.streams ?? []).flatMap(({ waited }) => waited ?? []);
+    if (said.length > 0) this.#wait.onSaid(said.reduce((sum, each) => sum + each));
     this.#wait.poll(isArriving(this.#attempt), now, () => this.#processes());
     if (now - this.#reportedAt >= progressMs) this.#report();
     if (now - this.#beatAt < heartbeatMs) return;

@@ -1,4 +1,5 @@
 import { estimateDisk } from '../../job/estimate-disk.ts';
+import { heldBytes } from '../../job/on-demand.ts';
 import { fetchedBy, packName, type PlannedData } from '../../job/plan.ts';
 import { formatSize } from '../../job/units.ts';
 import type { PlanFacts } from '../facts.ts';
@@ -36,7 +37,7 @@ interface Need {
 function needs(facts: PlanFacts): { least: Need; likely: Need; asked: number } {
   const { plan, image: sent, fetchedImageBytes = 0 } = facts;
   const imageBytes = (sent?.bytes ?? 0) + fetchedImageBytes;
-  const isKnown = ({ expect }: PlannedData): boolean => expect.bytes !== undefined;
+  const isKnown = (source: PlannedData): boolean => heldBytes(source) !== undefined;
   const fetched = fetchedBy(plan).filter(isKnown);
   const files = plan.files.reduce((sum, { bytes }) => sum + bytes, 0);
   const estimate = estimateDisk('auto', plan.data.filter(isKnown), files, plan.environment?.size);
@@ -57,7 +58,7 @@ function needs(facts: PlanFacts): { least: Need; likely: Need; asked: number } {
   };
 }
 
-const sizeOf = ({ expect }: PlannedData): number => expect.bytes ?? 0;
+const sizeOf = (source: PlannedData): number => heldBytes(source) ?? 0;
 const labelOf = ({ name }: PlannedData): string => (name === packName ? packName : `data.${name}`);
 
 function tooSmall({ plan, where }: PlanFacts, what: string, need: Need): Found {

@@ -1,5 +1,6 @@
 import { counted } from '../../base/counted.ts';
 import type { Found, Rule } from '../../base/finding.ts';
+import { keepProblem } from '../../job/on-demand.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
 import { formatDuration, formatSize } from '../../job/units.ts';
 import type { Facts, ObjectFact, ObjectFacts, ServerFact } from '../facts.ts';
@@ -63,6 +64,15 @@ export const objectRules: Rule<ObjectFacts>[] = [
             fix: archiveProblem.fix ?? 'rebuild the archive, or set `unpack`',
           },
     ),
+  },
+  {
+    name: 'keep-too-small',
+    level: 'error',
+    about: 'The disk for shards on demand does not hold two of them.',
+    check: each(({ label, keep }) => {
+      const problem = keep && keepProblem(keep.bytes, keep.largest);
+      return problem && { ...problem, message: `${label}: ${problem.message}` };
+    }),
   },
   {
     name: 'archive-files',

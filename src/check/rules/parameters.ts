@@ -22,6 +22,7 @@ function unusedParameters({ plan, code, where }: PlanFacts & CodeFacts): Found[]
     .filter(([, values]) => values.length > 1)
     .filter(([name]) => {
       const variable = `UPDRAFT_PARAM_${name.toUpperCase()}`;
+      if (plan.variedBy?.includes(name)) return false;
       return !templates.some((text) => text.includes(`{${name}}`)) && !mentions(code, variable);
     })
     .map(([name, values]) => ({

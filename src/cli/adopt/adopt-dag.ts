@@ -44,52 +44,55 @@ export async function adoptDag(cli: Cli, file: string, argument: string, options
   ]);
 }
 
-function text({ dag, files, rescue }: DagFacts, findings: readonly Finding[], width: number): string {
+function text({ dag, files, rescues }: DagFacts, findings: readonly Finding[], width: number): string {
   const named = [...new Set(findings.flatMap(({ file }) => file ?? []))];
   const texts = named.map((file) => ({ file, text: files.read(file) ?? '' }));
   return findingsText(
     dagHeadline(dag, findings),
     groupFindings(findings, texts),
-    rescue === undefined ? [] : rescueLines(rescue),
+    rescues.flatMap(rescueLines),
     width,
   );
 }
 
-/** What `condor_submit_dag` would do with the newest rescue file. */
-function rescueLines({ file, failed, rerun, done }: Rescue): string[] {
+/** What `condor_submit_dag` would do with the newest rescue file, or an inner DAG with its own. */
+function rescueLines({ file, dagman, failed, rerun, done }: Rescue): string[] {
+  const who = dagman.node === undefined ? 'condor_submit_dag' : printable(dagman.node.name);
   const names = (nodes: readonly DagNode[]): string => jobList(nodes.map(({ name }) => printable(name)));
   const again = rerun.filter(({ name }) => failed.includes(name));
   const others = rerun.filter(({ name }) => !failed.includes(name));
   const total = counted(rerun.length + done.length, 'node');
   return [
-    `condor_submit_dag would use ${printable(file)} and run ${rerun.length} of ${total}`,
+    `${who} would use ${printable(file)} and run ${rerun.length} of ${total}`,
     ...(again.length === 0 ? [] : [`  failed before: ${names(again)}`]),
     ...(others.length === 0 ? [] : [`  not done: ${names(others)}`]),
     ...(done.length === 0 ? [] : [`  done, not run again: ${names(done)}`]),
   ];
 }
 
+const rescueJson = (rescue: Rescue | undefined): Record<string, unknown> | null =>
+  rescue === undefined
+    ? null
+    : {
+        file: rescue.file,
+        failed: rescue.failed,
+        rerun: rescue.rerun.map(({ name }) => name),
+        done: rescue.done.map(({ name }) => name),
+      };
+
 function toJson(
   file: string,
-  { dag, rescue }: DagFacts,
+  { dag, rescues }: DagFacts,
   findings: readonly Finding[],
   ok: boolean,
 ): Record<string, unknown> {
-  const names = (nodes: readonly DagNode[]): string[] => nodes.map(({ name }) => name);
   return {
     format: 1,
     ok,
     file,
     nodes: dag.nodes.length,
     findings,
-    rescue:
-      rescue === undefined
-        ? null
-        : {
-            file: rescue.file,
-            failed: rescue.failed,
-            rerun: names(rescue.rerun),
-            done: names(rescue.done),
-          },
+    rescue: rescueJson(rescues.find(({ dagman }) => dagman.node === undefined)),
+    innerRescues: rescues.filter(({ dagman }) => dagman.node !== undefined).map(rescueJson),
   };
 }

@@ -11,6 +11,8 @@ import * as report from '../commands/report.ts';
 import * as why from '../commands/why.ts';
 
 const fixture = path.join(import.meta.dirname, '../../../test/fixtures/dag');
+/** A DAG with two inner ones, which have nodes of the same names: `tune/b` failed twice. */
+const withInner = path.join(import.meta.dirname, '../../../test/fixtures/dag-inner');
 
 /**
  * A DAG that a real DAGMan ran: `train_a` failed twice, `train_b` succeeded when it was tried again, the PRE script of
@@ -127,4 +129,62 @@ test('why explains a node, whether it has a job or not', async (t) => {
   assert.deepEqual(((await one('publish')) as unknown[]).slice(0, 2), ['failed', 'script-failed']);
   assert.equal((await explain()).length, 8);
   await assert.rejects(explain('trian_a'), { kind: 'usage', message: 'flow.dag has no node trian_a' });
+});
+
+test('report follows inner DAGs into their own logs, and does not count their DAGMans', async () => {
+  const { out } = await runCommand(report, ['flow.dag', '--json'], { cwd: withInner });
+  const { dag, jobs, attempts } = JSON.parse(out) as LogReport;
+  assert.ok(dag !== null);
+  assert.deepEqual([jobs.total, jobs.success, jobs.failed, attempts], [5, 4, 1, 6]);
+  assert.deepEqual(dag.costs.map(({ node }) => node).sort(), [
+    'eval/a',
+    'eval/z',
+    'fetch',
+    'tune/a',
+    'tune/b',
+  ]);
+  assert.deepEqual(
+    dag.criticalPath.map(({ node }) => node),
+    ['fetch', 'tune/a', 'tune/b'],
+  );
+  assert.deepEqual(dag.notSubmitted, [{ why: 'it waits for tune, which failed', nodes: ['merge'] }]);
+});
+
+test('why explains the nodes of inner DAGs, and leads to them', async () => {
+  const explain = async (...words: string[]): Promise<Explanation[]> => {
+    const { out } = await runCommand(why, ['flow.dag', ...words, '--json'], { cwd: withInner });
+    return (JSON.parse(out) as { jobs: Explanation[] }).jobs;
+  };
+  assert.deepEqual(
+    (await explain('tune/b')).map(({ standing, because }) => [standing, because[0]]),
+    [['failed', 'The program exited with code 3.']],
+  );
+  assert.deepEqual(
+    (await explain('tune')).map(({ because, advice }) => [because, advice]),
+    [[['Its inner DAG failed, because tune/b did.'], ['See why: updraft why flow.dag tune/b']]],
+  );
+  assert.equal((await explain()).length, 8);
+});
+
+test('where only .dagman.out is left, it says how the jobs ended', async (t) => {
+  const cwd = await flow(t, ['flow.log', 'flow.dag.nodes.log']);
+  const { out } = await runCommand(report, ['flow.dag', '--json'], { cwd });
+  assert.deepEqual(
+    (JSON.parse(out) as LogReport).dag?.notSubmitted.map(({ why: reason, nodes }) => [reason, nodes.length]),
+    [
+      ['its job completed successfully, but its log was not found', 4],
+      ['its job failed with status 3, but its log was not found', 1],
+      ['its PRE script failed with status 4', 1],
+      ['it waits for train_a, which failed', 2],
+    ],
+  );
+});
+
+test('a file that is no DAG gives one clear message', async (t) => {
+  const cwd = await temporaryFolder(t, { 'a.dag': 'one\ntwo\nthree\nfour\nfive\n' });
+  for (const command of [report, why])
+    await assert.rejects(runCommand(command, ['a.dag'], { cwd }), {
+      kind: 'file-invalid',
+      message: 'a.dag has no node: this is not a DAG: 5 of its lines are not DAG commands',
+    });
 });

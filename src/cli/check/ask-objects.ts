@@ -4,6 +4,7 @@ import { defined } from '../../base/defined.ts';
 import type { Env } from '../../base/env.ts';
 import type { SourceLine } from '../../base/finding.ts';
 import { mapLimited } from '../../base/map-limited.ts';
+import { firstShard } from '../../base/shard-range.ts';
 import type { ObjectFact, ServerFact, TokenFact, Where } from '../../check/facts.ts';
 import { asFault } from '../../fault/fault.ts';
 import { byJobFile, preferCaches } from '../../federation/cache-choice.ts';
@@ -12,6 +13,7 @@ import { isSameHome, parseObjectUrl } from '../../federation/object-url.ts';
 import { cachesOf } from '../../job/caches.ts';
 import { fetchedBy, packName, type Plan, type PlannedData } from '../../job/plan.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
+import { variantsOf } from '../../job/variants.ts';
 import type { Cli } from '../cli.ts';
 import { readProof } from '../object/access.ts';
 import { askArchive, checkLocal, fetchHead } from './ask-archive.ts';
@@ -54,10 +56,20 @@ export function objectsOf(plan: Plan, where: Where): AskedObject[] {
 }
 
 /** The objects of a plan that have no token. */
-export const tokenless = (plan: Plan): string[] =>
-  objectsOf(plan, () => ({ file: plan.file, line: 0 }))
-    .filter(({ url, tokenFile }) => tokenFile === undefined && isObject(url))
-    .map(({ url }) => url);
+export const tokenless = (plan: Plan): string[] => [
+  ...new Set(
+    everyObjectOf(plan)
+      .filter(({ url, tokenFile }) => tokenFile === undefined && isObject(url))
+      .map(({ url }) => url),
+  ),
+];
+
+/** The objects of all jobs, whatever they differ in, each once. */
+export function everyObjectOf(plan: Plan): AskedObject[] {
+  const where = (): { file: string; line: number } => ({ file: plan.file, line: 0 });
+  const all = variantsOf(plan).flatMap((one) => objectsOf(one, where));
+  return [...new Map(all.map((object) => [`${object.url}\n${object.tokenFile ?? ''}`, object])).values()];
+}
 
 export const isObject = (url: string): boolean => /^(osdf|pelican|stash|https?):/i.test(url);
 
@@ -73,7 +85,11 @@ function dataOf(plan: Plan, where: Where): AskedObject[] {
     }),
     isProven:
       source.sha256 !== undefined || source.manifest !== undefined || Object.keys(source.expect).length > 0,
-    ...(source.name !== packName && { unpack: source.unpack, expect: source.expect }),
+    ...(source.name !== packName && {
+      unpack: source.unpack,
+      expect: source.expect,
+      keepBytes: source.keepBytes,
+    }),
     ...(source.here?.isFolder && { folder: source.here }),
     tokenFile: source.tokenFile,
     manifest: manifestPlace(plan, source.manifest),
@@ -113,7 +129,8 @@ async function askOne(
   signal: AbortSignal,
   timeoutMs: number,
 ): Promise<ObjectReport> {
-  const { label, url, place, declared, isProven, tokenFile, manifest } = asked;
+  const { label, place, declared, isProven, tokenFile, manifest } = asked;
+  const url = firstShard(asked.url);
   const federation = asked.caches === undefined ? locator : preferCaches(locator, asked.caches, byJobFile);
   const how = { federation, signal, ...(tokenFile === undefined ? {} : { tokenFile }) };
   try {
@@ -121,7 +138,8 @@ async function askOne(
     const { servers, token, isFolder, choice = '' } = withSent(await askServers(url, how), asked, cli.env);
     const reported = token === undefined ? {} : { token: { label, place, ...token } };
     if (token?.problem !== undefined) return reported;
-    const isList = asked.unpack !== undefined && isShardList({ url, unpack: asked.unpack });
+    const isList =
+      url !== asked.url || (asked.unpack !== undefined && isShardList({ url, unpack: asked.unpack }));
     const proof =
       manifest === undefined || isList
         ? {}

@@ -2,6 +2,7 @@ import path from 'node:path';
 import { counted } from '../../base/counted.ts';
 import { defined } from '../../base/defined.ts';
 import { mapLimited } from '../../base/map-limited.ts';
+import { shardRange } from '../../base/shard-range.ts';
 import { asFault } from '../../fault/fault.ts';
 import { MissingAtOrigin } from '../../federation/origin-facts.ts';
 import { formatSize } from '../../job/units.ts';
@@ -28,39 +29,65 @@ export async function readShards(
   return parseShardList(text, place, place.includes('://') ? 'fetched' : 'sent');
 }
 
+/** A shard to ask about; a range does not say its size. */
+interface AskedShard {
+  name: string;
+  url: string;
+  bytes?: number;
+}
+
 /** Whether the shards of a list add up to what is expected, and whether the origin has them. */
 export async function askShards(
   cli: Cli,
   asked: AskedObject,
   access: FetchOptions,
   how: ObjectOptions,
-): Promise<{ facts: Pick<ObjectFact, 'archiveProblem' | 'bytes'>; said: string }> {
-  let shards: ListedShard[];
+): Promise<{ facts: Pick<ObjectFact, 'archiveProblem' | 'bytes' | 'keep'>; said: string }> {
+  const range = shardRange(asked.url)?.map((url) => ({ url, name: path.posix.basename(url) }));
+  let listed: ListedShard[];
   try {
-    shards = await readShards(cli, asked, access);
+    listed = range === undefined ? await readShards(cli, asked, access) : [];
   } catch (error) {
     access.signal?.throwIfAborted();
     const { message } = asFault(error);
     return { facts: { archiveProblem: { message, fix: stageAgain } }, said: '' };
   }
-  const sum = sumOf(shards);
+  const shards: AskedShard[] =
+    range ??
+    listed.map(({ name, manifest: { bytes } }) => ({ name, bytes, url: besideList(asked.url, name) }));
   const step = Math.max(1, shards.length / maxAsked);
   const some = shards.filter((_, index) => Math.floor(index / step) !== Math.floor((index - 1) / step));
-  const wrong = await mapLimited(some, 8, (shard) => shardProblem(asked.url, shard, how));
-  const [first, ...others] = wrong.filter((one) => one !== undefined);
+  const answers = await mapLimited(some, 8, (shard) => askShard(shard, how));
+  const sizes =
+    range === undefined
+      ? shards.flatMap(({ bytes }) => bytes ?? [])
+      : answers.flatMap(({ bytes }) => bytes ?? []);
+  const largest = sizes.reduce((max, size) => Math.max(max, size), 0);
+  // Of a range, the mean of those asked stands for all.
+  const bytes = Math.round(
+    sizes.reduce((sum, size) => sum + size, 0) * (shards.length / Math.max(1, sizes.length)),
+  );
+  const sum = { files: sumOf(listed).files, bytes };
   const archiveProblem =
-    sumProblem(asked, sum) ??
-    (first === undefined
-      ? undefined
-      : {
-          message: `${first}${others.length === 0 ? '' : `, and ${counted(others.length, 'other')} like it`}`,
-          fix: stageAgain,
-        });
+    (range === undefined ? sumProblem(asked, sum) : undefined) ??
+    shardsProblem(
+      answers.flatMap(({ problem }) => problem ?? []),
+      range === undefined ? stageAgain : checkRange,
+    );
   const asking = some.length === shards.length ? '' : ` (${some.length} of them asked)`;
-  const said = `; ${counted(shards.length, 'shard')}${asking} with ${counted(sum.files, 'file')}, ${formatSize(sum.bytes)}`;
-  return { facts: { bytes: sum.bytes, ...defined({ archiveProblem }) }, said };
+  const files = range === undefined ? ` with ${counted(sum.files, 'file')}` : '';
+  const said = `; ${counted(shards.length, 'shard')}${asking}${files}, ${formatSize(bytes)}`;
+  const keep = asked.keepBytes === undefined ? undefined : { bytes: asked.keepBytes, largest };
+  return { facts: { bytes, ...defined({ archiveProblem, keep }) }, said };
 }
 
+function shardsProblem([first, ...others]: string[], fix: string): ObjectFact['archiveProblem'] {
+  if (first === undefined) return undefined;
+  const more = others.length === 0 ? '' : `, and ${counted(others.length, 'other')} like it`;
+  return { message: `${first}${more}`, fix };
+}
+
+const checkRange = 'correct the numbers of the range in `url`, or upload what is missing';
 const stageAgain = 'run the `updraft stage` command that made it again: it uploads what is missing';
 
 function sumProblem(
@@ -75,20 +102,19 @@ function sumProblem(
   };
 }
 
-async function shardProblem(
-  list: string,
-  { name, manifest }: ListedShard,
+/** What the origin says about a shard. */
+async function askShard(
+  { name, url, bytes }: AskedShard,
   how: ObjectOptions,
-): Promise<string | undefined> {
+): Promise<{ bytes?: number; problem?: string }> {
   try {
-    const known = await statUrl(besideList(list, name), how);
-    if (known?.size === undefined || known.size === manifest.bytes) return undefined;
-    return `the shard ${name} has ${known.size} bytes, but the list says ${manifest.bytes}`;
+    const found = (await statUrl(url, how))?.size;
+    const isOther = found !== undefined && found !== (bytes ?? found);
+    const problem = `the shard ${name} has ${found ?? ''} bytes, but the list says ${bytes ?? ''}`;
+    return { ...defined({ bytes: found }), ...(isOther && { problem }) };
   } catch (error) {
     how.signal?.throwIfAborted();
     // Whoever does not answer was reported for the list.
-    return error instanceof MissingAtOrigin
-      ? `the shard ${path.posix.basename(name)} is not there`
-      : undefined;
+    return error instanceof MissingAtOrigin ? { problem: `the shard ${name} is not there` } : {};
   }
 }

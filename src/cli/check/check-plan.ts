@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { counted } from '../../base/counted.ts';
+import { sortFindings } from '../../base/finding.ts';
 import { checkFacts } from '../../check/check-facts.ts';
 import type { CommandText, JobCode } from '../../check/code/code.ts';
 import type { NamedFile } from '../../check/code/named-files.ts';
@@ -10,6 +11,7 @@ import { analyseSlots } from '../../check/rules/slots.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { Plan } from '../../job/plan.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
+import { describeVariant, joinVariants, variantsOf } from '../../job/variants.ts';
 import { findSecrets } from '../../job/secrets.ts';
 import { problemAt, type SourceFile } from '../../job/source-file.ts';
 import type { Pool } from '../../pool/pool.ts';
@@ -48,13 +50,60 @@ const registryMs = 8000;
 /** Modules that use the GPU through PyTorch. */
 const usesTorch = /^(torch\w*|lightning|pytorch_lightning|transformers|timm|accelerate)$/;
 
-/** Gathers what can be known about a job before it is queued, and applies the rules. */
+/** Jobs that differ are checked one kind after the other; of very many kinds, only this many. */
+const maxVariants = 20;
+
+/** Gathers what can be known about the jobs of a file before they are queued, and applies the rules. */
 export async function checkPlan(
   cli: Cli,
   { plan, source }: { plan: Plan; source: SourceFile },
-  { quick = false, image }: CheckOptions,
+  options: CheckOptions,
 ): Promise<Checked> {
   const where = linesOfKeys(source);
+  const variants = variantsOf(plan);
+  if (variants.length === 1) return await checkVariant(cli, plan, where, options);
+  const checked: Checked[] = [];
+  for (const one of variants.slice(0, maxVariants))
+    checked.push(await checkVariant(cli, one, where, options));
+  const sized = joinVariants(plan, [...checked.map((one) => one.plan), ...variants.slice(maxVariants)]);
+  return { plan: sized, ...joinChecks(checked, plan, variants.length) };
+}
+
+/** What was found in several kinds of jobs, each once; what only some have says in which. */
+function joinChecks(checked: readonly Checked[], plan: Plan, all: number): CheckReport {
+  const found = Map.groupBy(
+    checked.flatMap((one) => one.findings.map((finding) => ({ finding, plan: one.plan }))),
+    ({ finding: { rule, file, line, message } }) => JSON.stringify([rule, file, line, message]),
+  );
+  const findings = [...found.values()].flatMap(([first, ...others]) => {
+    if (first === undefined) return [];
+    const { finding } = first;
+    if (others.length + 1 === checked.length) return [finding];
+    return [{ ...finding, message: `${finding.message} (${describeVariant(first.plan, plan.variedBy)})` }];
+  });
+  const left = all - checked.length;
+  const rest = {
+    what: `${counted(left, 'other kind')} of jobs`,
+    why: `only the first ${checked.length} are checked`,
+  };
+  return {
+    findings: sortFindings(findings),
+    looked: once(checked.flatMap((one) => one.looked)),
+    unchecked: [...once(checked.flatMap((one) => one.unchecked)), ...(left > 0 ? [rest] : [])],
+  };
+}
+
+const once = <T>(all: readonly T[]): T[] => [
+  ...new Map(all.map((one) => [JSON.stringify(one), one])).values(),
+];
+
+/** Gathers what can be known about a job before it is queued, and applies the rules. */
+async function checkVariant(
+  cli: Cli,
+  plan: Plan,
+  where: Where,
+  { quick = false, image }: CheckOptions,
+): Promise<Checked> {
   const { code, unsent } = await readJobCode(plan, commandsOf(plan, where));
   const uses = neededBy(plan, code, where, unsent);
   const [here, registry, objects, slots, software, limits, sent] = await Promise.all([

@@ -36,6 +36,8 @@ export type AskedObject = Pick<ObjectFact, 'label' | 'url' | 'place' | 'declared
   manifest?: string | undefined;
   unpack?: PlannedData['unpack'];
   expect?: PlannedData['expect'];
+  /** The disk for shards on demand. */
+  keepBytes?: number | undefined;
   /** Set for a folder on this machine. */
   folder?: PlannedData['here'];
   /** Jobs get no token from this machine except the one sent with them; the pool may provide others. */

@@ -6,7 +6,7 @@ import { counted } from '../../base/counted.ts';
 import { Fault } from '../../fault/fault.ts';
 import { formatSize, parseSize } from '../../job/units.ts';
 import { countFiles, describeFile, listSamples } from '../../stage/data-files.ts';
-import { planShards, shuffleSamples, type Shard } from '../../stage/shards.ts';
+import { planShards, shuffleSamples, singleFile, type Shard } from '../../stage/shards.ts';
 import type { StagedObject } from '../../stage/staged-record.ts';
 import type { Cli } from '../cli.ts';
 import { below, manifestSuffix } from '../object/access.ts';
@@ -37,7 +37,7 @@ export function configure(command: Command, cli: Cli): void {
     .argument('<url>', 'the folder to upload to')
     .option('--shard-size <size>', 'size of the tar files a folder is packed into', '1GB')
     .option('--no-shard', 'pack a folder into one tar file')
-    .option('--shuffle', 'mix files of all folders, for training that starts early')
+    .option('--shuffle', 'mix samples of all folders, for training that starts early')
     .option('--dry-run', 'show what would be made')
     .option('--token-file <file>', 'read the token from this file')
     .option('--manifests <folder>', 'keep manifests here too, to send with the jobs')
@@ -93,13 +93,10 @@ async function openDataSet(cli: Cli, word: string, options: Options): Promise<Da
   const names = stageNames(place, shape);
   const samples = options.shuffle ? shuffleSamples(listSamples(place)) : listSamples(place);
   const shards =
-    shape === 'file' ? [singleFile(place)] : planShards(samples, shape === 'shards' ? size : Infinity);
+    shape === 'file'
+      ? [singleFile(describeFile(place, path.basename(place)))]
+      : planShards(samples, shape === 'shards' ? size : Infinity);
   return { path: place, shape, names, shards: atLeastOne(shards, word) };
-}
-
-function singleFile(file: string): Shard {
-  const described = describeFile(file, path.basename(file));
-  return { index: 0, files: [described], bytes: described.bytes };
 }
 
 async function* atLeastOne(shards: AsyncIterable<Shard> | Shard[], word: string): AsyncGenerator<Shard> {

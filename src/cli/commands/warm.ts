@@ -3,6 +3,7 @@ import { isShardList } from '../../base/archive-kinds.ts';
 import { counted } from '../../base/counted.ts';
 import { defined } from '../../base/defined.ts';
 import { mapLimited } from '../../base/map-limited.ts';
+import { shardRange } from '../../base/shard-range.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
 import { byJobFile, preferCaches } from '../../federation/cache-choice.ts';
@@ -11,7 +12,7 @@ import type { FederationLocator } from '../../federation/locator.ts';
 import { parseObjectUrl } from '../../federation/object-url.ts';
 import { loadJobFile } from '../../job/load-plan.ts';
 import { formatSize } from '../../job/units.ts';
-import { objectsOf } from '../check/ask-objects.ts';
+import { everyObjectOf } from '../check/ask-objects.ts';
 import type { AskedObject } from '../check/gathered.ts';
 import { readShards } from '../check/ask-shards.ts';
 import { besideList } from '../../transfer/proof/shard-list.ts';
@@ -112,7 +113,7 @@ async function itemsOf(
 
 async function itemsOfJobFile(cli: Cli, federation: FederationLocator, where: string): Promise<WarmItem[]> {
   const { plan } = await loadJobFile(where, loadOptions(cli, {}));
-  const objects = objectsOf(plan, () => ({ file: plan.file, line: 0 }));
+  const objects = everyObjectOf(plan);
   const items = objects.filter(({ url }) => parseObjectUrl(url, cli.env).kind === 'federated');
   if (items.length === 0)
     throw new Fault('usage', `${plan.file} names no object of a federation`, {
@@ -131,7 +132,8 @@ async function itemsOfJobFile(cli: Cli, federation: FederationLocator, where: st
 /** A list of shards, and the shards, which are most of it. */
 async function withShards(cli: Cli, federation: FederationLocator, asked: AskedObject): Promise<string[]> {
   const { url, unpack = 'none', tokenFile } = asked;
-  if (!isShardList({ url, unpack })) return [url];
+  const range = shardRange(url);
+  if (range !== undefined || !isShardList({ url, unpack })) return range ?? [url];
   const access = accessTo(cli, federation, defined({ tokenFile }));
   const shards = await readShards(cli, asked, access);
   return [url, ...shards.map(({ name }) => besideList(url, name))];

@@ -4,6 +4,7 @@ import { agentName } from '../../base/installation.ts';
 import { findAgent } from '../../pool/find-agent.ts';
 import { packAgent } from '../../pool/packed-agent.ts';
 import { describeFile } from '../../stage/data-files.ts';
+import { singleFile } from '../../stage/shards.ts';
 import { sha256Of } from '../../base/sha256-of.ts';
 import type { Cli } from '../cli.ts';
 import { below } from '../object/access.ts';
@@ -40,7 +41,7 @@ async function stageAgent(cli: Cli, url: string, options: Options): Promise<void
       ? JSON.stringify({ url: place, sha256, bytes: described.bytes })
       : `[pool]\nagent = ${JSON.stringify(place)}\n`;
   const request = { source: file, url, tokenFile: options.tokenFile, nameOf: () => name, asItIs: true };
-  const shards = [{ index: 0, files: [described], bytes: described.bytes }];
+  const shards = [singleFile(described)];
   await stageAll(cli, request, shards, { ...options, report });
   if (options.json === undefined)
     nextCommands(cli, [['updraft plan', 'what is sent, with the lines above in updraft.toml']]);

@@ -6,6 +6,7 @@ import { inspectPack } from '../../environment/pack-inspector.ts';
 import { hashName } from '../../environment/pixi-tools.ts';
 import { Fault } from '../../fault/fault.ts';
 import { describeFile } from '../../stage/data-files.ts';
+import { singleFile } from '../../stage/shards.ts';
 import type { StagedObject } from '../../stage/staged-record.ts';
 import type { Cli } from '../cli.ts';
 import { below, manifestSuffix } from '../object/access.ts';
@@ -48,7 +49,7 @@ async function stage(cli: Cli, word: string, url: string, options: Options): Pro
     const staged = { url: place, sha256, bytes, manifest: `${place}${manifestSuffix}` };
     return json ? JSON.stringify(staged) : isImage ? imageLines(place) : packLines(staged);
   };
-  const shards = [{ index: 0, files: [described], bytes: described.bytes }];
+  const shards = [singleFile(described)];
   await stageAll(cli, { source: file, url, tokenFile, nameOf, asItIs: true }, shards, { ...options, report });
   if (json === undefined) nextCommands(cli, [['updraft check', 'check updraft.toml with the lines above']]);
 }

@@ -104,7 +104,7 @@ async function stageObject(staging: Staging, shard: Shard): Promise<StagedObject
   const isKept = known === undefined || (await hasManifest(staging, known.name));
   if (known !== undefined && isKept && (await stillExists(staging, known))) {
     board.news(`${known.name}: already there`);
-    return known;
+    return { ...known, samples: shard.samples };
   }
   if (known !== undefined && isKept)
     board.news(`${known.name}: uploaded earlier, but the origin no longer has it: uploading it again`);
@@ -119,7 +119,16 @@ async function stageObject(staging: Staging, shard: Shard): Promise<StagedObject
     const manifest = withoutKey(seal.manifest);
     await uploadText(staging, `${name}${manifestSuffix}`, `${JSON.stringify(manifest)}\n`);
     await keepText(staging, `${name}${manifestSuffix}`, `${JSON.stringify(seal.manifest)}\n`);
-    const object = { index, fingerprint: mark, name, bytes, sha256, files: countFiles(files), manifest };
+    const object = {
+      index,
+      fingerprint: mark,
+      name,
+      bytes,
+      sha256,
+      files: countFiles(files),
+      samples: shard.samples,
+      manifest,
+    };
     await record.add(object);
     return object;
   } finally {
@@ -133,15 +142,17 @@ async function stageList(
   objects: readonly StagedObject[],
   nameOf: (sha8: string) => string,
 ): Promise<{ name: string; sha256: string }> {
-  const text = shardListText(objects.map(({ name, files, manifest }) => ({ name, files, manifest })));
+  const text = shardListText(
+    objects.map(({ name, files, samples, manifest }) => ({ name, files, samples, manifest })),
+  );
   const sha256 = hash('sha256', text);
   const name = nameOf(sha256.slice(0, 8));
   await uploadText(staging, name, text);
   const { manifests } = staging;
   if (manifests !== undefined) {
-    const kept = objects.map(async ({ name, files }) => {
+    const kept = objects.map(async ({ name, files, samples }) => {
       const proof = await readFile(path.join(manifests, `${name}${manifestSuffix}`), 'utf8');
-      return { name, files, manifest: JSON.parse(proof) as Manifest };
+      return { name, files, samples, manifest: JSON.parse(proof) as Manifest };
     });
     await keepText(staging, name, shardListText(await Promise.all(kept)));
   }

@@ -2,9 +2,11 @@ import path from 'node:path';
 import { counted } from '../../base/counted.ts';
 import { printable } from '../../base/printable.ts';
 import { runFiles, runsFolder } from '../../job/layout.ts';
+import { isOnDemand } from '../../job/on-demand.ts';
 import type { Fallback, Plan } from '../../job/plan.ts';
 import type { SecretFound } from '../../job/secrets.ts';
 import { formatDuration, formatSize } from '../../job/units.ts';
+import { describeVariant, variantsOf } from '../../job/variants.ts';
 import { describePolicy } from '../../recovery/describe-policy.ts';
 import type { Policy } from '../../recovery/policy.ts';
 import { describeNeeds, describeSize, describeTorch } from '../environment/facts-text.ts';
@@ -34,6 +36,7 @@ export function planText(
     ['files', fileLines(plan)],
     ...(sent.length === 0 ? [] : [['sent', [...sent]] satisfies [string, string[]]]),
     ['data', dataLines(plan)],
+    ...(plan.variants === undefined ? [] : [['differ', variantLines(plan)] satisfies [string, string[]]]),
     ...(secrets.length === 0 ? [] : [['secrets', secrets.map(secretLine)] satisfies [string, string[]]]),
     ['software', softwareLines(plan)],
     ['needs', needLines(plan)],
@@ -51,11 +54,33 @@ export function planText(
 const secretLine = ({ name, from, value }: SecretFound): string =>
   `${name} from ${from}${value === undefined ? ', which is missing' : ''}`;
 
+/** What each kind of jobs has that the others have not. */
+function variantLines(plan: Plan): string[] {
+  const described = variantsOf(plan).map((one) => ({
+    what: describeVariant(one, plan.variedBy),
+    jobs: one.jobs.length,
+    lines: [...dataLines(one), ...softwareLines(one), ...needLines(one), ...requirementLines(one)],
+  }));
+  const common = described.reduce<ReadonlySet<string>>(
+    (left, { lines }) => left.intersection(new Set(lines)),
+    new Set(described[0]?.lines),
+  );
+  const shown = described.slice(0, shownJobs).flatMap(({ what, jobs, lines }) => {
+    const own = lines.filter((line) => !common.has(line)).map((line) => `  ${line.trimStart()}`);
+    return [`${what}: ${counted(jobs, 'job')}${own.length === 0 ? ', the same request' : ''}`, ...own];
+  });
+  return withRest(shown, described.length - shownJobs);
+}
+
+const requirementLines = ({ spec }: Plan): string[] =>
+  spec.run.requirements === undefined ? [] : [`requirements: ${printable(spec.run.requirements)}`];
+
 function jobLines({ jobs, spec }: Plan): string[] {
   const names = Object.keys(spec.run.matrix);
   const combined = names.length === 0 ? '' : `, every combination of ${names.join(', ')}`;
   const each = names.length > 0 && spec.run.jobs > 1 ? `, each ${spec.run.jobs} times` : '';
-  const lines = [`${counted(jobs.length, 'job')}${combined}${each}`];
+  const seeds = spec.run.repeat === undefined ? '' : `, with ${counted(spec.run.repeat, 'seed')}`;
+  const lines = [`${counted(jobs.length, 'job')}${combined}${each}${seeds}`];
   if (jobs.length === 1) return lines;
   for (const job of jobs.slice(0, shownJobs)) lines.push(`${job.id}  ${printable(job.train.command)}`);
   return withRest(lines, jobs.length - shownJobs);
@@ -84,8 +109,9 @@ function dataLines({ data }: Plan): string[] {
     ].filter((proof) => proof !== undefined);
     const token = source.tokenFile === undefined ? [] : [`  token from ${source.tokenFile}`];
     return [
-      `${source.name}: ${source.url} -> ${source.into}/ (unpack: ${source.unpack})`,
+      `${source.name}: ${source.url} -> ${source.into}/ (${isOnDemand(source) ? 'as tar files' : `unpack: ${source.unpack}`})`,
       `  ${source.method}: ${source.why}`,
+      ...(isOnDemand(source) ? [`  ${describeKeep(source.keepBytes)}`] : []),
       `  must match: ${proofs.length === 0 ? 'nothing declared; add expect or sha256 to verify it' : proofs.join(', ')}`,
       ...(source.arriving
         ? ['  the training starts with the first part, and its result counts once all parts have arrived']
@@ -94,6 +120,11 @@ function dataLines({ data }: Plan): string[] {
     ];
   });
 }
+
+const describeKeep = (keep: number | undefined): string =>
+  keep === undefined
+    ? 'the training asks for its shards; they all stay on disk once they have come'
+    : `the training asks for its shards; up to ${formatSize(keep)} of them are on disk at a time`;
 
 export const describeFallback = ({ why, fix }: Fallback): string =>
   `this machine's software, not the Pixi environment: ${why}; ${fix}`;

@@ -7,6 +7,7 @@ import { Fault } from '../../fault/fault.ts';
 import { runFiles } from '../../job/layout.ts';
 import { loadJobFile } from '../../job/load-plan.ts';
 import type { Plan } from '../../job/plan.ts';
+import { variantsOf } from '../../job/variants.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import type { Pool } from '../../pool/pool.ts';
 import { readPlan } from '../../pool/read-plan.ts';
@@ -60,7 +61,7 @@ async function submit(
   const { new: isNew = false, canary } = options;
   if (!isNew) await confirmSecondRun(cli, plan);
   if (options.check !== false) await checkBeforeSubmit(cli, jobFileArgument(where, options), job, isNew);
-  if (pool.traits.needsImageHere) await fetchImage(cli, plan);
+  if (pool.traits.needsImageHere) for (const one of variantsOf(plan)) await fetchImage(cli, one);
   const say = (line: string): void => cli.err(`${line}\n`);
   const context = { version, clock, pid, signal, say };
   return { ...(await submitRun(plan, pool, { isNew, canary, ...context })), pool };

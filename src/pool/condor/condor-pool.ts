@@ -12,6 +12,7 @@ import { runFiles } from '../../job/layout.ts';
 import { type LivePage, livePageBytes, readLivePage } from '../../job/live-page.ts';
 import type { Plan } from '../../job/plan.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
+import { variantsOf } from '../../job/variants.ts';
 import { readJournal } from '../../journal/tail.ts';
 import { policyOf } from '../../recovery/policy.ts';
 import { launcherScript, pluginScript } from '../launcher.ts';
@@ -23,11 +24,11 @@ import { examineSeconds } from '../scheduler-tools.ts';
 import { accountFiles, condorFiles, jobIds, condorRoundFiles } from './condor-files.ts';
 import { eventLogSource } from './follow/event-log-source.ts';
 import { condorAccount } from './follow/run-account.ts';
-import { agentObject, describeSent, requiredArch } from './submit/agent-travel.ts';
+import { agentObject, anyNeedsPlugin, describeSent, requiredArch } from './submit/agent-travel.ts';
 import { condorPolicy } from './submit/condor-policy.ts';
 import { condorProfiles, findLimits, findProfile, type Profile } from './submit/profiles.ts';
 import { prepareInputs, renderCondorOrders } from './submit/job-inputs.ts';
-import { renderItems, renderSubmit } from './submit/render-submit.ts';
+import { renderSubmit } from './submit/render-submit.ts';
 import { submitOnce } from './submit/submit-once.ts';
 import { userEnvironment } from './submit/submit-text.ts';
 import { askSlots } from './tools/ask-slots.ts';
@@ -66,21 +67,21 @@ function condorPool({ self, env, clock, pid }: PoolContext): Pool {
         tools.version(),
         findProfile(plan.spec.run.profile, tools),
       ]);
-      assertAllowed(plan, profile);
+      for (const one of variantsOf(plan)) assertAllowed(one, profile);
       const environment = userEnvironment(env, profile.name === 'mini');
-      const submit = renderSubmit({ plan, profile, version, run, environment, round });
-      const { submit: shown, items } = condorRoundFiles(round?.number ?? 1);
+      const { submit, items } = renderSubmit({ plan, profile, version, run, environment, round });
+      const names = condorRoundFiles(round?.number ?? 1);
       return {
         summary: `for ${profile.title} (HTCondor ${version})`,
         files: {
-          [shown]: submit,
-          [items]: renderItems(plan, round),
+          [names.submit]: submit,
+          [names.items]: items,
           [condorFiles.launcher]: launcherScript(agentObject(plan)),
           [condorFiles.policy]: `${JSON.stringify(condorPolicy(plan, profile), undefined, 2)}\n`,
-          ...(submit.includes(condorFiles.plugin) ? { [condorFiles.plugin]: pluginScript } : {}),
+          ...(anyNeedsPlugin(plan) ? { [condorFiles.plugin]: pluginScript } : {}),
           ...renderCondorOrders(plan, run, profile, round),
         },
-        shown,
+        shown: names.submit,
         sent: await describeSent(plan, version, () => agentBytes(plan, env, self)),
       };
     },

@@ -3,6 +3,7 @@ import { access, constants, open, readFile, statfs } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { counted } from '../../base/counted.ts';
+import type { Env } from '../../base/env.ts';
 import { errorReason, isThere } from '../../base/error-reason.ts';
 import { leaseHolder } from '../../base/lease.ts';
 import { livenessOf } from '../../base/process-identity.ts';
@@ -14,6 +15,7 @@ import { attemptFolder, runFiles } from '../../job/layout.ts';
 import type { Plan } from '../../job/plan.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
 import { formatSize } from '../../job/units.ts';
+import { variantsOf } from '../../job/variants.ts';
 import { fold } from '../../journal/fold.ts';
 import { readJournal } from '../../journal/tail.ts';
 import { agentCommand } from '../find-agent.ts';
@@ -50,14 +52,20 @@ function localPool(context: PoolContext): Pool {
     slots: () => Promise.resolve(undefined),
     async render(plan) {
       const machine = await detectMachine(context.env);
-      assertFits(plan, machine);
+      for (const one of variantsOf(plan)) assertFits(one, machine);
       await assertWritable(localPoolFolder(context.env));
-      const image = await findImageRunner(plan, context.env);
+      const images = await imagesOf(plan, context.env);
       const agent = (await agentCommand(context.env, context.self)).findLast((word) => path.isAbsolute(word));
       const jobs = counted(plan.jobs.length, 'job');
-      const together = plan.jobs.length === 1 ? jobs : `${maxConcurrent(plan, machine)} of ${jobs} at a time`;
+      const least = Math.min(
+        ...variantsOf(plan).map((one) => maxConcurrent({ ...one, jobs: plan.jobs }, machine)),
+      );
+      const together =
+        plan.jobs.length === 1
+          ? jobs
+          : `${least}${plan.variants === undefined ? '' : ' or more'} of ${jobs} at a time`;
       return {
-        summary: `${together} on this machine (${describe(machine)})${image === undefined ? '' : `, in ${image.image}`}, by the agent ${agent ?? ''}`,
+        summary: `${together} on this machine (${describe(machine)})${images.length === 0 ? '' : `, in ${images.join(' or ')}`}, by the agent ${agent ?? ''}`,
         files: {},
       };
     },
@@ -70,6 +78,12 @@ function localPool(context: PoolContext): Pool {
     output: () => Promise.resolve(undefined),
     evict: (runFolder, job) => evictAgent(runFolder, job, context.kill),
   };
+}
+
+/** The images that the jobs run in; throws if nothing here can start them. */
+async function imagesOf(plan: Plan, env: Env): Promise<string[]> {
+  const runners = await Promise.all(variantsOf(plan).map((one) => findImageRunner(one, env)));
+  return [...new Set(runners.flatMap((runner) => runner?.image ?? []))];
 }
 
 /** Throws before a run is created that no supervisor could bring to its end. */

@@ -5,6 +5,7 @@ import type { ProcessIdentity } from '../../base/process-identity.ts';
 import { asFault } from '../../fault/fault.ts';
 import { attemptFolder, resultsFolder, runFiles } from '../../job/layout.ts';
 import type { Plan } from '../../job/plan.ts';
+import { planOfJob } from '../../job/variants.ts';
 import { isAgentEntry } from '../../journal/codec.ts';
 import { type FaultRecord, type Outcome, toFaultRecord, type RunBody } from '../../journal/entry.ts';
 import { type Journal, openJournal } from '../../journal/file.ts';
@@ -44,7 +45,7 @@ class Supervisor {
   readonly #fold = new RunFold();
   readonly #running = new Map<string, LocalAttempt>();
   #runEnded = false;
-  /** Jobs of a run request about the same: if one does not fit, the next will not. */
+  /** Later jobs do not overtake one that does not fit: they request about the same, or it would starve. */
   #isFull = false;
   /** The fault of an attempt that the run's folder had no room for: until a retry, the next would end the same. */
   #full: FaultRecord | undefined;
@@ -165,7 +166,11 @@ class Supervisor {
     return true;
   }
 
-  async #planOf({ round = 1 }: JobState): Promise<Plan> {
+  async #planOf({ id, round = 1 }: JobState): Promise<Plan> {
+    return planOfJob(await this.#roundPlan(round), id);
+  }
+
+  async #roundPlan(round: number): Promise<Plan> {
     if (round === 1) return this.#context.plan;
     const known = this.#plans.get(round);
     if (known !== undefined) return known;

@@ -1,5 +1,7 @@
+import { Fault } from '../../fault/fault.ts';
 import { jobId, runFiles } from '../../job/layout.ts';
 import { orderEnvironment, type Plan } from '../../job/plan.ts';
+import { variantsOf } from '../../job/variants.ts';
 import { attemptRecovery, type Policy, policyOf } from '../../recovery/policy.ts';
 import type { Round } from '../pool.ts';
 import { arrayName, slurmRoundFiles, slurmFiles } from './slurm-files.ts';
@@ -19,6 +21,7 @@ export interface SbatchInput {
 
 /** What sbatch gets for a round of a run, from the run's folder: the request, and the script of each job. Pure. */
 export function renderSbatch({ plan, run, image, secrets, round }: SbatchInput): string {
+  assertOneRequest(plan);
   const number = round?.number ?? 1;
   const ids = round?.jobs ?? plan.jobs.map(({ id }) => id);
   return [
@@ -39,6 +42,18 @@ export function renderSbatch({ plan, run, image, secrets, round }: SbatchInput):
     ...taskScript({ round: number, policy: slurmPolicy(plan), image, secrets }),
     '',
   ].join('\n');
+}
+
+/** Throws if jobs differ in what Slurm takes once for an array, and its script for all tasks. */
+function assertOneRequest(plan: Plan): void {
+  const { file, variedBy = [] } = plan;
+  const asked = variantsOf(plan).map((one) => JSON.stringify([requests(one), one.spec.environment]));
+  if (new Set(asked).size === 1) return;
+  const what = 'in resources, software or requirements, and a Slurm array has one request for all its jobs';
+  throw new Fault('file-invalid', `${file}: jobs differ by ${variedBy.join(', ')} ${what}`, {
+    fix: 'make a run for each value there (updraft submit --set KEY=VALUE); data and commands may differ',
+    about: file,
+  });
 }
 
 function requests({ spec }: Plan): string[] {
@@ -65,6 +80,11 @@ const quoted = (text: string): string => `"${text.replaceAll(/["\\]/g, String.ra
 
 /** The work orders, by path in the run's folder. They leave out the places, which the node knows. */
 export function renderSlurmOrders(plan: Plan, run: string, round?: Round): Record<string, string> {
+  const orders = variantsOf(plan).map((one) => variantOrders(one, run, round));
+  return Object.assign({}, ...orders) as Record<string, string>;
+}
+
+function variantOrders(plan: Plan, run: string, round?: Round): Record<string, string> {
   const { data, environment, filesIn, spec, isRehearsal } = plan;
   const included = round === undefined ? undefined : new Set(round.jobs);
   const same = {

@@ -6,6 +6,8 @@ export interface ListedShard {
   name: string;
   /** Number of files in it. */
   files: number;
+  /** Number of samples in it, which older lists do not have. */
+  samples?: number;
   manifest: Manifest;
 }
 
@@ -26,9 +28,10 @@ export function parseShardList(text: string, name: string, source: ManifestSourc
 const fileName = /^(?!\.{1,2}$)[^/\0]+$/;
 
 function isShard(value: unknown): value is ListedShard {
-  const { name, files = -1, manifest } = (value ?? {}) as Partial<ListedShard>;
+  const { name, files = -1, samples = 0, manifest } = (value ?? {}) as Partial<ListedShard>;
   const isNamed = typeof name === 'string' && fileName.test(name);
-  return isNamed && Number.isSafeInteger(files) && files >= 0 && manifestProblem(manifest) === undefined;
+  const isCount = (count: number): boolean => Number.isSafeInteger(count) && count >= 0;
+  return isNamed && isCount(files) && isCount(samples) && manifestProblem(manifest) === undefined;
 }
 
 /** The URL of a shard beside its list. */

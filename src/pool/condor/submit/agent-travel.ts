@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { agentHash, deliveredName } from '../../../job/layout.ts';
 import { fetchedBy, type Plan } from '../../../job/plan.ts';
 import { formatSize } from '../../../job/units.ts';
+import { variantsOf } from '../../../job/variants.ts';
 import { condorFiles } from '../condor-files.ts';
 import { type CondorVersion, isAtLeast } from '../tools/condor-tools.ts';
 import { isFederated, localImage } from './render-image.ts';
@@ -26,14 +27,17 @@ export function requiredArch({ spec }: Plan): string | undefined {
 }
 
 /** Whether HTCondor fetches data or the image with our plugin: that is the agent, so it must be there first. */
-export const needsPlugin = (plan: Plan): boolean =>
+const needsPlugin = (plan: Plan): boolean =>
   fetchedBy(plan).some(({ method }) => method === 'https' || method === 'osdf') || isFederated(plan);
+
+/** All jobs have one launcher: what one of them needs, all get. */
+export const anyNeedsPlugin = (plan: Plan): boolean => variantsOf(plan).some(needsPlugin);
 
 /** The agent's object, if the job file names one and the workers can fetch it before they need it. */
 export function agentObject(plan: Plan): AgentObject | undefined {
   const url = plan.spec.pool?.agent ?? '';
   const sha256 = agentHash(url);
-  if (sha256 === undefined || needsPlugin(plan)) return undefined;
+  if (sha256 === undefined || anyNeedsPlugin(plan)) return undefined;
   return { url, sha256, name: deliveredName(url) };
 }
 
@@ -42,7 +46,12 @@ const isCommon = ({ spec }: Plan, version: CondorVersion): boolean =>
   spec.pool?.agent === 'common' && isAtLeast(version, commonSince);
 
 /** Where the agent appears in the submit file. */
-export function agentInput(plan: Plan, version: CondorVersion): { common: string[]; input: string[] } {
+export interface AgentInput {
+  common: string[];
+  input: string[];
+}
+
+export function agentInput(plan: Plan, version: CondorVersion): AgentInput {
   if (isCommon(plan, version)) return { common: [`transfer_common_input = ${condorFiles.agent}`], input: [] };
   return { common: [], input: [agentObject(plan)?.url ?? condorFiles.agent] };
 }
@@ -71,7 +80,7 @@ export async function describeSent(
   version: CondorVersion,
   agentBytes: () => Promise<number>,
 ): Promise<string[]> {
-  const other = await inputBytes(plan);
+  const other = Math.max(...(await Promise.all(variantsOf(plan).map(inputBytes))));
   const object = agentObject(plan);
   if (object !== undefined) return [perAttempt(plan, other), `the agent comes from ${object.url}`];
   const agent = await agentBytes();
@@ -83,8 +92,8 @@ export async function describeSent(
   ];
 }
 
-const perAttempt = ({ jobs }: Plan, bytes: number): string =>
-  `${formatSize(bytes)} per attempt from this access point, ${formatSize(bytes * jobs.length)} for one attempt of ${jobs.length === 1 ? 'the job' : `all ${jobs.length} jobs`}`;
+const perAttempt = ({ jobs, variants }: Plan, bytes: number): string =>
+  `${variants === undefined ? '' : 'at most '}${formatSize(bytes)} per attempt from this access point, ${formatSize(bytes * jobs.length)} for one attempt of ${jobs.length === 1 ? 'the job' : `all ${jobs.length} jobs`}`;
 
 /** How the agent could travel with less load on the access point, or why it does not. */
 function lighter(plan: Plan, version: CondorVersion): string[] {
@@ -92,7 +101,7 @@ function lighter(plan: Plan, version: CondorVersion): string[] {
   if (asked === 'common') return [`HTCondor ${version} cannot send it once per machine: ${commonSince} can`];
   if (asked !== undefined)
     return ['not from [pool] agent: the plugin that fetches the data is the agent; use method = "stream"'];
-  if (plan.jobs.length === 1 || needsPlugin(plan)) return [];
+  if (plan.jobs.length === 1 || anyNeedsPlugin(plan)) return [];
   const common = isAtLeast(version, commonSince) ? '; or, once per machine: agent = "common" in [pool]' : '';
   return [`to send it through caches: updraft env agent osdf:///YOUR/FOLDER${common}`];
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Plan } from '../../../job/plan.ts';
-import { imageInputs, imageLines } from './render-image.ts';
+import { assertOneImageKind, imageInputs, imageLines } from './render-image.ts';
 
 const planOf = (image: string): Plan => ({ folder: '/p', spec: { environment: { image } } }) as Plan;
 
@@ -22,3 +22,9 @@ for (const [image, lines, old] of [
       image === 'my image.sif' ? ['condor/inputs/image.sif'] : [],
     );
   });
+
+test('one submission has images of one kind', () => {
+  assertOneImageKind([planOf('a.sif'), planOf('osdf:///b.sif')]);
+  const mixed = [planOf('a.sif'), planOf('docker://a/b')];
+  assert.throws(() => assertOneImageKind(mixed), /several kinds: a \.sif file, from a registry/);
+});

@@ -1,5 +1,6 @@
 import { runFiles, sandboxFiles, submittedUrl } from '../../../job/layout.ts';
 import { fetchedBy, type Plan, type PlannedData } from '../../../job/plan.ts';
+import { variantsOf } from '../../../job/variants.ts';
 import { durationClass, type Profile } from './profiles.ts';
 import { defaultLeaseSeconds, type Policy } from '../../../recovery/policy.ts';
 import { hasSecrets } from '../../stored-secrets.ts';
@@ -10,10 +11,11 @@ import { avoidance, avoidLines } from './avoid-sites.ts';
 import { condorPolicy } from './condor-policy.ts';
 import { recoveryLines } from './recovery-lines.ts';
 import { requestLines } from './request-lines.ts';
-import { imageTokenName, nativeName, tokenName } from './job-inputs.ts';
-import { agentInput, needsPlugin } from './agent-travel.ts';
-import { imageInputs, imageLines } from './render-image.ts';
+import { imageTokenName, isFetchedInJob, nativeName, tokenName } from './job-inputs.ts';
+import { agentInput, type AgentInput, anyNeedsPlugin } from './agent-travel.ts';
+import { assertOneImageKind, imageInputs, imageLines } from './render-image.ts';
 import { adString, environmentValue, literal } from './submit-text.ts';
+import { type VariedLines, varyLines } from './vary-lines.ts';
 
 export interface SubmitInput {
   plan: Plan;
@@ -32,29 +34,58 @@ const agentBytes = 170e6;
 /** The agent enforces the time limit and cleans up; HTCondor's limit is for an agent that cannot. */
 const graceSeconds = 600;
 
+/** A submit file, and the item data of its queue statement. */
+export interface RenderedSubmit {
+  submit: string;
+  items: string;
+}
+
 /**
  * The submit file of a run, to be submitted from its folder: no path in it leads outside, and of the user's texts it
  * has only what HTCondor must know. Pure.
  */
-export function renderSubmit(input: SubmitInput): string {
-  const { plan, profile } = input;
+export function renderSubmit(input: SubmitInput): RenderedSubmit {
+  const { plan, profile, run } = input;
+  const variants = variantsOf(plan);
+  assertOneImageKind(variants);
+  const agent = {
+    ...agentInput(plan, input.version),
+    hasPlugin: anyNeedsPlugin(plan),
+    fetchesWeb: variants.flatMap(fetchedBy).some(({ method }) => method === 'https'),
+  };
+  const { lines, columns } = varyLines(variants.map((one) => bodyLines({ ...input, plan: one }, agent)));
+  const submit = [
+    `# Jobs: ${input.round?.jobs.length ?? plan.jobs.length}, of the run ${run}, for ${profile.title}. Made by Updraft; submit from the run's folder.`,
+    ...lines,
+    '',
+    ...queueLines(input, columns),
+    '',
+  ];
+  return { submit: submit.join('\n'), items: renderItems(input, variants, columns) };
+}
+
+/** What all jobs of a run have, if one of them needs it. */
+interface SharedInput extends AgentInput {
+  hasPlugin: boolean;
+  fetchesWeb: boolean;
+}
+
+/** All that may differ between the jobs of a run. */
+function bodyLines(input: SubmitInput, agent: SharedInput): string[] {
+  const policy = condorPolicy(input.plan, input.profile);
   return [
-    `# Jobs: ${input.round?.jobs.length ?? plan.jobs.length}, of the run ${input.run}, for ${profile.title}. Made by Updraft; submit from the run's folder.`,
     ...programLines(input),
     '',
-    ...fileLines(input),
+    ...fileLines(input, agent),
     '',
     ...resourceLines(input),
     '',
     ...identityLines(input),
     '',
     '# How failures are handled, with no user logged in',
-    ...recoveryLines(condorPolicy(plan, profile)),
-    ...limitLines(plan, condorPolicy(plan, profile)),
-    '',
-    ...queueLines(input),
-    '',
-  ].join('\n');
+    ...recoveryLines(policy),
+    ...limitLines(input.plan, policy),
+  ];
 }
 
 /** The submit file of an interactive job: the same machine, image and files, and a shell instead of the training. */
@@ -92,9 +123,8 @@ function programLines({ plan, version, environment }: SubmitInput): string[] {
 
 const numberOf = ({ round }: SubmitInput): number => round?.number ?? 1;
 
-function fileLines(input: SubmitInput): string[] {
+function fileLines(input: SubmitInput, agent: SharedInput): string[] {
   const { plan, environment, version } = input;
-  const agent = agentInput(plan, version);
   const { files, filesIn = runFiles.files, spec } = plan;
   const data = fetchedBy(plan);
   const sent = [
@@ -102,14 +132,14 @@ function fileLines(input: SubmitInput): string[] {
     `${condorRoundFiles(numberOf(input)).orders}/$(job).json`,
     ...(files.length > 0 ? [filesIn] : []),
     ...imageInputs(plan, version),
-    ...(plan.imageTokenFile === undefined ? [] : [imageTokenName]),
+    ...(plan.imageTokenFile === undefined ? [] : [imageTokenName(plan)]),
     ...(spec.train.checkpoint === undefined ? [] : [`${runFiles.jobs}/$(job)/${sandboxFiles.checkpoint}`]),
     ...data.flatMap(inputsOf),
     ...(hasSecrets(plan) ? [condorFiles.secrets] : []),
     ...(environment['SSL_CERT_FILE'] === undefined ? [] : [condorFiles.authority]),
   ];
   // A plugin that comes with the job takes precedence over the machine's, for each scheme that it is named for.
-  const web = data.some(({ method }) => method === 'https') ? ',https,http' : '';
+  const web = agent.fetchesWeb ? ',https,http' : '';
   return [
     'should_transfer_files = YES',
     // On eviction too, to keep a checkpoint and the attempt's journal.
@@ -119,7 +149,7 @@ function fileLines(input: SubmitInput): string[] {
     ...(hasSecrets(plan) ? [`encrypt_input_files = *${sandboxFiles.secrets}`] : []),
     `transfer_output_files = ${runFiles.jobs}, ${runFiles.results}`,
     ...checkpointLines(plan),
-    ...(needsPlugin(plan) ? [`transfer_plugins = osdf,pelican,stash${web}=${condorFiles.plugin}`] : []),
+    ...(agent.hasPlugin ? [`transfer_plugins = osdf,pelican,stash${web}=${condorFiles.plugin}`] : []),
     `output = ${condorFiles.said}/$(job).out`,
     `error = ${condorFiles.said}/$(job).err`,
     `log = ${condorFiles.eventLog}`,
@@ -136,7 +166,7 @@ function checkpointLines({ spec }: Plan): string[] {
 export function inputsOf(source: PlannedData): string[] {
   const token = source.tokenFile === undefined ? [] : [`${condorFiles.inputs}/${tokenName(source)}`];
   if (source.method === 'native') return [nativeName(source)];
-  if (source.method === 'stream') return token;
+  if (isFetchedInJob(source)) return token;
   return [literal(submittedUrl(source.url)), ...token];
 }
 
@@ -205,23 +235,33 @@ function limitLines({ spec }: Plan, { leaseSeconds = defaultLeaseSeconds }: Poli
   return [lease, `allowed_execute_duration = ${Math.round(timeSeconds * 1.1) + graceSeconds}`];
 }
 
-function queueLines(input: SubmitInput): string[] {
+function queueLines(input: SubmitInput, columns: VariedLines['columns']): string[] {
   const { maxQueued, maxIdle } = input.profile;
   const many = (input.round?.jobs ?? input.plan.jobs).length > maxIdle;
+  const variables = ['job', 'what', ...columns.map(({ name }) => name)];
   return [
     ...(many ? [`max_materialize = ${maxQueued}`, `max_idle = ${maxIdle}`] : []),
-    `queue job,what from ${condorRoundFiles(numberOf(input)).items}`,
+    `queue ${variables.join(',')} from ${condorRoundFiles(numberOf(input)).items}`,
   ];
 }
 
-/** The item data of the queue statement: the job's id, a separator that occurs in no text, and a description. */
-export function renderItems({ jobs }: Plan, round?: Round): string {
+/** Occurs in no text. */
+const separator = '\u001f';
+
+/** The item data of the queue statement: the job's id, a description, and what differs from other jobs. */
+function renderItems(
+  { plan, round }: SubmitInput,
+  variants: Plan[],
+  columns: VariedLines['columns'],
+): string {
   const included = round === undefined ? undefined : new Set(round.jobs);
-  return jobs
+  const variantOf = new Map(variants.flatMap(({ jobs }, index) => jobs.map(({ id }) => [id, index])));
+  return plan.jobs
     .filter(({ id }) => included?.has(id) ?? true)
     .map(({ id, parameters }) => {
       const what = Object.entries(parameters).map(([name, value]) => `${name}=${value}`);
-      return `${id}\u001f${sanitize([`job ${id}`, ...what].join(' '))}\n`;
+      const own = columns.map(({ values }) => values[variantOf.get(id) ?? 0] ?? '');
+      return `${[id, sanitize([`job ${id}`, ...what].join(' ')), ...own].join(separator)}\n`;
     })
     .join('');
 }

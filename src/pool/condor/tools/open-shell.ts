@@ -33,8 +33,8 @@ export async function openShell(
       await cp(path.join(plan.folder, file.path), path.join(folder, runFiles.files, file.path));
     const image = localImage(plan);
     if (image?.endsWith('.sif') === true) {
-      await mkdir(path.dirname(path.join(folder, sifName)), { recursive: true });
-      await symlink(image, path.join(folder, sifName));
+      await mkdir(path.dirname(path.join(folder, sifName(plan))), { recursive: true });
+      await symlink(image, path.join(folder, sifName(plan)));
     }
     const run = `${plan.spec.name}-shell`;
     const software = await prepareSoftware(folder, plan, profile, env, self);

@@ -1,0 +1,77 @@
+/** What is known about the shards of a data set, and about the readers that use them. */
+export interface ShardsNow {
+  /** The size of each shard; undefined if it is not known before it has come. */
+  bytes: readonly (number | undefined)[];
+  /** The disk that shards may take. */
+  keep: number;
+  /** Numbers of shards, in the order in which they are used from now on; a shard of the next epoch comes again. */
+  order: readonly number[];
+  /** How many shards readers use together. */
+  block: number;
+  present: ReadonlySet<number>;
+  /** Shards that are being fetched. */
+  arriving: ReadonlySet<number>;
+  /** How many are fetched at a time. */
+  lanes: number;
+}
+
+export interface NextShards {
+  bring: number[];
+  /** Shards on disk to remove, and transfers to end, to make place for them. */
+  remove: number[];
+  /** What readers use next is not here yet. */
+  isAwaited: boolean;
+}
+
+/**
+ * Which shards to fetch next, and which to give up for them. The next two blocks come first: for them goes what is used
+ * furthest in the future, so that much of it is still there in the next epoch. What is used later only fills free space.
+ */
+export function nextShards(now: ShardsNow): NextShards {
+  const { order, block, present, arriving, keep, lanes } = now;
+  const nextUse = new Map<number, number>();
+  for (const [place, shard] of order.entries()) if (!nextUse.has(shard)) nextUse.set(shard, place);
+  const isSoon = (shard: number): boolean => (nextUse.get(shard) ?? Infinity) < 2 * block;
+  // Before any size is known, one shard is fetched alone.
+  const unknown = largestOf(now.bytes) ?? keep;
+  const sizeOf = (shard: number): number => now.bytes[shard] ?? unknown;
+  const held = new Set([...present, ...arriving]);
+  // Last used, first removed.
+  const removable = [...held]
+    .filter((shard) => !isSoon(shard))
+    .sort((a, b) => (nextUse.get(a) ?? Infinity) - (nextUse.get(b) ?? Infinity));
+  let used = [...held].reduce((sum, shard) => sum + sizeOf(shard), 0);
+  let free = lanes - arriving.size;
+  const bring: number[] = [];
+  const remove: number[] = [];
+  for (const shard of nextUse.keys()) {
+    if (held.has(shard)) continue;
+    const size = sizeOf(shard);
+    while (isSoon(shard) && (free === 0 || used + size > keep)) {
+      const index = removable.findLastIndex((each) => free > 0 || arriving.has(each));
+      const [victim] = index < 0 ? [] : removable.splice(index, 1);
+      if (victim === undefined) break;
+      remove.push(victim);
+      used -= sizeOf(victim);
+      if (arriving.has(victim)) free += 1;
+    }
+    if (free === 0 || used + size > keep) break;
+    bring.push(shard);
+    used += size;
+    free -= 1;
+  }
+  const isAwaited = order.slice(0, block).some((shard) => !present.has(shard));
+  return { bring, remove, isAwaited };
+}
+
+/** What the shards of the current block take together, as far as sizes are known: the budget must hold them. */
+export function blockBytes({ bytes, order, block }: Pick<ShardsNow, 'bytes' | 'order' | 'block'>): number {
+  const unknown = largestOf(bytes) ?? 0;
+  return [...new Set(order.slice(0, block))].reduce((sum, shard) => sum + (bytes[shard] ?? unknown), 0);
+}
+
+/** A size that is not known is taken to be the largest known one. */
+export function largestOf(bytes: readonly (number | undefined)[]): number | undefined {
+  const known = bytes.filter((each) => each !== undefined);
+  return known.length === 0 ? undefined : known.reduce((max, each) => Math.max(max, each));
+}
