@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import importlib
 import io
 import itertools
 import json
@@ -30,11 +31,13 @@ import os
 import pickle
 import random
 import re
+import shutil
 import signal
 import sys
 import tempfile
 import threading
 import time
+import warnings
 import weakref
 import zlib
 from dataclasses import dataclass, replace
@@ -78,6 +81,9 @@ class _Position:
     epoch: int = 0
     batch: int = 0
 
+    def __str__(self) -> str:
+        return f"epoch {self.epoch + 1} after batch {self.batch}"
+
 
 class Training:
     """A training that can be interrupted at any time. Made by `training`, used in a `with` statement."""
@@ -89,42 +95,29 @@ class Training:
             if not (hasattr(value, "state_dict") and hasattr(value, "load_state_dict")):
                 raise TypeError(f"{name} of updraft.training has no state_dict: {type(value).__name__}")
         self._objects = objects
-        # The agent sets the folder and keeps earlier checkpoints itself, verified.
-        ours = os.environ.get("UPDRAFT_CHECKPOINT")
-        place = folder or "checkpoints" if ours is None else os.path.join(ours, folder or "")
-        self._store = _Store(place, keep or (2 if ours is None else 1))
-        self._guarded = ours is not None
-        self._interval = _Interval(every)
-        self._progress = _Progress(os.environ.get("UPDRAFT_PROGRESS"))
+        self._attempt = _Attempt(folder, every)
+        self._store = _Store(self._attempt.folder, keep or self._attempt.keep)
+        self._interval = self._attempt.interval
+        self._progress = self._attempt.progress
         self._position = _Position()
         self._resumed: Optional[dict[str, Any]] = None
         self._generators: list[Any] = []
         self._epoch_random: Any = None
+        self._begin: Any = None
         self._stream: Any = None
         self._has_looped = True
-        self._asked_to_leave = False
-        self._restore_handler: Callable[[], None] = lambda: None
         self._wrapped: Any = weakref.WeakKeyDictionary()
 
     def __enter__(self) -> Training:
-        if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-            raise SystemExit("updraft.training is for one process; with torchrun, write checkpoints yourself")
-        if os.path.realpath(self._store.folder) in _used:
-            raise SystemExit(f"updraft: {self._store.folder} is another training's; give each a folder=… of its own")
-        _used.add(os.path.realpath(self._store.folder))
+        self._attempt.start()
         state = self._store.load()
         if state is not None:
             self._resume(state)
-        self._interval.start(time.monotonic())
-        if self._guarded and threading.current_thread() is threading.main_thread():
-            before = signal.signal(signal.SIGTERM, self._ask_to_leave)
-            self._restore_handler = lambda: signal.signal(signal.SIGTERM, before) and None
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        self._restore_handler()
         try:
-            self._progress.flush()
+            self._attempt.end()
         finally:
             self._store.wait()
 
@@ -142,9 +135,11 @@ class Training:
         """The epochs that are left of `total`, counted from 0, the interrupted one first."""
         self._progress.epochs = total
         if self._resumed is not None:
-            _set_random(self._resumed["random"], [])
+            # What an epoch draws before its loop, such as an order, it draws again.
+            _set_random(self._resumed["random" if self._position.batch == 0 else "begin"], [])
         while self._position.epoch < total:
             self._has_looped = False
+            self._begin = _random_now([])
             yield self._position.epoch
             self._has_looped = True
             self._resumed = None
@@ -231,7 +226,7 @@ class Training:
         self._resumed = None
 
     def _between_batches(self, is_last: bool = False) -> None:
-        if self._asked_to_leave:
+        if self._attempt.is_asked_to_leave:
             self._leave()
         now = time.monotonic()
         if is_last or (self._interval.is_due(now) and not self._store.is_busy):
@@ -239,24 +234,15 @@ class Training:
             self._interval.waited(now, time.monotonic())
 
     def _leave(self) -> None:
-        # A second request must not cut the first one short.
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        self._restore_handler = lambda: None
-        epoch, batch = self._position.epoch + 1, self._position.batch
-        if self._store.save_now(self._state):
-            print(f"updraft: saved in epoch {epoch} after batch {batch}, as asked", file=sys.stderr, flush=True)
-        raise SystemExit(SAVED if self._store.saves > 0 else 128 + signal.SIGTERM)
-
-    def _ask_to_leave(self, *_: Any) -> None:
-        self._asked_to_leave = True
-        _request_to_leave()
+        self._attempt.ignore_requests()
+        self._attempt.leave(self._position, self._store.save_now(self._state), self._store.saves > 0)
 
     def _until_asked(self, batches: Iterator[Batch]) -> Iterator[Batch]:
         """The batches, or the way out if the training is asked to leave while a stream waits for data."""
         try:
             yield from batches
         except _Leaving:
-            if not self._asked_to_leave:
+            if not self._attempt.is_asked_to_leave:
                 raise
             self._leave()
 
@@ -266,8 +252,9 @@ class Training:
             "position": (self._position.epoch, self._position.batch),
             "random": _random_now(self._generators),
             "epoch_random": self._epoch_random,
+            "begin": self._begin,
             "stream": self._stream.state_dict() if hasattr(self._stream, "state_dict") else None,
-            "lives": self._interval.lives(time.monotonic()),
+            "lives": self._interval.lives(),
             "objects": {name: value.state_dict() for name, value in self._objects.items()},
         }
 
@@ -287,10 +274,56 @@ class Training:
                     "Remove the folder to start over."
                 ) from error
         self._position = _Position(*state["position"])
-        self._interval.earlier = state["lives"]
         self._resumed = state
-        epoch, batch = self._position.epoch + 1, self._position.batch
-        print(f"updraft: resuming in epoch {epoch} after batch {batch}", file=sys.stderr, flush=True)
+        self._attempt.resume(self._position, state["lives"])
+
+
+class _Attempt:
+    """What an interrupted training needs, whoever runs its loop: a folder, a request to leave, an interval, progress."""
+
+    def __init__(self, folder: Optional[str], every: Optional[float]) -> None:
+        # The agent sets the folder and keeps earlier checkpoints itself, verified.
+        ours = os.environ.get("UPDRAFT_CHECKPOINT")
+        self.folder = folder or "checkpoints" if ours is None else os.path.join(ours, folder or "")
+        self.keep = 2 if ours is None else 1
+        self.interval = _Interval(every)
+        self.progress = _Progress(os.environ.get("UPDRAFT_PROGRESS"))
+        self.is_asked_to_leave = False
+        self._guarded = ours is not None
+        self._restore_handler: Callable[[], object] = lambda: None
+
+    def start(self) -> None:
+        if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+            raise SystemExit("updraft: this is for one process; with torchrun, write checkpoints yourself")
+        if os.path.realpath(self.folder) in _used:
+            raise SystemExit(f"updraft: {self.folder} is another training's; give each a folder=… of its own")
+        _used.add(os.path.realpath(self.folder))
+        self.interval.start(time.monotonic())
+        if self._guarded and threading.current_thread() is threading.main_thread():
+            before = signal.signal(signal.SIGTERM, self._ask_to_leave)
+            self._restore_handler = lambda: signal.signal(signal.SIGTERM, before)
+
+    def resume(self, position: _Position, lives: list[float]) -> None:
+        self.interval.earlier = lives
+        print(f"updraft: resuming in {position}", file=sys.stderr, flush=True)
+
+    def ignore_requests(self) -> None:
+        """A second request must not cut the first one short."""
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        self._restore_handler = lambda: None
+
+    def leave(self, position: _Position, is_saved: bool, is_any_saved: bool) -> None:
+        if is_saved:
+            print(f"updraft: saved in {position}, as asked", file=sys.stderr, flush=True)
+        raise SystemExit(SAVED if is_any_saved else 128 + signal.SIGTERM)
+
+    def end(self) -> None:
+        self._restore_handler()
+        self.progress.flush()
+
+    def _ask_to_leave(self, *_: Any) -> None:
+        self.is_asked_to_leave = True
+        _request_to_leave()
 
 
 _used: set[str] = set()
@@ -314,16 +347,20 @@ class _Store:
     def is_busy(self) -> bool:
         return self._writer is not None and self._writer.is_alive()
 
-    def load(self) -> Optional[dict[str, Any]]:
-        """The newest checkpoint that is whole."""
+    def newest(self) -> Optional[str]:
+        """The path of the newest checkpoint that is whole."""
         for name in self._names():
             path = os.path.join(self.folder, name)
-            number, crc = _NAME.fullmatch(name).groups()
+            number, crc = name[: -len(".pt")].split("-")[1:]
             self._number = max(self._number, int(number))
             if _crc_of(path) == int(crc, 16):
-                return _read(path)
+                return path
             print(f"updraft: {path} is damaged; trying the one before it", file=sys.stderr, flush=True)
         return None
+
+    def load(self) -> Optional[dict[str, Any]]:
+        path = self.newest()
+        return None if path is None else _read(path)
 
     def save_now(self, make_state: Callable[[], dict[str, Any]]) -> bool:
         self.wait()
@@ -454,8 +491,8 @@ class _Interval:
     def written(self, seconds: float) -> None:
         self._writing = seconds
 
-    def lives(self, now: float) -> list[float]:
-        return [*self.earlier, now - self._began]
+    def lives(self) -> list[float]:
+        return [*self.earlier, time.monotonic() - self._began]
 
 
 class _Progress:
@@ -527,7 +564,10 @@ class _Wrapped:
             options["persistent_workers"] = loader.persistent_workers and done == 0
         if hasattr(loader, "in_order"):
             options["in_order"] = loader.in_order
-        options.update({"batch_sampler": sampler} if by_batch else {"sampler": sampler, "batch_size": None})
+        if by_batch:
+            options["batch_sampler"] = sampler
+        else:
+            options.update(sampler=sampler, batch_size=None)
         self.loader = loader_class(_Dataset(loader.dataset) if sown else loader.dataset, **options)
 
 
@@ -571,17 +611,19 @@ class _Sampler:
     def __iter__(self) -> Iterator[Any]:
         self._rewind()
         seed = _draw_seed()
-        indices = iter(self._sampler)
+        # All at once: what a sampler draws later would mix with the numbers that the training draws.
+        indices = iter(self._sampler if _length(self._sampler) is None else list(self._sampler))
         next(itertools.islice(indices, self._done, self._done), None)
         self._caught_up()
-        if not self._sown:
-            yield from indices
-            return
         for place, index in enumerate(indices, self._done):
-            if self._by_batch:
-                yield [((seed, place, nth), one) for nth, one in enumerate(index)]
-            else:
-                yield ((seed, place), index)
+            yield self._item(seed, place, index)
+
+    def _item(self, seed: int, place: int, index: Any) -> Any:
+        if not self._sown:
+            return index
+        if self._by_batch:
+            return [((seed, place, nth), one) for nth, one in enumerate(index)]
+        return (seed, place), index
 
 
 class _Dataset:
@@ -619,6 +661,427 @@ class _Dataset:
             return [self[item] for item in items]
         _seed_all(items[0][0])
         return many([index for _, index in items])
+
+
+class _Feed:
+    """A framework's DataLoader, changed in place so that it can begin at any batch of an epoch.
+
+    The framework reads ahead as it likes: samples draw random numbers by their place in the epoch, and the training's
+    generators stay as they were.
+    """
+
+    def __init__(self, loader: Any) -> None:
+        self.loader = loader
+        self._generators = _generators_of(loader)
+        self._sampler: Optional[_FeedSampler] = None
+        self._training: Any = None
+        self.random: Optional[dict[str, Any]] = None
+        """How the epoch began."""
+        # accelerate has the loader inside another one.
+        plain = getattr(loader, "base_dataloader", loader)
+        torch = _torch()
+        is_loader = isinstance(plain, torch.utils.data.DataLoader)
+        if not is_loader or isinstance(plain.dataset, torch.utils.data.IterableDataset):
+            return
+        name = "sampler" if plain.batch_sampler is None else "batch_sampler"
+        sown = plain.num_workers > 0
+        self._sampler = _FeedSampler(getattr(plain, name), name == "batch_sampler", sown, self)
+        # A DataLoader refuses this because it has usually been read; this one has not.
+        object.__setattr__(plain, name, self._sampler)
+        if sown:
+            object.__setattr__(plain, "dataset", _Dataset(plain.dataset))
+            plain.worker_init_fn = _WorkerInit(plain.worker_init_fn)
+            plain._iterator = None
+        else:
+            plain.collate_fn = _Collate(plain.collate_fn, self)
+
+    def begin(self, position: _Position, resumed: Optional[dict[str, Any]], skips: bool) -> None:
+        """Before the epoch is read. The framework may skip what was trained on before it was interrupted, or we do."""
+        if resumed is not None:
+            # Between epochs, the next one begins as the last one ended.
+            _set_random(resumed["epoch_random"] or resumed["random"], self._generators)
+        self.random = _random_now(self._generators)
+        self._training = None
+        dataset = _dataset_of(self.loader)
+        if hasattr(dataset, "set_epoch"):
+            dataset.set_epoch(position.epoch)
+        if hasattr(dataset, "updraft_seek"):
+            if resumed is not None and resumed["stream"] is not None:
+                dataset.load_state_dict(resumed["stream"])
+            dataset.updraft_seek(position.epoch, position.batch * _batch_size_of(self.loader) if skips else 0)
+        elif self._sampler is not None:
+            self._sampler.begin(position.batch if skips else 0)
+
+    def state(self, position: _Position, lives: list[float]) -> dict[str, Any]:
+        """What a framework's own checkpoint lacks."""
+        dataset = _dataset_of(self.loader)
+        return {
+            "format": _FORMAT,
+            "position": (position.epoch, position.batch),
+            "random": _random_now(self._generators),
+            "epoch_random": self.random,
+            "stream": dataset.state_dict() if hasattr(dataset, "updraft_seek") else None,
+            "lives": lives,
+        }
+
+    def end(self) -> None:
+        """The next epoch has not begun yet."""
+        self.random = None
+
+    @property
+    def can_skip(self) -> bool:
+        return self._sampler is not None or hasattr(_dataset_of(self.loader), "updraft_seek")
+
+    def rewind(self) -> None:
+        if self.random is not None:
+            _set_random(self.random, self._generators)
+        self._training = None
+
+    def before_batch(self, place: tuple[int, ...]) -> None:
+        """The training's random numbers are put aside while a batch is read in this process."""
+        if self._training is None:
+            self._training = _random_now([], devices=False)
+        _seed_all(place)
+
+    def after_batch(self) -> None:
+        if self._training is not None:
+            _set_random(self._training, [])
+        self._training = None
+
+
+class _FeedSampler(_Sampler):
+    """The sampler of a loader that a framework reads. Its length is that of the whole epoch, as frameworks expect."""
+
+    def __init__(self, sampler: Any, by_batch: bool, sown: bool, feed: _Feed) -> None:
+        super().__init__(sampler, by_batch, sown, 0, feed.rewind, lambda: None)
+        self._feed = feed
+
+    def __getattr__(self, name: str) -> Any:
+        # Such as `batch_size`, and the `sampler` of a batch sampler.
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._sampler, name)
+
+    def __len__(self) -> int:
+        return len(self._sampler)
+
+    def begin(self, done: int) -> None:
+        self._done = done
+
+    def _item(self, seed: int, place: int, index: Any) -> Any:
+        if not self._sown:
+            self._feed.before_batch((seed, place))
+        return super()._item(seed, place, index)
+
+
+class _Collate:
+    """The loader's `collate_fn`, the last thing that is done to a batch."""
+
+    def __init__(self, inner: Any, feed: _Feed) -> None:
+        self._inner = inner
+        self._feed = feed
+
+    def __call__(self, samples: Any) -> Any:
+        try:
+            return self._inner(samples)
+        finally:
+            self._feed.after_batch()
+
+
+class _LightningHooks:
+    """Makes a training with Lightning's Trainer one that can be interrupted at any time.
+
+        saving = updraft.LightningCheckpoint()
+        trainer = Trainer(callbacks=[saving])
+        trainer.fit(model, ckpt_path=saving.last)
+
+    Checkpoints are Lightning's own, with what it lacks: random numbers and the place in the epoch. Averages over an
+    epoch, such as `self.log(…, on_epoch=True)`, start over where the training resumes.
+    """
+
+    def __init__(
+        self, *, folder: Optional[str] = None, every: Optional[float] = None, keep: Optional[int] = None
+    ) -> None:
+        self._attempt = _Attempt(folder, every)
+        self._store = _Store(self._attempt.folder, keep or self._attempt.keep)
+        self._position = _Position()
+        self._resumed: Optional[dict[str, Any]] = None
+        self._feed: Optional[_Feed] = None
+        self._is_started = False
+
+    @property
+    def last(self) -> Optional[str]:
+        """The newest checkpoint that is whole, for `ckpt_path`; None if there is none."""
+        return self._store.newest()
+
+    def state_dict(self) -> dict[str, Any]:
+        return {} if self._feed is None else self._feed.state(self._position, self._attempt.interval.lives())
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self._resumed = state or None
+
+    def on_train_start(self, trainer: Any, module: Any) -> None:
+        if trainer.world_size > 1:
+            raise SystemExit("updraft: LightningCheckpoint is for one device; with several, use ModelCheckpoint")
+        if self._resumed is None and self._store.newest() is not None:
+            raise SystemExit(
+                f"updraft: {self._attempt.folder} has a checkpoint: pass ckpt_path=….last to fit, or remove the folder"
+            )
+        self._attempt.start()
+        self._attempt.progress.epochs = trainer.max_epochs if (trainer.max_epochs or 0) > 0 else None
+        if self._resumed is not None:
+            self._position = _Position(*self._resumed["position"])
+            self._attempt.resume(self._position, self._resumed["lives"])
+            warnings.filterwarnings("ignore", ".*resuming from a checkpoint that ended before the epoch ended")
+        self._begin_epoch(trainer)
+        # Lightning has begun to read this epoch already.
+        fetcher = trainer.fit_loop._data_fetcher
+        iter(fetcher)
+        if self._feed is not None and not self._feed.can_skip:
+            next(itertools.islice(fetcher.iterator, self._position.batch, self._position.batch), None)
+
+    def on_train_epoch_start(self, trainer: Any, module: Any) -> None:
+        # The first epoch has begun with the training; a resumed one is not announced by every version.
+        if self._is_started:
+            self._position = _Position(trainer.current_epoch)
+            self._begin_epoch(trainer)
+
+    def _begin_epoch(self, trainer: Any) -> None:
+        loader = trainer.train_dataloader
+        if self._feed is None or self._feed.loader is not loader:
+            self._feed = _Feed(loader)
+        self._feed.begin(self._position, self._resumed, skips=True)
+        self._attempt.progress.steps = _length(loader)
+
+    def on_train_batch_start(self, trainer: Any, module: Any, batch: Any, batch_idx: int) -> None:
+        if self._resumed is not None:
+            _set_random(self._resumed["random"], [])
+            self._resumed = None
+            # Otherwise it would step the schedulers of this epoch twice, taking it for one that was complete.
+            trainer.fit_loop._restarting = False
+        self._is_started = True
+        self._position = _Position(trainer.current_epoch, batch_idx)
+        if batch_idx % trainer.accumulate_grad_batches == 0:
+            self._between_batches(trainer)
+
+    def on_train_batch_end(self, trainer: Any, module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
+        loss = outputs.get("loss") if isinstance(outputs, dict) else outputs
+        self._attempt.progress.log(self._position, {"loss": loss})
+
+    def on_validation_end(self, trainer: Any, module: Any) -> None:
+        if self._is_started:
+            self._attempt.progress.log(self._position, _with_accuracy(trainer.callback_metrics))
+
+    def on_train_end(self, trainer: Any, module: Any) -> None:
+        self._between_batches(trainer, is_last=True)
+        self._store.wait()
+
+    def teardown(self, trainer: Any, module: Any, stage: str) -> None:
+        if stage == "fit":
+            self._attempt.end()
+            self._store.wait()
+
+    def _between_batches(self, trainer: Any, is_last: bool = False) -> None:
+        def state() -> dict[str, Any]:
+            return self._checkpoint(trainer)
+
+        if self._attempt.is_asked_to_leave:
+            self._attempt.ignore_requests()
+            self._attempt.leave(self._position, self._store.save_now(state), self._store.saves > 0)
+        now = time.monotonic()
+        if is_last or (self._attempt.interval.is_due(now) and not self._store.is_busy):
+            self._store.save_soon(state, self._attempt.interval.written)
+            self._attempt.interval.waited(now, time.monotonic())
+
+    def _checkpoint(self, trainer: Any) -> dict[str, Any]:
+        """What Lightning would write."""
+        usual, taken = trainer.strategy.checkpoint_io, _Taken()
+        trainer.strategy.checkpoint_io = taken
+        try:
+            trainer.save_checkpoint(self._attempt.folder)
+        finally:
+            trainer.strategy.checkpoint_io = usual
+        return taken.state
+
+
+class _Taken:
+    """In place of Lightning's `CheckpointIO`: keeps what it is given."""
+
+    state: dict[str, Any]
+
+    def save_checkpoint(self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None) -> None:
+        self.state = checkpoint
+
+
+class _TrainerHooks:
+    """Makes a training with the Trainer of Hugging Face's transformers one that can be interrupted at any time.
+
+        saving = updraft.TrainerCheckpoint()
+        trainer = Trainer(model, args, train_dataset=…, callbacks=[saving])
+        trainer.train(resume_from_checkpoint=saving.last)
+
+    Checkpoints are the Trainer's own, with what it lacks: how the epoch began, so that its order can be repeated.
+    They are beside those of `output_dir`, which stay as the arguments say.
+    """
+
+    def __init__(
+        self, *, folder: Optional[str] = None, every: Optional[float] = None, keep: Optional[int] = None
+    ) -> None:
+        self._attempt = _Attempt(folder, every)
+        self._keep = keep or self._attempt.keep
+        self._position = _Position()
+        self._resumed: Optional[dict[str, Any]] = None
+        self._feed: Optional[_Feed] = None
+        self._output: Optional[str] = None
+        self._began = 0.0
+        self._saves = 0
+
+    @property
+    def last(self) -> Optional[str]:
+        """The newest checkpoint that is whole, for `resume_from_checkpoint`; None if there is none."""
+        found = [os.path.join(self._attempt.folder, name) for name in reversed(self._names())]
+        self._resumed = None
+        for path in found:
+            try:
+                self._resumed = _read(os.path.join(path, "updraft.pt"))
+            except Exception as error:
+                print(f"updraft: {path} is damaged; trying the one before it: {error}", file=sys.stderr, flush=True)
+                continue
+            return path
+        return None
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        if args.world_size > 1 or getattr(args, "n_gpu", 1) > 1:
+            raise SystemExit("updraft: TrainerCheckpoint is for one device; with several, use save_steps")
+        if getattr(args, "save_only_model", False):
+            raise SystemExit("updraft: TrainerCheckpoint needs save_only_model=False, to resume")
+        if state.global_step == 0 and self._names():
+            raise SystemExit(
+                f"updraft: {self._attempt.folder} has a checkpoint: "
+                "pass resume_from_checkpoint=….last to train, or remove the folder"
+            )
+        loader = kwargs["train_dataloader"]
+        self._steps = _length(loader)
+        self._collects = args.gradient_accumulation_steps
+        if self._steps is not None and self._steps % self._collects > 0:
+            raise SystemExit(
+                f"updraft: an epoch has {self._steps} batches, which gradient_accumulation_steps={self._collects} does "
+                "not divide: the Trainer cannot resume that exactly"
+            )
+        self._attempt.start()
+        self._feed = _Feed(loader)
+        self._attempt.progress.epochs = math.ceil(args.num_train_epochs)
+        self._attempt.progress.steps = self._steps
+        self._is_resumed = state.global_step > 0 and self._resumed is not None
+        if self._resumed is not None and self._is_resumed:
+            self._position = _Position(*self._resumed["position"])
+            self._attempt.resume(self._position, self._resumed["lives"])
+
+    def on_epoch_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        assert self._feed is not None
+        resumed, self._resumed = (self._resumed if self._is_resumed else None), None
+        if resumed is None:
+            self._position = _Position(int(state.epoch or 0))
+        # The Trainer itself skips what is done.
+        self._feed.begin(self._position, resumed, skips=False)
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self._position = replace(self._position, batch=self._position.batch + self._collects)
+        self._attempt.progress.log(self._position, {})
+        # After the last one, the end of the epoch is the better moment: it may evaluate the model.
+        if self._position.batch != self._steps:
+            self._between_batches(args, control)
+
+    def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        assert self._feed is not None
+        self._attempt.progress.flush()
+        self._feed.end()
+        self._position = _Position(self._position.epoch + 1)
+        self._between_batches(args, control)
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
+        # Its epochs are fractions.
+        numbers = {name: value for name, value in (logs or {}).items() if name not in ("epoch", "step")}
+        is_between = self._position.batch == 0 and self._position.epoch > 0
+        reported = _Position(self._position.epoch - 1, self._steps or 0) if is_between else self._position
+        self._attempt.progress.log(reported, _with_accuracy(numbers))
+
+    def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        if self._output is None:
+            return
+        part, args.output_dir, self._output = args.output_dir, self._output, None
+        name = f"checkpoint-{state.global_step}"
+        is_saved = True
+        try:
+            self._finish(os.path.join(part, name), name)
+        except OSError as error:
+            is_saved = False
+            print(f"updraft: no checkpoint could be written: {error}", file=sys.stderr, flush=True)
+        self._attempt.interval.waited(self._began, time.monotonic())
+        if self._attempt.is_asked_to_leave:
+            self._attempt.leave(self._position, is_saved, self._saves > 0)
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self._attempt.end()
+
+    def _between_batches(self, args: Any, control: Any) -> None:
+        now = time.monotonic()
+        is_asked = self._attempt.is_asked_to_leave
+        # A checkpoint that the arguments ask for stays where they say.
+        if control.should_save or not (is_asked or self._attempt.interval.is_due(now)):
+            return
+        if is_asked:
+            self._attempt.ignore_requests()
+        self._began = now
+        self._output, args.output_dir = args.output_dir, os.path.join(self._attempt.folder, ".part")
+        shutil.rmtree(args.output_dir, ignore_errors=True)
+        control.should_save = True
+
+    def _finish(self, path: str, name: str) -> None:
+        """What the Trainer has written, completed, becomes a checkpoint by one rename."""
+        assert self._feed is not None
+        state = self._feed.state(self._position, self._attempt.interval.lives())
+        _torch().save(state, os.path.join(path, "updraft.pt"))
+        for parent, _, files in os.walk(path):
+            for file in files:
+                with open(os.path.join(parent, file), "rb") as written:
+                    os.fsync(written.fileno())
+        os.replace(path, os.path.join(self._attempt.folder, name))
+        self._saves += 1
+        for old in self._names()[: -self._keep]:
+            shutil.rmtree(os.path.join(self._attempt.folder, old), ignore_errors=True)
+
+    def _names(self) -> list[str]:
+        with contextlib.suppress(FileNotFoundError):
+            found = filter(re.compile(r"checkpoint-\d+").fullmatch, os.listdir(self._attempt.folder))
+            return sorted(found, key=lambda name: int(name.split("-")[1]))
+        return []
+
+
+def _with_accuracy(metrics: Any) -> dict[str, Any]:
+    """Metrics, with `accuracy` under that name; a loss of a validation is not the training's."""
+    found = {name: value for name, value in dict(metrics).items() if name != "loss" or "eval_loss" not in metrics}
+    for name in ("eval_accuracy", "val_accuracy", "val_acc", "acc"):
+        if name in found:
+            return {"accuracy": found[name], **found}
+    return found
+
+
+def __getattr__(name: str) -> Any:
+    """Callbacks are made when they are asked for: only then their framework must be there."""
+    if name == "LightningCheckpoint":
+        package = "pytorch_lightning" if "pytorch_lightning" in sys.modules else "lightning.pytorch"
+        return _callback(name, _LightningHooks, package, "Callback")
+    if name == "TrainerCheckpoint":
+        return _callback(name, _TrainerHooks, "transformers", "TrainerCallback")
+    raise AttributeError(f"module 'updraft' has no attribute {name!r}")
+
+
+def _callback(name: str, hooks: type, package: str, base: str) -> type:
+    framework = importlib.import_module(package)
+    made = type(name, (hooks, getattr(framework, base)), {"__doc__": hooks.__doc__, "__module__": __name__})
+    globals()[name] = made
+    return made
 
 
 def _torch() -> Any:
@@ -660,15 +1123,17 @@ def _generators_of(loader: Any) -> list[Any]:
     return list({id(one): one for one in found if hasattr(one, "get_state")}.values())
 
 
-def _random_now(generators: list[Any]) -> dict[str, Any]:
+def _random_now(generators: list[Any], devices: bool = True) -> dict[str, Any]:
     """The state of every generator of random numbers that a training may draw from."""
     torch, numpy = _torch(), _numpy()
     state: dict[str, Any] = {"python": random.getstate(), "own": [one.get_state() for one in generators]}
     if numpy is not None:
-        state["numpy"] = numpy.random.get_state()
+        kind, key, *rest = numpy.random.get_state()
+        # Lightning may refuse to load arrays of NumPy.
+        state["numpy"] = (kind, key.tolist(), *rest)
     if torch is not None:
         state["torch"] = torch.get_rng_state()
-        if torch.cuda.is_available() and torch.cuda.is_initialized():
+        if devices and torch.cuda.is_available() and torch.cuda.is_initialized():
             state["cuda"] = torch.cuda.get_rng_state_all()
     return state
 
@@ -748,9 +1213,11 @@ def _dump(state: dict[str, Any], file: Any) -> None:
 def _read(path: str) -> dict[str, Any]:
     if _torch() is None:
         with open(path, "rb") as file:
-            return pickle.load(file)
-    # Our own file, whole: the random numbers of Python and NumPy are no tensors.
-    return _torch().load(path, map_location="cpu", weights_only=False)
+            state: dict[str, Any] = pickle.load(file)
+    else:
+        # Our own file, whole: not all of it is tensors.
+        state = _torch().load(path, map_location="cpu", weights_only=False)
+    return state
 
 
 def _crc_of(path: str) -> int:

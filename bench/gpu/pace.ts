@@ -7,11 +7,13 @@ interface Mark {
   seen: number;
 }
 
-/** The progress lines of an example's training; the first comes after the first batch. */
+/** The progress lines of an example's training, in images or batches; the first comes after the first batch. */
 export function marksOf(lines: TimedLine[]): Mark[] {
   return lines.flatMap(({ at, text }) => {
-    const [, epoch, seen] = /^Train Epoch: (\d+)\/\d+ \[(\d+)\//.exec(text) ?? [];
-    return epoch === undefined ? [] : [{ at, epoch: Number(epoch), seen: Number(seen) }];
+    const line = /^(?:Train )?epoch:? (\d+)\/\d+(?: \[(\d+)\/|, step (\d+)\/\d+ of (\d+) images)/i;
+    const [, epoch, images, step, batchSize] = line.exec(text) ?? [];
+    if (epoch === undefined) return [];
+    return [{ at, epoch: Number(epoch), seen: Number(images ?? Number(step) * Number(batchSize)) }];
   });
 }
 

@@ -1,14 +1,13 @@
 """Train a small convolutional network on CIFAR-10, on a GPU if there is one.
 
-Reads the folder `cifar-10-batches-py` as the published archive lays it out, resumes at the very batch where its
-checkpoint was saved, saves when it is asked to end, and prints one line per interval that Updraft turns into progress.
+Reads the folder `cifar-10-batches-py` as the published archive lays it out. `updraft.training` saves, resumes at the
+very next batch, and reports progress.
 """
 
 import argparse
 import json
 import os
 import pickle
-import signal
 import sys
 import time
 
@@ -16,6 +15,9 @@ import numpy
 import torch
 import torch.nn.functional as F
 from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+import updraft  # comes with every job; on a laptop, from Updraft's wheel
 
 
 class Net(nn.Module):
@@ -48,84 +50,33 @@ def load_batches(folder, names):
         except (OSError, KeyError, ValueError, TypeError, EOFError, pickle.UnpicklingError) as error:
             sys.exit(f"{path} is no batch of CIFAR-10: {error!r}")
     pixels = torch.from_numpy(numpy.concatenate(images))
-    return pixels.float().div_(127.5).sub_(1), torch.tensor(labels)
+    return TensorDataset(pixels.float().div_(127.5).sub_(1), torch.tensor(labels))
 
 
-asked_to_end = []
-signal.signal(signal.SIGTERM, lambda *_: asked_to_end.append(True))  # eviction, or the time limit
-
-
-def train(args, model, device, data, optimizer, epoch, first):
+def train(args, run, model, device, loader, optimizer, scheduler):
     model.train()
-    images, labels = data
-    # The same order in every attempt, so that training can resume in the middle of an epoch.
-    order = torch.randperm(len(labels), generator=torch.Generator().manual_seed(args.seed + epoch))
-    batches = order.split(args.batch_size)
-    for step, picked in enumerate(batches):
-        if step < first:
-            continue
-        if asked_to_end:
-            save_checkpoint(args.checkpoint_dir, epoch, step, model, optimizer)
-            sys.exit(85)  # saved: run this again
-        # Ever smaller steps, so that the last batches do not decide the result.
-        for group in optimizer.param_groups:
-            group["lr"] = args.lr * (1 - (epoch - 1 + step / len(batches)) / args.epochs)
+    for images, labels in run.batches(loader):
         optimizer.zero_grad()
-        loss = F.nll_loss(model(images[picked].to(device)), labels[picked].to(device))
+        loss = F.nll_loss(model(images.to(device)), labels.to(device))
         loss.backward()
         optimizer.step()
-        if step % args.log_interval == 0:
-            seen = step * args.batch_size
-            print(
-                f"Train Epoch: {epoch}/{args.epochs} [{seen}/{len(labels)} ({100 * seen / len(labels):.0f}%)]"
-                f"\tLoss: {loss.item():.6f}",
-                flush=True,
-            )
+        scheduler.step()
+        run.log(loss=loss)
+        if run.batch % 10 == 0:
+            place = f"epoch {run.epoch + 1}/{args.epochs}, step {run.batch}/{len(loader)} of {args.batch_size} images"
+            print(f"{place}\tLoss: {loss:.6f}", flush=True)
 
 
-def test(args, model, device, data):
+def test(model, device, loader):
     """Share of the test images that the model classifies correctly."""
     model.eval()
-    images, labels = data
-    loss, correct = 0.0, 0
+    correct, total = 0, 0
     with torch.no_grad():
-        for picked in torch.arange(len(labels)).split(args.test_batch_size):
-            output = model(images[picked].to(device))
-            target = labels[picked].to(device)
-            loss += F.nll_loss(output, target, reduction="sum").item()
-            correct += (output.argmax(dim=1) == target).sum().item()
-    accuracy = correct / len(labels)
-    print(
-        f"Test set: Average loss: {loss / len(labels):.4f}, "
-        f"Accuracy: {correct}/{len(labels)} ({100 * accuracy:.0f}%)",
-        flush=True,
-    )
-    return accuracy
-
-
-def save_checkpoint(folder, epoch, step, model, optimizer):
-    """Where training resumes. Written under another name, then renamed: a checkpoint is complete or absent."""
-    os.makedirs(folder, exist_ok=True)
-    target = os.path.join(folder, "checkpoint.pt")
-    state = {"epoch": epoch, "step": step, "model": model.state_dict(), "optimizer": optimizer.state_dict()}
-    torch.save(state, target + ".part")
-    os.replace(target + ".part", target)
-
-
-def load_checkpoint(folder, model, optimizer, device):
-    """The epoch and the batch from which training resumes."""
-    path = os.path.join(folder, "checkpoint.pt")
-    if not os.path.exists(path):
-        return 1, 0
-    try:
-        state = torch.load(path, map_location=device)
-        model.load_state_dict(state["model"])
-        optimizer.load_state_dict(state["optimizer"])
-    except Exception as error:
-        why = str(error).splitlines()[0]
-        sys.exit(f"{path} is not a checkpoint of this training; remove it to start over: {why}")
-    print(f"Resuming in epoch {state['epoch']}", flush=True)
-    return state["epoch"], state["step"]
+        for images, labels in loader:
+            correct += (model(images.to(device)).argmax(dim=1).cpu() == labels).sum().item()
+            total += len(labels)
+    print(f"Test set: Accuracy: {correct}/{total} ({100 * correct / total:.0f}%)", flush=True)
+    return correct / total
 
 
 def choose_device(wanted):
@@ -138,14 +89,11 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data-dir", default="data")
     parser.add_argument("--batch-size", type=int, default=64)
-    parser.add_argument("--test-batch-size", type=int, default=1000)
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--lr", type=float, default=0.01)
     parser.add_argument("--momentum", type=float, default=0.5)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--log-interval", type=int, default=10)
     parser.add_argument("--device", choices=["auto", "cuda", "cpu"], default="auto")
-    parser.add_argument("--checkpoint-dir", default=os.environ.get("UPDRAFT_CHECKPOINT", "checkpoints"))
     parser.add_argument("--save-model", action="store_true", help="write cifar10_cnn.pt at the end")
     return parser.parse_args()
 
@@ -156,17 +104,23 @@ def main():
     device = choose_device(args.device)
     print(f"PyTorch {torch.__version__} on {device}", flush=True)
     training = load_batches(args.data_dir, [f"data_batch_{n}" for n in range(1, 6)])
-    testing = load_batches(args.data_dir, ["test_batch"])
+    testing = DataLoader(load_batches(args.data_dir, ["test_batch"]), 1000)
+    loader = DataLoader(training, args.batch_size, shuffle=True)
     model = Net().to(device)
     optimizer = optim.SGD(model.parameters(), lr=args.lr, momentum=args.momentum)
-    first, step = load_checkpoint(args.checkpoint_dir, model, optimizer, device)
-    accuracy = test(args, model, device, testing)
+    # Ever smaller steps, so that the last batches do not decide the result.
+    scheduler = optim.lr_scheduler.LinearLR(optimizer, 1, 0.001, args.epochs * len(loader))
     began = time.monotonic()
-    for epoch in range(first, args.epochs + 1):
-        train(args, model, device, training, optimizer, epoch, step if epoch == first else 0)
-        save_checkpoint(args.checkpoint_dir, epoch + 1, 0, model, optimizer)
-        accuracy = test(args, model, device, testing)
-    metrics = {"accuracy": accuracy, "epochs": args.epochs, "seed": args.seed, "seconds": time.monotonic() - began}
+    with updraft.training(model, optimizer, scheduler) as run:
+        for _ in run.epochs(args.epochs):
+            train(args, run, model, device, loader, optimizer, scheduler)
+            run.log(accuracy=test(model, device, testing))
+    metrics = {
+        "accuracy": test(model, device, testing),
+        "epochs": args.epochs,
+        "seed": args.seed,
+        "seconds": time.monotonic() - began,
+    }
     with open("metrics.json", "w") as file:
         json.dump(metrics, file, indent=2)
     if args.save_model:

@@ -203,3 +203,12 @@ test('any text is read without an exception', () => {
   ])
     assert.doesNotThrow(() => read(text), text);
 });
+
+test('$ENV(PWD) is the folder where condor_submit runs, not the one of this process', () => {
+  const { queues } = parseSubmit('initialdir = $ENV(PWD)/x\nqueue\n', {
+    file: 'job.sub',
+    cwd: '/home/me/project',
+    env: { PWD: '/elsewhere' },
+  });
+  assert.equal(queues[0]?.jobs[0]?.commands['initialdir'], '/home/me/project/x');
+});

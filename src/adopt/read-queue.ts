@@ -1,3 +1,4 @@
+import { defined } from '../base/defined.ts';
 import type { SourceLine } from '../base/finding.ts';
 import type { LogicalLine } from './split-arguments.ts';
 import { expandMacros } from './expand-macros.ts';
@@ -35,10 +36,11 @@ export function readQueueStatement(
     return;
   }
   reader.takeGiven(true);
-  const queue = statementOf(reader, text, place);
-  if (queue === undefined) return;
+  const statement = statementOf(reader, text, place);
+  if (statement === undefined) return;
+  const queue = withColumns(reader, statement);
   const items = itemsFor(reader, queue.source, place, lines);
-  const { jobs, total } = resolveJobs(
+  const { jobs, total, template } = resolveJobs(
     reader,
     items === undefined ? { ...queue, count: 1, slice: {} } : queue,
     queue.source.kind === 'none' ? undefined : (items ?? [unknownItem(queue.variables)]),
@@ -50,8 +52,21 @@ export function readQueueStatement(
     variables: queue.variables,
     total: items === undefined ? undefined : total,
     jobs,
+    ...defined({ template }),
     inForce: inForce(reader),
   });
+}
+
+/** The columns of a table as variables, and its rows as items; a table with more to it stays as it is. */
+function withColumns(reader: SubmitReader, queue: QueueStatement): QueueStatement {
+  const { source } = queue;
+  if (source.kind !== 'table' || source.name === undefined || queue.variables.length > 0) return queue;
+  const text = reader.context.files?.read(source.name);
+  if (text === undefined) return { ...queue, source: { kind: 'file', name: source.name } };
+  const cells = (line: string): string[] => line.split(',').map((cell) => cell.trim());
+  const [header = '', ...rows] = text.trimEnd().split(/\r?\n/);
+  const items = rows.map((line) => cells(line).join('\x1f'));
+  return { ...queue, variables: cells(header), source: { kind: 'items', items } };
 }
 
 /** Stands for any item, so that the rules still see a job; no rule looks for a file whose name has `$$(`. */
@@ -91,6 +106,9 @@ function itemsFor(
       return undefined;
     case 'file':
       return itemsOfFile(reader, source.name, place);
+    case 'table':
+      reader.note('missing', 'the items are in a table with options that only HTCondor reads', place);
+      return undefined;
     case 'matching':
       return matchingItems(reader, source, place);
   }
@@ -103,16 +121,17 @@ function matchingItems(
 ): string[] | undefined {
   const { files } = reader.context;
   if (files === undefined) return undefined;
-  const found = new Set<string>();
+  const lists: string[][] = [];
   for (const pattern of patterns) {
     const names = filesMatching(files, pattern, of);
     if (names === undefined) {
       reader.note('missing', `the files that match \`${pattern}\` are unknown or too many`, place);
       return undefined;
     }
-    for (const name of names) found.add(name);
+    lists.push(names);
   }
-  return [...found];
+  const [only = []] = lists;
+  return lists.length <= 1 ? only : [...new Set(lists.flat())];
 }
 
 function inlineItems(

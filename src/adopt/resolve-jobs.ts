@@ -10,13 +10,19 @@ import type { SubmitReader } from './submit-reader.ts';
 /** Jobs of all queue statements together; beyond it, only the first of each statement is resolved. */
 const maxResolved = 2000;
 
-/** The first jobs of a queue statement with everything expanded, and how many there are in all. */
+/** A name in place of its value, in the template of a queue statement's jobs. */
+export const markedName = (name: string): string => `\x02${name}\x03`;
+
+/**
+ * The first jobs of a queue statement with everything expanded, how many there are in all, and the template of them:
+ * a job with `markedName`s for its items, for `index` (its number) and for `cluster`.
+ */
 export function resolveJobs(
   reader: SubmitReader,
   queue: QueueStatement,
   items: readonly string[] | undefined,
   place: SourceLine,
-): { jobs: SubmittedJob[]; total: number } {
+): { jobs: SubmittedJob[]; total: number; template?: SubmittedJob } {
   const variables = items !== undefined && queue.variables.length === 0 ? ['Item'] : queue.variables;
   const selected = sliceItems(items ?? [''], queue.slice);
   const total = selected.length * queue.count;
@@ -25,20 +31,41 @@ export function resolveJobs(
   reader.nextProcess += total;
   const resolved = reader.submission.queues.reduce((sum, one) => sum + one.jobs.length, 0);
   const wanted = resolved > maxResolved ? 1 : reader.maxJobs;
-  for (let number = 0; number < Math.min(total, wanted); number++) {
-    const row = selected[Math.floor(number / queue.count)];
-    if (row === undefined) break;
-    const item = items === undefined ? {} : splitItem(row.item, variables);
-    const step = number % queue.count;
-    try {
+  try {
+    for (let number = 0; number < Math.min(total, wanted); number++) {
+      const row = selected[Math.floor(number / queue.count)];
+      if (row === undefined) break;
+      const item = items === undefined ? {} : splitItem(row.item, variables);
+      const step = number % queue.count;
       jobs.push(resolveJob(reader, { process: first + number, step, row: row.index, item }, place));
-    } catch (error) {
-      if (!(error instanceof CircularMacro)) throw error;
-      reader.stop(error.message, place);
-      break;
     }
+    const names = items === undefined ? [] : variables;
+    const template = expandJob(reader, markedValues(names, queue), markedItem(names));
+    return { jobs, total, template: { process: 0, item: {}, ...template } };
+  } catch (error) {
+    if (!(error instanceof CircularMacro)) throw error;
+    reader.stop(error.message, place);
+    return { jobs, total };
   }
-  return { jobs, total };
+}
+
+const markedItem = (names: readonly string[]): Record<string, string> =>
+  Object.fromEntries(names.map((name) => [name, markedName(name)]));
+
+/** Steps and rows are numbers of jobs only where there is nothing else to count. */
+function markedValues(names: readonly string[], { count }: QueueStatement): Record<string, string> {
+  const [cluster, index] = [markedName('cluster'), markedName('index')];
+  return {
+    cluster,
+    clusterid: cluster,
+    process: index,
+    procid: index,
+    jobid: `${cluster}.${index}`,
+    step: names.length === 0 ? index : markedName('step'),
+    row: count === 1 && names.length > 0 ? index : markedName('row'),
+    itemindex: count === 1 && names.length > 0 ? index : markedName('row'),
+    ...Object.fromEntries(names.map((name) => [name.toLowerCase(), markedName(name)])),
+  };
 }
 
 interface JobPosition {
@@ -49,23 +76,35 @@ interface JobPosition {
 }
 
 function resolveJob(reader: SubmitReader, position: JobPosition, place: SourceLine): SubmittedJob {
+  const { process, item } = position;
   const noteChance = (): void => {
     const message = 'a value is chosen at random when the file is submitted; it was checked with one of them';
     if (!reader.submission.problems.some(({ kind }) => kind === 'chance'))
       reader.note('chance', message, place);
   };
-  const scope = reader.scope(liveValues(position, String(reader.context.cluster ?? 1)), noteChance);
+  const live = liveValues(position, String(reader.context.cluster ?? 1));
+  return { process, item, ...expandJob(reader, live, item, noteChance) };
+}
+
+/** Every command and attribute in force, with the values of one job. */
+function expandJob(
+  reader: SubmitReader,
+  live: Readonly<Record<string, string>>,
+  item: Readonly<Record<string, string>>,
+  chosen?: () => void,
+): Pick<SubmittedJob, 'commands' | 'attributes'> {
+  const scope = reader.scope(live, chosen);
   const commands: Record<string, string> = {};
   const attributes: Record<string, string> = {};
   // A queue variable may itself be a command, as in `queue arguments from list.txt`.
-  const items = Object.entries(position.item).map(([name, value]) => ({ name, value }));
+  const items = Object.entries(item).map(([name, value]) => ({ name, value }));
   for (const { name, value } of [...reader.macros.all(), ...items]) {
     const attribute = /^MY\.(.+)$/i.exec(name)?.[1];
     const command = attribute === undefined ? canonicalCommand(name) : undefined;
     if (attribute !== undefined) attributes[attribute] = expandMacros(value, scope);
     else if (command !== undefined) commands[command] = expandMacros(value, scope);
   }
-  return { process: position.process, item: position.item, commands, attributes };
+  return { commands, attributes };
 }
 
 function liveValues({ process, step, row, item }: JobPosition, cluster: string): Record<string, string> {
@@ -122,6 +161,8 @@ export type ItemSource =
   /** The list continues on the next lines, up to one that starts with `)`. */
   | { kind: 'inline'; items: string[]; perLine: boolean }
   | { kind: 'file'; name: string }
+  /** A file whose first line names the variables; without a name, one with options that only HTCondor reads. */
+  | { kind: 'table'; name: string | undefined }
   | { kind: 'command'; command: string }
   | { kind: 'matching'; patterns: string[]; of: 'files' | 'dirs' | 'any' };
 
@@ -206,6 +247,8 @@ function sourceOf(keyword: string, rest: string, of: 'files' | 'dirs' | 'any'): 
   const list = (closed?.[1] ?? rest).trim();
   if (keyword === 'matching') return { kind: 'matching', of, patterns: itemsOf(list, false) };
   if (keyword === 'in' || closed !== null) return { kind: 'items', items: itemsOf(list, perLine) };
+  const table = /^table(?=[\s([])\s*(.*)$/is.exec(list)?.[1];
+  if (table !== undefined) return { kind: 'table', name: /^[([]/.test(table) ? undefined : table };
   if (list === '') throw new BadQueue('`from` names no file');
   if (list.endsWith('|')) return { kind: 'command', command: list.slice(0, -1).trim() };
   return { kind: 'file', name: list };

@@ -33,6 +33,8 @@ export interface SubmittedQueue {
    */
   total: number | undefined;
   jobs: SubmittedJob[];
+  /** What the jobs have in common: a job with `markedName`s for what differs. */
+  template?: SubmittedJob;
   /** Macros and commands in force at the statement, by their lower-case names. */
   inForce: Map<string, Assignment>;
 }

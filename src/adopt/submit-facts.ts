@@ -63,9 +63,13 @@ export function attributeValue({ job }: Batch, name: string): string | undefined
   return Object.entries(job.attributes).find(([known]) => known.toLowerCase() === wanted)?.[1];
 }
 
-/** Whether file transfer is switched off. */
-export const transfersNothing = (batch: Batch): boolean =>
+/** Whether the file switches transfer off. */
+export const refusesTransfer = (batch: Batch): boolean =>
   /^(no|false|never)$/i.test(valueOf(batch, 'should_transfer_files') ?? '');
+
+/** Whether no file is transferred: it is switched off, or the job runs on the access point itself. */
+export const transfersNothing = (batch: Batch): boolean =>
+  refusesTransfer(batch) || /^(local|scheduler)$/i.test(valueOf(batch, 'universe') ?? '');
 
 /** A comma-separated list of files. */
 export const fileList = (value: string | undefined): string[] =>

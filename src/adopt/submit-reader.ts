@@ -113,7 +113,8 @@ export class SubmitReader {
     return {
       lookup: (name) =>
         live[name.toLowerCase()] ?? this.macros.get(name)?.value ?? ambient[name.toLowerCase()],
-      env: (name) => env[name],
+      // The shell's own name for the folder where `condor_submit` runs.
+      env: (name) => (name === 'PWD' ? (this.context.cwd ?? env[name]) : env[name]),
       cwd,
       budget: this.budget,
       chosen,

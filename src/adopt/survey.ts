@@ -29,6 +29,8 @@ export interface SurveyOptions {
   version?: readonly [number, number, number];
   usage?: PastUsage;
   given?: readonly GivenValue[];
+  /** How many jobs of one queue statement are resolved. */
+  maxJobs?: number;
 }
 
 /** Larger than any script written by hand; larger ones are not read. */
@@ -38,14 +40,14 @@ const maxNames = 5000;
 
 /** Reads a submit file and looks up every local file that it names. Runs nothing. */
 export function survey(options: SurveyOptions): SubmitFacts {
-  const { file, cwd, text, files, fitting, env, now, version, limits, usage, given } = options;
+  const { file, cwd, text, files, fitting, env, now, version, limits, usage, given, maxJobs } = options;
   const submission = parseSubmit(text, {
     file: cwd === undefined ? path.posix.basename(file) : file,
     cwd: cwd ?? fitting ?? path.posix.dirname(file),
     env,
     now,
     files,
-    ...defined({ version, given }),
+    ...defined({ version, given, maxJobs }),
   });
   return {
     submission,

@@ -262,6 +262,6 @@ const maxHoldMs = 60_000;
  * too soon. What it has fetched is in its scratch folder by then.
  */
 async function holdForEviction({ order, context }: Pick<Attempt, 'order' | 'context'>): Promise<void> {
-  if (order.isRehearsal !== true || order.attempt > 1 || order.data.length === 0) return;
+  if (order.isRehearsal !== true || order.attempt > 1 || order.data.every(isOnDemand)) return;
   await context.clock.sleep(maxHoldMs, context.signal);
 }

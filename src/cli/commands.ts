@@ -22,6 +22,7 @@ const files: Record<CommandName, () => Promise<{ configure: Configure }>> = {
   stop: () => import('./commands/stop.ts'),
   shell: () => import('./commands/shell.ts'),
   runs: () => import('./commands/runs.ts'),
+  results: () => import('./commands/results.ts'),
   report: () => import('./commands/report.ts'),
   bundle: () => import('./commands/bundle.ts'),
   dashboard: () => import('./commands/dashboard.ts'),

@@ -6,7 +6,7 @@ import { runsHelpTexts } from './runs-help-texts.ts';
 export const groups = {
   'Before a run:': ['init', 'check', 'plan', 'rehearse'],
   'Runs:': ['submit', 'run', 'status', 'watch', 'logs', 'why', 'retry', 'stop', 'shell', 'runs'],
-  'Where the time went:': ['report', 'bundle', 'dashboard'],
+  'What came out, and where the time went:': ['results', 'report', 'bundle', 'dashboard'],
   'Your HTCondor submit files:': ['adopt'],
   'Data and software:': ['get', 'put', 'sync', 'warm', 'ls', 'stat', 'cat', 'rm', 'login', 'stage', 'env'],
   'This machine:': ['doctor', 'demo', 'mini', 'docs', 'completion'],
@@ -128,6 +128,14 @@ export const helpTexts: Readonly<Record<string, CommandHelp>> = {
     examples: [
       ['updraft shell', 'with the files of the job file here'],
       ['updraft shell --set resources.gpus=1', 'on a machine with a GPU'],
+    ],
+  },
+  results: {
+    what: 'show parameters and metrics of every job',
+    page: 'progress.md',
+    examples: [
+      ['updraft results --sort -accuracy --top 10', 'the ten best jobs of the latest run'],
+      ['updraft results cifar10 --csv > results.csv', 'all of it, for a spreadsheet'],
     ],
   },
   report: {

@@ -20,6 +20,8 @@ interface CauseInfo {
   fault?: FaultKind;
   /** Default: `you`. */
   change?: RequiredChange;
+  /** Whether what must change was submitted with the job; default: only if it is a request. */
+  isSubmitted?: boolean;
   /** Default: `defaultOutlook` of the change. */
   outlook?: Outlook;
 }
@@ -91,6 +93,7 @@ const causes = {
     advice: 'Put the data into the federation (`updraft stage`): files fetched by URL do not count.',
     submit: overrides('max_transfer_input_mb'),
     fault: 'file-invalid',
+    isSubmitted: true,
   },
   'output-missing': {
     title: 'an expected output file is missing',
@@ -98,12 +101,14 @@ const causes = {
     submit: "Make the wrapper exit with the program's exit code; list only outputs that are always written.",
     fault: 'wrong-output',
     change: 'files',
+    isSubmitted: true,
   },
   'output-too-big': {
     title: "the output exceeds the access point's limit",
     advice: 'Send large results to the federation, or return less.',
     submit: overrides('max_transfer_output_mb'),
     fault: 'wrong-output',
+    isSubmitted: true,
   },
   'output-failed': {
     title: 'the output could not be returned',
@@ -137,6 +142,7 @@ const causes = {
   'cpu-exceeded': {
     title: 'it used more CPUs than requested',
     advice: 'Request as many CPUs as it keeps busy, or start fewer threads (OMP_NUM_THREADS).',
+    isSubmitted: true,
   },
   'time-limit': {
     title: 'the time limit was reached',
@@ -154,6 +160,7 @@ const causes = {
     advice: "Correct the image's name and tag; a private one must be public, or a .sif file of your own.",
     submit: 'container_image names it.',
     fault: 'environment-broken',
+    isSubmitted: true,
   },
   'image-unusable': {
     title: 'the container image could not be used',
@@ -296,8 +303,12 @@ function faultKindInfo(kind: FaultKind): CauseInfo {
   };
 }
 
-/** What a job requests, which a job in the queue keeps: only a new submission changes it. */
-export const isRequest: ReadonlySet<RequiredChange> = new Set(['memory', 'disk', 'time']);
+/** Whether only a new submission brings the fix: a job in the queue keeps its requests, lists and image. */
+export function needsResubmission(cause: Cause): boolean {
+  const { change, isSubmitted = change === 'memory' || change === 'disk' || change === 'time' } =
+    causeInfo(cause);
+  return isSubmitted;
+}
 
 const changeByKind: Partial<Record<FaultKind, RequiredChange>> = {
   'training-failed': 'files',

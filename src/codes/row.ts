@@ -79,10 +79,13 @@ export function matchesRow({ code, subcode, reason }: ReportedReason): (row: Cod
     (row.url === undefined || row.url.test(url));
 }
 
-/** The part of a reason that describes the failure: without the host before it and URLs, which may contain any word. */
+/**
+ * The part of a reason that describes the failure: without URLs and the host before it, which may contain any word.
+ * That the execution point failed while it sent output is kept, because then the full disk is there.
+ */
 const normalize = (reason: string): string =>
   reason
-    .replace(/^.*?\bdetails:/is, '')
+    .replace(/^.*?\bdetails:/is, (head) => /while sending files to access point/i.exec(head)?.[0] ?? '')
     .replaceAll(/\(? ?URL file = [^)]*\)?/gi, '')
     .replaceAll(/\b[a-z]+:\/\/\S+/gi, '');
 

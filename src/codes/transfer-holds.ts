@@ -30,6 +30,15 @@ const files: readonly CodeRow[] = [
     advice: "Give each run's output its own name, or delete the existing object.",
     outlook: 'lasting',
   },
+  {
+    codes: [12],
+    phrases: quotaPhrases
+      .split('|')
+      .map((phrase) => `while sending files to access point…${phrase}`)
+      .join('|'),
+    ...machineFull,
+    sentence: 'The disk of the machine was full when the output was to be returned.',
+  },
   { codes: [12], subcodes: [28, 122], ...accessPointFull },
   { codes: [12], phrases: quotaPhrases, ...accessPointFull },
   { codes: [12], subcodes: [2], phrases: 'writing to|failed to write', ...notWritten },

@@ -16,7 +16,9 @@ export function nodeJobs<Job extends NodeJob>({ dag, shownAs }: DagRun, jobs: re
     if (node === undefined) return job;
     const submitter =
       byFile.get(job.dag ?? '') ?? dag.dagmans.find((one) => dag.byName.has(one.prefix + node));
-    return submitter === undefined ? job : { ...job, node: submitter.prefix + node };
+    const name = `${submitter?.prefix ?? ''}${node}`;
+    // One that has its name in `run` already keeps it.
+    return dag.byName.has(name) ? { ...job, node: name } : job;
   });
 }
 

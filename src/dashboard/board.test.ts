@@ -31,8 +31,8 @@ test('every second on a slot is counted once, and the loss is that of the report
   await imagenetRun(folder, Date.now(), 40);
   const { waste, counts, jobs } = boardOf(await loadRun(folder), standing, Date.now());
   const lost = waste.lost.reduce((sum, { millis }) => sum + millis, 0);
-  const { useful, moving, overhead, unknown, open } = waste;
-  assert.equal(useful + moving + overhead + unknown + open + lost, waste.slot);
+  const { useful, moving, waiting, overhead, unknown, open } = waste;
+  assert.equal(useful + moving + waiting + overhead + unknown + open + lost, waste.slot);
   const { slotSeconds } = readRun(folder, await loadRun(folder)).report;
   assert.equal(lost / 1000, sumOver(slotSeconds, lossColumns));
   assert.deepEqual(waste.lost.map(({ cause }) => cause).toSorted(), [

@@ -1,12 +1,9 @@
-import path from 'node:path';
 import { printable } from '../base/printable.ts';
 import { clip } from '../base/text-table.ts';
 import type { Explanation } from '../diagnosis/explanation.ts';
 import { faultOf } from '../history/run-jobs.ts';
-import { attemptFiles, attemptFolder } from '../job/layout.ts';
-import type { AgentEntry } from '../journal/entry.ts';
-import { readJournal } from '../journal/tail.ts';
 import { isOpen, type AttemptState, type JobState, type RunState } from '../journal/state.ts';
+import { type ProgressEntry, readProgress } from '../journal/training-curve.ts';
 import { checkpointSentences } from '../why/checkpoint-sentences.ts';
 import { explainRunJob } from '../why/explain-run-job.ts';
 import { phaseRowsOf, partsOf } from './job-row.ts';
@@ -85,12 +82,7 @@ async function lossCurve(
   attempts: readonly AttemptState[],
   max: number,
 ): Promise<JobDetail['curve']> {
-  const reported: Progress[] = [];
-  for (const { job, attempt } of attempts) {
-    const file = path.join(attemptFolder(folder, job, attempt), attemptFiles.journal);
-    const { entries } = await readJournal(file);
-    reported.push(...entries.filter((entry) => entry.kind === 'progress').filter(hasLoss));
-  }
+  const reported = (await readProgress(folder, { attempts: [...attempts] })).filter(hasLoss);
   const unit = reported.some(({ epoch }) => epoch !== undefined)
     ? 'epochs'
     : reported.some(({ step }) => step !== undefined)
@@ -107,12 +99,10 @@ async function lossCurve(
 /** More digits than a screen can show would only make the page larger. */
 const short = (value: number): number => Number(value.toPrecision(6));
 
-type Progress = Extract<AgentEntry, { kind: 'progress' }>;
-
-const hasLoss = ({ loss }: Progress): boolean => loss !== undefined && Number.isFinite(loss);
+const hasLoss = ({ loss }: ProgressEntry): boolean => loss !== undefined && Number.isFinite(loss);
 
 /** Completed epochs; the reported epoch counts by its steps. */
-function epochsOf({ epoch = 0, step, steps }: Progress): number {
+function epochsOf({ epoch = 0, step, steps }: ProgressEntry): number {
   return step !== undefined && steps !== undefined && steps > 0 ? epoch - 1 + step / steps : epoch;
 }
 

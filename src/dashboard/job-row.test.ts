@@ -24,6 +24,7 @@ test('the bar of an attempt begins with its set-up, so that the rest is at the r
     agent(1, { kind: 'phase', phase: 'preparing' }),
     agent(61, { kind: 'phase', phase: 'fetching' }),
     agent(71, { kind: 'phase', phase: 'training' }),
+    agent(101, { kind: 'progress', waited: 20 }),
     agent(171, { kind: 'phase', phase: 'cleaning' }),
     agent(176, { kind: 'agent-ended', outcome: 'failed', exit: 1 }),
     { ...at(176), kind: 'attempt-ended', job, attempt: 1, outcome: 'failed', exit: 1 },
@@ -33,7 +34,8 @@ test('the bar of an attempt begins with its set-up, so that the rest is at the r
   assert.deepEqual(bar?.parts, [
     ['preparing', 60_000],
     ['fetching', 10_000],
-    ['training', 100_000],
+    ['waiting for data', 20_000],
+    ['training', 80_000],
     ['overhead', 5_000],
   ]);
 });

@@ -61,6 +61,8 @@ export interface Waste {
   useful: number;
   /** Data, checkpoints and results. */
   moving: number;
+  /** Training that waited for data. */
+  waiting: number;
   /** Set-up and clean-up by Updraft and the pool. */
   overhead: number;
   /** Not covered by any entry or event. */

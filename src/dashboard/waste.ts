@@ -15,7 +15,7 @@ export const sentenceOf = (cause: Cause): string => {
 export function wasteOf(state: RunState): Waste {
   const { rows, sum, slotMillis } = ledgerOf(runJobs(state), noFacts);
   const lost = new Map<string, Waste['lost'][number]>();
-  const spent = { moving: 0, overhead: 0, unknown: 0, open: 0 };
+  const spent = { moving: 0, waiting: 0, overhead: 0, unknown: 0, open: 0 };
   for (const row of rows.flatMap((job) => job.attempts)) {
     for (const [part, millis] of Object.entries(partsOf(row))) spent[part as keyof typeof spent] += millis;
     const lostMillis = sumOver(row.millis, lossColumns);
@@ -38,11 +38,15 @@ export function wasteOf(state: RunState): Waste {
 const stalled: Cause = 'transfer-stalled';
 
 /** An attempt's slot time other than useful compute and loss. */
-function partsOf({ ending, millis }: AttemptRow): Pick<Waste, 'moving' | 'overhead' | 'unknown' | 'open'> {
+function partsOf({
+  ending,
+  millis,
+}: AttemptRow): Pick<Waste, 'moving' | 'waiting' | 'overhead' | 'unknown' | 'open'> {
   if (ending === 'running') {
     const open = sumOver(millis, slotColumns) - millis.usefulCompute - sumOver(millis, lossColumns);
-    return { moving: 0, overhead: 0, unknown: 0, open };
+    return { moving: 0, waiting: 0, overhead: 0, unknown: 0, open };
   }
-  const moving = sumOver(millis, usefulColumns) - millis.usefulCompute;
-  return { moving, overhead: millis.overhead, unknown: millis.unknown, open: millis.underWay };
+  const { usefulCompute, waitingForData: waiting } = millis;
+  const moving = sumOver(millis, usefulColumns) - usefulCompute - waiting;
+  return { moving, waiting, overhead: millis.overhead, unknown: millis.unknown, open: millis.underWay };
 }

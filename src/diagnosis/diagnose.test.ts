@@ -14,6 +14,9 @@ const said = (code: number | undefined, subcode: number | undefined, reason: str
 
 const at = 'Transfer input files failure at execution point slot1_1@siteA@node using protocol';
 const back = 'Transfer output files failure at execution point slot1_1@siteA@node';
+const sending = `${back} while sending files to access point ap`;
+const received =
+  'Transfer output files failure at access point ap while receiving files from execution point slot1_1@siteA@node';
 
 const cases: [
   code: number | undefined,
@@ -132,7 +135,14 @@ const cases: [
     'output-failed',
     /access point could not write \/home\/a\/results\/0000\/o \(Permission denied\)/,
   ],
-  [12, 28, `${back}. Details: No space left on device`, 'access-point-full', /disk full or quota exceeded/],
+  [
+    12,
+    28,
+    `${received}. Details: No space left on device`,
+    'access-point-full',
+    /disk full or quota exceeded/,
+  ],
+  [12, 28, `${sending}. Details: No space left on device`, 'disk-full', /disk of the machine was full/],
   [
     12,
     256,

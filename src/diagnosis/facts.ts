@@ -1,3 +1,4 @@
+import { afterExceeding } from '../base/headroom.ts';
 import { printable, withoutSecrets } from '../base/printable.ts';
 import { shellQuote } from '../base/shell-quote.ts';
 import { clip } from '../base/text-table.ts';
@@ -74,8 +75,7 @@ function memoryFacts(
   const seen = /\bImageSize\b/.test(reason) ? 0 : Math.max(row?.usage ?? 0, seenMb);
   const used = Math.max(said?.used ?? 0, seen);
   const asked = row?.request ?? said?.asked;
-  // Use up to the limit does not show how much would have been enough: then `report` suggests twice as much, too.
-  const enough = asked !== undefined && used <= asked ? asked * 2 : used * 1.25;
+  const enough = afterExceeding(used, asked ?? 0);
   const disk = resources.find(({ name }) => name === 'Disk');
   return {
     memory: figures(asked, used),

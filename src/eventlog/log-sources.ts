@@ -4,6 +4,7 @@ import path from 'node:path';
 import { printable } from '../base/printable.ts';
 import { Fault } from '../fault/fault.ts';
 import { detectArchive } from '../unpack/kind-gate.ts';
+import { asUtf8 } from './as-utf8.ts';
 import { beginningBytes, gather, isEventLog, type LogSource } from './scan-log.ts';
 
 export interface LogPlaces {
@@ -156,8 +157,13 @@ function pipe(name: string, now: number, bytes: () => AsyncIterable<Uint8Array>)
 /** Enough for `detectArchive`. */
 const magicBytes = 512;
 
+const uncompressed = (
+  source: Pick<LogSource, 'name' | 'damage'>,
+  bytes: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array, void, void> => asUtf8(decompressed(source, bytes));
+
 /** Of a cut or damaged file, as much as can be decompressed; nothing at all is a fault. */
-async function* uncompressed(
+async function* decompressed(
   source: Pick<LogSource, 'name' | 'damage'>,
   bytes: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array, void, void> {

@@ -1,6 +1,7 @@
 import type { Cause } from '../codes/causes.ts';
 import type { Account, Evidence } from '../diagnosis/explanation.ts';
 import type { Resource, Termination } from '../eventlog/details.ts';
+import type { Metrics } from '../journal/metrics.ts';
 
 /**
  * What an attempt does on a slot. `cut-off`: from a lost connection to the failed attempt to restore it. Only a run's
@@ -132,11 +133,11 @@ export interface UsedResource {
 
 export type JobOutcome = 'success' | 'wrongOutput' | 'failed' | 'held' | 'removed' | 'running' | 'waiting';
 
-/** Known only of a run's own jobs: the values of the matrix, and the last progress of the training. */
+/** Known only of a run's own jobs: the values of the matrix, and what the training measured, last and at best. */
 export interface Trained {
   parameters?: Readonly<Record<string, string | number | boolean>>;
-  loss?: number;
-  accuracy?: number;
+  metrics?: Metrics;
+  best?: Metrics;
 }
 
 /** A job, computed from its events. */

@@ -3,25 +3,16 @@ import { describeLeftOut, describePreference } from '../codes/describe-caches.ts
 import type { Cause } from '../codes/causes.ts';
 import { parseGivenUp } from '../codes/given-up.ts';
 import { removalCause } from '../diagnosis/cause-of.ts';
+import { jobMetrics } from '../journal/metrics.ts';
 import { describeConnection } from '../journal/describe-connection.ts';
 import type { FaultRecord, Outcome, ServerShare } from '../journal/entry.ts';
 import type { AgentState, AttemptState, FetchState, JobState, RunState } from '../journal/state.ts';
-import type {
-  AttemptHistory,
-  CacheShare,
-  Ending,
-  JobHistory,
-  JobOutcome,
-  Trained,
-  UsedResource,
-} from './history.ts';
+import type { AttemptHistory, CacheShare, Ending, JobHistory, JobOutcome, UsedResource } from './history.ts';
 import { runSpans } from './run-spans.ts';
 
 /** What is known about a run besides its journals. */
 export interface RunContext {
   requestedMemoryBytes?: number | undefined;
-  /** The jobs as they were planned. */
-  planned?: readonly { id: string; parameters: NonNullable<Trained['parameters']> }[] | undefined;
   /** Its jobs, read from HTCondor's log, if it runs there. */
   logged?: readonly JobHistory[] | undefined;
 }
@@ -31,12 +22,10 @@ export interface RunContext {
  * came several times is one span; only training after the last checkpoint has its own.
  */
 export function runJobs(state: RunState, context: RunContext = {}): JobHistory[] {
-  const parameters = new Map(context.planned?.map((job) => [job.id, job.parameters]));
-  return state.jobs.map((job) => {
-    const { loss, accuracy } = job.attempts.findLast(({ agent }) => agent?.training)?.agent?.training ?? {};
-    const trained = defined({ parameters: parameters.get(job.id), loss, accuracy });
-    return { ...runJob(job, state.createdAt, context), trained };
-  });
+  return state.jobs.map((job) => ({
+    ...runJob(job, state.createdAt, context),
+    trained: defined({ parameters: job.parameters, ...jobMetrics(job) }),
+  }));
 }
 
 function runJob(job: JobState, createdAt: string | undefined, context: RunContext): JobHistory {

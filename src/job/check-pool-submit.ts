@@ -7,6 +7,7 @@ import {
   valueAt,
 } from './source-file.ts';
 import { poolTraits } from './pool-traits.ts';
+import type { Scalar } from './spec.ts';
 import { submitFileLines, type PoolLines } from './submit-lines.ts';
 
 /** The user's own lines for the pool: they may neither replace a line of Updraft's nor break out of their own. */
@@ -22,6 +23,10 @@ export function checkPoolSubmit(source: SourceFile): SpecProblem[] {
     return problem === undefined ? [] : [problemAt(source, at, problem)];
   });
 }
+
+/** Why HTCondor's `[pool.submit]` does not take a line. */
+export const poolLineProblem = (name: string, value: Scalar): string | undefined =>
+  nameProblem(name, submitFileLines) ?? (typeof value === 'string' ? textProblem(value) : undefined);
 
 function nameProblem(name: string, { names, expected, byKey, fixed }: PoolLines): string | undefined {
   const plain = name.toLowerCase().replace(/^(\+|my\.)/, '');

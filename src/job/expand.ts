@@ -169,11 +169,11 @@ export const seedName = 'seed';
 
 export const isBuiltin = (name: string): boolean => (builtinNames as readonly string[]).includes(name);
 
-const tokenPattern = /(\$\{[^{}]*\}|\{\d+\.\.\d+\}|[^{}$]+|\$)|(\{\{|\}\})|\{([A-Za-z_]\w*)\}|[{}]/g;
+const tokenPattern = /(\$\{[^{}]*\}|[^{}$]+|\$)|(\{\{|\}\})|\{([A-Za-z_]\w*)\}|[{}]/g;
 
 /**
- * Splits a template at `{name}`; `{{` and `}}` are literal braces, and the shell's own `${NAME}` is kept, as is a range
- * of numbers, `{0..9}`. Any other brace is a problem rather than a guess.
+ * Splits a template at `{name}`; `{{` and `}}` are literal braces, and the shell's own `${NAME}` is kept. Any other
+ * brace is a problem rather than a guess.
  */
 export function parseTemplate(text: string): { parts: Part[]; problem?: string } {
   const parts: Part[] = [];

@@ -67,6 +67,12 @@ test('the disk is computed from the known sizes, with an explanation', () => {
     plan(data('url = "osdf:///a/b.tar.gz"')).disk.why,
     /10 GB for data\.d \(assumed; give its size/,
   );
+  const shards = 'url = "osdf:///a/b.shards.json"\nmethod = "on-demand"\nexpect = { bytes = 9000000000 }';
+  assert.match(plan(data(shards)).disk.why, /9 GB for data\.d/);
+  assert.match(
+    plan(data(`${shards}\nkeep = "2 GB"`)).disk.why,
+    /2 GB for data\.d \(the shards that are kept\)/,
+  );
   const plugin =
     'url = "osdf:///a/b.tar"\nmethod = "osdf"\nexpect = { bytes = 1000 }\n[run]\npool = "condor"';
   assert.match(plan(data(plugin)).disk.why, /2 kB for data\.d \(unpacked, plus its archive\)/);

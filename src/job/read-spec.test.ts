@@ -291,6 +291,28 @@ test('a method must fit its URL', () => {
   assertProblem(data('file:///b', 'nativ'), '7:10 data.d.method', /did you mean "native"/);
 });
 
+test('shards on demand are a list or a range, and stay tar files', () => {
+  const data = (url: string, ...lines: string[]): string => `[data.d]\nurl = "${url}"\n${lines.join('\n')}\n`;
+  const [list, range] = ['osdf:///a/b.shards.json', 'osdf:///a/b-{00..09}.tar'];
+  const onDemand = 'method = "on-demand"';
+  const [source] = readSpec(good + data(list, onDemand, 'keep = "20 GB"'), 'updraft.toml').data;
+  assert.deepEqual([source?.method, source?.keepBytes], ['on-demand', 20e9]);
+  assert.equal(readSpec(good + data(range, onDemand, 'keep = "20 GB"'), 'updraft.toml').data[0]?.url, range);
+  const at = '6:7 data.d.url';
+  assertProblem(data('osdf:///a/b.tar', onDemand), at, /is not a list of shards; .* or a range/);
+  assertProblem(data('images-{0..9}.tar', onDemand), at, /on this machine/);
+  assertProblem(data('osdf:///a/b-{9..0}.tar', onDemand), at, /range of 0 shards/);
+  assertProblem(data(range, 'keep = "1 GB"'), at, /only method = "on-demand" can fetch/);
+  assertProblem(data(range, onDemand), at, /add the disk for them, like keep = "20 GB"/);
+  assertProblem(data(list, 'keep = "1 GB"'), '7:1 data.d.keep', /only applies to method = "on-demand"/);
+  assertProblem(data(list, onDemand, 'arriving = true'), '8:1 data.d.arriving', /does not apply/);
+  assertProblem(
+    data(range, onDemand, 'keep = "1 GB"', 'expect = { files = 1 }'),
+    '9:1 data.d.expect',
+    /remove it/,
+  );
+});
+
 test('TOML syntax errors have a place, and unquoted strings get a hint', () => {
   assert.deepEqual(problemsOf('[train]\ncommand = python3 x.py\n'), [
     '2:11 train.command: this is not valid TOML (unexpected character); put strings in quotes, like key = "text"',

@@ -1,3 +1,5 @@
+import { withHeadroom } from '../base/headroom.ts';
+
 const sizeUnits: Record<string, number> = {
   B: 1,
   kB: 1e3,
@@ -45,13 +47,14 @@ export function formatSize(bytes: number): string {
 
 /** The `time` to request for what needs this long: a quarter more, rounded up to whole minutes, ten minutes or hours. */
 export function timeToRequest(seconds: number): string {
-  const withMargin = seconds * 1.25;
+  const withMargin = withHeadroom(seconds);
   const step = withMargin <= 600 ? 60 : withMargin <= 7200 ? 600 : 3600;
   return formatDuration(Math.ceil(withMargin / step) * step);
 }
 
 /** The `memory` to request for what uses this many bytes: a quarter more, in whole hundreds of megabytes. */
-export const memoryToRequest = (bytes: number): string => formatSize(Math.ceil((bytes * 1.25) / 1e8) * 1e8);
+export const memoryToRequest = (bytes: number): string =>
+  formatSize(Math.ceil(withHeadroom(bytes) / 1e8) * 1e8);
 
 /** `1h30m`, `45s`: as `parseDuration` reads it. */
 export function formatDuration(seconds: number): string {

@@ -105,6 +105,8 @@ export interface Progress {
   steps?: number;
   loss?: number;
   accuracy?: number;
+  /** What else it measures, such as `val_accuracy`. */
+  metrics?: Record<string, number>;
   /** Seconds it has waited for data since it started. */
   waited?: number;
 }

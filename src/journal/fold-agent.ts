@@ -1,5 +1,6 @@
 import { defined } from '../base/defined.ts';
 import { phases, type AgentEntry, type FaultRecord, type Phase } from './entry.ts';
+import { betterOf, metricsOf } from './metrics.ts';
 import type { AgentState, FetchState, StallState, TrainingState } from './state.ts';
 
 /**
@@ -182,11 +183,18 @@ function changeTraining(old: TrainingState, entry: TrainingEntry): TrainingState
   switch (entry.kind) {
     case 'training-started': {
       const waitedBefore = (old.waitedBefore ?? 0) + (old.waited ?? 0);
-      return { command: entry.command, ...(waitedBefore > 0 ? { waitedBefore } : {}) };
+      const { best } = old;
+      return { command: entry.command, ...(waitedBefore > 0 && { waitedBefore }), ...defined({ best }) };
     }
     case 'progress': {
       const { epoch, epochs, done, step, steps, loss, accuracy, waited } = entry;
-      return { ...old, ...defined({ epoch, epochs, done, step, steps, loss, accuracy, waited }) };
+      const metrics = entry.metrics && { ...old.metrics, ...entry.metrics };
+      const measured = metricsOf(entry);
+      const best = Object.keys(measured).length === 0 ? undefined : betterOf(old.best, measured);
+      return {
+        ...old,
+        ...defined({ epoch, epochs, done, step, steps, loss, accuracy, waited, metrics, best }),
+      };
     }
     case 'training-ended':
       return { ...old, status: entry.status, ...defined({ signal: entry.signal }) };

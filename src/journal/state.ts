@@ -50,6 +50,8 @@ export interface JobCounts extends Record<Outcome, number> {
 
 export interface JobState {
   id: string;
+  /** Its values of the matrix, from the plan; the journals do not have them. */
+  parameters?: Readonly<Record<string, string | number | boolean>>;
   status: 'waiting' | 'running' | 'ended';
   outcome?: Outcome;
   /** Folder with the valid outputs. */
@@ -209,6 +211,8 @@ export interface TrainingState extends Progress {
   /** Exit code; null after a signal; undefined while it runs. */
   status?: number | null;
   signal?: string;
+  /** The best value of each metric so far. */
+  best?: Readonly<Record<string, number>>;
 }
 
 /** Whether the pool still has the job; true for one that it holds for good. */

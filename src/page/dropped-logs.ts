@@ -1,12 +1,16 @@
 import { isDag } from '../dag/is-dag.ts';
+import { asUtf8 } from '../eventlog/as-utf8.ts';
 import { latin1Text } from '../eventlog/log-text.ts';
 import { isEventLog, type LogSource } from '../eventlog/scan-log.ts';
 import { Fault } from '../fault/fault.ts';
+import { isJobAds } from '../history/read-ads.ts';
 import type { DroppedFile } from './messages.ts';
 
 /** What the files are, by their content. */
 export interface SortedFiles {
   logs: DroppedFile[];
+  /** What `condor_q -l` or `condor_history -l` has printed. */
+  ads: DroppedFile[];
   dags: DroppedFile[];
   submits: DroppedFile[];
   others: DroppedFile[];
@@ -16,7 +20,7 @@ export interface SortedFiles {
 const headBytes = 64 * 1024;
 
 export async function sortFiles(files: readonly DroppedFile[]): Promise<SortedFiles> {
-  const sorted: SortedFiles = { logs: [], dags: [], submits: [], others: [] };
+  const sorted: SortedFiles = { logs: [], ads: [], dags: [], submits: [], others: [] };
   for (const file of files) sorted[await kindOf(file)].push(file);
   return sorted;
 }
@@ -26,6 +30,9 @@ async function kindOf(file: DroppedFile): Promise<keyof SortedFiles> {
   if (isEventLog(head)) return 'logs';
   const text = latin1Text(head, 0, head.length);
   if (text === '' || text.includes('\0')) return 'others';
+  if (isJobAds(text)) return 'ads';
+  // A rescue file is read with its DAG.
+  if (/\.rescue\d{3}$/.test(file.name)) return 'others';
   if (isDag(file.name, text)) return 'dags';
   return isSubmitFile(file.name, text) ? 'submits' : 'others';
 }
@@ -49,7 +56,12 @@ export const logFrom = (file: DroppedFile, onRead: (bytes: number) => void): Log
 
 const pieceBytes = 2 * 1024 * 1024;
 
-async function* uncompressed(
+const uncompressed = (
+  file: DroppedFile,
+  onRead?: (bytes: number) => void,
+): AsyncGenerator<Uint8Array, void, void> => asUtf8(decompressed(file, onRead));
+
+async function* decompressed(
   { name, blob }: DroppedFile,
   onRead: (bytes: number) => void = () => undefined,
 ): AsyncGenerator<Uint8Array, void, void> {

@@ -1,11 +1,11 @@
 import path from 'node:path';
-import { findingsHeadline, groupFindings, type FindingGroup } from '../adopt/finding-groups.ts';
+import { findingsHeadline, groupFindings } from '../adopt/finding-groups.ts';
 import { lintSubmission } from '../adopt/lint.ts';
 import type { SubmitFiles } from '../adopt/submit-files.ts';
 import { survey } from '../adopt/survey.ts';
 import { dagHeadline, lintDag, surveyDag } from '../dag/survey-dag.ts';
-import { submitLimits } from '../pool/submit-limits.ts';
-import type { DroppedFile } from './messages.ts';
+import { limitsAt } from '../pool/submit-limits.ts';
+import type { AdoptedFile, DroppedFile, ChosenPool } from './messages.ts';
 
 /** Larger than any submit file, script or list written by hand. */
 const maxTextBytes = 4 << 20;
@@ -27,15 +27,10 @@ export async function readTexts(files: readonly DroppedFile[]): Promise<Map<stri
   return texts;
 }
 
-export interface DroppedFindings {
-  headline: string;
-  groups: FindingGroup[];
-}
-
 /** What `adopt` finds in a submit file, by the files that were dropped with it. */
-export function lintDropped(file: string, texts: Texts, now: Date): DroppedFindings {
+export function lintDropped(file: string, texts: Texts, now: Date, pool: ChosenPool): AdoptedFile {
   const text = texts.get(file) ?? '';
-  const facts = survey({ file, text, ...contextOf(file, texts, now) });
+  const facts = survey({ file, text, ...contextOf(file, texts, now, pool) });
   const findings = lintSubmission(facts);
   const name = path.posix.basename(file);
   const { wrapper } = facts;
@@ -46,8 +41,8 @@ export function lintDropped(file: string, texts: Texts, now: Date): DroppedFindi
 }
 
 /** What `adopt` finds in a DAG and in its nodes' submit files that were dropped with it. */
-export function lintDroppedDag(file: string, texts: Texts, now: Date): DroppedFindings {
-  const context = contextOf(file, texts, now);
+export function lintDroppedDag(file: string, texts: Texts, now: Date, pool: ChosenPool): AdoptedFile {
+  const context = contextOf(file, texts, now, pool);
   const name = path.posix.basename(file);
   const facts = surveyDag({ file: name, text: texts.get(file) ?? '', folder: undefined, ...context });
   const findings = lintDag(facts);
@@ -61,13 +56,13 @@ export function lintDroppedDag(file: string, texts: Texts, now: Date): DroppedFi
   };
 }
 
-type Texts = ReadonlyMap<string, string>;
+export type Texts = ReadonlyMap<string, string>;
 
-const contextOf = (file: string, texts: Texts, now: Date) => ({
+const contextOf = (file: string, texts: Texts, now: Date, pool: ChosenPool) => ({
   files: filesBeside(path.posix.dirname(file), texts),
   env: {},
   now,
-  limits: submitLimits(),
+  limits: limitsAt(pool),
 });
 
 /** What was dropped is there; of anything else it is unknown whether it exists. */

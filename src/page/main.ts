@@ -1,13 +1,16 @@
 import { html } from '../dashboard/page/dom.ts';
+import type { GroupingName } from '../report/groupings.ts';
 import { chosenFiles, droppedFiles, type FoundFiles } from './dropped-files.ts';
-import type { DroppedFile, PageAnswer, PageRequest } from './messages.ts';
+import type { DroppedFile, PageAnswer, PageRequest, ChosenPool } from './messages.ts';
 import {
+  byView,
   commandView,
   faultView,
   findingsView,
   groupsView,
   ignoredView,
   reportView,
+  showGrouped,
   unreadView,
   whyView,
 } from './views.ts';
@@ -21,6 +24,8 @@ const inputs = [part('files'), part('folder')] as HTMLInputElement[];
 
 const workerUrl = URL.createObjectURL(new Blob([part('worker').textContent], { type: 'text/javascript' }));
 let worker = startWorker();
+/** The pool that submit files are for. */
+let pool: ChosenPool = 'htcondor';
 /** Counts what was asked for, so that what is found too late is ignored. */
 let turn = 0;
 /** The report's own page, as `report --html` writes it. */
@@ -49,9 +54,17 @@ function restart(): void {
   result.replaceChildren();
   dialog.close();
   for (const input of inputs) input.value = '';
-  title.textContent = 'Updraft';
+  entitle('Updraft', noTitle);
   show('start');
   part('choose').focus();
+}
+
+const noTitle = document.title;
+
+/** Says what is shown: in the heading, and in the window's title. */
+function entitle(heading: string, shown = `${heading} · Updraft`): void {
+  title.textContent = heading;
+  document.title = shown;
 }
 
 function ask(request: PageRequest): void {
@@ -70,7 +83,7 @@ function readFiles({ files, unread, isCut }: FoundFiles): void {
   begin();
   if (isCut) result.append(faultView(`only the first ${files.length} files were looked at`, ''));
   if (unread.length > 0) result.append(unreadView(unread));
-  if (files.length > 0) ask({ ask: 'files', files });
+  if (files.length > 0) ask({ ask: 'files', files, pool });
   else
     take({
       is: 'fault',
@@ -96,14 +109,24 @@ function take(answer: PageAnswer): void {
       break;
     case 'report':
       saved = answer;
-      title.textContent = answer.title;
+      entitle(answer.title);
       result.append(...reportView(answer.page, askWhy));
+      result.querySelector('#summary')?.before(byView(askBy));
       break;
-    case 'groups':
-      result.querySelector('#summary')?.before(groupsView(answer.groups, askWhy));
+    case 'groups': {
+      const [view, report] = [groupsView(answer.groups, askWhy), result.querySelector('#by-jobs')];
+      if (report !== null) report.before(view);
+      else {
+        entitle(`Why: ${answer.name}`);
+        result.append(view);
+      }
       break;
-    case 'submit':
-      result.append(findingsView(answer));
+    }
+    case 'grouped':
+      showGrouped(answer.page, answer.command);
+      break;
+    case 'findings':
+      showFindings(answer);
       break;
     case 'ignored':
       result.append(ignoredView(answer.names));
@@ -133,6 +156,23 @@ function finish(command: string): void {
   title.focus();
 }
 
+function showFindings({ name, adopted, pool: chosen }: PageAnswer & { is: 'findings' }): void {
+  const view = findingsView(adopted, chosen, (one) => {
+    pool = one;
+    ask({ ask: 'pool', pool });
+  });
+  const before = result.querySelector('#findings');
+  if (before === null) {
+    if (saved === undefined) entitle(`What to fix: ${name}`);
+    else result.querySelector('nav')?.append(html('a', { href: '#findings' }, 'What to fix'));
+    result.append(view);
+  } else {
+    before.replaceWith(view);
+    part('pool').focus();
+  }
+}
+
+const askBy = (by: GroupingName): void => ask({ ask: 'by', by });
 const askWhy = (word: string): void => ask({ ask: 'job', word });
 
 function showWhy(content: HTMLElement[]): void {

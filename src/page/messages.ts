@@ -1,4 +1,5 @@
 import type { FindingGroup } from '../adopt/finding-groups.ts';
+import type { GroupingName } from '../report/groupings.ts';
 import type { ExplanationView } from '../why/explanation-view.ts';
 import type { ExplainedGroup } from '../why/group-explanations.ts';
 
@@ -9,18 +10,32 @@ export interface DroppedFile {
   writtenAt: number;
 }
 
+/** The pools whose own lines `adopt` knows. */
+export type ChosenPool = 'htcondor' | 'ospool' | 'chtc';
+
 /** What the page asks its worker. */
 export type PageRequest =
-  { ask: 'files'; files: DroppedFile[] } | { ask: 'job'; word: string } | { ask: 'reason'; text: string };
+  | { ask: 'files'; files: DroppedFile[]; pool: ChosenPool }
+  | { ask: 'job'; word: string }
+  | { ask: 'reason'; text: string }
+  | { ask: 'by'; by: GroupingName }
+  | { ask: 'pool'; pool: ChosenPool };
 
 /** What the worker answers, each as soon as it is known. */
 export type PageAnswer =
   | { is: 'progress'; share: number; doing: string }
   | { is: 'report'; name: string; title: string; page: string }
-  | { is: 'groups'; groups: ExplainedGroup[] }
+  | { is: 'groups'; name: string; groups: ExplainedGroup[] }
+  | { is: 'grouped'; page: string; command: string }
   | { is: 'why'; views: ExplanationView[]; command: string }
   | { is: 'no-job'; message: string }
-  | { is: 'submit'; headline: string; groups: FindingGroup[] }
+  | { is: 'findings'; name: string; pool: ChosenPool; adopted: AdoptedFile[] }
   | { is: 'ignored'; names: string[] }
   | { is: 'fault'; message: string; fix: string }
   | { is: 'done'; command: string };
+
+/** What `adopt` found in a submit file or DAG. */
+export interface AdoptedFile {
+  headline: string;
+  groups: FindingGroup[];
+}

@@ -1,7 +1,9 @@
-import type { FindingGroup, ShownFinding } from '../adopt/finding-groups.ts';
+import type { ShownFinding } from '../adopt/finding-groups.ts';
 import { html, prose } from '../dashboard/page/dom.ts';
+import { groupingNames, groupings, type GroupingName } from '../report/groupings.ts';
 import type { ExplanationView } from '../why/explanation-view.ts';
 import type { ExplainedGroup } from '../why/group-explanations.ts';
+import type { AdoptedFile, ChosenPool } from './messages.ts';
 
 type OnJob = (word: string) => void;
 
@@ -10,8 +12,7 @@ const jobTables = ['suspicious', 'waste', 'slowest', 'jobs'];
 
 /** The report's own page, with a button for each job. Its markup is escaped, and no policy lets it run anything. */
 export function reportView(page: string, onJob: OnJob): Node[] {
-  // Without its head, whose style this page has already.
-  const parsed = new DOMParser().parseFromString(page.slice(page.indexOf('<body>')), 'text/html');
+  const parsed = parsedPage(page);
   for (const id of jobTables)
     for (const cell of parsed.querySelectorAll(`#${id} tbody th`)) {
       const name = cell.textContent;
@@ -23,6 +24,45 @@ export function reportView(page: string, onJob: OnJob): Node[] {
   return [...parts.slice(0, summary), ...links, ...parts.slice(summary)].map((one) =>
     document.adoptNode(one),
   );
+}
+
+// Without its head, whose style this page has already.
+const parsedPage = (page: string): Document =>
+  new DOMParser().parseFromString(page.slice(page.indexOf('<body>')), 'text/html');
+
+const grouped = 'grouped';
+
+/** A choice of what `report --by` can group by. */
+export function byView(onBy: (by: GroupingName) => void): HTMLElement {
+  const titles = groupingNames.map((name): [string, string] => [name, groupings[name].title]);
+  const choice = choiceOf('by', [['', '…'], ...titles], '', (name) => onBy(name as GroupingName));
+  return html(
+    'section',
+    { id: 'by-jobs', 'aria-labelledby': 'by-label' },
+    html('p', { class: 'find' }, html('label', { id: 'by-label', for: 'by' }, 'Group the jobs by'), choice),
+    html('div', { id: grouped, 'aria-live': 'polite' }),
+  );
+}
+
+/** What `report --by` prints, in place of what was grouped before. */
+export function showGrouped(page: string, command: string): void {
+  const parts = [...parsedPage(page).querySelectorAll('main > *')].map((one) => document.adoptNode(one));
+  document.getElementById(grouped)?.replaceChildren(...parts, commandView(command));
+}
+
+function choiceOf(
+  id: string,
+  options: readonly (readonly [value: string, text: string])[],
+  chosen: string,
+  onChoice: (value: string) => void,
+): HTMLSelectElement {
+  const shown = options.map(([value, text]) => html('option', { value }, text));
+  const choice = html('select', { id }, ...shown);
+  choice.value = chosen;
+  choice.addEventListener('change', () => {
+    if (choice.value !== '') onChoice(choice.value);
+  });
+  return choice;
 }
 
 const jobButton = (name: string, onJob: OnJob): HTMLButtonElement =>
@@ -116,21 +156,41 @@ const quote = (place: string, lines: readonly string[]): HTMLElement =>
     lines.length === 0 ? null : html('pre', {}, lines.join('\n')),
   );
 
-interface ShownFindings {
-  headline: string;
-  groups: readonly FindingGroup[];
-}
+const pools: [ChosenPool, string][] = [
+  ['htcondor', 'any HTCondor pool'],
+  ['ospool', 'the OSPool'],
+  ['chtc', 'CHTC'],
+];
 
-/** What `adopt` prints. */
-export const findingsView = ({ headline, groups }: ShownFindings): HTMLElement =>
+/** What `adopt` prints for each file, and the choice of the pool whose own lines count. */
+export const findingsView = (
+  adopted: readonly AdoptedFile[],
+  pool: ChosenPool,
+  onPool: (pool: ChosenPool) => void,
+): HTMLElement =>
+  html(
+    'section',
+    { id: 'findings', 'aria-label': 'Findings' },
+    html(
+      'p',
+      { class: 'find' },
+      html('label', { for: 'pool' }, 'Submitted to'),
+      choiceOf('pool', pools, pool, (name) => onPool(name as ChosenPool)),
+    ),
+    ...adopted.map(adoptedView),
+  );
+
+const adoptedView = ({ headline, groups }: AdoptedFile): HTMLElement =>
   html(
     'section',
     {},
     html('h2', {}, headline),
-    ...groups.flatMap(({ level, title, findings }) => [
-      html('h3', { 'data-level': level }, title),
-      ...findings.map(findingView),
-    ]),
+    ...groups.flatMap(({ level, title, findings }) =>
+      // What is only worth adding is a sentence, not a heading.
+      findings.length === 0
+        ? sentences([title])
+        : [html('h3', { 'data-level': level }, title), ...findings.map(findingView)],
+    ),
   );
 
 const findingView = ({ place, rule, lines, message, fix }: ShownFinding): HTMLElement =>

@@ -1,26 +1,36 @@
 import { counted } from '../base/counted.ts';
 import { printable } from '../base/printable.ts';
 import { shellQuote } from '../base/shell-quote.ts';
+import type { DagRun } from '../dag/not-submitted.ts';
 import type { LogEvent } from '../eventlog/events.ts';
 import type { LogSource } from '../eventlog/scan-log.ts';
 import { asFault } from '../fault/fault.ts';
 import type { JobHistory } from '../history/history.ts';
+import { readAds } from '../history/read-ads.ts';
 import { readHistory } from '../history/read-history.ts';
-import { readLogs } from '../report/read-logs.ts';
-import { reportPage } from '../report/report-page.ts';
+import type { GroupingName } from '../report/groupings.ts';
+import { readLogs, type ReadLogs } from '../report/read-logs.ts';
+import { groupedPage, reportPage } from '../report/report-page.ts';
+import { explainNodes } from '../why/explain-nodes.ts';
 import { explainReason } from '../why/explain-reason.ts';
 import { explainStory } from '../why/explain-story.ts';
 import { viewExplanation } from '../why/explanation-view.ts';
 import { groupExplanations } from '../why/group-explanations.ts';
+import { droppedRun, mainDags } from './dropped-dag.ts';
 import { logFrom, sortFiles } from './dropped-logs.ts';
-import { lintDropped, lintDroppedDag, readTexts } from './dropped-submit.ts';
-import type { DroppedFile, PageAnswer, PageRequest } from './messages.ts';
+import { lintDropped, lintDroppedDag, readTexts, type Texts } from './dropped-submit.ts';
+import type { DroppedFile, PageAnswer, PageRequest, ChosenPool } from './messages.ts';
+
+type Explanation = ReturnType<typeof explainStory>;
 
 const say = (answer: PageAnswer): void => postMessage(answer);
 
-/** The jobs of the logs that were read last. */
-let jobs: readonly JobHistory[] = [];
-let logNames: readonly string[] = [];
+/** What was read last, for the questions that follow. */
+let read: ReadLogs | undefined;
+const fromAds: JobHistory[] = [];
+let dag: { file: string; run: DagRun } | undefined;
+let names: readonly string[] = [];
+let adopted: { files: readonly DroppedFile[]; texts: Texts; lint: typeof lintDropped } | undefined;
 /** The logs, if they are read again for the lines that show a job's cause. */
 let unquoted: readonly LogSource[] | undefined;
 /** Logs of more bytes are read without those lines, which takes half the time. */
@@ -34,53 +44,96 @@ addEventListener('message', ({ data }: MessageEvent<PageRequest>) => {
 });
 
 async function answer(request: PageRequest): Promise<void> {
-  if (request.ask === 'files') await readFiles(request.files);
+  if (request.ask === 'files') await readFiles(request.files, request.pool);
   else if (request.ask === 'job') await explainJob(request.word);
+  else if (request.ask === 'by') groupBy(request.by);
+  else if (request.ask === 'pool') adoptAll(request.pool);
   else explainPasted(request.text);
 }
 
-async function readFiles(files: readonly DroppedFile[]): Promise<void> {
+async function readFiles(files: readonly DroppedFile[], pool: ChosenPool): Promise<void> {
   say({ is: 'progress', share: 0, doing: `Looking at ${counted(files.length, 'file')} …` });
-  const { logs, dags, submits, others } = await sortFiles(files);
-  const isNothing = logs.length + dags.length + submits.length === 0;
+  const { logs, ads, dags, submits, others } = await sortFiles(files);
+  const isNothing = logs.length + ads.length + dags.length + submits.length === 0;
+  const texts =
+    dags.length + submits.length === 0 ? undefined : await readTexts([...dags, ...submits, ...others]);
+  const mains = texts === undefined ? [] : mainDags(dags, texts);
+  const [only, ...more] = mains;
+  if (only !== undefined && more.length === 0 && texts !== undefined)
+    dag = { file: only.name, run: await droppedRun(only, texts, files) };
   const commands: string[] = [];
   // A file that is no log is reported as the command line reports it.
   if (logs.length > 0 || isNothing) commands.push(await reportOn(isNothing ? files : logs));
-  commands.push(...(await adoptAll(dags, submits, others)));
-  if (!isNothing && others.length > 0 && dags.length + submits.length === 0)
-    say({ is: 'ignored', names: others.map(({ name }) => name) });
+  await readAll(ads);
+  if (read !== undefined || ads.length > 0) explainAll(ads);
+  if (read === undefined && ads.length > 0) commands.push(`updraft why ${namesOf(names)}`);
+  if (texts !== undefined) {
+    adopted =
+      mains.length > 0
+        ? { files: mains, texts, lint: lintDroppedDag }
+        : { files: submits, texts, lint: lintDropped };
+    adoptAll(pool);
+    commands.push(...adopted.files.map(({ name }) => `updraft adopt ${shellQuote(name)}`));
+  } else if (!isNothing && others.length > 0) say({ is: 'ignored', names: others.map(({ name }) => name) });
   say({ is: 'done', command: commands.join('; ') });
 }
 
 /** Says what is wrong in each DAG; without one, in each submit file. */
-async function adoptAll(
-  dags: readonly DroppedFile[],
-  submits: readonly DroppedFile[],
-  others: readonly DroppedFile[],
-): Promise<string[]> {
-  const adopted = dags.length > 0 ? dags : submits;
-  if (adopted.length === 0) return [];
-  const texts = await readTexts([...dags, ...submits, ...others]);
-  const lint = dags.length > 0 ? lintDroppedDag : lintDropped;
-  for (const { name } of adopted) say({ is: 'submit', ...lint(name, texts, new Date()) });
-  return adopted.map(({ name }) => `updraft adopt ${shellQuote(name)}`);
+function adoptAll(pool: ChosenPool): void {
+  if (adopted === undefined) return;
+  const { files, texts, lint } = adopted;
+  say({
+    is: 'findings',
+    name: nameOf(files.map(({ name }) => name)),
+    pool,
+    adopted: files.map(({ name }) => lint(name, texts, new Date(), pool)),
+  });
 }
 
 /** Reads the logs, and reports on all of them together. Returns the command that does the same. */
 async function reportOn(files: readonly DroppedFile[]): Promise<string> {
   const progress = progressOf(files);
-  const sources = files.map((file) => logFrom(file, (bytes) => progress.advance(file, bytes)));
+  const sources = files
+    .filter((file) => !isDagmansOwn(file))
+    .map((file) => sourceOf(file, (bytes) => progress.advance(file, bytes)));
   const isPlaceEnough = files.reduce((sum, { blob }) => sum + blob.size, 0) > manyBytes;
-  const read = await readLogs(sources, { evidence: true, isPlaceEnough });
+  read = await readLogs(sources, { evidence: true, isPlaceEnough, dag: dag?.run });
   progress.end();
-  [jobs, logNames] = [read.jobs, files.map(({ name }) => name)];
-  unquoted = isPlaceEnough ? files.map((file) => logFrom(file, () => undefined)) : undefined;
-  const name = nameOf(logNames);
+  names = dag === undefined ? files.map(({ name }) => name) : [dag.file];
+  unquoted = isPlaceEnough ? files.map((file) => sourceOf(file, () => undefined)) : undefined;
+  const name = nameOf(names);
   const title = `Where the time went: ${name}`;
   say({ is: 'report', name, title, page: reportPage(title, read) });
-  say({ is: 'groups', groups: groupExplanations(jobs.map((job) => explainStory(job))) });
-  return `updraft report ${namesOf(logNames)}`;
+  return `updraft report ${namesOf(names)}`;
 }
+
+/** The log of DAGMan as a job, which needs no slot. */
+const isDagmansOwn = ({ name }: DroppedFile): boolean =>
+  dag?.run.dag.dagmans.some(({ file }) => name === dag?.run.shownAs(`${file}.dagman.log`)) ?? false;
+
+/** The nodes of a DAG need not be named with their log. */
+function sourceOf(file: DroppedFile, onRead: (bytes: number) => void): LogSource {
+  const source = logFrom(file, onRead);
+  return dag === undefined ? source : { ...source, partOf: dag.file };
+}
+
+/** The jobs of ads, which have no history to report on. */
+async function readAll(ads: readonly DroppedFile[]): Promise<void> {
+  if (ads.length === 0) return;
+  names = [...names, ...ads.map(({ name }) => name)];
+  for (const file of ads)
+    for (const job of (await readAds(logFrom(file, () => undefined))) ?? [])
+      fromAds.push(names.length > 1 ? { ...job, log: file.name } : job);
+}
+
+function explainAll(ads: readonly DroppedFile[]): void {
+  const explained = [...explanationsOf(read?.jobs ?? []), ...fromAds.map((job) => explainStory(job))];
+  if (explained.length > 0 || ads.length > 0)
+    say({ is: 'groups', name: nameOf(names), groups: groupExplanations(explained) });
+}
+
+const explanationsOf = (jobs: readonly JobHistory[]): Explanation[] =>
+  dag === undefined ? jobs.map((job) => explainStory(job)) : explainNodes(dag.run, jobs, dag.file);
 
 /** The page is sent no more news than it can show. */
 const newsMillis = 50;
@@ -101,20 +154,28 @@ function progressOf(files: readonly DroppedFile[]) {
   return { advance, end };
 }
 
+function groupBy(by: GroupingName): void {
+  if (read === undefined) return;
+  const command = `updraft report ${namesOf(names)} --by ${by}`;
+  say({ is: 'grouped', page: groupedPage('', read, by, true), command });
+}
+
 async function explainJob(word: string): Promise<void> {
+  const jobs = [...(read?.jobs ?? []), ...fromAds];
   const found = jobs.filter((job) => isNamed(job, word));
-  if (found.length === 0) {
-    say({ is: 'no-job', message: `There is no job ${printable(word)} in ${nameOf(logNames)}.` });
+  const nodes = found.length === 0 ? explanationsOf(jobs).filter(({ node }) => node === word) : [];
+  if (found.length + nodes.length === 0) {
+    say({ is: 'no-job', message: `There is no job ${printable(word)} in ${nameOf(names)}.` });
     return;
   }
-  const command = `updraft why ${namesOf(logNames)} ${shellQuote(found[0]?.id ?? '')}`;
-  const show = (some: readonly JobHistory[]): void =>
-    say({ is: 'why', views: some.map((job) => viewExplanation(explainStory(job))), command });
-  show(found);
-  if (unquoted === undefined) return;
+  const command = `updraft why ${namesOf(names)} ${shellQuote(found[0]?.id ?? word)}`;
+  const show = (explained: readonly Explanation[]): void =>
+    say({ is: 'why', views: explained.map((one) => viewExplanation(one)), command });
+  show([...found.map((job) => explainStory(job)), ...nodes]);
+  if (unquoted === undefined || found.length === 0) return;
   const ids = new Set(found.flatMap(({ id, earlierIds = [] }) => [id, ...earlierIds]));
   const only = ({ cluster, proc }: LogEvent): boolean => ids.has(`${cluster}.${proc}`);
-  show((await readHistory(unquoted, { evidence: true, only })).jobs);
+  show((await readHistory(unquoted, { evidence: true, only })).jobs.map((job) => explainStory(job)));
 }
 
 /** By its id or its node; of several logs, also as the groups (`a.log: 1.0`) and the tables (`a.log 1.0`) name it. */
@@ -138,5 +199,5 @@ const nameOf = ([first = '', ...more]: readonly string[]): string =>
 /** Commands repeat no more names than this. */
 const maxNamed = 3;
 
-const namesOf = (names: readonly string[]): string =>
-  names.length > maxNamed ? 'LOGS' : names.map(shellQuote).join(' ');
+const namesOf = (all: readonly string[]): string =>
+  all.length > maxNamed ? 'LOGS' : all.map(shellQuote).join(' ');

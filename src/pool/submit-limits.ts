@@ -26,3 +26,6 @@ export function submitLimits(profile: Profile = condorProfiles.htcondor): PoolLi
     }),
   };
 }
+
+/** The same for a pool by its name. */
+export const limitsAt = (name: Profile['name']): PoolLimits => submitLimits(condorProfiles[name]);

@@ -20,7 +20,8 @@ export function groupSection(
 ): Section {
   const shown = all ? groups : groups.slice(0, maxGroups);
   const left = groups.length - shown.length;
-  const head = `${column} | jobs> | attempts> | good> | lost> | useful> | mostly | on slots> | median compute> | median transfer> | rate>`;
+  const isStarved = shown.some(({ slotSeconds }) => slotSeconds.waitingForData > 0);
+  const head = `${column} | jobs> | attempts> | good> | lost> | useful> | mostly | on slots> | median compute> | median transfer> | rate>${isStarved ? ' | waiting for data>' : ''}`;
   const isRated = shown.some(({ transferBytesPerSecond: rate }) => rate !== null);
   const rows = shown.map((group) => [
     group.name,
@@ -34,6 +35,7 @@ export function groupSection(
     formatSeconds(group.computeMedianSeconds),
     formatSeconds(group.transferMedianSeconds),
     isRated ? formatBytesPerSecond(group.transferBytesPerSecond) : '',
+    ...(isStarved ? [formatHours(group.slotSeconds.waitingForData)] : []),
   ]);
   const hidden = left > 0 ? [`${left} more with a smaller loss: --all shows them.`] : [];
   return sectionTable(id, title, head, rows, { ...more, after: [...hidden, ...(more.after ?? [])] });

@@ -6,6 +6,7 @@ import { columns, sumOver } from './columns.ts';
 import { groupedReport } from './grouped-report.ts';
 import { groupings, type GroupingName } from './groupings.ts';
 import { groupReports } from './groups.ts';
+import { groupSection } from './group-section.ts';
 import { readLogs } from './read-logs.ts';
 
 const job = (
@@ -93,4 +94,17 @@ test('jobs are grouped by owner and by log, and those without an owner are count
   assert.match(groupedReport(read, 'gpu').notes[0] ?? '', /does not name the GPU model of 3 attempts/);
   const [only] = groupedReport(await readLogs(await logSources([`${folder}/b.log`])), 'log').groups;
   assert.equal(only?.name, `${folder}/b.log`);
+});
+
+test('a table of sites has a column for the wait for data, if there was any', async (t) => {
+  const folder = await temporaryFolder(t, { 'job.log': job(0, 'NVIDIA A100', 0) });
+  const { jobs, ledger } = await readLogs(await logSources([`${folder}/job.log`]));
+  const [group] = groupReports(jobs, ledger.rows, groupings.gpu.key(), true);
+  const waiting = { ...group!, slotSeconds: { ...group!.slotSeconds, waitingForData: 7200 } };
+  const lastColumn = (one: typeof waiting): unknown[] => {
+    const { head, rows } = groupSection({ id: 'gpus', title: '', column: 'model' }, [one], false);
+    return [head.at(-1)?.title, rows[0]?.at(-1)];
+  };
+  assert.deepEqual(lastColumn(group!), ['rate', '']);
+  assert.deepEqual(lastColumn(waiting), ['waiting for data', '2.0 h']);
 });

@@ -9,8 +9,8 @@ import { sections } from './sections.ts';
 test('rows of a run have parameters and accuracy; rows of a log do not', async () => {
   const folder = path.join(import.meta.dirname, '../../test/journals/retry-then-failure');
   const state = await loadRun(folder);
-  const planned = ['0000', '0001'].map((id, index) => ({ id, parameters: { lr: 0.1 ** (index + 1) } }));
-  const { jobs, ledger, report } = readRun(folder, state, { planned });
+  const sweep = state.jobs.map((job, index) => ({ ...job, parameters: { lr: 0.1 ** (index + 1) } }));
+  const { jobs, ledger, report } = readRun(folder, { ...state, jobs: sweep });
   const rows = jobTable(jobs, ledger.rows);
   assert.deepEqual(
     rows.map(({ parameters, loss }) => [parameters['lr'], typeof loss]),
@@ -20,8 +20,11 @@ test('rows of a run have parameters and accuracy; rows of a log do not', async (
     ],
   );
   const [head, first] = [...jobCsv(rows)];
-  assert.match(head ?? '', /,cause,loss,accuracy,log,parameters\.lr\n$/);
-  assert.match(first ?? '', /^0000,,success,true,.*,0\.1\n$/);
+  assert.match(
+    head ?? '',
+    /,cause,loss,accuracy,log,parameters\.lr,metrics\.loss,metrics\.accuracy,best\.loss,best\.accuracy\n$/,
+  );
+  assert.match(first ?? '', /^0000,,success,true,.*,0\.1,1\.07,0\.61,1\.07,0\.61\n$/);
   const shown = sections(report, { jobRows: rows }).find(({ id }) => id === 'jobs');
   assert.deepEqual(shown?.rows[0]?.slice(0, 3), ['0000', 'lr=0.1', 'success']);
   const plain = sections(report, { jobRows: jobTable(readRun(folder, state).jobs, ledger.rows) });

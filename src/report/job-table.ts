@@ -30,6 +30,9 @@ export interface JobTableRow extends JobName {
   parameters: NonNullable<Trained['parameters']>;
   loss: number | null;
   accuracy: number | null;
+  /** All that it measured, loss and accuracy included: the last values, and the best. */
+  metrics: NonNullable<Trained['metrics']>;
+  best: NonNullable<Trained['best']>;
 }
 
 export function jobTable(jobs: readonly JobHistory[], rows: readonly JobRow[]): JobTableRow[] {
@@ -70,8 +73,10 @@ function tableRow(
     attempts: attempts.length,
     cause,
     parameters: trained?.parameters ?? {},
-    loss: trained?.loss ?? null,
-    accuracy: trained?.accuracy ?? null,
+    loss: trained?.metrics?.['loss'] ?? null,
+    accuracy: trained?.metrics?.['accuracy'] ?? null,
+    metrics: trained?.metrics ?? {},
+    best: trained?.best ?? {},
   };
 }
 
@@ -84,16 +89,23 @@ function validity(outcome: RowOutcome): boolean | null {
 
 /** A header with the keys of the JSON and one column per parameter, then a row per job. */
 export function* jobCsv(rows: readonly JobTableRow[]): Generator<string> {
-  const names = [...new Set(rows.flatMap(({ parameters }) => Object.keys(parameters)))];
-  yield csvLine([...keys, ...names.map((name) => `parameters.${name}`)]);
+  const tables = (['parameters', 'metrics', 'best'] as const).flatMap((table) =>
+    valueNames(rows, table).map((name) => ({ table, name })),
+  );
+  yield csvLine([...keys, ...tables.map(({ table, name }) => `${table}.${name}`)]);
   for (const row of rows) {
     const values = keys.map((key) => row[key]);
     yield csvLine([
       ...values.map((value) => (Array.isArray(value) ? value.join(';') : String(value ?? ''))),
-      ...names.map((name) => String(row.parameters[name] ?? '')),
+      ...tables.map(({ table, name }) => String(row[table][name] ?? '')),
     ]);
   }
 }
+
+/** The names that any row has in a table of values, in the order of their first appearance. */
+export const valueNames = (rows: readonly JobTableRow[], table: 'parameters' | 'metrics' | 'best'): string[] => [
+  ...new Set(rows.flatMap((row) => Object.keys(row[table]))),
+];
 
 const keys = [
   'job',
@@ -113,4 +125,4 @@ const keys = [
   'loss',
   'accuracy',
   'log',
-] as const satisfies readonly Exclude<keyof JobTableRow, 'parameters'>[];
+] as const satisfies readonly Exclude<keyof JobTableRow, 'parameters' | 'metrics' | 'best'>[];

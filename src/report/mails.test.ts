@@ -74,11 +74,18 @@ test('each owner gets one mail, with the causes, the advice and the command that
   assert.ok(printed.split('\n').every((line) => line.length <= 76));
 });
 
-test('a request cannot be changed in the queue, so the job is removed and submitted again', async (t) => {
-  const { printed } = await mailsAbout(t, {
-    'my.log': submitted('1.000', 'alice') + held('1.000', 34, 102, 'memory usage exceeded request_memory'),
-  });
-  assert.match(printed, /submit it again, and remove what is held:\n      condor_rm 1\.0\n/);
+test('requests and lists cannot be changed in the queue, so the job is removed and submitted again', async (t) => {
+  const noOutput =
+    'Transfer output files failure at execution point slot1@e while sending files to access point ap. Details: reading from file /e/out.pt: (errno 2) No such file or directory';
+  for (const hold of [
+    held('1.000', 34, 102, 'memory usage exceeded request_memory'),
+    held('1.000', 12, 2, noOutput),
+    held('1.000', 32, 0, 'Transfer input files failure: max total size exceeded'),
+  ]) {
+    const { printed } = await mailsAbout(t, { 'my.log': submitted('1.000', 'alice') + hold });
+    assert.match(printed, /submit it again, and remove what is\s+held:\n      condor_rm 1\.0\n/);
+    assert.doesNotMatch(printed, /condor_release/);
+  }
 });
 
 test('without owners there is one mail per log, and secrets in reasons are removed', async (t) => {

@@ -3,7 +3,14 @@ import { fileWithoutSecrets } from '../base/file-without-secrets.ts';
 import { firstFew, printable } from '../base/printable.ts';
 import { shellQuote } from '../base/shell-quote.ts';
 import { clip, wrap } from '../base/text-table.ts';
-import { adviceFor, type Cause, causeInfo, causeTitle, isRequest, sentence } from '../codes/causes.ts';
+import {
+  adviceFor,
+  type Cause,
+  causeInfo,
+  causeTitle,
+  needsResubmission,
+  sentence,
+} from '../codes/causes.ts';
 import type { JobHistory, JobOutcome } from '../history/history.ts';
 import type { ReadLogs } from './read-logs.ts';
 import { resourceReports } from './resource-reports.ts';
@@ -110,7 +117,7 @@ function causesOf(jobs: readonly JobHistory[], source: SourceKind, name: string)
 function queueCommand(jobs: readonly JobHistory[], cause: Cause, outcome: JobOutcome): string | null {
   if (outcome !== 'held') return null;
   const ids = jobs.map(({ id }) => id.replace(/#.*$/, '')).slice(0, maxIds);
-  return `${isRequest.has(causeInfo(cause).change) ? 'condor_rm' : 'condor_release'} ${ids.join(' ')}`;
+  return `${needsResubmission(cause) ? 'condor_rm' : 'condor_release'} ${ids.join(' ')}`;
 }
 
 /** Commands name no more jobs than this. */

@@ -90,7 +90,7 @@ const prose = (sentence: string): string =>
 function rowHtml(row: readonly string[], head: Section['head'], bar: number | undefined): string {
   const cells = row.map((text, index) =>
     index === 0
-      ? element('th', { scope: 'row' }, escapeMarkup(text))
+      ? element('th', { scope: 'row', class: head[index]?.align }, escapeMarkup(text))
       : element('td', { class: head[index]?.align }, escapeMarkup(text)),
   );
   const drawn =

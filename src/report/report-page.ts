@@ -1,3 +1,6 @@
+import { groupedReport } from './grouped-report.ts';
+import type { GroupingName } from './groupings.ts';
+import { groupedSection } from './group-section.ts';
 import { jobTable } from './job-table.ts';
 import type { ReadLogs } from './read-logs.ts';
 import { reportCharts } from './report-charts.ts';
@@ -17,4 +20,11 @@ export function reportPage(title: string, read: ReadLogs, choice: SectionChoice 
     charts: reportCharts(jobs, ledger, report),
     report,
   });
+}
+
+/** What `report --by` writes with `--html`. */
+export function groupedPage(title: string, read: ReadLogs, by: GroupingName, all = false): string {
+  const grouped = groupedReport(read, by);
+  const report = { ...read.report, notes: grouped.notes };
+  return reportHtml({ title, sections: [groupedSection(grouped, all)], charts: [], report });
 }

@@ -22,7 +22,7 @@ function reported(log: string) {
 }
 
 test('a request that is much too large gets a smaller suggestion', () => {
-  assert.deepEqual(reported(ended(0, 700)), [['Memory', 840, 'request less']]);
+  assert.deepEqual(reported(ended(0, 700)), [['Memory', 875, 'request less']]);
   assert.deepEqual(reported(ended(0, 3)), [['Memory', 512, 'request less']]);
 });
 
@@ -36,7 +36,7 @@ test('a small request fits, however little of it was used', () => {
 
 test('after an attempt ran out of memory, less is never suggested, however little others used', () => {
   const held = `${begun(1)}012 (001.001.000) ${at(5)} Job was held.\n\tError from slot1@ep: Job has gone over memory limit of 2000 megabytes. Peak usage: 14069 megabytes.\n\tCode 34 Subcode 0\n...\n`;
-  assert.deepEqual(reported(ended(0, 400) + held), [['Memory', 16_883, '1 attempt ran out: request more']]);
+  assert.deepEqual(reported(ended(0, 400) + held), [['Memory', 17_587, '1 attempt ran out: request more']]);
 });
 
 test('use up to the limit suggests twice the request, or a larger one that succeeded', () => {
@@ -52,5 +52,5 @@ test('use up to the limit suggests twice the request, or a larger one that succe
 
 test('use beyond the requested disk determines the suggestion', () => {
   const evicted = `${begun(0)}004 (001.000.000) ${at(5)} Job was evicted.\n\t(0) CPU times\n\tError from slot1@ep: disk usage exceeded request_disk\n${table('Disk (KB)', 1500, 1000)}...\n012 (001.000.000) ${at(5)} Job was held.\n\tError from slot1@ep: disk usage exceeded request_disk\n\tCode 21 Subcode 103\n...\n`;
-  assert.deepEqual(reported(evicted), [['Disk', 1800, '1 attempt ran out: request more']]);
+  assert.deepEqual(reported(evicted), [['Disk', 1875, '1 attempt ran out: request more']]);
 });

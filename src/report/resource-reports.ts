@@ -1,4 +1,5 @@
 import { counted } from '../base/counted.ts';
+import { afterExceeding, withHeadroom } from '../base/headroom.ts';
 import type { Cause } from '../codes/causes.ts';
 import type { JobHistory } from '../history/history.ts';
 import { ascending, quantile } from './statistics.ts';
@@ -16,7 +17,6 @@ export interface ResourceReport {
   advice: string;
 }
 
-const margin = 1.2;
 /** Below this share of the request, a smaller request finds slots sooner. */
 const excessShare = 0.5;
 /**
@@ -90,14 +90,13 @@ function resourceReport(
 }
 
 function advise(used: number, requested: number, exceeded: Exceeded, min: number): [number | null, string] {
-  const fitting = Math.max(1, Math.ceil(used * margin));
+  const fitting = Math.max(1, Math.ceil(withHeadroom(used)));
   if (exceeded.attempts > 0) {
     const who = counted(exceeded.attempts, 'attempt');
     if (used <= requested && exceeded.requested < requested)
       return [Math.max(requested, exceeded.requested * 2), `${who} with a smaller request ran out`];
-    // Use up to the limit does not show how much would have been enough.
-    const twice = exceeded.requested === Infinity ? null : requested * 2;
-    return [used > requested ? fitting : twice, `${who} ran out: request more`];
+    const isKnown = used > requested || exceeded.requested !== Infinity;
+    return [isKnown ? Math.ceil(afterExceeding(used, requested)) : null, `${who} ran out: request more`];
   }
   if (used > requested) return [fitting, 'more used than requested: request more'];
   const less = Math.max(fitting, min);

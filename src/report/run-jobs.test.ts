@@ -102,9 +102,9 @@ test('peak memory is compared with the request, with advice', () => {
     readRun('r', stalledRun(), { requestedMemoryBytes }).report.resources.map(
       ({ usedMax, suggested, advice }) => [usedMax, suggested, advice],
     );
-  assert.deepEqual(asked(8e9), [[900, 1080, 'request less']]);
+  assert.deepEqual(asked(8e9), [[900, 1125, 'request less']]);
   assert.deepEqual(asked(1e9), [[900, null, 'fits']]);
-  assert.deepEqual(asked(5e8), [[900, 1080, 'more used than requested: request more']]);
+  assert.deepEqual(asked(5e8), [[900, 1125, 'more used than requested: request more']]);
   assert.deepEqual(readRun('r', stalledRun()).report.resources, []);
 });
 

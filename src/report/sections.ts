@@ -1,8 +1,9 @@
 import { causeTitle, adviceFor } from '../codes/causes.ts';
+import { describeParameters } from '../job/describe-parameters.ts';
 import { formatSize } from '../job/units.ts';
 import { logTime } from '../history/log-facts.ts';
 import { columnLabels, lossColumns, slotColumns, sumOver, usefulColumns } from './columns.ts';
-import type { JobTableRow } from './job-table.ts';
+import { type JobTableRow, valueNames } from './job-table.ts';
 import { nodeSections } from './node-sections.ts';
 import type { LogReport } from './log-report.ts';
 import type { GroupReport } from './groups.ts';
@@ -17,6 +18,7 @@ import {
   formatSeconds,
   formatShare,
 } from './format.ts';
+import { resultsSection } from './results-table.ts';
 import { avoidLine } from './verdict.ts';
 
 /** More jobs are only listed with --jobs. */
@@ -85,6 +87,9 @@ export function sections(report: LogReport, choice: SectionChoice = {}): Section
     ...(all ? [slowestSection(report)] : []),
     cacheSection(report),
     resourceSection(report),
+    ...(jobRows.length > maxRows || valueNames(jobRows, 'metrics').length === 0
+      ? []
+      : [resultsSection(jobRows)]),
     jobSection(report, jobRows, maxRows),
   ].filter(({ rows }) => rows.length > 0);
 }
@@ -228,22 +233,21 @@ function wasteSection(report: LogReport): Section {
 function jobSection(report: LogReport, jobs: readonly JobTableRow[], maxRows: number): Section {
   const labelOf = jobLabels(report);
   const shown = jobs.length > maxRows ? [] : jobs;
-  const [isSweep, isScored] = [shown.some(hasParameters), shown.some(({ accuracy }) => accuracy !== null)];
+  const isSweep = shown.some(hasParameters);
   const whole = (seconds: number | null) => (seconds === null ? '' : Math.round(seconds));
   const rows = shown.map((row) => [
     labelOf(row),
-    ...(isSweep ? [describeParameters(row)] : []),
+    ...(isSweep ? [describeParameters(row.parameters)] : []),
     outcomeLabels[row.outcome] ?? row.outcome,
     row.valid === null ? '?' : row.valid ? 'yes' : 'no',
     `${row.sites.at(-1) ?? ''}${row.sites.length > 1 ? ` (+${row.sites.length - 1})` : ''}`,
-    ...(isScored ? [formatShare(row.accuracy)] : []),
     ...[row.executeSeconds, row.slotBusySeconds, row.transferTotalSeconds, row.lastTransferSeconds].map(
       whole,
     ),
     ...[row.stalls, row.holds, row.evictions, row.attempts],
   ]);
   const head = [
-    `job | ${isSweep ? 'parameters | ' : ''}outcome | valid | site | ${isScored ? 'accuracy> | ' : ''}`,
+    `job | ${isSweep ? 'parameters | ' : ''}outcome | valid | site | `,
     'execute> | slot busy> | transfer> | last> | stalls> | holds> | evicted> | tries>',
   ].join('');
   return sectionTable('jobs', 'Jobs (times in seconds)', head, rows, { after: jobNotes(shown) });
@@ -259,10 +263,6 @@ function jobNotes(jobs: readonly JobTableRow[]): string[] {
 }
 
 const hasParameters = ({ parameters }: JobTableRow): boolean => Object.keys(parameters).length > 0;
-const describeParameters = ({ parameters }: JobTableRow): string =>
-  Object.entries(parameters)
-    .map(([name, value]) => `${name}=${value}`)
-    .join(' ');
 
 function slowestSection(report: LogReport): Section {
   const labelOf = jobLabels(report);

@@ -104,7 +104,7 @@ test("a cause that occurs everywhere is not a site's fault", () => {
 test('the verdict on a lack of memory has the request to write', () => {
   const killed: Tried = { cause: 'memory-exceeded', memory: { usage: 5000, request: 4096 } };
   const { verdict } = reportOn(many(6, (id) => job(id, killed, { memory: { usage: 5900, request: 4096 } })));
-  assert.deepEqual([verdict?.name, verdict?.line], ['memory-exceeded', 'request_memory = 7GB']);
+  assert.deepEqual([verdict?.name, verdict?.line], ['memory-exceeded', 'request_memory = 8GB']);
 });
 
 test('a machine where attempts fail in a row is reported as broken, and is the verdict', () => {
@@ -210,7 +210,7 @@ test('the lines for a run are for its job file', () => {
     many(6, (id) => job(id, killed, {})),
     'run',
   );
-  assert.equal(short.verdict?.line, 'memory = "6 GB"');
+  assert.equal(short.verdict?.line, 'memory = "7 GB"');
   // Updraft requests more by itself, and there is no submit file.
   const unmeasured = (source: 'log' | 'run') =>
     reportOn(

@@ -1,5 +1,6 @@
 import path from 'node:path';
 import type { Clock } from '../base/clock.ts';
+import { defined } from '../base/defined.ts';
 import { printable } from '../base/printable.ts';
 import { Fault } from '../fault/fault.ts';
 import { jobId, runFiles } from '../job/layout.ts';
@@ -12,7 +13,8 @@ import { readPlan } from '../pool/read-plan.ts';
 
 /** The state of a run on any pool, from its folder alone. */
 export async function readRunState(runFolder: string): Promise<RunState> {
-  return loadRun(runFolder, await poolSource(runFolder));
+  const state = await loadRun(runFolder, await poolSource(runFolder));
+  return withParameters(state, await parametersOf(runFolder));
 }
 
 /** The same without what its attempts report themselves: much cheaper for a run of many jobs. */
@@ -25,7 +27,23 @@ export async function* followRunStates(
   runFolder: string,
   options: { clock: Clock; signal?: AbortSignal },
 ): AsyncGenerator<RunState, void, undefined> {
-  yield* followRun(runFolder, { ...options, source: await poolSource(runFolder) });
+  const parameters = await parametersOf(runFolder);
+  for await (const state of followRun(runFolder, { ...options, source: await poolSource(runFolder) }))
+    yield withParameters(state, parameters);
+}
+
+/** The jobs' values of the matrix, by id; none if all are alike. */
+async function parametersOf(runFolder: string): Promise<Map<string, NonNullable<JobState['parameters']>>> {
+  // A copy of a run may lack its plan.
+  const { jobs = [] } = (await readPlan(runFolder).catch(() => undefined)) ?? {};
+  const known = jobs.filter(({ parameters }) => Object.keys(parameters).length > 0);
+  return new Map(known.map(({ id, parameters }) => [id, parameters]));
+}
+
+function withParameters(state: RunState, known: Awaited<ReturnType<typeof parametersOf>>): RunState {
+  if (known.size === 0) return state;
+  const jobs = state.jobs.map((job) => ({ ...job, ...defined({ parameters: known.get(job.id) }) }));
+  return { ...state, jobs };
 }
 
 /** What the run's pool knows beyond the journals. */

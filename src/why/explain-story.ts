@@ -1,7 +1,7 @@
 import { defined } from '../base/defined.ts';
 import type { Termination } from '../eventlog/details.ts';
 import { attemptDiagnosis } from './attempt-diagnosis.ts';
-import { adviceFor, type Cause, causeInfo, causeTitle, isRequest } from '../codes/causes.ts';
+import { adviceFor, type Cause, causeTitle, needsResubmission } from '../codes/causes.ts';
 import { diagnose, type Diagnosis } from '../diagnosis/diagnose.ts';
 import { safeLine } from '../diagnosis/quote-event.ts';
 import { explainRemoval } from './explain-removal.ts';
@@ -110,8 +110,8 @@ function explainHold(job: JobHistory, rules: RunRules | undefined): Explanation 
   const again =
     isLasting && rules !== undefined
       ? '`updraft retry` (or give it up: `updraft stop`)'
-      : isLasting && isRequest.has(causeInfo(diagnosis.cause).change)
-        ? `submit it again, and condor_rm ${id}: a job in the queue keeps its request`
+      : isLasting && needsResubmission(diagnosis.cause)
+        ? `submit it again, and condor_rm ${id}: a job in the queue keeps its settings`
         : `condor_release ${id} (or give it up: condor_rm ${id})`;
   return explained(job, 'held', diagnosis, {
     because: [...diagnosis.because, attemptLine(attempts.length, held), ...holdCount(job), ...past.because],

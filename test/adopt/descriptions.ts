@@ -60,6 +60,7 @@ export const descriptions: Record<string, string> = {
   'items over several lines': 'arguments = $(v)\nqueue v in (\n  a b\n  # not this\n  c, d\n)',
   'items from lines': "arguments = \"'$(a)' '$(b)'\"\nqueue a, b from (\n  1 2 3\n  4,5\n  6\n)",
   'items from a file': "arguments = \"'$(a)' '$(b)'\"\nqueue a b from in/list.txt",
+  'items from a table': 'arguments = "[$(a)] [$(b)] $(Row)"\nqueue from table in/table.csv',
   'items with separators of their own': "arguments = \"'$(a)' '$(b)'\"\nqueue a b from (\n  x, y\x1fz w\n)",
   'slices of items': 'arguments = $(v)$(ItemIndex)\nqueue v in [1:4:2] (a b c d e)',
   'slices from the end': 'arguments = $(v)$(ItemIndex)\nqueue v from [-2:] (\na\nb\nc\n)',

@@ -16,6 +16,7 @@ const files = {
   'in/one.dat': '1',
   'in/two.dat': '2',
   'in/list.txt': '1, 2\n3 4 5\n',
+  'in/table.csv': 'a, b\n1, x y\n  2,\n',
   'in/more.inc': 'arguments = included $(Process)\n',
 };
 

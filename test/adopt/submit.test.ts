@@ -10,7 +10,7 @@ import type { RunState } from '../../src/journal/state.ts';
 import { startFederation } from '../../src/mini/federation/federation.ts';
 import { followRunStates } from '../../src/run/run-states.ts';
 import { runCommand } from '../cli/run-command.ts';
-import { condorHarness } from '../condor/condor-harness.ts';
+import { condorHarness, result } from '../condor/condor-harness.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 const description = [
@@ -122,4 +122,41 @@ test("HTCondor's warnings and refusals are part of the answer", async (t) => {
     harness.run('bad.sub'),
     (error) => error instanceof Fault && error.kind === 'file-invalid',
   );
+});
+
+test('a job file written for a submit file runs to the same results', async (t) => {
+  const harness = await condorHarness(t, {
+    'job.sub': [
+      'executable = run.sh',
+      `arguments = "$(rate) '$(Cluster) of {all}'"`,
+      `environment = "GREETING='hello, you'"`,
+      'transfer_input_files = words.txt',
+      'transfer_output_files = model-$(rate).pt',
+      'when_to_transfer_output = ON_EXIT_OR_EVICT',
+      'request_memory = 200 MB',
+      'request_disk = 100 MB',
+      'priority = 3',
+      '+Colour = "green"',
+      'queue rate from (\n0.1\n0.01\n)',
+      '',
+    ].join('\n'),
+    'run.sh': '#!/bin/sh\nset -e\necho "$GREETING: $1, $2 $(cat words.txt)" > "model-$1.pt"\n',
+    'words.txt': 'and more',
+  });
+  if (harness === undefined) return;
+  await chmod(path.join(harness.folder, 'run.sh'), 0o755);
+  const { env } = harness;
+  const { err } = await runCommand(adopt, ['job.sub', '--write'], { cwd: harness.folder, env });
+  assert.match(err, /not carried over: \$\(Cluster\): the run's name/);
+  assert.match(err, /not carried over: when_to_transfer_output = ON_EXIT_OR_EVICT: /);
+  const run = await harness.submit();
+  const { tally } = await harness.finish(run);
+  assert.equal(tally.success, 2);
+  for (const [job, rate] of ['0.1', '0.01'].entries())
+    assert.equal(
+      await result(run, `model-${rate}.pt`, `000${job}`),
+      `hello, you: ${rate}, ${path.basename(run)} of {all} and more\n`,
+    );
+  const asked = await harness.ask(`UpdraftRun == "${path.basename(run)}"`, 'JobPrio', 'Colour');
+  assert.deepEqual(new Set(asked), new Set(['3 green']));
 });

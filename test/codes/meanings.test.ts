@@ -119,6 +119,20 @@ const worded: [code: number | undefined, subcode: number, reason: string, cause:
     'output-failed',
     /never overwritten/,
   ],
+  [
+    12,
+    28,
+    'Transfer output files failure at execution point slot1@n while sending files to access point ap. Details: writing to file /e/.out: (errno 28) No space left on device',
+    'disk-full',
+    /disk of the machine/,
+  ],
+  [
+    12,
+    28,
+    'Transfer output files failure at access point ap while receiving files from execution point slot1@n. Details: writing to file /home/a/out.pt: (errno 28) No space left on device',
+    'access-point-full',
+    /access point: disk full/,
+  ],
   [1008, 0, 'Job not found at execution machine', 'disconnected', /the job was gone/],
   [1008, 0, 'Startd is no longer at old port, job must have been killed', 'disconnected', /the job was gone/],
   [

@@ -51,6 +51,14 @@ async function drop(tab: Tab, files: string[], items: object[] = []): Promise<vo
     await tab.send('Input.dispatchDragEvent', { type, x: 200, y: 200, data });
 }
 
+/** Chooses one of several, as a person does. */
+const pick = (tab: Tab, choice: string, value: string): Promise<unknown> =>
+  tab.read(`(() => {
+    const choice = document.querySelector('${choice}');
+    choice.value = '${value}';
+    choice.dispatchEvent(new Event('change'));
+  })()`);
+
 /** Writes a file for one test. */
 async function written(t: TestContext, name: string, content: string | Uint8Array): Promise<string> {
   const file = path.join(await temporaryFolder(t), name);
@@ -130,8 +138,43 @@ test('several logs, one of them compressed, are one report', async (t) => {
   );
   assert.match(await tab.text('#causes'), /held: it used more memory than requested/);
   assert.match(await tab.text('#causes'), /failed: /);
+  assert.match(await tab.read('document.title'), /^Where the time went: .* and 2 more · Updraft$/);
+  // A job of each log, by the group and by the table that name it.
+  for (const [table, log, said] of [
+    ['#causes', 'p_memhold.log', 'It used more memory than requested'],
+    ['#causes', 'exit3.log', 'exited with code 3'],
+    ['#jobs', 'normal.log.gz', 'normal.log.gz'],
+  ]) {
+    const button = `[...document.querySelectorAll('${table} button.job')].find((one) => one.innerText.includes('${log}'))`;
+    await tab.read(`${button}.click()`);
+    await tab.untilText('dialog[open]', said ?? '');
+    assert.match(await tab.text('dialog .same'), /updraft why/);
+    await tab.press('Escape');
+    await tab.until(`document.querySelector('dialog[open]') === null`);
+  }
+  await pick(tab, '#by', 'log');
+  await tab.untilText('#grouped', 'exit3.log');
+  assert.match(await tab.text('#grouped'), /updraft report .*--by log/);
+  assert.deepEqual(tab.errors, []);
+});
+
+test('ads of condor_q -l are explained, and a log in UTF-16 is read', async (t) => {
+  const tab = await opened(t);
+  if (tab === undefined) return;
+  const ad =
+    'ClusterId = 7\nProcId = 2\nJobStatus = 5\nQDate = 1767225600\nHoldReasonCode = 34\nHoldReasonSubCode = 102\n' +
+    'HoldReason = "Error from slot1@e1: Job has gone over cgroup memory limit of 2048 megabytes."\n\n';
+  await choose(tab, await written(t, 'queue.txt', ad));
+  assert.equal(await tab.text('h1'), 'Why: queue.txt');
+  assert.match(await tab.text('#causes'), /1 held: it used more memory than requested/);
+  assert.match(await tab.text('.same'), /updraft why queue\.txt/);
   await tab.click('#causes button.job');
-  await tab.untilText('dialog[open] .same', 'updraft why');
+  await tab.untilText('dialog[open]', 'gone over cgroup memory limit');
+  await tab.press('Escape');
+  await tab.click('#restart');
+  const wide = Buffer.from(`\ufeff${await readFile(path.join(logs, 'hold404.log'), 'utf8')}`, 'utf16le');
+  await choose(tab, await written(t, 'wide.log', wide));
+  assert.match(await tab.text('#causes'), /1 held: an input was not found \(404\)/);
   assert.deepEqual(tab.errors, []);
 });
 
@@ -217,6 +260,10 @@ test('a submit file is linted with the script that was chosen with it', async (t
   assert.match(await tab.text('#result h2'), /^job\.sub: .*error/);
   assert.match(await tab.text('#result'), /run\.sh:\d+\s+pipe-status-lost/);
   assert.match(await tab.text('.same'), /updraft adopt job\.sub/);
+  assert.equal(await tab.read('document.title'), 'What to fix: job.sub · Updraft');
+  assert.doesNotMatch(await tab.text('#result'), /ProjectName/);
+  await pick(tab, '#pool', 'ospool');
+  await tab.untilText('#findings', 'ProjectName');
   assert.deepEqual(tab.errors, []);
 });
 
@@ -228,6 +275,25 @@ test('a DAG is linted with the submit files that were chosen with it', async (t)
   assert.match(await tab.text('#result h2'), /^flow\.dag: 2 nodes; \d+ errors?/);
   assert.match(await tab.text('#result'), /flow\.dag:\d+\s+[a-z-]*cycle/);
   assert.match(await tab.text('.same'), /updraft adopt flow\.dag/);
+  assert.deepEqual(tab.errors, []);
+});
+
+test('a DAG that is dropped with its files and logs is reported by node, its inner DAGs too', async (t) => {
+  const tab = await opened(t);
+  if (tab === undefined) return;
+  await drop(tab, [path.resolve(import.meta.dirname, '../fixtures/dag-inner')]);
+  await tab.until(`!document.querySelector('#result').hidden`);
+  assert.match(await tab.text('h1'), /^Where the time went: .*flow\.dag$/);
+  assert.match(await tab.text('#summary'), /nodes\s+5\b/);
+  assert.match(await tab.text('#path'), /fetch[^]+tune\/a[^]+tune\/b/);
+  assert.match(await tab.text('#not-submitted'), /it waits for tune, which failed\s+merge/);
+  assert.match(await tab.text('#findings h2'), /^flow\.dag: 8 nodes, 4 of them in 2 inner DAGs/);
+  assert.match(await tab.text('#causes'), /1 failed: the program exited with an error/);
+  assert.match(await tab.text('.same'), /updraft report \S*flow\.dag; updraft adopt \S*flow\.dag$/);
+  await tab.read(
+    `[...document.querySelectorAll('#causes button.job')].find((one) => one.innerText === 'merge').click()`,
+  );
+  await tab.untilText('dialog[open]', 'it waits for tune, which failed');
   assert.deepEqual(tab.errors, []);
 });
 

@@ -26,6 +26,22 @@ test('a training with updraft.py resumes at the very next batch', { timeout: 300
   assert.match(stderr, withTorch === undefined ? /^OK \(skipped=14\)$/m : /^OK$/m);
 });
 
+for (const [framework, modules, suite] of [
+  ['Lightning', ['torch', 'numpy', 'lightning'], 'WithLightning'],
+  ["Hugging Face's Trainer", ['torch', 'numpy', 'transformers', 'accelerate'], 'WithTrainer'],
+] as const)
+  test(`a training with ${framework} resumes at the very next batch`, { timeout: 300_000 }, async (t) => {
+    const python = await findWith([...modules]);
+    if (python === undefined) {
+      t.skip(`no Python on this machine has ${modules.join(', ')}`);
+      return;
+    }
+    const { stderr } = await run(python, ['-B', '-m', 'unittest', `test_updraft_callbacks.${suite}`], {
+      cwd,
+    });
+    assert.match(stderr, /^OK$/m);
+  });
+
 const counting = `import json, os, signal
 import updraft
 

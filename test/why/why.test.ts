@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
+import * as report from '../../src/cli/commands/report.ts';
 import * as why from '../../src/cli/commands/why.ts';
 import { Fault } from '../../src/fault/fault.ts';
 import type { Explanation } from '../../src/diagnosis/explanation.ts';
+import type { LogReport } from '../../src/report/log-report.ts';
 import { runCommand } from '../cli/run-command.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { eventLogs } from './render-log.ts';
@@ -26,6 +28,15 @@ test('a log with many jobs is explained by cause, and one of them in full', asyn
   assert.match(all.err, /updraft why transfer_queue\.log 69\.2/);
   const one = await runCommand(why, ['transfer_queue.log', '069.002.000'], { cwd: eventLogs });
   assert.match(one.out, /^69\.2 running/);
+});
+
+test('why and report suggest the same memory after a hold', async () => {
+  const { out } = await runCommand(why, ['p_memhold.log'], { cwd: eventLogs });
+  const { resources } = JSON.parse(
+    (await runCommand(report, ['p_memhold.log', '--json'], { cwd: eventLogs })).out,
+  ) as LogReport;
+  const suggested = resources.find(({ name }) => name === 'Memory')?.suggested ?? NaN;
+  assert.match(out, new RegExp(`Request at least ${Math.ceil(suggested / 128) * 128} MB`));
 });
 
 test('a node of a DAG is one job, by its name or by the number of any of its clusters', async (t) => {

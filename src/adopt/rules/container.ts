@@ -12,7 +12,7 @@ import type { RuleResult, Rule } from '../../base/finding.ts';
 export const containerRules: Rule<SubmitFacts>[] = [
   {
     name: 'two-images',
-    level: 'error',
+    level: 'warning',
     about:
       '`+SingularityImage` and `container_image` are both set, and which one is used depends on the pool.',
     check: perBatch((batch) =>

@@ -97,7 +97,7 @@ function ignoredConditions(batch: Batch): RuleResult {
 }
 
 /** Beyond what any GPU or machine had in 2026. */
-const maxGpus = 16;
+export const maxGpus = 16;
 const maxCapability = 13;
 const maxRuntime = 20;
 const maxMemoryBytes = 512 * 2 ** 30;

@@ -87,6 +87,8 @@ function repeated(
 }
 
 function sharedName(batch: Batch, command: string): Found | [] {
+  // There, `$(Node)` numbers the processes of one job.
+  if (/^parallel$/i.test(valueOf(batch, 'universe') ?? '')) return [];
   const shared = repeated(batch, (one) => {
     const name = valueOf(one, command);
     return name === undefined || name === '/dev/null' || isUrl(name) ? [] : [whereTo(one, name)];

@@ -106,7 +106,7 @@ export const recoveryRules: Rule<SubmitFacts>[] = [
   },
   {
     name: 'checkpoint-without-code',
-    level: 'error',
+    level: 'warning',
     about: 'Checkpoint files are named, but without an exit code HTCondor never saves them.',
     check: perBatch((batch) =>
       has(batch, 'transfer_checkpoint_files') && !has(batch, 'checkpoint_exit_code')

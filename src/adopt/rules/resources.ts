@@ -1,3 +1,4 @@
+import { withHeadroom } from '../../base/headroom.ts';
 import { nearest } from '../../base/nearest.ts';
 import {
   type Batch,
@@ -26,7 +27,7 @@ export const resourceRules: Rule<SubmitFacts>[] = [
   },
   {
     name: 'below-use',
-    level: 'error',
+    level: 'warning',
     about: 'The file requests less memory or disk than earlier jobs used, according to their log.',
     check: perBatch(belowUse),
   },
@@ -84,7 +85,7 @@ function belowUse(batch: Batch, { usage }: SubmitFacts): RuleResult {
     const asked = parseQuantity(valueOf(batch, name) ?? '', plainUnits[name])?.bytes;
     const max = used[name];
     if (asked === undefined || max === undefined || asked >= max) return [];
-    const enough = Math.ceil((max * 1.2) / 2 ** 30);
+    const enough = Math.ceil(withHeadroom(max) / 2 ** 30);
     return {
       message: `${formatQuantity(asked)} requested, but a job in ${usage?.log ?? ''} used ${formatQuantity(max)}: such jobs are held or killed`,
       fix: `${name} = ${enough} GB`,

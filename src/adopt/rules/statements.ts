@@ -42,7 +42,7 @@ export const statementRules: Rule<SubmitFacts>[] = [
   },
   {
     name: 'replaced-command',
-    level: 'error',
+    level: 'warning',
     about: 'A command is set twice for the same jobs, so the second value silently replaces the first.',
     check: replacedCommands,
   },

@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { counted } from '../../base/counted.ts';
+import { withHeadroom } from '../../base/headroom.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import {
   attributeValue,
@@ -9,6 +10,7 @@ import {
   fileList,
   parseQuantity,
   perBatch,
+  refusesTransfer,
   transfersNothing,
   whereSet,
   formatQuantity,
@@ -64,7 +66,7 @@ export const transferRules: Rule<SubmitFacts>[] = [
   },
   {
     name: 'disk-below-input',
-    level: 'error',
+    level: 'warning',
     about: 'Less disk is requested than the input alone takes.',
     check: perBatch(diskBelowInput),
   },
@@ -180,7 +182,9 @@ function missingInitialdir({ queue }: Batch, { files }: SubmitFacts): RuleResult
   };
 }
 
-function missingInputs({ queue }: Batch, facts: SubmitFacts): RuleResult {
+function missingInputs(first: Batch, facts: SubmitFacts): RuleResult {
+  if (transfersNothing(first)) return [];
+  const { queue } = first;
   const missing = new Map<string, Batch>();
   for (const job of queue.jobs)
     for (const name of inputsOf({ queue, job }))
@@ -241,7 +245,7 @@ function diskBelowInput(batch: Batch, facts: SubmitFacts): RuleResult {
   if (asked === undefined || transfersNothing(batch) || asked >= needed) return [];
   return {
     message: `${formatQuantity(asked)} of disk requested, but the input alone takes ${formatQuantity(needed)}: the job would be held, or fill the disk`,
-    fix: `request_disk = ${Math.ceil((needed * 1.2) / 2 ** 30)} GB, plus room for unpacked files and results`,
+    fix: `request_disk = ${Math.ceil(withHeadroom(needed) / 2 ** 30)} GB, plus room for unpacked files and results`,
     place: whereSet(batch, 'request_disk'),
   };
 }
@@ -264,7 +268,7 @@ function transferOff(batch: Batch): RuleResult {
   const lists = ['transfer_input_files', 'transfer_output_files'].filter(
     (name) => valueOf(batch, name) !== undefined,
   );
-  if (!transfersNothing(batch) || lists.length === 0) return [];
+  if (!refusesTransfer(batch) || lists.length === 0) return [];
   return {
     message: `\`${lists.join('` and `')}\` conflicts with should_transfer_files = NO: HTCondor refuses the file`,
     fix: 'should_transfer_files = YES, or remove the list',

@@ -75,13 +75,13 @@ export const wrapperRules: Rule<Wrapper>[] = [
   },
   {
     name: 'status-lost',
-    level: 'error',
+    level: 'warning',
     about: "The script ends with another command's status, so a failed training counts as a success.",
     check: lostStatus,
   },
   {
     name: 'pipe-status-lost',
-    level: 'error',
+    level: 'warning',
     about: "The training's output goes through a pipe, and the exit code is that of the pipe's last command.",
     check: (wrapper) => {
       const main = mainCommand(wrapper);

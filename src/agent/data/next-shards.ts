@@ -1,7 +1,7 @@
 /** What is known about the shards of a data set, and about the readers that use them. */
 export interface ShardsNow {
-  /** The size of each shard; undefined if it is not known before it has come. */
-  bytes: readonly (number | undefined)[];
+  /** The size of each shard. */
+  bytes: readonly number[];
   /** The disk that shards may take. */
   keep: number;
   /** Numbers of shards, in the order in which they are used from now on; a shard of the next epoch comes again. */
@@ -32,9 +32,7 @@ export function nextShards(now: ShardsNow): NextShards {
   const nextUse = new Map<number, number>();
   for (const [place, shard] of order.entries()) if (!nextUse.has(shard)) nextUse.set(shard, place);
   const isSoon = (shard: number): boolean => (nextUse.get(shard) ?? Infinity) < 2 * block;
-  // Before any size is known, one shard is fetched alone.
-  const unknown = largestOf(now.bytes) ?? keep;
-  const sizeOf = (shard: number): number => now.bytes[shard] ?? unknown;
+  const sizeOf = (shard: number): number => now.bytes[shard] ?? 0;
   const held = new Set([...present, ...arriving]);
   // Last used, first removed.
   const removable = [...held]
@@ -64,14 +62,7 @@ export function nextShards(now: ShardsNow): NextShards {
   return { bring, remove, isAwaited };
 }
 
-/** What the shards of the current block take together, as far as sizes are known: the budget must hold them. */
+/** What the shards of the current block take together: the budget must hold them. */
 export function blockBytes({ bytes, order, block }: Pick<ShardsNow, 'bytes' | 'order' | 'block'>): number {
-  const unknown = largestOf(bytes) ?? 0;
-  return [...new Set(order.slice(0, block))].reduce((sum, shard) => sum + (bytes[shard] ?? unknown), 0);
-}
-
-/** A size that is not known is taken to be the largest known one. */
-export function largestOf(bytes: readonly (number | undefined)[]): number | undefined {
-  const known = bytes.filter((each) => each !== undefined);
-  return known.length === 0 ? undefined : known.reduce((max, each) => Math.max(max, each));
+  return [...new Set(order.slice(0, block))].reduce((sum, shard) => sum + (bytes[shard] ?? 0), 0);
 }

@@ -5,7 +5,7 @@ import type { OrderedData } from '../../job/job.ts';
 import { keepProblem } from '../../job/on-demand.ts';
 import { formatSize } from '../../job/units.ts';
 import type { Attempt } from '../attempt.ts';
-import { blockBytes, largestOf, nextShards } from './next-shards.ts';
+import { blockBytes, nextShards } from './next-shards.ts';
 import { ReaderFiles, type Wish } from './reader-files.ts';
 import { openShards, type TarShard } from './stage-data.ts';
 import { joinTransfers, maxShards } from './stage-shards.ts';
@@ -29,7 +29,7 @@ export class ShardStream {
   readonly #folder: string;
   readonly #files: ReaderFiles;
   readonly #joint: ReturnType<typeof joinTransfers>;
-  readonly #bytes: (number | undefined)[];
+  readonly #bytes: number[];
   readonly #present = new Set<number>();
   readonly #arriving = new Map<number, Transfer>();
   #wake = new AbortController();
@@ -48,7 +48,7 @@ export class ShardStream {
     this.#shards = shards;
     this.#stage = stage;
     this.#folder = path.join(attempt.scratch.work, source.into);
-    this.#files = new ReaderFiles(this.#folder);
+    this.#files = new ReaderFiles(this.#folder, hintFile(source, attempt));
     this.#joint = joinTransfers(source.url, attempt);
     this.#bytes = shards.map(({ bytes }) => bytes);
     checkKeep(source, this.#bytes);
@@ -69,7 +69,7 @@ export class ShardStream {
 
   /** The training starts again: its readers count from zero. */
   restart(): void {
-    this.#files.forget();
+    this.#files.restart();
   }
 
   /** Brings shards until `ended`; throws if one cannot be brought. */
@@ -109,10 +109,8 @@ export class ShardStream {
   /** After a pause, what came before it is still there. */
   #findPresent(): void {
     for (const [shard, { bytes }] of this.#shards.entries()) {
-      const size = statSync(this.#fileOf(shard), { throwIfNoEntry: false })?.size;
-      if (size === undefined || size !== (bytes ?? size)) continue;
-      this.#present.add(shard);
-      this.#bytes[shard] = size;
+      const found = statSync(this.#fileOf(shard), { throwIfNoEntry: false });
+      if (found?.size === bytes) this.#present.add(shard);
     }
   }
 
@@ -137,7 +135,6 @@ export class ShardStream {
     const settled = this.#stage(shard, this.#draftOf(index), { ...this.#attempt, record, context }, onEvent)
       .then(
         () => {
-          this.#bytes[index] = statSync(this.#fileOf(index)).size;
           this.#present.add(index);
         },
         (error: unknown) => {
@@ -170,8 +167,8 @@ async function drop({ end, settled }: Transfer): Promise<void> {
   await settled;
 }
 
-function checkKeep({ name, url, keepBytes = Infinity }: OrderedData, bytes: (number | undefined)[]): void {
-  const problem = keepProblem(keepBytes, largestOf(bytes) ?? 0);
+function checkKeep({ name, url, keepBytes = Infinity }: OrderedData, bytes: readonly number[]): void {
+  const problem = keepProblem(keepBytes, bytes.reduce((max, each) => Math.max(max, each), 0));
   if (problem === undefined) return;
   throw new Fault('expect-wrong', `data.${name}: ${problem.message}`, { about: url, fix: problem.fix });
 }
@@ -182,4 +179,11 @@ function blockTooLarge({ name, url, keepBytes = 0 }: OrderedData, block: number,
     `data.${name}: ${block} shards that are shuffled together take ${formatSize(needed)}, but keep = "${formatSize(keepBytes)}"`,
     { about: url, fix: `write keep = "${formatSize(2 * needed)}" in [data.${name}], or shuffle fewer shards together` },
   );
+}
+
+/** In its checkpoint, `updraft.Stream` leaves what it will want when it resumes. */
+function hintFile({ into }: OrderedData, { order, scratch }: Attempt): string | undefined {
+  const { checkpoint } = order.job.train;
+  if (checkpoint === undefined) return undefined;
+  return path.join(scratch.work, checkpoint, `stream-${path.basename(into)}.json`);
 }

@@ -3,10 +3,11 @@ import path from 'node:path';
 import { archiveKind, isShardList } from '../../base/archive-kinds.ts';
 import type { Clock } from '../../base/clock.ts';
 import { defined } from '../../base/defined.ts';
+import { mapLimited } from '../../base/map-limited.ts';
 import { shardRange } from '../../base/shard-range.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { Locator } from '../../federation/located.ts';
-import { createLocator } from '../../federation/locator.ts';
+import { createLocator, type FederationLocator } from '../../federation/locator.ts';
 import { isSameHome, type ObjectUrl, parseObjectUrl } from '../../federation/object-url.ts';
 import type { OrderedData } from '../../job/job.ts';
 import { isOnDemand } from '../../job/on-demand.ts';
@@ -23,6 +24,7 @@ import { unpackFetched } from '../../unpack/unpack-fetched.ts';
 import type { Attempt } from '../attempt.ts';
 import { accessPointOf } from '../machine/condor-ads.ts';
 import type { Recorder } from '../notes/journal-writer.ts';
+import { reachObject } from '../self-test/reach-object.ts';
 import { recordEvents } from './record-fetch.ts';
 import { locatorFor } from './object-locator.ts';
 import { readLocal } from './read-local.ts';
@@ -82,8 +84,8 @@ export function openStaging(attempt: Attempt): (source: OrderedData, onPart?: ()
 export interface TarShard {
   name: string;
   url: string;
-  /** What the list says about it; a range says nothing. */
-  bytes?: number;
+  bytes: number;
+  /** What only a list says about it. */
   samples?: number;
   manifest?: Manifest;
 }
@@ -99,16 +101,37 @@ export async function openShards(
 }> {
   const locator = locatorOf(attempt);
   const suspects = new Set<string>();
-  const range = shardRange(source.url)?.map((url) => ({ url, name: nameOf(parseObjectUrl(url, attempt.context.env)) }));
+  const range = shardRange(source.url);
   return {
-    shards: range ?? (await listedShards(source, attempt, locator)),
+    shards: await (range === undefined
+      ? listedShards(source, attempt, locator)
+      : numberedShards(range, source, attempt, locator)),
     async stage({ name, url, bytes, manifest }, draft, own, onEvent) {
       const proof = manifest && { sha256: manifest.sha256 };
-      const shard: OrderedData = { ...source, ...proof, name: draft, url, expect: defined({ bytes }) };
+      const shard: OrderedData = { ...source, ...proof, name: draft, url, expect: { bytes } };
       const opened = await openSource(shard, own, locator, manifest);
       await stageFile({ ...opened, options: { ...opened.options, suspects, onEvent } }, name, own);
     },
   };
+}
+
+const concurrency = 16;
+
+/** Nobody lists them: the servers are asked for their sizes. */
+async function numberedShards(
+  range: readonly string[],
+  source: OrderedData,
+  { context, order }: Attempt,
+  locator: FederationLocator,
+): Promise<TarShard[]> {
+  const federation = locatorFor(locator, order, source);
+  const how = { federation, signal: context.signal, ...defined({ tokenFile: source.tokenFile }) };
+  return await mapLimited(range, concurrency, async (url) => {
+    const { size, server } = await reachObject(url, how);
+    if (size === undefined)
+      throw new Fault('servers-unreachable', `${server} does not say how large ${url} is`, { about: url });
+    return { name: nameOf(parseObjectUrl(url, context.env)), url, bytes: size };
+  });
 }
 
 async function listedShards(source: OrderedData, attempt: Attempt, locator: Locator): Promise<TarShard[]> {
@@ -142,7 +165,7 @@ export async function fetchBytes(
   return fetched;
 }
 
-function locatorOf({ context: { env, clock, cwd, uid, version } }: Attempt): Locator {
+function locatorOf({ context: { env, clock, cwd, uid, version } }: Attempt): FederationLocator {
   return createLocator({ env, clock, cwd, uid, version });
 }
 

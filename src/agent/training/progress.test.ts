@@ -1,11 +1,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { mergeProgress, progressOfLine, progressOfRecord } from './progress.ts';
+import { maxMetrics, mergeProgress, MetricNames, progressOfLine, progressOfRecord } from './progress.ts';
 
 for (const [line, expected] of [
   ['Train Epoch: 1 [640/60000 (1%)]\tLoss: 0.45', { epoch: 1, step: 640, steps: 60000, loss: 0.45 }],
   ['Train Epoch: 1/6 [640/60000 (1%)]', { epoch: 1, epochs: 6, step: 640, steps: 60000 }],
-  ['Test set: Average loss: 0.0300, Accuracy: 9909/10000 (99%)', { accuracy: 0.9909 }],
+  [
+    'Test set: Average loss: 0.0300, Accuracy: 9909/10000 (99%)',
+    { accuracy: 0.9909, metrics: { val_loss: 0.03 } },
+  ],
+  [
+    'epoch 2 val_loss=0.5 val_acc: 91 %',
+    { epoch: 2, done: 2, metrics: { val_loss: 0.5, val_accuracy: 0.91 } },
+  ],
   ['epoch=3 loss=1.5e-3', { epoch: 3, done: 3, loss: 0.0015 }],
   ['Epoch 3/10', { epoch: 3, epochs: 10 }],
   ['Epoch [3/10], Step [5/100], Loss: 2.3026', { epoch: 3, epochs: 10, step: 5, steps: 100, loss: 2.3026 }],
@@ -38,8 +45,8 @@ test('only the beginning of a very long line is read', () => {
   assert.deepEqual(progressOfLine('1'.repeat(1_000_000)), {});
 });
 
-test('a record has numbers under known names, including NaN and Infinity, and nothing else', () => {
-  assert.deepEqual(progressOfRecord('{"epoch":2,"loss":NaN,"steps":"7","other":1}'), {
+test('a record has numbers, including NaN and Infinity, and nothing else', () => {
+  assert.deepEqual(progressOfRecord('{"epoch":2,"loss":NaN,"steps":"7","other":"1"}'), {
     epoch: 2,
     done: 2,
     loss: NaN,
@@ -51,4 +58,20 @@ test('a record has numbers under known names, including NaN and Infinity, and no
 
 test('the latest value of each field wins', () => {
   assert.deepEqual(mergeProgress([{ epoch: 1, loss: 3 }, {}, { loss: 2 }]), { epoch: 1, loss: 2 });
+});
+
+test('other numbers of a record are metrics, as long as their names are few and plain', () => {
+  assert.deepEqual(progressOfRecord('{"epoch": 1, "val_f1": 0.5, "note": "x", "a b": 1, "grad": NaN}'), {
+    epoch: 1,
+    done: 1,
+    metrics: { val_f1: 0.5, grad: NaN },
+  });
+  assert.deepEqual(mergeProgress([{ metrics: { a: 1, b: 1 } }, { loss: 1 }, { metrics: { b: 2 } }]), {
+    loss: 1,
+    metrics: { a: 1, b: 2 },
+  });
+  const names = new MetricNames();
+  const many = Object.fromEntries(Array.from({ length: maxMetrics + 5 }, (_, at) => [`m${at}`, at]));
+  assert.equal(Object.keys(names.admit({ metrics: many }).metrics ?? {}).length, maxMetrics);
+  assert.deepEqual(names.admit({ loss: 1, metrics: { another: 1 } }), { loss: 1 });
 });

@@ -14,6 +14,23 @@ const waitedOf = new RegExp(String.raw`\bwaited["']?\s*[:=]\s*${numeral}`, 'i');
 // The loss of a test or validation pass is a different curve from the training's.
 const evaluation = /^\s*\W*\s*(?:test|val|valid|validation|eval|evaluation)\b/i;
 
+const partOf: Record<string, string> = { acc: 'accuracy', valid: 'val', validation: 'val' };
+/** `val_loss=0.3`, `test/acc: 91 %`. */
+const partialOf = new RegExp(
+  String.raw`\b(train|val|valid|validation|test|eval)[_/](loss|acc|accuracy|error|f1|auc|acc1|acc5|top1|top5)\b${assign}${numeral}\s*(%)?`,
+  'gi',
+);
+
+/** Figures of validation and test passes. */
+function partialMetrics(text: string): Record<string, number> {
+  const found: Record<string, number> = {};
+  for (const [, pass = '', what = '', value = '', percent] of text.matchAll(partialOf)) {
+    const [first, second] = [pass, what].map((word) => partOf[word.toLowerCase()] ?? word.toLowerCase());
+    found[`${first}_${second}`] = percent === undefined ? toNumber(value) : toNumber(value) / 100;
+  }
+  return found;
+}
+
 /** What one line of a training's output says, by the conventions of common training programs. */
 export function progressOfLine(line: string): Progress {
   const text = line.slice(0, 2000);
@@ -22,8 +39,14 @@ export function progressOfLine(line: string): Progress {
   if (epoch !== null) setPair(found, 'epoch', 'epochs', epoch[1], epoch[2]);
   const step = stepOf.exec(text) ?? fraction(text);
   if (step !== undefined) setPair(found, 'step', 'steps', step[1], step[2]);
-  const loss = evaluation.test(text) ? null : lossOf.exec(text);
-  if (loss?.[1] !== undefined) found.loss = toNumber(loss[1]);
+  const isEvaluation = evaluation.test(text);
+  const loss = lossOf.exec(text)?.[1];
+  if (loss !== undefined && !isEvaluation) found.loss = toNumber(loss);
+  const metrics = {
+    ...(loss !== undefined && isEvaluation && { val_loss: toNumber(loss) }),
+    ...partialMetrics(text),
+  };
+  if (Object.keys(metrics).length > 0) found.metrics = metrics;
   const accuracy = accuracyOf.exec(text);
   if (accuracy?.[1] !== undefined) found.accuracy = share(accuracy[1], accuracy[2], accuracy[3]);
   const waited = waitedOf.exec(text)?.[1];
@@ -33,13 +56,24 @@ export function progressOfLine(line: string): Progress {
 
 /** Results without a step, beside an epoch, come at its end; `'epoch': 1.5` counts what is done. */
 function withDone(found: Progress): Progress {
-  const { epoch, step, loss, accuracy } = found;
-  const isAtEnd = step === undefined && (loss ?? accuracy) !== undefined;
+  const { epoch, step, loss, accuracy, metrics = {} } = found;
+  const isEvaluated = Object.keys(metrics).some((name) => /^(?:val|test|eval)/i.test(name));
+  const isAtEnd = step === undefined && ((loss ?? accuracy) !== undefined || isEvaluated);
   if (epoch !== undefined && (isAtEnd || !Number.isInteger(epoch))) found.done = epoch;
   return found;
 }
 
-/** One line of the file that `$UPDRAFT_PROGRESS` names: a JSON object with any of the fields; others are ignored. */
+const ownFields = ['epoch', 'epochs', 'step', 'steps', 'loss', 'accuracy', 'waited'] as const;
+const isOwnField = (name: string): name is (typeof ownFields)[number] =>
+  (ownFields as readonly string[]).includes(name);
+
+/** Names of other metrics: short, and safe in tables and file names. */
+const metricName = /^[A-Za-z_][\w./-]{0,39}$/;
+
+/** More different names than this are not metrics, but counters or layers; the first ones count. */
+export const maxMetrics = 32;
+
+/** One line of the file that `$UPDRAFT_PROGRESS` names: a JSON object with any of the fields; other numbers are metrics. */
 export function progressOfRecord(line: string): Progress {
   let value: unknown;
   try {
@@ -51,17 +85,35 @@ export function progressOfRecord(line: string): Progress {
   if (typeof value !== 'object' || value === null) return {};
   const fields = value as Record<string, unknown>;
   const found: Progress = {};
-  for (const name of ['epoch', 'epochs', 'step', 'steps', 'loss', 'accuracy', 'waited'] as const) {
-    const field = fields[name];
-    if (typeof field === 'number') found[name] = field;
-    else if (field === 'NaN' || field === 'Infinity' || field === '-Infinity') found[name] = Number(field);
+  const metrics: Record<string, number> = {};
+  for (const [name, field] of Object.entries(fields)) {
+    const isNumber = typeof field === 'number' || field === 'NaN' || /^-?Infinity$/.test(String(field));
+    if (!isNumber) continue;
+    if (isOwnField(name)) found[name] = Number(field);
+    else if (metricName.test(name)) metrics[name] = Number(field);
   }
+  if (Object.keys(metrics).length > 0) found.metrics = metrics;
   return withDone(found);
 }
 
 /** The latest value of each field. */
 export function mergeProgress(parts: Progress[]): Progress {
-  return Object.assign({}, ...parts) as Progress;
+  const merged = Object.assign({}, ...parts) as Progress;
+  if (merged.metrics !== undefined)
+    merged.metrics = Object.assign({}, ...parts.map(({ metrics }) => metrics)) as Record<string, number>;
+  return merged;
+}
+
+/** Keeps a training from filling journals with ever new names. */
+export class MetricNames {
+  readonly #known = new Set<string>();
+
+  admit({ metrics, ...rest }: Progress): Progress {
+    const known = Object.entries(metrics ?? {}).filter(
+      ([name]) => this.#known.has(name) || (this.#known.size < maxMetrics && this.#known.add(name)),
+    );
+    return known.length === 0 ? rest : { ...rest, metrics: Object.fromEntries(known) };
+  }
 }
 
 function fraction(text: string): RegExpExecArray | undefined {

@@ -13,7 +13,7 @@ import { SlowSlot } from '../slow-slot/slow-slot.ts';
 import { LiveCopy } from './live-copy.ts';
 import { LogTail } from './log-tail.ts';
 import { attemptProcesses, cpuSecondsOf, memoryOf } from './processes.ts';
-import { mergeProgress, progressOfLine, progressOfRecord } from './progress.ts';
+import { mergeProgress, MetricNames, progressOfLine, progressOfRecord } from './progress.ts';
 import { hangFault, type QuietPeriod, quietLimit } from './quiet.ts';
 import { LogRedactor } from './secrets.ts';
 
@@ -182,6 +182,7 @@ export class TrainingWatch {
   readonly #records: LogTail;
   /** The fields that records have had, and those that depend on them. */
   readonly #recorded = new Set<string>();
+  readonly #metrics = new MetricNames();
   readonly #copies: LiveCopy[];
   readonly #redactor: LogRedactor;
   readonly #attempt: Attempt;
@@ -318,7 +319,7 @@ export class TrainingWatch {
   }
 
   #add(parts: Progress[]): void {
-    this.#unreported = mergeProgress([this.#unreported, ...parts]);
+    this.#unreported = mergeProgress([this.#unreported, ...parts.map((part) => this.#metrics.admit(part))]);
     for (const part of parts) {
       this.#slow.onProgress(part);
       this.#wait.onProgress(part);

@@ -17,7 +17,7 @@ test('a disk that cannot hold the object is an error with the disk to request', 
   const [only, ...others] = found(150e9, '100 GB');
   assert.deepEqual([only?.rule, only?.level, only?.line, others.length], ['disk-too-small', 'error', 9, 0]);
   assert.match(only?.message ?? '', /disk = 100 GB cannot hold: 150 GB needed \(150 GB of data\.d\)/);
-  assert.equal(only?.fix, 'set disk = "165 GB" in [resources]');
+  assert.equal(only?.fix, 'set disk = "188 GB" in [resources]');
 });
 
 test('a disk that holds the archive but not its contents is a warning that lists every part', () => {

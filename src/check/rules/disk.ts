@@ -1,5 +1,6 @@
+import { withHeadroom } from '../../base/headroom.ts';
 import { estimateDisk } from '../../job/estimate-disk.ts';
-import { heldBytes } from '../../job/on-demand.ts';
+import { heldBytes, isOnDemand } from '../../job/on-demand.ts';
 import { fetchedBy, packName, type PlannedData } from '../../job/plan.ts';
 import { formatSize } from '../../job/units.ts';
 import type { PlanFacts } from '../facts.ts';
@@ -61,14 +62,20 @@ function needs(facts: PlanFacts): { least: Need; likely: Need; asked: number } {
 const sizeOf = (source: PlannedData): number => heldBytes(source) ?? 0;
 const labelOf = ({ name }: PlannedData): string => (name === packName ? packName : `data.${name}`);
 
+/** Shards on demand need not all be there. */
+function toKeep(data: readonly PlannedData[]): string {
+  const whole = data.find((source) => isOnDemand(source) && source.keepBytes === undefined);
+  return whole === undefined ? '' : `, or keep fewer shards: keep = "20 GB" in [data.${whole.name}]`;
+}
+
 function tooSmall({ plan, where }: PlanFacts, what: string, need: Need): Found {
   const { diskBytes } = plan.spec.resources;
-  const rounded = formatSize(Math.ceil((need.bytes * 1.1) / 1e9) * 1e9);
+  const rounded = formatSize(Math.ceil(withHeadroom(need.bytes) / 1e9) * 1e9);
   const asked = formatSize(plan.disk.bytes);
   const disk = diskBytes === 'auto' ? `disk = "auto" is ${asked} and` : `disk = ${asked}`;
   return {
     message: `${disk} ${what}: ${formatSize(need.bytes)} needed (${need.why})`,
-    fix: `set disk = "${rounded}" in [resources]`,
+    fix: `set disk = "${rounded}" in [resources]${toKeep(plan.data)}`,
     place: where('resources', 'disk'),
   };
 }

@@ -1,6 +1,7 @@
 import { isShardList } from '../../base/archive-kinds.ts';
 import type { RuleResult, Found, Rule } from '../../base/finding.ts';
 import { deliveredName } from '../../job/layout.ts';
+import { isOnDemand } from '../../job/on-demand.ts';
 import { fetchedBy, packName, type PlannedData } from '../../job/plan.ts';
 import { poolTraits, type PoolTraits } from '../../job/pool-traits.ts';
 import { formatSize } from '../../job/units.ts';
@@ -177,7 +178,8 @@ function largeObject(
 ): Found | [] {
   const { recommendedObjectBytes = Infinity, maxObjectBytes = Infinity, title = '' } = limits ?? {};
   const bytes = sizeOf(source);
-  if (isNative(source) || isShardList(source) || bytes <= recommendedObjectBytes) return [];
+  if (isNative(source) || isShardList(source) || isOnDemand(source) || bytes <= recommendedObjectBytes)
+    return [];
   const advice =
     bytes > maxObjectBytes
       ? `above ${formatSize(maxObjectBytes)}, ask the staff of ${title} first`

@@ -105,6 +105,13 @@ test('an object that nothing verifies is a note with the line to add', () => {
   assert.match(only?.fix ?? '', /^add expect = \{ bytes = 100 \} to \[data\.train\]/);
 });
 
+test('a disk for shards that does not hold two is an error', () => {
+  assert.deepEqual(rules([cache(1), origin()], { keep: { bytes: 2e9, largest: 1e9 } }), []);
+  const [only] = found([cache(1), origin()], { keep: { bytes: 1.5e9, largest: 1e9 } });
+  assert.deepEqual([only?.rule, only?.level], ['keep-too-small', 'error']);
+  assert.match(only?.fix ?? '', /^set keep = "8 GB"/);
+});
+
 test('a missing manifest is an error', () => {
   assert.deepEqual(rules([cache(1), origin()], { manifestProblem: 'it is not there' }), ['manifest-missing']);
 });

@@ -102,14 +102,10 @@ const escape = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\/-]/g
 /** `no-interpreter` does not matter here, since the shell starts the scripts; downloads have their own rule. */
 const reportedElsewhere = new Set(['no-interpreter', 'run-time-download']);
 
-/** A lost status fails no job here, since the declared outputs decide; it only hides the checkpoint's exit code. */
-const demoted = new Set(['status-lost', 'pipe-status-lost']);
-
 /** Findings of `adopt`'s lint in the shell scripts that the job runs. */
 export function scriptFindings({ code }: CodeFacts): Finding[] {
   return code.files
     .filter(({ kind }) => kind === 'shell')
     .flatMap(({ file, text }) => lintWrapper(file, text))
-    .filter(({ rule }) => !reportedElsewhere.has(rule))
-    .map((finding) => (demoted.has(finding.rule) ? { ...finding, level: 'warning' } : finding));
+    .filter(({ rule }) => !reportedElsewhere.has(rule));
 }

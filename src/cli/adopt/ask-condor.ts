@@ -49,7 +49,7 @@ export async function askCondor(
   const [program, ...args] = [...words, tools.command('condor_submit'), name, '-dry-run', '/dev/null'];
   const child = spawn(program, args, {
     cwd: folder,
-    env: { ...namedVariables(text, cli.env), ...env },
+    env: { ...namedVariables(text, { ...cli.env, PWD: folder }), ...env },
     // A list may be read from standard input.
     stdio: ['ignore', 'ignore', 'pipe'],
     timeout: timeoutMs,

@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { maxGpus } from '../../adopt/rules/gpus.ts';
 import { BadQuoting, splitArguments, splitEnvironment } from '../../adopt/split-arguments.ts';
 import {
   attributeValue,
@@ -6,61 +7,73 @@ import {
   batches,
   fileList,
   formatQuantity,
-  isUrl,
   parseQuantity,
   type SubmitFacts,
   valueOf,
 } from '../../adopt/submit-facts.ts';
+import type { SubmittedJob, SubmittedQueue } from '../../adopt/submission.ts';
+import { counted } from '../../base/counted.ts';
 import { defined } from '../../base/defined.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { isInside } from '../../job/inside.ts';
-import type { DraftData } from '../init/draft-data.ts';
-import type { JobDraft } from '../init/draft-job.ts';
+import type { JobDraft, SubmittedParts } from '../init/draft-job.ts';
+import {
+  asTemplate,
+  asWord,
+  asWordFor,
+  type JobText,
+  matrixOf,
+  markedNames,
+  textsOfJobs,
+} from './job-texts.ts';
+import { leftOver } from './left-over.ts';
+import { draftInputs, type Notes, programOf } from './submitted-inputs.ts';
 
-/** Commands that a job file needs no key for: Updraft writes them, or does what they are for. */
-const needless =
-  /^(executable|arguments|environment|transfer_(input|output|checkpoint)_files|transfer_output_remaps|request_(cpus|gpus|memory|disk)|container_image|docker_image|universe|should_transfer_files|when_to_transfer_output|log|output|error|max_retries|periodic_release|on_exit_\w+|retry_until|success_exit_code|checkpoint_exit_code|transfer_executable|batch_name|notification|requirements|gpus_minimum_\w+|project_name|preserve_relative_paths|stream_\w+|max_idle|max_materialize)$/;
+/** Commands that have a key in the job file. */
+const carried =
+  /^(executable|shell|arguments|environment|initialdir|transfer_(input|output|checkpoint)_files|transfer_executable|request_(cpus|gpus|memory|disk)|gpus_minimum_(capability|memory|runtime)|container_image|docker_image|requirements|project_name|batch_name)$/;
 
-/** A job file for the first queue statement of a submit file; `hints` say what it could not carry over. */
+/** A job file for a submit file. `open` says what to fill in, `hints` what it could not carry over. */
 export function draftSubmitted(file: string, facts: SubmitFacts): JobDraft | undefined {
   const [batch, ...others] = batches(facts);
-  const program = batch === undefined ? undefined : valueOf(batch, 'executable');
+  const program = batch && (valueOf(batch, 'executable') ?? valueOf(batch, 'shell'));
   if (batch === undefined || program === undefined) return undefined;
-  const hints: string[] =
-    others.length === 0 ? [] : ['only the first queue statement: write a job file for each'];
-  const inputs = fileList(valueOf(batch, 'transfer_input_files'));
-  const isSent = !/^false$/i.test(valueOf(batch, 'transfer_executable') ?? 'true');
-  const local = [...(isSent ? [program] : []), ...inputs.filter((name) => !isUrl(name))];
-  for (const name of local.filter((one) => !isInside(one)))
-    hints.push(`files: ${name} is not in the file's folder`);
-  for (const name of inputs.filter((one) => !isUrl(one) && one.replace(/\/$/, '').includes('/')))
-    hints.push(`files: ${name} stays in its folder, where HTCondor puts it at the top`);
-  const outputs = fileList(valueOf(batch, 'transfer_output_files')).filter(isInside);
-  const run = runOf(batch, isSent ? `./${path.posix.normalize(program)}` : program, hints);
+  const notes: Notes = { open: [], hints: [] };
+  const group = groupOf(batch, others, notes);
+  if (facts.submission.problems.some(({ kind }) => kind === 'chance'))
+    notes.open.push({
+      what: 'command',
+      why: 'the submit file chooses a value at random; one of them is here',
+    });
+  const { files, data } = draftInputs(group, notes);
+  const run = runOf(group, envOf(group, notes), outputsOf(group, notes), notes);
+  if (run.outputs.length === 0)
+    notes.open.push({ what: 'outputs', why: 'the submit file names none that is known here' });
+  const left = leftOver(batch, (name) => carried.test(name) || isPlainUniverse(batch, name));
+  notes.hints.push(...left.lost);
   const checkpoint = fileList(valueOf(batch, 'transfer_checkpoint_files')).find(isInside);
-  if (inputs.some(isUrl)) hints.push('data: URLs arrive in data/, where HTCondor puts them at the top');
-  hints.push(...leftOver(batch));
   return {
-    name: nameOf(file),
+    name: nameOf(valueOf(batch, 'batch_name') ?? path.parse(file).name),
     command: run.command,
     others: [],
-    files: [...new Set(local.filter(isInside).map((name) => path.posix.normalize(name).replace(/\/$/, '')))],
-    outputs: outputs.length === 0 ? ['model.pt'] : outputs,
+    files,
+    outputs: run.outputs.length === 0 ? ['model.pt'] : run.outputs.map(asTemplate),
     ...defined({ checkpoint }),
-    data: inputs.filter(isUrl).map(dataOf),
+    data,
     python: [],
-    cpus: wholeOf(batch, 'request_cpus') ?? 1,
-    memory: amountOf(batch, 'request_memory', 'm') ?? '2 GB',
+    cpus: Math.max(1, wholeOf(batch, 'request_cpus', notes) ?? 1),
+    memory: memoryOf(batch, notes),
     guesses: [],
-    open: outputs.length === 0 ? [{ what: 'outputs', why: 'the submit file names none' }] : [],
-    hints,
+    ...notes,
     submitted: {
       ...run.parts,
-      env: envOf(batch, hints),
+      lines: left.lines,
+      needless: left.needless,
+      env: Object.fromEntries(Object.entries(run.env).map(([name, value]) => [name, asTemplate(value)])),
+      ...gpuParts(batch, notes),
       ...defined({
         image: imageOf(batch),
-        gpus: wholeOf(batch, 'request_gpus'),
-        disk: amountOf(batch, 'request_disk', 'k'),
+        disk: amountOf(batch, 'request_disk', 'k', notes),
         requirements: valueOf(batch, 'requirements'),
         project: projectOf(batch),
       }),
@@ -68,85 +81,184 @@ export function draftSubmitted(file: string, facts: SubmitFacts): JobDraft | und
   };
 }
 
-const nameOf = (file: string): string =>
-  path
-    .parse(file)
-    .name.replaceAll(/[^A-Za-z0-9._-]+/g, '-')
+const nameOf = (text: string): string =>
+  text
+    .replaceAll(/[^A-Za-z0-9._-]+/g, '-')
     .replace(/^[^A-Za-z0-9]+/, '')
     .slice(0, 64) || 'adopted';
 
+const isPlainUniverse = (batch: Batch, name: string): boolean =>
+  name === 'universe' && /^(vanilla|container|docker)$/i.test(valueOf(batch, name) ?? '');
+
+/** Queue statements whose jobs differ from those of the first in their arguments only are carried with it. */
+function groupOf(first: Batch, others: readonly Batch[], notes: Notes): Batch[] {
+  const same = others.filter((other) => differences(first, other).length === 0);
+  for (const other of others.filter((one) => !same.includes(one))) {
+    const { place, text, total } = other.queue;
+    const jobs = total === undefined ? 'jobs of unknown number' : counted(total, 'job');
+    notes.hints.push(
+      `line ${place.line}, \`${text}\` (${jobs}): it differs in ${differences(first, other).join(', ')}: write a job file of its own`,
+    );
+  }
+  const all = [first, ...same];
+  for (const { queue } of all) {
+    if (queue.total === undefined)
+      notes.open.push({ what: 'run.matrix', why: `the items of \`${queue.text}\` are unknown here` });
+    else if (queue.total > queue.jobs.length)
+      notes.hints.push(`matrix: only the first ${queue.jobs.length} of ${queue.total} jobs are listed`);
+  }
+  return all;
+}
+
+/** Names of jobs may differ, since Updraft gives its own. */
+const mayDiffer = /^(arguments|log|output|error|batch_name|description)$/;
+
+function differences(a: Batch, b: Batch): string[] {
+  const settings = ({ queue, job }: Batch): Record<string, string> => {
+    const { commands, attributes } = queue.template ?? job;
+    const own = Object.entries(attributes).map(([name, value]) => [`+${name}`, value] as const);
+    return Object.fromEntries([...Object.entries(commands), ...own]);
+  };
+  const [one, other] = [settings(a), settings(b)];
+  return [...new Set([...Object.keys(one), ...Object.keys(other)])].filter(
+    (name) => !mayDiffer.test(name) && (one[name] ?? '') !== (other[name] ?? ''),
+  );
+}
+
+interface RunDraft {
+  command: string;
+  parts: Pick<SubmittedParts, 'jobs' | 'matrix'>;
+  env: Record<string, JobText>;
+  outputs: readonly JobText[];
+}
+
 /** One command for all jobs; what differs between them becomes a parameter. */
 function runOf(
-  { queue }: Batch,
-  program: string,
-  hints: string[],
-): { command: string; parts: { jobs?: number; matrix?: Record<string, string[]> } } {
-  const rows = queue.jobs.map(({ commands }) => wordsOf(commands['arguments'] ?? '', hints));
-  const total = queue.total ?? rows.length;
-  if (queue.total === undefined) hints.push('matrix: the items of the queue statement are unknown here');
-  else if (total > rows.length)
-    hints.push(`matrix: only the first ${rows.length} of ${total} jobs are listed`);
-  const [first = []] = rows;
-  const escaped = (word: string): string => shellQuote(word).replaceAll(/[{}]/g, '$&$&');
-  if (rows.every((row) => row.join('\0') === first.join('\0')))
-    return {
-      command: [program, ...first].map(escaped).join(' '),
-      parts: total > 1 ? { jobs: total } : {},
-    };
-  const varying = first.map((_, at) => at).filter((at) => new Set(rows.map((row) => row[at])).size > 1);
-  const [only = -1, second] = varying;
-  const sameLength = rows.every((row) => row.length === first.length);
-  if (sameLength && second === undefined)
-    return {
-      command: [program, ...first].map((word, at) => (at === only + 1 ? '{item}' : escaped(word))).join(' '),
-      parts: { matrix: { item: [...new Set(rows.map((row) => row[only] ?? ''))] } },
-    };
-  const commands = rows.map((row) => [program, ...row].map((word) => shellQuote(word)).join(' '));
-  return { command: 'sh -c {command}', parts: { matrix: { command: [...new Set(commands)] } } };
+  all: readonly Batch[],
+  env: Record<string, JobText>,
+  outputs: readonly JobText[],
+  notes: Notes,
+): RunDraft {
+  const wordsOf = ({ commands }: SubmittedJob): string[] =>
+    commands['executable'] === undefined
+      ? ['/bin/sh', '-c', commands['shell'] ?? '']
+      : [programOf(commands), ...splitWords(splitArguments, commands['arguments'] ?? '', 'arguments', notes)];
+  const [first] = all;
+  const words = first && all.length === 1 ? textsOfJobs(first.queue, wordsOf) : undefined;
+  const names = markedNames([...(words ?? []), ...Object.values(env), ...outputs]);
+  const matrix = first && words && matrixOf(first.queue.jobs, names);
+  if (words === undefined || matrix === undefined) return listedRun(all, wordsOf, env, outputs, notes);
+  noteCluster(words, notes);
+  const size = Object.values(matrix).reduce((product, values) => product * values.length, 1);
+  const copies = Math.round((first?.queue.total ?? 1) / size);
+  const known = first?.queue.total === undefined ? fillIn(matrix) : matrix;
+  return {
+    command: words.map(asWord).join(' '),
+    parts: {
+      ...(Object.keys(known).length === 0 ? {} : { matrix: known }),
+      ...(copies > 1 ? { jobs: copies } : {}),
+    },
+    env,
+    outputs,
+  };
 }
 
-function wordsOf(text: string, hints: string[]): string[] {
-  try {
-    return splitArguments(text);
-  } catch (error) {
-    if (!(error instanceof BadQuoting)) throw error;
-    if (!hints.includes('arguments: they are quoted in a way that HTCondor refuses'))
-      hints.push('arguments: they are quoted in a way that HTCondor refuses');
-    return [];
-  }
+/** A list of whole commands, for jobs that no combination of parameters makes. */
+function listedRun(
+  all: readonly Batch[],
+  wordsOf: (job: SubmittedJob) => string[],
+  env: Record<string, JobText>,
+  outputs: readonly JobText[],
+  notes: Notes,
+): RunDraft {
+  const isCommon = (text: JobText): boolean => markedNames([text]).length === 0;
+  const own = Object.entries(env).filter(([, text]) => !isCommon(text));
+  const commands = all.flatMap(({ queue }) => {
+    const words = textsOfJobs(queue, wordsOf);
+    noteCluster(words ?? [], notes);
+    return queue.jobs.map((job) =>
+      [
+        ...own.map(([name, text]) => `${name}=${asWordFor(job, text)}`),
+        ...(words?.map((text) => asWordFor(job, text)) ?? wordsOf(job).map(shellQuote)),
+      ].join(' '),
+    );
+  });
+  for (const text of outputs.filter((one) => !isCommon(one)))
+    notes.open.push({ what: 'outputs', why: `${asTemplate(text)} differs between jobs: use a fixed name` });
+  return {
+    command: 'sh -c {command}',
+    parts: { matrix: { command: [...new Set(commands)] } },
+    env: Object.fromEntries(Object.entries(env).filter(([, text]) => isCommon(text))),
+    outputs: outputs.filter(isCommon),
+  };
 }
 
-function envOf(batch: Batch, hints: string[]): Record<string, string> {
-  const env: Record<string, string> = {};
-  let words: string[] = [];
-  try {
-    words = splitEnvironment(valueOf(batch, 'environment') ?? '');
-  } catch (error) {
-    if (!(error instanceof BadQuoting)) throw error;
-    hints.push('environment: it is quoted in a way that HTCondor refuses');
-  }
-  for (const word of words) {
-    const [, name = '', value = ''] = /^([^=]+)=(.*)$/s.exec(word) ?? [];
+function noteCluster(words: readonly JobText[], { hints }: Notes): void {
+  const hint = "$(Cluster): the run's name, $UPDRAFT_RUN, is in its place";
+  if (markedNames(words).includes('cluster') && !hints.includes(hint)) hints.push(hint);
+}
+
+const fillIn = (matrix: Record<string, string[]>): Record<string, string[]> =>
+  Object.fromEntries(Object.keys(matrix).map((name) => [name, ['FILL IN']]));
+
+/** The jobs of queue statements that differ in their arguments only. */
+const asOneQueue = (all: readonly Batch[]): Pick<SubmittedQueue, 'jobs' | 'template'> => ({
+  jobs: all.flatMap(({ queue }) => queue.jobs),
+  ...defined({ template: all[0]?.queue.template }),
+});
+
+function outputsOf(all: readonly Batch[], notes: Notes): JobText[] {
+  const texts = textsOfJobs(asOneQueue(all), ({ commands }) =>
+    fileList(commands['transfer_output_files']).filter((name) => name !== '""'),
+  );
+  const outputs = (texts ?? []).filter((text) => isInside(asTemplate(text)));
+  const known = outputs.filter((text) => !markedNames([text]).includes('cluster'));
+  if (texts === undefined) notes.open.push({ what: 'outputs', why: 'those of the jobs differ' });
+  for (const text of outputs.filter((one) => !known.includes(one)))
+    notes.open.push({
+      what: 'outputs',
+      why: `${asTemplate(text)} has the number of the cluster in its name`,
+    });
+  return known;
+}
+
+function envOf(all: readonly Batch[], notes: Notes): Record<string, JobText> {
+  const texts = textsOfJobs(asOneQueue(all), ({ commands }) =>
+    splitWords(splitEnvironment, commands['environment'] ?? '', 'environment', notes),
+  );
+  if (texts === undefined) notes.open.push({ what: 'env', why: 'the environments of the jobs differ' });
+  const env: Record<string, JobText> = {};
+  for (const text of texts ?? []) {
+    const [first, ...rest] = text;
+    const [, name = '', value = ''] =
+      /^([^=]+)=(.*)$/s.exec((first && 'literal' in first && first.literal) || '') ?? [];
     if (/TOKEN|SECRET|PASSWORD|API_?KEY/i.test(name))
-      hints.push(`environment: ${name} looks like a secret, which belongs into [train.secrets]`);
-    else if (/^(?!UPDRAFT_)[A-Za-z_]\w*$/.test(name)) env[name] = value.replaceAll(/[{}]/g, '$&$&');
+      notes.hints.push(`environment: ${name} looks like a secret, which belongs into [train.secrets]`);
+    else if (markedNames([text]).includes('cluster'))
+      notes.open.push({ what: `env.${name}`, why: 'it has the number of the cluster in its value' });
+    else if (/^(?!UPDRAFT_)[A-Za-z_]\w*$/.test(name))
+      env[name] = value === '' ? rest : [{ literal: value }, ...rest];
+    else
+      notes.hints.push(`environment: ${name === '' ? asTemplate(text) : name} is not a name of a variable`);
   }
   return env;
 }
 
-function dataOf(url: string, index: number): DraftData {
-  const name = path.posix.basename(url.replace(/[?#].*/, ''));
-  const key = name
-    .replaceAll(/[^A-Za-z0-9_-]+/g, '-')
-    .replace(/^[^A-Za-z0-9]+/, '')
-    .slice(0, 60);
-  return {
-    name: `${key === '' ? 'data' : key}-${index + 1}`,
-    url,
-    into: 'data',
-    why: 'HTCondor puts it at the top',
-    unpack: 'none',
-  };
+/** The words of a value; none, with a hint, where HTCondor refuses it. */
+function splitWords(
+  split: (text: string) => string[],
+  text: string,
+  command: string,
+  { hints }: Notes,
+): string[] {
+  try {
+    return split(text);
+  } catch (error) {
+    if (!(error instanceof BadQuoting)) throw error;
+    const hint = `${command}: it is quoted in a way that HTCondor refuses`;
+    if (!hints.includes(hint)) hints.push(hint);
+    return [];
+  }
 }
 
 function imageOf(batch: Batch): string | undefined {
@@ -162,22 +274,53 @@ function projectOf(batch: Batch): string | undefined {
   return name !== undefined && /^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(name) ? name : undefined;
 }
 
-function wholeOf(batch: Batch, command: string): number | undefined {
-  const value = valueOf(batch, command) ?? '';
-  return /^\d+$/.test(value) ? Number(value) : undefined;
+function gpuParts(batch: Batch, notes: Notes): Pick<SubmittedParts, 'gpus' | 'gpu'> {
+  const gpus = wholeOf(batch, 'request_gpus', notes);
+  if (gpus === undefined || gpus === 0) return {};
+  if (gpus > maxGpus)
+    notes.open.push({ what: 'gpus', why: `no machine has the ${gpus} that the submit file requests` });
+  const memory = parseQuantity(valueOf(batch, 'gpus_minimum_memory') ?? '', 'm');
+  const [capability, cuda] = [
+    valueOf(batch, 'gpus_minimum_capability'),
+    valueOf(batch, 'gpus_minimum_runtime'),
+  ];
+  const least = [
+    ...(/^\d+(\.\d+)?$/.test(capability ?? '') ? [`capability = ${capability}`] : []),
+    ...(memory === undefined ? [] : [`memory = "${binaryAmount(memory.bytes)}"`]),
+    ...(/^\d{1,2}\.\d{1,2}$/.test(cuda ?? '') ? [`cuda = "${cuda}"`] : []),
+  ];
+  return {
+    gpus: Math.min(gpus, gpus > maxGpus ? 1 : gpus),
+    ...(least.length === 0 ? {} : { gpu: `{ ${least.join(', ')} }` }),
+  };
 }
 
-function amountOf(batch: Batch, command: string, unit: 'k' | 'm'): string | undefined {
-  const amount = parseQuantity(valueOf(batch, command) ?? '', unit);
-  return amount === undefined ? undefined : formatQuantity(amount.bytes);
+function wholeOf(batch: Batch, command: string, notes: Notes): number | undefined {
+  const value = valueOf(batch, command);
+  if (value === undefined || /^\d+$/.test(value)) return value === undefined ? undefined : Number(value);
+  notes.open.push({
+    what: command.replace('request_', ''),
+    why: `\`${command} = ${value}\` is an expression`,
+  });
+  return undefined;
 }
 
-/** Commands and attributes without a key of their own. */
-const leftOver = ({ job }: Batch): string[] => [
-  ...Object.entries(job.commands)
-    .filter(([name, value]) => !needless.test(name) && value.trim() !== '')
-    .map(([name]) => `${name}: the job file has no key for it; [pool.submit] may take it`),
-  ...Object.keys(job.attributes)
-    .filter((name) => !/^ProjectName$/i.test(name))
-    .map((name) => `+${name}: put it into [pool.submit] if your pool needs it`),
-];
+function memoryOf(batch: Batch, notes: Notes): string {
+  if (valueOf(batch, 'request_memory') === undefined)
+    notes.open.push({ what: 'memory', why: 'the submit file requests none; 2 GB is a guess' });
+  return amountOf(batch, 'request_memory', 'm', notes) ?? '2 GB';
+}
+
+function amountOf(batch: Batch, command: string, unit: 'k' | 'm', notes: Notes): string | undefined {
+  const value = valueOf(batch, command);
+  const amount = parseQuantity(value ?? '', unit);
+  if (value !== undefined && amount === undefined)
+    notes.open.push({
+      what: command.replace('request_', ''),
+      why: `\`${command} = ${value}\` is an expression`,
+    });
+  return amount === undefined ? undefined : binaryAmount(amount.bytes);
+}
+
+/** HTCondor's GB are the job file's GiB. */
+const binaryAmount = (bytes: number): string => formatQuantity(bytes).replace(/B$/, 'iB');

@@ -13,9 +13,12 @@ import type { Cli } from '../cli.ts';
 export async function surveyFile(
   cli: Cli,
   file: string,
-  { pool, usage }: { pool?: ProfileName | undefined; usage?: PastUsage | undefined } = {},
+  {
+    pool,
+    ...options
+  }: { pool?: ProfileName | undefined; usage?: PastUsage | undefined; maxJobs?: number | undefined } = {},
 ): Promise<SubmitFacts> {
-  return surveyOnDisk({ file, ...(await surveyContext(cli, pool)), ...defined({ usage }) });
+  return surveyOnDisk({ file, ...(await surveyContext(cli, pool)), ...defined(options) });
 }
 
 /** What a survey needs to know of this access point: its version and limits, or the limits of the given pool. */

@@ -25,7 +25,9 @@ export async function writeAdopted(cli: Cli, file: string, facts: SubmitFacts): 
   cli.out(`${path.relative(cli.cwd, target)}\n`);
   const open = draft.open.map(({ what, why }) => `to fill in: ${what}: ${why}\n`);
   const left = draft.hints.map((hint) => `not carried over: ${hint}\n`);
-  cli.err([...open, ...left].join(''));
+  const needless = draft.submitted?.needless ?? [];
+  const done = needless.length === 0 ? [] : [`not needed, Updraft does it itself: ${needless.join(', ')}\n`];
+  cli.err([...open, ...left, ...done].join(''));
   const here = jobFileArgument(path.relative(cli.cwd, folder) || '.');
   nextCommands(cli, [
     [`updraft check${here}`, 'find what would fail'],

@@ -4,7 +4,7 @@ import { defined } from '../../base/defined.ts';
 import type { Env } from '../../base/env.ts';
 import type { SourceLine } from '../../base/finding.ts';
 import { mapLimited } from '../../base/map-limited.ts';
-import { firstShard } from '../../base/shard-range.ts';
+import { firstShard, shardRange } from '../../base/shard-range.ts';
 import type { ObjectFact, ServerFact, TokenFact, Where } from '../../check/facts.ts';
 import { asFault } from '../../fault/fault.ts';
 import { byJobFile, preferCaches } from '../../federation/cache-choice.ts';
@@ -83,8 +83,12 @@ function dataOf(plan: Plan, where: Where): AskedObject[] {
       bytes: isShardList(source) ? undefined : source.expect.bytes,
       sha256: source.sha256,
     }),
+    // A range of shards has no place for a proof.
     isProven:
-      source.sha256 !== undefined || source.manifest !== undefined || Object.keys(source.expect).length > 0,
+      shardRange(source.url) !== undefined ||
+      source.sha256 !== undefined ||
+      source.manifest !== undefined ||
+      Object.keys(source.expect).length > 0,
     ...(source.name !== packName && {
       unpack: source.unpack,
       expect: source.expect,

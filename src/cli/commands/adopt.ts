@@ -9,17 +9,18 @@ import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
 import { profiles } from '../../job/choices.ts';
 import type { ProfileName } from '../../job/spec.ts';
-import { additionsDiff, type AdoptedRun, plannedRun, submitAdopted } from '../adopt/submit-adopted.ts';
-import { adoptDag } from '../adopt/adopt-dag.ts';
+import type { AdoptedRun } from '../adopt/submit-adopted.ts';
 import { isDagFile } from '../adopt/dag-file.ts';
 import { askCondor, type CondorAnswer } from '../adopt/ask-condor.ts';
 import { readUsage, surveyFile } from '../adopt/survey-file.ts';
-import { writeAdopted } from '../adopt/write-adopted.ts';
 import { readSubmitCode } from '../check/submit-code.ts';
 import { condorLines, findingsText } from '../adopt/findings-text.ts';
 import type { Cli } from '../cli.ts';
 import { PrintedFault } from '../print-fault.ts';
 import { askYesNo, nextCommands, textWidth } from '../text/phrases.ts';
+
+/** Jobs of a queue statement that `--write` reads; others check the first few. */
+const maxWritten = 10_000;
 
 interface Options {
   json?: true;
@@ -49,9 +50,9 @@ export function configure(command: Command, cli: Cli): void {
     )
     .action(async (file: string, options: Options) => {
       const full = path.resolve(cli.cwd, file);
-      return (await isDagFile(full))
-        ? adoptDag(cli, full, shellQuote(file), options)
-        : adopt(cli, full, shellQuote(file), options);
+      if (!(await isDagFile(full))) return adopt(cli, full, shellQuote(file), options);
+      const { adoptDag } = await import('../adopt/adopt-dag.ts');
+      return adoptDag(cli, full, shellQuote(file), options);
     });
 }
 
@@ -60,7 +61,11 @@ async function adopt(cli: Cli, file: string, argument: string, options: Options)
     options.usage === undefined
       ? undefined
       : await readUsage(path.resolve(cli.cwd, options.usage), cli.signal);
-  const facts = await surveyFile(cli, file, { pool: options.pool, usage });
+  const facts = await surveyFile(cli, file, {
+    pool: options.pool,
+    usage,
+    maxJobs: options.write === true ? maxWritten : undefined,
+  });
   const [code, condor] = await Promise.all([readSubmitCode(cli, file, facts), askCondor(cli, file, facts)]);
   const findings = sortFindings([...lintSubmission(facts), ...code.findings]);
   if (options.json !== true)
@@ -73,6 +78,7 @@ async function adopt(cli: Cli, file: string, argument: string, options: Options)
       ),
     );
   if (options.write === true) {
+    const { writeAdopted } = await import('../adopt/write-adopted.ts');
     await writeAdopted(cli, file, facts);
     return;
   }
@@ -99,6 +105,7 @@ async function submit(
   options: Options,
   isBad: boolean,
 ): Promise<AdoptedRun> {
+  const { additionsDiff, plannedRun, submitAdopted } = await import('../adopt/submit-adopted.ts');
   const withPlugin = options.withPlugin === true;
   const planned = await plannedRun(cli, file, facts, { withPlugin, isNew: options.new === true });
   if (planned.isResumed) {

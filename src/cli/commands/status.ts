@@ -1,8 +1,10 @@
 import type { Command } from 'commander';
 import { counted } from '../../base/counted.ts';
 import { printable } from '../../base/printable.ts';
-import { clip, textTable, wrap } from '../../base/text-table.ts';
+import { clip, type TableColumn, textTable, widthOf, wrap } from '../../base/text-table.ts';
+import { jobLabel } from '../../job/describe-parameters.ts';
 import { formatSize } from '../../job/units.ts';
+import { jobMetrics } from '../../journal/metrics.ts';
 import type { JobState, RunState, TrainingState } from '../../journal/state.ts';
 import type { Cli } from '../cli.ts';
 import { findRun } from '../find-run.ts';
@@ -37,6 +39,10 @@ export function configure(command: Command, cli: Cli): void {
         state.endedAt === undefined
           ? [`updraft watch ${run.argument}`, 'watch it live']
           : [`updraft report ${run.argument}`, 'where the time went'],
+        state.jobs.some(({ parameters }) => parameters !== undefined) && [
+          `updraft results ${run.argument}`,
+          'parameters and metrics of every job',
+        ],
         ...(await failureCommands(state, run)),
         [`updraft logs ${run.argument} JOB`, 'what the training printed'],
         state.endedAt === undefined && [`updraft stop ${run.argument}`, 'stop it, and clean up'],
@@ -48,7 +54,8 @@ export function configure(command: Command, cli: Cli): void {
 const foldAbove = 40;
 
 const right = (title: string) => ({ title, align: 'right' as const });
-const columns = [
+/** The columns for jobs that report these metrics. */
+const columnsFor = (metrics: readonly string[]): TableColumn[] => [
   { title: 'JOB' },
   right('TRY'),
   { title: 'STATE' },
@@ -56,27 +63,41 @@ const columns = [
   right('BYTES'),
   right('RATE'),
   right('EPOCH'),
-  right('LOSS'),
+  ...metrics.map((name) => right(name.toUpperCase())),
   { title: 'NOTE' },
 ];
-/** Columns to drop on a narrow terminal, in this order, to make room for the notes. */
-const optionalColumns = ['RATE', 'BYTES', 'LOSS', 'EPOCH'];
+/** More have room in `updraft results`. */
+const maxMetrics = 4;
 const minNoteWidth = 24;
+const maxNameWidth = 32;
 
 /** A line per job; on a terminal, no wider than that, with similar jobs folded into one line. */
 function statusText(state: RunState, width: number, now: number, onTerminal: boolean): string {
   const title = `run ${printable(state.run)}, pool ${printable(state.pool)}: ${totals(state)}`;
-  const rows = state.jobs.map((job) => row(job, now));
+  const measured = state.jobs.map((job) => jobMetrics(job).metrics);
+  const metrics = [...new Set(measured.flatMap((one) => Object.keys(one)))].slice(0, maxMetrics);
+  const rows = state.jobs.map((job, index) =>
+    row(
+      job,
+      now,
+      metrics.map((name) => measured[index]?.[name]),
+    ),
+  );
+  const columns = columnsFor(metrics);
   if (!onTerminal) return [title, '', ...textTable(columns, rows)].join('\n');
-  const table = fitted(rows.length > foldAbove ? foldSimilar(rows) : rows, width);
+  const table = fitted(columns, rows.length > foldAbove ? foldSimilar(rows) : rows, width);
   return [...wrap(title, width, '', '  '), '', ...table].join('\n');
 }
 
-function fitted(rows: string[][], width: number): string[] {
+function fitted(columns: TableColumn[], rows: string[][], width: number): string[] {
   let table = textTable(columns, rows);
   const left = new Set<string>();
-  for (const name of optionalColumns) {
-    if ((table[0] ?? '').indexOf('NOTE') + minNoteWidth <= width) break;
+  const noteWidth = Math.min(minNoteWidth, Math.max(0, ...rows.map((cells) => widthOf(cells.at(-1) ?? ''))));
+  // What to drop on a narrow terminal, in this order, to make room for the notes.
+  const titles = columns.map(({ title }) => title);
+  const metrics = titles.slice(titles.indexOf('EPOCH') + 1, -1).reverse();
+  for (const name of ['RATE', 'BYTES', ...metrics, 'EPOCH']) {
+    if ((table[0] ?? '').indexOf('NOTE') + noteWidth <= width) break;
     left.add(name);
     // A column that is empty in every row is not shown.
     const fewer = rows.map((cells) =>
@@ -87,20 +108,20 @@ function fitted(rows: string[][], width: number): string[] {
   return table.map((line) => clip(line, width));
 }
 
-function row(job: JobState, now: number): string[] {
+function row(job: JobState, now: number, metrics: readonly (number | undefined)[]): string[] {
   const attempt = latestAttempt(job);
   const fetches = attempt?.agent?.fetches ?? [];
   const { bytes, rate } = fetchTotals(fetches);
   const training: TrainingState = attempt?.agent?.training ?? { command: '' };
   return [
-    printable(job.id),
+    clip(printable(jobLabel(job.id, job.parameters)), maxNameWidth),
     attempt === undefined ? '' : String(attempt.attempt),
     describeState(job),
     clip(printable(displaySite(attempt)), 20),
     fetches.length === 0 ? '' : formatSize(bytes),
     rate > 0 ? `${formatSize(rate)}/s` : '',
     formatEpoch(training),
-    training.loss === undefined ? '' : formatLoss(training.loss),
+    ...metrics.map((value) => (value === undefined ? '' : formatLoss(value))),
     jobNotes(job, now).join(', '),
   ];
 }

@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { shellQuote } from '../../base/shell-quote.ts';
+import type { Scalar } from '../../job/spec.ts';
 import type { ScriptArg } from '../../script/script-args.ts';
 import { chooseValues, type Chosen, type Guess } from './choose-values.ts';
 import { chooseData, type DraftData } from './draft-data.ts';
@@ -41,6 +42,12 @@ export interface SubmittedParts {
   project?: string;
   jobs?: number;
   matrix?: Record<string, string[]>;
+  /** Minimum capability, memory and CUDA of each GPU, as text of the job file. */
+  gpu?: string;
+  /** Lines for `[pool.submit]`. */
+  lines: Record<string, Scalar>;
+  /** Commands that Updraft does not need. */
+  needless: string[];
 }
 
 /** Makes the best job file that the script and its folder allow. */

@@ -50,7 +50,14 @@ export function renderJob(draft: JobDraft, facts: RenderFacts): string {
     `# Made from ${facts.script} by updraft ${draft.submitted === undefined ? 'init' : 'adopt'}: read it through, and change what it guessed.`,
     line(`name = ${quote(draft.name)}`, 'names the run and its folders'),
   ];
-  return `${[head, ...tables, run, ...(matrix.length === 0 ? [] : [['[run.matrix]', ...matrix]])].map((lines) => lines.join('\n')).join('\n\n')}\n`;
+  const lines = Object.entries(draft.submitted?.lines ?? {}).map(
+    ([name, value]) => `${quote(name)} = ${typeof value === 'string' ? quote(value) : value}`,
+  );
+  const optional = [
+    ...(matrix.length === 0 ? [] : [['[run.matrix]', ...matrix]]),
+    ...(lines.length === 0 ? [] : [['[pool.submit]', ...lines]]),
+  ];
+  return `${[head, ...tables, run, ...optional].map((table) => table.join('\n')).join('\n\n')}\n`;
 }
 
 const maxOthers = 8;
@@ -120,6 +127,7 @@ function resourceLines(
       `cpus = ${cpus}`,
       `memory = ${quote(memory)}`,
       ...(submitted.gpus === undefined ? [] : [`gpus = ${submitted.gpus}`]),
+      ...(submitted.gpu === undefined ? [] : [`gpu = ${submitted.gpu}`]),
       ...(submitted.disk === undefined ? [] : [`disk = ${quote(submitted.disk)}`]),
     ];
   const gpus =

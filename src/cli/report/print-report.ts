@@ -9,8 +9,7 @@ import { groupedSection } from '../../report/group-section.ts';
 import { jobCsv, jobTable, type JobTableRow } from '../../report/job-table.ts';
 import type { LogReport } from '../../report/log-report.ts';
 import type { ReadLogs } from '../../report/read-logs.ts';
-import { reportHtml } from '../../report/report-html.ts';
-import { reportPage } from '../../report/report-page.ts';
+import { groupedPage, reportPage } from '../../report/report-page.ts';
 import { reportMarkdown, reportText, sectionText, type TextPage } from '../../report/report-text.ts';
 import type { Section } from '../../report/section.ts';
 import { sections, type SectionChoice } from '../../report/sections.ts';
@@ -77,7 +76,7 @@ function reportBy(read: ReadLogs, by: GroupingName, { all }: ReportForm): ShownR
     title: section.title,
     report,
     sections: () => [section],
-    page: (heading) => reportHtml({ title: heading, sections: [section], charts: [], report }),
+    page: (heading) => groupedPage(heading, read, by, all),
     csv: () => groupCsv(grouped),
     json: () => grouped,
   };

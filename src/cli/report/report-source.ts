@@ -107,8 +107,10 @@ export async function runContext(folder: string, { pool }: RunState): Promise<Ru
   const plan = await readPlan(folder).catch(() => undefined);
   const log = poolKind(pool)?.eventLog;
   const read = log && (await readRunLog(path.join(folder, log)).catch(() => undefined));
-  const { spec, jobs: planned } = plan ?? {};
-  return { requestedMemoryBytes: spec?.resources.memoryBytes, planned, logged: read ? read.jobs : undefined };
+  return {
+    requestedMemoryBytes: plan?.spec.resources.memoryBytes,
+    logged: read ? read.jobs : undefined,
+  };
 }
 
 const readRunLog = async (log: string): Promise<ReadLogs> => readLogs(await logSources([log]));

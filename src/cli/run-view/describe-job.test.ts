@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { fold } from '../../journal/fold.ts';
 import type { AgentBody, Entry } from '../../journal/entry.ts';
 import type { AttemptState } from '../../journal/state.ts';
-import { jobNotes, describeState, remaining, shareDone } from './describe-job.ts';
+import { describeState, jobFigures, jobNotes, remaining, shareDone } from './describe-job.ts';
 
 /** An attempt after these agent entries, ten seconds apart. */
 function after(...bodies: AgentBody[]): AttemptState {
@@ -61,6 +61,15 @@ test('a total is shown only when the size of every object is known', () => {
   const unknown: AgentBody = { kind: 'fetch-progress', object: 'b', bytes: 5, rate: 1, server: 's' };
   assert.equal(shareDone(after(fetching, known)), 0.5);
   assert.equal(shareDone(after(fetching, known, unknown)), undefined);
+});
+
+test('a training that waits for data says so, if it is worth a place', () => {
+  const figures = (waited: number): string[] => {
+    const attempt = after(training, { kind: 'progress', epoch: 2, waited });
+    return jobFigures({ id: '0', status: 'running', stopRequested: false, attempts: [attempt] });
+  };
+  assert.deepEqual(figures(9), ['epoch 2']);
+  assert.deepEqual(figures(75), ['epoch 2', 'waited 1m15s for data']);
 });
 
 test('a stalled fetch shows for how long, whichever servers were given up meanwhile', () => {

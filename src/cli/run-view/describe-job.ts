@@ -133,15 +133,23 @@ function sizeOf(bytes: number, total: number): string {
   return `${sameUnit ? (part.split(' ')[0] ?? '') : part}/${whole}`;
 }
 
+/** A shorter wait for data is not worth a place in a line. */
+const shownWaitSeconds = 10;
+
 function trainingFigures(training: TrainingState | undefined): string[] {
   if (training === undefined) return [];
-  const { step, steps, loss, accuracy } = training;
+  const { step, steps, loss, accuracy, metrics = {}, waited = 0 } = training;
   const epoch = formatEpoch(training);
   return [
     ...(epoch === '' ? [] : [`epoch ${epoch}`]),
     ...(step === undefined || epoch !== '' ? [] : [`step ${step}${steps === undefined ? '' : `/${steps}`}`]),
     ...(loss === undefined ? [] : [`loss ${formatLoss(loss)}`]),
     ...(accuracy === undefined ? [] : [`acc ${(accuracy * 100).toFixed(1)} %`]),
+    ...Object.entries(metrics)
+      .filter(([name]) => /^(?:val|test|eval)/i.test(name))
+      .slice(0, 2)
+      .map(([name, value]) => `${name} ${formatLoss(value)}`),
+    ...(waited < shownWaitSeconds ? [] : [`waited ${formatDuration(Math.round(waited))} for data`]),
   ];
 }
 

@@ -1,6 +1,7 @@
 import { styleText } from 'node:util';
 import { printable } from '../../base/printable.ts';
 import { clip, pad } from '../../base/text-table.ts';
+import { jobLabel } from '../../job/describe-parameters.ts';
 import type { JobState, RunState } from '../../journal/state.ts';
 import { formatMillis } from '../../report/format.ts';
 import type { Glyphs } from '../text/glyphs.ts';
@@ -121,7 +122,7 @@ function jobLines(jobs: readonly JobState[], frame: Frame, room: number): string
   const all = sorted.length + 1 <= room;
   const shown = all ? sorted : sorted.slice(0, Math.max(0, room - 2));
   const widths = {
-    id: Math.max(3, ...shown.map(({ id }) => printable(id).length)),
+    id: Math.min(nameRoom(frame), Math.max(3, ...shown.map((job) => nameOf(job).length))),
     bar: frame.columns >= 120 ? 20 : 10,
     place: frame.columns >= 110 ? placeWidth(shown) : 0,
   };
@@ -140,6 +141,11 @@ function jobLines(jobs: readonly JobState[], frame: Frame, room: number): string
   ];
 }
 
+const nameOf = ({ id, parameters }: JobState): string => printable(jobLabel(id, parameters));
+
+/** A narrow screen needs its room for the state. */
+const nameRoom = ({ columns }: Frame): number => Math.max(20, Math.floor(columns / 4));
+
 const placeWidth = (jobs: readonly JobState[]): number =>
   Math.min(24, Math.max(5, ...jobs.map((job) => displaySite(latestAttempt(job)).length)));
 
@@ -152,9 +158,11 @@ function jobLine(
   const attempt = latestAttempt(job);
   const running = job.status === 'running' && attempt !== undefined;
   const share = word === 'success' ? 1 : running ? shareDone(attempt) : undefined;
-  const start = [pad(printable(job.id), widths.id), pad(String(attempt?.attempt ?? ''), 3, 'right'), ''].join(
-    ' ',
-  );
+  const start = [
+    pad(clip(nameOf(job), widths.id), widths.id),
+    pad(String(attempt?.attempt ?? ''), 3, 'right'),
+    '',
+  ].join(' ');
   const bar = share === undefined ? pad('', widths.bar + 6) : progressBar(share, widths.bar, glyphs);
   const place =
     widths.place > 0 ? ` ${pad(clip(printable(displaySite(attempt)), widths.place), widths.place)}` : '';

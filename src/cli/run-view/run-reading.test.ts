@@ -12,10 +12,10 @@ import * as status from '../commands/status.ts';
 
 const journals = path.join(import.meta.dirname, '../../../test/journals');
 
-test('status prints a row per job with its state, try, place, bytes, epoch and loss', async () => {
+test('status prints a row per job with its state, try, place, bytes, epoch and metrics', async () => {
   const { out, err } = await runCommand(status, ['retry-then-failure'], { cwd: journals });
   assert.match(out, /^run cifar10-k3v9q1, pool local: 2 jobs, 1 success, 1 failed$/m);
-  assert.match(out, /^0000 +1 +success +node-a +170 MB +2\/2 +1\.07 +cifar10\.pt 2\.5 MB$/m);
+  assert.match(out, /^0000 +1 +success +node-a +170 MB +2\/2 +1\.07 +0\.61 +cifar10\.pt 2\.5 MB$/m);
   assert.match(out, /^0001 +2 +failed +node-a +170 MB +1\/2 +NaN +the training ended with status 1$/m);
   assert.match(err, /next:\n {2}updraft report retry-then-failure/);
 });

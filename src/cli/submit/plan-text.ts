@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { counted } from '../../base/counted.ts';
+import { shardRange } from '../../base/shard-range.ts';
 import { printable } from '../../base/printable.ts';
 import { runFiles, runsFolder } from '../../job/layout.ts';
 import { isOnDemand } from '../../job/on-demand.ts';
@@ -104,6 +105,7 @@ function dataLines({ data }: Plan): string[] {
     const proofs = [
       source.sha256 === undefined ? undefined : 'its SHA-256',
       source.manifest === undefined ? undefined : 'its manifest',
+      shardRange(source.url) === undefined ? undefined : 'what its servers say of each shard',
       bytes === undefined ? undefined : `${bytes} bytes`,
       files === undefined ? undefined : counted(files, 'file'),
     ].filter((proof) => proof !== undefined);

@@ -1,9 +1,8 @@
 import { firstFew, printable } from '../../base/printable.ts';
-import type { Ad } from '../../classad/ad.ts';
-import { beginningBytes, gather, isEventLog, type LogSource } from '../../eventlog/scan-log.ts';
+import type { LogSource } from '../../eventlog/scan-log.ts';
 import { Fault } from '../../fault/fault.ts';
-import { historyOfAd, parseLongAds } from '../../history/ad-history.ts';
 import type { JobHistory } from '../../history/history.ts';
+import { readAds } from '../../history/read-ads.ts';
 import { readHistory, type ReadHistory } from '../../history/read-history.ts';
 import { ChosenJobs } from './chosen-jobs.ts';
 
@@ -22,9 +21,9 @@ export async function jobsToExplain(
   const logs: LogSource[] = [];
   const fromAds: JobHistory[] = [];
   for (const source of sources) {
-    const ads = await readJobAds(source);
+    const ads = await readAds(source);
     if (ads === undefined) logs.push(source);
-    else fromAds.push(...ads.map((ad) => adHistory(ad, source, sources.length > 1)));
+    else fromAds.push(...ads.map((job) => (sources.length > 1 ? { ...job, log: source.name } : job)));
   }
   const chosen = word === undefined ? fromAds : fromAds.filter((job) => isNamedJob(job, word));
   if (logs.length > 0)
@@ -41,30 +40,6 @@ export async function jobsToExplain(
 interface ReadingOptions {
   signal: AbortSignal;
   isQuoted: boolean;
-}
-
-/** The ads of a file that `condor_q -l` or `condor_history -l` has printed; undefined if it is not one. */
-async function readJobAds(source: LogSource): Promise<Ad[] | undefined> {
-  const decoder = new TextDecoder();
-  let text = '';
-  for await (const piece of gather(source.open(), beginningBytes)) {
-    if (
-      text === '' &&
-      (isEventLog(piece.subarray(0, headBytes)) || !isJobAds(decoder.decode(piece.subarray(0, headBytes))))
-    )
-      return undefined;
-    text += decoder.decode(piece, { stream: true });
-  }
-  return text === '' ? undefined : parseLongAds(text);
-}
-
-/** Enough to recognize ads. */
-const headBytes = 64 * 1024;
-const isJobAds = (text: string): boolean => /^ClusterId\s*=\s*\d+\s*$/m.test(text);
-
-function adHistory(ad: Ad, { name }: LogSource, isOneOfMany: boolean): JobHistory {
-  const job = historyOfAd(ad, name);
-  return isOneOfMany ? { ...job, log: name } : job;
 }
 
 const isNamedJob = ({ id, node }: JobHistory, word: string): boolean =>

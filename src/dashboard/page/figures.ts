@@ -30,11 +30,12 @@ const panel = (title: string, content: HTMLElement) =>
     html('div', { class: 'wide', tabindex: '0', role: 'region', 'aria-label': title }, content),
   );
 
-function wasteTable({ slot, useful, moving, overhead, unknown, open, lost, queued }: Waste) {
+function wasteTable({ slot, useful, moving, waiting, overhead, unknown, open, lost, queued }: Waste) {
   if (slot === 0) return html('p', {}, 'No time on a slot yet.');
   const rows = [
     { name: 'training that led to a result', what: '', millis: useful, kind: 'useful' },
     { name: 'data, checkpoints and results', what: '', millis: moving, kind: 'moving' },
+    { name: 'training that waited for data', what: '', millis: waiting, kind: 'waiting' },
     { name: 'set-up and other overhead', what: '', millis: overhead, kind: 'open' },
     { name: 'unknown', what: 'No event or report covers it.', millis: unknown, kind: 'open' },
     { name: 'attempts still under way', what: '', millis: open, kind: 'open' },

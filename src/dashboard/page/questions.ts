@@ -109,6 +109,7 @@ function wasteOf({ waste }: Board) {
   const sentences = [
     `Training that led to a result: ${formatMillis(waste.useful)} (${shareOf(waste.useful, waste.slot)}).`,
     `Data and overhead: ${formatMillis(waste.moving + waste.overhead)}.`,
+    ...(waste.waiting === 0 ? [] : [`Waiting for data: ${formatMillis(waste.waiting)}.`]),
     ...(waste.unknown === 0 ? [] : [`Unknown: ${formatMillis(waste.unknown)}.`]),
     ...(waste.open === 0 ? [] : [`Still under way: ${formatMillis(waste.open)}.`]),
   ];

@@ -4,6 +4,7 @@ import path from 'node:path';
 import type { Clock } from '../../base/clock.ts';
 import type { WorkOrder } from '../../job/job.ts';
 import { attemptFiles, attemptFolder } from '../../job/layout.ts';
+import { isOnDemand } from '../../job/on-demand.ts';
 import type { Plan } from '../../job/plan.ts';
 import { formatSize } from '../../job/units.ts';
 import { isAgentEntry } from '../../journal/codec.ts';
@@ -127,7 +128,15 @@ export async function gatherRecord(plan: Plan, rehearsal: Rehearsal): Promise<Re
       left.push(scratch);
   }
   const { checkpoint } = plan.spec.train;
-  return { job, evictions, journals, hasData: plan.data.length > 0, checkpoint, left, showSize: formatSize };
+  return {
+    job,
+    evictions,
+    journals,
+    hasData: !plan.data.every(isOnDemand),
+    checkpoint,
+    left,
+    showSize: formatSize,
+  };
 }
 
 /** On the local pool the order says where the attempt had its scratch; elsewhere it was the scheduler's. */

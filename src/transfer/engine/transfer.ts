@@ -368,10 +368,8 @@ export class Transfer implements SegmentContext {
     const now = this.clock.monotonic();
     this.#shownAt = now;
     const { size: total } = this.#identity;
-    const bytes =
-      total === undefined
-        ? this.record.servers.reduce((sum, each) => sum + each.bytes, 0)
-        : total - this.segments.missingBytes;
+    const known = (total ?? NaN) - this.segments.missingBytes;
+    const bytes = known >= 0 ? known : this.record.servers.reduce((sum, each) => sum + each.bytes, 0);
     const server = this.#fetchers.servers.join(', ');
     this.#options.onEvent({ kind: 'progress', bytes, total, rate: this.#meter.rate(now), server });
   }

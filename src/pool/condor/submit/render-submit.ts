@@ -1,3 +1,4 @@
+import { jobLabel } from '../../../job/describe-parameters.ts';
 import { runFiles, sandboxFiles, submittedUrl } from '../../../job/layout.ts';
 import { fetchedBy, type Plan, type PlannedData } from '../../../job/plan.ts';
 import { variantsOf } from '../../../job/variants.ts';
@@ -259,9 +260,8 @@ function renderItems(
   return plan.jobs
     .filter(({ id }) => included?.has(id) ?? true)
     .map(({ id, parameters }) => {
-      const what = Object.entries(parameters).map(([name, value]) => `${name}=${value}`);
       const own = columns.map(({ values }) => values[variantOf.get(id) ?? 0] ?? '');
-      return `${[id, sanitize([`job ${id}`, ...what].join(' ')), ...own].join(separator)}\n`;
+      return `${[id, sanitize(`job ${jobLabel(id, parameters)}`), ...own].join(separator)}\n`;
     })
     .join('');
 }

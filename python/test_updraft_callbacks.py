@@ -1,0 +1,224 @@
+"""Interrupts trainings of Lightning and of Hugging Face's Trainer, and compares them with undisturbed ones."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import logging
+import os
+import random
+import signal
+import sys
+import unittest
+import warnings
+from typing import Any, Callable
+
+import updraft
+from test_updraft import NEVER, AttemptTest, Interruption, Noisy, torch
+
+
+def lacks(*modules: str) -> bool:
+    return torch is None or any(importlib.util.find_spec(name) is None for name in modules)
+
+
+# Here, because each attempt is a fork: it would load them again.
+for module in ("lightning.pytorch", "transformers.trainer"):
+    if not lacks(module.split(".")[0], "accelerate"):
+        importlib.import_module(module)
+
+
+def net() -> Any:
+    layers = [torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Dropout(0.3), torch.nn.Linear(16, 1)]
+    return torch.nn.Sequential(*layers)
+
+
+def loss_of(model: Any, indices: Any, images: Any) -> Any:
+    return (model(images).squeeze(1) - indices / 30).pow(2).mean()
+
+
+class Record:
+    """What each batch was and what it cost. A batch that is trained on again must be the same again."""
+
+    def __init__(self) -> None:
+        self._path = os.path.join(os.environ["UPDRAFT_CHECKPOINT"] + ".jsonl")
+
+    def add(self, place: list[int], indices: Any, loss: Any) -> None:
+        with open(self._path, "a") as file:
+            print(json.dumps([place, indices.tolist(), loss.item()]), file=file)
+
+    def read(self) -> list[Any]:
+        with open(self._path) as file:
+            lines = [json.loads(line) for line in file]
+        seen: dict[str, Any] = {}
+        for place, *what in lines:
+            assert seen.setdefault(str(place), what) == what, f"batch {place} differs: {what}, {seen[str(place)]}"
+        return [[place, *what] for place, what in seen.items()]
+
+
+def ending(interruption: Interruption) -> Callable[[], None]:
+    left = iter(range(interruption._left - 1, -1, -1))
+
+    def batch_done() -> None:
+        if next(left, None) == 0:
+            os.kill(os.getpid(), interruption._signal)
+
+    return batch_done
+
+
+def with_lightning(interruption: Interruption, workers: int = 0, **options: Any) -> list[Any]:
+    from lightning.pytorch import LightningModule, Trainer
+
+    quiet("lightning.pytorch", "lightning.fabric")
+    torch.manual_seed(1)
+    random.seed(1)
+    record, batch_done = Record(), ending(interruption)
+
+    class Model(LightningModule):
+        def __init__(self) -> None:
+            super().__init__()
+            self.net = net()
+
+        def training_step(self, batch: Any, batch_idx: int) -> Any:
+            loss = loss_of(self.net, *batch)
+            record.add([self.current_epoch, batch_idx], batch[0], loss)
+            return loss
+
+        def on_train_batch_end(self, *_: Any) -> None:
+            batch_done()
+
+        def validation_step(self, batch: Any, batch_idx: int) -> None:
+            self.log("val_acc", torch.rand(()))
+
+        def configure_optimizers(self) -> Any:
+            optimizer = torch.optim.AdamW(self.parameters(), lr=0.01)
+            return [optimizer], [torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.5)]
+
+    saving = updraft.LightningCheckpoint(every=0)
+    more = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False, "accelerator": "cpu"}
+    trainer = Trainer(max_epochs=3, callbacks=[saving], enable_model_summary=False, **more, **options)
+    model = Model()
+    loader = torch.utils.data.DataLoader(
+        Noisy(), batch_size=4, shuffle=True, num_workers=workers, persistent_workers=workers > 0
+    )
+    validation = torch.utils.data.DataLoader(Noisy(), batch_size=15)
+    trainer.fit(model, loader, validation, ckpt_path=saving.last)
+    return [record.read(), [one.tolist() for one in model.parameters()]]
+
+
+def with_trainer(interruption: Interruption, workers: int = 0, collect: int = 1) -> list[Any]:
+    from transformers import Trainer, TrainerCallback, TrainingArguments
+
+    quiet("transformers")
+    record, batch_done = Record(), ending(interruption)
+
+    class Model(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.net = net()
+
+        def forward(self, indices: Any, images: Any) -> Any:
+            return {"loss": loss_of(self.net, indices, images)}
+
+    class Recorded(Trainer):
+        def compute_loss(self, model: Any, inputs: Any, *more: Any, **kwargs: Any) -> Any:
+            loss = super().compute_loss(model, inputs, *more, **kwargs)
+            if model.training:
+                record.add([self.state.global_step, *inputs["indices"].tolist()], inputs["indices"], loss)
+            return loss
+
+    class End(TrainerCallback):
+        def on_step_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            batch_done()
+
+    torch.manual_seed(1)
+    model = Model()
+    # Its name before transformers 4.41.
+    when = "eval_strategy" if hasattr(TrainingArguments, "eval_strategy") else "evaluation_strategy"
+    args = TrainingArguments(
+        "out", num_train_epochs=3, per_device_train_batch_size=5, learning_rate=0.01, seed=7, use_cpu=True,
+        logging_steps=2, save_strategy="no", **{when: "epoch"}, report_to=[], disable_tqdm=True,
+        remove_unused_columns=False, dataloader_num_workers=workers, gradient_accumulation_steps=collect,
+    )  # fmt: skip
+    saving = updraft.TrainerCheckpoint(every=0)
+    trainer = Recorded(
+        model, args, train_dataset=Noisy(), eval_dataset=Noisy(), data_collator=collate, callbacks=[saving, End()]
+    )
+    trainer.train(resume_from_checkpoint=saving.last)
+    return [record.read(), [one.tolist() for one in model.parameters()]]
+
+
+def collate(samples: Any) -> Any:
+    indices, images = zip(*samples)
+    # As a collator that masks words does.
+    return {"indices": torch.tensor(indices), "images": torch.stack(images) + 0.01 * torch.rand(len(indices), 8)}
+
+
+def quiet(*names: str) -> None:
+    warnings.simplefilter("ignore")
+    for name in names:
+        logging.getLogger(name).setLevel(logging.ERROR)
+    sys.stdout = open(os.devnull, "w")
+
+
+def at_random(seed: int, batches: int) -> list[tuple[int, int]]:
+    """When a training is interrupted, and how: four times within its batches, as the seed says."""
+    draw = random.Random(seed)
+    return [(draw.randrange(1, batches // 4), draw.choice([signal.SIGKILL, signal.SIGTERM])) for _ in range(4)]
+
+
+@unittest.skipIf(lacks("lightning"), "this Python has no Lightning")
+class WithLightning(AttemptTest):
+    def test_same_samples_losses_and_weights(self) -> None:
+        self.same_after(with_lightning, at_random(1, 24), "whole")
+
+    def test_same_at_other_moments(self) -> None:
+        self.same_after(with_lightning, at_random(2, 24), "whole")
+
+    def test_same_with_workers_that_persist(self) -> None:
+        self.same_after(lambda end: with_lightning(end, workers=2), at_random(3, 24), "whole")
+
+    def test_same_with_collected_gradients_and_validation_within_an_epoch(self) -> None:
+        options = {"accumulate_grad_batches": 3, "val_check_interval": 0.5}
+        self.same_after(lambda end: with_lightning(end, **options), at_random(4, 24), "whole")
+
+    def test_refuses_to_start_over_by_mistake(self) -> None:
+        self.attempt(with_lightning, (3, signal.SIGTERM), UPDRAFT_CHECKPOINT="saved")
+
+        def forgetful(interruption: Interruption) -> list[Any]:
+            updraft.LightningCheckpoint.last = None
+            return with_lightning(interruption)
+
+        self.assertEqual(self.attempt(forgetful, NEVER, UPDRAFT_CHECKPOINT="saved")[0], 1)
+
+    def test_reports_progress(self) -> None:
+        self.attempt(with_lightning, NEVER, UPDRAFT_CHECKPOINT="saved", UPDRAFT_PROGRESS="progress.jsonl")
+        with open("progress.jsonl") as file:
+            lines = [json.loads(line) for line in file]
+        self.assertEqual([lines[0][name] for name in ("epoch", "epochs", "step", "steps")], [1, 3, 0, 8])
+        self.assertIn("accuracy", lines[-1])
+
+
+@unittest.skipIf(lacks("transformers", "accelerate"), "this Python has no transformers and accelerate")
+class WithTrainer(AttemptTest):
+    def test_same_samples_losses_and_weights(self) -> None:
+        self.same_after(with_trainer, at_random(1, 18), "whole")
+
+    def test_same_at_other_moments(self) -> None:
+        self.same_after(with_trainer, at_random(2, 18), "whole")
+
+    def test_same_with_workers(self) -> None:
+        self.same_after(lambda end: with_trainer(end, workers=2), at_random(3, 18), "whole")
+
+    def test_same_with_collected_gradients(self) -> None:
+        self.same_after(lambda end: with_trainer(end, collect=2), at_random(4, 9), "whole")
+
+    def test_reports_progress(self) -> None:
+        self.attempt(with_trainer, NEVER, UPDRAFT_CHECKPOINT="saved", UPDRAFT_PROGRESS="progress.jsonl")
+        with open("progress.jsonl") as file:
+            lines = [json.loads(line) for line in file]
+        self.assertEqual([lines[-1][name] for name in ("epoch", "epochs", "steps")], [3, 3, 6])
+
+
+if __name__ == "__main__":
+    unittest.main()

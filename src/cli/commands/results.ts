@@ -1,0 +1,103 @@
+import path from 'node:path';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { counted } from '../../base/counted.ts';
+import { shellQuote } from '../../base/shell-quote.ts';
+import { Fault } from '../../fault/fault.ts';
+import { resultsFolder } from '../../job/layout.ts';
+import { isLowerBetter } from '../../journal/metrics.ts';
+import type { RunState } from '../../journal/state.ts';
+import { jobTable, valueNames } from '../../report/job-table.ts';
+import { readRun } from '../../report/read-run.ts';
+import { reportMarkdown, sectionText } from '../../report/report-text.ts';
+import { resultsCsv, resultsJson, resultsSection, sortResults } from '../../report/results-table.ts';
+import type { Cli } from '../cli.ts';
+import { findRun } from '../find-run.ts';
+import { textPage } from '../report/print-report.ts';
+import { runContext } from '../report/report-source.ts';
+import { currentState } from '../run-view/current-state.ts';
+import { nextCommands } from '../text/phrases.ts';
+
+interface Options {
+  sort?: string;
+  top?: number;
+  csv?: true;
+  json?: true;
+  markdown?: true;
+  tensorboard?: string;
+}
+
+export function configure(command: Command, cli: Cli): void {
+  command
+    .argument('[run]', 'folder, id or name of a run (default: the latest)')
+    .option('--sort <column>', 'sort by a parameter or metric; -COLUMN: the largest first')
+    .option('--top <n>', 'show only the first n jobs', readCount)
+    .addOption(new Option('--csv', 'print CSV').conflicts(['json', 'markdown']))
+    .addOption(new Option('--json', 'print JSON').conflicts('markdown'))
+    .option('--markdown', 'print a Markdown table')
+    .addOption(
+      new Option('--tensorboard <folder>', 'write curves that TensorBoard, W&B and MLflow read').conflicts([
+        'csv',
+        'json',
+        'markdown',
+        'sort',
+        'top',
+      ]),
+    )
+    .action((word: string | undefined, options: Options) => printResults(cli, word, options));
+}
+
+function readCount(text: string): number {
+  if (/^[1-9]\d*$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('expected a number, like 10');
+}
+
+/** How to sort by the metric that is most likely to decide: one of the validation, then the accuracy. */
+function bestFirst(names: readonly string[]): string | undefined {
+  const rank = (name: string): number =>
+    (/^(?:val|test|eval)/i.test(name) ? 0 : 2) + (isLowerBetter(name) ? 1 : 0);
+  const [name] = names.toSorted((a, b) => rank(a) - rank(b));
+  return name === undefined || isLowerBetter(name) ? name : `-${name}`;
+}
+
+async function exportCurves(cli: Cli, folder: string, { jobs }: RunState, to: string): Promise<void> {
+  const { writeTensorboard } = await import('../report/write-tensorboard.ts');
+  const target = path.resolve(cli.cwd, to);
+  const written = await writeTensorboard(folder, jobs, target);
+  if (written === 0)
+    throw new Fault('usage', 'no training of this run has reported a metric', {
+      about: folder,
+      fix: 'print them, or write them to $UPDRAFT_PROGRESS: updraft docs progress',
+    });
+  cli.out(`${target}\n`);
+  cli.err(`wrote the curves of ${counted(written, 'job')}\n`);
+  nextCommands(cli, [[`tensorboard --logdir ${shellQuote(to)}`, 'all of them on one page']]);
+}
+
+async function printResults(cli: Cli, word: string | undefined, options: Options): Promise<void> {
+  const run = await findRun(cli.cwd, word);
+  const state = await currentState(cli, run.folder);
+  if (options.tensorboard !== undefined) {
+    await exportCurves(cli, run.folder, state, options.tensorboard);
+    return;
+  }
+  const { jobs, ledger } = readRun(run.folder, state, await runContext(run.folder, state));
+  const rows = sortResults(jobTable(jobs, ledger.rows), options);
+  if (options.csv) for (const line of resultsCsv(rows)) cli.out(line);
+  else if (options.json) cli.out(`${JSON.stringify(resultsJson(rows))}\n`);
+  else if (options.markdown)
+    cli.out(`${reportMarkdown(`Results of ${state.run}`, [resultsSection(rows, options.sort)])}\n`);
+  else {
+    cli.out(`${sectionText([resultsSection(rows, options.sort)], textPage(cli))}\n`);
+    if (valueNames(rows, 'metrics').length === 0) cli.err('no training has reported a metric yet\n');
+    const first = rows.find(({ valid }) => valid === true)?.job;
+    const best = first && path.relative(cli.cwd, resultsFolder(run.folder, first));
+    const key = bestFirst(valueNames(rows, 'metrics'));
+    nextCommands(cli, [
+      options.sort === undefined &&
+        key !== undefined && [`updraft results ${run.argument} --sort ${key} --top 10`, 'the best ten'],
+      best !== undefined &&
+        options.sort !== undefined && [`ls ${shellQuote(best)}`, 'what the first one made'],
+      [`updraft report ${run.argument}`, 'where the time went'],
+    ]);
+  }
+}

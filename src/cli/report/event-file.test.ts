@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { eventFile } from './event-file.ts';
+
+/** A field of a protocol buffer: its number, and a number or bytes. */
+type Field = [number: number, value: number | Buffer];
+
+function* fieldsOf(data: Buffer): Generator<Field> {
+  let at = 0;
+  const varint = (): number => {
+    for (let value = 0, scale = 1; ; scale *= 128) {
+      const byte = data[at++] ?? 0;
+      value += (byte & 127) * scale;
+      if (byte < 128) return value;
+    }
+  };
+  while (at < data.length) {
+    const key = varint();
+    const [field, wire] = [key >> 3, key & 7];
+    if (wire === 0) yield [field, varint()];
+    else if (wire === 1) yield [field, data.readDoubleLE((at += 8) - 8)];
+    else if (wire === 5) yield [field, data.readFloatLE((at += 4) - 4)];
+    else {
+      const length = varint();
+      yield [field, data.subarray(at, (at += length))];
+    }
+  }
+}
+
+/** CRC-32C bit by bit, masked as TensorFlow's records have it. */
+function masked(data: Buffer): number {
+  let crc = 0xffff_ffff;
+  for (const byte of data) {
+    crc ^= byte;
+    for (let bit = 0; bit < 8; bit++) crc = crc & 1 ? (crc >>> 1) ^ 0x82f6_3b78 : crc >>> 1;
+  }
+  const whole = BigInt(~crc >>> 0);
+  return Number((((whole >> 15n) | (whole << 17n)) + 0xa282_ead8n) & 0xffff_ffffn);
+}
+
+function recordsOf(file: Buffer): Buffer[] {
+  const records: Buffer[] = [];
+  for (let at = 0; at < file.length;) {
+    const head = file.subarray(at, at + 8);
+    const length = Number(head.readBigUInt64LE());
+    const data = file.subarray(at + 12, at + 12 + length);
+    assert.equal(file.readUInt32LE(at + 8), masked(head) >>> 0);
+    assert.equal(file.readUInt32LE(at + 12 + length), masked(data) >>> 0);
+    records.push(data);
+    at += length + 16;
+  }
+  return records;
+}
+
+test('an event file has a version, then each point with its time, step and values', () => {
+  const events = [
+    { time: 1_700_000_000.5, step: 0, values: { loss: 0.5 } },
+    { time: 1_700_000_001.5, step: 123_456_789_012, values: { loss: NaN, 'val/accuracy': 0.75 } },
+  ];
+  const [version, ...points] = recordsOf(eventFile(events)).map((record) => [...fieldsOf(record)]);
+  assert.deepEqual(version, [
+    [1, 1_700_000_000.5],
+    [3, Buffer.from('brain.Event:2')],
+  ]);
+  const read = points.map((fields) => {
+    const summary = fields.find(([field]) => field === 5)?.[1] as Buffer;
+    const values = [...fieldsOf(summary)].map(([, value]) => {
+      const [tag, scalar] = [...fieldsOf(value as Buffer)];
+      return [String(tag?.[1]), scalar?.[1]];
+    });
+    return { time: fields[0]?.[1], step: fields[1]?.[1], values: Object.fromEntries(values) as object };
+  });
+  assert.deepEqual(read, events);
+});

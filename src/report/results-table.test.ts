@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { JobTableRow } from './job-table.ts';
+import { resultsCsv, resultsSection, sortResults } from './results-table.ts';
+
+const row = (job: string, lr: number, accuracy: number | undefined, best = accuracy): JobTableRow => ({
+  ...{ job, node: null, log: null, outcome: 'success', valid: true, sites: [], attempts: 1 },
+  ...{ executeSeconds: 3600, slotBusySeconds: null, transferTotalSeconds: null, lastTransferSeconds: null },
+  ...{ stalls: 0, holds: 0, evictions: 0, cause: null, loss: null, accuracy: accuracy ?? null },
+  parameters: { lr },
+  metrics: accuracy === undefined ? {} : { accuracy },
+  best: best === undefined ? {} : { accuracy: best },
+});
+const rows = [
+  row('0000', 0.1, 0.5, 0.75),
+  row('0001', 0.01, NaN),
+  row('0002', 0.001, 0.625),
+  row('0003', 1, undefined),
+];
+const names = (sorted: JobTableRow[]): string[] => sorted.map(({ job }) => job);
+
+test('results are sorted by any column; jobs without a value come last', () => {
+  assert.deepEqual(names(sortResults(rows, { sort: '-accuracy' })), ['0002', '0000', '0001', '0003']);
+  assert.deepEqual(names(sortResults(rows, { sort: 'accuracy', top: 2 })), ['0000', '0002']);
+  assert.deepEqual(names(sortResults(rows, { sort: '-best_accuracy', top: 1 })), ['0000']);
+  assert.deepEqual(names(sortResults(rows, { sort: 'lr' })), ['0002', '0001', '0000', '0003']);
+  assert.throws(() => sortResults(rows, { sort: '-accurcy' }), /no column "accurcy"/);
+});
+
+test('the table has parameters, then what it is sorted by, and the best where it is not the last', () => {
+  const { head, rows: cells } = resultsSection(rows.slice(0, 1), '-best_accuracy');
+  assert.deepEqual(
+    head.map(({ title }) => title),
+    ['job', 'lr', 'best_accuracy', 'outcome', 'accuracy', 'hours', 'tries'],
+  );
+  assert.deepEqual(cells, [['0000', '0.1', '0.75', 'success', '0.5', '1', '1']]);
+  const lines = [...resultsCsv([row('0002', 0.001, 0.625)])];
+  assert.deepEqual(lines, ['job,lr,outcome,accuracy,hours,tries\n', '0002,0.001,success,0.625,1,1\n']);
+});

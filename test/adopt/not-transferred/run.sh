@@ -1,0 +1,3 @@
+#!/bin/sh
+set -e
+python3 train.py
