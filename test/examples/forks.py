@@ -1,7 +1,7 @@
 """Runs scripts in forks of one process: importing PyTorch takes longer than most of them.
 
 The arguments are modules to import. Each line of standard input is an order: the script's folder, environment and
-arguments, and sockets for its output, its errors, and its process number and exit status.
+arguments, and sockets for its output, its errors, and its process number and exit code.
 """
 
 import importlib
