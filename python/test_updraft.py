@@ -14,6 +14,7 @@ import signal
 import tempfile
 import traceback
 import unittest
+import unittest.mock
 from typing import Any, Callable, Optional
 
 import updraft
@@ -302,6 +303,8 @@ class WithoutTorch(AttemptTest):
         # However often it is interrupted, it waits for at most one part in a hundred.
         self.assertGreaterEqual(seconds(1, [10] * 1000), 100)
         self.assertEqual(seconds(1, [], every=30), 30)
+        with unittest.mock.patch.dict(os.environ, UPDRAFT_MEAN_LIFE="19999"):
+            self.assertAlmostEqual(seconds(1, []), 200, 3)
 
 
 @unittest.skipIf(torch is None, "this Python has no PyTorch")
@@ -316,8 +319,15 @@ class WithTorch(AttemptTest):
     def test_same_samples_losses_and_weights(self) -> None:
         self.same(self.loader())
 
-    def test_same_with_workers(self) -> None:
-        self.same(self.loader(num_workers=2, persistent_workers=True))
+    def test_same_with_workers_and_a_sampler_that_draws_each_index_when_asked(self) -> None:
+        class Late:
+            def __len__(self) -> int:
+                return 30
+
+            def __iter__(self) -> Any:
+                return (random.randrange(30) for _ in range(30))
+
+        self.same(self.loader(num_workers=2, persistent_workers=True, shuffle=False, sampler=Late()))
 
     def test_same_with_a_generator_of_its_own(self) -> None:
         self.same(lambda: self.loader(generator=torch.Generator().manual_seed(5))())

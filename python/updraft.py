@@ -53,7 +53,7 @@ SAVED = 85
 _FORMAT = 1
 _NAME = re.compile(r"checkpoint-(\d{12})-([0-9a-f]{8})\.pt")
 _USUAL_LIFE = 2 * 3600.0
-"""Seconds that an attempt lasts before it is interrupted, until this training has seen interruptions of its own."""
+"""Seconds that an attempt lasts before it is interrupted, where neither this training nor its pool is known."""
 _WAIT_SHARE = 0.01
 """Largest share of its time that the training waits for its checkpoints."""
 
@@ -480,7 +480,9 @@ class _Interval:
         # The first one soon, to learn what a checkpoint costs.
         if self._cost == 0:
             return 5.0
-        seen = _USUAL_LIFE + sum(self.earlier) + (now - self._began)
+        # What earlier runs on this pool have seen.
+        usual = float(os.environ.get("UPDRAFT_MEAN_LIFE") or _USUAL_LIFE)
+        seen = usual + sum(self.earlier) + (now - self._began)
         life = seen / (1 + len(self.earlier))
         return max(math.sqrt(2 * self._cost * life), self._cost / _WAIT_SHARE, 2 * self._writing)
 

@@ -72,6 +72,8 @@ export interface WorkOrder extends CachePreferences {
   /** Nobody else limits its memory: the agent ends a training that uses more than requested. */
   limitsMemory?: true;
   recovery?: OrderedRecovery;
+  /** Seconds between interruptions on this pool, as far as earlier runs know. */
+  meanLifeSeconds?: number;
   /** Folder that holds `train.files`. */
   filesFrom: string;
   /** Folder in which the attempt creates its scratch folder, and removes it. */

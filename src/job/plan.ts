@@ -49,6 +49,8 @@ export interface Plan {
   isMemorySet?: true;
   /** A rehearsal: its job is evicted on purpose. */
   isRehearsal?: true;
+  /** Seconds between interruptions in earlier runs, set when it is submitted. */
+  meanLifeSeconds?: number;
   environment?: PlannedEnvironment;
   /** Absolute path of the file with the token for the image. */
   imageTokenFile?: string;

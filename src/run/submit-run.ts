@@ -3,6 +3,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { counted } from '../base/counted.ts';
 import type { Clock } from '../base/clock.ts';
+import { defined } from '../base/defined.ts';
 import { isGone } from '../base/error-reason.ts';
 import { firstFew } from '../base/printable.ts';
 import { stableJson } from '../base/stable-json.ts';
@@ -11,6 +12,7 @@ import type { Plan } from '../job/plan.ts';
 import type { Pool, Round } from '../pool/pool.ts';
 import { readPlan } from '../pool/read-plan.ts';
 import { createRun, newRunName, withCreationLease } from './create-run.ts';
+import { earlierInterruptions, meanLife } from './interruptions.ts';
 import { startNextBatch } from './keep-going.ts';
 import { type PackOptions, withPackedData } from './pack-data.ts';
 import { readRunState } from './run-states.ts';
@@ -72,7 +74,10 @@ async function create(
   const run = newRunName(plan, clock);
   const canary = batchesFor(plan, options.canary);
   const first = canary && firstBatch(plan, canary[0] ?? 0);
-  return await withPackedData(plan, run, options, async (packed) => {
+  const meanLifeSeconds =
+    plan.spec.train.checkpoint === undefined ? undefined : meanLife(await earlierInterruptions(plan));
+  const informed = { ...plan, ...defined({ meanLifeSeconds }) };
+  return await withPackedData(informed, run, options, async (packed) => {
     const rendering = await pool.render(packed, run, first);
     const folder = await createRun(packed, rendering.files, version, clock, run, canary);
     const ahead = first === undefined ? '' : `; ${first.jobs.length} of ${plan.jobs.length} jobs go ahead`;

@@ -3,6 +3,9 @@ import { access, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { systemClock } from '../../src/base/clock.ts';
+import { planText } from '../../src/cli/submit/plan-text.ts';
+import { loadPlan } from '../../src/job/load-plan.ts';
+import { earlierInterruptions } from '../../src/run/interruptions.ts';
 import { condorHarness, result } from './condor-harness.ts';
 
 const jobFile = `
@@ -70,6 +73,13 @@ test('a training that is evicted twice and killed once sees the samples and loss
       ['success', ['evicted', 'evicted', 'evicted', 'success']],
       ['success', ['success']],
     ],
+  );
+  const plan = await loadPlan(harness.folder, { cwd: harness.folder });
+  const interruptions = await earlierInterruptions(plan);
+  assert.deepEqual([interruptions.interrupted, interruptions.attempts], [3, 5]);
+  assert.match(
+    planText(plan, undefined, { interruptions }),
+    /interrupted once in .+ so far \(3 of 5 attempts in runs\/\)/,
   );
   const lines = await result(run, 'lines.json');
   assert.equal(lines, await result(run, 'lines.json', '0001'));

@@ -102,9 +102,14 @@ function attributesForCommands({ submission }: SubmitFacts): Found[] {
 }
 
 function secretsOf(batch: Batch): Found[] {
-  return [...(valueOf(batch, 'environment') ?? '').matchAll(secretInVariable)].map(([, name = '']) => ({
-    message: `\`${name.slice(0, -1)}\` is a secret in \`environment\`: anyone who can see the queue or the log can read it`,
-    fix: 'send a file that only you can read in transfer_input_files, read the secret from it in the job, and replace the secret: it may have been seen',
-    place: whereSet(batch, 'environment'),
-  }));
+  return (
+    [...(valueOf(batch, 'environment') ?? '').matchAll(secretInVariable)]
+      // HTCondor's word for `$ENV()` of a variable that is not set.
+      .filter(([whole]) => !whole.endsWith('=UNDEFINED'))
+      .map(([, name = '']) => ({
+        message: `\`${name.slice(0, -1)}\` is a secret in \`environment\`: anyone who can see the queue or the log can read it`,
+        fix: 'send a file that only you can read in transfer_input_files, read the secret from it in the job, and replace the secret: it may have been seen',
+        place: whereSet(batch, 'environment'),
+      }))
+  );
 }

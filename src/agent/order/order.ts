@@ -139,6 +139,7 @@ const order = shape<Omit<WorkOrder, 'brought'>>({
   resources,
   limitsMemory: optional(oneOf([true])),
   recovery: optional((value) => recovery(withCurrentNames(value))),
+  meanLifeSeconds: optional(amount),
   filesFrom: absolute,
   scratchParent: absolute,
   resultsTo: absolute,

@@ -139,6 +139,7 @@ export function trainingEnv(order: WorkOrder, scratch: Scratch, env: Env): Recor
     UPDRAFT_SCRATCH: scratch.root,
     UPDRAFT_WORK: scratch.work,
     UPDRAFT_PROGRESS: scratch.progress,
+    UPDRAFT_MEAN_LIFE: order.meanLifeSeconds?.toFixed(0),
   };
   if (job.train.checkpoint !== undefined)
     reported['UPDRAFT_CHECKPOINT'] = path.join(scratch.work, job.train.checkpoint);

@@ -6,6 +6,7 @@ import type { Plan } from '../../job/plan.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import type { Rendering } from '../../pool/pool.ts';
 import type { Policy } from '../../recovery/policy.ts';
+import { earlierInterruptions } from '../../run/interruptions.ts';
 import type { Cli } from '../cli.ts';
 import { jobFileOptions, type JobFileOptions, jobFileArgument, loadOptions } from '../job-file-argument.ts';
 import { findSecrets } from '../../job/secrets.ts';
@@ -29,7 +30,9 @@ export function configure(command: Command, cli: Cli): void {
         cli.out(submitFile ?? '');
         return;
       }
-      const more = { secrets: await findSecrets(plan, cli.env), sent: rendering?.sent ?? [] };
+      const isSaved = plan.spec.train.checkpoint !== undefined;
+      const interruptions = isSaved ? await earlierInterruptions(plan) : undefined;
+      const more = { secrets: await findSecrets(plan, cli.env), sent: rendering?.sent ?? [], interruptions };
       cli.out(planText(plan, await policyFor(cli, plan), more, textWidth(cli)));
       if (submitFile !== undefined) cli.out(`  submits   ${shown}, ${lineCount(submitFile)}, ${summary}\n`);
       nextCommands(cli, [

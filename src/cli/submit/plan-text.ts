@@ -11,6 +11,7 @@ import { describeVariant, variantsOf } from '../../job/variants.ts';
 import { describePolicy } from '../../recovery/describe-policy.ts';
 import type { Policy } from '../../recovery/policy.ts';
 import { describeNeeds, describeSize, describeTorch } from '../environment/facts-text.ts';
+import { expectedLoss, type Interruptions, meanLife } from '../../run/interruptions.ts';
 import { labelledText } from '../text/phrases.ts';
 
 const shownJobs = 5;
@@ -23,11 +24,18 @@ export const sentBytes = ({ files }: Plan): string =>
 export const headline = ({ spec, jobs }: Plan): string =>
   `${spec.name}: ${counted(jobs.length, 'job')} on the pool "${spec.run.pool}"`;
 
+/** What is known about a plan only here and now. */
+interface PlanFacts {
+  secrets?: readonly SecretFound[];
+  sent?: readonly string[];
+  interruptions?: Interruptions | undefined;
+}
+
 /** A plan as text; `policy` is what its pool does about failures. */
 export function planText(
   plan: Plan,
   policy?: Policy,
-  { secrets = [], sent = [] }: { secrets?: readonly SecretFound[]; sent?: readonly string[] } = {},
+  { secrets = [], sent = [], interruptions }: PlanFacts = {},
   width = Number.POSITIVE_INFINITY,
 ): string {
   const rows: [string, string[]][] = [
@@ -41,7 +49,7 @@ export function planText(
     ...(secrets.length === 0 ? [] : [['secrets', secrets.map(secretLine)] satisfies [string, string[]]]),
     ['software', softwareLines(plan)],
     ['needs', needLines(plan)],
-    ['success', successLines(plan)],
+    ['success', [...successLines(plan), ...interruptionLines(interruptions)]],
     ...(policy === undefined ? [] : [['failure', describePolicy(policy)] satisfies [string, string[]]]),
     [
       'results',
@@ -169,6 +177,19 @@ function needLines({ spec, disk }: Plan): string[] {
     ...(timeSeconds === undefined ? [] : [`at most ${formatDuration(timeSeconds)} per attempt`]),
   ];
   return [parts.join(', '), `disk: ${disk.why}`];
+}
+
+/** How often to expect an interruption, and what it costs a training with checkpoints. */
+function interruptionLines(interruptions: Interruptions | undefined): string[] {
+  if (interruptions === undefined) return [];
+  const { interrupted, attempts } = interruptions;
+  const life = meanLife(interruptions);
+  if (life === undefined) return [];
+  const lost = (saveSeconds: number): string => `${(100 * expectedLoss(life, saveSeconds)).toFixed(1)} %`;
+  return [
+    `interrupted once in ${formatDuration(Math.max(1, Math.round(life)))} so far (${interrupted} of ${counted(attempts, 'attempt')} in ${runsFolder}/):`,
+    `  expect to lose ${lost(1)} of the time if a checkpoint takes 1 s, ${lost(10)} if it takes 10 s`,
+  ];
 }
 
 function successLines({ spec }: Plan): string[] {

@@ -35,7 +35,11 @@ export function renderOrder(
     resultsTo: resultsFolder(runFolder, job.id),
     attemptFolder: attemptFolder(runFolder, job.id, attempt),
     ...(plan.isRehearsal ? { isRehearsal: true } : {}),
-    ...defined({ caches: spec.run.caches, avoidCaches: spec.run.avoidCaches }),
+    ...defined({
+      caches: spec.run.caches,
+      avoidCaches: spec.run.avoidCaches,
+      meanLifeSeconds: plan.meanLifeSeconds,
+    }),
     notesFolder: path.join(runFolder, runFiles.notes),
   };
 }

@@ -85,7 +85,7 @@ export function renderSlurmOrders(plan: Plan, run: string, round?: Round): Recor
 }
 
 function variantOrders(plan: Plan, run: string, round?: Round): Record<string, string> {
-  const { data, environment, filesIn, spec, isRehearsal } = plan;
+  const { data, environment, filesIn, spec, isRehearsal, meanLifeSeconds } = plan;
   const included = round === undefined ? undefined : new Set(round.jobs);
   const same = {
     version: 1,
@@ -93,6 +93,7 @@ function variantOrders(plan: Plan, run: string, round?: Round): Record<string, s
     data,
     resources: spec.resources,
     isRehearsal,
+    meanLifeSeconds,
     environment: orderEnvironment(spec.environment, environment?.pack, (pack) => pack),
     recovery: attemptRecovery(slurmPolicy(plan)),
     filesFrom: filesIn ?? runFiles.files,

@@ -55,7 +55,8 @@ function variantOrders(
   const orders = plan.jobs.map((job): [string, string] => {
     const attemptsBefore = round?.attemptsBefore.get(job.id);
     const order = { version: 1, run, job, attemptsBefore, data, environment, resources: asked, recovery };
-    const more = { isRehearsal: plan.isRehearsal, liveSeconds, caches, avoidCaches };
+    const { isRehearsal, meanLifeSeconds } = plan;
+    const more = { isRehearsal, meanLifeSeconds, liveSeconds, caches, avoidCaches };
     return [`${folder}/${job.id}.json`, `${JSON.stringify({ ...order, ...more })}\n`];
   });
   return Object.fromEntries(orders.filter((_, index) => included?.has(plan.jobs[index]?.id ?? '') ?? true));
