@@ -533,7 +533,8 @@ def _numbers(metrics: dict[str, Any]) -> dict[str, float]:
     numbers = {}
     for name, value in metrics.items():
         with contextlib.suppress(TypeError, ValueError, RuntimeError):
-            numbers[name] = float(value)
+            # PyTorch warns of a number that would lose its gradient.
+            numbers[name] = float(value.detach() if hasattr(value, "detach") else value)
     return numbers
 
 
