@@ -38,17 +38,22 @@ export function planText(
   { secrets = [], sent = [], interruptions }: PlanFacts = {},
   width = Number.POSITIVE_INFINITY,
 ): string {
+  const common = commonLines(plan);
+  const shared = (lines: string[]): string[] => {
+    const same = lines.filter((line) => common.has(line));
+    return same.length === lines.length ? lines : [...same, 'see "differ"'];
+  };
   const rows: [string, string[]][] = [
     ['file', [plan.file]],
     ['run', [printable(plan.spec.train.command)]],
     ['jobs', jobLines(plan)],
     ['files', fileLines(plan)],
     ...(sent.length === 0 ? [] : [['sent', [...sent]] satisfies [string, string[]]]),
-    ['data', dataLines(plan)],
+    ['data', shared(dataLines(plan))],
     ...(plan.variants === undefined ? [] : [['differ', variantLines(plan)] satisfies [string, string[]]]),
     ...(secrets.length === 0 ? [] : [['secrets', secrets.map(secretLine)] satisfies [string, string[]]]),
-    ['software', softwareLines(plan)],
-    ['needs', needLines(plan)],
+    ['software', shared(softwareLines(plan))],
+    ['needs', shared(needLines(plan))],
     ['success', [...successLines(plan), ...interruptionLines(interruptions)]],
     ...(policy === undefined ? [] : [['failure', describePolicy(policy)] satisfies [string, string[]]]),
     [
@@ -63,17 +68,27 @@ export function planText(
 const secretLine = ({ name, from, value }: SecretFound): string =>
   `${name} from ${from}${value === undefined ? ', which is missing' : ''}`;
 
+const requestLines = (plan: Plan): string[] => [
+  ...dataLines(plan),
+  ...softwareLines(plan),
+  ...needLines(plan),
+  ...requirementLines(plan),
+];
+
+/** What all kinds of jobs have. */
+const commonLines = (plan: Plan): ReadonlySet<string> =>
+  variantsOf(plan)
+    .map((one) => new Set(requestLines(one)))
+    .reduce((left, lines) => left.intersection(lines));
+
 /** What each kind of jobs has that the others have not. */
 function variantLines(plan: Plan): string[] {
+  const common = commonLines(plan);
   const described = variantsOf(plan).map((one) => ({
     what: describeVariant(one, plan.variedBy),
     jobs: one.jobs.length,
-    lines: [...dataLines(one), ...softwareLines(one), ...needLines(one), ...requirementLines(one)],
+    lines: requestLines(one),
   }));
-  const common = described.reduce<ReadonlySet<string>>(
-    (left, { lines }) => left.intersection(new Set(lines)),
-    new Set(described[0]?.lines),
-  );
   const shown = described.slice(0, shownJobs).flatMap(({ what, jobs, lines }) => {
     const own = lines.filter((line) => !common.has(line)).map((line) => `  ${line.trimStart()}`);
     return [`${what}: ${counted(jobs, 'job')}${own.length === 0 ? ', the same request' : ''}`, ...own];
