@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { systemClock } from '../../src/base/clock.ts';
 import { planText } from '../../src/cli/submit/plan-text.ts';
 import { loadPlan } from '../../src/job/load-plan.ts';
-import { earlierInterruptions } from '../../src/run/interruptions.ts';
+import { earlierInterruptions } from '../../src/run/earlier-interruptions.ts';
 import { condorHarness, result } from './condor-harness.ts';
 
 const jobFile = `

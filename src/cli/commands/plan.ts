@@ -6,7 +6,7 @@ import type { Plan } from '../../job/plan.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import type { Rendering } from '../../pool/pool.ts';
 import type { Policy } from '../../recovery/policy.ts';
-import { earlierInterruptions } from '../../run/interruptions.ts';
+import { earlierInterruptions } from '../../run/earlier-interruptions.ts';
 import type { Cli } from '../cli.ts';
 import { jobFileOptions, type JobFileOptions, jobFileArgument, loadOptions } from '../job-file-argument.ts';
 import { findSecrets } from '../../job/secrets.ts';

@@ -11,7 +11,7 @@ import { describeVariant, variantsOf } from '../../job/variants.ts';
 import { describePolicy } from '../../recovery/describe-policy.ts';
 import type { Policy } from '../../recovery/policy.ts';
 import { describeNeeds, describeSize, describeTorch } from '../environment/facts-text.ts';
-import { expectedLoss, type Interruptions, meanLife } from '../../run/interruptions.ts';
+import { expectedLoss, type Interruptions, meanLife } from '../../recovery/interruptions.ts';
 import { labelledText } from '../text/phrases.ts';
 
 const shownJobs = 5;
