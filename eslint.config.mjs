@@ -10,6 +10,9 @@ export default tseslint.config(
       'max-lines-per-function': ['error', { max: 60 }],
       'no-console': 'error',
       eqeqeq: 'error',
+      // There are no enums: `erasableSyntaxOnly` refuses them.
+      '@typescript-eslint/no-unsafe-enum-assignment': 'off',
+      '@typescript-eslint/no-unsafe-enum-comparison': 'off',
       '@typescript-eslint/consistent-type-imports': 'error',
       '@typescript-eslint/switch-exhaustiveness-check': [
         'error',

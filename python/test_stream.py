@@ -189,7 +189,6 @@ class WithAgent(StreamTest):
             stream = self.stream("data")
             self.assertEqual([keys(stream) for _ in range(3)], whole)
         self.assertGreater(len(agent.brought), len(SIZES))
-        self.assertGreater(stream._waited, 0)
         self.assertEqual(os.listdir("data/.stream/at"), [])
         self.assertEqual(len(os.listdir("data/.stream/index")), len(SIZES))
 
@@ -204,6 +203,12 @@ class WithAgent(StreamTest):
         samples = iter(stream)
         next(samples)
         self.assertEqual(read_json(f"data/.stream/at/{os.getpid()}.json"), place)
+        with Agent("source", "data", ahead=6):
+            for _ in range(len(KEYS) - 1):
+                next(samples)
+        after = read_json(f"data/.stream/at/{os.getpid()}.json")
+        self.assertGreater(after["position"], 0)
+        self.assertGreater(after["waited"], 0)
 
     def test_resumes_elsewhere_without_the_shards_it_has_used(self) -> None:
         whole = keys(self.stream())
@@ -234,6 +239,14 @@ class WithAgent(StreamTest):
             add(archive, "new.txt", b"1")
         with self.assertRaisesRegex(updraft.StreamError, "train-0.tar has 1 samples, not 5 as listed"):
             keys(self.stream("listed"))
+
+    def test_sizes_may_be_unknown(self) -> None:
+        os.makedirs("range/.stream")
+        with open("range/.stream/list.json", "w") as file:
+            names = sorted(name for name in os.listdir("source") if name.endswith(".tar"))
+            json.dump({"format": 1, "shards": [{"name": name} for name in names], "keep": None}, file)
+        with Agent("source", "range", ahead=8):
+            self.assertEqual(keys(updraft.Stream("range", seed=3)), keys(self.stream(block=4)))
 
     def test_refuses_the_position_of_another_data_set_or_order(self) -> None:
         stream = self.stream("data")

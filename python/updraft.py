@@ -1397,9 +1397,11 @@ class Stream:
             for number, shards in enumerate(self._blocks(start.epoch)[start.block :], start.block):
                 reader.begin(place)
                 with contextlib.ExitStack() as files:
-                    block = [self._shards.open(shard, reader, files) for shard in shards]
+                    # Each worker begins with another shard, so that they share the work of indexing.
+                    turn = worker * len(shards) // workers
+                    opened = {one: self._shards.open(one, reader, files) for one in shards[turn:] + shards[:turn]}
                     self._waited = reader.waited
-                    order = [(shard, sample) for shard in block for sample in shard.samples]
+                    order = [(opened[one], sample) for one in shards for sample in opened[one].samples]
                     if self._shuffle:
                         random.Random(f"{self._seed} {start.epoch} {number}").shuffle(order)
                     first = max(0, start.samples - before)
@@ -1505,7 +1507,7 @@ class _Shards:
         self._keep: Optional[int] = None
         if self._is_brought:
             content = _read_json(listed)
-            shards = [(one["name"], one["bytes"], one.get("samples")) for one in content["shards"]]
+            shards = [(one["name"], one.get("bytes"), one.get("samples")) for one in content["shards"]]
             self._keep = content.get("keep")
         else:
             names = sorted(name for name in os.listdir(folder) if name.endswith(".tar") and not name.startswith("."))
@@ -1537,7 +1539,10 @@ class _Shards:
         return [len(self.names), zlib.crc32(repr([self.names, self._bytes]).encode())]
 
     def block_that_fits(self, block: Optional[int]) -> int:
-        largest, keep = max(self._bytes), self._keep
+        largest, keep = max((size for size in self._bytes if size is not None), default=None), self._keep
+        if largest is None:
+            # Sizes that nobody knows before the shards have come.
+            return block or (4 if keep is None else 2)
         if block is None:
             limit = _BLOCK_BYTES if keep is None else min(_BLOCK_BYTES, keep // 2)
             at_least = 2 if keep is None or keep >= 4 * largest else 1

@@ -17,10 +17,7 @@ const bin = (name: string, ...args: string[]): string[] => [
 
 /** Everything that must hold besides the tests. */
 const steps: Step[] = [
-  { name: 'types', command: bin('tsc', '-p', '.') },
-  { name: "types of the dashboard's page", command: bin('tsc', '-p', 'src/dashboard/page') },
-  { name: 'types of the page', command: bin('tsc', '-p', 'src/page') },
-  { name: 'lint', command: bin('eslint', '--cache', '--cache-location', 'node_modules/.cache/eslint/', '.') },
+  { name: 'types and lint', command: [node, 'scripts/lint.ts'] },
   { name: 'format', command: bin('prettier', '--check', '--cache', '--log-level', 'warn', '.') },
   { name: 'rooms', command: [node, 'scripts/check-rooms.ts'] },
   { name: 'dead exports', command: bin('knip') },

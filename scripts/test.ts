@@ -74,21 +74,42 @@ function testFiles(): string[] {
     .map((name) => path.join(root, name));
 }
 
+/** Tests of one room are pure: a process runs those of several files. The others have one each. */
+function processes(files: string[]): string[][] {
+  const together = new Map<string, string[][]>();
+  const alone: string[][] = [];
+  for (const file of files) {
+    const name = path.relative(root, file);
+    if (!isOfOneRoom(name)) {
+      alone.push([file]);
+      continue;
+    }
+    const room = name.split(path.sep)[1] ?? '';
+    const groups = together.get(room) ?? [];
+    const last = groups.at(-1);
+    if (last === undefined || last.length >= 12) groups.push([file]);
+    else last.push(file);
+    together.set(room, groups);
+  }
+  return [...alone, ...[...together.values()].flat()];
+}
+
 /**
- * Runs test files, several at a time. The long ones often wait for a scheduler: meanwhile other workers start with the
- * shortest, so that no core is idle. Tests of one room need only what is built; the others wait for all of the set-up.
+ * Runs test files, several processes at a time. The long ones often wait for a scheduler: meanwhile other workers start
+ * with the shortest, so that no core is idle. Tests of one room need only what is built; the others wait for all of the
+ * set-up.
  */
 async function runFiles(
-  files: string[],
+  files: string[][],
   lanes: { longest: number; shortest: number },
   complete: Promise<void>,
 ): Promise<Map<string, FileResult>> {
   const results = new Map<string, FileResult>();
   const waiting = [...files];
-  const lane = async (next: () => string | undefined): Promise<void> => {
-    for (let file = next(); file !== undefined && !interrupted.signal.aborted; file = next()) {
-      if (!isOfOneRoom(path.relative(root, file))) await complete;
-      results.set(file, await runFile(file));
+  const lane = async (next: () => string[] | undefined): Promise<void> => {
+    for (let group = next(); group !== undefined && !interrupted.signal.aborted; group = next()) {
+      if (!isOfOneRoom(path.relative(root, group[0] ?? ''))) await complete;
+      for (const [file, result] of await runTogether(group)) results.set(file, result);
     }
   };
   await Promise.all([
@@ -98,28 +119,38 @@ async function runFiles(
   return results;
 }
 
-async function runFile(file: string): Promise<FileResult> {
-  const result: FileResult = { seconds: 0, passed: 0, failed: [], skipped: [] };
+const runner = path.join(root, 'scripts/run-together.ts');
+
+/** Runs the tests of files in one process. */
+async function runTogether(group: string[]): Promise<Map<string, FileResult>> {
+  const results = new Map<string, FileResult>();
+  for (const file of group) results.set(file, { seconds: 0, passed: 0, failed: [], skipped: [] });
+  // What is no test of one of the files is the process itself.
+  const fileOf = (file: string | undefined): string =>
+    file !== undefined && results.has(file) ? file : (group[0] ?? '');
   const began = performance.now();
-  const tests = run({ files: [file], timeout: 600_000, cwd: root, signal: interrupted.signal });
-  tests.on('test:pass', ({ name, skip, todo, details }) => {
-    // Node reports a file as a test too.
-    if (details.type === 'suite' || name === file) return;
+  const one = group.length === 1 ? { files: group } : { files: [runner], argv: group };
+  const tests = run({ ...one, timeout: 600_000, cwd: root, signal: interrupted.signal });
+  tests.on('test:pass', ({ name, skip, todo, details, file }) => {
+    // Node reports a process as a test too.
+    if (details.type === 'suite' || name === one.files[0]) return;
+    const result = results.get(fileOf(file));
     if (skip !== undefined && skip !== false)
-      result.skipped.push(`${name}: ${typeof skip === 'string' ? skip : 'no reason given'}`);
-    else if (todo === undefined || todo === false) result.passed++;
+      result?.skipped.push(`${name}: ${typeof skip === 'string' ? skip : 'no reason given'}`);
+    else if (result !== undefined && (todo === undefined || todo === false)) result.passed++;
   });
-  tests.on('test:fail', ({ name, details }) => {
+  tests.on('test:fail', ({ name, details, file }) => {
     if (details.type === 'suite') return;
-    result.failed.push(name);
+    results.get(fileOf(file))?.failed.push(name);
     const error: unknown = details.error.cause;
     const reported = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    console.log(`FAILED ${placed(file, name)}\n${reported}`);
+    console.log(`FAILED ${placed(fileOf(file), name)}\n${reported}`);
   });
   tests.on('test:stderr', ({ message }) => process.stderr.write(message));
   await new Promise((resolve) => tests.on('end', resolve).resume());
-  result.seconds = (performance.now() - began) / 1000;
-  return result;
+  const seconds = (performance.now() - began) / 1000 / group.length;
+  for (const result of results.values()) result.seconds = seconds;
+  return results;
 }
 
 const placed = (file: string, name: string): string => `${path.relative(root, file)}: ${name}`;
@@ -129,11 +160,11 @@ const placed = (file: string, name: string): string => `${path.relative(root, fi
  * is broken or the test depends on the machine's load. Either fails the run.
  */
 async function runTests(tally: Tally, complete: Promise<void>): Promise<void> {
-  const first = await runFiles(testFiles(), { longest: 4, shortest: 2 }, complete);
+  const first = await runFiles(processes(testFiles()), { longest: 4, shortest: 2 }, complete);
   printSlowest(first);
   const broken = [...first].filter(([, { failed }]) => failed.length > 0);
   // Many broken files are no coincidence, and running them again would take long.
-  const again = broken.length <= 8 ? broken.map(([file]) => file) : [];
+  const again = broken.length <= 8 ? broken.map(([file]) => [file]) : [];
   const second = await runFiles(again, { longest: 1, shortest: 0 }, complete);
   for (const [file, result] of new Map([...first, ...second])) {
     tally.passed += result.passed;

@@ -2,8 +2,17 @@ import { closeSync, openSync, writeSync } from 'node:fs';
 
 const pieceSize = 4 * 1024 * 1024;
 
-/** Writes a reproducible log of about `bytes` bytes, as a pool writes it for a thousand jobs at a time. */
-export function makeLog(file: string, bytes: number): { events: number; bytes: number } {
+interface MadeLog {
+  events: number;
+  bytes: number;
+  jobs: number;
+}
+
+/**
+ * Writes a reproducible log of about `bytes` bytes, as a pool writes it for a thousand jobs at a time. `updates` are the
+ * further image sizes of each job: in real logs, jobs that run for hours have many.
+ */
+export function makeLog(file: string, bytes: number, updates = 0): MadeLog {
   const output = openSync(file, 'w');
   try {
     let written = 0;
@@ -15,8 +24,10 @@ export function makeLog(file: string, bytes: number): { events: number; bytes: n
       pending = [];
       size = 0;
     };
+    let jobs = 0;
     for (let cluster = 1000; written + size < bytes; cluster++) {
-      for (const event of clusterEvents(cluster, 1000)) {
+      jobs += 1000;
+      for (const event of clusterEvents(cluster, 1000, updates)) {
         pending.push(event);
         size += event.length;
         events += 1;
@@ -24,7 +35,7 @@ export function makeLog(file: string, bytes: number): { events: number; bytes: n
       }
     }
     flush();
-    return { events, bytes: written };
+    return { events, bytes: written, jobs };
   } finally {
     closeSync(output);
   }
@@ -33,13 +44,18 @@ export function makeLog(file: string, bytes: number): { events: number; bytes: n
 const sites = ['CHTC-Spark-CE1', 'PDX-Coeus-CE1', 'GP-ARGO-ksu-backfill'];
 
 /** The events of a cluster, its jobs interleaved: every job takes its next step in each round. */
-export function* clusterEvents(cluster: number, procs: number): Generator<string> {
+export function* clusterEvents(cluster: number, procs: number, updates = 0): Generator<string> {
   const start = Date.UTC(2026, 0, 1) + (cluster - 1000) * 86_400_000;
-  for (let step = 0; step < steps; step++) {
+  for (let round = 0; round < steps + updates; round++) {
+    // The further image sizes follow the third of those that each job has.
+    const step = round <= lastUpdate ? round : Math.max(lastUpdate, round - updates);
     for (let proc = 0; proc < procs; proc++) {
       const body = stepOf(step, proc);
       if (body === undefined) continue;
-      const time = new Date(start + step * 600_000 + proc * 500).toISOString().slice(0, 19).replace('T', ' ');
+      const time = new Date(start + round * 600_000 + proc * 500)
+        .toISOString()
+        .slice(0, 19)
+        .replace('T', ' ');
       const [number, text] = body;
       yield `${number} (${cluster}.${String(proc).padStart(3, '0')}.000) ${time} ${text}\n...\n`;
     }
@@ -47,6 +63,7 @@ export function* clusterEvents(cluster: number, procs: number): Generator<string
 }
 
 const steps = 12;
+const lastUpdate = 6;
 
 /** A job's event in a round: most jobs succeed, one in ten is evicted once, one in fifty is held. */
 function stepOf(step: number, proc: number): [string, string] | undefined {

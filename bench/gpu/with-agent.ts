@@ -43,19 +43,20 @@ export async function planOf(
 export const onCores = ({ cores }: Workload): string[] =>
   cores === undefined ? [] : ['taskset', '--cpu-list', cores];
 
-/** Writes the work order of one attempt and runs it with the agent in a new folder. */
+/** Writes the work order of one attempt and runs it with the agent in a new folder, perhaps only for a while. */
 export async function trainWithAgent(
   workload: Workload,
   plan: Plan,
   agent: string,
-  at: { folder: string; env: NodeJS.ProcessEnv },
+  at: { folder: string; env: NodeJS.ProcessEnv; attempt?: number; endAfterMs?: number },
 ): Promise<SeenWithAgent> {
+  const attempt = at.attempt ?? 1;
   const runFolder = path.join(at.folder, `run-${workload.name}`);
   const scratch = path.join(at.folder, `scratch-${workload.name}`);
   const [job] = plan.jobs;
   if (job === undefined) throw new Error(`${workload.name} has no job`);
-  const order = renderOrder(runFolder, plan, job, 1, scratch);
-  const folder = attemptFolder(runFolder, job.id, 1);
+  const order = renderOrder(runFolder, plan, job, attempt, scratch);
+  const folder = attemptFolder(runFolder, job.id, attempt);
   for (const one of [folder, scratch]) await mkdir(one, { recursive: true });
   for (const file of plan.files)
     await cp(path.join(plan.folder, file.path), path.join(runFolder, runFiles.files, file.path));
@@ -66,12 +67,15 @@ export async function trainWithAgent(
   const command = [...onCores(workload), agent, 'run', orderFile];
   const log = path.join(folder, attemptFiles.log);
   const { pid, exited } = await startAgent({ command, env: at.env, log, cwd: scratch });
+  const ending =
+    at.endAfterMs === undefined ? undefined : setTimeout(() => process.kill(pid, 'SIGTERM'), at.endAfterMs);
+  void exited.finally(() => clearTimeout(ending));
   const [exit, lines, cpu] = await Promise.all([
     exited.then(({ code }) => ({ code, at: Date.now() })),
     followLines(path.join(folder, attemptFiles.out), exited),
     meterCpu(pid),
   ]);
-  if (exit.code !== 0)
+  if (exit.code !== 0 && at.endAfterMs === undefined)
     for (const name of [attemptFiles.log, attemptFiles.err])
       console.error(await readFile(path.join(folder, name), 'utf8').catch(() => ''));
   const journal = (await readFile(path.join(folder, attemptFiles.journal), 'utf8')).trim().split('\n');

@@ -19,6 +19,8 @@ export interface Setting {
   scale: number;
   dataset: Dataset;
   pool: MiniPoolState;
+  /** The agent for jobs of a pool, if it is not this installation's. */
+  agentFor?: ((pool: MiniPoolState) => Promise<string>) | undefined;
   /** The folder for the files of both variants; jobs must be able to read it. */
   folder: string;
   say: (line: string) => void;

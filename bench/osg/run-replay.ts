@@ -31,6 +31,7 @@ export interface ReplayOptions {
   only: string[];
   /** Keep all files. */
   keep: boolean;
+  agentFor?: Setting['agentFor'];
   say: (line: string) => void;
   signal: AbortSignal;
 }
@@ -50,7 +51,8 @@ export async function runReplay(options: ReplayOptions): Promise<Map<string, Acc
     const all = osgScenario(seed);
     const scenario = options.jobs < all.jobs.length ? cutScenario(all, options.jobs) : all;
     const dataset = makeDataset(path.join(folder, 'data'), seed);
-    return await runWays(chosen, { scenario, dataset, scale, folder, say, signal: options.signal });
+    const { signal, agentFor } = options;
+    return await runWays(chosen, { scenario, dataset, scale, folder, say, signal, agentFor });
   } finally {
     if (options.keep) say(`kept in ${folder}`);
     else await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });

@@ -90,7 +90,7 @@ function turnsOf(scenario: Scenario): number[] {
   return scenario.jobs.map((_, number) => (followers.has(number) ? turn : ++turn));
 }
 
-async function submit({ pool }: Setting, { folder, federation }: Stage): Promise<string> {
+async function submit({ pool, agentFor }: Setting, { folder, federation }: Stage): Promise<string> {
   const updraft = path.resolve(here, '../../bin/updraft.mjs');
   const env = {
     ...process.env,
@@ -99,6 +99,7 @@ async function submit({ pool }: Setting, { folder, federation }: Stage): Promise
     SSL_CERT_FILE: federation.caFile,
     // Not scaled like everything else: on two busy cores, pauses of the machine itself would count as stalls.
     UPDRAFT_STALL_SECONDS: '1.3',
+    ...(agentFor === undefined ? {} : { UPDRAFT_AGENT: await agentFor(pool) }),
   };
   const { stdout } = await run(
     process.execPath,

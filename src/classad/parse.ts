@@ -38,11 +38,19 @@ export function parseAdValue(text: string, syntax: Syntax = 'new'): AdValue {
 export function parseAdLines(lines: readonly string[]): Ad {
   const ad: Ad = {};
   for (const line of lines) {
-    const [, name, value] = /^\s*([A-Za-z_][\w.]*)\s*=\s*(.*)$/s.exec(line) ?? [];
-    if (name !== undefined && value !== undefined) setAttribute(ad, name, parseAdValue(value, 'old'));
+    const [, name, text, figure, value] = adLine.exec(line) ?? [];
+    if (name !== undefined)
+      setAttribute(
+        ad,
+        name,
+        text ?? (figure === undefined ? parseAdValue(value ?? '', 'old') : Number(figure)),
+      );
   }
   return ad;
 }
+
+/** Most values are a string without escapes, or a number. */
+const adLine = /^\s*([A-Za-z_][\w.]*)\s*=\s*(?:"([^"\\]*)"\s*$|(-?\d+(?:\.\d+)?)\s*$|(.*)$)/s;
 
 class Reader {
   readonly #text: string;

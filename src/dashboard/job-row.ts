@@ -1,4 +1,6 @@
 import { clip } from '../base/text-table.ts';
+import { describeParameters } from '../job/describe-parameters.ts';
+import { jobMetrics } from '../journal/metrics.ts';
 import type { JobState, RunState } from '../journal/state.ts';
 import type { AttemptHistory, Activity } from '../history/history.ts';
 import { runJobs } from '../history/run-jobs.ts';
@@ -21,6 +23,8 @@ export function jobRow(job: JobState, describe: DescribeJob, now: number): Board
   const { word, where, figures, notes } = describe(job, now);
   return {
     id: job.id,
+    parameters: clip(describeParameters(job.parameters), 200),
+    metrics: finiteMetrics(job),
     state: word,
     tone: toneOf(job),
     where: clip(where, 80),
@@ -28,6 +32,12 @@ export function jobRow(job: JobState, describe: DescribeJob, now: number): Board
     note: clip(notes.join(' · '), maxNoteChars),
     bars: attemptBars(job),
   };
+}
+
+/** What can be sorted by; more digits than anyone reads would only make the page larger. */
+function finiteMetrics(job: JobState): BoardRow['metrics'] {
+  const finite = Object.entries(jobMetrics(job).metrics).filter(([, value]) => Number.isFinite(value));
+  return Object.fromEntries(finite.map(([name, value]) => [name, Number(value.toPrecision(6))]));
 }
 
 function toneOf({ status, outcome, held, attempts }: JobState): Tone {

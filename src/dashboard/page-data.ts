@@ -97,6 +97,10 @@ export interface CacheFigures {
 
 export interface BoardRow {
   id: string;
+  /** `lr=0.1 seed=2`; empty where all jobs are alike. */
+  parameters: string;
+  /** What it measured last. */
+  metrics: Readonly<Record<string, number>>;
   state: string;
   tone: Tone;
   where: string;

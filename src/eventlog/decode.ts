@@ -4,8 +4,8 @@ import { parseAdLines } from '../classad/parse.ts';
 import { adBytes, adResources, adSubmit, adTermination, adUsages, number, string } from './ad-body.ts';
 import type { EndedByItself } from './details.ts';
 import type { EventKind } from './kinds.ts';
+import { ownCopy } from './log-text.ts';
 import {
-  bodyOf,
   readTransferredBytes,
   endedByItself,
   evictionReason,
@@ -20,12 +20,14 @@ import {
 } from './text-body.ts';
 
 /** Reads a value from an event: from the text after its time, or from its ad in the JSON and XML forms. */
-interface Decoder<T> {
+export interface Decoder<T> {
   text: (body: TextBody) => T;
   /** `text` is the event as written. */
   ad: (ad: Ad, text: string) => T;
   /** Read only when it is asked for. */
   isRare?: true;
+  /** The decoder of each field. */
+  parts?: Readonly<Record<string, Decoder<unknown>>>;
 }
 
 type Details<Fields extends Record<string, Decoder<unknown>>> = Defined<{
@@ -50,6 +52,7 @@ function fields<Fields extends Record<string, Decoder<unknown>>>(table: Fields):
   return {
     text: (body) => read((field) => field.text(body)),
     ad: (ad, text) => read((field) => field.ad(ad, text)),
+    parts: table,
   };
 }
 
@@ -61,7 +64,7 @@ const textField = (pattern: RegExp, ...names: string[]): Decoder<string | undefi
 
 /** A text: by pattern from the first line, or from the attribute. */
 const titleText = (pattern: RegExp, name: string): Decoder<string | undefined> => ({
-  text: ({ title }) => find([title], pattern),
+  text: ({ title }) => pattern.exec(title)?.[1],
   ad: (ad) => string(ad[name]),
 });
 
@@ -112,11 +115,11 @@ const code = (group: 1 | 2, name: string): Decoder<number | undefined> => ({
 const codes = { code: code(1, 'HoldReasonCode'), subcode: code(2, 'HoldReasonSubCode') };
 
 const usages = { text: ({ lines }: TextBody) => usagesOf(lines), ad: adUsages, isRare: true as const };
-const bytes = { text: ({ lines }: TextBody) => readTransferredBytes(lines), ad: adBytes };
-const resources = { text: ({ lines }: TextBody) => resourcesOf(lines), ad: adResources };
-const termination = { text: ({ lines }: TextBody) => terminationOf(lines), ad: adTermination };
+const bytes = { text: readTransferredBytes, ad: adBytes };
+const resources = { text: resourcesOf, ad: adResources };
+const termination = { text: terminationOf, ad: adTermination };
 const ended: Decoder<EndedByItself | undefined> = {
-  text: ({ lines }) => endedByItself(lines),
+  text: endedByItself,
   ad: () => undefined,
 };
 const dagNode = textField(/DAG Node: (.*\S)/, 'DAGNodeName');
@@ -177,6 +180,27 @@ const errorTitle = /^(Error|Message) from (\S+) on (.*?):?$/;
 const updateTitle = /^(?:Changing|Setting) job attribute (\S+)(?: from (.*?))? to (.*)$/s;
 const transferTitle = /^(Entered queue|Started|Finished)\b.* (input|output) files/;
 const steps = { 'Entered queue': 'queued', Started: 'started', Finished: 'finished' } as const;
+
+interface TransferMoment {
+  direction?: 'input' | 'output';
+  step?: (typeof steps)[keyof typeof steps];
+}
+
+/** A log has few different ones, millions of times. */
+const moments = new Map<string, TransferMoment>();
+const maxMoments = 100;
+
+function transferMoment(title: string): TransferMoment {
+  const known = moments.get(title);
+  if (known !== undefined) return known;
+  const [, step, direction] = transferTitle.exec(title) ?? [];
+  const moment = defined({
+    direction: direction as TransferMoment['direction'],
+    step: steps[step as keyof typeof steps],
+  });
+  if (moments.size < maxMoments) moments.set(ownCopy(title), moment);
+  return moment;
+}
 const completion = /\t(Complete|Incomplete|Paused|Error)(?: (-?\d+))?\s*$/;
 
 type Completion = 'complete' | 'incomplete' | 'paused' | 'error';
@@ -326,13 +350,12 @@ const decoders = {
   }),
   'factory-resumed': reason,
   'file-transfer': fields({
-    direction: titleGroup(
-      transferTitle,
-      2,
-      (ad) => (['input', 'output'] as const)[Math.floor(transferStep(ad) / 3)],
-    ),
+    direction: {
+      text: ({ title }) => transferMoment(title).direction,
+      ad: (ad) => (['input', 'output'] as const)[Math.floor(transferStep(ad) / 3)],
+    },
     step: {
-      text: ({ title }) => steps[transferTitle.exec(title)?.[1] as keyof typeof steps],
+      text: ({ title }) => transferMoment(title).step,
       ad: (ad) => (['queued', 'started', 'finished'] as const)[transferStep(ad) % 3],
     },
     queueSeconds: numberField(/Seconds spent in queue: (\d+)/, 'QueueingDelay'),
@@ -355,11 +378,14 @@ const decoders = {
 export type DetailsByKind = { [K in EventKind]: ReturnType<(typeof decoders)[K]['text']> };
 
 export type EvictedDetails = DetailsByKind['evicted'];
-export type FileTransferDetails = DetailsByKind['file-transfer'];
 
-/** The details of an event in text form, from the text after its time. */
-export const textDetails = (kind: EventKind, text: string): DetailsByKind[EventKind] =>
-  decoders[kind].text(bodyOf(text));
+/** The decoder of one field, or undefined if the kind has only all of them together. */
+export const fieldDecoder = (kind: EventKind, name: string): Decoder<unknown> | undefined =>
+  (decoders[kind] as Decoder<object>).parts?.[name];
+
+/** The details of an event in text form. */
+export const textDetails = (kind: EventKind, body: TextBody): DetailsByKind[EventKind] =>
+  decoders[kind].text(body);
 
 /** The details of an event in JSON or XML form, from its attributes; `text` is the event as written. */
 export const adDetails = (kind: EventKind, ad: Ad, text: string): DetailsByKind[EventKind] =>

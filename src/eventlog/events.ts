@@ -28,6 +28,8 @@ export interface EventOf<K extends EventKind> {
   /** The event as written, without its closing line. */
   readonly text: string;
   readonly details: DetailsByKind[K];
+  /** One of the details; decodes no other where that can be helped. */
+  read<Name extends keyof DetailsByKind[K]>(name: Name): DetailsByKind[K][Name];
 }
 
 /** An event of a job's log; `kind` determines its details. */

@@ -179,6 +179,8 @@ export class Framer {
     if (this.#owned && this.#bytes.length - this.#used >= added) {
       this.#bytes.set(piece.subarray(headroom), this.#used);
       this.#used += added;
+      // Another view: whoever decoded the bytes before must not take them for the same.
+      this.#bytes = this.#bytes.subarray();
       return;
     }
     const previous = this.#bytes;

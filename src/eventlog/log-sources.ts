@@ -116,7 +116,7 @@ async function logIn(file: string, name: string, partOf?: string): Promise<Found
   const facts = await stat(file).catch(() => undefined);
   if (facts?.isFile() !== true || facts.size === 0) return undefined;
   try {
-    for await (const piece of gather(uncompressed({ name }, bytesOf(file, name, headBytes)), headBytes))
+    for await (const piece of gather(uncompressed({ name }, bytesOf(file, name)), headBytes))
       return isEventLog(piece.subarray(0, headBytes))
         ? { source: fileSource(file, name, facts, partOf), file: identity(facts) }
         : undefined;
@@ -200,8 +200,11 @@ async function* resume(
   }
 }
 
+/** Larger pieces are slower: they leave the processor's cache before they are read. */
+const pieceBytes = 256 * 1024;
+
 /** The bytes of a file, in order: it may be a pipe. */
-async function* bytesOf(file: string, name: string, pieceBytes = beginningBytes): AsyncGenerator<Uint8Array> {
+async function* bytesOf(file: string, name: string): AsyncGenerator<Uint8Array> {
   await using handle = await openFile(file, name);
   const piece = Buffer.allocUnsafeSlow(pieceBytes);
   for (;;) {

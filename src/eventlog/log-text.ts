@@ -1,9 +1,40 @@
 /** A byte order mark is kept: no byte is lost. */
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Bytes of a log as text: UTF-8, or else Latin-1, so that no byte is lost. */
+/** The bytes that were decoded last and, if they are all ASCII, their text. */
+const latest: { bytes: Uint8Array | undefined; text: string | undefined } = {
+  bytes: undefined,
+  text: undefined,
+};
+/** Longer bytes are decoded part by part. */
+const maxWholeBytes = 4 * 1024 * 1024;
+
+/**
+ * Bytes of a log as text: UTF-8, or else Latin-1, so that no byte is lost. In ASCII every position is the same in bytes
+ * and text: then all bytes are decoded at once, and each part costs next to nothing. But it keeps the whole alive:
+ * `ownCopy` does not.
+ */
 export function decodeText(bytes: Uint8Array, start: number, end: number): string {
-  const part = bytes.subarray(start, end);
+  if (latest.bytes !== bytes) {
+    latest.text = bytes.length > maxWholeBytes ? undefined : asciiText(bytes);
+    latest.bytes = bytes;
+  }
+  return latest.text === undefined ? decodePart(bytes.subarray(start, end)) : latest.text.slice(start, end);
+}
+
+/** A copy that keeps nothing else alive: engines represent a part of a string by a reference to the whole. */
+export const ownCopy = (text: string): string => ` ${text}`.slice(1);
+
+function asciiText(bytes: Uint8Array): string | undefined {
+  try {
+    const text = utf8.decode(bytes);
+    return text.length === bytes.length ? text : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function decodePart(part: Uint8Array): string {
   try {
     return utf8.decode(part);
   } catch {

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
 import { test } from 'node:test';
 import { parseInPieces, plain, stamps } from '../../test/eventlogs/plain.ts';
 import { parseEventLog } from './parse.ts';
@@ -183,4 +185,24 @@ test('a hold reason of 10 kB with markup, quotes and emoji is kept to the letter
   ).events;
   assert.ok(event?.kind === 'held');
   assert.equal(event.details.reason, reason);
+});
+
+test('one field read alone is the same as among all details, in every log and form', () => {
+  const folder = path.resolve(import.meta.dirname, '../../test/eventlogs');
+  for (const name of readdirSync(folder).filter((file) => file.endsWith('.log'))) {
+    const log = readFileSync(path.join(folder, name));
+    const alone = parseEventLog(log, stamps).events;
+    for (const [index, { details }] of parseEventLog(log, stamps).events.entries())
+      for (const [field, value] of Object.entries(details))
+        assert.deepEqual(
+          (alone[index] as { read(field: string): unknown }).read(field),
+          value,
+          `${name} ${field}`,
+        );
+  }
+});
+
+test('text after a letter that takes two bytes is at its own place', () => {
+  const log = Buffer.from(submit.replace('host:', 'höst:') + submit);
+  for (const { text } of parseEventLog(log, stamps).events) assert.match(text, /^000 \(/);
 });

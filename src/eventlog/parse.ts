@@ -1,6 +1,6 @@
 import type { Ad } from '../classad/ad.ts';
 import { datingOf } from './dating.ts';
-import { adDetails, type DetailsByKind, textDetails } from './decode.ts';
+import { adDetails, type Decoder, type DetailsByKind, fieldDecoder, textDetails } from './decode.ts';
 import type { Garbled, LogEvent, Zone } from './events.ts';
 import { Framer } from './framer.ts';
 import { type Header, HeaderReader } from './header.ts';
@@ -8,6 +8,7 @@ import { type EventKind, kindOf } from './kinds.ts';
 import { decodeText, latin1Text } from './log-text.ts';
 import { parseJsonAd, parseXmlAd } from '../classad/parse-json-xml.ts';
 import { type StampOptions, StampReader } from './stamp.ts';
+import { TextBody } from './text-body.ts';
 
 export interface ParserOptions extends StampOptions {
   onEvent: (event: LogEvent) => void;
@@ -107,6 +108,7 @@ class TextEvent {
   readonly #end: number;
   readonly #timeAt: number;
   readonly #timeEnd: number;
+  #body: TextBody | undefined;
   #details: DetailsByKind[EventKind] | undefined;
 
   constructor(bytes: Uint8Array, start: number, end: number, header: Header, whole: boolean, offset: number) {
@@ -138,8 +140,21 @@ class TextEvent {
     return (this.#details ??= this.decode());
   }
 
+  read(name: string): unknown {
+    const field = this.#details === undefined ? fieldDecoder(this.kind, name) : undefined;
+    return field === undefined ? (this.details as Record<string, unknown>)[name] : this.decodeField(field);
+  }
+
   protected decode(): DetailsByKind[EventKind] {
-    return textDetails(this.kind, decodeText(this.#bytes, this.#timeEnd, this.#end));
+    return textDetails(this.kind, this.#textBody());
+  }
+
+  protected decodeField(field: Decoder<unknown>): unknown {
+    return field.text(this.#textBody());
+  }
+
+  #textBody(): TextBody {
+    return (this.#body ??= new TextBody(decodeText(this.#bytes, this.#timeEnd, this.#end)));
   }
 }
 
@@ -158,6 +173,10 @@ class AdEvent extends TextEvent {
 
   protected override decode(): DetailsByKind[EventKind] {
     return adDetails(this.kind, this.#ad, this.text);
+  }
+
+  protected override decodeField(field: Decoder<unknown>): unknown {
+    return field.ad(this.#ad, this.text);
   }
 }
 

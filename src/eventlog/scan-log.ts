@@ -35,6 +35,8 @@ export interface ReadOptions {
   within?: number | undefined;
   /** Called for each part that is not an event. */
   onGarbled?: ((part: Garbled) => void) | undefined;
+  /** Whether nobody keeps an event: then its bytes are used again, and take no memory beyond two pieces. */
+  isPassing?: boolean | undefined;
 }
 
 /** The start of a log: the time of its first event, and what is known about its year. */
@@ -59,7 +61,7 @@ export interface OpenLog {
 export async function openLog(
   source: LogSource,
   onEvent: (event: LogEvent) => void,
-  { signal, offsetMinutes, onGarbled, within }: ReadOptions = {},
+  { signal, offsetMinutes, onGarbled, within, isPassing = false }: ReadOptions = {},
 ): Promise<OpenLog> {
   signal?.throwIfAborted();
   const pieces = gather(source.open(), beginningBytes);
@@ -70,6 +72,7 @@ export async function openLog(
     ...{ offsetMinutes, onGarbled, onEvent },
   });
   let isFirst = true;
+  const rooms = isPassing ? new TwoRooms() : undefined;
   return {
     dating,
     async next() {
@@ -77,7 +80,7 @@ export async function openLog(
       if (!isFirst) piece = await pieces.next();
       isFirst = false;
       if (piece.done === true) parser.end();
-      else feed(parser, piece.value);
+      else feed(parser, piece.value, rooms?.next(headroom + piece.value.length));
       return piece.done !== true;
     },
     async close() {
@@ -103,10 +106,21 @@ export async function* gather(
 }
 
 /** Events keep their bytes, and a source may reuse its own: the copy leaves room for the rest of the last piece. */
-function feed(parser: Parser, piece: Uint8Array): void {
-  const room = new Uint8Array(headroom + piece.length);
+function feed(parser: Parser, piece: Uint8Array, room = new Uint8Array(headroom + piece.length)): void {
   room.set(piece, headroom);
   parser.feed(room, headroom);
+}
+
+/** Bytes in turn from two buffers: the rest of a piece is copied into the next. */
+class TwoRooms {
+  #room: Uint8Array<ArrayBuffer> = new Uint8Array();
+  #other: Uint8Array<ArrayBuffer> = new Uint8Array();
+
+  next(size: number): Uint8Array<ArrayBuffer> {
+    [this.#room, this.#other] = [this.#other, this.#room];
+    if (this.#room.length < size) this.#room = new Uint8Array(size);
+    return this.#room.subarray(0, size);
+  }
 }
 
 function join(a: Uint8Array, b: Uint8Array): Uint8Array {

@@ -10,19 +10,49 @@ import type {
   Usage,
   Usages,
 } from './details.ts';
+import { ownCopy } from './log-text.ts';
 
 /** What follows the time of an event: the rest of its first line, and the other lines. */
-export interface TextBody {
-  title: string;
+export class TextBody {
+  readonly text: string;
+  #title: string | undefined;
+  #lines: string[] | undefined;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  get title(): string {
+    if (this.#title !== undefined) return this.#title;
+    const end = this.text.indexOf('\n');
+    return (this.#title = (end === -1 ? this.text : this.text.slice(0, end)).trim());
+  }
+
   /** As written, without line ends. */
-  lines: string[];
+  get lines(): string[] {
+    return (this.#lines ??= linesAfterFirst(this.text));
+  }
 }
 
-export function bodyOf(text: string): TextBody {
+function linesAfterFirst(text: string): string[] {
   const lines = text.includes('\r') ? text.split(/\r*\n|\r+$/) : text.split('\n');
-  const title = lines.shift() ?? '';
+  lines.shift();
   while (lines.at(-1)?.trim() === '') lines.pop();
-  return { title: title.trim(), lines };
+  return lines;
+}
+
+/** The lines after the first that contain a word. Most lines of an event are of no interest: they are not even split. */
+function linesWith(word: string, { text }: TextBody): string[] {
+  const lines: string[] = [];
+  let end = text.indexOf('\n');
+  while (end !== -1) {
+    const at = text.indexOf(word, end);
+    if (at === -1) break;
+    const start = text.lastIndexOf('\n', at) + 1;
+    end = text.indexOf('\n', at);
+    lines.push(text.slice(start, end === -1 ? undefined : end));
+  }
+  return lines;
 }
 
 /** The first group of the first line that matches. */
@@ -71,9 +101,9 @@ export function usagesOf(lines: readonly string[]): Usages {
   return usages;
 }
 
-export function readTransferredBytes(lines: readonly string[]): TransferredBytes {
+export function readTransferredBytes(body: TextBody): TransferredBytes {
   const bytes: TransferredBytes = {};
-  for (const line of lines) {
+  for (const line of linesWith('Bytes ', body)) {
     const match = /^\s*(\d+(?:\.\d+)?) {2}- {2}(Run|Total) Bytes (Sent|Received) By/.exec(line);
     if (match)
       bytes[`${match[2] === 'Run' ? 'run' : 'total'}${match[3] as 'Sent' | 'Received'}`] = Number(match[1]);
@@ -81,16 +111,20 @@ export function readTransferredBytes(lines: readonly string[]): TransferredBytes
   return bytes;
 }
 
-export function terminationOf(lines: readonly string[]): Termination | undefined {
-  for (const line of lines) {
+export function terminationOf(body: TextBody): Termination | undefined {
+  for (const line of linesWith('ormal termination (', body)) {
     const match =
       /\([01]\) (?:Normal termination \(return value (-?\d+)\)|Abnormal termination \(signal (-?\d+)\))/.exec(
         line,
       );
     if (!match) continue;
     if (match[1] !== undefined) return { normal: true, returnValue: Number(match[1]) };
-    const coreFile = find(lines, /\(1\) Corefile in: (.*\S)/);
-    return { normal: false, signal: Number(match[2]), ...defined({ coreFile }) };
+    const coreFile = find(body.lines, /\(1\) Corefile in: (.*\S)/);
+    return {
+      normal: false,
+      signal: Number(match[2]),
+      ...defined({ coreFile: coreFile && ownCopy(coreFile) }),
+    };
   }
   return undefined;
 }
@@ -98,8 +132,8 @@ export function terminationOf(lines: readonly string[]): Termination | undefined
 const ended =
   /Job terminated (?:of its own accord|by itself) at (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)Z(?: with (exit-code|signal) (-?\d+))?/;
 
-export function endedByItself(lines: readonly string[]): EndedByItself | undefined {
-  for (const line of lines) {
+export function endedByItself(body: TextBody): EndedByItself | undefined {
+  for (const line of linesWith('Job terminated ', body)) {
     const match = ended.exec(line);
     const time = match ? Date.parse(`${match[1] ?? ''}Z`) : NaN;
     if (!match || Number.isNaN(time)) continue;
@@ -114,54 +148,65 @@ function isTableHead(line: string): boolean {
 }
 
 /** The rows of the table of resources. Any cell may be empty, so rows are cut where the columns of the head end. */
-export function resourcesOf(lines: readonly string[]): Resource[] {
-  const at = lines.findIndex(isTableHead);
-  if (at === -1) return [];
-  const head = afterColon(lines[at] ?? '')?.cells ?? '';
-  const edges = ['Usage', 'Request', 'Allocated'].map((name) => head.indexOf(name) + name.length);
+export function resourcesOf(body: TextBody): Resource[] {
+  const head = linesWith('Partitionable Resources', body).find(isTableHead);
+  if (head === undefined) return [];
+  const edges = edgesOf(head);
   const resources: Resource[] = [];
-  for (const line of lines.slice(at + 1)) {
-    const row = afterColon(line);
-    if (!row) break;
-    resources.push(resourceOf(row.label, cut(row.cells, edges, head)));
+  const { text } = body;
+  for (let end = text.indexOf(head) + head.length; end < text.length;) {
+    const start = end + 1;
+    end = text.indexOf('\n', start);
+    if (end === -1) end = text.length;
+    const row = text.slice(start, end);
+    const colon = row.search(/\s:/);
+    const label = row.slice(0, Math.max(colon, 0)).trim();
+    if (label === '') break;
+    resources.push(resourceOf(label, cut(row.slice(colon + 2), edges)));
   }
   return resources;
 }
 
-function afterColon(line: string): { label: string; cells: string } | undefined {
-  const before = line.search(/\s:/);
-  const label = line.slice(0, Math.max(before, 0)).trim();
-  return label === '' ? undefined : { label, cells: line.slice(before + 2) };
+/** Where the cells of the first columns end, counted from the colon. */
+interface Edges {
+  usage: number;
+  request: number;
+  allocated: number;
 }
 
-function cut(cells: string, edges: readonly number[], head: string): string[] {
-  const [usage = 0, request = 0, allocated = 0] = edges;
-  const end = head.includes('Allocated') ? allocated : request;
-  const cut = [
-    cells.slice(0, usage),
-    cells.slice(usage, request),
-    cells.slice(request, Math.max(end, request)),
-  ];
-  const trimmed = [...cut, cells.slice(end)].map((cell) => cell.trim());
-  if (trimmed.slice(0, 3).every((cell) => !/\s/.test(cell))) return trimmed;
+function edgesOf(head: string): Edges {
+  const cells = head.slice(head.search(/\s:/) + 2);
+  const endOf = (name: string): number => cells.indexOf(name) + name.length;
+  const request = endOf('Request');
+  const allocated = cells.includes('Allocated') ? endOf('Allocated') : request;
+  return { usage: endOf('Usage'), request, allocated: Math.max(allocated, request) };
+}
+
+const blank = /\s/;
+
+function cut(cells: string, { usage, request, allocated }: Edges): string[] {
+  const first = cells.slice(0, usage).trim();
+  const second = cells.slice(usage, request).trim();
+  const third = cells.slice(request, allocated).trim();
+  if (!blank.test(first) && !blank.test(second) && !blank.test(third))
+    return [first, second, third, cells.slice(allocated).trim()];
   // An editor has replaced spaces by tabs: the positions are lost, the order is not.
   return cells.trim().split(/\s+/);
 }
 
 function resourceOf(label: string, [usage, request, allocated, assigned]: string[]): Resource {
-  const match = /^(.*?)\s*\(([^)]*)\)$/.exec(label);
+  const match = label.endsWith(')') ? /^(.*?)\s*\(([^)]*)\)$/.exec(label) : null;
   const resource: Resource = { name: match?.[1] ?? label };
   if (match?.[2] !== undefined) resource.unit = match[2];
-  for (const [key, cell] of [
-    ['usage', usage],
-    ['request', request],
-    ['allocated', allocated],
-  ] as const) {
-    if (cell !== undefined && cell !== '' && Number.isFinite(Number(cell))) resource[key] = Number(cell);
-  }
+  if (isFigure(usage)) resource.usage = Number(usage);
+  if (isFigure(request)) resource.request = Number(request);
+  if (isFigure(allocated)) resource.allocated = Number(allocated);
   if (assigned !== undefined && assigned !== '') resource.assigned = assigned.replaceAll(/^"|"$/g, '');
   return resource;
 }
+
+const isFigure = (cell: string | undefined): boolean =>
+  cell !== undefined && cell !== '' && Number.isFinite(Number(cell));
 
 export function submitOf({ title, lines }: TextBody): SubmitDetails {
   const details: SubmitDetails = defined({ host: find([title], /from host: (.*\S)/), notes: [] });

@@ -1,10 +1,12 @@
+import { defined } from '../base/defined.ts';
 import type { Cause } from '../codes/causes.ts';
 import { disconnectedCode, removedCode } from '../codes/evictions.ts';
 import { causeOf, exitCause, removalCause } from '../diagnosis/cause-of.ts';
 import { parseMemory } from '../diagnosis/facts.ts';
-import type { EvictedDetails, FileTransferDetails } from '../eventlog/decode.ts';
+import type { EvictedDetails } from '../eventlog/decode.ts';
 import type { Resource, Termination } from '../eventlog/details.ts';
 import type { EventOf, LogEvent } from '../eventlog/events.ts';
+import { ownCopy } from '../eventlog/log-text.ts';
 import type { AttemptEnd, AttemptHistory } from './history.ts';
 import { maxTextChars, type JobFold, type EventReason } from './job-fold.ts';
 import { gpuModels, machineOf, intern, siteOf } from './worker.ts';
@@ -15,14 +17,14 @@ export function applyEvent(job: JobFold, event: LogEvent): void {
       execute(job, event);
       return;
     case 'file-transfer':
-      fileTransfer(job, event.details);
+      fileTransfer(job, event);
       return;
     case 'job-ad-information':
       jobAd(job, event);
       return;
     case 'image-size': {
       const details = job.attempt?.details;
-      if (details) details.memoryMb = Math.max(details.memoryMb, event.details.memoryUsageMb ?? 0);
+      if (details) details.memoryMb = Math.max(details.memoryMb, event.read('memoryUsageMb') ?? 0);
       return;
     }
     case 'remote-error':
@@ -55,7 +57,7 @@ function complain(job: JobFold, { details }: EventOf<'remote-error'>): void {
   const attempt = underWay(job);
   if (attempt === undefined) return;
   if (attempt.machine === '') attempt.machine = machineOf(details.host, undefined);
-  job.complaint = details.text.slice(0, maxTextChars);
+  job.complaint = ownCopy(details.text.slice(0, maxTextChars));
   if (attempt.details !== undefined && job.evidence !== undefined)
     attempt.details.complaint = { text: job.complaint, evidence: job.evidence };
 }
@@ -89,19 +91,22 @@ const interruptions = new Set<LogEvent['kind']>([
   'checkpointed',
 ]);
 
-function execute(job: JobFold, { details }: EventOf<'execute'>): void {
+function execute(job: JobFold, event: EventOf<'execute'>): void {
   const expected = job.doing === 'queue' || job.doing === 'input' || job.doing === 'starting';
   if (expected && !job.executed) job.enter('executing');
   else job.begin('executing');
   const { attempt } = job;
   if (attempt === undefined) return;
-  attempt.site = siteOf(details.attributes) || attempt.site;
-  attempt.machine = machineOf(details.slot, details.host) || attempt.machine;
-  attempt.gpu = gpuModels(details.attributes) || attempt.gpu;
+  const attributes = event.read('attributes');
+  attempt.site = siteOf(attributes) || attempt.site;
+  attempt.machine =
+    machineOf(event.read('slot'), undefined) || machineOf(undefined, event.read('host')) || attempt.machine;
+  attempt.gpu = gpuModels(attributes) || attempt.gpu;
   job.announce();
 }
 
-function fileTransfer(job: JobFold, { direction, step, host }: FileTransferDetails): void {
+function fileTransfer(job: JobFold, event: EventOf<'file-transfer'>): void {
+  const [direction, step] = [event.read('direction'), event.read('step')];
   if (direction === 'output') {
     if (job.attempt === undefined) return;
     if (step === 'finished') {
@@ -114,7 +119,7 @@ function fileTransfer(job: JobFold, { direction, step, host }: FileTransferDetai
     else job.begin('input');
   } else if (job.doing === 'input') job.enter('starting');
   else return;
-  if (host !== undefined && job.attempt?.machine === '') job.attempt.machine = machineOf(undefined, host);
+  if (job.attempt?.machine === '') job.attempt.machine = machineOf(undefined, event.read('host'));
   job.announce();
 }
 
@@ -146,7 +151,7 @@ function endings(job: JobFold, event: LogEvent): boolean {
       return true;
     }
     case 'released':
-      job.release(event.details.reason ?? '');
+      job.release(ownCopy(event.details.reason ?? ''));
       return true;
     case 'reconnect-failed': {
       const said = { code: disconnectedCode, reason: event.details.reason };
@@ -173,23 +178,36 @@ const endOf = (
   { code, subcode, reason = '' }: EventReason,
   termination?: Termination,
   resources: readonly Resource[] = [],
-): AttemptEnd => ({ how, code, subcode, reason: reason.slice(0, maxTextChars), termination, resources });
+): AttemptEnd => ({
+  how,
+  code,
+  subcode,
+  reason: ownCopy(reason.slice(0, maxTextChars)),
+  termination,
+  // The rest has nothing to do with an end.
+  resources: resources.filter(({ name }) => name === 'Memory' || name === 'Disk').map(withOwnNames),
+});
+
+/** Without its devices. */
+const withOwnNames = ({ name, unit, usage, request, allocated }: Resource): Resource =>
+  defined({ name: intern(name), unit: unit && intern(unit), usage, request, allocated });
 
 function accountCause({ complaint }: JobFold, { code, subcode, reason = '' }: EventReason): Cause {
   const words = reason.trim() === '' ? complaint : reason;
   return causeOf(code, subcode, words.slice(0, maxTextChars));
 }
 
-function terminated(job: JobFold, { details }: EventOf<'terminated'>): void {
-  const { termination, resources } = details;
+function terminated(job: JobFold, event: EventOf<'terminated'>): void {
+  const termination = event.read('termination');
   // A truncated event: the end is not known yet.
   if (termination === undefined) return;
+  const resources = event.read('resources');
   if (job.attempt === undefined) job.startUnseen();
-  if (job.attempt !== undefined) recordUsage(job.attempt, details);
+  if (job.attempt !== undefined) recordUsage(job.attempt, { bytes: event.read('bytes'), resources });
   const found = exitCause(termination, job.ours);
   const cause = found === 'none' ? undefined : found;
   const ending = cause === undefined ? 'success' : cause === 'wrong-output' ? 'wrong-output' : 'failed';
-  job.end(ending, cause, endOf('exited', {}, termination, resources));
+  job.end(ending, cause, endOf('exited', {}, termination, cause === undefined ? [] : resources));
   const outcome = ending === 'wrong-output' ? 'wrongOutput' : ending;
   job.finish(outcome, cause, cause === undefined ? '' : describe(termination));
 }
@@ -228,9 +246,9 @@ interface UsageFigures {
 function recordUsage(attempt: AttemptHistory, { bytes, resources }: UsageFigures): void {
   attempt.resources = resources
     .filter(({ usage, request }) => usage !== undefined && request !== undefined)
-    .map(({ name, unit, usage = 0, request = 0 }) => ({
+    .map(({ name, unit = '', usage = 0, request = 0 }) => ({
       name: intern(name),
-      unit: intern(unit ?? ''),
+      unit: intern(unit),
       usage,
       request,
     }));

@@ -56,7 +56,7 @@ export interface AttemptHistory {
   /** From 1. */
   number: number;
   /** Waits of the job before this attempt. */
-  waits: Span<Wait>[];
+  waits: readonly Span<Wait>[];
   spans: Span<Activity>[];
   ending: Ending;
   /** Undefined after a success. */
@@ -147,9 +147,9 @@ export interface JobHistory {
   /** First and last event, in milliseconds since the epoch. */
   from: number;
   to: number;
-  attempts: AttemptHistory[];
+  attempts: readonly AttemptHistory[];
   /** Waits after the last attempt. */
-  after: Span<Wait>[];
+  after: readonly Span<Wait>[];
   outcome: JobOutcome;
   /** Its node, if a DAG submitted it: the node's clusters are its attempts, and `id` is the latest. */
   node?: string;
@@ -180,7 +180,7 @@ export interface Hold extends Account {
 export interface JobDetails {
   first: Evidence;
   last: Evidence;
-  holds: Hold[];
-  releases: { reason: string; evidence: Evidence }[];
+  holds: readonly Hold[];
+  releases: readonly { reason: string; evidence: Evidence }[];
   removal?: { reason: string; evidence: Evidence; wasHeld: boolean };
 }

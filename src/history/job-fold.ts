@@ -2,6 +2,8 @@ import type { Cause } from '../codes/causes.ts';
 import { transferDirection } from '../codes/codes.ts';
 import { causeOfRemoved } from '../diagnosis/cause-of.ts';
 import type { Evidence } from '../diagnosis/explanation.ts';
+import { ownCopy } from '../eventlog/log-text.ts';
+import { EventPlace, type QuotedLog } from './event-place.ts';
 import type {
   AttemptEnd,
   AttemptHistory,
@@ -38,6 +40,12 @@ export interface FoldContext {
   onChange?: ((fold: JobFold, change: JobTransition) => void) | undefined;
 }
 
+/** One for all: a log may have a million jobs. */
+const none: readonly never[] = [];
+/** A copy has no spare capacity. */
+const plus = <T>(list: readonly T[], one: T): readonly T[] =>
+  list.length === 0 ? [one] : list.concat([one]);
+
 const maxReasonChars = 600;
 /** Longest reason that is kept for an explanation: a container may print pages into one. */
 export const maxTextChars = 4000;
@@ -61,7 +69,7 @@ export class JobFold {
   #attempt: AttemptHistory | undefined;
   #doing: Activity = 'starting';
   #wait: Wait = 'idle';
-  #waits: Span<Wait>[] = [];
+  #waits: readonly Span<Wait>[] = none;
   /** Milliseconds since the job's first event: start of the open span, current event, previous event. */
   #since = 0;
   #now = 0;
@@ -70,13 +78,16 @@ export class JobFold {
   #ended: JobOutcome | undefined;
   /** The last error of the execution point: some holds and evictions have no reason of their own. */
   complaint = '';
-  /** The current event, if evidence was requested. */
-  evidence: Evidence | undefined;
+  /** The current event, if evidence was requested: where it is, and the evidence once it is needed. */
+  #log: QuotedLog | undefined;
+  #offset = 0;
+  #quotedAt = 0;
+  #evidence: Evidence | undefined;
   /** Whether it belongs to an Updraft run: then the agent's exit code shows what failed. */
   ours: boolean;
 
   constructor(id: string, time: number, context: FoldContext) {
-    this.job = { id, from: time, to: time, attempts: [], after: [], outcome: 'waiting' };
+    this.job = { id, from: time, to: time, attempts: none, after: none, outcome: 'waiting' };
     this.#context = context;
     this.ours = context.ours;
   }
@@ -114,12 +125,26 @@ export class JobFold {
     this.#now = Math.max(this.#now, time - this.job.from);
   }
 
+  /** The current event as evidence, if that was requested. */
+  get evidence(): Evidence | undefined {
+    if (this.#evidence === undefined && this.#log !== undefined)
+      this.#evidence = new EventPlace(this.#log, this.#offset, this.job.from + this.#quotedAt);
+    return this.#evidence;
+  }
+
   /** Keeps the current event as evidence. */
   quote(evidence: Evidence): void {
-    this.evidence = evidence;
-    if (this.job.details === undefined)
-      this.job.details = { first: evidence, last: evidence, holds: [], releases: [] };
-    else this.job.details.last = evidence;
+    this.#evidence = evidence;
+    this.job.details ??= { first: evidence, last: evidence, holds: none, releases: none };
+  }
+
+  /** Keeps where the current event is: most are never needed as evidence. */
+  locate(log: QuotedLog, offset: number, time: number): void {
+    this.#log = log;
+    this.#offset = offset;
+    this.#quotedAt = time - this.job.from;
+    this.#evidence = undefined;
+    if (this.job.details === undefined) this.quote(new EventPlace(log, offset, time));
   }
 
   /** DAGMan submits the node again: what follows are further attempts of the same job. */
@@ -137,7 +162,6 @@ export class JobFold {
     this.#closeWait();
     this.#attempt = {
       number: this.job.attempts.length + 1,
-      ...(this.job.node === undefined ? {} : { id: this.job.id }),
       waits: this.#waits,
       spans: [],
       ending: 'running',
@@ -145,15 +169,16 @@ export class JobFold {
       site: '',
       machine: '',
       gpu: '',
-      resources: [],
+      resources: none,
     };
     if (this.evidence !== undefined)
       this.#attempt.details = {
         ...{ from: this.now, to: this.now, began: this.evidence },
         ...{ doing, memoryMb: 0, saves: 0, reconnects: 0 },
       };
-    this.job.attempts.push(this.#attempt);
-    this.#waits = [];
+    if (this.job.node !== undefined) this.#attempt.id = this.job.id;
+    this.job.attempts = plus(this.job.attempts, this.#attempt);
+    this.#waits = none;
     this.complaint = '';
     this.#reopen();
     this.#executed = doing === 'executing';
@@ -204,7 +229,6 @@ export class JobFold {
     this.#closeSpan(this.#now, !hasExited);
     // A copy has no spare capacity; a log may have a million of these arrays.
     attempt.spans = attempt.spans.slice();
-    attempt.waits = attempt.waits.slice();
     attempt.ending = ending;
     // A slot's name is better than the address that the input was sent to.
     if (!this.#executed || attempt.machine === '')
@@ -232,8 +256,8 @@ export class JobFold {
       const { code, subcode, reason } = end;
       // Some holds follow an eviction, which has the table of what was used.
       const eviction = before?.how === 'vacated' && attempt === last ? before : undefined;
-      this.details.holds.push({
-        ...{ code, subcode, reason, evidence: this.evidence, resources: eviction?.resources ?? [] },
+      this.details.holds = plus(this.details.holds, {
+        ...{ code, subcode, reason, evidence: this.evidence, resources: eviction?.resources ?? none },
         ...(eviction === undefined ? {} : { table: eviction.evidence }),
         ...(attempt === undefined ? {} : { attempt: attempt.number }),
       });
@@ -243,7 +267,7 @@ export class JobFold {
 
   release(reason: string): void {
     if (this.details !== undefined && this.evidence !== undefined)
-      this.details.releases.push({ reason, evidence: this.evidence });
+      this.details.releases = plus(this.details.releases, { reason, evidence: this.evidence });
     if (this.#attempt === undefined && this.#wait === 'held') {
       this.#closeWait();
       this.#wait = 'idle';
@@ -281,7 +305,7 @@ export class JobFold {
       job.outcome = this.#ended ?? 'waiting';
     }
     job.after = this.#waits;
-    job.attempts = job.attempts.slice();
+    if (job.details !== undefined && this.evidence !== undefined) job.details.last = this.evidence;
     if (job.outcome === 'running' || job.outcome === 'waiting' || job.outcome === 'success') {
       delete job.cause;
       delete job.reason;
@@ -301,7 +325,7 @@ export class JobFold {
     if (cause === undefined) delete this.job.cause;
     else this.job.cause = cause;
     if (reason === '') delete this.job.reason;
-    else this.job.reason = reason.slice(0, maxReasonChars);
+    else this.job.reason = ownCopy(reason.slice(0, maxReasonChars));
   }
 
   /** The next attempt begins, and this one has no end: its time counts up to its last event. */
@@ -310,7 +334,7 @@ export class JobFold {
     this.#doing = 'silent';
     this.end('lost', 'silent-end', {
       ...{ how: 'silent', code: undefined, subcode: undefined, reason: '' },
-      ...{ termination: undefined, resources: [] },
+      ...{ termination: undefined, resources: none },
     });
   }
 
@@ -325,7 +349,8 @@ export class JobFold {
   }
 
   #closeWait(): void {
-    if (this.#now > this.#since) this.#waits.push({ doing: this.#wait, from: this.#since, to: this.#now });
+    if (this.#now > this.#since)
+      this.#waits = plus(this.#waits, { doing: this.#wait, from: this.#since, to: this.#now });
     this.#since = this.#now;
   }
 
@@ -365,7 +390,7 @@ export class JobFold {
       const before = last.details?.end;
       const hasReason = before !== undefined && (before.code !== undefined || before.reason.trim() !== '');
       const better = ending === 'removed' && hasReason ? before : end;
-      this.#settle(last, cause, { ...better, resources: before?.resources ?? [] });
+      this.#settle(last, cause, { ...better, resources: before?.resources ?? none });
     }
   }
 

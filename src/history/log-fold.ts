@@ -1,10 +1,11 @@
-import type { Evidence } from '../diagnosis/explanation.ts';
 import { quoteEvent } from '../diagnosis/quote-event.ts';
 import type { EventOf, LogEvent } from '../eventlog/events.ts';
+import { ownCopy } from '../eventlog/log-text.ts';
 import { applyEvent } from './apply-event.ts';
+import type { QuotedLog } from './event-place.ts';
 import type { JobHistory } from './history.ts';
 import { JobFold, type FoldContext } from './job-fold.ts';
-import { logTime, noFacts, zoneName, type LogFacts } from './log-facts.ts';
+import { noFacts, zoneName, type LogFacts } from './log-facts.ts';
 import { intern } from './worker.ts';
 
 export interface FoldOptions extends Partial<FoldContext> {
@@ -33,23 +34,24 @@ interface KnownJobId {
   bornAt: number | undefined;
   bornOn: string | undefined;
   /** Events up to this time are in an earlier log. */
-  knownUntil: number;
-  /** The events at the latest time, one bit for each event number up to 47. */
+  knownUntil: number | undefined;
+  /** The events at the latest time, one bit for each event number up to 47: 24 bits are a small integer everywhere. */
   latest: number;
+  latestHigh: number;
 }
 
 /** Builds jobs from the events of any number of logs, oldest log first. Nothing in a log makes it throw. */
 export class LogFold {
   readonly facts: LogFacts = { ...noFacts, hasTransfers: false };
   readonly #context: FoldContext;
-  #evidence: string | undefined;
+  #quoted: QuotedLog | undefined;
   readonly #isPlaceEnough: boolean;
   readonly #dagOf: FoldOptions['dagOf'];
   #logName: string | undefined;
   /** By cluster and process: a string per event would cost more than all else here. */
-  readonly #known = new Map<number, Map<number, KnownJobId>>();
+  readonly #known = new Map<number, KnownJobId[]>();
   #cluster = -1;
-  #processes = new Map<number, KnownJobId>();
+  #processes: KnownJobId[] = [];
   /** The jobs that are nodes of a DAG, by DAG or log, node and process. */
   readonly #nodes = new Map<string, JobFold>();
   /** The next cluster of a node whose previous one is still on a slot. */
@@ -62,7 +64,7 @@ export class LogFold {
 
   constructor({ ours = false, onChange, evidence, isPlaceEnough = false, dagOf }: FoldOptions = {}) {
     this.#context = { ours, onChange };
-    this.#evidence = evidence;
+    this.#quoteAs(evidence);
     this.#isPlaceEnough = isPlaceEnough;
     this.#dagOf = dagOf;
   }
@@ -73,10 +75,14 @@ export class LogFold {
   }
 
   /** The events that follow come from another log, or from the start of the same one. */
-  nextLog({ log, evidence = this.#evidence }: NextLog = {}): void {
+  nextLog({ log, evidence = this.#quoted?.file }: NextLog = {}): void {
     this.#log += 1;
     this.#logName = log;
-    this.#evidence = evidence;
+    this.#quoteAs(evidence);
+  }
+
+  #quoteAs(file: string | undefined): void {
+    this.#quoted = file === undefined ? undefined : { file, clock: this.facts };
   }
 
   /** Returns whether the event is new. `at`: its time, if the log's own zone is wrong. */
@@ -90,10 +96,10 @@ export class LogFold {
     const known = this.#find(event, at);
     const { fold } = known;
     const time = at ?? fold.now;
-    const mayRepeat = known.log !== this.#log || time <= known.knownUntil;
-    const bit = mayRepeat || time >= fold.now ? bitOf(event) : 0;
+    const mayRepeat = known.log !== this.#log || isKnownAt(known, time);
+    const number = mayRepeat || time >= fold.now ? numberOf(event) : -1;
     if (mayRepeat) {
-      if (isRepeated(known, bit, time)) {
+      if (isRepeated(known, number, time)) {
         this.facts.repeated += 1;
         return false;
       }
@@ -106,15 +112,13 @@ export class LogFold {
       this.#resubmit(fold, known.id);
     }
     if (time < fold.now) this.facts.backwards += 1;
-    if (time > fold.now) known.latest = 0;
-    if (bit > 0 && !hasBit(known.latest, bit)) known.latest += bit;
+    if (time > fold.now) known.latest = known.latestHigh = 0;
+    if (number >= 0) remember(known, number);
     fold.advance(time);
-    if (this.#evidence !== undefined && !noEvidence.has(event.kind))
-      fold.quote(
-        this.#isPlaceEnough
-          ? new EventPlace(this.#evidence, event.offset, time, this.facts)
-          : quoteEvent(event, this.#evidence),
-      );
+    if (this.#quoted !== undefined && !noEvidence.has(event.kind)) {
+      if (this.#isPlaceEnough) fold.locate(this.#quoted, event.offset, time);
+      else fold.quote(quoteEvent(event, this.#quoted.file));
+    }
     applyEvent(fold, event);
     return true;
   }
@@ -123,7 +127,7 @@ export class LogFold {
   finish(): JobHistory[] {
     for (const [fold, id] of this.#next) if (fold.attempt === undefined) this.#resubmit(fold, id);
     this.#known.clear();
-    this.#processes = new Map();
+    this.#processes = [];
     this.#cluster = -1;
     this.#nodes.clear();
     this.#uses.clear();
@@ -143,7 +147,7 @@ export class LogFold {
   }
 
   #find(event: LogEvent, at: number | undefined): KnownJobId {
-    const known = this.#processesOf(event.cluster).get(event.proc);
+    const known = this.#processesOf(event.cluster)[event.proc];
     if (known === undefined) return this.#open(event, at);
     if (event.kind === 'submit' && (known.bornAt !== at || known.bornOn !== (event.details.host ?? '')))
       return this.#open(event, at);
@@ -151,18 +155,17 @@ export class LogFold {
     return known;
   }
 
-  #processesOf(cluster: number): Map<number, KnownJobId> {
+  #processesOf(cluster: number): readonly KnownJobId[] {
     if (cluster === this.#cluster) return this.#processes;
     this.#cluster = cluster;
-    this.#processes = this.#known.get(cluster) ?? new Map<number, KnownJobId>();
-    this.#known.set(cluster, this.#processes);
+    this.#processes = this.#known.get(cluster) ?? [];
     return this.#processes;
   }
 
   #open(event: LogEvent, at: number | undefined): KnownJobId {
     const number = `${event.cluster}.${event.proc}`;
-    const processes = this.#processesOf(event.cluster);
-    const uses = processes.has(event.proc) ? (this.#uses.get(number) ?? 1) + 1 : 1;
+    const before = this.#processesOf(event.cluster)[event.proc];
+    const uses = before !== undefined ? (this.#uses.get(number) ?? 1) + 1 : 1;
     if (uses > 1) this.#uses.set(number, uses);
     const id = uses === 1 ? number : `${number}#${uses}`;
     if (event.kind !== 'submit') this.#headless = true;
@@ -170,13 +173,21 @@ export class LogFold {
       id,
       fold: this.#foldOf(id, event, at),
       log: this.#log,
-      knownUntil: -Infinity,
+      knownUntil: undefined,
       latest: 0,
+      latestHigh: 0,
       bornAt: at,
       bornOn: event.kind === 'submit' ? intern(event.details.host ?? '') : undefined,
     };
-    processes.set(event.proc, known);
+    this.#keep(event, known);
     return known;
+  }
+
+  /** Many clusters have one process: an array of exactly one takes a fifth of the memory of one that grows. */
+  #keep({ cluster, proc }: LogEvent, known: KnownJobId): void {
+    if (this.#processes.length > 0 || proc > 0) this.#processes[proc] = known;
+    else this.#processes = [known];
+    this.#known.set(cluster, this.#processes);
   }
 
   #resubmit(fold: JobFold, id: string): void {
@@ -206,35 +217,10 @@ export class LogFold {
     if (this.#logName !== undefined) fold.job.log = this.#logName;
     if (event.kind === 'submit' && event.details.notes.some((note) => ourNote.test(note))) fold.ours = true;
     if (node === undefined) return fold;
-    fold.job.node = node;
+    fold.job.node = ownCopy(node);
     if (dag !== undefined) fold.job.dag = dag;
     this.#nodes.set(key, fold);
     return fold;
-  }
-}
-
-const noLines: string[] = [];
-
-/** Evidence without its lines. */
-class EventPlace implements Evidence {
-  readonly file: string;
-  readonly offset: number;
-  readonly #time: number;
-  readonly #clock: LogFacts;
-
-  constructor(file: string, offset: number, time: number, clock: LogFacts) {
-    this.file = file;
-    this.offset = offset;
-    this.#time = time;
-    this.#clock = clock;
-  }
-
-  get at(): string {
-    return logTime(this.#time, this.#clock);
-  }
-
-  get lines(): string[] {
-    return noLines;
   }
 }
 
@@ -263,32 +249,39 @@ const quarterHour = 15 * 60_000;
 const soonMs = 120_000;
 
 /** Some versions of HTCondor write the time of an end in UTC too. */
-function inferZone(facts: LogFacts, { time = 0, details }: EventOf<'terminated'>): void {
-  if (details.ended === undefined) return;
+function inferZone(facts: LogFacts, event: EventOf<'terminated'>): void {
+  const ended = event.read('ended');
+  if (ended === undefined) return;
+  const { time = 0 } = event;
   const localTime = time - new Date(time).getTimezoneOffset() * 60_000;
-  const ahead = localTime - details.ended.time;
+  const ahead = localTime - ended.time;
   const east = Math.floor((ahead + 1000) / quarterHour) * quarterHour;
   if (ahead - east <= soonMs && Math.abs(east) <= 56 * quarterHour) facts.zone = zoneName(east / 60_000);
 }
 
-/** Steps of a transfer have the bits of event numbers that today's logs do not use. */
+/** Steps of a transfer have event numbers that today's logs do not use. */
 const transferSteps = {
   input: { queued: 14, started: 15, finished: 17 },
   output: { queued: 18, started: 19, finished: 20 },
 };
 
-function bitOf(event: LogEvent): number {
-  if (event.kind !== 'file-transfer') return bits[event.number % 48] ?? 1;
-  const { direction, step } = event.details;
-  const number =
-    direction === undefined || step === undefined ? event.number : transferSteps[direction][step];
-  return bits[number] ?? 1;
+function numberOf(event: LogEvent): number {
+  if (event.kind !== 'file-transfer') return event.number % 48;
+  const [direction, step] = [event.read('direction'), event.read('step')];
+  return direction === undefined || step === undefined ? event.number : transferSteps[direction][step];
 }
 
-const bits = Array.from({ length: 48 }, (_, number) => 2 ** number);
+function remember(known: KnownJobId, number: number): void {
+  if (number < 24) known.latest |= 1 << number;
+  else known.latestHigh |= 1 << (number - 24);
+}
 
-const hasBit = (bits: number, bit: number): boolean => Math.floor(bits / bit) % 2 === 1;
+const isRemembered = ({ latest, latestHigh }: KnownJobId, number: number): boolean =>
+  ((number < 24 ? latest >> number : latestHigh >> (number - 24)) & 1) === 1;
+
+const isKnownAt = ({ knownUntil }: KnownJobId, time: number): boolean =>
+  knownUntil !== undefined && time <= knownUntil;
 
 /** Whether an earlier log has the event; that log may end in the middle of a second. */
-const isRepeated = ({ knownUntil, latest }: KnownJobId, bit: number, time: number): boolean =>
-  time < knownUntil || (time === knownUntil && hasBit(latest, bit));
+const isRepeated = (known: KnownJobId, number: number, time: number): boolean =>
+  isKnownAt(known, time) && (time !== known.knownUntil || isRemembered(known, number));

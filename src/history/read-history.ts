@@ -17,7 +17,12 @@ export interface ReadHistory {
   facts: LogFacts;
   /** Bytes that are not events. */
   garbledBytes: number;
+  /** The first of them. */
+  garbledStart: Uint8Array;
 }
+
+/** Enough to recognize what they are. */
+const startBytes = 4096;
 
 /** Reads logs in any order, also of the same jobs; memory grows with the number of jobs, not with the logs. */
 export async function readHistory(
@@ -30,16 +35,25 @@ export async function readHistory(
     else fold.facts.events += 1;
   };
   let garbledBytes = 0;
-  const onGarbled = ({ bytes }: { bytes: Uint8Array }): void => void (garbledBytes += bytes.length);
+  let garbledStart: Uint8Array | undefined;
+  const onGarbled = ({ bytes }: { bytes: Uint8Array }): void => {
+    garbledBytes += bytes.length;
+    garbledStart ??= bytes.slice(0, startBytes);
+  };
   const isOneOfMany = new Set(sources.map(({ name, partOf = name }) => partOf)).size > 1;
   for (const { source, within, isKnown } of await sortByTime(sources, signal)) {
     const { name, partOf = name } = source;
     const quotedAs = isOneOfMany ? name : name.split('/').at(-1);
     fold.nextLog({ log: isOneOfMany ? partOf : undefined, evidence: evidence ? quotedAs : undefined });
-    const { isYearless, moment } = await scanLog(source, add, { signal, onGarbled, within });
+    const { isYearless, moment } = await scanLog(source, add, { signal, onGarbled, within, isPassing: true });
     if (isYearless && moment === undefined && !isKnown) fold.facts.guessedYear = true;
   }
-  return { jobs: fold.finish(), facts: fold.facts, garbledBytes };
+  return {
+    jobs: fold.finish(),
+    facts: fold.facts,
+    garbledBytes,
+    garbledStart: garbledStart ?? new Uint8Array(),
+  };
 }
 
 interface DatedLog {

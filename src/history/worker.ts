@@ -1,5 +1,6 @@
 import { isAd, type Ad } from '../classad/ad.ts';
 import { siteIn } from '../classad/site.ts';
+import { ownCopy } from '../eventlog/log-text.ts';
 
 /** The site in an event's attributes, or an empty string. */
 export const siteOf = (attributes: Ad): string => intern(siteIn(attributes) ?? '');
@@ -10,12 +11,13 @@ export const siteOrMachine = ({ site, machine }: { site: string; machine: string
 /** The GPU models in an event's attributes (`GPUs_GPU_1a2b = [ DeviceName = …; ]`), or an empty string. */
 export function gpuModels(attributes: Ad): string {
   const models = new Set<string>();
-  for (const [name, value] of Object.entries(attributes)) {
-    if (!/^(?:GPUs?|CUDA)_?/i.test(name)) continue;
+  for (const name of Object.keys(attributes)) {
+    if (!/^(?:GPU|CUDA)/i.test(name)) continue;
+    const value = attributes[name];
     const model = isAd(value) ? value['DeviceName'] : /DeviceName\d*$/i.test(name) ? value : undefined;
     if (typeof model === 'string' && model !== '' && !model.startsWith('$$(')) models.add(model);
   }
-  return intern([...models].sort().join(', '));
+  return models.size === 0 ? '' : intern([...models].sort().join(', '));
 }
 
 /** The machine in a slot's name (`slot1_2@machine`) or in an address (`<…&alias=machine&…>`). */
@@ -41,6 +43,7 @@ const maxInterned = 100_000;
 export function intern(text: string): string {
   const same = interned.get(text);
   if (same !== undefined) return same;
-  if (interned.size < maxInterned) interned.set(text, text);
-  return text;
+  const own = ownCopy(text);
+  if (interned.size < maxInterned) interned.set(own, own);
+  return own;
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { betterOf, isLowerBetter } from './metrics.ts';
+import { isLowerBetter } from '../base/metric-direction.ts';
+import { betterOf } from './metrics.ts';
 
 test('a smaller loss or error is better, a larger anything else', () => {
   for (const name of ['loss', 'val_loss', 'test/error', 'perplexity', 'rmse', 'top1_err'])

@@ -1,13 +1,8 @@
+import { isLowerBetter } from '../base/metric-direction.ts';
 import type { JobState, TrainingState } from './state.ts';
 
 /** Figures that a training reports, by name. */
 export type Metrics = Readonly<Record<string, number>>;
-
-const lowerIsBetter =
-  /(?:loss|err(?:or)?s?|perplexity|ppl|nll|bpb|bpc|mse|mae|rmse|mape|wer|cer|fid|lpips)(?![a-z])/i;
-
-/** Whether a smaller value is the better one, by the metric's name. */
-export const isLowerBetter = (name: string): boolean => lowerIsBetter.test(name);
 
 /** What a training last reported, its loss and accuracy first. */
 export const metricsOf = ({ loss, accuracy, metrics }: Partial<TrainingState>): Metrics => ({

@@ -21,22 +21,44 @@ export interface CountedJob {
 
 /** Nothing is useful yet in a job in `doubt`, which may have no result. */
 export function countJob(job: JobHistory, doubt = false): CountedJob {
-  const attempts = job.attempts.map((attempt, index) => [
-    ...attempt.waits.map((wait) => countWait(wait, index === 0)),
-    ...countSpans(attempt, savedColumn(job, index), doubt),
-  ]);
-  return { attempts, after: job.after.map((wait) => countWait(wait, attempts.length === 0)) };
+  const listed = (walk: (count: Count) => void): Counted[] => {
+    const counted: Counted[] = [];
+    walk((column, from, to) => counted.push({ column, from, to }));
+    return counted;
+  };
+  return {
+    attempts: job.attempts.map((_, index) => listed((count) => countAttempt(job, index, doubt, count))),
+    after: listed((count) => countAfter(job, count)),
+  };
 }
 
-/** Milliseconds per column. */
-export function amountsOf(counted: readonly Counted[]): Amounts {
+/** Milliseconds per column of what is counted. */
+export function amountsOf(walk: (count: Count) => void): Amounts {
   const amounts = noAmounts();
-  for (const { column, from, to } of counted) amounts[column] += to - from;
+  walk((column, from, to) => {
+    amounts[column] += to - from;
+  });
   return amounts;
 }
 
-function countWait({ doing, from, to }: Span<Wait>, first: boolean): Counted {
-  return { column: doing === 'held' ? 'held' : first ? 'queued' : 'idle', from, to };
+type Count = (column: Column, from: number, to: number) => void;
+
+/** Counts the waits and spans of an attempt, without a list of them: a log may have a million attempts. */
+export function countAttempt(job: JobHistory, index: number, doubt: boolean, count: Count): void {
+  const attempt = job.attempts[index];
+  if (attempt === undefined) return;
+  countWaits(attempt.waits, index === 0, count);
+  countSpans(attempt, savedColumn(job, index), doubt, count);
+}
+
+/** Counts what follows the last attempt. */
+export function countAfter({ attempts, after }: JobHistory, count: Count): void {
+  countWaits(after, attempts.length === 0, count);
+}
+
+function countWaits(waits: readonly Span<Wait>[], isFirst: boolean, count: Count): void {
+  for (const { doing, from, to } of waits)
+    count(doing === 'held' ? 'held' : isFirst ? 'queued' : 'idle', from, to);
 }
 
 /**
@@ -48,36 +70,36 @@ function savedColumn(job: JobHistory, index: number): Column {
   if (outcome === 'failed' || outcome === 'removed' || outcome === 'wrongOutput') return lostWith(job);
   // Another cluster of the same node starts fresh.
   const isSame = ({ id }: AttemptHistory) => id === attempts[index]?.id;
-  const isUsed = attempts.slice(index + 1).some((later) => isSame(later) && hasExecuted(later));
-  if (isUsed) return 'usefulCompute';
-  const isLast = !attempts.slice(index + 1).some((later) => !isSame(later));
+  const later = attempts.slice(index + 1);
+  if (later.some((one) => isSame(one) && hasExecuted(one))) return 'usefulCompute';
+  const isLast = later.every(isSame);
   return isLast && outcome !== 'success' ? 'underWay' : computeColumn(attempts[index]);
 }
 
 const hasExecuted = ({ spans }: AttemptHistory): boolean => spans.some(({ doing }) => doing === 'executing');
 
-function countSpans(attempt: AttemptHistory, saved: Column, doubt: boolean): Counted[] {
+function countSpans(attempt: AttemptHistory, saved: Column, doubt: boolean, count: Count): void {
   const { spans } = attempt;
   const executed = hasExecuted(attempt);
   const returned = executed && endedByItself(attempt) ? lastOutput(spans) : -1;
   const kept = keptUntil(attempt, returned);
   const compute = computeColumn(attempt);
-  const keepsWork = [compute, ...(kept > -Infinity ? [saved] : [])].some(isKept);
-  return spans.map(({ doing, from, to, failed }, index) => {
-    const column = (): Column => {
-      if (isArrival(doing)) return inputColumn(attempt, keepsWork, index, doing);
-      if (doing === 'output') {
-        if (!executed) return 'overhead';
-        if (failed === true) return isKept(compute) ? 'overhead' : compute;
-        return index === returned ? 'returning' : isKept(saved) ? 'saving' : saved;
-      }
-      if (doing !== 'executing') return plain[doing];
-      // After the results were returned there is nothing left to compute.
-      if (returned !== -1 && index > returned) return 'overhead';
-      return to <= kept ? saved : compute;
-    };
-    const own = column();
-    return { column: doubt && usefulColumns.includes(own) ? 'underWay' : own, from, to };
+  const keepsWork = isKept(compute) || (kept > -Infinity && isKept(saved));
+  const columnOf = ({ doing, to, failed }: Span<Activity>, index: number): Column => {
+    if (isArrival(doing)) return inputColumn(attempt, keepsWork, index, doing);
+    if (doing === 'output') {
+      if (!executed) return 'overhead';
+      if (failed === true) return isKept(compute) ? 'overhead' : compute;
+      return index === returned ? 'returning' : isKept(saved) ? 'saving' : saved;
+    }
+    if (doing !== 'executing') return plain[doing];
+    // After the results were returned there is nothing left to compute.
+    if (returned !== -1 && index > returned) return 'overhead';
+    return to <= kept ? saved : compute;
+  };
+  spans.forEach((span, index) => {
+    const own = columnOf(span, index);
+    count(doubt && usefulColumns.includes(own) ? 'underWay' : own, span.from, span.to);
   });
 }
 

@@ -10,13 +10,17 @@ interface AttemptAt {
   row: AttemptRow;
 }
 
-export function attemptsBySite(jobs: readonly JobHistory[], rows: readonly JobRow[]): AttemptAt[] {
-  return jobs.flatMap((job, index) =>
-    job.attempts.flatMap((attempt, at) => {
+export function forEachAttempt(
+  jobs: readonly JobHistory[],
+  rows: readonly JobRow[],
+  visit: (job: JobHistory, attempt: AttemptHistory, row: AttemptRow) => void,
+): void {
+  jobs.forEach((job, index) => {
+    job.attempts.forEach((attempt, at) => {
       const row = rows[index]?.attempts[at];
-      return row === undefined ? [] : [{ job, attempt, row }];
-    }),
-  );
+      if (row !== undefined) visit(job, attempt, row);
+    });
+  });
 }
 
 /** A machine on which attempts failed in a row. */
@@ -51,7 +55,7 @@ export function isEverywhere(cause: Cause): boolean {
 }
 
 export function brokenMachines(jobs: readonly JobHistory[], rows: readonly JobRow[]): BrokenMachine[] {
-  return [...Map.groupBy(attemptsBySite(jobs, rows), ({ attempt }) => hostOf(attempt.machine))]
+  return [...attemptsOfFailing(jobs, rows)]
     .flatMap(([name, here]) => {
       const failed = longestFailure(here);
       const cause = mainCauseOf(failed);
@@ -61,6 +65,23 @@ export function brokenMachines(jobs: readonly JobHistory[], rows: readonly JobRo
       return [{ name, attempts: here.length, inARow: failed.length, cause, lostSeconds: lost / 1000 }];
     })
     .sort((a, b) => b.inARow - a.inARow || a.name.localeCompare(b.name));
+}
+
+/** The attempts on each machine with enough failures to be broken: few of a pool's. */
+function attemptsOfFailing(jobs: readonly JobHistory[], rows: readonly JobRow[]): Map<string, AttemptAt[]> {
+  const failures = new Map<string, number>();
+  forEachAttempt(jobs, rows, (_, { machine }, { cause }) => {
+    if (cause === undefined || blameless.has(cause)) return;
+    const name = hostOf(machine);
+    failures.set(name, (failures.get(name) ?? 0) + 1);
+  });
+  const failing = new Map<string, AttemptAt[]>();
+  for (const [name, count] of failures) if (count >= minStreak) failing.set(name, []);
+  if (failing.size > 0)
+    forEachAttempt(jobs, rows, (job, attempt, row) => {
+      failing.get(hostOf(attempt.machine))?.push({ job, attempt, row });
+    });
+  return failing;
 }
 
 function mainCauseOf(failed: readonly AttemptAt[]): Cause | null {

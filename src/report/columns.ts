@@ -51,8 +51,11 @@ export function addAmounts(to: Amounts, more: Amounts): void {
   for (const column of columns) to[column] += more[column];
 }
 
-export const sumOver = (amounts: Amounts, which: readonly Column[]): number =>
-  which.reduce((sum, column) => sum + amounts[column], 0);
+export function sumOver(amounts: Amounts, which: readonly Column[]): number {
+  let sum = 0;
+  for (const column of which) sum += amounts[column];
+  return sum;
+}
 
 export const inSeconds = (millis: Amounts): Amounts =>
   Object.fromEntries(columns.map((column) => [column, millis[column] / 1000])) as Amounts;

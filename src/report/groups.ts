@@ -58,19 +58,19 @@ export function groupReports(
     tallies.set(name, tally);
     return tally;
   };
-  for (const [index, job] of jobs.entries()) {
+  jobs.forEach((job, index) => {
     const row = rows[index];
-    if (row === undefined) continue;
+    if (row === undefined) return;
     const whole = 'job' in key ? tallyOf(key.job(job)) : undefined;
     whole?.addJob(job, row);
-    for (const [at, attempt] of job.attempts.entries()) {
+    job.attempts.forEach((attempt, at) => {
       const own = row.attempts[at];
       const tally = 'attempt' in key ? tallyOf(key.attempt(attempt)) : whole;
-      if (own === undefined || tally === undefined) continue;
+      if (own === undefined || tally === undefined) return;
       tally.addAttempt(job, attempt, own);
       if (tally !== whole) addAmounts(tally.sum, own.millis);
-    }
-  }
+    });
+  });
   return [...tallies]
     .map(([name, tally]) => tally.report(name, hasTransfers))
     .sort((a, b) => b.lostSeconds - a.lostSeconds || b.attempts - a.attempts || a.name.localeCompare(b.name));

@@ -103,9 +103,10 @@ export function* jobCsv(rows: readonly JobTableRow[]): Generator<string> {
 }
 
 /** The names that any row has in a table of values, in the order of their first appearance. */
-export const valueNames = (rows: readonly JobTableRow[], table: 'parameters' | 'metrics' | 'best'): string[] => [
-  ...new Set(rows.flatMap((row) => Object.keys(row[table]))),
-];
+export const valueNames = (
+  rows: readonly JobTableRow[],
+  table: 'parameters' | 'metrics' | 'best',
+): string[] => [...new Set(rows.flatMap((row) => Object.keys(row[table])))];
 
 const keys = [
   'job',

@@ -3,7 +3,7 @@ import type { LogEvent } from '../eventlog/events.ts';
 import type { Ending, JobHistory, JobOutcome } from '../history/history.ts';
 import type { LogFacts } from '../history/log-facts.ts';
 import { LogFold } from '../history/log-fold.ts';
-import { amountsOf, countJob } from './account.ts';
+import { amountsOf, countAfter, countAttempt } from './account.ts';
 import { addAmounts, columns, noAmounts, slotColumns, sumOver, type Amounts } from './columns.ts';
 
 /** The time of one attempt, including the wait before it. */
@@ -73,7 +73,6 @@ export function ledgerOf(
 }
 
 function jobRow(job: JobHistory, doubt: boolean): JobRow {
-  const counted = countJob(job, doubt);
   const attempts = job.attempts.map((attempt, index): AttemptRow => {
     const { number, id = job.id, ending, cause, site, machine, gpu } = attempt;
     return {
@@ -85,13 +84,13 @@ function jobRow(job: JobHistory, doubt: boolean): JobRow {
       site,
       machine,
       gpu,
-      millis: amountsOf(counted.attempts[index] ?? []),
+      millis: amountsOf((count) => countAttempt(job, index, doubt, count)),
     };
   });
   const [only] = attempts;
   // Most jobs have one attempt and nothing after it: sharing its amounts saves a tenth of the memory.
-  const isAll = only !== undefined && attempts.length === 1 && counted.after.length === 0;
-  const millis = isAll ? only.millis : amountsOf(counted.after);
+  const isAll = only !== undefined && attempts.length === 1 && job.after.length === 0;
+  const millis = isAll ? only.millis : amountsOf((count) => countAfter(job, count));
   if (!isAll) for (const attempt of attempts) addAmounts(millis, attempt.millis);
   return {
     job: job.id,

@@ -9,7 +9,7 @@ import { type GroupReport, groupReports } from './groups.ts';
 import type { JobName } from './section.ts';
 import { lostMillis } from './sites.ts';
 import { resourceReports, type ResourceReport } from './resource-reports.ts';
-import { ascending, mean, quantile } from './statistics.ts';
+import { ascending, largest, mean, quantile } from './statistics.ts';
 import type { DagRun } from '../dag/not-submitted.ts';
 import { nodeReport, type NodeReport } from './node-report.ts';
 import type { Suspect } from './validity.ts';
@@ -135,8 +135,14 @@ export function logReport(jobs: readonly JobHistory[], ledger: Ledger, extras: E
 }
 
 function sentBytes(jobs: readonly JobHistory[]): LogReport['sent'] {
-  const known = jobs.flatMap(({ attempts }) => attempts.flatMap(({ receivedBytes }) => receivedBytes ?? []));
-  return { bytes: known.reduce((sum, bytes) => sum + bytes, 0), attempts: known.length };
+  const sent = { bytes: 0, attempts: 0 };
+  for (const { attempts } of jobs)
+    for (const { receivedBytes } of attempts) {
+      if (receivedBytes === undefined) continue;
+      sent.bytes += receivedBytes;
+      sent.attempts += 1;
+    }
+  return sent;
 }
 
 function tally(rows: readonly JobRow[]): LogReport['jobs'] {
@@ -182,42 +188,38 @@ const isFailed = ({ outcome }: JobHistory): boolean =>
 
 function setbacks(rows: readonly JobRow[]): LogReport['setbacks'] {
   const byCause = new Map<Cause, { cause: Cause; attempts: number; lostSeconds: number }>();
-  for (const attempt of rows.flatMap(({ attempts }) => attempts)) {
-    const { cause } = attempt;
-    if (cause === undefined) continue;
-    const setback = byCause.get(cause) ?? { cause, attempts: 0, lostSeconds: 0 };
-    byCause.set(cause, setback);
-    setback.attempts += 1;
-    setback.lostSeconds += lostMillis(attempt) / 1000;
-  }
+  for (const { attempts } of rows)
+    for (const attempt of attempts) {
+      const { cause } = attempt;
+      if (cause === undefined) continue;
+      const setback = byCause.get(cause) ?? { cause, attempts: 0, lostSeconds: 0 };
+      byCause.set(cause, setback);
+      setback.attempts += 1;
+      setback.lostSeconds += lostMillis(attempt) / 1000;
+    }
   return [...byCause.values()].sort(
     (a, b) => b.lostSeconds - a.lostSeconds || a.cause.localeCompare(b.cause),
   );
 }
 
 function slowest(rows: readonly JobRow[]): LogReport['slowest'] {
-  return rows
-    .flatMap(({ job, node = null, log = null, completionMillis }) =>
-      completionMillis === undefined ? [] : [{ job, node, log, seconds: completionMillis / 1000 }],
-    )
-    .sort((a, b) => b.seconds - a.seconds)
-    .slice(0, listed);
+  return largest(rows, listed, ({ completionMillis }) => completionMillis).map(
+    ({ item: { job, node = null, log = null }, value }) => ({ job, node, log, seconds: value / 1000 }),
+  );
 }
 
 function wasteful(rows: readonly JobRow[]): LogReport['mostWasteful'] {
-  return rows
-    .map(({ job, node = null, log = null, outcome, attempts, millis }) => ({
+  return largest(rows, listed, lostMillis, 0).map(
+    ({ item: { job, node = null, log = null, outcome, attempts, millis }, value }) => ({
       job,
       node,
       log,
       outcome,
       attempts: attempts.length,
-      lostSeconds: lostMillis({ millis }) / 1000,
+      lostSeconds: value / 1000,
       mostly: largestColumn(millis),
-    }))
-    .filter(({ lostSeconds }) => lostSeconds > 0)
-    .sort((a, b) => b.lostSeconds - a.lostSeconds)
-    .slice(0, listed);
+    }),
+  );
 }
 
 const largestColumn = (millis: Amounts): Column =>

@@ -1,13 +1,12 @@
 import { counted } from '../base/counted.ts';
-import { firstFew, printable } from '../base/printable.ts';
 import { nodeJobs, startedInner } from '../dag/node-jobs.ts';
 import type { DagRun } from '../dag/not-submitted.ts';
 import { damageNotes, type LogSource } from '../eventlog/scan-log.ts';
-import { Fault } from '../fault/fault.ts';
 import { ledgerOf, type Ledger } from './ledger.ts';
 import type { JobHistory } from '../history/history.ts';
 import { type HistoryOptions, readHistory } from '../history/read-history.ts';
 import { logReport, type LogReport } from './log-report.ts';
+import { noEventsFault } from './no-events.ts';
 import { judgeJobs, type Validity } from './validity.ts';
 
 export interface ReadLogs {
@@ -27,8 +26,9 @@ export async function readLogs(
   { signal, evidence, isPlaceEnough, dag, ...validity }: LogOptions = {},
 ): Promise<ReadLogs> {
   const logs = [...new Set(sources.map(({ name, partOf = name }) => partOf))];
-  const { jobs: read, facts, garbledBytes } = await readHistory(sources, { signal, evidence, isPlaceEnough });
-  if (facts.events === 0 && garbledBytes > 0) throw noEvents(logs);
+  const history = await readHistory(sources, { signal, evidence, isPlaceEnough });
+  const { jobs: read, facts, garbledBytes } = history;
+  if (facts.events === 0 && garbledBytes > 0) throw noEventsFault(logs, history.garbledStart);
   const { jobs, suspects } = judgeJobs(dag === undefined ? read : onSlots(dag, read), validity);
   const ledger = ledgerOf(jobs, facts, new Set(suspects.map(({ job }) => job)));
   const notes = [...damageNotes(sources), ...notesOn(ledger, garbledBytes)];
@@ -41,13 +41,6 @@ function onSlots(dag: DagRun, read: readonly JobHistory[]): JobHistory[] {
   const started = startedInner(dag, jobs);
   return jobs.filter(({ node = '' }) => !started.has(node));
 }
-
-const noEvents = (logs: readonly string[]): Fault =>
-  new Fault('file-invalid', `no HTCondor event in ${firstFew(logs.map(printable), maxNamed)}`, {
-    fix: 'name the event log of the jobs (`log` in their submit file), not their output',
-  });
-
-const maxNamed = 8;
 
 function notesOn({ facts, sum, slotMillis }: Ledger, garbledBytes: number): string[] {
   const { events, cut, backwards, repeated, jobless, hasTransfers, guessedYear } = facts;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AgentState, AttemptState } from '../journal/state.ts';
-import { amountsOf, countJob } from './account.ts';
+import { amountsOf, countAttempt } from './account.ts';
 import { runSpans } from '../history/run-spans.ts';
 
 const start = Date.parse('2026-01-01T00:00:00.000Z');
@@ -62,8 +62,8 @@ function amounts(outcome: 'evicted' | 'success', savedAt: number | undefined, is
   const spans = [{ doing: 'executing' as const, from: 200_000, to: 300_000 }];
   const next = { ...logged, number: 2, waits: [], spans, ending: 'success' as const };
   const attempts = outcome === 'success' ? [logged] : [logged, next];
-  const counted = countJob({ id: '1', from: 0, to: 300_000, attempts, after: [], outcome: 'success' });
-  const all = amountsOf(counted.attempts[0] ?? []);
+  const job = { id: '1', from: 0, to: 300_000, attempts, after: [], outcome: 'success' as const };
+  const all = amountsOf((count) => countAttempt(job, 0, false, count));
   const { usefulCompute, lostToEviction, usefulTransfer, unpacking, retriedTransfer } = all;
   const { waitingForData } = all;
   return { usefulCompute, lostToEviction, usefulTransfer, unpacking, retriedTransfer, waitingForData };

@@ -6,7 +6,10 @@ const minRateBytes = 1_000_000;
 export const unknownSite = 'unknown';
 
 /** The machine without the name of its pilot, which differs for each slot. */
-export const hostOf = (machine: string): string => machine.slice(machine.lastIndexOf('@') + 1);
+export function hostOf(machine: string): string {
+  const at = machine.lastIndexOf('@');
+  return at === -1 ? machine : machine.slice(at + 1);
+}
 
 /** Whether any attempt has a site of its own. */
 export const hasSites = (jobs: readonly Pick<JobHistory, 'attempts'>[]): boolean =>
@@ -20,8 +23,11 @@ export function siteNames(
   return ({ site, machine }) => (named ? site : hostOf(machine)) || unknownSite;
 }
 
-export const secondsOf = ({ spans }: AttemptHistory, ...wanted: readonly Activity[]): number =>
-  spans.reduce((sum, { doing, from, to }) => sum + (wanted.includes(doing) ? to - from : 0), 0) / 1000;
+export function secondsOf({ spans }: AttemptHistory, ...wanted: readonly Activity[]): number {
+  let millis = 0;
+  for (const { doing, from, to } of spans) if (wanted.includes(doing)) millis += to - from;
+  return millis / 1000;
+}
 
 /** The slot time of an attempt, or of a job, that led to nothing. */
 export const lostMillis = ({ millis }: { millis: Amounts }): number => sumOver(millis, lossColumns);
@@ -29,6 +35,7 @@ export const lostMillis = ({ millis }: { millis: Amounts }): number => sumOver(m
 /** Bytes per second of an attempt's input, if known. */
 export function transferRate(attempt: AttemptHistory): number[] {
   const { receivedBytes = 0 } = attempt;
+  if (receivedBytes < minRateBytes) return [];
   const seconds = secondsOf(attempt, 'input');
-  return receivedBytes < minRateBytes || seconds === 0 ? [] : [receivedBytes / seconds];
+  return seconds === 0 ? [] : [receivedBytes / seconds];
 }

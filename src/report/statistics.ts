@@ -18,4 +18,23 @@ export function standardDeviation(values: readonly number[]): number | null {
   return Math.sqrt(squares / (values.length - 1));
 }
 
+/** The few items with the largest values, the largest first, and of equal ones the earlier; none below or at `above`. */
+export function largest<T>(
+  items: readonly T[],
+  count: number,
+  valueOf: (item: T) => number | undefined,
+  above = -Infinity,
+): { item: T; value: number }[] {
+  const found: { item: T; value: number }[] = [];
+  for (const item of items) {
+    const value = valueOf(item);
+    const isAmong = found.length < count || (value ?? 0) > (found.at(-1)?.value ?? 0);
+    if (value === undefined || !(value > above) || !isAmong) continue;
+    const at = found.findIndex((other) => other.value < value);
+    found.splice(at === -1 ? found.length : at, 0, { item, value });
+    if (found.length > count) found.pop();
+  }
+  return found;
+}
+
 export const ascending = (values: readonly number[]): number[] => values.toSorted((a, b) => a - b);

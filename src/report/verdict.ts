@@ -1,8 +1,8 @@
 import { counted } from '../base/counted.ts';
 import { causeTitle, adviceFor, type Cause } from '../codes/causes.ts';
-import type { JobHistory } from '../history/history.ts';
-import type { JobRow } from './ledger.ts';
-import { attemptsBySite, type BrokenMachine, isEverywhere, measured } from './broken-machines.ts';
+import type { AttemptHistory, JobHistory } from '../history/history.ts';
+import type { AttemptRow, JobRow } from './ledger.ts';
+import { type BrokenMachine, forEachAttempt, isEverywhere, measured } from './broken-machines.ts';
 import type { CacheReport } from './cache-reports.ts';
 import { hostOf, lostMillis, siteNames, unknownSite } from './sites.ts';
 import type { ResourceReport } from './resource-reports.ts';
@@ -45,45 +45,62 @@ const nearlyAll = 0.9;
 
 /** Null unless one fact explains most of the loss. */
 export function verdictOf(input: VerdictInput): Verdict | null {
-  const tried = triesOf(input);
-  const lost = tried.reduce((sum, { millis }) => sum + millis, 0);
-  const bad = tried.filter(({ isGood, millis }) => !isGood && millis > 0).length;
+  const { lost, bad } = lossOf(input);
   if (lost < Math.max(minMillis, input.slotMillis * minShareOfSlots) || bad < minAttempts) return null;
-  const site = worstSite(tried, lost, ({ site: name }) => name);
-  const machine = worstSite(tried, lost, ({ host }) => host);
+  const site = worstSite(input, lost, siteNames(input.jobs));
+  const machine = worstSite(input, lost, (attempt) => hostOf(attempt.machine));
   const isMachine =
     machine !== null &&
     (site === null || site.name === machine.name || machine.share >= site.share * nearlyAll);
   if (isMachine) return siteVerdict('machine', machine, input);
   if (site !== null) return siteVerdict('site', site, input);
-  return cacheVerdict(tried, lost, input.caches) ?? causeVerdict(tried, lost, input);
+  return cacheVerdict(lost, input) ?? causeVerdict(lost, input);
 }
 
-interface TriedAttempt {
-  job: JobHistory;
-  site: string;
-  host: string;
-  cause: Cause | undefined;
-  isGood: boolean;
-  /** Lost. */
+/** What was lost, and in how many attempts that did not succeed. */
+function lossOf({ rows }: VerdictInput): { lost: number; bad: number } {
+  const loss = { lost: 0, bad: 0 };
+  for (const { attempts } of rows)
+    for (const row of attempts) {
+      const millis = lostMillis(row);
+      loss.lost += millis;
+      if (!row.good && millis > 0) loss.bad += 1;
+    }
+  return loss;
+}
+
+/** Saved work that was lost with its job was lost to what ended the job. */
+function causeOfLoss(job: JobHistory, { cause, ending, millis }: AttemptRow): Cause | undefined {
+  if (millis.lostToRemoval > 0 && ending !== 'removed') return job.cause ?? cause;
+  return cause ?? (millis.retriedTransfer > 0 ? 'transfer-stalled' : undefined);
+}
+
+/** Attempts with something in common, and what they lost. */
+interface Loss {
+  attempts: number;
+  good: number;
   millis: number;
 }
 
-function triesOf({ jobs, rows }: VerdictInput): TriedAttempt[] {
-  const nameOf = siteNames(jobs);
-  return attemptsBySite(jobs, rows).map(({ job, attempt, row }) => {
-    const isRemoved = row.millis.lostToRemoval > 0 && row.ending !== 'removed';
-    const stalled = row.millis.retriedTransfer > 0 ? 'transfer-stalled' : undefined;
-    return {
-      job,
-      site: nameOf(attempt),
-      host: hostOf(attempt.machine),
-      // Saved work that was lost with its job was lost to what ended the job.
-      cause: isRemoved ? (job.cause ?? row.cause) : (row.cause ?? stalled),
-      isGood: row.good,
-      millis: lostMillis(row),
-    };
-  });
+/** Losses by name; a log may have a million attempts, so nothing is kept of each. */
+class LossTally<Name> {
+  readonly losses = new Map<Name, Loss>();
+
+  add(name: Name, { good }: AttemptRow, millis: number): void {
+    let loss = this.losses.get(name);
+    if (loss === undefined) this.losses.set(name, (loss = { attempts: 0, good: 0, millis: 0 }));
+    loss.attempts += 1;
+    loss.millis += millis;
+    if (good) loss.good += 1;
+  }
+
+  /** The first of the largest. */
+  worst(): (Loss & { name: Name }) | undefined {
+    let worst: (Loss & { name: Name }) | undefined;
+    for (const [name, loss] of this.losses)
+      if (worst === undefined || loss.millis > worst.millis) worst = { name, ...loss };
+    return worst;
+  }
 }
 
 interface SiteLoss {
@@ -95,53 +112,67 @@ interface SiteLoss {
   elsewhere: string;
 }
 
-function worstSite(
-  tried: readonly TriedAttempt[],
-  lost: number,
-  nameOf: (one: TriedAttempt) => string,
-): SiteLoss | null {
-  const groups = [...Map.groupBy(tried, nameOf)].map(([name, here]) => ({ name, here, millis: sumOf(here) }));
-  const worst = groups.sort((a, b) => b.millis - a.millis)[0];
+type NameOf = (attempt: AttemptHistory) => string;
+
+function worstSite({ jobs, rows }: VerdictInput, lost: number, nameOf: NameOf): SiteLoss | null {
+  const bySite = new LossTally<string>();
+  let [count, allGood] = [0, 0];
+  forEachAttempt(jobs, rows, (_, attempt, row) => {
+    bySite.add(nameOf(attempt), row, lostMillis(row));
+    count += 1;
+    if (row.good) allGood += 1;
+  });
+  const worst = bySite.worst();
   if (worst === undefined || worst.name === '' || worst.name === unknownSite) return null;
-  const { name, here, millis } = worst;
-  const [good, allGood] = [goodOf(here), goodOf(tried)];
-  const others = tried.length - here.length;
+  const { name, attempts, good, millis } = worst;
+  const others = count - attempts;
   const shareElsewhere = others === 0 ? 0 : (allGood - good) / others;
   const isToBlame =
     millis >= lost * majority &&
-    here.length >= minAttemptsThere &&
+    attempts >= minAttemptsThere &&
     others >= minAttemptsThere &&
     shareElsewhere >= fineElsewhere &&
-    shareElsewhere >= (good / here.length) * timesAsOften;
+    shareElsewhere >= (good / attempts) * timesAsOften;
   if (!isToBlame) return null;
-  const failed = new Set(here.filter(({ isGood }) => !isGood).map(({ job }) => job));
-  const healed = tried.filter((one) => one.isGood && nameOf(one) !== name && failed.has(one.job)).length;
-  const cause = mainCause(here)?.cause;
+  const { failed, healed, cause } = whatFailedAt(name, { jobs, rows }, nameOf);
   // A job's own failures happen everywhere, unless the same job succeeded elsewhere.
   if (cause !== undefined && (measured.has(cause) || (healed === 0 && isEverywhere(cause)))) return null;
   const elsewhere =
     healed > 0
-      ? `${healed} of its ${counted(failed.size, 'job')} succeeded elsewhere`
+      ? `${healed} of its ${counted(failed, 'job')} succeeded elsewhere`
       : `${formatShare(shareElsewhere)} of the attempts elsewhere succeeded`;
-  return {
-    name,
-    share: millis / lost,
-    attempts: here.length,
-    good,
-    cause,
-    elsewhere,
-  };
+  return { name, share: millis / lost, attempts, good, cause, elsewhere };
 }
 
-const sumOf = (tried: readonly TriedAttempt[]): number => tried.reduce((sum, { millis }) => sum + millis, 0);
-const goodOf = (tried: readonly TriedAttempt[]): number => tried.filter(({ isGood }) => isGood).length;
+/** The jobs that failed at a site, how often they succeeded elsewhere, and the main cause. */
+function whatFailedAt(
+  name: string,
+  { jobs, rows }: Pick<VerdictInput, 'jobs' | 'rows'>,
+  nameOf: NameOf,
+): { failed: number; healed: number; cause: Cause | undefined } {
+  const failed = new Set<JobHistory>();
+  const causes = new LossTally<Cause>();
+  forEachAttempt(jobs, rows, (job, attempt, row) => {
+    if (nameOf(attempt) !== name) return;
+    if (!row.good) failed.add(job);
+    const cause = causeOfLoss(job, row);
+    if (cause !== undefined) causes.add(cause, row, lostMillis(row));
+  });
+  let healed = 0;
+  forEachAttempt(jobs, rows, (job, attempt, { good }) => {
+    if (good && failed.has(job) && nameOf(attempt) !== name) healed += 1;
+  });
+  return { failed: failed.size, healed, cause: causes.worst()?.name };
+}
 
-function mainCause(
-  tried: readonly TriedAttempt[],
-): { cause: Cause; here: TriedAttempt[]; millis: number } | undefined {
-  return [...Map.groupBy(tried, ({ cause }) => cause)]
-    .flatMap(([cause, here]) => (cause === undefined ? [] : [{ cause, here, millis: sumOf(here) }]))
-    .sort((a, b) => b.millis - a.millis)[0];
+/** What was lost to each cause. */
+function lossByCause({ jobs, rows }: VerdictInput): LossTally<Cause> {
+  const causes = new LossTally<Cause>();
+  forEachAttempt(jobs, rows, (job, _, row) => {
+    const cause = causeOfLoss(job, row);
+    if (cause !== undefined) causes.add(cause, row, lostMillis(row));
+  });
+  return causes;
 }
 
 const isAddress = (name: string): boolean => /^[\d.]+$|:/.test(name);
@@ -177,16 +208,12 @@ function siteVerdict(kind: 'site' | 'machine', place: SiteLoss, { source, broken
 const percent = (share: number): string => `${Math.round(share * 100)} %`;
 
 /** Only a run's own journal says which server was given up. */
-function cacheVerdict(
-  tried: readonly TriedAttempt[],
-  lost: number,
-  caches: readonly CacheReport[],
-): Verdict | undefined {
-  const stalled = tried.filter(({ cause }) => cause === 'transfer-stalled');
-  const share = sumOf(stalled) / lost;
+function cacheVerdict(lost: number, input: VerdictInput): Verdict | undefined {
+  const { caches } = input;
   const given = caches.reduce((sum, { setbacks }) => sum + setbacks, 0);
   const [worst] = caches.toSorted((a, b) => b.setbacks - a.setbacks);
   if (worst === undefined || given < minAttempts || caches.length < 2) return undefined;
+  const share = (lossByCause(input).losses.get('transfer-stalled')?.millis ?? 0) / lost;
   if (share < majority || worst.setbacks < given * majority) return undefined;
   const text = `${percent(share)} of the loss is stalled transfers, and ${worst.name} was given up in ${worst.setbacks} of ${given} cases: report it to its operators.`;
   return { kind: 'cache', name: worst.name, share, text, line: null };
@@ -195,17 +222,14 @@ function cacheVerdict(
 /** Causes without useful advice. */
 const unexplained: ReadonlySet<Cause> = new Set(['unknown', 'silent-end', 'none']);
 
-function causeVerdict(
-  tried: readonly TriedAttempt[],
-  lost: number,
-  { resources, source }: VerdictInput,
-): Verdict | null {
-  const worst = mainCause(tried);
-  if (worst === undefined || worst.millis < lost * majority || unexplained.has(worst.cause)) return null;
-  const { cause, here, millis } = worst;
+function causeVerdict(lost: number, input: VerdictInput): Verdict | null {
+  const { resources, source } = input;
+  const worst = lossByCause(input).worst();
+  if (worst === undefined || worst.millis < lost * majority || unexplained.has(worst.name)) return null;
+  const { name: cause, attempts: count, millis } = worst;
   const line = cause === 'memory-exceeded' ? memoryLine(resources, source) : null;
   const advice = line === null ? adviceFor(cause, source) : 'Request more:';
-  const attempts = `(${counted(here.length, 'attempt')})`;
+  const attempts = `(${counted(count, 'attempt')})`;
   const text =
     cause === 'user'
       ? `${percent(millis / lost)} of the loss is work that a user removed or held ${attempts}.`

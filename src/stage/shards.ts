@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { open, type FileHandle } from 'node:fs/promises';
 import { Fault } from '../fault/fault.ts';
-import { countFiles, type DataFile, isFolder, type Sample } from './data-files.ts';
+import { type DataFile, isFolder, type Sample } from './data-files.ts';
 import { ManifestMaker, type Seal } from './manifest-maker.ts';
 
 /** Files that become one object, and the size of its tar. */
@@ -21,6 +21,9 @@ export const singleFile = (file: DataFile): Shard => ({
   bytes: file.bytes,
 });
 
+/** As readers count: WebDataset leaves out hidden files, and those without a dot. */
+const isOfSample = ({ name }: DataFile): boolean => /(^|\/)[^./]+\.[^/]*$/.test(name);
+
 /** Groups samples into shards of up to `maxBytes`; a sample is never split, so a larger one becomes a shard of its own. */
 export async function* planShards(samples: AsyncIterable<Sample>, maxBytes: number): AsyncGenerator<Shard> {
   let shard: Shard = { index: 0, files: [], samples: 0, bytes: tarEnd.length };
@@ -31,7 +34,7 @@ export async function* planShards(samples: AsyncIterable<Sample>, maxBytes: numb
       shard = { index: shard.index + 1, files: [], samples: 0, bytes: tarEnd.length };
     }
     shard.files.push(...sample);
-    if (countFiles(sample) > 0) shard.samples += 1;
+    if (sample.some(isOfSample)) shard.samples += 1;
     shard.bytes += bytes;
   }
   if (shard.files.length > 0) yield shard;

@@ -47,8 +47,15 @@ async function evaluate(
     path.join(folder, 'evaluate.py'),
     `import classad2, json
 asked = json.load(open("asked.json"))
+ad = classad2.parseOne(asked["rules"])
+rules = {*ad}
 def value(job):
-    found = classad2.parseOne(asked["rules"] + "\\n" + job["ad"]).eval(job["name"])
+    for name in {*ad} - rules:
+        del ad[name]
+    facts = classad2.parseOne(job["ad"])
+    assert rules.isdisjoint(facts)
+    ad.update(facts)
+    found = ad.eval(job["name"])
     return str(found) if isinstance(found, classad2.Value) else found
 print(json.dumps([value(job) for job in asked["jobs"]]))
 `,

@@ -195,6 +195,8 @@ test('jobs can be found by text and state, and reached with the keyboard alone',
   await tab.press('Tab');
   assert.equal(await tab.read<string>('document.activeElement.id'), 'state');
   await tab.press('Tab');
+  assert.equal(await tab.read<string>('document.activeElement.id'), 'sort');
+  await tab.press('Tab');
   assert.equal(await tab.read<string>('document.activeElement.className'), 'port');
   await tab.press('Tab');
   assert.equal(await tab.read<string>('document.activeElement.innerText'), '0005');
@@ -203,6 +205,18 @@ test('jobs can be found by text and state, and reached with the keyboard alone',
   const unnamed = `[...document.querySelectorAll('button, input, select, svg[role=img], [role=region]')]
     .filter((one) => !(one.innerText || one.ariaLabel || one.labels?.length || one.getAttribute('aria-labelledby')))`;
   assert.equal(await tab.read<number>(`${unnamed}.length`), 0);
+});
+
+test('jobs are sorted by what they measured, the best first', async (t) => {
+  const page = await opened(t);
+  if (page === undefined) return;
+  const { tab } = page;
+  const choose = `(() => { const sort = document.querySelector('#sort'); sort.value = 'loss'; sort.dispatchEvent(new Event('change')); })()`;
+  const order = `[...document.querySelectorAll('tr[data-job]')].map((row) => Number(/loss ([\\d.]+)/.exec(row.innerText)?.[1] ?? 'Infinity'))`;
+  await tab.until(`[...document.querySelectorAll('#sort option')].some(({ value }) => value === 'loss')`);
+  await tab.read(choose);
+  await tab.until(`(${order}).every((loss, index, all) => index === 0 || all[index - 1] <= loss)`);
+  assert.ok((await tab.read<number[]>(order)).filter(Number.isFinite).length > 1);
 });
 
 test('dark mode, reduced motion and print are supported', async (t) => {

@@ -80,7 +80,7 @@ test('CIFAR-10: a training that gets SIGTERM while it waits saves, exits with 85
   await writeFile(marker, '');
   const training = harness.start('cifar10_resnet.py', ...small);
   await training.until('[380/500');
-  training.child.kill('SIGTERM');
+  training.kill('SIGTERM');
   const stopped = await training.ended;
   assert.equal(stopped.code, 85, stopped.err);
   await rename(away!, kept!);
@@ -96,7 +96,7 @@ test('CIFAR-10: a training that gets SIGTERM within a batch resumes at the next 
   await unpacked(harness);
   const training = harness.start('cifar10_resnet.py', ...small);
   await training.until('[20/500');
-  training.child.kill('SIGTERM');
+  training.kill('SIGTERM');
   const stopped = await training.ended;
   assert.equal(stopped.code, 85, stopped.err);
   const again = await harness.run('cifar10_resnet.py', ...small);

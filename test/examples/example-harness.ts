@@ -13,6 +13,7 @@ import { scriptOf, shellBlocks } from '../docs/shell-blocks.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { poolCache, testPool } from '../pool.ts';
 import { runNames } from '../run-names.ts';
+import { ForkedPython, type RunningScript } from './forked-python.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
 
@@ -33,6 +34,10 @@ function pythonWith(modules: string[]): Promise<string | undefined> {
   pythons.set(key, python);
   return python;
 }
+
+/** For all tests of a file. */
+let forked: ForkedPython | undefined;
+after(() => forked?.stop());
 
 /** Fills a folder once for all tests of a file, of which each gets a copy; removed when they have ended. */
 export function sharedFolder(fill: (harness: ExampleHarness) => Promise<string>) {
@@ -92,6 +97,7 @@ export class ExampleHarness {
       // The machine is shared with other tests: threads that spin while they wait for each other slow down everything.
       OMP_NUM_THREADS: '1',
     };
+    if (modules.includes('torch')) forked ??= new ForkedPython(found, modules, env);
     return new ExampleHarness(t, name === undefined ? home : path.join(home, copied), env);
   }
 
@@ -113,26 +119,33 @@ export class ExampleHarness {
 
   /** Starts one of the example's scripts; `until` waits for a word in its output. */
   start(script: string, ...args: string[]) {
-    return this.#spawn('python3', ['-u', script, ...args]);
+    if (forked === undefined) return this.#spawn('python3', ['-u', script, ...args]);
+    return this.#follow(forked.start({ args: [script, ...args], folder: this.folder, env: this.env }));
   }
 
   #spawn(program: string, args: string[]) {
     const child = spawn(program, args, { cwd: this.folder, env: this.env });
-    this.#t.after(() => child.kill('SIGKILL'));
+    const closed = new Promise<number | null>((resolve) => child.on('close', resolve));
+    const { stdout, stderr } = child;
+    return this.#follow({ stdout, stderr, closed, kill: (signal) => void child.kill(signal) });
+  }
+
+  #follow(script: RunningScript) {
+    this.#t.after(() => script.kill('SIGKILL'));
     let [out, err] = ['', ''];
-    child.stderr.on('data', (chunk: Buffer) => (err += chunk.toString()));
-    child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
-    const ended = new Promise<Ended>((resolve) => child.on('close', (code) => resolve({ code, out, err })));
+    script.stderr.on('data', (chunk: Buffer) => (err += chunk.toString()));
+    script.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
+    const ended = script.closed.then((code): Ended => ({ code, out, err }));
     const until = (word: string): Promise<void> =>
       new Promise((resolve, reject) => {
         const check = (): void => {
           if (out.includes(word)) resolve();
         };
-        child.stdout.on('data', check);
+        script.stdout.on('data', check);
         check();
         void ended.then(() => reject(new Error(`it ended before "${word}": ${out}${err}`)));
       });
-    return { child, ended, until };
+    return { kill: script.kill, ended, until };
   }
 
   /**

@@ -184,7 +184,7 @@ test('ImageNet: a training that gets SIGTERM saves, exits with 85, and resumes t
   await unpacked(harness);
   const training = harness.start('main.py', '--epochs', '1', ...small);
   await training.until('Train Epoch: 1/1');
-  training.child.kill('SIGTERM');
+  training.kill('SIGTERM');
   const stopped = await training.ended;
   assert.equal(stopped.code, 85, stopped.err);
   const again = await harness.run('main.py', '--epochs', '1', ...small);

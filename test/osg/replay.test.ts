@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { cutScenario } from '../../bench/osg/cut-scenario.ts';
 import { runReplay } from '../../bench/osg/run-replay.ts';
 import { osgScenario } from '../../bench/osg/scenario.ts';
-import { testPool } from '../pool.ts';
+import { agentOnWorkers, testPool } from '../pool.ts';
 
 const jobs = 10;
 
@@ -32,6 +32,7 @@ test('of ten published jobs, one per kind of trouble, about as many succeed as i
     scale: 2400,
     only: ['seed', 'updraft'],
     keep: false,
+    agentFor: (pool) => agentOnWorkers(pool, agent),
     say: (line) => t.diagnostic(line),
     signal: t.signal,
   });

@@ -1,10 +1,10 @@
 import path from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { counted } from '../../base/counted.ts';
+import { isLowerBetter } from '../../base/metric-direction.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
 import { resultsFolder } from '../../job/layout.ts';
-import { isLowerBetter } from '../../journal/metrics.ts';
 import type { RunState } from '../../journal/state.ts';
 import { jobTable, valueNames } from '../../report/job-table.ts';
 import { readRun } from '../../report/read-run.ts';

@@ -113,6 +113,10 @@ test('a folder, a binary file and a missing file are refused by name', async (t)
   await refused(['sub'], /no file in the folder sub is an HTCondor event log/);
   await refused(['a.log', 'nowhere'], /nowhere is not an event log/);
   await refused(['binary'], /no HTCondor event in .*binary/);
+  await writeFile(path.join(cwd, 'wide.log'), whole, 'utf16le');
+  await refused(['wide.log'], /wide\.log is UTF-16/);
+  await writeFile(path.join(cwd, 'ads'), 'ClusterId = 12\nProcId = 0\nJobStatus = 5\n');
+  await refused(['ads'], /ads has ads of jobs, as condor_q -l prints them/);
   await refused(['nowhere.log'], /no log or run nowhere\.log/);
   await refused(['--compare', 'a.log'], /takes two/);
   await refused(['a.log', '--html', 'no/such/folder.html'], /cannot be written/);

@@ -4,6 +4,7 @@ import { Fault } from '../../fault/fault.ts';
 import type { JobHistory } from '../../history/history.ts';
 import { readAds } from '../../history/read-ads.ts';
 import { readHistory, type ReadHistory } from '../../history/read-history.ts';
+import { noEventsFault } from '../../report/no-events.ts';
 import { ChosenJobs } from './chosen-jobs.ts';
 
 /** Logs of more bytes are read without the lines of their evidence, unless something shows these. */
@@ -62,20 +63,19 @@ async function jobsOfLogs(
   }
   if (isPlaceEnough && history.jobs.length === 1) history = await read(false);
   if (history.jobs.length > 0) return history.jobs;
-  const logs = firstFew([...new Set(sources.map(({ name }) => printable(name)))], maxNamed);
-  throw chosen !== undefined && history.facts.events > 0 ? chosen.fault(logs) : noJobs(logs, history);
+  const names = [...new Set(sources.map(({ name }) => name))];
+  throw chosen !== undefined && history.facts.events > 0
+    ? chosen.fault(firstFew(names.map(printable), maxNamed))
+    : noJobs(names, history);
 }
 
 const maxNamed = 8;
 
-function noJobs(logs: string, { facts, garbledBytes }: ReadHistory): Fault {
+function noJobs(names: readonly string[], { facts, garbledBytes, garbledStart }: ReadHistory): Fault {
+  const logs = firstFew(names.map(printable), maxNamed);
   if (facts.events > 0)
     return new Fault('file-invalid', `the events in ${logs} belong to no job`, { about: logs });
-  if (garbledBytes > 0)
-    return new Fault('file-invalid', `there is no HTCondor event in ${logs}`, {
-      about: logs,
-      fix: 'name the event log of the jobs (`log` in their submit file), not their output',
-    });
+  if (garbledBytes > 0) return noEventsFault(names, garbledStart);
   return new Fault('file-invalid', `${logs} is empty: its jobs have not been submitted yet`, {
     about: logs,
     fix: 'wait until the jobs are submitted, or name the event log in their submit file',

@@ -1,4 +1,5 @@
 import { counted } from '../../base/counted.ts';
+import { isLowerBetter } from '../../base/metric-direction.ts';
 import type { Board, BoardRow } from '../page-data.ts';
 import { html, symbolOf } from './dom.ts';
 import { phaseLegend, timeline } from './pictures.ts';
@@ -6,7 +7,7 @@ import { phaseLegend, timeline } from './pictures.ts';
 /** As in the style. A fixed height lets the scroll position determine the visible rows. */
 const rowHeight = 36;
 const spareRows = 6;
-const columns = ['Job', 'State', 'Attempts', 'Where', 'Figures', 'Note'];
+const columns = ['Job', 'Parameters', 'State', 'Attempts', 'Where', 'Figures', 'Note'];
 
 /** Only the visible rows are in the page, so that ten thousand jobs scroll smoothly. */
 export class JobTable {
@@ -19,6 +20,7 @@ export class JobTable {
   #isWaiting = false;
   #search = html('input', { type: 'search', id: 'search', placeholder: 'job, site or text' });
   #states = html('select', { id: 'state' }, html('option', { value: '' }, 'all states'));
+  #sort = html('select', { id: 'sort' }, html('option', { value: '' }, 'job'));
   #found = html('span', { class: 'found', role: 'status' });
   #body = html('tbody');
   #table = html(
@@ -38,6 +40,7 @@ export class JobTable {
     this.#openJob = openJob;
     this.#search.addEventListener('input', () => this.#filter());
     this.#states.addEventListener('change', () => this.#filter());
+    this.#sort.addEventListener('change', () => this.#filter());
     this.#port.addEventListener('scroll', () => this.#scheduleDraw());
     new ResizeObserver(() => this.#scheduleDraw()).observe(this.#port);
     this.element = html(
@@ -51,6 +54,8 @@ export class JobTable {
         this.#search,
         html('label', { for: 'state' }, 'State'),
         this.#states,
+        html('label', { for: 'sort' }, 'Sort by'),
+        this.#sort,
         this.#found,
       ),
       phaseLegend(phases),
@@ -65,6 +70,10 @@ export class JobTable {
     const known = new Set([...this.#states.options].map(({ value }) => value));
     for (const state of new Set(changed.map((row) => row.state)).difference(known))
       this.#states.append(html('option', { value: state }, state));
+    const sorted = new Set([...this.#sort.options].map(({ value }) => value));
+    for (const name of new Set(changed.flatMap((row) => Object.keys(row.metrics))).difference(sorted))
+      this.#sort.append(html('option', { value: name }, name));
+    if (changed.some(({ parameters }) => parameters !== '')) this.#table.classList.add('sweep');
     this.#filter();
   }
 
@@ -77,7 +86,7 @@ export class JobTable {
   #filter() {
     const words = this.#search.value.trim().toLowerCase();
     const state = this.#states.value;
-    const all = [...this.#rows.values()];
+    const all = bestFirst([...this.#rows.values()], this.#sort.value);
     this.#shown =
       words === '' && state === ''
         ? all
@@ -118,6 +127,7 @@ export class JobTable {
   #rowElement(row: BoardRow, index: number) {
     const isChosen = row.id === this.#chosen;
     const open = () => this.#openJob(row.id);
+    const figures = figuresOf(row, this.#sort.value);
     const button = { type: 'button', class: 'link', click: open, 'aria-pressed': String(isChosen) };
     return html(
       'tr',
@@ -127,17 +137,33 @@ export class JobTable {
         ...(isChosen ? { class: 'chosen' } : {}),
       },
       html('td', { class: 'job' }, html('button', button, row.id)),
+      html('td', { class: 'parameters', title: row.parameters }, row.parameters),
       html('td', { class: 'state', 'data-tone': row.tone }, symbolOf(row.tone), row.state),
       html('td', { class: 'attempts' }, timeline(row.bars, this.#span)),
       html('td', { class: 'where', title: row.where }, row.where),
-      html('td', { class: 'figures' }, row.figures),
+      html('td', { class: 'figures', title: figures }, figures),
       html('td', { class: 'note', title: row.note }, row.note),
     );
   }
 }
 
-const searchTextOf = ({ id, state, where, note }: BoardRow) =>
-  `${id} ${state} ${where} ${note}`.toLowerCase();
+const searchTextOf = ({ id, parameters, state, where, note }: BoardRow) =>
+  `${id} ${parameters} ${state} ${where} ${note}`.toLowerCase();
+
+/** What they are sorted by comes first: the rest may be cut. */
+function figuresOf({ metrics, figures }: BoardRow, metric: string): string {
+  const value = metrics[metric];
+  return value === undefined ? figures : `${metric} ${Number(value.toPrecision(4))} · ${figures}`;
+}
+
+/** The rows by a metric, those without it last; by job, if none is named. */
+function bestFirst(rows: BoardRow[], metric: string): BoardRow[] {
+  if (metric === '') return rows;
+  const worst = isLowerBetter(metric) ? Infinity : -Infinity;
+  const sign = isLowerBetter(metric) ? 1 : -1;
+  const value = (row: BoardRow): number => row.metrics[metric] ?? worst;
+  return rows.sort((a, b) => (value(a) === value(b) ? 0 : sign * (value(a) - value(b))));
+}
 
 const heading = (name: string) => html('th', { scope: 'col', class: name.toLowerCase() }, name);
 

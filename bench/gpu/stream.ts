@@ -1,0 +1,237 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { cp, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import { loadPlan } from '../../src/job/load-plan.ts';
+import type { Plan } from '../../src/job/plan.ts';
+import { detectMachine } from '../../src/pool/local/machine.ts';
+import { shardListText, type ListedShard } from '../../src/transfer/proof/shard-list.ts';
+import { manifestOf } from '../manifest-of.ts';
+import { markdownTable } from '../markdown-table.ts';
+import { scratchFolder } from '../scratch.ts';
+import type { Dataset } from './datasets.ts';
+import { serve } from './federation.ts';
+import { trainInMemory } from './in-memory.ts';
+import { marksOf, paceOf } from './pace.ts';
+import { type Seen, type SeenWithAgent, trainWithAgent } from './with-agent.ts';
+import type { Workload } from './workloads.ts';
+
+// updraft.Stream under the agent, against the same training on single files in memory.
+const { values } = parseArgs({
+  options: {
+    agent: { type: 'string', default: 'dist/updraft-agent-linux-x64' },
+    only: { type: 'string', multiple: true, default: ['speed', 'evicted'] },
+    tiny: { type: 'boolean', default: false },
+    cores: { type: 'string', default: '0-5' },
+    rate: { type: 'string', default: '120MB/s' },
+    rounds: { type: 'string', default: '3' },
+    minutes: { type: 'string', default: '10' },
+    /** Kept, and used again if it is there. */
+    data: { type: 'string' },
+    out: { type: 'string', default: 'stream-figures' },
+  },
+});
+
+const began = performance.now();
+const say = (line: string): void =>
+  console.error(`${((performance.now() - began) / 1000).toFixed(0)} s: ${line}`);
+const [memory, disk] = [scratchFolder('memory'), scratchFolder('disk')];
+const isTiny = values.tiny;
+await mkdir(values.out, { recursive: true });
+
+/** Images per second from 1 s after the first batch on. */
+const speedOf = (seen: Seen): number => {
+  const marks = marksOf(seen.lines);
+  return paceOf(marks, (marks[0]?.at ?? seen.startedAt) + 1000, seen.endedAt) ?? NaN;
+};
+const firstBatch = (seen: Seen): number => ((marksOf(seen.lines)[0]?.at ?? NaN) - seen.startedAt) / 1000;
+const waitedFor = ({ lines }: Seen): string => /waited ([\d.]+)/.exec(lines.at(-1)?.text ?? '')?.[1] ?? '';
+const shown = (value: number, digits = 0): string => value.toFixed(digits);
+
+const size = isTiny
+  ? { count: 12, perShard: 20, side: 64, more: '--batch-size 8 --image-size 32 --block 2 --workers 2' }
+  : { count: 100, perShard: 800, side: 256, more: '--block 8' };
+const images = size.count * size.perShard;
+const dataset = await makeShards(values.data ?? path.join(memory, 'data'));
+const { gpus } = await detectMachine(process.env);
+await using federation = await serve([dataset], {
+  folder: path.join(memory, 'federation'),
+  caches: '1',
+  rate: values.rate,
+});
+const env = { ...process.env, ...federation.env, CUDA_VISIBLE_DEVICES: gpus[0] ?? '' };
+await federation.warm(dataset);
+say(`${images} images in ${size.count} shards are served at ${values.rate}`);
+// Otherwise the first training would pay for reading PyTorch, and its optimizers, from disk.
+const ones = 'torch.ones(1, device="cuda" if torch.cuda.is_available() else "cpu")';
+spawnSync('python3', ['-c', `import torch, numpy; torch.optim.SGD([${ones}], lr=1)`]);
+
+const report: string[] = [];
+if (values.only.includes('speed')) await measureSpeed();
+if (values.only.includes('evicted')) await measureEvicted();
+console.log(report.join('\n\n'));
+await writeFile(path.join(values.out, 'stream.md'), `${report.join('\n\n')}\n`);
+
+/** One epoch in memory, on the stream, and on the stream with a third of the data on disk, again and again. */
+async function measureSpeed(): Promise<void> {
+  const keep = `data.train.keep=${(dataset.bytes / 3e6).toFixed(1)} MB`;
+  const kinds: [string, (round: number) => Promise<Seen>][] = [
+    ['in memory', () => inMemory(1)],
+    [`stream, while data arrives at ${values.rate}`, (round) => withAgent(`speed-${round}`, '', 1)],
+    ['the same, a third of the data on disk', (round) => withAgent(`disk-${round}`, '', 1, [keep])],
+  ];
+  const seen: Seen[][] = kinds.map(() => []);
+  for (let round = 0; round < Number(values.rounds); round++)
+    for (const [index, [, train]] of kinds.entries()) seen[index]?.push(await train(round));
+  const middle = (runs: Seen[]): number => {
+    const sorted = runs.map(speedOf).toSorted((one, other) => one - other);
+    return (
+      ((sorted[Math.floor((runs.length - 1) / 2)] ?? NaN) + (sorted[Math.floor(runs.length / 2)] ?? NaN)) / 2
+    );
+  };
+  report.push(
+    markdownTable(
+      [
+        'one epoch on 6 cores',
+        'images/s, each',
+        'median',
+        '÷ memory',
+        'first batch after s',
+        'waited for batches, s',
+      ],
+      seen.map((runs, index) => [
+        kinds[index]?.[0] ?? '',
+        runs.map((run) => shown(speedOf(run))).join(', '),
+        shown(middle(runs)),
+        shown(middle(runs) / middle(seen[0] ?? []), 3),
+        runs.map((run) => shown(firstBatch(run), 1)).join(', '),
+        runs.map(waitedFor).join(', '),
+      ]),
+    ),
+  );
+}
+
+/** The agent is ended by SIGTERM every minute, and started again in an empty folder. */
+async function measureEvicted(): Promise<void> {
+  const lifeMs = isTiny ? 12_000 : 60_000;
+  const totalMs = isTiny ? 40_000 : Number(values.minutes) * 60_000;
+  const attempts: SeenWithAgent[] = [];
+  const startedAt = Date.now();
+  for (let attempt = 1; Date.now() - startedAt < totalMs; attempt++) {
+    attempts.push(await withAgent('evicted', '--epochs 1000', attempt, [], lifeMs));
+    const seen = attempts.at(-1) as SeenWithAgent;
+    say(`evicted ${attempt}: exit ${seen.exit}, first batch ${shown(firstBatch(seen), 1)} s`);
+  }
+  const wall = Date.now() - startedAt;
+  const marks = attempts.map(({ lines }) => marksOf(lines));
+  const useful = marks.reduce((sum, each) => sum + ((each.at(-1)?.at ?? 0) - (each[0]?.at ?? 0)), 0);
+  const last = marks.at(-1)?.at(-1);
+  const trained = last === undefined ? 0 : (last.epoch - 1) * images + last.seen;
+  const undisturbed = attempts.map((seen) => speedOf(seen));
+  const typical = undisturbed.toSorted((a, b) => a - b)[Math.floor(undisturbed.length / 2)] ?? NaN;
+  report.push(
+    markdownTable(
+      [`evicted every ${lifeMs / 1000} s for ${shown(wall / 60_000, 1)} min`, ''],
+      [
+        ['attempts', String(attempts.length)],
+        ['first batch after s, each', attempts.map((seen) => shown(firstBatch(seen), 1)).join(', ')],
+        [
+          'ended after SIGTERM within s, each',
+          attempts.map((seen) => shown((seen.endedAt - seen.startedAt - lifeMs) / 1000, 1)).join(', '),
+        ],
+        ['time between first and last batch of attempts, % of all', shown((100 * useful) / wall, 1)],
+        [
+          'images that count ÷ images/s between batches × all time, %',
+          shown((100 * trained) / ((typical * wall) / 1000), 1),
+        ],
+        ['images/s between batches, median', shown(typical)],
+      ],
+    ),
+  );
+}
+
+async function withAgent(
+  name: string,
+  words: string,
+  attempt: number,
+  set: string[] = [],
+  endAfterMs?: number,
+): Promise<SeenWithAgent> {
+  const plan = await planOf(`train.command=python3 train.py ${size.more} ${words}`, set);
+  const at = { folder: disk, env, attempt, ...(endAfterMs === undefined ? {} : { endAfterMs }) };
+  const seen = await trainWithAgent(workload(name), plan, path.resolve(values.agent), at);
+  spawnSync('sync');
+  await writeFile(path.join(values.out, `${name}-${attempt}.json`), JSON.stringify(seen.journal));
+  say(`${name}: exit ${seen.exit}, ${shown(speedOf(seen))} images/s`);
+  return seen;
+}
+
+async function inMemory(epochs: number): Promise<Seen> {
+  const words = `--files ${dataset.unpacked} --epochs ${epochs}`;
+  const plan = await planOf(`train.command=python3 train.py ${size.more} ${words}`, []);
+  const PYTHONPATH = path.resolve('python');
+  const seen = await trainInMemory(workload('memory'), plan, undefined, {
+    folder: memory,
+    env: { ...env, PYTHONPATH },
+  });
+  say(`memory: exit ${seen.exit}, ${shown(speedOf(seen))} images/s`);
+  return seen;
+}
+
+function workload(name: string): Workload {
+  return {
+    name: `stream-${name}`,
+    example: '',
+    set: [],
+    tiny: [],
+    ...(isTiny ? {} : { cores: values.cores }),
+  };
+}
+
+async function planOf(command: string, set: string[]): Promise<Plan> {
+  const folder = path.join(memory, 'job');
+  await mkdir(folder, { recursive: true });
+  for (const name of ['train.py', 'updraft.toml'])
+    await cp(path.join('bench/gpu/stream', name), path.join(folder, name));
+  for (const name of ['images.py', 'resnet50.py'])
+    await cp(path.join('examples/imagenet-resnet50', name), path.join(folder, name));
+  const tiny = isTiny ? ['resources.gpus=0', 'resources.memory=2 GB', 'resources.disk=1 GB'] : [];
+  return await loadPlan(folder, { set: [command, ...set, ...tiny] });
+}
+
+async function makeShards(folder: string): Promise<Dataset & { bytes: number }> {
+  const [published, unpacked] = [path.join(folder, 'shards'), path.join(folder, 'files')];
+  const list = path.join(published, 'train.shards.json');
+  const isThere = await stat(list).then(
+    () => true,
+    () => false,
+  );
+  if (!isThere) {
+    const words = [`--count=${size.count}`, `--per-shard=${size.perShard}`, `--side=${size.side}`];
+    const maker = spawn('python3', ['bench/gpu/stream/make_shards.py', published, unpacked, ...words], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    let text = '';
+    maker.stdout.on('data', (part: Buffer) => (text += part.toString()));
+    const [code] = (await once(maker, 'close')) as [number | null];
+    if (code !== 0) throw new Error(`the shards could not be made (${code})`);
+    const made = JSON.parse(text) as Omit<ListedShard, 'manifest'>[];
+    const shards = made.map((shard) => ({
+      ...shard,
+      manifest: manifestOf(path.join(published, shard.name)),
+    }));
+    await writeFile(list, shardListText(shards));
+  }
+  const { shards } = JSON.parse(await readFile(list, 'utf8')) as { shards: ListedShard[] };
+  const bytes = shards.reduce((sum, { manifest }) => sum + manifest.bytes, 0);
+  say(`${shards.length} shards, ${(bytes / 1e9).toFixed(2)} GB`);
+  return {
+    prefixes: ['/updraft/stream'],
+    published,
+    objects: await readdir(published),
+    unpacked,
+    sent: [],
+    bytes,
+  };
+}

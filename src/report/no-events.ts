@@ -1,0 +1,38 @@
+import { firstFew, printable } from '../base/printable.ts';
+import { shellQuote } from '../base/shell-quote.ts';
+import { latin1Text } from '../eventlog/log-text.ts';
+import { Fault } from '../fault/fault.ts';
+import { isJobAds } from '../history/read-ads.ts';
+
+/** What files without an event are, as far as their first bytes show it. */
+export function noEventsFault(names: readonly string[], beginning: Uint8Array): Fault {
+  const logs = firstFew(names.map(printable), maxNamed);
+  const [only = '', ...more] = names;
+  const file = more.length === 0 ? shellQuote(printable(only)) : 'FILE';
+  if (isJobAds(latin1Text(beginning, 0, beginning.length)))
+    return new Fault('file-invalid', `${logs} has ads of jobs, as condor_q -l prints them, and no events`, {
+      about: logs,
+      fix: `to explain the jobs: updraft why ${file}; a report needs their event log (\`log\` in their submit file)`,
+    });
+  if (isUtf16(beginning))
+    return new Fault('file-invalid', `${logs} is UTF-16, and an event log is not`, {
+      about: logs,
+      fix: `convert it: iconv -f UTF-16 -t UTF-8 ${file} > events.log`,
+    });
+  return new Fault('file-invalid', `no HTCondor event in ${logs}`, {
+    about: logs,
+    fix: 'name the event log of the jobs (`log` in their submit file), not their output',
+  });
+}
+
+const maxNamed = 8;
+
+/** In UTF-16, every second byte of English text is zero, and only those. */
+function isUtf16(beginning: Uint8Array): boolean {
+  const zeros: [number, number] = [0, 0];
+  beginning.forEach((byte, at) => {
+    if (byte === 0) zeros[at % 2 === 0 ? 0 : 1] += 1;
+  });
+  const half = beginning.length / 2;
+  return half > 8 && Math.max(...zeros) > half * 0.9 && Math.min(...zeros) < half * 0.1;
+}
