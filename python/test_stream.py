@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import os
 import pickle
 import random
 import shutil
 import signal
+import subprocess
+import sys
 import tarfile
 import tempfile
 import threading
 import unittest
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Iterator, Optional
 
 import updraft
 from test_updraft import NEVER, AttemptTest, Interruption, Tape, torch
@@ -463,6 +466,37 @@ class WithTorch(StreamTest):
         with self.assertRaisesRegex(ValueError, "needs the batch_size of the loader"):
             next(iter(loader))
 
+    def test_an_error_in_a_worker_ends_a_training_under_updraft(self) -> None:
+        script = (
+            "import torch, updraft\n"
+            "stream = updraft.Stream('source', batch_size=4, transform=lambda sample: 1 // int(sample['cls']))\n"
+            "loader = torch.utils.data.DataLoader(stream, batch_size=4, num_workers=2)\n"
+            "with updraft.training() as run:\n"
+            "    for _ in run.epochs(1):\n"
+            "        list(run.batches(loader))\n"
+        )
+        here = os.path.dirname(os.path.abspath(__file__))
+        environment = {**os.environ, "UPDRAFT_CHECKPOINT": "saved", "PYTHONPATH": here}
+        ended = subprocess.run(
+            [sys.executable, "-B", "-c", script], env=environment, stderr=subprocess.PIPE, text=True, timeout=60
+        )
+        self.assertEqual(ended.returncode, 1)
+        self.assertRegex(ended.stderr, "ZeroDivisionError: .*\n\\s*$")
+
+    def test_stream_loader_and_checkpoint_agree_on_the_batch_size(self) -> None:
+        def sizes(stream_size: int, loader_size: int) -> Iterator[int]:
+            loader = torch.utils.data.DataLoader(self.stream(batch_size=stream_size, transform=label), loader_size)
+            updraft._used.clear()
+            with updraft.training(folder="sizes", every=0) as run:
+                for _ in run.epochs(1):
+                    yield from map(len, run.batches(loader))
+
+        with self.assertRaisesRegex(SystemExit, "the loader has batch_size=4, updraft.Stream has batch_size=2"):
+            next(sizes(2, 4))
+        self.assertEqual(list(itertools.islice(sizes(4, 4), 2)), [4, 4])
+        with self.assertRaisesRegex(SystemExit, "the loader has batch_size=2, the checkpoint has batch_size=4"):
+            next(sizes(2, 2))
+
     def learn(self, interruption: Interruption, loader: Any) -> list[Any]:
         random.seed(1)
         numpy.random.seed(1)
@@ -487,12 +521,14 @@ class WithTorch(StreamTest):
             with tempfile.TemporaryDirectory(dir=".") as folder:
                 list_shards("source", f"{folder}/data")
                 with Agent("source", f"{folder}/data", ahead=7):
-                    loader = self.loader(f"{folder}/data", decode, num_workers=workers)
+                    loader = self.loader(f"{folder}/data", decode, num_workers=workers, persistent_workers=workers > 0)
                     return self.learn(interruption, loader)
 
         for workers in (0, 2):
             with self.subTest(workers=workers):
                 chance = random.Random(workers)
-                ends = [(chance.randint(1, 9), chance.choice([signal.SIGKILL, signal.SIGTERM])) for _ in range(4)]
+                ends = [(chance.randint(1, 9), chance.choice([signal.SIGKILL, signal.SIGTERM])) for _ in range(2)]
+                # Once after the last batch of an epoch.
+                ends.insert(0, (-(-len(KEYS) // 4), signal.SIGTERM))
                 self.same_after(train, ends, f"whole-{workers}")
                 shutil.rmtree("saved")

@@ -20,6 +20,7 @@ One file, standard library only; PyTorch, Lightning and transformers are used if
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import copy
 import importlib
@@ -27,6 +28,7 @@ import io
 import itertools
 import json
 import math
+import multiprocessing.util
 import os
 import pickle
 import random
@@ -105,6 +107,7 @@ class Training:
         self._epoch_random: Any = None
         self._begin: Any = None
         self._stream: Any = None
+        self._batch_size: Optional[int] = None
         self._has_looped = True
         self._wrapped: Any = weakref.WeakKeyDictionary()
 
@@ -158,9 +161,11 @@ class Training:
         self._has_looped = True
         done = 0
         self._generators = _generators_of(loader)
+        self._batch_size = size = _batch_size_of(loader)
         if self._resumed is not None:
             done = self._position.batch
             if done > 0:
+                _check_batch_size(size, self._resumed.get("batch_size"), "the checkpoint")
                 _set_random(self._resumed["epoch_random"], self._generators)
             else:
                 _set_own(self._resumed["random"], self._generators)
@@ -173,7 +178,7 @@ class Training:
             self._stream = dataset
             if self._resumed is not None and self._resumed.get("stream") is not None:
                 dataset.load_state_dict(self._resumed["stream"])
-            dataset.updraft_seek(self._position.epoch, done * _batch_size_of(loader))
+            dataset.updraft_seek(self._position.epoch, done * size)
             rest = self._sought(loader, done)
         else:
             rest = self._rest_of(loader, done)
@@ -216,6 +221,10 @@ class Training:
     def _sought(self, loader: Iterable[Batch], done: int) -> Iterator[Batch]:
         """The batches of a loader whose dataset begins where it should."""
         iterator = iter(loader)
+        if _torch() is not None:
+            # It drew a seed if its workers have just started, and none if they persist. Now one is drawn in any case.
+            _set_random(self._epoch_random, [])
+            _draw_seed()
         self._caught_up(done)
         return iterator
 
@@ -250,6 +259,7 @@ class Training:
         return {
             "format": _FORMAT,
             "position": (self._position.epoch, self._position.batch),
+            "batch_size": self._batch_size,
             "random": _random_now(self._generators),
             "epoch_random": self._epoch_random,
             "begin": self._begin,
@@ -584,6 +594,24 @@ class _WorkerInit:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         if self._inner is not None:
             self._inner(worker)
+
+
+def _end_workers() -> None:
+    """At exit, before multiprocessing sends them SIGTERM, which they ignore, and waits for them forever."""
+    workers = [child for child in multiprocessing.active_children() if child.daemon]
+    if not workers:
+        return
+    # PyTorch would report each one that is killed.
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    for end in ("terminate", "kill"):
+        deadline = time.monotonic() + 1
+        for worker in workers:
+            getattr(worker, end)()
+        for worker in workers:
+            worker.join(max(0.0, deadline - time.monotonic()))
+
+
+atexit.register(_end_workers)
 
 
 class _Sampler:
@@ -1115,7 +1143,18 @@ def _dataset_of(loader: Any) -> Any:
 
 
 def _batch_size_of(loader: Any) -> int:
-    return getattr(_bare(loader), "batch_size", None) or 1
+    loader = _bare(loader)
+    size = getattr(loader, "batch_size", None) or 1
+    dataset = getattr(loader, "dataset", None)
+    if isinstance(dataset, Stream):
+        _check_batch_size(size, dataset._batch_size, "updraft.Stream")
+    return size
+
+
+def _check_batch_size(size: int, other: Optional[int], whose: str) -> None:
+    """Positions are counted in batches, and workers share the samples of a stream by batches."""
+    if other not in (None, size):
+        raise SystemExit(f"updraft: the loader has batch_size={size}, {whose} has batch_size={other}; use the same")
 
 
 def _generators_of(loader: Any) -> list[Any]:

@@ -91,7 +91,7 @@ const normalize = (reason: string): string =>
 
 /** The object's URL, as plugins report it. */
 export const namedUrl = (reason: string): string | undefined =>
-  /URL file = (\S+)/i.exec(reason)?.[1] ??
+  /URL file = (\S+?)\)?\|?(?:\s|$)/i.exec(reason)?.[1] ??
   /\b((?:osdf|pelican|https?|stash|ftp):\/\/[^\s)'"|,;]+)/i.exec(reason)?.[1];
 
 export const isEmpty = (reason: string): boolean => /^(?:reason unspecified)?$/i.test(reason.trim());

@@ -199,6 +199,17 @@ test('the newest rescue file decides what runs again', () => {
   assert.deepEqual(dagRules(texts), ['error dag-rescue-stale a.dag.rescue002:4']);
 });
 
+test('a PRE script or a parent may write the list of items; for other nodes its absence is an error', () => {
+  const list = submit().replace(/queue.*$/s, 'queue x from list.txt\n');
+  const texts = { 'a.sub': list, 'run.sh': script, 'pre.sh': script };
+  const found = (dag: string): string[] =>
+    all({ ...texts, 'a.dag': dag })
+      .filter(({ rule }) => rule === 'no-item-list')
+      .map(({ level }) => level);
+  assert.deepEqual(found('JOB A a.sub\n'), ['error']);
+  assert.deepEqual(found('JOB A a.sub\nSCRIPT PRE A pre.sh\n'), ['note']);
+});
+
 test('of 10,000 nodes with VARS of their own, only some are read, and that is said', () => {
   const nodes = Array.from(
     { length: 10_000 },

@@ -77,6 +77,13 @@ const cases: [
   [
     13,
     256,
+    `${at} osdf. Details: failed to download file: server returned 404 Not Found (URL file = osdf:///a/x)|`,
+    'object-missing',
+    /osdf:\/\/\/a\/x does/,
+  ],
+  [
+    13,
+    256,
     `${at} osdf. Details: Pelican Client Error: Authorization: token is expired ( URL file = osdf:///a/x )|`,
     'access-refused',
     /denied access/,

@@ -51,6 +51,8 @@ export function draftSubmitted(file: string, facts: SubmitFacts): JobDraft | und
     notes.open.push({ what: 'outputs', why: 'the submit file names none that is known here' });
   const left = leftOver(batch, (name) => carried.test(name) || isPlainUniverse(batch, name));
   notes.hints.push(...left.lost);
+  if ((batch.queue.template ?? batch.job).commands['initialdir'] !== undefined)
+    notes.hints.push('initialdir: inputs are taken from there, but results return to the folder of the run');
   const checkpoint = fileList(valueOf(batch, 'transfer_checkpoint_files')).find(isInside);
   return {
     name: nameOf(valueOf(batch, 'batch_name') ?? path.parse(file).name),

@@ -297,6 +297,7 @@ test('every command of the submit file is carried over, needless, or named as lo
     'executable = run.sh',
     'batch_name = my batch',
     'stream_output = true',
+    'initialdir = .',
     'getenv = HOME',
     'rank = Memory',
     'log = a.log',
@@ -323,6 +324,7 @@ test('every command of the submit file is carried over, needless, or named as lo
   assert.deepEqual(spec.resources.gpu, { capability: 8, memoryBytes: 16 * 2 ** 30 });
   for (const words of [
     'stream_output = true: `updraft logs -f`',
+    'initialdir: inputs are taken from there, but results return to the folder of the run',
     'getenv: Updraft writes this line itself; use train.env',
     'notification = Error: [run] on_end',
     'nice_user: it differs between jobs',
