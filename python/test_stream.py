@@ -174,7 +174,7 @@ class Order(StreamTest):
         os.mkdir("empty")
         with self.assertRaisesRegex(updraft.StreamError, "empty has no tar shards"):
             self.stream("empty")
-        with self.assertRaisesRegex(FileNotFoundError, "nowhere"):
+        with self.assertRaisesRegex(updraft.StreamError, "nowhere has no tar shards"):
             self.stream("nowhere")
 
 
@@ -358,6 +358,8 @@ class Hostile(StreamTest):
                 add(archive, name, b"1")
         self.assertEqual(self.names(data.getvalue()), ["a"])
         self.assertEqual(list(list(updraft.Stream("fine"))[0]), ["__key__", "jpg", "b.c"])
+        with self.assertRaisesRegex(updraft.StreamError, "fine has no samples: their files need an extension"):
+            self.names(self.tar(("0001", b"1"), ("0002", b"2")))
 
     def test_damaged_tars_are_named_with_the_place(self) -> None:
         good = self.tar(("a.txt", b"1" * 600), ("b.txt", b"2" * 600))

@@ -1349,7 +1349,7 @@ class Stream:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         if state["shards"] != self._shards.identity:
-            raise StreamError(f"the shards in {self._shards.folder} are not those of the checkpoint")
+            raise StreamError(f"the shards in {self._shards.folder} are not those of the checkpoint; use those, or start over without it")
         seed, shuffle, block = state["order"]
         if (seed, shuffle) != (self._seed, self._shuffle):
             raise StreamError(f"the checkpoint has seed={seed}, shuffle={shuffle}; use the same")
@@ -1410,6 +1410,8 @@ class Stream:
                         if (nth - start.samples) // size % workers == worker:
                             yield self._decoded(shard.read(sample), (self._seed, start.epoch, nth) if sown else None)
                 before, place = before + len(order), place + len(shards)
+        if before == 0:
+            raise StreamError(f"{self._shards.folder} has no samples: their files need an extension, like 0001.jpg")
 
     def _decoded(self, sample: dict[str, Any], place: Optional[tuple[int, ...]]) -> Any:
         if self._transform is None:
@@ -1511,7 +1513,8 @@ class _Shards:
             shards = [(one["name"], one.get("bytes"), one.get("samples")) for one in content["shards"]]
             self._keep = content.get("keep")
         else:
-            names = sorted(name for name in os.listdir(folder) if name.endswith(".tar") and not name.startswith("."))
+            found = os.listdir(folder) if os.path.isdir(folder) else []
+            names = sorted(name for name in found if name.endswith(".tar") and not name.startswith("."))
             shards = [(name, os.path.getsize(os.path.join(folder, name)), None) for name in names]
         if not shards:
             raise StreamError(f"{folder} has no tar shards")

@@ -17,7 +17,7 @@ export interface ShardsNow {
 
 export interface NextShards {
   bring: number[];
-  /** Shards on disk to remove, and transfers to end, to make place for them. */
+  /** Shards on disk to remove, and transfers to end, to make room for them. */
   remove: number[];
   /** What readers use next is not here yet. */
   isAwaited: boolean;
