@@ -24,11 +24,11 @@ export async function ownPool(t: TestContext, root: string, config: string[] = [
   const schedd = () => childOf(state.master, 'condor_schedd');
   const startd = () => childOf(state.master, 'condor_startd');
   t.after(async () => {
+    // The master may have replaced one that did not answer.
     for (const daemon of [schedd, startd])
-      await daemon().then(
-        (pid) => kill(pid, 'SIGCONT'),
-        () => undefined,
-      );
+      await daemon()
+        .then((pid) => kill(pid, 'SIGCONT'))
+        .catch(() => undefined);
     await stopPool(state, context);
   });
   return {
