@@ -19,7 +19,12 @@ const maxBranches = 63;
 export function parseSubmit(text: string, context: ReaderContext): Submission {
   const reader = new SubmitReader(context);
   readText(reader, text, context.file, 0);
-  return reader.submission;
+  const { submission } = reader;
+  // HTCondor 25 queues one job; only then is there something for the rules to look at.
+  submission.hasNoQueue = !reader.stopped && submission.queues.length === 0;
+  if (submission.hasNoQueue)
+    readQueueStatement(reader, '', { file: context.file, line: 1 }, { lines: [], at: 0 });
+  return submission;
 }
 
 interface Lines {

@@ -51,6 +51,8 @@ export interface Submission {
   file: string;
   assignments: Assignment[];
   queues: SubmittedQueue[];
+  /** There is no queue statement; `queues` has the one that HTCondor 25 adds. */
+  hasNoQueue: boolean;
   problems: ReadingProblem[];
   /** Names that some value, condition or queue statement refers to; lower case. */
   referenced: Set<string>;

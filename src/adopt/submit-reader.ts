@@ -55,6 +55,7 @@ export class SubmitReader {
       file: context.file,
       assignments: [],
       queues: [],
+      hasNoQueue: false,
       problems: [],
       referenced: new Set(),
     };

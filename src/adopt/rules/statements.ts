@@ -51,15 +51,15 @@ export const statementRules: Rule<SubmitFacts>[] = [
     level: 'warning',
     about: 'There is no queue statement: HTCondor 25 queues one job, earlier versions none.',
     check: ({ submission }) =>
-      submission.queues.length > 0 || submission.problems.some(({ kind }) => kind === 'syntax')
-        ? []
-        : [
+      submission.hasNoQueue
+        ? [
             {
               message: 'no queue statement: HTCondor 25 queues one job, earlier versions none',
               fix: 'end the file with `queue`',
               place: { file: submission.file, line: 1 },
             },
-          ],
+          ]
+        : [],
   },
   {
     name: 'no-jobs',
