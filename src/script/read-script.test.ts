@@ -213,7 +213,8 @@ test('reading takes linear time', () => {
     };
     took(10_000);
     const ms = took(200_000);
-    assert.ok(ms < 1500, `200 kB of ${JSON.stringify(piece)} took ${ms} ms`);
+    // If it grew with the square, it would be minutes.
+    assert.ok(ms < 15_000, `200 kB of ${JSON.stringify(piece)} took ${ms} ms`);
   }
 });
 

@@ -29,6 +29,7 @@ test('a stored entry full of false ends takes time linear in its length', async 
   });
   await unpacker.abort();
   const { user, system } = process.cpuUsage(start);
-  assert.ok((user + system) / 1e6 < 2);
+  // Time that grows with the square is minutes; a busy machine, with other tests in this process, triples it.
+  assert.ok((user + system) / 1e6 < 20);
   assert.deepEqual(await readdir(into).catch(() => []), []);
 });
