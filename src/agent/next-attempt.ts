@@ -10,7 +10,7 @@ import { foldAgent } from '../journal/fold-agent.ts';
 import { readJournal } from '../journal/tail.ts';
 import type { AgentState } from '../journal/state.ts';
 import { decide, hasProgressed, type EndedAttempt } from '../recovery/decide.ts';
-import { withCurrentNames, type Policy } from '../recovery/policy.ts';
+import type { Policy } from '../recovery/policy.ts';
 
 /** An attempt that has ended on a node of a cluster, and what is known there about its job. */
 export interface AttemptOnNode {
@@ -45,7 +45,7 @@ const megabyte = 2 ** 20;
 
 /** Decides, by the policy of every pool, on the next attempt of a job whose attempt did not succeed. */
 export async function nextAttempt(ended: AttemptOnNode, env: Env, now: number): Promise<NextAttempt> {
-  const policy = withCurrentNames(JSON.parse(await readFile(ended.policy, 'utf8'))) as Policy;
+  const policy = JSON.parse(await readFile(ended.policy, 'utf8')) as Policy;
   const queuedAt = (await stat(ended.policy)).mtimeMs;
   const { status, isAsked } = ended;
   const kind = status === killedExitCode ? 'memory-exceeded' : kindOfExit(status);

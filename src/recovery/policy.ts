@@ -40,25 +40,6 @@ export interface Policy {
   backoff: Backoff;
 }
 
-/** What earlier versions called the parts of a policy. */
-const formerNames: Record<string, string> = {
-  pace: 'backoff',
-  firstWait: 'initialBackoff',
-  mostWait: 'maxBackoff',
-  atOnce: 'immediateRetries',
-  letGo: 'forgetAfter',
-};
-
-/** A policy, or an order's part of it, as any version wrote it, with the names of this one. */
-export function withCurrentNames(written: unknown): unknown {
-  if (typeof written !== 'object' || written === null || Array.isArray(written)) return written;
-  const renamed = Object.entries(written).map(([name, value]) => [
-    formerNames[name] ?? name,
-    withCurrentNames(value),
-  ]);
-  return Object.fromEntries(renamed) as unknown;
-}
-
 /** What a policy needs besides the job file. */
 export interface PolicyTerms {
   diskBytes: number;

@@ -60,7 +60,7 @@ export interface LogReport {
   caches: CacheReport[];
   resources: ResourceReport[];
   slowest: ({ seconds: number } & JobName)[];
-  mostWasteful: ({ outcome: RowOutcome; attempts: number; lostSeconds: number; mostly: Column } & JobName)[];
+  largestLosses: ({ outcome: RowOutcome; attempts: number; lostSeconds: number; mostly: Column } & JobName)[];
   /** The nodes of a DAG; null if the jobs are not nodes. */
   dag: NodeReport | null;
   /** Limits of the logs that affect the figures. */
@@ -128,7 +128,7 @@ export function logReport(jobs: readonly JobHistory[], ledger: Ledger, extras: E
     caches,
     resources,
     slowest: slowest(rows),
-    mostWasteful: wasteful(rows),
+    largestLosses: largestLosses(rows),
     dag: nodeReport(jobs, rows, extras.dag, logs),
     notes,
   };
@@ -208,7 +208,7 @@ function slowest(rows: readonly JobRow[]): LogReport['slowest'] {
   );
 }
 
-function wasteful(rows: readonly JobRow[]): LogReport['mostWasteful'] {
+function largestLosses(rows: readonly JobRow[]): LogReport['largestLosses'] {
   return largest(rows, listed, lostMillis, 0).map(
     ({ item: { job, node = null, log = null, outcome, attempts, millis }, value }) => ({
       job,

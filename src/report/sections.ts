@@ -219,7 +219,7 @@ function brokenSection({ brokenMachines, source }: LogReport): Section {
 
 function wasteSection(report: LogReport): Section {
   const labelOf = jobLabels(report);
-  const rows = report.mostWasteful.map(({ outcome, attempts, lostSeconds, mostly, ...name }) => [
+  const rows = report.largestLosses.map(({ outcome, attempts, lostSeconds, mostly, ...name }) => [
     labelOf(name),
     outcomeLabels[outcome] ?? outcome,
     attempts,

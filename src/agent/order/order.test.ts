@@ -27,15 +27,6 @@ test('a valid order is accepted, even with fields that a later version may add',
   assert.doesNotThrow(() => parseOrder({ ...order, later: true }, 'order.json'));
 });
 
-test('an order of an earlier version is read under the names of this one', () => {
-  const written = { ...order, recovery: { attempts: 3, firstWait: 5, mostWait: 300 } };
-  assert.deepEqual(parseOrder(written, 'order.json').recovery, {
-    attempts: 3,
-    initialBackoff: 5,
-    maxBackoff: 300,
-  });
-});
-
 /** Copies the order and puts a value at a path of it. */
 function broken(place: string, value: unknown): unknown {
   const copy = structuredClone(order) as unknown as Record<string, unknown>;

@@ -16,7 +16,6 @@ import { Fault } from '../../fault/fault.ts';
 import { isInside } from '../../job/inside.ts';
 import { secretPlaces, unpackModes } from '../../job/choices.ts';
 import type { WorkOrder, OrderedData, OrderedRecovery, OrderedWorkspace } from '../../job/job.ts';
-import { withCurrentNames } from '../../recovery/policy.ts';
 import type { Resources, Scalar, SecretSource, Train } from '../../job/spec.ts';
 
 /** Reads the work order of the attempt; `complete` adds what only this machine knows. */
@@ -138,7 +137,7 @@ const order = shape<Omit<WorkOrder, 'brought'>>({
   }),
   resources,
   limitsMemory: optional(oneOf([true])),
-  recovery: optional((value) => recovery(withCurrentNames(value))),
+  recovery: optional(recovery),
   meanLifeSeconds: optional(amount),
   filesFrom: absolute,
   scratchParent: absolute,

@@ -320,7 +320,7 @@ test("a DAG's nodes are its jobs, by name in every form, and a log without trans
     ],
   );
   const json = JSON.parse(await ask('--json')) as LogReport;
-  assert.deepEqual([json.nodes, json.mostWasteful[0]?.node], [true, 'train-0']);
+  assert.deepEqual([json.nodes, json.largestLosses[0]?.node], [true, 'train-0']);
 });
 
 test("dates follow the log's clock and zone, and a guessed year is marked as guessed", async (t) => {

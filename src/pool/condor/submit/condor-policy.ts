@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Plan } from '../../../job/plan.ts';
-import { type Policy, policyOf, withCurrentNames } from '../../../recovery/policy.ts';
+import { type Policy, policyOf } from '../../../recovery/policy.ts';
 import { condorFiles } from '../condor-files.ts';
 import { condorProfiles, type Profile } from './profiles.ts';
 
@@ -22,7 +22,7 @@ export const condorPolicy = ({ spec, disk }: Plan, { backoff }: Profile): Policy
 export async function writtenPolicy(runFolder: string): Promise<Policy | undefined> {
   try {
     const text = await readFile(path.join(runFolder, condorFiles.policy), 'utf8');
-    return withCurrentNames(JSON.parse(text)) as Policy;
+    return JSON.parse(text) as Policy;
   } catch {
     return undefined;
   }
