@@ -130,8 +130,8 @@ test('a memory request that is too small, on the local pool', async (t) => {
   await harness.describe(command, 'attempts = 1', '[resources]\ncpus = 1\nmemory = "60 MB"');
   const { code, out } = await harness.updraft('run');
   assert.equal(code, 1);
-  assert.match(out, /the training used \d+ MB of memory, but requested 60 MB/);
+  assert.match(out, /the training used [\d.]+ MB of memory, but requested 60 MB/);
   const explained = await harness.updraft('why');
   assert.match(explained.out, /^0000 failed: it used more memory than requested\n/);
-  assert.match(explained.out, /fix {2}Write memory = "\d+ MB" in \[resources\]/);
+  assert.match(explained.out, /fix {2}Write memory = "[\d.]+ MB" in \[resources\]/);
 });
