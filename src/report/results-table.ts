@@ -1,3 +1,4 @@
+import { compareValues } from '../base/compare-values.ts';
 import { nearest } from '../base/nearest.ts';
 import { Fault } from '../fault/fault.ts';
 import { csvLine } from './attempt-csv.ts';
@@ -63,13 +64,8 @@ function sortedBy(rows: readonly JobTableRow[], sort: string): JobTableRow[] {
     );
   const isLacking = (row: JobTableRow): boolean => of(row) === undefined || Number.isNaN(of(row));
   const known = rows.filter((row) => !isLacking(row));
-  const ordered = known.sort((a, b) => compare(of(a), of(b)) * (sign === '-' ? -1 : 1));
+  const ordered = known.sort((a, b) => compareValues(of(a), of(b)) * (sign === '-' ? -1 : 1));
   return [...ordered, ...rows.filter(isLacking)];
-}
-
-function compare(a: unknown, b: unknown): number {
-  if (typeof a === 'number' && typeof b === 'number') return a - b;
-  return String(a).localeCompare(String(b), 'en', { numeric: true });
 }
 
 function noColumn(name: string, names: string[]): Fault {

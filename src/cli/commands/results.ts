@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { counted } from '../../base/counted.ts';
-import { isLowerBetter } from '../../base/metric-direction.ts';
+import { byImportance, isLowerBetter } from '../../base/metric-direction.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
 import { resultsFolder } from '../../job/layout.ts';
@@ -51,11 +51,9 @@ function readCount(text: string): number {
   throw new InvalidArgumentError('expected a number, like 10');
 }
 
-/** How to sort by the metric that is most likely to decide: one of the validation, then the accuracy. */
+/** How to sort by the metric that is most likely to decide. */
 function bestFirst(names: readonly string[]): string | undefined {
-  const rank = (name: string): number =>
-    (/^(?:val|test|eval)/i.test(name) ? 0 : 2) + (isLowerBetter(name) ? 1 : 0);
-  const [name] = names.toSorted((a, b) => rank(a) - rank(b));
+  const [name] = byImportance(names);
   return name === undefined || isLowerBetter(name) ? name : `-${name}`;
 }
 

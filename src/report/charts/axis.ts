@@ -1,11 +1,16 @@
 import { element, label } from './svg.ts';
 
+/** The step between ticks, 1, 2 or 5 times a power of ten, that divides a span into about so many parts. */
+export function tickStep(span: number, about: number): number {
+  const rough = span / about;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  return power * ([1, 2, 5, 10].find((factor) => power * factor >= rough) ?? 10);
+}
+
 /** Steps of 1, 2 or 5 times a power of ten, from 0 to at least `max`. */
 function ticks(max: number, about = 5): number[] {
   if (!(max > 0)) return [0, 1];
-  const rough = max / about;
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const step = power * ([1, 2, 5, 10].find((factor) => power * factor >= rough) ?? 10);
+  const step = tickStep(max, about);
   const count = Math.ceil(max / step - 1e-9);
   return Array.from({ length: count + 1 }, (_, index) => Number((index * step).toPrecision(12)));
 }
