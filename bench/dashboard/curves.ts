@@ -1,6 +1,7 @@
 import { mkdirSync, statSync, globSync } from 'node:fs';
 import path from 'node:path';
 import { CurveBook } from '../../src/dashboard/curve-book.ts';
+import type { JobState } from '../../src/journal/state.ts';
 import { sweepRun } from '../../test/dashboard/sweep-run.ts';
 import { markdownTable } from '../markdown-table.ts';
 import { scratchFolder } from '../scratch.ts';
@@ -13,9 +14,11 @@ const source = await sweepRun(folder, Date.now() - 3600_000, {
   seeds: Number(seeds),
   points: Number(points),
 });
-const { value: state } = await source.follow(new AbortController().signal)[Symbol.asyncIterator]().next();
-if (state === undefined) throw new Error('the run has no state');
-const { jobs } = state;
+const jobs: JobState[] = [];
+for await (const state of source.follow(new AbortController().signal)) {
+  jobs.push(...state.jobs);
+  break;
+}
 const book = new CurveBook(folder);
 const rows: string[][] = [];
 for (const what of ['first', 'again']) {

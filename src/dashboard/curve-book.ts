@@ -136,7 +136,7 @@ export class ThinCurve {
     if ((this.#last?.step ?? -1) >= step) this.#last = this.#kept.at(-1);
   }
 
-  /** At most so many points as x, y, x, y … */
+  /** At most `max` points and the last, as x, y, x, y … */
   drawn(unit: CurveUnit, max: number): number[] {
     const points = everyNth(this.#kept, max);
     if (this.#last !== undefined && points.at(-1) !== this.#last) points.push(this.#last);

@@ -33,7 +33,7 @@ export function jobRow(job: JobState, describe: DescribeJob, now: number): Board
   };
 }
 
-/** A value may be a whole command; enough of it to tell jobs apart. */
+/** A value may be a whole command; enough of it to distinguish jobs. */
 function shortParameters({ parameters = {} }: JobState): BoardRow['parameters'] {
   const short = (value: ParameterValue) => (typeof value === 'string' ? clip(value, 60) : value);
   return Object.fromEntries(Object.entries(parameters).map(([name, value]) => [name, short(value)]));

@@ -115,7 +115,7 @@ export async function staticPage(
   return html;
 }
 
-/** The metrics that most likely decide; all curves of a file together have at most so many points. */
+/** The metrics that most likely decide, and the points of all their curves together. */
 const maxSavedMetrics = 6;
 const maxSavedPoints = 60_000;
 

@@ -25,10 +25,7 @@ export function curveChart(
       points.map((value, index) => (index % 2 === 0 ? placeX(across.place(value)) : placeY(up.place(value)))),
     ]),
   );
-  const layer = lineLayer(
-    lines,
-    best.filter((id) => lines.has(id)),
-  );
+  const layer = lineLayer(lines, best);
   const element = svg(
     'svg',
     {

@@ -5,7 +5,7 @@ import type { BoardRow, ParameterValue } from '../page-data.ts';
 import { svg } from './dom.ts';
 import { type LineChart, lineLayer } from './line-layer.ts';
 
-const [side, top, bottom] = [34, 34, 18];
+const [margin, top, bottom] = [34, 34, 18];
 /** Jobs with the same value of a parameter are beside each other, the best at the top. */
 const spread = 16;
 
@@ -27,8 +27,8 @@ export function parallelChart(
 ): LineChart | undefined {
   const columns = columnsOf(ranked, metric);
   if (columns.length < 2) return undefined;
-  const gap = (width - 2 * side) / (columns.length - 1);
-  const placeX = (index: number) => side + index * gap;
+  const gap = (width - 2 * margin) / (columns.length - 1);
+  const placeX = (index: number) => margin + index * gap;
   const placeY = ({ isFlipped }: Column, at: number) =>
     top + (isFlipped ? at : 1 - at) * (height - top - bottom);
   const lines = new Map(
@@ -61,39 +61,47 @@ export function parallelChart(
       }),
     ),
     layer.element,
-    ...columns.map((column, index) => labelsOf(column, index, columns.length)),
+    ...columns.map((column, index) =>
+      labelsOf(column, {
+        x: placeX(index),
+        end: index === 0 ? 'first' : index === columns.length - 1 ? 'last' : 'between',
+        width,
+        gap,
+        placeY: (at) => placeY(column, at),
+      }),
+    ),
   );
   return { element, nearest: layer.nearest, pick: layer.pick };
+}
 
-  /** In front of the lines. Those of the last axis are to its left. */
-  function labelsOf(column: Column, index: number, count: number) {
-    const [x, isLast] = [placeX(index), index === count - 1];
-    const anchor = index === 0 ? 'start' : isLast ? 'end' : 'middle';
-    const nameX = index === 0 ? 4 : isLast ? width - 4 : x;
-    const room = Math.max(4, Math.floor(gap / 8));
-    const name = `${column.name}${column.axis.kind === 'log' ? ' (log)' : ''}`;
-    return svg(
-      'g',
-      {},
-      svg(
-        'text',
-        { class: 'name', x: `${nameX}`, y: '14', 'text-anchor': anchor },
-        svg('title', {}, name),
-        clip(name, room + 2),
-      ),
-      ...column.axis.ticks.map(({ at, label }) =>
-        svg(
-          'text',
-          {
-            x: `${isLast ? x - 6 : x + 6}`,
-            y: `${placeY(column, at) + 4}`,
-            'text-anchor': isLast ? 'end' : 'start',
-          },
-          clip(label, room),
-        ),
-      ),
-    );
-  }
+interface LabelPlace {
+  x: number;
+  end: 'first' | 'last' | 'between';
+  width: number;
+  /** Between two axes. */
+  gap: number;
+  placeY: (at: number) => number;
+}
+
+/** In front of the lines. Those of the last axis are to its left. */
+function labelsOf({ name, axis }: Column, { x, end, width, gap, placeY }: LabelPlace) {
+  const isLast = end === 'last';
+  const anchor = { first: 'start', last: 'end', between: 'middle' }[end];
+  const nameX = { first: 4, last: width - 4, between: x }[end];
+  const room = Math.max(4, Math.floor(gap / 8));
+  const title = `${name}${axis.kind === 'log' ? ' (log)' : ''}`;
+  const side = { x: `${isLast ? x - 6 : x + 6}`, 'text-anchor': isLast ? 'end' : 'start' };
+  return svg(
+    'g',
+    {},
+    svg(
+      'text',
+      { class: 'name', x: `${nameX}`, y: '14', 'text-anchor': anchor },
+      svg('title', {}, title),
+      clip(title, room + 2),
+    ),
+    ...axis.ticks.map(({ at, label }) => svg('text', { ...side, y: `${placeY(at) + 4}` }, clip(label, room))),
+  );
 }
 
 /** The parameters in which jobs differ, then the metric. */

@@ -21,7 +21,7 @@ interface SweepContext {
   placeOf: (id: string) => string;
 }
 
-/** Jobs in colour; more cannot be told apart. */
+/** Jobs in colour; more cannot be distinguished. */
 const inColour = 8;
 /** Curves are read and drawn again at most this often. */
 const refreshMs = 5000;

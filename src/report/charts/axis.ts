@@ -1,6 +1,6 @@
 import { element, label } from './svg.ts';
 
-/** The step between ticks, 1, 2 or 5 times a power of ten, that divides a span into about so many parts. */
+/** The step between ticks, 1, 2 or 5 times a power of ten, that divides a span into about this number of parts. */
 export function tickStep(span: number, about: number): number {
   const rough = span / about;
   const power = 10 ** Math.floor(Math.log10(rough));
