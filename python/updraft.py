@@ -326,7 +326,9 @@ class _Attempt:
     def leave(self, position: _Position, is_saved: bool, is_any_saved: bool) -> None:
         if is_saved:
             print(f"updraft: saved in {position}, as asked", file=sys.stderr, flush=True)
-        raise SystemExit(SAVED if is_any_saved else 128 + signal.SIGTERM)
+        status = SAVED if is_any_saved else 128 + signal.SIGTERM
+        atexit.register(_exit_now, status)
+        raise SystemExit(status)
 
     def end(self) -> None:
         self._restore_handler()
@@ -341,12 +343,26 @@ _used: set[str] = set()
 """Folders of the trainings of this process."""
 
 
+def _exit_now(status: int) -> None:
+    """The slot is wanted back: workers have nothing to save, and Python would take a second to free what it has loaded."""
+    atexit.unregister(_exit_now)
+    _kill_workers()
+    with contextlib.suppress(Exception):
+        atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.flush()
+    os._exit(status)
+
+
 class _Store:
     """The folder of checkpoints. A name holds a number that grows and the file's CRC-32: whole or ignored."""
 
     def __init__(self, folder: str, keep: int) -> None:
         self.folder = folder
         self._keep = keep
+        # What the agent keeps it syncs itself; a folder that is lost with its machine needs no more than a rename.
+        self._syncs = "UPDRAFT_CHECKPOINT" not in os.environ
         self._writer: Optional[threading.Thread] = None
         self._failure: Optional[BaseException] = None
         self._buffers: dict[Any, Any] = {}
@@ -425,9 +441,10 @@ class _Store:
                 whole = _WholeFile(file)
                 _dump(state, whole)
                 whole.finish()
-                os.fsync(file.fileno())
+                if self._syncs:
+                    os.fsync(file.fileno())
             self._number += 1
-            name = f"checkpoint-{self._number:012d}-{_crc_of(part):08x}.pt"
+            name = f"checkpoint-{self._number:012d}-{whole.crc:08x}.pt"
             os.replace(part, os.path.join(self.folder, name))
         except BaseException:
             with contextlib.suppress(OSError):
@@ -445,11 +462,13 @@ class _WholeFile:
     def __init__(self, file: Any) -> None:
         self._file = io.BufferedWriter(file)
         self._error: Optional[OSError] = None
+        self.crc = 0
 
     def write(self, data: Any) -> int:
         if self._error is None:
             try:
                 self._file.write(data)
+                self.crc = zlib.crc32(data, self.crc)
             except OSError as error:
                 self._error = error
         return memoryview(data).nbytes
@@ -601,17 +620,27 @@ class _WorkerInit:
 
 def _end_workers() -> None:
     """At exit, before multiprocessing sends them SIGTERM, which they ignore, and waits for them forever."""
+    workers = _workers()
+    for worker in workers:
+        worker.terminate()
+    deadline = time.monotonic() + 1
+    for worker in workers:
+        worker.join(max(0.0, deadline - time.monotonic()))
+    _kill_workers()
+
+
+def _kill_workers() -> None:
+    for worker in _workers():
+        worker.kill()
+        worker.join(1)
+
+
+def _workers() -> list[Any]:
     workers = [child for child in multiprocessing.active_children() if child.daemon]
-    if not workers:
-        return
-    # PyTorch would report each one that is killed.
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    for end in ("terminate", "kill"):
-        deadline = time.monotonic() + 1
-        for worker in workers:
-            getattr(worker, end)()
-        for worker in workers:
-            worker.join(max(0.0, deadline - time.monotonic()))
+    if workers:
+        # PyTorch would report each one that is killed.
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    return workers
 
 
 atexit.register(_end_workers)
