@@ -133,7 +133,7 @@ export interface CacheShare {
   setbacks: number;
   /** Which setting prefers or avoids it. */
   wanted?: string;
-  /** Of a cache that tells: bytes it had before it was asked, and bytes it had to fetch itself. */
+  /** Of a cache that reports its `Age`: bytes it had before it was asked, and bytes it had to fetch itself. */
   warmBytes?: number;
   coldBytes?: number;
 }

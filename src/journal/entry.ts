@@ -37,7 +37,7 @@ export interface ServerShare {
   bytes: number;
   /** The setting that put it first. */
   preferredBy?: string;
-  /** Of a cache that tells (`Age`): bytes it had before it was asked, and bytes it had to fetch itself. */
+  /** Of a cache that reports its `Age`: bytes it had before it was asked, and bytes it had to fetch itself. */
   warmBytes?: number;
   coldBytes?: number;
 }

@@ -96,11 +96,11 @@ test('the GPU of the slot, its use and the pace of the training are known', () =
     [120, { kind: 'training-started', pid: 3, command: 'train' }],
     [130, { kind: 'progress', epoch: 3, step: 10, steps: 100, samples: 32 }],
   );
-  const { gpus, driver, gpuUse } = state;
+  const { gpus, driver, gpuUse, training } = state;
   assert.deepEqual(
     { gpus, driver, gpuUse },
     { gpus: ['B'], driver: '550.54.14', gpuUse: { percent: 80, samples: 2 } },
   );
-  assert.equal(state.training?.pace?.epochSeconds, 50);
-  assert.equal(state.training?.pace?.samplesPerSecond, 64);
+  assert.equal(training?.pace?.epochSeconds, 50);
+  assert.equal(training?.pace?.samplesPerSecond, 64);
 });

@@ -66,10 +66,8 @@ export function foldAgent(before: AgentState | undefined, entry: AgentEntry): Ag
     case 'fault':
       return { ...state, faults: withFault(state, entry.fault) };
     case 'clean-progress':
-    case 'cleaned': {
-      const { files = 0, bytes } = entry;
-      return { ...state, removed: { files, bytes } };
-    }
+    case 'cleaned':
+      return { ...state, removed: { files: entry.files ?? 0, bytes: entry.bytes } };
     case 'first-epoch':
     case 'environment-ready':
       return state;

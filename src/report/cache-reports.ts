@@ -11,7 +11,7 @@ interface Delivery {
   bytesPerSecond: number | null;
   /** How often it was given up. */
   setbacks: number;
-  /** Of the bytes whose `Age` it told, the share that it had to fetch itself; null for an origin. */
+  /** Of the bytes with an `Age`, the share that it had to fetch itself; null for an origin. */
   coldShare: number | null;
 }
 
@@ -68,14 +68,14 @@ function deliveryOf(name: string, own: readonly CacheShare[]): Delivery {
   const timed = own.filter(({ seconds }) => seconds > 0);
   const seconds = sumOf(timed, (one) => one.seconds);
   const cold = sumOf(own, ({ coldBytes = 0 }) => coldBytes);
-  const told = cold + sumOf(own, ({ warmBytes = 0 }) => warmBytes);
+  const known = cold + sumOf(own, ({ warmBytes = 0 }) => warmBytes);
   return {
     name,
     fetches: own.filter((one) => one.bytes > 0).length,
     bytes: sumOf(own, (one) => one.bytes),
     bytesPerSecond: seconds === 0 ? null : sumOf(timed, (one) => one.bytes) / seconds,
     setbacks: sumOf(own, (one) => one.setbacks),
-    coldShare: told === 0 ? null : cold / told,
+    coldShare: known === 0 ? null : cold / known,
   };
 }
 

@@ -274,19 +274,19 @@ function slowestSection(report: LogReport): Section {
 
 function cacheSection({ caches }: LogReport): Section {
   const isWanted = caches.some(({ wanted }) => wanted !== null);
-  const isTold = caches.some(({ coldShare }) => coldShare !== null);
+  const hasAges = caches.some(({ coldShare }) => coldShare !== null);
   const rows = caches.map((cache) => [
     ...[cache.name, cache.fetches, formatSize(cache.bytes), formatShare(cache.share)],
     ...[formatBytesPerSecond(cache.bytesPerSecond), cache.setbacks],
-    ...(isTold ? [formatShare(cache.coldShare)] : []),
+    ...(hasAges ? [formatShare(cache.coldShare)] : []),
     ...(isWanted ? [cache.wanted ?? ''] : []),
   ]);
-  const head = `server | fetches> | delivered> | share> | rate> | given up>${isTold ? ' | cold>' : ''}${isWanted ? ' | preference' : ''}`;
-  return sectionTable('caches', 'Caches and origins', head, rows, { after: isTold ? [coldNote] : [] });
+  const head = `server | fetches> | delivered> | share> | rate> | given up>${hasAges ? ' | cold>' : ''}${isWanted ? ' | preference' : ''}`;
+  return sectionTable('caches', 'Caches and origins', head, rows, { after: hasAges ? [coldNote] : [] });
 }
 
 const coldNote =
-  'Cold: bytes that the cache had to fetch itself first, of those whose `Age` it told; an origin tells none.';
+  'Cold: bytes that the cache had to fetch itself first, of those with an `Age`; origins have none.';
 
 /** With a single site, the table of caches says it all. */
 function cacheSiteSection({ cacheSites }: LogReport, all: boolean): Section {
