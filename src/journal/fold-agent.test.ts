@@ -101,6 +101,6 @@ test('the GPU of the slot, its use and the pace of the training are known', () =
     { gpus, driver, gpuUse },
     { gpus: ['B'], driver: '550.54.14', gpuUse: { percent: 80, samples: 2 } },
   );
-  assert.equal(training?.pace?.epochSeconds, 50);
-  assert.equal(training?.pace?.samplesPerSecond, 64);
+  const { epochSeconds, samplesPerSecond } = training?.pace ?? {};
+  assert.deepEqual([epochSeconds, samplesPerSecond], [50, 64]);
 });
