@@ -1,6 +1,6 @@
 import path from 'node:path';
 import {
-  attributeValue,
+  imageOf,
   type Batch,
   batches,
   type SubmitFacts,
@@ -109,12 +109,9 @@ function objectsOf(all: readonly Batch[]): AskedObject[] {
       found.set(url, { label, url, place, declared: {}, isProven: true });
   };
   for (const batch of all)
-    add('image', imageOf(batch), whereSet(batch, 'container_image', 'MY.SingularityImage'));
+    add('image', imageOf(batch), whereSet(batch, 'container_image', 'MY.SingularityImage', 'docker_image'));
   for (const batch of all.flatMap(({ queue }) => queue.jobs.map((job) => ({ queue, job }))))
     for (const url of fileList(valueOf(batch, 'transfer_input_files')))
       add('input', url, whereSet(batch, 'transfer_input_files'));
   return [...found.values()];
 }
-
-const imageOf = (batch: Batch): string | undefined =>
-  valueOf(batch, 'container_image') ?? attributeValue(batch, 'SingularityImage')?.replaceAll('"', '');
