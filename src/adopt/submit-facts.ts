@@ -133,7 +133,7 @@ export function formatQuantity(bytes: number): string {
 }
 
 /** The image that a job runs in, whichever way its submit file says so. */
-export function imageOf(batch: Batch): string | undefined {
+export function submittedImage(batch: Batch): string | undefined {
   const docker = valueOf(batch, 'docker_image');
   return (
     valueOf(batch, 'container_image') ??

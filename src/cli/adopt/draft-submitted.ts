@@ -7,7 +7,7 @@ import {
   batches,
   fileList,
   formatQuantity,
-  imageOf,
+  submittedImage,
   parseQuantity,
   type SubmitFacts,
   valueOf,
@@ -55,7 +55,7 @@ export function draftSubmitted(file: string, facts: SubmitFacts): JobDraft | und
   const run = runOf(group, envOf(group, notes), outputsOf(group, notes), notes);
   if (run.outputs.length === 0)
     notes.open.push({ what: 'outputs', why: 'the submit file names none that is known here' });
-  const image = imageOf(batch);
+  const image = submittedImage(batch);
   const isCarried = (name: string): boolean =>
     carried.test(name) ||
     isPlainUniverse(batch, name) ||
