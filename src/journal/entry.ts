@@ -109,6 +109,11 @@ export interface Progress {
   metrics?: Record<string, number>;
   /** Seconds it has waited for data since it started. */
   waited?: number;
+  /** Checkpoints it has written since it started, and the seconds it waited for them. */
+  saves?: number;
+  saveSeconds?: number;
+  /** Seconds between two checkpoints, as it chose them last. */
+  saveEvery?: number;
 }
 
 /** A request that is too small for what the attempt needs, in bytes or seconds. */

@@ -87,6 +87,7 @@ export function sections(report: LogReport, choice: SectionChoice = {}): Section
     ...(all ? [slowestSection(report)] : []),
     cacheSection(report),
     resourceSection(report),
+    checkpointSection(report),
     ...(jobRows.length > maxRows || valueNames(jobRows, 'metrics').length === 0
       ? []
       : [resultsSection(jobRows)]),
@@ -284,6 +285,24 @@ function cacheSection({ caches }: LogReport): Section {
   });
   const head = `server | fetches> | delivered> | share> | rate> | given up>${isWanted ? ' | preference' : ''}`;
   return sectionTable('caches', 'Caches and origins', head, rows);
+}
+
+function checkpointSection({ checkpoints }: LogReport): Section {
+  if (checkpoints === null) return sectionTable('checkpoints', 'Checkpoints', '|', []);
+  const { saves, secondsPerSave, waitShare, everySeconds, interruptions, expectedShare } = checkpoints;
+  const { meanSecondsBetween, lostSecondsEach } = checkpoints;
+  const waited = waitShare === null ? '-' : `${formatShare(waitShare)} of the training`;
+  return sectionTable('checkpoints', 'Checkpoints', '|', [
+    ['saved', saves],
+    ['waited for saving', `${waited}, ${secondsPerSave.toFixed(2)} s each`],
+    ...(everySeconds === null ? [] : [['saved every', formatSeconds(everySeconds)]]),
+    ['interruptions', interruptions],
+    ...(meanSecondsBetween === null ? [] : [['one in', formatSeconds(meanSecondsBetween)]]),
+    ...(lostSecondsEach === null ? [] : [['work lost by each', formatSeconds(lostSecondsEach)]]),
+    ...(expectedShare === null
+      ? []
+      : [['expected for saving and lost work', `${formatShare(expectedShare)} of the time`]]),
+  ]);
 }
 
 function resourceSection({ resources }: LogReport): Section {
