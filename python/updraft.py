@@ -1383,10 +1383,10 @@ class Stream:
         """Begins after this many samples of the epoch. Shards before them are not read, if their sizes are known."""
         start = _Start(epoch)
         for shards in self._blocks(epoch):
-            counts = [self._shards.count(shard) for shard in shards]
-            if None in counts or start.before + sum(counts) > samples:
+            before = _sum_of([self._shards.count(shard) for shard in shards], start.before)
+            if before is None or before > samples:
                 break
-            start = replace(start, block=start.block + 1, before=start.before + sum(counts))
+            start = replace(start, block=start.block + 1, before=before)
         self._begin_at(replace(start, samples=samples))
         self._want(self._start)
 
@@ -1504,7 +1504,7 @@ class Stream:
 
     def _leave_hint(self) -> None:
         """Leaves what a resumed training will want first beside its checkpoint: the agent brings it while Python starts."""
-        if self._shards.hint is None:
+        if self._shards.hint is None or self._shards.stream_folder is None:
             return
         places = [reader["position"] for reader in _readers(self._shards.stream_folder, self._next.epoch)]
         wanted = self._wanted(self._start)
@@ -1526,7 +1526,7 @@ def _as_torch_dataset(kind: type) -> type:
 _torch_datasets: dict[type, type] = {}
 
 
-def _new_stream(kind: type) -> Any:
+def _new_stream(kind: type[Stream]) -> Stream:
     return kind.__new__(kind)
 
 
@@ -1598,7 +1598,8 @@ class _Shards:
         return [len(self.names), zlib.crc32(repr([self.names, self._bytes]).encode())]
 
     def block_that_fits(self, block: Optional[int]) -> int:
-        largest, keep = max((size for size in self._bytes if size is not None), default=None), self._keep
+        largest: Optional[int] = max((size for size in self._bytes if size is not None), default=None)
+        keep = self._keep
         if largest is None:
             # Sizes that nobody knows before the shards have come.
             return block or (4 if keep is None else 2)
@@ -1630,9 +1631,10 @@ class _Shards:
 
     def samples(self) -> int:
         counts = self.counts_so_far() if self._is_brought else [self.count(one) for one in range(len(self.names))]
-        if None in counts:
+        total = _sum_of(counts)
+        if total is None:
             raise TypeError("the number of samples is not known before all shards have arrived once")
-        return sum(counts)
+        return total
 
     def open(self, number: int, reader: _Reader, files: contextlib.ExitStack) -> _Shard:
         """Waits for a shard. Once open, it may be removed."""
@@ -1658,7 +1660,7 @@ class _Shards:
     def _index(self, number: int, file: Any = None) -> list[Any]:
         if number in self._indexes:
             return self._indexes[number]
-        samples = self._saved_index(number)
+        samples: Optional[list[Any]] = self._saved_index(number)
         if samples is None:
             path = os.path.join(self.folder, self.names[number])
             with contextlib.ExitStack() as stack:
@@ -1859,9 +1861,19 @@ def _samples_of(members: Iterable[tuple[str, int, int]], path: str) -> list[Any]
     return samples
 
 
+def _sum_of(counts: Iterable[Optional[int]], start: int = 0) -> Optional[int]:
+    """None if one of them is not known."""
+    total = start
+    for count in counts:
+        if count is None:
+            return None
+        total += count
+    return total
+
+
 def _read_at(file: Any, offset: int, size: int) -> bytes:
     file.seek(offset)
-    data = file.read(size)
+    data: bytes = file.read(size)
     while len(data) < size:
         more = file.read(size - len(data))
         if not more:
