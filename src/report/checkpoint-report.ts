@@ -16,7 +16,7 @@ export interface CheckpointReport {
   /** Time on slots between two interruptions, and work since the last checkpoint that each one cost. */
   meanSecondsBetween: number | null;
   lostSecondsEach: number | null;
-  /** What saving and repeated work were expected to cost at that interval; null without an interruption. */
+  /** What saving and repeated work cost at that interval if machines vanish without notice; null without an interruption. */
   expectedShare: number | null;
 }
 

@@ -301,7 +301,7 @@ function checkpointSection({ checkpoints }: LogReport): Section {
     ...(lostSecondsEach === null ? [] : [['work lost by each', formatSeconds(lostSecondsEach)]]),
     ...(expectedShare === null
       ? []
-      : [['expected for saving and lost work', `${formatShare(expectedShare)} of the time`]]),
+      : [['expected if machines vanish', `${formatShare(expectedShare)} of the time`]]),
   ]);
 }
 

@@ -16,7 +16,7 @@ export async function earlierInterruptions({ folder, spec }: Plan): Promise<Inte
   const states = await Promise.all(
     same.slice(0, maxRuns).map((run) => readRunOutline(run.folder).catch(() => undefined)),
   );
-  const latest = same.find(({ name }) => name === spec.name);
+  const latest = same[states.findIndex((state) => state?.name === spec.name)];
   // Only an agent's own journal has it, and reading those of many jobs takes long: the latest run is enough.
   const detailed = latest && (await readRunState(latest.folder).catch(() => undefined));
   const saveSeconds = detailed && meanSaveSeconds([detailed]);
