@@ -23,7 +23,7 @@ export const meanLife = ({ interrupted, seconds }: Interruptions): number | unde
   interrupted === 0 || seconds === 0 ? undefined : seconds / interrupted;
 
 /** Seconds between checkpoints that cost least (Young, Daly). */
-export const bestInterval = (lifeSeconds: number, saveSeconds: number): number =>
+const bestInterval = (lifeSeconds: number, saveSeconds: number): number =>
   Math.sqrt(2 * saveSeconds * lifeSeconds);
 
 /**
