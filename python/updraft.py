@@ -185,6 +185,7 @@ class Training:
         for batch in self._until_asked(rest):
             yield batch
             self._position = replace(self._position, batch=self._position.batch + 1)
+            self._progress.samples += size
             # After the last batch, the end of the epoch is the better moment: a resumed loop would be empty.
             if self._position.batch % accumulate == 0 and self._position.batch != length:
                 self._between_batches()
@@ -552,6 +553,7 @@ class _Progress:
         self.saving: Callable[[], dict[str, float]] = dict
         self.epochs: Optional[int] = None
         self.steps: Optional[int] = None
+        self.samples = 0
 
     def log(self, position: _Position, metrics: dict[str, Any]) -> None:
         if self._path is None:
@@ -569,7 +571,8 @@ class _Progress:
         line: dict[str, Any] = {}
         if self._pending is not None:
             position, metrics = self._pending
-            counted = {"epochs": self.epochs, "step": position.batch, "steps": self.steps}
+            samples = self.samples or None
+            counted = {"epochs": self.epochs, "step": position.batch, "steps": self.steps, "samples": samples}
             line = {**_numbers(metrics), "epoch": position.epoch + 1, **counted}
         if saves != self._saves:
             line.update(saving)

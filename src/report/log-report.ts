@@ -3,7 +3,7 @@ import type { JobHistory } from '../history/history.ts';
 import { inSeconds, lossColumns, type Amounts, type Column } from './columns.ts';
 import type { JobRow, Ledger, RowOutcome } from './ledger.ts';
 import { type BrokenMachine, brokenMachines } from './broken-machines.ts';
-import { type CacheReport, cacheReports } from './cache-reports.ts';
+import { type CacheReport, cacheReports, type CacheSiteReport, cacheSiteReports } from './cache-reports.ts';
 import { type CheckpointReport, checkpointReport } from './checkpoint-report.ts';
 import { groupings, type GroupingName } from './groupings.ts';
 import { type GroupReport, groupReports } from './groups.ts';
@@ -59,6 +59,8 @@ export interface LogReport {
   gpus: GroupReport[];
   /** What each cache delivered to a run; empty for logs, which do not record it. */
   caches: CacheReport[];
+  /** The same for each site. */
+  cacheSites: CacheSiteReport[];
   resources: ResourceReport[];
   /** Of trainings that use `updraft.py`; null for others. */
   checkpoints: CheckpointReport | null;
@@ -129,6 +131,7 @@ export function logReport(jobs: readonly JobHistory[], ledger: Ledger, extras: E
     brokenMachines: broken,
     gpus: groups('gpu'),
     caches,
+    cacheSites: cacheSiteReports(jobs),
     resources,
     checkpoints: checkpointReport(jobs, rows),
     slowest: slowest(rows),

@@ -71,6 +71,7 @@ const ownFields = [
   'loss',
   'accuracy',
   'waited',
+  'samples',
   'saves',
   'saveSeconds',
   'saveEvery',
