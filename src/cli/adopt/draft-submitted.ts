@@ -17,6 +17,7 @@ import { counted } from '../../base/counted.ts';
 import { defined } from '../../base/defined.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { isInside } from '../../job/inside.ts';
+import { looksSecret } from '../../job/secrets.ts';
 import type { JobDraft, SubmittedParts } from '../init/draft-job.ts';
 import {
   asTemplate,
@@ -261,7 +262,7 @@ function envOf(all: readonly Batch[], notes: Notes): Record<string, JobText> {
     const [first, ...rest] = text;
     const [, name = '', value = ''] =
       /^([^=]+)=(.*)$/s.exec((first && 'literal' in first && first.literal) || '') ?? [];
-    if (/TOKEN|SECRET|PASSWORD|API_?KEY/i.test(name))
+    if (looksSecret(name))
       notes.hints.push(`environment: ${name} looks like a secret, which belongs into [train.secrets]`);
     else if (markedNames([text]).includes('cluster'))
       notes.open.push({ what: `env.${name}`, why: 'it has the number of the cluster in its value' });
