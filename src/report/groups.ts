@@ -11,7 +11,7 @@ import {
 } from './columns.ts';
 import type { AttemptRow, JobRow } from './ledger.ts';
 import { lostMillis, secondsOf, transferRate } from './sites.ts';
-import { ascending, mean, quantile, standardDeviation } from './statistics.ts';
+import { ascending, mean, quantile, standardDeviation } from '../statistics/describe.ts';
 
 /** Attempts with something in common, such as a site or an owner. The times are those of successful attempts. */
 export interface GroupReport {

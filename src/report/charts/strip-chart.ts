@@ -1,5 +1,5 @@
 import { clip } from '../../base/text-table.ts';
-import { ascending, mean, quantile } from '../statistics.ts';
+import { ascending, mean, quantile } from '../../statistics/describe.ts';
 import { horizontalAxis, scaleTo, type Unit } from './axis.ts';
 import { badColour, markColour } from './palette.ts';
 import { dots, element, escapeMarkup, label, picture } from './svg.ts';
