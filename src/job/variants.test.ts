@@ -39,6 +39,8 @@ matrix = { set = ["a", "b"], cpus = [1, 2], lr = [3] }
   ]);
   assert.equal(planOfJob(plan, '0003').spec.resources.cpus, 2);
   assert.equal(planOfJob(plan, '0003').jobs.length, 4);
+  const informed = { ...plan, meanLifeSeconds: 600 };
+  assert.deepEqual(new Set(variantsOf(informed).map((one) => one.meanLifeSeconds)), new Set([600]));
   const same = await loadPlan(folder, { cwd: folder, set: ['run.matrix.cpus=[1]', 'run.matrix.set=["a"]'] });
   assert.equal(same.variants, undefined);
   assert.notEqual(same.planHash, plan.planHash);

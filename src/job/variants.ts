@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { defined } from '../base/defined.ts';
+import { placeholderValues } from './expand.ts';
 import type { Plan, PlannedData, Variant } from './plan.ts';
-import type { Scalar } from './spec.ts';
 
 /** The plan as each variant's jobs have it, with those jobs only; the plan itself, if all have the same. */
 export function variantsOf(plan: Plan): Plan[] {
@@ -26,14 +26,12 @@ export function planOfJob(plan: Plan, id: string): Plan {
 }
 
 function withVariant(plan: Plan, variant: Variant, jobs: Plan['jobs']): Plan {
-  const { version, file, folder, planHash, files, spec } = plan;
-  const { filesIn, variedBy, isMemorySet, isRehearsal } = plan;
   const { data, disk, environment, imageTokenFile, imageMark, software, resources, requirements } = variant;
-  return {
-    ...{ version, file, folder, planHash, files, jobs, data, disk },
-    ...defined({ filesIn, variedBy, isMemorySet, isRehearsal, environment, imageTokenFile, imageMark }),
-    spec: { ...spec, environment: software, resources, run: defined({ ...spec.run, requirements }) },
-  };
+  const run = defined({ ...plan.spec.run, requirements });
+  return defined({
+    ...{ ...plan, variants: undefined, jobs, data, disk, environment, imageTokenFile, imageMark },
+    spec: { ...plan.spec, environment: software, resources, run },
+  });
 }
 
 /** A plan of these variants, with all jobs of `plan`. */
@@ -67,7 +65,7 @@ export function planVariants(plans: readonly [Plan, ...Plan[]], variedBy: string
 /** `method=osdf gpus=1`: what the jobs of a variant have in common. */
 export function describeVariant({ jobs: [job] }: Plan, variedBy: readonly string[] = []): string {
   if (job === undefined) return '';
-  const values: Record<string, Scalar> = { ...job.parameters, job: job.id, index: Number(job.id) };
+  const values = placeholderValues({ ...job, index: Number(job.id) });
   return variedBy.map((name) => `${name}=${String(values[name])}`).join(' ');
 }
 
