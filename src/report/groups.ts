@@ -42,7 +42,7 @@ export interface GroupReport {
 /** The name of the group of a job with all its attempts, or of each attempt; undefined for none. */
 export type GroupKey =
   | { job: (job: JobHistory) => string | undefined }
-  | { attempt: (attempt: AttemptHistory) => string | undefined };
+  | { attempt: (attempt: AttemptHistory, job: JobHistory) => string | undefined };
 
 /** The largest loss first. */
 export function groupReports(
@@ -65,7 +65,7 @@ export function groupReports(
     whole?.addJob(job, row);
     job.attempts.forEach((attempt, at) => {
       const own = row.attempts[at];
-      const tally = 'attempt' in key ? tallyOf(key.attempt(attempt)) : whole;
+      const tally = 'attempt' in key ? tallyOf(key.attempt(attempt, job)) : whole;
       if (own === undefined || tally === undefined) return;
       tally.addAttempt(job, attempt, own);
       if (tally !== whole) addAmounts(tally.sum, own.millis);

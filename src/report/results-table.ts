@@ -1,3 +1,4 @@
+import { isLowerBetter } from '../base/metric-direction.ts';
 import { nearest } from '../base/nearest.ts';
 import { Fault } from '../fault/fault.ts';
 import { csvLine } from './attempt-csv.ts';
@@ -113,3 +114,11 @@ export const resultsJson = (rows: readonly JobTableRow[]): object[] =>
   rows.map(({ job, parameters, outcome, valid, metrics, best, executeSeconds, attempts }) => ({
     ...{ job, parameters, outcome, valid, metrics, best, executeSeconds, attempts },
   }));
+
+/** How to sort by the metric that is most likely to decide: one of the validation, then the accuracy. */
+export function decidingMetric(names: readonly string[]): string | undefined {
+  const rank = (name: string): number =>
+    (/^(?:val|test|eval)/i.test(name) ? 0 : 2) + (isLowerBetter(name) ? 1 : 0);
+  const [name] = names.toSorted((a, b) => rank(a) - rank(b));
+  return name === undefined || isLowerBetter(name) ? name : `-${name}`;
+}

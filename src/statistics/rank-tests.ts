@@ -81,7 +81,8 @@ function exactTails(ranks: readonly number[], chosen: number, distance: number):
   for (const rank of ranks)
     for (let count = chosen; count > 0; count--) {
       const [to, from] = [ways[count], ways[count - 1]];
-      for (let sum = total; sum >= rank && to && from; sum--) to[sum] = (to[sum] ?? 0) + (from[sum - rank] ?? 0);
+      for (let sum = total; sum >= rank && to && from; sum--)
+        to[sum] = (to[sum] ?? 0) + (from[sum - rank] ?? 0);
     }
   const mean = (total * chosen) / ranks.length;
   let [far, all] = [0, 0];

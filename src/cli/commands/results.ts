@@ -1,7 +1,6 @@
 import path from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { counted } from '../../base/counted.ts';
-import { isLowerBetter } from '../../base/metric-direction.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
 import { resultsFolder } from '../../job/layout.ts';
@@ -9,7 +8,13 @@ import type { RunState } from '../../journal/state.ts';
 import { jobTable, valueNames } from '../../report/job-table.ts';
 import { readRun } from '../../report/read-run.ts';
 import { reportMarkdown, sectionText } from '../../report/report-text.ts';
-import { resultsCsv, resultsJson, resultsSection, sortResults } from '../../report/results-table.ts';
+import {
+  decidingMetric,
+  resultsCsv,
+  resultsJson,
+  resultsSection,
+  sortResults,
+} from '../../report/results-table.ts';
 import type { Cli } from '../cli.ts';
 import { findRun } from '../find-run.ts';
 import { textPage } from '../report/print-report.ts';
@@ -51,14 +56,6 @@ function readCount(text: string): number {
   throw new InvalidArgumentError('expected a number, like 10');
 }
 
-/** How to sort by the metric that is most likely to decide: one of the validation, then the accuracy. */
-function bestFirst(names: readonly string[]): string | undefined {
-  const rank = (name: string): number =>
-    (/^(?:val|test|eval)/i.test(name) ? 0 : 2) + (isLowerBetter(name) ? 1 : 0);
-  const [name] = names.toSorted((a, b) => rank(a) - rank(b));
-  return name === undefined || isLowerBetter(name) ? name : `-${name}`;
-}
-
 async function exportCurves(cli: Cli, folder: string, { jobs }: RunState, to: string): Promise<void> {
   const { writeTensorboard } = await import('../report/write-tensorboard.ts');
   const target = path.resolve(cli.cwd, to);
@@ -91,7 +88,7 @@ async function printResults(cli: Cli, word: string | undefined, options: Options
     if (valueNames(rows, 'metrics').length === 0) cli.err('no training has reported a metric yet\n');
     const first = rows.find(({ valid }) => valid === true)?.job;
     const best = first && path.relative(cli.cwd, resultsFolder(run.folder, first));
-    const key = bestFirst(valueNames(rows, 'metrics'));
+    const key = decidingMetric(valueNames(rows, 'metrics'));
     nextCommands(cli, [
       options.sort === undefined &&
         key !== undefined && [`updraft results ${run.argument} --sort ${key} --top 10`, 'the best ten'],
