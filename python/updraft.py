@@ -325,7 +325,9 @@ class _Attempt:
     def leave(self, position: _Position, is_saved: bool, is_any_saved: bool) -> None:
         if is_saved:
             print(f"updraft: saved in {position}, as asked", file=sys.stderr, flush=True)
-        raise SystemExit(SAVED if is_any_saved else 128 + signal.SIGTERM)
+        status = SAVED if is_any_saved else 128 + signal.SIGTERM
+        atexit.register(_exit_now, status)
+        raise SystemExit(status)
 
     def end(self) -> None:
         self._restore_handler()
@@ -340,12 +342,26 @@ _used: set[str] = set()
 """Folders of the trainings of this process."""
 
 
+def _exit_now(status: int) -> None:
+    """The slot is wanted back: workers have nothing to save, and Python would take a second to free what it has loaded."""
+    atexit.unregister(_exit_now)
+    _kill_workers()
+    with contextlib.suppress(Exception):
+        atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.flush()
+    os._exit(status)
+
+
 class _Store:
     """The folder of checkpoints. A name holds a number that grows and the file's CRC-32: whole or ignored."""
 
     def __init__(self, folder: str, keep: int) -> None:
         self.folder = folder
         self._keep = keep
+        # What the agent keeps it syncs itself; a folder that is lost with its machine needs no more than a rename.
+        self._syncs = "UPDRAFT_CHECKPOINT" not in os.environ
         self._writer: Optional[threading.Thread] = None
         self._failure: Optional[BaseException] = None
         self._buffers: dict[Any, Any] = {}
@@ -424,9 +440,10 @@ class _Store:
                 whole = _WholeFile(file)
                 _dump(state, whole)
                 whole.finish()
-                os.fsync(file.fileno())
+                if self._syncs:
+                    os.fsync(file.fileno())
             self._number += 1
-            name = f"checkpoint-{self._number:012d}-{_crc_of(part):08x}.pt"
+            name = f"checkpoint-{self._number:012d}-{whole.crc:08x}.pt"
             os.replace(part, os.path.join(self.folder, name))
         except BaseException:
             with contextlib.suppress(OSError):
@@ -444,11 +461,13 @@ class _WholeFile:
     def __init__(self, file: Any) -> None:
         self._file = io.BufferedWriter(file)
         self._error: Optional[OSError] = None
+        self.crc = 0
 
     def write(self, data: Any) -> int:
         if self._error is None:
             try:
                 self._file.write(data)
+                self.crc = zlib.crc32(data, self.crc)
             except OSError as error:
                 self._error = error
         return memoryview(data).nbytes
@@ -598,17 +617,27 @@ class _WorkerInit:
 
 def _end_workers() -> None:
     """At exit, before multiprocessing sends them SIGTERM, which they ignore, and waits for them forever."""
+    workers = _workers()
+    for worker in workers:
+        worker.terminate()
+    deadline = time.monotonic() + 1
+    for worker in workers:
+        worker.join(max(0.0, deadline - time.monotonic()))
+    _kill_workers()
+
+
+def _kill_workers() -> None:
+    for worker in _workers():
+        worker.kill()
+        worker.join(1)
+
+
+def _workers() -> list[Any]:
     workers = [child for child in multiprocessing.active_children() if child.daemon]
-    if not workers:
-        return
-    # PyTorch would report each one that is killed.
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    for end in ("terminate", "kill"):
-        deadline = time.monotonic() + 1
-        for worker in workers:
-            getattr(worker, end)()
-        for worker in workers:
-            worker.join(max(0.0, deadline - time.monotonic()))
+    if workers:
+        # PyTorch would report each one that is killed.
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    return workers
 
 
 atexit.register(_end_workers)
@@ -1328,10 +1357,10 @@ class Stream:
         """Begins after this many samples of the epoch. Shards before them are not read, if their sizes are known."""
         start = _Start(epoch)
         for shards in self._blocks(epoch):
-            counts = [self._shards.count(shard) for shard in shards]
-            if None in counts or start.before + sum(counts) > samples:
+            before = _sum_of([self._shards.count(shard) for shard in shards], start.before)
+            if before is None or before > samples:
                 break
-            start = replace(start, block=start.block + 1, before=start.before + sum(counts))
+            start = replace(start, block=start.block + 1, before=before)
         self._begin_at(replace(start, samples=samples))
         self._want(self._start)
 
@@ -1449,7 +1478,7 @@ class Stream:
 
     def _leave_hint(self) -> None:
         """Leaves what a resumed training will want first beside its checkpoint: the agent brings it while Python starts."""
-        if self._shards.hint is None:
+        if self._shards.hint is None or self._shards.stream_folder is None:
             return
         places = [reader["position"] for reader in _readers(self._shards.stream_folder, self._next.epoch)]
         wanted = self._wanted(self._start)
@@ -1471,7 +1500,7 @@ def _as_torch_dataset(kind: type) -> type:
 _torch_datasets: dict[type, type] = {}
 
 
-def _new_stream(kind: type) -> Any:
+def _new_stream(kind: type[Stream]) -> Stream:
     return kind.__new__(kind)
 
 
@@ -1543,7 +1572,8 @@ class _Shards:
         return [len(self.names), zlib.crc32(repr([self.names, self._bytes]).encode())]
 
     def block_that_fits(self, block: Optional[int]) -> int:
-        largest, keep = max((size for size in self._bytes if size is not None), default=None), self._keep
+        largest: Optional[int] = max((size for size in self._bytes if size is not None), default=None)
+        keep = self._keep
         if largest is None:
             # Sizes that nobody knows before the shards have come.
             return block or (4 if keep is None else 2)
@@ -1575,9 +1605,10 @@ class _Shards:
 
     def samples(self) -> int:
         counts = self.counts_so_far() if self._is_brought else [self.count(one) for one in range(len(self.names))]
-        if None in counts:
+        total = _sum_of(counts)
+        if total is None:
             raise TypeError("the number of samples is not known before all shards have arrived once")
-        return sum(counts)
+        return total
 
     def open(self, number: int, reader: _Reader, files: contextlib.ExitStack) -> _Shard:
         """Waits for a shard. Once open, it may be removed."""
@@ -1603,7 +1634,7 @@ class _Shards:
     def _index(self, number: int, file: Any = None) -> list[Any]:
         if number in self._indexes:
             return self._indexes[number]
-        samples = self._saved_index(number)
+        samples: Optional[list[Any]] = self._saved_index(number)
         if samples is None:
             path = os.path.join(self.folder, self.names[number])
             with contextlib.ExitStack() as stack:
@@ -1804,9 +1835,19 @@ def _samples_of(members: Iterable[tuple[str, int, int]], path: str) -> list[Any]
     return samples
 
 
+def _sum_of(counts: Iterable[Optional[int]], start: int = 0) -> Optional[int]:
+    """None if one of them is not known."""
+    total = start
+    for count in counts:
+        if count is None:
+            return None
+        total += count
+    return total
+
+
 def _read_at(file: Any, offset: int, size: int) -> bytes:
     file.seek(offset)
-    data = file.read(size)
+    data: bytes = file.read(size)
     while len(data) < size:
         more = file.read(size - len(data))
         if not more:

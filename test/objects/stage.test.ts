@@ -107,6 +107,18 @@ test('with shuffling, folders are mixed from the first shard on, samples stay wh
   assert.equal(names.flat().length, Object.keys(files).length);
 });
 
+test('a folder that fits into one shard needs no list, unless it is shuffled: a stream reads lists', async (t) => {
+  const { bench: harness, env } = await dataset(t);
+  for (const [more, url] of [
+    [[], /\.tar"/],
+    [['--shuffle'], /\.shards\.json"/],
+  ] as const) {
+    const { exit, out, err } = await harness.updraft(['stage', 'set', 'osdf:///inbox/one', ...more], { env });
+    assert.equal(exit, 0, err);
+    assert.match(out, url);
+  }
+});
+
 test('the same command again sends only what is missing, and says why', async (t) => {
   const { bench: harness, env } = await dataset(t);
   const first = await harness.updraft(stage, { env });

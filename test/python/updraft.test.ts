@@ -93,3 +93,14 @@ test('a run brings updraft.py, and its attempts continue one another', async (t)
     [0, 1].flatMap((epoch) => [0, 1, 2, 3, 4].map((number) => [epoch, number])),
   );
 });
+
+test('the types of updraft.py hold', { timeout: 300_000 }, async (t) => {
+  const python = await findWith(['mypy']);
+  if (python === undefined) {
+    t.skip('no Python on this machine has mypy');
+    return;
+  }
+  const words = ['-m', 'mypy', '--strict', '--ignore-missing-imports', '--cache-dir=/dev/null', 'updraft.py'];
+  const { stdout } = await run(python, words, { cwd });
+  assert.match(stdout, /no issues found/);
+});

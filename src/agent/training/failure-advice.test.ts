@@ -35,3 +35,20 @@ test('a download of the training that reached no server is not an error of the s
     );
   assert.equal(await withAdvice(failed, ['ConnectionError in my own model'], '/'), failed);
 });
+
+test('a damaged shard is a fault of the data, not of the script', async () => {
+  const failed = new Fault('training-failed', 'the training failed', { fix: 'fix the script' });
+  const damaged = 'data/train-0003.tar is damaged, or no tar, at byte 512: wrong checksum of a header';
+  const lines = [
+    'updraft.StreamError: Caught StreamError in DataLoader worker process 0.',
+    'Original Traceback (most recent call last):',
+    `updraft.StreamError: ${damaged}`,
+  ];
+  const fault = await withAdvice(failed, lines, '/');
+  assert.equal(fault.kind, 'archive-damaged');
+  assert.equal(fault.message, damaged);
+  assert.match(fault.fix ?? '', /make that shard again/);
+  const other = await withAdvice(failed, ['updraft.StreamError: data has no tar shards'], '/');
+  assert.equal(other.kind, 'training-failed');
+  assert.match(other.message, /data has no tar shards$/);
+});

@@ -26,6 +26,8 @@ const maxNames = 10;
 /** A training's fault, with better advice than "fix the script" where its last lines allow it. */
 export async function withAdvice(fault: Fault, lines: readonly string[], work: string): Promise<Fault> {
   if (fault.kind !== 'training-failed') return fault;
+  const ofStream = lines.flatMap((line) => streamError.exec(line)?.[1] ?? []).at(-1);
+  if (ofStream !== undefined) return streamFault(fault, ofStream);
   // What follows the first such line are handlers and retries of the same error.
   if (lines.some((line) => unreachable.test(line)))
     return new Fault(fault.kind, fault.message, {
@@ -33,6 +35,22 @@ export async function withAdvice(fault: Fault, lines: readonly string[], work: s
       cause: fault,
     });
   return await withNeighbors(fault, lines, work);
+}
+
+/** How `updraft.Stream` ends a training; a loader's worker reports it first, and the training repeats it. */
+const streamError = /^updraft\.StreamError: (?!Caught )(.+)$/;
+
+/** A shard is verified when it arrives: if it is damaged then, it was made so. */
+function streamFault(fault: Fault, message: string): Fault {
+  if (/ (?:is damaged|is cut off|was cut off)\b/.test(message))
+    return new Fault('archive-damaged', message, {
+      fix: 'make that shard again, and stage the data set under a new name; the script is fine',
+      cause: fault,
+    });
+  return new Fault(fault.kind, `the data does not suit the training: ${message}`, {
+    fix: 'correct the data set, or what the script asks of it',
+    cause: fault,
+  });
 }
 
 /** How Python, curl and wget say that a server could not be reached. */

@@ -14,7 +14,7 @@ import { checkFederated, stageAll } from '../object/stage-object.ts';
 import { nextCommands } from '../text/phrases.ts';
 
 interface Options {
-  shardSize: string;
+  shardSize?: string;
   shard: boolean;
   shuffle?: true;
   dryRun?: true;
@@ -31,11 +31,17 @@ interface DataSet {
   shards: AsyncIterable<Shard>;
 }
 
+/** A training that shuffles needs many shards at once, and one that resumes waits for them. */
+const shardSizes = { plain: '1GB', shuffled: '64MB' };
+
 export function configure(command: Command, cli: Cli): void {
   command
     .argument('<dataset>', 'a folder or a file')
     .argument('<url>', 'the folder to upload to')
-    .option('--shard-size <size>', 'size of the tar files a folder is packed into', '1GB')
+    .option(
+      '--shard-size <size>',
+      `size of the tar files a folder is packed into (default: ${shardSizes.plain}, with --shuffle ${shardSizes.shuffled})`,
+    )
     .option('--no-shard', 'pack a folder into one tar file')
     .option('--shuffle', 'mix samples of all folders, for training that starts early')
     .option('--dry-run', 'show what would be made')
@@ -53,7 +59,7 @@ async function stage(cli: Cli, word: string, url: string, options: Options): Pro
     await dryRun(cli, dataset, options);
     return;
   }
-  const { tokenFile, manifests, json } = options;
+  const { tokenFile, manifests, json, shuffle } = options;
   const { names, shape } = dataset;
   const request = {
     source: dataset.path,
@@ -62,7 +68,8 @@ async function stage(cli: Cli, word: string, url: string, options: Options): Pro
     manifests: manifests && path.resolve(cli.cwd, manifests),
     nameOf: names.object,
     asItIs: shape === 'file',
-    ...(shape === 'shards' && { listNameOf: names.list }),
+    // A stream needs the list, also of a single shard.
+    ...(shape === 'shards' && { list: { nameOf: names.list, minShards: shuffle ? 1 : 2 } }),
   };
   const tableOf = (object: StagedObject): DataTable => objectTable(dataset, url, object, manifests);
   const report = (object: StagedObject): string | undefined =>
@@ -82,9 +89,10 @@ async function stage(cli: Cli, word: string, url: string, options: Options): Pro
 
 async function openDataSet(cli: Cli, word: string, options: Options): Promise<DataSet> {
   const place = path.resolve(cli.cwd, word);
-  const size = parseSize(options.shardSize);
+  const { shardSize = options.shuffle ? shardSizes.shuffled : shardSizes.plain } = options;
+  const size = parseSize(shardSize);
   if (size === undefined || size < 1_000_000)
-    throw new Fault('usage', `--shard-size ${options.shardSize} is not a size of at least 1 MB`, {
+    throw new Fault('usage', `--shard-size ${shardSize} is not a size of at least 1 MB`, {
       fix: 'write a size like 1GB or 512MiB',
     });
   const info = await stat(place).catch(() => undefined);

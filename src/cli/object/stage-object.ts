@@ -33,8 +33,8 @@ interface StageRequest {
   nameOf: (index: number, sha8: string) => string;
   /** The source is a file that is uploaded unchanged. */
   asItIs: boolean;
-  /** The name of the list of all objects, once its hash is known; none is made of a single one. */
-  listNameOf?: (sha8: string) => string;
+  /** The name of the list of all objects, once its hash is known, and of how many one is made. */
+  list?: { nameOf: (sha8: string) => string; minShards: number };
 }
 
 /** What was staged. */
@@ -72,8 +72,9 @@ export async function stageAll(
       const said = options.report(object);
       if (said !== undefined) board.print(said);
     }
-    if (request.listNameOf === undefined || objects.length < 2) return { objects };
-    return { objects, list: await stageList(staging, objects, request.listNameOf) };
+    const { list } = request;
+    if (list === undefined || objects.length < list.minShards) return { objects };
+    return { objects, list: await stageList(staging, objects, list.nameOf) };
   } finally {
     board.close();
     await rm(scratch, { recursive: true, force: true });
