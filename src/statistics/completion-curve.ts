@@ -5,15 +5,15 @@ export interface Lifetime {
 }
 
 /** From `seconds` on, this share is done. */
-export interface CurvePoint {
+export interface CompletionPoint {
   seconds: number;
   share: number;
 }
 
 /** The Kaplan–Meier estimate of the share that is done by a time: those without an end count until they were last seen. */
-export function completionCurve(lifetimes: readonly Lifetime[]): CurvePoint[] {
+export function completionCurve(lifetimes: readonly Lifetime[]): CompletionPoint[] {
   const sorted = lifetimes.toSorted((a, b) => a.seconds - b.seconds);
-  const points: CurvePoint[] = [];
+  const points: CompletionPoint[] = [];
   let left = 1;
   for (let at = 0; at < sorted.length;) {
     const seconds = sorted[at]?.seconds ?? 0;

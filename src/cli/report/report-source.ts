@@ -140,7 +140,7 @@ function plannedJobs(plan: Plan): RunContext['plannedFor'] {
   const byId = new Map<string, PlannedJob>();
   for (const { spec, data, jobs } of variantsOf(plan)) {
     const { memoryBytes, gpus } = spec.resources;
-    const method = [...new Set((data ?? []).map((source) => source.method))].join('+');
+    const method = [...new Set(data.map((source) => source.method))].join('+');
     for (const { id } of jobs) byId.set(id, { memoryBytes, gpus, method });
   }
   return (job) => byId.get(job);

@@ -54,16 +54,11 @@ export function completionCurves(all: readonly GroupCurve[], axis: string): stri
       ticks === '' ? '' : element('path', { d: ticks, ...line }),
     ].join('');
   });
-  const described = curves.map(({ name, points }) => {
-    const half = points.find(({ share }) => share >= 0.5);
-    const when = half === undefined ? '' : `, half after ${formatSeconds(half.seconds)}`;
-    return `${name}: ${formatShare(points.at(-1)?.share ?? 0)}${when}`;
-  });
   return picture(
     {
       id: 'completion-curves',
       title: 'Valid results over time',
-      description: described.join('; '),
+      description: curves.map(describeCurve).join('; '),
       width,
       height: edges.bottom + 44,
     },
@@ -71,6 +66,12 @@ export function completionCurves(all: readonly GroupCurve[], axis: string): stri
     verticalAxis(up, edges, 'with a valid result'),
     ...drawn,
   );
+}
+
+function describeCurve({ name, points }: GroupCurve): string {
+  const half = points.find(({ share }) => share >= 0.5);
+  const when = half === undefined ? '' : `, half after ${formatSeconds(half.seconds)}`;
+  return `${name}: ${formatShare(points.at(-1)?.share ?? 0)}${when}`;
 }
 
 /** Curves differ in print without colours, too. */

@@ -1,46 +1,12 @@
 import { costInterval, medianInterval, type Interval } from '../../statistics/bootstrap.ts';
-import { completionCurve, type CurvePoint } from '../../statistics/completion-curve.ts';
+import { completionCurve, type CompletionPoint } from '../../statistics/completion-curve.ts';
 import { ascending, mean, quantile, standardDeviation } from '../../statistics/describe.ts';
 import { holm, kruskalWallis, mannWhitney, type RankTest } from '../../statistics/rank-tests.ts';
 import { unknownSite } from '../sites.ts';
 import { describeDifferences, noiseLevel } from './describe-differences.ts';
+import type { GroupValues, MeasuredGroups, PairTest } from './measured-groups.ts';
 import type { Measure } from './measures.ts';
-import type { Sample, SampleGroup } from './samples.ts';
-
-/** The values of a group. Times are seconds; the spread is the interquartile range, `q3` − `q1`. */
-export interface GroupValues {
-  name: string;
-  n: number;
-  mean: number | null;
-  median: number | null;
-  /** The bootstrap interval of the median: 95 %, percentiles of 2,000 resamples. */
-  interval: Interval | null;
-  p95: number | null;
-  q1: number | null;
-  q3: number | null;
-  deviation: number | null;
-  values: number[];
-}
-
-/** Two groups: how likely such a difference is by chance, adjusted for the number of pairs (Holm). */
-export interface PairTest {
-  groups: [string, string];
-  p: number;
-}
-
-/** One measure of all groups. */
-export interface MeasuredGroups {
-  name: string;
-  title: string;
-  isLowerBetter: boolean;
-  groups: GroupValues[];
-  /** Mann–Whitney for two groups, Kruskal–Wallis for more; null with fewer than two groups of two values. */
-  test: (RankTest & { name: 'Mann–Whitney' | 'Kruskal–Wallis' }) | null;
-  /** Only if the test of all groups found a difference. */
-  pairs: PairTest[];
-  /** What this says, in sentences. */
-  said: string[];
-}
+import type { ComparedSample, SampleGroup } from './samples.ts';
 
 /** What a valid result costs a group, failures included. */
 export interface GroupCost {
@@ -68,7 +34,7 @@ export function measureGroups(groups: readonly SampleGroup[], measure: Measure):
   return { ...measured, said: describeDifferences(measured, tested, measure) };
 }
 
-const valuesOf = (samples: readonly Sample[], { of }: Measure): number[] =>
+const valuesOf = (samples: readonly ComparedSample[], { of }: Measure): number[] =>
   samples.flatMap((sample) => of(sample) ?? []);
 
 function describeValues(name: string, values: number[]): GroupValues {
@@ -104,7 +70,7 @@ function pairTests(tested: readonly GroupValues[], { p }: RankTest): PairTest[] 
 
 export function groupCost({ name, samples }: SampleGroup): GroupCost {
   const valid = samples.filter(({ isValid }) => isValid === true).length;
-  const total = (of: (sample: Sample) => number | null) =>
+  const total = (of: (sample: ComparedSample) => number | null) =>
     samples.reduce((sum, sample) => sum + (of(sample) ?? 0), 0);
   const slotSeconds = total((sample) => sample.slotSeconds);
   const gpuSeconds = samples.some((sample) => sample.gpuSeconds !== null)
@@ -127,7 +93,7 @@ export function groupCost({ name, samples }: SampleGroup): GroupCost {
 /** The share of a group with a valid result, over the time since the first match, and when others were last seen. */
 export interface GroupCurve {
   name: string;
-  points: CurvePoint[];
+  points: CompletionPoint[];
   /** Jobs that had not ended. */
   censoredSeconds: number[];
 }

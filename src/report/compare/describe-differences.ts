@@ -1,6 +1,6 @@
 import { firstFew } from '../../base/printable.ts';
 import { neededPerSample } from '../../statistics/sample-size.ts';
-import type { GroupValues, MeasuredGroups, PairTest } from './comparison.ts';
+import type { GroupValues, MeasuredGroups, PairTest } from './measured-groups.ts';
 import type { Measure } from './measures.ts';
 
 /** Below this, chance alone seldom makes such a difference. */

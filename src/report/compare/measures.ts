@@ -3,7 +3,7 @@ import { nearest } from '../../base/nearest.ts';
 import { Fault } from '../../fault/fault.ts';
 import { timeUnit, type Unit } from '../charts/axis.ts';
 import { formatSeconds, formatShare } from '../format.ts';
-import type { Sample } from './samples.ts';
+import type { ComparedSample } from './samples.ts';
 
 /** A figure by which groups are compared. */
 export interface Measure {
@@ -12,14 +12,14 @@ export interface Measure {
   /** `A … B`, of the better one. */
   phrase: string;
   isLowerBetter: boolean;
-  of: (sample: Sample) => number | null;
+  of: (sample: ComparedSample) => number | null;
   show: (value: number) => string;
   unit: (max: number) => Unit;
 }
 
 const ofValid =
-  (value: (sample: Sample) => number | null | undefined) =>
-  (sample: Sample): number | null =>
+  (value: (sample: ComparedSample) => number | null | undefined) =>
+  (sample: ComparedSample): number | null =>
     sample.isValid === true ? (value(sample) ?? null) : null;
 
 const duration = { isLowerBetter: true, show: formatSeconds, unit: timeUnit };
@@ -65,12 +65,12 @@ const ownMeasures: readonly Measure[] = [
 ];
 
 /** The names of what can be compared: Updraft's own measures, and what the trainings measured. */
-const measureNames = (samples: readonly Sample[]): string[] => [
+const measureNames = (samples: readonly ComparedSample[]): string[] => [
   ...ownMeasures.map(({ name }) => name),
   ...metricNames(samples),
 ];
 
-export const metricNames = (samples: readonly Sample[]): string[] => [
+export const metricNames = (samples: readonly ComparedSample[]): string[] => [
   ...new Set(samples.flatMap(({ metrics }) => Object.keys(metrics))),
 ];
 
@@ -96,7 +96,7 @@ export function measureNamed(name: string): Measure {
 }
 
 /** The measure, of which some sample has a value. */
-export function knownMeasure(name: string, samples: readonly Sample[]): Measure {
+export function knownMeasure(name: string, samples: readonly ComparedSample[]): Measure {
   const measure = measureNamed(name);
   if (samples.some((sample) => measure.of(sample) !== null)) return measure;
   // Without any valid result, there is nothing to compare, whatever its name.

@@ -7,7 +7,7 @@ import type { ReadLogs } from '../read-logs.ts';
 import { unknownSite } from '../sites.ts';
 
 /** One of those that are compared: a job, or an attempt if attempts are grouped. */
-export interface Sample {
+export interface ComparedSample {
   job: string;
   /** Whether it has a valid result; null if that is not decided. */
   isValid: boolean | null;
@@ -25,13 +25,13 @@ export interface Sample {
 
 export interface SampleGroup {
   name: string;
-  samples: Sample[];
+  samples: ComparedSample[];
 }
 
 /** In the order in which they first appear; what has no name comes last. */
 export function sampleGroups({ jobs, ledger }: ReadLogs, key: GroupKey): SampleGroup[] {
-  const groups = new Map<string, Sample[]>();
-  const add = (name: string | undefined, sample: Sample): void => {
+  const groups = new Map<string, ComparedSample[]>();
+  const add = (name: string | undefined, sample: ComparedSample): void => {
     const samples = groups.get(name ?? unknownSite) ?? [];
     groups.set(name ?? unknownSite, samples);
     samples.push(sample);
@@ -68,7 +68,7 @@ function usualGpus(jobs: readonly JobHistory[]): number | undefined {
   return known.size === 1 ? [...known][0] : undefined;
 }
 
-function jobSample(job: JobHistory, row: JobRow, gpusOf: GpuCount): Sample {
+function jobSample(job: JobHistory, row: JobRow, gpusOf: GpuCount): ComparedSample {
   const { id, trained, attempts, from, to } = job;
   const matched = attempts[0]?.spans[0]?.from;
   const slots = row.attempts.map(({ millis }, at) => {
@@ -88,7 +88,7 @@ function jobSample(job: JobHistory, row: JobRow, gpusOf: GpuCount): Sample {
   };
 }
 
-function attemptSample(job: JobHistory, { attempts }: JobRow, at: number, gpusOf: GpuCount): Sample {
+function attemptSample(job: JobHistory, { attempts }: JobRow, at: number, gpusOf: GpuCount): ComparedSample {
   const [row, attempt] = [attempts[at], job.attempts[at]];
   if (row === undefined || attempt === undefined) throw new Error(`job ${job.id} has no attempt ${at + 1}`);
   const [slot, gpus] = [onSlot(row.millis), gpusOf(attempt)];
@@ -108,7 +108,7 @@ function attemptSample(job: JobHistory, { attempts }: JobRow, at: number, gpusOf
 
 const onSlot = (millis: Amounts): number => sumOver(millis, slotColumns) / 1000;
 
-function figuresOf(millis: Amounts): Pick<Sample, 'slotSeconds' | 'transferSeconds' | 'usefulShare'> {
+function figuresOf(millis: Amounts): Pick<ComparedSample, 'slotSeconds' | 'transferSeconds' | 'usefulShare'> {
   const slotSeconds = onSlot(millis);
   return {
     slotSeconds,
