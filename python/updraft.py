@@ -185,6 +185,7 @@ class Training:
         for batch in self._until_asked(rest):
             yield batch
             self._position = replace(self._position, batch=self._position.batch + 1)
+            self._progress.samples += size
             # After the last batch, the end of the epoch is the better moment: a resumed loop would be empty.
             if self._position.batch % accumulate == 0 and self._position.batch != length:
                 self._between_batches()
@@ -535,6 +536,7 @@ class _Progress:
         self._pending: Optional[tuple[_Position, dict[str, Any]]] = None
         self.epochs: Optional[int] = None
         self.steps: Optional[int] = None
+        self.samples = 0
 
     def log(self, position: _Position, metrics: dict[str, Any]) -> None:
         if self._path is None:
@@ -548,7 +550,8 @@ class _Progress:
         if self._path is None or self._pending is None:
             return
         position, metrics = self._pending
-        counted = {"epochs": self.epochs, "step": position.batch, "steps": self.steps}
+        samples = self.samples or None
+        counted = {"epochs": self.epochs, "step": position.batch, "steps": self.steps, "samples": samples}
         line = {**_numbers(metrics), "epoch": position.epoch + 1, **counted}
         text = json.dumps({name: value for name, value in line.items() if value is not None}) + "\n"
         # No line is worth a training.

@@ -21,7 +21,7 @@ import type { Workload } from './workloads.ts';
 const { values } = parseArgs({
   options: {
     agent: { type: 'string', default: 'dist/updraft-agent-linux-x64' },
-    only: { type: 'string', multiple: true, default: ['speed', 'evicted'] },
+    only: { type: 'string', multiple: true, default: ['start', 'speed', 'evicted'] },
     tiny: { type: 'boolean', default: false },
     cores: { type: 'string', default: '0-5' },
     rate: { type: 'string', default: '120MB/s' },
@@ -68,10 +68,28 @@ const ones = 'torch.ones(1, device="cuda" if torch.cuda.is_available() else "cpu
 spawnSync('python3', ['-c', `import torch, numpy; torch.optim.SGD([${ones}], lr=1)`]);
 
 const report: string[] = [];
+if (values.only.includes('start')) await measureStart();
 if (values.only.includes('speed')) await measureSpeed();
 if (values.only.includes('evicted')) await measureEvicted();
 console.log(report.join('\n\n'));
 await writeFile(path.join(values.out, 'stream.md'), `${report.join('\n\n')}\n`);
+
+/** What PyTorch takes by itself: the same script on one batch of random pixels, without data, workers and agent. */
+async function measureStart(): Promise<void> {
+  const seen: Seen[] = [];
+  for (let round = 0; round < Number(values.rounds); round++) seen.push(await inMemory(1, '--bare'));
+  const first = seen.map((run) => shown(firstBatch(run), 1)).join(', ');
+  const all = seen.map((run) => shown((run.endedAt - run.startedAt) / 1000, 1)).join(', ');
+  report.push(
+    markdownTable(
+      ['PyTorch alone', 's'],
+      [
+        ['first batch after', first],
+        ['ended after', all],
+      ],
+    ),
+  );
+}
 
 /** One epoch in memory, on the stream, and on the stream with a third of the data on disk, again and again. */
 async function measureSpeed(): Promise<void> {
@@ -167,8 +185,8 @@ async function withAgent(
   return seen;
 }
 
-async function inMemory(epochs: number): Promise<Seen> {
-  const words = `--files ${dataset.unpacked} --epochs ${epochs}`;
+async function inMemory(epochs: number, from = `--files ${dataset.unpacked}`): Promise<Seen> {
+  const words = `${from} --epochs ${epochs}`;
   const plan = await planOf(`train.command=python3 train.py ${size.more} ${words}`, []);
   const PYTHONPATH = path.resolve('python');
   const seen = await trainInMemory(workload('memory'), plan, undefined, {

@@ -69,6 +69,8 @@ export interface AttemptHistory {
   gpu: string;
   /** How many GPUs its slot has, if known. */
   gpus?: number;
+  /** Only a run's own journal has it. */
+  speed?: Speed;
   /** Bytes that HTCondor itself sent to the job, without those fetched by plugins. */
   receivedBytes?: number;
   /** Bytes that HTCondor itself returned from the job. */
@@ -112,6 +114,17 @@ export interface AttemptDetails {
   end?: AttemptEnd & { evidence: Evidence };
 }
 
+/** What an attempt ran on, and how fast it trained, where that is known. */
+export interface Speed {
+  /** The version of the GPUs' driver. */
+  driver?: string;
+  /** How busy its GPUs were while it trained, from 0 to 1. */
+  gpuUse?: number;
+  /** Images, or whatever a sample is. */
+  samplesPerSecond?: number;
+  epochSeconds?: number;
+}
+
 /** What one cache sent to an attempt. */
 export interface CacheShare {
   name: string;
@@ -122,6 +135,9 @@ export interface CacheShare {
   setbacks: number;
   /** Which setting prefers or avoids it. */
   wanted?: string;
+  /** Of a cache that reports its `Age`: bytes it had before it was asked, and bytes it had to fetch itself. */
+  warmBytes?: number;
+  coldBytes?: number;
 }
 
 /** A resource that was requested and measured. */

@@ -23,6 +23,8 @@ interface NextLog {
   log?: string | undefined;
   /** Its name in evidence. */
   evidence?: string | undefined;
+  /** Whether no log follows it: then none can repeat its events. */
+  isLast?: boolean | undefined;
 }
 
 /** A job under one of its ids, and up to which event it has been read. */
@@ -60,6 +62,7 @@ export class LogFold {
   /** How many jobs have had a number, if more than one. */
   readonly #uses = new Map<string, number>();
   #log = 0;
+  #isLast = false;
   #headless = false;
 
   constructor({ ours = false, onChange, evidence, isPlaceEnough = false, dagOf }: FoldOptions = {}) {
@@ -75,8 +78,9 @@ export class LogFold {
   }
 
   /** The events that follow come from another log, or from the start of the same one. */
-  nextLog({ log, evidence = this.#quoted?.file }: NextLog = {}): void {
+  nextLog({ log, evidence = this.#quoted?.file, isLast = false }: NextLog = {}): void {
     this.#log += 1;
+    this.#isLast = isLast;
     this.#logName = log;
     this.#quoteAs(evidence);
   }
@@ -97,7 +101,7 @@ export class LogFold {
     const { fold } = known;
     const time = at ?? fold.now;
     const mayRepeat = known.log !== this.#log || isKnownAt(known, time);
-    const number = mayRepeat || time >= fold.now ? numberOf(event) : -1;
+    const number = mayRepeat || (!this.#isLast && time >= fold.now) ? numberOf(event) : -1;
     if (mayRepeat) {
       if (isRepeated(known, number, time)) {
         this.facts.repeated += 1;

@@ -41,10 +41,15 @@ export async function readHistory(
     garbledStart ??= bytes.slice(0, startBytes);
   };
   const isOneOfMany = new Set(sources.map(({ name, partOf = name }) => partOf)).size > 1;
-  for (const { source, within, isKnown } of await sortByTime(sources, signal)) {
+  const logs = await sortByTime(sources, signal);
+  for (const { source, within, isKnown } of logs) {
     const { name, partOf = name } = source;
     const quotedAs = isOneOfMany ? name : name.split('/').at(-1);
-    fold.nextLog({ log: isOneOfMany ? partOf : undefined, evidence: evidence ? quotedAs : undefined });
+    fold.nextLog({
+      log: isOneOfMany ? partOf : undefined,
+      evidence: evidence ? quotedAs : undefined,
+      isLast: source === logs.at(-1)?.source,
+    });
     const { isYearless, moment } = await scanLog(source, add, { signal, onGarbled, within, isPassing: true });
     if (isYearless && moment === undefined && !isKnown) fold.facts.guessedYear = true;
   }

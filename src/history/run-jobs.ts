@@ -7,7 +7,15 @@ import { jobMetrics } from '../journal/metrics.ts';
 import { describeConnection } from '../journal/describe-connection.ts';
 import type { FaultRecord, Outcome, ServerShare } from '../journal/entry.ts';
 import type { AgentState, AttemptState, FetchState, JobState, RunState } from '../journal/state.ts';
-import type { AttemptHistory, CacheShare, Ending, JobHistory, JobOutcome, UsedResource } from './history.ts';
+import type {
+  AttemptHistory,
+  CacheShare,
+  Ending,
+  JobHistory,
+  JobOutcome,
+  Speed,
+  UsedResource,
+} from './history.ts';
 import { runSpans } from './run-spans.ts';
 
 /** What a job requested, and how its data reaches it. */
@@ -157,7 +165,14 @@ function runAttempt(
     site: agent?.site ?? pool?.site ?? '',
     machine: agent?.host ?? pool?.host ?? '',
     gpu: [...new Set(agent?.gpus)].sort().join(', '),
+    speed: speedOf(agent),
   };
+}
+
+function speedOf(agent: AgentState | undefined): Speed {
+  const { epochSeconds, samplesPerSecond } = agent?.training?.pace ?? {};
+  const gpuUse = agent?.gpuUse && agent.gpuUse.percent / 100;
+  return defined({ driver: agent?.driver, gpuUse, samplesPerSecond, epochSeconds });
 }
 
 function stallsOf(attempt: AttemptState): number {
@@ -188,7 +203,7 @@ function sharesOf(fetch: FetchState): CacheShare[] {
   const sources: ServerShare[] = done ? (servers ?? []) : isSingle ? [{ server, bytes }] : [];
   const none = { bytes: 0, seconds: 0, setbacks: 0 };
   const shares = new Map<string, CacheShare>(
-    sources.map(({ server: name, bytes: sent, preferredBy: by }) => [
+    sources.map(({ server: name, bytes: sent, preferredBy: by, warmBytes, coldBytes }) => [
       name,
       {
         ...none,
@@ -196,6 +211,7 @@ function sharesOf(fetch: FetchState): CacheShare[] {
         bytes: sent,
         seconds: done ? seconds : 0,
         ...(by === undefined ? {} : { wanted: describePreference(by) }),
+        ...defined({ warmBytes, coldBytes }),
       },
     ]),
   );

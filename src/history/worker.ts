@@ -1,4 +1,5 @@
-import { isAd, type Ad } from '../classad/ad.ts';
+import type { Ad } from '../classad/ad.ts';
+import { gpuModelsIn } from '../classad/gpus.ts';
 import { siteIn } from '../classad/site.ts';
 import { ownCopy } from '../eventlog/log-text.ts';
 
@@ -8,17 +9,8 @@ export const siteOf = (attributes: Ad): string => intern(siteIn(attributes) ?? '
 export const siteOrMachine = ({ site, machine }: { site: string; machine: string }): string =>
   site || machine;
 
-/** The GPU models in an event's attributes (`GPUs_GPU_1a2b = [ DeviceName = …; ]`), or an empty string. */
-export function gpuModels(attributes: Ad): string {
-  const models = new Set<string>();
-  for (const name of Object.keys(attributes)) {
-    if (!/^(?:GPU|CUDA)/i.test(name)) continue;
-    const value = attributes[name];
-    const model = isAd(value) ? value['DeviceName'] : /DeviceName\d*$/i.test(name) ? value : undefined;
-    if (typeof model === 'string' && model !== '' && !model.startsWith('$$(')) models.add(model);
-  }
-  return models.size === 0 ? '' : intern([...models].sort().join(', '));
-}
+/** The GPU models in an event's attributes, or an empty string. */
+export const gpuModels = (attributes: Ad): string => intern(gpuModelsIn(attributes).join(', '));
 
 /** The machine in a slot's name (`slot1_2@machine`) or in an address (`<…&alias=machine&…>`). */
 export function machineOf(slot: string | undefined, address: string | undefined): string {

@@ -14,7 +14,7 @@ export interface DeliveredObject {
   object: string;
   bytes: number;
   seconds: number;
-  servers: { server: string; bytes: number; preferredBy?: string }[];
+  servers: { server: string; bytes: number; preferredBy?: string; warmBytes?: number; coldBytes?: number }[];
   leftOut?: { server: string; by: string; why: 'avoided' | 'no-token' }[];
   verified: 'manifest' | 'digest' | 'size' | 'none';
 }

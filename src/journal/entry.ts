@@ -37,6 +37,9 @@ export interface ServerShare {
   bytes: number;
   /** The setting that put it first. */
   preferredBy?: string;
+  /** Of a cache that reports its `Age`: bytes it had before it was asked, and bytes it had to fetch itself. */
+  warmBytes?: number;
+  coldBytes?: number;
 }
 
 /** A server that was not asked, and the setting that excluded it. */
@@ -109,6 +112,8 @@ export interface Progress {
   metrics?: Record<string, number>;
   /** Seconds it has waited for data since it started. */
   waited?: number;
+  /** Samples, such as images, that it has used since it started. */
+  samples?: number;
 }
 
 /** A request that is too small for what the attempt needs, in bytes or seconds. */
@@ -126,8 +131,12 @@ export type AgentBody =
       host: string;
       pid: number;
       site?: string;
+      /** Models of the slot's GPUs; in old journals, of all GPUs of the machine. */
       gpus: string[];
+      driver?: string;
     }
+  /** The slot's GPUs by `nvidia-smi`, and the version of their driver. */
+  | { kind: 'gpus-found'; gpus: string[]; driver?: string }
   | { kind: 'phase'; phase: Phase }
   /** The tests of the machine before any data moved, and their results. */
   | { kind: 'self-test'; checks: { name: string; ok: boolean; said: string }[] }
@@ -150,7 +159,8 @@ export type AgentBody =
   | ({ kind: 'progress' } & Progress)
   /** The first epoch has ended; or, with `said`, takes far too long, and why the attempt stays anyway. */
   | { kind: 'first-epoch'; seconds: number; said?: string }
-  | { kind: 'heartbeat'; memoryBytes: number; quietSeconds: number }
+  /** `gpuPercent`: how busy its GPUs were, if that was measured since the last one. */
+  | { kind: 'heartbeat'; memoryBytes: number; quietSeconds: number; gpuPercent?: number }
   /** It uses more memory than requested, or will need more time; or no longer, if `needed` is not above `asked`. */
   | ({ kind: 'request-short' } & RequestShort)
   /** The checkpoint folder was saved; `sha256` is that of the list of its files. */

@@ -81,3 +81,26 @@ test('the waits for data of all starts of a training add up', () => {
   const { training } = folded([0, started], [1, waited(2)], [2, waited(3)], [3, started], [4, waited(1)]);
   assert.deepEqual(training, { command: 't', waitedBefore: 3, waited: 1 });
 });
+
+test('the GPU of the slot, its use and the pace of the training are known', () => {
+  const state = folded(
+    [0, { kind: 'agent-started', version: '1', host: 'h', pid: 1, gpus: ['A', 'B'] }],
+    [1, { kind: 'gpus-found', gpus: ['B'], driver: '550.54.14' }],
+    [2, { kind: 'training-started', pid: 2, command: 'train' }],
+    [10, { kind: 'progress', epoch: 1, step: 10, steps: 100, samples: 320 }],
+    [20, { kind: 'heartbeat', memoryBytes: 1, quietSeconds: 0, gpuPercent: 90 }],
+    [30, { kind: 'heartbeat', memoryBytes: 1, quietSeconds: 0 }],
+    [40, { kind: 'heartbeat', memoryBytes: 1, quietSeconds: 0, gpuPercent: 70 }],
+    [50, { kind: 'progress', epoch: 1, step: 90, steps: 100, samples: 2880 }],
+    [110, { kind: 'progress', epoch: 3, step: 10, steps: 100, samples: 6720 }],
+    [120, { kind: 'training-started', pid: 3, command: 'train' }],
+    [130, { kind: 'progress', epoch: 3, step: 10, steps: 100, samples: 32 }],
+  );
+  const { gpus, driver, gpuUse, training } = state;
+  assert.deepEqual(
+    { gpus, driver, gpuUse },
+    { gpus: ['B'], driver: '550.54.14', gpuUse: { percent: 80, samples: 2 } },
+  );
+  const { epochSeconds, samplesPerSecond } = training?.pace ?? {};
+  assert.deepEqual([epochSeconds, samplesPerSecond], [50, 64]);
+});

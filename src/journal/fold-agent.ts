@@ -1,7 +1,8 @@
 import { defined } from '../base/defined.ts';
 import { phases, type AgentEntry, type FaultRecord, type Phase } from './entry.ts';
 import { betterOf, metricsOf } from './metrics.ts';
-import type { AgentState, FetchState, StallState, TrainingState } from './state.ts';
+import type { AgentState, FetchState, StallState, TrainingPace, TrainingState } from './state.ts';
+import { epochsDone } from './training-share.ts';
 
 /**
  * One attempt's state after one more entry of its agent. Pure.
@@ -39,6 +40,8 @@ export function foldAgent(before: AgentState | undefined, entry: AgentEntry): Ag
       return { ...state, ...heartbeat(state, entry) };
     case 'request-short':
       return { ...state, short: withShort(state.short, entry) };
+    case 'gpus-found':
+      return { ...state, gpus: entry.gpus, ...defined({ driver: entry.driver }) };
     case 'self-test':
       return withLacks(state, entry);
     case 'checkpoint-saved': {
@@ -63,10 +66,8 @@ export function foldAgent(before: AgentState | undefined, entry: AgentEntry): Ag
     case 'fault':
       return { ...state, faults: withFault(state, entry.fault) };
     case 'clean-progress':
-    case 'cleaned': {
-      const { files = 0, bytes } = entry;
-      return { ...state, removed: { files, bytes } };
-    }
+    case 'cleaned':
+      return { ...state, removed: { files: entry.files ?? 0, bytes: entry.bytes } };
     case 'first-epoch':
     case 'environment-ready':
       return state;
@@ -80,10 +81,17 @@ export function foldAgent(before: AgentState | undefined, entry: AgentEntry): Ag
 
 function started(
   before: AgentState | undefined,
-  { version, host, site, gpus }: Extract<AgentEntry, { kind: 'agent-started' }>,
+  { version, host, site, gpus, driver }: Extract<AgentEntry, { kind: 'agent-started' }>,
 ): Partial<AgentState> {
   const broughtMillis = before?.broughtMillis ?? broughtBefore(before);
-  return { version, host, gpus, phase: 'preparing', paused: false, ...defined({ site, broughtMillis }) };
+  return {
+    version,
+    host,
+    gpus,
+    phase: 'preparing',
+    paused: false,
+    ...defined({ site, driver, broughtMillis }),
+  };
 }
 
 /** The last fault is why the attempt ended, so a fault of its clean-up goes first. */
@@ -91,10 +99,14 @@ const withFault = ({ outcome, faults }: AgentState, fault: FaultRecord): FaultRe
   outcome === undefined ? [...faults, fault] : [fault, ...faults];
 
 function heartbeat(
-  { peakMemoryBytes = 0 }: AgentState,
-  { memoryBytes, quietSeconds }: Extract<AgentEntry, { kind: 'heartbeat' }>,
+  { peakMemoryBytes = 0, gpuUse }: AgentState,
+  { memoryBytes, quietSeconds, gpuPercent }: Extract<AgentEntry, { kind: 'heartbeat' }>,
 ): Partial<AgentState> {
-  return { memoryBytes, quietSeconds, peakMemoryBytes: Math.max(peakMemoryBytes, memoryBytes) };
+  const measured = { memoryBytes, quietSeconds, peakMemoryBytes: Math.max(peakMemoryBytes, memoryBytes) };
+  if (gpuPercent === undefined) return measured;
+  const { percent, samples } = gpuUse ?? { percent: 0, samples: 0 };
+  const mean = (percent * samples + gpuPercent) / (samples + 1);
+  return { ...measured, gpuUse: { percent: mean, samples: samples + 1 } };
 }
 
 function withShort(
@@ -184,21 +196,65 @@ function changeTraining(old: TrainingState, entry: TrainingEntry): TrainingState
     case 'training-started': {
       const waitedBefore = (old.waitedBefore ?? 0) + (old.waited ?? 0);
       const { best } = old;
-      return { command: entry.command, ...(waitedBefore > 0 && { waitedBefore }), ...defined({ best }) };
+      // What it was so far counts until the new start has a pace of its own.
+      const { epochSeconds, samplesPerSecond } = old.pace ?? {};
+      const pace = old.pace && defined({ epochSeconds, samplesPerSecond });
+      return {
+        command: entry.command,
+        ...(waitedBefore > 0 && { waitedBefore }),
+        ...defined({ best, pace }),
+      };
     }
     case 'progress': {
-      const { epoch, epochs, done, step, steps, loss, accuracy, waited } = entry;
+      const { epoch, epochs, done, step, steps, loss, accuracy, waited, samples } = entry;
       const metrics = entry.metrics && { ...old.metrics, ...entry.metrics };
       const measured = metricsOf(entry);
       const best = Object.keys(measured).length === 0 ? undefined : betterOf(old.best, measured);
+      const pace = paceAfter(old, entry);
       return {
         ...old,
-        ...defined({ epoch, epochs, done, step, steps, loss, accuracy, waited, metrics, best }),
+        ...defined({
+          epoch,
+          epochs,
+          done,
+          step,
+          steps,
+          loss,
+          accuracy,
+          waited,
+          samples,
+          metrics,
+          best,
+          pace,
+        }),
       };
     }
     case 'training-ended':
       return { ...old, status: entry.status, ...defined({ signal: entry.signal }) };
   }
+}
+
+/** A shorter part of an epoch says little about the whole. */
+const minEpochs = 0.5;
+
+function paceAfter(
+  old: TrainingState,
+  entry: Extract<AgentEntry, { kind: 'progress' }>,
+): TrainingPace | undefined {
+  const { t: at, samples } = entry;
+  const done = epochsDone({ ...entry, ...defined({ steps: entry.steps ?? old.steps }) });
+  if (done === undefined && samples === undefined) return old.pace;
+  const pace: TrainingPace = { ...old.pace };
+  const since = (from: string) => (Date.parse(at) - Date.parse(from)) / 1000;
+  if (done !== undefined) {
+    const from = (pace.epochsFrom ??= { done, at });
+    if (done - from.done >= minEpochs) pace.epochSeconds = since(from.at) / (done - from.done);
+  }
+  if (samples !== undefined) {
+    const from = (pace.samplesFrom ??= { samples, at });
+    if (since(from.at) > 0) pace.samplesPerSecond = (samples - from.samples) / since(from.at);
+  }
+  return pace;
 }
 
 /** Received bytes are reported at least this often: a shorter gap is not a stall. */

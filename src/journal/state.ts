@@ -121,7 +121,12 @@ export interface AgentState {
   version: string;
   host: string;
   site?: string;
+  /** Models of the slot's GPUs. */
   gpus: string[];
+  /** The version of their driver. */
+  driver?: string;
+  /** How busy they were while it trained: the mean in percent, over how many samples. */
+  gpuUse?: { percent: number; samples: number };
   startedAt: string;
   /** Time of the last entry: what came after is unknown. */
   lastAt: string;
@@ -213,6 +218,17 @@ export interface TrainingState extends Progress {
   signal?: string;
   /** The best value of each metric so far. */
   best?: Readonly<Record<string, number>>;
+  pace?: TrainingPace;
+}
+
+/** How fast a training goes, by what it reports since it was last started. */
+export interface TrainingPace {
+  /** The first report of epochs, in epochs done, and of samples. */
+  epochsFrom?: { done: number; at: string };
+  samplesFrom?: { samples: number; at: string };
+  /** The mean of an epoch, once half an epoch is known. */
+  epochSeconds?: number;
+  samplesPerSecond?: number;
 }
 
 /** Whether the pool still has the job; true for one that it holds for good. */

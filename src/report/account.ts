@@ -1,6 +1,6 @@
 import { causeInfo } from '../codes/causes.ts';
 import type { AttemptHistory, Activity, Ending, JobHistory, Span, Wait } from '../history/history.ts';
-import { noAmounts, usefulColumns, type Amounts, type Column } from './columns.ts';
+import { noRowAmounts, usefulColumns, type Amounts, type Column } from './columns.ts';
 
 /** Endings of an attempt whose program exited, so that its last output was its results. */
 const byItself: ReadonlySet<Ending> = new Set(['success', 'wrong-output', 'failed', 'requeued']);
@@ -34,7 +34,7 @@ export function countJob(job: JobHistory, doubt = false): CountedJob {
 
 /** Milliseconds per column of what is counted. */
 export function amountsOf(walk: (count: Count) => void): Amounts {
-  const amounts = noAmounts();
+  const amounts = noRowAmounts();
   walk((column, from, to) => {
     amounts[column] += to - from;
   });

@@ -9,14 +9,17 @@ export function* attemptCsv({ rows }: Ledger): Generator<string> {
     const seconds = (amounts: Amounts) => columns.map((column) => String(amounts[column] / 1000));
     for (const row of attempts) {
       for (const column of columns) rest[column] -= row.millis[column];
-      const { attempt, id, ending, cause = '', site, machine, gpu } = row;
-      const known = [job, node, owner, outcome, String(attempt), id, ending, cause, site, machine, gpu, log];
-      yield csvLine([...known, ...seconds(row.millis)]);
+      const { attempt, id, ending, cause = '', site, machine, gpu, speed } = row;
+      const known = [job, node, owner, outcome, String(attempt), id, ending, cause, site, machine, gpu];
+      const speeds = speedFacts.map((name) => String(speed?.[name] ?? ''));
+      yield csvLine([...known, ...speeds, log, ...seconds(row.millis)]);
     }
     if (attempts.length === 0 || columns.some((column) => rest[column] !== 0))
       yield csvLine([job, node, owner, outcome, ...facts.slice(4, -1).map(() => ''), log, ...seconds(rest)]);
   }
 }
+
+const speedFacts = ['driver', 'gpuUse', 'samplesPerSecond', 'epochSeconds'] as const;
 
 const facts = [
   'job',
@@ -30,6 +33,7 @@ const facts = [
   'site',
   'machine',
   'gpu',
+  ...speedFacts,
   'log',
 ];
 

@@ -47,8 +47,19 @@ export const lossColumns = slotColumns.filter((column) => !useful.has(column) &&
 const zero = Object.fromEntries(columns.map((column) => [column, 0])) as Amounts;
 export const noAmounts = (): Amounts => ({ ...zero });
 
+/**
+ * In reverse order, so that rows have a shape of their own: engines box all figures of a shape once an object of it has
+ * one as large as a sum.
+ */
+const zeroRow = Object.fromEntries(columns.toReversed().map((column) => [column, 0])) as Amounts;
+/** For one of very many attempts or jobs. */
+export const noRowAmounts = (): Amounts => ({ ...zeroRow });
+
 export function addAmounts(to: Amounts, more: Amounts): void {
-  for (const column of columns) to[column] += more[column];
+  for (const column of columns) {
+    const millis = more[column];
+    if (millis !== 0) to[column] += millis;
+  }
 }
 
 export function sumOver(amounts: Amounts, which: readonly Column[]): number {

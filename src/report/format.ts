@@ -39,3 +39,6 @@ export function formatAmount(value: number, unit: string | null): string {
 
 export const formatBytesPerSecond = (bytesPerSecond: number | null): string =>
   bytesPerSecond === null ? '-' : `${formatSize(bytesPerSecond)}/s`;
+/** Three digits are enough to compare. */
+export const formatPerSecond = (rate: number | null): string =>
+  rate === null ? '-' : String(Number(rate.toPrecision(3)));

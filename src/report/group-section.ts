@@ -1,6 +1,6 @@
 import { counted } from '../base/counted.ts';
 import { adviceFor, type Cause, causeInfo } from '../codes/causes.ts';
-import { formatHours, formatBytesPerSecond, formatSeconds, formatShare } from './format.ts';
+import { formatHours, formatBytesPerSecond, formatPerSecond, formatSeconds, formatShare } from './format.ts';
 import type { GroupedReport } from './grouped-report.ts';
 import type { GroupReport } from './groups.ts';
 import { type Section, sectionTable, shortLogNames } from './section.ts';
@@ -9,6 +9,13 @@ import { type Section, sectionTable, shortLogNames } from './section.ts';
 const maxGroups = 20;
 /** The main causes of the first few groups are explained. */
 const maxExplained = 3;
+
+/** How fast attempts train, where their trainings report it. */
+const speedColumns = [
+  { of: 'samplesPerSecond', title: 'samples/s', show: formatPerSecond },
+  { of: 'epochSeconds', title: 'epoch', show: formatSeconds },
+  { of: 'gpuUse', title: 'GPU use', show: formatShare },
+] as const;
 
 /** The table of any groups; `column` is the title of their names. */
 export function groupSection(
@@ -20,7 +27,12 @@ export function groupSection(
   const shown = all ? groups : groups.slice(0, maxGroups);
   const left = groups.length - shown.length;
   const isStarved = shown.some(({ slotSeconds }) => slotSeconds.waitingForData > 0);
-  const head = `${column} | jobs> | attempts> | good> | lost> | useful> | mostly | on slots> | median compute> | median transfer> | rate>${isStarved ? ' | waiting for data>' : ''}`;
+  const speeds = speedColumns.filter(({ of }) => shown.some((group) => group[of] !== null));
+  const extra = [...(isStarved ? ['waiting for data'] : []), ...speeds.map(({ title: name }) => name)];
+  const head = [
+    `${column} | jobs> | attempts> | good> | lost> | useful> | mostly | on slots> | median compute> | median transfer> | rate>`,
+    ...extra.map((name) => `${name}>`),
+  ].join(' | ');
   const isRated = shown.some(({ transferBytesPerSecond: rate }) => rate !== null);
   const rows = shown.map((group) => [
     group.name,
@@ -35,6 +47,7 @@ export function groupSection(
     formatSeconds(group.transferMedianSeconds),
     isRated ? formatBytesPerSecond(group.transferBytesPerSecond) : '',
     ...(isStarved ? [formatHours(group.slotSeconds.waitingForData)] : []),
+    ...speeds.map(({ of, show }) => show(group[of])),
   ]);
   const hidden = left > 0 ? [`${left} more with a smaller loss: --all shows them.`] : [];
   return sectionTable(id, title, head, rows, { ...more, after: [...hidden, ...(more.after ?? [])] });

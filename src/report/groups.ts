@@ -1,5 +1,5 @@
 import type { Cause } from '../codes/causes.ts';
-import type { AttemptHistory, JobHistory } from '../history/history.ts';
+import type { AttemptHistory, JobHistory, Speed } from '../history/history.ts';
 import {
   addAmounts,
   inSeconds,
@@ -37,6 +37,10 @@ export interface GroupReport {
   transferMedianSeconds: number | null;
   /** The median rate of HTCondor's own transfers; null for plugins, whose bytes no event records. */
   transferBytesPerSecond: number | null;
+  /** Medians, of a run whose trainings report them: samples (images) per second, an epoch, use of the GPUs. */
+  samplesPerSecond: number | null;
+  epochSeconds: number | null;
+  gpuUse: number | null;
 }
 
 /** The name of the group of a job with all its attempts, or of each attempt; undefined for none. */
@@ -83,6 +87,7 @@ class Tally {
   readonly #compute: number[] = [];
   readonly #transfer: number[] = [];
   readonly #rates: number[] = [];
+  readonly #speeds: Speed[] = [];
   #jobs = 0;
   #attempts = 0;
   #latest: JobHistory | undefined;
@@ -102,12 +107,17 @@ class Tally {
     this.#compute.push(secondsOf(attempt, 'executing'));
     this.#transfer.push(secondsOf(attempt, 'input'));
     this.#rates.push(...transferRate(attempt));
+    if (attempt.speed !== undefined) this.#speeds.push(attempt.speed);
   }
 
   /** Attempts of a job follow each other, so the latest one is enough to count jobs. */
   #meet(job: JobHistory): void {
     if (this.#latest !== job) this.#jobs += 1;
     this.#latest = job;
+  }
+
+  #medianSpeed(of: 'samplesPerSecond' | 'epochSeconds' | 'gpuUse'): number | null {
+    return quantile(ascending(this.#speeds.flatMap((speed) => speed[of] ?? [])), 0.5);
   }
 
   report(name: string, hasTransfers: boolean): GroupReport {
@@ -131,6 +141,9 @@ class Tally {
       computeMaxSeconds: compute.at(-1) ?? null,
       transferMedianSeconds: hasTransfers ? quantile(ascending(this.#transfer), 0.5) : null,
       transferBytesPerSecond: quantile(ascending(this.#rates), 0.5),
+      samplesPerSecond: this.#medianSpeed('samplesPerSecond'),
+      epochSeconds: this.#medianSpeed('epochSeconds'),
+      gpuUse: this.#medianSpeed('gpuUse'),
     };
   }
 }

@@ -24,6 +24,11 @@ export interface JobTableRow extends JobName {
   holds: number;
   evictions: number;
   attempts: number;
+  /** Of the last attempt: the models of its GPUs, how busy they were, and how fast it trained. */
+  gpu: string | null;
+  gpuUse: number | null;
+  samplesPerSecond: number | null;
+  epochSeconds: number | null;
   /** Why there is no valid result. */
   cause: Cause | null;
   /** For a run: the job's matrix values, and what its training reported last. */
@@ -71,6 +76,10 @@ function tableRow(
     holds,
     evictions: attempts.filter(({ ending }) => ending === 'evicted').length,
     attempts: attempts.length,
+    gpu: last?.gpu || null,
+    gpuUse: last?.speed?.gpuUse ?? null,
+    samplesPerSecond: last?.speed?.samplesPerSecond ?? null,
+    epochSeconds: last?.speed?.epochSeconds ?? null,
     cause,
     parameters: trained?.parameters ?? {},
     loss: trained?.metrics?.['loss'] ?? null,
@@ -123,6 +132,10 @@ const keys = [
   'holds',
   'evictions',
   'attempts',
+  'gpu',
+  'gpuUse',
+  'samplesPerSecond',
+  'epochSeconds',
   'cause',
   'loss',
   'accuracy',

@@ -1,6 +1,6 @@
 import type { Cause } from '../codes/causes.ts';
 import type { LogEvent } from '../eventlog/events.ts';
-import type { Ending, JobHistory, JobOutcome } from '../history/history.ts';
+import type { Ending, JobHistory, JobOutcome, Speed } from '../history/history.ts';
 import type { LogFacts } from '../history/log-facts.ts';
 import { LogFold } from '../history/log-fold.ts';
 import { amountsOf, countAfter, countAttempt } from './account.ts';
@@ -18,6 +18,7 @@ export interface AttemptRow {
   site: string;
   machine: string;
   gpu: string;
+  speed?: Speed;
   /** Milliseconds per column. */
   millis: Amounts;
 }
@@ -74,7 +75,7 @@ export function ledgerOf(
 
 function jobRow(job: JobHistory, doubt: boolean): JobRow {
   const attempts = job.attempts.map((attempt, index): AttemptRow => {
-    const { number, id = job.id, ending, cause, site, machine, gpu } = attempt;
+    const { number, id = job.id, ending, cause, site, machine, gpu, speed } = attempt;
     return {
       attempt: number,
       id,
@@ -84,6 +85,7 @@ function jobRow(job: JobHistory, doubt: boolean): JobRow {
       site,
       machine,
       gpu,
+      ...(speed && { speed }),
       millis: amountsOf((count) => countAttempt(job, index, doubt, count)),
     };
   });

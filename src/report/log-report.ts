@@ -3,7 +3,7 @@ import type { JobHistory } from '../history/history.ts';
 import { inSeconds, lossColumns, type Amounts, type Column } from './columns.ts';
 import type { JobRow, Ledger, RowOutcome } from './ledger.ts';
 import { type BrokenMachine, brokenMachines } from './broken-machines.ts';
-import { type CacheReport, cacheReports } from './cache-reports.ts';
+import { type CacheReport, cacheReports, type CacheSiteReport, cacheSiteReports } from './cache-reports.ts';
 import { groupings, type GroupingName } from './groupings.ts';
 import { type GroupReport, groupReports } from './groups.ts';
 import type { JobName } from './section.ts';
@@ -58,6 +58,8 @@ export interface LogReport {
   gpus: GroupReport[];
   /** What each cache delivered to a run; empty for logs, which do not record it. */
   caches: CacheReport[];
+  /** The same for each site. */
+  cacheSites: CacheSiteReport[];
   resources: ResourceReport[];
   slowest: ({ seconds: number } & JobName)[];
   largestLosses: ({ outcome: RowOutcome; attempts: number; lostSeconds: number; mostly: Column } & JobName)[];
@@ -126,6 +128,7 @@ export function logReport(jobs: readonly JobHistory[], ledger: Ledger, extras: E
     brokenMachines: broken,
     gpus: groups('gpu'),
     caches,
+    cacheSites: cacheSiteReports(jobs),
     resources,
     slowest: slowest(rows),
     largestLosses: largestLosses(rows),

@@ -60,7 +60,10 @@ export interface RunReport extends LogReport {
 }
 
 /** A row of the ledger, in seconds. */
-export interface RunAttempt extends Pick<AttemptRow, 'attempt' | 'ending' | 'machine' | 'site'> {
+export interface RunAttempt extends Pick<
+  AttemptRow,
+  'attempt' | 'ending' | 'machine' | 'site' | 'gpu' | 'speed'
+> {
   job: string;
   seconds: Amounts;
   totalSeconds: number;
@@ -68,10 +71,11 @@ export interface RunAttempt extends Pick<AttemptRow, 'attempt' | 'ending' | 'mac
 
 const attemptRows = ({ rows }: Ledger): RunAttempt[] =>
   rows.flatMap(({ job, attempts }) =>
-    attempts.map(({ attempt, ending, machine, site, millis }) => {
-      const seconds = inSeconds(millis);
-      return { job, attempt, ending, machine, site, seconds, totalSeconds: sumOver(millis, columns) / 1000 };
-    }),
+    attempts.map(({ attempt, ending, machine, site, gpu, speed = {}, millis }) => ({
+      ...{ job, attempt, ending, machine, site, gpu, speed },
+      seconds: inSeconds(millis),
+      totalSeconds: sumOver(millis, columns) / 1000,
+    })),
   );
 
 export function runReport(folder: string, state: RunState, context: RunContext = {}): RunReport {

@@ -2,13 +2,14 @@ import { attemptTimeline } from './charts/attempt-timeline.ts';
 import { rateUnit, timeUnit } from './charts/axis.ts';
 import { countBars, stackedBars } from './charts/bar-chart.ts';
 import { completionChart } from './charts/completion-chart.ts';
+import { heatMap } from './charts/heat-map.ts';
 import { stripChart, type Strip } from './charts/strip-chart.ts';
 import { lossColumns, slotColumns } from './columns.ts';
 import type { JobRow, Ledger } from './ledger.ts';
 import type { AttemptHistory, JobHistory } from '../history/history.ts';
 import type { LogReport } from './log-report.ts';
 import { lostMillis, secondsOf, siteNames, transferRate } from './sites.ts';
-import { formatSeconds } from './format.ts';
+import { formatBytesPerSecond, formatSeconds } from './format.ts';
 
 export interface Chart {
   /** The id of its section; `top` comes before all sections. */
@@ -33,6 +34,7 @@ export function reportCharts(jobs: readonly JobHistory[], { rows }: Ledger, repo
     ...timeline(jobs, wasteful),
     ...rateChart('sites', 'rates', 'Input transfer rate per site', strips(sure, transferRate)),
     ...cacheRates(jobs),
+    ...cacheSites(report),
   ];
 }
 
@@ -111,6 +113,22 @@ function cacheRates(jobs: readonly JobHistory[]): Chart[] {
     values: values.map(({ job, bytes, seconds }) => ({ name: job, value: bytes / seconds })),
   }));
   return rateChart('caches', 'cache-rates', 'Transfer rate per cache', found);
+}
+
+function cacheSites({ cacheSites: pairs }: LogReport): Chart[] {
+  if (new Set(pairs.map(({ site }) => site)).size < 2) return [];
+  const title = 'Rate by cache and site';
+  const cells = pairs.map(({ name, site, bytesPerSecond, setbacks, coldShare }) => ({
+    row: name,
+    column: site,
+    value: bytesPerSecond ?? 0,
+    text: formatBytesPerSecond(bytesPerSecond),
+    small: [
+      ...(coldShare === null ? [] : [`${Math.round(coldShare * 100)} % cold`]),
+      ...(setbacks > 0 ? [`${setbacks} × given up`] : []),
+    ].join(', '),
+  }));
+  return [{ section: 'cache-sites', title, svg: heatMap(cells, { id: 'cache-sites-map', title }) }];
 }
 
 function losses(wasteful: readonly JobRow[]): Chart[] {

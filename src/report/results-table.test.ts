@@ -7,6 +7,7 @@ const row = (job: string, lr: number, accuracy: number | undefined, best = accur
   ...{ job, node: null, log: null, outcome: 'success', valid: true, sites: [], attempts: 1 },
   ...{ executeSeconds: 3600, slotBusySeconds: null, transferTotalSeconds: null, lastTransferSeconds: null },
   ...{ stalls: 0, holds: 0, evictions: 0, cause: null, loss: null, accuracy: accuracy ?? null },
+  ...{ gpu: null, gpuUse: null, samplesPerSecond: null, epochSeconds: null },
   parameters: { lr },
   metrics: accuracy === undefined ? {} : { accuracy },
   best: best === undefined ? {} : { accuracy: best },

@@ -68,6 +68,7 @@ test('each server has its bytes, how often it was given up, and who preferred or
       share: 0.75,
       bytesPerSecond: 1e8,
       setbacks: 0,
+      coldShare: null,
       wanted: 'preferred by NEAREST_CACHE',
     },
     {
@@ -77,9 +78,19 @@ test('each server has its bytes, how often it was given up, and who preferred or
       share: 0.25,
       bytesPerSecond: 1e9 / 30,
       setbacks: 0,
+      coldShare: null,
       wanted: null,
     },
-    { name: 'cache-a', fetches: 0, bytes: 0, share: 0, bytesPerSecond: null, setbacks: 1, wanted: null },
+    {
+      name: 'cache-a',
+      fetches: 0,
+      bytes: 0,
+      share: 0,
+      bytesPerSecond: null,
+      setbacks: 1,
+      coldShare: null,
+      wanted: null,
+    },
     {
       name: 'cache-d',
       fetches: 0,
@@ -87,6 +98,7 @@ test('each server has its bytes, how often it was given up, and who preferred or
       share: 0,
       bytesPerSecond: null,
       setbacks: 0,
+      coldShare: null,
       wanted: 'avoided by the job file',
     },
   ]);

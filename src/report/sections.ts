@@ -24,6 +24,7 @@ import { avoidLine } from './verdict.ts';
 /** More jobs are only listed with --jobs. */
 const maxJobs = 20;
 const maxMachines = 10;
+const maxPairs = 20;
 
 /** Where the time on slots went: shares that add up to 1. */
 export function timeSummary({
@@ -86,6 +87,7 @@ export function sections(report: LogReport, choice: SectionChoice = {}): Section
     ...(jobs.total > 1 ? [wasteSection(report)] : []),
     ...(all ? [slowestSection(report)] : []),
     cacheSection(report),
+    cacheSiteSection(report, all),
     resourceSection(report),
     ...(jobRows.length > maxRows || valueNames(jobRows, 'metrics').length === 0
       ? []
@@ -272,18 +274,32 @@ function slowestSection(report: LogReport): Section {
 
 function cacheSection({ caches }: LogReport): Section {
   const isWanted = caches.some(({ wanted }) => wanted !== null);
-  const rows = caches.map(({ name, fetches, bytes, share, bytesPerSecond, setbacks, wanted }) => {
-    const figures = [
-      fetches,
-      formatSize(bytes),
-      formatShare(share),
-      formatBytesPerSecond(bytesPerSecond),
-      setbacks,
-    ];
-    return [name, ...figures, ...(isWanted ? [wanted ?? ''] : [])];
-  });
-  const head = `server | fetches> | delivered> | share> | rate> | given up>${isWanted ? ' | preference' : ''}`;
-  return sectionTable('caches', 'Caches and origins', head, rows);
+  const hasAges = caches.some(({ coldShare }) => coldShare !== null);
+  const rows = caches.map((cache) => [
+    ...[cache.name, cache.fetches, formatSize(cache.bytes), formatShare(cache.share)],
+    ...[formatBytesPerSecond(cache.bytesPerSecond), cache.setbacks],
+    ...(hasAges ? [formatShare(cache.coldShare)] : []),
+    ...(isWanted ? [cache.wanted ?? ''] : []),
+  ]);
+  const head = `server | fetches> | delivered> | share> | rate> | given up>${hasAges ? ' | cold>' : ''}${isWanted ? ' | preference' : ''}`;
+  return sectionTable('caches', 'Caches and origins', head, rows, { after: hasAges ? [coldNote] : [] });
+}
+
+const coldNote =
+  'Cold: bytes that the cache had to fetch itself first, of those with an `Age`; origins have none.';
+
+/** With a single site, the table of caches says it all. */
+function cacheSiteSection({ cacheSites }: LogReport, all: boolean): Section {
+  const isSeveral = new Set(cacheSites.map(({ site }) => site)).size > 1;
+  const shown = all ? cacheSites : cacheSites.slice(0, maxPairs);
+  const left = cacheSites.length - shown.length;
+  const rows = shown.map(({ name, site, fetches, bytes, bytesPerSecond, setbacks, coldShare }) => [
+    ...[name, site, fetches, formatSize(bytes), formatBytesPerSecond(bytesPerSecond), setbacks],
+    formatShare(coldShare),
+  ]);
+  const head = 'server | site | fetches> | delivered> | rate> | given up> | cold>';
+  const after = left > 0 ? [`${left} more that delivered less: --all shows them.`] : [];
+  return sectionTable('cache-sites', 'Which cache served which site', head, isSeveral ? rows : [], { after });
 }
 
 function resourceSection({ resources }: LogReport): Section {

@@ -74,7 +74,8 @@ test('a machine without the promised disk space is left before anything is fetch
 test('a job that asks for a GPU runs where nvidia-smi finds it, and the journal says which', async (t) => {
   const harness = await AgentHarness.open(t);
   const env = await programs(harness, {
-    'nvidia-smi': 'echo "0, GPU-8c1f4a2b-11, NVIDIA A100, 0"',
+    'nvidia-smi':
+      'echo "0, GPU-8c1f4a2b-11, NVIDIA A100, 0, 550.54.14"; echo "1, GPU-77, Quadro P5000, 0, 550.54.14"',
     python3: 'exit 3',
   });
   const order = { train, resources: { ...resources, gpus: 1 } };
@@ -85,6 +86,8 @@ test('a job that asks for a GPU runs where nvidia-smi finds it, and the journal 
   assert.equal(exit, 0, stderr);
   const gpu = harness.entries('self-test')[0]?.checks.find(({ name }) => name === 'gpu');
   assert.deepEqual(gpu, { name: 'gpu', ok: true, said: 'NVIDIA A100 (GPU-8c1f4a2b-11)' });
+  const [found] = harness.entries('gpus-found');
+  assert.deepEqual([found?.gpus, found?.driver], [['NVIDIA A100'], '550.54.14']);
 });
 
 for (const [what, scripts, given, exit, message] of [

@@ -46,13 +46,17 @@ def one_thread(_):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--files", help="a folder of single files, instead of the stream")
+    parser.add_argument("--bare", action="store_true", help="one batch of random pixels: what PyTorch takes by itself")
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--batch-size", type=int, default=256)
     parser.add_argument("--image-size", type=int, default=224)
     parser.add_argument("--block", type=int)
     parser.add_argument("--workers", type=int, default=int(os.environ.get("UPDRAFT_CPUS", 6)))
     args = parser.parse_args()
-    if args.files is None:
+    if args.bare:
+        pixels = torch.randint(256, (3, args.image_size, args.image_size), dtype=torch.uint8)
+        dataset, shuffle, args.workers = [(pixels, place) for place in range(args.batch_size)], False, 0
+    elif args.files is None:
         # Made first: what it wants is brought while the model is made.
         options = {"batch_size": args.batch_size, "transform": Decode(args.image_size), "block": args.block}
         dataset, shuffle = updraft.Stream("data", **options), None

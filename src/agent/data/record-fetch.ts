@@ -30,14 +30,18 @@ export function recordEvents(object: string, record: Recorder, clock: Clock): (e
   };
 }
 
+const counts = ['bytes', 'seconds', 'warmBytes', 'coldBytes'] as const;
+type Delivery = { server: string; bytes: number } & Partial<Record<(typeof counts)[number], number>>;
+
 /** What each server delivered in several fetches. */
-export function byServer<Part extends { server: string; bytes: number; seconds?: number }>(parts: Part[]): Part[] {
+export function byServer<Part extends Delivery>(parts: Part[]): Part[] {
   const sums = new Map<string, Part>();
   for (const part of parts) {
-    const known = sums.get(part.server);
-    const seconds = (known?.seconds ?? 0) + (part.seconds ?? 0);
-    const sum = { bytes: (known?.bytes ?? 0) + part.bytes, ...('seconds' in part && { seconds }) };
-    sums.set(part.server, { ...(known ?? part), ...sum });
+    const sum = { ...part, ...sums.get(part.server) };
+    if (sums.has(part.server))
+      for (const count of counts)
+        if (count in sum) Object.assign(sum, { [count]: (sums.get(part.server)?.[count] ?? 0) + (part[count] ?? 0) });
+    sums.set(part.server, sum);
   }
   return [...sums.values()];
 }

@@ -4,6 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { defined } from '../../base/defined.ts';
 import type { Env } from '../../base/env.ts';
+import { assignedIn, gpuModelsIn } from '../../classad/gpus.ts';
 import { siteIn } from '../../classad/site.ts';
 import type { Context } from '../attempt.ts';
 import { readAd } from './condor-ads.ts';
@@ -11,14 +12,23 @@ import { readAd } from './condor-ads.ts';
 interface Machine {
   host: string;
   site?: string;
-  /** Models of the GPUs, as the driver names them. */
+  /** Models of the slot's own GPUs, as the driver names them. */
   gpus: string[];
+  /** The version of their driver. */
+  driver?: string;
 }
 
 /** Where the attempt runs. Reads files and the environment only, and needs no program. */
 export function describeMachine(env: Env): Machine {
   const site = siteName(env);
-  return { host: os.hostname(), ...defined({ site }), gpus: gpuModels() };
+  return { host: os.hostname(), ...defined({ site }), ...describeGpus(ownGpus(env, listedGpus()), env) };
+}
+
+/** The models and the driver of the slot's GPUs; where the driver lists none, as the slot's ad describes them. */
+export function describeGpus(own: readonly Gpu[], env: Env): Pick<Machine, 'gpus' | 'driver'> {
+  const isKnown = own.length > 0 || assignedGpus(env)?.length === 0;
+  const gpus = isKnown ? own.map(({ name }) => name) : gpuModelsIn(readAd(env, '_CONDOR_MACHINE_AD'));
+  return { gpus, ...defined({ driver: own[0]?.driver }) };
 }
 
 /** The site as the event log names it, for consistency; or else what the environment says. */
@@ -26,18 +36,24 @@ const siteName = (env: Env): string | undefined =>
   siteIn(readAd(env, '_CONDOR_MACHINE_AD')) ??
   [env['GLIDEIN_ResourceName'], env['OSG_SITE_NAME']].find((name) => name !== undefined && name !== '');
 
-function gpuModels(): string[] {
-  const folder = '/proc/driver/nvidia/gpus';
+const driverFolder = '/proc/driver/nvidia';
+
+/** The machine's GPUs as the driver lists them in files, in the order of `nvidia-smi`. */
+function listedGpus(): Gpu[] {
   let names: string[];
   try {
-    names = readdirSync(folder).sort();
+    names = readdirSync(path.join(driverFolder, 'gpus')).sort();
   } catch {
     return [];
   }
-  return names.map(
-    (name) =>
-      /^Model:\s*(.+)$/m.exec(textOf(path.join(folder, name, 'information')))?.[1]?.trim() ?? 'unknown GPU',
-  );
+  const driver = /\s(\d{3}[\d.]+)\s/.exec(textOf(path.join(driverFolder, 'version')))?.[1];
+  return names.map((folder, index) => {
+    const text = textOf(path.join(driverFolder, 'gpus', folder, 'information'));
+    const field = (title: RegExp) => title.exec(text)?.[1]?.trim();
+    const name = field(/^Model:\s*(.+)$/m) ?? 'unknown GPU';
+    const uuid = field(/^GPU UUID:\s*(.+)$/m) ?? '';
+    return { index: String(index), uuid, name, percent: undefined, driver };
+  });
 }
 
 function textOf(file: string): string {
@@ -48,7 +64,7 @@ function textOf(file: string): string {
   }
 }
 
-/** A GPU as `nvidia-smi` describes it. */
+/** A GPU as its driver describes it. */
 export interface Gpu {
   index: string;
   uuid: string;
@@ -56,13 +72,15 @@ export interface Gpu {
   name: string;
   /** Utilization in percent; undefined if it cannot be read. */
   percent: number | undefined;
+  /** The version of its driver. */
+  driver: string | undefined;
 }
 
 /** The answer of `nvidia-smi`: not installed, hanging, failing, or a list of GPUs. */
 export type SmiResult =
   { kind: 'absent' } | { kind: 'silent' } | { kind: 'failed'; said: string } | { kind: 'gpus'; gpus: Gpu[] };
 
-const query = ['--query-gpu=index,uuid,name,utilization.gpu', '--format=csv,noheader,nounits'];
+const query = ['--query-gpu=index,uuid,name,utilization.gpu,driver_version', '--format=csv,noheader,nounits'];
 /** Where it is if it is not in the PATH: containers get it mounted. */
 const fallbackPath = '/usr/bin:/usr/local/nvidia/bin:/usr/local/cuda/bin';
 /** A machine with eight GPUs and no persistence daemon takes some seconds. */
@@ -79,25 +97,26 @@ export async function queryNvidiaSmi(context: Context): Promise<SmiResult> {
 
 export function parseGpus(listing: string): Gpu[] {
   return listing.split('\n').flatMap((line) => {
-    const [index, uuid, name, used] = line.split(',').map((field) => field.trim());
+    const [index, uuid, name, used, version] = line.split(',').map((field) => field.trim());
     if (index === undefined || uuid === undefined || name === undefined) return [];
     const percent = used !== undefined && /^\d+$/.test(used) ? Number(used) : undefined;
-    return [{ index, uuid, name, percent }];
+    const driver = version !== undefined && /^[\d.]+$/.test(version) ? version : undefined;
+    return [{ index, uuid, name, percent, driver }];
   });
 }
 
 /** HTCondor's and CUDA's names for no GPU. */
 const noGpuNames = new Set(['', '10000', '-1', 'none', 'void', 'NoDevFiles']);
 
-/** The GPUs this process may use, by `CUDA_VISIBLE_DEVICES`; undefined if that is not set. */
+/** The GPUs this process may use, by `CUDA_VISIBLE_DEVICES` or the slot's ad; undefined if neither names them. */
 export function assignedGpus(env: Env): string[] | undefined {
-  const text = env['CUDA_VISIBLE_DEVICES'];
-  if (text === undefined) return undefined;
-  return text
-    .split(',')
-    .map((name) => name.trim())
-    .filter((name) => !noGpuNames.has(name));
+  const names = env['CUDA_VISIBLE_DEVICES']?.split(',') ?? assignedIn(readAd(env, '_CONDOR_MACHINE_AD'));
+  return names?.map((name) => name.trim()).filter((name) => !noGpuNames.has(name));
 }
+
+/** Those of the machine's GPUs that this process may use. */
+export const ownGpus = (env: Env, gpus: Gpu[]): Gpu[] =>
+  assignedGpus(env)?.flatMap((name) => findGpu(name, gpus) ?? []) ?? gpus;
 
 /** The GPU of that name: an index, the beginning of a UUID, or a MIG part, which any GPU may hold. */
 export function findGpu(name: string, gpus: Gpu[]): Gpu | undefined {

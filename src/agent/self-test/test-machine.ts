@@ -16,9 +16,11 @@ import { formatSize } from '../../job/units.ts';
 import type { Attempt } from '../attempt.ts';
 import {
   queryNvidiaSmi,
+  describeGpus,
   describeMachine,
   assignedGpus,
   findGpu,
+  ownGpus,
   type Gpu,
   type SmiResult,
 } from '../machine/machine.ts';
@@ -114,11 +116,14 @@ interface GpuFacts {
 const driverFix = 'ask the administrator of the machine to check its GPU driver';
 
 /** Whether the GPUs that the job asks for are here and respond. */
-const checkGpus: SelfTest = async ({ order, context }) => {
+const checkGpus: SelfTest = async ({ order, context, record }) => {
   const asked = order.resources.gpus;
   if (asked === 0) return [];
   const assigned = assignedGpus(context.env);
-  return [judgeGpus({ asked, assigned, smi: await queryNvidiaSmi(context), devices: await gpuDevices() })];
+  const smi = await queryNvidiaSmi(context);
+  const own = smi.kind === 'gpus' ? ownGpus(context.env, smi.gpus) : [];
+  if (own.length > 0) record({ kind: 'gpus-found', ...describeGpus(own, context.env) });
+  return [judgeGpus({ asked, assigned, smi, devices: await gpuDevices() })];
 };
 
 export function judgeGpus({ asked, assigned, smi, devices }: GpuFacts): SelfTestResult {

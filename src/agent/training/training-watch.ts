@@ -1,15 +1,17 @@
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import type { Clock } from '../../base/clock.ts';
+import { defined } from '../../base/defined.ts';
 import { Fault } from '../../fault/fault.ts';
 import { attemptFiles } from '../../job/layout.ts';
 import { formatSize, memoryToRequest } from '../../job/units.ts';
 import type { Progress } from '../../journal/entry.ts';
-import type { Attempt, Context } from '../attempt.ts';
+import type { Attempt } from '../attempt.ts';
 import { isArriving } from '../data/arriving-data.ts';
-import { queryNvidiaSmi, describeMachine, assignedGpus, findGpu } from '../machine/machine.ts';
+import { describeMachine } from '../machine/machine.ts';
 import type { Recorder } from '../notes/journal-writer.ts';
 import { SlowSlot } from '../slow-slot/slow-slot.ts';
+import { GpuMeter } from './gpu-meter.ts';
 import { LiveCopy } from './live-copy.ts';
 import { LogTail } from './log-tail.ts';
 import { attemptProcesses, cpuSecondsOf, memoryOf } from './processes.ts';
@@ -17,21 +19,22 @@ import { mergeProgress, MetricNames, progressOfLine, progressOfRecord } from './
 import { hangFault, type QuietPeriod, quietLimit } from './quiet.ts';
 import { LogRedactor } from './secrets.ts';
 
-const gpuPollMs = 30_000;
+/** `nvidia-smi` costs a tenth of a second of CPU, and more on a machine with many GPUs. */
+const gpuPollMs = 60_000;
+/** When the training is quiet, its GPUs may be its only sign of life. */
+const quietGpuPollMs = 30_000;
 
 /** What a training's processes and GPUs do, seen from outside. */
 class Activity {
-  readonly #context: Context;
-  readonly #hasGpus: boolean;
+  readonly #gpus: GpuMeter | undefined;
   /** CPU seconds of each process at the last sample; undefined while not sampling. */
   #before: Map<number, number> | undefined;
   #cpuSeconds = 0;
   #gpuPercent: number | undefined;
-  #askedAt = -Infinity;
+  #gpuSampleAt = -Infinity;
 
-  constructor(context: Context, hasGpus: boolean) {
-    this.#context = context;
-    this.#hasGpus = hasGpus;
+  constructor(gpus?: GpuMeter) {
+    this.#gpus = gpus;
   }
 
   get cpuSeconds(): number {
@@ -47,9 +50,12 @@ class Activity {
     const now = new Map(pids.map((pid) => [pid, cpuSecondsOf(pid)]));
     const before = this.#before;
     this.#before = now;
-    if (before !== undefined)
+    if (before !== undefined) {
       for (const [pid, seconds] of now) this.#cpuSeconds += Math.max(0, seconds - (before.get(pid) ?? 0));
-    if (this.#hasGpus) void this.#pollGpus();
+      this.#addGpus();
+    }
+    this.#gpuSampleAt = this.#gpus?.latest?.at ?? -Infinity;
+    void this.#gpus?.poll(quietGpuPollMs);
   }
 
   /** The training is alive: earlier samples no longer matter. */
@@ -59,17 +65,10 @@ class Activity {
     this.#gpuPercent = undefined;
   }
 
-  async #pollGpus(): Promise<void> {
-    const { clock, env } = this.#context;
-    if (clock.monotonic() - this.#askedAt < gpuPollMs) return;
-    this.#askedAt = clock.monotonic();
-    const asked = this.#before;
-    const answer = await queryNvidiaSmi(this.#context).catch(() => undefined);
-    if (answer?.kind !== 'gpus' || this.#before === undefined || asked === undefined) return;
-    const { gpus } = answer;
-    const ours = assignedGpus(env)?.flatMap((name) => findGpu(name, gpus) ?? []) ?? gpus;
-    const percents = ours.flatMap(({ percent }) => percent ?? []);
-    if (percents.length > 0) this.#gpuPercent = Math.max(this.#gpuPercent ?? 0, ...percents);
+  #addGpus(): void {
+    const latest = this.#gpus?.latest;
+    if (latest === undefined || latest.at <= this.#gpuSampleAt) return;
+    this.#gpuPercent = Math.max(this.#gpuPercent ?? 0, latest.percent);
   }
 }
 
@@ -83,7 +82,7 @@ const processScanMs = 2000;
  * use no CPU. One that computes a little all the time is not seen to wait.
  */
 class DataWait {
-  readonly #activity: Activity;
+  readonly #activity = new Activity();
   #seconds = 0;
   #reported = 0;
   #isReported = false;
@@ -91,10 +90,6 @@ class DataWait {
   #foundAt = -Infinity;
   #pids: number[] = [];
   #lastAt: number | undefined;
-
-  constructor(context: Context) {
-    this.#activity = new Activity(context, false);
-  }
 
   /** What is new; nothing if the training reports it itself. */
   takeUpdate(): Progress {
@@ -143,11 +138,11 @@ class QuietWatch {
   /** Seconds of silence at the last check; undefined if there was none. */
   #checkedAt: number | undefined;
 
-  constructor(attempt: Attempt) {
+  constructor(attempt: Attempt, gpus: GpuMeter | undefined) {
     this.#attempt = attempt;
     this.#asked = attempt.order.job.train.quietLimitSeconds;
     this.#pollSeconds = Math.min(quietPollSeconds, (this.#asked ?? Infinity) / 4);
-    this.#activity = new Activity(attempt.context, attempt.order.resources.gpus > 0);
+    this.#activity = new Activity(gpus);
   }
 
   /** The Fault that ends a training that was quiet for too long; `processes` are listed only when needed. */
@@ -188,9 +183,10 @@ export class TrainingWatch {
   readonly #attempt: Attempt;
   readonly #clock: Clock;
   readonly #record: Recorder;
+  readonly #gpus: GpuMeter | undefined;
   readonly #quiet: QuietWatch;
   readonly #slow: SlowSlot;
-  readonly #wait: DataWait;
+  readonly #wait = new DataWait();
   readonly #memory: Throttled<number>;
   #session: number | undefined;
   #unreported: Progress = {};
@@ -215,8 +211,8 @@ export class TrainingWatch {
     this.#attempt = attempt;
     this.#clock = context.clock;
     this.#record = record;
-    this.#quiet = new QuietWatch(attempt);
-    this.#wait = new DataWait(context);
+    this.#gpus = order.resources.gpus > 0 ? new GpuMeter(context) : undefined;
+    this.#quiet = new QuietWatch(attempt, this.#gpus);
     for (const stream of attempt.streams ?? []) stream.restart();
     this.#slow = new SlowSlot(attempt, startsFresh(attempt));
     this.#memory = new Throttled(() => memoryOf(this.#processes()), memoryShare, this.#clock);
@@ -247,8 +243,13 @@ export class TrainingWatch {
     if (now - this.#beatAt < heartbeatMs) return;
     this.#beatAt = now;
     this.#unreported = mergeProgress([this.#unreported, this.#wait.takeUpdate()]);
-    const memoryBytes = this.#memory.read();
-    this.#record({ kind: 'heartbeat', memoryBytes, quietSeconds: Math.round(this.quietSeconds) });
+    void this.#gpus?.poll(gpuPollMs);
+    this.#beat();
+  }
+
+  #beat(): void {
+    const measured = { memoryBytes: this.#memory.read(), quietSeconds: Math.round(this.quietSeconds) };
+    this.#record({ kind: 'heartbeat', ...measured, ...defined({ gpuPercent: this.#gpus?.take() }) });
   }
 
   /** The Fault to end the training with: it uses too much memory, hangs, or its machine is too slow. After `poll`. */

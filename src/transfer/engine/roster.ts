@@ -81,10 +81,11 @@ export class Roster {
 
   /** Which servers sent what, and which were not asked. */
   get record(): FetchRecord {
-    const named = ({ server: { host, preferredBy } }: Source, bytes: number) => ({
+    const named = ({ server: { host, preferredBy }, turn: { age } }: Source, bytes: number) => ({
       server: host,
       bytes,
       ...defined({ preferredBy }),
+      ...(age !== undefined && { [age > 0 ? 'warmBytes' : 'coldBytes']: bytes }),
     });
     const sending = this.sources.filter(({ turn }) => turn.bytes > 0);
     // For an empty object the server that answered sends no bytes.

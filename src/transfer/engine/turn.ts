@@ -18,6 +18,9 @@ interface Served {
   bytes: number;
   /** Whose preference put it first. */
   preferredBy?: string;
+  /** Of a cache that reports its `Age`: bytes it had before it was asked, and bytes it had to fetch itself. */
+  warmBytes?: number;
+  coldBytes?: number;
 }
 
 /** Which servers sent what, and which were not asked. */

@@ -1,0 +1,24 @@
+import assert from 'node:assert/strict';
+import { chmodSync } from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { ManualClock } from '../../../test/agent/manual-clock.ts';
+import { temporaryFolder } from '../../../test/temporary-folder.ts';
+import type { Context } from '../attempt.ts';
+import { GpuMeter } from './gpu-meter.ts';
+
+test("the attempt's own GPU is measured, and not more often than asked", async (t) => {
+  const answer =
+    '#!/bin/sh\necho "0, GPU-aa11, NVIDIA A100, 10, 550.54.14"; echo "1, GPU-bb22, NVIDIA A100, 70, 550.54.14"\n';
+  const folder = await temporaryFolder(t, { 'nvidia-smi': answer });
+  chmodSync(path.join(folder, 'nvidia-smi'), 0o755);
+  const clock = new ManualClock();
+  const env = { PATH: `${folder}:/usr/bin:/bin`, CUDA_VISIBLE_DEVICES: 'GPU-bb22' };
+  const meter = new GpuMeter({ clock, env, signal: new AbortController().signal } as unknown as Context);
+  assert.equal(meter.take(), undefined);
+  await meter.poll(60_000);
+  await meter.poll(60_000);
+  assert.equal(meter.latest?.percent, 70);
+  assert.equal(meter.take(), 70);
+  assert.equal(meter.take(), undefined);
+});

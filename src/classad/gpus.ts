@@ -1,0 +1,25 @@
+import { attributeOf, isAd, type Ad } from './ad.ts';
+
+/** The GPUs that a slot's attributes assign to it (`GPU-1a2b3c4d`); undefined if they do not say. */
+export function assignedIn(attributes: Ad): string[] | undefined {
+  const value = attributeOf(attributes, 'AssignedGPUs');
+  return typeof value === 'string' ? value.split(',').map((name) => name.trim()) : undefined;
+}
+
+/**
+ * The GPU models in the attributes of a machine or event (`GPUs_GPU_1a2b = [ DeviceName = …; ]`): those of the slot if
+ * they say which it has, else all that they describe.
+ */
+export function gpuModelsIn(attributes: Ad): string[] {
+  const own = assignedIn(attributes)?.map((name) => name.replaceAll('-', '_'));
+  const [all, assigned] = [new Set<string>(), new Set<string>()];
+  for (const name of Object.keys(attributes)) {
+    if (!/^(?:GPU|CUDA)/i.test(name)) continue;
+    const value = attributes[name];
+    const model = isAd(value) ? value['DeviceName'] : /DeviceName\d*$/i.test(name) ? value : undefined;
+    if (typeof model !== 'string' || model === '' || model.startsWith('$$(')) continue;
+    all.add(model);
+    if (own?.some((gpu) => gpu !== '' && name.endsWith(gpu)) === true) assigned.add(model);
+  }
+  return [...(assigned.size > 0 ? assigned : all)].sort();
+}
