@@ -8,6 +8,7 @@ import { findOnPath, findProgram } from '../test/servers/debian-packages.ts';
 import { buildAgent } from './build-agent.ts';
 import { buildExecutable } from './build-executable.ts';
 import type { Arch } from './bun.ts';
+import { bundlePrograms } from './bundle-programs.ts';
 import type { StepResult } from './gate.ts';
 import { cachedPage } from './page-bundle.ts';
 
@@ -53,6 +54,7 @@ async function build(): Promise<StepResult[]> {
     await step('agent for linux-arm64', () => buildAgent('arm64')),
     await step(`updraft as one file for linux-${arch}`, () => buildExecutable(arch)),
     await step("the dashboard's page", cachedPage),
+    await step('command line and agent for Node', bundlePrograms),
   ];
 }
 

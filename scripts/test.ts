@@ -3,6 +3,7 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { run } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { compileCache } from '../test/compile-cache.ts';
 import { gate, root, type StepResult } from './gate.ts';
 import { setUp } from './set-up.ts';
@@ -97,29 +98,64 @@ function processes(files: string[]): string[][] {
   return [...alone, ...[...together.values()].flat()];
 }
 
+/** How many processes of tests run at a time: at least `min`; up to `max` as long as a core is idle. */
+interface Lanes {
+  min: number;
+  max: number;
+}
+
 /**
- * Runs test files, several processes at a time. The long ones often wait for a scheduler: meanwhile other workers start
- * with the shortest, so that no core is idle. Tests of one room need only what is built; the others wait for all of the
- * set-up.
+ * Runs test files, several processes at a time, longest first. Many wait for a scheduler most of the time, so further
+ * ones start whenever a core is idle. Tests of one room need only what is built: they run while the set-up goes on, two
+ * at a time, so that it gets its share of the cores.
  */
 async function runFiles(
   files: string[][],
-  lanes: { longest: number; shortest: number },
+  { min, max }: Lanes,
   complete: Promise<void>,
 ): Promise<Map<string, FileResult>> {
   const results = new Map<string, FileResult>();
   const waiting = [...files];
-  const lane = async (next: () => string[] | undefined): Promise<void> => {
-    for (let group = next(); group !== undefined && !interrupted.signal.aborted; group = next()) {
-      if (!isOfOneRoom(path.relative(root, group[0] ?? ''))) await complete;
-      for (const [file, result] of await runTogether(group)) results.set(file, result);
-    }
+  const running = new Set<Promise<void>>();
+  const preparation = { isComplete: false };
+  const completed = complete.then(() => void (preparation.isComplete = true));
+  const next = (): string[] | undefined => {
+    if (preparation.isComplete) return waiting.shift();
+    return isOfOneRoom(path.relative(root, waiting.at(-1)?.[0] ?? '')) ? waiting.pop() : undefined;
   };
-  await Promise.all([
-    ...Array.from({ length: lanes.longest }, () => lane(() => waiting.shift())),
-    ...Array.from({ length: lanes.shortest }, () => lane(() => waiting.pop())),
-  ]);
+  const start = async (group: string[]): Promise<void> => {
+    for (const [file, result] of await runTogether(group)) results.set(file, result);
+  };
+  const hasIdleCore = idleCores();
+  while (running.size > 0 || (waiting.length > 0 && !interrupted.signal.aborted)) {
+    const isIdle = hasIdleCore();
+    const hasRoom =
+      running.size < (preparation.isComplete ? min : Math.min(min, 2)) || (isIdle && running.size < max);
+    const group = hasRoom && !interrupted.signal.aborted ? next() : undefined;
+    if (group !== undefined) {
+      const one = start(group).finally(() => running.delete(one));
+      running.add(one);
+    } else
+      await Promise.race([
+        ...running,
+        ...(preparation.isComplete ? [] : [completed]),
+        sleep(1000, undefined, { ref: false }),
+      ]);
+  }
   return results;
+}
+
+/** A function that says whether much of a core was idle since it was last called, and memory is left for more. */
+function idleCores(): () => boolean {
+  const idle = (): number => os.cpus().reduce((sum, { times }) => sum + times.idle, 0);
+  let [last, at] = [idle(), performance.now()];
+  return () => {
+    const elapsed = performance.now() - at;
+    if (elapsed < 900) return false;
+    const share = (idle() - last) / elapsed;
+    [last, at] = [idle(), performance.now()];
+    return share > 0.3 && os.freemem() > 2 * 2 ** 30;
+  };
 }
 
 const runner = path.join(root, 'scripts/run-together.ts');
@@ -158,17 +194,19 @@ async function runTogether(group: string[]): Promise<Map<string, FileResult>> {
 
 const placed = (file: string, name: string): string => `${path.relative(root, file)}: ${name}`;
 
+const lanes: Lanes = { min: 5, max: 6 * os.availableParallelism() };
+
 /**
  * Runs every test, several files at a time. A file with a failure runs once more on its own, to show whether the code
  * is broken or the test depends on the machine's load. Either fails the run.
  */
 async function runTests(tally: Tally, complete: Promise<void>): Promise<void> {
-  const first = await runFiles(processes(testFiles()), { longest: 4, shortest: 2 }, complete);
+  const first = await runFiles(processes(testFiles()), lanes, complete);
   printSlowest(first);
   const broken = [...first].filter(([, { failed }]) => failed.length > 0);
   // Many broken files are no coincidence, and running them again would take long.
   const again = broken.length <= 8 ? broken.map(([file]) => [file]) : [];
-  const second = await runFiles(again, { longest: 1, shortest: 0 }, complete);
+  const second = await runFiles(again, { min: 1, max: 1 }, complete);
   for (const [file, result] of new Map([...first, ...second])) {
     tally.passed += result.passed;
     tally.failed.push(...result.failed.map((name) => placed(file, name)));

@@ -130,7 +130,6 @@ export function canonicalCommand(name: string): string | undefined {
   return others[lower] ?? attributes.get(lower) ?? (families.test(lower) ? lower : undefined);
 }
 
-/** The command that a mistyped name most likely meant. */
-export function nearestCommand(name: string): string | undefined {
-  return nearest(name, names);
-}
+/** The command that a mistyped name most likely meant, of HTCondor or of a pool. */
+export const nearestCommand = (name: string, ofPools: readonly string[]): string | undefined =>
+  nearest(name, [...ofPools, ...names]);

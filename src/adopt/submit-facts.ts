@@ -100,6 +100,8 @@ export interface PoolLimits {
   durationCategories: string[];
   /** Attributes that jobs with a GPU must have. */
   gpuAttributes: Readonly<Record<string, string>>;
+  /** Commands that pools have added, in lower case, and the title of the pool. */
+  ofPools?: Readonly<Record<string, string>>;
   /** The attribute for how long a job with a GPU may run, and its values. */
   gpuLengths?: { attribute: string; names: readonly string[] };
   /** An attribute that gives jobs with checkpoints more machines. */
@@ -128,4 +130,14 @@ export function parseQuantity(text: string, plainUnit: 'k' | 'm'): Quantity | un
 export function formatQuantity(bytes: number): string {
   const [name, factor] = bytes >= 2 ** 30 ? (['GB', 2 ** 30] as const) : (['MB', 2 ** 20] as const);
   return bytes < 2 ** 20 ? `${Math.ceil(bytes / 1024)} KB` : `${Number((bytes / factor).toFixed(1))} ${name}`;
+}
+
+/** The image that a job runs in, whichever way its submit file says so. */
+export function submittedImage(batch: Batch): string | undefined {
+  const docker = valueOf(batch, 'docker_image');
+  return (
+    valueOf(batch, 'container_image') ??
+    /^"([^"]+)"$/.exec(attributeValue(batch, 'SingularityImage') ?? '')?.[1] ??
+    (docker === undefined ? undefined : `docker://${docker.replace(/^docker:\/\//, '')}`)
+  );
 }

@@ -4,6 +4,7 @@ const reasons: Partial<Record<string, string>> = {
   EACCES: 'permission denied',
   EDQUOT: 'disk quota exceeded',
   EISDIR: 'it is a folder',
+  ELOOP: 'its symbolic links lead back to themselves',
   ENOENT: 'no such file or folder',
   ENOSPC: 'no space left on its disk',
   ENOTDIR: 'not a directory',

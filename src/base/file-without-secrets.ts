@@ -79,6 +79,16 @@ const files: readonly SecretRule[] = [
   { what: 'login', pattern: /(\s(?:-u|--user)(?:=|\s*)["']?[^\s:"'/]+:)[^\s"']+/g },
   { what: 'login', pattern: /(\bmysql\w*\b[^\n|;]{0,200}\s-p)[^\s"']+/g },
   { what: 'login', pattern: /(\bwandb\b[^\n]{0,200}\s)[\w-]{40,}/g },
+  {
+    what: 'login',
+    pattern: /(\b(?:sshpass|(?:docker|podman)\s+login)\b[^\n|;]{0,200}?\s-p[ \t]*["']?)[^\s"'-][^\s"']*/g,
+  },
+  // What follows a word for a key, in any sentence.
+  {
+    what: 'key',
+    pattern:
+      /(\b(?:netrc|api|key|token|login|credentials?)\b[^\n]{0,100}?[\s:="'])(?=[\w-]*\d)[\w-]{32,}(?![\w/.@-])/gi,
+  },
   { what: 'login', pattern: /(\bmachine\s+\S+\s+login\s+\S+\s+password\s+)\S+/gi },
 ];
 
@@ -132,10 +142,14 @@ function cleanJson(value: unknown, counts: SecretCounts, isHidden = false): unkn
   return Object.fromEntries(
     Object.entries(value).map(([key, one]) => [
       cleanText(key, counts),
-      cleanJson(one, counts, isHidden || isEnvironment.test(key) || isSecretName(key)),
+      cleanJson(one, counts, isHidden || isEnvironment.test(key) || isSecretName(key) || isKey(key, one)),
     ]),
   );
 }
+
+/** As in `kaggle.json`. */
+const isKey = (name: string, value: unknown): boolean =>
+  /^key$/i.test(name) && typeof value === 'string' && /^[\w-]{24,}$/.test(value);
 
 const environmentLine = /^([ \t]*(?:\+|MY\.)?env(?:ironment)?[ \t]*=[ \t]*)((?:.*\\\r?\n)*.*)$/gim;
 

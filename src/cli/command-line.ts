@@ -48,7 +48,7 @@ async function createCli({ process, self }: Started, isJson: boolean): Promise<C
     },
     rawOut: (text) => void process.stdout.write(shown(text, process.stdout.isTTY)),
     rawErr: (text) => void process.stderr.write(shown(text, process.stderr.isTTY)),
-    stdin: () => process.stdin,
+    stdin: () => stoppableStdin(process, stop.signal),
     outBytes: (bytes) => outBytes(process, bytes),
     outIsTerminal: process.stdout.isTTY,
     errIsTerminal: process.stderr.isTTY,
@@ -66,6 +66,12 @@ async function createCli({ process, self }: Started, isJson: boolean): Promise<C
     kill: (pid, signal) => kill(process, pid, signal),
   };
   return cli;
+}
+
+/** A read of stdin would outlast the signal that ends the command. */
+function stoppableStdin({ stdin }: NodeJS.Process, signal: AbortSignal): AsyncIterable<Uint8Array> {
+  signal.addEventListener('abort', () => stdin.destroy(signal.reason as Error), { once: true });
+  return stdin;
 }
 
 function outBytes(process: NodeJS.Process, bytes: Buffer): Promise<void> {

@@ -14,4 +14,4 @@ export async function namesLogs(cli: Cli, word: string): Promise<boolean> {
 
 /** The event logs that a command line names. */
 export const namedLogs = (cli: Cli, words: readonly string[]): Promise<LogSource[]> =>
-  logSources(words, { cwd: cli.cwd, stdin: () => cli.stdin(), now: cli.clock.now() });
+  logSources(words, { cwd: cli.cwd, stdin: () => cli.stdin(), now: cli.clock.now(), signal: cli.signal });

@@ -213,7 +213,7 @@ const causes = {
   },
   signal: {
     title: 'the program was killed by a signal',
-    advice: 'Read what the program printed. Signal 9 is often sent when a machine runs out of memory.',
+    advice: 'Read what the program printed: its last lines often show why.',
     fault: 'training-failed',
     change: 'files',
     outlook: 'unclear',

@@ -1,6 +1,8 @@
-import type { Stats } from 'node:fs';
-import { open, readdir, stat, type FileHandle } from 'node:fs/promises';
+import { constants, type Stats } from 'node:fs';
+import { open, readdir, realpath, stat, type FileHandle } from 'node:fs/promises';
 import path from 'node:path';
+import { systemClock } from '../base/clock.ts';
+import { errorReason, isThere } from '../base/error-reason.ts';
 import { printable } from '../base/printable.ts';
 import { Fault } from '../fault/fault.ts';
 import { detectArchive } from '../unpack/kind-gate.ts';
@@ -14,6 +16,8 @@ export interface LogPlaces {
   stdin?: () => AsyncIterable<Uint8Array>;
   /** The date of what is read from a pipe, in milliseconds since the epoch. */
   now?: number;
+  /** Ends the wait for a pipe's writer. */
+  signal?: AbortSignal;
 }
 
 /**
@@ -22,12 +26,12 @@ export interface LogPlaces {
  */
 export async function logSources(
   names: readonly string[],
-  { cwd = '.', stdin, now = Date.now() }: LogPlaces = {},
+  { cwd = '.', stdin, now = Date.now(), signal }: LogPlaces = {},
 ): Promise<LogSource[]> {
   const found: FoundLog[] = [];
   for (const name of names) {
     if (name === '-' && stdin !== undefined) found.push({ source: pipe('stdin', now, stdin) });
-    else found.push(...(await logsAt(path.resolve(cwd, name), name, now)));
+    else found.push(...(await logsAt(path.resolve(cwd, name), name, { now, signal })));
   }
   const files = new Set<string>();
   return found.flatMap(({ source, file }) => {
@@ -40,7 +44,7 @@ export async function logSources(
 /** One log's file, without what was rotated away. */
 export async function logFile(file: string, name = file): Promise<LogSource> {
   const facts = await statLog(file, name);
-  if (facts.isDirectory()) throw notAFile(name);
+  if (!facts.isFile()) throw notAFile(name);
   return fileSource(file, name, facts);
 }
 
@@ -50,10 +54,15 @@ interface FoundLog {
   file?: string;
 }
 
-async function logsAt(file: string, name: string, now: number): Promise<FoundLog[]> {
+async function logsAt(
+  file: string,
+  name: string,
+  { now, signal }: { now: number; signal: AbortSignal | undefined },
+): Promise<FoundLog[]> {
   const facts = await statLog(file, name);
   if (facts.isDirectory()) return logsInFolder(file, name);
-  if (!facts.isFile()) return [{ source: pipe(name, now, () => bytesOf(file, name)) }];
+  if (facts.isFIFO()) return [{ source: pipe(name, now, () => bytesOfPipe(file, name, signal)) }];
+  if (!facts.isFile()) throw notAFile(name);
   const log = { source: fileSource(file, name, facts), file: identity(facts) };
   return [...(await rotatedParts(file, name)), log];
 }
@@ -203,7 +212,7 @@ async function* resume(
 /** Larger pieces are slower: they leave the processor's cache before they are read. */
 const pieceBytes = 256 * 1024;
 
-/** The bytes of a file, in order: it may be a pipe. */
+/** The bytes of a file, in order. */
 async function* bytesOf(file: string, name: string): AsyncGenerator<Uint8Array> {
   await using handle = await openFile(file, name);
   const piece = Buffer.allocUnsafeSlow(pieceBytes);
@@ -214,13 +223,52 @@ async function* bytesOf(file: string, name: string): AsyncGenerator<Uint8Array> 
   }
 }
 
+/** Longer waits slow the writer down, shorter ones cost CPU while it thinks. */
+const [minPipeWait, maxPipeWait] = [1, 20];
+
+/**
+ * The bytes of a pipe. A blocking read could not be interrupted. A named pipe without a writer waits for one; any other
+ * is at its end.
+ */
+async function* bytesOfPipe(
+  file: string,
+  name: string,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Uint8Array> {
+  await using handle = await openFile(file, name, constants.O_RDONLY | constants.O_NONBLOCK);
+  const piece = Buffer.allocUnsafeSlow(pieceBytes);
+  // What the shell calls /dev/fd/63 has no name of its own.
+  let mayStart = await isThere(await realpath(file).catch(() => ''));
+  for (let wait = minPipeWait; ;) {
+    const bytesRead = await readNow(handle, piece);
+    if (bytesRead === 0 && !mayStart) return;
+    if (bytesRead === undefined || bytesRead === 0) {
+      await systemClock.sleep(wait, signal);
+      wait = Math.min(wait * 2, maxPipeWait);
+      continue;
+    }
+    [mayStart, wait] = [false, minPipeWait];
+    yield piece.subarray(0, bytesRead);
+  }
+}
+
+/** Undefined if the writer has not written more yet; 0 if there is none. */
+async function readNow(handle: FileHandle, piece: Uint8Array): Promise<number | undefined> {
+  try {
+    return (await handle.read(piece, 0, piece.length, null)).bytesRead;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return undefined;
+    throw error;
+  }
+}
+
 const statLog = (file: string, name: string): Promise<Stats> =>
   stat(file).catch((cause: unknown) => {
     throw unreadable(name, cause);
   });
 
-const openFile = (file: string, name: string): Promise<FileHandle> =>
-  open(file, 'r').catch((cause: unknown) => {
+const openFile = (file: string, name: string, how: string | number = 'r'): Promise<FileHandle> =>
+  open(file, how).catch((cause: unknown) => {
     throw unreadable(name, cause);
   });
 
@@ -228,8 +276,12 @@ function unreadable(name: string, cause: unknown): Fault {
   const { code } = cause as NodeJS.ErrnoException;
   const isForbidden = code === 'EACCES';
   const what =
-    code === 'ENOENT' ? 'does not exist' : isForbidden ? 'is not readable for you' : 'cannot be read';
-  return new Fault('file-invalid', `the event log ${name} ${what}`, {
+    code === 'ENOENT'
+      ? 'does not exist'
+      : isForbidden
+        ? 'is not readable for you'
+        : `cannot be read: ${errorReason(cause)}`;
+  return new Fault('file-invalid', `the event log ${printable(name)} ${what}`, {
     about: name,
     cause,
     fix: isForbidden ? 'ask its owner for permission, or for a copy' : nameTheLog,
@@ -237,7 +289,7 @@ function unreadable(name: string, cause: unknown): Fault {
 }
 
 const notAFile = (name: string): Fault =>
-  new Fault('file-invalid', `${name} is not a file, so it cannot be an event log`, {
+  new Fault('file-invalid', `${printable(name)} is not a file or pipe, so it cannot be an event log`, {
     about: name,
     fix: nameTheLog,
   });

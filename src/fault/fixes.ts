@@ -8,7 +8,7 @@ export const fixes: Readonly<Partial<Record<FaultKind, string>>> = {
   'pool-unreachable':
     'check that you are on the access point and that `condor_q` answers, then run the same command again',
   interrupted: 'run the same command again to continue; release a job that a user held with `condor_release`',
-  'pool-hold': '`updraft why` shows the reason; fix it, then `condor_release`',
+  'pool-hold': '`updraft why` shows the reason, and whether to release the job or to submit it again',
   'run-folder-full':
     'free space or quota there, then `updraft retry`, which returns kept results without training again',
   'discovery-failed':

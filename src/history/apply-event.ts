@@ -2,6 +2,7 @@ import { defined } from '../base/defined.ts';
 import type { Cause } from '../codes/causes.ts';
 import { disconnectedCode, removedCode } from '../codes/evictions.ts';
 import { causeOf, exitCause, removalCause } from '../diagnosis/cause-of.ts';
+import { exitMeaning } from '../diagnosis/exit-meaning.ts';
 import { parseMemory } from '../diagnosis/facts.ts';
 import type { EvictedDetails } from '../eventlog/decode.ts';
 import type { Resource, Termination } from '../eventlog/details.ts';
@@ -215,9 +216,11 @@ function terminated(job: JobFold, event: EventOf<'terminated'>): void {
 }
 
 function describe(termination: Termination): string {
-  return termination.normal
+  const how = termination.normal
     ? `ended with exit code ${termination.returnValue}`
     : `ended by signal ${termination.signal}`;
+  const meaning = exitMeaning(termination);
+  return meaning === undefined ? how : `${how}. ${meaning}`;
 }
 
 function evicted(job: JobFold, details: EvictedDetails): void {

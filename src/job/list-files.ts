@@ -69,7 +69,10 @@ export async function statIfExists(file: string): Promise<Stats | undefined> {
     if (isGone(error)) return undefined;
     throw new Fault('file-invalid', `${file} cannot be read: ${errorReason(error)}`, {
       about: file,
-      fix: 'ask its owner to let you read it and the folders above it, or name another',
+      fix:
+        (error as NodeJS.ErrnoException).code === 'ELOOP'
+          ? 'find the loop with `ls -l`, or name the file that the link is meant for'
+          : 'ask its owner to let you read it and the folders above it, or name another',
       cause: error,
     });
   }

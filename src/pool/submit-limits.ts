@@ -17,6 +17,9 @@ export function submitLimits(profile: Profile = condorProfiles.htcondor): PoolLi
     durationCategories: durationAttribute === 'JobDurationCategory' ? durations.map(({ name }) => name) : [],
     gpuAttributes: profile.gpuAttributes,
     commands: profile.commands,
+    ofPools: Object.fromEntries(
+      Object.values(condorProfiles).flatMap(({ commands, title }) => commands.map((name) => [name, title])),
+    ),
     ...defined({
       resumable: profile.resumable,
       gpuLengths:

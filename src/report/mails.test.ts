@@ -88,6 +88,19 @@ test('requests and lists cannot be changed in the queue, so the job is removed a
   }
 });
 
+test('an exit code or a signal has the meaning that `why` gives it', async (t) => {
+  const { printed } = await mailsAbout(t, { 'my.log': submitted('1.000', 'bob') + exited('1.000', 127) });
+  assert.match(
+    printed,
+    /\n  It ended with exit code 127\. Shells use this code when a command is not\s+found\./,
+  );
+  const signal =
+    '005 (1.000.000) 2026-01-01 00:10:00Z Job terminated.\n\t(0) Abnormal termination (signal 11)\n...\n';
+  const crashed = await mailsAbout(t, { 'my.log': submitted('1.000', 'bob') + signal });
+  assert.match(crashed.printed, /ended by signal 11\. Signal 11: it accessed invalid memory/);
+  assert.doesNotMatch(crashed.printed, /ignal 9/);
+});
+
 test('without owners there is one mail per log, and secrets in reasons are removed', async (t) => {
   const reason = 'Transfer input files failure: 403 for https://h/x?access_token=abc123def456';
   const { mails, printed } = await mailsAbout(t, {

@@ -159,7 +159,7 @@ function causeLines({ cause, outcome, jobs, what, advice, line, command, reason 
   return [
     ...wrap(`* ${state}: ${firstFew(jobs.map(printable), maxNamed)}`, mailWidth, '', '  '),
     ...say(`Why: ${what}.`),
-    ...(reason === null ? [] : say(`The log says: ${clip(reason, maxReasonChars)}`)),
+    ...(reason === null ? [] : say(howText(outcome, clip(reason, maxReasonChars)))),
     ...say(`What helps: ${sentence(advice)}`),
     ...(line === null ? [] : [`      ${line}`]),
     ...say(`${whenToAct(cause, command)} ${nextStep(command, them)}`),
@@ -167,6 +167,10 @@ function causeLines({ cause, outcome, jobs, what, advice, line, command, reason 
     ...(isUnnamed ? say(`and the other ${jobs.length - maxIds} likewise.`) : []),
   ];
 }
+
+/** The pool's own words, or how the program ended. */
+const howText = (outcome: JobOutcome, reason: string): string =>
+  outcome === 'failed' && reason.startsWith('ended ') ? sentence(`it ${reason}`) : `The log says: ${reason}`;
 
 function whenToAct(cause: Cause, command: string | null): string {
   if (isPassing(cause)) return 'Then';

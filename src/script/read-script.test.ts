@@ -159,6 +159,10 @@ test('a script that can resume is recognized by how it does', () => {
   assert.equal(how('parser.add_argument("--resume", default="")'), 'argument');
   assert.equal(how('torch.save(s, "last.pt")\ns = torch.load("last.pt")'), 'reads back');
   assert.equal(how('torch.save(s, "last.pt")\ns = torch.load("weights.pt")'), undefined);
+  const ifSo = (condition: string) =>
+    how(`start = "scratch"\n${condition}:\n  s = torch.load("last.pt")\ntorch.save(s, "last.pt")`);
+  assert.equal(ifSo('if os.path.exists("last.pt")'), 'reads back');
+  assert.equal(ifSo('if start == "resume"'), 'argument', 'it starts from scratch unless somebody asks');
 });
 
 test('the use of a GPU is found in its usual spellings', () => {

@@ -32,7 +32,7 @@ export interface ScriptFacts {
 export interface ScriptCheckpoint {
   /**
    * `updraft`: imports `updraft` or reads UPDRAFT_CHECKPOINT; `trainer`: Hugging Face's resumes from its output folder; `argument`: has one
-   * like `--resume`; `reads back`: loads what it saved.
+   * like `--resume`, or a condition that somebody must ask for; `reads back`: loads what it saved.
    */
   how: 'updraft' | 'trainer' | 'argument' | 'reads back';
   /** The flag, or the file. */
@@ -51,7 +51,8 @@ export function readScript(source: string): ScriptFacts {
   const syntax = readSyntax(tokens);
   const args = scriptArgs(syntax);
   const values = new StaticValues(syntax, args);
-  const saves = scriptSaves(syntax, values, enclosingConditions(text, tokens));
+  const conditions = enclosingConditions(text, tokens);
+  const saves = scriptSaves(syntax, values, conditions);
   const reads = scriptReads(syntax, values);
   const imports = pythonImports(lines);
   return {
@@ -61,7 +62,10 @@ export function readScript(source: string): ScriptFacts {
     reads,
     paths: scriptPaths(syntax),
     downloads: scriptDownloads(lines),
-    ...defined({ checkpoint: checkpointOf(syntax.tokens, args, saves, reads), cuda: cudaOf(syntax) }),
+    ...defined({
+      checkpoint: checkpointOf(syntax.tokens, { args, saves, reads, conditions }),
+      cuda: cudaOf(syntax),
+    }),
     makesFolders: syntax.calls.some(({ name }) => /(^|\.)(makedirs|mkdir)$/.test(name)),
     isProgram:
       args.length > 0 || lines.some((line) => /^if\s+__name__\s*==/.test(line.text)) || saves.length > 0,
@@ -71,11 +75,17 @@ export function readScript(source: string): ScriptFacts {
 const resumes =
   /^--?(resume|resume[-_]from\w*|resume[-_]from[-_]checkpoint|load[-_]checkpoint|ckpt[-_]path|checkpoint[-_]path)$/;
 
+/** Conditions that need nobody's wish: the file is there, or this is the process that loads it. */
+const resumesByItself = /exist|is_?file|listdir|glob|find|latest|last|rank|main|master/i;
+
 function checkpointOf(
   tokens: readonly Token[],
-  args: readonly ScriptArg[],
-  saves: readonly ScriptSave[],
-  reads: readonly ScriptRead[],
+  {
+    args,
+    saves,
+    reads,
+    conditions,
+  }: Pick<ScriptFacts, 'args' | 'saves' | 'reads'> & { conditions: ReadonlyMap<number, string> },
 ): ScriptCheckpoint | undefined {
   const ours = tokens.find(({ kind, text }) =>
     kind === 'string' ? text.includes('UPDRAFT_CHECKPOINT') : kind === 'name' && text === 'updraft',
@@ -86,7 +96,12 @@ function checkpointOf(
   const arg = args.find(({ flag }) => resumes.test(flag));
   if (arg !== undefined) return { how: 'argument', name: arg.flag, line: arg.line };
   const loaded = reads.find(({ call, path }) => /load/.test(call) && saves.some(({ name }) => name === path));
-  return loaded === undefined ? undefined : { how: 'reads back', name: loaded.path, line: loaded.line };
+  if (loaded === undefined) return undefined;
+  const { path, line } = loaded;
+  const wish = /^(?:el)?if (.+)/.exec(conditions.get(line) ?? '')?.[1];
+  return wish === undefined || resumesByItself.test(wish)
+    ? { how: 'reads back', name: path, line }
+    : { how: 'argument', name: wish, line };
 }
 
 /** `.cuda()`, `torch.device("cuda")`, `.to("cuda")`, `device = "cuda" if …`. */

@@ -1,5 +1,6 @@
 import type { Cause } from '../codes/causes.ts';
 import { diagnosisOf, diagnose, type Diagnosis } from '../diagnosis/diagnose.ts';
+import { exitMeaning } from '../diagnosis/exit-meaning.ts';
 import { safeLine } from '../diagnosis/quote-event.ts';
 import type { Termination } from '../eventlog/details.ts';
 import type { AttemptEnd, AttemptHistory } from '../history/history.ts';
@@ -36,25 +37,22 @@ function reasonDiagnosis(end: AttemptEnd, memoryMb: number): Diagnosis {
   };
 }
 
-const shellCodes: Partial<Record<number, string[]>> = {
-  126: ['Shells use this code when a command cannot be executed.'],
-  127: ['Shells use this code when a command is not found.'],
-  137: ['Shells use this code when a command was killed (signal 9), often because memory ran out.'],
-  139: ['Shells use this code when a command crashed (signal 11).'],
-  143: ['Shells use this code when a command was terminated (signal 15).'],
-};
-
 function exitDiagnosis({ termination, resources }: AttemptEnd, cause: Cause, memoryMb: number): Diagnosis {
   if (termination?.normal === true && termination.returnValue === 0)
     return { ...diagnosisOf('none', ['It exited with code 0.']), advice: [] };
   if (termination?.normal === true)
     return diagnosisOf(cause, [
       `The program exited with code ${termination.returnValue}.`,
-      ...(shellCodes[termination.returnValue] ?? []),
+      ...meaningOf(termination),
     ]);
   const row = resources.find(({ name }) => name === 'Memory');
   const used = Math.max(row?.usage ?? 0, memoryMb);
   return signalDiagnosis(termination, row?.request, used);
+}
+
+function meaningOf(termination: Termination | undefined): string[] {
+  const meaning = termination && exitMeaning(termination);
+  return meaning === undefined ? [] : [meaning];
 }
 
 function signalDiagnosis(
@@ -67,15 +65,14 @@ function signalDiagnosis(
     signal === undefined
       ? 'The log does not say how the program ended.'
       : `The program was killed by signal ${signal}.`;
-  const crashed = 'It accessed invalid memory: a bug in it or in a library.';
-  if (signal === 11) return diagnosisOf('signal', [how, crashed]);
-  if (asked === undefined) return diagnosisOf('signal', [how]);
+  const meaning = meaningOf(termination);
+  if (signal !== 9 || asked === undefined) return diagnosisOf('signal', [how, ...meaning]);
   const seen = `It requested ${asked} MB of memory and used up to ${used} MB, as far as the log shows.`;
-  if (signal === 9 && used > asked)
-    return diagnosisOf('signal', [how, seen], {
+  if (used > asked)
+    return diagnosisOf('signal', [how, ...meaning, seen], {
       advice: ['Request more memory: the machine may have killed it for that.'],
     });
-  if (signal !== 9 || used >= asked / 2) return diagnosisOf('signal', [how, seen]);
+  if (used >= asked / 2) return diagnosisOf('signal', [how, ...meaning, seen]);
   return {
     ...diagnosisOf('signal', [how, seen, 'A lack of memory is unlikely; the log does not show who sent it.']),
     advice: ['Read what the program printed, or ask the staff of the machine what sent the signal.'],

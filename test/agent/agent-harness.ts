@@ -11,12 +11,12 @@ import { attemptFiles } from '../../src/job/layout.ts';
 import { decode } from '../../src/journal/codec.ts';
 import type { AgentEntry } from '../../src/journal/entry.ts';
 import { compileCache } from '../compile-cache.ts';
+import { agentMain } from '../programs.ts';
 
 const root = path.resolve(import.meta.dirname, '..', '..');
 const named = process.env['UPDRAFT_AGENT'];
 /** The agent from source, or the executable that `UPDRAFT_AGENT` names. */
-export const defaultCommand =
-  named === undefined ? [process.execPath, path.join(root, 'src', 'agent', 'main.ts')] : [named];
+export const defaultCommand = named === undefined ? [process.execPath, agentMain] : [named];
 
 /** The built executable for this machine, if there is one. */
 export const executable = path.join(root, 'dist', `updraft-agent-linux-${os.arch()}`);

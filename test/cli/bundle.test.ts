@@ -43,6 +43,9 @@ const planted = {
   cookie: 'session-cookie-0815',
   option: 'given-by-option-77',
   netrc: 'netrc-word-4711',
+  netrcLine: 'f0e1d2c3b4a5968778695a4b3c2d1e0ff0e1d2c3',
+  kaggle: '00112233445566778899aabbccddeeff',
+  sshWord: 'ssh-word-0042',
   apiKeyInJson: 'quoted-"inner"-key-99',
   ownToken: 'my-own-opaque-token-value-1',
   ownVariable: 'my-own-variable-value-2',
@@ -79,6 +82,9 @@ curl -H "Authorization: Basic ${Buffer.from(`me:${planted.password}`).toString('
 remote: https://${planted.github}@github.com/me/x
 Set-Cookie: ${planted.cookie}; Path=/
 machine x.example login me password ${planted.netrc}
+wandb: Appending key for api.wandb.ai to your netrc file: ${planted.netrcLine}
+kaggle.json: {"username":"me","key":"${planted.kaggle}"}
+sshpass -p ${planted.sshWord} ssh me@x.example
 ${privateKey(planted.keyLine)}
 read ${planted.ownToken} and ${planted.ownVariable}
 epoch 1 loss 0.5

@@ -19,6 +19,7 @@ import { createRun } from '../../src/run/create-run.ts';
 import { projectRoot, RunHarness } from '../run/run-harness.ts';
 import { exampleWords } from './example-words.ts';
 import { runCommand } from './run-command.ts';
+import { cliMain } from '../programs.ts';
 
 /** Examples that no test folder can satisfy; `src/cli/help.test.ts` parses them. */
 const notRun: readonly (readonly [pattern: RegExp, why: string])[] = [
@@ -182,7 +183,7 @@ async function assertRuns(line: string, context: Partial<Cli> & { cwd: string })
     // Only deleting asks something that has no default.
     ask: name === 'rm' ? () => Promise.resolve('yes') : undefined,
     signal: stop.signal,
-    self: [process.execPath, path.join(projectRoot, 'src/cli/main.ts')],
+    self: [process.execPath, cliMain],
     pid: process.pid,
     kill: (pid: number, signal: NodeJS.Signals) => void process.kill(pid, signal),
   };

@@ -5,6 +5,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { temporaryFolder } from '../temporary-folder.ts';
+import { cliMain } from '../programs.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
 const evil = 'Ev\u001b[2J\u001b]0;x\u0007i\u009b31ml\u202eSite\u0008\u2066\rX';
@@ -55,7 +56,7 @@ test('names in logs and journals cannot drive a terminal, whichever command prin
     const options = { cwd, env: { ...process.env, HOME: cwd } };
     const { stdout, stderr } = await promisify(execFile)(
       process.execPath,
-      [path.join(root, 'src/cli/main.ts'), ...words],
+      [cliMain, ...words],
       options,
     ).catch((failed: unknown) => failed as { stdout: string; stderr: string });
     const found = driving.exec(stdout + stderr);

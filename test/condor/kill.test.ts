@@ -7,8 +7,8 @@ import { test, type TestContext } from 'node:test';
 import { systemClock } from '../../src/base/clock.ts';
 import { condorHarness, type CondorHarness } from './condor-harness.ts';
 import { runNames } from '../run-names.ts';
+import { cliMain } from '../programs.ts';
 
-const main = path.resolve(import.meta.dirname, '../../src/cli/main.ts');
 const file = `
 name = "once"
 [train]
@@ -30,7 +30,11 @@ const adopted = {
 };
 
 function submit({ folder, env }: CondorHarness, args = commands.submit) {
-  const child = spawn(process.execPath, [main, ...args], { cwd: folder, env: { ...env }, stdio: 'ignore' });
+  const child = spawn(process.execPath, [cliMain, ...args], {
+    cwd: folder,
+    env: { ...env },
+    stdio: 'ignore',
+  });
   return { child, ended: once(child, 'exit') as Promise<[number | null]> };
 }
 

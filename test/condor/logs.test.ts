@@ -5,8 +5,7 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { condorHarness, onlyJob, type CondorHarness } from './condor-harness.ts';
-
-const main = path.resolve(import.meta.dirname, '../../src/cli/main.ts');
+import { cliMain } from '../programs.ts';
 
 /** A training that prints, and continues when the file `go` exists. */
 const talking = (go: string): string => `
@@ -25,7 +24,7 @@ pool = "condor"
 
 /** Starts `updraft logs`; `until` waits for a word in its output. */
 function logs(t: TestContext, { folder, env }: CondorHarness, ...args: string[]) {
-  const child = spawn(process.execPath, [main, 'logs', ...args], {
+  const child = spawn(process.execPath, [cliMain, 'logs', ...args], {
     cwd: folder,
     env: { ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -7,8 +7,7 @@ import { test } from 'node:test';
 import { shellQuote } from '../../src/base/shell-quote.ts';
 import { makeExecutable, makePack, unpackTiny } from '../environment/make-pack.ts';
 import { condorHarness } from './condor-harness.ts';
-
-const main = path.resolve(import.meta.dirname, '../../src/cli/main.ts');
+import { cliMain } from '../programs.ts';
 
 test(
   "updraft shell opens a terminal on a machine of the pool, with the training's files and software",
@@ -37,7 +36,7 @@ pool = "condor"
     );
     const temporary = path.join(harness.folder, 'tmp');
     await mkdir(temporary);
-    const command = [process.execPath, main, 'shell'].map(shellQuote).join(' ');
+    const command = [process.execPath, cliMain, 'shell'].map(shellQuote).join(' ');
     // A terminal, as a user has one.
     const child = spawn('script', ['-qec', command, '/dev/null'], {
       cwd: harness.folder,

@@ -1,17 +1,15 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import path from 'node:path';
 import { test } from 'node:test';
 import { testPool } from '../pool.ts';
 import { condorHarness, type CondorHarness } from './condor-harness.ts';
 import { ownPool } from './own-pool.ts';
 import { runNames } from '../run-names.ts';
-
-const main = path.resolve(import.meta.dirname, '../../src/cli/main.ts');
+import { cliMain } from '../programs.ts';
 
 async function updraft({ folder, env }: CondorHarness, ...args: string[]) {
-  const child = spawn(process.execPath, [main, ...args], {
+  const child = spawn(process.execPath, [cliMain, ...args], {
     cwd: folder,
     env: { ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -13,17 +13,18 @@ import type { PoolName } from '../../src/job/spec.ts';
 import { openPool, poolKinds } from '../../src/pool/open-pool.ts';
 import { submitRun } from '../../src/run/submit-run.ts';
 import { runCommand } from '../cli/run-command.ts';
-import { projectRoot, RunHarness } from '../run/run-harness.ts';
+import { RunHarness } from '../run/run-harness.ts';
 import { untilState } from '../until-state.ts';
 import { poolContract, type Opened } from './pool.ts';
 import { toyKind } from './toy-pool.ts';
+import { cliMain } from '../programs.ts';
 
 // In src these are two lines, which the compiler demands once the name is in `pools`.
 Object.assign(poolTraits, { toy: toyKind.traits });
 Object.assign(poolKinds, { toy: toyKind });
 
 const context = {
-  self: [process.execPath, path.join(projectRoot, 'src/cli/main.ts')],
+  self: [process.execPath, cliMain],
   clock: systemClock,
   pid: process.pid,
   kill: (pid: number, signal: NodeJS.Signals): void => void process.kill(pid, signal),

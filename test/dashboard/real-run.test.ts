@@ -11,8 +11,9 @@ import { readRun } from '../../src/report/read-run.ts';
 import { followRunStates, readRunState } from '../../src/run/run-states.ts';
 import { openChromium } from '../browser/shared-chromium.ts';
 import { condorHarness } from '../condor/condor-harness.ts';
-import { projectRoot, RunHarness } from '../run/run-harness.ts';
+import { RunHarness } from '../run/run-harness.ts';
 import { folderRun, served } from './served.ts';
+import { cliMain } from '../programs.ts';
 
 /** Reports progress, waits for a file, and writes a model except in the first attempt of the first job. */
 const training = [
@@ -26,8 +27,7 @@ const training = [
 
 /** The link that `updraft dashboard` prints; it serves until the test ends. */
 async function dashboardOf(t: TestContext, harness: RunHarness, run: string): Promise<string> {
-  const main = path.join(projectRoot, 'src/cli/main.ts');
-  const child = spawn(process.execPath, [main, 'dashboard', path.basename(run), '--no-open', '--here'], {
+  const child = spawn(process.execPath, [cliMain, 'dashboard', path.basename(run), '--no-open', '--here'], {
     cwd: harness.folder,
     env: harness.env,
     stdio: ['ignore', 'pipe', 'ignore'],

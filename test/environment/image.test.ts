@@ -14,8 +14,8 @@ import { runNames } from '../run-names.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { writeChannel } from './make-channel.ts';
 import { here, torchPackages } from './torch-packages.ts';
+import { cliMain } from '../programs.ts';
 
-const main = path.resolve(import.meta.dirname, '../../src/cli/main.ts');
 const compiled = { NODE_COMPILE_CACHE: compileCache };
 
 interface Ended {
@@ -55,7 +55,7 @@ async function updraftInRoot(
     'sh',
     folder,
     process.execPath,
-    main,
+    cliMain,
     ...words,
   ];
   return await run(nsenter, [...enter, ...env, ...inside], folder, process.env);
@@ -132,7 +132,7 @@ test(
     await writeFile(path.join(folder, 'base/usr/bin/pixi'), pixi, { mode: 0o755 });
     await buildFromFolder(folder, pool.bin);
     const env = { ...compiled, PATH: `${folder}/bin:/usr/bin:/bin`, HOME: folder, TMPDIR: folder };
-    const built = await run(process.execPath, [main, 'env', 'image', '-e', 'gpu', '--build'], folder, env);
+    const built = await run(process.execPath, [cliMain, 'env', 'image', '-e', 'gpu', '--build'], folder, env);
     assert.equal(built.code, 0, built.stderr);
     const [, name = ''] = /^image = "(mnist-gpu-[0-9a-f]{8}\.sif)"$/m.exec(built.stdout) ?? [];
     const apptainer = path.join(folder, 'bin/apptainer');
@@ -177,9 +177,9 @@ test(
     await cp(path.join(folder, 'channel'), path.join(folder, 'base', folder, 'channel'), { recursive: true });
     await buildFromFolder(folder, pool.bin);
     const env = { PATH: `${folder}/bin:${path.dirname(pixi)}:/usr/bin:/bin`, HOME: folder, TMPDIR: folder };
-    const locked = await run(process.execPath, [main, 'env', 'lock'], folder, env);
+    const locked = await run(process.execPath, [cliMain, 'env', 'lock'], folder, env);
     assert.equal(locked.code, 0, locked.stderr);
-    const words = [main, 'env', 'image', '-p', 'with-gpu', '--build'];
+    const words = [cliMain, 'env', 'image', '-p', 'with-gpu', '--build'];
     const built = await run(process.execPath, words, folder, env);
     assert.equal(built.code, 0, built.stderr);
     const [, name = ''] = /^image = "(mnist-default-[0-9a-f]{8}\.sif)"$/m.exec(built.stdout) ?? [];
@@ -218,7 +218,7 @@ test('without Apptainer a job with an image is refused, not run outside of it', 
   const folder = await temporaryFolder(t, { 'updraft.toml': jobFile('true') });
   await writeFile(path.join(folder, 'image'), '');
   const env = { ...compiled, PATH: '/nowhere', HOME: folder };
-  const { code, stderr } = await run(process.execPath, [main, 'submit'], folder, env);
+  const { code, stderr } = await run(process.execPath, [cliMain, 'submit'], folder, env);
   assert.equal(code, 4);
   assert.match(stderr, /runs in the image image, but neither apptainer nor singularity is on the PATH/);
   const runs = await readdir(path.join(folder, 'runs')).catch(() => []);

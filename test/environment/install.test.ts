@@ -9,6 +9,7 @@ import { runNames } from '../run-names.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { writeChannel } from './make-channel.ts';
 import { here, torchPackages } from './torch-packages.ts';
+import { cliMain } from '../programs.ts';
 
 /** A fake Pixi: it makes a lock, a folder with a program, and a script that activates it. */
 const pixi = (locks: string): string => `#!/bin/sh
@@ -38,10 +39,8 @@ fallback = "system"
 attempts = 1
 `;
 
-const main = path.resolve(import.meta.dirname, '../../src/cli/main.ts');
-
 async function run(cwd: string, env: NodeJS.ProcessEnv): Promise<string> {
-  const { stderr } = await promisify(execFile)(process.execPath, [main, 'run'], { cwd, env });
+  const { stderr } = await promisify(execFile)(process.execPath, [cliMain, 'run'], { cwd, env });
   return stderr;
 }
 

@@ -14,6 +14,7 @@ import { temporaryFolder } from '../temporary-folder.ts';
 import { poolCache, testPool } from '../pool.ts';
 import { runNames } from '../run-names.ts';
 import { ForkedPython, type RunningScript } from './forked-python.ts';
+import { cliMain } from '../programs.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
 
@@ -86,7 +87,7 @@ export class ExampleHarness {
     await cp(path.join(root, copied), path.join(home, copied), { recursive: true });
     await mkdir(path.join(home, 'bin'));
     await symlink(found, path.join(home, 'bin', 'python3'));
-    const wrapper = `#!/bin/sh\nexec '${process.execPath}' '${path.join(root, 'src/cli/main.ts')}' "$@"\n`;
+    const wrapper = `#!/bin/sh\nexec '${process.execPath}' '${cliMain}' "$@"\n`;
     await writeFile(path.join(home, 'bin', 'updraft'), wrapper, { mode: 0o755 });
     const env = {
       ...process.env,
@@ -163,7 +164,7 @@ export class ExampleHarness {
 
   /** Runs `updraft` in the example's folder. */
   async updraft(...words: string[]): Promise<Ended> {
-    const program = [path.join(root, 'src/cli/main.ts'), ...words];
+    const program = [cliMain, ...words];
     const options = { cwd: this.folder, env: this.env, maxBuffer: 1 << 24 };
     try {
       const { stdout, stderr } = await promisify(execFile)(process.execPath, program, options);

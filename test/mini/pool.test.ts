@@ -9,9 +9,9 @@ import type { MiniPoolState } from '../../src/mini/pool/pool.ts';
 import { testPool } from '../pool.ts';
 import { compileCache } from '../compile-cache.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
+import { cliMain } from '../programs.ts';
 
 const run = promisify(execFile);
-const main = path.resolve(import.meta.dirname, '../../src/cli/main.ts');
 const description = 'shell = echo hello\nlog = a.log\noutput = a.out\nshould_transfer_files = YES\nqueue\n';
 
 /** A user with an odd home and no HTCondor on the PATH. Skips the test and returns undefined if there can be no pool. */
@@ -26,7 +26,7 @@ async function newUser(t: TestContext) {
     NODE_COMPILE_CACHE: compileCache,
   };
   const updraft = async (...words: string[]): Promise<string> =>
-    (await run(process.execPath, [main, ...words], { cwd: home, env })).stdout;
+    (await run(process.execPath, [cliMain, ...words], { cwd: home, env })).stdout;
   const pool = async (word: string): Promise<MiniPoolState & { running?: boolean; stopped?: boolean }> =>
     JSON.parse(await updraft('mini', 'pool', word, '--json')) as MiniPoolState;
   return { home, env, updraft, pool, [Symbol.asyncDispose]: () => pool('down').then(() => undefined) };

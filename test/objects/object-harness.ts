@@ -12,8 +12,7 @@ import { asFault } from '../../src/fault/fault.ts';
 import { startFederation, type MiniFederation } from '../../src/mini/federation/federation.ts';
 import type { ServerModel } from '../../src/mini/federation/server-traits.ts';
 import { runCommand } from '../cli/run-command.ts';
-
-const main = path.resolve(import.meta.dirname, '../../src/cli/main.ts');
+import { cliMain } from '../programs.ts';
 
 interface Ended {
   exit: number;
@@ -124,7 +123,7 @@ export class ObjectHarness {
   }
 
   spawnArguments(words: string[]): string[] {
-    return [process.execPath, main, ...words];
+    return [process.execPath, cliMain, ...words];
   }
 
   spawnOptions(env: Env = {}): { cwd: string; env: NodeJS.ProcessEnv } {

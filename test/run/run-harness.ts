@@ -21,12 +21,12 @@ import { supervisorState } from '../../src/pool/local/local-pool.ts';
 import { createRun } from '../../src/run/create-run.ts';
 import { compileCache } from '../compile-cache.ts';
 import { runNames } from '../run-names.ts';
+import { agentMain, cliMain } from '../programs.ts';
 
 export const projectRoot = path.resolve(import.meta.dirname, '..', '..');
 const deadlineMs = 300_000;
 
 const built = path.join(projectRoot, 'dist', `updraft-agent-linux-${os.arch()}`);
-const source = path.join(projectRoot, 'src', 'agent', 'main.ts');
 /** `npm test` has built the agent, which starts in a quarter of the time; by hand its source is used, which is never old. */
 const isBuilt = process.env['UPDRAFT_TEST_POOL'] !== undefined && existsSync(built);
 
@@ -67,7 +67,7 @@ export class RunHarness {
     const harness = new RunHarness(await mkdtemp(path.join(os.tmpdir(), 'run-bench-')));
     t.after(() => harness.#end());
     await mkdir(harness.scratch);
-    await (isBuilt ? harness.#useProgram([built]) : harness.useAgent(source));
+    await (isBuilt ? harness.#useProgram([built]) : harness.useAgent(agentMain));
     return harness;
   }
 
@@ -97,7 +97,7 @@ export class RunHarness {
   }
 
   start(...words: string[]): { pid: number; answer: Promise<CommandResult> } {
-    const child = spawn(process.execPath, [path.join(projectRoot, 'src', 'cli', 'main.ts'), ...words], {
+    const child = spawn(process.execPath, [cliMain, ...words], {
       cwd: this.folder,
       env: this.env,
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -11,6 +11,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import { waitForChange } from '../../src/base/wait-for-change.ts';
 import { compileCache } from '../compile-cache.ts';
 import { sources } from './sources.ts';
+import { cliMain } from '../programs.ts';
 
 interface PartJournal {
   done: { start: number; end: number }[];
@@ -21,7 +22,6 @@ interface PartJournal {
 const read = (file: string): PartJournal | undefined =>
   existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as PartJournal) : undefined;
 
-const main = path.resolve(import.meta.dirname, '../../src/cli/main.ts');
 const own = { PATH: process.env['PATH'], NODE_COMPILE_CACHE: compileCache };
 const bytes = randomBytes(24 << 20);
 const [name = ''] = Object.keys(sources).filter((each) => each.startsWith('XRootD of this machine'));
@@ -34,7 +34,7 @@ test('XRootD, which gives no validator: after a kill or a stop, the same command
     const cwd = path.join(source.folder, '..', signal);
     await mkdir(cwd);
     const get = () =>
-      spawn(process.execPath, [main, 'get', '--json', `${source.url}/data.bin`], {
+      spawn(process.execPath, [cliMain, 'get', '--json', `${source.url}/data.bin`], {
         cwd,
         env: { ...source.env, ...own, HOME: cwd, TMPDIR: cwd, NO_COLOR: '1' },
         stdio: ['ignore', 'pipe', 'ignore'],

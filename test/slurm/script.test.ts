@@ -10,6 +10,7 @@ import { renderSbatch, slurmPolicy } from '../../src/pool/slurm/render-sbatch.ts
 import { compileCache } from '../compile-cache.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { project } from './slurm-harness.ts';
+import { agentMain } from '../programs.ts';
 
 interface Ran {
   exit: number | null;
@@ -40,12 +41,11 @@ async function taskHarness(
   await writeFile(path.join(folder, 'slurm/orders/0000.json'), '');
   await writeFile(path.join(folder, 'job.sh'), renderSbatch({ plan, run: 'bench-1' }));
   await writeFile(path.join(folder, 'slurm/policy.json'), JSON.stringify(slurmPolicy(plan)));
-  const main = path.resolve(import.meta.dirname, '../../src/agent/main.ts');
   const agent = [
     '#!/bin/sh',
     'case $1 in',
     '  --version) exit "${FAKE_BROKEN:-0}" ;;',
-    `  next) exec '${process.execPath}' '${main}' "$@" ;;`,
+    `  next) exec '${process.execPath}' '${agentMain}' "$@" ;;`,
     '  *) cat "$FAKE/journal" > "$3/jobs/0000/attempt-$4/agent.jsonl"; exit "$FAKE_EXIT" ;;',
     'esac',
     '',

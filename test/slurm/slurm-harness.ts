@@ -14,8 +14,8 @@ import { compileCache } from '../compile-cache.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { untilState } from '../until-state.ts';
 import { testCluster } from './cluster.ts';
+import { agentMain, cliMain } from '../programs.ts';
 
-const root = path.resolve(import.meta.dirname, '../..');
 const run = promisify(execFile);
 
 /** A user's project on the cluster. */
@@ -73,10 +73,9 @@ export async function slurmHarness(
     },
     updraft: (...words) =>
       new Promise((resolve) => {
-        const main = path.join(root, 'src/cli/main.ts');
         const child = execFile(
           process.execPath,
-          [main, ...words],
+          [cliMain, ...words],
           { cwd: folder, env: { ...env } },
           (_, out, err) => resolve({ code: child.exitCode, out, err }),
         );
@@ -96,7 +95,7 @@ export async function slurmHarness(
 /** The agent's source as a program: it starts faster than unpacking the executable. */
 async function agentScript(home: string): Promise<string> {
   const file = path.join(home, 'agent');
-  await writeFile(file, `#!/bin/sh\nexec '${process.execPath}' '${root}/src/agent/main.ts' "$@"\n`);
+  await writeFile(file, `#!/bin/sh\nexec '${process.execPath}' '${agentMain}' "$@"\n`);
   await chmod(file, 0o755);
   return file;
 }

@@ -72,11 +72,14 @@ const newGpuCommands: Record<string, string> = {
   cudadevicename: 'require_gpus = regexp("A100", DeviceName)',
 };
 
+/** Attributes of GPUs in an expression that machines no longer have. */
+export function oldGpuNames(expression: string): string[] {
+  const used = expression.matchAll(/\bCUDA(?:0)?[A-Z]\w+/gi);
+  return [...new Set([...used].map(([name]) => name))].filter((name) => name.toLowerCase() in newGpuCommands);
+}
+
 function oldGpuAttributes(batch: Batch): RuleResult {
-  const used = (valueOf(batch, 'requirements') ?? '').matchAll(/\bCUDA(?:0)?[A-Z]\w+/gi);
-  const names = [...new Set([...used].map(([name]) => name))].filter(
-    (name) => name.toLowerCase() in newGpuCommands,
-  );
+  const names = oldGpuNames(valueOf(batch, 'requirements') ?? '');
   if (names.length === 0) return [];
   return {
     message: `\`requirements\` uses \`${names.join('`, `')}\`: machines describe each GPU by itself now, so this matches none, and the job waits forever`,

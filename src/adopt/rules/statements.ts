@@ -220,7 +220,15 @@ function unusedNames({ submission, limits }: SubmitFacts): Found[] {
     )
     .map(({ name, place }, index) => {
       // Comparing is slow, and nobody mistypes more names.
-      const suggestion = index < 100 ? nearestCommand(name) : undefined;
+      const ofPools = limits.ofPools ?? {};
+      const pool = ofPools[name.toLowerCase()];
+      if (pool !== undefined)
+        return {
+          message: `\`${name}\` is for ${pool} only: here it has no effect`,
+          fix: `remove it, or check the file for ${pool}: see --pool`,
+          place,
+        };
+      const suggestion = index < 100 ? nearestCommand(name, Object.keys(ofPools)) : undefined;
       return {
         message: `\`${name}\` is not a submit command and is not used${suggestion === undefined ? '' : `: did you mean \`${suggestion}\`?`}`,
         fix:

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { maxGpus } from '../../adopt/rules/gpus.ts';
+import { maxGpus, oldGpuNames } from '../../adopt/rules/gpus.ts';
 import { BadQuoting, splitArguments, splitEnvironment } from '../../adopt/split-arguments.ts';
 import {
   attributeValue,
@@ -7,6 +7,7 @@ import {
   batches,
   fileList,
   formatQuantity,
+  submittedImage,
   parseQuantity,
   type SubmitFacts,
   valueOf,
@@ -31,7 +32,7 @@ import { draftInputs, type Notes, programOf } from './submitted-inputs.ts';
 
 /** Commands that have a key in the job file. */
 const carried =
-  /^(executable|shell|arguments|environment|initialdir|transfer_(input|output|checkpoint)_files|transfer_executable|request_(cpus|gpus|memory|disk)|gpus_minimum_(capability|memory|runtime)|container_image|docker_image|requirements|project_name|batch_name)$/;
+  /^(executable|shell|arguments|environment|initialdir|transfer_(input|output|checkpoint)_files|transfer_executable|request_(cpus|gpus|memory|disk)|gpus_minimum_(capability|memory|runtime)|container_image|docker_image|requirements|project_name|batch_name|\+ProjectName)$/i;
 
 /** A job file for a submit file. `open` says what to fill in, `hints` what it could not carry over. */
 export function draftSubmitted(file: string, facts: SubmitFacts): JobDraft | undefined {
@@ -46,10 +47,20 @@ export function draftSubmitted(file: string, facts: SubmitFacts): JobDraft | und
       why: 'the submit file chooses a value at random; one of them is here',
     });
   const { files, data } = draftInputs(group, notes);
+  if (/^false$/i.test(valueOf(batch, 'transfer_executable') ?? '') && !path.posix.isAbsolute(program))
+    notes.open.push({
+      what: 'command',
+      why: `${program} is not sent (transfer_executable = false): it must be in the image, or among the files`,
+    });
   const run = runOf(group, envOf(group, notes), outputsOf(group, notes), notes);
   if (run.outputs.length === 0)
     notes.open.push({ what: 'outputs', why: 'the submit file names none that is known here' });
-  const left = leftOver(batch, (name) => carried.test(name) || isPlainUniverse(batch, name));
+  const image = submittedImage(batch);
+  const isCarried = (name: string): boolean =>
+    carried.test(name) ||
+    isPlainUniverse(batch, name) ||
+    (image !== undefined && /^\+SingularityImage$/i.test(name));
+  const left = leftOver(batch, isCarried);
   notes.hints.push(...left.lost);
   if ((batch.queue.template ?? batch.job).commands['initialdir'] !== undefined)
     notes.hints.push('initialdir: inputs are taken from there, but results return to the folder of the run');
@@ -74,9 +85,9 @@ export function draftSubmitted(file: string, facts: SubmitFacts): JobDraft | und
       env: Object.fromEntries(Object.entries(run.env).map(([name, value]) => [name, asTemplate(value)])),
       ...gpuParts(batch, notes),
       ...defined({
-        image: imageOf(batch),
+        image,
         disk: amountOf(batch, 'request_disk', 'k', notes),
-        requirements: valueOf(batch, 'requirements'),
+        requirements: requirementsOf(batch, notes),
         project: projectOf(batch),
       }),
     },
@@ -153,7 +164,23 @@ function runOf(
   noteCluster(words, notes);
   const size = Object.values(matrix).reduce((product, values) => product * values.length, 1);
   const copies = Math.round((first?.queue.total ?? 1) / size);
-  const known = first?.queue.total === undefined ? fillIn(matrix) : matrix;
+  const isUnknown = first?.queue.total === undefined;
+  const [program, argument, ...more] = words;
+  // An item may be several words.
+  if (
+    isUnknown &&
+    program &&
+    argument?.length === 1 &&
+    more.length === 0 &&
+    markedNames([argument]).length === 1
+  )
+    return {
+      command: 'sh -c {command}',
+      parts: { matrix: { command: [`${asWord(program)} FILL IN`] } },
+      env,
+      outputs,
+    };
+  const known = isUnknown ? fillIn(matrix) : matrix;
   return {
     command: words.map(asWord).join(' '),
     parts: {
@@ -263,12 +290,19 @@ function splitWords(
   }
 }
 
-function imageOf(batch: Batch): string | undefined {
-  const docker = valueOf(batch, 'docker_image');
-  return (
-    valueOf(batch, 'container_image') ??
-    (docker === undefined ? undefined : `docker://${docker.replace(/^docker:\/\//, '')}`)
+/** Without conditions that no machine meets any more; `gpuParts` has their figures. */
+function requirementsOf(batch: Batch, notes: Notes): string | undefined {
+  const text = valueOf(batch, 'requirements');
+  const old = oldGpuNames(text ?? '');
+  if (text === undefined || old.length === 0) return text;
+  const parts = /\|\||\?/.test(text) ? [text] : text.split('&&').map((part) => part.trim());
+  const isWhole = (part: string): boolean => part.split('(').length === part.split(')').length;
+  const kept = parts.every(isWhole) ? parts.filter((part) => oldGpuNames(part).length === 0) : [];
+  const lost = kept.length === 0 ? text : parts.filter((part) => !kept.includes(part)).join(' && ');
+  notes.hints.push(
+    `requirements: \`${lost}\`: machines no longer have ${old.join(', ')}; set gpu = { capability = …, memory = "…" } in [resources]`,
   );
+  return kept.length === 0 ? undefined : kept.join(' && ');
 }
 
 function projectOf(batch: Batch): string | undefined {
@@ -281,9 +315,14 @@ function gpuParts(batch: Batch, notes: Notes): Pick<SubmittedParts, 'gpus' | 'gp
   if (gpus === undefined || gpus === 0) return {};
   if (gpus > maxGpus)
     notes.open.push({ what: 'gpus', why: `no machine has the ${gpus} that the submit file requests` });
-  const memory = parseQuantity(valueOf(batch, 'gpus_minimum_memory') ?? '', 'm');
+  const oldValue = (name: string): string | undefined =>
+    new RegExp(`\\b${name}\\s*>=?\\s*([\\d.]+)`, 'i').exec(valueOf(batch, 'requirements') ?? '')?.[1];
+  const memory = parseQuantity(
+    valueOf(batch, 'gpus_minimum_memory') ?? oldValue('CUDAGlobalMemoryMb') ?? '',
+    'm',
+  );
   const [capability, cuda] = [
-    valueOf(batch, 'gpus_minimum_capability'),
+    valueOf(batch, 'gpus_minimum_capability') ?? oldValue('CUDACapability'),
     valueOf(batch, 'gpus_minimum_runtime'),
   ];
   const least = [

@@ -42,7 +42,7 @@ export function leftOver({ job, queue }: Batch, isCarried: (command: string) => 
     else if (doneByUpdraft.test(name)) left.needless.push(name);
     else addLine(left, name, commands[name] ?? '', value);
   }
-  for (const name of Object.keys(attributes).filter((one) => !/^ProjectName$/i.test(one)))
+  for (const name of Object.keys(attributes).filter((one) => !isCarried(`+${one}`)))
     addLine(left, `+${name}`, attributes[name] ?? '', literalOf(job, name));
   return left;
 }

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import {
-  attributeValue,
+  submittedImage,
   type Batch,
   batches,
   type SubmitFacts,
@@ -78,7 +78,7 @@ const softwareOf = (
   uses: Uses,
   image: string | undefined,
 ): SoftwareQuestion => ({
-  image: image ?? all.map(imageOf).find((one) => one !== undefined),
+  image: image ?? all.map(submittedImage).find((one) => one !== undefined),
   folder,
   isPacked: false,
   isHere: false,
@@ -109,12 +109,13 @@ function objectsOf(all: readonly Batch[]): AskedObject[] {
       found.set(url, { label, url, place, declared: {}, isProven: true });
   };
   for (const batch of all)
-    add('image', imageOf(batch), whereSet(batch, 'container_image', 'MY.SingularityImage'));
+    add(
+      'image',
+      submittedImage(batch),
+      whereSet(batch, 'container_image', 'MY.SingularityImage', 'docker_image'),
+    );
   for (const batch of all.flatMap(({ queue }) => queue.jobs.map((job) => ({ queue, job }))))
     for (const url of fileList(valueOf(batch, 'transfer_input_files')))
       add('input', url, whereSet(batch, 'transfer_input_files'));
   return [...found.values()];
 }
-
-const imageOf = (batch: Batch): string | undefined =>
-  valueOf(batch, 'container_image') ?? attributeValue(batch, 'SingularityImage')?.replaceAll('"', '');

@@ -278,7 +278,7 @@ test('what only HTCondor knows, and what no machine has, is to fill in', async (
     'queue file from ls *.csv |',
   );
   assert.deepEqual([spec.train.files, spec.resources.gpus], [['run.sh', 'list.txt'], 1]);
-  assert.deepEqual(commands, ["./run.sh 'FILL IN'"]);
+  assert.deepEqual(commands, ["sh -c './run.sh FILL IN'"]);
   for (const words of [
     'run.matrix: the items of `queue file from ls *.csv |` are unknown here',
     'files: $(file) is known only to HTCondor',
@@ -289,6 +289,34 @@ test('what only HTCondor knows, and what no machine has, is to fill in', async (
     'memory: `request_memory = ifThenElse(a, 1, 2)` is an expression',
   ])
     assert.ok(said.includes(`to fill in: ${words}\n`), words);
+});
+
+test('an image by its old attribute is carried over, and GPU attributes that no machine has are not', async (t) => {
+  const { said, spec } = await written(
+    t,
+    'executable = bin/run.sh',
+    'transfer_executable = false',
+    '+SingularityImage = "/cvmfs/images.example/torch:1"',
+    'request_gpus = 1',
+    'requirements = (HasX) && (CUDACapability >= 7.5) && CUDAGlobalMemoryMb > 8000',
+    'queue',
+  );
+  assert.ok(JSON.stringify(spec).includes('/cvmfs/images.example/torch:1'));
+  assert.deepEqual([spec.run.requirements, spec.resources.gpu?.capability], ['(HasX)', 7.5]);
+  assert.match(
+    said,
+    /not carried over: requirements: `\(CUDACapability >= 7\.5\) && CUDAGlobalMemoryMb > 8000`/,
+  );
+  assert.match(said, /to fill in: command: bin\/run\.sh is not sent \(transfer_executable = false\)/);
+  assert.doesNotMatch(said, /SingularityImage/);
+});
+
+test('a command of one pool is named as such, and near-misses find it', async (t) => {
+  const text = 'executable = run.sh\nwant_ospool = true\nwant_campus_pool = true\nlog = a.log\nqueue\n';
+  const cwd = await temporaryFolder(t, { 'job.sub': text, 'run.sh': script });
+  const { out } = await runCommand(adopt, ['job.sub'], { cwd, env: { PATH: '/nowhere', HOME: cwd } });
+  assert.match(out, /`want_ospool` is for CHTC only/);
+  assert.match(out, /did you mean `want_campus_pools`\?/);
 });
 
 test('every command of the submit file is carried over, needless, or named as lost', async (t) => {

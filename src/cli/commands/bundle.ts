@@ -72,7 +72,10 @@ async function bundle(cli: Cli, words: readonly string[], options: BundleOptions
   const sizes: { name: string; bytes: number }[] = [];
   const cleaned = async function* () {
     for (const { name: original, read: readText } of files) {
-      const [own, text] = [named(cleaner.cleanName(original)), named(cleaner.clean(await readText()))];
+      const read = await readText();
+      // A log may have grown since its names were learned.
+      people?.learn(read);
+      const [own, text] = [named(cleaner.cleanName(original)), named(cleaner.clean(read))];
       sizes.push({ name: own, bytes: Buffer.byteLength(text) });
       yield { name: own, text };
     }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { gzipSync } from 'node:zlib';
@@ -254,6 +254,20 @@ test('a pipe is read like a log, alone and beside others', async (t) => {
   const { jobs } = await reportOn(t, { 'a.log': whole });
   assert.deepEqual(await jobsOf('pipe'), jobs);
   assert.deepEqual(await jobsOf('b.log', 'pipe'), { ...jobs, total: 2, waiting: 1 });
+});
+
+test('a pipe that nobody writes to ends with the signal, and what cannot be a log is refused', async (t) => {
+  const cwd = await temporaryFolder(t, {});
+  execFileSync('mkfifo', [path.join(cwd, 'pipe')]);
+  await symlink('loop', path.join(cwd, 'loop'));
+  const stopped = new Fault('interrupted', 'stopped by the user');
+  await assert.rejects(runCommand(report, ['pipe'], { cwd, signal: AbortSignal.abort(stopped) }), stopped);
+  const stop = new AbortController();
+  const waiting = runCommand(report, ['pipe'], { cwd, signal: stop.signal });
+  setImmediate(() => stop.abort(stopped));
+  await assert.rejects(waiting, stopped);
+  await assert.rejects(runCommand(report, ['/dev/zero'], { cwd }), /not a file or pipe/);
+  await assert.rejects(runCommand(report, ['loop'], { cwd }), /loop cannot be read: its symbolic links lead/);
 });
 
 test('compressed, rotated, in a folder, on stdin: a log is a log', async (t) => {
