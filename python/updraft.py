@@ -245,7 +245,10 @@ class Training:
 
     def _leave(self) -> None:
         self._attempt.ignore_requests()
-        self._attempt.leave(self._position, self._store.save_now(self._state), self._store.saves > 0)
+        began = time.monotonic()
+        is_saved = self._store.save_now(self._state)
+        self._interval.waited(began, time.monotonic())
+        self._attempt.leave(self._position, is_saved, self._store.saves > 0)
 
     def _until_asked(self, batches: Iterator[Batch]) -> Iterator[Batch]:
         """The batches, or the way out if the training is asked to leave while a stream waits for data."""
@@ -299,6 +302,7 @@ class _Attempt:
         self.keep = 2 if ours is None else 1
         self.interval = _Interval(every)
         self.progress = _Progress(os.environ.get("UPDRAFT_PROGRESS"))
+        self.progress.saving = self.interval.figures
         self.is_asked_to_leave = False
         self._guarded = ours is not None
         self._restore_handler: Callable[[], object] = lambda: None
@@ -495,6 +499,8 @@ class _Interval:
         self._writing = 0.0
         self._began = 0.0
         self._last = 0.0
+        self._saves = 0
+        self._waiting = 0.0
         self.earlier: list[float] = []
         """Seconds that each earlier attempt lasted, as far as its last checkpoint knows."""
 
@@ -519,6 +525,15 @@ class _Interval:
     def waited(self, began: float, now: float) -> None:
         self._cost = max(now - began, 1e-4)
         self._last = now
+        self._saves += 1
+        self._waiting += now - began
+
+    def figures(self) -> dict[str, float]:
+        """Checkpoints so far, seconds that the training waited for them, and the time from one to the next."""
+        if self._saves == 0:
+            return {}
+        every = self.seconds(time.monotonic())
+        return {"saves": self._saves, "saveSeconds": round(self._waiting, 4), "saveEvery": round(every, 1)}
 
     def written(self, seconds: float) -> None:
         self._writing = seconds
@@ -534,6 +549,8 @@ class _Progress:
         self._path = path
         self._last = -math.inf
         self._pending: Optional[tuple[_Position, dict[str, Any]]] = None
+        self._saves = 0.0
+        self.saving: Callable[[], dict[str, float]] = dict
         self.epochs: Optional[int] = None
         self.steps: Optional[int] = None
         self.samples = 0
@@ -547,17 +564,23 @@ class _Progress:
             self.flush()
 
     def flush(self) -> None:
-        if self._path is None or self._pending is None:
+        saving = self.saving()
+        saves = saving.get("saves", 0.0)
+        if self._path is None or (self._pending is None and saves == self._saves):
             return
-        position, metrics = self._pending
-        samples = self.samples or None
-        counted = {"epochs": self.epochs, "step": position.batch, "steps": self.steps, "samples": samples}
-        line = {**_numbers(metrics), "epoch": position.epoch + 1, **counted}
+        line: dict[str, Any] = {}
+        if self._pending is not None:
+            position, metrics = self._pending
+            samples = self.samples or None
+            counted = {"epochs": self.epochs, "step": position.batch, "steps": self.steps, "samples": samples}
+            line = {**_numbers(metrics), "epoch": position.epoch + 1, **counted}
+        if saves != self._saves:
+            line.update(saving)
         text = json.dumps({name: value for name, value in line.items() if value is not None}) + "\n"
         # No line is worth a training.
         with contextlib.suppress(OSError), open(self._path, "a", encoding="utf-8") as file:
             file.write(text)
-        self._pending = None
+        self._pending, self._saves = None, saves
         self._last = time.monotonic()
 
 
@@ -950,7 +973,10 @@ class _LightningHooks:
 
         if self._attempt.is_asked_to_leave:
             self._attempt.ignore_requests()
-            self._attempt.leave(self._position, self._store.save_now(state), self._store.saves > 0)
+            began = time.monotonic()
+            is_saved = self._store.save_now(state)
+            self._attempt.interval.waited(began, time.monotonic())
+            self._attempt.leave(self._position, is_saved, self._store.saves > 0)
         now = time.monotonic()
         if is_last or (self._attempt.interval.is_due(now) and not self._store.is_busy):
             self._store.save_soon(state, self._attempt.interval.written)

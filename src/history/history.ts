@@ -79,6 +79,8 @@ export interface AttemptHistory {
   caches?: CacheShare[];
   /** How often its input stalled. */
   stalls?: number;
+  /** Checkpoints that its training reported, the seconds it waited for them, and between them as it chose them last. */
+  saved?: { saves: number; seconds: number; every?: number };
   resources: readonly UsedResource[];
   /** Only if evidence was requested. */
   details?: AttemptDetails;

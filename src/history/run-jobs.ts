@@ -3,6 +3,7 @@ import { describeLeftOut, describePreference } from '../codes/describe-caches.ts
 import type { Cause } from '../codes/causes.ts';
 import { parseGivenUp } from '../codes/given-up.ts';
 import { removalCause } from '../diagnosis/cause-of.ts';
+import { savesOf } from '../journal/fold-agent.ts';
 import { jobMetrics } from '../journal/metrics.ts';
 import { describeConnection } from '../journal/describe-connection.ts';
 import type { FaultRecord, Outcome, ServerShare } from '../journal/entry.ts';
@@ -161,12 +162,17 @@ function runAttempt(
     caches: [...cacheShares(agent), ...givenUpShares(attempt)],
     stalls: stallsOf(attempt),
     resources: usedMemory(agent, planned),
-    ...defined({ cause: causeOfAttempt(attempt), gpus: planned?.gpus }),
+    ...defined({ cause: causeOfAttempt(attempt), gpus: planned?.gpus, saved: savedBy(agent) }),
     site: agent?.site ?? pool?.site ?? '',
     machine: agent?.host ?? pool?.host ?? '',
     gpu: [...new Set(agent?.gpus)].sort().join(', '),
     speed: speedOf(agent),
   };
+}
+
+function savedBy(agent: AgentState | undefined): AttemptHistory['saved'] {
+  const saved = savesOf(agent?.training);
+  return saved && { ...saved, ...defined({ every: agent?.training?.saveEvery }) };
 }
 
 function speedOf(agent: AgentState | undefined): Speed {

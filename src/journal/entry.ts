@@ -112,6 +112,11 @@ export interface Progress {
   metrics?: Record<string, number>;
   /** Seconds it has waited for data since it started. */
   waited?: number;
+  /** Checkpoints it has written since it started, and the seconds it waited for them. */
+  saves?: number;
+  saveSeconds?: number;
+  /** Seconds between two checkpoints, as it chose them last. */
+  saveEvery?: number;
   /** Samples, such as images, that it has used since it started. */
   samples?: number;
 }

@@ -195,18 +195,20 @@ function changeTraining(old: TrainingState, entry: TrainingEntry): TrainingState
   switch (entry.kind) {
     case 'training-started': {
       const waitedBefore = (old.waitedBefore ?? 0) + (old.waited ?? 0);
-      const { best } = old;
+      const { best, saveEvery } = old;
+      const savedBefore = savesOf(old);
       // What it was so far counts until the new start has a pace of its own.
       const { epochSeconds, samplesPerSecond } = old.pace ?? {};
       const pace = old.pace && defined({ epochSeconds, samplesPerSecond });
       return {
         command: entry.command,
         ...(waitedBefore > 0 && { waitedBefore }),
-        ...defined({ best, pace }),
+        ...defined({ best, pace, saveEvery, savedBefore }),
       };
     }
     case 'progress': {
       const { epoch, epochs, done, step, steps, loss, accuracy, waited, samples } = entry;
+      const { saves, saveSeconds, saveEvery } = entry;
       const metrics = entry.metrics && { ...old.metrics, ...entry.metrics };
       const measured = metricsOf(entry);
       const best = Object.keys(measured).length === 0 ? undefined : betterOf(old.best, measured);
@@ -227,11 +229,19 @@ function changeTraining(old: TrainingState, entry: TrainingEntry): TrainingState
           best,
           pace,
         }),
+        ...defined({ saves, saveSeconds, saveEvery }),
       };
     }
     case 'training-ended':
       return { ...old, status: entry.status, ...defined({ signal: entry.signal }) };
   }
+}
+
+/** Checkpoints that a training reported in all its starts, and the seconds it waited for them; undefined if none. */
+export function savesOf(training: TrainingState | undefined): TrainingState['savedBefore'] {
+  const { saves = 0, saveSeconds = 0, savedBefore = { saves: 0, seconds: 0 } } = training ?? {};
+  if (saves + savedBefore.saves === 0) return undefined;
+  return { saves: saves + savedBefore.saves, seconds: saveSeconds + savedBefore.seconds };
 }
 
 /** A shorter part of an epoch says little about the whole. */

@@ -213,6 +213,8 @@ export interface TrainingState extends Progress {
   command: string;
   /** Seconds that its earlier starts in the same attempt waited for data. */
   waitedBefore?: number;
+  /** Checkpoints of those starts, and the seconds they waited for them. */
+  savedBefore?: { saves: number; seconds: number };
   /** Exit code; null after a signal; undefined while it runs. */
   status?: number | null;
   signal?: string;

@@ -4,6 +4,7 @@ import { inSeconds, lossColumns, type Amounts, type Column } from './columns.ts'
 import type { JobRow, Ledger, RowOutcome } from './ledger.ts';
 import { type BrokenMachine, brokenMachines } from './broken-machines.ts';
 import { type CacheReport, cacheReports, type CacheSiteReport, cacheSiteReports } from './cache-reports.ts';
+import { type CheckpointReport, checkpointReport } from './checkpoint-report.ts';
 import { groupings, type GroupingName } from './groupings.ts';
 import { type GroupReport, groupReports } from './groups.ts';
 import type { JobName } from './section.ts';
@@ -61,6 +62,8 @@ export interface LogReport {
   /** The same for each site. */
   cacheSites: CacheSiteReport[];
   resources: ResourceReport[];
+  /** Of trainings that use `updraft.py`; null for others. */
+  checkpoints: CheckpointReport | null;
   slowest: ({ seconds: number } & JobName)[];
   largestLosses: ({ outcome: RowOutcome; attempts: number; lostSeconds: number; mostly: Column } & JobName)[];
   /** The nodes of a DAG; null if the jobs are not nodes. */
@@ -130,6 +133,7 @@ export function logReport(jobs: readonly JobHistory[], ledger: Ledger, extras: E
     caches,
     cacheSites: cacheSiteReports(jobs),
     resources,
+    checkpoints: checkpointReport(jobs, rows),
     slowest: slowest(rows),
     largestLosses: largestLosses(rows),
     dag: nodeReport(jobs, rows, extras.dag, logs),

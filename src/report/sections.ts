@@ -89,6 +89,7 @@ export function sections(report: LogReport, choice: SectionChoice = {}): Section
     cacheSection(report),
     cacheSiteSection(report, all),
     resourceSection(report),
+    checkpointSection(report),
     ...(jobRows.length > maxRows || valueNames(jobRows, 'metrics').length === 0
       ? []
       : [resultsSection(jobRows)]),
@@ -300,6 +301,24 @@ function cacheSiteSection({ cacheSites }: LogReport, all: boolean): Section {
   const head = 'server | site | fetches> | delivered> | rate> | given up> | cold>';
   const after = left > 0 ? [`${left} more that delivered less: --all shows them.`] : [];
   return sectionTable('cache-sites', 'Which cache served which site', head, isSeveral ? rows : [], { after });
+}
+
+function checkpointSection({ checkpoints }: LogReport): Section {
+  if (checkpoints === null) return sectionTable('checkpoints', 'Checkpoints', '|', []);
+  const { saves, secondsPerSave, waitShare, everySeconds, interruptions, expectedShare } = checkpoints;
+  const { meanSecondsBetween, lostSecondsEach } = checkpoints;
+  const waited = waitShare === null ? '-' : `${formatShare(waitShare)} of the training`;
+  return sectionTable('checkpoints', 'Checkpoints', '|', [
+    ['saved', saves],
+    ['waited for saving', `${waited}, ${secondsPerSave.toFixed(2)} s each`],
+    ...(everySeconds === null ? [] : [['saved every', formatSeconds(everySeconds)]]),
+    ['interruptions', interruptions],
+    ...(meanSecondsBetween === null ? [] : [['one in', formatSeconds(meanSecondsBetween)]]),
+    ...(lostSecondsEach === null ? [] : [['work lost by each', formatSeconds(lostSecondsEach)]]),
+    ...(expectedShare === null
+      ? []
+      : [['expected if machines vanish', `${formatShare(expectedShare)} of the time`]]),
+  ]);
 }
 
 function resourceSection({ resources }: LogReport): Section {

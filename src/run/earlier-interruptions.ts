@@ -1,9 +1,10 @@
 import path from 'node:path';
+import { defined } from '../base/defined.ts';
 import { runsFolder } from '../job/layout.ts';
 import type { Plan } from '../job/plan.ts';
-import { countInterruptions, type Interruptions } from '../recovery/interruptions.ts';
+import { countInterruptions, type Interruptions, meanSaveSeconds } from '../recovery/interruptions.ts';
 import { listRuns } from './list-runs.ts';
-import { readRunOutline } from './run-states.ts';
+import { readRunOutline, readRunState } from './run-states.ts';
 
 /** Older ones say little about the pool of today. */
 const maxRuns = 20;
@@ -15,5 +16,12 @@ export async function earlierInterruptions({ folder, spec }: Plan): Promise<Inte
   const states = await Promise.all(
     same.slice(0, maxRuns).map((run) => readRunOutline(run.folder).catch(() => undefined)),
   );
-  return countInterruptions(states.filter((state) => state !== undefined));
+  const latest = same[states.findIndex((state) => state?.name === spec.name)];
+  // Only an agent's own journal has it, and reading those of many jobs takes long: the latest run is enough.
+  const detailed = latest && (await readRunState(latest.folder).catch(() => undefined));
+  const saveSeconds = detailed && meanSaveSeconds([detailed]);
+  return {
+    ...countInterruptions(states.filter((state) => state !== undefined)),
+    ...defined({ saveSeconds }),
+  };
 }

@@ -85,7 +85,9 @@ test('a run brings updraft.py, and its attempts continue one another', async (t)
   assert.equal(code, 0, `${out}${err}`);
   const [run] = await harness.runs();
   const [job] = (await readRunState(run!)).jobs;
-  assert.equal(job?.attempts.at(-1)?.agent?.training?.epoch, 2);
+  const { epoch, saves = 0, saveSeconds = 0 } = job?.attempts.at(-1)?.agent?.training ?? {};
+  assert.equal(epoch, 2);
+  assert.ok(saves > 0 && saveSeconds > 0, 'it reports its checkpoints');
   assert.equal((await harness.trainings()).length, 3, 'it left twice');
   const lines = JSON.parse(await readFile(path.join(run!, 'results/0000/model.pt'), 'utf8')) as unknown;
   assert.deepEqual(

@@ -63,7 +63,19 @@ function withDone(found: Progress): Progress {
   return found;
 }
 
-const ownFields = ['epoch', 'epochs', 'step', 'steps', 'loss', 'accuracy', 'waited', 'samples'] as const;
+const ownFields = [
+  'epoch',
+  'epochs',
+  'step',
+  'steps',
+  'loss',
+  'accuracy',
+  'waited',
+  'samples',
+  'saves',
+  'saveSeconds',
+  'saveEvery',
+] as const;
 const isOwnField = (name: string): name is (typeof ownFields)[number] =>
   (ownFields as readonly string[]).includes(name);
 

@@ -54,7 +54,7 @@ export function planText(
     ...(secrets.length === 0 ? [] : [['secrets', secrets.map(secretLine)] satisfies [string, string[]]]),
     ['software', shared(softwareLines(plan))],
     ['needs', shared(needLines(plan))],
-    ['success', [...successLines(plan), ...interruptionLines(interruptions)]],
+    ['success', [...successLines(plan), ...interruptionLines(plan, interruptions)]],
     ...(policy === undefined ? [] : [['failure', describePolicy(policy)] satisfies [string, string[]]]),
     [
       'results',
@@ -195,15 +195,22 @@ function needLines({ spec, disk }: Plan): string[] {
 }
 
 /** How often to expect an interruption, and what it costs a training with checkpoints. */
-function interruptionLines(interruptions: Interruptions | undefined): string[] {
+function interruptionLines({ spec }: Plan, interruptions: Interruptions | undefined): string[] {
   if (interruptions === undefined) return [];
-  const { interrupted, attempts } = interruptions;
+  const { interrupted, attempts, saveSeconds: save } = interruptions;
   const life = meanLife(interruptions);
   if (life === undefined) return [];
-  const lost = (saveSeconds: number): string => `${(100 * expectedLoss(life, saveSeconds)).toFixed(1)} %`;
+  const every = spec.train.checkpointEverySeconds;
+  const lost = (saveSeconds: number): string =>
+    `${(100 * expectedLoss(life, saveSeconds, every)).toFixed(1)} %`;
+  const chosen = every === undefined ? '' : ` and is made every ${formatDuration(every)}`;
+  const known = (seconds: number): string =>
+    `  expect to lose ${lost(seconds)} of the time: a checkpoint took ${seconds.toFixed(2)} s in the latest run${chosen}`;
   return [
     `interrupted once in ${formatDuration(Math.max(1, Math.round(life)))} so far (${interrupted} of ${counted(attempts, 'attempt')} in ${runsFolder}/):`,
-    `  expect to lose ${lost(1)} of the time if a checkpoint takes 1 s, ${lost(10)} if it takes 10 s`,
+    save === undefined
+      ? `  expect to lose ${lost(1)} of the time if a checkpoint takes 1 s, ${lost(10)} if it takes 10 s${chosen}`
+      : known(save),
   ];
 }
 

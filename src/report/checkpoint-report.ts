@@ -1,0 +1,63 @@
+import type { JobHistory } from '../history/history.ts';
+import { expectedLoss } from '../recovery/interruptions.ts';
+import type { JobRow } from './ledger.ts';
+import { ascending, quantile } from './statistics.ts';
+
+/** What the checkpoints of `updraft.py` cost, and what interruptions cost in spite of them. Shares are of training time. */
+export interface CheckpointReport {
+  saves: number;
+  /** Time in which trainings waited for their checkpoints, in all and for each. */
+  waitSeconds: number;
+  waitShare: number | null;
+  secondsPerSave: number;
+  /** Median of the intervals that trainings chose. */
+  everySeconds: number | null;
+  interruptions: number;
+  /** Time on slots between two interruptions, and work since the last checkpoint that each one cost. */
+  meanSecondsBetween: number | null;
+  lostSecondsEach: number | null;
+  /** What saving and repeated work cost at that interval if machines vanish without notice; null without an interruption. */
+  expectedShare: number | null;
+}
+
+/** Null if no training reported a checkpoint. */
+export function checkpointReport(
+  jobs: readonly JobHistory[],
+  rows: readonly JobRow[],
+): CheckpointReport | null {
+  const attempts = jobs.flatMap((job, index) =>
+    job.attempts.map((attempt, nth) => ({ ...attempt, counted: rows[index]?.attempts[nth] })),
+  );
+  const saved = attempts.flatMap((one) => one.saved ?? []);
+  if (saved.length === 0) return null;
+  const sum = (values: readonly number[]): number => values.reduce((all, one) => all + one, 0);
+  const saves = sum(saved.map((one) => one.saves));
+  const waitSeconds = sum(saved.map(({ seconds }) => seconds));
+  const trained = sum(
+    attempts.map(({ spans, saved: own }) => (own === undefined ? 0 : secondsOf(spans, true))),
+  );
+  const interrupted = attempts.filter(({ ending }) => ending === 'evicted' || ending === 'lost');
+  const lost = sum(interrupted.map(({ counted }) => (counted?.millis.lostToEviction ?? 0) / 1000));
+  const count = interrupted.length;
+  const life = count === 0 ? null : sum(attempts.map(({ spans }) => secondsOf(spans, false))) / count;
+  const everySeconds = quantile(ascending(saved.flatMap(({ every }) => every ?? [])), 0.5);
+  return {
+    saves,
+    waitSeconds,
+    waitShare: trained === 0 ? null : waitSeconds / trained,
+    secondsPerSave: waitSeconds / saves,
+    everySeconds,
+    interruptions: count,
+    meanSecondsBetween: life,
+    lostSecondsEach: count === 0 ? null : lost / count,
+    expectedShare:
+      life === null || life === 0 ? null : expectedLoss(life, waitSeconds / saves, everySeconds ?? undefined),
+  };
+}
+
+type Spans = JobHistory['attempts'][number]['spans'];
+
+const secondsOf = (spans: Spans, isTraining: boolean): number =>
+  spans
+    .filter(({ doing }) => !isTraining || doing === 'executing' || doing === 'starved')
+    .reduce((sum, { from, to }) => sum + to - from, 0) / 1000;
