@@ -17,6 +17,7 @@ import { serveDashboard } from '../src/dashboard/serve-dashboard.ts';
 import { findChromium, startChromium, type Tab } from '../test/browser/chromium.ts';
 import { imagenetRun } from '../test/dashboard/imagenet-run.ts';
 import { folderRun, describeJob } from '../test/dashboard/served.ts';
+import { sweepRun } from '../test/dashboard/sweep-run.ts';
 import { osgLog } from './osg-log.ts';
 
 /** `npm run pictures`: writes the pictures of README.md with a real Chromium, reproducibly. */
@@ -40,6 +41,7 @@ async function takePictures(): Promise<void> {
   await tab.send('Page.addScriptToEvaluateOnNewDocument', { source: `Date.now = () => ${now}` });
   mkdirSync(pictures, { recursive: true });
   await pictureDashboard(tab);
+  await pictureSweep(tab);
   await pictureReport(tab);
 }
 
@@ -59,6 +61,25 @@ async function pictureDashboard(tab: Tab): Promise<void> {
   await tab.untilText('#verdict', 'valid result');
   await tab.untilText('.live', 'live');
   await save(tab, 'dashboard.webp');
+}
+
+/** Sixty jobs of a matrix, with what they measured. */
+async function pictureSweep(tab: Tab): Promise<void> {
+  const source = await sweepRun(path.join(folder, 'sweep-k3v9q1'), now - 3600_000, { seeds: 2, points: 30 });
+  const run = { ...source, place: 'runs/sweep-k3v9q1' };
+  const clock = { ...systemClock, now: () => now };
+  await using dashboard = await serveDashboard({
+    runs: [run],
+    describe: describeJob,
+    clock,
+    version: '0.1.0',
+  });
+  await tab.resize(1400, 980);
+  await tab.go(dashboard.url);
+  await tab.until(`document.querySelector('#curves svg') && document.querySelector('#parallel svg')`);
+  await tab.until(`!document.querySelector('.charts').innerText.includes('reading')`);
+  await tab.read(`document.querySelector('.sweep').scrollIntoView()`);
+  await save(tab, 'sweep.webp');
 }
 
 /** Sets the last report of running agents to half a minute ago. */

@@ -3,3 +3,10 @@ const lowerIsBetter =
 
 /** Whether a smaller value is the better one, by the metric's name. */
 export const isLowerBetter = (name: string): boolean => lowerIsBetter.test(name);
+
+/** Names of metrics, those first that most likely decide: of the validation, then the accuracy. */
+export const byImportance = (names: readonly string[]): string[] => {
+  const rank = (name: string): number =>
+    (/^(?:val|test|eval)/i.test(name) ? 0 : 2) + (isLowerBetter(name) ? 1 : 0);
+  return names.toSorted((a, b) => rank(a) - rank(b));
+};

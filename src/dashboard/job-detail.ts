@@ -3,15 +3,18 @@ import { clip } from '../base/text-table.ts';
 import type { Explanation } from '../diagnosis/explanation.ts';
 import { faultOf } from '../history/run-jobs.ts';
 import { isOpen, type AttemptState, type JobState, type RunState } from '../journal/state.ts';
-import { type ProgressEntry, readProgress } from '../journal/training-curve.ts';
+import { CurveStitcher, readProgress } from '../journal/training-curve.ts';
 import { checkpointSentences } from '../why/checkpoint-sentences.ts';
 import { explainRunJob } from '../why/explain-run-job.ts';
+import { everyNth, fewDigits } from './curve-book.ts';
 import { phaseRowsOf, partsOf } from './job-row.ts';
 import type { CurvePoint, JobDetail } from './page-data.ts';
 import { actionOn, canRetry, type RunSource } from './run-source.ts';
 
 /** A curve with more points looks the same. */
 const maxPoints = 400;
+/** A page with more of them is not read. */
+const maxMetrics = 8;
 const maxTextChars = 12_000;
 
 /** The explanations of `updraft why`, or by the run's state alone if the source has none. */
@@ -47,7 +50,7 @@ export async function jobDetail(
         parts: row === undefined ? [] : partsOf(row),
       };
     }),
-    curve: await lossCurve(source.folder, job.attempts, points),
+    curves: await jobCurves(source.folder, job.attempts, points),
     commands: [
       { what: 'what it printed', command: `updraft logs ${argument} ${job.id}` },
       { what: 'what it printed on stderr', command: `updraft logs ${argument} ${job.id} --err` },
@@ -76,38 +79,24 @@ function notesOn(attempt: AttemptState): string[] {
   ];
 }
 
-/** The loss over all attempts as one curve: an attempt that resumes continues at its checkpoint. */
-async function lossCurve(
+/** Each metric over all attempts: one that resumes continues at its checkpoint. */
+async function jobCurves(
   folder: string,
   attempts: readonly AttemptState[],
   max: number,
-): Promise<JobDetail['curve']> {
-  const reported = (await readProgress(folder, { attempts: [...attempts] })).filter(hasLoss);
-  const unit = reported.some(({ epoch }) => epoch !== undefined)
-    ? 'epochs'
-    : reported.some(({ step }) => step !== undefined)
-      ? 'steps'
-      : 'reports';
-  const points = reported.map((entry, index) => ({
-    attempt: entry.attempt,
-    x: short({ epochs: epochsOf(entry), steps: entry.step ?? 0, reports: index + 1 }[unit]),
-    loss: short(entry.loss ?? 0),
-  }));
-  return { unit, points: thinned(points, max) };
-}
-
-/** More digits than a screen can show would only make the page larger. */
-const short = (value: number): number => Number(value.toPrecision(6));
-
-const hasLoss = ({ loss }: ProgressEntry): boolean => loss !== undefined && Number.isFinite(loss);
-
-/** Completed epochs; the reported epoch counts by its steps. */
-function epochsOf({ epoch = 0, step, steps }: ProgressEntry): number {
-  return step !== undefined && steps !== undefined && steps > 0 ? epoch - 1 + step / steps : epoch;
-}
-
-/** Every nth point, and always the last. */
-function thinned(points: CurvePoint[], max: number): CurvePoint[] {
-  const every = Math.ceil(points.length / max);
-  return points.filter((_, index) => index % every === 0 || index === points.length - 1);
+): Promise<JobDetail['curves']> {
+  const stitcher = new CurveStitcher();
+  const metrics = new Map<string, CurvePoint[]>();
+  for (const entry of await readProgress(folder, { attempts: [...attempts] })) {
+    const point = stitcher.take(entry)?.point;
+    for (const [name, value] of Object.entries(point?.metrics ?? {})) {
+      if (point === undefined || !Number.isFinite(value)) continue;
+      const points = metrics.get(name) ?? [];
+      metrics.set(name, points);
+      points.push({ attempt: entry.attempt, x: fewDigits(point.epochs ?? point.step), y: fewDigits(value) });
+    }
+  }
+  return [...metrics]
+    .slice(0, maxMetrics)
+    .map(([metric, points]) => ({ metric, unit: stitcher.unit, points: everyNth(points, max) }));
 }

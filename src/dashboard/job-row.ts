@@ -1,10 +1,9 @@
 import { clip } from '../base/text-table.ts';
-import { describeParameters } from '../job/describe-parameters.ts';
 import { jobMetrics } from '../journal/metrics.ts';
 import type { JobState, RunState } from '../journal/state.ts';
 import type { AttemptHistory, Activity } from '../history/history.ts';
 import { runJobs } from '../history/run-jobs.ts';
-import type { AttemptBar, BoardRow, Tone } from './page-data.ts';
+import type { AttemptBar, BoardRow, ParameterValue, Tone } from './page-data.ts';
 
 /** A job in one line, in the words of the command line. */
 export interface JobDescription {
@@ -23,7 +22,7 @@ export function jobRow(job: JobState, describe: DescribeJob, now: number): Board
   const { word, where, figures, notes } = describe(job, now);
   return {
     id: job.id,
-    parameters: clip(describeParameters(job.parameters), 200),
+    parameters: shortParameters(job),
     metrics: finiteMetrics(job),
     state: word,
     tone: toneOf(job),
@@ -32,6 +31,12 @@ export function jobRow(job: JobState, describe: DescribeJob, now: number): Board
     note: clip(notes.join(' · '), maxNoteChars),
     bars: attemptBars(job),
   };
+}
+
+/** A value may be a whole command; enough of it to distinguish jobs. */
+function shortParameters({ parameters = {} }: JobState): BoardRow['parameters'] {
+  const short = (value: ParameterValue) => (typeof value === 'string' ? clip(value, 60) : value);
+  return Object.fromEntries(Object.entries(parameters).map(([name, value]) => [name, short(value)]));
 }
 
 /** What can be sorted by; more digits than anyone reads would only make the page larger. */

@@ -95,10 +95,12 @@ export interface CacheFigures {
   lastSetback: string;
 }
 
+export type ParameterValue = string | number | boolean;
+
 export interface BoardRow {
   id: string;
-  /** `lr=0.1 seed=2`; empty where all jobs are alike. */
-  parameters: string;
+  /** Its values of the matrix; empty where all jobs are alike. */
+  parameters: Readonly<Record<string, ParameterValue>>;
   /** What it measured last. */
   metrics: Readonly<Record<string, number>>;
   state: string;
@@ -143,17 +145,40 @@ export interface JobDetail {
     notes: string[];
     parts: Part[];
   }[];
-  curve: { unit: 'epochs' | 'steps' | 'reports'; points: CurvePoint[] };
+  curves: JobCurve[];
   commands: { what: string; command: string }[];
   stop: Action | null;
   retry: Action | null;
+}
+
+/** One metric of a job, with all that each attempt reported. */
+export interface JobCurve {
+  metric: string;
+  unit: 'epochs' | 'steps' | 'reports';
+  points: CurvePoint[];
 }
 
 export interface CurvePoint {
   attempt: number;
   /** In the curve's unit. */
   x: number;
-  loss: number;
+  y: number;
+}
+
+/** One metric of all jobs, the attempts of each as one curve. */
+export interface MetricCurves {
+  metric: string;
+  unit: JobCurve['unit'];
+  /** False while journals are still being read. */
+  isComplete: boolean;
+  /** By job: x, y, x, y … */
+  curves: Record<string, number[]>;
+}
+
+/** A file that can be downloaded; the name is its path in the job's results. */
+export interface ResultFile {
+  name: string;
+  bytes: number;
 }
 
 export interface LogPart {
@@ -172,6 +197,8 @@ export interface Opening {
   runs: { name: string; href: string; current: boolean }[];
   change: BoardUpdate;
   details: Record<string, JobDetail>;
+  /** By metric; a live page asks for them. */
+  curves: Record<string, MetricCurves>;
   /** The phases of an attempt in their order; the style has a colour and a pattern for each. */
   phases: readonly string[];
   version: string;

@@ -1,11 +1,13 @@
 import { createHash } from 'node:crypto';
 import { readAsset } from '../base/assets.ts';
+import { byImportance } from '../base/metric-direction.ts';
 import type { Clock } from '../base/clock.ts';
 import type { JobState, RunState } from '../journal/state.ts';
 import { boardOf } from './board.ts';
+import { CurveBook } from './curve-book.ts';
 import { explainJobs, jobDetail } from './job-detail.ts';
 import { jobRow, slotPhases, type DescribeJob } from './job-row.ts';
-import type { JobDetail, Opening } from './page-data.ts';
+import type { BoardRow, JobDetail, Opening } from './page-data.ts';
 import type { RunSource } from './run-source.ts';
 
 /** A page and its Content-Security-Policy. */
@@ -95,6 +97,7 @@ export async function staticPage(
     const explanation = explanations.get(job.id);
     if (explanation) details[job.id] = await jobDetail(source, job, explanation, curvePoints);
   }
+  const rows = state.jobs.map((job) => jobRow(job, describe, now));
   const makePage = await pageMaker();
   const { html } = makePage({
     mode: 'static',
@@ -102,13 +105,35 @@ export async function staticPage(
     runs: [],
     change: {
       board: boardOf(state, { place: source.place, trouble: null, stop: null, retry: null }, now),
-      rows: state.jobs.map((job) => jobRow(job, describe, now)),
+      rows,
       reset: true,
     },
     details,
+    curves: await savedCurves(source, state, rows),
     version,
   });
   return html;
+}
+
+/** The metrics that most likely decide, and the points of all their curves together. */
+const maxSavedMetrics = 6;
+const maxSavedPoints = 60_000;
+
+async function savedCurves(
+  { folder }: RunSource,
+  { jobs }: RunState,
+  rows: readonly BoardRow[],
+): Promise<Opening['curves']> {
+  const names = byImportance([...new Set(rows.flatMap(({ metrics }) => Object.keys(metrics)))]);
+  const metrics = names.slice(0, maxSavedMetrics);
+  const book = new CurveBook(folder);
+  const curves: Opening['curves'] = {};
+  for (const metric of metrics)
+    curves[metric] = await book.read(jobs, metric, {
+      maxMs: Infinity,
+      points: maxSavedPoints / metrics.length,
+    });
+  return curves;
 }
 
 /** Failed and held jobs first, then those with several attempts. */

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import path from 'node:path';
+import { pipeline } from 'node:stream/promises';
 import type { Clock } from '../base/clock.ts';
 import { printableLines } from '../base/printable.ts';
 import { asFault, Fault } from '../fault/fault.ts';
@@ -8,6 +9,7 @@ import type { JobState, RunState } from '../journal/state.ts';
 import { isOwnPage } from './gatekeeper.ts';
 import { explainJobs, jobDetail } from './job-detail.ts';
 import { type PageMaker, plainPage } from './page.ts';
+import { downloadHeaders, listResults, openResult } from './result-files.ts';
 import type { RunHub } from './run-hub.ts';
 
 /** More pages that follow a run at once are a mistake or an attack. */
@@ -42,6 +44,10 @@ export async function handleRequest(
   else if (what === 'events') openStream(site, hub, request, response);
   else if (what === 'job') await sendJob(hub, url, response);
   else if (what === 'log') await sendLog(hub, url, response);
+  else if (what === 'curves')
+    sendJson(response, await hub.curvesOf(url.searchParams.get('metric') ?? 'loss'));
+  else if (what === 'results') await sendResults(hub, url, response);
+  else if (what === 'result') await sendResult(hub, url, response);
   else sendText(response, 404, 'Page not found.');
 }
 
@@ -63,6 +69,7 @@ function sendPage(site: ServedRuns, hub: RunHub, response: ServerResponse): void
     runs,
     change: { board, rows: rows.slice(0, firstRows), reset },
     details: {},
+    curves: {},
     version: site.version,
   });
   response.setHeader('Content-Security-Policy', policy);
@@ -102,6 +109,29 @@ async function sendLog(hub: RunHub, url: URL, response: ServerResponse): Promise
   const elsewhere = await hub.source.outputFile?.(job?.id ?? '', stream);
   const part = await hub.source.readEnd(elsewhere ?? file, logBytes);
   sendJson(response, { ...part, text: printableLines(part.text) });
+}
+
+async function sendResults({ source, state }: RunHub, url: URL, response: ServerResponse): Promise<void> {
+  const job = state && jobIn(state, url);
+  if (job === undefined) sendText(response, 404, 'The run has no such job.');
+  else sendJson(response, await listResults(source.folder, job.id));
+}
+
+/** A file of a job's results, as a download. */
+async function sendResult({ source, state }: RunHub, url: URL, response: ServerResponse): Promise<void> {
+  const job = state && jobIn(state, url);
+  const name = url.searchParams.get('file') ?? '';
+  const found = job && (await openResult(source.folder, job.id, name));
+  if (state === undefined || job === undefined || found === undefined) {
+    sendText(response, 404, "The job's results have no such file.");
+    return;
+  }
+  const { handle, bytes } = found;
+  response.writeHead(200, { ...downloadHeaders(state.run, job.id, name), 'Content-Length': String(bytes) });
+  // Not beyond the length that was promised, should the file grow. An aborted download is nobody's fault.
+  if (bytes === 0) response.end();
+  else await pipeline(handle.createReadStream({ end: bytes - 1 }), response).catch(() => undefined);
+  await handle.close().catch(() => undefined);
 }
 
 const jobIn = ({ jobs }: RunState, url: URL): JobState | undefined =>

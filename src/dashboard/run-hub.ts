@@ -6,8 +6,9 @@ import { asFault } from '../fault/fault.ts';
 import { runFiles } from '../job/layout.ts';
 import type { JobState, RunState } from '../journal/state.ts';
 import { boardOf } from './board.ts';
+import { CurveBook } from './curve-book.ts';
 import { jobRow, type DescribeJob } from './job-row.ts';
-import type { Board, BoardUpdate, BoardRow } from './page-data.ts';
+import type { Board, BoardUpdate, BoardRow, MetricCurves } from './page-data.ts';
 import { actionOn, canRetry, type RunSource } from './run-source.ts';
 
 /** Updates are at least this far apart. */
@@ -31,6 +32,7 @@ export interface MarkedChange extends BoardUpdate {
 /** Follows one run; each row knows when it last changed, so that changes since any mark can be sent. */
 export class RunHub {
   readonly source: RunSource;
+  readonly #curves: CurveBook;
   readonly #describe: DescribeJob;
   readonly #clock: Clock;
   readonly #rows = new Map<string, CachedRow>();
@@ -44,6 +46,7 @@ export class RunHub {
 
   constructor(source: RunSource, describe: DescribeJob, clock: Clock) {
     this.source = source;
+    this.#curves = new CurveBook(source.folder);
     this.#describe = describe;
     this.#clock = clock;
   }
@@ -55,6 +58,11 @@ export class RunHub {
   /** Why the run cannot be read now. */
   get trouble(): string | null {
     return this.#trouble;
+  }
+
+  /** A metric of all jobs; empty until the run has been read. */
+  curvesOf(metric: string): Promise<MetricCurves> {
+    return this.#curves.read(this.#state?.jobs ?? [], metric);
   }
 
   /** Calls the listener after every change; returns a function that ends this. */

@@ -27,9 +27,12 @@ export class JournalTail {
   /** Bytes of an incomplete line. */
   #rest: Buffer = Buffer.alloc(0);
   #skipping = false;
+  readonly #isWanted: (line: string) => boolean;
 
-  constructor(path: string) {
+  /** Lines that are not wanted are skipped undecoded. */
+  constructor(path: string, isWanted: (line: string) => boolean = () => true) {
     this.path = path;
+    this.#isWanted = isWanted;
   }
 
   /** When the file last changed, by its file system's clock, in milliseconds. */
@@ -98,11 +101,12 @@ export class JournalTail {
   #take(bytes: Buffer, grown: JournalGrowth): void {
     let start = 0;
     for (let end = bytes.indexOf(newline); end >= 0; end = bytes.indexOf(newline, start)) {
-      const line = Buffer.concat([this.#rest, bytes.subarray(start, end)]);
+      const rest = bytes.subarray(start, end);
+      const line = (this.#rest.length === 0 ? rest : Buffer.concat([this.#rest, rest])).toString('utf8');
       this.#rest = Buffer.alloc(0);
       start = end + 1;
       if (this.#skipping) this.#skipping = false;
-      else addLine(line.toString('utf8'), grown);
+      else if (this.#isWanted(line)) addLine(line, grown);
     }
     if (this.#skipping) return;
     this.#rest = Buffer.concat([this.#rest, bytes.subarray(start)]);

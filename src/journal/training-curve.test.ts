@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Progress } from './entry.ts';
-import { type ProgressEntry, stitchCurve } from './training-curve.ts';
+import { CurveStitcher, type ProgressEntry, stitchCurve } from './training-curve.ts';
 
 const entries = (...reported: [attempt: number, progress: Progress][]): ProgressEntry[] =>
   reported.map(([attempt, progress], seq) => ({
@@ -18,9 +18,9 @@ test('steps count through all epochs, and a figure of an epoch is at its end', (
     [1, { epoch: 2, step: 5, steps: 10, loss: 2 }],
   );
   assert.deepEqual(stitchCurve(list), [
-    { step: 5, at: 0, metrics: { loss: 3 } },
-    { step: 10, at: 1000, metrics: { val_loss: 4 } },
-    { step: 15, at: 2000, metrics: { loss: 2 } },
+    { step: 5, epochs: 0.5, at: 0, metrics: { loss: 3 } },
+    { step: 10, epochs: 1, at: 1000, metrics: { val_loss: 4 } },
+    { step: 15, epochs: 1.5, at: 2000, metrics: { loss: 2 } },
   ]);
 });
 
@@ -43,4 +43,28 @@ test('an attempt that resumes replaces what an earlier one did past its checkpoi
     [2, 3],
     [3, 2],
   ]);
+});
+
+test('an attempt that first reports only its epoch still replaces what was past its checkpoint', () => {
+  const list = entries(
+    [1, { epoch: 1, loss: 4 }],
+    [1, { epoch: 2, loss: 9 }],
+    [2, { epoch: 2 }],
+    [2, { epoch: 2, loss: 3 }],
+  );
+  assert.deepEqual(steps(list), [
+    [1, 4],
+    [2, 3],
+  ]);
+});
+
+test('a curve is counted in epochs, else in steps, else in reports', () => {
+  const unitOf = (progress: Progress): string => {
+    const stitcher = new CurveStitcher();
+    for (const entry of entries([1, progress])) stitcher.take(entry);
+    return stitcher.unit;
+  };
+  assert.equal(unitOf({ epoch: 1, step: 2, loss: 1 }), 'epochs');
+  assert.equal(unitOf({ step: 2, loss: 1 }), 'steps');
+  assert.equal(unitOf({ loss: 1 }), 'reports');
 });

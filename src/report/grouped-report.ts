@@ -1,4 +1,5 @@
 import { counted } from '../base/counted.ts';
+import { byImportance } from '../base/metric-direction.ts';
 import type { JobHistory } from '../history/history.ts';
 import { csvLine } from './attempt-csv.ts';
 import { columns } from './columns.ts';
@@ -15,7 +16,6 @@ import { sampleGroups } from './compare/samples.ts';
 import { groupingOf, type Grouping } from './groupings.ts';
 import { type GroupKey, type GroupReport, groupReports } from './groups.ts';
 import type { ReadLogs } from './read-logs.ts';
-import { decidingMetric } from './results-table.ts';
 import { hasSites, lostMillis, unknownSite } from './sites.ts';
 
 /** A group of jobs or attempts: where its time went, and what a valid result costs. */
@@ -53,7 +53,7 @@ export function groupedReport(read: ReadLogs, by: string, metrics: readonly stri
   const key = orUnknown(grouping.key(jobs, logs));
   const sampled = sampleGroups(read, key);
   const samples = sampled.flatMap((group) => group.samples);
-  const deciding = decidingMetric(metricNames(samples))?.replace(/^-/, '');
+  const [deciding] = byImportance(metricNames(samples));
   const wanted = metrics.length > 0 ? metrics : ['time', ...(deciding === undefined ? [] : [deciding])];
   const costs = new Map(sampled.map((group) => [group.name, groupCost(group)]));
   const groups = groupReports(jobs, ledger.rows, key, ledger.facts.hasTransfers).flatMap((group) => {

@@ -1,4 +1,4 @@
-import { isLowerBetter } from '../base/metric-direction.ts';
+import { compareValues } from '../base/compare-values.ts';
 import { nearest } from '../base/nearest.ts';
 import { Fault } from '../fault/fault.ts';
 import { csvLine } from './attempt-csv.ts';
@@ -64,13 +64,8 @@ function sortedBy(rows: readonly JobTableRow[], sort: string): JobTableRow[] {
     );
   const isLacking = (row: JobTableRow): boolean => of(row) === undefined || Number.isNaN(of(row));
   const known = rows.filter((row) => !isLacking(row));
-  const ordered = known.sort((a, b) => compare(of(a), of(b)) * (sign === '-' ? -1 : 1));
+  const ordered = known.sort((a, b) => compareValues(of(a), of(b)) * (sign === '-' ? -1 : 1));
   return [...ordered, ...rows.filter(isLacking)];
-}
-
-function compare(a: unknown, b: unknown): number {
-  if (typeof a === 'number' && typeof b === 'number') return a - b;
-  return String(a).localeCompare(String(b), 'en', { numeric: true });
 }
 
 function noColumn(name: string, names: string[]): Fault {
@@ -114,11 +109,3 @@ export const resultsJson = (rows: readonly JobTableRow[]): object[] =>
   rows.map(({ job, parameters, outcome, valid, metrics, best, executeSeconds, attempts }) => ({
     ...{ job, parameters, outcome, valid, metrics, best, executeSeconds, attempts },
   }));
-
-/** How to sort by the metric that is most likely to decide: one of the validation, then the accuracy. */
-export function decidingMetric(names: readonly string[]): string | undefined {
-  const rank = (name: string): number =>
-    (/^(?:val|test|eval)/i.test(name) ? 0 : 2) + (isLowerBetter(name) ? 1 : 0);
-  const [name] = names.toSorted((a, b) => rank(a) - rank(b));
-  return name === undefined || isLowerBetter(name) ? name : `-${name}`;
-}

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { symlink } from 'node:fs/promises';
 import { request, type IncomingMessage } from 'node:http';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
@@ -60,6 +61,8 @@ test('nothing is shown without the token, with a wrong one, or with an invented 
     ['/run/0/events', {}],
     ['/run/0/job?id=0001', { cookie }],
     ['/run/0/log?id=0001', { cookie }],
+    ['/run/0/curves?metric=loss', { cookie }],
+    ['/run/0/results?id=0001', { cookie }],
   ] as const) {
     const { status, text } = await ask(dashboard, where, { headers });
     assert.equal(status, 403, where);
@@ -143,6 +146,43 @@ test('a job id in a journal cannot lead out of the run', async (t) => {
   for (const id of ['../..', '../../..', '/etc', '0001']) {
     const { text } = await ask(dashboard, `/run/0/log?id=${encodeURIComponent(id)}`, { headers: { cookie } });
     assert.doesNotMatch(text, /secret/, id);
+  }
+});
+
+test('a download needs the cookie, and leads to nothing but the results of its job', async (t) => {
+  const parent = await temporaryFolder(t, {
+    'secret.txt': 'a secret',
+    'run-1/results/0000/model.pt': 'weights',
+  });
+  const run = await imagenetRun(path.join(parent, 'run-1'), Date.now(), 1);
+  await run.append(0, { kind: 'attempt-started', job: '..', attempt: 1, why: 'first attempt' });
+  await symlink(path.join(parent, 'secret.txt'), path.join(run.folder, 'results/0000/link.pt'));
+  const dashboard = await served(t, folderRun(run.folder));
+  assert.equal((await ask(dashboard, '/run/0/result?id=0000&file=model.pt')).status, 403);
+  const cookie = await enter(dashboard);
+  await readEvents(dashboard, cookie, 1);
+  const get = (where: string) => ask(dashboard, `/run/0/${where}`, { headers: { cookie } });
+  const { status, text, headers } = await get('result?id=0000&file=model.pt');
+  assert.deepEqual([status, text, headers['content-length']], [200, 'weights', '7']);
+  assert.match(headers['content-disposition'] ?? '', /^attachment; filename="run-1-0000-model\.pt"/);
+  assert.equal((await get('results?id=0000')).text, '[{"name":"model.pt","bytes":7}]');
+  for (const where of [
+    'result?id=0000&file=../../../secret.txt',
+    'result?id=0000&file=..%2f..%2f..%2fsecret.txt',
+    'result?id=0000&file=%2e%2e/%2e%2e/%2e%2e/secret.txt',
+    'result?id=0000&file=link.pt',
+    'result?id=0000&file=/etc/passwd',
+    'result?id=0000&file=model.pt%00',
+    'result?id=0000',
+    'result?id=..&file=journal.jsonl',
+    'result?id=%2e%2e&file=../secret.txt',
+    'result?id=0000%2f..%2f0000&file=model.pt',
+    'result/../../secret.txt',
+    'result%2f..%2fsecret.txt',
+  ]) {
+    const reply = await get(where);
+    assert.equal(reply.status, 404, where);
+    assert.doesNotMatch(reply.text, /secret|weights|root:|"kind"/, where);
   }
 });
 

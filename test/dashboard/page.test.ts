@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { systemClock } from '../../src/base/clock.ts';
 import type { BoardUpdate } from '../../src/dashboard/page-data.ts';
 import { staticPage } from '../../src/dashboard/page.ts';
+import type { RunSource } from '../../src/dashboard/run-source.ts';
 import { loadRun } from '../../src/journal/load-run.ts';
 import type { RunState } from '../../src/journal/state.ts';
 import type { Tab } from '../browser/chromium.ts';
@@ -83,7 +84,7 @@ test('a click on a job shows its explanation, its loss over all attempts and its
   assert.equal(await tab.read<number>(`document.querySelectorAll('#curve polyline').length`), 2);
   assert.match(
     await tab.read<string>(`document.querySelector('#curve svg').ariaLabel`),
-    /^Loss from 7\.\d+ to/,
+    /^loss from 7\.\d+ to/,
   );
   assert.equal(await tab.read<string>('document.activeElement.id'), 'job-title');
   assert.deepEqual(tab.errors, []);
@@ -199,6 +200,10 @@ test('jobs can be found by text and state, and reached with the keyboard alone',
   await tab.press('Tab');
   assert.equal(await tab.read<string>('document.activeElement.className'), 'port');
   await tab.press('Tab');
+  assert.match(await tab.read<string>('document.activeElement.innerText'), /^Job/);
+  const isJob = `document.activeElement.closest('tbody') !== null`;
+  for (let headings = 1; headings < 8 && !(await tab.read<boolean>(isJob)); headings += 1)
+    await tab.press('Tab');
   assert.equal(await tab.read<string>('document.activeElement.innerText'), '0005');
   await tab.press('Enter');
   await tab.untilText('#explanation', 'imagenet_resnet50.pt is missing');
@@ -207,16 +212,70 @@ test('jobs can be found by text and state, and reached with the keyboard alone',
   assert.equal(await tab.read<number>(`${unnamed}.length`), 0);
 });
 
-test('jobs are sorted by what they measured, the best first', async (t) => {
-  const page = await opened(t);
-  if (page === undefined) return;
-  const { tab } = page;
-  const choose = `(() => { const sort = document.querySelector('#sort'); sort.value = 'loss'; sort.dispatchEvent(new Event('change')); })()`;
-  const order = `[...document.querySelectorAll('tr[data-job]')].map((row) => Number(/loss ([\\d.]+)/.exec(row.innerText)?.[1] ?? 'Infinity'))`;
-  await tab.until(`[...document.querySelectorAll('#sort option')].some(({ value }) => value === 'loss')`);
-  await tab.read(choose);
-  await tab.until(`(${order}).every((loss, index, all) => index === 0 || all[index - 1] <= loss)`);
-  assert.ok((await tab.read<number[]>(order)).filter(Number.isFinite).length > 1);
+/** The same run as a sweep: its jobs have parameters. */
+const withParameters = (source: RunSource): RunSource => ({
+  ...source,
+  async *follow(signal) {
+    for await (const state of source.follow(signal)) {
+      const jobs = state.jobs.map((job, index) => ({
+        ...job,
+        parameters: { lr: [0.1, 0.01, 0.001][index % 3] ?? 0, opt: index % 2 === 0 ? 'sgd' : 'adam' },
+      }));
+      yield { ...state, jobs };
+    }
+  },
+});
+
+test('a sweep is sorted by what it measured, drawn, named by its parameters, and its best model downloaded', async (t) => {
+  const browser = await openChromium(t);
+  if (browser === undefined) return;
+  const folder = path.join(await temporaryFolder(t), 'imagenet-k3v9q1');
+  await imagenetRun(folder, Date.now(), 24);
+  for (const job of ['0000', '0001', '0003', '0008', '0009', '0011', '0016', '0017', '0019']) {
+    await mkdir(path.join(folder, 'results', job), { recursive: true });
+    await writeFile(path.join(folder, 'results', job, 'model.pt'), `weights of ${job}`);
+  }
+  const tab = await browser.open();
+  await tab.go((await served(t, withParameters(folderRun(folder)))).url);
+  await tab.untilText('.found', '24 jobs');
+
+  const losses = `[...document.querySelectorAll('tr[data-job] .metric')].map((cell) => Number(cell.innerText || 'Infinity'))`;
+  const isAscending = `(${losses}).every((loss, index, all) => index === 0 || all[index - 1] <= loss)`;
+  const sorted = `document.querySelector('th.metric').ariaSort`;
+  await tab.until(`document.querySelector('th.metric button')?.innerText.startsWith('loss')`);
+  await tab.click('th.metric button');
+  await tab.until(`${sorted} === 'ascending' && ${isAscending}`);
+  assert.ok((await tab.read<number[]>(losses)).filter(Number.isFinite).length > 1);
+  await tab.click('th.metric button');
+  await tab.until(`${sorted} === 'descending' && !(${isAscending})`);
+  assert.equal(await tab.read<string>(`document.querySelector('th.job').ariaSort`), 'none');
+
+  await tab.until(`document.querySelector('#curves svg')`);
+  assert.match(
+    await tab.read(`document.querySelector('#curves svg').ariaLabel`),
+    /^loss of 18 jobs over 8 epochs/,
+  );
+  assert.match(await tab.read(`document.querySelector('#parallel svg').ariaLabel`), /: lr, opt, loss$/);
+  assert.equal(await tab.read<number>(`document.querySelectorAll('#curves [data-rank] ').length`), 16);
+  await tab.read(`document.querySelector('#curves').focus()`);
+  for (const key of ['End', 'Home', 'ArrowRight']) await tab.press(key);
+  await tab.untilText('.readout', '2 of 18');
+  assert.match(await tab.text('.readout'), /^\d{4} lr=0\.\d+ opt=\w+ loss/);
+
+  const best = /job (\d+)/.exec(await tab.text('.model'))?.[1] ?? '';
+  const saved = await tab.read<[string, string | null]>(
+    `fetch(document.querySelector('.model a').href).then(async (reply) => [await reply.text(), reply.headers.get('content-disposition')])`,
+  );
+  assert.equal(saved[0], `weights of ${best}`);
+  assert.match(saved[1] ?? '', new RegExp(`^attachment; filename="imagenet-k3v9q1-${best}-model.pt"`));
+
+  await tab.press('Enter');
+  await tab.untilText('#job-title', 'opt=');
+  await tab.untilText('#results', 'model.pt (15 B)');
+  await tab.click('#search');
+  await tab.type('lr=0.01 opt=sgd');
+  await tab.untilText('#sweep-title ~ .charts figcaption', 'loss of 3 jobs');
+  assert.deepEqual(tab.errors, []);
 });
 
 test('dark mode, reduced motion and print are supported', async (t) => {
@@ -277,6 +336,7 @@ test('the saved page shows the same without a server or any request', async (t) 
   await tab.click('tr[data-job="0002"] button');
   await tab.untilText('#explanation', 'ended: evicted');
   assert.equal(await tab.read<number>(`document.querySelectorAll('#curve polyline').length`), 2);
+  await tab.until(`document.querySelector('#curves svg')`);
   assert.equal(await tab.read<boolean>(`document.querySelector('header button.danger').hidden`), true);
   assert.equal(tab.requests.length, 1);
   assert.deepEqual(tab.errors, []);

@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { counted } from '../../base/counted.ts';
+import { byImportance, isLowerBetter } from '../../base/metric-direction.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
 import { resultsFolder } from '../../job/layout.ts';
@@ -8,13 +9,7 @@ import type { RunState } from '../../journal/state.ts';
 import { jobTable, valueNames } from '../../report/job-table.ts';
 import { readRun } from '../../report/read-run.ts';
 import { reportMarkdown, sectionText } from '../../report/report-text.ts';
-import {
-  decidingMetric,
-  resultsCsv,
-  resultsJson,
-  resultsSection,
-  sortResults,
-} from '../../report/results-table.ts';
+import { resultsCsv, resultsJson, resultsSection, sortResults } from '../../report/results-table.ts';
 import type { Cli } from '../cli.ts';
 import { findRun } from '../find-run.ts';
 import { textPage } from '../report/print-report.ts';
@@ -56,6 +51,12 @@ function readCount(text: string): number {
   throw new InvalidArgumentError('expected a number, like 10');
 }
 
+/** How to sort by the metric that is most likely to decide. */
+function bestFirst(names: readonly string[]): string | undefined {
+  const [name] = byImportance(names);
+  return name === undefined || isLowerBetter(name) ? name : `-${name}`;
+}
+
 async function exportCurves(cli: Cli, folder: string, { jobs }: RunState, to: string): Promise<void> {
   const { writeTensorboard } = await import('../report/write-tensorboard.ts');
   const target = path.resolve(cli.cwd, to);
@@ -88,7 +89,7 @@ async function printResults(cli: Cli, word: string | undefined, options: Options
     if (valueNames(rows, 'metrics').length === 0) cli.err('no training has reported a metric yet\n');
     const first = rows.find(({ valid }) => valid === true)?.job;
     const best = first && path.relative(cli.cwd, resultsFolder(run.folder, first));
-    const key = decidingMetric(valueNames(rows, 'metrics'));
+    const key = bestFirst(valueNames(rows, 'metrics'));
     nextCommands(cli, [
       options.sort === undefined &&
         key !== undefined && [`updraft results ${run.argument} --sort ${key} --top 10`, 'the best ten'],

@@ -1,17 +1,20 @@
-import type { Action, JobDetail, LogPart } from '../page-data.ts';
+import type { Action, JobDetail, LogPart, ResultFile } from '../page-data.ts';
 import { html, prose, show } from './dom.ts';
-import { lossCurve, describeParts, phaseBar } from './pictures.ts';
+import { attemptCurve, describeParts, phaseBar } from './pictures.ts';
 import type { ActionName } from './server.ts';
+import { downloads } from './sweep.ts';
 
 interface JobPanelContext {
   detailOf: (id: string) => Promise<JobDetail | undefined>;
   /** Undefined in a static page, which has no logs. */
   logOf: ((id: string, stream: string) => Promise<LogPart>) | undefined;
+  resultsOf: ((id: string) => Promise<ResultFile[]>) | undefined;
+  hrefOf: (id: string, file: string) => string;
   ask: Record<ActionName, (command: string, here: boolean, jobs: string[]) => void>;
   onClose: () => void;
 }
 
-/** The chosen job: its explanation, attempts, loss and log. */
+/** The chosen job: its explanation, attempts, results, curve and log. */
 export class JobPanel {
   readonly element: HTMLElement;
   readonly #context: JobPanelContext;
@@ -20,6 +23,10 @@ export class JobPanel {
   #explanation = html('div', { id: 'explanation' });
   #actions = html('div', { class: 'actions' });
   #attempts = html('div');
+  #metric = '';
+  #detail: JobDetail | undefined;
+  #results = html('p', { id: 'results' });
+  #curveTitle = html('h3');
   #curve = html('div', { id: 'curve' });
   #stream = html(
     'select',
@@ -48,7 +55,8 @@ export class JobPanel {
       this.#actions,
       html('h3', {}, 'Attempts'),
       this.#attempts,
-      html('h3', {}, 'Loss over all attempts'),
+      this.#results,
+      this.#curveTitle,
       this.#curve,
       html('h3', {}, 'End of the log'),
       context.logOf === undefined ? null : tools,
@@ -62,8 +70,8 @@ export class JobPanel {
   }
 
   /** Shows a job that the reader chose, and moves the focus there. */
-  async open(id: string) {
-    this.#choose(id);
+  async open(id: string, label: string) {
+    this.#choose(id, label);
     await this.#readDetail();
     // Before reading the log, which may take a while: nothing must move when the reader reaches for a button.
     this.#title.focus({ preventScroll: true });
@@ -71,15 +79,17 @@ export class JobPanel {
     await this.#readLog();
   }
 
-  async show(id: string) {
-    this.#choose(id);
+  async show(id: string, label: string) {
+    this.#choose(id, label);
     await this.refresh();
   }
 
-  #choose(id: string) {
+  #choose(id: string, label: string) {
     this.#job = id;
+    this.#detail = undefined;
+    this.#results.replaceChildren();
     this.element.hidden = false;
-    this.#title.textContent = `Job ${id}`;
+    this.#title.textContent = `Job ${label}`;
     this.#log.textContent = '';
   }
 
@@ -95,7 +105,30 @@ export class JobPanel {
     const detail = await this.#context.detailOf(asked).catch(() => undefined);
     if (asked !== this.#job) return;
     if (detail === undefined) show(this.#explanation, html('p', {}, 'This page has no details of this job.'));
-    else this.#showDetail(detail);
+    else {
+      this.#detail = detail;
+      this.#showDetail(detail);
+      await this.#readResults(asked);
+    }
+  }
+
+  async #readResults(asked: string) {
+    const files = (await this.#context.resultsOf?.(asked).catch(() => [])) ?? [];
+    if (asked !== this.#job) return;
+    const links = downloads(asked, files, this.#context.hrefOf).flatMap((link) => [' ', link]);
+    show(this.#results, ...(links.length === 0 ? [] : ['Results:', ...links]));
+  }
+
+  /** The metric to draw, if the job has it. */
+  showMetric(metric: string) {
+    this.#metric = metric;
+    if (this.#detail !== undefined) this.#showCurve(this.#detail);
+  }
+
+  #showCurve({ curves }: JobDetail) {
+    const curve = curves.find(({ metric }) => metric === this.#metric) ?? curves[0];
+    this.#curveTitle.textContent = `${curve?.metric ?? 'Metrics'} over all attempts`;
+    show(this.#curve, attemptCurve(curve));
   }
 
   #close() {
@@ -104,10 +137,11 @@ export class JobPanel {
     this.#context.onClose();
   }
 
-  #showDetail({ id, explanation, attempts, curve, commands, stop, retry }: JobDetail) {
+  #showDetail(detail: JobDetail) {
+    const { id, explanation, attempts, commands, stop, retry } = detail;
     show(this.#explanation, ...explanationOf(explanation));
     show(this.#attempts, html('ol', { class: 'attempts' }, ...attempts.map(attemptOf)));
-    show(this.#curve, lossCurve(curve));
+    this.#showCurve(detail);
     const list = commands.map(({ what, command }) => html('li', {}, `${what}: `, html('code', {}, command)));
     show(
       this.#actions,

@@ -1,18 +1,27 @@
 import { counted } from '../../base/counted.ts';
-import { isLowerBetter } from '../../base/metric-direction.ts';
+import { describeParameters, jobLabel } from '../../job/describe-parameters.ts';
+import { shortNumber } from '../axes.ts';
 import type { Board, BoardRow } from '../page-data.ts';
+import { firstOrder, type RowOrder, sortRows } from '../row-order.ts';
 import { html, symbolOf } from './dom.ts';
 import { phaseLegend, timeline } from './pictures.ts';
 
 /** As in the style. A fixed height lets the scroll position determine the visible rows. */
 const rowHeight = 36;
 const spareRows = 6;
-const columns = ['Job', 'Parameters', 'State', 'Attempts', 'Where', 'Figures', 'Note'];
+const columns = ['Job', 'Parameters', 'State', 'Metric', 'Attempts', 'Where', 'Figures', 'Note'] as const;
+type Title = (typeof columns)[number];
+
+interface TableContext {
+  openJob: (id: string) => void;
+  /** The rows that are found, in their order. */
+  onShown: (rows: BoardRow[]) => void;
+}
 
 /** Only the visible rows are in the page, so that ten thousand jobs scroll smoothly. */
 export class JobTable {
   readonly element: HTMLElement;
-  readonly #openJob: (id: string) => void;
+  readonly #context: TableContext;
   #rows = new Map<string, BoardRow>();
   #shown: BoardRow[] = [];
   #span = { from: 0, to: 1 };
@@ -20,14 +29,18 @@ export class JobTable {
   #isWaiting = false;
   #search = html('input', { type: 'search', id: 'search', placeholder: 'job, site or text' });
   #states = html('select', { id: 'state' }, html('option', { value: '' }, 'all states'));
-  #sort = html('select', { id: 'sort' }, html('option', { value: '' }, 'job'));
+  #order: RowOrder = firstOrder({ of: 'column', name: 'job' });
+  /** The metric of the column; empty before the first is reported. */
+  #metric = '';
+  #sort = html('select', { id: 'sort' });
+  #headings = new Map(columns.map((title) => [title, this.#heading(title)]));
   #found = html('span', { class: 'found', role: 'status' });
   #body = html('tbody');
   #table = html(
     'table',
     { class: 'jobs' },
     html('caption', { class: 'unseen' }, 'Jobs of the run'),
-    html('thead', {}, html('tr', {}, ...columns.map(heading))),
+    html('thead', {}, html('tr', {}, ...this.#headings.values())),
     this.#body,
   );
   #port = html(
@@ -36,11 +49,15 @@ export class JobTable {
     this.#table,
   );
 
-  constructor(openJob: (id: string) => void, phases: readonly string[]) {
-    this.#openJob = openJob;
+  constructor(context: TableContext, phases: readonly string[]) {
+    this.#context = context;
+    for (const title of columns) this.#addOrder('column', title.toLowerCase());
     this.#search.addEventListener('input', () => this.#filter());
     this.#states.addEventListener('change', () => this.#filter());
-    this.#sort.addEventListener('change', () => this.#filter());
+    this.#sort.addEventListener('change', () => {
+      const [of = 'column', ...name] = this.#sort.value.split(' ');
+      this.#sortBy({ of: of as RowOrder['of'], name: name.join(' ') });
+    });
     this.#port.addEventListener('scroll', () => this.#scheduleDraw());
     new ResizeObserver(() => this.#scheduleDraw()).observe(this.#port);
     this.element = html(
@@ -70,11 +87,58 @@ export class JobTable {
     const known = new Set([...this.#states.options].map(({ value }) => value));
     for (const state of new Set(changed.map((row) => row.state)).difference(known))
       this.#states.append(html('option', { value: state }, state));
-    const sorted = new Set([...this.#sort.options].map(({ value }) => value));
-    for (const name of new Set(changed.flatMap((row) => Object.keys(row.metrics))).difference(sorted))
-      this.#sort.append(html('option', { value: name }, name));
-    if (changed.some(({ parameters }) => parameters !== '')) this.#table.classList.add('sweep');
+    for (const name of new Set(changed.flatMap((row) => Object.keys(row.parameters))))
+      this.#addOrder('parameter', name);
+    for (const name of new Set(changed.flatMap((row) => Object.keys(row.metrics))))
+      this.#addOrder('metric', name);
+    if (changed.some(({ parameters }) => Object.keys(parameters).length > 0))
+      this.#table.classList.add('sweep');
     this.#filter();
+  }
+
+  /** Shows another metric; a table that was sorted by one is sorted by this one. */
+  showMetric(metric: string) {
+    this.#metric = metric;
+    this.#table.classList.add('measured');
+    const button = this.#headings.get('Metric')?.querySelector('button');
+    if (button) button.textContent = metric;
+    if (this.#order.of === 'metric') this.#sortBy({ of: 'metric', name: metric });
+    else this.#scheduleDraw();
+  }
+
+  #addOrder(of: RowOrder['of'], name: string) {
+    const value = `${of} ${name}`;
+    if (name === 'metric' || name === 'parameters') return;
+    if (![...this.#sort.options].some((option) => option.value === value))
+      this.#sort.append(html('option', { value }, name));
+  }
+
+  #heading(title: Title) {
+    const name = title.toLowerCase();
+    if (title === 'Parameters') return html('th', { scope: 'col', class: name }, title);
+    const click = () =>
+      this.#sortBy(title === 'Metric' ? { of: 'metric', name: this.#metric } : { of: 'column', name });
+    const attributes = { scope: 'col', class: name, 'aria-sort': title === 'Job' ? 'ascending' : 'none' };
+    return html('th', attributes, html('button', { type: 'button', class: 'sort', click }, title));
+  }
+
+  /** The same again reverses it. */
+  #sortBy(by: Pick<RowOrder, 'of' | 'name'>) {
+    const isSame = by.of === this.#order.of && by.name === this.#order.name;
+    this.#order = isSame ? { ...this.#order, descending: !this.#order.descending } : firstOrder(by);
+    this.#sort.value = `${by.of} ${by.name}`;
+    const sorted = by.of === 'metric' && by.name === this.#metric ? 'metric' : by.name;
+    for (const [title, heading] of this.#headings) {
+      const isThis = by.of !== 'parameter' && title.toLowerCase() === sorted;
+      const direction = this.#order.descending ? 'descending' : 'ascending';
+      if (title !== 'Parameters') heading.setAttribute('aria-sort', isThis ? direction : 'none');
+    }
+    this.#filter();
+  }
+
+  /** The job as people read it. */
+  labelOf(id: string): string {
+    return jobLabel(id, this.#rows.get(id)?.parameters);
   }
 
   /** An empty id means none. */
@@ -84,16 +148,18 @@ export class JobTable {
   }
 
   #filter() {
-    const words = this.#search.value.trim().toLowerCase();
+    const words = this.#search.value.toLowerCase().match(/\S+/g) ?? [];
     const state = this.#states.value;
-    const all = bestFirst([...this.#rows.values()], this.#sort.value);
-    this.#shown =
-      words === '' && state === ''
-        ? all
-        : all.filter((row) => (state === '' || row.state === state) && searchTextOf(row).includes(words));
+    const all = sortRows([...this.#rows.values()], this.#order);
+    const isFound = (row: BoardRow) => {
+      const text = searchTextOf(row);
+      return (state === '' || row.state === state) && words.every((word) => text.includes(word));
+    };
+    this.#shown = words.length === 0 && state === '' ? all : all.filter(isFound);
     const jobs = counted(all.length, 'job');
     this.#found.textContent = this.#shown.length === all.length ? jobs : `${this.#shown.length} of ${jobs}`;
     this.#table.setAttribute('aria-rowcount', String(this.#shown.length + 1));
+    this.#context.onShown(this.#shown);
     this.#scheduleDraw();
   }
 
@@ -126,8 +192,10 @@ export class JobTable {
 
   #rowElement(row: BoardRow, index: number) {
     const isChosen = row.id === this.#chosen;
-    const open = () => this.#openJob(row.id);
-    const figures = figuresOf(row, this.#sort.value);
+    const open = () => this.#context.openJob(row.id);
+    const parameters = describeParameters(row.parameters);
+    const figures = figuresOf(row, this.#order, this.#metric);
+    const measured = row.metrics[this.#metric];
     const button = { type: 'button', class: 'link', click: open, 'aria-pressed': String(isChosen) };
     return html(
       'tr',
@@ -137,8 +205,9 @@ export class JobTable {
         ...(isChosen ? { class: 'chosen' } : {}),
       },
       html('td', { class: 'job' }, html('button', button, row.id)),
-      html('td', { class: 'parameters', title: row.parameters }, row.parameters),
+      html('td', { class: 'parameters', title: parameters }, parameters),
       html('td', { class: 'state', 'data-tone': row.tone }, symbolOf(row.tone), row.state),
+      html('td', { class: 'metric' }, measured === undefined ? '' : shortNumber(measured)),
       html('td', { class: 'attempts' }, timeline(row.bars, this.#span)),
       html('td', { class: 'where', title: row.where }, row.where),
       html('td', { class: 'figures', title: figures }, figures),
@@ -148,24 +217,13 @@ export class JobTable {
 }
 
 const searchTextOf = ({ id, parameters, state, where, note }: BoardRow) =>
-  `${id} ${parameters} ${state} ${where} ${note}`.toLowerCase();
+  `${id} ${describeParameters(parameters)} ${state} ${where} ${note}`.toLowerCase();
 
-/** What they are sorted by comes first: the rest may be cut. */
-function figuresOf({ metrics, figures }: BoardRow, metric: string): string {
-  const value = metrics[metric];
-  return value === undefined ? figures : `${metric} ${Number(value.toPrecision(4))} · ${figures}`;
+/** What they are sorted by comes first, if it has no column: the rest may be cut. */
+function figuresOf({ metrics, figures }: BoardRow, { of, name }: RowOrder, shown: string): string {
+  const value = of === 'metric' && name !== shown ? metrics[name] : undefined;
+  return value === undefined ? figures : `${name} ${shortNumber(value)} · ${figures}`;
 }
-
-/** The rows by a metric, those without it last; by job, if none is named. */
-function bestFirst(rows: BoardRow[], metric: string): BoardRow[] {
-  if (metric === '') return rows;
-  const worst = isLowerBetter(metric) ? Infinity : -Infinity;
-  const sign = isLowerBetter(metric) ? 1 : -1;
-  const value = (row: BoardRow): number => row.metrics[metric] ?? worst;
-  return rows.sort((a, b) => (value(a) === value(b) ? 0 : sign * (value(a) - value(b))));
-}
-
-const heading = (name: string) => html('th', { scope: 'col', class: name.toLowerCase() }, name);
 
 function spacer(rows: number) {
   const row = html('tr', { 'aria-hidden': 'true', class: 'gap' }, html('td'));

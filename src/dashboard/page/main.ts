@@ -6,6 +6,7 @@ import { JobPanel } from './job-panel.ts';
 import { JobTable } from './job-table.ts';
 import { questions } from './questions.ts';
 import { type ActionName, parsed, server } from './server.ts';
+import { Sweep } from './sweep.ts';
 
 const logMillis = 3000;
 
@@ -22,10 +23,23 @@ const dialogs = {
 const panel = new JobPanel({
   detailOf: live?.detailOf ?? ((id) => Promise.resolve(opening.details[id])),
   logOf: live?.logOf,
+  resultsOf: live?.resultsOf,
+  hrefOf: (id, file) => live?.hrefOf(id, file) ?? '',
   ask: { stop: dialogs.stop.ask, retry: dialogs.retry.ask },
   onClose: () => table.choose(''),
 });
-const table = new JobTable(openJob, opening.phases);
+const sweep = new Sweep({
+  curvesOf: live?.curvesOf ?? ((metric) => Promise.resolve(opening.curves[metric])),
+  resultsOf: live?.resultsOf,
+  hrefOf: (id, file) => live?.hrefOf(id, file) ?? '',
+  openJob,
+  onMetric: (metric) => {
+    table.showMetric(metric);
+    panel.showMetric(metric);
+  },
+  placeOf: (id) => `${board.place}/results/${id}`,
+});
+const table = new JobTable({ openJob, onShown: (rows) => sweep.update(rows) }, opening.phases);
 const overview = questions({ openJob });
 const numbers = figures();
 const link = html('span', { class: 'live', role: 'status' });
@@ -43,7 +57,7 @@ const retryButton = html(
 
 function openJob(id: string) {
   table.choose(id);
-  void panel.open(id);
+  void panel.open(id, table.labelOf(id));
 }
 
 function ask(action: ActionName) {
@@ -107,6 +121,7 @@ document
       'main',
       {},
       overview.element,
+      sweep.element,
       html('div', { class: 'work' }, table.element, panel.element),
       numbers.element,
     ),
@@ -125,5 +140,5 @@ if (live !== undefined) {
 const [only] = opening.change.rows;
 if (only !== undefined && board.jobs === 1) {
   table.choose(only.id);
-  void panel.show(only.id);
+  void panel.show(only.id, table.labelOf(only.id));
 }

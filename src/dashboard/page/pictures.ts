@@ -1,5 +1,6 @@
 import { formatMillis } from '../../report/format.ts';
-import type { AttemptBar, JobDetail } from '../page-data.ts';
+import { shortNumber } from '../axes.ts';
+import type { AttemptBar, JobCurve } from '../page-data.ts';
 import { html, svg } from './dom.ts';
 
 export const phaseLegend = (phases: readonly string[]) =>
@@ -60,15 +61,16 @@ const rect = (x: number, y: number, width: number, height: number, attributes: R
 
 const [width, height, left, bottom, top] = [640, 220, 52, 28, 12];
 
-/** The loss over all attempts as one curve, with a line where the next attempt starts. */
-export function lossCurve({ unit, points }: JobDetail['curve']) {
-  if (points.length === 0) return html('p', {}, 'The training has not reported a loss yet.');
+/** A metric over all attempts as one curve, with a line where the next attempt starts. */
+export function attemptCurve(curve: JobCurve | undefined) {
+  if (curve === undefined) return html('p', {}, 'The training has not reported a metric yet.');
+  const { metric, unit, points } = curve;
   const [fromX, toX] = range(points.map(({ x }) => x));
-  const [low, high] = range(points.map(({ loss }) => loss));
+  const [low, high] = range(points.map((point) => point.y));
   const x = (value: number) => left + ((value - fromX) / (toX - fromX)) * (width - left - 12);
   const y = (value: number) => top + ((high - value) / (high - low)) * (height - top - bottom);
   const last = points[points.length - 1];
-  const label = `Loss from ${figure(points[0]?.loss)} to ${figure(last?.loss)} over ${figure(last?.x)} ${unit}`;
+  const label = `${metric} from ${figure(points[0]?.y)} to ${figure(last?.y)} over ${figure(last?.x)} ${unit}`;
   const picture = svg('svg', {
     class: 'curve',
     viewBox: `0 0 ${width} ${height}`,
@@ -90,7 +92,7 @@ export function lossCurve({ unit, points }: JobDetail['curve']) {
     );
   let before = 0;
   for (const [number, part] of Map.groupBy(points, ({ attempt }) => attempt)) {
-    const path = part.map(({ x: step, loss }) => `${at(x(step))},${at(y(loss))}`).join(' ');
+    const path = part.map((point) => `${at(x(point.x))},${at(y(point.y))}`).join(' ');
     const style = { 'data-turn': String(before % 3) };
     const start = part[0];
     if (before > 0 && start !== undefined)
@@ -106,7 +108,7 @@ export function lossCurve({ unit, points }: JobDetail['curve']) {
       );
     picture.append(svg('polyline', { points: path, ...style }));
     if (start !== undefined && part.length === 1)
-      picture.append(svg('circle', { cx: at(x(start.x)), cy: at(y(start.loss)), r: '3', ...style }));
+      picture.append(svg('circle', { cx: at(x(start.x)), cy: at(y(start.y)), r: '3', ...style }));
     before += 1;
   }
   return picture;
@@ -119,6 +121,6 @@ function range(values: number[]): [number, number] {
 }
 
 const figure = (value: number | undefined) =>
-  value === undefined ? '' : String(Number(value.toPrecision(3)));
+  value === undefined ? '' : shortNumber(Number(value.toPrecision(3)));
 
 const at = (place: number) => place.toFixed(1);

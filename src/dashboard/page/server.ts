@@ -1,4 +1,4 @@
-import type { BoardUpdate, JobDetail, LogPart } from '../page-data.ts';
+import type { BoardUpdate, JobDetail, LogPart, MetricCurves, ResultFile } from '../page-data.ts';
 
 export type ActionName = 'stop' | 'retry';
 
@@ -16,6 +16,11 @@ export function server(base: string) {
     detailOf: async (id: string) => (await get(`job?id=${encodeURIComponent(id)}`)) as JobDetail,
     logOf: async (id: string, stream: string) =>
       (await get(`log?id=${encodeURIComponent(id)}&stream=${stream}`)) as LogPart,
+    curvesOf: async (metric: string) =>
+      (await get(`curves?metric=${encodeURIComponent(metric)}`)) as MetricCurves,
+    resultsOf: async (id: string) => (await get(`results?id=${encodeURIComponent(id)}`)) as ResultFile[],
+    hrefOf: (id: string, file: string) =>
+      `${base}/result?id=${encodeURIComponent(id)}&file=${encodeURIComponent(file)}`,
     /** Returns an error message, or an empty one. */
     act:
       (action: ActionName) =>

@@ -1,11 +1,16 @@
 import { element, label } from './svg.ts';
 
-/** Steps of 1, 2 or 5 times a power of ten, from `min` or less to at least `max`. */
+/** The step between ticks, 1, 2 or 5 times a power of ten, that divides a span into about this number of parts. */
+export function tickStep(span: number, about: number): number {
+  const rough = span / about;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  return power * ([1, 2, 5, 10].find((factor) => power * factor >= rough) ?? 10);
+}
+
+/** Steps from `min` or less to at least `max`. */
 function ticks(min: number, max: number, about = 5): number[] {
   if (!(max > min)) return [min, min + 1];
-  const rough = (max - min) / about;
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const step = power * ([1, 2, 5, 10].find((factor) => power * factor >= rough) ?? 10);
+  const step = tickStep(max - min, about);
   const [first, last] = [Math.floor(min / step + 1e-9), Math.ceil(max / step - 1e-9)];
   return Array.from({ length: last - first + 1 }, (_, index) =>
     Number(((first + index) * step).toPrecision(12)),

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { appendFile, mkdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test } from 'node:test';
+import { temporaryFolder } from '../../test/temporary-folder.ts';
+import { attemptFiles, attemptFolder } from '../job/layout.ts';
+import type { Progress } from '../journal/entry.ts';
+import type { JobState } from '../journal/state.ts';
+import { CurveBook, ThinCurve } from './curve-book.ts';
+
+const lines = (attempt: number, reports: Progress[]): string =>
+  reports
+    .map((report, seq) => {
+      const t = new Date(seq * 1000).toISOString();
+      return `${JSON.stringify({ v: 1, t, seq, job: '0000', attempt, kind: 'progress', ...report })}\n`;
+    })
+    .join('');
+
+/** As the fold makes it: a new object after every change. */
+const job = (attempts: number): JobState => {
+  const state: Partial<JobState> = {
+    id: '0000',
+    attempts: Array.from(
+      { length: attempts },
+      (_, index) => ({ job: '0000', attempt: index + 1 }) as JobState['attempts'][number],
+    ),
+  };
+  return state as JobState;
+};
+
+async function journal(folder: string, attempt: number): Promise<string> {
+  const file = path.join(attemptFolder(folder, '0000', attempt), attemptFiles.journal);
+  await mkdir(path.dirname(file), { recursive: true });
+  return file;
+}
+
+test('curves grow with the journals, and an attempt that resumes replaces what was past its checkpoint', async (t) => {
+  const folder = await temporaryFolder(t);
+  const book = new CurveBook(folder);
+  const curveOf = async (attempts: number) => (await book.read([job(attempts)], 'loss')).curves['0000'];
+  const first = await journal(folder, 1);
+  await writeFile(first, lines(1, [{ epoch: 1, loss: 3 }]));
+  assert.deepEqual(await curveOf(1), [1, 3]);
+  await appendFile(
+    first,
+    lines(1, [
+      { epoch: 2, loss: 2 },
+      { epoch: 3, loss: NaN },
+    ]),
+  );
+  assert.deepEqual(await curveOf(1), [1, 3, 2, 2]);
+  await writeFile(await journal(folder, 2), lines(2, [{ epoch: 2, loss: 1 }]));
+  assert.deepEqual(await curveOf(2), [1, 3, 2, 1]);
+});
+
+test("an earlier attempt's journal that comes later is put in its place", async (t) => {
+  const folder = await temporaryFolder(t);
+  const book = new CurveBook(folder);
+  await writeFile(await journal(folder, 2), lines(2, [{ epoch: 2, loss: 1 }]));
+  await book.read([job(2)], 'loss');
+  await writeFile(await journal(folder, 1), lines(1, [{ epoch: 1, loss: 3 }]));
+  const { curves, unit, isComplete } = await book.read([job(2)], 'loss');
+  assert.deepEqual(curves, { '0000': [1, 3, 2, 1] });
+  assert.deepEqual([unit, isComplete], ['epochs', true]);
+});
+
+test('a reading that takes too long is continued by the next', async (t) => {
+  const folder = await temporaryFolder(t);
+  await writeFile(await journal(folder, 1), lines(1, [{ step: 5, loss: 3 }]));
+  const book = new CurveBook(folder);
+  const jobs = [job(1)];
+  const cut = await book.read(jobs, 'loss', { maxMs: -1 });
+  assert.deepEqual([cut.isComplete, cut.curves], [false, {}]);
+  const whole = await book.read(jobs, 'loss');
+  assert.deepEqual([whole.isComplete, whole.curves, whole.unit], [true, { '0000': [5, 3] }, 'steps']);
+});
+
+test('ten thousand points become a few, the first and the last among them', () => {
+  const curve = new ThinCurve();
+  for (let step = 1; step <= 10_000; step += 1) curve.add({ step, epochs: 0, value: 1 / step });
+  const points = curve.drawn('steps', 60);
+  assert.ok(points.length <= 2 * 62, `${points.length / 2} points`);
+  assert.deepEqual(points.slice(0, 2), [1, 1]);
+  assert.deepEqual(points.slice(-2), [10_000, 0.0001]);
+});

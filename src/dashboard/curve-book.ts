@@ -1,0 +1,157 @@
+import path from 'node:path';
+import { attemptFiles, attemptFolder } from '../job/layout.ts';
+import type { JobState } from '../journal/state.ts';
+import { JournalTail } from '../journal/tail.ts';
+import { CurveStitcher, type CurveUnit, type TrainingPoint } from '../journal/training-curve.ts';
+import type { MetricCurves } from './page-data.ts';
+
+/** Points kept of a metric of a job: more than a screen shows. */
+const maxKept = 256;
+/** Points of all curves together: with many jobs, each has fewer. */
+const maxSent = 60_000;
+const minPerCurve = 12;
+/** Ten thousand jobs with long journals take minutes to read: the page shows what is there meanwhile. */
+const maxReadMs = 1500;
+
+/** The curves of a run's jobs, thinned. Each reading takes only what was appended to the journals since. */
+export class CurveBook {
+  readonly #folder: string;
+  readonly #jobs = new Map<string, JobCurves>();
+  #reading: Promise<unknown> = Promise.resolve();
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** One metric of these jobs; those not read within the time limit are missing, and are read by the next call. */
+  async read(
+    jobs: readonly JobState[],
+    metric: string,
+    { maxMs = maxReadMs, points = maxSent } = {},
+  ): Promise<MetricCurves> {
+    const reading = this.#reading.then(() => this.#update(jobs, maxMs));
+    this.#reading = reading.catch(() => undefined);
+    const isComplete = await reading;
+    const known = jobs.flatMap(({ id }) => {
+      const curves = this.#jobs.get(id);
+      const curve = curves?.metrics.get(metric);
+      return curves === undefined || curve === undefined ? [] : [{ id, unit: curves.unit, curve }];
+    });
+    const unit = commonUnit(known.map((one) => one.unit));
+    const max = Math.min(maxKept, Math.max(minPerCurve, Math.floor(points / Math.max(1, known.length))));
+    const entries = known.map(({ id, curve }) => [id, curve.drawn(unit, max)] as const);
+    return { metric, unit, isComplete, curves: Object.fromEntries(entries) };
+  }
+
+  async #update(jobs: readonly JobState[], maxMs: number): Promise<boolean> {
+    const from = performance.now();
+    for (const job of jobs) {
+      if (performance.now() - from > maxMs) return false;
+      const known = this.#jobs.get(job.id);
+      if (known?.job === job) continue;
+      const next = known ?? new JobCurves();
+      const isWhole = await next.read(this.#folder, job);
+      const fresh = isWhole ? next : new JobCurves();
+      if (!isWhole) await fresh.read(this.#folder, job);
+      fresh.job = job;
+      this.#jobs.set(job.id, fresh);
+    }
+    return true;
+  }
+}
+
+/** Epochs can be compared only if every training reports them. */
+const commonUnit = (units: readonly CurveUnit[]): CurveUnit =>
+  (['reports', 'steps'] as const).find((unit) => units.includes(unit)) ?? 'epochs';
+
+/** All metrics of one job, over all attempts. */
+class JobCurves {
+  /** As it was when its journals were read. */
+  job: JobState | undefined;
+  readonly metrics = new Map<string, ThinCurve>();
+  readonly #stitcher = new CurveStitcher();
+  readonly #tails = new Map<number, JournalTail>();
+  #latest = 0;
+
+  get unit(): CurveUnit {
+    return this.#stitcher.unit;
+  }
+
+  /** False if an earlier attempt's journal came later, or one started over: then all must be read again. */
+  async read(folder: string, { id, attempts }: JobState): Promise<boolean> {
+    for (const { attempt } of attempts) {
+      const file = path.join(attemptFolder(folder, id, attempt), attemptFiles.journal);
+      const tail = this.#tails.get(attempt) ?? new JournalTail(file, isProgress);
+      this.#tails.set(attempt, tail);
+      const { entries, restarted } = await tail.read();
+      if (restarted || (entries.length > 0 && attempt < this.#latest)) return false;
+      if (entries.length > 0) this.#latest = attempt;
+      for (const entry of entries) {
+        const taken = entry.kind === 'progress' ? this.#stitcher.take(entry) : undefined;
+        if (taken !== undefined) this.#add(taken.point, taken.isFirst);
+      }
+    }
+    return true;
+  }
+
+  #add(point: TrainingPoint, isFirst: boolean): void {
+    if (isFirst) for (const curve of this.metrics.values()) curve.cutFrom(point.step);
+    for (const [name, value] of Object.entries(point.metrics)) {
+      if (!Number.isFinite(value)) continue;
+      const curve = this.metrics.get(name) ?? new ThinCurve();
+      this.metrics.set(name, curve);
+      curve.add({ step: point.step, epochs: point.epochs ?? 0, value });
+    }
+  }
+}
+
+/** Cheap: a journal has many other entries. */
+const isProgress = (line: string): boolean => line.includes('"kind":"progress"');
+
+interface ThinPoint {
+  step: number;
+  epochs: number;
+  value: number;
+}
+
+/** One metric of one job. When it has too many points, every other one is dropped; the last is always kept. */
+export class ThinCurve {
+  #kept: ThinPoint[] = [];
+  #last: ThinPoint | undefined;
+  #every = 1;
+  #seen = 0;
+
+  add(point: ThinPoint): void {
+    this.#last = point;
+    if (this.#seen % this.#every === 0) this.#kept.push(point);
+    this.#seen += 1;
+    if (this.#kept.length <= maxKept) return;
+    this.#kept = this.#kept.filter((_, index) => index % 2 === 0);
+    this.#every *= 2;
+  }
+
+  /** Forgets what is at this step or later. */
+  cutFrom(step: number): void {
+    while ((this.#kept.at(-1)?.step ?? -1) >= step) this.#kept.pop();
+    if ((this.#last?.step ?? -1) >= step) this.#last = this.#kept.at(-1);
+  }
+
+  /** At most `max` points and the last, as x, y, x, y … */
+  drawn(unit: CurveUnit, max: number): number[] {
+    const points = everyNth(this.#kept, max);
+    if (this.#last !== undefined && points.at(-1) !== this.#last) points.push(this.#last);
+    return points.flatMap(({ step, epochs, value }) => [
+      fewDigits(unit === 'epochs' ? epochs : step),
+      fewDigits(value),
+    ]);
+  }
+}
+
+/** Every nth, so that at most `max` are left, and always the last. */
+export function everyNth<T>(points: readonly T[], max: number): T[] {
+  const every = Math.max(1, Math.ceil(points.length / max));
+  return points.filter((_, index) => index % every === 0 || index === points.length - 1);
+}
+
+/** More digits than a screen can show would only make the page larger. */
+export const fewDigits = (value: number): number => Number(value.toPrecision(5));

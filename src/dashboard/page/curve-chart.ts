@@ -1,0 +1,96 @@
+import { curveAxis, shortNumber, type ValueAxis } from '../axes.ts';
+import type { MetricCurves } from '../page-data.ts';
+import { svg } from './dom.ts';
+import { type LineChart, lineLayer, type PixelLine } from './line-layer.ts';
+
+const [left, right, top, bottom] = [52, 26, 14, 34];
+/** Between the numbers at the ends of lines. */
+const labelHeight = 13;
+
+/** One metric of all jobs over each other; `best` are the jobs in front, the best first. */
+export function curveChart(
+  { metric, unit, curves }: MetricCurves,
+  best: readonly string[],
+  shown: ReadonlySet<string>,
+  { width, height }: { width: number; height: number },
+): LineChart {
+  const drawn = Object.entries(curves).filter(([id, points]) => shown.has(id) && points.length > 0);
+  const { x, y } = rangesOf(drawn.map(([, points]) => points));
+  const [across, up] = [curveAxisFrom(x), curveAxis(...y)];
+  const placeX = (at: number) => left + at * (width - left - right);
+  const placeY = (at: number) => height - bottom - at * (height - top - bottom);
+  const lines = new Map<string, PixelLine>(
+    drawn.map(([id, points]) => [
+      id,
+      points.map((value, index) => (index % 2 === 0 ? placeX(across.place(value)) : placeY(up.place(value)))),
+    ]),
+  );
+  const layer = lineLayer(lines, best);
+  const element = svg(
+    'svg',
+    {
+      class: 'chart',
+      viewBox: `0 0 ${width} ${height}`,
+      role: 'img',
+      'aria-label': `${metric} of ${drawn.length} jobs over ${shortNumber(x[1])} ${unit}, from ${shortNumber(y[0])} to ${shortNumber(y[1])}`,
+    },
+    ...up.ticks.map(({ at, label }) => gridLine(placeY(at), label, width)),
+    ...across.ticks.map(({ at, label }) =>
+      svg('text', { x: `${placeX(at)}`, y: `${height - bottom + 16}`, 'text-anchor': 'middle' }, label),
+    ),
+    svg('text', { x: `${width - right}`, y: `${height - 4}`, 'text-anchor': 'end' }, unit),
+    layer.element,
+    ...endLabels(lines, best, height - bottom),
+  );
+  return { element, nearest: layer.nearest, pick: layer.pick };
+}
+
+const gridLine = (y: number, label: string, width: number) =>
+  svg(
+    'g',
+    {},
+    svg('line', { class: 'grid', x1: `${left}`, x2: `${width - right}`, y1: `${y}`, y2: `${y}` }),
+    svg('text', { x: `${left - 6}`, y: `${y + 4}`, 'text-anchor': 'end' }, label),
+  );
+
+/** Their ranks where the lines end, moved apart: colour is never the only sign. */
+function endLabels(lines: ReadonlyMap<string, PixelLine>, best: readonly string[], floor: number) {
+  const ends = best.flatMap((id, rank) => {
+    const [x, y] = lines.get(id)?.slice(-2) ?? [];
+    return x === undefined || y === undefined ? [] : [{ rank, x, y }];
+  });
+  ends.sort((a, b) => a.y - b.y || a.rank - b.rank);
+  const above = ends.length * labelHeight - labelHeight;
+  let next = Math.min(ends[0]?.y ?? 0, floor - above);
+  return ends.map(({ rank, x, y }) => {
+    next = Math.max(next, Math.min(y, floor));
+    const text = svg(
+      'text',
+      { class: 'rank', x: `${x + 5}`, y: `${next + 4}`, 'data-rank': `${rank}` },
+      `${rank + 1}`,
+    );
+    next += labelHeight;
+    return text;
+  });
+}
+
+/** A training begins at 0, whatever is reported first. */
+const curveAxisFrom = ([, high]: [number, number]): ValueAxis => {
+  const end = high > 0 ? high : 1;
+  const axis = curveAxis(0, end);
+  return { ...axis, ticks: axis.ticks.filter(({ at }) => at <= 0.9 || at > 0.999) };
+};
+
+function rangesOf(all: readonly (readonly number[])[]) {
+  const range = (odd: 0 | 1): [number, number] => {
+    let [low, high] = [Infinity, -Infinity];
+    for (const points of all)
+      for (let index = odd; index < points.length; index += 2) {
+        const value = points[index] ?? 0;
+        if (value < low) low = value;
+        if (value > high) high = value;
+      }
+    return low > high ? [0, 1] : [low, high];
+  };
+  return { x: range(0), y: range(1) };
+}

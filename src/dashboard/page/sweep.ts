@@ -1,0 +1,254 @@
+import { counted } from '../../base/counted.ts';
+import { byImportance } from '../../base/metric-direction.ts';
+import { jobLabel } from '../../job/describe-parameters.ts';
+import { formatSize } from '../../job/units.ts';
+import { shortNumber } from '../axes.ts';
+import type { BoardRow, MetricCurves, ResultFile } from '../page-data.ts';
+import { bestFirst } from '../row-order.ts';
+import { curveChart } from './curve-chart.ts';
+import { html, show } from './dom.ts';
+import type { LineChart } from './line-layer.ts';
+import { parallelChart } from './parallel-chart.ts';
+
+interface SweepContext {
+  curvesOf: (metric: string) => Promise<MetricCurves | undefined>;
+  /** Undefined in a static page, which has no files. */
+  resultsOf: ((id: string) => Promise<ResultFile[]>) | undefined;
+  hrefOf: (id: string, file: string) => string;
+  openJob: (id: string) => void;
+  onMetric: (metric: string) => void;
+  /** Where the job's results are, for the reader. */
+  placeOf: (id: string) => string;
+}
+
+/** Jobs in colour; more cannot be distinguished. */
+const inColour = 8;
+/** Curves are read and drawn again at most this often. */
+const refreshMs = 5000;
+
+/** What the jobs measured: curves over each other, parameters and their effect, and the best of them. */
+export class Sweep {
+  readonly element: HTMLElement;
+  readonly #context: SweepContext;
+  #rows: BoardRow[] = [];
+  /** Best first. */
+  #ranked: BoardRow[] = [];
+  #curves: MetricCurves | undefined;
+  #charts: LineChart[] = [];
+  #picked = '';
+  #offered = '';
+  #isVisible = false;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #metric = html('select', { id: 'metric' });
+  #readout = html('p', { class: 'readout', role: 'status' });
+  #curveBox = chartBox('curves', 'Curves');
+  #parallelBox = chartBox('parallel', 'Parameters');
+  #parallel = html('figure', { hidden: '' }, html('figcaption', {}, 'Parameters'), this.#parallelBox);
+  #curveTitle = html('figcaption');
+  #best = html('ol', { class: 'best' });
+  #model = html('p', { class: 'model' });
+
+  constructor(context: SweepContext) {
+    this.#context = context;
+    this.#metric.addEventListener('change', () => this.#onMetric());
+    this.element = html(
+      'section',
+      { class: 'panel sweep', 'aria-labelledby': 'sweep-title', hidden: '' },
+      html('h2', { id: 'sweep-title' }, 'What the jobs measured'),
+      html('div', { class: 'tools' }, html('label', { for: 'metric' }, 'Metric'), this.#metric, this.#model),
+      html('div', { class: 'charts' }, html('figure', {}, this.#curveTitle, this.#curveBox), this.#parallel),
+      this.#readout,
+      this.#best,
+    );
+    for (const box of [this.#curveBox, this.#parallelBox]) this.#listen(box);
+    new ResizeObserver(() => this.#draw()).observe(this.#curveBox);
+    new IntersectionObserver(([entry]) => {
+      this.#isVisible = entry?.isIntersecting === true;
+      if (this.#isVisible) void this.#refresh();
+    }).observe(this.element);
+  }
+
+  get metric() {
+    return this.#metric.value;
+  }
+
+  /** The jobs that the table shows. */
+  update(rows: BoardRow[]) {
+    this.#rows = rows;
+    const known = new Set([...this.#metric.options].map(({ value }) => value));
+    const added = new Set(rows.flatMap(({ metrics }) => Object.keys(metrics))).difference(known);
+    if (added.size > 0) {
+      const chosen = this.metric;
+      const names = byImportance([...known, ...added]);
+      this.#metric.replaceChildren(...names.map((name) => html('option', { value: name }, name)));
+      if (known.has(chosen)) this.#metric.value = chosen;
+      else this.#context.onMetric(this.metric);
+    }
+    if (rows.length > 1 && this.metric !== '') this.element.hidden = false;
+    this.#schedule(known.size === 0 ? 0 : refreshMs);
+    this.#draw();
+  }
+
+  #onMetric() {
+    this.#curves = undefined;
+    this.#context.onMetric(this.metric);
+    void this.#refresh();
+  }
+
+  #schedule(delay: number) {
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      if (this.#isVisible) void this.#refresh();
+    }, delay);
+  }
+
+  async #refresh() {
+    const asked = this.metric;
+    this.#draw();
+    if (asked === '') return;
+    const curves = await this.#context.curvesOf(asked).catch(() => undefined);
+    if (asked !== this.metric || curves === undefined) return;
+    this.#curves = curves;
+    this.#draw();
+    if (!curves.isComplete) this.#schedule(500);
+  }
+
+  #draw() {
+    this.#ranked = bestFirst(this.#rows, this.metric);
+    const best = this.#ranked.slice(0, inColour).map(({ id }) => id);
+    const width = this.#curveBox.clientWidth;
+    if (width === 0) return;
+    const size = { width, height: width < 500 ? 260 : 320 };
+    const parallel = parallelChart(this.#ranked, this.metric, best, size);
+    const curves =
+      this.#curves === undefined
+        ? undefined
+        : curveChart(this.#curves, best, new Set(this.#rows.map(({ id }) => id)), size);
+    this.#curveTitle.textContent = this.#titleOf();
+    this.#curveBox.replaceChildren(curves?.element ?? html('p', {}, 'Reading …'));
+    this.#parallel.hidden = parallel === undefined;
+    this.#parallelBox.replaceChildren(...(parallel === undefined ? [] : [parallel.element]));
+    this.#charts = [curves, parallel].filter((chart) => chart !== undefined);
+    this.#showBest();
+    this.#pick(this.#picked);
+    void this.#offerModel();
+  }
+
+  #titleOf() {
+    const jobs = counted(this.#ranked.length, 'job');
+    const reading = this.#curves?.isComplete === false ? '; reading the journals …' : '';
+    return `${this.metric} of ${jobs}${this.#ranked.length > inColour ? `, the best ${inColour} in colour` : ''}${reading}`;
+  }
+
+  #showBest() {
+    const items = this.#ranked.slice(0, inColour).map((row, rank) => {
+      const name = html('button', { type: 'button', class: 'link', 'data-job': row.id }, labelOf(row));
+      const swatch = html('span', { class: 'rank', 'data-rank': `${rank}` }, `${rank + 1}`);
+      return html('li', {}, swatch, name, html('strong', {}, shortNumber(row.metrics[this.metric] ?? NaN)));
+    });
+    show(this.#best, ...items);
+    for (const button of this.#best.querySelectorAll('button')) {
+      const id = button.dataset.job ?? '';
+      button.onclick = () => this.#context.openJob(id);
+      button.onmouseenter = button.onfocus = () => this.#pick(id);
+    }
+  }
+
+  /** The best job with a valid result, and its files. */
+  async #offerModel() {
+    const row = this.#ranked.find(({ tone }) => tone === 'good');
+    const offered = row === undefined ? '' : `${this.metric} ${row.id}`;
+    if (offered === this.#offered) return;
+    this.#offered = offered;
+    if (row === undefined) {
+      this.#model.replaceChildren();
+      return;
+    }
+    const files = (await this.#context.resultsOf?.(row.id).catch(() => [])) ?? [];
+    if (offered !== this.#offered) return;
+    const links = downloads(row.id, files.slice(0, 3), this.#context.hrefOf);
+    const place = html('code', {}, this.#context.placeOf(row.id));
+    this.#model.replaceChildren(
+      `Best model, job ${row.id}: `,
+      ...(links.length === 0 ? [place] : links.flatMap((link) => [link, ' '])),
+    );
+  }
+
+  #listen(box: HTMLElement) {
+    box.addEventListener('pointermove', (event) => this.#pick(this.#under(box, event)));
+    box.addEventListener('pointerdown', (event) => this.#pick(this.#under(box, event)));
+    box.addEventListener('pointerleave', ({ pointerType }) => pointerType === 'mouse' && this.#pick(''));
+    // A finger first names the job; the button of the readout opens it.
+    box.addEventListener('click', (event) => {
+      const isMouse = event instanceof PointerEvent && event.pointerType === 'mouse';
+      if (isMouse && this.#picked !== '') this.#context.openJob(this.#picked);
+    });
+    box.addEventListener('keydown', (event) => this.#onKey(event));
+  }
+
+  #under(box: HTMLElement, { clientX, clientY }: MouseEvent): string {
+    const chart = this.#charts.find(({ element }) => element.parentElement === box);
+    const { left, top } = chart?.element.getBoundingClientRect() ?? { left: 0, top: 0 };
+    return chart?.nearest(clientX - left, clientY - top) ?? '';
+  }
+
+  /** Arrows go through the jobs, best first. */
+  #onKey(event: KeyboardEvent) {
+    const rank = this.#ranked.findIndex(({ id }) => id === this.#picked);
+    const last = this.#ranked.length - 1;
+    const next: Record<string, number> = {
+      ArrowRight: Math.min(rank + 1, last),
+      ArrowDown: Math.min(rank + 1, last),
+      ArrowLeft: Math.max(rank - 1, 0),
+      ArrowUp: Math.max(rank - 1, 0),
+      Home: 0,
+      End: last,
+      Escape: -1,
+    };
+    if (event.key === 'Enter' && this.#picked !== '') this.#context.openJob(this.#picked);
+    const at = next[event.key];
+    if (at === undefined) return;
+    event.preventDefault();
+    this.#pick(this.#ranked[at]?.id ?? '');
+  }
+
+  #pick(id: string) {
+    this.#picked = id;
+    for (const chart of this.#charts) chart.pick(id);
+    const rank = this.#ranked.findIndex((row) => row.id === id);
+    const row = this.#ranked[rank];
+    if (row === undefined) {
+      show(
+        this.#readout,
+        'Point at a line, or use the arrow keys. Only jobs that you find in the table below are drawn.',
+      );
+      return;
+    }
+    const value = `${this.metric} ${shortNumber(row.metrics[this.metric] ?? NaN)}`;
+    const place = `${rank + 1} of ${this.#ranked.length}`;
+    show(
+      this.#readout,
+      html('button', { type: 'button', class: 'link' }, labelOf(row)),
+      ` ${value}, ${place}`,
+    );
+    const button = this.#readout.querySelector('button');
+    if (button !== null) button.onclick = () => this.#context.openJob(id);
+  }
+}
+
+const chartBox = (id: string, name: string) =>
+  html('div', {
+    id,
+    class: 'chart-box',
+    tabindex: '0',
+    role: 'group',
+    'aria-label': `${name}: the arrow keys go through the jobs, the best first; Enter opens one`,
+  });
+
+const labelOf = ({ id, parameters }: BoardRow) => jobLabel(id, parameters);
+
+/** Links that save the files of a job's results. */
+export const downloads = (id: string, files: readonly ResultFile[], hrefOf: SweepContext['hrefOf']) =>
+  files.map(({ name, bytes }) =>
+    html('a', { href: hrefOf(id, name), download: '' }, `${name} (${formatSize(bytes)})`),
+  );

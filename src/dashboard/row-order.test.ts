@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { BoardRow } from './page-data.ts';
+import { bestFirst, firstOrder, sortRows } from './row-order.ts';
+
+const row = (
+  id: string,
+  metrics: BoardRow['metrics'],
+  parameters: BoardRow['parameters'] = {},
+): BoardRow => ({
+  ...{ id, metrics, parameters, state: 'success', tone: 'good', where: '', figures: '', note: '', bars: [] },
+});
+const rows = [
+  row('0000', { accuracy: 0.5, loss: 2 }, { net: 'v10' }),
+  row('0001', {}, { net: 'v2' }),
+  row('0002', { accuracy: 0.9, loss: 1 }, { net: 'v2' }),
+];
+const ids = (sorted: BoardRow[]): string[] => sorted.map(({ id }) => id);
+
+test('metrics start with the best, by their direction, and jobs without one come last either way', () => {
+  const by = (name: string) => firstOrder({ of: 'metric', name });
+  assert.deepEqual(ids(sortRows(rows, by('accuracy'))), ['0002', '0000', '0001']);
+  assert.deepEqual(ids(sortRows(rows, by('loss'))), ['0002', '0000', '0001']);
+  assert.deepEqual(ids(sortRows(rows, { ...by('loss'), descending: true })), ['0000', '0002', '0001']);
+  assert.deepEqual(ids(bestFirst(rows, 'accuracy')), ['0002', '0000']);
+});
+
+test('text is sorted as people do, and equal values keep their order', () => {
+  const order = firstOrder({ of: 'parameter', name: 'net' });
+  assert.deepEqual(ids(sortRows(rows, order)), ['0001', '0002', '0000']);
+  assert.deepEqual(ids(sortRows(rows, { of: 'column', name: 'job', descending: true })), [
+    '0002',
+    '0001',
+    '0000',
+  ]);
+});
