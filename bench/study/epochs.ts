@@ -1,5 +1,5 @@
 import { readOsgJobs, type OsgJob, type OsgTable } from '../../scripts/osg-jobs.ts';
-import { ascending, quantile } from '../../src/report/statistics.ts';
+import { ascending, quantile } from '../../src/statistics/describe.ts';
 import type { Section } from '../../src/report/section.ts';
 
 /** A site's seconds per epoch and before the first one, from its jobs of 5 and of 20 epochs. */

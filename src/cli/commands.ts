@@ -23,6 +23,7 @@ const files: Record<CommandName, () => Promise<{ configure: Configure }>> = {
   shell: () => import('./commands/shell.ts'),
   runs: () => import('./commands/runs.ts'),
   results: () => import('./commands/results.ts'),
+  compare: () => import('./commands/compare.ts'),
   report: () => import('./commands/report.ts'),
   bundle: () => import('./commands/bundle.ts'),
   dashboard: () => import('./commands/dashboard.ts'),

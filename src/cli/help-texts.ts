@@ -6,7 +6,7 @@ import { runsHelpTexts } from './runs-help-texts.ts';
 export const groups = {
   'Before a run:': ['init', 'check', 'plan', 'rehearse'],
   'Runs:': ['submit', 'run', 'status', 'watch', 'logs', 'why', 'retry', 'stop', 'shell', 'runs'],
-  'What came out, and where the time went:': ['results', 'report', 'bundle', 'dashboard'],
+  'What came out, and where the time went:': ['results', 'compare', 'report', 'bundle', 'dashboard'],
   'Your HTCondor submit files:': ['adopt'],
   'Data and software:': ['get', 'put', 'sync', 'warm', 'ls', 'stat', 'cat', 'rm', 'login', 'stage', 'env'],
   'This machine:': ['doctor', 'demo', 'mini', 'docs', 'completion'],
@@ -138,13 +138,21 @@ export const helpTexts: Readonly<Record<string, CommandHelp>> = {
       ['updraft results cifar10 --csv > results.csv', 'all of it, for a spreadsheet'],
     ],
   },
+  compare: {
+    what: 'compare methods, places or runs, and say whether they differ by more than noise',
+    page: 'compare.md',
+    examples: [
+      ['updraft compare my.log --by site', 'time and cost of a valid result at each site'],
+      ['updraft compare cifar10 --by run --latex', 'tables for a paper'],
+    ],
+  },
   report: {
     what: 'show where the time of a run went',
     page: 'report.md',
     examples: [
       ['updraft report', 'the latest run'],
       ['updraft report my.log --html report.html', 'any HTCondor event log, with charts'],
-      ['updraft report my.log --by site', 'which site, owner, log, machine or GPU lost most'],
+      ['updraft report my.log --by site', 'which site, owner, log, machine, GPU or parameter lost most'],
       ['updraft report my.log --mail', 'what to write to the owners of held jobs'],
     ],
   },

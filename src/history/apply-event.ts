@@ -103,6 +103,8 @@ function execute(job: JobFold, event: EventOf<'execute'>): void {
   attempt.machine =
     machineOf(event.read('slot'), undefined) || machineOf(undefined, event.read('host')) || attempt.machine;
   attempt.gpu = gpuModels(attributes) || attempt.gpu;
+  const gpus = attributes['GPUs'];
+  if (typeof gpus === 'number') attempt.gpus = gpus;
   job.announce();
 }
 

@@ -67,6 +67,8 @@ export interface AttemptHistory {
   machine: string;
   /** Models of its GPUs; empty if unknown. */
   gpu: string;
+  /** How many GPUs its slot has, if known. */
+  gpus?: number;
   /** Only a run's own journal has it. */
   speed?: Speed;
   /** Bytes that HTCondor itself sent to the job, without those fetched by plugins. */
@@ -180,6 +182,8 @@ export interface JobHistory {
   /** The log with its first event, if several logs were read. */
   log?: string;
   cause?: Cause;
+  /** How its data reaches it: known only of a run's own jobs. */
+  method?: string;
   trained?: Trained;
   /** How often it was put on hold. */
   holds?: number;

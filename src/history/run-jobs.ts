@@ -19,9 +19,18 @@ import type {
 } from './history.ts';
 import { runSpans } from './run-spans.ts';
 
+/** What a job requested, and how its data reaches it. */
+export interface PlannedJob {
+  memoryBytes: number;
+  gpus?: number;
+  /** Empty without data. */
+  method?: string;
+}
+
 /** What is known about a run besides its journals. */
 export interface RunContext {
-  requestedMemoryBytes?: number | undefined;
+  /** What the plan has for a job. */
+  plannedFor?: ((job: string) => PlannedJob | undefined) | undefined;
   /** Its jobs, read from HTCondor's log, if it runs there. */
   logged?: readonly JobHistory[] | undefined;
 }
@@ -40,9 +49,10 @@ export function runJobs(state: RunState, context: RunContext = {}): JobHistory[]
 function runJob(job: JobState, createdAt: string | undefined, context: RunContext): JobHistory {
   const [first] = job.attempts;
   const from = Date.parse(first?.waitingSince ?? first?.startedAt ?? createdAt ?? '') || 0;
+  const planned = context.plannedFor?.(job.id);
   let now = 0;
   const attempts = job.attempts.map((attempt, index) => {
-    const history = runAttempt(attempt, now, checkpointWasUsed(job, index), context);
+    const history = runAttempt(attempt, now, checkpointWasUsed(job, index), planned);
     now = history.spans.at(-1)?.to ?? history.waits.at(-1)?.to ?? now;
     return history;
   });
@@ -59,7 +69,7 @@ function runJob(job: JobState, createdAt: string | undefined, context: RunContex
     attempts,
     after: [],
     outcome,
-    ...defined({ holds: job.holds }),
+    ...defined({ holds: job.holds, method: planned?.method || undefined }),
     ...(isOver ? defined({ cause: causeOfJob(job), reason: fault?.message }) : {}),
     ...(lost && { cause: 'disconnected' as const, reason: describeConnection(lost) }),
   };
@@ -140,7 +150,7 @@ function runAttempt(
   attempt: AttemptState,
   begun: number,
   isKept: boolean,
-  context: RunContext,
+  planned: PlannedJob | undefined,
 ): AttemptHistory {
   const { agent, pool, outcome } = attempt;
   const ending = outcome === undefined ? 'running' : endings[outcome];
@@ -151,8 +161,8 @@ function runAttempt(
     checkpointed: false,
     caches: [...cacheShares(agent), ...givenUpShares(attempt)],
     stalls: stallsOf(attempt),
-    resources: usedMemory(agent, context),
-    ...defined({ cause: causeOfAttempt(attempt), saved: savedBy(agent) }),
+    resources: usedMemory(agent, planned),
+    ...defined({ cause: causeOfAttempt(attempt), gpus: planned?.gpus, saved: savedBy(agent) }),
     site: agent?.site ?? pool?.site ?? '',
     machine: agent?.host ?? pool?.host ?? '',
     gpu: [...new Set(agent?.gpus)].sort().join(', '),
@@ -222,11 +232,11 @@ function sharesOf(fetch: FetchState): CacheShare[] {
 const megabyte = 1e6;
 
 /** Peak memory of an attempt, and its request. */
-function usedMemory(agent: AgentState | undefined, { requestedMemoryBytes }: RunContext): UsedResource[] {
+function usedMemory(agent: AgentState | undefined, planned: PlannedJob | undefined): UsedResource[] {
   const used = agent?.peakMemoryBytes;
-  if (used === undefined || requestedMemoryBytes === undefined) return [];
+  if (used === undefined || planned === undefined) return [];
   const inMegabytes = (bytes: number) => Math.ceil(bytes / megabyte);
   return [
-    { name: 'Memory', unit: 'MB', usage: inMegabytes(used), request: inMegabytes(requestedMemoryBytes) },
+    { name: 'Memory', unit: 'MB', usage: inMegabytes(used), request: inMegabytes(planned.memoryBytes) },
   ];
 }

@@ -1,7 +1,7 @@
 import type { JobHistory } from '../history/history.ts';
 import { expectedLoss } from '../recovery/interruptions.ts';
 import type { JobRow } from './ledger.ts';
-import { ascending, quantile } from './statistics.ts';
+import { ascending, quantile } from '../statistics/describe.ts';
 
 /** What the checkpoints of `updraft.py` cost, and what interruptions cost in spite of them. Shares are of training time. */
 export interface CheckpointReport {

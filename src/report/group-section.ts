@@ -2,7 +2,6 @@ import { counted } from '../base/counted.ts';
 import { adviceFor, type Cause, causeInfo } from '../codes/causes.ts';
 import { formatHours, formatBytesPerSecond, formatPerSecond, formatSeconds, formatShare } from './format.ts';
 import type { GroupedReport } from './grouped-report.ts';
-import { groupings } from './groupings.ts';
 import type { GroupReport } from './groups.ts';
 import { type Section, sectionTable, shortLogNames } from './section.ts';
 
@@ -59,8 +58,8 @@ const isToExplain = (cause: Cause | null): cause is Cause =>
 
 /** What `report --by` shows: the groups, all of them together, and advice on what costs the worst ones most. */
 export function groupedSection(report: GroupedReport, all: boolean): Section {
-  const { by, logs, groups, source, lostSeconds } = report;
-  const short = by === 'log' ? shortLogNames(logs) : String;
+  const { by, logs, groups, source, lostSeconds, title } = report;
+  const short = by === 'log' || by === 'run' ? shortLogNames(logs) : String;
   const shown = groups.map((group) => ({ ...group, name: short(group.name) }));
   const causes = new Set(
     groups.slice(0, maxExplained).flatMap(({ cause }) => (isToExplain(cause) ? [cause] : [])),
@@ -71,7 +70,6 @@ export function groupedSection(report: GroupedReport, all: boolean): Section {
     `${formatHours(report.slotTotalSeconds)} on slots`,
     `${formatHours(lostSeconds)} lost`,
   ];
-  const { title } = groupings[by];
   return groupSection({ id: 'groups', title: `Loss by ${title}`, column: title }, shown, all, {
     ...(lostSeconds > 0 && { bars: groups.map((group) => group.lostSeconds / lostSeconds) }),
     after: [

@@ -1,16 +1,35 @@
 import { counted } from '../base/counted.ts';
+import { byImportance } from '../base/metric-direction.ts';
 import type { JobHistory } from '../history/history.ts';
 import { csvLine } from './attempt-csv.ts';
 import { columns } from './columns.ts';
-import { groupings, type Grouping, type GroupingName } from './groupings.ts';
+import {
+  groupCost,
+  groupCurve,
+  type GroupCost,
+  type GroupCurve,
+  measureGroups,
+} from './compare/comparison.ts';
+import type { MeasuredGroups } from './compare/measured-groups.ts';
+import { knownMeasure, metricNames } from './compare/measures.ts';
+import { sampleGroups } from './compare/samples.ts';
+import { groupingOf, type Grouping } from './groupings.ts';
 import { type GroupKey, type GroupReport, groupReports } from './groups.ts';
 import type { ReadLogs } from './read-logs.ts';
 import { hasSites, lostMillis, unknownSite } from './sites.ts';
 
-/** What `report --by` prints with `--json`. The keys are stable; new ones may be added. */
+/** A group of jobs or attempts: where its time went, and what a valid result costs. */
+export interface ComparedGroup extends GroupReport, GroupCost {}
+
+/** What `compare`, and `report --by`, print with `--json`. The keys are stable; new ones may be added. */
 export interface GroupedReport {
   format: 1;
-  by: GroupingName;
+  /** As on the command line. */
+  by: string;
+  /** Of what the groups are. */
+  title: string;
+  /** Whether jobs are grouped, with all their attempts; else attempts are. */
+  isByJob: boolean;
   source: 'log' | 'run';
   logs: string[];
   jobs: number;
@@ -18,17 +37,34 @@ export interface GroupedReport {
   slotTotalSeconds: number;
   lostSeconds: number;
   /** The largest loss first. Jobs or attempts without a name are the group `unknown`. */
-  groups: GroupReport[];
+  groups: ComparedGroup[];
+  /** What was measured of each group, and whether groups differ by more than noise. */
+  measures: MeasuredGroups[];
+  /** The share of each group with a valid result over time. */
+  completion: GroupCurve[];
   notes: string[];
 }
 
-export function groupedReport({ jobs, ledger, report }: ReadLogs, by: GroupingName): GroupedReport {
+/** `metrics` are the measures to compare; without any, time and the metric that most likely decides. */
+export function groupedReport(read: ReadLogs, by: string, metrics: readonly string[] = []): GroupedReport {
+  const { jobs, ledger, report } = read;
   const { source, logs, attempts, slotTotalSeconds } = report;
-  const key = groupings[by].key(jobs, logs);
-  const groups = groupReports(jobs, ledger.rows, orUnknown(key), ledger.facts.hasTransfers);
+  const grouping = groupingOf(by, jobs);
+  const key = orUnknown(grouping.key(jobs, logs));
+  const sampled = sampleGroups(read, key);
+  const samples = sampled.flatMap((group) => group.samples);
+  const [deciding] = byImportance(metricNames(samples));
+  const wanted = metrics.length > 0 ? metrics : ['time', ...(deciding === undefined ? [] : [deciding])];
+  const costs = new Map(sampled.map((group) => [group.name, groupCost(group)]));
+  const groups = groupReports(jobs, ledger.rows, key, ledger.facts.hasTransfers).flatMap((group) => {
+    const cost = costs.get(group.name);
+    return cost === undefined ? [] : [{ ...group, ...cost }];
+  });
   return {
     format: 1,
     by,
+    title: grouping.title,
+    isByJob: 'job' in key,
     source,
     logs,
     jobs: jobs.length,
@@ -36,18 +72,20 @@ export function groupedReport({ jobs, ledger, report }: ReadLogs, by: GroupingNa
     slotTotalSeconds,
     lostSeconds: lostMillis({ millis: ledger.sum }) / 1000,
     groups,
-    notes: [...lackNotes(by, key, groups, source, jobs), ...report.notes],
+    measures: wanted.map((name) => measureGroups(sampled, knownMeasure(name, samples))),
+    completion: sampled.map(groupCurve),
+    notes: [...lackNotes(by, grouping, key, groups, source, jobs), ...report.notes],
   };
 }
 
 function lackNotes(
-  by: GroupingName,
+  by: string,
+  { title, lack }: Grouping,
   key: GroupKey,
   groups: readonly GroupReport[],
   source: GroupedReport['source'],
   jobs: readonly JobHistory[],
 ): string[] {
-  const { title, lack }: Grouping = groupings[by];
   const unnamed = groups.find(({ name }) => name === unknownSite);
   const isMachines = by === 'site' && groups.length > 0 && !hasSites(jobs);
   if (unnamed === undefined && !isMachines) return [];
@@ -62,17 +100,21 @@ function lackNotes(
 const orUnknown = (key: GroupKey): GroupKey =>
   'job' in key
     ? { job: (job) => key.job(job) ?? unknownSite }
-    : { attempt: (attempt) => key.attempt(attempt) ?? unknownSite };
+    : { attempt: (attempt, job) => key.attempt(attempt, job) ?? unknownSite };
 
 /** A header with the keys of the JSON, then a row per group. */
-export function* groupCsv({ by, groups }: GroupedReport): Generator<string> {
-  yield csvLine([by, ...figures, ...columns]);
-  for (const group of groups)
+export function* groupCsv({ by, groups, measures }: GroupedReport): Generator<string> {
+  const time = measures.find(({ name }) => name === 'time')?.groups ?? [];
+  yield csvLine([by, ...figures, ...timeFigures.map((key) => `time.${key}`), ...columns]);
+  for (const group of groups) {
+    const own = time.find(({ name }) => name === group.name);
     yield csvLine([
       group.name,
       ...figures.map((key) => String(group[key] ?? '')),
+      ...timeFigures.map((key) => String(own?.[key] ?? '')),
       ...columns.map((column) => String(group.slotSeconds[column])),
     ]);
+  }
 }
 
 const figures = [
@@ -86,4 +128,27 @@ const figures = [
   'computeMedianSeconds',
   'transferMedianSeconds',
   'transferBytesPerSecond',
-] as const satisfies readonly (keyof GroupReport)[];
+  'n',
+  'valid',
+  'slotSecondsPerValid',
+  'gpuSecondsPerValid',
+] as const satisfies readonly (keyof ComparedGroup)[];
+
+const timeFigures = ['n', 'mean', 'median', 'p95', 'q1', 'q3', 'deviation'] as const;
+
+/** A header, then a row per measure and group: what `compare --csv` prints. */
+export function* comparisonCsv({ by, groups, measures }: GroupedReport): Generator<string> {
+  const head = ['metric', by, 'jobs', 'valid', ...timeFigures, 'interval_low', 'interval_high', 'p'];
+  yield csvLine([...head, 'slotSecondsPerValid', 'gpuSecondsPerValid']);
+  for (const { name: metric, groups: measured, test } of measures)
+    for (const one of measured) {
+      const cost = groups.find(({ name }) => name === one.name);
+      const [low = '', high = ''] = one.interval ?? [];
+      const cells = [
+        ...[metric, one.name, cost?.n, cost?.valid],
+        ...timeFigures.map((key) => one[key]),
+        ...[low, high, test?.p, cost?.slotSecondsPerValid, cost?.gpuSecondsPerValid],
+      ];
+      yield csvLine(cells.map((cell) => String(cell ?? '')));
+    }
+}

@@ -1,6 +1,9 @@
-import type { JobHistory } from '../history/history.ts';
+import { nearest } from '../base/nearest.ts';
+import { Fault } from '../fault/fault.ts';
+import type { AttemptHistory, JobHistory } from '../history/history.ts';
+import { seedName } from '../job/expand.ts';
 import type { GroupKey } from './groups.ts';
-import { hostOf, siteNames } from './sites.ts';
+import { hostOf, siteNames, unknownSite } from './sites.ts';
 
 export interface Grouping {
   /** Of what the groups are. */
@@ -10,9 +13,9 @@ export interface Grouping {
   lack?: string;
 }
 
-const named = (name: string): string | undefined => (name === '' ? undefined : name);
+const named = (name: string | undefined): string | undefined => (name === '' ? undefined : name);
 
-/** What `report --by` can group by. */
+/** What `report --by` can group the jobs of logs by. */
 export const groupings = {
   owner: {
     title: 'owner',
@@ -35,3 +38,77 @@ export const groupings = {
 
 export type GroupingName = keyof typeof groupings;
 export const groupingNames = Object.keys(groupings) as GroupingName[];
+
+/** What only a run's own journals name. */
+const runGroupings: Record<string, Grouping> = {
+  run: { title: 'run', key: groupings.log.key },
+  method: { title: 'method', key: () => ({ job: ({ method }) => method }) },
+  cache: { title: 'cache', key: () => ({ attempt: mainCache }) },
+};
+
+/** The server that sent most of an attempt's data. */
+function mainCache({ caches = [] }: AttemptHistory): string | undefined {
+  const [most] = caches.filter(({ bytes }) => bytes > 0).sort((a, b) => b.bytes - a.bytes);
+  return most?.name;
+}
+
+/** What `--by` says: one grouping or parameter of the matrix, or several with commas. */
+export function groupingOf(by: string, jobs: readonly JobHistory[]): Grouping {
+  const names = by.split(',').map((name) => name.trim());
+  const [first, ...more] = names.map((name) => oneGrouping(name, jobs));
+  if (first === undefined || more.length === 0) return first ?? oneGrouping(by, jobs);
+  const all = [first, ...more];
+  return {
+    title: all.map(({ title }) => title).join(', '),
+    key: (...read) => joinedKey(all.map(({ key }, at) => ({ name: names[at] ?? '', key: key(...read) }))),
+  };
+}
+
+function oneGrouping(name: string, jobs: readonly JobHistory[]): Grouping {
+  const parameters = parameterNames(jobs);
+  // A parameter of this name says what the user meant.
+  if (parameters.includes(name)) return parameterGrouping(name);
+  const known: Record<string, Grouping> = { ...groupings, ...runGroupings };
+  const found = Object.hasOwn(known, name) ? known[name] : undefined;
+  if (found !== undefined) return found;
+  const names = [...Object.keys(known), ...parameters];
+  const close = nearest(name, names);
+  throw new Fault('usage', `nothing to group by is called "${name}"`, {
+    about: name,
+    fix: `use ${close === undefined ? names.join(', ') : `${close}; there are: ${names.join(', ')}`}`,
+  });
+}
+
+const parameterGrouping = (name: string): Grouping => ({
+  title: name,
+  key: () => ({
+    job: ({ trained }) => {
+      const value = trained?.parameters?.[name];
+      return value === undefined ? undefined : String(value);
+    },
+  }),
+});
+
+/** `method=osdf site=CHTC`. */
+function joinedKey(keys: readonly { name: string; key: GroupKey }[]): GroupKey {
+  const nameOf = (job: JobHistory, attempt: AttemptHistory | undefined): string =>
+    keys
+      .map(({ name, key }) => {
+        const value = 'job' in key ? key.job(job) : attempt && key.attempt(attempt, job);
+        return `${name}=${value ?? unknownSite}`;
+      })
+      .join(' ');
+  return keys.every(({ key }) => 'job' in key)
+    ? { job: (job) => nameOf(job, undefined) }
+    : { attempt: (attempt, job) => nameOf(job, attempt) };
+}
+
+const parameterNames = (jobs: readonly JobHistory[]): string[] => [
+  ...new Set(jobs.flatMap(({ trained }) => Object.keys(trained?.parameters ?? {}))),
+];
+
+/** The parameters of which jobs have different values, without the seeds of repetitions. */
+export function variedParameters(jobs: readonly JobHistory[]): string[] {
+  const valuesOf = (name: string) => new Set(jobs.map(({ trained }) => trained?.parameters?.[name]));
+  return parameterNames(jobs).filter((name) => name !== seedName && valuesOf(name).size > 1);
+}

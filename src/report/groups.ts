@@ -11,7 +11,7 @@ import {
 } from './columns.ts';
 import type { AttemptRow, JobRow } from './ledger.ts';
 import { lostMillis, secondsOf, transferRate } from './sites.ts';
-import { ascending, mean, quantile, standardDeviation } from './statistics.ts';
+import { ascending, mean, quantile, standardDeviation } from '../statistics/describe.ts';
 
 /** Attempts with something in common, such as a site or an owner. The times are those of successful attempts. */
 export interface GroupReport {
@@ -46,7 +46,7 @@ export interface GroupReport {
 /** The name of the group of a job with all its attempts, or of each attempt; undefined for none. */
 export type GroupKey =
   | { job: (job: JobHistory) => string | undefined }
-  | { attempt: (attempt: AttemptHistory) => string | undefined };
+  | { attempt: (attempt: AttemptHistory, job: JobHistory) => string | undefined };
 
 /** The largest loss first. */
 export function groupReports(
@@ -69,7 +69,7 @@ export function groupReports(
     whole?.addJob(job, row);
     job.attempts.forEach((attempt, at) => {
       const own = row.attempts[at];
-      const tally = 'attempt' in key ? tallyOf(key.attempt(attempt)) : whole;
+      const tally = 'attempt' in key ? tallyOf(key.attempt(attempt, job)) : whole;
       if (own === undefined || tally === undefined) return;
       tally.addAttempt(job, attempt, own);
       if (tally !== whole) addAmounts(tally.sum, own.millis);

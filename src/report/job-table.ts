@@ -91,7 +91,8 @@ function tableRow(
 
 const isInput = ({ doing }: { doing: Activity }): boolean => doing === 'input' || doing === 'stalled';
 
-function validity(outcome: RowOutcome): boolean | null {
+/** Whether such an outcome is a valid result; null if that is not decided. */
+export function validity(outcome: RowOutcome): boolean | null {
   if (outcome === 'suspicious' || outcome === 'running' || outcome === 'waiting') return null;
   return outcome === 'success';
 }

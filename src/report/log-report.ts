@@ -10,7 +10,7 @@ import { type GroupReport, groupReports } from './groups.ts';
 import type { JobName } from './section.ts';
 import { lostMillis } from './sites.ts';
 import { resourceReports, type ResourceReport } from './resource-reports.ts';
-import { ascending, largest, mean, quantile } from './statistics.ts';
+import { ascending, largest, mean, quantile } from '../statistics/describe.ts';
 import type { DagRun } from '../dag/not-submitted.ts';
 import { nodeReport, type NodeReport } from './node-report.ts';
 import type { Suspect } from './validity.ts';

@@ -1,10 +1,13 @@
-import { groupedReport } from './grouped-report.ts';
-import type { GroupingName } from './groupings.ts';
+import { comparisonCharts } from './compare/comparison-charts.ts';
+import { comparisonSections } from './compare/comparison-sections.ts';
+import { groupedReport, type GroupedReport } from './grouped-report.ts';
 import { groupedSection } from './group-section.ts';
 import { jobTable } from './job-table.ts';
+import type { LogReport } from './log-report.ts';
 import type { ReadLogs } from './read-logs.ts';
 import { reportCharts } from './report-charts.ts';
 import { reportHtml } from './report-html.ts';
+import type { Section } from './section.ts';
 import { sections, type SectionChoice } from './sections.ts';
 
 /** A page with more rows than this opens slowly. */
@@ -23,8 +26,19 @@ export function reportPage(title: string, read: ReadLogs, choice: SectionChoice 
 }
 
 /** What `report --by` writes with `--html`. */
-export function groupedPage(title: string, read: ReadLogs, by: GroupingName, all = false): string {
+export function groupedPage(title: string, read: ReadLogs, by: string, all = false): string {
   const grouped = groupedReport(read, by);
-  const report = { ...read.report, notes: grouped.notes };
-  return reportHtml({ title, sections: [groupedSection(grouped, all)], charts: [], report });
+  const parts = [groupedSection(grouped, all), ...comparisonSections(grouped, all)];
+  return comparisonPage(title, grouped, read.report, parts);
+}
+
+/** What `compare` writes with `--html`. */
+export function comparisonPage(
+  title: string,
+  grouped: GroupedReport,
+  { verdict }: Pick<LogReport, 'verdict'>,
+  parts: readonly Section[],
+): string {
+  const charts = comparisonCharts(grouped);
+  return reportHtml({ title, sections: parts, charts, report: { verdict, notes: grouped.notes } });
 }

@@ -2,7 +2,7 @@ import { counted } from '../base/counted.ts';
 import { afterExceeding, withHeadroom } from '../base/headroom.ts';
 import type { Cause } from '../codes/causes.ts';
 import type { JobHistory } from '../history/history.ts';
-import { ascending, quantile } from './statistics.ts';
+import { ascending, quantile } from '../statistics/describe.ts';
 
 /** Requests and use of a resource, over the attempts that succeeded and those that exceeded their request. */
 export interface ResourceReport {

@@ -110,8 +110,8 @@ test('each server has its bytes, how often it was given up, and who preferred or
 });
 
 test('peak memory is compared with the request, with advice', () => {
-  const asked = (requestedMemoryBytes: number) =>
-    readRun('r', stalledRun(), { requestedMemoryBytes }).report.resources.map(
+  const asked = (memoryBytes: number) =>
+    readRun('r', stalledRun(), { plannedFor: () => ({ memoryBytes }) }).report.resources.map(
       ({ usedMax, suggested, advice }) => [usedMax, suggested, advice],
     );
   assert.deepEqual(asked(8e9), [[900, 1125, 'request less']]);
@@ -122,14 +122,17 @@ test('peak memory is compared with the request, with advice', () => {
 
 test("HTCondor's measurement of a resource comes before the agents'", () => {
   const state = stalledRun();
-  const { jobs } = readRun('r', state, { requestedMemoryBytes: 8e9 });
+  const { jobs } = readRun('r', state, { plannedFor: () => ({ memoryBytes: 8e9 }) });
   const [logged] = structuredClone(jobs);
   assert.ok(logged?.attempts[0]);
   logged.attempts[0].resources = [
     { name: 'Memory', unit: 'MB', usage: 2000, request: 4000 },
     { name: 'Cpus', unit: '', usage: 0.4, request: 1 },
   ];
-  const { resources } = readRun('r', state, { requestedMemoryBytes: 8e9, logged: [logged] }).report;
+  const { resources } = readRun('r', state, {
+    plannedFor: () => ({ memoryBytes: 8e9 }),
+    logged: [logged],
+  }).report;
   assert.deepEqual(
     resources.map(({ name, usedMax }) => [name, usedMax]),
     [

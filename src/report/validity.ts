@@ -4,7 +4,7 @@ import { formatSize } from '../job/units.ts';
 import type { JobName } from './section.ts';
 import { secondsOf } from './sites.ts';
 import { formatSeconds } from './format.ts';
-import { ascending, quantile } from './statistics.ts';
+import { ascending, quantile } from '../statistics/describe.ts';
 
 /** What the user knows about results of jobs with exit code 0. */
 export interface Validity {

@@ -9,6 +9,7 @@ import { textTable } from '../../base/text-table.ts';
 import { fileWithoutSecrets, type SecretCounts } from '../../base/file-without-secrets.ts';
 import { logFile } from '../../eventlog/log-sources.ts';
 import type { LogSource } from '../../eventlog/scan-log.ts';
+import { Fault } from '../../fault/fault.ts';
 import { formatSize } from '../../job/units.ts';
 import { jobTable } from '../../report/job-table.ts';
 import type { LogReport } from '../../report/log-report.ts';
@@ -49,6 +50,8 @@ export function configure(command: Command, cli: Cli): void {
 
 async function bundle(cli: Cli, words: readonly string[], options: BundleOptions): Promise<void> {
   const { source, others } = await sourceOf(cli, words);
+  if ('several' in source)
+    throw new Fault('usage', 'a bundle is of one run, or of logs', { fix: 'make a bundle of each run' });
   const cleaner = new Cleaner(await knownSecrets(cli, 'run' in source ? source.run.folder : undefined));
   const read = cleaner.cleanReport(await readSource(cli, source, {}));
   const name = sourceName(source)

@@ -1,8 +1,5 @@
 import { type Command, Option } from 'commander';
 import { shellQuote } from '../../base/shell-quote.ts';
-import { Fault } from '../../fault/fault.ts';
-import { compareReports } from '../../report/compare-reports.ts';
-import { groupingNames } from '../../report/groupings.ts';
 import { mailsOf, mailsText } from '../../report/mails.ts';
 import type { ReadLogs } from '../../report/read-logs.ts';
 import { runReport } from '../../report/read-run.ts';
@@ -11,19 +8,12 @@ import { sections } from '../../report/sections.ts';
 import type { Cli } from '../cli.ts';
 import type { FoundRun } from '../find-run.ts';
 import { readSource, reportSource, runContext, sourceName } from '../report/report-source.ts';
-import {
-  type ReportForm,
-  printReport,
-  printSections,
-  sectionChoice,
-  textPage,
-} from '../report/print-report.ts';
+import { type ReportForm, printReport, sectionChoice, textPage } from '../report/print-report.ts';
 import { failureCommands } from '../run-view/after-failure.ts';
 import { currentState } from '../run-view/current-state.ts';
 import { nextCommands } from '../text/phrases.ts';
 
 interface Flags extends ReportForm {
-  compare?: true;
   mail?: true;
   valid?: string;
   invalid?: string;
@@ -33,7 +23,7 @@ export function configure(command: Command, cli: Cli): void {
   command
     .argument(
       '[run | log...]',
-      'folder, id or name of a run (default: the latest), HTCondor event logs (- for stdin), or a DAG file',
+      'folders, ids or names of runs (default: the latest), HTCondor event logs (- for stdin), or a DAG file',
     )
     .option('--json', 'print JSON')
     .addOption(new Option('--markdown', 'print Markdown tables').conflicts('json'))
@@ -47,16 +37,15 @@ export function configure(command: Command, cli: Cli): void {
         'csv',
       ]),
     )
-    .addOption(new Option('--compare', 'compare two runs or logs').conflicts(['csv', 'html']))
     .option('--jobs', 'add a row for every job')
     .addOption(
-      new Option('--by <what>', 'group: jobs by owner or log, attempts by site, machine or GPU')
-        .choices(groupingNames)
-        .conflicts(['jobs', 'compare']),
+      new Option(
+        '--by <what>',
+        'group jobs by owner, log, run, method or a parameter, attempts by site, machine, gpu or cache',
+      ).conflicts('jobs'),
     )
     .addOption(
       new Option('--mail', 'print what to write to the owners of jobs that need a person').conflicts([
-        'compare',
         'csv',
         'markdown',
         'html',
@@ -68,7 +57,6 @@ export function configure(command: Command, cli: Cli): void {
     .option('--valid <rule>', "when a result is valid: 'bytes>1M && seconds>600'")
     .option('--invalid <list>', 'jobs or DAG nodes with wrong results: a,b,c or a file')
     .action(async (words: string[], flags: Flags) => {
-      if (flags.compare === true) return compare(cli, words, flags);
       const source = await reportSource(cli, words);
       const isPlain = Object.keys(flags).every((flag) => plainFlags.has(flag));
       if ('run' in source && isPlain) return printRun(cli, source.run, flags);
@@ -114,19 +102,4 @@ async function printRun(cli: Cli, run: FoundRun, form: ReportForm): Promise<void
     [`updraft report ${run.argument} --html report.html`, 'where the time went, with charts'],
     [`updraft report ${run.argument} --json`, 'the figures as JSON'],
   ]);
-}
-
-async function compare(cli: Cli, words: string[], flags: Flags): Promise<void> {
-  const [a, b, ...more] = words;
-  if (a === undefined || b === undefined || more.length > 0)
-    throw new Fault('usage', '--compare takes two runs or logs', { fix: 'updraft report --compare A B' });
-  const sources = [await reportSource(cli, [a]), await reportSource(cli, [b])] as const;
-  const before = (await readSource(cli, sources[0], flags)).report;
-  const after = (await readSource(cli, sources[1], flags)).report;
-  if (flags.json === true) {
-    cli.out(`${JSON.stringify({ before, after })}\n`);
-    return;
-  }
-  const names: [string, string] = [sourceName(sources[0]), sourceName(sources[1])];
-  printSections(cli, names.join(' and '), compareReports(before, after, names), flags);
 }

@@ -3,14 +3,14 @@ import path from 'node:path';
 import { errorReason } from '../../base/error-reason.ts';
 import { Fault } from '../../fault/fault.ts';
 import { attemptCsv } from '../../report/attempt-csv.ts';
+import { comparisonSections } from '../../report/compare/comparison-sections.ts';
 import { groupCsv, groupedReport } from '../../report/grouped-report.ts';
-import type { GroupingName } from '../../report/groupings.ts';
 import { groupedSection } from '../../report/group-section.ts';
 import { jobCsv, jobTable, type JobTableRow } from '../../report/job-table.ts';
 import type { LogReport } from '../../report/log-report.ts';
 import type { ReadLogs } from '../../report/read-logs.ts';
 import { groupedPage, reportPage } from '../../report/report-page.ts';
-import { reportMarkdown, reportText, sectionText, type TextPage } from '../../report/report-text.ts';
+import { reportMarkdown, reportText, type TextPage } from '../../report/report-text.ts';
 import type { Section } from '../../report/section.ts';
 import { sections, type SectionChoice } from '../../report/sections.ts';
 import type { Cli } from '../cli.ts';
@@ -26,7 +26,7 @@ export interface ReportForm {
   /** A row for every job. */
   jobs?: true;
   /** Only groups of jobs or attempts. */
-  by?: GroupingName;
+  by?: string;
 }
 
 /** Shows a report in the requested form. */
@@ -68,14 +68,14 @@ function wholeReport(read: ReadLogs, form: ReportForm): ShownReport {
   };
 }
 
-function reportBy(read: ReadLogs, by: GroupingName, { all }: ReportForm): ShownReport {
+function reportBy(read: ReadLogs, by: string, { all }: ReportForm): ShownReport {
   const grouped = groupedReport(read, by);
   const section = groupedSection(grouped, all === true);
   const report = { ...read.report, notes: grouped.notes };
   return {
     title: section.title,
     report,
-    sections: () => [section],
+    sections: () => [section, ...comparisonSections(grouped, all === true)],
     page: (heading) => groupedPage(heading, read, by, all),
     csv: () => groupCsv(grouped),
     json: () => grouped,
@@ -93,18 +93,8 @@ export const textPage = (cli: Cli): TextPage => ({
   glyphs: glyphsFor(cli.env),
 });
 
-/** Only sections, such as of a comparison. */
-export function printSections(
-  cli: Cli,
-  name: string,
-  parts: readonly Section[],
-  { markdown }: ReportForm,
-): void {
-  const text = markdown === true ? reportMarkdown(`Where the time went: ${name}`, parts) : undefined;
-  cli.out(`${text ?? sectionText(parts, textPage(cli))}\n`);
-}
-
-async function writePage(cli: Cli, file: string, page: string): Promise<void> {
+/** Writes a page to a file that the user named. */
+export async function writePage(cli: Cli, file: string, page: string): Promise<void> {
   const target = path.resolve(cli.cwd, file);
   await writeFile(target, page).catch((cause: unknown) => {
     throw new Fault('file-invalid', `${target} cannot be written: ${errorReason(cause)}`, {

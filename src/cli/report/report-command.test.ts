@@ -111,14 +111,13 @@ test('a folder, a binary file and a missing file are refused by name', async (t)
     });
   };
   await refused(['sub'], /no file in the folder sub is an HTCondor event log/);
-  await refused(['a.log', 'nowhere'], /nowhere is not an event log/);
+  await refused(['a.log', 'nowhere'], /no run "nowhere"/);
   await refused(['binary'], /no HTCondor event in .*binary/);
   await writeFile(path.join(cwd, 'wide.log'), whole, 'utf16le');
   await refused(['wide.log'], /wide\.log is UTF-16/);
   await writeFile(path.join(cwd, 'ads'), 'ClusterId = 12\nProcId = 0\nJobStatus = 5\n');
   await refused(['ads'], /ads has ads of jobs, as condor_q -l prints them/);
   await refused(['nowhere.log'], /no log or run nowhere\.log/);
-  await refused(['--compare', 'a.log'], /takes two/);
   await refused(['a.log', '--html', 'no/such/folder.html'], /cannot be written/);
 });
 
@@ -167,7 +166,7 @@ test('every form has a row per job: by default for a few jobs, with --jobs for m
   );
   const [head, first, ...more] = (await ask('osg.log', '--csv', '--jobs')).trimEnd().split('\n');
   assert.match(head ?? '', /^job,node,outcome,valid,sites,executeSeconds,slotBusySeconds,/);
-  assert.equal(first, '794569.0,,success,true,CHTC-Spark-CE1,11182,13283,2100,2100,0,0,0,1,,,,');
+  assert.equal(first, '794569.0,,success,true,CHTC-Spark-CE1,11182,13283,2100,2100,0,0,0,1,,,,,,,,');
   assert.equal(more.length, 99);
   const plain = JSON.parse(await ask('osg.log', '--json')) as LogReport & { jobRows?: JobTableRow[] };
   assert.equal(plain.jobRows, undefined);
@@ -208,13 +207,23 @@ test('--by shows groups in every form, and jobs of several logs are named with t
   assert.match(page, /does not name the GPU model of 1 attempt\./);
   const { out: both } = await runCommand(report, ['a.log', 'b.log', '--jobs'], { cwd });
   assert.match(both, /\n  a\.log 1\.0 +success .*\n  b\.log 2\.0 +running /);
-  await assert.rejects(runCommand(report, ['a.log', '--by', 'moon'], { cwd }), /Allowed choices are owner/);
+  await assert.rejects(
+    runCommand(report, ['a.log', '--by', 'moon'], { cwd }),
+    /nothing to group by is called "moon"/,
+  );
 });
 
-test('--compare shows two logs side by side', async (t) => {
-  const cwd = await temporaryFolder(t, { 'a.log': whole, 'b.log': submit() + execute(10) + terminate(60) });
-  const { out } = await runCommand(report, ['--compare', 'a.log', 'b.log'], { cwd });
-  assert.match(out, /useful compute +1m40s +50s +-50s/);
+test('several runs and logs are one report, and groups of it', async (t) => {
+  const cwd = path.join(import.meta.dirname, '../../../test/journals');
+  const log = path.join(await temporaryFolder(t, { 'a.log': whole }), 'a.log');
+  const words = ['retry-then-failure', 'stopped', log];
+  const { jobs, logs } = JSON.parse(
+    (await runCommand(report, [...words, '--json'], { cwd })).out,
+  ) as LogReport;
+  assert.deepEqual([jobs.total, logs], [5, words]);
+  const { out } = await runCommand(report, [...words, '--by', 'run'], { cwd });
+  assert.match(out, /Loss by run\n(?:.*\n)*  retry-then-failure +2 /);
+  assert.match(out, /What a valid result costs, by run\n/);
 });
 
 test('a run has the same report forms as a log', async () => {

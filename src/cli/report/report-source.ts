@@ -6,10 +6,13 @@ import type { DagRun } from '../../dag/not-submitted.ts';
 import { logSources } from '../../eventlog/log-sources.ts';
 import type { LogSource } from '../../eventlog/scan-log.ts';
 import { Fault } from '../../fault/fault.ts';
-import type { RunContext } from '../../history/run-jobs.ts';
+import type { PlannedJob, RunContext } from '../../history/run-jobs.ts';
+import type { Plan } from '../../job/plan.ts';
+import { variantsOf } from '../../job/variants.ts';
 import type { RunState } from '../../journal/state.ts';
 import { poolKind } from '../../pool/open-pool.ts';
 import { readPlan } from '../../pool/read-plan.ts';
+import { mergeReads } from '../../report/merge-reads.ts';
 import { type ReadLogs, readLogs } from '../../report/read-logs.ts';
 import { readRun } from '../../report/read-run.ts';
 import { readValid } from '../../report/validity.ts';
@@ -20,8 +23,9 @@ import { isDagFile } from '../adopt/dag-file.ts';
 import { namedLogs, namesLogs } from '../named-logs.ts';
 import { readDagLogs } from './dag-source.ts';
 
-/** What a report is about: an Updraft run, or any event logs. */
-export type ReportSource = { run: FoundRun } | { logs: LogSource[]; named: readonly string[]; dag?: DagRun };
+/** What a report is about: an Updraft run, or any event logs; or several of either, each read by itself. */
+export type ReportSource = OneSource | { several: { name: string; source: OneSource }[] };
+type OneSource = { run: FoundRun } | { logs: LogSource[]; named: readonly string[]; dag?: DagRun };
 
 /** Arguments that are files, pipes, `-` or folders with logs are logs; any other argument names a run. */
 export async function reportSource(cli: Cli, words: readonly string[]): Promise<ReportSource> {
@@ -32,17 +36,30 @@ export async function reportSource(cli: Cli, words: readonly string[]): Promise<
   }
   const isLog = await Promise.all(words.map((word) => namesLogs(cli, word)));
   if (words.length > 0 && isLog.every(Boolean)) return { logs: await namedLogs(cli, words), named: words };
-  const [word] = words;
-  if (words.length > 1)
-    throw new Fault('usage', `${printable(words[isLog.indexOf(false)] ?? '')} is not an event log`, {
-      fix: 'name one run, or any number of event logs, or two of either after --compare',
-    });
+  return words.length > 1 ? separateSources(cli, words) : { run: await oneRun(cli, words[0]) };
+}
+
+/** Each argument by itself, such as to compare them. */
+export async function separateSources(cli: Cli, words: readonly string[]): Promise<ReportSource> {
+  const several: { name: string; source: OneSource }[] = [];
+  for (const word of words) {
+    const source = await reportSource(cli, [word]);
+    if ('several' in source) continue;
+    const name = 'run' in source ? path.basename(source.run.folder) : word;
+    if (several.some((other) => other.name === name))
+      throw new Fault('usage', `${printable(name)} is named twice`, { about: word, fix: 'name each once' });
+    several.push({ name, source });
+  }
+  return { several };
+}
+
+async function oneRun(cli: Cli, word: string | undefined): Promise<FoundRun> {
   if (word !== undefined && /[./]/.test(word) && (await pathKind(path.resolve(cli.cwd, word))) === undefined)
     throw new Fault('file-invalid', `no log or run ${printable(word)}`, {
       about: word,
       fix: 'name the event log of your jobs (`log` in their submit file)',
     });
-  return { run: await findReportRun(cli, word) };
+  return findReportRun(cli, word);
 }
 
 /** A user without runs may have an event log. */
@@ -68,6 +85,10 @@ export async function readSource(
   validity: ValidityOptions,
 ): Promise<ReadLogs> {
   const { valid, invalid } = validity;
+  if ('several' in source) {
+    const read = await Promise.all(source.several.map((one) => readSource(cli, one.source, validity)));
+    return mergeReads(source.several.map(({ name }, index) => ({ name, read: read[index] })));
+  }
   if ('run' in source) {
     if (valid !== undefined || invalid !== undefined)
       throw new Fault('usage', 'Updraft checks the results of a run itself', {
@@ -98,7 +119,8 @@ async function readNames(cli: Cli, list: string): Promise<Set<string>> {
 /** Its name in a heading. */
 export function sourceName(source: ReportSource): string {
   if ('run' in source) return path.basename(source.run.folder);
-  const [first = '', ...more] = source.named.map((log) => (log === '-' ? 'stdin' : path.basename(log)));
+  const names = 'several' in source ? source.several.map(({ name }) => name) : source.named;
+  const [first = '', ...more] = names.map((log) => (log === '-' ? 'stdin' : path.basename(log)));
   return more.length === 0 ? first : `${first} and ${more.length} more`;
 }
 
@@ -108,9 +130,20 @@ export async function runContext(folder: string, { pool }: RunState): Promise<Ru
   const log = poolKind(pool)?.eventLog;
   const read = log && (await readRunLog(path.join(folder, log)).catch(() => undefined));
   return {
-    requestedMemoryBytes: plan?.spec.resources.memoryBytes,
+    plannedFor: plan && plannedJobs(plan),
     logged: read ? read.jobs : undefined,
   };
+}
+
+/** What each job of the plan requests, by its variant. */
+function plannedJobs(plan: Plan): RunContext['plannedFor'] {
+  const byId = new Map<string, PlannedJob>();
+  for (const { spec, data, jobs } of variantsOf(plan)) {
+    const { memoryBytes, gpus } = spec.resources;
+    const method = [...new Set(data.map((source) => source.method))].join('+');
+    for (const { id } of jobs) byId.set(id, { memoryBytes, gpus, method });
+  }
+  return (job) => byId.get(job);
 }
 
 const readRunLog = async (log: string): Promise<ReadLogs> => readLogs(await logSources([log]));

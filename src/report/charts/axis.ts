@@ -7,15 +7,18 @@ export function tickStep(span: number, about: number): number {
   return power * ([1, 2, 5, 10].find((factor) => power * factor >= rough) ?? 10);
 }
 
-/** Steps of 1, 2 or 5 times a power of ten, from 0 to at least `max`. */
-function ticks(max: number, about = 5): number[] {
-  if (!(max > 0)) return [0, 1];
-  const step = tickStep(max, about);
-  const count = Math.ceil(max / step - 1e-9);
-  return Array.from({ length: count + 1 }, (_, index) => Number((index * step).toPrecision(12)));
+/** Steps from `min` or less to at least `max`. */
+function ticks(min: number, max: number, about = 5): number[] {
+  if (!(max > min)) return [min, min + 1];
+  const step = tickStep(max - min, about);
+  const [first, last] = [Math.floor(min / step + 1e-9), Math.ceil(max / step - 1e-9)];
+  return Array.from({ length: last - first + 1 }, (_, index) =>
+    Number(((first + index) * step).toPrecision(12)),
+  );
 }
 
 export interface Unit {
+  /** Empty for a bare number. */
   name: string;
   /** In base units. */
   size: number;
@@ -30,7 +33,7 @@ export function rateUnit(bytesPerSecond: number): Unit {
   return bytesPerSecond >= 1e6 ? { name: 'MB/s', size: 1e6 } : { name: 'kB/s', size: 1000 };
 }
 
-/** A measure from 0 to at least `max`, along `length` pixels. */
+/** A measure from 0, or `min`, to at least `max`, along `length` pixels. */
 export interface Scale {
   unit: Unit;
   steps: number[];
@@ -38,10 +41,10 @@ export interface Scale {
   place: (value: number) => number;
 }
 
-export function scaleTo(max: number, length: number, unit: Unit): Scale {
-  const steps = ticks(max / unit.size);
-  const end = steps.at(-1) ?? 1;
-  return { unit, steps, place: (value) => (value / unit.size / end) * length };
+export function scaleTo(max: number, length: number, unit: Unit, min = 0): Scale {
+  const steps = ticks(min / unit.size, max / unit.size);
+  const [start = 0, end = 1] = [steps[0], steps.at(-1)];
+  return { unit, steps, place: (value) => ((value / unit.size - start) / (end - start)) * length };
 }
 
 interface Edges {
@@ -62,8 +65,7 @@ export function horizontalAxis(
     return gridLine(x, top, x, bottom) + label(x, bottom + 16, String(step), { 'text-anchor': 'middle' });
   });
   return (
-    lines.join('') +
-    label((left + right) / 2, bottom + 34, `${name} (${unit.name})`, { 'text-anchor': 'middle' })
+    lines.join('') + label((left + right) / 2, bottom + 34, titleOf(name, unit), { 'text-anchor': 'middle' })
   );
 }
 
@@ -77,8 +79,10 @@ export function verticalAxis(
     const y = bottom - place(step * unit.size);
     return gridLine(left, y, right, y) + label(left - 6, y + 4, String(step), { 'text-anchor': 'end' });
   });
-  return lines.join('') + label(4, top - 10, `${name} (${unit.name})`);
+  return lines.join('') + label(4, top - 10, titleOf(name, unit));
 }
+
+const titleOf = (name: string, unit: Unit): string => (unit.name === '' ? name : `${name} (${unit.name})`);
 
 const gridLine = (x1: number, y1: number, x2: number, y2: number): string =>
   element('line', { x1, y1, x2, y2, stroke: 'currentColor', 'stroke-opacity': 0.2 });

@@ -54,3 +54,15 @@ export function chartLegend(
   });
   return { markup: parts.join(''), height: used.length === 0 ? 0 : y - top + lineHeight };
 }
+
+/** For groups in one chart, in the order of Okabe and Ito. */
+export const groupColours = [
+  '#0072b2',
+  '#d55e00',
+  '#009e73',
+  '#cc79a7',
+  '#e69f00',
+  '#56b4e9',
+  '#882255',
+  '#666666',
+];

@@ -1,5 +1,5 @@
 import { clip } from '../../base/text-table.ts';
-import { ascending, mean, quantile } from '../statistics.ts';
+import { ascending, mean, quantile } from '../../statistics/describe.ts';
 import { horizontalAxis, scaleTo, type Unit } from './axis.ts';
 import { badColour, markColour } from './palette.ts';
 import { dots, element, escapeMarkup, label, picture } from './svg.ts';
@@ -15,6 +15,8 @@ interface StripChart {
   title: string;
   axis: string;
   unit: (max: number) => Unit;
+  /** Where the axis begins, if not at 0. */
+  from?: number;
   show: (value: number) => string;
 }
 
@@ -22,15 +24,15 @@ const width = 720;
 const rowHeight = 46;
 const maxStrips = 12;
 
-/** A row per name, every value a dot, the mean as a diamond and the median as a line. */
-export function stripChart(all: readonly Strip[], { id, title, axis, unit, show }: StripChart): string {
+/** A row per name: every value a dot, the middle half as a box, the mean as a diamond and the median as a line. */
+export function stripChart(all: readonly Strip[], { id, title, axis, unit, show, from }: StripChart): string {
   const strips = all.filter(({ values }) => values.length > 0).slice(0, maxStrips);
   const edges = { left: 190, right: 696, top: 24, bottom: 24 + strips.length * rowHeight };
   const max = strips.reduce(
     (all, { values }) => values.reduce((top, { value }) => Math.max(top, value), all),
     0,
   );
-  const scale = scaleTo(max, edges.right - edges.left, unit(max));
+  const scale = scaleTo(max, edges.right - edges.left, unit(max), from);
   const x = (value: number) => edges.left + scale.place(value);
   const rows = strips.map(({ name, values }, row) => {
     const middle = edges.top + (row + 0.5) * rowHeight;
@@ -39,6 +41,7 @@ export function stripChart(all: readonly Strip[], { id, title, axis, unit, show 
     const figures = values.map(({ value }) => value);
     return (
       label(edges.left - 8, middle + 4, clip(name, 26), { 'text-anchor': 'end' }) +
+      box(ascending(figures), x, middle) +
       dots(places, markColour, titleOf) +
       marks(x(mean(figures) ?? 0), x(quantile(ascending(figures), 0.5) ?? 0), middle)
     );
@@ -56,6 +59,17 @@ export function stripChart(all: readonly Strip[], { id, title, axis, unit, show 
     label(606, 14, 'median'),
   );
 }
+
+/** From the first to the third quartile. */
+function box(sorted: readonly number[], x: (value: number) => number, middle: number): string {
+  const [low, high] = [x(quantile(sorted, 0.25) ?? 0), x(quantile(sorted, 0.75) ?? 0)];
+  if (sorted.length < minBoxed) return '';
+  const size = { x: low, y: middle - 17, width: high - low, height: 34 };
+  return element('rect', { ...size, fill: markColour, 'fill-opacity': 0.15 });
+}
+
+/** Fewer values have no quartiles to speak of. */
+const minBoxed = 4;
 
 /** A deterministic jitter around the middle. */
 const scatter = (index: number): number => ((index * 7) % 11) * 2.4 - 12;

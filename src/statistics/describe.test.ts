@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { largest } from './statistics.ts';
+import { largest } from './describe.ts';
 
 test('the largest come first, and of equal ones the earlier', () => {
   const items = [3, undefined, 9, 1, 9, 0, 7].map((value, at) => ({ value, at }));

@@ -1,0 +1,127 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { type Command, Option } from 'commander';
+import { counted } from '../../base/counted.ts';
+import { shellQuote } from '../../base/shell-quote.ts';
+import { Fault } from '../../fault/fault.ts';
+import { comparisonCharts } from '../../report/compare/comparison-charts.ts';
+import { comparisonSections, sideBySideSection } from '../../report/compare/comparison-sections.ts';
+import { comparisonCsv, type GroupedReport, groupedReport } from '../../report/grouped-report.ts';
+import { variedParameters } from '../../report/groupings.ts';
+import type { ReadLogs } from '../../report/read-logs.ts';
+import { comparisonPage } from '../../report/report-page.ts';
+import { reportMarkdown, sectionText } from '../../report/report-text.ts';
+import { sectionsLatex } from '../../report/section-latex.ts';
+import type { Cli } from '../cli.ts';
+import { textPage, writePage } from '../report/print-report.ts';
+import {
+  readSource,
+  type ReportSource,
+  reportSource,
+  separateSources,
+  sourceName,
+} from '../report/report-source.ts';
+import { nextCommands } from '../text/phrases.ts';
+
+interface Options {
+  by?: string;
+  metric?: string[];
+  json?: true;
+  csv?: true;
+  markdown?: true;
+  latex?: true;
+  svg?: string;
+  html?: string;
+  all?: true;
+  valid?: string;
+  invalid?: string;
+}
+
+const forms = ['json', 'csv', 'markdown', 'latex', 'svg', 'html'];
+const onlyOne = (option: Option): Option =>
+  option.conflicts(forms.filter((form) => form !== option.attributeName()));
+
+export function configure(command: Command, cli: Cli): void {
+  command
+    .argument('[run | log...]', 'runs or HTCondor event logs (default: the latest run)')
+    .option(
+      '--by <what>',
+      'parameters of the matrix, or method, site, gpu, machine, cache, owner, log, run; several: a,b',
+    )
+    .option(
+      '--metric <names...>',
+      'time, slot, gpu, transfer, useful, or a metric of the training, like accuracy',
+    )
+    .addOption(onlyOne(new Option('--json', 'print JSON')))
+    .addOption(onlyOne(new Option('--csv', 'print a row per metric and group')))
+    .addOption(onlyOne(new Option('--markdown', 'print Markdown tables')))
+    .addOption(onlyOne(new Option('--latex', 'print LaTeX tables (booktabs)')))
+    .addOption(onlyOne(new Option('--svg <folder>', 'write charts as SVG files')))
+    .addOption(onlyOne(new Option('--html <file>', 'write a page with tables and charts')))
+    .option('--all', 'show more than 20 groups')
+    .option('--valid <rule>', "when a result is valid, of logs: 'bytes>1M && seconds>600'")
+    .option('--invalid <list>', 'jobs of logs with wrong results: a,b,c or a file')
+    .action(async (words: string[], options: Options) => {
+      const source = await (words.length > 1 ? separateSources(cli, words) : reportSource(cli, words));
+      const read = await readSource(cli, source, options);
+      const by = options.by ?? defaultBy(words, read);
+      const metrics = (options.metric ?? []).flatMap((name) => name.split(','));
+      const grouped = groupedReport(read, by, metrics);
+      await printComparison(cli, source, read, grouped, options);
+      if (Object.keys(options).some((option) => forms.includes(option))) return;
+      const named = words.map(shellQuote).join(' ');
+      const again = ['updraft compare', named, options.by === undefined ? '' : `--by ${shellQuote(by)}`];
+      const base = again.filter((part) => part !== '').join(' ');
+      nextCommands(cli, [
+        [`${base} --latex`, 'the tables for a paper'],
+        [`${base} --svg charts`, 'charts as SVG files'],
+      ]);
+    });
+}
+
+/** Several runs or logs are groups; of one run, the combinations of its matrix are. */
+function defaultBy(words: readonly string[], { jobs }: ReadLogs): string {
+  if (words.length > 1) return 'run';
+  const varied = variedParameters(jobs);
+  if (varied.length > 0) return varied.join(',');
+  throw new Fault('usage', 'all these jobs have the same parameters: there is nothing to compare', {
+    fix: 'name several runs or logs, or compare by place: updraft compare --by site',
+  });
+}
+
+async function printComparison(
+  cli: Cli,
+  source: ReportSource,
+  { report }: ReadLogs,
+  grouped: GroupedReport,
+  options: Options,
+): Promise<void> {
+  const heading = `Comparison by ${grouped.title}: ${sourceName(source)}`;
+  const { all = false } = options;
+  const parts = () => [...comparisonSections(grouped, all), ...sideBySideSection(grouped)];
+  if (options.json) cli.out(`${JSON.stringify(grouped)}\n`);
+  else if (options.csv) for (const line of comparisonCsv(grouped)) cli.out(line);
+  else if (options.markdown) cli.out(`${reportMarkdown(heading, parts())}\n`);
+  else if (options.latex) cli.out(`${sectionsLatex(parts())}\n`);
+  else if (options.svg !== undefined) await writeCharts(cli, options.svg, grouped);
+  else if (options.html !== undefined)
+    await writePage(cli, options.html, comparisonPage(heading, grouped, report, parts()));
+  else cli.out(`${sectionText(parts(), textPage(cli))}\n`);
+}
+
+async function writeCharts(cli: Cli, folder: string, grouped: GroupedReport): Promise<void> {
+  const target = path.resolve(cli.cwd, folder);
+  const charts = comparisonCharts(grouped);
+  try {
+    await mkdir(target, { recursive: true });
+    for (const { file, svg } of charts) await writeFile(path.join(target, file), `${svg}\n`);
+  } catch (cause) {
+    throw new Fault('file-invalid', `${target} cannot be written`, {
+      about: target,
+      cause,
+      fix: 'name a folder that you can write to',
+    });
+  }
+  for (const { file } of charts) cli.out(`${path.join(target, file)}\n`);
+  cli.err(`wrote ${counted(charts.length, 'chart')}\n`);
+}

@@ -1,0 +1,78 @@
+import { clip } from '../../base/text-table.ts';
+import type { GroupCurve } from '../compare/comparison.ts';
+import { formatSeconds, formatShare } from '../format.ts';
+import { horizontalAxis, scaleTo, timeUnit, verticalAxis } from './axis.ts';
+import { groupColours } from './palette.ts';
+import { element, escapeMarkup, label, picture } from './svg.ts';
+
+const width = 720;
+const legendRow = 18;
+
+/** A step curve per group: the share with a valid result over time. A tick is a job that had not ended. */
+export function completionCurves(all: readonly GroupCurve[], axis: string): string {
+  const curves = all.slice(0, groupColours.length);
+  const top = 34 + curves.length * legendRow;
+  const edges = { left: 48, right: 704, top, bottom: top + 230 };
+  const times = curves.flatMap(({ points, censoredSeconds }) => [
+    ...points.map(({ seconds }) => seconds),
+    ...censoredSeconds,
+  ]);
+  const max = times.reduce((longest, time) => Math.max(longest, time), 0);
+  const along = scaleTo(max, edges.right - edges.left, timeUnit(max));
+  const up = scaleTo(1, edges.bottom - edges.top, { name: '%', size: 0.01 });
+  const x = (seconds: number): number => Math.round((edges.left + along.place(seconds)) * 10) / 10;
+  const y = (share: number): number => Math.round((edges.bottom - up.place(share)) * 10) / 10;
+  const drawn = curves.map(({ name, points, censoredSeconds }, index) => {
+    const colour = groupColours[index] ?? '';
+    const steps = points.map(({ seconds, share }) => `H${x(seconds)}V${y(share)}`).join('');
+    const shareAt = (time: number) => points.findLast(({ seconds }) => seconds <= time)?.share ?? 0;
+    const ticks = censoredSeconds.map((time) => `M${x(time)} ${y(shareAt(time)) - 5}v10`).join('');
+    const line = { fill: 'none', stroke: colour, 'stroke-width': 2 };
+    const rowY = 12 + index * legendRow;
+    const last = points.at(-1);
+    const reached = `${name}: ${formatShare(last?.share ?? 0)}`;
+    return [
+      element('line', {
+        x1: 8,
+        x2: 30,
+        y1: rowY,
+        y2: rowY,
+        stroke: colour,
+        'stroke-width': 2,
+        'stroke-dasharray': dashes[index % dashes.length],
+      }),
+      label(38, rowY + 4, clip(name, 80)),
+      element(
+        'path',
+        {
+          d: `M${x(0)} ${y(0)}${steps}H${edges.right}`,
+          ...line,
+          'stroke-dasharray': dashes[index % dashes.length],
+        },
+        element('title', {}, escapeMarkup(reached)),
+      ),
+      ticks === '' ? '' : element('path', { d: ticks, ...line }),
+    ].join('');
+  });
+  return picture(
+    {
+      id: 'completion-curves',
+      title: 'Valid results over time',
+      description: curves.map(describeCurve).join('; '),
+      width,
+      height: edges.bottom + 44,
+    },
+    horizontalAxis(along, edges, axis),
+    verticalAxis(up, edges, 'with a valid result'),
+    ...drawn,
+  );
+}
+
+function describeCurve({ name, points }: GroupCurve): string {
+  const half = points.find(({ share }) => share >= 0.5);
+  const when = half === undefined ? '' : `, half after ${formatSeconds(half.seconds)}`;
+  return `${name}: ${formatShare(points.at(-1)?.share ?? 0)}${when}`;
+}
+
+/** Curves differ in print without colours, too. */
+const dashes = [undefined, '7 3', '2 3', '9 3 2 3'];

@@ -1,0 +1,50 @@
+import { completionCurves } from '../charts/completion-curves.ts';
+import { stripChart } from '../charts/strip-chart.ts';
+import type { GroupedReport } from '../grouped-report.ts';
+import type { Chart } from '../report-charts.ts';
+import type { MeasuredGroups } from './measured-groups.ts';
+import { measureNamed } from './measures.ts';
+
+/** A chart with the name of its file. */
+export interface FileChart extends Chart {
+  file: string;
+}
+
+/** The values of each measure as dots and boxes, and the completion curves. */
+export function comparisonCharts(report: GroupedReport): FileChart[] {
+  const { measures, completion, isByJob, title } = report;
+  const started = completion.filter(({ points }) => points.length > 0);
+  const curves: FileChart = {
+    file: 'completion.svg',
+    section: 'cost',
+    title: `Valid results over time, by ${title}`,
+    svg:
+      started.length === 0
+        ? ''
+        : completionCurves(started, isByJob ? 'since the first match' : 'on the slot'),
+  };
+  return [
+    ...(curves.svg === '' ? [] : [curves]),
+    ...measures.flatMap((measured) => valuesChart(measured, title)),
+  ];
+}
+
+function valuesChart({ name, title, groups }: MeasuredGroups, by: string): FileChart[] {
+  const values = groups.flatMap((group) => group.values);
+  if (values.length === 0) return [];
+  const { show, unit } = measureNamed(name);
+  const strips = groups.map((group) => ({
+    name: group.name,
+    values: group.values.map((value) => ({ name: group.name, value })),
+  }));
+  const min = values.reduce((least, value) => Math.min(least, value));
+  const max = values.reduce((most, value) => Math.max(most, value));
+  // Metrics such as an accuracy between 0.91 and 0.93 would be one dot on an axis from 0.
+  const from = min < 0 || (min > max / 2 && unit(max).name === '') ? min : 0;
+  const id = `strip-${slug(name)}`;
+  const heading = `${title}, by ${by}`;
+  const svg = stripChart(strips, { id, title: heading, axis: title.toLowerCase(), unit, show, from });
+  return [{ file: `${slug(name)}.svg`, section: `measure-${name}`, title: heading, svg }];
+}
+
+const slug = (name: string): string => name.replaceAll(/[^\w.-]+/g, '-');

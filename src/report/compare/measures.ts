@@ -1,0 +1,113 @@
+import { isLowerBetter } from '../../base/metric-direction.ts';
+import { nearest } from '../../base/nearest.ts';
+import { Fault } from '../../fault/fault.ts';
+import { timeUnit, type Unit } from '../charts/axis.ts';
+import { formatSeconds, formatShare } from '../format.ts';
+import type { ComparedSample } from './samples.ts';
+
+/** A figure by which groups are compared. */
+export interface Measure {
+  name: string;
+  title: string;
+  /** `A … B`, of the better one. */
+  phrase: string;
+  isLowerBetter: boolean;
+  of: (sample: ComparedSample) => number | null;
+  show: (value: number) => string;
+  unit: (max: number) => Unit;
+}
+
+const ofValid =
+  (value: (sample: ComparedSample) => number | null | undefined) =>
+  (sample: ComparedSample): number | null =>
+    sample.isValid === true ? (value(sample) ?? null) : null;
+
+const duration = { isLowerBetter: true, show: formatSeconds, unit: timeUnit };
+
+const ownMeasures: readonly Measure[] = [
+  {
+    ...duration,
+    name: 'time',
+    title: 'Time to a valid result',
+    phrase: 'is faster than',
+    of: ofValid(({ seconds }) => seconds),
+  },
+  {
+    ...duration,
+    name: 'slot',
+    title: 'Slot time of a valid result',
+    phrase: 'takes less slot time than',
+    of: ofValid(({ slotSeconds }) => slotSeconds),
+  },
+  {
+    ...duration,
+    name: 'gpu',
+    title: 'GPU time of a valid result',
+    phrase: 'takes less GPU time than',
+    of: ofValid(({ gpuSeconds }) => gpuSeconds),
+  },
+  {
+    ...duration,
+    name: 'transfer',
+    title: 'Transfer and waiting for data',
+    phrase: 'waits less for data than',
+    of: ofValid(({ transferSeconds }) => transferSeconds),
+  },
+  {
+    name: 'useful',
+    title: 'Useful share of the slot time, failures included',
+    phrase: 'uses its slots better than',
+    isLowerBetter: false,
+    show: formatShare,
+    unit: () => ({ name: '%', size: 0.01 }),
+    of: ({ isValid, usefulShare }) => (isValid === null ? null : usefulShare),
+  },
+];
+
+/** The names of what can be compared: Updraft's own measures, and what the trainings measured. */
+const measureNames = (samples: readonly ComparedSample[]): string[] => [
+  ...ownMeasures.map(({ name }) => name),
+  ...metricNames(samples),
+];
+
+export const metricNames = (samples: readonly ComparedSample[]): string[] => [
+  ...new Set(samples.flatMap(({ metrics }) => Object.keys(metrics))),
+];
+
+/** A metric called `time` is hidden by ours; `best_accuracy` is the best value of `accuracy`. */
+export function measureNamed(name: string): Measure {
+  const own = ownMeasures.find((measure) => measure.name === name);
+  if (own !== undefined) return own;
+  const best = /^best_(.+)$/.exec(name)?.[1];
+  const of = ofValid(({ metrics, best: highest }) =>
+    Object.hasOwn(metrics, name) ? metrics[name] : highest[best ?? ''],
+  );
+  const isLower = isLowerBetter(name);
+  return {
+    name,
+    title: name,
+    phrase: `has a ${isLower ? 'lower' : 'higher'} ${name} than`,
+    isLowerBetter: isLower,
+    // A metric may be NaN, which has no rank.
+    of: (sample) => (Number.isFinite(of(sample)) ? of(sample) : null),
+    show: (value) => String(Number(value.toPrecision(4))),
+    unit: () => ({ name: '', size: 1 }),
+  };
+}
+
+/** The measure, of which some sample has a value. */
+export function knownMeasure(name: string, samples: readonly ComparedSample[]): Measure {
+  const measure = measureNamed(name);
+  if (samples.some((sample) => measure.of(sample) !== null)) return measure;
+  // Without any valid result, there is nothing to compare, whatever its name.
+  if (ownMeasures.includes(measure)) return measure;
+  throw noMeasure(name, measureNames(samples));
+}
+
+function noMeasure(name: string, names: readonly string[]): Fault {
+  const close = nearest(name, names);
+  return new Fault('usage', `no job with a valid result has a value of "${name}"`, {
+    about: name,
+    fix: `compare ${close === undefined ? names.join(', ') : `${close}; there are: ${names.join(', ')}`}`,
+  });
+}

@@ -1,0 +1,118 @@
+import type { AttemptHistory, JobHistory } from '../../history/history.ts';
+import { slotColumns, sumOver, type Amounts } from '../columns.ts';
+import type { GroupKey } from '../groups.ts';
+import { validity } from '../job-table.ts';
+import type { JobRow } from '../ledger.ts';
+import type { ReadLogs } from '../read-logs.ts';
+import { unknownSite } from '../sites.ts';
+
+/** One of those that are compared: a job, or an attempt if attempts are grouped. */
+export interface ComparedSample {
+  job: string;
+  /** Whether it has a valid result; null if that is not decided. */
+  isValid: boolean | null;
+  /** From its first match to its end, or until it was last seen; of an attempt, its time on the slot. */
+  seconds: number;
+  slotSeconds: number;
+  /** Slot time times the GPUs of the slot; null if it has none, or nothing says how many. */
+  gpuSeconds: number | null;
+  /** On the slot: transfers, also those that failed, and training that waited for data. */
+  transferSeconds: number;
+  usefulShare: number | null;
+  metrics: Readonly<Record<string, number>>;
+  best: Readonly<Record<string, number>>;
+}
+
+export interface SampleGroup {
+  name: string;
+  samples: ComparedSample[];
+}
+
+/** In the order in which they first appear; what has no name comes last. */
+export function sampleGroups({ jobs, ledger }: ReadLogs, key: GroupKey): SampleGroup[] {
+  const groups = new Map<string, ComparedSample[]>();
+  const add = (name: string | undefined, sample: ComparedSample): void => {
+    const samples = groups.get(name ?? unknownSite) ?? [];
+    groups.set(name ?? unknownSite, samples);
+    samples.push(sample);
+  };
+  const usual = usualGpus(jobs);
+  jobs.forEach((job, index) => {
+    const row = ledger.rows[index];
+    if (row === undefined) return;
+    const gpusOf = gpuCount(job, usual);
+    if ('job' in key) add(key.job(job), jobSample(job, row, gpusOf));
+    else
+      job.attempts.forEach((attempt, at) => {
+        add(key.attempt(attempt, job), attemptSample(job, row, at, gpusOf));
+      });
+  });
+  const isUnknown = (name: string): number => (name === unknownSite ? 1 : 0);
+  return [...groups]
+    .map(([name, samples]) => ({ name, samples }))
+    .sort((a, b) => isUnknown(a.name) - isUnknown(b.name));
+}
+
+type GpuCount = (attempt: AttemptHistory) => number | undefined;
+
+/** An attempt that never executed names no GPUs: its slot had as many as the job's other ones. */
+function gpuCount({ attempts }: JobHistory, usual: number | undefined): GpuCount {
+  const own = attempts.find(({ gpus }) => gpus !== undefined)?.gpus;
+  return ({ gpus }) => gpus ?? own ?? usual;
+}
+
+/** The number that all attempts have, as far as it is known. */
+function usualGpus(jobs: readonly JobHistory[]): number | undefined {
+  const known = new Set<number>();
+  for (const { attempts } of jobs) for (const { gpus } of attempts) if (gpus !== undefined) known.add(gpus);
+  return known.size === 1 ? [...known][0] : undefined;
+}
+
+function jobSample(job: JobHistory, row: JobRow, gpusOf: GpuCount): ComparedSample {
+  const { id, trained, attempts, from, to } = job;
+  const matched = attempts[0]?.spans[0]?.from;
+  const slots = row.attempts.map(({ millis }, at) => {
+    const attempt = attempts[at];
+    return { seconds: onSlot(millis), gpus: attempt && gpusOf(attempt) };
+  });
+  const isCounted = slots.some(({ gpus = 0 }) => gpus > 0);
+  const gpuSeconds = slots.reduce((sum, { seconds, gpus = 0 }) => sum + seconds * gpus, 0);
+  return {
+    job: id,
+    isValid: validity(row.outcome),
+    seconds: (row.completionMillis ?? (matched === undefined ? 0 : to - from - matched)) / 1000,
+    gpuSeconds: isCounted ? gpuSeconds : null,
+    ...figuresOf(row.millis),
+    metrics: trained?.metrics ?? {},
+    best: trained?.best ?? {},
+  };
+}
+
+function attemptSample(job: JobHistory, { attempts }: JobRow, at: number, gpusOf: GpuCount): ComparedSample {
+  const [row, attempt] = [attempts[at], job.attempts[at]];
+  if (row === undefined || attempt === undefined) throw new Error(`job ${job.id} has no attempt ${at + 1}`);
+  const [slot, gpus] = [onSlot(row.millis), gpusOf(attempt)];
+  const isOpen = row.ending === 'running' || (row.ending === 'success' && !row.good);
+  // What the training measured is known of the job: it belongs to the attempt that made the result.
+  const { metrics = {}, best = {} } = (row.good ? job.trained : undefined) ?? {};
+  return {
+    job: job.id,
+    isValid: isOpen ? null : row.good,
+    seconds: slot,
+    gpuSeconds: gpus === undefined || gpus === 0 ? null : slot * gpus,
+    ...figuresOf(row.millis),
+    metrics,
+    best,
+  };
+}
+
+const onSlot = (millis: Amounts): number => sumOver(millis, slotColumns) / 1000;
+
+function figuresOf(millis: Amounts): Pick<ComparedSample, 'slotSeconds' | 'transferSeconds' | 'usefulShare'> {
+  const slotSeconds = onSlot(millis);
+  return {
+    slotSeconds,
+    transferSeconds: (millis.usefulTransfer + millis.retriedTransfer + millis.waitingForData) / 1000,
+    usefulShare: slotSeconds === 0 ? null : millis.usefulCompute / 1000 / slotSeconds,
+  };
+}

@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { costInterval, medianInterval } from './bootstrap.ts';
+import { completionCurve } from './completion-curve.ts';
+import { chiSquareTail } from './distributions.ts';
+import { holm, kruskalWallis, mannWhitney } from './rank-tests.ts';
+import { neededPerSample } from './sample-size.ts';
+
+// The expected values are those of SciPy 1.17.1, unless a comment says otherwise.
+const isNear = (actual: number | undefined, expected: number, within = 1e-6): void => {
+  assert.ok(Math.abs((actual ?? NaN) - expected) <= within, `${actual} is not ${expected}`);
+};
+
+test('the tails of chi-square are those of its tables', () => {
+  isNear(chiSquareTail(3.841459, 1), 0.05);
+  isNear(chiSquareTail(9.487729, 4), 0.05);
+  isNear(chiSquareTail(0.5, 3), 0.9188914);
+  isNear(chiSquareTail(40, 5) * 1e7, 1.4933679);
+});
+
+test('Mann–Whitney is exact for few values, with ties and without', () => {
+  const [fast, slow] = [
+    [41, 39, 44, 40, 42],
+    [55, 52, 57, 43, 50],
+  ];
+  assert.equal(mannWhitney(fast, slow)?.method, 'exact');
+  // mannwhitneyu(a, b, method='exact')
+  isNear(mannWhitney(fast, slow)?.p, 0.0158730159);
+  isNear(mannWhitney([1, 2, 3, 4, 5], [6, 7, 8, 9, 10])?.p, 2 / 252);
+  isNear(mannWhitney([1, 2, 3], [4, 5, 6])?.p, 0.1);
+  // All 126 choices of four of the nine mean ranks, counted.
+  isNear(mannWhitney([1, 2, 2, 3], [2, 3, 4, 4, 5])?.p, 11 / 126);
+  assert.equal(mannWhitney([1, 1], [1, 1])?.p, 1);
+  assert.equal(mannWhitney([], [1]), null);
+});
+
+test('Mann–Whitney of many values is approximate, corrected for ties and continuity', () => {
+  const x = Array.from({ length: 40 }, (_, at) => at + 1);
+  const y = x.map((value) => value + 0.5 + (value % 7));
+  // mannwhitneyu(x, y, method='asymptotic')
+  assert.equal(mannWhitney(x, y)?.method, 'approximate');
+  isNear(mannWhitney(x, y)?.p, 0.2092113993);
+  const thirds = x.map((value) => Math.floor(value / 3));
+  isNear(
+    mannWhitney(
+      thirds,
+      thirds.map((value) => value + 1),
+    )?.p,
+    0.2756804738,
+  );
+});
+
+test('Kruskal–Wallis compares several samples', () => {
+  const samples = [
+    [6.4, 6.8, 7.2, 8.3, 8.4],
+    [2.5, 3.7, 4.9, 5.4, 5.9],
+    [1.3, 4.1, 4.9, 5.2, 5.5],
+  ];
+  // kruskal(...): H = 9.4118, with one tie
+  isNear(kruskalWallis(samples)?.p, 0.0090417422);
+  // Hollander & Wolfe (1973), p. 116: too few for chi-square (0.68); 20,000 permutations in SciPy had 0.713.
+  const few = kruskalWallis([
+    [2.9, 3.0, 2.5, 2.6, 3.2],
+    [3.8, 2.7, 4.0, 2.4],
+    [2.8, 3.4, 3.7, 2.2, 2.0],
+  ]);
+  assert.equal(few?.method, 'permutations');
+  isNear(few.p, 0.713, 0.015);
+  assert.equal(kruskalWallis([[1, 1], [1], [1]])?.p, 1);
+  assert.equal(kruskalWallis([[1, 2], []]), null);
+});
+
+test("Holm's adjustment keeps the order and never exceeds 1", () => {
+  // R: p.adjust(c(0.01, 0.04, 0.03, 0.005), 'holm')
+  assert.deepEqual(
+    holm([0.01, 0.04, 0.03, 0.005]).map((p) => Number(p.toFixed(4))),
+    [0.03, 0.06, 0.06, 0.02],
+  );
+  assert.deepEqual(holm([0.9, 0.8]), [1, 1]);
+});
+
+test('the bootstrap interval of a median is the same each time', () => {
+  const values = [39, 40, 41, 42, 43, 44, 50, 52, 55, 57];
+  const interval = medianInterval(values);
+  assert.deepEqual(medianInterval(values), interval);
+  // bootstrap(..., np.median, method='percentile', n_resamples=20000): 41 to 52.5
+  isNear(interval?.[0], 41, 0.5);
+  isNear(interval?.[1], 52.5, 0.5);
+  assert.equal(medianInterval([1]), null);
+});
+
+test('of very many values, order statistics give the interval of the median', () => {
+  const [low = 0, high = 0] = medianInterval(Array.from({ length: 40_000 }, (_, at) => at)) ?? [];
+  // 20,000 ± 1.96 · √40,000 / 2
+  assert.deepEqual([low, high], [19_804, 20_196]);
+});
+
+test('the cost per success counts failures, too', () => {
+  const samples = Array.from({ length: 20 }, (_, at) => ({ cost: 1, isSuccess: at % 2 === 0 }));
+  const [low = 0, high = 0] = costInterval(samples) ?? [];
+  assert.ok(low > 1.2 && low < 1.6 && high > 2.5 && high < 4, `${low} to ${high}`);
+  assert.equal(costInterval([{ cost: 1, isSuccess: false }]), null);
+});
+
+test('a completion curve is that of Kaplan and Meier', () => {
+  // Remission under 6-MP (Gehan 1965), in weeks; the shares are those of ecdf(CensoredData(...)).
+  const ended = [6, 6, 6, 7, 10, 13, 16, 22, 23].map((seconds) => ({ seconds, isDone: true }));
+  const unended = [6, 9, 10, 11, 17, 19, 20, 25, 32, 32, 34, 35];
+  const curve = completionCurve([...unended.map((seconds) => ({ seconds, isDone: false })), ...ended]);
+  assert.deepEqual(
+    curve.map(({ seconds, share }) => [seconds, Number(share.toFixed(5))]),
+    [
+      [6, 0.14286],
+      [7, 0.19328],
+      [10, 0.24706],
+      [13, 0.3098],
+      [16, 0.37255],
+      [22, 0.46218],
+      [23, 0.55182],
+    ],
+  );
+  assert.deepEqual(completionCurve([]), []);
+});
+
+test('the needed number grows with the spread', () => {
+  const samples = [
+    [90, 100, 110],
+    [90, 100, 110],
+  ];
+  // Two normal samples with a deviation of 10, to see a difference of 10: 2 (1.96 + 0.84)² = 15.7, times π / 3.
+  assert.equal(neededPerSample(samples, 0.1), 17);
+  assert.equal(neededPerSample([[1], [2]], 0.1), null);
+});
