@@ -71,7 +71,7 @@ function oneGrouping(name: string, jobs: readonly JobHistory[]): Grouping {
   const known: Record<string, Grouping> = { ...groupings, ...runGroupings };
   const found = Object.hasOwn(known, name) ? known[name] : undefined;
   if (found !== undefined) return found;
-  const names = [...Object.keys(known), ...parameters];
+  const names = [...new Set([...parameters, ...Object.keys(known)])];
   const close = nearest(name, names);
   throw new Fault('usage', `nothing to group by is called "${name}"`, {
     about: name,
