@@ -54,7 +54,9 @@ test('caches named in the order override those of the machine, and the journal s
   assert.equal(harness.result('model.pt'), objects.small.toString());
   const [fetched] = harness.entries('fetched');
   const bytes = objects.small.length;
-  assert.deepEqual(fetched?.servers, [{ server: last, bytes, preferredBy: 'the job file' }]);
+  assert.deepEqual(fetched?.servers, [
+    { server: last, bytes, coldBytes: bytes, preferredBy: 'the job file' },
+  ]);
   assert.deepEqual(fetched.leftOut, [{ server: first, by: 'the job file', why: 'avoided' }]);
 });
 
