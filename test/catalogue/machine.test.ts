@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import type { RunState } from '../../src/journal/state.ts';
+import { condorFiles } from '../../src/pool/condor/condor-files.ts';
 import { onlyJob, result } from '../condor/condor-harness.ts';
 import { type CatalogueHarness, catalogueHarness, constraint, endsOf, jobFile } from './catalogue-harness.ts';
 import { starterOf } from './starter-of.ts';
@@ -136,6 +137,8 @@ describe('machines that go away', { concurrency: 4 }, () => {
       endsOf(ended),
     );
     const [, second] = ended.attempts;
-    assert.ok((second?.agent?.resumed?.step ?? 0) >= 5, JSON.stringify(second?.agent));
+    const agents = JSON.stringify(ended.attempts.map(({ agent }) => agent));
+    const events = await readFile(path.join(run, condorFiles.eventLog), 'utf8');
+    assert.ok((second?.agent?.resumed?.step ?? 0) >= 5, `${agents}\n${events}`);
   });
 });
