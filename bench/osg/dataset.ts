@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { randomFrom } from './random.ts';
+import { seededRandom } from '../../src/statistics/random.ts';
 
 const classes = 8;
 const pictures = 8;
@@ -21,7 +21,7 @@ export interface Dataset {
 
 /** Makes the data, reproducibly from the seed. */
 export function makeDataset(folder: string, seed: number): Dataset {
-  const random = randomFrom(seed);
+  const random = seededRandom(seed);
   const [published, unpacked] = [path.join(folder, 'published'), path.join(folder, 'pictures')];
   mkdirSync(published, { recursive: true });
   const names = Array.from({ length: classes }, (_, index) => `n${String(index).padStart(8, '0')}`);

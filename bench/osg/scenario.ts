@@ -1,5 +1,5 @@
 import { readOsgJobs, transferParts, type OsgJob, type TransferPart } from '../../scripts/osg-jobs.ts';
-import { oneOf, randomFrom } from './random.ts';
+import { seededRandom } from '../../src/statistics/random.ts';
 
 /** A slot on which a job's training is started. */
 export interface Slot {
@@ -57,7 +57,7 @@ const rematchSeconds = 400;
 
 /** The scenario of the published jobs, from the table; what that leaves open is drawn from the seed. */
 export function osgScenario(seed: number): Scenario {
-  const random = randomFrom(seed);
+  const random = seededRandom(seed);
   const rows = readOsgJobs();
   const typical: Scenario['typical'] = {};
   for (const { outcome, sites, execute = 0 } of rows)
@@ -146,4 +146,11 @@ function releases(row: OsgJob): number[] {
   return holds.map(({ seconds, stalls }) =>
     gap > 0 ? gap / holds.length : Math.max(0, seconds - stalls * (stallSeconds + rematchSeconds)),
   );
+}
+
+/** A random element of a list that is not empty. */
+function oneOf<T>(all: readonly T[], random: () => number): T {
+  const one = all[Math.floor(random() * all.length)];
+  if (one === undefined) throw new RangeError('there is nothing to choose from');
+  return one;
 }
