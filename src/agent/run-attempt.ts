@@ -166,7 +166,8 @@ async function runToEndOrPause(
   soFar.ended = ended;
   if (ended.status !== 0) await soFar.software?.explainFailure();
   await judge(equipped, ended, ready);
-  await soFar.saver?.discard();
+  // A pool that takes its machine back now may drop the result: then the next attempt resumes.
+  if (!context.signal.aborted) await soFar.saver?.discard();
 }
 
 /** An attempt whose training can start or resume. */

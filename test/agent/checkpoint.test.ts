@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync, watch, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import type { Train } from '../../src/job/spec.ts';
@@ -27,6 +27,17 @@ const damage = (harness: AgentHarness, change: (file: string) => void): void => 
   const [latest] = numbers.sort((a, b) => b.number - a.number);
   change(path.join(store, latest?.name ?? ''));
 };
+
+const appearing = (file: string): Promise<void> =>
+  new Promise((resolve) => {
+    const watcher = watch(path.dirname(file), () => found());
+    const found = (): void => {
+      if (!existsSync(file)) return;
+      watcher.close();
+      resolve();
+    };
+    found();
+  });
 
 test('an agent killed without warning loses only what came after the last checkpoint', async (t) => {
   const harness = await AgentHarness.open(t);
@@ -69,6 +80,22 @@ test('a training that exits with 85 resumes in the same place, with nothing fetc
   );
   assert.equal(existsSync(harness.at('job/checkpoint')), false, 'a valid result needs no checkpoint');
   assert.deepEqual(harness.leftovers(), []);
+});
+
+test('a machine that is wanted back just after the training keeps the checkpoint: the result may never leave it', async (t) => {
+  const harness = await AgentHarness.open(t);
+  const [checking, go] = [path.join(harness.folder, 'checking'), path.join(harness.folder, 'go')];
+  const train: Partial<Train> = {
+    checkpoint: 'ckpt',
+    command: 'echo x >> ckpt/n; [ $(wc -l < ckpt/n) -lt 2 ] && exit 85; cp ckpt/n model.pt',
+    check: `touch '${checking}'; while [ ! -e '${go}' ]; do sleep 0.05; done`,
+  };
+  const agent = harness.start(await harness.order({ train }));
+  await agent.before(appearing(checking));
+  agent.child.kill('SIGTERM');
+  writeFileSync(go, '');
+  assert.equal((await agent.finished).exit, 0);
+  assert.equal(harness.checkpoint()['n'], 'x\n');
 });
 
 test('a training that exits with 85 without saving has failed, and is not restarted for ever', async (t) => {
