@@ -129,6 +129,8 @@ describe('machines that go away', { concurrency: 4 }, () => {
     const run = await harness.submit();
     await harness.until(run, isPast(6));
     await harness.tool('condor_vacate_job', ...constraint(run));
+    // Before that, the training could end by itself.
+    await harness.until(run, (state) => onlyJob(state).attempts.length > 1);
     await go();
     const ended = onlyJob(await harness.finish(run));
     assert.deepEqual(
