@@ -26,25 +26,23 @@ const others: Programs = [
 
 const signal = new AbortController().signal;
 
-/** What the tests need besides npm packages. */
+/** What the tests need besides npm packages. What is unavailable is said; tests that need it are skipped. */
 interface SetUp {
   /** The results of the builds: enough for the tests of single rooms. */
   built: Promise<StepResult[]>;
-  /** When other programs are there as well. What is unavailable is said; tests that need it are skipped. */
+  /** When servers, a browser and PyTorch are there: enough for tests without a pool. */
+  programs: Promise<void>;
+  /** When the pool's root folder is there as well. */
   complete: Promise<void>;
 }
 
 /** Starts to prepare all of it, side by side: most of it waits for the network the first time. */
 export function setUp(say: Say): SetUp {
-  const complete = async (): Promise<void> => {
-    // The root folder takes longest, and apt-get installs one thing at a time: first what that needs.
-    await preparePrograms(say, forPool);
-    const root = prepareRoot(say);
-    await prepareTorch(say);
-    await preparePrograms(say, others);
-    await root;
-  };
-  return { complete: complete(), built: build() };
+  // The root folder takes longest, and apt-get installs one thing at a time: first what that needs.
+  const forRoot = preparePrograms(say, forPool);
+  const root = forRoot.then(() => prepareRoot(say));
+  const programs = forRoot.then(() => prepareTorch(say)).then(() => preparePrograms(say, others));
+  return { built: build(), programs, complete: Promise.all([root, programs]).then(() => undefined) };
 }
 
 async function build(): Promise<StepResult[]> {

@@ -1,4 +1,4 @@
-import { globSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
@@ -104,24 +104,46 @@ interface Lanes {
   max: number;
 }
 
+/** How far the set-up must be for a test: 0 what is built, 1 the programs too, 2 the pool's root folder as well. */
+type Stage = 0 | 1 | 2;
+
+/** Tests of one room are pure; the others may start any program, and a pool if they or their helpers import one. */
+function stageOf(file: string): Stage {
+  if (isOfOneRoom(path.relative(root, file))) return 0;
+  return usesPool(file, new Set()) ? 2 : 1;
+}
+
+function usesPool(file: string, seen: Set<string>): boolean {
+  if (file.startsWith(path.join(root, 'src/mini/pool/'))) return true;
+  if (seen.has(file) || !file.startsWith(path.join(root, 'test/'))) return false;
+  seen.add(file);
+  const imports = readFileSync(file, 'utf8').matchAll(/(?:from |import\()'(\.[^']+\.ts)'/g);
+  return [...imports].some(([, name]) => usesPool(path.resolve(path.dirname(file), name ?? ''), seen));
+}
+
+type Preparation = Omit<ReturnType<typeof setUp>, 'built'>;
+
 /**
  * Runs test files, several processes at a time, longest first. Many wait for a scheduler most of the time, so further
- * ones start whenever a core is idle. Tests of one room need only what is built: they run while the set-up goes on, two
- * at a time, so that it gets its share of the cores.
+ * ones start whenever a core is idle. While the set-up goes on, only tests that need no more of it run, two at a time,
+ * so that it gets its share of the cores.
  */
 async function runFiles(
   files: string[][],
   { min, max }: Lanes,
-  complete: Promise<void>,
+  { programs, complete }: Preparation,
 ): Promise<Map<string, FileResult>> {
   const results = new Map<string, FileResult>();
-  const waiting = [...files];
+  const waiting = files.map((group) => ({ group, stage: stageOf(group[0] ?? '') }));
   const running = new Set<Promise<void>>();
-  const preparation = { isComplete: false };
-  const completed = complete.then(() => void (preparation.isComplete = true));
+  const reached: { stage: Stage } = { stage: 0 };
+  const stages = [
+    programs.then(() => void (reached.stage ||= 1)),
+    complete.then(() => void (reached.stage = 2)),
+  ];
   const next = (): string[] | undefined => {
-    if (preparation.isComplete) return waiting.shift();
-    return isOfOneRoom(path.relative(root, waiting.at(-1)?.[0] ?? '')) ? waiting.pop() : undefined;
+    const first = waiting.findIndex(({ stage }) => stage <= reached.stage);
+    return first === -1 ? undefined : waiting.splice(first, 1)[0]?.group;
   };
   const start = async (group: string[]): Promise<void> => {
     for (const [file, result] of await runTogether(group)) results.set(file, result);
@@ -129,8 +151,8 @@ async function runFiles(
   const hasIdleCore = idleCores();
   while (running.size > 0 || (waiting.length > 0 && !interrupted.signal.aborted)) {
     const isIdle = hasIdleCore();
-    const hasRoom =
-      running.size < (preparation.isComplete ? min : Math.min(min, 2)) || (isIdle && running.size < max);
+    const least = reached.stage === 2 ? min : Math.min(min, 2);
+    const hasRoom = running.size < least || (isIdle && running.size < max);
     const group = hasRoom && !interrupted.signal.aborted ? next() : undefined;
     if (group !== undefined) {
       const one = start(group).finally(() => running.delete(one));
@@ -138,7 +160,7 @@ async function runFiles(
     } else
       await Promise.race([
         ...running,
-        ...(preparation.isComplete ? [] : [completed]),
+        ...stages.slice(reached.stage),
         sleep(1000, undefined, { ref: false }),
       ]);
   }
@@ -200,13 +222,13 @@ const lanes: Lanes = { min: 5, max: 6 * os.availableParallelism() };
  * Runs every test, several files at a time. A file with a failure runs once more on its own, to show whether the code
  * is broken or the test depends on the machine's load. Either fails the run.
  */
-async function runTests(tally: Tally, complete: Promise<void>): Promise<void> {
-  const first = await runFiles(processes(testFiles()), lanes, complete);
+async function runTests(tally: Tally, preparation: Preparation): Promise<void> {
+  const first = await runFiles(processes(testFiles()), lanes, preparation);
   printSlowest(first);
   const broken = [...first].filter(([, { failed }]) => failed.length > 0);
   // Many broken files are no coincidence, and running them again would take long.
   const again = broken.length <= 8 ? broken.map(([file]) => [file]) : [];
-  const second = await runFiles(again, { min: 1, max: 1 }, complete);
+  const second = await runFiles(again, { min: 1, max: 1 }, preparation);
   for (const [file, result] of new Map([...first, ...second])) {
     tally.passed += result.passed;
     tally.failed.push(...result.failed.map((name) => placed(file, name)));
@@ -240,11 +262,11 @@ await chmod(temporary, 0o755);
 process.env['TMPDIR'] = temporary;
 
 const tally: Tally = { passed: 0, failed: [], skipped: [], unsteady: [] };
-const { built, complete } = setUp(console.log);
+const { built, ...preparation } = setUp(console.log);
 // Concurrently: the first set-up mostly waits for packages, and lint, the longest step of the gate, uses one core.
 const gated = patterns.length === 0 ? gate((result) => report(tally, result), interrupted.signal) : undefined;
 for (const result of await built) report(tally, result);
-await Promise.all([gated, complete, runTests(tally, complete)]);
+await Promise.all([gated, preparation.complete, runTests(tally, preparation)]);
 await stopTestPool(poolFolder);
 await rm(temporary, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 for (const name of tally.failed) console.log(`failed: ${name}`);

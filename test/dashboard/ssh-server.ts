@@ -1,15 +1,12 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { readdirSync } from 'node:fs';
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
-import os from 'node:os';
 import path from 'node:path';
 import type { TestContext } from 'node:test';
 import { enterRootScript } from '../../src/mini/pool/namespaces.ts';
 import { poolUser } from '../../src/mini/pool/root-folder.ts';
+import { poolRoot } from '../pool.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-
-const cache = path.join(process.env['XDG_CACHE_HOME'] ?? path.join(os.homedir(), '.cache'), 'updraft');
 
 /** A real OpenSSH on loopback: `ssh` with a test configuration, and Debian's `sshd`. */
 export interface SshServer {
@@ -25,13 +22,15 @@ export interface SshServer {
 
 /** Undefined, with the test skipped, without `sshd`. */
 export async function sshServer(t: TestContext): Promise<SshServer | undefined> {
-  const root = rootWithSshd();
-  if (root === undefined || spawnSync('ssh', ['-V']).status !== 0) {
-    t.skip(`no OpenSSH: needs ssh here, and sshd in the pool's root folder under ${cache}`);
+  const root = await poolRoot();
+  if ('lacks' in root || spawnSync('ssh', ['-V']).status !== 0) {
+    t.skip(
+      `no OpenSSH: ${'lacks' in root ? `sshd comes with the pool's root folder, and ${root.lacks}` : 'no ssh on the PATH'}`,
+    );
     return undefined;
   }
   const folder = await temporaryFolder(t);
-  const command = await sshdCommand(folder, root);
+  const command = await sshdCommand(folder, root.folder);
   const sockets = new Set<Socket>();
   let [connections, willing] = [0, true];
   const server = createServer((socket) => {
@@ -57,17 +56,6 @@ export async function sshServer(t: TestContext): Promise<SshServer | undefined> 
       willing = next;
     },
   };
-}
-
-function rootWithSshd(): string | undefined {
-  const named = process.env['UPDRAFT_TEST_POOL_ROOT'];
-  if (named !== undefined) return named;
-  try {
-    const found = readdirSync(cache).find((name) => /^pool-root-[0-9a-f]+$/.test(name));
-    return found === undefined ? undefined : path.join(cache, found);
-  } catch {
-    return undefined;
-  }
 }
 
 /** One `sshd` per connection, as inetd starts it, so that no fixed port is needed. */

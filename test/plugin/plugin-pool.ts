@@ -3,7 +3,6 @@ import {
   copyFileSync,
   existsSync,
   type FSWatcher,
-  globSync,
   readFileSync,
   rmSync,
   symlinkSync,
@@ -19,6 +18,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import type { MiniFederation } from '../../src/mini/federation/federation.ts';
 import { sites } from '../../src/mini/pool/condor-config.ts';
 import { type MiniPoolState, startPool, stopPool } from '../../src/mini/pool/pool.ts';
+import { poolRoot } from '../pool.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 const run = promisify(execFile);
@@ -53,17 +53,16 @@ export class PluginPool {
   }
 
   static async start(agent: string): Promise<PluginPool> {
-    const root = poolRoot();
     if (!existsSync(agent))
       return new PluginPool('', `${path.basename(agent)} is not built (npm run build:agent)`);
-    if (root === undefined)
-      return new PluginPool('', 'no root folder with HTCondor is built (updraft mini pool up)');
+    const root = await poolRoot();
+    if ('lacks' in root) return new PluginPool('', root.lacks);
     const home = await mkdtemp(path.join(os.tmpdir(), 'updraft-pool-'));
     copyFileSync(agent, path.join(home, 'updraft_plugin'));
     const signal = AbortSignal.timeout(300_000);
     return new PluginPool(
       home,
-      await startPool({ root, home: path.join(home, 'pool'), sites, signal, ...context }),
+      await startPool({ root: root.folder, home: path.join(home, 'pool'), sites, signal, ...context }),
     );
   }
 
@@ -158,15 +157,4 @@ async function untilEnded(folder: string): Promise<FinishedJob['ended']> {
   } finally {
     watcher?.close();
   }
-}
-
-function poolRoot(): string | undefined {
-  const cache = process.env['XDG_CACHE_HOME'] ?? path.join(os.homedir(), '.cache');
-  const built = globSync(path.join(cache, 'updraft', 'pool-root-*')).filter(
-    (name) => !name.endsWith('.part'),
-  );
-  const named = process.env['UPDRAFT_POOL_ROOT'];
-  return [...(named === undefined ? [] : [named]), ...built].find((root) =>
-    existsSync(path.join(root, 'usr/sbin/condor_master')),
-  );
 }

@@ -50,7 +50,7 @@ async function pass(
   await fetchToFile('osdf:///demo/object.bin', target, {
     locator: createLocator({ env, ...own }),
     manifest: manifestOf(path.join(published, 'object.bin')),
-    limits: { stallSeconds: 2 },
+    limits: { stallSeconds: 5 },
     ...(token === true && { tokenFile }),
     onEvent: (event) => {
       // The access point renews a token that has expired.
