@@ -19,7 +19,7 @@ import unittest
 from typing import Any, Callable, Iterator, Optional
 
 import updraft
-from test_updraft import NEVER, AttemptTest, Interruption, Tape, torch
+from test_updraft import NEVER, AttemptTest, Interruption, Tape, torch, seed_all
 
 if torch is not None:
     import numpy
@@ -267,16 +267,25 @@ class WithAgent(StreamTest):
             self.stream(folder)
 
     def test_leaves_when_asked_while_it_waits(self) -> None:
+        folder = "data"
+
         def train(interruption: Interruption) -> list[Any]:
-            threading.Timer(0.2, os.kill, [os.getpid(), signal.SIGTERM]).start()
+            random.seed(1)
+            if folder == "data":
+                threading.Timer(0.2, os.kill, [os.getpid(), signal.SIGTERM]).start()
             with updraft.training(tape=Tape(), every=0) as run:
                 for _ in run.epochs(1):
-                    for _ in run.batches(self.stream("data")):
+                    drawn = random.random()
+                    for _ in run.batches(self.stream(folder)):
                         pass
-            return []
+            return [drawn]
 
         self.assertEqual(self.attempt(train, NEVER, UPDRAFT_CHECKPOINT="saved")[0], updraft.SAVED, self.said())
         self.assertIn("saved in epoch 1 after batch 0", self.said())
+        # What the epoch drew before its loop, it draws again.
+        folder = "source"
+        first = random.Random(1).random()
+        self.assertEqual(self.attempt(train, NEVER, UPDRAFT_CHECKPOINT="saved"), (0, [first]), self.said())
 
     def test_a_training_saves_what_its_stream_knows(self) -> None:
         def train(interruption: Interruption) -> list[Any]:
@@ -500,9 +509,7 @@ class WithTorch(StreamTest):
             next(sizes(2, 2))
 
     def learn(self, interruption: Interruption, loader: Any) -> list[Any]:
-        random.seed(1)
-        numpy.random.seed(1)
-        torch.manual_seed(1)
+        seed_all()
         layers = [torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Dropout(0.3), torch.nn.Linear(16, 1)]
         model = torch.nn.Sequential(*layers)
         optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)

@@ -10,6 +10,7 @@ import json
 import multiprocessing
 import os
 import random
+import shutil
 import signal
 import tempfile
 import traceback
@@ -89,11 +90,15 @@ class AskGroup(Interruption):
 NEVER = (0, signal.SIGKILL)
 
 
-def learn(interruption: Interruption, make_loader: Callable[[], Any], epochs: int = 3) -> list[Any]:
-    """A training in which every random number counts; the tape of what it saw, and the model it learned."""
+def seed_all() -> None:
     random.seed(1)
     numpy.random.seed(1)
     torch.manual_seed(1)
+
+
+def learn(interruption: Interruption, make_loader: Callable[[], Any], epochs: int = 3) -> list[Any]:
+    """A training in which every random number counts; the tape of what it saw, and the model it learned."""
+    seed_all()
     layers = [torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Dropout(0.3), torch.nn.Linear(16, 1)]
     model = torch.nn.Sequential(*layers)
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
@@ -272,6 +277,26 @@ class WithoutTorch(AttemptTest):
         with open("progress.jsonl") as file:
             self.assertEqual(json.loads(file.readline()), {"other": 1.0, "epoch": 1, "epochs": 1, "step": 0})
 
+    def test_generators_of_its_own_are_restored(self) -> None:
+        def train(interruption: Interruption) -> list[Any]:
+            tape, order, noise = Tape(), random.Random(3), random.Random(4)
+            with updraft.training(tape, order, noise=noise, every=0) as run:
+                for epoch in run.epochs(3):
+                    for number in run.batches(order.sample(range(7), 7)):
+                        tape.lines.append([number, noise.random()])
+                        interruption.batch_done(run)
+            return tape.lines
+
+        self.same_after(train, SOMETIMES, "whole")
+        with self.assertRaisesRegex(TypeError, "object 1 of updraft.training has no state_dict: SystemRandom"):
+            updraft.training(random.SystemRandom())
+
+    def test_one_of_several_processes_is_refused(self) -> None:
+        for name in ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE"):
+            message = f"training is for one process, .* \\({name}=2: .* set.? it\\). Start the script once, with python"
+            with unittest.mock.patch.dict(os.environ, {name: "2"}), self.assertRaisesRegex(SystemExit, message):
+                updraft.training(tape=Tape()).__enter__()
+
     def test_names_what_cannot_be_saved(self) -> None:
         with self.assertRaisesRegex(TypeError, "object 2 of updraft.training has no state_dict: int"):
             updraft.training(Tape(), 3)
@@ -334,6 +359,61 @@ class WithTorch(AttemptTest):
 
     def test_same_with_a_generator_of_its_own(self) -> None:
         self.same(lambda: self.loader(generator=torch.Generator().manual_seed(5))())
+
+    def test_same_with_generators_that_loader_dataset_and_training_share(self) -> None:
+        class Own(Noisy):
+            def __init__(self) -> None:
+                self.chances = [numpy.random.default_rng(1), numpy.random.RandomState(2), random.Random(3)]
+                self.first, self.second, self.third = self.chances
+
+            def __getitem__(self, index: int) -> Any:
+                drawn = [float(one.random() if hasattr(one, "random") else one.rand()) for one in self.chances]
+                return index, sum(drawn) + super().__getitem__(index)[1]
+
+        def train(interruption: Interruption) -> list[Any]:
+            seed_all()
+            shared, noise = torch.Generator().manual_seed(5), numpy.random.Generator(numpy.random.Philox(6))
+            tape = Tape()
+            loader = self.loader(Own(), generator=shared, num_workers=workers)()
+            with updraft.training(shared, noise, tape=tape, every=0) as run:
+                for _ in run.epochs(2):
+                    shift = noise.random()
+                    for indices, images in run.batches(loader):
+                        drawn = torch.rand(1, generator=shared).item()
+                        tape.lines.append([indices.tolist(), images.tolist(), drawn, shift + noise.random()])
+                        interruption.batch_done(run)
+            return tape.lines
+
+        for workers in (0, 1):
+            with self.subTest(workers=workers):
+                self.same_after(train, [(3, signal.SIGKILL), (6, signal.SIGTERM)], f"whole-{workers}")
+                shutil.rmtree("saved")
+
+    def test_same_with_gradients_of_several_batches(self) -> None:
+        def train(interruption: Interruption) -> list[Any]:
+            seed_all()
+            words, model = torch.nn.Embedding(30, 8, sparse=True), torch.nn.Linear(8, 1)
+            optimizer, tape = torch.optim.SGD([*words.parameters(), *model.parameters()], lr=0.01), Tape()
+            with updraft.training(words, model, optimizer, tape=tape, every=0) as run:
+                for _ in run.epochs(2):
+                    # An epoch that begins so drops what the last one left.
+                    optimizer.zero_grad()
+                    for indices, images in run.batches(loader):
+                        loss = model(words(indices) + images).pow(2).mean()
+                        loss.backward()
+                        if run.batch % 3 == 2:
+                            optimizer.step()
+                            optimizer.zero_grad()
+                        tape.lines.append([indices.tolist(), loss.item()])
+                        interruption.batch_done(run)
+                        if run.batch == 0:
+                            self.assertEqual(list(run._gradients.state()), ["object 3"])
+                        if run.batch == 2:
+                            self.assertEqual(run._gradients.state(), {})
+            return [tape.lines, model.weight.tolist()]
+
+        loader = self.loader()()
+        self.same_after(train, [(2, signal.SIGKILL), (2, signal.SIGTERM), (1, signal.SIGTERM), (4, signal.SIGTERM)], "whole")
 
     def test_same_without_shuffling_and_batches(self) -> None:
         self.same(lambda: torch.utils.data.DataLoader(Noisy(), batch_size=None, collate_fn=alone))

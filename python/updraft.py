@@ -67,7 +67,8 @@ def training(
     keep: Optional[int] = None,
     **named: Any,
 ) -> Training:
-    """What is to be saved and restored: anything with `state_dict` and `load_state_dict`.
+    """What is to be saved and restored: anything with `state_dict` and `load_state_dict`, and generators of random
+    numbers of the training's own, of Python, NumPy or PyTorch.
 
     `every` is the time between checkpoints in seconds. Without it, the time follows from how long a checkpoint takes
     and how often the training is interrupted. `keep` is the number of checkpoints in `folder`.
@@ -93,17 +94,20 @@ class Training:
     def __init__(
         self, objects: dict[str, Any], *, folder: Optional[str], every: Optional[float], keep: Optional[int]
     ) -> None:
-        for name, value in objects.items():
+        self._handed = {name: value for name, value in objects.items() if _is_generator(value)}
+        self._objects = {name: value for name, value in objects.items() if name not in self._handed}
+        for name, value in self._objects.items():
             if not (hasattr(value, "state_dict") and hasattr(value, "load_state_dict")):
                 raise TypeError(f"{name} of updraft.training has no state_dict: {type(value).__name__}")
-        self._objects = objects
+        self._gradients = _Gradients(self._objects)
         self._attempt = _Attempt(folder, every)
         self._store = _Store(self._attempt.folder, keep or self._attempt.keep)
         self._interval = self._attempt.interval
         self._progress = self._attempt.progress
         self._position = _Position()
         self._resumed: Optional[dict[str, Any]] = None
-        self._generators: list[Any] = []
+        self._generators = list(self._handed.values())
+        self._loaders: list[Any] = []
         self._epoch_random: Any = None
         self._begin: Any = None
         self._stream: Any = None
@@ -139,10 +143,11 @@ class Training:
         self._progress.epochs = total
         if self._resumed is not None:
             # What an epoch draws before its loop, such as an order, it draws again.
-            _set_random(self._resumed["random" if self._position.batch == 0 else "begin"], [])
+            is_between = self._resumed["epoch_random"] is None
+            _set_random(self._resumed["random" if is_between else "begin"], list(self._handed.values()))
         while self._position.epoch < total:
             self._has_looped = False
-            self._begin = _random_now([])
+            self._begin = _random_now(list(self._handed.values()))
             yield self._position.epoch
             self._has_looped = True
             self._resumed = None
@@ -151,7 +156,10 @@ class Training:
             self._between_batches(is_last=self._position.epoch >= total)
 
     def batches(self, loader: Iterable[Batch], *, accumulate: int = 1) -> Iterator[Batch]:
-        """The batches that are left of this epoch. If gradients are collected over several batches, say how many.
+        """The batches that are left of this epoch.
+
+        Gradients that are collected over several batches are saved with the rest. With `accumulate`, the number of these
+        batches, it saves only in between, which is smaller; a loop that steps before it goes backward needs it.
 
         A dataset with `set_epoch(epoch)` gets the epoch. One with `updraft_seek(epoch, samples)` begins after that
         many samples by itself, so nothing is read only to be dropped; its `state_dict` is saved with the position.
@@ -159,16 +167,21 @@ class Training:
         if self._has_looped:
             raise RuntimeError("run.batches goes once into each epoch of run.epochs; iterate over other loaders directly")
         self._has_looped = True
+        self._gradients.epoch_begins()
         done = 0
-        self._generators = _generators_of(loader)
+        handed = list(self._handed.values())
+        self._loaders = _generators_of(loader)
+        self._generators = _each_once(handed + self._loaders)
         self._batch_size = size = _batch_size_of(loader)
         if self._resumed is not None:
             done = self._position.batch
             if done > 0:
                 _check_batch_size(size, self._resumed.get("batch_size"), "the checkpoint")
+            if self._resumed["epoch_random"] is not None:
                 _set_random(self._resumed["epoch_random"], self._generators)
             else:
-                _set_own(self._resumed["random"], self._generators)
+                # Those that were handed over may have been used in this epoch already.
+                _set_own(self._resumed["random"], [None] * len(handed) + self._generators[len(handed) :])
         self._epoch_random = _random_now(self._generators)
         self._progress.steps = length = _length(loader)
         dataset = _dataset_of(loader)
@@ -183,6 +196,7 @@ class Training:
         else:
             rest = self._rest_of(loader, done)
         for batch in self._until_asked(rest):
+            self._gradients.batch_begins()
             yield batch
             self._position = replace(self._position, batch=self._position.batch + 1)
             self._progress.samples += size
@@ -197,8 +211,8 @@ class Training:
     def _rest_of(self, loader: Iterable[Batch], done: int) -> Iterator[Batch]:
         """The loader's batches without the first `done`, with the random numbers of an undisturbed training."""
 
-        def caught_up() -> None:
-            self._caught_up(done)
+        def caught_up(is_drawn: bool = False) -> None:
+            self._caught_up(done, is_drawn)
 
         loader_class = _plain_loader_class(loader)
         if loader_class is None:
@@ -216,7 +230,7 @@ class Training:
         caught_up()
         # Kept, because its workers may persist from epoch to epoch.
         if loader not in self._wrapped:
-            self._wrapped[loader] = _Wrapped(loader, loader_class, 0, rewind, lambda: None)
+            self._wrapped[loader] = _Wrapped(loader, loader_class, 0, rewind, lambda _: None)
         return iter(self._wrapped[loader].loader)
 
     def _sought(self, loader: Iterable[Batch], done: int) -> Iterator[Batch]:
@@ -229,10 +243,13 @@ class Training:
         self._caught_up(done)
         return iterator
 
-    def _caught_up(self, done: int) -> None:
+    def _caught_up(self, done: int, is_drawn: bool = False) -> None:
+        """Unless the loader has drawn all it needs for the epoch, its generators are used for what is skipped, too."""
         if self._resumed is not None and done > 0:
-            # Generators of the loader's own are where they should be: they were used for what was skipped.
-            _set_random(self._resumed["random"], [])
+            loaders = [] if is_drawn else [id(one) for one in self._loaders]
+            _set_random(self._resumed["random"], [None if id(one) in loaders else one for one in self._generators])
+            # Once more: an epoch may clear them before its loop.
+            self._gradients.restore(self._resumed.get("gradients", {}))
         self._resumed = None
 
     def _between_batches(self, is_last: bool = False) -> None:
@@ -270,10 +287,13 @@ class Training:
             "stream": self._stream.state_dict() if hasattr(self._stream, "state_dict") else None,
             "lives": self._interval.lives(),
             "objects": {name: value.state_dict() for name, value in self._objects.items()},
+            "generators": list(self._handed),
+            "gradients": self._gradients.state(),
         }
 
     def _resume(self, state: dict[str, Any]) -> None:
-        saved, ours = sorted(state["objects"]), sorted(self._objects)
+        saved = sorted([*state["objects"], *state.get("generators", [])])
+        ours = sorted([*self._objects, *self._handed])
         if saved != ours:
             raise SystemExit(
                 f"updraft: the checkpoint in {self._store.folder} is of another training: it has {', '.join(saved)}; "
@@ -287,9 +307,56 @@ class Training:
                     f"updraft: {name} does not fit the checkpoint in {self._store.folder}: {error}\n"
                     "Remove the folder to start over."
                 ) from error
+        self._gradients.restore(state.get("gradients", {}))
         self._position = _Position(*state["position"])
         self._resumed = state
         self._attempt.resume(self._position, state["lives"])
+
+
+class _Gradients:
+    """Gradients that a training has collected and not used yet: those of parameters that did not change in the last batch.
+
+    A step that hides what it changes costs only a larger checkpoint.
+    """
+
+    def __init__(self, objects: dict[str, Any]) -> None:
+        # Parameters that an optimizer has change together; the others are those of their model.
+        self._objects = sorted(objects.items(), key=lambda item: not hasattr(item[1], "param_groups"))
+        self._parameters: dict[str, list[Any]] = {}
+        self._versions: dict[str, int] = {}
+
+    def epoch_begins(self) -> None:
+        """An optimizer may have more parameters than in the last one."""
+        known: set[int] = set()
+        for name, value in self._objects:
+            parameters = getattr(value, "parameters", None)
+            groups = getattr(value, "param_groups", [{"params": parameters() if callable(parameters) else []}])
+            found = [one for group in groups for one in group["params"]]
+            self._parameters[name] = [one for one in found if hasattr(one, "grad") and id(one) not in known]
+            known.update(map(id, found))
+
+    def batch_begins(self) -> None:
+        self._versions = {name: self._version(name) for name in self._parameters}
+
+    def state(self) -> dict[str, list[Any]]:
+        """By the name of the optimizer, or of the model if none has its parameters."""
+        waiting = [name for name in self._parameters if self._versions.get(name) == self._version(name)]
+        found = {name: [one.grad for one in self._parameters[name]] for name in waiting}
+        return {name: grads for name, grads in found.items() if any(one is not None for one in grads)}
+
+    def restore(self, state: dict[str, list[Any]]) -> None:
+        self.epoch_begins()
+        for name, grads in state.items():
+            self._versions[name] = self._version(name)
+            for parameter, grad in zip(self._parameters[name], grads):
+                if grad is not None:
+                    # A copy, laid out like the parameter: it is restored twice, and the training may clear it in place.
+                    grad = grad.clone() if grad.is_sparse else _torch().empty_like(parameter).copy_(grad)
+                    grad = grad.detach().to(parameter.device)
+                parameter.grad = grad
+
+    def _version(self, name: str) -> int:
+        return sum(one._version for one in self._parameters[name])
 
 
 class _Attempt:
@@ -308,8 +375,7 @@ class _Attempt:
         self._restore_handler: Callable[[], object] = lambda: None
 
     def start(self) -> None:
-        if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-            raise SystemExit("updraft: this is for one process; with torchrun, write checkpoints yourself")
+        _refuse_several("updraft.training", "write checkpoints yourself, in the first process only")
         if os.path.realpath(self.folder) in _used:
             raise SystemExit(f"updraft: {self.folder} is another training's; give each a folder=… of its own")
         _used.add(os.path.realpath(self.folder))
@@ -341,6 +407,32 @@ class _Attempt:
     def _ask_to_leave(self, *_: Any) -> None:
         self.is_asked_to_leave = True
         _request_to_leave()
+
+
+_LAUNCHERS = {
+    "WORLD_SIZE": "torchrun, accelerate and deepspeed set it",
+    "OMPI_COMM_WORLD_SIZE": "mpirun sets it",
+    "PMI_SIZE": "mpiexec sets it",
+}
+
+
+def _refuse_several(what: str, otherwise: str) -> None:
+    """One of several processes would save, and read, what only all of them together have."""
+    found = [f"{name}={os.environ[name]}: {who}" for name, who in _LAUNCHERS.items() if _count_in(name) > 1]
+    distributed = getattr(_torch(), "distributed", None)
+    if not found and distributed is not None and distributed.is_available() and distributed.is_initialized():
+        count = distributed.get_world_size()
+        found = [f"torch.distributed has {count}"] if count > 1 else []
+    if found:
+        raise SystemExit(
+            f"updraft: {what} is for one process, and this is one of several ({found[0]}). "
+            f"Start the script once, with python and one GPU, or {otherwise}."
+        )
+
+
+def _count_in(name: str) -> int:
+    value = os.environ.get(name, "")
+    return int(value) if value.isdecimal() else 1
 
 
 _used: set[str] = set()
@@ -601,7 +693,7 @@ class _Wrapped:
     """
 
     def __init__(
-        self, loader: Any, loader_class: Any, done: int, rewind: Callable[[], None], caught_up: Callable[[], None]
+        self, loader: Any, loader_class: Any, done: int, rewind: Callable[[], None], caught_up: Callable[[bool], None]
     ) -> None:
         sown = loader.num_workers > 0
         by_batch = loader.batch_sampler is not None
@@ -682,7 +774,7 @@ class _Sampler:
         sown: bool,
         done: int,
         rewind: Callable[[], None],
-        caught_up: Callable[[], None],
+        caught_up: Callable[[bool], None],
     ) -> None:
         self._sampler = sampler
         self._by_batch = by_batch
@@ -698,9 +790,10 @@ class _Sampler:
         self._rewind()
         seed = _draw_seed()
         # All at once: what a sampler draws later would mix with the numbers that the training draws.
-        indices = iter(self._sampler if _length(self._sampler) is None else list(self._sampler))
+        is_drawn = _length(self._sampler) is not None
+        indices = iter(list(self._sampler) if is_drawn else self._sampler)
         next(itertools.islice(indices, self._done, self._done), None)
-        self._caught_up()
+        self._caught_up(is_drawn)
         for place, index in enumerate(indices, self._done):
             yield self._item(seed, place, index)
 
@@ -738,14 +831,14 @@ class _Dataset:
 
     def __getitem__(self, item: tuple[Any, Any]) -> Any:
         seed, index = item
-        _seed_all(seed)
+        _seed_all(seed, self._dataset)
         return self._dataset[index]
 
     def __getitems__(self, items: list[tuple[Any, Any]]) -> Any:
         many = getattr(self._dataset, "__getitems__", None)
         if many is None:
             return [self[item] for item in items]
-        _seed_all(items[0][0])
+        _seed_all(items[0][0], self._dataset)
         return many([index for _, index in items])
 
 
@@ -827,7 +920,7 @@ class _Feed:
         """The training's random numbers are put aside while a batch is read in this process."""
         if self._training is None:
             self._training = _random_now([], devices=False)
-        _seed_all(place)
+        _seed_all(place, _dataset_of(self.loader))
 
     def after_batch(self) -> None:
         if self._training is not None:
@@ -839,7 +932,7 @@ class _FeedSampler(_Sampler):
     """The sampler of a loader that a framework reads. Its length is that of the whole epoch, as frameworks expect."""
 
     def __init__(self, sampler: Any, by_batch: bool, sown: bool, feed: _Feed) -> None:
-        super().__init__(sampler, by_batch, sown, 0, feed.rewind, lambda: None)
+        super().__init__(sampler, by_batch, sown, 0, feed.rewind, lambda _: None)
         self._feed = feed
 
     def __getattr__(self, name: str) -> Any:
@@ -1216,21 +1309,63 @@ def _check_batch_size(size: int, other: Optional[int], whose: str) -> None:
 
 
 def _generators_of(loader: Any) -> list[Any]:
-    """Generators of its own that a loader draws from, each once."""
+    """Generators of its own that a loader draws from, each once; also those of its dataset, if it reads that itself."""
     loader = _bare(loader)
-    holders = [loader, getattr(loader, "sampler", None), getattr(getattr(loader, "batch_sampler", None), "sampler", None)]
-    found = [getattr(holder, "generator", None) for holder in holders]
-    return list({id(one): one for one in found if hasattr(one, "get_state")}.values())
+    batches = getattr(loader, "batch_sampler", None)
+    holders = [loader, getattr(loader, "sampler", None), batches, getattr(batches, "sampler", None)]
+    if getattr(loader, "num_workers", 0) == 0:
+        holders.append(getattr(loader, "dataset", None))
+    return _each_once([one for holder in holders for one in _generators_in(holder)])
+
+
+def _generators_in(holder: Any) -> list[Any]:
+    return [one for one in getattr(holder, "__dict__", {}).values() if _is_generator(one)]
+
+
+def _each_once(generators: list[Any]) -> list[Any]:
+    return list({id(one): one for one in generators}.values())
+
+
+def _is_generator(value: Any) -> bool:
+    """Whether it is a generator of random numbers that can be saved and restored."""
+    torch, numpy = _torch(), _numpy()
+    if isinstance(value, random.Random):
+        return not isinstance(value, random.SystemRandom)
+    if numpy is not None and isinstance(value, (numpy.random.Generator, numpy.random.RandomState)):
+        return True
+    return torch is not None and isinstance(value, torch.Generator)
+
+
+def _state_of(generator: Any) -> Any:
+    if isinstance(generator, random.Random):
+        return generator.getstate()
+    return _plain(generator.bit_generator.state if hasattr(generator, "bit_generator") else generator.get_state())
+
+
+def _set_state_of(generator: Any, state: Any) -> None:
+    if isinstance(generator, random.Random):
+        generator.setstate(state)
+    elif hasattr(generator, "bit_generator"):
+        generator.bit_generator.state = state
+    else:
+        generator.set_state(state)
+
+
+def _plain(state: Any) -> Any:
+    """A state without arrays of NumPy, which Lightning may refuse to load."""
+    if isinstance(state, dict):
+        return {name: _plain(value) for name, value in state.items()}
+    if isinstance(state, tuple):
+        return tuple(_plain(value) for value in state)
+    return state.tolist() if _numpy() is not None and isinstance(state, _numpy().ndarray) else state
 
 
 def _random_now(generators: list[Any], devices: bool = True) -> dict[str, Any]:
     """The state of every generator of random numbers that a training may draw from."""
     torch, numpy = _torch(), _numpy()
-    state: dict[str, Any] = {"python": random.getstate(), "own": [one.get_state() for one in generators]}
+    state: dict[str, Any] = {"python": random.getstate(), "own": [_state_of(one) for one in generators]}
     if numpy is not None:
-        kind, key, *rest = numpy.random.get_state()
-        # Lightning may refuse to load arrays of NumPy.
-        state["numpy"] = (kind, key.tolist(), *rest)
+        state["numpy"] = _plain(numpy.random.get_state())
     if torch is not None:
         state["torch"] = torch.get_rng_state()
         if devices and torch.cuda.is_available() and torch.cuda.is_initialized():
@@ -1252,20 +1387,28 @@ def _set_random(state: dict[str, Any], generators: list[Any]) -> None:
 
 
 def _set_own(state: dict[str, Any], generators: list[Any]) -> None:
+    """None stands for a generator that stays as it is."""
     for one, saved in zip(generators, state["own"]):
-        one.set_state(saved)
+        if one is not None:
+            _set_state_of(one, saved)
 
 
 def _draw_seed() -> int:
     return int(_torch().empty((), dtype=_torch().int64, device="cpu").random_().item())
 
 
-def _seed_all(place: tuple[int, ...]) -> None:
+def _seed_all(place: tuple[int, ...], dataset: Any = None) -> None:
+    """Seeds every generator that a sample may draw from, also those that its dataset has as attributes."""
     seed = zlib.crc32(repr(place).encode())
     random.seed(seed)
     _torch().default_generator.manual_seed(seed)
     if _numpy() is not None:
         _numpy().random.seed(seed)
+    for one in _generators_in(dataset):
+        if hasattr(one, "bit_generator"):
+            one.bit_generator.state = type(one.bit_generator)(seed).state
+        else:
+            (one.manual_seed if hasattr(one, "manual_seed") else one.seed)(seed)
 
 
 def _length(loader: Any) -> Optional[int]:
@@ -1287,6 +1430,8 @@ def _on_host(value: Any, buffers: dict[Any, Any], path: tuple[Any, ...] = ()) ->
 def _copy_to_host(value: Any, buffers: dict[Any, Any], path: tuple[Any, ...]) -> Any:
     torch = _torch()
     if torch is not None and isinstance(value, torch.Tensor):
+        if value.is_sparse:
+            return value.detach().cpu().clone()
         buffer = buffers.get(path)
         if buffer is None or buffer.shape != value.shape or buffer.dtype != value.dtype:
             buffer = torch.empty(value.shape, dtype=value.dtype, device="cpu", pin_memory=value.is_cuda)
@@ -1360,8 +1505,7 @@ class Stream:
         shuffle: bool = True,
         block: Optional[int] = None,
     ) -> None:
-        if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-            raise SystemExit("updraft.Stream is for one process; with torchrun, read the shards with WebDataset")
+        _refuse_several("updraft.Stream", "read the shards with WebDataset")
         self._batch_size = batch_size
         self._shards = _Shards(folder)
         self._seed, self._shuffle, self._transform = seed, shuffle, transform

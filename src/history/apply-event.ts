@@ -8,6 +8,7 @@ import type { EvictedDetails } from '../eventlog/decode.ts';
 import type { Resource, Termination } from '../eventlog/details.ts';
 import type { EventOf, LogEvent } from '../eventlog/events.ts';
 import { ownCopy } from '../eventlog/log-text.ts';
+import { decodeLive } from '../journal/codec.ts';
 import type { AttemptEnd, AttemptHistory } from './history.ts';
 import { maxTextChars, type JobFold, type EventReason } from './job-fold.ts';
 import { gpuModels, machineOf, intern, siteOf } from './worker.ts';
@@ -31,6 +32,9 @@ export function applyEvent(job: JobFold, event: LogEvent): void {
     case 'remote-error':
       complain(job, event);
       return;
+    case 'generic':
+      renumber(job, event.details.text);
+      return;
     case 'submit':
       return;
     default:
@@ -45,6 +49,17 @@ function jobAd(job: JobFold, event: EventOf<'job-ad-information'> & LogEvent): v
   if (job.job.owner !== undefined || !event.text.includes('Owner')) return;
   const owner = event.details.attributes['Owner'];
   if (typeof owner === 'string') job.job.owner = intern(owner);
+}
+
+/**
+ * HTCondor also counts starts that a machine refused and that the log does not show. The agent reports the count, so
+ * its line and its journal belong to the attempt under way.
+ */
+function renumber(job: JobFold, text: string): void {
+  const number = decodeLive(text)?.attempt ?? 0;
+  if (job.attempt === undefined || !Number.isInteger(number) || number <= job.attempt.number) return;
+  job.attempt.number = number;
+  job.announce();
 }
 
 /** The attempt of an event, whose start may be missing in the log. */

@@ -161,7 +161,7 @@ export class JobFold {
     if (this.#attempt !== undefined) this.#lose();
     this.#closeWait();
     this.#attempt = {
-      number: this.job.attempts.length + 1,
+      number: (this.job.attempts.at(-1)?.number ?? 0) + 1,
       waits: this.#waits,
       spans: [],
       ending: 'running',

@@ -13,6 +13,7 @@ import {
   type Fields,
 } from '../base/shape.ts';
 import { kinds, type FaultKind } from '../fault/kinds.ts';
+import { liveMark } from '../job/layout.ts';
 import {
   leftOutReasons,
   outcomes,
@@ -59,7 +60,7 @@ const runShapes: Shapes<RunBody> = {
   'round-started': { round: number, jobs: texts, why: text },
   submitting: { by: shape({ pid: number, start: text, host: text }), round: optional(number) },
   submitted: { cluster: number, round: optional(number) },
-  'attempt-started': { job: text, attempt: number, why: text },
+  'attempt-started': { job: text, attempt: number, why: text, was: optional(number) },
   'attempt-disconnected': { job: text, attempt: number, until: text },
   'attempt-reconnected': { job: text, attempt: number },
   'attempt-phase': {
@@ -202,6 +203,13 @@ export function decode(line: string): Entry | 'garbled' | 'unknown' {
   if (v !== 1 || read === undefined) return 'unknown';
   const entry = read(value);
   return entry instanceof Mismatch ? 'garbled' : (entry as Entry);
+}
+
+/** The entry in a line that an agent sent to the pool's log; undefined for any other line. */
+export function decodeLive(text: string): AgentEntry | undefined {
+  if (!text.startsWith(liveMark)) return undefined;
+  const entry = decode(text.slice(liveMark.length).trim());
+  return typeof entry === 'string' || !isAgentEntry(entry) ? undefined : entry;
 }
 
 /** Whether the entry comes from the agent rather than from the access point. */

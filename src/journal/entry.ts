@@ -72,7 +72,8 @@ export type RunBody =
   | { kind: 'submitting'; by: ProcessIdentity; round?: number }
   /** The scheduler accepted the jobs: process N of this cluster is job N of the run, or of the round's jobs. */
   | { kind: 'submitted'; cluster: number; round?: number }
-  | { kind: 'attempt-started'; job: string; attempt: number; why: string }
+  /** `was`: it started under this number, before its agent reported that the pool counts more starts. */
+  | { kind: 'attempt-started'; job: string; attempt: number; why: string; was?: number }
   /** What the pool does for an attempt before and after its agent reports, and where. */
   | { kind: 'attempt-phase'; job: string; attempt: number; phase: Phase; host?: string; site?: string }
   /** The pool lost the connection to the machine, and tries to reconnect until then. */

@@ -156,7 +156,12 @@ export class RunFold {
     this.#changeJob(job, (old) => (old.status === 'ended' ? old : { ...old, status: 'waiting' }));
   }
 
-  #startAttempt({ job, attempt, why, t }: Extract<RunEntry, { kind: 'attempt-started' }>): void {
+  #startAttempt(entry: Extract<RunEntry, { kind: 'attempt-started' }>): void {
+    const { job, attempt, why, was, t } = entry;
+    if (was !== undefined) {
+      this.#renumber(job, was, attempt);
+      return;
+    }
     const known = this.#jobs.get(job);
     const before = known?.attempts.findLast((one) => one.attempt < attempt);
     // A job that had ended was not waiting until it was retried.
@@ -169,6 +174,19 @@ export class RunFold {
       ...defined({ waitingSince }),
     }));
     this.#changeJob(job, (old) => ({ ...again(old), status: 'running' }));
+  }
+
+  /** Values of the agent may have come first, under the new number. */
+  #renumber(id: string, was: number, attempt: number): void {
+    this.#changeJob(id, (job) => {
+      const found = job.attempts.find((one) => one.attempt === was);
+      if (found === undefined) return job;
+      const known = job.attempts.find((one) => one.attempt === attempt);
+      const agent = known?.agent ?? found.agent;
+      const next = { ...known, ...found, attempt, ...defined({ agent }), phase: phaseOf(agent, found.pool) };
+      const others = job.attempts.filter((one) => one !== found && one !== known);
+      return { ...job, attempts: [...others, next].sort((a, b) => a.attempt - b.attempt) };
+    });
   }
 
   #keepBack(rungs: number[]): void {

@@ -131,7 +131,10 @@ class Follower {
     // An agent's own journal takes precedence over what it reported otherwise.
     if (isAgentEntry(entry) && this.#follow(entry.job, entry.attempt).spoken) return;
     this.#fold.add(entry);
-    if (entry.kind === 'attempt-started') this.#follow(entry.job, entry.attempt);
+    if (entry.kind === 'attempt-started') {
+      this.#follow(entry.job, entry.attempt);
+      if (entry.was !== undefined) this.#attempts.delete(attemptKey({ job: entry.job, attempt: entry.was }));
+    }
     if (entry.kind === 'attempt-ended') this.#follow(entry.job, entry.attempt).over = true;
   }
 

@@ -6,8 +6,8 @@ export type Interval = readonly [low: number, high: number];
 
 const resamples = 2000;
 const seed = 20_240_610;
-/** Above this, resampling takes long, and order statistics give the same interval. */
-const maxResampled = 20_000;
+/** Drawing more values each time takes long, and the formulas for large samples give the same result. */
+export const maxResampled = 2000;
 /** The 97.5 % quantile of the normal distribution. */
 const normal95 = 1.959964;
 
@@ -32,7 +32,8 @@ export function medianInterval(sorted: readonly number[]): Interval | null {
  */
 export function costInterval(samples: readonly { cost: number; isSuccess: boolean }[]): Interval | null {
   const size = samples.length;
-  if (size < 2 || size > maxResampled || !samples.some(({ isSuccess }) => isSuccess)) return null;
+  if (size < 2 || !samples.some(({ isSuccess }) => isSuccess)) return null;
+  if (size > maxResampled) return ratioInterval(samples);
   const random = seededRandom(seed);
   return percentiles(() => {
     let [cost, successes] = [0, 0];
@@ -54,6 +55,18 @@ function orderInterval(sorted: readonly number[]): Interval {
   const reach = (normal95 * Math.sqrt(sorted.length)) / 2;
   const at = (rank: number): number => sorted[Math.round(rank)] ?? 0;
   return [at(sorted.length / 2 - reach), at(sorted.length / 2 + reach)];
+}
+
+/** The interval of a ratio of two sums, by its normal approximation (the delta method). */
+function ratioInterval(samples: readonly { cost: number; isSuccess: boolean }[]): Interval {
+  const successes = samples.reduce((sum, { isSuccess }) => sum + Number(isSuccess), 0);
+  const ratio = samples.reduce((sum, { cost }) => sum + cost, 0) / successes;
+  const squares = samples.reduce(
+    (sum, { cost, isSuccess }) => sum + (cost - ratio * Number(isSuccess)) ** 2,
+    0,
+  );
+  const reach = (normal95 * Math.sqrt(squares)) / successes;
+  return [Math.max(0, ratio - reach), ratio + reach];
 }
 
 function bump(counts: Uint32Array, index: number): void {

@@ -1,3 +1,4 @@
+import { maxResampled } from './bootstrap.ts';
 import { ascending } from './describe.ts';
 import { chiSquareTail, normalTails } from './distributions.ts';
 import { seededRandom } from './random.ts';
@@ -31,14 +32,16 @@ export function mannWhitney(a: readonly number[], b: readonly number[]): RankTes
 
 /** Whether any of several samples differs from the others (Kruskal–Wallis); null unless at least two have values. */
 export function kruskalWallis(samples: readonly (readonly number[])[]): RankTest | null {
-  const sizes = samples.map(({ length }) => length).filter((length) => length > 0);
+  // The largest comes last: permutations need not draw it.
+  const ordered = samples.filter(({ length }) => length > 0).sort((a, b) => a.length - b.length);
+  const sizes = ordered.map(({ length }) => length);
   if (sizes.length < 2) return null;
-  const { ranks, ties } = doubledRanks(samples.flat());
+  const { ranks, ties } = doubledRanks(ordered.flat());
   const size = ranks.length;
   const correction = 1 - ties / (size ** 3 - size);
   if (correction === 0) return { p: 1, method: 'exact' };
   const squares = sumOfSquares(ranks, sizes);
-  if (Math.min(...sizes) < minApproximate)
+  if ((sizes[0] ?? 0) < minApproximate && size - (sizes.at(-1) ?? 0) <= maxResampled)
     return { p: permutationTail(ranks, sizes, squares), method: 'permutations' };
   const h = ((3 / (size * (size + 1))) * squares - 3 * (size + 1)) / correction;
   return { p: chiSquareTail(h, sizes.length - 1), method: 'approximate' };
@@ -95,22 +98,27 @@ function exactTails(ranks: readonly number[], chosen: number, distance: number):
 
 /** The part of Kruskal and Wallis's statistic that changes when values change groups. */
 function sumOfSquares(ranks: readonly number[], sizes: readonly number[]): number {
-  let [at, squares] = [0, 0];
-  for (const size of sizes) {
+  const { length } = ranks;
+  // Doubled ranks add up to this; the last group has what the others leave.
+  let [at, squares, left] = [0, 0, length * (length + 1)];
+  for (const size of sizes.slice(0, -1)) {
     let sum = 0;
     for (const end = at + size; at < end; at++) sum += ranks[at] ?? 0;
     squares += sum ** 2 / size;
+    left -= sum;
   }
-  return squares;
+  return squares + left ** 2 / (length - at);
 }
 
 function permutationTail(ranks: readonly number[], sizes: readonly number[], observed: number): number {
   const random = seededRandom(seed);
   const shuffled = [...ranks];
+  const { length } = shuffled;
+  const drawn = length - (sizes.at(-1) ?? 0);
   let asLarge = 1;
   for (let round = 0; round < permutations; round++) {
-    for (let at = shuffled.length - 1; at > 0; at--) {
-      const other = Math.floor(random() * (at + 1));
+    for (let at = 0; at < drawn; at++) {
+      const other = at + Math.floor(random() * (length - at));
       const value = shuffled[at] ?? 0;
       shuffled[at] = shuffled[other] ?? 0;
       shuffled[other] = value;

@@ -67,6 +67,12 @@ test('Kruskal–Wallis compares several samples', () => {
   assert.equal(few?.method, 'permutations');
   isNear(few.p, 0.713, 0.015);
   assert.equal(kruskalWallis([[1, 1], [1], [1]])?.p, 1);
+  const many = Array.from({ length: 140_000 }, (_, at) => at);
+  // Three values of 140,003 are drawn each time. All three among the least 100: hardly by chance.
+  const rare = kruskalWallis([many, [9.5, 50.5, 99.5], [1]]);
+  assert.equal(rare?.method, 'permutations');
+  assert.ok(rare.p < 0.001, `${rare.p}`);
+  assert.equal(kruskalWallis([many, many, [1, 2, 3]])?.method, 'approximate');
   assert.equal(kruskalWallis([[1, 2], []]), null);
 });
 
@@ -100,6 +106,11 @@ test('the cost per success counts failures, too', () => {
   const [low = 0, high = 0] = costInterval(samples) ?? [];
   assert.ok(low > 1.2 && low < 1.6 && high > 2.5 && high < 4, `${low} to ${high}`);
   assert.equal(costInterval([{ cost: 1, isSuccess: false }]), null);
+  // Of many values, as the bootstrap has it for 2,000 of them: 1.910 to 2.094.
+  const many = Array.from({ length: 2001 }, (_, at) => ({ cost: 1, isSuccess: at % 2 === 0 }));
+  const [from = 0, to = 0] = costInterval(many) ?? [];
+  isNear(from, 1.91, 0.01);
+  isNear(to, 2.094, 0.01);
 });
 
 test('a completion curve is that of Kaplan and Meier', () => {

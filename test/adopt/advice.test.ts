@@ -1,36 +1,29 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
-import { readdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { systemClock } from '../../src/base/clock.ts';
-import type { Finding } from '../../src/base/finding.ts';
 import { waitForChange } from '../../src/base/wait-for-change.ts';
-import { lintSubmission } from '../../src/adopt/lint.ts';
-import { surveyOnDisk } from '../../src/adopt/disk-files.ts';
-import { submitLimits } from '../../src/pool/submit-limits.ts';
-import { condorProfiles } from '../../src/pool/condor/submit/profiles.ts';
 import * as report from '../../src/cli/commands/report.ts';
 import { runCommand } from '../cli/run-command.ts';
-import { testPool } from '../pool.ts';
+import { meetingPlace, testPool } from '../pool.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
+import { linesIn, lintLines, withLines } from './advised-lines.ts';
 import { realCondorSubmit } from './condor-submit.ts';
-
-async function lint(folder: string, lines: readonly string[]): Promise<Finding[]> {
-  const file = path.join(folder, 'job.sub');
-  await writeFile(file, `${lines.join('\n')}\n`);
-  const limits = submitLimits(condorProfiles.htcondor);
-  return lintSubmission(surveyOnDisk({ file, env: {}, now: new Date('2026-11-15T00:00:00Z'), limits }));
-}
 
 /** The fix of a rule, with its lines for the submit file. */
 async function adviceFor(folder: string, rule: string, lines: readonly string[]): Promise<string> {
-  const found = (await lint(folder, lines)).find((finding) => finding.rule === rule);
+  const found = (await lintLines(folder, lines)).find((finding) => finding.rule === rule);
   assert.ok(found !== undefined, `no finding ${rule}`);
   return found.fix;
 }
+
+/** The same, as lines. */
+const linesFor = async (folder: string, rule: string, lines: readonly string[]): Promise<string[]> =>
+  linesIn(await adviceFor(folder, rule, lines));
 
 /** A user at the access point of the shared pool; undefined, and the test skipped, where there is none. */
 async function accessPoint(t: TestContext) {
@@ -46,6 +39,7 @@ async function accessPoint(t: TestContext) {
     folder,
     at,
     tool,
+    meet: () => meetingPlace(pool.home),
     /** Submits jobs, and returns their cluster. */
     async submit(name: string, lines: readonly string[]): Promise<string> {
       await writeFile(at(`${name}.sub`), [...lines, ''].join('\n'));
@@ -85,9 +79,12 @@ test('advised lines end jobs that never work, and the commands of a mail end the
     'periodic_release = HoldReasonCode == 13',
     'queue',
   ]);
+  // The rule is 'worth-adding'.
   const [, retries = '', waiting = ''] =
     /(max_retries = \d+) and (periodic_release = .*?) \(one stalled/.exec(
-      (await lint(folder, [...job('/bin/true', 'c.log'), 'queue'])).map(({ message }) => message).join('\n'),
+      (await lintLines(folder, [...job('/bin/true', 'c.log'), 'queue']))
+        .map(({ message }) => message)
+        .join('\n'),
     ) ?? [];
   assert.match(waiting, / > 600$/);
   await writeFile(here.at('there.txt'), '');
@@ -136,6 +133,97 @@ async function mailCommands(folder: string, log: string): Promise<string[]> {
   return [...out.matchAll(/^ {4,}((?:condor_\w+|updraft) .*)$/gm)].map(([, command = '']) => command);
 }
 
+test('advised lines keep logs, outputs and results of every job, and the paths of its files', async (t) => {
+  const here = await accessPoint(t);
+  if (here === undefined) return;
+  const { folder } = here;
+  const shell = (command: string): string[] => [
+    'executable = /bin/sh',
+    'transfer_executable = false',
+    'should_transfer_files = YES',
+    `arguments = "-c '${command}'"`,
+  ];
+  const shared = [
+    ...shell('echo $(Process) | tee model.pt'),
+    'transfer_output_files = model.pt',
+    'output = out.txt',
+    'queue 2',
+  ];
+  const [log = ''] = await linesFor(folder, 'no-log', shared);
+  const output = /such as (.*)$/.exec(await adviceFor(folder, 'jobs-overwrite', shared))?.[1] ?? '';
+  const remaps = await linesFor(folder, 'results-overwrite', shared);
+  const undeclared = [...shell('echo $(Process) > model.pt; echo > left.txt'), log, 'queue 2'];
+  const outputs = await linesFor(folder, 'no-outputs', undeclared);
+  await mkdir(here.at('code'));
+  await writeFile(here.at('code/run.sh'), 'pwd\n');
+  const flat = [...shell('sh code/run.sh'), log, 'transfer_input_files = code/run.sh', 'queue'];
+  flat[3] = 'arguments = code/run.sh';
+  const paths = /preserve_relative_paths = \w+/.exec(await adviceFor(folder, 'flat-path', flat))?.[0] ?? '';
+  const [e, f, g] = await Promise.all([
+    here.submit('e', withLines(shared, [log, `output = ${output}`, ...remaps])),
+    here.submit('f', withLines(undeclared, outputs)),
+    here.submit('g', withLines(flat, [paths])),
+  ]);
+
+  assert.equal(log, 'log = logs/$(Cluster).log');
+  await Promise.all([e, f, g].map((cluster) => here.ended(`logs/${cluster}.log`)));
+  const text = (name: string): Promise<string> => readFile(here.at(name), 'utf8');
+  for (const process of ['0', '1']) {
+    assert.equal(await text(`out.${e}.${process}.txt`), `${process}\n`);
+    assert.equal(await text(`results/${e}.${process}-model.pt`), `${process}\n`);
+    assert.equal(await text(`results/${f}.${process}.pt`), `${process}\n`);
+  }
+  assert.equal(existsSync(here.at('left.txt')), false);
+  assert.match(await text(`logs/${g}.log`), /return value 0/);
+});
+
+/** Saves a checkpoint in a folder, waits for its eviction, and fails if it then does not find the checkpoint. */
+const saving = `#!/bin/sh
+if [ ! -e checkpoints/step ]; then
+  [ -e "$1" ] && exit 3
+  mkdir -p checkpoints; echo 1 > checkpoints/step; touch first; exit 85
+fi
+[ -e first ] || exit 0
+touch "$1"
+while :; do sleep 1; done
+`;
+
+test('advised lines keep a checkpoint through an eviction, which a slash would lose', async (t) => {
+  const here = await accessPoint(t);
+  if (here === undefined) return;
+  const { folder, tool } = here;
+  await writeFile(here.at('save.sh'), saving, { mode: 0o755 });
+  const common = (name: string): string[] => [
+    'executable = save.sh',
+    `arguments = $(flag)`,
+    'should_transfer_files = YES',
+    `log = ${name}.log`,
+  ];
+  const evicted = [...common('h'), 'when_to_transfer_output = ON_EXIT_OR_EVICT', 'queue'];
+  const lines = await linesFor(folder, 'evicted-output', evicted);
+  const [code = '', files = ''] = lines;
+  assert.deepEqual(await linesFor(folder, 'checkpoint-without-files', [...common('h'), code, 'queue']), [
+    files,
+  ]);
+  assert.deepEqual(await linesFor(folder, 'checkpoint-without-code', [...common('h'), files, 'queue']), [
+    code,
+  ]);
+  const slash = [...common('i'), code, `${files}/`, 'queue'];
+  assert.deepEqual(await linesFor(folder, 'checkpoint-slash', slash), [files]);
+  const { here: meeting, onWorker } = await here.meet();
+  const jobs = [
+    await here.submit('h', [`flag = ${onWorker}/h`, ...withLines(evicted, [code, files])]),
+    await here.submit('i', [`flag = ${onWorker}/i`, ...slash]),
+  ];
+  const signal = AbortSignal.timeout(240_000);
+  const flags = ['h', 'i'].map((name) => path.join(meeting, name));
+  while (!flags.every((flag) => existsSync(flag))) await waitForChange([meeting], 500, systemClock, signal);
+  await tool('condor_vacate_job', '-fast', ...jobs);
+  await Promise.all([here.ended('h.log'), here.ended('i.log')]);
+  assert.match(await readFile(here.at('h.log'), 'utf8'), /return value 0\)/);
+  assert.match(await readFile(here.at('i.log'), 'utf8'), /return value 3\)/);
+});
+
 test('HTCondor refuses the values that are reported, and accepts those that are not', async (t) => {
   const condor = await realCondorSubmit(t);
   if (condor === undefined) return;
@@ -156,43 +244,9 @@ test('HTCondor refuses the values that are reported, and accepts those that are 
   for (const command of ['should_transfer_files', 'when_to_transfer_output', 'notification'])
     for (const value of values) {
       const lines = ['executable = /bin/true', `${command} = ${value}`, 'success_exit_code = 0', 'queue'];
-      const isReported = (await lint(folder, lines)).some(({ rule }) => rule === 'bad-value');
+      const isReported = (await lintLines(folder, lines)).some(({ rule }) => rule === 'bad-value');
       assert.equal(isReported, condor.dryRun(folder, 'job.sub').status !== 0, `${command} = ${value}`);
     }
-});
-
-/** Submit lines within a piece of advice, which may go on in words. */
-const linesIn = (advice: string): string[] =>
-  [
-    ...advice.matchAll(
-      /(?<![\w$(`+"])(\+?[A-Za-z_]+ = .+?)(?=, (?![A-Z])| and [a-z]| or "|; | \([a-z]+ [A-Za-z]|$)/g,
-    ),
-  ].map(([, line = '']) => line);
-
-test('HTCondor accepts every submit line that is advised', async (t) => {
-  const condor = await realCondorSubmit(t);
-  if (condor === undefined) return;
-  const entries = await readdir(import.meta.dirname, { withFileTypes: true });
-  const lines = new Set<string>();
-  for (const { name } of entries.filter((entry) => entry.isDirectory())) {
-    const file = path.join(import.meta.dirname, name, 'job.sub');
-    if (!existsSync(file)) continue;
-    const limits = submitLimits(condorProfiles.chtc);
-    const now = new Date('2026-11-15T00:00:00Z');
-    for (const { rule, fix, message } of lintSubmission(surveyOnDisk({ file, env: {}, now, limits })))
-      for (const line of linesIn(rule === 'worth-adding' ? message : fix)) lines.add(line);
-  }
-  assert.ok(lines.size > 15, [...lines].join('\n'));
-  const folder = await temporaryFolder(t, { 'train.sh': '#!/bin/sh\n' });
-  // All at once where that goes well: each call takes a while.
-  for (const some of [[...lines], ...[...lines].map((line) => [line])]) {
-    const text = ['executable = train.sh', 'request_gpus = 1', ...some, 'queue', ''].join('\n');
-    await writeFile(path.join(folder, 'job.sub'), text);
-    const { status, said } = condor.dryRun(folder, 'job.sub');
-    const isFine = status === 0 && !/unused/.test(said);
-    if (isFine && some.length > 1) return;
-    assert.ok(isFine || some.length > 1, `${some.join()}: ${said}`);
-  }
 });
 
 const expressions = [
@@ -233,7 +287,7 @@ test('HTCondor refuses the expressions that are reported, and accepts those that
   if (condor === undefined) return;
   const folder = await temporaryFolder(t);
   for (const line of expressions) {
-    const findings = await lint(folder, ['executable = /bin/true', line, 'queue']);
+    const findings = await lintLines(folder, ['executable = /bin/true', line, 'queue']);
     const isReported = findings.some(({ rule }) => /^bad-(value|expression)$/.test(rule));
     assert.equal(isReported, condor.dryRun(folder, 'job.sub').status !== 0, line);
   }

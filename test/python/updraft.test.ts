@@ -23,7 +23,7 @@ test('a training with updraft.py resumes at the very next batch', { timeout: 300
   }
   if (withTorch === undefined) t.diagnostic('no Python on this machine has torch, numpy: tested without');
   const { stderr } = await run(python, ['-B', '-m', 'unittest', 'test_updraft', 'test_stream'], { cwd });
-  assert.match(stderr, withTorch === undefined ? /^OK \(skipped=16\)$/m : /^OK$/m);
+  assert.match(stderr, withTorch === undefined ? /^OK \(skipped=\d+\)$/m : /^OK$/m);
 });
 
 for (const [framework, modules, suite] of [

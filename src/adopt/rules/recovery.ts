@@ -1,4 +1,12 @@
-import { perBatch, whereSet, valueOf, type Batch, type SubmitFacts } from '../submit-facts.ts';
+import {
+  fileList,
+  isUrl,
+  perBatch,
+  whereSet,
+  valueOf,
+  type Batch,
+  type SubmitFacts,
+} from '../submit-facts.ts';
 import type { Rule } from '../../base/finding.ts';
 
 const has = (batch: Batch, ...names: string[]): boolean =>
@@ -67,7 +75,7 @@ export const recoveryRules: Rule<SubmitFacts>[] = [
         ? {
             message:
               'ON_EXIT_OR_EVICT without a checkpoint: an eviction saves half-written files, and a machine that disappears saves none',
-            fix: 'checkpoint_exit_code = 85 and transfer_checkpoint_files = checkpoints/, and make the training exit with 85 after saving one; or when_to_transfer_output = ON_EXIT',
+            fix: 'checkpoint_exit_code = 85 and transfer_checkpoint_files = checkpoints, and make the training exit with 85 after saving one; or when_to_transfer_output = ON_EXIT',
             place: whereSet(batch, 'when_to_transfer_output'),
           }
         : undefined,
@@ -98,7 +106,7 @@ export const recoveryRules: Rule<SubmitFacts>[] = [
         ? {
             message:
               '`checkpoint_exit_code` without `transfer_checkpoint_files`: the declared outputs are saved instead, and maybe not the checkpoint',
-            fix: 'transfer_checkpoint_files = checkpoints/',
+            fix: 'transfer_checkpoint_files = checkpoints',
             place: whereSet(batch, 'checkpoint_exit_code'),
           }
         : undefined,
@@ -118,5 +126,21 @@ export const recoveryRules: Rule<SubmitFacts>[] = [
           }
         : undefined,
     ),
+  },
+  {
+    name: 'checkpoint-slash',
+    level: 'warning',
+    about:
+      'A folder in `transfer_checkpoint_files` ends in a slash: its files are saved without the folder, so a resumed job does not find them.',
+    check: perBatch((batch) => {
+      const files = fileList(valueOf(batch, 'transfer_checkpoint_files'));
+      const folder = files.find((name) => /[^/]\/+$/.test(name) && !isUrl(name));
+      if (folder === undefined) return [];
+      return {
+        message: `\`${folder}\` ends in a slash: HTCondor saves the files in it, not the folder, so after an eviction they are beside the folder and the training starts over`,
+        fix: `transfer_checkpoint_files = ${files.map((name) => (isUrl(name) ? name : name.replace(/(?<=[^/])\/+$/, ''))).join(', ')}`,
+        place: whereSet(batch, 'transfer_checkpoint_files'),
+      };
+    }),
   },
 ];

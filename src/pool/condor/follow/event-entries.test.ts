@@ -1,14 +1,21 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createParser } from '../../../eventlog/parse.ts';
-import { causeOfJob } from '../../../history/run-jobs.ts';
+import { causeOfJob, runJobs } from '../../../history/run-jobs.ts';
 import { jobId } from '../../../job/layout.ts';
+import { encode, isAgentEntry } from '../../../journal/codec.ts';
 import { fold } from '../../../journal/fold.ts';
+import type { AgentBody, AgentEntry, Entry } from '../../../journal/entry.ts';
+import { merge } from '../../../journal/load-run.ts';
 import type { JobState } from '../../../journal/state.ts';
 import { EventEntries } from './event-entries.ts';
 
 /** The only job after these events, each `number text`, a second apart. */
 function story(...events: string[]): JobState {
+  return fold(entriesOf(events)).jobs[0]!;
+}
+
+function entriesOf(events: readonly string[]): Entry[] {
   const entries = new EventEntries(
     { willRelease: ({ code }, { failures }) => code === 13 && failures < 2, leaseSeconds: () => 1200 },
     (_, proc) => ({ job: jobId(proc), round: 1 }),
@@ -21,8 +28,7 @@ function story(...events: string[]): JobState {
   });
   parser.feed(Buffer.from(text.join('')));
   parser.end();
-  const state = fold(entries.take());
-  return state.jobs[0]!;
+  return entries.take();
 }
 
 const submitted = '000 Job submitted from host: <1.2.3.4>';
@@ -170,4 +176,41 @@ test("a lost connection is a state of the attempt, with the pool's deadline, unt
     [over.status, over.attempts[0]?.outcome, over.attempts[0]?.pool?.disconnected],
     ['waiting', 'evicted', undefined],
   );
+});
+
+/** An entry of the agent, some seconds after the log's first event. */
+const said = (attempt: number, second: number, body: AgentBody): AgentEntry => ({
+  ...{ v: 1, t: new Date(Date.UTC(2026, 10, 15, 3, 0, second)).toISOString(), seq: second },
+  ...{ job: '0000', attempt, ...body },
+});
+const started: AgentBody = { kind: 'agent-started', version: '1', host: 'worker', pid: 7, gpus: [] };
+const live = (entry: Entry): string => `008 updraft ${encode(entry)}`;
+
+test('starts that the log does not show are counted by the agent: its journal belongs to the attempt under way', () => {
+  const events = [submitted, moving, moved, executing, live(said(2, 4, started)), '004 Job was evicted.'];
+  const later = [moving, moved, executing, live(said(5, 9, started)), terminated(0)];
+  const account = entriesOf([...events, ...later]);
+  const journals = [2, 5].map((attempt) => {
+    const from = attempt === 2 ? 3 : 8;
+    return [
+      said(attempt, from, started),
+      said(attempt, from, { kind: 'phase', phase: 'training' }),
+      ...(attempt === 2
+        ? []
+        : [said(attempt, from + 2, { kind: 'agent-ended', outcome: 'success', exit: 0 })]),
+    ];
+  });
+  const entries = account.flatMap((entry) => (isAgentEntry(entry) ? [] : [entry]));
+  const state = fold(merge(entries, journals));
+  const followed = fold(account);
+  for (const { jobs } of [state, followed]) {
+    const attempts = jobs[0]?.attempts.map(({ attempt, outcome, agent }) => [attempt, outcome, agent?.host]);
+    assert.deepEqual(attempts, [
+      [2, 'evicted', 'worker'],
+      [5, 'success', 'worker'],
+    ]);
+    assert.match(jobs[0]?.attempts[1]?.why ?? '', /^attempt 2 ended as evicted/);
+  }
+  const [, second] = runJobs(state)[0]?.attempts ?? [];
+  assert.deepEqual([second?.spans.map(({ doing }) => doing)], [['input', 'executing', 'starting']]);
 });

@@ -5,8 +5,8 @@ import { kinds } from '../../../fault/kinds.ts';
 import type { AttemptEnd, AttemptHistory, Activity } from '../../../history/history.ts';
 import type { JobTransition, JobFold, EventReason } from '../../../history/job-fold.ts';
 import { LogFold } from '../../../history/log-fold.ts';
-import { liveMark, resultsFolder } from '../../../job/layout.ts';
-import { decode, isAgentEntry } from '../../../journal/codec.ts';
+import { resultsFolder } from '../../../job/layout.ts';
+import { decodeLive } from '../../../journal/codec.ts';
 import type { AgentEntry, Entry, FaultRecord, Outcome, Phase, RunBody } from '../../../journal/entry.ts';
 import { defaultLeaseSeconds } from '../../../recovery/policy.ts';
 import type { FailureCounts } from '../../../recovery/releases.ts';
@@ -139,7 +139,8 @@ export class EventEntries {
         this.#emit({ kind: 'attempt-started', job, attempt: tracked.attempt, why: tracked.why });
         return;
       case 'doing':
-        this.#phase(tracked, change.doing, change.attempt);
+        if (change.attempt.number > tracked.attempt) this.#renumber(tracked, change.attempt.number);
+        else this.#phase(tracked, change.doing, change.attempt);
         return;
       case 'connection': {
         const { attempt } = tracked;
@@ -163,6 +164,13 @@ export class EventEntries {
       case 'finished':
         this.#finished(tracked, change, fold.job.cause);
     }
+  }
+
+  /** The pool counts starts that its log does not show. */
+  #renumber(tracked: TrackedJob, attempt: number): void {
+    const { job, why, attempt: was } = tracked;
+    tracked.attempt = attempt;
+    this.#emit({ kind: 'attempt-started', job, attempt, why, was });
   }
 
   #phase(tracked: TrackedJob, doing: Activity, attempt: AttemptHistory): void {
@@ -234,10 +242,8 @@ export class EventEntries {
   }
 
   #recordAgentLine(tracked: TrackedJob, text: string): void {
-    if (!text.startsWith(liveMark)) return;
-    const entry = decode(text.slice(liveMark.length).trim());
-    if (typeof entry === 'string' || !isAgentEntry(entry)) return;
-    this.#entries.push({ ...entry, job: tracked.job } satisfies AgentEntry);
+    const entry = decodeLive(text);
+    if (entry !== undefined) this.#entries.push({ ...entry, job: tracked.job } satisfies AgentEntry);
   }
 
   #emit(body: RunBody): void {

@@ -49,4 +49,9 @@ test('a resubmitted job continues its attempt numbers, even after a cluster with
     /: Attempt 2 at node is running/,
   );
   assert.match(await sentence(attempt(7, 1, 3) + unmatched + attempt(9, 4, 0)), /took more than one attempt/);
+  const line = `updraft ${JSON.stringify({ v: 1, t: '2026-03-04T10:00:05Z', seq: 0, job: '0000', attempt: 4, kind: 'agent-paused' })}`;
+  assert.match(
+    await sentence(attempt(7, 1, 3) + attempt(9, 4) + event('008', 9, 5, line)),
+    /: Attempt 4 at node is running/,
+  );
 });

@@ -39,10 +39,10 @@ async function readHistories(runFolder: string, ours: boolean): Promise<Map<stri
   const counted = new Map<string, number>();
   for (const history of fold.finish()) {
     const job = jobOf(history.id);
-    // Attempts are numbered on, as in the run's journal.
-    const before = counted.get(job) ?? 0;
-    for (const attempt of history.attempts) attempt.number += before;
-    counted.set(job, before + history.attempts.length);
+    // Attempts are numbered on, as in the run's journal; those with an agent have its number.
+    let number = counted.get(job) ?? 0;
+    for (const attempt of history.attempts) attempt.number = number = Math.max(attempt.number, number + 1);
+    counted.set(job, number);
     latest.set(job, history);
   }
   return latest;

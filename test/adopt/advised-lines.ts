@@ -1,0 +1,39 @@
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { Finding } from '../../src/base/finding.ts';
+import { lintSubmission } from '../../src/adopt/lint.ts';
+import { surveyOnDisk } from '../../src/adopt/disk-files.ts';
+import type { PastUsage } from '../../src/adopt/submit-facts.ts';
+import type { ProfileName } from '../../src/job/spec.ts';
+import { limitsAt } from '../../src/pool/submit-limits.ts';
+
+/** The findings in a submit file of these lines, which is left in the folder as `job.sub`. */
+export async function lintLines(
+  folder: string,
+  lines: readonly string[],
+  { pool = 'htcondor', usage }: { pool?: ProfileName; usage?: PastUsage } = {},
+): Promise<Finding[]> {
+  const file = path.join(folder, 'job.sub');
+  await writeFile(file, `${lines.join('\n')}\n`);
+  const now = new Date('2026-11-15T00:00:00Z');
+  const known = usage === undefined ? {} : { usage };
+  return lintSubmission(surveyOnDisk({ file, env: {}, now, limits: limitsAt(pool), ...known }));
+}
+
+/** Submit lines within a piece of advice, which may go on in words. */
+export const linesIn = (advice: string): string[] =>
+  [
+    ...advice.matchAll(
+      /(?<![\w$(`+"])(\+?[A-Za-z_]+ = .+?)(?=, (?![A-Z])| and [a-z]| or "|; | \([a-z]+ [A-Za-z]|$)/g,
+    ),
+  ].map(([, line = '']) => line);
+
+const nameOf = (line: string): string => (line.split('=')[0] ?? '').trim().toLowerCase();
+
+/** The file with these lines instead of its own for the same names, before its queue statement. */
+export function withLines(lines: readonly string[], advised: readonly string[]): string[] {
+  const names = new Set(advised.map(nameOf));
+  const kept = lines.filter((line) => !line.includes('=') || !names.has(nameOf(line)));
+  const queue = kept.findIndex((line) => /^queue\b/.test(line));
+  return kept.toSpliced(queue === -1 ? kept.length : queue, 0, ...advised);
+}

@@ -1,0 +1,314 @@
+import assert from 'node:assert/strict';
+import { chmod, readFile, truncate } from 'node:fs/promises';
+import path from 'node:path';
+import { test } from 'node:test';
+import { allRules } from '../../src/adopt/lint.ts';
+import { wrapperRules } from '../../src/adopt/rules/wrapper.ts';
+import type { PastUsage } from '../../src/adopt/submit-facts.ts';
+import type { ProfileName } from '../../src/job/spec.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { linesIn, lintLines, withLines } from './advised-lines.ts';
+import { type CondorSubmit, realCondorSubmit } from './condor-submit.ts';
+
+/** A file that a rule finds something in, and the same file once the advice is followed. */
+interface Corrected {
+  /** The lines after `executable = train.sh`; `queue` follows. */
+  wrong: string[];
+  /** Lines that the advice says to remove. */
+  without?: RegExp;
+  /** How to follow advice that is no complete line; default: its lines instead of those for the same names. */
+  right?: (lines: string[], fix: string) => string[];
+  pool?: ProfileName;
+  usage?: PastUsage;
+  /** What HTCondor must have made of it, in the job's ad. */
+  ad?: Record<string, RegExp>;
+}
+
+const instead = (...advised: string[]): Pick<Corrected, 'right'> => ({
+  right: (lines) => withLines(lines, advised),
+});
+
+const corrected: Record<string, Corrected[]> = {
+  'replaced-command': [
+    {
+      wrong: ['requirements = Mips > 1', 'requirements = KFlops > 1'],
+      ad: { requirements: /Mips > 1.*KFlops > 1/ },
+    },
+  ],
+  'no-queue': [{ wrong: [], right: (lines) => [...lines, 'queue'] }],
+  'bad-quoting': [
+    { wrong: ['arguments = "say "hello""'] },
+    { wrong: [`environment = "A='open"`], ad: { environment: /A=1 B=two' 'words/ } },
+  ],
+  'several-queues': [
+    {
+      wrong: ['arguments = $(n)', 'n = 1', 'queue', 'n = 2', 'queue'],
+      right: ([program = '', words = '']) => [program, words, 'queue n from (', '1', '2', ')'],
+    },
+  ],
+  'unused-name': [
+    {
+      wrong: ['transfer_ouput_files = model.pt'],
+      without: /ouput/,
+      right: (lines, fix) => withLines(lines, [`${/write `(\w+)`/.exec(fix)?.[1] ?? ''} = model.pt`]),
+    },
+    { wrong: ['Colour = "green"'], without: /^Colour/, ...instead('+Colour = "green"') },
+  ],
+  'undefined-macro': [
+    {
+      wrong: ['arguments = --tag $(tag)'],
+      right: (lines, fix) =>
+        withLines(lines, [`arguments = --tag ${/`(\$\(tag:value\))`/.exec(fix)?.[1] ?? ''}`]),
+      ad: { args: /--tag value/ },
+    },
+  ],
+  'comment-in-continuation': [
+    { wrong: ['arguments = one \\', '  # two words'], ...instead('# two words', 'arguments = one') },
+  ],
+  'getenv-all': [
+    {
+      wrong: ['getenv = true'],
+      right: (lines, fix) => withLines(lines, [/`(getenv = .*?)`/.exec(fix)?.[1] ?? '']),
+    },
+  ],
+  'unquoted-attribute': [{ wrong: ['+WantFlocking = maybe'], ad: { wantflocking: /^"maybe"$/ } }],
+  'old-universe': [
+    { wrong: ['universe = standard'], ...instead('universe = vanilla') },
+    {
+      wrong: ['universe = standard'],
+      ...instead('universe = container', 'container_image = docker://a/b:1'),
+    },
+  ],
+  'bad-value': ['YES', 'NO', 'IF_NEEDED'].map((word) => ({
+    wrong: ['should_transfer_files = MAYBE'],
+    right: (lines, fix) => {
+      assert.ok(fix.includes(word), fix);
+      return withLines(lines, [`should_transfer_files = ${word}`]);
+    },
+  })),
+  'comment-in-value': [{ wrong: ['output = out.1 # one per job'], ad: { out: /^"out\.1"$/ } }],
+  'command-as-attribute': [
+    { wrong: ['+request_gpus = 1'], without: /^\+request/, ad: { requestgpus: /^1$/ } },
+  ],
+  'environment-secret': [
+    {
+      wrong: ['environment = "WANDB_API_KEY=0123456789abcdef"'],
+      without: /^environment/,
+      ...instead('transfer_input_files = key.txt', 'should_transfer_files = YES'),
+    },
+  ],
+  'bad-expression': [
+    { wrong: ['request_memory = 8 gigs'], ad: { requestmemory: /^8192$/ } },
+    { wrong: ['request_cpus = 4 # two for loading'], ad: { requestcpus: /^4$/ } },
+    { wrong: ['+SingularityBind = /data:/data'], ad: { singularitybind: /^"\/data:\/data"$/ } },
+    { wrong: ['periodic_hold_reason = too long'] },
+  ],
+  'odd-amount': [
+    { wrong: ['request_disk = "8 GB"'], ad: { requestdisk: /^8388608$/ } },
+    { wrong: ['request_memory = 1,500 MB'], ad: { requestmemory: /^1500$/ } },
+  ],
+  'log-in-tmp': [{ wrong: ['log = /tmp/job.log'], ad: { userlog: /logs\/\d+\.log"$/ } }],
+  'fixed-names': [{ wrong: ['output = job.out'], ad: { out: /"job\.\d+\.0\.out"/ } }],
+  'executable-missing': [
+    {
+      wrong: [],
+      right: (lines, fix) => {
+        assert.deepEqual(linesIn(fix), ['executable = train.sh']);
+        return withLines(lines, linesIn(fix));
+      },
+    },
+  ],
+  'input-missing': [
+    {
+      wrong: ['transfer_input_files = key.txt more.txt'],
+      right: (lines, fix) =>
+        withLines(lines, [`transfer_input_files = ${/by commas: (.*)$/.exec(fix)?.[1] ?? ''}`]),
+    },
+  ],
+  'input-too-large': [
+    {
+      wrong: ['transfer_input_files = large.tar', 'max_transfer_input_mb = 100', 'request_disk = 9 GB'],
+      ...instead('transfer_input_files = osdf:///demo/large.tar'),
+    },
+  ],
+  'input-large': [
+    {
+      wrong: ['transfer_input_files = large.tar', 'request_disk = 9 GB'],
+      ...instead('transfer_input_files = osdf:///demo/large.tar'),
+    },
+  ],
+  'disk-below-input': [
+    { wrong: ['transfer_input_files = large.tar', 'request_disk = 1 GB'], ad: { requestdisk: /^\d{7}$/ } },
+  ],
+  'transfer-off': [{ wrong: ['should_transfer_files = NO', 'transfer_input_files = key.txt'] }],
+  'transfer-if-needed': [
+    { wrong: ['should_transfer_files = IF_NEEDED'], ad: { shouldtransferfiles: /^"YES"$/ } },
+  ],
+  'on-success-without-code': [
+    {
+      wrong: ['when_to_transfer_output = ON_SUCCESS', 'should_transfer_files = YES'],
+      ad: { whentotransferoutput: /ON_SUCCESS/, jobmaxretries: /^0$/ },
+    },
+  ],
+  'no-units': [
+    { wrong: ['request_memory = 4'], ad: { requestmemory: /^4096$/ } },
+    { wrong: ['request_disk = 5242880'], ad: { requestdisk: /^5242880$/ } },
+  ],
+  'odd-resource': [
+    { wrong: ['request_memry = 2 GB'], without: /memry/, ad: { requestmemory: /^2048$/ } },
+    { wrong: ['request_gpu = 1'], without: /^request_gpu /, ad: { requestgpus: /^1$/ } },
+  ],
+  'below-use': [
+    {
+      wrong: ['request_memory = 3 GB', 'request_disk = 1 GB'],
+      usage: { log: 'earlier.log', memoryMegabytes: 4100, diskKilobytes: 2_000_000 },
+    },
+  ],
+  'gpu-any': [{ wrong: ['request_gpus = 1'], ad: { requiregpus: /7\.0.*12\.1|Capability/ } }],
+  'gpu-condition-ignored': [{ wrong: ['gpus_minimum_memory = 8 GB'], ad: { requestgpus: /^1$/ } }],
+  'old-gpu-attributes': [
+    {
+      wrong: [
+        'request_gpus = 1',
+        'requirements = CUDACapability >= 7 && CUDADeviceName == "A100" && CUDAGlobalMemoryMb > 1 && CUDADriverVersion > 1',
+      ],
+      without: /^requirements/,
+      ad: { requiregpus: /DeviceName/ },
+    },
+  ],
+  'gpu-nowhere': [
+    { wrong: ['request_gpus = 80'], ad: { requestgpus: /^1$/ } },
+    { wrong: ['request_gpus = 1', 'gpus_minimum_capability = 80'] },
+    { wrong: ['request_gpus = 1', 'gpus_minimum_runtime = 535'] },
+    { wrong: ['request_gpus = 1', 'gpus_minimum_memory = 9000 GB'] },
+    { wrong: ['request_gpus = 1', 'gpus_minimum_memory = 16'] },
+    {
+      wrong: ['request_gpus = 1', 'gpus_minimum_capability = 8', 'gpus_maximum_capability = 7'],
+      without: /^gpus_maximum/,
+    },
+  ],
+  'duration-category': [
+    { wrong: [], pool: 'ospool', ad: { jobdurationcategory: /^"Medium"$/ } },
+    { wrong: ['+JobDurationCategory = "Short"'], pool: 'ospool' },
+  ],
+  'gpu-lines': [
+    { wrong: ['request_gpus = 1'], pool: 'chtc', ad: { wantgpulab: /^true$/ } },
+    {
+      wrong: ['request_gpus = 1', '+WantGPULab = true', '+GPUJobLength = "weeks"'],
+      pool: 'chtc',
+      ad: { gpujoblength: /^"short"$/ },
+    },
+  ],
+  'hidden-retries': [{ wrong: ['success_exit_code = 0'], ad: { jobmaxretries: /^2$/ } }],
+  'streamed-output': [{ wrong: ['stream_output = true'], without: /^stream/ }],
+  'two-images': [
+    {
+      wrong: ['+SingularityImage = "docker://a/b:1"', 'container_image = docker://a/b:1'],
+      without: /^\+Sing/,
+    },
+  ],
+  'singularity-image': [
+    {
+      wrong: ['+SingularityImage = "docker://a/b:1"'],
+      without: /^\+Sing/,
+      ad: { containerimage: /docker:\/\/a\/b:1/ },
+    },
+  ],
+  'docker-universe': [
+    {
+      wrong: ['universe = docker', 'docker_image = a/b:1'],
+      without: /^(universe|docker_image)/,
+      ad: { containerimage: /docker:\/\/a\/b:1/ },
+    },
+  ],
+  'mutable-image': [
+    { wrong: ['container_image = docker://a/b'], ...instead('container_image = docker://a/b:1.0') },
+    {
+      wrong: ['container_image = docker://a/b:latest'],
+      ...instead(`container_image = docker://a/b@sha256:${'0'.repeat(64)}`),
+    },
+  ],
+};
+
+/** Rules whose lines jobs on a pool prove, in advice.test.ts. */
+const onPool = [
+  'no-log',
+  'jobs-overwrite',
+  'results-overwrite',
+  'no-outputs',
+  'flat-path',
+  'endless-release',
+  'endless-restart',
+  'evicted-output',
+  'checkpoint-without-files',
+  'checkpoint-without-code',
+  'checkpoint-slash',
+  'worth-adding',
+];
+
+/** Rules whose advice is no submit line. */
+const exceptions: Record<string, string> = {
+  syntax: 'only its author knows what the line should be',
+  'no-item-list': 'a file must be written',
+  'no-jobs': 'a file, a pattern or a count must be corrected',
+  'not-read': 'nothing is known to be wrong',
+  'folder-missing': 'a command for the shell',
+  'initialdir-missing': 'a command for the shell',
+  'other-folder': 'a command for the shell',
+  'url-secret': 'the access point must have a service for tokens',
+  'url-query': 'the name that the training reads must be changed',
+  'mutable-object': 'the object must be published under another name',
+  'checkpoint-unreachable': 'the script must be changed',
+};
+
+const ofScripts = wrapperRules.map(({ name }) => name);
+
+test('the advice of every rule is proven, or excepted for a reason, once', () => {
+  const known = [...Object.keys(corrected), ...onPool, ...Object.keys(exceptions), ...ofScripts];
+  const names = allRules.map(({ name }) => name);
+  assert.deepEqual(known.toSorted(), names.toSorted(), 'prove the lines that a new rule advises');
+});
+
+test('jobs on a pool prove what the others advise', async () => {
+  const text = await readFile(path.join(import.meta.dirname, 'advice.test.ts'), 'utf8');
+  assert.deepEqual(
+    onPool.filter((rule) => !text.includes(`'${rule}'`)),
+    [],
+  );
+});
+
+test('HTCondor accepts every file that follows the advice, and the rule is content', async (t) => {
+  const condor = await realCondorSubmit(t);
+  if (condor === undefined) return;
+  const texts = { 'train.sh': '#!/bin/sh\n', 'key.txt': '', 'more.txt': '', 'large.tar': '' };
+  const folder = await temporaryFolder(t, texts);
+  await chmod(path.join(folder, 'train.sh'), 0o755);
+  await truncate(path.join(folder, 'large.tar'), 2e9);
+  for (const [rule, files] of Object.entries(corrected))
+    await t.test(rule, async () => {
+      for (const file of files) await follow(condor, folder, rule, file);
+    });
+});
+
+async function follow(
+  condor: CondorSubmit,
+  folder: string,
+  rule: string,
+  { wrong, without, right, ad = {}, ...where }: Corrected,
+): Promise<void> {
+  const program = rule === 'executable-missing' ? [] : ['executable = train.sh'];
+  const hasQueue = rule === 'no-queue' || wrong.includes('queue');
+  const lines = [...program, ...wrong, ...(hasQueue ? [] : ['queue'])];
+  const found = (await lintLines(folder, lines, where)).filter((finding) => finding.rule === rule);
+  assert.notEqual(found.length, 0, `${rule} does not find ${wrong.join('; ')}`);
+  const fixes = found.map(({ fix }) => fix);
+  const kept = without === undefined ? lines : lines.filter((line) => !without.test(line));
+  const better = right?.(kept, fixes.join('\n')) ?? withLines(kept, fixes.flatMap(linesIn));
+  const shown = better.join('\n');
+  const left = (await lintLines(folder, better, where)).filter((finding) => finding.rule === rule);
+  assert.deepEqual(left, [], shown);
+  const { ads, said, status } = condor.dryRun(folder, 'job.sub');
+  assert.equal(status, 0, `${shown}\n${said}`);
+  assert.equal(said.replace('** Proc 1.0:', '').trim(), '', shown);
+  for (const [name, value] of Object.entries(ad)) assert.match(ads[0]?.[name] ?? '', value, shown);
+}
