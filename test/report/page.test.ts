@@ -91,7 +91,7 @@ test('the keyboard alone skips to the report, scrolls wide tables and sorts them
   for (const order of ['descending', 'ascending']) {
     await tab.press('Enter');
     assert.equal(await tab.read<string>(`${heading}.getAttribute('aria-sort')`), order);
-    const found = await tab.read<number[]>(shares);
+    const found: number[] = await tab.read<number[]>(shares);
     assert.ok(found.length > 1);
     assert.deepEqual(
       found,
