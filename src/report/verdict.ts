@@ -1,9 +1,10 @@
 import { counted } from '../base/counted.ts';
-import { causeTitle, adviceFor, type Cause } from '../codes/causes.ts';
+import { causeTitle, type Cause } from '../codes/causes.ts';
 import type { AttemptHistory, JobHistory } from '../history/history.ts';
 import type { AttemptRow, JobRow } from './ledger.ts';
 import { type BrokenMachine, forEachAttempt, isEverywhere, measured } from './broken-machines.ts';
 import type { CacheReport } from './cache-reports.ts';
+import { remedyFor } from './remedies.ts';
 import { hostOf, lostMillis, siteNames, unknownSite } from './sites.ts';
 import type { ResourceReport } from './resource-reports.ts';
 import { formatAmount, formatShare } from './format.ts';
@@ -228,7 +229,7 @@ function causeVerdict(lost: number, input: VerdictInput): Verdict | null {
   if (worst === undefined || worst.millis < lost * majority || unexplained.has(worst.name)) return null;
   const { name: cause, attempts: count, millis } = worst;
   const line = cause === 'memory-exceeded' ? memoryLine(resources, source) : null;
-  const advice = line === null ? adviceFor(cause, source) : 'Request more:';
+  const advice = line === null ? remedyFor(input.jobs, cause, source) : 'Request more:';
   const attempts = `(${counted(count, 'attempt')})`;
   const text =
     cause === 'user'
