@@ -17,8 +17,8 @@ import { sampleGroups } from './compare/samples.ts';
 import { groupingOf, type Grouping } from './groupings.ts';
 import { type GroupKey, type GroupReport, groupReports } from './groups.ts';
 import type { ReadLogs } from './read-logs.ts';
-import { remedyFor } from './remedies.ts';
 import { hasSites, lostMillis, unknownSite } from './sites.ts';
+import { remedyFor } from './verdict.ts';
 
 /** A group of jobs or attempts: where its time went, and what a valid result costs. */
 export interface ComparedGroup extends GroupReport, GroupCost {}

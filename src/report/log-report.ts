@@ -8,14 +8,13 @@ import { type CheckpointReport, checkpointReport } from './checkpoint-report.ts'
 import { groupings, type GroupingName } from './groupings.ts';
 import { type GroupReport, groupReports } from './groups.ts';
 import type { JobName } from './section.ts';
-import { remedyFor } from './remedies.ts';
 import { lostMillis } from './sites.ts';
 import { resourceReports, type ResourceReport } from './resource-reports.ts';
 import { ascending, largest, mean, quantile } from '../statistics/describe.ts';
 import type { DagRun } from '../dag/not-submitted.ts';
 import { nodeReport, type NodeReport } from './node-report.ts';
 import type { Suspect } from './validity.ts';
-import { verdictOf, type SourceKind, type Verdict } from './verdict.ts';
+import { remedyFor, verdictOf, type SourceKind, type Verdict } from './verdict.ts';
 
 /**
  * A report on the jobs of event logs: what `report --json` prints. The keys are stable; new ones may be added.

@@ -6,10 +6,9 @@ import { clip, wrap } from '../base/text-table.ts';
 import { type Cause, causeInfo, causeTitle, needsResubmission, sentence } from '../codes/causes.ts';
 import type { JobHistory, JobOutcome } from '../history/history.ts';
 import type { ReadLogs } from './read-logs.ts';
-import { remedyFor } from './remedies.ts';
 import { resourceReports } from './resource-reports.ts';
 import { shortLogNames } from './section.ts';
-import { memoryLine, type SourceKind } from './verdict.ts';
+import { memoryLine, remedyFor, type SourceKind } from './verdict.ts';
 
 /** Jobs of one owner that stand still for the same reason. */
 export interface MailCause {

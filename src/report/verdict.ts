@@ -1,10 +1,10 @@
 import { counted } from '../base/counted.ts';
-import { causeTitle, type Cause } from '../codes/causes.ts';
+import { adviceFor, causeTitle, type Cause, isCheaperWithCheckpoints } from '../codes/causes.ts';
 import type { AttemptHistory, JobHistory } from '../history/history.ts';
+import { savesCheckpoints } from '../history/saved-work.ts';
 import type { AttemptRow, JobRow } from './ledger.ts';
 import { type BrokenMachine, forEachAttempt, isEverywhere, measured } from './broken-machines.ts';
 import type { CacheReport } from './cache-reports.ts';
-import { remedyFor } from './remedies.ts';
 import { hostOf, lostMillis, siteNames, unknownSite } from './sites.ts';
 import type { ResourceReport } from './resource-reports.ts';
 import { formatAmount, formatShare } from './format.ts';
@@ -236,6 +236,14 @@ function causeVerdict(lost: number, input: VerdictInput): Verdict | null {
       ? `${percent(millis / lost)} of the loss is work that a user removed or held ${attempts}.`
       : `${percent(millis / lost)} of the loss has one cause: ${causeTitle(cause)} ${attempts}. ${advice}`;
   return { kind: 'cause', name: cause, share: millis / lost, text, line };
+}
+
+/** What helps these jobs against a cause; those that resume from checkpoints are not advised to save some. */
+export function remedyFor(jobs: readonly JobHistory[], cause: Cause, source: SourceKind): string {
+  const hasIt = (job: JobHistory): boolean =>
+    job.cause === cause || job.attempts.some((attempt) => attempt.cause === cause);
+  const affected = isCheaperWithCheckpoints(cause) ? jobs.filter(hasIt) : [];
+  return adviceFor(cause, source, affected.length > 0 && affected.every(savesCheckpoints));
 }
 
 /** The line that requests enough memory, if the log shows how much that is. */
