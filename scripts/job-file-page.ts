@@ -247,6 +247,25 @@ matrix = { method = ["osdf", "stream"], memory = [4, 8] }
 repeat = 5
 \`\`\`
 
+Parameters that belong together are a list of tables. Each of their keys is a parameter of its own, with a column of its own in \`updraft results\`, and the entries are combined with the other parameters:
+
+\`\`\`toml
+[data.train]
+url = "{url}"
+method = "{method}"
+keep = "{keep}"
+
+[run.matrix]
+lr = [0.1, 0.01]
+way = [
+  { method = "https", url = "https://example.org/cifar10.tar.gz", keep = "" },
+  { method = "on-demand", url = "osdf:///my-project/cifar10-{0000..0099}.tar", keep = "2 GB" },
+]
+\`\`\`
+
+- Every entry has the same keys. \`""\` leaves out the key of the job file that it fills by itself: \`keep\` only applies to \`on-demand\`.
+- \`[[run.matrix.way]]\` is the same with a table for each entry.
+- \`plan\`, \`check\` and \`compare\` name combinations by the fewest parameters that distinguish them, short values first: \`method=https lr=0.1\`.
 - \`repeat = 5\` gives every combination five jobs, with the seeds 1 to 5. Combinations take turns in the queue.
 - \`updraft plan\` shows how the jobs differ; \`updraft check\` checks each kind, up to 20 of them.
 - Not filled: \`name\`, \`train.files\`, \`train.secrets\`, \`[recovery]\`, \`[pool]\` and the rest of \`[run]\`, which a run has once.

@@ -4,17 +4,11 @@ import { nearest } from '../base/nearest.ts';
 import { checkPoolSubmit } from './check-pool-submit.ts';
 import { checkCheckpoint, checkRecovery } from './check-recovery.ts';
 import { dataMethods } from './choices.ts';
-import {
-  combinations,
-  fillText,
-  isBuiltin,
-  parseTemplate,
-  placeholderNames,
-  seedName,
-  shellContexts,
-} from './expand.ts';
+import { checkGroups, checkNames, checkNumber } from './check-matrix.ts';
+import { fillText, isBuiltin, parseTemplate, placeholderNames, seedName, shellContexts } from './expand.ts';
 import { filledTexts } from './fill-file.ts';
 import { isInside, isLocal, overlap, plainPath } from './inside.ts';
+import { combinations, type Matrix } from './matrix.ts';
 import {
   entriesAt,
   type KeyPath,
@@ -26,9 +20,6 @@ import {
   textsAt,
   valueAt,
 } from './source-file.ts';
-import type { Scalar } from './spec.ts';
-
-const maxJobs = 100_000;
 
 /**
  * Finds problems that no single value shows: folders that collide, methods that do not fit. Works on the raw values, so
@@ -40,7 +31,7 @@ export function checkConsistency(source: SourceFile): SpecProblem[] {
     ...checkMethods(source),
     ...checkCaches(source),
     ...checkEnvironment(source),
-    ...checkRecovery(source, matrixOf(source)),
+    ...checkRecovery(source, writtenMatrix(source)),
     ...checkCheckpoint(source),
     ...checkPoolSubmit(source),
     ...checkSecrets(source),
@@ -49,19 +40,21 @@ export function checkConsistency(source: SourceFile): SpecProblem[] {
 
 /** Finds problems of the matrix, and of the placeholders of its parameters. */
 export function checkParameters(source: SourceFile): SpecProblem[] {
-  const matrix = matrixOf(source);
+  const matrix = writtenMatrix(source);
   const hasRepeat = valueAt(source.value, ['run', 'repeat']) !== undefined;
   const tooMany = checkNumber(source, matrix);
   return [
     ...tooMany,
-    ...checkNames(source, Object.keys(matrix), hasRepeat),
+    ...checkNames(source, matrix, hasRepeat),
+    ...checkGroups(source, matrix),
     ...(tooMany.length > 0 ? [] : checkTemplates(source, matrix, placeholderNames(matrix, hasRepeat))),
     ...checkFilled(source, placeholderNames(matrix, hasRepeat)),
   ];
 }
 
-function matrixOf(source: SourceFile): Record<string, Scalar[]> {
-  const isList = (entry: [string, unknown]): entry is [string, Scalar[]] => Array.isArray(entry[1]);
+/** The lists of the matrix, unchecked. */
+export function writtenMatrix(source: SourceFile): Matrix {
+  const isList = (entry: [string, unknown]): entry is [string, Matrix[string]] => Array.isArray(entry[1]);
   return Object.fromEntries(entriesAt(source.value, ['run', 'matrix']).filter(isList));
 }
 
@@ -91,34 +84,6 @@ function checkSecrets(source: SourceFile): SpecProblem[] {
         : []),
     ];
   });
-}
-
-function checkNumber(source: SourceFile, matrix: Record<string, Scalar[]>): SpecProblem[] {
-  const times = ['jobs', 'repeat'].map((key) => valueAt(source.value, ['run', key]));
-  const combined = Object.values(matrix).reduce((product, values) => product * values.length, 1);
-  const total = times.reduce<number>((all, each) => all * (typeof each === 'number' ? each : 1), combined);
-  if (total <= maxJobs || combined === 1) return [];
-  const message = `${combined} combinations make ${total} jobs; expected at most ${maxJobs}`;
-  return [problemAt(source, ['run', 'matrix'], message)];
-}
-
-function checkNames(source: SourceFile, names: string[], hasRepeat: boolean): SpecProblem[] {
-  const problems: SpecProblem[] = [];
-  const variables = new Map<string, string>();
-  for (const name of names) {
-    const at = ['run', 'matrix', name];
-    const same = variables.get(name.toUpperCase());
-    if (isBuiltin(name))
-      problems.push(
-        problemAtKey(source, at, 'this name is reserved: every job has {job} and {index}; use another'),
-      );
-    if (hasRepeat && name === seedName)
-      problems.push(problemAtKey(source, at, '`repeat` gives every job its {seed}; remove one of them'));
-    if (same !== undefined)
-      problems.push(problemAtKey(source, at, `differs from "${same}" only in case; use another name`));
-    variables.set(name.toUpperCase(), name);
-  }
-  return problems;
 }
 
 /** Only a federation has caches. */
@@ -290,11 +255,7 @@ function checkUnpacker(source: SourceFile): SpecProblem[] {
 }
 
 /** Placeholders that name no parameter, that cannot be quoted safely, or that lead a path out of its folder. */
-function checkTemplates(
-  source: SourceFile,
-  matrix: Record<string, Scalar[]>,
-  known: string[],
-): SpecProblem[] {
+function checkTemplates(source: SourceFile, matrix: Matrix, known: string[]): SpecProblem[] {
   const problems: SpecProblem[] = [];
   for (const [at, text] of templatesOf(source.value)) {
     const shell = at[1] === 'command' || at[1] === 'check';
@@ -343,7 +304,7 @@ function unclearPlace(name: string): string {
   return `{${name}} cannot be quoted safely in a substitution, here-document, comment or after a backslash; use the variable $${variable} there`;
 }
 
-function filledPathProblems(text: string, matrix: Record<string, Scalar[]>): string[] {
+function filledPathProblems(text: string, matrix: Matrix): string[] {
   for (const values of combinations(matrix)) {
     const filled = fillText(text, { ...values, job: '0000', index: 0, [seedName]: 1 });
     if (!isInside(filled))

@@ -1,10 +1,10 @@
 import { counted } from '../base/counted.ts';
+import type { Matrix } from './matrix.ts';
 import { problemAt, problemAtKey, type SourceFile, type SpecProblem, valueAt } from './source-file.ts';
-import type { Scalar } from './spec.ts';
 import { parseDuration, parseSize } from './units.ts';
 
 /** Where `[recovery]` contradicts itself or the rest of the file. */
-export function checkRecovery(source: SourceFile, matrix: Record<string, Scalar[]>): SpecProblem[] {
+export function checkRecovery(source: SourceFile, matrix: Matrix): SpecProblem[] {
   return [
     ...checkMax(source, 'memory'),
     ...checkMax(source, 'disk'),
@@ -49,7 +49,7 @@ const checkGiveUp = (source: SourceFile): SpecProblem[] =>
       `"${giveUp}" is shorter than time = "${time}" of a single attempt; expected at least that long`,
   );
 
-function checkFailedJobs(source: SourceFile, matrix: Record<string, Scalar[]>): SpecProblem[] {
+function checkFailedJobs(source: SourceFile, matrix: Matrix): SpecProblem[] {
   const at = ['recovery', 'failed_jobs'];
   const max = valueAt(source.value, at);
   const each = valueAt(source.value, ['run', 'jobs']) ?? 1;

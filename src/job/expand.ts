@@ -2,6 +2,7 @@ import { shellQuote } from '../base/shell-quote.ts';
 import { plainPath } from './inside.ts';
 import type { Job } from './job.ts';
 import { jobId } from './layout.ts';
+import { combinations, type Matrix, parameterNames } from './matrix.ts';
 import type { RunOptions, Scalar, Train } from './spec.ts';
 
 /** A job's number, and the parameters it has of the matrix and of `repeat`. */
@@ -63,14 +64,6 @@ function jobVariables(id: string, index: number, parameters: Record<string, Scal
   for (const [name, value] of Object.entries(parameters))
     own[`UPDRAFT_PARAM_${name.toUpperCase()}`] = String(value);
   return own;
-}
-
-/** Every combination of the matrix's values, the last parameter changing fastest; one for an empty matrix. */
-export function combinations(matrix: Record<string, Scalar[]>): Record<string, Scalar>[] {
-  return Object.entries(matrix).reduce<Record<string, Scalar>[]>(
-    (made, [name, values]) => made.flatMap((one) => values.map((value) => ({ ...one, [name]: value }))),
-    [{}],
-  );
 }
 
 /** Fills placeholders with the plain text of their values. */
@@ -160,8 +153,8 @@ type Part = { literal: string } | { name: string };
 const builtinNames = ['job', 'index'] as const;
 
 /** The names that a placeholder may have. */
-export const placeholderNames = (matrix: Record<string, unknown>, hasRepeat: boolean): string[] => [
-  ...new Set([...Object.keys(matrix), ...(hasRepeat ? [seedName] : []), ...builtinNames]),
+export const placeholderNames = (matrix: Matrix, hasRepeat: boolean): string[] => [
+  ...new Set([...parameterNames(matrix), ...(hasRepeat ? [seedName] : []), ...builtinNames]),
 ];
 
 /** The parameter that `repeat` adds. */

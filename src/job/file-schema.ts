@@ -173,6 +173,9 @@ const resources = table('a table', {
   time: duration().optional().describe('Time limit of an attempt.'),
 }).describe('What a job needs.');
 
+const parameterName = () =>
+  names('a parameter: letters, digits and "_", no digit first', /^[A-Za-z_][A-Za-z0-9_]*$/);
+
 /** The table [run] alone: it says how many jobs there are, with which parameters. */
 export const runSchema = table('a table', {
   jobs: count('a whole number of jobs', 1, 100_000)
@@ -180,15 +183,21 @@ export const runSchema = table('a table', {
     .describe('Number of jobs; with a matrix, of each combination.'),
   matrix: z
     .record(
-      names('a parameter: letters, digits and "_", no digit first', /^[A-Za-z_][A-Za-z0-9_]*$/),
+      parameterName(),
       z
-        .array(scalar(), entry('a list of values, like [0.1, 0.01]'))
+        .array(
+          z.union(
+            [scalar(), z.record(parameterName(), scalar())],
+            entry('a string, a number, true or false, or a table of these'),
+          ),
+          entry('a list of values, like [0.1, 0.01]'),
+        )
         .min(1, { error: 'is empty; a parameter needs at least one value' }),
       entry('a table of lists, like { lr = [0.1, 0.01] }'),
     )
     .default({})
     .describe(
-      'Parameters and their values; every combination is a job. {name} is filled in [train], [data], [environment], [resources] and run.requirements.',
+      'Parameters and their values; every combination is a job. A list of tables has parameters that belong together. {name} is filled in [train], [data], [environment], [resources] and run.requirements.',
     ),
   repeat: count('a whole number of repetitions', 1, 10_000)
     .optional()

@@ -31,19 +31,29 @@ export function filledTexts(value: unknown): { at: KeyPath; names: string[] }[] 
   return found;
 }
 
-/** The file's values with those keys filled. A text that is one placeholder becomes the value itself: a number stays one. */
+/**
+ * The file's values with those keys filled. A text that is one placeholder becomes the value itself: a number stays one,
+ * and "" leaves the key out.
+ */
 export function fillFile(value: unknown, values: Readonly<Record<string, Scalar>>): unknown {
   const filled = structuredClone(value);
-  for (const { at } of filledTexts(value)) {
+  // From the end, so that what is left out of a list moves nothing that is still to be filled.
+  for (const { at } of filledTexts(value).reverse()) {
     const table = valueAt(filled, at.slice(0, -1)) as Record<PropertyKey, unknown>;
     const last = at.at(-1) ?? '';
-    table[last] = fillValue(String(table[last]), values);
+    const made = fillValue(String(table[last]), values);
+    if (made !== '') table[last] = made;
+    else if (Array.isArray(table)) table.splice(Number(last), 1);
+    else Reflect.deleteProperty(table, last);
   }
   return filled;
 }
 
+/** The name in a text that is nothing but its placeholder. */
+export const onlyPlaceholder = (text: string): string | undefined => /^\{([A-Za-z_]\w*)\}$/.exec(text)?.[1];
+
 function fillValue(text: string, values: Readonly<Record<string, Scalar>>): Scalar {
-  const [, only] = /^\{([A-Za-z_]\w*)\}$/.exec(text) ?? [];
+  const only = onlyPlaceholder(text);
   if (only !== undefined) return values[only] ?? text;
   return text.replace(placeholder, (whole, literal: string | undefined, name: string) =>
     literal === undefined ? String(values[name] ?? whole) : `{${literal}}`,

@@ -582,8 +582,8 @@ test('a filled value is checked like a written one, and the problem names its jo
   assert.deepEqual(
     problemsOf(`${sweep}matrix = { set = ["x"], method = ["osdf", "https", "strem"], cpus = [2] }`),
     [
-      '7:10 data.d.method: "https" cannot fetch an object in a federation; expected "osdf" or "stream" or "auto" (in the jobs with set = "x", method = "https", cpus = 2)',
-      '7:10 data.d.method: is "strem"; expected one of "auto", "native", "https", "osdf", "stream", "on-demand" (did you mean "stream"?) (in the jobs with set = "x", method = "strem", cpus = 2)',
+      '7:10 data.d.method: "https" cannot fetch an object in a federation; expected "osdf" or "stream" or "auto" (in the jobs with method = "https")',
+      '7:10 data.d.method: is "strem"; expected one of "auto", "native", "https", "osdf", "stream", "on-demand" (did you mean "stream"?) (in the jobs with method = "strem")',
     ],
   );
   const [unknown, ...others] = problemsOf(`${sweep}matrix = { set = ["x"], methods = ["osdf"], cpus = [2] }`);
@@ -619,4 +619,68 @@ test('`repeat` gives each combination seeds, in turns', () => {
     '7:12 run.matrix.seed',
     /`repeat` gives every job/,
   );
+});
+
+const ways = `${good}[data.d]
+url = "{url}"
+method = "{method}"
+keep = "{keep}"
+[run]
+`;
+
+test('parameters that belong together are a list of tables, and "" leaves a key out', () => {
+  const reading = checkSpec(
+    `${ways}repeat = 2
+[[run.matrix.way]]
+method = "osdf"
+url = "osdf:///a/x.tar"
+keep = ""
+[[run.matrix.way]]
+method = "on-demand"
+url = "osdf:///a/x-{000000..000007}.tar"
+keep = "1 GB"
+`,
+    'updraft.toml',
+  );
+  assert.ok(!('problems' in reading), JSON.stringify(reading));
+  const seen = reading.variants.map(({ spec: { data }, jobs }) => [
+    jobs.map(({ index }) => index),
+    ...data.flatMap(({ method, url, keepBytes }) => [method, url, keepBytes]),
+  ]);
+  assert.deepEqual(seen, [
+    [[0, 2], 'osdf', 'osdf:///a/x.tar', undefined],
+    [[1, 3], 'on-demand', 'osdf:///a/x-{000000..000007}.tar', 1e9],
+  ]);
+  assert.deepEqual(reading.variants[1]?.jobs[0]?.parameters, {
+    method: 'on-demand',
+    url: 'osdf:///a/x-{000000..000007}.tar',
+    keep: '1 GB',
+    seed: 1,
+  });
+});
+
+test('a group whose entries do not fit each other, or their keys, is refused with its place', () => {
+  const entry = (method: string, url: string, keep = '') =>
+    `{ method = "${method}", url = "${url}", keep = "${keep}" }`;
+  const osdf = entry('osdf', 'osdf:///a/x.tar');
+  const withWays = (list: string, more = '') => problemsOf(`${ways}matrix.way = [${osdf}, ${list}]\n${more}`);
+  const at = 15 + osdf.length + 2;
+  assert.deepEqual(withWays('{ method = "osdf", keep = "" }'), [
+    `10:${at} run.matrix.way[1]: has no "url", which other entries of "way" have; add it, or url = "" to leave out the key that {url} fills`,
+  ]);
+  assert.deepEqual(withWays('"https"'), [
+    `10:${at} run.matrix.way[1]: is no table, but other entries of "way" are; expected a table like { method = "…", url = "…", keep = "…" }`,
+  ]);
+  assert.deepEqual(withWays(osdf, 'matrix.url = ["x"]'), [
+    '11:8 run.matrix.url: "url" is a parameter already; use another name',
+  ]);
+  assert.deepEqual(withWays(entry('https', 'osdf:///a/x.tar')), [
+    `10:${at + 11} run.matrix.way[1].method: "https" cannot fetch an object in a federation; expected "osdf" or "stream" or "auto" (it fills data.d.method)`,
+  ]);
+  assert.deepEqual(withWays('{ method = "osdf", url = ["a"], keep = "" }'), [
+    `10:${at + 25} run.matrix.way[1].url: is a list; expected a string, a number, true or false`,
+  ]);
+  assert.deepEqual(problemsOf(`${good}[[run.matrix.a]]\nx = 1\n[[run.matrix.a]]\n`), [
+    '7:1 run.matrix.a[1]: has no "x", which other entries of "a" have; add it, or x = "" to leave out the key that {x} fills',
+  ]);
 });

@@ -3,11 +3,13 @@ import { z } from 'zod';
 import { nearest } from '../base/nearest.ts';
 import { yaml } from '../environment/pixi-lock.ts';
 import { Fault } from '../fault/fault.ts';
-import { checkConsistency, checkParameters } from './check-consistency.ts';
+import { distinguishingParameters } from './cell-names.ts';
+import { checkConsistency, checkParameters, writtenMatrix } from './check-consistency.ts';
 import { type JobValues, listJobs, placeholderValues } from './expand.ts';
 import { fileSchema, runSchema } from './file-schema.ts';
-import { fillFile, filledTexts } from './fill-file.ts';
+import { fillFile, filledTexts, onlyPlaceholder } from './fill-file.ts';
 import { type Layer, overlay } from './layers.ts';
+import { groupEntryOf } from './matrix.ts';
 import { readToml } from './read-toml.ts';
 import {
   type KeyPath,
@@ -58,9 +60,11 @@ export function checkSpec(text: string, file: string, layers: Layer[] = []): Spe
   const [first] = readings;
   // Without its jobs, a value with placeholders cannot be judged.
   const unfilled = new Set(sweep?.success ? [] : filled.map(({ at }) => showKey(at)));
-  const problems = [...source.problems, ...ofParameters, ...variantProblems(readings, variedBy)].filter(
-    (problem) => !unfilled.has(problem.key) || ofParameters.includes(problem),
-  );
+  const problems = [
+    ...source.problems,
+    ...ofParameters,
+    ...variantProblems(source, readings, variedBy),
+  ].filter((problem) => !unfilled.has(problem.key) || ofParameters.includes(problem));
   const variants = readings.flatMap(({ spec, jobs }) => (spec === undefined ? [] : [{ spec, jobs }]));
   if (problems.length > 0 || first?.spec === undefined) return failed(source, problems);
   return { spec: first.spec, variants: variants as [SpecVariant, ...SpecVariant[]], variedBy, source };
@@ -102,22 +106,50 @@ function readVariant(source: SourceFile, jobs: JobValues[]): VariantReading {
 }
 
 /** Each problem once; one that only some variants have says which is the first. */
-function variantProblems(readings: VariantReading[], variedBy: readonly string[]): SpecProblem[] {
+function variantProblems(
+  source: SourceFile,
+  readings: VariantReading[],
+  variedBy: readonly string[],
+): SpecProblem[] {
   const found = new Map<string, { problem: SpecProblem; job: JobValues | undefined; times: number }>();
+  const inGroup = groupPlaces(source);
   for (const { problems, jobs } of readings)
-    for (const problem of problems) {
+    for (const general of problems) {
+      const problem = inGroup(general, jobs[0]) ?? general;
       const { line, column, key, message } = problem;
       const same = JSON.stringify([line, column, key, message]);
       const known = found.get(same);
       if (known === undefined) found.set(same, { problem, job: jobs[0], times: 1 });
       else known.times++;
     }
+  const cells = readings.flatMap(({ jobs: [job] }) => (job === undefined ? [] : [placeholderValues(job)]));
+  const names = distinguishingParameters(cells, variedBy);
   return [...found.values()].map(({ problem, job, times }) => {
-    if (job === undefined || times === readings.length) return problem;
+    if (job === undefined || times === readings.length || problem.key.startsWith('run.matrix.'))
+      return problem;
     const values = placeholderValues(job);
-    const cell = variedBy.map((name) => `${name} = ${JSON.stringify(values[name])}`).join(', ');
+    const cell = names.map((name) => `${name} = ${JSON.stringify(values[name])}`).join(', ');
     return { ...problem, message: `${problem.message} (in the jobs with ${cell})` };
   });
+}
+
+/** Finds the entry of a group that has the value with a problem, where that fills a key by itself. */
+function groupPlaces(
+  source: SourceFile,
+): (problem: SpecProblem, job: JobValues | undefined) => SpecProblem | undefined {
+  const matrix = writtenMatrix(source);
+  const filledBy = new Map(
+    filledTexts(source.value).map(({ at }) => [
+      showKey(at),
+      onlyPlaceholder(String(valueAt(source.value, at))),
+    ]),
+  );
+  return ({ key, message }, job) => {
+    const name = filledBy.get(key);
+    const entry = name && job && groupEntryOf(matrix, name, placeholderValues(job));
+    if (!entry) return undefined;
+    return problemAt(source, ['run', 'matrix', entry.group, entry.at, name], `${message} (it fills ${key})`);
+  };
 }
 
 const readLayer = ({ text, file }: Layer): SourceFile =>
@@ -228,10 +260,19 @@ function schemaProblems(error: z.ZodError, source: SourceFile): SpecProblem[] {
         problems.push(problemAtKey(source, [...issue.path, key], unknownKey(issue.path, key, index === 0)));
     else if (issue.code === 'invalid_key')
       problems.push(problemAtKey(source, issue.path, issue.issues[0]?.message ?? issue.message));
-    else problems.push(problemAt(source, issue.path, issue.message));
+    else problems.push(...innerProblems(issue, source));
   }
   const seen = new Set<string>();
   return problems.filter(({ key }) => !seen.has(key) && seen.add(key));
+}
+
+/** An issue of a table's own keys, where a plain value is allowed too, belongs to those keys. */
+function innerProblems(issue: z.core.$ZodIssue, source: SourceFile): SpecProblem[] {
+  const branches = issue.code === 'invalid_union' ? issue.errors : [];
+  const inner =
+    branches.find((issues) => issues.length > 0 && issues.every(({ path }) => path.length > 0)) ?? [];
+  if (inner.length === 0) return [problemAt(source, issue.path, issue.message)];
+  return inner.map(({ path: at, message }) => problemAt(source, [...issue.path, ...at], message));
 }
 
 /** With the keys that the table may have, once for each table. */

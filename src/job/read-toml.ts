@@ -127,6 +127,8 @@ function recordPlaces(
     const key = start(part);
     if (!places.has(placeKey(path))) places.set(placeKey(path), { key, value: key });
   }
+  if (node.type === 'TOMLTable' && node.kind === 'array')
+    places.set(placeKey(node.resolvedKey), { key: start(node), value: start(node) });
   if (node.type === 'TOMLTable') for (const inner of node.body) recordPlaces(inner, node.resolvedKey, places);
   else recordValue(node.value, path, places);
 }

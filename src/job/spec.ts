@@ -24,7 +24,7 @@ export type PoolName = RunOptions['pool'];
 export type ProfileName = NonNullable<RunOptions['profile']>;
 export type Avoidance = Recovery['avoid'];
 /** A value of a parameter. */
-export type Scalar = RunOptions['matrix'][string][number];
+export type Scalar = Exclude<RunOptions['matrix'][string][number], object>;
 
 /** What is known about data on this machine. */
 export interface LocalData {

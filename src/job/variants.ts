@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto';
 import { defined } from '../base/defined.ts';
+import { pickParameters, distinguishingParameters } from './cell-names.ts';
+import { describeParameters } from './describe-parameters.ts';
 import { placeholderValues } from './expand.ts';
 import type { Plan, PlannedData, Variant } from './plan.ts';
+import type { Scalar } from './spec.ts';
 
 /** The plan as each variant's jobs have it, with those jobs only; the plan itself, if all have the same. */
 export function variantsOf(plan: Plan): Plan[] {
@@ -62,11 +65,12 @@ export function planVariants(plans: readonly [Plan, ...Plan[]], variedBy: string
   return { ...joinVariants({ ...first, jobs, variedBy }, withMarks(plans)), planHash };
 }
 
-/** `method=osdf gpus=1`: what the jobs of a variant have in common. */
-export function describeVariant({ jobs: [job] }: Plan, variedBy: readonly string[] = []): string {
-  if (job === undefined) return '';
-  const values = placeholderValues({ ...job, index: Number(job.id) });
-  return variedBy.map((name) => `${name}=${String(values[name])}`).join(' ');
+/** Names the variants of a plan by what distinguishes them: `method=osdf gpus=1`. */
+export function variantNames(plan: Plan): (variant: Plan) => string {
+  const valuesOf = ({ jobs: [job] }: Plan): Record<string, Scalar> =>
+    job === undefined ? {} : placeholderValues({ ...job, index: Number(job.id) });
+  const names = distinguishingParameters(variantsOf(plan).map(valuesOf), plan.variedBy ?? []);
+  return (variant) => describeParameters(pickParameters(valuesOf(variant), names));
 }
 
 /** What goes by one name in the run's folder, but differs, gets a number from the second on. */

@@ -1,6 +1,7 @@
 import { nearest } from '../base/nearest.ts';
 import { Fault } from '../fault/fault.ts';
 import type { AttemptHistory, JobHistory } from '../history/history.ts';
+import { distinguishingParameters } from '../job/cell-names.ts';
 import { seedName } from '../job/expand.ts';
 import type { GroupKey } from './groups.ts';
 import { hostOf, siteNames, unknownSite } from './sites.ts';
@@ -107,8 +108,9 @@ const parameterNames = (jobs: readonly JobHistory[]): string[] => [
   ...new Set(jobs.flatMap(({ trained }) => Object.keys(trained?.parameters ?? {}))),
 ];
 
-/** The parameters of which jobs have different values, without the seeds of repetitions. */
-export function variedParameters(jobs: readonly JobHistory[]): string[] {
-  const valuesOf = (name: string) => new Set(jobs.map(({ trained }) => trained?.parameters?.[name]));
-  return parameterNames(jobs).filter((name) => name !== seedName && valuesOf(name).size > 1);
-}
+/** The fewest parameters that distinguish the cells of a matrix, without the seeds of repetitions. */
+export const variedParameters = (jobs: readonly JobHistory[]): string[] =>
+  distinguishingParameters(
+    jobs.map(({ trained }) => trained?.parameters ?? {}),
+    parameterNames(jobs).filter((name) => name !== seedName),
+  );

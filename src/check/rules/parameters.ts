@@ -1,5 +1,6 @@
 import { counted } from '../../base/counted.ts';
 import type { Found, Rule } from '../../base/finding.ts';
+import { parametersOf } from '../../job/matrix.ts';
 import { mentions } from '../code/code.ts';
 import type { CodeFacts, PlanFacts } from '../facts.ts';
 
@@ -18,16 +19,20 @@ function unusedParameters({ plan, code, where }: PlanFacts & CodeFacts): Found[]
   const templates = [command, check, ...outputs, ...Object.values(env)];
   // A program may put the variable's name together itself.
   if (code.texts.some((text) => /UPDRAFT_PARAM_(?![A-Z0-9])/.test(text))) return [];
+  const isUsed = (name: string): boolean =>
+    plan.variedBy?.includes(name) === true ||
+    templates.some((text) => text.includes(`{${name}}`)) ||
+    mentions(code, `UPDRAFT_PARAM_${name.toUpperCase()}`);
   return Object.entries(plan.spec.run.matrix)
     .filter(([, values]) => values.length > 1)
-    .filter(([name]) => {
-      const variable = `UPDRAFT_PARAM_${name.toUpperCase()}`;
-      if (plan.variedBy?.includes(name)) return false;
-      return !templates.some((text) => text.includes(`{${name}}`)) && !mentions(code, variable);
-    })
-    .map(([name, values]) => ({
-      message: `neither the command nor the files sent use the parameter "${name}": ${counted(values.length, 'identical job')}${plan.jobs.length > values.length ? ' of each kind' : ''}`,
-      fix: `pass it in the command, as in \`--${name} {${name}}\`, or read $UPDRAFT_PARAM_${name.toUpperCase()}`,
-      place: where('run', 'matrix', name),
-    }));
+    .filter(([name, values]) => !parametersOf(name, values).some(isUsed))
+    .map(([group, values]) => {
+      const names = parametersOf(group, values);
+      const [name = group] = names;
+      return {
+        message: `neither the command nor the files sent use the parameter ${names.map((one) => `"${one}"`).join(' or ')}: ${counted(values.length, 'identical job')}${plan.jobs.length > values.length ? ' of each kind' : ''}`,
+        fix: `pass it in the command, as in \`--${name} {${name}}\`, or read $UPDRAFT_PARAM_${name.toUpperCase()}`,
+        place: where('run', 'matrix', group),
+      };
+    });
 }

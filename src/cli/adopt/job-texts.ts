@@ -1,4 +1,5 @@
-import { combinations, isBuiltin } from '../../job/expand.ts';
+import { isBuiltin } from '../../job/expand.ts';
+import { combinations } from '../../job/matrix.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { markedName } from '../../adopt/resolve-jobs.ts';
 import type { SubmittedJob, SubmittedQueue } from '../../adopt/submission.ts';

@@ -11,7 +11,7 @@ import { analyseSlots } from '../../check/rules/slots.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { Plan } from '../../job/plan.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
-import { describeVariant, joinVariants, variantsOf } from '../../job/variants.ts';
+import { joinVariants, variantNames, variantsOf } from '../../job/variants.ts';
 import { findSecrets } from '../../job/secrets.ts';
 import { problemAt, type SourceFile } from '../../job/source-file.ts';
 import type { Pool } from '../../pool/pool.ts';
@@ -75,11 +75,12 @@ function joinChecks(checked: readonly Checked[], plan: Plan, all: number): Check
     checked.flatMap((one) => one.findings.map((finding) => ({ finding, plan: one.plan }))),
     ({ finding: { rule, file, line, message } }) => JSON.stringify([rule, file, line, message]),
   );
+  const nameOf = variantNames(plan);
   const findings = [...found.values()].flatMap(([first, ...others]) => {
     if (first === undefined) return [];
     const { finding } = first;
     if (others.length + 1 === checked.length) return [finding];
-    return [{ ...finding, message: `${finding.message} (${describeVariant(first.plan, plan.variedBy)})` }];
+    return [{ ...finding, message: `${finding.message} (${nameOf(first.plan)})` }];
   });
   const left = all - checked.length;
   const rest = {

@@ -7,7 +7,8 @@ import { isOnDemand } from '../../job/on-demand.ts';
 import type { Fallback, Plan } from '../../job/plan.ts';
 import type { SecretFound } from '../../job/secrets.ts';
 import { formatDuration, formatSize } from '../../job/units.ts';
-import { describeVariant, variantsOf } from '../../job/variants.ts';
+import { parametersOf } from '../../job/matrix.ts';
+import { variantNames, variantsOf } from '../../job/variants.ts';
 import { describePolicy } from '../../recovery/describe-policy.ts';
 import type { Policy } from '../../recovery/policy.ts';
 import { describeNeeds, describeSize, describeTorch } from '../environment/facts-text.ts';
@@ -84,8 +85,9 @@ const commonLines = (plan: Plan): ReadonlySet<string> =>
 /** What each kind of jobs has that the others have not. */
 function variantLines(plan: Plan): string[] {
   const common = commonLines(plan);
+  const nameOf = variantNames(plan);
   const described = variantsOf(plan).map((one) => ({
-    what: describeVariant(one, plan.variedBy),
+    what: nameOf(one),
     jobs: one.jobs.length,
     lines: requestLines(one),
   }));
@@ -100,7 +102,10 @@ const requirementLines = ({ spec }: Plan): string[] =>
   spec.run.requirements === undefined ? [] : [`requirements: ${printable(spec.run.requirements)}`];
 
 function jobLines({ jobs, spec }: Plan): string[] {
-  const names = Object.keys(spec.run.matrix);
+  const names = Object.entries(spec.run.matrix).map(([name, entries]) => {
+    const own = parametersOf(name, entries);
+    return own.length > 1 ? `(${own.join(', ')})` : own.join('');
+  });
   const combined = names.length === 0 ? '' : `, every combination of ${names.join(', ')}`;
   const each = names.length > 0 && spec.run.jobs > 1 ? `, each ${spec.run.jobs} times` : '';
   const seeds = spec.run.repeat === undefined ? '' : `, with ${counted(spec.run.repeat, 'seed')}`;

@@ -1,0 +1,81 @@
+import { isBuiltin, seedName } from './expand.ts';
+import { isGroupEntry, type Matrix, parametersOf } from './matrix.ts';
+import {
+  type KeyPath,
+  problemAt,
+  problemAtKey,
+  type SourceFile,
+  type SpecProblem,
+  valueAt,
+} from './source-file.ts';
+
+const maxJobs = 100_000;
+
+export function checkNumber(source: SourceFile, matrix: Matrix): SpecProblem[] {
+  const times = ['jobs', 'repeat'].map((key) => valueAt(source.value, ['run', key]));
+  const combined = Object.values(matrix).reduce((product, values) => product * values.length, 1);
+  const total = times.reduce<number>((all, each) => all * (typeof each === 'number' ? each : 1), combined);
+  if (total <= maxJobs || combined === 1) return [];
+  const message = `${combined} combinations make ${total} jobs; expected at most ${maxJobs}`;
+  return [problemAt(source, ['run', 'matrix'], message)];
+}
+
+export function checkNames(source: SourceFile, matrix: Matrix, hasRepeat: boolean): SpecProblem[] {
+  const problems: SpecProblem[] = [];
+  const variables = new Map<string, string>();
+  for (const { name, at } of placesOfNames(matrix)) {
+    const same = variables.get(name.toUpperCase());
+    if (isBuiltin(name))
+      problems.push(
+        problemAtKey(source, at, 'this name is reserved: every job has {job} and {index}; use another'),
+      );
+    if (hasRepeat && name === seedName)
+      problems.push(problemAtKey(source, at, '`repeat` gives every job its {seed}; remove one of them'));
+    if (same !== undefined)
+      problems.push(
+        problemAtKey(
+          source,
+          at,
+          same === name
+            ? `"${name}" is a parameter already; use another name`
+            : `differs from "${same}" only in case; use another name`,
+        ),
+      );
+    variables.set(name.toUpperCase(), name);
+  }
+  return problems;
+}
+
+/** Every parameter, and the key that introduces it. */
+const placesOfNames = (matrix: Matrix): { name: string; at: KeyPath }[] =>
+  Object.entries(matrix).flatMap(([group, entries]) =>
+    parametersOf(group, entries).map((name) => {
+      const first = entries.findIndex((entry) => isGroupEntry(entry) && Object.hasOwn(entry, name));
+      return { name, at: ['run', 'matrix', group, ...(first < 0 ? [] : [first, name])] };
+    }),
+  );
+
+/** Groups whose entries do not have the same parameters. */
+export function checkGroups(source: SourceFile, matrix: Matrix): SpecProblem[] {
+  return Object.entries(matrix).flatMap(([group, entries]) => {
+    if (!entries.some(isGroupEntry)) return [];
+    const names = parametersOf(group, entries);
+    return entries.flatMap((entry, index) => {
+      const at = ['run', 'matrix', group, index];
+      if (!isGroupEntry(entry)) {
+        const message = `is no table, but other entries of "${group}" are; expected ${exampleEntry(names)}`;
+        return [problemAt(source, at, message)];
+      }
+      if (names.length === 0) return [problemAt(source, at, 'is an empty table; expected parameters')];
+      return names
+        .filter((name) => !Object.hasOwn(entry, name))
+        .map((name) => problemAt(source, at, missingValue(group, name)));
+    });
+  });
+}
+
+const exampleEntry = (names: readonly string[]): string =>
+  `a table like { ${names.map((name) => `${name} = "…"`).join(', ')} }`;
+
+const missingValue = (group: string, name: string): string =>
+  `has no "${name}", which other entries of "${group}" have; add it, or ${name} = "" to leave out the key that {${name}} fills`;

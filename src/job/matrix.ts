@@ -1,0 +1,50 @@
+import type { RunOptions, Scalar } from './spec.ts';
+
+/** Parameters with their values, and groups of parameters, whose values belong together. */
+export type Matrix = RunOptions['matrix'];
+
+type Entry = Matrix[string][number];
+
+/** An entry of a group, such as `{ method = "osdf", url = "osdf:///a" }`. */
+export type GroupEntry = Exclude<Entry, Scalar>;
+
+export const isGroupEntry = (entry: unknown): entry is GroupEntry =>
+  typeof entry === 'object' && entry !== null && !Array.isArray(entry) && !(entry instanceof Date);
+
+/** The parameters that a name of the matrix stands for: itself, or those of its group. */
+export const parametersOf = (name: string, entries: readonly Entry[]): string[] =>
+  entries.some(isGroupEntry)
+    ? [...new Set(entries.filter(isGroupEntry).flatMap((entry) => Object.keys(entry)))]
+    : [name];
+
+export const parameterNames = (matrix: Matrix): string[] =>
+  Object.entries(matrix).flatMap(([name, entries]) => parametersOf(name, entries));
+
+/** Every combination of the matrix's entries, the last changing fastest; one for an empty matrix. */
+export function combinations(matrix: Matrix): Record<string, Scalar>[] {
+  return Object.entries(matrix).reduce<Record<string, Scalar>[]>(
+    (made, [name, entries]) =>
+      made.flatMap((one) =>
+        entries.map((entry) => ({ ...one, ...(isGroupEntry(entry) ? entry : { [name]: entry }) })),
+      ),
+    [{}],
+  );
+}
+
+/** Where the matrix has the value that a job has of a parameter of a group: the group and the entry's position. */
+export function groupEntryOf(
+  matrix: Matrix,
+  parameter: string,
+  values: Readonly<Record<string, Scalar>>,
+): { group: string; at: number } | undefined {
+  for (const [group, entries] of Object.entries(matrix)) {
+    const at = entries.findIndex(
+      (entry) =>
+        isGroupEntry(entry) &&
+        Object.hasOwn(entry, parameter) &&
+        Object.entries(entry).every(([name, value]) => values[name] === value),
+    );
+    if (at >= 0) return { group, at };
+  }
+  return undefined;
+}
