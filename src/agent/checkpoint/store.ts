@@ -288,6 +288,6 @@ async function restoreFile(
   const target = path.join(into, file.path);
   await mkdir(path.dirname(target), { recursive: true });
   // If the machine stops, this copy is lost with the training: it need not wait for the disk.
-  const sha256 = await copyAndHash(kept, target, signal, async () => undefined);
+  const sha256 = await copyAndHash(kept, target, signal, () => Promise.resolve());
   return sha256 === file.sha256 ? undefined : 'is damaged: its SHA-256 differs from the saved one';
 }
