@@ -37,7 +37,7 @@ jobs = ${jobs}
 async function published(t: TestContext): Promise<Env> {
   const folder = await temporaryFolder(t);
   for (let shard = 0; shard < 10; shard++) {
-    const samples = [0, 1, 2, 3, 4].map((sample) => [`${5 * shard + sample}.txt`, ' '.repeat(1000)]);
+    const samples = [0, 1, 2, 3, 4].map((sample) => [`${5 * shard + sample}.txt`, ' '.repeat(1000)] as const);
     writeFileSync(path.join(folder, `set-${shard}.tar`), gunzipSync(makeTarGz(Object.fromEntries(samples))));
   }
   const federation = await startFederation({ namespaces: [{ prefix: '/public', folder, public: true }] });
