@@ -32,6 +32,8 @@ export interface Account {
 /** Why a job is in its state. Plain data, printed unchanged with `--json`. */
 export interface Explanation {
   job: string;
+  /** Its values of the matrix, if it is a job of a run that has one. */
+  parameters?: Readonly<Record<string, string | number | boolean>>;
   /** Its node, if a DAG submitted it. */
   node?: string;
   /** Its log, if several logs were read. */

@@ -6,7 +6,7 @@ import { type LockedPackage, lockedPackage } from './locked-package.ts';
 
 /** Loaded only when needed: its 72 files take longer than a small command. */
 export const yaml = (): typeof Yaml =>
-  // eslint-disable-next-line @typescript-eslint/no-require-imports -- Bun bundles only what is required so
+  // oxlint-disable-next-line typescript/no-require-imports -- Bun bundles only what is required so
   (typeof require === 'undefined' ? createRequire(import.meta.url)('yaml') : require('yaml')) as typeof Yaml;
 
 /** A platform in a lock. Since version 7, several can share a subdir, such as with and without CUDA. */

@@ -84,7 +84,12 @@ export function dependenciesOf(
 
 function selects(target: string, { name, subdir }: { name: string; subdir: string }): boolean {
   const [system = ''] = subdir.split('-');
-  const pattern = new RegExp(`^${target.split('*').map(RegExp.escape).join('.*')}$`);
+  const pattern = new RegExp(
+    `^${target
+      .split('*')
+      .map((part) => RegExp.escape(part))
+      .join('.*')}$`,
+  );
   return pattern.test(name) || [subdir, system, ...(system === 'win' ? [] : ['unix'])].includes(target);
 }
 

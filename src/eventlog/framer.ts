@@ -12,8 +12,10 @@ export interface FrameSink {
 
 type State = 'between' | 'text' | 'json' | 'xml' | 'garbled';
 
-/** A longer part is handed over as it is: no input may make the reader buffer everything. */
+/** No input may make the reader buffer everything: a longer event loses its middle, any other part is handed over as it is. */
 const maxPartBytes = 4 * 1024 * 1024;
+/** What stays at each end of such an event: a hold's code is in its last line. */
+const keptBytes = 64 * 1024;
 
 const newline = 0x0a;
 
@@ -32,6 +34,8 @@ export class Framer {
   #header: Header | undefined;
   #line = 0;
   #at = 0;
+  /** Bytes that were taken out of the open event. */
+  #cut = 0;
   /** Where a header may begin inside the line, as after an interrupted write; or -1. */
   #glued = -1;
 
@@ -44,7 +48,10 @@ export class Framer {
   feed(piece: Uint8Array, headroom = 0): void {
     this.#append(piece, headroom);
     this.#scan();
-    if (this.#used - this.#keepFrom() > maxPartBytes) this.#flush();
+    if (this.#used - this.#keepFrom() > maxPartBytes) {
+      if (this.#state === 'text') this.#shorten();
+      else this.#flush();
+    }
   }
 
   /** The log ends here. */
@@ -135,7 +142,9 @@ export class Framer {
     const state = this.#state;
     this.#state = 'between';
     if (state === 'text' && this.#header !== undefined) {
-      this.#sink.text(this.#bytes, this.#start, end, this.#header, whole, this.#base + this.#start);
+      const offset = this.#base + this.#start - this.#cut;
+      this.#cut = 0;
+      this.#sink.text(this.#bytes, this.#start, end, this.#header, whole, offset);
     } else if (state !== 'between') this.#garbled(this.#start, end);
   }
 
@@ -158,10 +167,28 @@ export class Framer {
     this.#glued = -1;
   }
 
-  /** Hands over a part that is too long. */
+  /** Takes the middle out of an event that is too long. */
+  #shorten(): void {
+    const event = this.#bytes.subarray(this.#start, this.#used);
+    this.#rebase(this.#start);
+    const end = event.length - keptBytes;
+    const removed = end - keptBytes;
+    this.#sink.garbled(event.subarray(keptBytes, end), this.#base + keptBytes);
+    this.#bytes = new Uint8Array(maxPartBytes);
+    this.#owned = true;
+    this.#bytes.set(event.subarray(0, keptBytes));
+    this.#bytes.set(event.subarray(end), keptBytes);
+    this.#line = this.#line < end ? Math.min(this.#line, keptBytes) : this.#line - removed;
+    this.#glued = this.#glued < end ? -1 : this.#glued - removed;
+    this.#used = this.#at = keptBytes * 2;
+    this.#base += removed;
+    this.#cut += removed;
+  }
+
+  /** Hands over a part that is too long and is no event. */
   #flush(): void {
     if (this.#state === 'between') this.#start = this.#line;
-    if (this.#state !== 'text') this.#state = 'garbled';
+    this.#state = 'garbled';
     this.#close(this.#used, false);
     this.#start = this.#line = this.#at;
     this.#glued = -1;

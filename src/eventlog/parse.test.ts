@@ -68,6 +68,22 @@ test('only whole events are given before the end', () => {
   assert.equal(events.length, 3);
 });
 
+test('a hold of any length keeps its code, and the next event its place', () => {
+  const head = '012 (004.000.000) 2026-11-15 00:11:46 Job was held.\n\t';
+  // The reader keeps at most 4 MiB of an event, and looks after each piece.
+  for (const length of [2 ** 22 - head.length, 2 ** 22 + 1, 9 * 2 ** 20])
+    for (const filler of ['long reason ', 'a line\n\t']) {
+      const reason = filler.repeat(Math.ceil(length / filler.length)).slice(0, length);
+      const hold = `${head}${reason}\n\tCode 13 Subcode 2\n...\n`;
+      const { events, garbled } = parseInPieces(Buffer.from(hold + submit), [1 << 20]);
+      const [held, next] = events;
+      assert.ok(held?.kind === 'held' && held.whole && next?.whole === true);
+      assert.deepEqual([held.details.code, held.details.subcode], [13, 2]);
+      assert.deepEqual([held.offset, next.offset, next.kind], [0, hold.length, 'submit']);
+      assert.ok(garbled.every(({ text }) => hold.includes(text)));
+    }
+});
+
 test('a missing separator costs nothing, and text between events is garbled', () => {
   const bare = submit.replace('...\n', '');
   assert.deepEqual(outline(`How much memory?\n${bare}${image}See above.\n${suspended}`), {

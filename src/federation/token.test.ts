@@ -79,7 +79,7 @@ test('places are searched in the documented order', async (t) => {
     ['BEARER_TOKEN_FILE', other],
     ['TOKEN', scitokens],
   ] as const) {
-    // eslint-disable-next-line @typescript-eslint/no-dynamic-delete -- one variable after the other goes away
+    // oxlint-disable-next-line typescript/no-dynamic-delete -- one variable after the other goes away
     delete env[dropped];
     const tokens = createTokens({ env, cwd: all.cwd, uid, clock });
     assert.equal(await tokens.find(use, {}), expected);

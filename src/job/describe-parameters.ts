@@ -1,5 +1,5 @@
 /** The values of a job's matrix, by name. */
-type Parameters = Readonly<Record<string, string | number | boolean>>;
+export type Parameters = Readonly<Record<string, string | number | boolean>>;
 
 /** `lr=0.1 seed=2`; empty for a job without parameters. */
 export const describeParameters = (parameters: Parameters = {}): string =>
@@ -7,6 +7,11 @@ export const describeParameters = (parameters: Parameters = {}): string =>
     .map(([name, value]) => `${name}=${value}`)
     .join(' ');
 
-/** A job as people read it: `0003 lr=0.1 seed=2`. */
-export const jobLabel = (id: string, parameters?: Parameters): string =>
-  [id, describeParameters(parameters)].join(' ').trimEnd();
+/** A longer value, such as a URL or a path, would hide the others. */
+const maxValueChars = 16;
+
+/** A job as people read it: `0003 lr=0.1 seed=2`, without long values. */
+export function jobLabel(id: string, parameters: Parameters = {}): string {
+  const short = Object.entries(parameters).filter(([, value]) => String(value).length <= maxValueChars);
+  return [id, describeParameters(Object.fromEntries(short))].join(' ').trimEnd();
+}

@@ -1,7 +1,9 @@
+import { defined } from '../base/defined.ts';
 import type { Cause } from '../codes/causes.ts';
 import type { LogEvent } from '../eventlog/events.ts';
 import type { Ending, JobHistory, JobOutcome, Speed } from '../history/history.ts';
 import type { LogFacts } from '../history/log-facts.ts';
+import type { Parameters } from '../job/describe-parameters.ts';
 import { LogFold } from '../history/log-fold.ts';
 import { amountsOf, countAfter, countAttempt } from './account.ts';
 import { addAmounts, columns, noAmounts, slotColumns, sumOver, type Amounts } from './columns.ts';
@@ -35,6 +37,8 @@ export interface JobRow {
   owner: string | undefined;
   /** Its log, if there are several. */
   log: string | undefined;
+  /** Its values of the matrix, if it is a job of a run that has one. */
+  parameters?: Parameters;
   outcome: RowOutcome;
   cause: Cause | undefined;
   attempts: AttemptRow[];
@@ -99,6 +103,7 @@ function jobRow(job: JobHistory, doubt: boolean): JobRow {
     node: job.node,
     owner: job.owner,
     log: job.log,
+    ...defined({ parameters: job.trained?.parameters }),
     outcome: doubt ? 'suspicious' : job.outcome,
     cause: job.cause,
     attempts,

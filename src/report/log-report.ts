@@ -1,3 +1,4 @@
+import { defined } from '../base/defined.ts';
 import { causeTitle, adviceFor, type Cause } from '../codes/causes.ts';
 import type { JobHistory } from '../history/history.ts';
 import { inSeconds, lossColumns, type Amounts, type Column } from './columns.ts';
@@ -7,7 +8,7 @@ import { type CacheReport, cacheReports, type CacheSiteReport, cacheSiteReports 
 import { type CheckpointReport, checkpointReport } from './checkpoint-report.ts';
 import { groupings, type GroupingName } from './groupings.ts';
 import { type GroupReport, groupReports } from './groups.ts';
-import type { JobName } from './section.ts';
+import { jobName, type JobName } from './section.ts';
 import { lostMillis } from './sites.ts';
 import { resourceReports, type ResourceReport } from './resource-reports.ts';
 import { ascending, largest, mean, quantile } from '../statistics/describe.ts';
@@ -175,8 +176,8 @@ function failureReports(jobs: readonly JobHistory[], source: SourceKind): Failur
   const failed = jobs.filter(isFailed);
   return [...Map.groupBy(failed, ({ cause = 'unknown' }) => cause)]
     .map(([cause, same]): FailureReport => {
-      const [example] = same.flatMap(({ id, node = null, log = null, reason }) =>
-        reason === undefined ? [] : [{ job: id, node, log, reason }],
+      const [example] = same.flatMap((job) =>
+        job.reason === undefined ? [] : [{ ...jobName(job), reason: job.reason }],
       );
       return {
         cause,
@@ -210,24 +211,28 @@ function setbacks(rows: readonly JobRow[]): LogReport['setbacks'] {
 }
 
 function slowest(rows: readonly JobRow[]): LogReport['slowest'] {
-  return largest(rows, listed, ({ completionMillis }) => completionMillis).map(
-    ({ item: { job, node = null, log = null }, value }) => ({ job, node, log, seconds: value / 1000 }),
-  );
+  return largest(rows, listed, ({ completionMillis }) => completionMillis).map(({ item, value }) => ({
+    ...rowName(item),
+    seconds: value / 1000,
+  }));
 }
 
 function largestLosses(rows: readonly JobRow[]): LogReport['largestLosses'] {
-  return largest(rows, listed, lostMillis, 0).map(
-    ({ item: { job, node = null, log = null, outcome, attempts, millis }, value }) => ({
-      job,
-      node,
-      log,
-      outcome,
-      attempts: attempts.length,
-      lostSeconds: value / 1000,
-      mostly: largestColumn(millis),
-    }),
-  );
+  return largest(rows, listed, lostMillis, 0).map(({ item, value }) => ({
+    ...rowName(item),
+    outcome: item.outcome,
+    attempts: item.attempts.length,
+    lostSeconds: value / 1000,
+    mostly: largestColumn(item.millis),
+  }));
 }
+
+const rowName = ({ job, node, log, parameters }: JobRow): JobName => ({
+  job,
+  node: node ?? null,
+  log: log ?? null,
+  ...defined({ parameters }),
+});
 
 const largestColumn = (millis: Amounts): Column =>
   lossColumns.reduce((largest, column) => (millis[column] > millis[largest] ? column : largest));

@@ -3,7 +3,10 @@ import { test } from 'node:test';
 import type { Entry, Outcome, RunBody } from '../journal/entry.ts';
 import { fold } from '../journal/fold.ts';
 import type { FaultKind } from '../fault/kinds.ts';
+import { attemptCsv } from './attempt-csv.ts';
 import { readRun } from './read-run.ts';
+import { reportCharts } from './report-charts.ts';
+import { sections } from './sections.ts';
 
 /** A run whose jobs took these numbers of seconds and started together. */
 function runOf(jobs: { seconds: number; outcome: Outcome; fault?: FaultKind }[]): Entry[] {
@@ -76,4 +79,23 @@ test('a job that never started counts from the creation of the run', () => {
   const created = runOf([{ seconds: 1, outcome: 'success' }]).slice(0, 1);
   const { report } = readRun('r', fold(created));
   assert.deepEqual([report.jobs.waiting, report.firstEventAt], [1, '2026-01-01T00:00:00.000Z']);
+});
+
+test('tables, charts and the CSV of attempts name jobs by their parameters', () => {
+  const state = fold(
+    runOf([
+      { seconds: 10, outcome: 'success' },
+      { seconds: 20, outcome: 'failed', fault: 'training-failed' },
+    ]),
+  );
+  const jobs = state.jobs.map((job, index) => ({ ...job, parameters: { lr: index / 10 } }));
+  const { report, ledger, jobs: histories } = readRun('r', { ...state, jobs });
+  const found = sections(report, { all: true });
+  const rowsOf = (id: string) => found.find((section) => section.id === id)?.rows.map(([first]) => first);
+  assert.deepEqual(rowsOf('slowest'), ['0 lr=0']);
+  const charts = reportCharts(histories, ledger, report);
+  assert.match(charts.find(({ title }) => title === 'Attempts over time')?.svg ?? '', /1 lr=0\.1/);
+  const [head, first] = [...attemptCsv(ledger)];
+  assert.match(head ?? '', /,parameters\.lr\n$/);
+  assert.match(first ?? '', /,0\n$/);
 });

@@ -8,6 +8,7 @@ import { lossColumns, slotColumns } from './columns.ts';
 import type { JobRow, Ledger } from './ledger.ts';
 import type { AttemptHistory, JobHistory } from '../history/history.ts';
 import type { LogReport } from './log-report.ts';
+import { historyLabel, rowLabel } from './section.ts';
 import { lostMillis, secondsOf, siteNames, transferRate } from './sites.ts';
 import { formatBytesPerSecond, formatSeconds } from './format.ts';
 
@@ -57,8 +58,8 @@ function highestLoss(rows: readonly JobRow[]): JobRow[] {
 }
 
 function completions(rows: readonly JobRow[], { completion }: LogReport): Chart[] {
-  const done = rows.flatMap(({ job, completionMillis }) =>
-    completionMillis === undefined ? [] : [{ job, seconds: completionMillis / 1000 }],
+  const done = rows.flatMap((row) =>
+    row.completionMillis === undefined ? [] : [{ job: rowLabel(row), seconds: row.completionMillis / 1000 }],
   );
   if (completion.medianSeconds === null) return [];
   return [
@@ -73,10 +74,11 @@ function completions(rows: readonly JobRow[], { completion }: LogReport): Chart[
 /** A strip per site, with a value of each job's last attempt. */
 function strips(jobs: readonly JobHistory[], value: (attempt: AttemptHistory) => number[]): Strip[] {
   const nameOf = siteNames(jobs);
-  const placed = jobs.flatMap(({ id, outcome, attempts }) => {
+  const placed = jobs.flatMap((job) => {
+    const { outcome, attempts } = job;
     const last = attempts.at(-1);
     if (outcome !== 'success' || last === undefined) return [];
-    return value(last).map((one) => ({ site: nameOf(last), name: id, value: one }));
+    return value(last).map((one) => ({ site: nameOf(last), name: historyLabel(job), value: one }));
   });
   return [...Map.groupBy(placed, ({ site }) => site)]
     .map(([name, values]) => ({ name, values }))
@@ -103,9 +105,11 @@ function rateChart(section: string, id: string, title: string, found: readonly S
 }
 
 function cacheRates(jobs: readonly JobHistory[]): Chart[] {
-  const fetched = jobs.flatMap(({ id, attempts }) =>
-    attempts.flatMap(({ caches = [] }) =>
-      caches.filter(({ bytes, seconds }) => bytes > 0 && seconds > 0).map((cache) => ({ ...cache, job: id })),
+  const fetched = jobs.flatMap((job) =>
+    job.attempts.flatMap(({ caches = [] }) =>
+      caches
+        .filter(({ bytes, seconds }) => bytes > 0 && seconds > 0)
+        .map((cache) => ({ ...cache, job: historyLabel(job) })),
     ),
   );
   const found = [...Map.groupBy(fetched, ({ name }) => name)].map(([name, values]) => ({
@@ -134,9 +138,9 @@ function cacheSites({ cacheSites: pairs }: LogReport): Chart[] {
 function losses(wasteful: readonly JobRow[]): Chart[] {
   if (wasteful.length === 0) return [];
   const title = `Slot time lost per job, by cause${wasteful.length < maxRows ? '' : ` (the ${maxRows} worst)`}`;
-  const bars = wasteful.map(({ job, node, millis }) => ({
-    name: node ?? job,
-    seconds: Object.fromEntries(lossColumns.map((column) => [column, millis[column] / 1000])),
+  const bars = wasteful.map((row) => ({
+    name: rowLabel(row),
+    seconds: Object.fromEntries(lossColumns.map((column) => [column, row.millis[column] / 1000])),
   }));
   return [{ section: 'waste', title, svg: stackedBars(bars, { id: 'losses', title, axis: 'lost' }) }];
 }

@@ -1,3 +1,7 @@
+import { defined } from '../base/defined.ts';
+import type { JobHistory } from '../history/history.ts';
+import { jobLabel, type Parameters } from '../job/describe-parameters.ts';
+
 /** A part of a report: a table and sentences, rendered as text, Markdown or HTML. */
 export interface Section {
   id: string;
@@ -31,7 +35,17 @@ export interface JobName {
   job: string;
   node: string | null;
   log: string | null;
+  /** For a run with a matrix: the job's values. */
+  parameters?: Parameters;
 }
+
+/** What names a job in tables and charts. */
+export const jobName = ({ id, node, log, trained }: JobHistory): JobName => ({
+  job: id,
+  node: node ?? null,
+  log: log ?? null,
+  ...defined({ parameters: trained?.parameters }),
+});
 
 /** The names of logs without the folder that all are in. */
 export function shortLogNames(logs: readonly string[]): (log: string) => string {
@@ -44,8 +58,19 @@ export function shortLogNames(logs: readonly string[]): (log: string) => string 
   return (log) => (shared !== '' && log.startsWith(`${shared}/`) ? log.slice(shared.length + 1) : log);
 }
 
+/** How charts name a job: by its node, or its number and parameters. */
+export const rowLabel = ({ job, node, parameters }: NamedRow): string => node ?? jobLabel(job, parameters);
+export const historyLabel = ({ id, node, trained }: JobHistory): string =>
+  node ?? jobLabel(id, trained?.parameters);
+
+interface NamedRow {
+  job: string;
+  node?: string | null | undefined;
+  parameters?: Parameters;
+}
+
 /** How tables name a job: by its node or number, after its log if there are several, as `updraft why` takes them. */
 export function jobLabels({ logs }: { logs: readonly string[] }): (name: JobName) => string {
   const short = shortLogNames(logs);
-  return ({ job, node, log }) => `${log === null ? '' : `${short(log)} `}${node ?? job}`;
+  return ({ log, ...name }) => `${log === null ? '' : `${short(log)} `}${rowLabel(name)}`;
 }

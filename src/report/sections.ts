@@ -239,7 +239,8 @@ function jobSection(report: LogReport, jobs: readonly JobTableRow[], maxRows: nu
   const isSweep = shown.some(hasParameters);
   const whole = (seconds: number | null) => (seconds === null ? '' : Math.round(seconds));
   const rows = shown.map((row) => [
-    labelOf(row),
+    // The parameters have their own column.
+    labelOf({ ...row, parameters: {} }),
     ...(isSweep ? [describeParameters(row.parameters)] : []),
     outcomeLabels[row.outcome] ?? row.outcome,
     row.valid === null ? '?' : row.valid ? 'yes' : 'no',

@@ -1,7 +1,7 @@
 import { Fault } from '../fault/fault.ts';
 import type { AttemptHistory, JobHistory } from '../history/history.ts';
 import { formatSize } from '../job/units.ts';
-import type { JobName } from './section.ts';
+import { jobName, type JobName } from './section.ts';
 import { secondsOf } from './sites.ts';
 import { formatSeconds } from './format.ts';
 import { ascending, quantile } from '../statistics/describe.ts';
@@ -88,8 +88,7 @@ function suspectsOf(jobs: readonly JobHistory[]): Suspect[] {
       ];
       if (why.length === 0) return [];
       const { bytes: sentBytes = null, seconds: computeSeconds } = own;
-      const { id, node = null, log = null } = job;
-      return [{ job: id, node, log, sentBytes, computeSeconds, why: why.join('; ') }];
+      return [{ ...jobName(job), sentBytes, computeSeconds, why: why.join('; ') }];
     });
   });
 }

@@ -1,5 +1,6 @@
 import { printable } from '../base/printable.ts';
 import type { Evidence, Explanation } from '../diagnosis/explanation.ts';
+import { jobLabel } from '../job/describe-parameters.ts';
 
 /** An explanation as it is shown: nothing is said twice. */
 export interface ExplanationView {
@@ -15,14 +16,14 @@ export interface ExplanationView {
 
 /** Journal entries, which are JSON, are shown only if `verbose`. */
 export function viewExplanation(explanation: Explanation, verbose = false): ExplanationView {
-  const { job, node, log, standing, title, because, traceback, evidence, doing, advice } = explanation;
+  const { node, log, standing, title, because, traceback, evidence, doing, advice } = explanation;
   const raised = traceback?.lines.find((line) => !line.startsWith(' ')) ?? '';
   const named = [
-    node === undefined || node === job ? '' : ` (${printable(node)})`,
+    node === undefined || node === explanation.job ? '' : ` (${printable(node)})`,
     log === undefined ? '' : ` of ${printable(log)}`,
   ].join('');
   return {
-    headline: `${job}${named} ${standing}: ${title}`,
+    headline: `${explainedLabel(explanation)}${named} ${standing}: ${title}`,
     why: because.map((sentence) => (raised === '' ? sentence : sentence.replace(`: ${raised}`, ''))),
     traceback,
     log: different(verbose ? evidence : notSaid(evidence, because)).map((one) => ({
@@ -33,6 +34,10 @@ export function viewExplanation(explanation: Explanation, verbose = false): Expl
     fix: advice,
   };
 }
+
+/** The job that an explanation is about, as people read it. */
+export const explainedLabel = ({ job, parameters }: Explanation): string =>
+  printable(jobLabel(job, parameters));
 
 /** Evidence that neither the sentences nor earlier lines contain. */
 function notSaid(evidence: readonly Evidence[], because: readonly string[]): Evidence[] {

@@ -1,4 +1,5 @@
 import type { Explanation, JobStatus } from '../diagnosis/explanation.ts';
+import { explainedLabel } from './explanation-view.ts';
 
 /** Jobs with the same status and title. */
 export interface ExplainedGroup {
@@ -7,9 +8,14 @@ export interface ExplainedGroup {
   title: string;
   /** Their ids, or the names of their nodes; of several logs, the first of each begins with its log: `a.log: 12.3`. */
   jobs: string[];
+  /** The first few of them with their values of the matrix, if they have any. */
+  labels: string[];
   /** The first of them. */
   example: Explanation;
 }
+
+/** More jobs are listed by their ids. */
+export const maxLabels = 6;
 
 const plurals: Record<string, string> = { has: 'have', is: 'are', was: 'were' };
 
@@ -34,8 +40,13 @@ export function groupExplanations(explanations: Iterable<Explanation>): Explaine
     const group = groups.get(key);
     const name = log === undefined || log === latestLogs.get(key) ? node : `${log}: ${node}`;
     if (log !== undefined) latestLogs.set(key, log);
-    if (group === undefined) groups.set(key, { standing, cause, title, jobs: [name], example });
-    else group.jobs.push(name);
+    const label = example.parameters === undefined ? [] : [explainedLabel(example)];
+    if (group === undefined)
+      groups.set(key, { standing, cause, title, jobs: [name], labels: label, example });
+    else {
+      group.jobs.push(name);
+      if (group.jobs.length <= maxLabels) group.labels.push(...label);
+    }
   }
   const rank = ({ standing }: ExplainedGroup): number => order.indexOf(standing);
   return [...groups.values()].sort((a, b) => rank(a) - rank(b) || b.jobs.length - a.jobs.length);

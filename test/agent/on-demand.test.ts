@@ -88,10 +88,7 @@ test('a data set three times its budget is trained on', async (t) => {
   });
 
   await t.test('although one cache damages a shard and stalls at another', async () => {
-    await objects.trouble(
-      'cache-1: corrupt on *-0001-*.tar',
-      'cache-1: stall after 300kB on *-0002-*.tar',
-    );
+    await objects.trouble('cache-1: corrupt on *-0001-*.tar', 'cache-1: stall after 300kB on *-0002-*.tar');
     const [first] = objects.federation.caches;
     const preferred = { caches: [new URL(first?.url ?? '').host] };
     const { exit, stderr } = await agent.run(change(1, preferred), undefined, {

@@ -12,7 +12,7 @@ import { isAdopted } from '../../pool/htcondor.ts';
 import { findJob } from '../../run/run-states.ts';
 import { explainReason } from '../../why/explain-reason.ts';
 import { explainStory } from '../../why/explain-story.ts';
-import { viewExplanation } from '../../why/explanation-view.ts';
+import { explainedLabel, viewExplanation } from '../../why/explanation-view.ts';
 import { type ExplainedGroup, groupExplanations, groupTitle } from '../../why/group-explanations.ts';
 import type { Cli } from '../cli.ts';
 import { findRun, pathKind, runAndJobs } from '../find-run.ts';
@@ -201,12 +201,14 @@ function show(
 function groupText(groups: readonly ExplainedGroup[], width: number): string {
   return groups
     .map((group) => {
-      const { standing, jobs, example } = group;
-      const { job, cause, because, advice } = example;
-      const account = cause === 'none' ? [] : because.slice(0, 2).map((sentence) => `${job}: ${sentence}`);
+      const { standing, jobs, labels, example } = group;
+      const { cause, because, advice } = example;
+      const label = explainedLabel(example);
+      const account = cause === 'none' ? [] : because.slice(0, 2).map((sentence) => `${label}: ${sentence}`);
+      const names = labels.length === jobs.length ? labels.join(', ') : jobList(jobs.map(printable));
       return [
         ...wrap(`${jobs.length} ${standing}: ${groupTitle(group)}`, width, '', '  '),
-        ...wrap(`${jobs.length === 1 ? 'job' : 'jobs'} ${jobList(jobs.map(printable))}`, width, '  ', '    '),
+        ...wrap(`${jobs.length === 1 ? 'job' : 'jobs'} ${names}`, width, '  ', '    '),
         ...section('why', account, width, '  '),
         ...section('fix', cause === 'none' ? [] : advice.slice(0, 1), width, '  '),
       ].join('\n');

@@ -7,6 +7,8 @@ import { roundPlan } from '../../pool/read-plan.ts';
 import type { NewFiles } from '../../run/rounds.ts';
 import { changedFiles, currentFiles, type UnfinishedState, unfinishedJobs } from '../../run/retry-run.ts';
 import { findJob } from '../../run/run-states.ts';
+import { explainedLabel } from '../../why/explanation-view.ts';
+import { maxLabels } from '../../why/group-explanations.ts';
 import { type Need, whatMustChange } from '../../why/what-must-change.ts';
 import { explainRun } from '../why/explain-run.ts';
 import { wrap } from '../../base/text-table.ts';
@@ -102,7 +104,11 @@ function groupLines(group: readonly PlannedRetry[], width: number): string[] {
   const [first] = group;
   if (first === undefined) return [];
   const { lack, explanation, what, isMet } = first;
-  const named = jobList(group.map(({ job }) => printable(job)));
+  const hasLabels =
+    group.length <= maxLabels && group.every((one) => one.explanation.parameters !== undefined);
+  const named = hasLabels
+    ? group.map((one) => explainedLabel(one.explanation)).join(', ')
+    : jobList(group.map(({ job }) => printable(job)));
   const said = lack === 'missing' ? [] : explanation.because.slice(0, 1);
   return [
     '',

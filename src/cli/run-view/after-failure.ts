@@ -1,6 +1,7 @@
 import { counted } from '../../base/counted.ts';
 import { printable } from '../../base/printable.ts';
 import { Fault } from '../../fault/fault.ts';
+import { jobLabel } from '../../job/describe-parameters.ts';
 import type { JobState, RunState } from '../../journal/state.ts';
 import { isAdopted } from '../../pool/htcondor.ts';
 import type { FoundRun } from '../find-run.ts';
@@ -55,5 +56,5 @@ function canaryEnd(failed: readonly JobState[]): string {
   const fault = attempt?.fault ?? attempt?.agent?.faults.at(-1);
   const said = fault === undefined ? (first?.outcome ?? '') : printable(fault.message);
   const more = others.length === 0 ? '' : ` and ${others.length} more`;
-  return `job ${first?.id ?? ''}${more} of the canary failed (${said})`;
+  return `job ${printable(jobLabel(first?.id ?? '', first?.parameters))}${more} of the canary failed (${said})`;
 }

@@ -1,12 +1,14 @@
 import path from 'node:path';
 import { counted } from '../../base/counted.ts';
+import { defined } from '../../base/defined.ts';
 import { mapLimited } from '../../base/map-limited.ts';
-import { printableLines, withoutSecrets } from '../../base/printable.ts';
+import { printable, printableLines, withoutSecrets } from '../../base/printable.ts';
 import { clip } from '../../base/text-table.ts';
 import { lastTraceback } from '../../base/traceback.ts';
 import { causeTitle } from '../../codes/causes.ts';
 import type { Explanation } from '../../diagnosis/explanation.ts';
 import { readEnd } from '../../dashboard/run-source.ts';
+import { jobLabel } from '../../job/describe-parameters.ts';
 import { attemptFiles, attemptFolder, runFiles } from '../../job/layout.ts';
 import { readJournal } from '../../journal/tail.ts';
 import type { JobState, RunState } from '../../journal/state.ts';
@@ -37,9 +39,11 @@ export async function explainRun(
   const policy = plan && pool?.supervisedBy?.(plan);
   const run = journal.map((entry) => ({ file: runFiles.journal, entry }));
   return mapLimited(jobs, maxParallelReads, async (job) => {
-    if (job.isKeptBack) return explainCanaryWait(state, job.id, pool);
+    const parameters = defined({ parameters: job.parameters });
+    if (job.isKeptBack) return { ...explainCanaryWait(state, job.id, pool), ...parameters };
     const entries = await agentEntries(folder, job);
     return {
+      ...parameters,
       ...explainRunJob({
         job,
         entries: [
@@ -172,8 +176,8 @@ function explainCanaryWait(
   const ahead = jobs.filter(({ isKeptBack }) => !isKeptBack);
   const bad = ahead.filter(({ outcome }) => outcome !== undefined && outcome !== 'success');
   const named = bad
-    .map(({ id }) => id)
     .slice(0, 8)
+    .map(({ id, parameters }) => printable(jobLabel(id, parameters)))
     .join(', ');
   return {
     job,

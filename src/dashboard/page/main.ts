@@ -40,7 +40,7 @@ const sweep = new Sweep({
   placeOf: (id) => `${board.place}/results/${id}`,
 });
 const table = new JobTable({ openJob, onShown: (rows) => sweep.update(rows) }, opening.phases);
-const overview = questions({ openJob });
+const overview = questions({ openJob, labelOf: (id) => table.labelOf(id) });
 const numbers = figures();
 const link = html('span', { class: 'live', role: 'status' });
 const about = html('p', { class: 'about' });
@@ -72,8 +72,8 @@ function applyUpdate({ board: next, rows, reset }: BoardUpdate) {
   show(about, `pool ${next.pool} · ${next.place} · ${live === undefined ? 'as of' : 'updated'} ${when}`);
   stopButton.hidden = live === undefined || next.stop === null;
   retryButton.hidden = live === undefined || next.retry === null;
-  overview.update(next);
   table.update(next, rows, reset);
+  overview.update(next);
   numbers.update(next);
   showConnection();
   if (rows.some(({ id }) => id === panel.job)) void panel.refresh();

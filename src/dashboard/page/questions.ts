@@ -4,7 +4,7 @@ import type { Board, Problem } from '../page-data.ts';
 import { html, prose, symbolOf, show, shareOf } from './dom.ts';
 
 /** The four questions of a reader with ten seconds, with their answers. */
-export function questions(acts: { openJob: (id: string) => void }) {
+export function questions(acts: { openJob: (id: string) => void; labelOf: (id: string) => string }) {
   const verdict = html('div', { class: 'answer', 'aria-live': 'polite', id: 'verdict' });
   const wrong = html('div', { class: 'answer', id: 'wrong' });
   const doing = html('div', { class: 'answer', id: 'doing' });
@@ -20,7 +20,7 @@ export function questions(acts: { openJob: (id: string) => void }) {
   const update = (board: Board) => {
     element.dataset.tone = board.verdict.tone;
     show(verdict, ...verdictOf(board));
-    show(wrong, ...wrongOf(board));
+    show(wrong, ...wrongOf(board, acts.labelOf));
     for (const button of wrong.querySelectorAll('button'))
       button.onclick = () => acts.openJob(button.dataset.job ?? '');
     show(doing, ...doingOf(board));
@@ -53,7 +53,7 @@ function verdictOf({ verdict, counts, jobs }: Board) {
   ];
 }
 
-function wrongOf({ wrong, trouble, account, garbled }: Board) {
+function wrongOf({ wrong, trouble, account, garbled }: Board, labelOf: (id: string) => string) {
   const helps = account && html('span', { class: 'fix' }, ...prose(`What helps: ${account.fix}`));
   const notes = [
     trouble === null ? null : html('p', { class: 'alarm' }, `The run cannot be read now: ${trouble}`),
@@ -64,14 +64,19 @@ function wrongOf({ wrong, trouble, account, garbled }: Board) {
     return [...notes, trouble === null && account === null ? html('p', {}, 'Nothing.') : null];
   return [
     ...notes,
-    html('ul', { class: 'problems' }, ...wrong.slice(0, 6).map(problemOf)),
+    html('ul', { class: 'problems' }, ...wrong.slice(0, 6).map((problem) => problemOf(problem, labelOf))),
     rest(wrong.length - 6),
   ];
 }
 
-function problemOf({ cause, what, jobs, examples, message, fix, needsYou }: Problem) {
+function problemOf(problem: Problem, labelOf: (id: string) => string) {
+  const { cause, what, jobs, examples, message, fix, needsYou } = problem;
   const buttons = examples.flatMap((id) => [
-    html('button', { type: 'button', class: 'link', 'data-job': id, 'aria-label': `Show job ${id}` }, id),
+    html(
+      'button',
+      { type: 'button', class: 'link', 'data-job': id, 'aria-label': `Show job ${labelOf(id)}` },
+      labelOf(id),
+    ),
     ' ',
   ]);
   return html(

@@ -4,9 +4,10 @@ import { countJob, type Counted } from '../account.ts';
 import { columns, columnLabels } from '../columns.ts';
 import type { JobHistory } from '../../history/history.ts';
 import { formatMillis } from '../format.ts';
+import { historyLabel } from '../section.ts';
 import { horizontalAxis, scaleTo, timeUnit } from './axis.ts';
 import { chartLegend, palette } from './palette.ts';
-import { element, escapeMarkup, label, picture } from './svg.ts';
+import { element, escapeMarkup, label, nameRoom, picture } from './svg.ts';
 
 const width = 720;
 const rowHeight = 20;
@@ -21,8 +22,9 @@ export function attemptTimeline(jobs: readonly JobHistory[]): string {
     rows.some(({ counted }) => counted.some((part) => part.column === column)),
   );
   const key = chartLegend(used, 4, width - 8);
+  const { left, chars } = nameRoom(jobs.map(historyLabel));
   const edges = {
-    left: 120,
+    left,
     right: 700,
     top: key.height + 12,
     bottom: key.height + 12 + rows.length * rowHeight,
@@ -40,19 +42,17 @@ export function attemptTimeline(jobs: readonly JobHistory[]): string {
         width: Math.max(0.3, scale.place((to - from) / 1000)),
         height: wait ? 4 : 14,
       };
-      const title = `${job.node ?? job.id}: ${formatMillis(to - from)} ${columnLabels[column]}`;
+      const title = `${historyLabel(job)}: ${formatMillis(to - from)} ${columnLabels[column]}`;
       return element('rect', { ...rect, fill: palette[column] }, element('title', {}, escapeMarkup(title)));
     };
     return (
-      label(edges.left - 8, y + 14, clip(job.node ?? job.id, 16), { 'text-anchor': 'end' }) +
+      label(edges.left - 8, y + 14, clip(historyLabel(job), chars), { 'text-anchor': 'end' }) +
       counted.map(bar).join('') +
       starts(job, y, (time) => edges.left + scale.place(time / 1000))
     );
   });
   const description = jobs
-    .map(
-      ({ id, node = id, attempts, outcome }) => `${node}: ${counted(attempts.length, 'attempt')}, ${outcome}`,
-    )
+    .map((job) => `${historyLabel(job)}: ${counted(job.attempts.length, 'attempt')}, ${job.outcome}`)
     .join('; ');
   return picture(
     { id: 'timeline', title: 'Attempts over time', description, width, height: edges.bottom + 44 },

@@ -3,7 +3,7 @@ import { columns, columnLabels, type Amounts, type Column } from '../columns.ts'
 import { formatMillis } from '../format.ts';
 import { horizontalAxis, scaleTo, timeUnit, type Unit } from './axis.ts';
 import { badColour, chartLegend, palette } from './palette.ts';
-import { element, escapeMarkup, label, picture } from './svg.ts';
+import { element, escapeMarkup, label, nameRoom, picture } from './svg.ts';
 
 const width = 720;
 const rowHeight = 20;
@@ -21,8 +21,9 @@ export function stackedBars(
 ): string {
   const used = columns.filter((column) => bars.some(({ seconds }) => (seconds[column] ?? 0) > 0));
   const key = chartLegend(used, 4, width - 8);
+  const { left, chars } = nameRoom(bars.map(({ name }) => name));
   const edges = {
-    left: 120,
+    left,
     right: 700,
     top: key.height + 12,
     bottom: key.height + 12 + bars.length * rowHeight,
@@ -40,7 +41,9 @@ export function stackedBars(
       const words = `${name}: ${formatMillis((seconds[column] ?? 0) * 1000)} ${columnLabels[column]}`;
       return length === 0 ? '' : element('rect', rect, element('title', {}, escapeMarkup(words)));
     };
-    return label(edges.left - 8, y + 12, clip(name, 16), { 'text-anchor': 'end' }) + used.map(part).join('');
+    return (
+      label(edges.left - 8, y + 12, clip(name, chars), { 'text-anchor': 'end' }) + used.map(part).join('')
+    );
   });
   const [only = {}] = bars.length === 1 ? bars.map(({ seconds }) => seconds) : [];
   const parts = used.map((column) => `${formatMillis((only[column] ?? 0) * 1000)} ${columnLabels[column]}`);

@@ -86,3 +86,8 @@ export function dots(places: readonly Dot[], colour: string, name: (index: numbe
     fill: 'none',
   });
 }
+
+/** The room for names left of bars, and how many characters fit into it. */
+export function nameRoom(names: readonly string[]): { left: number; chars: number } {
+  return names.some((name) => name.length > 16) ? { left: 190, chars: 26 } : { left: 120, chars: 16 };
+}
