@@ -305,6 +305,18 @@ class WithAgent(StreamTest):
         self.assertEqual(lines, keys(self.stream()))
         self.assertNotIn(f"train-{first}.tar", brought)
 
+    def test_indexes_the_first_shards_before_it_is_read(self) -> None:
+        # As the agent does.
+        os.mkdir("data/.stream/at")
+        with Agent("source", "data", ahead=6):
+            stream = self.stream("data").prefetch()
+            for thread in threading.enumerate():
+                if thread.name == "updraft-prefetch":
+                    thread.join(60)
+            first = [f"train-{number}.tar.json" for number in stream._blocks(0)[0]]
+            self.assertEqual(sorted(os.listdir("data/.stream/index")), sorted(first))
+            self.assertEqual(keys(stream), keys(self.stream()))
+
     def test_leaves_a_hint_beside_the_checkpoint(self) -> None:
         os.environ["UPDRAFT_CHECKPOINT"] = "saved"
         self.addCleanup(os.environ.pop, "UPDRAFT_CHECKPOINT")

@@ -1521,6 +1521,17 @@ class Stream:
         if not os.path.exists(self._shards.hint or ""):
             self._want(self._start)
 
+    def prefetch(self) -> Stream:
+        """Waits for the first shards and indexes them in a thread, while the training makes its model; the stream."""
+        hint = self._shards.hint
+        first = self._blocks(self._start.epoch)[self._start.block]
+        with contextlib.suppress(OSError, ValueError, KeyError):
+            wanted = _read_json(hint or "")
+            # What a resumed training begins with.
+            first = wanted["order"][: wanted["block"]]
+        threading.Thread(target=self._shards.index_soon, args=[first], name="updraft-prefetch", daemon=True).start()
+        return self
+
     def set_epoch(self, epoch: int) -> None:
         """Begins at the first sample of this epoch, counted from 0."""
         if epoch != self._start.epoch:
@@ -1800,6 +1811,15 @@ class _Shards:
         self.counts[number] = len(samples)
         return _Shard(path, file, samples)
 
+    def index_soon(self, numbers: list[int]) -> None:
+        """Indexes shards as they come. What is wrong with one, its reader will say."""
+        for number in numbers:
+            path = os.path.join(self.folder, self.names[number])
+            while self._is_brought and not os.path.exists(path):
+                time.sleep(0.02)
+            with contextlib.suppress(OSError, StreamError):
+                self._index(number)
+
     @property
     def _index_folder(self) -> str:
         return os.path.join(self.folder, ".stream", "index")
@@ -1907,6 +1927,8 @@ def _readers(folder: str, epoch: int) -> list[dict[str, Any]]:
 
 
 _TAR_BLOCK = 512
+_TAR_END = bytes(_TAR_BLOCK)
+_TAR_PIECE = 4 * _TAR_BLOCK
 _MAX_META = 1 << 20
 
 
@@ -1914,11 +1936,15 @@ def _members(file: Any, path: str) -> Iterator[tuple[str, int, int]]:
     """Name, offset and size of every regular file of a tar, from its headers only."""
     end, at = os.fstat(file.fileno()).st_size, 0
     name, size = None, None
+    piece, first = b"", 0
     while True:
-        header = _read_at(file, at, _TAR_BLOCK)
+        # The next header after a small file is in the same piece.
+        if at + _TAR_BLOCK > first + len(piece):
+            piece, first = _read_at(file, at, _TAR_PIECE), at
+        header = piece[at - first : at - first + _TAR_BLOCK]
         if len(header) < _TAR_BLOCK:
             raise StreamError(f"{path} is cut off at byte {at + len(header)}: it has no end mark")
-        if not any(header):
+        if header == _TAR_END:
             return
         try:
             kind = _checked_kind(header)
@@ -1945,7 +1971,9 @@ def _members(file: Any, path: str) -> Iterator[tuple[str, int, int]]:
 
 
 def _checked_kind(header: bytes) -> bytes:
-    if sum(header) - sum(header[148:156]) + 8 * ord(" ") != _tar_number(header[148:156]):
+    # Adler-32 has the sum of all bytes in it, and takes a tenth of the time of `sum`.
+    total = (zlib.adler32(header) & 0xFFFF) - 1 - sum(header[148:156]) + 8 * ord(" ")
+    if (total - _tar_number(header[148:156])) % 65521 != 0:
         raise ValueError("wrong checksum of a header")
     kind = header[156:157]
     if kind == b"S":
@@ -2019,10 +2047,9 @@ def _sum_of(counts: Iterable[Optional[int]], start: int = 0) -> Optional[int]:
 
 
 def _read_at(file: Any, offset: int, size: int) -> bytes:
-    file.seek(offset)
-    data: bytes = file.read(size)
+    data = os.pread(file.fileno(), size, offset)
     while len(data) < size:
-        more = file.read(size - len(data))
+        more = os.pread(file.fileno(), size - len(data), offset + len(data))
         if not more:
             break
         data += more

@@ -3,6 +3,7 @@ import { element, escapeMarkup } from './charts/svg.ts';
 import type { LogReport } from './log-report.ts';
 import type { Chart } from './report-charts.ts';
 import type { Section } from './section.ts';
+import { sortScript, sortScriptHash } from './sort-tables.ts';
 
 interface HtmlPage {
   title: string;
@@ -11,10 +12,11 @@ interface HtmlPage {
   report: Pick<LogReport, 'verdict' | 'notes'>;
 }
 
-/** One self-contained page: no script, nothing fetched, every text from a log escaped. */
-export function reportHtml({ title, sections, charts, report }: HtmlPage): string {
+/** One self-contained page: no script but the one that sorts, nothing fetched, every text from a log escaped. */
+export function reportHtml({ title, sections: all, charts, report }: HtmlPage): string {
+  const sections = all.map(withoutEmptyColumns);
   const links = sections.map(({ id, title: text }) => element('a', { href: `#${id}` }, escapeMarkup(text)));
-  const policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
+  const policy = `default-src 'none'; style-src 'unsafe-inline'; script-src '${sortScriptHash}'; base-uri 'none'; form-action 'none'`;
   // A report on one job has no table of wasteful jobs, but still has its charts.
   const homes = new Set(sections.map(({ id }) => id));
   const homeless = charts.filter(({ section }) => section !== 'top' && !homes.has(section));
@@ -41,9 +43,17 @@ ${sections.map((section) => sectionHtml(section, chartsOf(section.id))).join('\n
 ${homeless.map(chartHtml).join('\n')}
 ${notesHtml(report.notes)}
 </main>
+<script>${sortScript}</script>
 </body>
 </html>
 `;
+}
+
+function withoutEmptyColumns(section: Section): Section {
+  const { head, rows } = section;
+  const isKept = (_: unknown, column: number): boolean =>
+    column === 0 || rows.some((row) => row[column] !== '');
+  return { ...section, head: head.filter(isKept), rows: rows.map((row) => row.filter(isKept)) };
 }
 
 function verdictHtml({ verdict }: HtmlPage['report']): string {
@@ -145,6 +155,10 @@ caption { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-pa
 table { border-collapse: collapse; min-width: min(34rem, 100%); font-variant-numeric: tabular-nums; }
 th, td { text-align: left; padding: .3rem 1.4rem .3rem 0; border-bottom: 1px solid var(--line); vertical-align: top; font-weight: inherit; }
 thead th { font-size: .85rem; opacity: .8; }
+th[aria-sort] > button { all: unset; cursor: pointer; }
+th[aria-sort] > button:focus-visible { outline: 3px solid var(--mark); outline-offset: 2px; }
+th[aria-sort='ascending'] > button::after { content: ' \\25B2' / ''; }
+th[aria-sort='descending'] > button::after { content: ' \\25BC' / ''; }
 tbody th { white-space: nowrap; }
 .right { text-align: right; white-space: nowrap; }
 .bar { width: 22rem; min-width: 6rem; padding-right: 0; }

@@ -75,7 +75,7 @@ for (const name of Object.keys(made) as (keyof typeof made)[])
     assert.deepEqual(tab.errors, []);
   });
 
-test('the keyboard alone skips to the report and scrolls wide tables', async (t) => {
+test('the keyboard alone skips to the report, scrolls wide tables and sorts them', async (t) => {
   const tab = await opened(t, 'the published 100 jobs');
   if (tab === undefined) return;
   await tab.press('Tab');
@@ -84,6 +84,20 @@ test('the keyboard alone skips to the report and scrolls wide tables', async (t)
   await tab.until(`location.hash === '#main'`);
   await tab.press('Tab');
   assert.equal(await tab.read<string>('document.activeElement.className'), 'wide');
+  // A heading sorts its table: numbers from the largest, then from the smallest.
+  const shares = `[...document.querySelectorAll('#failures tbody tr')].map((row) => Number.parseFloat(row.cells[2].textContent))`;
+  const heading = `document.querySelectorAll('#failures thead th')[2]`;
+  await tab.read(`${heading}.querySelector('button').focus()`);
+  for (const order of ['descending', 'ascending']) {
+    await tab.press('Enter');
+    assert.equal(await tab.read<string>(`${heading}.getAttribute('aria-sort')`), order);
+    const found: number[] = await tab.read<number[]>(shares);
+    assert.ok(found.length > 1);
+    assert.deepEqual(
+      found,
+      found.toSorted((a, b) => (order === 'ascending' ? a - b : b - a)),
+    );
+  }
 });
 
 /** Contrast ratio by WCAG, which requires 4.5 for text and 3 for marks. */

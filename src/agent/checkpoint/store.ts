@@ -140,7 +140,7 @@ export class CheckpointStore {
     const copy = this.#copies.get(print);
     if (copy !== undefined && (await linkFile(copy.file, target))) return copy.sha256;
     if (options.isLast && (await linkFile(source, target))) return await hashFile(target, options.signal);
-    return await copyAndHash(source, target, options.signal);
+    return await copyAndHash(source, target, options.signal, syncFile);
   }
 
   async #publish(draft: string, record: CheckpointRecord, snapshot: FolderSnapshot): Promise<void> {
@@ -201,8 +201,15 @@ async function freeBytes(folder: string): Promise<number> {
 
 const chunkBytes = 1 << 20;
 
-/** Copies a file, in pieces so that it can be stopped, and returns the SHA-256 of the bytes then on disk. */
-async function copyAndHash(source: string, target: string, signal: AbortSignal): Promise<string> {
+const syncFile = (file: FileHandle): Promise<void> => file.sync().catch(ignoreUnsyncable);
+
+/** Copies a file, in pieces so that it can be stopped, and returns the SHA-256 of its bytes. */
+async function copyAndHash(
+  source: string,
+  target: string,
+  signal: AbortSignal,
+  finish: (output: FileHandle) => Promise<void>,
+): Promise<string> {
   await using input = await open(source, 'r');
   await using output = await open(target, 'wx', 0o600);
   const hash = createHash('sha256');
@@ -210,7 +217,7 @@ async function copyAndHash(source: string, target: string, signal: AbortSignal):
     hash.update(chunk);
     await output.writeFile(chunk);
   }
-  await output.sync().catch(ignoreUnsyncable);
+  await finish(output);
   return hash.digest('hex');
 }
 
@@ -229,7 +236,7 @@ async function hashFile(file: string, signal: AbortSignal): Promise<string> {
   await using input = await open(file, 'r');
   const hash = createHash('sha256');
   for await (const chunk of pieces(input, signal)) hash.update(chunk);
-  await input.sync().catch(ignoreUnsyncable);
+  await syncFile(input);
   return hash.digest('hex');
 }
 
@@ -280,6 +287,7 @@ async function restoreFile(
   if (bytes !== file.bytes) return `has ${bytes} bytes instead of ${file.bytes}`;
   const target = path.join(into, file.path);
   await mkdir(path.dirname(target), { recursive: true });
-  const sha256 = await copyAndHash(kept, target, signal);
+  // If the machine stops, this copy is lost with the training: it need not wait for the disk.
+  const sha256 = await copyAndHash(kept, target, signal, () => Promise.resolve());
   return sha256 === file.sha256 ? undefined : 'is damaged: its SHA-256 differs from the saved one';
 }
