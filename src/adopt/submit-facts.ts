@@ -96,6 +96,8 @@ export interface PoolLimits {
   /** Above this, the pool asks users to use its data federation instead. */
   adviseBytes: number;
   wantsProject: boolean;
+  /** Its workers surely do not have the folders of the access point. */
+  sharesNoFolder?: boolean;
   /** Values of `+JobDurationCategory`; empty where the pool has none. */
   durationCategories: string[];
   /** Attributes that jobs with a GPU must have. */

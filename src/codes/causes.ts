@@ -14,6 +14,8 @@ interface CauseInfo {
   /** In a few words. */
   title: string;
   advice: string;
+  /** Instead, for a job that resumes from checkpoints. */
+  resumed?: string;
   /** Further advice for the author of a submit file. */
   submit?: string;
   /** Default: the kind with the name of the cause, else `pool-hold`. */
@@ -147,6 +149,7 @@ const causes = {
   'time-limit': {
     title: 'the time limit was reached',
     advice: 'Save checkpoints and resume from them, or request more `time` if the pool allows it.',
+    resumed: 'It resumes from its checkpoints: let it go on, or request more `time` if the pool allows it.',
     change: 'time',
   },
   'environment-broken': {
@@ -248,12 +251,14 @@ const causes = {
   evicted: {
     title: 'the pool took the slot back',
     advice: 'Save checkpoints, so that an eviction costs minutes instead of the whole attempt.',
+    resumed: 'It resumes from its checkpoints: save them more often if evictions still cost much.',
     change: 'retry',
   },
   disconnected: {
     title: 'the connection to the machine was lost',
     advice:
       'Save checkpoints, so that a lost connection costs only minutes. Exclude a site where it happens often.',
+    resumed: 'It resumes from its checkpoints. Exclude a site where it happens often.',
     fault: 'evicted',
     change: 'retry',
   },
@@ -326,7 +331,21 @@ export const sentence = (text: string): string =>
 export const causeTitle = (cause: Cause): string => causeInfo(cause).title;
 
 /** What helps against a cause in general. Jobs of Updraft's own runs have no submit file that the user wrote. */
-export function adviceFor(cause: Cause, source: 'log' | 'run' = 'log'): string {
-  const { advice, submit } = causeInfo(cause);
+export function adviceFor(cause: Cause, source: 'log' | 'run' = 'log', resumes = false): string {
+  const info = causeInfo(cause);
+  const { submit } = info;
+  const advice = (resumes ? info.resumed : undefined) ?? info.advice;
   return submit === undefined || source === 'run' ? advice : `${advice} ${submit}`;
 }
+
+/** Whether the general advice is to save checkpoints. */
+export const isCheaperWithCheckpoints = (cause: Cause): boolean => causeInfo(cause).resumed !== undefined;
+
+const resumedAdvice = new Map<string, string>(
+  Object.values<CauseInfo>(causes).flatMap(({ advice, resumed }) =>
+    resumed === undefined ? [] : [[advice, resumed] as const],
+  ),
+);
+
+/** The same advice for a job that resumes from checkpoints. */
+export const adviceForResumed = (advice: string): string => resumedAdvice.get(advice) ?? advice;

@@ -115,6 +115,13 @@ export const dagRules: Rule<DagFacts>[] = [
     check: overwritingNodes,
   },
   {
+    name: 'dag-inner-twice',
+    level: 'warning',
+    about:
+      'Two nodes that do not wait for each other run the same inner DAG in the same folder, with one lock, log and rescue file.',
+    check: sharedInner,
+  },
+  {
     name: 'dag-category',
     level: 'note',
     about: 'A CATEGORY has no MAXJOBS, or a MAXJOBS no node: neither has an effect.',
@@ -339,6 +346,26 @@ function sharedName({ group, facts }: NodeOutcome, command: string): string | un
 function withJob(name: string): string {
   const { dir, name: stem, ext } = posix.parse(name);
   return posix.join(dir, `${stem}.$(JOB)${ext}`);
+}
+
+function sharedInner({ dag }: DagFacts): Found[] {
+  const inner = dag.nodes.filter(({ type, noop }) => type === 'subdag' && !noop);
+  const fileOf = ({ folder, submit }: DagNode): string =>
+    posix.isAbsolute(submit) ? submit : posix.join(folder, submit);
+  return [...Map.groupBy(inner, fileOf)].flatMap(([file, nodes]) => {
+    const [first, ...others] = nodes;
+    // An inner DAG that runs twice has each of its own inner DAGs twice.
+    const beside = others.find(
+      (node) =>
+        first !== undefined && node.dagman === first.dagman && !dag.graph.areInOrder(first.index, node.index),
+    );
+    if (first === undefined || beside === undefined) return [];
+    return {
+      message: `${first.name} and ${beside.name} may run ${file} at the same time: its lock stops the second one, and they share logs and rescue files`,
+      fix: `let one wait for the other (PARENT ${ownName(first)} CHILD ${ownName(beside)}), or give each its own copy of the file`,
+      place: beside.place,
+    };
+  });
 }
 
 function idleCategories({ dag }: DagFacts): Found[] {

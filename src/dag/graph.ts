@@ -35,6 +35,17 @@ export class DagGraph {
     return this.#beyondJoins(node, this.#parents);
   }
 
+  /** Whether one of two nodes waits for the other. */
+  areInOrder(one: number, other: number): boolean {
+    return this.#isBefore(one, other) || this.#isBefore(other, one);
+  }
+
+  #isBefore(first: number, last: number): boolean {
+    const reached = new Set([first]);
+    for (const node of reached) for (const child of this.#children[node] ?? []) reached.add(child);
+    return reached.has(last);
+  }
+
   /** Whether the node waits for nothing but `parent`. */
   waitsOnlyFor(parent: number, node: number): boolean {
     return this.#parents[node]?.every((one) => one === parent) ?? true;

@@ -267,6 +267,7 @@ test('inner DAGs are read in the folder of their node, with findings under their
   );
   assert.deepEqual(rules(lintDag(facts).filter(({ rule }) => rule.startsWith('dag-'))), [
     'error dag-unknown-node sub/inner.dag:3',
+    'warning dag-inner-twice a.dag:3',
     // B waits for nothing, C may wait for what A writes.
     'note dag-file-later sub/inner.dag:2',
     'note dag-file-later sub/inner.dag:1',
@@ -282,8 +283,20 @@ test('an inner DAG that submits itself, or the DAG around it, is an error', () =
       'a.dag': 'SUBDAG EXTERNAL A b.dag\nSUBDAG EXTERNAL B b.dag',
       'b.dag': 'SUBDAG EXTERNAL C a.dag',
     }),
-    ['error dag-cycle b.dag:1'],
+    ['error dag-cycle b.dag:1', 'warning dag-inner-twice a.dag:2'],
   );
+});
+
+test('an inner DAG that two nodes may run at once is reported, unless one waits for the other', () => {
+  const inner = { 'b.dag': 'JOB X a.sub', 'sub/b.dag': 'JOB X a.sub', 'a.sub': submit(), 'run.sh': script };
+  const twice = 'SUBDAG EXTERNAL A b.dag\nJOB M a.sub\nSUBDAG EXTERNAL B b.dag\n';
+  const found = (text: string): string[] =>
+    dagRules({ 'a.dag': text, ...inner }).filter((one) => one.includes('twice'));
+  assert.deepEqual(found(twice), ['warning dag-inner-twice a.dag:3']);
+  assert.deepEqual(found(`${twice}PARENT A CHILD M\nPARENT M CHILD B\n`), []);
+  assert.deepEqual(found(`${twice}PARENT B CHILD A\n`), []);
+  assert.deepEqual(found(twice.replace('B b.dag', 'B sub/b.dag')), []);
+  assert.deepEqual(found(twice.replace('B b.dag', 'B b.dag DIR sub')), []);
 });
 
 test('an inner DAG has a rescue file of its own', () => {

@@ -14,6 +14,8 @@ export function submitLimits(profile: Profile = condorProfiles.htcondor): PoolLi
     inputBytes: profile.nativeInputBytes ?? defaultInputBytes,
     adviseBytes: profile.nativeFileBytes ?? defaultAdviceBytes,
     wantsProject: profile.wantsProject,
+    // Any other pool may be a cluster with one file system.
+    sharesNoFolder: profile.name !== 'htcondor',
     durationCategories: durationAttribute === 'JobDurationCategory' ? durations.map(({ name }) => name) : [],
     gpuAttributes: profile.gpuAttributes,
     commands: profile.commands,

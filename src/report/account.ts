@@ -1,10 +1,7 @@
 import { causeInfo } from '../codes/causes.ts';
-import type { AttemptHistory, Activity, Ending, JobHistory, Span, Wait } from '../history/history.ts';
+import type { AttemptHistory, Activity, JobHistory, Span, Wait } from '../history/history.ts';
+import { hasExecuted, keptUntil, returningSpan } from '../history/saved-work.ts';
 import { noRowAmounts, usefulColumns, type Amounts, type Column } from './columns.ts';
-
-/** Endings of an attempt whose program exited, so that its last output was its results. */
-const byItself: ReadonlySet<Ending> = new Set(['success', 'wrong-output', 'failed', 'requeued']);
-const afterTheEnd = new Set(['output-failed', 'output-too-big', 'output-missing', 'job-policy']);
 
 /** A span of an attempt and its column. */
 export interface Counted {
@@ -76,12 +73,10 @@ function savedColumn(job: JobHistory, index: number): Column {
   return isLast && outcome !== 'success' ? 'underWay' : computeColumn(attempts[index]);
 }
 
-const hasExecuted = ({ spans }: AttemptHistory): boolean => spans.some(({ doing }) => doing === 'executing');
-
 function countSpans(attempt: AttemptHistory, saved: Column, doubt: boolean, count: Count): void {
   const { spans } = attempt;
   const executed = hasExecuted(attempt);
-  const returned = executed && endedByItself(attempt) ? lastOutput(spans) : -1;
+  const returned = returningSpan(attempt);
   const kept = keptUntil(attempt, returned);
   const compute = computeColumn(attempt);
   const keepsWork = isKept(compute) || (kept > -Infinity && isKept(saved));
@@ -127,24 +122,6 @@ function inputColumn(
   if (ending === 'running' && index === spans.length - 1) return 'underWay';
   if (!keepsWork) return 'retriedTransfer';
   return arrivals[doing];
-}
-
-function endedByItself({ ending, cause = 'unknown' }: AttemptHistory): boolean {
-  return byItself.has(ending) || ((ending === 'held' || ending === 'evicted') && afterTheEnd.has(cause));
-}
-
-const lastOutput = (spans: readonly Span<Activity>[]): number =>
-  spans.findLastIndex(({ doing }) => doing === 'output');
-
-/** The time up to which work was saved: the end of the last complete checkpoint transfer. */
-function keptUntil({ spans, checkpointed, ending }: AttemptHistory, returned: number): number {
-  if (checkpointed) return Infinity;
-  if (ending === 'wrong-output') return -Infinity;
-  const executedFrom = spans.findIndex(({ doing }) => doing === 'executing');
-  const last = spans.findLastIndex(
-    ({ doing, failed }, index) => doing === 'output' && failed !== true && index !== returned,
-  );
-  return executedFrom !== -1 && last > executedFrom ? (spans[last]?.to ?? -Infinity) : -Infinity;
 }
 
 function computeColumn(attempt: AttemptHistory | undefined): Column {

@@ -1,5 +1,5 @@
 import { counted } from '../base/counted.ts';
-import { adviceFor, type Cause, causeInfo } from '../codes/causes.ts';
+import { type Cause, causeInfo } from '../codes/causes.ts';
 import { formatHours, formatBytesPerSecond, formatPerSecond, formatSeconds, formatShare } from './format.ts';
 import type { GroupedReport } from './grouped-report.ts';
 import type { GroupReport } from './groups.ts';
@@ -58,7 +58,7 @@ const isToExplain = (cause: Cause | null): cause is Cause =>
 
 /** What `report --by` shows: the groups, all of them together, and advice on what costs the worst ones most. */
 export function groupedSection(report: GroupedReport, all: boolean): Section {
-  const { by, logs, groups, source, lostSeconds, title } = report;
+  const { by, logs, groups, remedies, lostSeconds, title } = report;
   const short = by === 'log' || by === 'run' ? shortLogNames(logs) : String;
   const shown = groups.map((group) => ({ ...group, name: short(group.name) }));
   const causes = new Set(
@@ -74,7 +74,7 @@ export function groupedSection(report: GroupedReport, all: boolean): Section {
     ...(lostSeconds > 0 && { bars: groups.map((group) => group.lostSeconds / lostSeconds) }),
     after: [
       `All: ${together.join(', ')}.`,
-      ...[...causes].map((cause) => `${cause}: ${adviceFor(cause, source)}`),
+      ...[...causes].map((cause) => `${cause}: ${remedies[cause] ?? ''}`),
     ],
   });
 }

@@ -1,5 +1,6 @@
 import { counted } from '../base/counted.ts';
 import { byImportance } from '../base/metric-direction.ts';
+import type { Cause } from '../codes/causes.ts';
 import type { JobHistory } from '../history/history.ts';
 import { csvLine } from './attempt-csv.ts';
 import { columns } from './columns.ts';
@@ -17,6 +18,7 @@ import { groupingOf, type Grouping } from './groupings.ts';
 import { type GroupKey, type GroupReport, groupReports } from './groups.ts';
 import type { ReadLogs } from './read-logs.ts';
 import { hasSites, lostMillis, unknownSite } from './sites.ts';
+import { remedyFor } from './verdict.ts';
 
 /** A group of jobs or attempts: where its time went, and what a valid result costs. */
 export interface ComparedGroup extends GroupReport, GroupCost {}
@@ -38,6 +40,8 @@ export interface GroupedReport {
   lostSeconds: number;
   /** The largest loss first. Jobs or attempts without a name are the group `unknown`. */
   groups: ComparedGroup[];
+  /** What helps against the causes of the groups. */
+  remedies: Partial<Record<Cause, string>>;
   /** What was measured of each group, and whether groups differ by more than noise. */
   measures: MeasuredGroups[];
   /** The share of each group with a valid result over time. */
@@ -72,6 +76,12 @@ export function groupedReport(read: ReadLogs, by: string, metrics: readonly stri
     slotTotalSeconds,
     lostSeconds: lostMillis({ millis: ledger.sum }) / 1000,
     groups,
+    remedies: Object.fromEntries(
+      [...new Set(groups.flatMap(({ cause }) => cause ?? []))].map((cause) => [
+        cause,
+        remedyFor(jobs, cause, source),
+      ]),
+    ),
     measures: wanted.map((name) => measureGroups(sampled, knownMeasure(name, samples))),
     completion: sampled.map(groupCurve),
     notes: [...lackNotes(by, grouping, key, groups, source, jobs), ...report.notes],

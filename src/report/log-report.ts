@@ -1,5 +1,5 @@
 import { defined } from '../base/defined.ts';
-import { causeTitle, adviceFor, type Cause } from '../codes/causes.ts';
+import { causeTitle, type Cause } from '../codes/causes.ts';
 import type { JobHistory } from '../history/history.ts';
 import { inSeconds, lossColumns, type Amounts, type Column } from './columns.ts';
 import type { JobRow, Ledger, RowOutcome } from './ledger.ts';
@@ -15,7 +15,7 @@ import { ascending, largest, mean, quantile } from '../statistics/describe.ts';
 import type { DagRun } from '../dag/not-submitted.ts';
 import { nodeReport, type NodeReport } from './node-report.ts';
 import type { Suspect } from './validity.ts';
-import { verdictOf, type SourceKind, type Verdict } from './verdict.ts';
+import { remedyFor, verdictOf, type SourceKind, type Verdict } from './verdict.ts';
 
 /**
  * A report on the jobs of event logs: what `report --json` prints. The keys are stable; new ones may be added.
@@ -52,7 +52,7 @@ export interface LogReport {
   /** Jobs that ended without a valid result or are held, by cause; the shares add up to 1. */
   failures: FailureReport[];
   /** Attempts without a valid result, by cause, also of jobs that succeeded later. */
-  setbacks: { cause: Cause; attempts: number; lostSeconds: number }[];
+  setbacks: { cause: Cause; attempts: number; lostSeconds: number; remedy: string }[];
   /** Attempts by site, and below by machine and by GPU model where they are known; the largest loss first. */
   sites: GroupReport[];
   machines: GroupReport[];
@@ -126,7 +126,7 @@ export function logReport(jobs: readonly JobHistory[], ledger: Ledger, extras: E
     sent: sentBytes(jobs),
     suspicious: suspects,
     failures: failureReports(jobs, source),
-    setbacks: setbacks(rows),
+    setbacks: setbacks(jobs, rows, source),
     sites: groups('site'),
     machines: groups('machine'),
     brokenMachines: broken,
@@ -184,7 +184,7 @@ function failureReports(jobs: readonly JobHistory[], source: SourceKind): Failur
         jobs: same.length,
         share: same.length / failed.length,
         what: causeTitle(cause),
-        remedy: adviceFor(cause, source),
+        remedy: remedyFor(same, cause, source),
         example: example ?? null,
       };
     })
@@ -194,7 +194,11 @@ function failureReports(jobs: readonly JobHistory[], source: SourceKind): Failur
 const isFailed = ({ outcome }: JobHistory): boolean =>
   outcome === 'wrongOutput' || outcome === 'failed' || outcome === 'held' || outcome === 'removed';
 
-function setbacks(rows: readonly JobRow[]): LogReport['setbacks'] {
+function setbacks(
+  jobs: readonly JobHistory[],
+  rows: readonly JobRow[],
+  source: SourceKind,
+): LogReport['setbacks'] {
   const byCause = new Map<Cause, { cause: Cause; attempts: number; lostSeconds: number }>();
   for (const { attempts } of rows)
     for (const attempt of attempts) {
@@ -205,9 +209,9 @@ function setbacks(rows: readonly JobRow[]): LogReport['setbacks'] {
       setback.attempts += 1;
       setback.lostSeconds += lostMillis(attempt) / 1000;
     }
-  return [...byCause.values()].sort(
-    (a, b) => b.lostSeconds - a.lostSeconds || a.cause.localeCompare(b.cause),
-  );
+  return [...byCause.values()]
+    .sort((a, b) => b.lostSeconds - a.lostSeconds || a.cause.localeCompare(b.cause))
+    .map((setback) => ({ ...setback, remedy: remedyFor(jobs, setback.cause, source) }));
 }
 
 function slowest(rows: readonly JobRow[]): LogReport['slowest'] {

@@ -3,19 +3,12 @@ import { fileWithoutSecrets } from '../base/file-without-secrets.ts';
 import { firstFew, printable } from '../base/printable.ts';
 import { shellQuote } from '../base/shell-quote.ts';
 import { clip, wrap } from '../base/text-table.ts';
-import {
-  adviceFor,
-  type Cause,
-  causeInfo,
-  causeTitle,
-  needsResubmission,
-  sentence,
-} from '../codes/causes.ts';
+import { type Cause, causeInfo, causeTitle, needsResubmission, sentence } from '../codes/causes.ts';
 import type { JobHistory, JobOutcome } from '../history/history.ts';
 import type { ReadLogs } from './read-logs.ts';
 import { resourceReports } from './resource-reports.ts';
 import { shortLogNames } from './section.ts';
-import { memoryLine, type SourceKind } from './verdict.ts';
+import { memoryLine, remedyFor, type SourceKind } from './verdict.ts';
 
 /** Jobs of one owner that stand still for the same reason. */
 export interface MailCause {
@@ -102,7 +95,7 @@ function causesOf(jobs: readonly JobHistory[], source: SourceKind, name: string)
           outcome,
           jobs: same.map(({ id, node = id }) => node),
           what: causeTitle(cause),
-          advice: adviceFor(cause, source),
+          advice: remedyFor(same, cause, source),
           line: cause === 'memory-exceeded' ? memoryLine(resourceReports(same), source) : null,
           command:
             source === 'run'

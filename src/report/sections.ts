@@ -1,4 +1,4 @@
-import { causeTitle, adviceFor } from '../codes/causes.ts';
+import { causeTitle } from '../codes/causes.ts';
 import { describeParameters } from '../job/describe-parameters.ts';
 import { formatSize } from '../job/units.ts';
 import { logTime } from '../history/log-facts.ts';
@@ -194,7 +194,7 @@ function failureSection(report: LogReport): Section {
   return sectionTable('failures', 'Jobs without a valid result, by cause', head, rows, { after });
 }
 
-function setbackSection({ setbacks, failures, source }: LogReport): Section {
+function setbackSection({ setbacks, failures }: LogReport): Section {
   const known = new Set(failures.map(({ cause }) => cause));
   const costly = setbacks.filter(({ cause, lostSeconds }) => lostSeconds > 0 && !known.has(cause));
   const head = 'cause | attempts> | lost> | what';
@@ -204,7 +204,7 @@ function setbackSection({ setbacks, failures, source }: LogReport): Section {
     formatHours(lostSeconds),
     causeTitle(cause),
   ]);
-  const after = costly.map(({ cause }) => `${cause}: ${adviceFor(cause, source)}`);
+  const after = costly.map(({ cause, remedy }) => `${cause}: ${remedy}`);
   return sectionTable('setbacks', 'Attempts without a valid result, by cause', head, rows, { after });
 }
 

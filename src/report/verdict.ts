@@ -1,6 +1,7 @@
 import { counted } from '../base/counted.ts';
-import { causeTitle, adviceFor, type Cause } from '../codes/causes.ts';
+import { adviceFor, causeTitle, type Cause, isCheaperWithCheckpoints } from '../codes/causes.ts';
 import type { AttemptHistory, JobHistory } from '../history/history.ts';
+import { savesCheckpoints } from '../history/saved-work.ts';
 import type { AttemptRow, JobRow } from './ledger.ts';
 import { type BrokenMachine, forEachAttempt, isEverywhere, measured } from './broken-machines.ts';
 import type { CacheReport } from './cache-reports.ts';
@@ -228,13 +229,21 @@ function causeVerdict(lost: number, input: VerdictInput): Verdict | null {
   if (worst === undefined || worst.millis < lost * majority || unexplained.has(worst.name)) return null;
   const { name: cause, attempts: count, millis } = worst;
   const line = cause === 'memory-exceeded' ? memoryLine(resources, source) : null;
-  const advice = line === null ? adviceFor(cause, source) : 'Request more:';
+  const advice = line === null ? remedyFor(input.jobs, cause, source) : 'Request more:';
   const attempts = `(${counted(count, 'attempt')})`;
   const text =
     cause === 'user'
       ? `${percent(millis / lost)} of the loss is work that a user removed or held ${attempts}.`
       : `${percent(millis / lost)} of the loss has one cause: ${causeTitle(cause)} ${attempts}. ${advice}`;
   return { kind: 'cause', name: cause, share: millis / lost, text, line };
+}
+
+/** What helps these jobs against a cause; those that resume from checkpoints are not advised to save some. */
+export function remedyFor(jobs: readonly JobHistory[], cause: Cause, source: SourceKind): string {
+  const hasIt = (job: JobHistory): boolean =>
+    job.cause === cause || job.attempts.some((attempt) => attempt.cause === cause);
+  const affected = isCheaperWithCheckpoints(cause) ? jobs.filter(hasIt) : [];
+  return adviceFor(cause, source, affected.length > 0 && affected.every(savesCheckpoints));
 }
 
 /** The line that requests enough memory, if the log shows how much that is. */

@@ -1,7 +1,7 @@
 import { defined } from '../base/defined.ts';
 import type { Termination } from '../eventlog/details.ts';
 import { attemptDiagnosis } from './attempt-diagnosis.ts';
-import { adviceFor, type Cause, causeTitle, needsResubmission } from '../codes/causes.ts';
+import { adviceFor, adviceForResumed, type Cause, causeTitle, needsResubmission } from '../codes/causes.ts';
 import { diagnose, type Diagnosis } from '../diagnosis/diagnose.ts';
 import { safeLine } from '../diagnosis/quote-event.ts';
 import { explainRemoval } from './explain-removal.ts';
@@ -9,6 +9,7 @@ import { explainLoop, explainRunning, explainWaiting, loopOf } from './explain-u
 import { adviceOf, explained, goodTitle, holdCount, nothingWrong, reconnects } from './build-explanation.ts';
 import type { Explanation } from '../diagnosis/explanation.ts';
 import type { AttemptHistory, JobHistory } from '../history/history.ts';
+import { savesCheckpoints } from '../history/saved-work.ts';
 import { siteOrMachine } from '../history/worker.ts';
 import { detailsOf, streaksOf, describeStreaks, type Streak } from './past-attempts.ts';
 import { formatSpan } from './format-span.ts';
@@ -16,7 +17,13 @@ import { describeExitAction, describeHoldAction, type RunRules } from './describ
 
 /** Explains a job's state by its events; `rules` are those of Updraft's own runs. Pure. */
 export function explainStory(job: JobHistory, rules?: RunRules): Explanation {
-  return { ...explain(job, rules), ...defined({ node: job.node, log: job.log }) };
+  const explanation = explain(job, rules);
+  const { advice } = explanation;
+  return {
+    ...explanation,
+    advice: savesCheckpoints(job) ? advice.map(adviceForResumed) : advice,
+    ...defined({ node: job.node, log: job.log }),
+  };
 }
 
 function explain(job: JobHistory, rules: RunRules | undefined): Explanation {

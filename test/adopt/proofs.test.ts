@@ -201,6 +201,11 @@ const corrected: Record<string, Corrected[]> = {
   ],
   'hidden-retries': [{ wrong: ['success_exit_code = 0'], ad: { jobmaxretries: /^2$/ } }],
   'streamed-output': [{ wrong: ['stream_output = true'], without: /^stream/ }],
+  'no-image': [
+    { wrong: ['universe = container'], ad: { containerimage: /docker:/ } },
+    { wrong: ['universe = docker'], ad: { dockerimage: /pytorch/ } },
+    { wrong: ['container_image = a/b:1'], ad: { containerimage: /docker:\/\/a\/b:1/ } },
+  ],
   'two-images': [
     {
       wrong: ['+SingularityImage = "docker://a/b:1"', 'container_image = docker://a/b:1'],

@@ -1,6 +1,8 @@
+import path from 'node:path';
 import {
   attributeValue,
   perBatch,
+  transfersNothing,
   whereSet,
   valueOf,
   type Batch,
@@ -10,6 +12,13 @@ import type { RuleResult, Rule } from '../../base/finding.ts';
 
 /** Rules about images. */
 export const containerRules: Rule<SubmitFacts>[] = [
+  {
+    name: 'no-image',
+    level: 'error',
+    about:
+      'A container job names no image, so HTCondor refuses the file, or one that is not there, so the job is held.',
+    check: perBatch(missingImage),
+  },
   {
     name: 'two-images',
     level: 'warning',
@@ -65,6 +74,32 @@ export const containerRules: Rule<SubmitFacts>[] = [
     check: perBatch(mutableImage),
   },
 ];
+
+function missingImage(batch: Batch, facts: SubmitFacts): RuleResult {
+  const universe = valueOf(batch, 'universe')?.toLowerCase() ?? '';
+  const image = valueOf(batch, 'container_image');
+  const isNamed = image !== undefined || valueOf(batch, 'docker_image') !== undefined;
+  const needed = universe === 'docker' ? 'docker_image' : 'container_image';
+  if (/^(container|docker)$/.test(universe) && !isNamed)
+    return {
+      message: `\`universe = ${universe}\` without \`${needed}\`: HTCondor refuses the file`,
+      fix: `${needed} = ${universe === 'docker' ? '' : 'docker://'}pytorch/pytorch:2.5.1-cuda12.1-cudnn9-runtime`,
+      place: whereSet(batch, 'universe'),
+    };
+  // An absolute path may be on a file system that workers share.
+  const isSent =
+    image !== undefined &&
+    !path.posix.isAbsolute(image) &&
+    !transfersNothing(batch) &&
+    !/^false$/i.test(valueOf(batch, 'transfer_container') ?? '');
+  const folder = batch.job.commands['initialdir'] ?? '.';
+  if (!isSent || facts.files.get(path.posix.join(folder, image))?.kind !== 'missing') return [];
+  return {
+    message: `the image ${image} does not exist: the job would be held with code 13`,
+    fix: `correct its name; an image of a registry begins with docker://, as in container_image = docker://${image}`,
+    place: whereSet(batch, 'container_image'),
+  };
+}
 
 function mutableImage(batch: Batch): RuleResult {
   const name = ['container_image', 'docker_image'].find((command) => {

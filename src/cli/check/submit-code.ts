@@ -33,7 +33,8 @@ export interface SubmitCode {
 /** Reads the scripts that a submit file sends, as `check` reads those of a job file; asks no server. */
 export async function readSubmitCode(cli: Cli, file: string, facts: SubmitFacts): Promise<SubmitCode> {
   const all = batches(facts);
-  const { folder = path.dirname(file) } = facts;
+  const { folder = path.dirname(file), limits } = facts;
+  const { sharesNoFolder = false } = limits;
   const sent = await sentTexts(folder, all);
   const code = readCode(all.flatMap(commandOf), sent);
   const uses = usesOf(
@@ -51,8 +52,13 @@ export async function readSubmitCode(cli: Cli, file: string, facts: SubmitFacts)
   const hasImage = all.some((batch) => valueOf(batch, 'container_image') !== undefined);
   const each = [true, false].flatMap((isCertain): Finding[] => [
     ...named('python-syntax', isCertain, syntaxErrors({ here }, isCertain)),
-    ...named('local-path', isCertain, findLocalPaths(paths, here, { isCertain, hasImage })).map((one) => ({
+    ...named(
+      'local-path',
+      isCertain && sharesNoFolder,
+      findLocalPaths(paths, here, { isCertain, hasImage }),
+    ).map((one) => ({
       ...one,
+      message: sharesNoFolder ? one.message : `${one.message}, unless the pool shares it with them`,
       fix: 'list it in transfer_input_files, and name it by its base name',
     })),
   ]);
