@@ -54,8 +54,8 @@ export type SupervisorState =
 
 /** What explains a run's jobs besides its journal and those of its attempts. */
 export interface RunAccount {
-  /** How the scheduler handles failures, if by our rules, and the file with them. */
-  rules?: { policy: Policy; file: string } | undefined;
+  /** How the scheduler handles failures of a job, if by our rules, and the file with them. */
+  rulesOf?: (job: string) => { policy: Policy; file: string } | undefined;
   /** The jobs' histories from the scheduler's own log, by job id, if it has one. */
   histories?: Map<string, JobHistory>;
   /** Replaces our file names in the scheduler's messages by the user's. */

@@ -45,12 +45,25 @@ const runGroupings: Record<string, Grouping> = {
   run: { title: 'run', key: groupings.log.key },
   method: { title: 'method', key: () => ({ job: ({ method }) => method }) },
   cache: { title: 'cache', key: () => ({ attempt: mainCache }) },
+  warmth: {
+    title: 'warmth',
+    key: () => ({ attempt: warmth }),
+    lack: 'Only caches that report the `Age` of what they send say whether they had it.',
+  },
 };
 
 /** The server that sent most of an attempt's data. */
 function mainCache({ caches = [] }: AttemptHistory): string | undefined {
   const [most] = caches.filter(({ bytes }) => bytes > 0).sort((a, b) => b.bytes - a.bytes);
   return most?.name;
+}
+
+/** Whether caches had most of an attempt's data, by its `Age`, or had to fetch it first. */
+function warmth({ caches = [] }: AttemptHistory): string | undefined {
+  const sum = (of: 'warmBytes' | 'coldBytes') => caches.reduce((all, cache) => all + (cache[of] ?? 0), 0);
+  const [warm, cold] = [sum('warmBytes'), sum('coldBytes')];
+  if (warm + cold === 0) return undefined;
+  return warm > cold ? 'warm' : 'cold';
 }
 
 /** What `--by` says: one grouping or parameter of the matrix, or several with commas. */

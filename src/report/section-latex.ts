@@ -39,10 +39,23 @@ const marks: Record<string, string> = {
   '^': '\\textasciicircum{}',
   '∞': '$\\infty$',
   '–': '--',
+  '—': '---',
+  '−': '$-$',
+  '…': '\\ldots{}',
+  '<': '\\textless{}',
+  '>': '\\textgreater{}',
+  '|': '\\textbar{}',
+  '≤': '$\\leq$',
+  '≥': '$\\geq$',
+  '≈': '$\\approx$',
+  '±': '$\\pm$',
+  '×': '$\\times$',
+  '→': '$\\rightarrow$',
+  µ: '$\\mu$',
 };
 
-/** A cell that begins with `[` would be read as an argument of the line break before it. */
+/** What plain LaTeX, with its first font encoding, would print as another character. A cell that begins with `[` would be read as an argument of the line break before it. */
 const escapeLatex = (text: string): string =>
   printable(text)
-    .replaceAll(/[\\~^∞–&%$#_{}]/g, (mark) => marks[mark] ?? `\\${mark}`)
+    .replaceAll(/[\\~^∞–—−…<>|≤≥≈±×→µ&%$#_{}]/g, (mark) => marks[mark] ?? `\\${mark}`)
     .replace(/^\[/, '{[}');

@@ -4,8 +4,10 @@ import { writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
+import * as compare from '../../src/cli/commands/compare.ts';
 import * as why from '../../src/cli/commands/why.ts';
 import { startFederation, type MiniFederation } from '../../src/mini/federation/federation.ts';
+import { policyOfJob, writtenPolicy } from '../../src/pool/condor/submit/condor-policy.ts';
 import { runReport } from '../../src/report/read-run.ts';
 import { makeTarGz } from '../agent/tar.ts';
 import { runCommand } from '../cli/run-command.ts';
@@ -115,20 +117,24 @@ test('the same trouble is reported in the same terms and columns, whatever the m
   assert.equal(columns.size, 1);
 });
 
-test('one run compares methods and requests: its jobs differ, late ones too', async (t) => {
+test('one run compares methods, each with its URL and request: its jobs differ, late ones too', async (t) => {
   const all = await published(t);
   limitIdle(t, 2);
-  const file = jobFile('stream', 'osdf:///public/{method}.tar.gz')
+  const memoryOf = (method: Method): number => (method === 'native' || method === 'osdf' ? 100 : 150);
+  const ways = methods.map(
+    (method) =>
+      `{ method = "${method}", url = "${urlOf(method, '/public', all)}", memory = ${memoryOf(method)} }`,
+  );
+  const file = jobFile('stream', '{url}')
     .replace('method = "stream"', 'method = "{method}"')
     .replace('"200 MB"', '"{memory} MB"')
-    .concat('repeat = 2\nmatrix = { method = ["osdf", "stream"], memory = [100, 150] }\n');
+    .concat(`repeat = 2\nmatrix.way = [${ways.join(', ')}]\n`);
   const here = await harness(t, all, { 'updraft.toml': file });
   if (here === undefined) return;
   const run = await here.submit();
   const { jobs } = await here.finish(run);
-  const objects = jobs.map(({ attempts }) => attempts.at(-1)?.agent?.fetches[0]?.object);
-  const by = (method: Method): string => `osdf:///public/${method}.tar.gz`;
-  const round = [by('osdf'), by('osdf'), by('stream'), by('stream')];
+  const objects = jobs.map(({ attempts }) => path.basename(attempts.at(-1)?.agent?.fetches[0]?.object ?? ''));
+  const round = methods.map((method) => `${method}.tar.gz`);
   assert.deepEqual(
     jobs.map(({ outcome }) => outcome),
     Array<string>(8).fill('success'),
@@ -146,6 +152,14 @@ test('one run compares methods and requests: its jobs differ, late ones too', as
     rows.map(([, memory]) => memory),
     ['96', '144', '96', '144', '96', '144', '96', '144'],
   );
+  const policy = await writtenPolicy(run);
+  const limits = jobs.map(({ id }) => policy && policyOfJob(policy, id).memory.asked);
+  assert.deepEqual(
+    limits,
+    [...methods, ...methods].map((method) => memoryOf(method) * 1e6),
+  );
+  const { out } = await runCommand(compare, [run], { env: here.env, cwd: here.folder });
+  for (const method of methods) assert.match(out, new RegExp(`^ +${method} +2 +2 +`, 'm'));
 });
 
 // Each mostly waits for the pool.

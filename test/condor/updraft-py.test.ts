@@ -104,7 +104,7 @@ test('a training that is evicted twice and killed once sees the samples and loss
   const interruptions = await earlierInterruptions(plan);
   assert.deepEqual([interruptions.interrupted, interruptions.attempts], [3, 5]);
   assert.match(
-    planText(plan, undefined, { interruptions }),
+    planText(plan, [], { interruptions }),
     /interrupted once in .+ so far \(3 of 5 attempts in runs\/\)/,
   );
   const lines = await result(run, 'lines.json');

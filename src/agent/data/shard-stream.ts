@@ -1,4 +1,5 @@
-import { readdirSync, rmSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
+import { readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { asFault, Fault } from '../../fault/fault.ts';
 import type { OrderedData } from '../../job/job.ts';
@@ -120,11 +121,12 @@ export class ShardStream {
       await drop(transfer);
       // Its part would take place that the budget does not count.
       const { stage } = this.#attempt.scratch;
-      for (const name of readdirSync(stage))
-        if (name.startsWith(this.#draftOf(shard))) rmSync(path.join(stage, name), { force: true });
+      const drafts = (await readdir(stage)).filter((name) => name.startsWith(this.#draftOf(shard)));
+      await Promise.all(drafts.map((name) => rm(path.join(stage, name), { force: true })));
     }
     this.#present.delete(shard);
-    rmSync(this.#fileOf(shard), { force: true });
+    // On a busy disk this may take long: other transfers, and asking how the training is, continue meanwhile.
+    await rm(this.#fileOf(shard), { force: true });
   }
 
   #fetch(index: number): Transfer {

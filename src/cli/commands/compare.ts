@@ -46,11 +46,11 @@ export function configure(command: Command, cli: Cli): void {
     .argument('[run | log...]', 'runs or HTCondor event logs (default: the latest run)')
     .option(
       '--by <what>',
-      'parameters of the matrix, or method, site, gpu, machine, cache, owner, log, run; several: a,b',
+      'parameters of the matrix, or method, site, gpu, machine, cache, warmth, owner, log, run; several: a,b',
     )
     .option(
       '--metric <names...>',
-      'time, slot, gpu, transfer, useful, or a metric of the training, like accuracy',
+      'time, slot, gpu, transfer, useful, samples, epoch, gpu-use, setbacks, or a metric of the training, like accuracy',
     )
     .addOption(onlyOne(new Option('--json', 'print JSON')))
     .addOption(onlyOne(new Option('--csv', 'print a row per metric and group')))

@@ -5,6 +5,7 @@ import { loadPlan } from '../../job/load-plan.ts';
 import type { Plan } from '../../job/plan.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import type { Rendering } from '../../pool/pool.ts';
+import { variantsOf } from '../../job/variants.ts';
 import type { Policy } from '../../recovery/policy.ts';
 import { earlierInterruptions } from '../../run/earlier-interruptions.ts';
 import type { Cli } from '../cli.ts';
@@ -33,7 +34,7 @@ export function configure(command: Command, cli: Cli): void {
       const isSaved = plan.spec.train.checkpoint !== undefined;
       const interruptions = isSaved ? await earlierInterruptions(plan) : undefined;
       const more = { secrets: await findSecrets(plan, cli.env), sent: rendering?.sent ?? [], interruptions };
-      cli.out(planText(plan, await policyFor(cli, plan), more, textWidth(cli)));
+      cli.out(planText(plan, await policiesFor(cli, plan), more, textWidth(cli)));
       if (submitFile !== undefined) cli.out(`  submits   ${shown}, ${lineCount(submitFile)}, ${summary}\n`);
       nextCommands(cli, [
         [`updraft run${jobFileArgument(where, options)}`, 'submit it and watch'],
@@ -49,15 +50,21 @@ export function configure(command: Command, cli: Cli): void {
 
 const lineCount = (text: string): string => counted(text.trimEnd().split('\n').length, 'line');
 
-/** What the plan's pool does about failures, where Updraft knows that pool. */
-async function policyFor(cli: Cli, plan: Plan): Promise<Policy | undefined> {
+/** What the plan's pool does about failures of each variant, where Updraft knows that pool. */
+async function policiesFor(cli: Cli, plan: Plan): Promise<Policy[]> {
+  const pool = openPool(plan.spec.run.pool, cli);
   try {
-    return await openPool(plan.spec.run.pool, cli).policy(plan);
+    const policies: Policy[] = [];
+    for (const one of variantsOf(plan).slice(0, maxPolicies)) policies.push(await pool.policy(one));
+    return policies;
   } catch (thrown) {
     if (asFault(thrown).kind !== 'pool-unreachable') throw thrown;
-    return undefined;
+    return [];
   }
 }
+
+/** Of more variants than this, only the first are asked for. */
+const maxPolicies = 20;
 
 /** What the scheduler would get; without a scheduler, says why it cannot be shown. */
 async function renderingOf(cli: Cli, plan: Plan): Promise<Rendering | undefined> {

@@ -41,7 +41,7 @@ export function configure(command: Command, cli: Cli): void {
     .addOption(
       new Option(
         '--by <what>',
-        'group jobs by owner, log, run, method or a parameter, attempts by site, machine, gpu or cache',
+        'group jobs by owner, log, run, method or a parameter, attempts by site, machine, gpu, cache or warmth',
       ).conflicts('jobs'),
     )
     .addOption(

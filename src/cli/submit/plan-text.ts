@@ -32,18 +32,19 @@ interface PlanFacts {
   interruptions?: Interruptions | undefined;
 }
 
-/** A plan as text; `policy` is what its pool does about failures. */
+/** A plan as text; `policies` are what its pool does about failures of each variant. */
 export function planText(
   plan: Plan,
-  policy?: Policy,
+  policies: readonly Policy[] = [],
   { secrets = [], sent = [], interruptions }: PlanFacts = {},
   width = Number.POSITIVE_INFINITY,
 ): string {
-  const common = commonLines(plan);
+  const common = commonLines(plan, policies);
   const shared = (lines: string[]): string[] => {
     const same = lines.filter((line) => common.has(line));
     return same.length === lines.length ? lines : [...same, 'see "differ"'];
   };
+  const [first] = policies;
   const rows: [string, string[]][] = [
     ['file', [plan.file]],
     ['run', [printable(plan.spec.train.command)]],
@@ -51,12 +52,14 @@ export function planText(
     ['files', fileLines(plan)],
     ...(sent.length === 0 ? [] : [['sent', [...sent]] satisfies [string, string[]]]),
     ['data', shared(dataLines(plan))],
-    ...(plan.variants === undefined ? [] : [['differ', variantLines(plan)] satisfies [string, string[]]]),
+    ...(plan.variants === undefined
+      ? []
+      : [['differ', variantLines(plan, policies)] satisfies [string, string[]]]),
     ...(secrets.length === 0 ? [] : [['secrets', secrets.map(secretLine)] satisfies [string, string[]]]),
     ['software', shared(softwareLines(plan))],
     ['needs', shared(needLines(plan))],
     ['success', [...successLines(plan), ...interruptionLines(plan, interruptions)]],
-    ...(policy === undefined ? [] : [['failure', describePolicy(policy)] satisfies [string, string[]]]),
+    ...(first === undefined ? [] : [['failure', shared(describePolicy(first))] satisfies [string, string[]]]),
     [
       'results',
       [`${path.join(plan.folder, runsFolder, `${plan.spec.name}-<id>`, runFiles.results, '<job>')}/`],
@@ -69,27 +72,28 @@ export function planText(
 const secretLine = ({ name, from, value }: SecretFound): string =>
   `${name} from ${from}${value === undefined ? ', which is missing' : ''}`;
 
-const requestLines = (plan: Plan): string[] => [
+const requestLines = (plan: Plan, policy: Policy | undefined): string[] => [
   ...dataLines(plan),
   ...softwareLines(plan),
   ...needLines(plan),
   ...requirementLines(plan),
+  ...(policy === undefined ? [] : describePolicy(policy)),
 ];
 
 /** What all kinds of jobs have. */
-const commonLines = (plan: Plan): ReadonlySet<string> =>
+const commonLines = (plan: Plan, policies: readonly Policy[]): ReadonlySet<string> =>
   variantsOf(plan)
-    .map((one) => new Set(requestLines(one)))
+    .map((one, at) => new Set(requestLines(one, policies[at] ?? policies[0])))
     .reduce((left, lines) => left.intersection(lines));
 
 /** What each kind of jobs has that the others have not. */
-function variantLines(plan: Plan): string[] {
-  const common = commonLines(plan);
+function variantLines(plan: Plan, policies: readonly Policy[]): string[] {
+  const common = commonLines(plan, policies);
   const nameOf = variantNames(plan);
-  const described = variantsOf(plan).map((one) => ({
+  const described = variantsOf(plan).map((one, at) => ({
     what: nameOf(one),
     jobs: one.jobs.length,
-    lines: requestLines(one),
+    lines: requestLines(one, policies[at] ?? policies[0]),
   }));
   const shown = described.slice(0, shownJobs).flatMap(({ what, jobs, lines }) => {
     const own = lines.filter((line) => !common.has(line)).map((line) => `  ${line.trimStart()}`);

@@ -130,13 +130,13 @@ async function entriesIn(folder: string, file: string | undefined): Promise<File
 
 /** What the scheduler's log says about a job, if there is one. */
 function explainLogged(
-  { histories, rules, withUserNames }: RunAccount,
+  { histories, rulesOf, withUserNames }: RunAccount,
   job: JobState,
 ): Explanation | undefined {
   if (histories === undefined) return undefined;
   const history = histories.get(job.id);
   if (history === undefined) return neverQueued(job);
-  const explained = explainStory(history, rules);
+  const explained = explainStory(history, rulesOf?.(job.id));
   return { ...explained, because: explained.because.map((said) => withUserNames?.(said) ?? said) };
 }
 

@@ -25,7 +25,7 @@ import { accountFiles, condorFiles, jobIds, condorRoundFiles } from './condor-fi
 import { eventLogSource } from './follow/event-log-source.ts';
 import { condorAccount } from './follow/run-account.ts';
 import { agentObject, anyNeedsPlugin, describeSent, requiredArch } from './submit/agent-travel.ts';
-import { condorPolicy } from './submit/condor-policy.ts';
+import { condorRunPolicy } from './submit/condor-policy.ts';
 import { condorProfiles, findLimits, findProfile, type Profile } from './submit/profiles.ts';
 import { prepareInputs, renderCondorOrders } from './submit/job-inputs.ts';
 import { renderSubmit } from './submit/render-submit.ts';
@@ -77,7 +77,7 @@ function condorPool({ self, env, clock, pid }: PoolContext): Pool {
           [names.submit]: submit,
           [names.items]: items,
           [condorFiles.launcher]: launcherScript(agentObject(plan)),
-          [condorFiles.policy]: `${JSON.stringify(condorPolicy(plan, profile), undefined, 2)}\n`,
+          [condorFiles.policy]: `${JSON.stringify(condorRunPolicy(plan, profile), undefined, 2)}\n`,
           ...(anyNeedsPlugin(plan) ? { [condorFiles.plugin]: pluginScript } : {}),
           ...renderCondorOrders(plan, run, profile, round),
         },

@@ -2,7 +2,7 @@ import { isLowerBetter } from '../../base/metric-direction.ts';
 import { nearest } from '../../base/nearest.ts';
 import { Fault } from '../../fault/fault.ts';
 import { timeUnit, type Unit } from '../charts/axis.ts';
-import { formatSeconds, formatShare } from '../format.ts';
+import { formatPerSecond, formatSeconds, formatShare } from '../format.ts';
 import type { ComparedSample } from './samples.ts';
 
 /** A figure by which groups are compared. */
@@ -23,6 +23,9 @@ const ofValid =
     sample.isValid === true ? (value(sample) ?? null) : null;
 
 const duration = { isLowerBetter: true, show: formatSeconds, unit: timeUnit };
+
+const plainUnit = (): Unit => ({ name: '', size: 1 });
+const percent = (): Unit => ({ name: '%', size: 0.01 });
 
 const ownMeasures: readonly Measure[] = [
   {
@@ -59,8 +62,42 @@ const ownMeasures: readonly Measure[] = [
     phrase: 'uses its slots better than',
     isLowerBetter: false,
     show: formatShare,
-    unit: () => ({ name: '%', size: 0.01 }),
+    unit: percent,
     of: ({ isValid, usefulShare }) => (isValid === null ? null : usefulShare),
+  },
+  {
+    name: 'samples',
+    title: 'Samples per second',
+    phrase: 'trains faster than',
+    isLowerBetter: false,
+    show: formatPerSecond,
+    unit: plainUnit,
+    of: ofValid(({ speed }) => speed.samplesPerSecond),
+  },
+  {
+    ...duration,
+    name: 'epoch',
+    title: 'Time of an epoch',
+    phrase: 'has shorter epochs than',
+    of: ofValid(({ speed }) => speed.epochSeconds),
+  },
+  {
+    name: 'gpu-use',
+    title: 'Use of the GPUs while training',
+    phrase: 'uses its GPUs better than',
+    isLowerBetter: false,
+    show: formatShare,
+    unit: percent,
+    of: ofValid(({ speed }) => speed.gpuUse),
+  },
+  {
+    name: 'setbacks',
+    title: 'Servers given up, failures included',
+    phrase: 'gives up fewer servers than',
+    isLowerBetter: true,
+    show: (value) => String(Number(value.toFixed(1))),
+    unit: plainUnit,
+    of: ({ isValid, setbacks }) => (isValid === null ? null : setbacks),
   },
 ];
 
@@ -91,7 +128,7 @@ export function measureNamed(name: string): Measure {
     // A metric may be NaN, which has no rank.
     of: (sample) => (Number.isFinite(of(sample)) ? of(sample) : null),
     show: (value) => String(Number(value.toPrecision(4))),
-    unit: () => ({ name: '', size: 1 }),
+    unit: plainUnit,
   };
 }
 

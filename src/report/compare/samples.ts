@@ -1,4 +1,4 @@
-import type { AttemptHistory, JobHistory } from '../../history/history.ts';
+import type { AttemptHistory, JobHistory, Speed } from '../../history/history.ts';
 import { slotColumns, sumOver, type Amounts } from '../columns.ts';
 import type { GroupKey } from '../groups.ts';
 import { validity } from '../job-table.ts';
@@ -19,6 +19,10 @@ export interface ComparedSample {
   /** On the slot: transfers, also those that failed, and training that waited for data. */
   transferSeconds: number;
   usefulShare: number | null;
+  /** What the training, of a job the last one, ran with, where it is known. */
+  speed: Pick<Speed, 'samplesPerSecond' | 'epochSeconds' | 'gpuUse'>;
+  /** How often a server was given up; null where nothing says. */
+  setbacks: number | null;
   metrics: Readonly<Record<string, number>>;
   best: Readonly<Record<string, number>>;
 }
@@ -83,6 +87,8 @@ function jobSample(job: JobHistory, row: JobRow, gpusOf: GpuCount): ComparedSamp
     seconds: (row.completionMillis ?? (matched === undefined ? 0 : to - from - matched)) / 1000,
     gpuSeconds: isCounted ? gpuSeconds : null,
     ...figuresOf(row.millis),
+    speed: attempts.at(-1)?.speed ?? {},
+    setbacks: setbacksOf(attempts),
     metrics: trained?.metrics ?? {},
     best: trained?.best ?? {},
   };
@@ -101,9 +107,16 @@ function attemptSample(job: JobHistory, { attempts }: JobRow, at: number, gpusOf
     seconds: slot,
     gpuSeconds: gpus === undefined || gpus === 0 ? null : slot * gpus,
     ...figuresOf(row.millis),
+    speed: attempt.speed ?? {},
+    setbacks: setbacksOf([attempt]),
     metrics,
     best,
   };
+}
+
+function setbacksOf(attempts: readonly AttemptHistory[]): number | null {
+  const known = attempts.flatMap(({ caches }) => (caches === undefined ? [] : [caches])).flat();
+  return known.length === 0 ? null : known.reduce((sum, { setbacks }) => sum + setbacks, 0);
 }
 
 const onSlot = (millis: Amounts): number => sumOver(millis, slotColumns) / 1000;

@@ -15,7 +15,7 @@ import type { KnownJob } from './run-clusters.ts';
 
 /** Decides whether the run's rules will release a held job after these failures. */
 export interface ReleaseRule {
-  willRelease(hold: ReportedHold, failures: FailureCounts): boolean;
+  willRelease(hold: ReportedHold, failures: FailureCounts, job: string): boolean;
   /** How long the pool tries to reconnect to a worker. */
   leaseSeconds?(): number | undefined;
 }
@@ -219,7 +219,7 @@ export class EventEntries {
     // A user's hold waits for the user; any other hold that no rule releases ends the job.
     if (remedyForHold(hold, 1) === 'more-memory') tracked.ranOut += 1;
     const heldAfter = this.#ageOf(tracked);
-    if (code !== userHoldCode && !this.#rules.willRelease(hold, { ...tracked, heldAfter }))
+    if (code !== userHoldCode && !this.#rules.willRelease(hold, { ...tracked, heldAfter }, job))
       this.#emit({ kind: 'job-ended', job, outcome: 'failed' });
   }
 

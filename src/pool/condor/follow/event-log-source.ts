@@ -7,11 +7,10 @@ import type { Plan } from '../../../job/plan.ts';
 import type { Entry } from '../../../journal/entry.ts';
 import type { EntrySource, SourceUpdate } from '../../../journal/load-run.ts';
 import type { AccountTrouble } from '../../../journal/state.ts';
-import type { Policy } from '../../../recovery/policy.ts';
 import { willRelease } from '../../../recovery/releases.ts';
 import { readAttemptExit, withOutcomes } from '../../attempt-exit.ts';
 import { condorFiles, isAdopted } from '../condor-files.ts';
-import { readPolicy } from '../submit/condor-policy.ts';
+import { policyOfJob, readPolicy, type RunPolicy } from '../submit/condor-policy.ts';
 import { EventEntries } from './event-entries.ts';
 import { RunClusters } from './run-clusters.ts';
 
@@ -25,7 +24,7 @@ class EventLogSource {
   readonly path: string;
   readonly #runFolder: string;
   readonly #plan: Plan;
-  #policy: Policy | undefined;
+  #policy: RunPolicy | undefined;
   #tail: EventLogTail | undefined;
   readonly #entries: EventEntries;
   readonly #clusters: RunClusters;
@@ -43,8 +42,8 @@ class EventLogSource {
     this.#clusters = new RunClusters(runFolder);
     this.#entries = new EventEntries(
       {
-        willRelease: (hold, failures) =>
-          this.#policy !== undefined && willRelease(this.#policy, hold, failures),
+        willRelease: (hold, failures, job) =>
+          this.#policy !== undefined && willRelease(policyOfJob(this.#policy, job), hold, failures),
         leaseSeconds: () => this.#policy?.leaseSeconds,
       },
       (cluster, proc) => this.#clusters.jobOf(cluster, proc),

@@ -6,7 +6,7 @@ import type { JobHistory } from '../../../history/history.ts';
 import { LogFold } from '../../../history/log-fold.ts';
 import type { RunAccount } from '../../pool.ts';
 import { condorFiles } from '../condor-files.ts';
-import { writtenPolicy } from '../submit/condor-policy.ts';
+import { policyOfJob, writtenPolicy } from '../submit/condor-policy.ts';
 import { RunClusters } from './run-clusters.ts';
 
 /** What HTCondor's files in a run's folder say about its jobs. */
@@ -14,7 +14,7 @@ export async function condorAccount(runFolder: string): Promise<RunAccount> {
   // An adopted submit file has its own rules.
   const policy = await writtenPolicy(runFolder);
   return {
-    rules: policy && { policy, file: condorFiles.submit },
+    rulesOf: (job) => policy && { policy: policyOfJob(policy, job), file: condorFiles.submit },
     histories: await readHistories(runFolder, policy !== undefined),
     withUserNames: await readInputNames(runFolder),
   };

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Plan } from '../../../job/plan.ts';
+import { variantsOf } from '../../../job/variants.ts';
 import { type Policy, policyOf } from '../../../recovery/policy.ts';
 import { condorFiles } from '../condor-files.ts';
 import { condorProfiles, type Profile } from './profiles.ts';
@@ -18,18 +19,37 @@ export const condorPolicy = ({ spec, disk }: Plan, { backoff }: Profile): Policy
   leaseSeconds,
 });
 
+/** The policy of a run, and those of its variants where they differ, as the run's folder has it. */
+export interface RunPolicy extends Policy {
+  variants?: { jobs: string[]; policy: Policy }[];
+}
+
+export function condorRunPolicy(plan: Plan, profile: Profile): RunPolicy {
+  const variants = variantsOf(plan).map((one) => ({
+    jobs: one.jobs.map(({ id }) => id),
+    policy: condorPolicy(one, profile),
+  }));
+  const differ = new Set(variants.map(({ policy }) => JSON.stringify(policy))).size > 1;
+  return { ...condorPolicy(plan, profile), ...(differ && { variants }) };
+}
+
+/** The policy that one job has. */
+export function policyOfJob({ variants, ...policy }: RunPolicy, job: string): Policy {
+  return variants?.find(({ jobs }) => jobs.includes(job))?.policy ?? policy;
+}
+
 /** The policy from which a run's rules were rendered; undefined for a run without, such as an adopted one. */
-export async function writtenPolicy(runFolder: string): Promise<Policy | undefined> {
+export async function writtenPolicy(runFolder: string): Promise<RunPolicy | undefined> {
   try {
     const text = await readFile(path.join(runFolder, condorFiles.policy), 'utf8');
-    return JSON.parse(text) as Policy;
+    return JSON.parse(text) as RunPolicy;
   } catch {
     return undefined;
   }
 }
 
 /** The policy of a run, or the one of its plan if none was written. */
-export async function readPolicy(runFolder: string, { spec, disk }: Plan): Promise<Policy> {
+export async function readPolicy(runFolder: string, { spec, disk }: Plan): Promise<RunPolicy> {
   const { backoff } = condorProfiles[spec.run.profile ?? 'htcondor'];
   return (await writtenPolicy(runFolder)) ?? policyOf(spec, { diskBytes: disk.bytes, backoff });
 }

@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { measureNamed } from './measures.ts';
+import type { ComparedSample } from './samples.ts';
+
+const sample: ComparedSample = {
+  job: '0000',
+  isValid: true,
+  seconds: 100,
+  slotSeconds: 90,
+  gpuSeconds: null,
+  transferSeconds: 5,
+  usefulShare: 0.5,
+  speed: { samplesPerSecond: 512.4, epochSeconds: 61, gpuUse: 0.875 },
+  setbacks: 2,
+  metrics: {},
+  best: {},
+};
+
+test('speed and setbacks are measures of a run, each with its unit', () => {
+  const shown = ['samples', 'epoch', 'gpu-use', 'setbacks'].map((name) => {
+    const { of, show } = measureNamed(name);
+    return show(of(sample) ?? Number.NaN);
+  });
+  assert.deepEqual(shown, ['512', '1m01s', '87.5 %', '2']);
+});
+
+test('speed is one of valid results, and setbacks count failures too; what is unknown is left out', () => {
+  const failed = { ...sample, isValid: false };
+  assert.equal(measureNamed('samples').of(failed), null);
+  assert.equal(measureNamed('setbacks').of(failed), 2);
+  assert.equal(measureNamed('gpu-use').of({ ...sample, speed: {} }), null);
+  assert.equal(measureNamed('setbacks').of({ ...sample, setbacks: null }), null);
+});
