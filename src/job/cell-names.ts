@@ -1,19 +1,17 @@
+import { isShortValue } from './describe-parameters.ts';
 import type { Scalar } from './spec.ts';
 
 type Values = Readonly<Record<string, Scalar>>;
 
-/** Longer values, such as URLs, are left out of names where others distinguish the cells. */
-const maxShort = 16;
-
 /**
  * The fewest of these parameters that distinguish all cells, in their order: what belongs together in a group needs one
- * name only. None if all cells are the same.
+ * name only, and a short one if there is one. None if all cells are the same.
  */
 export function distinguishingParameters(cells: readonly Values[], names: readonly string[]): string[] {
   const distinct = (kept: readonly string[]): number =>
     new Set(cells.map((cell) => JSON.stringify(kept.map((name) => cell[name] ?? null)))).size;
   const all = distinct(names);
-  const isLong = (name: string): boolean => cells.some((cell) => String(cell[name] ?? '').length > maxShort);
+  const isLong = (name: string): boolean => cells.some((cell) => !isShortValue(cell[name] ?? ''));
   const last = names.toReversed();
   const candidates = [...last.filter(isLong), ...last.filter((name) => !isLong(name))];
   const without = (kept: readonly string[], name: string) => kept.filter((one) => one !== name);

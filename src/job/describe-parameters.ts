@@ -7,11 +7,11 @@ export const describeParameters = (parameters: Parameters = {}): string =>
     .map(([name, value]) => `${name}=${value}`)
     .join(' ');
 
-/** A longer value, such as a URL or a path, would hide the others. */
-const maxValueChars = 16;
+/** A longer value, such as a URL or a path, would hide the others in a name. */
+export const isShortValue = (value: string | number | boolean): boolean => String(value).length <= 16;
 
-/** A job as people read it: `0003 lr=0.1 seed=2`, without long values. */
+/** A job as people read it: `0003 lr=0.1 seed=2`, without values that are long or empty. */
 export function jobLabel(id: string, parameters: Parameters = {}): string {
-  const short = Object.entries(parameters).filter(([, value]) => String(value).length <= maxValueChars);
-  return [id, describeParameters(Object.fromEntries(short))].join(' ').trimEnd();
+  const named = Object.entries(parameters).filter(([, value]) => value !== '' && isShortValue(value));
+  return [id, describeParameters(Object.fromEntries(named))].join(' ').trimEnd();
 }

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JobTableRow } from './job-table.ts';
-import { resultsCsv, resultsSection, sortResults } from './results-table.ts';
+import { sectionText } from './report-text.ts';
+import { resultsCsv, resultsSection, shortResults, sortResults } from './results-table.ts';
 
 const row = (job: string, lr: number, accuracy: number | undefined, best = accuracy): JobTableRow => ({
   ...{ job, node: null, log: null, outcome: 'success', valid: true, sites: [], attempts: 1 },
@@ -37,4 +38,15 @@ test('the table has parameters, then what it is sorted by, and the best where it
   assert.deepEqual(cells, [['0000', '0.1', '0.75', 'success', '0.5', '1', '1']]);
   const lines = [...resultsCsv([row('0002', 0.001, 0.625)])];
   assert.deepEqual(lines, ['job,lr,outcome,accuracy,hours,tries\n', '0002,0.001,success,0.625,1,1\n']);
+});
+
+test('on a terminal of 80 columns, a long URL leaves room for the metrics', () => {
+  const urls = ['cold', 'warm'].map((kind) => `osdf:///ospool/ap40/data/ann/images/train-2026-${kind}.tar`);
+  const long = urls.map((url, index) => ({ ...row(`000${index}`, 0.1, 0.5), parameters: { url, lr: 0.1 } }));
+  const text = sectionText([shortResults(resultsSection(long))], {
+    width: 80,
+    glyphs: { done: '#', running: '+', failed: 'x', idle: '.' },
+  });
+  assert.match(text, /…\S*warm\.tar +0\.1 +success +0\.5/);
+  assert.ok(text.split('\n').every((line) => line.length <= 80));
 });

@@ -1,5 +1,6 @@
 import { compareValues } from '../base/compare-values.ts';
 import { nearest } from '../base/nearest.ts';
+import { widthOf } from '../base/text-table.ts';
 import { Fault } from '../fault/fault.ts';
 import { csvLine } from './attempt-csv.ts';
 import { type JobTableRow, valueNames } from './job-table.ts';
@@ -90,6 +91,20 @@ export function resultsSection(rows: readonly JobTableRow[], sort = ''): Section
     head,
     rows.map((row) => columns.map(({ of }) => shown(of(row)))),
   );
+}
+
+/** A longer value, such as a URL, would leave no room for metrics on a terminal. */
+const maxCellChars = 20;
+
+/** The same for a terminal: of long values only their ends, which differ. */
+export function shortResults(section: Section): Section {
+  const cut = (cell: string, column: number): string =>
+    column === 0 || widthOf(cell) <= maxCellChars
+      ? cell
+      : `…${Array.from(cell)
+          .slice(1 - maxCellChars)
+          .join('')}`;
+  return { ...section, rows: section.rows.map((row) => row.map(cut)) };
 }
 
 const shown = (value: string | number | boolean | undefined): string => {

@@ -9,7 +9,13 @@ import type { RunState } from '../../journal/state.ts';
 import { jobTable, valueNames } from '../../report/job-table.ts';
 import { readRun } from '../../report/read-run.ts';
 import { reportMarkdown, sectionText } from '../../report/report-text.ts';
-import { resultsCsv, resultsJson, resultsSection, sortResults } from '../../report/results-table.ts';
+import {
+  resultsCsv,
+  resultsJson,
+  resultsSection,
+  shortResults,
+  sortResults,
+} from '../../report/results-table.ts';
 import type { Cli } from '../cli.ts';
 import { findRun } from '../find-run.ts';
 import { textPage } from '../report/print-report.ts';
@@ -85,7 +91,7 @@ async function printResults(cli: Cli, word: string | undefined, options: Options
   else if (options.markdown)
     cli.out(`${reportMarkdown(`Results of ${state.run}`, [resultsSection(rows, options.sort)])}\n`);
   else {
-    cli.out(`${sectionText([resultsSection(rows, options.sort)], textPage(cli))}\n`);
+    cli.out(`${sectionText([shortResults(resultsSection(rows, options.sort))], textPage(cli))}\n`);
     if (valueNames(rows, 'metrics').length === 0) cli.err('no training has reported a metric yet\n');
     const first = rows.find(({ valid }) => valid === true)?.job;
     const best = first && path.relative(cli.cwd, resultsFolder(run.folder, first));
