@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
-import { access, writeFile } from 'node:fs/promises';
+import { access, cp, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { gunzipSync } from 'node:zlib';
@@ -12,7 +12,7 @@ import { startFederation } from '../../src/mini/federation/federation.ts';
 import { earlierInterruptions } from '../../src/run/earlier-interruptions.ts';
 import { makeTarGz } from '../agent/tar.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { condorHarness, onlyJob, result } from './condor-harness.ts';
+import { type CondorHarness, condorHarness, onlyJob, result } from './condor-harness.ts';
 import { federationEnv } from './published-cifar.ts';
 
 const jobFile = (jobs: number, more = ''): string => `
@@ -84,14 +84,9 @@ test('a training that is evicted twice and killed once sees the samples and loss
   const { here, onWorker } = await harness.meetingPlace();
   await writeFile(path.join(harness.folder, 'train.py'), training(onWorker));
   const run = await harness.submit();
-  const interrupt = async (name: string, ...how: string[]): Promise<void> => {
-    while (!(await isThere(path.join(here, name)))) await systemClock.sleep(50);
-    const constraint = `UpdraftRun == "${path.basename(run)}" && UpdraftJob == "0000"`;
-    await harness.tool('condor_vacate_job', ...how, '-constraint', constraint);
-  };
-  await interrupt('0-13');
-  await interrupt('0-30');
-  await interrupt('1-13', '-fast');
+  await interrupt(harness, run, path.join(here, '0-13'));
+  await interrupt(harness, run, path.join(here, '0-30'));
+  await interrupt(harness, run, path.join(here, '1-13'), '-fast');
   const ended = await harness.finish(run);
   assert.deepEqual(
     ended.jobs.map(({ outcome, attempts }) => [outcome, attempts.map((attempt) => attempt.outcome)]),
@@ -125,6 +120,178 @@ test('a training that is evicted twice and killed once sees the samples and loss
     assert.equal(await result(asked, 'lines.json'), lines);
   });
 });
+
+/** Samples whose noise and losses draw from every generator. Each batch is written where the test reads it. */
+const common = (packages: string, place: string): string => `
+import json, os, random, sys, time
+# Last, so that the worker's own torch is used.
+sys.path.append("${packages}")
+import numpy, torch
+import updraft
+
+torch.set_num_threads(1)
+torch.manual_seed(1)
+numpy.random.seed(1)
+random.seed(1)
+job = os.environ["UPDRAFT_JOB"]
+
+class Samples(torch.utils.data.Dataset):
+    def __len__(self):
+        return 32
+    def __getitem__(self, index):
+        noise = random.random() + numpy.random.rand() + torch.rand(8)
+        return {"index": index, "image": torch.full((8,), index / 32) + 0.1 * noise}
+
+def network():
+    return torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Dropout(0.3), torch.nn.Linear(16, 1))
+
+def loss_of(network, index, image):
+    return (network(image).squeeze(1) - index / 32).pow(2).mean()
+
+def record(step, index, loss):
+    with open(f"${place}/{job}.jsonl", "a") as file:
+        print(json.dumps([step, index.tolist(), loss.item()]), file=file)
+
+def wait_at(step):
+    if job == "0000" and step in (3, 13) and not os.path.exists(f"${place}/{step}"):
+        open(f"${place}/{step}", "w").close()
+        while not saving._attempt.is_asked_to_leave:
+            time.sleep(0.05)
+
+def end(model, *modules):
+    versions = {module.__name__: module.__version__ for module in (torch, *modules)}
+    json.dump({"versions": versions, "weights": [one.tolist() for one in model.parameters()]}, open("end.json", "w"))
+`;
+
+const withLightning = `
+import lightning
+from lightning.pytorch import LightningModule, Trainer
+
+class Model(LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.network = network()
+    def training_step(self, batch, batch_idx):
+        loss = loss_of(self.network, **batch)
+        record(self.global_step, batch["index"], loss)
+        return loss
+    def on_train_batch_end(self, *_):
+        wait_at(self.global_step)
+    def configure_optimizers(self):
+        optimizer = torch.optim.AdamW(self.parameters(), lr=0.01)
+        return [optimizer], [torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.5)]
+
+saving = updraft.LightningCheckpoint()
+model = Model()
+trainer = Trainer(max_epochs=3, callbacks=[saving], accelerator="cpu", logger=False, enable_checkpointing=False)
+loader = torch.utils.data.DataLoader(Samples(), batch_size=4, shuffle=True)
+trainer.fit(model, loader, ckpt_path=saving.last)
+end(model, lightning)
+`;
+
+const withTrainer = `
+import accelerate, transformers
+from transformers import Trainer, TrainerCallback, TrainingArguments
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.network = network()
+    def forward(self, index, image):
+        return {"loss": loss_of(self.network, index, image)}
+
+class Recorded(Trainer):
+    def compute_loss(self, model, inputs, *more, **options):
+        loss = super().compute_loss(model, inputs, *more, **options)
+        record(self.state.global_step, inputs["index"], loss)
+        return loss
+
+class Wait(TrainerCallback):
+    def on_step_begin(self, args, state, control, **more):
+        wait_at(state.global_step)
+
+saving = updraft.TrainerCheckpoint()
+model = Model()
+args = TrainingArguments(
+    "out", num_train_epochs=3, per_device_train_batch_size=4, learning_rate=0.01, seed=7, use_cpu=True,
+    save_strategy="no", report_to=[], remove_unused_columns=False,
+)
+trainer = Recorded(model, args, train_dataset=Samples(), callbacks=[saving, Wait()])
+trainer.train(resume_from_checkpoint=saving.last)
+end(model, transformers, accelerate)
+`;
+
+const frameworkJob = `
+name = "framework"
+[train]
+command = "python3 train.py"
+files = ["train.py"]
+outputs = ["end.json"]
+checkpoint = "checkpoints"
+[resources]
+memory = "2 GB"
+[run]
+pool = "condor"
+jobs = 2
+`;
+
+const packages = process.env['UPDRAFT_TEST_PACKAGES'];
+const skip =
+  packages === undefined &&
+  'UPDRAFT_TEST_PACKAGES is not set: pip install --target DIR lightning transformers accelerate (CONTRIBUTING.md)';
+
+test(
+  'trainings with Lightning and the Trainer that are evicted twice equal undisturbed ones',
+  { skip },
+  async (t) => {
+    const harness = await condorHarness(t, { 'updraft.toml': frameworkJob });
+    if (harness === undefined) return;
+    const there = await harness.meetingPlace();
+    t.after(() => rm(there.here, { recursive: true }));
+    await cp(packages!, there.here, { recursive: true });
+    for (const [name, script] of Object.entries({ Lightning: withLightning, Trainer: withTrainer }))
+      await t.test(name, async (t) => {
+        const { here, onWorker } = await harness.meetingPlace();
+        await writeFile(path.join(harness.folder, 'train.py'), common(there.onWorker, onWorker) + script);
+        const run = await harness.submit();
+        await interrupt(harness, run, path.join(here, '3'));
+        await interrupt(harness, run, path.join(here, '13'));
+        const { jobs } = await harness.finish(run);
+        assert.deepEqual(
+          jobs.map(({ outcome }) => outcome),
+          ['success', 'success'],
+        );
+        const evicted = jobs[0]!.attempts.filter(({ outcome }) => outcome === 'evicted');
+        assert.ok(evicted.length >= 2, `${evicted.length} attempts were evicted`);
+        const end = await result(run, 'end.json');
+        assert.equal(end, await result(run, 'end.json', '0001'));
+        // As written, in order: no batch is lost, and none is trained on again.
+        const lines = await readFile(path.join(here, '0000.jsonl'), 'utf8');
+        assert.equal(lines, await readFile(path.join(here, '0001.jsonl'), 'utf8'));
+        const batches = lines
+          .trimEnd()
+          .split('\n')
+          .map((line) => JSON.parse(line) as [step: number, indices: number[], loss: number]);
+        assert.equal(batches.length, 24);
+        for (const epoch of [0, 1, 2]) {
+          const samples = batches.slice(8 * epoch, 8 * epoch + 8).flatMap(([, indices]) => indices);
+          assert.deepEqual(
+            samples.toSorted((a, b) => a - b),
+            Array.from({ length: 32 }, (_, place) => place),
+          );
+        }
+        const { versions } = JSON.parse(end) as { versions: Record<string, string> };
+        t.diagnostic(`${evicted.length} evictions, ${batches.length} batches: ${JSON.stringify(versions)}`);
+      });
+  },
+);
+
+/** Evicts the first job when a file says that it waits for that. */
+async function interrupt(harness: CondorHarness, run: string, file: string, ...how: string[]): Promise<void> {
+  while (!(await isThere(file))) await systemClock.sleep(50);
+  const constraint = `UpdraftRun == "${path.basename(run)}" && UpdraftJob == "0000"`;
+  await harness.tool('condor_vacate_job', ...how, '-constraint', constraint);
+}
 
 const isThere = (file: string): Promise<boolean> =>
   access(file).then(

@@ -10,7 +10,7 @@ import {
   whereSet,
   valueOf,
 } from '../submit-facts.ts';
-import { readWrapper, type Wrapper } from '../shell-commands.ts';
+import { readWrapper, type ShellCommand, type Wrapper } from '../shell-commands.ts';
 import { wrapperRules } from './wrapper.ts';
 
 /** Rules that need both the submit file and the script. */
@@ -18,7 +18,7 @@ export const scriptRules: Rule<SubmitFacts>[] = [
   {
     name: 'flat-path',
     level: 'error',
-    about: 'A file arrives at the top of the scratch folder, but is run from a subfolder.',
+    about: 'A file arrives at the top of the scratch folder, but is used from a subfolder.',
     check: perBatch(flatPaths),
   },
   {
@@ -59,8 +59,8 @@ function flatPaths(batch: Batch, facts: SubmitFacts): Found[] {
     if (madeInScript(facts, folder)) return [];
     return [
       {
-        message: `${word} is run from the folder ${folder}, but ${base} arrives at the top of the scratch folder: HTCondor does not keep paths`,
-        fix: `run ./${base}, or transfer the folder ${folder} itself, or set preserve_relative_paths = true`,
+        message: `${word} is used from the folder ${folder}, but ${base} arrives at the top of the scratch folder: HTCondor does not keep paths`,
+        fix: `name it ./${base}, or transfer the folder ${folder} itself, or set preserve_relative_paths = true`,
         place,
       },
     ];
@@ -71,15 +71,30 @@ function flatPaths(batch: Batch, facts: SubmitFacts): Found[] {
 function usesOf(batch: Batch, facts: SubmitFacts): { word: string; place: { file: string; line: number } }[] {
   const isPath = (word: string): boolean => /^(\.\/)?[\w.-]+(\/[\w.-]+)+$/.test(word);
   const script = wrapperOf(facts);
-  const inScript = script?.commands.flatMap(({ words, line }) =>
-    words.filter(isPath).map((word) => ({ word, place: { file: script.file, line } })),
-  );
+  const inScript = script?.commands
+    .filter(opensFiles)
+    .flatMap(({ words, line }) =>
+      words.filter(isPath).map((word) => ({ word, place: { file: script.file, line } })),
+    );
   return [
     ...(inScript ?? []),
     ...argumentsOf(batch)
-      .filter(isPath)
+      .filter((word, index) => isPath(word) && isPassedOn(script, index + 1))
       .map((word) => ({ word, place: whereSet(batch, 'arguments') })),
   ];
+}
+
+const opensFiles = ({ words }: ShellCommand): boolean =>
+  !/^(echo|printf|test|\[\[?|mkdir|basename|dirname)$/.test(words[0] ?? '');
+
+/** Whether an argument is surely used as it is: a script may also take its base name, or put a folder before it. */
+function isPassedOn(script: Wrapper | undefined, position: number): boolean {
+  if (script === undefined) return true;
+  if (script.commands.some(({ words }) => words[0] === 'shift')) return false;
+  const whole = new RegExp(String.raw`^"?\$(?:${position}|\{${position}\}|[@*])"?$`);
+  return script.commands.some(
+    (command) => !command.nested && opensFiles(command) && command.words.some((word) => whole.test(word)),
+  );
 }
 
 function argumentsOf(batch: Batch): string[] {

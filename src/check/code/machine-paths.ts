@@ -6,7 +6,7 @@ export interface MachinePath {
   /** As written, such as `~/data` or `/home/ada/data`. */
   text: string;
   place: SourceLine;
-  /** `default`: the value of an argument that the command does not pass; `code`: code that may never run. */
+  /** `default`: the value of an argument that the command does not pass; `code`: code that may never run, may fail, or runs in an image. */
   by: 'command' | 'default' | 'code';
   /** Code writes there. */
   isWritten?: boolean;
@@ -25,6 +25,11 @@ const isMachinePath = (text: string): boolean =>
 /** Commands whose words are patterns or texts, not files. */
 const texts = /^(?:echo|printf|sed|awk|grep|export|alias|trap|exit|mkdir|curl|wget)$/;
 
+/** Commands that only ask whether a file is there. */
+const tests = /^(?:test|\[\[?)$/;
+/** Commands whose words are mostly paths inside an image. */
+const containers = /^(?:docker|podman|singularity|apptainer)$/;
+
 /** What else shows which paths are those of this machine. */
 export interface PathContext {
   /** The variables that the job sets. */
@@ -39,14 +44,20 @@ export function machinePaths(
   { env = [], folder }: PathContext = {},
 ): MachinePath[] {
   const setsHome = commands.some(({ words }) => /^(?:export )?HOME=/.test(words.join(' ')));
-  const inCommands = commands.flatMap(({ words, place }) =>
-    texts.test(words[0] ?? '') ? [] : words.flatMap(pathsIn).map((text) => ({ text, place })),
-  );
+  const tested = commands.flatMap(({ words }) => (tests.test(words[0] ?? '') ? words.flatMap(pathsIn) : []));
+  const inCommands = commands.flatMap(({ words, before, place }, index): MachinePath[] => {
+    const [program = ''] = words;
+    const mayFail = before === '||' && commands[index + 1]?.words[0] !== 'exit';
+    const isUnsure = (text: string): boolean => mayFail || containers.test(program) || tested.includes(text);
+    return texts.test(program)
+      ? []
+      : words.flatMap(pathsIn).map((text) => ({ text, place, by: isUnsure(text) ? 'code' : 'command' }));
+  });
   const inEnv = env.flatMap(({ value, place }) =>
     value
       .split(':')
       .filter((text) => text.startsWith('/'))
-      .map((text) => ({ text, place })),
+      .map((text) => ({ text, place, by: 'command' as const })),
   );
   const passed = new Set(commands.flatMap(({ words }) => words.map((word) => word.replace(/=.*$/s, ''))));
   const inFiles = files.flatMap((file): MachinePath[] => {
@@ -60,7 +71,7 @@ export function machinePaths(
       return [{ text, place: { file: file.file, line }, by, isWritten }];
     });
   });
-  const all = [...[...inCommands, ...inEnv].map((one) => ({ ...one, by: 'command' as const })), ...inFiles];
+  const all = [...inCommands, ...inEnv, ...inFiles];
   const isOwn = (text: string): boolean => folder !== undefined && `${text}/`.startsWith(`${folder}/`);
   return all.filter(
     ({ text }) => isOwn(text) || (isMachinePath(text) && !(setsHome && /^(?:~|\$)/.test(text))),

@@ -19,3 +19,53 @@ test('a path of the access point is an error only in a pool that surely does not
   await assert.rejects(ofPool, /has errors/);
   assert.match(printed, /local-path\b[^]*workers do not have it\n/);
 });
+
+test('a home folder is no sure error inside an image, behind a test, or where a failure is ignored', async (t) => {
+  const script = [
+    '[ -f /home/ada/a ] && . /home/ada/a',
+    'ls /home/ada/b || true',
+    'apptainer exec x.sif cat /home/ada/c',
+    'cd /home/ada/d || exit 1',
+  ];
+  const lines = ['executable = run.sh', 'should_transfer_files = YES', 'log = a.log'];
+  const cwd = await temporaryFolder(t, {
+    'job.sub': [...lines, 'queue', ''].join('\n'),
+    'docker.sub': [...lines, 'universe = docker', 'docker_image = a/b:1', 'queue', ''].join('\n'),
+    'attribute.sub': [...lines, '+SingularityImage = "/cvmfs/a/b:1"', 'queue', ''].join('\n'),
+    'run.sh': ['#!/bin/sh', ...script, ''].join('\n'),
+  });
+  const [sure, unsure] = ['local-path', 'local-path-perhaps'];
+  const expected = [`${sure} 5`, `${unsure} 2`, `${unsure} 3`, `${unsure} 4`];
+  assert.deepEqual([...new Set(await reported(cwd, 'job.sub', 'local-path'))].sort(), expected.sort());
+  assert.deepEqual(await reported(cwd, 'docker.sub', 'local-path'), []);
+  assert.deepEqual(await reported(cwd, 'attribute.sub', 'local-path'), []);
+});
+
+test('a folder in an argument is an error only if the script uses the argument as it is', async (t) => {
+  const uses: Record<string, string> = {
+    whole: 'cat "$1"',
+    base: 'name=$(basename "$1"); cat "$name"',
+    end: 'cat "${1##*/}"',
+    below: 'echo $1; cp /afs/ada/$1 .',
+    said: 'echo data/x.csv',
+  };
+  const names = Object.keys(uses);
+  const submit = (name: string): string =>
+    `executable = ${name}.sh\narguments = data/x.csv\ntransfer_input_files = data/x.csv\nlog = a.log\nqueue\n`;
+  const cwd = await temporaryFolder(t, {
+    'data/x.csv': '1\n',
+    ...Object.fromEntries(names.map((name) => [`${name}.sub`, submit(name)])),
+    ...Object.fromEntries(names.map((name) => [`${name}.sh`, `#!/bin/sh\n${uses[name]}\n`])),
+  });
+  const found = await Promise.all(names.map((name) => reported(cwd, `${name}.sub`, 'flat-path')));
+  assert.deepEqual(found, [['flat-path 2'], [], [], [], []]);
+});
+
+/** The rules of one kind that `adopt` reports for the OSPool, and their lines. */
+async function reported(cwd: string, file: string, kind: string): Promise<string[]> {
+  let printed = '';
+  const out = (text: string): void => void (printed += text);
+  await runCommand(adopt, [file, '--pool', 'ospool', '--json'], { cwd, env: {}, out }).catch(() => undefined);
+  const { findings } = JSON.parse(printed) as { findings: { rule: string; line: number }[] };
+  return findings.filter(({ rule }) => rule.startsWith(kind)).map(({ rule, line }) => `${rule} ${line}`);
+}

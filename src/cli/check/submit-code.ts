@@ -6,6 +6,7 @@ import {
   fileList,
   isUrl,
   type SubmitFacts,
+  submittedImage,
   valueOf,
   whereSet,
 } from '../../adopt/submit-facts.ts';
@@ -49,7 +50,7 @@ export async function readSubmitCode(cli: Cli, file: string, facts: SubmitFacts)
   ]);
   const here = { existing, syntax: syntax.facts, notExecutable: new Set<string>() };
   const paths = all.some(isShared) ? [] : machinePaths(code);
-  const hasImage = all.some((batch) => valueOf(batch, 'container_image') !== undefined);
+  const hasImage = all.some((batch) => submittedImage(batch) !== undefined);
   const each = [true, false].flatMap((isCertain): Finding[] => [
     ...named('python-syntax', isCertain, syntaxErrors({ here }, isCertain)),
     ...named(
