@@ -1,25 +1,30 @@
 /** A byte order mark is kept: no byte is lost. */
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** The bytes that were decoded last and, if they are all ASCII, their text. */
-const latest: { bytes: Uint8Array | undefined; text: string | undefined } = {
+/** The part that was decoded last and, if it is all ASCII, its text. */
+const latest: { bytes: Uint8Array | undefined; from: number; text: string | undefined } = {
   bytes: undefined,
+  from: 0,
   text: undefined,
 };
-/** Longer bytes are decoded part by part. */
-const maxWholeBytes = 4 * 1024 * 1024;
+/** Many events, but a string that engines free soon: V8 keeps one of 128 KiB until it collects all garbage. */
+const partBytes = 64 * 1024;
 
 /**
  * Bytes of a log as text: UTF-8, or else Latin-1, so that no byte is lost. In ASCII every position is the same in bytes
- * and text: then all bytes are decoded at once, and each part costs next to nothing. But it keeps the whole alive:
+ * and text: then a large part is decoded at once, and each event costs next to nothing. But it keeps the part alive:
  * `ownCopy` does not.
  */
 export function decodeText(bytes: Uint8Array, start: number, end: number): string {
-  if (latest.bytes !== bytes) {
-    latest.text = bytes.length > maxWholeBytes ? undefined : asciiText(bytes);
+  const from = start - (start % partBytes);
+  if (end > from + partBytes) return decodePart(bytes.subarray(start, end));
+  if (latest.bytes !== bytes || latest.from !== from) {
     latest.bytes = bytes;
+    latest.from = from;
+    latest.text = asciiText(bytes.subarray(from, from + partBytes));
   }
-  return latest.text === undefined ? decodePart(bytes.subarray(start, end)) : latest.text.slice(start, end);
+  const { text } = latest;
+  return text === undefined ? decodePart(bytes.subarray(start, end)) : text.slice(start - from, end - from);
 }
 
 /** A copy that keeps nothing else alive: engines represent a part of a string by a reference to the whole. */

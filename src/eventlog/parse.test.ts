@@ -222,3 +222,17 @@ test('text after a letter that takes two bytes is at its own place', () => {
   const log = Buffer.from(submit.replace('host:', 'höst:') + submit);
   for (const { text } of parseEventLog(log, stamps).events) assert.match(text, /^000 \(/);
 });
+
+test('events of a long log are decoded alike, in any order, wherever other bytes than ASCII are', () => {
+  const texts = Array.from({ length: 2000 }, (_, index) => {
+    const word = index % 700 === 300 ? 'été' : 'ete'.repeat((index % 50) + 1);
+    return `008 (${index}.000.000) 2026-11-15 00:11:39 ${word}`;
+  });
+  const { events } = parseEventLog(Buffer.from(texts.map((text) => `${text}\n...\n`).join('')), stamps);
+  const read = events.map(({ text }) => text);
+  assert.deepEqual(read, texts);
+  assert.deepEqual(
+    events.toReversed().map(({ text }) => text),
+    texts.toReversed(),
+  );
+});

@@ -9,7 +9,7 @@ import type { Resource, Termination } from '../eventlog/details.ts';
 import type { EventOf, LogEvent } from '../eventlog/events.ts';
 import { ownCopy } from '../eventlog/log-text.ts';
 import { decodeLive } from '../journal/codec.ts';
-import type { AttemptEnd, AttemptHistory } from './history.ts';
+import type { AttemptEnd, AttemptHistory, UsedResource } from './history.ts';
 import { maxTextChars, type JobFold, type EventReason } from './job-fold.ts';
 import { gpuModels, machineOf, intern, siteOf } from './worker.ts';
 
@@ -266,25 +266,32 @@ interface UsageFigures {
 function recordUsage(attempt: AttemptHistory, { bytes, resources }: UsageFigures): void {
   attempt.resources = resources
     .filter(({ usage, request }) => usage !== undefined && request !== undefined)
-    .map(({ name, unit = '', usage = 0, request = 0 }) => ({
-      name: intern(name),
-      unit: intern(unit),
-      usage,
-      request,
-    }));
+    .map(internRow);
   if (bytes.runReceived !== undefined) attempt.receivedBytes = bytes.runReceived;
   if (bytes.runSent !== undefined) attempt.sentBytes = bytes.runSent;
+}
+
+const internedRows = new Map<string, UsedResource>();
+const maxInternedRows = 20_000;
+
+/** Keeps one copy of a row that many jobs have, such as one CPU of one. */
+function internRow({ name, unit = '', usage = 0, request = 0 }: Resource): UsedResource {
+  const key = `${name} ${unit} ${usage} ${request}`;
+  const same = internedRows.get(key);
+  if (same !== undefined) return same;
+  const row = { name: intern(name), unit: intern(unit), usage, request };
+  if (internedRows.size < maxInternedRows) internedRows.set(ownCopy(key), row);
+  return row;
 }
 
 /** Memory use from the reason of a hold, if it is more than the table shows. */
 function recordMemory(attempt: AttemptHistory | undefined, reason = ''): void {
   const said = parseMemory(reason);
   if (attempt === undefined || said === undefined) return;
-  const row = attempt.resources.find(({ name }) => name === 'Memory');
-  if (row !== undefined) row.usage = Math.max(row.usage, said.used);
-  else
-    attempt.resources = [
-      ...attempt.resources,
-      { name: 'Memory', unit: 'MB', usage: said.used, request: said.asked },
-    ];
+  const { resources } = attempt;
+  const at = resources.findIndex(({ name }) => name === 'Memory');
+  const row = resources[at] ?? { name: 'Memory', unit: 'MB', usage: said.used, request: said.asked };
+  // A copy: other attempts may have the same row.
+  const more = { ...row, usage: Math.max(row.usage, said.used) };
+  attempt.resources = at === -1 ? [...resources, more] : resources.with(at, more);
 }

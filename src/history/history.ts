@@ -57,7 +57,7 @@ export interface AttemptHistory {
   number: number;
   /** Waits of the job before this attempt. */
   waits: readonly Span<Wait>[];
-  spans: Span<Activity>[];
+  spans: readonly Span<Activity>[];
   ending: Ending;
   /** Undefined after a success. */
   cause?: Cause;

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { removedCode } from '../codes/evictions.ts';
 import { parseText } from '../../test/eventlogs/plain.ts';
 import type { JobHistory } from './history.ts';
 import { LogFold } from './log-fold.ts';
@@ -103,4 +104,18 @@ test('evidence is kept only where it was asked for', () => {
     fold.add(one);
   assert.equal(fold.finish()[0]?.details, undefined);
   assert.ok(jobOf(submit, executing('A')).attempts[0]?.details);
+});
+
+test('memory that a hold names counts for its own attempt, not for others with the same table', () => {
+  const table =
+    '\tPartitionable Resources :    Usage  Request Allocated\n\t   Memory (MB)          :      100      128       128';
+  const over =
+    'Error from slot1@ep: Job has gone over cgroup memory limit of 128 megabytes. Last measured usage: 127 megabytes.';
+  const left = (code: number): string => `${evicted(code, 'none')}\n${table}`;
+  const events = [submit, executing('A'), left(1022), executing('A'), left(removedCode), held(34, over)];
+  const { attempts } = jobOf(...events);
+  assert.deepEqual(
+    attempts.map(({ resources }) => resources.map(({ usage }) => usage)),
+    [[100], [127]],
+  );
 });

@@ -163,7 +163,7 @@ export class JobFold {
     this.#attempt = {
       number: (this.job.attempts.at(-1)?.number ?? 0) + 1,
       waits: this.#waits,
-      spans: [],
+      spans: none,
       ending: 'running',
       checkpointed: false,
       site: '',
@@ -227,8 +227,6 @@ export class JobFold {
     if (attempt === undefined) return;
     const hasExited = ending === 'success' || ending === 'wrong-output' || ending === 'failed';
     this.#closeSpan(this.#now, !hasExited);
-    // A copy has no spare capacity; a log may have a million of these arrays.
-    attempt.spans = attempt.spans.slice();
     attempt.ending = ending;
     // A slot's name is better than the address that the input was sent to.
     if (!this.#executed || attempt.machine === '')
@@ -340,10 +338,10 @@ export class JobFold {
 
   /** `isBroken`: output that was being returned has not arrived. */
   #closeSpan(to: number, isBroken: boolean): void {
-    if (to > this.#since) {
+    if (to > this.#since && this.#attempt !== undefined) {
       const span: Span<Activity> = { doing: this.#doing, from: this.#since, to };
       if (isBroken && this.#doing === 'output') span.failed = true;
-      this.#attempt?.spans.push(span);
+      this.#attempt.spans = plus(this.#attempt.spans, span);
     }
     this.#since = to;
   }

@@ -32,8 +32,8 @@ interface KnownJobId {
   id: string;
   fold: JobFold;
   log: number;
-  /** Time and host of its submit event, which distinguish two jobs with the same number. */
-  bornAt: number | undefined;
+  /** Time of its submit event since the first of its job, and host: they distinguish two jobs with the same number. */
+  bornAfter: number | undefined;
   bornOn: string | undefined;
   /** Events up to this time are in an earlier log. */
   knownUntil: number | undefined;
@@ -153,7 +153,10 @@ export class LogFold {
   #find(event: LogEvent, at: number | undefined): KnownJobId {
     const known = this.#processesOf(event.cluster)[event.proc];
     if (known === undefined) return this.#open(event, at);
-    if (event.kind === 'submit' && (known.bornAt !== at || known.bornOn !== (event.details.host ?? '')))
+    if (
+      event.kind === 'submit' &&
+      (known.bornAfter !== sinceFirst(known.fold, at) || known.bornOn !== (event.details.host ?? ''))
+    )
       return this.#open(event, at);
     if (known.log !== this.#log) known.knownUntil = known.fold.now;
     return known;
@@ -173,14 +176,15 @@ export class LogFold {
     if (uses > 1) this.#uses.set(number, uses);
     const id = uses === 1 ? number : `${number}#${uses}`;
     if (event.kind !== 'submit') this.#headless = true;
+    const fold = this.#foldOf(id, event, at);
     const known = {
       id,
-      fold: this.#foldOf(id, event, at),
+      fold,
       log: this.#log,
       knownUntil: undefined,
       latest: 0,
       latestHigh: 0,
-      bornAt: at,
+      bornAfter: sinceFirst(fold, at),
       bornOn: event.kind === 'submit' ? intern(event.details.host ?? '') : undefined,
     };
     this.#keep(event, known);
@@ -227,6 +231,10 @@ export class LogFold {
     return fold;
   }
 }
+
+/** Milliseconds since the first event of a job: a small number takes no memory of its own. */
+const sinceFirst = ({ job }: JobFold, at: number | undefined): number | undefined =>
+  at === undefined ? undefined : at - job.from;
 
 /** The note in the submit events of Updraft's own jobs. */
 const ourNote = /^Updraft run /;

@@ -1,4 +1,3 @@
-import { defined } from '../base/defined.ts';
 import type { Cause } from '../codes/causes.ts';
 import type { LogEvent } from '../eventlog/events.ts';
 import type { Ending, JobHistory, JobOutcome, Speed } from '../history/history.ts';
@@ -80,7 +79,7 @@ export function ledgerOf(
 function jobRow(job: JobHistory, doubt: boolean): JobRow {
   const attempts = job.attempts.map((attempt, index): AttemptRow => {
     const { number, id = job.id, ending, cause, site, machine, gpu, speed } = attempt;
-    return {
+    const row: AttemptRow = {
       attempt: number,
       id,
       ending,
@@ -89,21 +88,22 @@ function jobRow(job: JobHistory, doubt: boolean): JobRow {
       site,
       machine,
       gpu,
-      ...(speed && { speed }),
       millis: amountsOf((count) => countAttempt(job, index, doubt, count)),
     };
+    // Not in the literal: one with a part that may be missing makes larger objects, and a log may have a million.
+    if (speed !== undefined) row.speed = speed;
+    return row;
   });
   const [only] = attempts;
   // Most jobs have one attempt and nothing after it: sharing its amounts saves a tenth of the memory.
   const isAll = only !== undefined && attempts.length === 1 && job.after.length === 0;
   const millis = isAll ? only.millis : amountsOf((count) => countAfter(job, count));
   if (!isAll) for (const attempt of attempts) addAmounts(millis, attempt.millis);
-  return {
+  const row: JobRow = {
     job: job.id,
     node: job.node,
     owner: job.owner,
     log: job.log,
-    ...defined({ parameters: job.trained?.parameters }),
     outcome: doubt ? 'suspicious' : job.outcome,
     cause: job.cause,
     attempts,
@@ -111,6 +111,8 @@ function jobRow(job: JobHistory, doubt: boolean): JobRow {
     totalMillis: sumOver(millis, columns),
     completionMillis: doubt ? undefined : completionOf(job),
   };
+  if (job.trained?.parameters !== undefined) row.parameters = job.trained.parameters;
+  return row;
 }
 
 function completionOf({ outcome, attempts, from: born, to }: JobHistory): number | undefined {
