@@ -37,5 +37,5 @@ for (let refreshScript = 0; refreshScript < refreshes; refreshScript += 1) {
   writeFileSync(path.join(run, `burst-${refreshScript}`), events.slice(from, from + burst).join(''));
 }
 process.stdout.write(`${jobs} jobs, ${before} events, then ${refreshes} times ${burst} more\n\n`);
-const refreshScript = path.join(import.meta.dirname, 'look.ts');
+const refreshScript = path.join(import.meta.dirname, 'refresh.ts');
 execFileSync(process.execPath, [refreshScript, run, String(refreshes)], { stdio: 'inherit' });
