@@ -1,8 +1,19 @@
 const lowerIsBetter =
   /(?:loss|err(?:or)?s?|perplexity|ppl|nll|bpb|bpc|mse|mae|rmse|mape|wer|cer|fid|lpips)(?![a-z])/i;
 
+/** A training reports the same few names again and again. */
+const known = new Map<string, boolean>();
+const maxKnown = 1000;
+
 /** Whether a smaller value is the better one, by the metric's name. */
-export const isLowerBetter = (name: string): boolean => lowerIsBetter.test(name);
+export function isLowerBetter(name: string): boolean {
+  const before = known.get(name);
+  if (before !== undefined) return before;
+  if (known.size >= maxKnown) known.clear();
+  const isLower = lowerIsBetter.test(name);
+  known.set(name, isLower);
+  return isLower;
+}
 
 /** Names of metrics, those first that most likely decide: of the validation, then the accuracy. */
 export const byImportance = (names: readonly string[]): string[] => {

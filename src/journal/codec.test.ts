@@ -14,13 +14,15 @@ const started: Entry = {
   why: 'first try',
 };
 
+const progress: Entry = { v: 1, t: started.t, seq: 0, job: '0000', attempt: 1, kind: 'progress', loss: 1 };
+
 test('an entry survives encoding and decoding', () => {
   assert.deepEqual(decode(encode(started)), started);
 });
 
 test('a loss of NaN survives, although JSON has no NaN', () => {
   for (const loss of [NaN, Infinity, -Infinity]) {
-    const entry: Entry = { v: 1, t: started.t, seq: 0, job: '0000', attempt: 1, kind: 'progress', loss };
+    const entry: Entry = { ...progress, loss, metrics: { val_loss: loss } };
     assert.deepEqual(decode(encode(entry)), entry);
   }
 });
@@ -52,6 +54,22 @@ test('a line with missing or mistyped fields is garbled', () => {
       exit: 0,
     }),
     JSON.stringify({ v: 1, t: started.t, seq: 0, kind: 'progress', loss: 1 }),
+    ...[
+      { loss: 'low' },
+      { loss: null },
+      { t: 'yesterday' },
+      { t: 5 },
+      { seq: '1' },
+      { job: 5 },
+      { attempt: 'one' },
+      { boot: 5 },
+      { boot: { id: 'a' } },
+      { metrics: 5 },
+      { metrics: [1] },
+      { metrics: null },
+      { metrics: { val_loss: 'low' } },
+      { metrics: { val_loss: [1] } },
+    ].map((wrong) => JSON.stringify({ ...progress, ...wrong })),
   ];
   for (const line of lines) assert.equal(decode(line), 'garbled', line);
 });
@@ -59,6 +77,8 @@ test('a line with missing or mistyped fields is garbled', () => {
 test('fields of a later version are kept', () => {
   const line = JSON.stringify({ ...started, color: 'green' });
   assert.deepEqual(decode(line), { ...started, color: 'green' });
+  const later = { ...progress, color: 'green', shades: [1], depth: 3 };
+  assert.deepEqual(decode(JSON.stringify(later)), later);
 });
 
 test('decoding never throws, whatever the text', () => {

@@ -12,6 +12,7 @@ import {
   type Field,
   type Fields,
 } from '../base/shape.ts';
+import { parseTime } from '../base/parse-time.ts';
 import { kinds, type FaultKind } from '../fault/kinds.ts';
 import { liveMark } from '../job/layout.ts';
 import {
@@ -163,7 +164,7 @@ const agentShapes: Shapes<AgentBody> = {
 
 const envelope = {
   v: oneOf([1]),
-  t: field<string>('a time', (value) => typeof value === 'string' && !Number.isNaN(Date.parse(value))),
+  t: field<string>('a time', isTime),
   seq: number,
   boot: optional(shape({ id: text, up: number })),
 };
@@ -177,6 +178,34 @@ const readers = new Map<string, Field<unknown>>([
       [kind, shape<Record<string, unknown>>({ ...envelope, job: text, attempt: number, ...own })] as const,
   ),
 ]);
+
+function isTime(value: unknown): boolean {
+  return typeof value === 'string' && !Number.isNaN(parseTime(value));
+}
+
+/**
+ * Whether this is a report of progress in which every figure is a number, as nearly all lines of a long journal are.
+ * All else is checked field by field, which takes several times as long.
+ */
+function isPlainProgress(value: Readonly<Record<string, unknown>>): boolean {
+  const { kind, t, seq, job, attempt, boot } = value;
+  if (kind !== 'progress' || typeof seq !== 'number' || typeof attempt !== 'number') return false;
+  if (typeof job !== 'string' || boot !== undefined || !isTime(t)) return false;
+  for (const name in value) {
+    const one = value[name];
+    if (typeof one === 'number' && name !== 'metrics') continue;
+    if (name === 'metrics' ? !areNumbers(one) : name !== 't' && name !== 'job' && name !== 'kind')
+      return false;
+  }
+  return true;
+}
+
+function areNumbers(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  const table = value as Readonly<Record<string, unknown>>;
+  for (const name in table) if (typeof table[name] !== 'number') return false;
+  return true;
+}
 
 /** An entry as one line, without its line end. */
 export function encode(entry: Entry): string {
@@ -201,6 +230,7 @@ export function decode(line: string): Entry | 'garbled' | 'unknown' {
   if (typeof v !== 'number' || typeof kind !== 'string') return 'garbled';
   const read = readers.get(kind);
   if (v !== 1 || read === undefined) return 'unknown';
+  if (isPlainProgress(value as Record<string, unknown>)) return value as Entry;
   const entry = read(value);
   return entry instanceof Mismatch ? 'garbled' : (entry as Entry);
 }

@@ -211,6 +211,7 @@ interface Envelope {
 
 export type RunEntry = Envelope & RunBody;
 export type AgentEntry = Envelope & { job: string; attempt: number } & AgentBody;
+export type ProgressEntry = Extract<AgentEntry, { kind: 'progress' }>;
 export type Entry = RunEntry | AgentEntry;
 
 /** A fault as it is written to a journal. */

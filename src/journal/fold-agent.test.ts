@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { AgentBody } from './entry.ts';
-import { foldAgent } from './fold-agent.ts';
+import type { AgentBody, AgentEntry } from './entry.ts';
+import { foldAgent, foldAgentEntries } from './fold-agent.ts';
 import type { AgentState } from './state.ts';
 
 const fault = { kind: 'transfer-stalled', message: 'sent nothing' } as const;
@@ -15,16 +15,44 @@ const moved = (bytes: number, object = 'x'): AgentBody => ({
   server: 'a',
 });
 
+const journal = (entries: [second: number, body: AgentBody][]): AgentEntry[] =>
+  entries.map(([second, body], seq) => {
+    const t = new Date(Date.UTC(2026, 0, 1) + second * 1000).toISOString();
+    return { v: 1, t, seq, job: '0', attempt: 1, ...body };
+  });
+
 /** The attempt's state after these entries, at these seconds. */
 function folded(...entries: [second: number, body: AgentBody][]): AgentState {
-  let state: AgentState | undefined;
-  for (const [seq, [second, body]] of entries.entries()) {
-    const t = new Date(Date.UTC(2026, 0, 1) + second * 1000).toISOString();
-    state = foldAgent(state, { v: 1, t, seq, job: '0', attempt: 1, ...body });
-  }
+  const state = journal(entries).reduce<AgentState | undefined>(foldAgent, undefined);
   assert.ok(state);
   return state;
 }
+
+test('entries folded together, in parts or one by one lead to the same state, and change none before it', () => {
+  const entries = journal([
+    [0, { kind: 'progress', step: 1, metrics: { val_loss: 4 } }],
+    [1, { kind: 'agent-started', version: '1', host: 'h', pid: 1, gpus: [] }],
+    [2, { kind: 'phase', phase: 'training' }],
+    [3, { kind: 'training-started', pid: 2, command: 'train' }],
+    [4, { kind: 'progress', epoch: 1, epochs: 3, steps: 10, loss: NaN, samples: 10 }],
+    [6, { kind: 'progress', epoch: 2, step: 5, loss: 3, accuracy: 0.5, metrics: { val_loss: 5, loss: 2 } }],
+    [5, { kind: 'progress', epoch: 2, step: 6, loss: 4, accuracy: 0.4, samples: 90, saves: 1 }],
+    [8, { kind: 'heartbeat', memoryBytes: 1, quietSeconds: 0 }],
+    [9, { kind: 'progress', metrics: { val_loss: 1, val_accuracy: 0.1 }, waited: 2, saveSeconds: 3 }],
+    [11, { kind: 'training-started', pid: 3, command: 'train' }],
+    [12, { kind: 'progress', epoch: 3, done: 3 }],
+    [13, { kind: 'progress', epoch: 3, loss: 1 }],
+  ]);
+  const whole = entries.reduce<AgentState | undefined>(foldAgent, undefined);
+  assert.deepEqual(whole?.training?.best, { val_loss: 1, loss: 1, accuracy: 0.5, val_accuracy: 0.1 });
+  assert.equal(whole.millis.training, 11_000);
+  for (const cut of entries.keys()) {
+    const before = foldAgentEntries(undefined, entries.slice(0, cut));
+    const copy = structuredClone(before);
+    assert.deepEqual(foldAgentEntries(before, entries.slice(cut)), whole);
+    assert.deepEqual(before, copy);
+  }
+});
 
 test('a stall lasts from the last byte until a server is given up', () => {
   const { stall, millis } = folded(

@@ -1,6 +1,7 @@
 import { defined } from '../base/defined.ts';
-import { phases, type AgentEntry, type FaultRecord, type Phase } from './entry.ts';
-import { betterOf, metricsOf } from './metrics.ts';
+import { parseTime } from '../base/parse-time.ts';
+import { phases, type AgentEntry, type FaultRecord, type Phase, type ProgressEntry } from './entry.ts';
+import { keepBetter } from './metrics.ts';
 import type { AgentState, FetchState, StallState, TrainingPace, TrainingState } from './state.ts';
 import { epochsDone } from './training-share.ts';
 
@@ -19,6 +20,7 @@ import { epochsDone } from './training-share.ts';
  * The time between two entries belongs to the phase that was open; time after the last entry is not counted.
  */
 export function foldAgent(before: AgentState | undefined, entry: AgentEntry): AgentState {
+  if (entry.kind === 'progress') return addProgress(ownCopy(before ?? fresh(entry)), entry);
   const advanced = advance(before ?? fresh(entry), entry);
   const stall = changeStall(advanced, entry);
   const state = stall === undefined ? advanced : { ...advanced, stall };
@@ -33,7 +35,6 @@ export function foldAgent(before: AgentState | undefined, entry: AgentEntry): Ag
     case 'unpacked':
       return { ...state, fetches: changeFetch(state.fetches, entry) };
     case 'training-started':
-    case 'progress':
     case 'training-ended':
       return { ...state, training: changeTraining(state.training ?? { command: '' }, entry) };
     case 'heartbeat':
@@ -77,6 +78,21 @@ export function foldAgent(before: AgentState | undefined, entry: AgentEntry): Ag
       return { ...state, phase, outcome: entry.outcome, exit: entry.exit };
     }
   }
+}
+
+/** The state after several entries of one agent. Pure, but much cheaper than one by one where many report progress. */
+export function foldAgentEntries(
+  before: AgentState | undefined,
+  entries: readonly AgentEntry[],
+): AgentState | undefined {
+  let state = before;
+  /** The state, while nobody else has it: it can be changed in place. */
+  let own: OwnState | undefined;
+  for (const entry of entries) {
+    own = entry.kind === 'progress' ? addProgress(own ?? ownCopy(state ?? fresh(entry)), entry) : undefined;
+    state = own ?? foldAgent(state, entry);
+  }
+  return state;
 }
 
 function started(
@@ -139,11 +155,19 @@ function fresh(entry: AgentEntry): AgentState {
 
 /** Adds the time since the last entry to the open phase. A clock that was set back adds nothing. */
 function advance(state: AgentState, entry: AgentEntry): AgentState {
-  const passed = Date.parse(entry.t) - Date.parse(state.lastAt);
-  if (passed <= 0) return state;
-  const gap = state.paused === true ? 'saving' : 'unknown';
-  const open: Phase | 'unknown' = entry.kind === 'agent-started' && isBegun(state) ? gap : state.phase;
-  return { ...state, lastAt: entry.t, millis: { ...state.millis, [open]: state.millis[open] + passed } };
+  const own = { ...state, millis: { ...state.millis } };
+  spendTime(own, entry);
+  return own;
+}
+
+/** The same in place. */
+function spendTime(own: AgentState, entry: AgentEntry, at = parseTime(entry.t)): void {
+  const passed = at - parseTime(own.lastAt);
+  if (passed <= 0) return;
+  const gap = own.paused === true ? 'saving' : 'unknown';
+  const open: Phase | 'unknown' = entry.kind === 'agent-started' && isBegun(own) ? gap : own.phase;
+  own.lastAt = entry.t;
+  own.millis[open] += passed;
 }
 
 /** Whether an agent has written entries, and not only the plugin. */
@@ -189,7 +213,7 @@ function fetchChange(old: FetchState, entry: FetchEntry): Partial<FetchState> {
   }
 }
 
-type TrainingEntry = Extract<AgentEntry, { kind: 'training-started' | 'progress' | 'training-ended' }>;
+type TrainingEntry = Extract<AgentEntry, { kind: 'training-started' | 'training-ended' }>;
 
 function changeTraining(old: TrainingState, entry: TrainingEntry): TrainingState {
   switch (entry.kind) {
@@ -206,35 +230,59 @@ function changeTraining(old: TrainingState, entry: TrainingEntry): TrainingState
         ...defined({ best, pace, saveEvery, savedBefore }),
       };
     }
-    case 'progress': {
-      const { epoch, epochs, done, step, steps, loss, accuracy, waited, samples } = entry;
-      const { saves, saveSeconds, saveEvery } = entry;
-      const metrics = entry.metrics && { ...old.metrics, ...entry.metrics };
-      const measured = metricsOf(entry);
-      const best = Object.keys(measured).length === 0 ? undefined : betterOf(old.best, measured);
-      const pace = paceAfter(old, entry);
-      return {
-        ...old,
-        ...defined({
-          epoch,
-          epochs,
-          done,
-          step,
-          steps,
-          loss,
-          accuracy,
-          waited,
-          samples,
-          metrics,
-          best,
-          pace,
-        }),
-        ...defined({ saves, saveSeconds, saveEvery }),
-      };
-    }
     case 'training-ended':
       return { ...old, status: entry.status, ...defined({ signal: entry.signal }) };
   }
+}
+
+/** A state whose parts that a report of progress changes belong to nobody else. */
+type OwnState = AgentState & { training: TrainingState & { best?: Record<string, number> } };
+
+function ownCopy(state: AgentState): OwnState {
+  const { training = { command: '' } } = state;
+  const metrics = training.metrics && { ...training.metrics };
+  const best = training.best && { ...training.best };
+  const pace = training.pace && { ...training.pace };
+  return {
+    ...state,
+    millis: { ...state.millis },
+    training: { ...training, ...defined({ metrics, best, pace }) },
+  };
+}
+
+/** What a training states about itself, but its metrics; the last report of each counts. */
+const latest = [
+  'epoch',
+  'epochs',
+  'done',
+  'step',
+  'steps',
+  'loss',
+  'accuracy',
+  'waited',
+  'samples',
+  'saves',
+  'saveSeconds',
+  'saveEvery',
+] as const;
+
+/** Adds a report to a state in place. */
+function addProgress(own: OwnState, entry: ProgressEntry): OwnState {
+  const at = parseTime(entry.t);
+  spendTime(own, entry, at);
+  const { training } = own;
+  for (const name of latest) {
+    const value = entry[name];
+    if (value !== undefined) training[name] = value;
+  }
+  const { loss, accuracy, metrics } = entry;
+  if (metrics !== undefined) Object.assign((training.metrics ??= {}), metrics);
+  if (loss !== undefined && metrics?.['loss'] === undefined) keepBetter((training.best ??= {}), 'loss', loss);
+  if (accuracy !== undefined && metrics?.['accuracy'] === undefined)
+    keepBetter((training.best ??= {}), 'accuracy', accuracy);
+  for (const name in metrics) keepBetter((training.best ??= {}), name, metrics[name] ?? NaN);
+  setPace(training, entry, at);
+  return own;
 }
 
 /** Checkpoints that a training reported in all its starts, and the seconds it waited for them; undefined if none. */
@@ -247,24 +295,22 @@ export function savesOf(training: TrainingState | undefined): TrainingState['sav
 /** A shorter part of an epoch says little about the whole. */
 const minEpochs = 0.5;
 
-function paceAfter(
-  old: TrainingState,
-  entry: Extract<AgentEntry, { kind: 'progress' }>,
-): TrainingPace | undefined {
+/** Adds a report to the pace of a training in place. */
+function setPace(training: TrainingState, entry: ProgressEntry, now: number): void {
   const { t: at, samples } = entry;
-  const done = epochsDone({ ...entry, ...defined({ steps: entry.steps ?? old.steps }) });
-  if (done === undefined && samples === undefined) return old.pace;
-  const pace: TrainingPace = { ...old.pace };
-  const since = (from: string) => (Date.parse(at) - Date.parse(from)) / 1000;
+  const secondsFrom = (from: string): number => (now - parseTime(from)) / 1000;
+  const done = epochsDone(entry, training.steps);
+  if (done === undefined && samples === undefined) return;
+  const pace: TrainingPace = (training.pace ??= {});
   if (done !== undefined) {
     const from = (pace.epochsFrom ??= { done, at });
-    if (done - from.done >= minEpochs) pace.epochSeconds = since(from.at) / (done - from.done);
+    if (done - from.done >= minEpochs) pace.epochSeconds = secondsFrom(from.at) / (done - from.done);
   }
   if (samples !== undefined) {
     const from = (pace.samplesFrom ??= { samples, at });
-    if (since(from.at) > 0) pace.samplesPerSecond = (samples - from.samples) / since(from.at);
+    const seconds = secondsFrom(from.at);
+    if (seconds > 0) pace.samplesPerSecond = (samples - from.samples) / seconds;
   }
-  return pace;
 }
 
 /** Received bytes are reported at least this often: a shorter gap is not a stall. */

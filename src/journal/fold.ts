@@ -1,7 +1,7 @@
 import { defined } from '../base/defined.ts';
 import { isAgentEntry } from './codec.ts';
 import { outcomes, type AgentEntry, type Entry, type Outcome, type Phase, type RunEntry } from './entry.ts';
-import { foldAgent } from './fold-agent.ts';
+import { foldAgentEntries } from './fold-agent.ts';
 import {
   runEndedAt,
   type AccountTrouble,
@@ -14,9 +14,9 @@ import {
 } from './state.ts';
 
 /** The state of a run from all its entries, in the order of `merge`. Pure. */
-export function fold(entries: Iterable<Entry>): RunState {
+export function fold(entries: readonly Entry[]): RunState {
   const folding = new RunFold();
-  for (const entry of entries) folding.add(entry);
+  folding.addAll(entries);
   return folding.state();
 }
 
@@ -46,8 +46,30 @@ export class RunFold {
   readonly #jobs = new Map<string, JobState>();
 
   add(entry: Entry): void {
-    if (isAgentEntry(entry)) this.#addAgent(entry);
+    if (isAgentEntry(entry)) this.#addAgent(entry.job, entry.attempt, [entry]);
     else this.#addRun(entry);
+  }
+
+  /** The same for several: entries of one agent that follow each other are added together, which is much cheaper. */
+  addAll(entries: readonly Entry[]): void {
+    let together: AgentEntry[] = [];
+    const flush = (): void => {
+      const [first] = together;
+      if (first !== undefined) this.#addAgent(first.job, first.attempt, together);
+      together = [];
+    };
+    for (const entry of entries) {
+      const isAgent = isAgentEntry(entry);
+      if (!isAgent || entry.attempt !== together[0]?.attempt || entry.job !== together[0].job) flush();
+      if (isAgent) together.push(entry);
+      else this.#addRun(entry);
+    }
+    flush();
+  }
+
+  /** Sets what an agent reported in all its entries. */
+  setAgent(job: string, attempt: number, agent: AgentState): void {
+    this.#changeAttempt(job, attempt, (old) => ({ ...old, agent, phase: phaseOf(agent, old.pool) }));
   }
 
   /** Drops the agent's entries of an attempt: its journal was replaced and is read again. */
@@ -77,11 +99,10 @@ export class RunFold {
     };
   }
 
-  #addAgent(entry: AgentEntry): void {
-    this.#changeAttempt(entry.job, entry.attempt, (old) => {
-      const agent = foldAgent(old.agent, entry);
-      return { ...old, agent, phase: phaseOf(agent, old.pool) };
-    });
+  #addAgent(job: string, attempt: number, entries: readonly AgentEntry[]): void {
+    const known = this.#jobs.get(job)?.attempts.find((one) => one.attempt === attempt);
+    const agent = foldAgentEntries(known?.agent, entries);
+    if (agent !== undefined) this.setAgent(job, attempt, agent);
   }
 
   #addRun(entry: RunEntry): void {

@@ -140,15 +140,20 @@ class Follower {
 
   async #readAgent(followed: FollowedAttempt): Promise<boolean> {
     const { job, attempt, tail } = followed;
-    const { entries, garbled, restarted } = await tail.read();
-    this.#count(tail.path, garbled, restarted);
-    if (restarted || (entries.length > 0 && !followed.spoken)) this.#fold.forgetAgent(job, attempt);
-    const heardAt = followed.spoken ? saneDate(tail.changedAt, this.#clock.now()) : tail.changedAt;
-    if (entries.length > 0) followed.spoken = true;
-    for (const entry of entries) this.#fold.add(entry);
-    if (entries.length > 0 && heardAt !== undefined) this.#fold.journalGrew(job, attempt, heardAt);
-    if (entries.some(({ kind }) => kind === 'agent-ended')) followed.silent = true;
-    return entries.length > 0 || restarted;
+    const hasSpoken = followed.spoken;
+    let isChanged = false;
+    await tail.readParts(({ entries, garbled, restarted }) => {
+      this.#count(tail.path, garbled, restarted);
+      if (restarted || (entries.length > 0 && !followed.spoken)) this.#fold.forgetAgent(job, attempt);
+      isChanged ||= entries.length > 0 || restarted;
+      if (entries.length === 0) return;
+      followed.spoken = true;
+      this.#fold.addAll(entries);
+      const heardAt = hasSpoken ? saneDate(tail.changedAt, this.#clock.now()) : tail.changedAt;
+      if (heardAt !== undefined) this.#fold.journalGrew(job, attempt, heardAt);
+      if (entries.some(({ kind }) => kind === 'agent-ended')) followed.silent = true;
+    });
+    return isChanged;
   }
 
   #follow(job: string, attempt: number): FollowedAttempt {

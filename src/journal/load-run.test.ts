@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
+import { mkdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import { test } from 'node:test';
+import { temporaryFolder } from '../../test/temporary-folder.ts';
+import { attemptFiles, attemptFolder, runFiles } from '../job/layout.ts';
+import { encode } from './codec.ts';
 import type { AgentBody, AgentEntry, Entry, RunBody, RunEntry } from './entry.ts';
-import { merge } from './load-run.ts';
+import { fold } from './fold.ts';
+import { loadRun, merge } from './load-run.ts';
+import type { JobState } from './state.ts';
 
 const at = (hours: number): string => new Date(Date.UTC(2026, 0, 1) + hours * 3_600_000).toISOString();
 const runJournal = (...bodies: RunBody[]): RunEntry[] =>
@@ -83,4 +90,34 @@ test('a retry after the end of the run is not moved before that end', () => {
 test('nothing is lost: attempts the run does not know come last, in the order of their numbers', () => {
   const merged = merge(runJournal(), [agentJournal('0', 10, 1, hello), agentJournal('0', 9, 2, hello)]);
   assert.deepEqual(words(merged), ['agent-started 0/9', 'agent-started 0/10']);
+});
+
+test('a run of long journals is loaded as if all entries were folded in order, whatever is between them', async (t) => {
+  const folder = await temporaryFolder(t);
+  const run = runJournal(started('0', 1), started('1', 1), ended('1', 1));
+  const reports = Array.from({ length: 2000 }, (_, step): AgentBody => ({
+    kind: 'progress',
+    step,
+    // Of two and four bytes, at the border of any part that is read.
+    metrics: { 'Genauigkeit, höher besser 🙂': Math.sin(step), val_loss: Math.cos(step) },
+  }));
+  const long = agentJournal('0', 1, 12, hello, ...reports);
+  const swapped = agentJournal('1', 1, 12, hello, ...reports, bye).toReversed();
+  const strays = agentJournal('0', 1, 12, { kind: 'output', path: 'stray', bytes: 1, sha256: '' });
+  const write = async (entries: Entry[], ...place: [string, number] | []) => {
+    const file =
+      place.length === 0
+        ? path.join(folder, runFiles.journal)
+        : path.join(attemptFolder(folder, ...place), attemptFiles.journal);
+    await mkdir(path.dirname(file), { recursive: true });
+    await writeFile(file, entries.map((entry) => `${encode(entry)}\n{"torn\n\n`).join(''));
+  };
+  await write(run);
+  await write(long, '0', 1);
+  await write([...swapped, ...strays], '1', 1);
+  const { jobs, garbled } = await loadRun(folder);
+  assert.equal(garbled, run.length + long.length + swapped.length + strays.length);
+  const timeless = (list: JobState[]) =>
+    list.map((job) => ({ ...job, attempts: job.attempts.map((one) => ({ ...one, heardAt: 0 })) }));
+  assert.deepEqual(timeless(jobs), timeless(fold(merge(run, [long, swapped])).jobs));
 });

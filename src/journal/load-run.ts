@@ -5,9 +5,10 @@ import { Fault } from '../fault/fault.ts';
 import { attemptFiles, runFiles } from '../job/layout.ts';
 import { isAgentEntry } from './codec.ts';
 import type { AgentEntry, Entry, RunEntry } from './entry.ts';
+import { foldAgentEntries } from './fold-agent.ts';
 import { RunFold } from './fold.ts';
-import type { AccountTrouble, RunState } from './state.ts';
-import { readJournal } from './tail.ts';
+import type { AccountTrouble, AgentState, RunState } from './state.ts';
+import { JournalTail, readJournal, readWhole } from './tail.ts';
 
 /** Entries of a run from outside its journals, such as from a scheduler's log. */
 export interface EntrySource {
@@ -40,32 +41,77 @@ export async function loadOutline(runFolder: string, source?: EntrySource): Prom
 
 async function loadFrom(
   runFolder: string,
-  journals: Awaited<ReturnType<typeof agentJournals>>,
+  journals: readonly AttemptJournal[],
   source: EntrySource | undefined,
 ): Promise<RunState> {
   await assertRunFolder(runFolder);
   const run = await readJournal(path.join(runFolder, runFiles.journal));
-  const attempts = await mapLimited(journals, maxOpenFiles, async (attempt) => ({
-    ...attempt,
-    journal: await readJournal(attempt.path),
-  }));
+  const attempts = await mapLimited(journals, maxOpenFiles, readAttempt);
   const update = await source?.read();
-  const withJournal = new Set(attempts.filter(({ journal }) => journal.entries.length > 0).map(attemptKey));
+  const withJournal = new Set(attempts.filter(({ isEmpty }) => !isEmpty).map(attemptKey));
   const reported =
     update?.entries.filter(isAgentEntry).filter((entry) => !withJournal.has(attemptKey(entry))) ?? [];
-  const agents = [reported, ...attempts.map(({ journal }) => journal.entries.filter(isAgentEntry))];
+  const folded = attempts.flatMap(({ job, attempt, agent }) =>
+    agent === undefined ? [] : [{ job, attempt, seq: 0, agent }],
+  );
+  const isFolded = new Set(folded.map(attemptKey));
+  const loose = [...reported, ...attempts.flatMap((one) => one.loose)];
+  const agents = [folded, loose.filter((entry) => !isFolded.has(attemptKey(entry)))];
   const runEntries = [...run.entries, ...(update?.entries ?? [])].filter(
     (entry): entry is RunEntry => !isAgentEntry(entry),
   );
   const folding = new RunFold();
-  for (const entry of merge(runEntries, agents)) folding.add(entry);
-  for (const { job, attempt, journal } of attempts)
-    if (journal.changedAt !== undefined) folding.journalGrew(job, attempt, journal.changedAt);
+  for (const one of merge<AgentEntry | FoldedAgent>(runEntries, agents))
+    if ('agent' in one) folding.setAgent(one.job, one.attempt, one.agent);
+    else folding.add(one);
+  for (const { job, attempt, changedAt } of attempts)
+    if (changedAt !== undefined) folding.journalGrew(job, attempt, changedAt);
   const garbled = run.garbled + (update?.garbled ?? 0);
   return folding.state(
-    attempts.reduce((sum, { journal }) => sum + journal.garbled, garbled),
+    attempts.reduce((sum, one) => sum + one.garbled, garbled),
     update?.trouble,
   );
+}
+
+/** An agent's entries, folded: it stands for all of them. */
+interface FoldedAgent {
+  job: string;
+  attempt: number;
+  seq: number;
+  agent: AgentState;
+}
+
+interface ReadAttempt {
+  job: string;
+  attempt: number;
+  isEmpty: boolean;
+  garbled: number;
+  changedAt: number | undefined;
+  /** Its agent, if the journal is as an agent writes it: no other's entries, in the order of their numbers. */
+  agent?: AgentState | undefined;
+  /** Otherwise the entries, to be put in order first. */
+  loose: AgentEntry[];
+}
+
+/** Reads an attempt's journal and folds it meanwhile: all reports of a large sweep would not fit in memory. */
+async function readAttempt({ job, attempt, path: file }: AttemptJournal): Promise<ReadAttempt> {
+  const tail = new JournalTail(file);
+  const read = { job, attempt, isEmpty: true, garbled: 0 };
+  const order = { isKept: true, last: 0 };
+  let agent: AgentState | undefined;
+  await readWhole(tail, ({ entries, garbled }) => {
+    read.garbled += garbled;
+    if (entries.length > 0) read.isEmpty = false;
+    const own = entries.filter(isAgentEntry);
+    for (const entry of own) {
+      order.isKept &&= entry.job === job && entry.attempt === attempt && entry.seq >= order.last;
+      order.last = entry.seq;
+    }
+    if (order.isKept) agent = foldAgentEntries(agent, own);
+  });
+  const { changedAt } = tail;
+  if (order.isKept) return { ...read, changedAt, agent, loose: [] };
+  return { ...read, changedAt, loose: (await readJournal(file)).entries.filter(isAgentEntry) };
 }
 
 /** Throws a Fault if the folder is not a run's. */
@@ -78,10 +124,14 @@ export async function assertRunFolder(runFolder: string): Promise<void> {
   });
 }
 
+interface AttemptJournal {
+  job: string;
+  attempt: number;
+  path: string;
+}
+
 /** The journals of all attempts so far. */
-export async function agentJournals(
-  runFolder: string,
-): Promise<{ job: string; attempt: number; path: string }[]> {
+export async function agentJournals(runFolder: string): Promise<AttemptJournal[]> {
   const jobs = path.join(runFolder, runFiles.jobs);
   const perJob = await mapLimited(await listNames(jobs), maxOpenFiles, async (job) => {
     const names = await listNames(path.join(jobs, job));
@@ -104,9 +154,12 @@ async function listNames(folder: string): Promise<string[]> {
  * keeps its own order, and an attempt's entries come between those of the access point that start and end it. Clocks
  * are ignored: those of two machines may be hours apart.
  */
-export function merge(run: readonly RunEntry[], agents: readonly (readonly AgentEntry[])[]): Entry[] {
+export function merge<Item extends Pick<AgentEntry, 'job' | 'attempt' | 'seq'>>(
+  run: readonly RunEntry[],
+  agents: readonly (readonly Item[])[],
+): (RunEntry | Item)[] {
   const waiting = byAttempt(agents.flat());
-  const merged: Entry[] = [];
+  const merged: (RunEntry | Item)[] = [];
   /** The attempt under way, per job. */
   const open = new Map<string, string>();
   const emit = (attempt: string | undefined) => {
@@ -131,8 +184,10 @@ export const attemptKey = ({ job, attempt }: { job: string; attempt: number }): 
 
 const numerically = new Intl.Collator('en', { numeric: true }).compare;
 
-function byAttempt(entries: readonly AgentEntry[]): Map<string, AgentEntry[]> {
-  const attempts = new Map<string, AgentEntry[]>();
+function byAttempt<Item extends Pick<AgentEntry, 'job' | 'attempt' | 'seq'>>(
+  entries: readonly Item[],
+): Map<string, Item[]> {
+  const attempts = new Map<string, Item[]>();
   for (const entry of entries) {
     const same = attempts.get(attemptKey(entry));
     if (same === undefined) attempts.set(attemptKey(entry), [entry]);

@@ -14,12 +14,15 @@ export const metricsOf = ({ loss, accuracy, metrics }: Partial<TrainingState>): 
 /** The better of each; NaN is never better. */
 export function betterOf(best: Metrics = {}, values: Metrics = {}): Metrics {
   const merged: Record<string, number> = { ...best };
-  for (const [name, value] of Object.entries(values)) {
-    const before = merged[name];
-    const isBetter = isLowerBetter(name) ? value < (before ?? NaN) : value > (before ?? NaN);
-    if (before === undefined || Number.isNaN(before) || isBetter) merged[name] = value;
-  }
+  for (const [name, value] of Object.entries(values)) keepBetter(merged, name, value);
   return merged;
+}
+
+/** The same in place, for one metric. */
+export function keepBetter(best: Record<string, number>, name: string, value: number): void {
+  const before = best[name];
+  if (before === undefined || Number.isNaN(before)) best[name] = value;
+  else if (isLowerBetter(name) ? value < before : value > before) best[name] = value;
 }
 
 /** A job's metrics: the latest value of each in any attempt, and the best. */

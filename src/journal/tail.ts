@@ -4,7 +4,7 @@ import { Fault } from '../fault/fault.ts';
 import { decode } from './codec.ts';
 import type { Entry } from './entry.ts';
 
-const chunkBytes = 1 << 20;
+const chunkBytes = 1 << 16;
 /** No entry is nearly as long; a "line" that is must not fill memory. */
 const maxLine = 1 << 20;
 const newline = 0x0a;
@@ -48,39 +48,48 @@ export class JournalTail {
 
   async read(): Promise<JournalGrowth> {
     const grown: JournalGrowth = { entries: [], garbled: 0, restarted: false };
-    const found = await this.#ifThere(stat(this.path));
-    // Most journals of a large run do not grow between two reads: those cost one call.
-    if (found === undefined || (found.ino === this.#inode && found.size === this.#offset)) return grown;
-    const file = await this.#ifThere(open(this.path, 'r'));
-    if (file === undefined) return grown;
-    try {
-      const { size, ino, mtimeMs } = await file.stat();
-      if (size < this.#offset || (this.#inode !== 0 && ino !== this.#inode)) {
-        grown.restarted = true;
-        this.#offset = 0;
-        this.#rest = Buffer.alloc(0);
-        this.#skipping = false;
-      }
-      this.#inode = ino;
-      this.#changedAt = mtimeMs;
-      await this.#readTo(file, size, grown);
-    } finally {
-      await file.close();
-    }
+    await this.readParts(({ entries, garbled, restarted }) => {
+      for (const entry of entries) grown.entries.push(entry);
+      grown.garbled += garbled;
+      grown.restarted ||= restarted;
+    });
     return grown;
   }
 
-  async #readTo(file: FileHandle, end: number, grown: JournalGrowth): Promise<void> {
+  /**
+   * The same in parts of bounded size: the reports of a long training need not fit in memory. Not a generator, which
+   * would keep a part until the next one is read, for each of many journals.
+   */
+  async readParts(take: (part: JournalGrowth) => void): Promise<void> {
+    const found = await this.#ifThere(stat(this.path));
+    // Most journals of a large run do not grow between two reads: those cost one call.
+    if (found === undefined || (found.ino === this.#inode && found.size === this.#offset)) return;
+    const file = await this.#ifThere(open(this.path, 'r'));
+    if (file === undefined) return;
+    try {
+      const { size, ino, mtimeMs } = await file.stat();
+      if (size < this.#offset || (this.#inode !== 0 && ino !== this.#inode)) {
+        this.#offset = 0;
+        this.#rest = Buffer.alloc(0);
+        this.#skipping = false;
+        take({ entries: [], garbled: 0, restarted: true });
+      }
+      this.#inode = ino;
+      this.#changedAt = mtimeMs;
+      await this.#readTo(file, size, take);
+    } finally {
+      await file.close();
+    }
+  }
+
+  async #readTo(file: FileHandle, end: number, take: (part: JournalGrowth) => void): Promise<void> {
+    const buffer = Buffer.allocUnsafe(Math.min(chunkBytes, end - this.#offset));
     while (this.#offset < end) {
-      const want = Math.min(chunkBytes, end - this.#offset);
-      const reading = file.read(Buffer.allocUnsafe(want), 0, want, this.#offset);
-      const { bytesRead, buffer } = (await this.#ifThere(reading)) ?? {
-        bytesRead: 0,
-        buffer: Buffer.alloc(0),
-      };
+      const want = Math.min(buffer.length, end - this.#offset);
+      const { bytesRead = 0 } = (await this.#ifThere(file.read(buffer, 0, want, this.#offset))) ?? {};
       if (bytesRead === 0) return;
       this.#offset += bytesRead;
-      this.#take(buffer.subarray(0, bytesRead), grown);
+      take(this.#grownBy(buffer.subarray(0, bytesRead)));
     }
   }
 
@@ -98,31 +107,32 @@ export class JournalTail {
     }
   }
 
-  #take(bytes: Buffer, grown: JournalGrowth): void {
-    let start = 0;
-    for (let end = bytes.indexOf(newline); end >= 0; end = bytes.indexOf(newline, start)) {
-      const rest = bytes.subarray(start, end);
-      const line = (this.#rest.length === 0 ? rest : Buffer.concat([this.#rest, rest])).toString('utf8');
+  #grownBy(bytes: Buffer): JournalGrowth {
+    const grown: JournalGrowth = { entries: [], garbled: 0, restarted: false };
+    const end = bytes.lastIndexOf(newline);
+    if (end >= 0) {
+      // One text for all lines: no character goes past a line end.
+      const text = Buffer.concat([this.#rest, bytes.subarray(0, end)]).toString('utf8');
       this.#rest = Buffer.alloc(0);
-      start = end + 1;
-      if (this.#skipping) this.#skipping = false;
-      else if (this.#isWanted(line)) addLine(line, grown);
+      for (const line of text.split('\n'))
+        if (this.#skipping) this.#skipping = false;
+        else if (this.#isWanted(line)) addLine(line, grown);
     }
-    if (this.#skipping) return;
-    this.#rest = Buffer.concat([this.#rest, bytes.subarray(start)]);
-    if (this.#rest.length <= maxLine) return;
+    if (this.#skipping) return grown;
+    this.#rest = Buffer.concat([this.#rest, bytes.subarray(end + 1)]);
+    if (this.#rest.length <= maxLine) return grown;
     this.#rest = Buffer.alloc(0);
     this.#skipping = true;
     grown.garbled += 1;
+    return grown;
   }
 }
 
 function addLine(line: string, grown: JournalGrowth): void {
-  // A writer that finds a torn line starts a new one; if the line was complete by then, an empty line is left.
-  if (line.trim() === '') return;
   const entry = decode(line);
-  if (typeof entry === 'string') grown.garbled += 1;
-  else grown.entries.push(entry);
+  if (typeof entry !== 'string') grown.entries.push(entry);
+  // A writer that finds a torn line starts a new one; if the line was complete by then, an empty line is left.
+  else if (line.trim() !== '') grown.garbled += 1;
 }
 
 /** The current content of a journal. */
@@ -137,12 +147,23 @@ interface JournalContent {
 /** Reads an entire journal; a missing one is empty. */
 export async function readJournal(path: string): Promise<JournalContent> {
   const tail = new JournalTail(path);
-  const { entries, garbled } = await tail.read();
-  const changed = tail.changedAt === undefined ? {} : { changedAt: tail.changedAt };
-  if (tail.unfinished === undefined) return { entries, garbled, ...changed };
+  const read: JournalContent = { entries: [], garbled: 0 };
+  await readWhole(tail, ({ entries, garbled }) => {
+    for (const entry of entries) read.entries.push(entry);
+    read.garbled += garbled;
+  });
+  return { ...read, ...defined({ changedAt: tail.changedAt }) };
+}
+
+/** An entire journal in parts of bounded size, with a last line that has no line end. */
+export async function readWhole(
+  tail: JournalTail,
+  take: (part: Pick<JournalGrowth, 'entries' | 'garbled'>) => void,
+): Promise<void> {
+  await tail.readParts(take);
+  if (tail.unfinished === undefined) return;
   const last = decode(tail.unfinished);
-  if (typeof last === 'string') return { entries, garbled: garbled + 1, ...changed };
-  return { entries: [...entries, last], garbled, ...changed };
+  take(typeof last === 'string' ? { entries: [], garbled: 1 } : { entries: [last], garbled: 0 });
 }
 
 /** The last entries of a journal are within this. */

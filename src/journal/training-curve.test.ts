@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Progress } from './entry.ts';
-import { CurveStitcher, type ProgressEntry, stitchCurve } from './training-curve.ts';
+import type { Progress, ProgressEntry } from './entry.ts';
+import { CurveStitcher, stitchCurve } from './training-curve.ts';
 
 const entries = (...reported: [attempt: number, progress: Progress][]): ProgressEntry[] =>
   reported.map(([attempt, progress], seq) => ({

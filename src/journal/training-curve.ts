@@ -1,12 +1,10 @@
 import path from 'node:path';
 import { defined } from '../base/defined.ts';
 import { attemptFiles, attemptFolder } from '../job/layout.ts';
-import type { AgentEntry } from './entry.ts';
+import type { ProgressEntry } from './entry.ts';
 import { type Metrics, metricsOf } from './metrics.ts';
 import type { JobState } from './state.ts';
 import { readJournal } from './tail.ts';
-
-export type ProgressEntry = Extract<AgentEntry, { kind: 'progress' }>;
 
 /** What the trainings of a job's attempts reported, in order. */
 export async function readProgress(

@@ -1,0 +1,56 @@
+import { spawnSync } from 'node:child_process';
+import path from 'node:path';
+import { bundlePrograms } from '../../scripts/bundle-programs.ts';
+import { dist } from '../../scripts/compile.ts';
+import { sweepRun } from '../../test/dashboard/sweep-run.ts';
+import { median } from '../interleave.ts';
+import { markdownTable } from '../markdown-table.ts';
+import { scratchFolder } from '../scratch.ts';
+
+/** `node bench/journal/run.ts [SEEDS [POINTS]]`: what 30 × SEEDS jobs with this many reports each cost the commands. */
+const [seeds = 3, points = 10_000] = process.argv.slice(2).map(Number);
+const rounds = 3;
+
+/** A process prints what it used when it exits. */
+const printUse =
+  'data:text/javascript,process.on("exit",()=>console.error(JSON.stringify(process.resourceUsage())))';
+
+await bundlePrograms();
+const scratch = scratchFolder('memory');
+const sizes = [points / 10, points];
+for (const size of sizes) await sweepRun(folderOf(size), Date.now() - 3600_000, { seeds, points: size });
+
+const commands = [
+  ['status'],
+  ['results'],
+  ['report'],
+  ['results', '--tensorboard', path.join(scratch, 'tb')],
+];
+const rows = commands.map((command) => {
+  const [few = [], many = []] = sizes.map((size) =>
+    Array.from({ length: rounds }, () => useOf([...command, folderOf(size)])),
+  );
+  const [less, more] = [median(few.map(({ cpu }) => cpu)), median(many.map(({ cpu }) => cpu))];
+  return [
+    command.slice(0, 2).join(' '),
+    more.toFixed(2),
+    (((more - less) * 1e6) / (seeds * 30 * (points - points / 10))).toFixed(1),
+    median(few.map(({ peak }) => peak)).toFixed(0),
+    median(many.map(({ peak }) => peak)).toFixed(0),
+  ];
+});
+const peaks = sizes.map((size) => `MB with ${size}`);
+console.log(`${seeds * 30} jobs with ${points} reports each.\n`);
+console.log(markdownTable(['', 'CPU, s', 'µs per report', ...peaks], rows));
+
+function folderOf(size: number): string {
+  return path.join(scratch, `sweep-${size}`);
+}
+
+/** Seconds of CPU and megabytes. */
+function useOf(args: string[]): { cpu: number; peak: number } {
+  const main = path.join(dist, 'cli', 'main.ts');
+  const { stderr } = spawnSync(process.execPath, ['--import', printUse, main, ...args], { encoding: 'utf8' });
+  const use = JSON.parse(stderr.trim().split('\n').at(-1) ?? '') as NodeJS.ResourceUsage;
+  return { cpu: (use.userCPUTime + use.systemCPUTime) / 1e6, peak: use.maxRSS / 1000 };
+}
