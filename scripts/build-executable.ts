@@ -53,8 +53,8 @@ await start(async () => (await import('./assets.json')).default);
 `;
 
 function read(patterns: string[]): Assets {
-  const names = globSync(patterns, { cwd: root, exclude: ['**/*.test.ts', '**/__pycache__'] }).sort();
-  return Object.fromEntries(names.map((name) => [name, readFileSync(path.join(root, name), 'utf8')]));
+  const names = globSync(patterns, { cwd: root, exclude: ['**/*.test.ts', '**/__pycache__', '**/charts'] });
+  return Object.fromEntries(names.sort().map((name) => [name, readFileSync(path.join(root, name), 'utf8')]));
 }
 
 /** What the executable reads besides its code: what `init`, `demo` and `docs` print, and the dashboard's page. */

@@ -114,6 +114,22 @@ test('a slow writer is not mistaken for a stalled server', async (t) => {
   assert.deepEqual(setbacks, []);
 });
 
+test('the last bytes are written before the fetch ends, even of a server that was given up', async (t) => {
+  const bytes = objectBytes(1000);
+  const late: (() => void)[] = [];
+  const servers = await serveAll(t, [
+    { bytes, head: (_, response) => void late.push(() => response.writeHead(200).end()) },
+  ]);
+  let written = 0;
+  // The server counts as silent while its digest is waited for; its bytes are here all the same.
+  await receive(servers, { limits: { stallSeconds: 0.3 } }, async (chunk) => {
+    for (const answer of late) answer();
+    await clock.sleep(5_000);
+    written += chunk.length;
+  });
+  assert.equal(written, bytes.length);
+});
+
 test('when a server breaks, the stream continues at that byte from another one', async (t) => {
   const bytes = objectBytes(4 * mebibyte);
   const breaks: ServerOptions = { bytes, get: (e) => e.begin(mebibyte + 1, () => e.request.socket.end()) };

@@ -50,11 +50,20 @@ export function deliver(context: SegmentContext, fetcher: Fetcher, data: Buffer)
   context.delivered(fetcher, length);
   const written = write(context, fetcher, offset, data.subarray(0, length));
   if (written === undefined) return;
+  fetcher.taken = untilReady(context, fetcher, written);
+  return fetcher.taken;
+}
+
+/** Waits for this side: the server is not to blame for the silence. */
+export async function untilReady(
+  { clock }: SegmentContext,
+  fetcher: Fetcher,
+  ready: Promise<void>,
+): Promise<void> {
   fetcher.waitsForSink = true;
-  return written.then(() => {
-    fetcher.waitsForSink = false;
-    fetcher.lastByteAt = context.clock.monotonic();
-  });
+  await ready;
+  fetcher.waitsForSink = false;
+  fetcher.lastByteAt = clock.monotonic();
 }
 
 /** An error of the sink: no server's fault, and it ends the transfer. */
@@ -69,11 +78,12 @@ export class SinkFailure extends Error {
 
 /** Checks the disk for room as soon as the origin says the size. */
 async function askForRoom(context: SegmentContext, fetcher: Fetcher): Promise<void> {
-  fetcher.waitsForSink = true;
-  await abortable(context.origin.answer(), fetcher.controller.signal);
-  await beginSink(context.sink, context.known.size);
-  fetcher.waitsForSink = false;
-  fetcher.lastByteAt = context.clock.monotonic();
+  const answered = abortable(context.origin.answer(), fetcher.controller.signal);
+  await untilReady(
+    context,
+    fetcher,
+    answered.then(() => beginSink(context.sink, context.known.size)),
+  );
 }
 
 function write(

@@ -8,7 +8,7 @@ import type { BodyEnd } from '../../http/http-connection.ts';
 import { NoAnswer } from '../../http/no-answer.ts';
 import type { ResponseHead } from '../../http/response.ts';
 import { checkResponse, isRefusal, needsOrigin, type Accepted } from './check-response.ts';
-import { deliver, SinkFailure, type SegmentContext } from './deliver.ts';
+import { deliver, SinkFailure, untilReady, type SegmentContext } from './deliver.ts';
 import type { Fetcher } from './fetchers.ts';
 import type { Source } from './roster.ts';
 import type { Segment } from './segments.ts';
@@ -39,7 +39,7 @@ export async function fetchSegment(context: SegmentContext, fetcher: Fetcher): P
       ? await abortable(context.origin.answer(), signal)
       : undefined;
     const accepted = checkResponse(head, { ...asked, origin }, context.known);
-    await context.accepted(accepted, fetcher);
+    await untilReady(context, fetcher, Promise.resolve(context.accepted(accepted, fetcher)));
     segment.promised = accepted.to ?? context.segments.size;
     const body = connection.body(takeInto(context, fetcher, accepted, () => connection.destroy()));
     const end = await abortable(body, signal);

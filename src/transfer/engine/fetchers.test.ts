@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ManualClock } from '../../../test/agent/manual-clock.ts';
 import { abortable } from '../../base/map-limited.ts';
 import { Fault } from '../../fault/fault.ts';
@@ -49,6 +50,25 @@ test('a server that was just asked has a second to answer', async () => {
   s.lanes.endEmpty();
   await s.lanes.stop();
   assert.deepEqual(s.ended, ['a: fell silent, another server took over']);
+});
+
+test('a fetcher that is stopped ends only when the sink has taken its last bytes', async () => {
+  const s = scene();
+  const sink = Promise.withResolvers<undefined>();
+  s.lanes.start(
+    { source: s.first, segment: s.piece, helps: false },
+    (fetcher) => {
+      fetcher.taken = sink.promise;
+      return abortable(new Promise<void>(() => undefined), fetcher.controller.signal);
+    },
+    () => s.ended.push('ended'),
+  );
+  const stopped = s.lanes.stop();
+  await nextTurn();
+  assert.deepEqual(s.ended, []);
+  sink.resolve(undefined);
+  await stopped;
+  assert.deepEqual(s.ended, ['ended']);
 });
 
 test('a server that failed before holds up no server that delivers, not even for its first second', async () => {

@@ -15,8 +15,10 @@ export interface Fetcher {
   readonly helps: boolean;
   /** When its last byte reached the sink, or the sink was ready for more. */
   lastByteAt: number;
-  /** The sink still processes the last bytes: the server is not to blame for the silence. */
+  /** The sink is not ready, or still processes the last bytes: the server is not to blame for the silence. */
   waitsForSink: boolean;
+  /** Settles when the sink has taken the last bytes: they count as delivered before, and the server may be given up. */
+  taken?: Promise<void>;
 }
 
 /** A fetcher silent for this long may be taken over. */
@@ -54,7 +56,7 @@ export class Fetchers {
   ): void {
     const now = this.#clock.monotonic();
     const controller = new AbortController();
-    const fetcher = { ...work, controller, startedAt: now, lastByteAt: now, waitsForSink: false };
+    const fetcher: Fetcher = { ...work, controller, startedAt: now, lastByteAt: now, waitsForSink: false };
     const { source } = work;
     source.busy = true;
     const close = (error?: Error) => {
@@ -63,9 +65,16 @@ export class Fetchers {
       this.#open.delete(fetcher);
       closed(error === stopped ? undefined : error);
     };
+    const runAndTake = async (): Promise<void> => {
+      try {
+        await run(fetcher);
+      } finally {
+        await fetcher.taken;
+      }
+    };
     this.#open.set(
       fetcher,
-      run(fetcher).then(() => close(), close),
+      runAndTake().then(() => close(), close),
     );
   }
 
