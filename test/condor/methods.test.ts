@@ -196,6 +196,8 @@ suite('on one pool', { concurrency: true }, () => {
   test('input that never arrives is lost time, and the report names the servers that failed', async (t) => {
     const all = await published(t);
     for (const server of ['caches', 'origin']) await all.federation.trouble.add(`${server}: 404 on *.gz`);
+    // HTCondor's log has whole seconds.
+    await all.federation.trouble.add('director: delay 2s');
     const here = await harness(t, all, {
       'updraft.toml': jobFile('osdf', urlOf('osdf', '/public', all), '', 1),
     });
