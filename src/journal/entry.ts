@@ -99,6 +99,21 @@ export type RunBody =
   | { kind: 'stop-requested'; jobs: string[] | 'all'; why?: string }
   | { kind: 'run-ended'; succeeded: number; failed: number };
 
+/** What a training may state about itself besides metrics. */
+export const progressFields = [
+  'epoch',
+  'epochs',
+  'step',
+  'steps',
+  'loss',
+  'accuracy',
+  'waited',
+  'samples',
+  'saves',
+  'saveSeconds',
+  'saveEvery',
+] as const;
+
 /** The progress that a training reports. */
 export interface Progress {
   epoch?: number;

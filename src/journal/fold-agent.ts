@@ -1,6 +1,13 @@
 import { defined } from '../base/defined.ts';
 import { parseTime } from '../base/parse-time.ts';
-import { phases, type AgentEntry, type FaultRecord, type Phase, type ProgressEntry } from './entry.ts';
+import {
+  phases,
+  progressFields,
+  type AgentEntry,
+  type FaultRecord,
+  type Phase,
+  type ProgressEntry,
+} from './entry.ts';
 import { keepBetter } from './metrics.ts';
 import type { AgentState, FetchState, StallState, TrainingPace, TrainingState } from './state.ts';
 import { epochsDone } from './training-share.ts';
@@ -250,21 +257,8 @@ function ownCopy(state: AgentState): OwnState {
   };
 }
 
-/** What a training states about itself, but its metrics; the last report of each counts. */
-const latest = [
-  'epoch',
-  'epochs',
-  'done',
-  'step',
-  'steps',
-  'loss',
-  'accuracy',
-  'waited',
-  'samples',
-  'saves',
-  'saveSeconds',
-  'saveEvery',
-] as const;
+/** The last report of each counts. */
+const latest = [...progressFields, 'done'] as const;
 
 /** Adds a report to a state in place. */
 function addProgress(own: OwnState, entry: ProgressEntry): OwnState {

@@ -1,4 +1,4 @@
-import type { Progress } from '../../journal/entry.ts';
+import { progressFields, type Progress } from '../../journal/entry.ts';
 
 const numeral = String.raw`([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|nan|[-+]?inf(?:inity)?)\b`;
 const assign = String.raw`["']?\s*(?:[:=]|\bis\b)?\s*`;
@@ -63,21 +63,8 @@ function withDone(found: Progress): Progress {
   return found;
 }
 
-const ownFields = [
-  'epoch',
-  'epochs',
-  'step',
-  'steps',
-  'loss',
-  'accuracy',
-  'waited',
-  'samples',
-  'saves',
-  'saveSeconds',
-  'saveEvery',
-] as const;
-const isOwnField = (name: string): name is (typeof ownFields)[number] =>
-  (ownFields as readonly string[]).includes(name);
+const isOwnField = (name: string): name is (typeof progressFields)[number] =>
+  (progressFields as readonly string[]).includes(name);
 
 /** Names of other metrics: short, and safe in tables and file names. */
 const metricName = /^[A-Za-z_][\w./-]{0,39}$/;
