@@ -1,69 +1,128 @@
-import { bytewiseHasher } from '../../transfer/proof/crc32c.ts';
+import type { TrainingPoint } from '../../journal/training-curve.ts';
+import { crc32cOf } from '../../transfer/proof/crc32c.ts';
 
-/** A point of TensorBoard's curves. */
-export interface ScalarEvent {
-  /** Seconds since the epoch. */
-  time: number;
-  step: number;
-  values: Readonly<Record<string, number>>;
+/**
+ * An event file of TensorBoard: records with checksums, each a protocol buffer. All is written into one buffer: a long
+ * training has tens of thousands of points, and an object for each part of each would take most of the time.
+ */
+export class EventFile {
+  #bytes = Buffer.allocUnsafe(1 << 16);
+  #end = 0;
+  /** Step and beginning of each point. */
+  readonly #points: { step: number; at: number }[] = [];
+  /** Tags as they are in the file. */
+  readonly #tags = new Map<string, Buffer>();
+
+  /** Milliseconds since the epoch. */
+  constructor(startedAt: number) {
+    const version = Buffer.from('brain.Event:2');
+    this.#record(11 + version.length, () => {
+      this.#double(1, startedAt / 1000);
+      this.#text(3, version);
+    });
+  }
+
+  add({ at, step, metrics }: TrainingPoint): void {
+    let summary = 0;
+    for (const name in metrics) {
+      const value = valueBytes(this.#tagOf(name).length);
+      summary += lengthAndKey(value) + value;
+    }
+    const whole = Math.min(Math.max(0, Math.round(step)), Number.MAX_SAFE_INTEGER);
+    this.#points.push({ step, at: this.#end });
+    this.#record(9 + 1 + varintBytes(whole) + lengthAndKey(summary) + summary, () => {
+      this.#double(1, at / 1000);
+      this.#key(2, 0);
+      this.#varint(whole);
+      this.#key(5, 2);
+      this.#varint(summary);
+      for (const name in metrics) this.#value(this.#tagOf(name), metrics[name] ?? NaN);
+    });
+  }
+
+  /** Forgets points at this step or later that were added last. */
+  cutFrom(step: number): void {
+    while ((this.#points.at(-1)?.step ?? -1) >= step) this.#end = this.#points.pop()?.at ?? this.#end;
+  }
+
+  /** Valid until the next change. */
+  get content(): Buffer {
+    return this.#bytes.subarray(0, this.#end);
+  }
+
+  #tagOf(name: string): Buffer {
+    const known = this.#tags.get(name);
+    if (known !== undefined) return known;
+    const tag = Buffer.from(name);
+    this.#tags.set(name, tag);
+    return tag;
+  }
+
+  #value(tag: Buffer, value: number): void {
+    this.#key(1, 2);
+    this.#varint(valueBytes(tag.length));
+    this.#text(1, tag);
+    this.#key(2, 5);
+    this.#end = this.#bytes.writeFloatLE(value, this.#end);
+  }
+
+  /** Length, its checksum, the data, and its checksum. */
+  #record(length: number, write: () => void): void {
+    const from = this.#end;
+    const needed = from + length + 16;
+    if (needed > this.#bytes.length) {
+      const larger = Buffer.allocUnsafe(Math.max(needed, 2 * this.#bytes.length));
+      this.#bytes.copy(larger, 0, 0, from);
+      this.#bytes = larger;
+    }
+    this.#bytes.writeUInt32LE(length, from);
+    this.#bytes.writeUInt32LE(0, from + 4);
+    this.#bytes.writeUInt32LE(maskedCrc(this.#bytes.subarray(from, from + 8)), from + 8);
+    this.#end = from + 12;
+    write();
+    const crc = maskedCrc(this.#bytes.subarray(from + 12, this.#end));
+    this.#end = this.#bytes.writeUInt32LE(crc, this.#end);
+  }
+
+  // The wire format of protocol buffers: the number of a field and how it is written, then its value.
+  #key(field: number, wire: number): void {
+    this.#bytes[this.#end++] = field * 8 + wire;
+  }
+
+  #text(field: number, value: Buffer): void {
+    this.#key(field, 2);
+    this.#varint(value.length);
+    this.#bytes.set(value, this.#end);
+    this.#end += value.length;
+  }
+
+  #double(field: number, value: number): void {
+    this.#key(field, 1);
+    this.#end = this.#bytes.writeDoubleLE(value, this.#end);
+  }
+
+  /** Seven bits per byte, the lowest first. */
+  #varint(value: number): void {
+    let rest = value;
+    for (; rest > 127; rest = Math.floor(rest / 128)) this.#bytes[this.#end++] = (rest % 128) | 128;
+    this.#bytes[this.#end++] = rest;
+  }
 }
 
-/** An event file of TensorBoard: records with checksums, each a protocol buffer. Pure. */
-export function eventFile(events: readonly ScalarEvent[]): Buffer {
-  const [first] = events;
-  const version = message([double(1, first?.time ?? 0), text(3, 'brain.Event:2')]);
-  return Buffer.concat([version, ...events.map(scalarMessage)].map(record));
+function varintBytes(value: number): number {
+  let bytes = 1;
+  for (let rest = value; rest > 127; rest = Math.floor(rest / 128)) bytes += 1;
+  return bytes;
 }
 
-function scalarMessage({ time, step, values }: ScalarEvent): Buffer {
-  const summary = Object.entries(values).map(([tag, value]) =>
-    bytes(1, message([text(1, tag), float(2, value)])),
-  );
-  return message([double(1, time), varint(2, step), bytes(5, message(summary))]);
-}
+/** Before a field of this many bytes. */
+const lengthAndKey = (bytes: number): number => 1 + varintBytes(bytes);
 
-/** Length, its checksum, the data, and its checksum. */
-function record(data: Buffer): Buffer {
-  const length = Buffer.alloc(8);
-  length.writeBigUInt64LE(BigInt(data.length));
-  return Buffer.concat([length, maskedCrc(length), data, maskedCrc(data)]);
-}
+/** A tag and its value. */
+const valueBytes = (tagBytes: number): number => lengthAndKey(tagBytes) + tagBytes + 5;
 
 /** CRC-32C, rotated and shifted, so that a checksum of data with checksums in it is no fixed point. */
-function maskedCrc(data: Buffer): Buffer {
-  const hasher = bytewiseHasher();
-  hasher.update(data);
-  const crc = Number.parseInt(hasher.hex(), 16);
-  const masked = (((crc >>> 15) | (crc << 17)) + 0xa2_82_ea_d8) >>> 0;
-  const out = Buffer.alloc(4);
-  out.writeUInt32LE(masked);
-  return out;
-}
-
-// The wire format of protocol buffers: the number of a field and how it is written, then its value.
-const message = (fields: readonly Buffer[]): Buffer => Buffer.concat(fields);
-const key = (field: number, wire: number): Buffer => Buffer.from([field * 8 + wire]);
-const varint = (field: number, value: number): Buffer => Buffer.concat([key(field, 0), variable(value)]);
-const text = (field: number, value: string): Buffer => bytes(field, Buffer.from(value));
-const bytes = (field: number, value: Buffer): Buffer =>
-  Buffer.concat([key(field, 2), variable(value.length), value]);
-
-function double(field: number, value: number): Buffer {
-  const out = Buffer.alloc(8);
-  out.writeDoubleLE(value);
-  return Buffer.concat([key(field, 1), out]);
-}
-
-function float(field: number, value: number): Buffer {
-  const out = Buffer.alloc(4);
-  out.writeFloatLE(value);
-  return Buffer.concat([key(field, 5), out]);
-}
-
-/** Seven bits per byte, the lowest first. */
-function variable(value: number): Buffer {
-  const out: number[] = [];
-  let rest = BigInt(Math.max(0, Math.round(value)));
-  for (; rest > 127n; rest >>= 7n) out.push(Number(rest & 127n) | 128);
-  return Buffer.from([...out, Number(rest)]);
+function maskedCrc(data: Uint8Array): number {
+  const crc = crc32cOf(data);
+  return (((crc >>> 15) | (crc << 17)) + 0xa2_82_ea_d8) >>> 0;
 }
