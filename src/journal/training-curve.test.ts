@@ -68,6 +68,20 @@ test('an attempt that first reports only its epoch still replaces what was past 
   ]);
 });
 
+test('parts of an epoch are places of their own: an attempt that resumes within one keeps what was before', () => {
+  const list = entries(
+    [1, { epoch: 1.6, loss: 4 }],
+    [1, { epoch: 2, loss: 3 }],
+    [1, { epoch: 2.2, loss: 9 }],
+    [2, { epoch: 2.1, loss: 2 }],
+  );
+  assert.deepEqual(steps(list), [
+    [1.6, 4],
+    [2, 3],
+    [2.1, 2],
+  ]);
+});
+
 test('a curve is counted in epochs, else in steps, else in reports', () => {
   const unitOf = (progress: Progress): string => {
     const stitcher = new CurveStitcher();

@@ -6,7 +6,7 @@ import { JournalTail, readWhole } from './tail.ts';
 
 /** Calls `take` with each report of the training in an attempt's journal, in order; not all are in memory at once. */
 export async function eachProgress(journal: string, take: (entry: ProgressEntry) => void): Promise<void> {
-  await readWhole(new JournalTail(journal, isProgressLine), ({ entries }) => {
+  await readWhole(new JournalTail(journal, isProgressLine), (entries) => {
     for (const entry of entries) if (entry.kind === 'progress') take(entry);
   });
 }
@@ -67,7 +67,7 @@ export class CurveStitcher {
   #stepOf({ step, epoch }: ProgressEntry): number | undefined {
     const steps = this.#steps;
     if (steps > 0) return Math.max(0, Math.round((this.#epoch - 1) * steps + (step ?? steps)));
-    return step ?? (epoch === undefined ? undefined : Math.round(epoch));
+    return step ?? epoch;
   }
 
   #epochsOf({ epoch }: ProgressEntry, step: number): number | undefined {

@@ -19,7 +19,7 @@ import type { Cli } from '../cli.ts';
 import { findRun } from '../find-run.ts';
 import { textPage } from '../report/print-report.ts';
 import { runContext } from '../report/report-source.ts';
-import { currentState } from '../run-view/current-state.ts';
+import { currentState, printTrouble } from '../run-view/current-state.ts';
 import { nextCommands } from '../text/phrases.ts';
 
 interface Options {
@@ -83,6 +83,7 @@ async function printResults(cli: Cli, word: string | undefined, options: Options
     return;
   }
   const state = await currentState(cli, run.folder);
+  printTrouble(cli, state);
   const { jobs, ledger } = readRun(run.folder, state, await runContext(run.folder, state));
   const rows = sortResults(jobTable(jobs, ledger.rows), options);
   if (options.csv) for (const line of resultsCsv(rows)) cli.out(line);

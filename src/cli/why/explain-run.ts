@@ -129,7 +129,7 @@ async function entriesIn(folder: string, file: string | undefined): Promise<File
   const filed: FiledEntry[] = [];
   // Reports are nearly all of a long journal, and explain nothing: they are not even decoded.
   const tail = new JournalTail(path.join(folder, file), (line) => !isProgressLine(line));
-  await readWhole(tail, ({ entries }) => {
+  await readWhole(tail, (entries) => {
     for (const entry of entries) if (isRelevant(entry)) filed.push({ file, entry });
   });
   return filed;

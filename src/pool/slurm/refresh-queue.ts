@@ -6,7 +6,7 @@ import { attemptFolder } from '../../job/layout.ts';
 import type { Plan } from '../../job/plan.ts';
 import type { Entry, Outcome } from '../../journal/entry.ts';
 import { openJournal } from '../../journal/file.ts';
-import { type EntrySource, loadRun, type SourceUpdate } from '../../journal/load-run.ts';
+import { damageOf, type EntrySource, loadRun, type SourceUpdate } from '../../journal/load-run.ts';
 import { isOpen, type JobState } from '../../journal/state.ts';
 import { JournalTail } from '../../journal/tail.ts';
 import { readAttemptExit, withOutcomes } from '../attempt-exit.ts';
@@ -130,7 +130,7 @@ export function taskSource(runFolder: string, { jobs }: Pick<Plan, 'jobs'>): Ent
       const entries = await Promise.all(reported.map((entry) => withAgentExit(runFolder, entry)));
       return {
         entries: withOutcomes(entries, outcomes),
-        garbled: grown.reduce((sum, { garbled }) => sum + garbled, 0),
+        damaged: damageOf(runFolder, tails),
       };
     },
   };
