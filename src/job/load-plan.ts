@@ -9,7 +9,7 @@ import { type Layer, layerOfSetting } from './layers.ts';
 import { jobFileNames } from './layout.ts';
 import { FileProblem, listFiles, statIfExists } from './list-files.ts';
 import { makePlan, type Plan, type PlanInput, type PlannedFile, withEnvironment } from './plan.ts';
-import { checkSpec } from './read-spec.ts';
+import { checkSpec, groupPlaces, type SpecVariant } from './read-spec.ts';
 import { type DataPlaces, fileSize, resolveData, resolveToken } from './resolve-data.ts';
 import { resolveEnvironment } from './resolve-environment.ts';
 import {
@@ -56,13 +56,15 @@ export async function loadJobFile(
   const problems: SpecProblem[] = [];
   const { env = {}, tokenFor } = options;
   const places = { folder, home: env['HOME'], tokenFor, env };
-  const specs = variants.map(({ spec }) => spec);
-  const files = await collectFiles(specs, source, folder, problems);
-  const resolve = resolver(source, places, problems);
-  const inputs = await mapLimited(variants, maxParallel, async ({ spec, jobs }) => ({
-    ...(await resolve(spec)),
-    jobs,
-  }));
+  const files = await collectFiles(variants, source, folder, problems);
+  const resolve = resolver(source, places);
+  const inGroup = groupPlaces(source);
+  const inputs = await mapLimited(variants, maxParallel, async ({ spec, jobs }) => {
+    const own: SpecProblem[] = [];
+    const resolved = await resolve(spec, own);
+    problems.push(...own.map((problem) => inGroup(problem, jobs[0]) ?? problem));
+    return { ...resolved, jobs };
+  });
   if (problems.length > 0) throw new SpecFault(problems);
   const [first, ...others] = inputs.map((input) => makePlan({ ...input, file, folder, files }));
   if (first === undefined) throw new SpecFault([problemAt(source, ['run'], 'has no jobs')]);
@@ -74,7 +76,7 @@ export async function loadJobFile(
 const maxParallel = 16;
 
 /** Finds what a spec names on this machine; what several variants name is looked up once. */
-function resolver(source: SourceFile, places: DataPlaces & { env: Env }, problems: SpecProblem[]) {
+function resolver(source: SourceFile, places: DataPlaces & { env: Env }) {
   const known = new Map<string, Promise<unknown>>();
   const once = <T>(what: unknown, find: () => Promise<T>): Promise<T> => {
     const key = stableJson(what);
@@ -83,7 +85,10 @@ function resolver(source: SourceFile, places: DataPlaces & { env: Env }, problem
     return found;
   };
   const setsMemory = valueAt(source.value, ['resources', 'memory']) !== undefined;
-  return async (spec: Spec): Promise<Omit<PlanInput, 'file' | 'folder' | 'files'>> => {
+  return async (
+    spec: Spec,
+    problems: SpecProblem[],
+  ): Promise<Omit<PlanInput, 'file' | 'folder' | 'files'>> => {
     const { environment: asked, resources } = spec;
     const data = await Promise.all(
       spec.data.map((one) => once(one, () => resolveData(one, source, places, problems))),
@@ -128,19 +133,22 @@ async function readText(file: string): Promise<string> {
 }
 
 async function collectFiles(
-  specs: readonly Spec[],
+  variants: readonly SpecVariant[],
   source: SourceFile,
   folder: string,
   problems: SpecProblem[],
 ): Promise<PlannedFile[]> {
-  const entries = new Map(specs.flatMap(filesOf).map((entry) => [JSON.stringify(entry), entry]));
+  const named = variants.flatMap(({ spec, jobs }) => filesOf(spec).map((entry) => ({ entry, job: jobs[0] })));
+  const entries = Map.groupBy(named, ({ entry }) => JSON.stringify(entry));
   const found = new Map<string, PlannedFile>();
-  for (const [at, entry] of entries.values())
+  const inGroup = groupPlaces(source);
+  for (const [first] of entries.values())
     try {
-      for (const one of await listFiles(folder, entry)) found.set(one.path, one);
+      for (const one of await listFiles(folder, first?.entry[1] ?? '')) found.set(one.path, one);
     } catch (error) {
       if (!(error instanceof FileProblem)) throw error;
-      problems.push(problemAt(source, at, error.message));
+      const problem = problemAt(source, first?.entry[0] ?? [], error.message);
+      problems.push(inGroup(problem, first?.job) ?? problem);
     }
   return [...found.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
 }
