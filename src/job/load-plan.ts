@@ -4,6 +4,7 @@ import type { Env } from '../base/env.ts';
 import { mapLimited } from '../base/map-limited.ts';
 import { stableJson } from '../base/stable-json.ts';
 import { Fault } from '../fault/fault.ts';
+import type { JobValues } from './expand.ts';
 import { isInside } from './inside.ts';
 import { type Layer, layerOfSetting } from './layers.ts';
 import { jobFileNames } from './layout.ts';
@@ -56,9 +57,12 @@ export async function loadJobFile(
   const problems: SpecProblem[] = [];
   const { env = {}, tokenFor } = options;
   const places = { folder, home: env['HOME'], tokenFor, env };
-  const files = await collectFiles(variants, source, folder, problems);
-  const resolve = resolver(source, places);
   const inGroup = groupPlaces(source);
+  const files = await collectFiles(variants, folder, (at, message, job) => {
+    const problem = problemAt(source, at, message);
+    problems.push(inGroup(problem, job) ?? problem);
+  });
+  const resolve = resolver(source, places);
   const inputs = await mapLimited(variants, maxParallel, async ({ spec, jobs }) => {
     const own: SpecProblem[] = [];
     const resolved = await resolve(spec, own);
@@ -134,22 +138,20 @@ async function readText(file: string): Promise<string> {
 
 async function collectFiles(
   variants: readonly SpecVariant[],
-  source: SourceFile,
   folder: string,
-  problems: SpecProblem[],
+  onProblem: (at: KeyPath, message: string, job: JobValues | undefined) => void,
 ): Promise<PlannedFile[]> {
-  const named = variants.flatMap(({ spec, jobs }) => filesOf(spec).map((entry) => ({ entry, job: jobs[0] })));
-  const entries = Map.groupBy(named, ({ entry }) => JSON.stringify(entry));
   const found = new Map<string, PlannedFile>();
-  const inGroup = groupPlaces(source);
-  for (const [first] of entries.values())
-    try {
-      for (const one of await listFiles(folder, first?.entry[1] ?? '')) found.set(one.path, one);
-    } catch (error) {
-      if (!(error instanceof FileProblem)) throw error;
-      const problem = problemAt(source, first?.entry[0] ?? [], error.message);
-      problems.push(inGroup(problem, first?.job) ?? problem);
-    }
+  const seen = new Set<string>();
+  for (const { spec, jobs } of variants)
+    for (const [at, entry] of filesOf(spec))
+      try {
+        if (seen.size === seen.add(JSON.stringify([at, entry])).size) continue;
+        for (const one of await listFiles(folder, entry)) found.set(one.path, one);
+      } catch (error) {
+        if (!(error instanceof FileProblem)) throw error;
+        onProblem(at, error.message, jobs[0]);
+      }
   return [...found.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 

@@ -24,9 +24,8 @@ interface FollowedAttempt {
   silent: boolean;
 }
 
-/** Journals read at the same time: a run can have more attempts than a process may open files. */
-const maxOpenFiles = 64;
-
+/** A run can have more attempts than a process may open files. */
+const maxParallel = 64;
 /** How often files are read if no change was reported. */
 const pollMs = 1000;
 
@@ -122,7 +121,7 @@ class Follower {
       ? this.#fromJournal.concat(this.#fromSource)
       : run.entries.concat(news.entries);
     for (const entry of fresh) this.#add(entry);
-    const changed = await mapLimited(this.#live(), maxOpenFiles, (one) => this.#readAgent(one));
+    const changed = await mapLimited(this.#live(), maxParallel, (one) => this.#readAgent(one));
     return run.restarted || troubled || fresh.length > 0 || changed.includes(true);
   }
 

@@ -157,23 +157,14 @@ export class JournalTail {
   }
 }
 
-/** The current content of a journal. */
-interface JournalContent {
-  entries: Entry[];
-  /** Lines that could not be parsed, including a torn last line. */
-  garbled: number;
-  /** When it last changed, by its file system's clock, in milliseconds. */
-  changedAt?: number;
-}
-
-/** Reads an entire journal; a missing one is empty. */
-export async function readJournal(path: string): Promise<JournalContent> {
+/** Reads an entire journal, and counts its unreadable lines, also a torn last one; a missing one is empty. */
+export async function readJournal(path: string): Promise<{ entries: Entry[]; garbled: number }> {
   const tail = new JournalTail(path);
   const all: Entry[] = [];
   await readWhole(tail, (entries) => {
     for (const entry of entries) all.push(entry);
   });
-  return { entries: all, garbled: tail.damage?.lines ?? 0, ...defined({ changedAt: tail.changedAt }) };
+  return { entries: all, garbled: tail.damage?.lines ?? 0 };
 }
 
 /** An entire journal in parts of bounded size, with a last line that has no line end. */

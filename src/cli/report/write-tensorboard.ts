@@ -17,31 +17,27 @@ export async function writeTensorboard(runFolder: string, target: string): Promi
   const parameters = await readParameters(runFolder);
   let written = 0;
   for (const [job, journals] of Map.groupBy(await agentJournals(runFolder), (one) => one.job)) {
-    const inOrder = journals.toSorted((a, b) => a.attempt - b.attempt);
-    const curve = await readCurve(inOrder.map((one) => one.path));
+    const curve = await readCurve(journals.toSorted((a, b) => a.attempt - b.attempt));
     if (curve === undefined) continue;
     const seconds = String(Math.floor(curve.startedAt / 1000)).padStart(10, '0');
     const folder = path.join(target, folderName(job, parameters.get(job)));
-    await writeWhole(path.join(folder, `events.out.tfevents.${seconds}.updraft`), curve.file.content);
+    await writeWhole(path.join(folder, `events.out.tfevents.${seconds}.updraft`), curve.content);
     written += 1;
   }
   return written;
 }
 
 /** The attempts as one curve: one that resumes replaces what an earlier one did past its checkpoint. */
-async function readCurve(
-  journals: readonly string[],
-): Promise<{ file: EventFile; startedAt: number } | undefined> {
+async function readCurve(journals: readonly { path: string }[]): Promise<EventFile | undefined> {
   const stitcher = new CurveStitcher();
-  let curve: { file: EventFile; startedAt: number } | undefined;
+  let curve: EventFile | undefined;
   for (const journal of journals)
-    await eachProgress(journal, (entry) => {
-      const taken = stitcher.take(entry);
-      if (taken === undefined) return;
-      const { point, isFirst } = taken;
-      curve ??= { file: new EventFile(point.at), startedAt: point.at };
-      if (isFirst) curve.file.cutFrom(point.step);
-      curve.file.add(point);
+    await eachProgress(journal.path, (entry) => {
+      const { point, isFirst } = stitcher.take(entry) ?? {};
+      if (point === undefined) return;
+      curve ??= new EventFile(point.at);
+      if (isFirst) curve.cutFrom(point.step);
+      curve.add(point);
     });
   return curve;
 }

@@ -116,7 +116,7 @@ export function readAccounts(text: string): [id: string, row: QueueRow][] {
 
 const linesOf = (text: string): string[] => text.split('\n').filter((line) => line.trim() !== '');
 
-const maxOpenFiles = 64;
+const maxParallel = 64;
 
 /** The entries of the jobs' own journals. Reads only the run's folder; does not ask Slurm. */
 export function taskSource(runFolder: string, { jobs }: Pick<Plan, 'jobs'>): EntrySource {
@@ -125,7 +125,7 @@ export function taskSource(runFolder: string, { jobs }: Pick<Plan, 'jobs'>): Ent
   return {
     paths: tails.map(({ path }) => path),
     async read(): Promise<SourceUpdate> {
-      const grown = await mapLimited(tails, maxOpenFiles, (tail) => tail.read());
+      const grown = await mapLimited(tails, maxParallel, (tail) => tail.read());
       const reported = grown.flatMap(({ entries }) => entries);
       const entries = await Promise.all(reported.map((entry) => withAgentExit(runFolder, entry)));
       return {
