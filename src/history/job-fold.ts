@@ -288,7 +288,15 @@ export class JobFold {
   finish(outcome: JobOutcome, cause: Cause | undefined, reason: string): void {
     if (this.#attempt === undefined) this.#closeWait();
     this.#conclude(outcome, cause, reason);
+    if (outcome === 'success' && this.#log !== undefined && this.job.attempts.length === 1) this.#forget();
     this.#changed({ kind: 'finished', outcome, reason });
+  }
+
+  /** Of many jobs, nobody asks why one succeeded at once: without its details it takes half the memory. */
+  #forget(): void {
+    const kept: { details?: unknown }[] = [this.job, ...this.job.attempts];
+    for (const part of kept) part.details = undefined;
+    this.#evidence = this.#log = undefined;
   }
 
   /** The job, as far as its events go. */

@@ -25,11 +25,12 @@ export function checkpointReport(
   jobs: readonly JobHistory[],
   rows: readonly JobRow[],
 ): CheckpointReport | null {
+  const saved = jobs.flatMap((job) => job.attempts.flatMap((one) => one.saved ?? []));
+  // Before anything is copied: a log may have a million attempts, and few have checkpoints of ours.
+  if (saved.length === 0) return null;
   const attempts = jobs.flatMap((job, index) =>
     job.attempts.map((attempt, nth) => ({ ...attempt, counted: rows[index]?.attempts[nth] })),
   );
-  const saved = attempts.flatMap((one) => one.saved ?? []);
-  if (saved.length === 0) return null;
   const sum = (values: readonly number[]): number => values.reduce((all, one) => all + one, 0);
   const saves = sum(saved.map((one) => one.saves));
   const waitSeconds = sum(saved.map(({ seconds }) => seconds));
