@@ -1,11 +1,12 @@
 /**
  * The only script of a report's page: a heading sorts its table, by mouse or keyboard. Without it, the tables are as
- * written. A row named `all` stays last, whatever the order, and so does a cell without a value.
+ * written. A last row named `all` stays there, whatever the order, and so do cells without a value.
  */
 export const sortScript = `
 for (const table of document.querySelectorAll('table')) {
   const body = table.tBodies[0];
   const heads = body && body.rows.length > 1 && table.tHead ? [...table.tHead.rows[0].cells] : [];
+  const last = body?.rows[body.rows.length - 1];
   heads.forEach((head, column) => {
     if (head.tagName !== 'TH' || head.textContent === '') return;
     const button = document.createElement('button');
@@ -20,7 +21,8 @@ for (const table of document.querySelectorAll('table')) {
       for (const other of heads) if (other.hasAttribute('aria-sort')) other.setAttribute('aria-sort', 'none');
       head.setAttribute('aria-sort', isDown ? 'descending' : 'ascending');
       const rows = [...body.rows].map((row) => ({ row, text: row.cells[column]?.textContent ?? '' }));
-      const rank = ({ row, text }) => (row.cells[0].textContent === 'all' ? 2 : text === '' || text === '-' ? 1 : 0);
+      const rank = ({ row, text }) =>
+        row === last && row.cells[0].textContent === 'all' ? 2 : ['', '-', 'NaN'].includes(text) ? 1 : 0;
       const compare = (a, b) =>
         isNumber ? numberIn(a.text) - numberIn(b.text) || 0 : a.text.localeCompare(b.text, 'en', { numeric: true });
       rows.sort((a, b) => rank(a) - rank(b) || (rank(a) > 0 ? 0 : isDown ? compare(b, a) : compare(a, b)));
@@ -36,4 +38,4 @@ function numberIn(text) {
 `;
 
 /** What the page's policy allows; a test compares it with the script. */
-export const sortScriptHash = 'sha256-R4a6/zm6K5DqpaNhI6wWlkvyEd9sOGZie0gQCJ5ywuU=';
+export const sortScriptHash = 'sha256-8eBrm7ZMfhp8YQveWHFLuTBsh+sLJKIMAytGJLDwzKE=';
