@@ -1,3 +1,4 @@
+import { firstFew } from '../../base/printable.ts';
 import { costInterval, medianInterval, type Interval } from '../../statistics/bootstrap.ts';
 import { completionCurve, type CompletionPoint } from '../../statistics/completion-curve.ts';
 import { ascending, mean, quantile, standardDeviation } from '../../statistics/describe.ts';
@@ -26,12 +27,23 @@ const maxTested = 20;
 
 export function measureGroups(groups: readonly SampleGroup[], measure: Measure): MeasuredGroups {
   const described = groups.map(({ name, samples }) => describeValues(name, valuesOf(samples, measure)));
-  const tested = described.filter(({ name, n }) => name !== unknownSite && n > 1).slice(0, maxTested);
+  const several = described.filter(({ name, n }) => name !== unknownSite && n > 1);
+  const tested = several.slice(0, maxTested);
   const test = testOf(tested);
   const pairs = test === null || test.p >= noiseLevel ? [] : pairTests(tested, test);
   const { name, title, isLowerBetter } = measure;
   const measured = { name, title, isLowerBetter, groups: described, test, pairs };
-  return { ...measured, said: describeDifferences(measured, tested, measure) };
+  const said = describeDifferences(measured, tested, measure);
+  if (tested.length < several.length)
+    said.push(`Only the first ${tested.length} of ${several.length} groups were tested.`);
+  return { ...measured, said: [...said, ...leftOut(groups, measure)] };
+}
+
+/** A training that diverged has no rank, but must not be missed. */
+function leftOut(groups: readonly SampleGroup[], { isNotFinite = () => false }: Measure): string[] {
+  const counts = groups.map(({ name, samples }) => ({ name, count: samples.filter(isNotFinite).length }));
+  const odd = counts.filter(({ count }) => count > 0).map(({ name, count }) => `${name} (${count})`);
+  return odd.length === 0 ? [] : [`Left out, because NaN or infinite: ${firstFew(odd, 6)}.`];
 }
 
 const valuesOf = (samples: readonly ComparedSample[], { of }: Measure): number[] =>

@@ -13,6 +13,8 @@ export interface Measure {
   phrase: string;
   isLowerBetter: boolean;
   of: (sample: ComparedSample) => number | null;
+  /** Whether it has a value without a rank: NaN, or infinite. */
+  isNotFinite?: (sample: ComparedSample) => boolean;
   show: (value: number) => string;
   unit: (max: number) => Unit;
 }
@@ -125,8 +127,8 @@ export function measureNamed(name: string): Measure {
     title: name,
     phrase: `has a ${isLower ? 'lower' : 'higher'} ${name} than`,
     isLowerBetter: isLower,
-    // A metric may be NaN, which has no rank.
     of: (sample) => (Number.isFinite(of(sample)) ? of(sample) : null),
+    isNotFinite: (sample) => of(sample) !== null && !Number.isFinite(of(sample)),
     show: (value) => String(Number(value.toPrecision(4))),
     unit: plainUnit,
   };
