@@ -17,12 +17,11 @@ export function comparisonSections(report: GroupedReport, all: boolean): Section
   const shown = all ? ordered : ordered.slice(0, maxGroups);
   const hidden = report.groups.length - shown.length;
   const names = new Set(shown.map(({ name }) => name));
-  return [
-    costSection(report, shown, hidden),
-    ...report.measures.map((measured) =>
-      measureSection(report, measured, (group) => names.has(group.name) && group.n > 0),
-    ),
-  ];
+  const measured = report.measures.map((one) =>
+    measureSection(report, one, (group) => names.has(group.name) && group.n > 0),
+  );
+  // Without any valid result there is no time to one.
+  return [costSection(report, shown, hidden), ...measured.filter(({ rows }) => rows.length > 0)];
 }
 
 /** As they first appear, which is the order of the matrix or of the command line. */

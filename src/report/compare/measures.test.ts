@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { measureGroups } from './comparison.ts';
-import { measureNamed } from './measures.ts';
+import { measureNamed, metricNames } from './measures.ts';
 import type { ComparedSample } from './samples.ts';
 
 const sample: ComparedSample = {
@@ -46,4 +46,11 @@ test('values without a rank are counted where they are left out, and so are grou
   assert.match(said.join('\n'), /^Only the first 20 of 30 groups were tested\.$/m);
   assert.equal(said.at(-1), 'Left out, because NaN or infinite: g7 (1), diverged (3).');
   assert.doesNotMatch(measureGroups(groups, measureNamed('time')).said.join('\n'), /NaN/);
+});
+
+test('without a valid result that has it, a metric is not chosen to compare by', () => {
+  const metrics = { loss: 0.5 };
+  assert.deepEqual(metricNames([{ ...sample, metrics }]), ['loss']);
+  assert.deepEqual(metricNames([{ ...sample, isValid: false, metrics }]), []);
+  assert.deepEqual(metricNames([{ ...sample, metrics: { loss: NaN } }]), []);
 });

@@ -109,9 +109,12 @@ const measureNames = (samples: readonly ComparedSample[]): string[] => [
   ...metricNames(samples),
 ];
 
-export const metricNames = (samples: readonly ComparedSample[]): string[] => [
-  ...new Set(samples.flatMap(({ metrics }) => Object.keys(metrics))),
-];
+/** Metrics that some valid result has, as a number. */
+export function metricNames(samples: readonly ComparedSample[]): string[] {
+  const valid = samples.filter(({ isValid }) => isValid === true);
+  const known = valid.flatMap(({ metrics }) => Object.entries(metrics));
+  return [...new Set(known.filter(([, value]) => Number.isFinite(value)).map(([name]) => name))];
+}
 
 /** A metric called `time` is hidden by ours; `best_accuracy` is the best value of `accuracy`. */
 export function measureNamed(name: string): Measure {
