@@ -4,7 +4,6 @@ import { parseText } from '../../test/eventlogs/plain.ts';
 import { scaleTo, timeUnit } from './charts/axis.ts';
 import { completionCurves } from './charts/completion-curves.ts';
 import { stripChart } from './charts/strip-chart.ts';
-import type { GroupCurve } from './compare/comparison.ts';
 import { ledgerOf } from './ledger.ts';
 import { LogFold } from '../history/log-fold.ts';
 import { logReport } from './log-report.ts';
@@ -66,7 +65,7 @@ test('groups that a chart does not draw are counted, and long names of others ar
   const strips = names.map((name) => ({ name, values: [{ name, value: 1 }] }));
   const curve = { points: [{ seconds: 1, share: 1 }], censoredSeconds: [] };
   const curves = completionCurves(
-    names.map((name) => ({ ...curve, name }) as unknown as GroupCurve),
+    names.map((name) => ({ ...curve, name })),
     'since',
   );
   const strip = stripChart(strips, style);

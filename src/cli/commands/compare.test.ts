@@ -72,10 +72,10 @@ test('what cannot be compared is refused, with what can', async (t) => {
 
 test('a run without any valid result is compared by what its failures cost, not by the loss they reported', async (t) => {
   const cwd = await temporaryFolder(t);
-  const { run, agent } = await growingRun(t, cwd, ['0000']);
+  const growing = await growingRun(t, cwd, ['0000']);
   const [job, attempt] = ['0000', 1];
-  await run({ kind: 'attempt-started', job, attempt, why: 'first try' });
-  await agent(
+  await growing.run({ kind: 'attempt-started', job, attempt, why: 'first try' });
+  await growing.agent(
     job,
     attempt,
     { kind: 'agent-started', version: '1', host: 'node-a', pid: 1, gpus: [] },
@@ -83,8 +83,8 @@ test('a run without any valid result is compared by what its failures cost, not 
     { kind: 'progress', epoch: 1, loss: 0.5 },
     { kind: 'agent-ended', outcome: 'failed', exit: 1 },
   );
-  await run({ kind: 'attempt-ended', job, attempt, outcome: 'failed', exit: 1 });
-  await run({ kind: 'job-ended', job, outcome: 'failed' });
+  await growing.run({ kind: 'attempt-ended', job, attempt, outcome: 'failed', exit: 1 });
+  await growing.run({ kind: 'job-ended', job, outcome: 'failed' });
   const { out } = await runCommand(compare, ['--by', 'machine', '--latex'], { cwd });
   assert.match(out, /node-a & 1 & 0 & - & /);
   assert.doesNotMatch(out, /measure-/);

@@ -3,7 +3,7 @@ import { formatHours, formatSeconds } from '../format.ts';
 import type { ComparedGroup, GroupedReport } from '../grouped-report.ts';
 import { shortLogNames, type Section, sectionTable } from '../section.ts';
 import type { Interval } from '../../statistics/bootstrap.ts';
-import type { GroupValues, MeasuredGroups } from './measured-groups.ts';
+import type { GroupValues, MeasuredGroups } from './comparison.ts';
 import { measureNamed } from './measures.ts';
 
 /** With more groups than this, only the first are shown. */
