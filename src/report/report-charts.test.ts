@@ -59,7 +59,7 @@ test('an axis ends at or above its largest value, in a readable unit', () => {
   }
 });
 
-test('groups that a chart does not draw are counted, and long names of others are told apart', () => {
+test('groups that a chart does not draw are counted, and long names of others stay different', () => {
   const names = Array.from({ length: 15 }, (_, index) => `text=the same text lr=${index}`);
   const style = { id: 's', title: 't', axis: 'a', unit: timeUnit, show: String };
   const strips = names.map((name) => ({ name, values: [{ name, value: 1 }] }));

@@ -37,7 +37,8 @@ export function largest<T>(
   return found;
 }
 
-export const ascending = (values: readonly number[]): number[] => values.toSorted((a, b) => a - b);
+/** Through an array of plain numbers: a comparison for each pair costs ten times as much, and boxes every number. */
+export const ascending = (values: readonly number[]): number[] => Array.from(new Float64Array(values).sort());
 
 /** How long something took, or how long it was observed without an end. */
 interface Lifetime {
