@@ -17,6 +17,7 @@ import tempfile
 import threading
 import unittest
 from typing import Any, Callable, Iterator, Optional
+from unittest import mock
 
 import updraft
 from test_updraft import NEVER, AttemptTest, Interruption, Tape, torch, seed_all
@@ -306,10 +307,12 @@ class WithAgent(StreamTest):
         self.assertNotIn(f"train-{first}.tar", brought)
 
     def test_indexes_the_first_shards_before_it_is_read(self) -> None:
+        os.environ["UPDRAFT_CHECKPOINT"] = "saved"
+        self.addCleanup(os.environ.pop, "UPDRAFT_CHECKPOINT")
         # As the agent does.
         os.mkdir("data/.stream/at")
         with Agent("source", "data", ahead=6):
-            stream = self.stream("data").prefetch()
+            stream = updraft.prefetch(self.stream("data"))
             for thread in threading.enumerate():
                 if thread.name == "updraft-prefetch":
                     thread.join(60)
@@ -538,12 +541,23 @@ class WithTorch(StreamTest):
         return tape.lines
 
     def test_the_same_losses_after_any_interruption_each_time_elsewhere(self) -> None:
+        take = updraft.Stream._take_early
+
+        def take_and_tell(stream: updraft.Stream, loader: Any) -> Any:
+            early = take(stream, loader)
+            with open("early.txt", "a") as file:
+                file.write("early\n" if early is not None else "late\n")
+            return early
+
         def train(interruption: Interruption) -> list[Any]:
             with tempfile.TemporaryDirectory(dir=".") as folder:
                 list_shards("source", f"{folder}/data")
                 with Agent("source", f"{folder}/data", ahead=7):
                     loader = self.loader(f"{folder}/data", decode, num_workers=workers, persistent_workers=workers > 0)
-                    return self.learn(interruption, loader)
+                    if os.environ["UPDRAFT_CHECKPOINT"] == "saved":
+                        updraft.prefetch(loader)
+                    with mock.patch.object(updraft.Stream, "_take_early", take_and_tell):
+                        return self.learn(interruption, loader)
 
         for workers in (0, 2):
             with self.subTest(workers=workers):
@@ -553,3 +567,6 @@ class WithTorch(StreamTest):
                 ends.insert(0, (-(-len(KEYS) // 4), signal.SIGTERM))
                 self.same_after(train, ends, f"whole-{workers}")
                 shutil.rmtree("saved")
+        with open("early.txt") as file:
+            # At the start, and after each SIGTERM; whether the hint fits what a SIGKILL has left is a matter of luck.
+            self.assertGreaterEqual(file.read().count("early"), 2)
