@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir } from 'node:fs/promises';
 import path from 'node:path';
-import { manifestOf } from '../manifest-of.ts';
+import { listShards } from './list-shards.ts';
 
 /** A synthetic dataset in the real format: as published, and as a training finds it. */
 export interface Dataset {
@@ -18,24 +18,27 @@ export interface Dataset {
 
 interface Recipe {
   prefixes: string[];
-  objects: string[];
+  objects?: string[];
   /** Shell commands, run in the project's folder. */
   make: (at: { published: string; unpacked: string }, isTiny: boolean) => string;
-  /** Jobs verify it with their own manifest, as `updraft stage --manifests` makes it. */
-  hasManifest?: true;
+  /** Folders of shards, which a training without Updraft reads as they are. */
+  shards?: string[];
 }
 
 const python = 'python3';
 
-/** Classes of 1300 images, in the size of ImageNet's images, or scaled to 256 as is common. */
-function imageNet(name: string, classes: number, side: number): Recipe {
-  const size = { full: `--classes ${classes} --side ${side}`, tiny: '--classes 6 --images 40 --side 64' };
+/** Shards of mixed images, in the size of ImageNet's images, or scaled to 256 as is common. */
+function imageNet(name: string, classes: number, side: number, count: number, perShard: number): Recipe {
+  const full = `--classes ${classes} --side ${side} --count ${count} --per-shard ${perShard}`;
+  const size = { full, tiny: '--classes 6 --side 64 --count 6 --per-shard 40' };
   return {
-    prefixes: [`/nrp/osdf/ILSVRC2012/${name}`],
-    objects: ['ILSVRC2012_img_train.tar'],
-    make: ({ published, unpacked }, isTiny) =>
-      `${python} bench/gpu/make_images.py ${published}/ILSVRC2012_img_train.tar ${unpacked} ${isTiny ? size.tiny : size.full}`,
-    hasManifest: true,
+    prefixes: [`/imagenet/${name}`],
+    shards: ['train', 'val'],
+    make: ({ published }, isTiny) => {
+      const maker = `${python} bench/gpu/stream/make_shards.py ${published}`;
+      const words = isTiny ? size.tiny : size.full;
+      return `${maker}/train ${words} && ${maker}/val ${words} --count 1`;
+    },
   };
 }
 
@@ -56,30 +59,25 @@ const recipes = {
     make: ({ published, unpacked }, isTiny) =>
       `${python} examples/mnist-pixi/make_data.py ${published} --images ${isTiny ? 600 : 60000} && cp ${published}/* ${unpacked}`,
   },
-  'imagenet-small': imageNet('small', 14, 424),
-  'imagenet-large': imageNet('large', 120, 256),
+  'imagenet-small': imageNet('small', 14, 424, 28, 650),
+  'imagenet-large': imageNet('large', 120, 256, 100, 1560),
 } satisfies Record<string, Recipe>;
 
 export type DatasetName = keyof typeof recipes;
 
-/** As a job file names it. */
-export const manifestName = (object: string): string => `${object}.manifest.json`;
-
 /** Makes a dataset in the folder; throws if that fails. */
 export async function makeDataset(name: DatasetName, folder: string, isTiny: boolean): Promise<Dataset> {
-  const { prefixes, objects, make, hasManifest }: Recipe = recipes[name];
-  const [published, unpacked] = ['published', 'unpacked'].map((part) => path.join(folder, name, part)) as [
-    string,
-    string,
-  ];
+  const { prefixes, objects, make, shards = [] }: Recipe = recipes[name];
+  const published = path.join(folder, name, 'published');
+  const unpacked = shards.length > 0 ? published : path.join(folder, name, 'unpacked');
   for (const place of [published, unpacked]) await mkdir(place, { recursive: true });
   const maker = spawn('sh', ['-ec', make({ published, unpacked }, isTiny)], { stdio: 'inherit' });
   const [code] = (await once(maker, 'exit')) as [number | null];
   if (code !== 0) throw new Error(`${name} could not be made (${code})`);
-  const sent = hasManifest ? objects.map((object) => path.join(folder, name, manifestName(object))) : [];
-  for (const file of sent) {
-    const object = path.join(published, path.basename(file, manifestName('')));
-    await writeFile(file, JSON.stringify(manifestOf(object)));
-  }
-  return { prefixes, objects, published, unpacked, sent };
+  for (const part of shards) await listShards(path.join(published, part), `${part}.shards.json`);
+  const listed = shards.map(async (part) =>
+    (await readdir(path.join(published, part))).map((file) => `${part}/${file}`),
+  );
+  const sent = shards.slice(0, 1).map((part) => path.join(published, part, 'classes.txt'));
+  return { prefixes, objects: objects ?? (await Promise.all(listed)).flat(), published, unpacked, sent };
 }

@@ -20,7 +20,8 @@ export async function trainInMemory(
   for (const file of plan.files) await cp(path.join(plan.folder, file.path), path.join(folder, file.path));
   if (dataset !== undefined) await symlink(dataset.unpacked, path.join(folder, 'data'));
   const cpus = String(plan.spec.resources.cpus);
-  const env = { ...at.env, PYTHONUNBUFFERED: '1', OMP_NUM_THREADS: cpus, UPDRAFT_CPUS: cpus };
+  const python = { PYTHONPATH: path.resolve('python'), PYTHONUNBUFFERED: '1' };
+  const env = { ...at.env, ...python, OMP_NUM_THREADS: cpus, UPDRAFT_CPUS: cpus };
   const log = path.join(folder, 'out.log');
   await using file = await open(log, 'w');
 

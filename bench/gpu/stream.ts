@@ -6,13 +6,13 @@ import { parseArgs } from 'node:util';
 import { loadPlan } from '../../src/job/load-plan.ts';
 import type { Plan } from '../../src/job/plan.ts';
 import { detectMachine } from '../../src/pool/local/machine.ts';
-import { shardListText, type ListedShard } from '../../src/transfer/proof/shard-list.ts';
-import { manifestOf } from '../manifest-of.ts';
+import type { ListedShard } from '../../src/transfer/proof/shard-list.ts';
 import { markdownTable } from '../markdown-table.ts';
 import { scratchFolder } from '../scratch.ts';
 import type { Dataset } from './datasets.ts';
 import { serve } from './federation.ts';
 import { trainInMemory } from './in-memory.ts';
+import { listShards } from './list-shards.ts';
 import { marksOf, paceOf } from './pace.ts';
 import { type Seen, type SeenWithAgent, trainWithAgent } from './with-agent.ts';
 import type { Workload } from './workloads.ts';
@@ -188,11 +188,7 @@ async function withAgent(
 async function inMemory(epochs: number, from = `--files ${dataset.unpacked}`): Promise<Seen> {
   const words = `${from} --epochs ${epochs}`;
   const plan = await planOf(`train.command=python3 train.py ${size.more} ${words}`, []);
-  const PYTHONPATH = path.resolve('python');
-  const seen = await trainInMemory(workload('memory'), plan, undefined, {
-    folder: memory,
-    env: { ...env, PYTHONPATH },
-  });
+  const seen = await trainInMemory(workload('memory'), plan, undefined, { folder: memory, env });
   say(`memory: exit ${seen.exit}, ${shown(speedOf(seen))} images/s`);
   return seen;
 }
@@ -228,18 +224,11 @@ async function makeShards(folder: string): Promise<Dataset & { bytes: number }> 
   if (!isThere) {
     const words = [`--count=${size.count}`, `--per-shard=${size.perShard}`, `--side=${size.side}`];
     const maker = spawn('python3', ['bench/gpu/stream/make_shards.py', published, unpacked, ...words], {
-      stdio: ['ignore', 'pipe', 'inherit'],
+      stdio: 'inherit',
     });
-    let text = '';
-    maker.stdout.on('data', (part: Buffer) => (text += part.toString()));
     const [code] = (await once(maker, 'close')) as [number | null];
     if (code !== 0) throw new Error(`the shards could not be made (${code})`);
-    const made = JSON.parse(text) as Omit<ListedShard, 'manifest'>[];
-    const shards = made.map((shard) => ({
-      ...shard,
-      manifest: manifestOf(path.join(published, shard.name)),
-    }));
-    await writeFile(list, shardListText(shards));
+    await listShards(published, path.basename(list));
   }
   const { shards } = JSON.parse(await readFile(list, 'utf8')) as { shards: ListedShard[] };
   const bytes = shards.reduce((sum, { manifest }) => sum + manifest.bytes, 0);

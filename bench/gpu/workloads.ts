@@ -1,4 +1,4 @@
-import { manifestName, type DatasetName } from './datasets.ts';
+import type { DatasetName } from './datasets.ts';
 
 /** One way to train, with the agent and without. */
 export interface Workload {
@@ -17,22 +17,23 @@ export interface Workload {
 
 const withoutGpu = 'resources.gpus=0';
 const tinyImages =
-  'train.command=python3 main.py --epochs 1 --batch-size 16 --lr 0.003 --image-size 32 --held-out 0.2 --mix 32 --workers 1 --log-interval 1 --seed {index} --save-model';
+  'train.command=python3 main.py --epochs 1 --batch-size 16 --lr 0.003 --image-size 32 --workers 1 --log-interval 1 --seed {index} --save-model';
 
 function imageNet(name: string, size: 'small' | 'large', more: Partial<Workload> = {}): Workload {
-  const object = 'ILSVRC2012_img_train.tar';
-  const url = `osdf:///nrp/osdf/ILSVRC2012/${size}/${object}`;
+  const urls = ['train', 'val'].map(
+    (part) => `data.${part}.url=osdf:///imagenet/${size}/${part}/${part}.shards.json`,
+  );
   return {
     name,
     example: 'imagenet-resnet50',
     dataset: `imagenet-${size}`,
     tiny: [withoutGpu, tinyImages, 'train.check=python3 check_model.py --epochs 1'],
     ...more,
-    set: [`data.train.url=${url}`, `data.train.manifest=${manifestName(object)}`, ...(more.set ?? [])],
+    set: [...urls, ...(more.set ?? [])],
   };
 }
 
-/** The first epoch reads the stream, the second what was unpacked meanwhile. */
+/** The first epoch reads shards as they arrive, the second those on the disk. */
 const twoEpochs = [
   'train.command=python3 main.py --epochs 2 --seed {index} --save-model',
   'train.check=python3 check_model.py --epochs 2',
@@ -70,8 +71,7 @@ export const workloads: Workload[] = [
       'train.check=python3 check_model.py --min-accuracy 0',
     ],
   },
-  imageNet('imagenet', 'small', { inMemory: 2, set: ['data.train.arriving=false'] }),
-  imageNet('imagenet-streaming-small', 'small', { inMemory: 0 }),
-  imageNet('imagenet-streaming', 'large', { inMemory: 2, set: twoEpochs }),
-  imageNet('imagenet-streaming-6-cores', 'large', { cores: '0-5' }),
+  imageNet('imagenet', 'small', { inMemory: 2 }),
+  imageNet('imagenet-large', 'large', { inMemory: 2, set: twoEpochs }),
+  imageNet('imagenet-6-cores', 'large', { cores: '0-5' }),
 ];

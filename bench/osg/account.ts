@@ -13,7 +13,8 @@ const run = promisify(execFile);
 /** The report on one variant: that of `updraft report`, with every model checked. */
 export interface Account {
   report: LogReport;
-  valid: number;
+  /** Numbers of the jobs with a valid model. */
+  valid: ReadonlySet<number>;
   /** Seconds on slots: useful compute, and the one transfer that each successful job needs. */
   usefulCompute: number;
   usefulTransfer: number;
@@ -36,7 +37,7 @@ export async function accountFor(setting: Setting, { jobs, model }: Finished): P
     const needed = (setting.scenario.jobs[numberOf(job)]?.transferSeconds ?? 0) / setting.scale;
     return sum + (outcome === 'success' ? Math.min(needed, millis.usefulTransfer / 1000) : 0);
   }, 0);
-  return { report, valid: valid.size, usefulCompute: report.slotSeconds.usefulCompute, usefulTransfer };
+  return { report, valid, usefulCompute: report.slotSeconds.usefulCompute, usefulTransfer };
 }
 
 /** Numbers of the jobs with a valid model; `lines` has `NUMBER FILE` for each candidate. */

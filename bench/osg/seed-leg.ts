@@ -61,9 +61,12 @@ async function writeFiles(setting: Setting, stage: Stage): Promise<string> {
   return submit;
 }
 
+/** A busy machine is never silent for this long: a shorter timeout would add stalls that the table does not have. */
+const minSilenceSeconds = 10;
+
 function description({ scale }: Setting, { folder, onWorker, federation }: Stage): string[] {
   const cache = federation.caches[0]?.httpUrl ?? '';
-  const silence = stallSeconds / scale;
+  const silence = Math.max(minSilenceSeconds, stallSeconds / scale);
   return [
     `executable = ${folder}/wrapper.sh`,
     `arguments = $(ProcId) ${cache}/ospool/weights.json`,

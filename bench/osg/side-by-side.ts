@@ -14,7 +14,7 @@ export function sideBySide(ways: ReadonlyMap<string, Account>, scale: number): s
   return markdownTable(
     ['', ...names],
     [
-      row('valid models', ({ valid, report }) => `${valid} of ${report.jobs.total}`),
+      row('valid models', ({ valid, report }) => `${valid.size} of ${report.jobs.total}`),
       row('attempts', ({ report }) => String(report.attempts)),
       row('time on slots, h', ({ report }) => hours(report.slotTotalSeconds)),
       row('**useful: compute and the one transfer needed**', share(usefulOf)),
@@ -62,7 +62,7 @@ export function missedGoals(account: Account): string[] {
   const { report, valid } = account;
   const { meanSeconds, medianSeconds, p95Seconds } = report.completion;
   const goals: [boolean, string][] = [
-    [valid === report.jobs.total, 'every job has a valid model'],
+    [valid.size === report.jobs.total, 'every job has a valid model'],
     [usefulOf(account) >= 0.9 * report.slotTotalSeconds, 'nine tenths of the time on slots are useful'],
     [(meanSeconds ?? Infinity) <= 1.15 * (medianSeconds ?? 0), 'mean ≤ 1.15 × median'],
     [(p95Seconds ?? Infinity) <= 1.4 * (medianSeconds ?? 0), '95 of 100 within 1.4 × median'],

@@ -44,7 +44,7 @@ def class_tar(generator, name, label, images, side):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("output", nargs="?", default="published/ILSVRC2012_img_train.tar")
+    parser.add_argument("output", nargs="?", default="ILSVRC2012_img_train.tar")
     parser.add_argument("--classes", type=int, default=6)
     parser.add_argument("--images-per-class", type=int, default=8)
     parser.add_argument("--side", type=int, default=96)

@@ -12,10 +12,9 @@ import type { AgentBody } from '../journal/entry.ts';
 import { type Journal, openAgentJournal } from '../journal/file.ts';
 import { Chirp } from './notes/chirp.ts';
 import packageJson from '../../package.json' with { type: 'json' };
-import { vacateGraceMs } from './machine/condor-ads.ts';
+import { vacateGraceMs, readAd } from './machine/condor-ads.ts';
 import { openSoftware } from './environment/open-software.ts';
 import { liveRecorder, JournalWriter, type Recorder } from './notes/journal-writer.ts';
-import { countShortage } from './notes/count-shortage.ts';
 import { openSharedNotes } from './notes/shared-notes.ts';
 import { readOrder } from './order/order.ts';
 import { runPlugin } from './plugin/plugin.ts';
@@ -26,6 +25,9 @@ import { checkpointExit } from './training/ending.ts';
 import { LogRedactor, takeSecrets, redactTexts } from './training/secrets.ts';
 import { readSandboxOrder, readSharedOrder } from './order/sandbox-order.ts';
 import type { Context } from './attempt.ts';
+import type { Env } from '../base/env.ts';
+import { attributeOf } from '../classad/ad.ts';
+import { ranOutAttributes } from '../codes/remedies.ts';
 
 const help = `updraft-agent ${packageJson.version}: runs one attempt of a job on the machine it is started on.
 
@@ -233,3 +235,11 @@ async function end(): Promise<never> {
 }
 
 await end();
+
+/** Counts, in the job's own ad, an attempt that ran out of memory or disk: the request grows with the count. */
+async function countShortage(fault: Fault, chirp: Chirp, env: Env): Promise<void> {
+  const name = (ranOutAttributes as Partial<Record<string, string>>)[fault.kind];
+  if (name === undefined) return;
+  const before = attributeOf(readAd(env, '_CONDOR_JOB_AD'), name);
+  await chirp.ask(['set_job_attr', name, String((typeof before === 'number' ? before : 0) + 1)]);
+}

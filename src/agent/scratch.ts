@@ -1,9 +1,16 @@
-import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+  readFileSync,
+} from 'node:fs';
 import path from 'node:path';
 import { Fault } from '../fault/fault.ts';
 import { describeFull, isFull } from '../job/full-disk.ts';
 import type { WorkOrder } from '../job/job.ts';
-import { trainingLibrary } from './training-library.ts';
 
 /** The attempt's own folder, removed at its end. */
 export interface Scratch {
@@ -76,3 +83,12 @@ export function diskFull(folder: string, cause: unknown): Fault {
     cause,
   });
 }
+
+/** In an executable, which has no files beside its code. */
+declare const UPDRAFT_LIBRARY: string | undefined;
+
+/** The text of `updraft.py`, which a training may import. */
+const trainingLibrary = (): string =>
+  typeof UPDRAFT_LIBRARY === 'undefined'
+    ? readFileSync(new URL('../../python/updraft.py', import.meta.url), 'utf8')
+    : UPDRAFT_LIBRARY;

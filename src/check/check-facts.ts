@@ -1,15 +1,12 @@
 import type { Facts } from './facts.ts';
 import { applyRules, sortFindings, type Finding, type Level, type Rule } from '../base/finding.ts';
 import { cudaRules, imageRules, softwareRules } from './rules/software.ts';
-import { diskRules } from './rules/disk.ts';
+import { diskRules, folderRules } from './rules/disk.ts';
 import { downloadRules, type DownloadFacts } from './rules/downloads.ts';
-import { folderRules } from './rules/folder.ts';
 import { limitRules } from './rules/limits.ts';
-import { localPathRules } from './rules/local-paths.ts';
+import { localPathRules, scriptFileRules, parameterRules } from './rules/scripts.ts';
 import { objectRules, tokenRules, warmRules } from './rules/objects.ts';
-import { parameterRules } from './rules/parameters.ts';
 import { resultRules, scriptFindings } from './rules/results.ts';
-import { scriptFileRules } from './rules/scripts.ts';
 import { secretRules } from './rules/secrets.ts';
 import { slotRules } from './rules/slots.ts';
 import { timeRules } from './rules/time.ts';

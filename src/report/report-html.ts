@@ -2,7 +2,7 @@ import { codeSpans } from '../base/code-spans.ts';
 import { element, escapeMarkup } from './charts/svg.ts';
 import type { LogReport } from './log-report.ts';
 import type { Chart } from './report-charts.ts';
-import type { Section } from './section.ts';
+import { type Section, withoutEmptyColumns } from './section.ts';
 import { sortScript, sortScriptHash } from './sort-tables.ts';
 
 interface HtmlPage {
@@ -47,13 +47,6 @@ ${notesHtml(report.notes)}
 </body>
 </html>
 `;
-}
-
-function withoutEmptyColumns(section: Section): Section {
-  const { head, rows } = section;
-  const isKept = (_: unknown, column: number): boolean =>
-    column === 0 || rows.some((row) => row[column] !== '');
-  return { ...section, head: head.filter(isKept), rows: rows.map((row) => row.filter(isKept)) };
 }
 
 function verdictHtml({ verdict }: HtmlPage['report']): string {

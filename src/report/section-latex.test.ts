@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { reportMarkdown } from './report-text.ts';
 import { sectionsLatex } from './section-latex.ts';
 
 test('every character of a cell is printed as itself, or as its symbol', () => {
@@ -17,4 +18,11 @@ test('every character of a cell is printed as itself, or as its symbol', () => {
     String.raw`$\infty$ $\pm$ $\times$ \textasciitilde{} \textasciicircum{} \textbackslash{} \\`,
   ])
     assert.ok(latex.includes(line), `${line}\n${latex}`);
+});
+
+test('columns without any value are in no table for a paper', () => {
+  const [head, rows] = [[{ title: 'site' }, { title: 'gpu' }, { title: 'n' }], [['a', '', '1']]];
+  const section = { id: 't', title: 't', head, rows };
+  assert.match(sectionsLatex([section]), /\{ll\}\n.*\n +site & n /);
+  assert.match(reportMarkdown('r', [section]), /\| site \| n \|\n\| --- \| --- \|\n\| a \| 1 \|/);
 });

@@ -1,21 +1,15 @@
 import { printable } from '../base/printable.ts';
-import type { Section } from './section.ts';
+import { type Section, withoutEmptyColumns } from './section.ts';
 
 /** Tables for a paper, which needs `\usepackage{booktabs}`; sentences become comments. Without a final newline. */
 export function sectionsLatex(parts: readonly Section[]): string {
   return ['% \\usepackage{booktabs}', ...parts.map(sectionLatex)].join('\n\n');
 }
 
-function sectionLatex({ id, title, head, rows, after = [] }: Section): string {
-  const filled = head.map((_, index) => rows.some((row) => (row[index] ?? '') !== ''));
-  const line = (cells: readonly string[]): string =>
-    `    ${cells
-      .filter((_, index) => filled[index])
-      .map(escapeLatex)
-      .join(' & ')} \\\\`;
-  const aligned = head
-    .filter((_, index) => filled[index])
-    .map(({ align }) => (align === 'right' ? 'r' : 'l'));
+function sectionLatex(section: Section): string {
+  const { id, title, head, rows, after = [] } = withoutEmptyColumns(section);
+  const line = (cells: readonly string[]): string => `    ${cells.map(escapeLatex).join(' & ')} \\\\`;
+  const aligned = head.map(({ align }) => (align === 'right' ? 'r' : 'l'));
   return [
     ...after.map((text) => `% ${printable(text)}`),
     '\\begin{table}',

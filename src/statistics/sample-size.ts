@@ -19,7 +19,12 @@ export function neededPerSample(samples: readonly (readonly number[])[], share: 
     return sample.map((value) => (value - middle) ** 2);
   });
   const variance = squares.reduce((sum, square) => sum + square, 0) / freedom;
-  return Math.max(2, Math.ceil((rankFactor * 2 * (confidence + power) ** 2 * variance) / wanted ** 2));
+  return Math.max(
+    minPerSample,
+    Math.ceil((rankFactor * 2 * (confidence + power) ** 2 * variance) / wanted ** 2),
+  );
 }
 
 const minFreedom = 4;
+/** Three against three cannot differ by more than noise in a rank test, however far apart they are. */
+const minPerSample = 4;

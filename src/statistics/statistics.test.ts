@@ -141,4 +141,15 @@ test('the needed number grows with the spread', () => {
   // Two normal samples with a deviation of 10, to see a difference of 10: 2 (1.96 + 0.84)² = 15.7, times π / 3.
   assert.equal(neededPerSample(samples, 0.1), 17);
   assert.equal(neededPerSample([[1], [2]], 0.1), null);
+  // However small the spread: three against three cannot show any difference.
+  assert.equal(
+    neededPerSample(
+      [
+        [1, 1, 1.001],
+        [1, 1, 1.001],
+      ],
+      0.1,
+    ),
+    4,
+  );
 });

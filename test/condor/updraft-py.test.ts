@@ -7,9 +7,13 @@ import { gunzipSync } from 'node:zlib';
 import { systemClock } from '../../src/base/clock.ts';
 import type { Env } from '../../src/base/env.ts';
 import { planText } from '../../src/cli/submit/plan-text.ts';
+import { attemptFiles, attemptFolder } from '../../src/job/layout.ts';
 import { loadPlan } from '../../src/job/load-plan.ts';
+import type { FaultRecord } from '../../src/journal/entry.ts';
+import type { AttemptState } from '../../src/journal/state.ts';
 import { startFederation } from '../../src/mini/federation/federation.ts';
 import { earlierInterruptions } from '../../src/run/earlier-interruptions.ts';
+import { readRunState } from '../../src/run/run-states.ts';
 import { makeTarGz } from '../agent/tar.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { type CondorHarness, condorHarness, onlyJob, result } from './condor-harness.ts';
@@ -286,11 +290,31 @@ test(
   },
 );
 
-/** Evicts the first job when a file says that it waits for that. */
+/** Evicts the first job when a file says that it waits for that; throws its output if it ends before. */
 async function interrupt(harness: CondorHarness, run: string, file: string, ...how: string[]): Promise<void> {
-  while (!(await isThere(file))) await systemClock.sleep(50);
+  while (!(await isThere(file))) {
+    const { attempts, held } = onlyJob(await readRunState(run));
+    const ended = attempts.find(({ outcome = 'evicted' }) => outcome !== 'evicted');
+    if (ended !== undefined || held !== undefined)
+      assert.fail(`${file} is not there: ${await whatHappened(run, attempts.at(-1), held)}`);
+    await systemClock.sleep(250);
+  }
   const constraint = `UpdraftRun == "${path.basename(run)}" && UpdraftJob == "0000"`;
   await harness.tool('condor_vacate_job', ...how, '-constraint', constraint);
+}
+
+/** The faults of a job that ended early, and the end of its output. */
+async function whatHappened(
+  run: string,
+  last: AttemptState | undefined,
+  held?: FaultRecord,
+): Promise<string> {
+  const folder = attemptFolder(run, '0000', last?.attempt ?? 1);
+  const output = [attemptFiles.log, attemptFiles.out, attemptFiles.err].map((name) =>
+    readFile(path.join(folder, name), 'utf8').catch(() => ''),
+  );
+  const said = (await Promise.all(output)).map((text) => text.slice(-4000)).join('');
+  return `${last?.outcome ?? 'held'} ${JSON.stringify(last?.fault ?? held ?? {})}\n${said}`;
 }
 
 const isThere = (file: string): Promise<boolean> =>

@@ -102,13 +102,16 @@ export class ExampleHarness {
     return new ExampleHarness(t, name === undefined ? home : path.join(home, copied), env);
   }
 
-  /** Publishes the example's synthetic data under the URL of the real data, for all later commands. */
+  /** Makes the example's synthetic data, and serves the folder `published`, which takes uploads, for all later commands. */
   async publish(prefix: string): Promise<void> {
     const made = await this.run('make_data.py');
     assert.equal(made.code, 0, made.err);
     const folder = path.join(this.folder, 'published');
-    const federation = await startFederation({ namespaces: [{ prefix, folder, public: true }] });
+    await mkdir(folder, { recursive: true });
+    const namespaces = [{ prefix, folder, public: true, writable: true }];
+    const federation = await startFederation({ namespaces });
     this.#t.after(() => federation[Symbol.asyncDispose]());
+    this.env['BEARER_TOKEN'] = federation.issueToken({ namespace: prefix });
     this.env['UPDRAFT_OSDF_HOST'] = federation.discoveryHost;
     this.env['SSL_CERT_FILE'] = federation.caFile;
   }

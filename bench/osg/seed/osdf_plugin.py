@@ -8,7 +8,6 @@ is reported, and holds the job. OSDF_CACHE names the cache, OSDF_SILENCE the tim
 import os
 import re
 import sys
-import urllib.error
 import urllib.request
 
 KIND = 'PluginType = "FileTransfer"\nSupportedMethods = "osdf"\nMultipleFileSupport = true\nPluginVersion = "1.0"\n'
@@ -43,9 +42,10 @@ def main(words):
     try:
         fetch(url, file)
         said = {"TransferSuccess": "true"}
-    except TimeoutError:
-        os._exit(1)
-    except (urllib.error.HTTPError, OSError) as error:
+    except OSError as error:
+        # urllib wraps a timeout if it connects, and does not if it reads.
+        if isinstance(getattr(error, "reason", error), TimeoutError):
+            os._exit(1)
         said = {"TransferSuccess": "false", "TransferError": f'"{str(error)[:200]}"'}
     lines = {"TransferUrl": f'"{url}"', "TransferFileName": f'"{os.path.basename(file)}"', **said}
     with open(words[words.index("-outfile") + 1], "w") as out:

@@ -3,8 +3,9 @@ import { estimateDisk } from '../../job/estimate-disk.ts';
 import { heldBytes, isOnDemand } from '../../job/on-demand.ts';
 import { fetchedBy, packName, type PlannedData } from '../../job/plan.ts';
 import { formatSize } from '../../job/units.ts';
-import type { PlanFacts } from '../facts.ts';
+import type { PlanFacts, HereFacts } from '../facts.ts';
 import type { Found, Rule } from '../../base/finding.ts';
+import { counted } from '../../base/counted.ts';
 
 /** Rules about the disk of a job. */
 export const diskRules: Rule<PlanFacts>[] = [
@@ -79,3 +80,46 @@ function tooSmall({ plan, where }: PlanFacts, what: string, need: Need): Found {
     place: where('resources', 'disk'),
   };
 }
+
+/** Rules about the folder that keeps the run and its results. */
+export const folderRules: Rule<PlanFacts & HereFacts>[] = [
+  {
+    name: 'folder-unwritable',
+    level: 'error',
+    about: 'The folder of the run cannot be written, so no run can be created in it.',
+    check: ({ here: { folder }, where }) =>
+      folder?.unwritable === undefined
+        ? undefined
+        : {
+            message: `${folder.path} cannot be written (${folder.unwritable}): the run and its results are kept there`,
+            fix: 'copy the job file and its files to a folder of your own, or make this one writable',
+            place: where(),
+          },
+  },
+  {
+    name: 'folder-full',
+    level: 'warning',
+    about:
+      'The disk or the quota of the folder has less space, or fewer files left, than the run will bring home.',
+    check: ({ here: { folder }, plan, where }) => {
+      if (folder?.unwritable !== undefined) return [];
+      return (folder?.rooms ?? [])
+        .filter(({ freeBytes = Infinity, freeFiles = Infinity }) => {
+          const { bytes = 0, files = 0 } = folder?.needs ?? {};
+          return freeBytes < bytes || freeFiles < files;
+        })
+        .map(({ name, freeBytes = Infinity, freeFiles = Infinity }) => {
+          const { bytes = 0, files = 0, why = '' } = folder?.needs ?? {};
+          const free =
+            freeBytes < bytes
+              ? `${formatSize(freeBytes)} left, but ${counted(plan.jobs.length, 'job')} may bring home ${formatSize(bytes)}`
+              : `room for ${counted(freeFiles, 'file')}, but ${counted(plan.jobs.length, 'job')} may bring home ${files}`;
+          return {
+            message: `${name}, where ${folder?.path ?? ''} is, has ${free} (${why})`,
+            fix: 'free some space, keep the run on another file system, or declare fewer outputs',
+            place: where(),
+          };
+        });
+    },
+  },
+];

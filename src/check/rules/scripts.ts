@@ -3,6 +3,11 @@ import type { Found, Rule } from '../../base/finding.ts';
 import { nearest } from '../../base/nearest.ts';
 import { programsOf } from '../code/uses.ts';
 import type { CodeFacts, HereFacts, PlanFacts } from '../facts.ts';
+import { poolTraits } from '../../job/pool-traits.ts';
+import { machinePaths, type MachinePath } from '../code/machine-paths.ts';
+import { counted } from '../../base/counted.ts';
+import { parametersOf } from '../../job/matrix.ts';
+import { mentions } from '../code/code.ts';
 
 /** Rules about the scripts that a job sends and runs. */
 export const scriptFileRules: Rule<PlanFacts & CodeFacts & HereFacts>[] = [
@@ -161,4 +166,100 @@ function startedBy(
     isPython,
     hasFirstLine: file?.text.startsWith('#!') === true,
   };
+}
+
+type PathFacts = PlanFacts & CodeFacts & HereFacts;
+
+/** Rules about paths of this machine, which workers do not have. */
+export const localPathRules: Rule<PathFacts>[] = [
+  {
+    name: 'local-path',
+    level: 'error',
+    about: 'A command, an argument or code names a path of this machine, but the job runs on another.',
+    check: (facts) => localPaths(facts, true),
+  },
+  {
+    name: 'local-path-perhaps',
+    level: 'warning',
+    about:
+      'Code names a path that workers hardly have, but in a line that may never run, or of a machine that is not this one.',
+    check: (facts) => localPaths(facts, false),
+  },
+];
+
+function localPaths({ plan, code, where, here }: PathFacts, isCertain: boolean): Found[] {
+  const traits = poolTraits[plan.spec.run.pool];
+  if (traits.runsHere || traits.sharesFolder) return [];
+  const env = Object.entries(plan.spec.train.env).map(([name, value]) => ({
+    value,
+    place: where('train', 'env', name),
+  }));
+  const hasImage = plan.spec.environment.image !== undefined;
+  return findLocalPaths(machinePaths(code, { env, folder: plan.folder }), here, { isCertain, hasImage });
+}
+
+const readFix =
+  'send it with train.files, or make it a [data] table, and name it by its path in the work folder';
+const writtenFix = 'write to a path in the work folder, and declare it in train.outputs';
+
+/** Also for submit files. */
+export function findLocalPaths(
+  paths: readonly MachinePath[],
+  { existing }: HereFacts['here'],
+  { isCertain, hasImage }: { isCertain: boolean; hasImage: boolean },
+): Found[] {
+  return paths.flatMap(({ text, place, by, isWritten = false }) => {
+    const isThere = existing.has(text);
+    const isHome = /^(?:~|\$\{?HOME\}?|\/home|\/Users)\//.test(text) && !hasImage;
+    if (!isThere && !isHome && (by !== 'default' || hasImage)) return [];
+    // A folder like /data may exist on workers, too; code may be in a branch that never runs.
+    const isTop = /^\/[^/]+\/?$/.test(text);
+    if ((isThere ? !isTop : isHome && by !== 'code') !== isCertain) return [];
+    const whose = isThere
+      ? 'is a path of this machine'
+      : isHome
+        ? 'is in a home folder'
+        : 'is a path of another machine';
+    const how = by === 'default' ? ', the default of an argument that the command does not pass,' : '';
+    return [
+      {
+        message: `\`${text}\`${how} ${whose}: workers do not have it`,
+        fix: isWritten ? writtenFix : readFix,
+        place,
+      },
+    ];
+  });
+}
+
+/** Rules about the parameters of a sweep. */
+export const parameterRules: Rule<PlanFacts & CodeFacts>[] = [
+  {
+    name: 'matrix-unused',
+    level: 'warning',
+    about: 'Nothing uses a parameter of the matrix, so its jobs are identical.',
+    check: unusedParameters,
+  },
+];
+
+function unusedParameters({ plan, code, where }: PlanFacts & CodeFacts): Found[] {
+  const { command, check = '', outputs, env } = plan.spec.train;
+  const templates = [command, check, ...outputs, ...Object.values(env)];
+  // A program may put the variable's name together itself.
+  if (code.texts.some((text) => /UPDRAFT_PARAM_(?![A-Z0-9])/.test(text))) return [];
+  const isUsed = (name: string): boolean =>
+    plan.variedBy?.includes(name) === true ||
+    templates.some((text) => text.includes(`{${name}}`)) ||
+    mentions(code, `UPDRAFT_PARAM_${name.toUpperCase()}`);
+  return Object.entries(plan.spec.run.matrix)
+    .filter(([, values]) => values.length > 1)
+    .filter(([name, values]) => !parametersOf(name, values).some(isUsed))
+    .map(([group, values]) => {
+      const names = parametersOf(group, values);
+      const [name = group] = names;
+      return {
+        message: `neither the command nor the files sent use the parameter ${names.map((one) => `"${one}"`).join(' or ')}: ${counted(values.length, 'identical job')}${plan.jobs.length > values.length ? ' of each kind' : ''}`,
+        fix: `pass it in the command, as in \`--${name} {${name}}\`, or read $UPDRAFT_PARAM_${name.toUpperCase()}`,
+        place: where('run', 'matrix', group),
+      };
+    });
 }

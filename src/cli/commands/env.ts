@@ -13,11 +13,10 @@ import { Fault } from '../../fault/fault.ts';
 import { formatSize } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
 import { archiveText, factsText } from '../environment/facts-text.ts';
-import { configureAgent } from '../environment/agent.ts';
+import { configureAgent, configureStage } from '../environment/stage.ts';
 import { configureImage } from '../environment/image.ts';
 import { configureMake } from '../environment/make.ts';
 import { configurePack } from '../environment/pack.ts';
-import { configureStage } from '../environment/stage.ts';
 import { choiceArguments, manifestOf, openWorkspace, runTool } from '../environment/workspace.ts';
 import { nextCommands, textWidth } from '../text/phrases.ts';
 

@@ -21,7 +21,7 @@ export const jobTemplates: Record<string, string> = {
   minimal: 'one training, with a script to start from',
   sweep: 'a matrix of parameters, a job for each combination',
   cifar10: 'CIFAR-10: data fetched, verified, unpacked; checkpoints; an output check',
-  imagenet: 'ImageNet on a GPU pool through the federation: ResNet-50, from the first classes that arrive',
+  imagenet: 'ImageNet on a GPU pool: ResNet-50, on shards that come as they are needed',
 };
 
 /** A template's job file, its schema line pointing at this installation's schema. */

@@ -20,6 +20,7 @@ interface Options {
   dryRun?: true;
   tokenFile?: string;
   manifests?: string;
+  into: string;
   json?: true;
   quiet?: true;
 }
@@ -47,6 +48,7 @@ export function configure(command: Command, cli: Cli): void {
     .option('--dry-run', 'show what would be made')
     .option('--token-file <file>', 'read the token from this file')
     .option('--manifests <folder>', 'keep manifests here too, to send with the jobs')
+    .option('--into <folder>', 'folder of the job for the data', 'data')
     .option('--json', 'print a line of JSON for each object')
     .option('-q, --quiet', 'show no progress')
     .action((dataset: string, url: string, options: Options) => stage(cli, dataset, url, options));
@@ -82,7 +84,7 @@ async function stage(cli: Cli, word: string, url: string, options: Options): Pro
     if (list !== undefined) cli.out(`${JSON.stringify(table)}\n`);
     return;
   }
-  cli.out(tomlTable(table));
+  cli.out(tomlTable(table, options.into));
   cli.err('\nput the lines above into updraft.toml\n');
   nextCommands(cli, [['updraft check', 'check the job file with them']]);
 }
@@ -177,7 +179,7 @@ function listTable(
 }
 
 /** The lines of the job file. */
-function tomlTable({ data, url, manifest, sha256, bytes, files }: DataTable): string {
+function tomlTable({ data, url, manifest, sha256, bytes, files }: DataTable, into: string): string {
   const expect = files === undefined ? `bytes = ${bytes}` : `files = ${files}, bytes = ${bytes}`;
   const proof =
     manifest === undefined ? `sha256 = "${sha256 ?? ''}"` : `manifest = ${JSON.stringify(manifest)}`;
@@ -185,7 +187,7 @@ function tomlTable({ data, url, manifest, sha256, bytes, files }: DataTable): st
     `[data.${data}]`,
     `url = ${JSON.stringify(url)}`,
     proof,
-    'into = "data"',
+    `into = ${JSON.stringify(into)}`,
     // An empty object has nothing to expect.
     ...(bytes === 0 ? [] : [`expect = { ${expect} }`]),
     '',

@@ -20,9 +20,11 @@ import { namedLogs, namesLogs } from '../named-logs.ts';
 import { currentState, printUnsupervised } from '../run-view/current-state.ts';
 import { jobList, type NextCommand, nextCommands, textWidth } from '../text/phrases.ts';
 import { isDagFile } from '../adopt/dag-file.ts';
-import { explainDag } from '../why/explain-dag.ts';
 import { jobsToExplain } from '../why/explain-log.ts';
 import { explainRun } from '../why/explain-run.ts';
+import { nearest } from '../../base/nearest.ts';
+import { explainNodes } from '../../why/explain-nodes.ts';
+import { readDagLogs } from '../report/dag-source.ts';
 
 export function configure(command: Command, cli: Cli): void {
   command
@@ -260,3 +262,23 @@ const quotedLine = (line: string, width: number): string[] =>
   line.length + margin.length + 2 <= width
     ? [`${margin}  ${line}`]
     : wrap(line.trim(), width, `${margin}  `, `${margin}    `);
+
+/** Explains the nodes of a DAG, also those that have no job; with a name, only that one. */
+async function explainDag(cli: Cli, file: string, name: string | undefined): Promise<Explanation[]> {
+  const { run, logs } = await readDagLogs(cli, file);
+  const { byName } = run.dag;
+  if (name !== undefined && !byName.has(name)) throw noSuchNode(file, name, byName.keys());
+  const read =
+    logs.length === 0
+      ? []
+      : (await jobsToExplain(logs, undefined, { signal: cli.signal, isQuoted: true })).jobs;
+  return explainNodes(run, read, file).filter(({ node }) => name === undefined || node === name);
+}
+
+function noSuchNode(file: string, name: string, known: Iterable<string>): Fault {
+  const close = nearest(name, known);
+  return new Fault('usage', `${printable(file)} has no node ${printable(name)}`, {
+    about: name,
+    fix: close === undefined ? 'name a node as its JOB line does' : `did you mean ${printable(close)}?`,
+  });
+}

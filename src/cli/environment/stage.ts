@@ -13,6 +13,11 @@ import { below, manifestSuffix } from '../object/access.ts';
 import { checkFederated, stageAll } from '../object/stage-object.ts';
 import { nextCommands } from '../text/phrases.ts';
 import { unpackerLines } from './workspace.ts';
+import os from 'node:os';
+import { agentName } from '../../base/installation.ts';
+import { findAgent } from '../../pool/find-agent.ts';
+import { packAgent } from '../../pool/packed-agent.ts';
+import { sha256Of } from '../../base/sha256-of.ts';
 
 interface Options {
   tokenFile?: string;
@@ -65,4 +70,40 @@ function packLines(pack: { url: string; sha256: string; bytes: number; manifest:
     ...Object.entries(pack).map(([key, value]) => `${key} = ${JSON.stringify(value)}`),
     '',
   ].join('\n');
+}
+
+interface Options {
+  arch: string;
+  tokenFile?: string;
+  json?: true;
+  quiet?: true;
+}
+
+export function configureAgent(command: Command, cli: Cli): void {
+  command
+    .argument('<url>', 'the folder to upload to')
+    .option('--arch <name>', 'architecture of the workers: x64 or arm64', os.arch())
+    .option('--token-file <file>', 'read the token from this file')
+    .option('--json', 'print JSON')
+    .option('-q, --quiet', 'show no progress')
+    .action((url: string, options: Options) => stageAgent(cli, url, options));
+}
+
+/** Uploads the agent under its hash: another version is another object, and runs under way keep theirs. */
+async function stageAgent(cli: Cli, url: string, options: Options): Promise<void> {
+  checkFederated(cli, url);
+  const file = await packAgent(await findAgent(cli, options.arch), cli.env);
+  const sha256 = await sha256Of(file);
+  const name = `${agentName}-${cli.version}-linux-${options.arch}-${sha256}.gz`;
+  const described = describeFile(file, name);
+  const place = below(url, name);
+  const report = (): string =>
+    options.json
+      ? JSON.stringify({ url: place, sha256, bytes: described.bytes })
+      : `[pool]\nagent = ${JSON.stringify(place)}\n`;
+  const request = { source: file, url, tokenFile: options.tokenFile, nameOf: () => name, asItIs: true };
+  const shards = [singleFile(described)];
+  await stageAll(cli, request, shards, { ...options, report });
+  if (options.json === undefined)
+    nextCommands(cli, [['updraft plan', 'what is sent, with the lines above in updraft.toml']]);
 }

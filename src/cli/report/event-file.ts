@@ -1,69 +1,91 @@
-import { bytewiseHasher } from '../../transfer/proof/crc32c.ts';
+import type { TrainingPoint } from '../../journal/training-curve.ts';
+import { crc32cOf } from '../../transfer/proof/crc32c.ts';
 
-/** A point of TensorBoard's curves. */
-export interface ScalarEvent {
-  /** Seconds since the epoch. */
-  time: number;
-  step: number;
-  values: Readonly<Record<string, number>>;
+/**
+ * An event file of TensorBoard: records with checksums, each a protocol buffer. All is written into one buffer: a long
+ * training has tens of thousands of points, and objects for each part of each would take most of the time.
+ */
+export class EventFile {
+  #bytes = Buffer.allocUnsafe(1 << 16);
+  #end = 0;
+  /** Step and beginning of each point. */
+  readonly #points: { step: number; at: number }[] = [];
+  /** What goes before the value of each metric. */
+  readonly #prefixes = new Map<string, Buffer>();
+
+  /** In milliseconds since the epoch. */
+  readonly startedAt: number;
+
+  constructor(startedAt: number) {
+    this.startedAt = startedAt;
+    this.#record(startedAt, text(3, 'brain.Event:2'), {});
+  }
+
+  add({ at, step, metrics }: TrainingPoint): void {
+    let bytes = 0;
+    for (const name in metrics) bytes += this.#prefixOf(name).length + 4;
+    this.#points.push({ step, at: this.#end });
+    const whole = Math.min(Math.max(0, Math.round(step)), Number.MAX_SAFE_INTEGER);
+    this.#record(at, [2 * 8, ...varint(whole), 5 * 8 + 2, ...varint(bytes)], metrics, bytes);
+  }
+
+  /** Forgets points at this step or later that were added last. */
+  cutFrom(step: number): void {
+    while ((this.#points.at(-1)?.step ?? -1) >= step) this.#end = this.#points.pop()?.at ?? this.#end;
+  }
+
+  /** Valid until the next change. */
+  get content(): Buffer {
+    return this.#bytes.subarray(0, this.#end);
+  }
+
+  #prefixOf(name: string): Buffer {
+    const known = this.#prefixes.get(name);
+    if (known !== undefined) return known;
+    const tag = text(1, name);
+    const prefix = Buffer.from([1 * 8 + 2, ...varint(tag.length + 5), ...tag, 2 * 8 + 5]);
+    this.#prefixes.set(name, prefix);
+    return prefix;
+  }
+
+  /** Length, its checksum, the data (time, these fields, the metrics), and its checksum. */
+  #record(at: number, fields: readonly number[], metrics: TrainingPoint['metrics'], metricBytes = 0): void {
+    const from = this.#end;
+    const length = 9 + fields.length + metricBytes;
+    if (from + length + 16 > this.#bytes.length)
+      this.#bytes = Buffer.concat([this.#bytes], 2 * this.#bytes.length + length);
+    const bytes = this.#bytes;
+    bytes.writeUInt32LE(length, from);
+    bytes.writeUInt32LE(0, from + 4);
+    bytes.writeUInt32LE(maskedCrc(bytes.subarray(from, from + 8)), from + 8);
+    bytes[from + 12] = 1 * 8 + 1;
+    let end = bytes.writeDoubleLE(at / 1000, from + 13);
+    for (const field of fields) bytes[end++] = field;
+    for (const name in metrics) {
+      const prefix = this.#prefixOf(name);
+      bytes.set(prefix, end);
+      end = bytes.writeFloatLE(metrics[name] ?? NaN, end + prefix.length);
+    }
+    this.#end = bytes.writeUInt32LE(maskedCrc(bytes.subarray(from + 12, end)), end);
+  }
 }
 
-/** An event file of TensorBoard: records with checksums, each a protocol buffer. Pure. */
-export function eventFile(events: readonly ScalarEvent[]): Buffer {
-  const [first] = events;
-  const version = message([double(1, first?.time ?? 0), text(3, 'brain.Event:2')]);
-  return Buffer.concat([version, ...events.map(scalarMessage)].map(record));
-}
+// The wire format of protocol buffers: the number of a field times 8 plus how it is written, then its value.
+const text = (field: number, value: string): number[] => {
+  const bytes = Buffer.from(value);
+  return [field * 8 + 2, ...varint(bytes.length), ...bytes];
+};
 
-function scalarMessage({ time, step, values }: ScalarEvent): Buffer {
-  const summary = Object.entries(values).map(([tag, value]) =>
-    bytes(1, message([text(1, tag), float(2, value)])),
-  );
-  return message([double(1, time), varint(2, step), bytes(5, message(summary))]);
-}
-
-/** Length, its checksum, the data, and its checksum. */
-function record(data: Buffer): Buffer {
-  const length = Buffer.alloc(8);
-  length.writeBigUInt64LE(BigInt(data.length));
-  return Buffer.concat([length, maskedCrc(length), data, maskedCrc(data)]);
+/** Seven bits per byte, the lowest first. */
+function varint(value: number): number[] {
+  const bytes: number[] = [];
+  let rest = value;
+  for (; rest > 127; rest = Math.floor(rest / 128)) bytes.push((rest % 128) | 128);
+  return [...bytes, rest];
 }
 
 /** CRC-32C, rotated and shifted, so that a checksum of data with checksums in it is no fixed point. */
-function maskedCrc(data: Buffer): Buffer {
-  const hasher = bytewiseHasher();
-  hasher.update(data);
-  const crc = Number.parseInt(hasher.hex(), 16);
-  const masked = (((crc >>> 15) | (crc << 17)) + 0xa2_82_ea_d8) >>> 0;
-  const out = Buffer.alloc(4);
-  out.writeUInt32LE(masked);
-  return out;
-}
-
-// The wire format of protocol buffers: the number of a field and how it is written, then its value.
-const message = (fields: readonly Buffer[]): Buffer => Buffer.concat(fields);
-const key = (field: number, wire: number): Buffer => Buffer.from([field * 8 + wire]);
-const varint = (field: number, value: number): Buffer => Buffer.concat([key(field, 0), variable(value)]);
-const text = (field: number, value: string): Buffer => bytes(field, Buffer.from(value));
-const bytes = (field: number, value: Buffer): Buffer =>
-  Buffer.concat([key(field, 2), variable(value.length), value]);
-
-function double(field: number, value: number): Buffer {
-  const out = Buffer.alloc(8);
-  out.writeDoubleLE(value);
-  return Buffer.concat([key(field, 1), out]);
-}
-
-function float(field: number, value: number): Buffer {
-  const out = Buffer.alloc(4);
-  out.writeFloatLE(value);
-  return Buffer.concat([key(field, 5), out]);
-}
-
-/** Seven bits per byte, the lowest first. */
-function variable(value: number): Buffer {
-  const out: number[] = [];
-  let rest = BigInt(Math.max(0, Math.round(value)));
-  for (; rest > 127n; rest >>= 7n) out.push(Number(rest & 127n) | 128);
-  return Buffer.from([...out, Number(rest)]);
+function maskedCrc(data: Uint8Array): number {
+  const crc = crc32cOf(data);
+  return (((crc >>> 15) | (crc << 17)) + 0xa2_82_ea_d8) >>> 0;
 }

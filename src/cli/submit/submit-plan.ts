@@ -17,9 +17,17 @@ import { checkBeforeSubmit } from '../check/check-plan.ts';
 import type { Cli } from '../cli.ts';
 import { runTool } from '../environment/workspace.ts';
 import { type JobFileOptions, jobFileArgument, loadOptions } from '../job-file-argument.ts';
-import { fetchImage } from '../object/fetch-image.ts';
 import { askYesNo, nextCommands } from '../text/phrases.ts';
 import { describeFallback } from './plan-text.ts';
+import { existsSync } from 'node:fs';
+import { byJobFile, preferCaches } from '../../federation/cache-choice.ts';
+import { cachesOf } from '../../job/caches.ts';
+import { poolTraits } from '../../job/pool-traits.ts';
+import { cachedImage } from '../../pool/image-command.ts';
+import { openFederation } from '../object/access.ts';
+import { TransferBoard, boardMode } from '../object/board.ts';
+import { fetchItem } from '../object/fetch-item.ts';
+import { printResult } from '../object/print-results.ts';
 
 export interface SubmitCliOptions extends JobFileOptions {
   new?: true;
@@ -151,3 +159,26 @@ export async function printSubmitted(
 
 /** The command that starts another run of the same job file. */
 export const newRun = (command: string, words: string): string => `updraft ${command} --new${words}`;
+
+/** Downloads an image of a federation to where this machine, or a cluster that shares its files, uses it; an existing one stays. */
+async function fetchImage(cli: Cli, { spec, imageTokenFile: tokenFile }: Plan): Promise<void> {
+  const { image } = spec.environment;
+  const target = image === undefined ? undefined : cachedImage(image, cli.env);
+  if (image === undefined || target === undefined || existsSync(target)) return;
+  // Where no runtime can start it, the pool reports that.
+  const { runsHere } = poolTraits[spec.run.pool];
+  if (runsHere && (await findProgram(['apptainer', 'singularity'], cli.env)) === undefined) return;
+  cli.err(`fetching the image ${image}, once for this machine\n`);
+  // The stdout of a submitting command is about its run.
+  const talking: Cli = { ...cli, out: (text) => cli.err(text) };
+  const board = new TransferBoard(talking, boardMode(talking, {}), 1);
+  const options = {
+    federation: preferCaches(openFederation(cli), cachesOf(spec.run), byJobFile),
+    unpack: undefined,
+    ...(tokenFile !== undefined && { tokenFile }),
+  };
+  const result = await fetchItem(talking, board, { url: image, target }, options);
+  if (result.fault === undefined) printResult(talking, board, result, {});
+  board.close();
+  if (result.fault !== undefined) throw result.fault;
+}

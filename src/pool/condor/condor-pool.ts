@@ -55,9 +55,9 @@ function condorPool({ self, env, clock, pid }: PoolContext): Pool {
   return {
     ...records,
     limits: (plan) => likelyProfile(plan, env),
-    async policy(plan) {
+    async policies(plan) {
       const { backoff } = await likelyProfile(plan, env);
-      return policyOf(plan.spec, { diskBytes: plan.disk.bytes, backoff });
+      return variantsOf(plan).map(({ spec, disk }) => policyOf(spec, { diskBytes: disk.bytes, backoff }));
     },
     examine: () => examine(env),
     slots: async (plan, where) => askSlots(plan, where, await CondorTools.find(env)),

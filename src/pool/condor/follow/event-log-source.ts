@@ -52,7 +52,6 @@ class EventLogSource {
   }
 
   async read(): Promise<SourceUpdate> {
-    this.#garbled = 0;
     await this.#clusters.refresh();
     this.#tail ??= await this.#openTail();
     await this.#tail.read();
@@ -61,7 +60,12 @@ class EventLogSource {
     const entries = (await isAdopted(this.#runFolder))
       ? taken.map(adoptedEntry)
       : await Promise.all(taken.map((entry) => this.#explain(entry)));
-    return { entries: withOutcomes(entries), garbled: this.#garbled, trouble: await this.#trouble() };
+    const damage = { file: condorFiles.eventLog, lines: this.#garbled };
+    return {
+      entries: withOutcomes(entries),
+      damaged: this.#garbled === 0 ? [] : [damage],
+      trouble: await this.#trouble(),
+    };
   }
 
   async #trouble(): Promise<AccountTrouble | undefined> {

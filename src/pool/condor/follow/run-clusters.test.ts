@@ -7,7 +7,7 @@ import { systemClock } from '../../../base/clock.ts';
 import type { LogEvent } from '../../../eventlog/events.ts';
 import { createParser } from '../../../eventlog/parse.ts';
 import { openJournal } from '../../../journal/file.ts';
-import { RunClusters } from './run-clusters.ts';
+import { RunClusters, zoneShift } from './run-clusters.ts';
 
 function submitEvent(cluster: number, batch: string): LogEvent {
   const events: LogEvent[] = [];
@@ -78,4 +78,22 @@ test("a log without a time zone, read on another machine, gets the journal's tim
   } as LogEvent;
   assert.equal(clusters.timeOf(later), now + 5000);
   assert.equal(clusters.timeOf({ ...later, zone: 'utc' }), later.time);
+});
+
+const at = Date.parse('2026-11-15T12:00:00Z');
+const [minute, hour] = [60_000, 3_600_000];
+
+test('a log read in another time zone is shifted by the difference, to the quarter hour', () => {
+  for (const off of [-12, -6, -5.5, -0.75, 0, 1, 5.75, 14])
+    assert.equal(zoneShift(at + off * hour, at - 5000, at + 5000), 0 - off * hour, String(off));
+});
+
+test('clocks seconds apart, and a submission found again hours later, cause no shift', () => {
+  assert.equal(zoneShift(at - 20_000, at, at + 5000), 0);
+  assert.equal(zoneShift(at + minute, at, at + 5 * hour), 0);
+  assert.equal(zoneShift(at, at - 5000, Infinity), 0);
+});
+
+test('a difference of days is not a time zone', () => {
+  assert.equal(zoneShift(at - 72 * hour, at, at), 0);
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readQuota } from './read-quota.ts';
+import { readQuota } from './ask-here.ts';
 
 const output = `Disk quotas for user ada (uid 1000):
      Filesystem  blocks   quota   limit   grace   files   quota   limit   grace
