@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import itertools
 import json
@@ -15,6 +16,7 @@ import sys
 import tarfile
 import tempfile
 import threading
+import time
 import unittest
 from typing import Any, Callable, Iterator, Optional
 from unittest import mock
@@ -454,6 +456,22 @@ def label(sample: dict[str, Any]) -> int:
     return int(sample["cls"])
 
 
+def note(what: object) -> None:
+    with open("notes.txt", "a") as file:
+        file.write(f"{what}\n")
+
+
+def noted() -> list[str]:
+    with contextlib.suppress(FileNotFoundError), open("notes.txt") as file:
+        return file.read().splitlines()
+    return []
+
+
+def label_and_note(sample: dict[str, Any]) -> int:
+    note(label(sample))
+    return label(sample)
+
+
 @unittest.skipIf(torch is None, "this Python has no PyTorch")
 class WithTorch(StreamTest):
     def loader(self, folder: str = "source", transform: Callable[..., Any] = label, **options: Any) -> Any:
@@ -522,6 +540,31 @@ class WithTorch(StreamTest):
         self.assertEqual(list(itertools.islice(sizes(4, 4), 2)), [4, 4])
         with self.assertRaisesRegex(SystemExit, "the loader has batch_size=2, the checkpoint has batch_size=4"):
             next(sizes(2, 2))
+
+    def test_reads_only_the_first_batch_before_the_training_wants_it(self) -> None:
+        os.environ["UPDRAFT_CHECKPOINT"] = "saved"
+        self.addCleanup(os.environ.pop, "UPDRAFT_CHECKPOINT")
+        list_shards("source", "data")
+        pause = updraft.Stream._pause
+
+        def note_and_pause(stream: updraft.Stream) -> None:
+            note("pause")
+            pause(stream)
+
+        patched = mock.patch.object(updraft.Stream, "_pause", note_and_pause)
+        patched.start()
+        self.addCleanup(patched.stop)
+        with Agent("source", "data", ahead=7):
+            loader = updraft.prefetch(self.loader("data", label_and_note, num_workers=2))
+            deadline = time.monotonic() + 60
+            while noted().count("pause") < 2 and time.monotonic() < deadline:
+                threading.Event().wait(0.01)
+            first = [int(line) for line in noted() if line != "pause"]
+            with updraft.training() as run:
+                for _ in run.epochs(1):
+                    batches = [batch.tolist() for batch in run.batches(loader)]
+            self.assertEqual(first, batches[0])
+            self.assertEqual(sorted(sum(batches, [])), list(range(len(KEYS))))
 
     def learn(self, interruption: Interruption, loader: Any) -> list[Any]:
         seed_all()

@@ -1526,7 +1526,8 @@ class Stream:
             # Workers that persist from epoch to epoch have a copy of this object: they read where to begin.
             handle, self._start_file = tempfile.mkstemp(".json", "updraft-stream-")
             os.close(handle)
-            weakref.finalize(self, _remove_own, self._start_file, os.getpid())
+            for own in (self._start_file, self._pause_file):
+                weakref.finalize(self, _remove_own, own, os.getpid())
         self._begin_at(_Start())
         if not os.path.exists(self._shards.hint or ""):
             self._want(self._start)
@@ -1608,13 +1609,27 @@ class Stream:
         # What the loader draws now it must not have drawn: the training restores, and draws, its numbers later.
         generators = _generators_of(loader)
         drawn = _random_now(generators, devices=False)
+        _write_text(self._pause_file, "")
         self._early = (loader, self._start, iter(loader))
         _set_random(drawn, generators)
 
     def _take_early(self, loader: Any) -> Any:
         """The batches that this loader reads already; None if it reads none, or not from where it should."""
         early, self._early = self._early, None
+        if early is not None:
+            os.remove(self._pause_file)
         return early[2] if early is not None and early[0] is loader and early[1] == self._start else None
+
+    @property
+    def _pause_file(self) -> str:
+        """As long as it is there, only the first batch is read: PyTorch needs the cores to start."""
+        return f"{self._start_file}.pause"
+
+    def _pause(self) -> None:
+        # Not forever: a loop of one's own never ends the pause.
+        until = time.monotonic() + 30
+        while os.path.exists(self._pause_file) and not _Requests.to_leave and time.monotonic() < until:
+            time.sleep(0.01)
 
     def _counted(self, start: _Start, samples: Iterator[Any]) -> Iterator[Any]:
         """The samples, read by the process that also saves: it knows the position, and when the epoch has ended."""
@@ -1628,7 +1643,7 @@ class Stream:
         """What a worker reads: of every `workers` batches from `start` on, its own."""
         size = self._batch_size or 1
         sown = _torch() is not None and _torch().utils.data.get_worker_info() is not None
-        before, place = start.before, 0
+        before, place, is_taken = start.before, 0, _worker()[0] is None
         with _Reader(self._shards.stream_folder, start.epoch, self._waited) as reader:
             for number, shards in enumerate(self._blocks(start.epoch)[start.block :], start.block):
                 reader.begin(place)
@@ -1642,7 +1657,11 @@ class Stream:
                         random.Random(f"{self._seed} {start.epoch} {number}").shuffle(order)
                     first = max(0, start.samples - before)
                     for nth, (shard, sample) in enumerate(order[first:], before + first):
-                        if (nth - start.samples) // size % workers == worker:
+                        batch = (nth - start.samples) // size
+                        if batch % workers == worker:
+                            if batch > 0 and not is_taken:
+                                self._pause()
+                                is_taken = True
                             yield self._decoded(shard.read(sample), (self._seed, start.epoch, nth) if sown else None)
                 before, place = before + len(order), place + len(shards)
         if before == 0:
