@@ -96,7 +96,11 @@ test('a rule compares bytes and seconds with numbers; anything else is an error'
     ['bytes>5', 'bytes>=5', 'bytes<5', 'bytes<=5', 'bytes==5'].map((rule) => holds(rule, 5)),
     [false, true, false, true, true],
   );
-  assert.equal(holds('bytes>=1.5M', 1_500_000), true);
+  for (const limit of ['1.5M', '1.5MB', '1.5 MB', '1500000B'])
+    assert.deepEqual(
+      [1_500_000, 1_499_999].map((bytes) => holds(`bytes>=${limit}`, bytes)),
+      [true, false],
+    );
   assert.equal(holds('bytes>0', undefined), false, 'what the log does not say is not valid');
   for (const rule of ['', 'bytes', 'size>3', 'bytes>x', 'bytes>1 || seconds>1'])
     assert.throws(() => readValid(rule), /is not a comparison/);

@@ -113,7 +113,7 @@ function standout(
   return odd.length <= known.length * maxOdd && next >= max * gap ? { max, median } : undefined;
 }
 
-const comparison = /^(bytes|seconds)\s*(>=|<=|>|<|==)\s*(\d+(?:\.\d+)?)([kMGT]?)$/;
+const comparison = /^(bytes|seconds)\s*(>=|<=|>|<|==)\s*(\d+(?:\.\d+)?)\s*([kMGT]?)B?$/;
 const sizes: Record<string, number> = { '': 1, k: 1e3, M: 1e6, G: 1e9, T: 1e12 };
 
 /** Parses `bytes>1M && seconds>=600`. A job whose figure the log lacks is not valid. */
