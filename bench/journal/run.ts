@@ -24,6 +24,7 @@ const commands = [
   ['status'],
   ['results'],
   ['report'],
+  ['why'],
   ['results', '--tensorboard', path.join(scratch, 'tb')],
 ];
 const rows = commands.map((command) => {

@@ -56,4 +56,6 @@ export interface Submission {
   problems: ReadingProblem[];
   /** Names that some value, condition or queue statement refers to; lower case. */
   referenced: Set<string>;
+  /** Environment variables that some value asks for and that are not set here. */
+  unset: Set<string>;
 }

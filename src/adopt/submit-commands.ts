@@ -1,5 +1,9 @@
 import { nearest } from '../base/nearest.ts';
 
+const wordsIn = (list: string): string[] => list.trim().split(/\s+/);
+const pairsIn = (list: string): Record<string, string> =>
+  Object.fromEntries(wordsIn(list).map((pair) => pair.split('=')) as [string, string][]);
+
 /** Every command of `condor_submit`, by its usual name; families with variable endings are below. */
 const names = new Set(
   `
@@ -42,62 +46,23 @@ const names = new Set(
 );
 
 /** Other names that HTCondor accepts for a command: mostly the attribute it sets. */
-const others: Record<string, string> = {
-  acctgroupuser: 'accounting_group_user',
-  args: 'arguments',
-  arguments2: 'arguments',
-  cmd: 'executable',
-  commoninputfiles: 'transfer_common_input',
-  dagmannodeslog: 'dagman_log',
-  env: 'environment',
-  environment2: 'environment',
-  get_env: 'getenv',
-  gpusmaxcapability: 'gpus_maximum_capability',
-  gpusmincapability: 'gpus_minimum_capability',
-  gpusminmemory: 'gpus_minimum_memory',
-  gpusminruntime: 'gpus_minimum_runtime',
-  initial_dir: 'initialdir',
-  isnoopjob: 'noop_job',
-  iwd: 'initialdir',
-  job_iwd: 'initialdir',
-  jobbatchid: 'batch_id',
-  jobbatchname: 'batch_name',
-  jobdescription: 'description',
-  jobmaterializelimit: 'max_materialize',
-  jobmaterializemaxidle: 'max_idle',
-  jobmaxretries: 'max_retries',
-  jobnotification: 'notification',
-  jobprio: 'priority',
-  jobsetname: 'jobset',
-  jobstarterdebug: 'starter_debug',
-  jobstarterlog: 'starter_log',
-  jobsuccessexitcode: 'success_exit_code',
-  jobuniverse: 'universe',
-  lastmatchlistlength: 'match_list_length',
-  leavejobinqueue: 'leave_in_queue',
-  manifestdesired: 'manifest',
-  materialize_max_idle: 'max_idle',
-  node_count: 'machine_count',
-  nodecount: 'machine_count',
-  preferences: 'rank',
-  prio: 'priority',
-  stderr: 'error',
-  stdin: 'input',
-  stdout: 'output',
-  streamerr: 'stream_error',
-  streamin: 'stream_input',
-  streamout: 'stream_output',
-  successcheckpointexitcode: 'checkpoint_exit_code',
-  transfercheckpoint: 'transfer_checkpoint_files',
-  transfererr: 'transfer_error',
-  transferin: 'transfer_input',
-  transferout: 'transfer_output',
-  transformonevict: 'on_evict_checks',
-  use_scitoken: 'use_scitokens',
-  userlog: 'log',
-  userlogexecuteeventattrs: 'ulog_execute_attrs',
-  userlogusexml: 'log_xml',
-};
+const others = pairsIn(`
+  acctgroupuser=accounting_group_user args=arguments arguments2=arguments cmd=executable
+  commoninputfiles=transfer_common_input dagmannodeslog=dagman_log env=environment environment2=environment
+  get_env=getenv gpusmaxcapability=gpus_maximum_capability gpusmincapability=gpus_minimum_capability
+  gpusminmemory=gpus_minimum_memory gpusminruntime=gpus_minimum_runtime initial_dir=initialdir
+  isnoopjob=noop_job iwd=initialdir job_iwd=initialdir jobbatchid=batch_id jobbatchname=batch_name
+  jobdescription=description jobmaterializelimit=max_materialize jobmaterializemaxidle=max_idle
+  jobmaxretries=max_retries jobnotification=notification jobprio=priority jobsetname=jobset
+  jobstarterdebug=starter_debug jobstarterlog=starter_log jobsuccessexitcode=success_exit_code
+  jobuniverse=universe lastmatchlistlength=match_list_length leavejobinqueue=leave_in_queue
+  manifestdesired=manifest materialize_max_idle=max_idle node_count=machine_count nodecount=machine_count
+  preferences=rank prio=priority stderr=error stdin=input stdout=output streamerr=stream_error
+  streamin=stream_input streamout=stream_output successcheckpointexitcode=checkpoint_exit_code
+  transfercheckpoint=transfer_checkpoint_files transfererr=transfer_error transferin=transfer_input
+  transferout=transfer_output transformonevict=on_evict_checks use_scitoken=use_scitokens userlog=log
+  userlogexecuteeventattrs=ulog_execute_attrs userlogusexml=log_xml
+`);
 
 /** Families of commands with variable endings. */
 const families =

@@ -58,6 +58,7 @@ export class SubmitReader {
       hasNoQueue: false,
       problems: [],
       referenced: new Set(),
+      unset: new Set(),
     };
     this.takeGiven(false);
   }
@@ -115,7 +116,12 @@ export class SubmitReader {
       lookup: (name) =>
         live[name.toLowerCase()] ?? this.macros.get(name)?.value ?? ambient[name.toLowerCase()],
       // The shell's own name for the folder where `condor_submit` runs.
-      env: (name) => (name === 'PWD' ? (this.context.cwd ?? env[name]) : env[name]),
+      env: (name) => {
+        const value = name === 'PWD' ? (this.context.cwd ?? env[name]) : env[name];
+        // A page in a browser knows no variables at all.
+        if (value === undefined && Object.keys(env).length > 0) this.submission.unset.add(name);
+        return value;
+      },
       cwd,
       budget: this.budget,
       chosen,

@@ -22,12 +22,19 @@ export function undefinedNames(submission: Submission): { name: string; place: S
   );
 }
 
-/** Whether a raw value depends on a macro that nothing in the file defines, also through other macros. */
+/** Environment variables that a raw value asks for without a default, and that are not set here. */
+export const unsetIn = (raw: string, { unset }: Submission): string[] =>
+  [...raw.matchAll(/(?<!\$)\$ENV\((\w+)\)/g)].flatMap(([, name = '']) => (unset.has(name) ? [name] : []));
+
+/** Whether a raw value depends on a macro that nothing defines here, also through other macros. */
 export function opennessOf(submission: Submission): (raw: string) => boolean {
   const open = new Set(undefinedNames(submission).map(({ name }) => name.toLowerCase()));
   for (const { value } of submission.assignments)
     for (const name of macroReferences(value)) if (isOfDag(name)) open.add(name);
-  const isOpen = (raw: string): boolean => macroReferences(raw).some((name) => open.has(name));
+  for (const { name, value } of submission.assignments)
+    if (unsetIn(value, submission).length > 0) open.add(name.toLowerCase());
+  const isOpen = (raw: string): boolean =>
+    macroReferences(raw).some((name) => open.has(name)) || unsetIn(raw, submission).length > 0;
   // Each round follows one more step of the chains of macros.
   for (let size = -1; open.size > size && open.size > 0;) {
     size = open.size;

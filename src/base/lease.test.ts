@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
@@ -48,6 +48,21 @@ test('the death of the holder frees the lease', async (t) => {
   assert.ok(await acquireLease(folder, dead));
   assert.equal(livenessOf(dead), 'dead');
   assert.ok(await acquireLease(folder, self()));
+});
+
+test('a process that slept while others held the lease and left does not get it', async (t) => {
+  const folder = await folderFor(t);
+  const holder = (number: number): string => path.join(folder, `${number}.json`);
+  // Reading a pipe takes until the test has written to it: the sleep.
+  execFileSync('mkfifo', [holder(1)]);
+  const acquired = acquireLease(folder, self());
+  const pipe = await open(holder(1), 'w');
+  await writeFile(holder(9), JSON.stringify({ holder: self() }));
+  await pipe.writeFile('{}');
+  await pipe.close();
+  assert.equal(await acquired, undefined);
+  assert.deepEqual(await leaseHolder(folder), self());
+  assert.deepEqual((await readdir(folder)).sort(), ['1.json', '9.json']);
 });
 
 test('a process id that is used again does not keep a lease', async (t) => {

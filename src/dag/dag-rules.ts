@@ -118,7 +118,7 @@ export const dagRules: Rule<DagFacts>[] = [
     name: 'dag-inner-twice',
     level: 'warning',
     about:
-      'Two nodes that do not wait for each other run the same inner DAG in the same folder, with one lock, log and rescue file.',
+      'Two nodes that do not wait for each other run the same inner DAG in the same folder: its lock makes the one that starts second fail.',
     check: sharedInner,
   },
   {
@@ -361,7 +361,7 @@ function sharedInner({ dag }: DagFacts): Found[] {
     );
     if (first === undefined || beside === undefined) return [];
     return {
-      message: `${first.name} and ${beside.name} may run ${file} at the same time: its lock stops the second one, and they share logs and rescue files`,
+      message: `${first.name} and ${beside.name} may run ${file} at the same time: its lock makes the one that starts second fail`,
       fix: `let one wait for the other (PARENT ${ownName(first)} CHILD ${ownName(beside)}), or give each its own copy of the file`,
       place: beside.place,
     };

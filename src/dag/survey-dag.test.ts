@@ -292,6 +292,10 @@ test('an inner DAG that two nodes may run at once is reported, unless one waits 
   const twice = 'SUBDAG EXTERNAL A b.dag\nJOB M a.sub\nSUBDAG EXTERNAL B b.dag\n';
   const found = (text: string): string[] =>
     dagRules({ 'a.dag': text, ...inner }).filter((one) => one.includes('twice'));
+  const said = all({ 'a.dag': twice, ...inner }).map(({ message }) => message);
+  assert.ok(
+    said.includes('A and B may run b.dag at the same time: its lock makes the one that starts second fail'),
+  );
   assert.deepEqual(found(twice), ['warning dag-inner-twice a.dag:3']);
   assert.deepEqual(found(`${twice}PARENT A CHILD M\nPARENT M CHILD B\n`), []);
   assert.deepEqual(found(`${twice}PARENT B CHILD A\n`), []);

@@ -1,5 +1,5 @@
 import { counted } from '../base/counted.ts';
-import type { FetchState, RunState } from '../journal/state.ts';
+import { describeDamage, type FetchState, type RunState } from '../journal/state.ts';
 import { formatMillis } from '../report/format.ts';
 import { phaseRowsOf } from './job-row.ts';
 import type { Board, CacheFigures, Problem, SiteFigures, Tone } from './page-data.ts';
@@ -26,7 +26,7 @@ export function boardOf(state: RunState, context: BoardContext, now: number): Bo
     waste: wasteOf(state),
     sites: sitesOf(state),
     caches: cachesOf(state),
-    garbled: state.garbled,
+    damage: describeDamage(state) ?? null,
     account: state.trouble ?? null,
     ...context,
   };

@@ -2,7 +2,12 @@ import path from 'node:path';
 import { attemptFiles, attemptFolder } from '../job/layout.ts';
 import type { JobState } from '../journal/state.ts';
 import { JournalTail } from '../journal/tail.ts';
-import { CurveStitcher, type CurveUnit, type TrainingPoint } from '../journal/training-curve.ts';
+import {
+  CurveStitcher,
+  type CurveUnit,
+  isProgressLine,
+  type TrainingPoint,
+} from '../journal/training-curve.ts';
 import type { MetricCurves } from './page-data.ts';
 
 /** Points kept of a metric of a job: more than a screen shows. */
@@ -81,7 +86,7 @@ class JobCurves {
   async read(folder: string, { id, attempts }: JobState): Promise<boolean> {
     for (const { attempt } of attempts) {
       const file = path.join(attemptFolder(folder, id, attempt), attemptFiles.journal);
-      const tail = this.#tails.get(attempt) ?? new JournalTail(file, isProgress);
+      const tail = this.#tails.get(attempt) ?? new JournalTail(file, isProgressLine);
       this.#tails.set(attempt, tail);
       const { entries, restarted } = await tail.read();
       if (restarted || (entries.length > 0 && attempt < this.#latest)) return false;
@@ -104,9 +109,6 @@ class JobCurves {
     }
   }
 }
-
-/** Cheap: a journal has many other entries. */
-const isProgress = (line: string): boolean => line.includes('"kind":"progress"');
 
 interface ThinPoint {
   step: number;

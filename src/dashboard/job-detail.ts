@@ -1,9 +1,11 @@
+import path from 'node:path';
 import { printable } from '../base/printable.ts';
 import { clip } from '../base/text-table.ts';
 import type { Explanation } from '../diagnosis/explanation.ts';
 import { faultOf } from '../history/run-jobs.ts';
+import { attemptFiles, attemptFolder } from '../job/layout.ts';
 import { isOpen, type AttemptState, type JobState, type RunState } from '../journal/state.ts';
-import { CurveStitcher, readProgress } from '../journal/training-curve.ts';
+import { CurveStitcher, eachProgress } from '../journal/training-curve.ts';
 import { checkpointSentences } from '../why/checkpoint-sentences.ts';
 import { explainRunJob } from '../why/explain-run-job.ts';
 import { everyNth, fewDigits } from './curve-book.ts';
@@ -87,15 +89,20 @@ async function jobCurves(
 ): Promise<JobDetail['curves']> {
   const stitcher = new CurveStitcher();
   const metrics = new Map<string, CurvePoint[]>();
-  for (const entry of await readProgress(folder, { attempts: [...attempts] })) {
-    const point = stitcher.take(entry)?.point;
-    for (const [name, value] of Object.entries(point?.metrics ?? {})) {
-      if (point === undefined || !Number.isFinite(value)) continue;
-      const points = metrics.get(name) ?? [];
-      metrics.set(name, points);
-      points.push({ attempt: entry.attempt, x: fewDigits(point.epochs ?? point.step), y: fewDigits(value) });
-    }
-  }
+  for (const { job, attempt } of attempts)
+    await eachProgress(path.join(attemptFolder(folder, job, attempt), attemptFiles.journal), (entry) => {
+      const point = stitcher.take(entry)?.point;
+      for (const [name, value] of Object.entries(point?.metrics ?? {})) {
+        if (point === undefined || !Number.isFinite(value)) continue;
+        const points = metrics.get(name) ?? [];
+        metrics.set(name, points);
+        points.push({
+          attempt: entry.attempt,
+          x: fewDigits(point.epochs ?? point.step),
+          y: fewDigits(value),
+        });
+      }
+    });
   return [...metrics]
     .slice(0, maxMetrics)
     .map(([metric, points]) => ({ metric, unit: stitcher.unit, points: everyNth(points, max) }));

@@ -25,8 +25,8 @@ export interface Board {
   waste: Waste;
   sites: SiteFigures[];
   caches: CacheFigures[];
-  /** Unreadable lines of the journals. */
-  garbled: number;
+  /** What could not be read of the journals. */
+  damage: string | null;
   /** Why the figures may be outdated: the run's folder cannot be read now. */
   trouble: string | null;
   /** Why the figures may be incomplete: a file of the run is missing or damaged. */

@@ -14,6 +14,8 @@ type State = 'between' | 'text' | 'json' | 'xml' | 'garbled';
 
 /** No input may make the reader buffer everything: a longer event loses its middle, any other part is handed over as it is. */
 const maxPartBytes = 4 * 1024 * 1024;
+/** A JSON or XML event has no middle to lose: it is read whole. */
+const maxAdBytes = 64 * 1024 * 1024;
 /** What stays at each end of such an event: a hold's code is in its last line. */
 const keptBytes = 64 * 1024;
 
@@ -48,7 +50,8 @@ export class Framer {
   feed(piece: Uint8Array, headroom = 0): void {
     this.#append(piece, headroom);
     this.#scan();
-    if (this.#used - this.#keepFrom() > maxPartBytes) {
+    const isAd = this.#state === 'json' || this.#state === 'xml';
+    if (this.#used - this.#keepFrom() > (isAd ? maxAdBytes : maxPartBytes)) {
       if (this.#state === 'text') this.#shorten();
       else this.#flush();
     }

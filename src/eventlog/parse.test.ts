@@ -84,6 +84,24 @@ test('a hold of any length keeps its code, and the next event its place', () => 
     }
 });
 
+test('a hold of any length is read whole in JSON and XML', () => {
+  const reason = 'long reason '.repeat(2 ** 19);
+  const ad = { EventTypeNumber: 12, Cluster: 4, Proc: 0, HoldReason: reason, HoldReasonCode: 13 };
+  const json = `${JSON.stringify(ad, undefined, 2)}\n`;
+  const xml = `<c>\n${Object.entries(ad)
+    .map(
+      ([name, value]) =>
+        `<a n="${name}">${typeof value === 'number' ? `<i>${value}</i>` : `<s>${value}</s>`}</a>\n`,
+    )
+    .join('')}</c>\n`;
+  for (const hold of [json, xml]) {
+    const { events, garbled } = parseInPieces(Buffer.from(hold + submit), [1 << 20]);
+    const [held, next] = events;
+    assert.ok(held?.kind === 'held' && next?.kind === 'submit' && garbled.length === 0);
+    assert.deepEqual([held.details.code, held.details.reason === reason], [13, true]);
+  }
+});
+
 test('a missing separator costs nothing, and text between events is garbled', () => {
   const bare = submit.replace('...\n', '');
   assert.deepEqual(outline(`How much memory?\n${bare}${image}See above.\n${suspended}`), {

@@ -264,9 +264,8 @@ interface UsageFigures {
 
 /** Keeps only rows with a measured use: a log may have a million jobs. */
 function recordUsage(attempt: AttemptHistory, { bytes, resources }: UsageFigures): void {
-  attempt.resources = resources
-    .filter(({ usage, request }) => usage !== undefined && request !== undefined)
-    .map(internRow);
+  const rows = resources.filter(({ usage, request }) => usage !== undefined && request !== undefined);
+  attempt.resources = sameTable(rows.map(internRow));
   if (bytes.runReceived !== undefined) attempt.receivedBytes = bytes.runReceived;
   if (bytes.runSent !== undefined) attempt.sentBytes = bytes.runSent;
 }
@@ -282,6 +281,15 @@ function internRow({ name, unit = '', usage = 0, request = 0 }: Resource): UsedR
   const row = { name: intern(name), unit: intern(unit), usage, request };
   if (internedRows.size < maxInternedRows) internedRows.set(ownCopy(key), row);
   return row;
+}
+
+let latestTable: readonly UsedResource[] = [];
+
+/** Attempts that follow each other often have the same rows: then one list is enough. */
+function sameTable(rows: readonly UsedResource[]): readonly UsedResource[] {
+  const isSame = rows.length === latestTable.length && rows.every((row, at) => row === latestTable[at]);
+  if (!isSame) latestTable = rows;
+  return latestTable;
 }
 
 /** Memory use from the reason of a hold, if it is more than the table shows. */

@@ -106,7 +106,6 @@ export class JobFold {
     return this.#ended;
   }
 
-  /** The current attempt. */
   get attempt(): AttemptHistory | undefined {
     return this.#attempt;
   }
@@ -125,7 +124,6 @@ export class JobFold {
     this.#now = Math.max(this.#now, time - this.job.from);
   }
 
-  /** The current event as evidence, if that was requested. */
   get evidence(): Evidence | undefined {
     if (this.#evidence === undefined && this.#log !== undefined)
       this.#evidence = new EventPlace(this.#log, this.#offset, this.job.from + this.#quotedAt);
@@ -288,10 +286,14 @@ export class JobFold {
   finish(outcome: JobOutcome, cause: Cause | undefined, reason: string): void {
     if (this.#attempt === undefined) this.#closeWait();
     this.#conclude(outcome, cause, reason);
+    // Of many jobs, nobody asks why one succeeded at once: without its details it takes half the memory.
+    const isPlain = outcome === 'success' && this.#log !== undefined && this.job.attempts.length === 1;
+    if (isPlain) this.#evidence = this.#log = undefined;
+    if (isPlain)
+      for (const part of [this.job, ...this.job.attempts]) Object.assign(part, { details: undefined });
     this.#changed({ kind: 'finished', outcome, reason });
   }
 
-  /** The job, as far as its events go. */
   result(): JobHistory {
     const { job } = this;
     job.to = this.now;

@@ -53,8 +53,11 @@ export async function readHistory(
     const { isYearless, moment } = await scanLog(source, add, { signal, onGarbled, within, isPassing: true });
     if (isYearless && moment === undefined && !isKnown) fold.facts.guessedYear = true;
   }
+  const jobs = fold.finish();
+  // What reading leaves behind is a third of all, and what follows needs room (`cli/main.ts` makes this possible).
+  (globalThis as { gc?: () => void }).gc?.();
   return {
-    jobs: fold.finish(),
+    jobs,
     facts: fold.facts,
     garbledBytes,
     garbledStart: garbledStart ?? new Uint8Array(),

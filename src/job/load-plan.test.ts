@@ -161,3 +161,28 @@ test('a file:// object must exist', async (t) => {
     });
   }
 });
+
+test('what an entry of a group names and this machine lacks is reported at that entry', async (t) => {
+  const folder = await temporaryFolder(t, {
+    'updraft.toml': `${job('[]')}[data.d]
+url = "{url}"
+manifest = "{manifest}"
+[run.matrix]
+way = [
+  { url = "here.tar", manifest = "" },
+  { url = "gone.tar", manifest = "" },
+  { url = "osdf:///a/b.tar", manifest = "gone.manifest" },
+]
+`,
+    'here.tar': 'x',
+  });
+  await assert.rejects(loadPlan('.', { cwd: folder }), (error: Error) => {
+    assert.match(
+      error.message,
+      /^updraft\.toml:12:11: run\.matrix\.way\[1\]\.url: .*gone\.tar does not exist/m,
+    );
+    assert.match(error.message, /^updraft\.toml:13:41: run\.matrix\.way\[2\]\.manifest: .*gone\.manifest/m);
+    assert.match(error.message, /^2 problems/);
+    return true;
+  });
+});

@@ -1,16 +1,18 @@
+import { fileSize } from '../base/error-reason.ts';
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Env } from '../base/env.ts';
 import { mapLimited } from '../base/map-limited.ts';
 import { stableJson } from '../base/stable-json.ts';
 import { Fault } from '../fault/fault.ts';
+import type { JobValues } from './expand.ts';
 import { isInside } from './inside.ts';
 import { type Layer, layerOfSetting } from './layers.ts';
 import { jobFileNames } from './layout.ts';
 import { FileProblem, listFiles, statIfExists } from './list-files.ts';
 import { makePlan, type Plan, type PlanInput, type PlannedFile, withEnvironment } from './plan.ts';
-import { checkSpec } from './read-spec.ts';
-import { type DataPlaces, fileSize, resolveData, resolveToken } from './resolve-data.ts';
+import { checkSpec, groupPlaces, type SpecVariant } from './read-spec.ts';
+import { type DataPlaces, resolveData, resolveToken } from './resolve-data.ts';
 import { resolveEnvironment } from './resolve-environment.ts';
 import {
   type KeyPath,
@@ -56,13 +58,18 @@ export async function loadJobFile(
   const problems: SpecProblem[] = [];
   const { env = {}, tokenFor } = options;
   const places = { folder, home: env['HOME'], tokenFor, env };
-  const specs = variants.map(({ spec }) => spec);
-  const files = await collectFiles(specs, source, folder, problems);
-  const resolve = resolver(source, places, problems);
-  const inputs = await mapLimited(variants, maxParallel, async ({ spec, jobs }) => ({
-    ...(await resolve(spec)),
-    jobs,
-  }));
+  const inGroup = groupPlaces(source);
+  const files = await collectFiles(variants, folder, (at, message, job) => {
+    const problem = problemAt(source, at, message);
+    problems.push(inGroup(problem, job) ?? problem);
+  });
+  const resolve = resolver(source, places);
+  const inputs = await mapLimited(variants, maxParallel, async ({ spec, jobs }) => {
+    const own: SpecProblem[] = [];
+    const resolved = await resolve(spec, own);
+    problems.push(...own.map((problem) => inGroup(problem, jobs[0]) ?? problem));
+    return { ...resolved, jobs };
+  });
   if (problems.length > 0) throw new SpecFault(problems);
   const [first, ...others] = inputs.map((input) => makePlan({ ...input, file, folder, files }));
   if (first === undefined) throw new SpecFault([problemAt(source, ['run'], 'has no jobs')]);
@@ -74,7 +81,7 @@ export async function loadJobFile(
 const maxParallel = 16;
 
 /** Finds what a spec names on this machine; what several variants name is looked up once. */
-function resolver(source: SourceFile, places: DataPlaces & { env: Env }, problems: SpecProblem[]) {
+function resolver(source: SourceFile, places: DataPlaces & { env: Env }) {
   const known = new Map<string, Promise<unknown>>();
   const once = <T>(what: unknown, find: () => Promise<T>): Promise<T> => {
     const key = stableJson(what);
@@ -83,7 +90,10 @@ function resolver(source: SourceFile, places: DataPlaces & { env: Env }, problem
     return found;
   };
   const setsMemory = valueAt(source.value, ['resources', 'memory']) !== undefined;
-  return async (spec: Spec): Promise<Omit<PlanInput, 'file' | 'folder' | 'files'>> => {
+  return async (
+    spec: Spec,
+    problems: SpecProblem[],
+  ): Promise<Omit<PlanInput, 'file' | 'folder' | 'files'>> => {
     const { environment: asked, resources } = spec;
     const data = await Promise.all(
       spec.data.map((one) => once(one, () => resolveData(one, source, places, problems))),
@@ -128,20 +138,21 @@ async function readText(file: string): Promise<string> {
 }
 
 async function collectFiles(
-  specs: readonly Spec[],
-  source: SourceFile,
+  variants: readonly SpecVariant[],
   folder: string,
-  problems: SpecProblem[],
+  onProblem: (at: KeyPath, message: string, job: JobValues | undefined) => void,
 ): Promise<PlannedFile[]> {
-  const entries = new Map(specs.flatMap(filesOf).map((entry) => [JSON.stringify(entry), entry]));
   const found = new Map<string, PlannedFile>();
-  for (const [at, entry] of entries.values())
-    try {
-      for (const one of await listFiles(folder, entry)) found.set(one.path, one);
-    } catch (error) {
-      if (!(error instanceof FileProblem)) throw error;
-      problems.push(problemAt(source, at, error.message));
-    }
+  const seen = new Set<string>();
+  for (const { spec, jobs } of variants)
+    for (const [at, entry] of filesOf(spec))
+      try {
+        if (seen.size === seen.add(JSON.stringify([at, entry])).size) continue;
+        for (const one of await listFiles(folder, entry)) found.set(one.path, one);
+      } catch (error) {
+        if (!(error instanceof FileProblem)) throw error;
+        onProblem(at, error.message, jobs[0]);
+      }
   return [...found.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 

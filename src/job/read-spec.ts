@@ -134,7 +134,7 @@ function variantProblems(
 }
 
 /** Finds the entry of a group that has the value with a problem, where that fills a key by itself. */
-function groupPlaces(
+export function groupPlaces(
   source: SourceFile,
 ): (problem: SpecProblem, job: JobValues | undefined) => SpecProblem | undefined {
   const matrix = writtenMatrix(source);

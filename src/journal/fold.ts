@@ -7,6 +7,7 @@ import {
   type AccountTrouble,
   type AgentState,
   type AttemptState,
+  type Damage,
   type JobState,
   type PoolAccount,
   type RunState,
@@ -34,7 +35,7 @@ export function fold(entries: readonly Entry[]): RunState {
  * the two journals may be interleaved in any way, as long as each journal's own order holds.
  */
 export class RunFold {
-  #run: Omit<RunState, 'endedAt' | 'jobs' | 'tally' | 'garbled' | 'trouble'> = {
+  #run: Omit<RunState, 'endedAt' | 'jobs' | 'tally' | 'garbled' | 'damaged' | 'trouble'> = {
     run: '',
     name: '',
     pool: '',
@@ -86,7 +87,7 @@ export class RunFold {
     this.#changeAttempt(job, attempt, (old) => ({ ...old, heardAt }));
   }
 
-  state(garbled = 0, trouble?: AccountTrouble): RunState {
+  state(damaged: readonly Damage[] = [], trouble?: AccountTrouble): RunState {
     const jobs = [...this.#jobs.values()].map((job) => (trouble?.isAllLost ? asUnknown(job) : job));
     const endedAt = runEndedAt(jobs);
     return {
@@ -94,7 +95,8 @@ export class RunFold {
       ...defined({ endedAt }),
       jobs,
       tally: tally(jobs),
-      garbled,
+      garbled: damaged.reduce((sum, { lines }) => sum + lines, 0),
+      ...(damaged.length > 0 && { damaged: [...damaged] }),
       ...defined({ trouble }),
     };
   }

@@ -8,8 +8,8 @@ import { attemptFiles, attemptFolder, runFiles } from '../job/layout.ts';
 import { isAgentEntry } from './codec.ts';
 import type { Entry } from './entry.ts';
 import { RunFold } from './fold.ts';
-import { agentJournals, assertRunFolder, attemptKey, type EntrySource } from './load-run.ts';
-import type { AccountTrouble, RunState } from './state.ts';
+import { agentJournals, assertRunFolder, attemptKey, damageOf, type EntrySource } from './load-run.ts';
+import type { AccountTrouble, Damage, RunState } from './state.ts';
 import { JournalTail } from './tail.ts';
 
 interface FollowedAttempt {
@@ -24,9 +24,8 @@ interface FollowedAttempt {
   silent: boolean;
 }
 
-/** Journals read at the same time: a run can have more attempts than a process may open files. */
-const maxOpenFiles = 64;
-
+/** A run can have more attempts than a process may open files. */
+const maxParallel = 64;
 /** How often files are read if no change was reported. */
 const pollMs = 1000;
 
@@ -72,7 +71,7 @@ class Follower {
   readonly #source: EntrySource | undefined;
   readonly #attempts = new Map<string, FollowedAttempt>();
   #fold = new RunFold();
-  readonly #garbled = new Map<string, number>();
+  #sourceDamage: Damage[] = [];
   #trouble: AccountTrouble | undefined;
   /** Kept, because the run's journal may start over while the source does not. */
   #fromJournal: Entry[] = [];
@@ -86,8 +85,8 @@ class Follower {
   }
 
   state(): RunState {
-    const garbled = this.#garbled.values().reduce((sum, lines) => sum + lines, 0);
-    return this.#fold.state(garbled, this.#trouble);
+    const tails = [this.#run, ...this.#attempts.values().map(({ tail }) => tail)];
+    return this.#fold.state([...damageOf(this.#runFolder, tails), ...this.#sourceDamage], this.#trouble);
   }
 
   livePaths(): string[] {
@@ -107,9 +106,8 @@ class Follower {
   /** Reads what was appended to the journals; returns whether anything was. */
   async read(): Promise<boolean> {
     const run = await this.#run.read();
-    const news = (await this.#source?.read()) ?? { entries: [], garbled: 0 };
-    this.#count(this.#run.path, run.garbled, run.restarted);
-    this.#count('', news.garbled, false);
+    const news = (await this.#source?.read()) ?? { entries: [] };
+    this.#sourceDamage = news.damaged ?? [];
     this.#fromJournal = run.restarted ? run.entries : this.#fromJournal.concat(run.entries);
     this.#fromSource = this.#fromSource.concat(news.entries);
     const troubled = this.#trouble?.message !== news.trouble?.message;
@@ -123,7 +121,7 @@ class Follower {
       ? this.#fromJournal.concat(this.#fromSource)
       : run.entries.concat(news.entries);
     for (const entry of fresh) this.#add(entry);
-    const changed = await mapLimited(this.#live(), maxOpenFiles, (one) => this.#readAgent(one));
+    const changed = await mapLimited(this.#live(), maxParallel, (one) => this.#readAgent(one));
     return run.restarted || troubled || fresh.length > 0 || changed.includes(true);
   }
 
@@ -142,8 +140,7 @@ class Follower {
     const { job, attempt, tail } = followed;
     const hasSpoken = followed.spoken;
     let isChanged = false;
-    await tail.readParts(({ entries, garbled, restarted }) => {
-      this.#count(tail.path, garbled, restarted);
+    await tail.readParts(({ entries, restarted }) => {
       if (restarted || (entries.length > 0 && !followed.spoken)) this.#fold.forgetAgent(job, attempt);
       isChanged ||= entries.length > 0 || restarted;
       if (entries.length === 0) return;
@@ -170,9 +167,5 @@ class Follower {
     };
     this.#attempts.set(attemptKey(followed), followed);
     return followed;
-  }
-
-  #count(file: string, garbled: number, restarted: boolean): void {
-    this.#garbled.set(file, garbled + (restarted ? 0 : (this.#garbled.get(file) ?? 0)));
   }
 }

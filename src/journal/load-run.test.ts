@@ -8,7 +8,7 @@ import { encode } from './codec.ts';
 import type { AgentBody, AgentEntry, Entry, RunBody, RunEntry } from './entry.ts';
 import { fold } from './fold.ts';
 import { loadRun, merge } from './load-run.ts';
-import type { JobState } from './state.ts';
+import { describeDamage, type JobState } from './state.ts';
 
 const at = (hours: number): string => new Date(Date.UTC(2026, 0, 1) + hours * 3_600_000).toISOString();
 const runJournal = (...bodies: RunBody[]): RunEntry[] =>
@@ -115,9 +115,37 @@ test('a run of long journals is loaded as if all entries were folded in order, w
   await write(run);
   await write(long, '0', 1);
   await write([...swapped, ...strays], '1', 1);
-  const { jobs, garbled } = await loadRun(folder);
+  const state = await loadRun(folder);
+  const { jobs, garbled } = state;
   assert.equal(garbled, run.length + long.length + swapped.length + strays.length);
+  const lines = [run.length, long.length, swapped.length + strays.length];
+  assert.equal(
+    describeDamage({ ...state, run: 'sweep-1' }),
+    `Ignored ${garbled.toLocaleString('en')} unreadable lines in the journals of sweep-1: ` +
+      ['journal.jsonl', 'jobs/0/attempt-1/agent.jsonl', 'jobs/1/attempt-1/agent.jsonl']
+        .map((file, index) => `${file} line 2 (first of ${lines[index]?.toLocaleString('en')})`)
+        .join(', ') +
+      '.',
+  );
   const timeless = (list: JobState[]) =>
     list.map((job) => ({ ...job, attempts: job.attempts.map((one) => ({ ...one, heardAt: 0 })) }));
   assert.deepEqual(timeless(jobs), timeless(fold(merge(run, [long, swapped])).jobs));
+});
+
+test('an unreadable line is named by its number, also a torn last one, whatever is skipped before it', async (t) => {
+  const folder = await temporaryFolder(t);
+  const file = path.join(folder, runFiles.journal);
+  const good = runJournal(started('0', 1)).map(encode);
+  const damageOfText = async (lines: string[]) => {
+    await writeFile(file, lines.join('\n'));
+    return (await loadRun(folder)).damaged;
+  };
+  assert.deepEqual(await damageOfText([...good, '']), undefined);
+  assert.deepEqual(await damageOfText([...good, ...good, '{"v":1']), [
+    { file: 'journal.jsonl', lines: 1, first: 2 * good.length + 1 },
+  ]);
+  // The second is longer than any entry.
+  assert.deepEqual(await damageOfText(['', 'x'.repeat(1 << 21), ...good, '{}', '']), [
+    { file: 'journal.jsonl', lines: 2, first: 2 },
+  ]);
 });

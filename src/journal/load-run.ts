@@ -7,7 +7,7 @@ import { isAgentEntry } from './codec.ts';
 import type { AgentEntry, Entry, RunEntry } from './entry.ts';
 import { foldAgentEntries } from './fold-agent.ts';
 import { RunFold } from './fold.ts';
-import type { AccountTrouble, AgentState, RunState } from './state.ts';
+import type { AccountTrouble, AgentState, Damage, RunState } from './state.ts';
 import { JournalTail, readJournal, readWhole } from './tail.ts';
 
 /** Entries of a run from outside its journals, such as from a scheduler's log. */
@@ -21,7 +21,8 @@ export interface EntrySource {
 export interface SourceUpdate {
   /** Entries of the access point, and those that agents sent outside their journals, which take precedence. */
   entries: Entry[];
-  garbled: number;
+  /** What could not be read of it so far. */
+  damaged?: Damage[] | undefined;
   /** What is wrong with the source itself, while it is. */
   trouble?: AccountTrouble | undefined;
 }
@@ -45,7 +46,9 @@ async function loadFrom(
   source: EntrySource | undefined,
 ): Promise<RunState> {
   await assertRunFolder(runFolder);
-  const run = await readJournal(path.join(runFolder, runFiles.journal));
+  const tail = new JournalTail(path.join(runFolder, runFiles.journal));
+  const own: Entry[] = [];
+  await readWhole(tail, (entries) => void own.push(...entries));
   const attempts = await mapLimited(journals, maxOpenFiles, readAttempt);
   const update = await source?.read();
   const withJournal = new Set(attempts.filter(({ isEmpty }) => !isEmpty).map(attemptKey));
@@ -57,21 +60,24 @@ async function loadFrom(
   const isFolded = new Set(folded.map(attemptKey));
   const loose = [...reported, ...attempts.flatMap((one) => one.loose)];
   const agents = [folded, loose.filter((entry) => !isFolded.has(attemptKey(entry)))];
-  const runEntries = [...run.entries, ...(update?.entries ?? [])].filter(
+  const runEntries = [...own, ...(update?.entries ?? [])].filter(
     (entry): entry is RunEntry => !isAgentEntry(entry),
   );
   const folding = new RunFold();
   for (const one of merge<AgentEntry | FoldedAgent>(runEntries, agents))
     if ('agent' in one) folding.setAgent(one.job, one.attempt, one.agent);
     else folding.add(one);
-  for (const { job, attempt, changedAt } of attempts)
-    if (changedAt !== undefined) folding.journalGrew(job, attempt, changedAt);
-  const garbled = run.garbled + (update?.garbled ?? 0);
-  return folding.state(
-    attempts.reduce((sum, one) => sum + one.garbled, garbled),
-    update?.trouble,
-  );
+  for (const { job, attempt, tail: read } of attempts)
+    if (read.changedAt !== undefined) folding.journalGrew(job, attempt, read.changedAt);
+  const tails = [tail, ...attempts.map((one) => one.tail)];
+  return folding.state([...damageOf(runFolder, tails), ...(update?.damaged ?? [])], update?.trouble);
 }
+
+/** What could not be read of these journals. */
+export const damageOf = (runFolder: string, tails: readonly JournalTail[]): Damage[] =>
+  tails.flatMap(({ path: file, damage }) =>
+    damage === undefined ? [] : [{ file: path.relative(runFolder, file), ...damage }],
+  );
 
 /** An agent's entries, folded: it stands for all of them. */
 interface FoldedAgent {
@@ -85,8 +91,7 @@ interface ReadAttempt {
   job: string;
   attempt: number;
   isEmpty: boolean;
-  garbled: number;
-  changedAt: number | undefined;
+  tail: JournalTail;
   /** Its agent, if the journal is as an agent writes it: no other's entries, in the order of their numbers. */
   agent?: AgentState | undefined;
   /** Otherwise the entries, to be put in order first. */
@@ -96,11 +101,10 @@ interface ReadAttempt {
 /** Reads an attempt's journal and folds it meanwhile: all reports of a large sweep would not fit in memory. */
 async function readAttempt({ job, attempt, path: file }: AttemptJournal): Promise<ReadAttempt> {
   const tail = new JournalTail(file);
-  const read = { job, attempt, isEmpty: true, garbled: 0 };
+  const read = { job, attempt, tail, isEmpty: true };
   const order = { isKept: true, last: 0 };
   let agent: AgentState | undefined;
-  await readWhole(tail, ({ entries, garbled }) => {
-    read.garbled += garbled;
+  await readWhole(tail, (entries) => {
     if (entries.length > 0) read.isEmpty = false;
     const own = entries.filter(isAgentEntry);
     for (const entry of own) {
@@ -109,9 +113,8 @@ async function readAttempt({ job, attempt, path: file }: AttemptJournal): Promis
     }
     if (order.isKept) agent = foldAgentEntries(agent, own);
   });
-  const { changedAt } = tail;
-  if (order.isKept) return { ...read, changedAt, agent, loose: [] };
-  return { ...read, changedAt, loose: (await readJournal(file)).entries.filter(isAgentEntry) };
+  if (order.isKept) return { ...read, agent, loose: [] };
+  return { ...read, loose: (await readJournal(file)).entries.filter(isAgentEntry) };
 }
 
 /** Throws a Fault if the folder is not a run's. */

@@ -1,3 +1,4 @@
+import { counted } from '../base/counted.ts';
 import type {
   FaultRecord,
   Outcome,
@@ -28,8 +29,38 @@ export interface RunState {
   tally: JobCounts;
   /** Journal lines that could not be parsed. */
   garbled: number;
+  /** Where they are, if there are any. */
+  damaged?: Damage[];
   /** Why this state may be incomplete. */
   trouble?: AccountTrouble;
+}
+
+/** Lines of a file of the run that could not be parsed. */
+export interface Damage {
+  /** Relative to the run's folder. */
+  file: string;
+  lines: number;
+  /** Number of the first line, if known. */
+  first?: number;
+}
+
+/** Files named before the others are only counted. */
+const maxDamaged = 3;
+
+/** A sentence about the unreadable lines of a run's journals; undefined if there are none. */
+export function describeDamage({ run, garbled, damaged = [] }: RunState): string | undefined {
+  if (garbled === 0) return undefined;
+  const named = damaged
+    .slice(0, maxDamaged)
+    .map(({ file, lines, first }) =>
+      [
+        file,
+        ...(first === undefined ? [] : [` line ${first}`]),
+        ...(lines > 1 ? [` (first of ${lines.toLocaleString('en-US')})`] : []),
+      ].join(''),
+    );
+  const more = damaged.length > maxDamaged ? ` and ${counted(damaged.length - maxDamaged, 'more file')}` : '';
+  return `Ignored ${counted(garbled, 'unreadable line')} in the journals of ${run}: ${named.join(', ')}${more}.`;
 }
 
 /** What is wrong with a file that the state comes from, and what to do about it. */

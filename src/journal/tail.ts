@@ -3,6 +3,7 @@ import { defined } from '../base/defined.ts';
 import { Fault } from '../fault/fault.ts';
 import { decode } from './codec.ts';
 import type { Entry } from './entry.ts';
+import type { Damage } from './state.ts';
 
 const chunkBytes = 1 << 16;
 /** No entry is nearly as long; a "line" that is must not fill memory. */
@@ -12,8 +13,6 @@ const newline = 0x0a;
 /** What was appended to a journal since it was last read. */
 export interface JournalGrowth {
   entries: Entry[];
-  /** Lines that could not be parsed. */
-  garbled: number;
   /** The file became shorter or was replaced: everything read before is obsolete. */
   restarted: boolean;
 }
@@ -27,6 +26,9 @@ export class JournalTail {
   /** Bytes of an incomplete line. */
   #rest: Buffer = Buffer.alloc(0);
   #skipping = false;
+  #lines = 0;
+  #garbled = 0;
+  #firstGarbled = 0;
   readonly #isWanted: (line: string) => boolean;
 
   /** Lines that are not wanted are skipped undecoded. */
@@ -46,11 +48,20 @@ export class JournalTail {
     return this.#rest.length === 0 ? undefined : this.#rest.toString('utf8');
   }
 
+  /** Lines so far that could not be parsed, and the number of the first; undefined if all could be. */
+  get damage(): Omit<Damage, 'file'> | undefined {
+    return this.#garbled === 0 ? undefined : { lines: this.#garbled, first: this.#firstGarbled };
+  }
+
+  /** The last line, if it has no line end and the file will not grow. */
+  finish(): Entry | undefined {
+    return this.unfinished === undefined ? undefined : this.#decode(this.unfinished);
+  }
+
   async read(): Promise<JournalGrowth> {
-    const grown: JournalGrowth = { entries: [], garbled: 0, restarted: false };
-    await this.readParts(({ entries, garbled, restarted }) => {
+    const grown: JournalGrowth = { entries: [], restarted: false };
+    await this.readParts(({ entries, restarted }) => {
       for (const entry of entries) grown.entries.push(entry);
-      grown.garbled += garbled;
       grown.restarted ||= restarted;
     });
     return grown;
@@ -72,7 +83,8 @@ export class JournalTail {
         this.#offset = 0;
         this.#rest = Buffer.alloc(0);
         this.#skipping = false;
-        take({ entries: [], garbled: 0, restarted: true });
+        this.#lines = this.#garbled = 0;
+        take({ entries: [], restarted: true });
       }
       this.#inode = ino;
       this.#changedAt = mtimeMs;
@@ -108,62 +120,58 @@ export class JournalTail {
   }
 
   #grownBy(bytes: Buffer): JournalGrowth {
-    const grown: JournalGrowth = { entries: [], garbled: 0, restarted: false };
+    const grown: JournalGrowth = { entries: [], restarted: false };
     const end = bytes.lastIndexOf(newline);
     if (end >= 0) {
       // One text for all lines: no character goes past a line end.
       const text = Buffer.concat([this.#rest, bytes.subarray(0, end)]).toString('utf8');
       this.#rest = Buffer.alloc(0);
-      for (const line of text.split('\n'))
-        if (this.#skipping) this.#skipping = false;
-        else if (this.#isWanted(line)) addLine(line, grown);
+      for (const line of text.split('\n')) {
+        const entry = this.#skipping || !this.#isWanted(line) ? undefined : this.#decode(line);
+        if (entry !== undefined) grown.entries.push(entry);
+        this.#skipping = false;
+        this.#lines += 1;
+      }
     }
     if (this.#skipping) return grown;
     this.#rest = Buffer.concat([this.#rest, bytes.subarray(end + 1)]);
     if (this.#rest.length <= maxLine) return grown;
     this.#rest = Buffer.alloc(0);
     this.#skipping = true;
-    grown.garbled += 1;
+    this.#countGarbled();
     return grown;
+  }
+
+  /** The entry of the line after those that were counted. */
+  #decode(line: string): Entry | undefined {
+    const entry = decode(line);
+    if (typeof entry !== 'string') return entry;
+    // A writer that finds a torn line starts a new one; if the line was complete by then, an empty line is left.
+    if (line.trim() !== '') this.#countGarbled();
+    return undefined;
+  }
+
+  #countGarbled(): void {
+    this.#garbled += 1;
+    if (this.#garbled === 1) this.#firstGarbled = this.#lines + 1;
   }
 }
 
-function addLine(line: string, grown: JournalGrowth): void {
-  const entry = decode(line);
-  if (typeof entry !== 'string') grown.entries.push(entry);
-  // A writer that finds a torn line starts a new one; if the line was complete by then, an empty line is left.
-  else if (line.trim() !== '') grown.garbled += 1;
-}
-
-/** The current content of a journal. */
-interface JournalContent {
-  entries: Entry[];
-  /** Lines that could not be parsed, including a torn last line. */
-  garbled: number;
-  /** When it last changed, by its file system's clock, in milliseconds. */
-  changedAt?: number;
-}
-
-/** Reads an entire journal; a missing one is empty. */
-export async function readJournal(path: string): Promise<JournalContent> {
+/** Reads an entire journal, and counts its unreadable lines, also a torn last one; a missing one is empty. */
+export async function readJournal(path: string): Promise<{ entries: Entry[]; garbled: number }> {
   const tail = new JournalTail(path);
-  const read: JournalContent = { entries: [], garbled: 0 };
-  await readWhole(tail, ({ entries, garbled }) => {
-    for (const entry of entries) read.entries.push(entry);
-    read.garbled += garbled;
+  const all: Entry[] = [];
+  await readWhole(tail, (entries) => {
+    for (const entry of entries) all.push(entry);
   });
-  return { ...read, ...defined({ changedAt: tail.changedAt }) };
+  return { entries: all, garbled: tail.damage?.lines ?? 0 };
 }
 
 /** An entire journal in parts of bounded size, with a last line that has no line end. */
-export async function readWhole(
-  tail: JournalTail,
-  take: (part: Pick<JournalGrowth, 'entries' | 'garbled'>) => void,
-): Promise<void> {
-  await tail.readParts(take);
-  if (tail.unfinished === undefined) return;
-  const last = decode(tail.unfinished);
-  take(typeof last === 'string' ? { entries: [], garbled: 1 } : { entries: [last], garbled: 0 });
+export async function readWhole(tail: JournalTail, take: (entries: readonly Entry[]) => void): Promise<void> {
+  await tail.readParts(({ entries }) => take(entries));
+  const last = tail.finish();
+  if (last !== undefined) take([last]);
 }
 
 /** The last entries of a journal are within this. */
@@ -171,18 +179,14 @@ const endBytes = 4096;
 
 /** The first entry of a journal and its last ones, without what is between; empty where it is damaged. */
 export async function readJournalEnds(path: string): Promise<{ first?: Entry; last: Entry[] }> {
-  const file = await open(path, 'r');
-  try {
-    const { size } = await file.stat();
-    const at = Math.max(0, size - endBytes);
-    const end = await textAt(file, at, endBytes);
-    // What is before the first line end belongs to a longer line, and what is after the last one is not complete.
-    const lines = end.split('\n').slice(at === 0 ? 0 : 1, -1);
-    const last = lines.flatMap((line) => decodedLine(line) ?? []);
-    return { ...defined({ first: decodedLine(await firstLine(file)) }), last };
-  } finally {
-    await file.close();
-  }
+  await using file = await open(path, 'r');
+  const { size } = await file.stat();
+  const at = Math.max(0, size - endBytes);
+  const end = await textAt(file, at, endBytes);
+  // What is before the first line end belongs to a longer line, and what is after the last one is not complete.
+  const lines = end.split('\n').slice(at === 0 ? 0 : 1, -1);
+  const last = lines.flatMap((line) => decodedLine(line) ?? []);
+  return { ...defined({ first: decodedLine(await firstLine(file)) }), last };
 }
 
 /** The first entry names every job: it is short for most runs, and long for some. */

@@ -1,15 +1,25 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Progress, ProgressEntry } from './entry.ts';
-import { CurveStitcher, stitchCurve } from './training-curve.ts';
+import { CurveStitcher, type TrainingPoint } from './training-curve.ts';
 
 const entries = (...reported: [attempt: number, progress: Progress][]): ProgressEntry[] =>
   reported.map(([attempt, progress], seq) => ({
     ...{ v: 1, t: new Date(seq * 1000).toISOString(), seq, job: '0000', attempt, kind: 'progress' },
     ...progress,
   }));
+/** The attempts as one curve, as the writer of event files has it. */
+function stitched(list: ProgressEntry[]): TrainingPoint[] {
+  const stitcher = new CurveStitcher();
+  return list.reduce<TrainingPoint[]>((points, entry) => {
+    const { point, isFirst } = stitcher.take(entry) ?? {};
+    if (point === undefined) return points;
+    return [...points.filter(({ step }) => !isFirst || step < point.step), point];
+  }, []);
+}
+
 const steps = (list: ProgressEntry[]): [number, number | undefined][] =>
-  stitchCurve(list).map(({ step, metrics }) => [step, metrics['loss']]);
+  stitched(list).map(({ step, metrics }) => [step, metrics['loss']]);
 
 test('steps count through all epochs, and a figure of an epoch is at its end', () => {
   const list = entries(
@@ -17,7 +27,7 @@ test('steps count through all epochs, and a figure of an epoch is at its end', (
     [1, { epoch: 1, metrics: { val_loss: 4 } }],
     [1, { epoch: 2, step: 5, steps: 10, loss: 2 }],
   );
-  assert.deepEqual(stitchCurve(list), [
+  assert.deepEqual(stitched(list), [
     { step: 5, epochs: 0.5, at: 0, metrics: { loss: 3 } },
     { step: 10, epochs: 1, at: 1000, metrics: { val_loss: 4 } },
     { step: 15, epochs: 1.5, at: 2000, metrics: { loss: 2 } },
@@ -55,6 +65,20 @@ test('an attempt that first reports only its epoch still replaces what was past 
   assert.deepEqual(steps(list), [
     [1, 4],
     [2, 3],
+  ]);
+});
+
+test('parts of an epoch are places of their own: an attempt that resumes within one keeps what was before', () => {
+  const list = entries(
+    [1, { epoch: 1.6, loss: 4 }],
+    [1, { epoch: 2, loss: 3 }],
+    [1, { epoch: 2.2, loss: 9 }],
+    [2, { epoch: 2.1, loss: 2 }],
+  );
+  assert.deepEqual(steps(list), [
+    [1.6, 4],
+    [2, 3],
+    [2.1, 2],
   ]);
 });
 

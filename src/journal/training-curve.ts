@@ -1,25 +1,18 @@
-import path from 'node:path';
 import { defined } from '../base/defined.ts';
-import { attemptFiles, attemptFolder } from '../job/layout.ts';
+import { parseTime } from '../base/parse-time.ts';
 import type { ProgressEntry } from './entry.ts';
 import { type Metrics, metricsOf } from './metrics.ts';
-import type { JobState } from './state.ts';
-import { readJournal } from './tail.ts';
+import { JournalTail, readWhole } from './tail.ts';
 
-/** What the trainings of a job's attempts reported, in order. */
-export async function readProgress(
-  runFolder: string,
-  { attempts }: Pick<JobState, 'attempts'>,
-): Promise<ProgressEntry[]> {
-  const reported: ProgressEntry[] = [];
-  for (const { job, attempt } of attempts) {
-    const { entries } = await readJournal(
-      path.join(attemptFolder(runFolder, job, attempt), attemptFiles.journal),
-    );
-    reported.push(...entries.filter((entry) => entry.kind === 'progress'));
-  }
-  return reported;
+/** Calls `take` with each report of the training in an attempt's journal, in order; not all are in memory at once. */
+export async function eachProgress(journal: string, take: (entry: ProgressEntry) => void): Promise<void> {
+  await readWhole(new JournalTail(journal, isProgressLine), (entries) => {
+    for (const entry of entries) if (entry.kind === 'progress') take(entry);
+  });
 }
+
+/** Cheap: most lines of a long journal are reports, and who wants the others need not decode them, or the reverse. */
+export const isProgressLine = (line: string): boolean => line.includes('"kind":"progress"');
 
 /** Metrics at one moment of a training. */
 export interface TrainingPoint {
@@ -67,31 +60,18 @@ export class CurveStitcher {
     this.#points += 1;
     const step = this.#stepOf(entry) ?? this.#points;
     const epochs = this.#epochsOf(entry, step);
-    return { point: { step, ...defined({ epochs }), at: Date.parse(entry.t), metrics }, isFirst };
+    return { point: { step, ...defined({ epochs }), at: parseTime(entry.t), metrics }, isFirst };
   }
 
   /** With steps and their total, those of all epochs; a figure of a whole epoch is at its end. */
   #stepOf({ step, epoch }: ProgressEntry): number | undefined {
     const steps = this.#steps;
     if (steps > 0) return Math.max(0, Math.round((this.#epoch - 1) * steps + (step ?? steps)));
-    return step ?? (epoch === undefined ? undefined : Math.round(epoch));
+    return step ?? epoch;
   }
 
   #epochsOf({ epoch }: ProgressEntry, step: number): number | undefined {
     if (this.#unit !== 'epochs') return undefined;
     return this.#steps > 0 ? step / this.#steps : (epoch ?? this.#epoch);
   }
-}
-
-/** The attempts as one curve: one that resumes replaces what an earlier one did past its checkpoint. Pure. */
-export function stitchCurve(reported: readonly ProgressEntry[]): TrainingPoint[] {
-  const stitcher = new CurveStitcher();
-  const points: TrainingPoint[] = [];
-  for (const entry of reported) {
-    const taken = stitcher.take(entry);
-    if (taken === undefined) continue;
-    if (taken.isFirst) while ((points.at(-1)?.step ?? -1) >= taken.point.step) points.pop();
-    points.push(taken.point);
-  }
-  return points;
 }

@@ -88,8 +88,8 @@ export interface PoolRecords {
 export interface Pool extends PoolRecords {
   /** The pool's limits for a plan, if any; asks only this machine. */
   limits(plan: Plan): Promise<PlanLimits | undefined>;
-  /** How the pool handles failures of a plan's jobs; asks only this machine. */
-  policy(plan: Plan): Promise<Policy>;
+  /** How the pool handles failures of each variant's jobs; asks only this machine. */
+  policies(plan: Plan): Promise<Policy[]>;
   /** A sentence for `doctor`: what it is, and whether it answers; throws a Fault if jobs cannot run. */
   examine(cwd: string): Promise<string>;
   /** Which of its machines could run the plan's jobs; undefined if there is only this one. */

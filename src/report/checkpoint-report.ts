@@ -1,6 +1,7 @@
 import type { JobHistory } from '../history/history.ts';
 import { expectedLoss } from '../recovery/interruptions.ts';
 import type { JobRow } from './ledger.ts';
+import { secondsOf } from './sites.ts';
 import { ascending, quantile } from '../statistics/describe.ts';
 
 /** What the checkpoints of `updraft.py` cost, and what interruptions cost in spite of them. Shares are of training time. */
@@ -25,21 +26,20 @@ export function checkpointReport(
   jobs: readonly JobHistory[],
   rows: readonly JobRow[],
 ): CheckpointReport | null {
+  const saved = jobs.flatMap((job) => job.attempts.flatMap((one) => one.saved ?? []));
+  // Before anything is copied: a log may have a million attempts, and few have checkpoints of ours.
+  if (saved.length === 0) return null;
   const attempts = jobs.flatMap((job, index) =>
     job.attempts.map((attempt, nth) => ({ ...attempt, counted: rows[index]?.attempts[nth] })),
   );
-  const saved = attempts.flatMap((one) => one.saved ?? []);
-  if (saved.length === 0) return null;
   const sum = (values: readonly number[]): number => values.reduce((all, one) => all + one, 0);
   const saves = sum(saved.map((one) => one.saves));
   const waitSeconds = sum(saved.map(({ seconds }) => seconds));
-  const trained = sum(
-    attempts.map(({ spans, saved: own }) => (own === undefined ? 0 : secondsOf(spans, true))),
-  );
+  const trained = sum(attempts.map((one) => (one.saved ? secondsOf(one, 'executing', 'starved') : 0)));
   const interrupted = attempts.filter(({ ending }) => ending === 'evicted' || ending === 'lost');
   const lost = sum(interrupted.map(({ counted }) => (counted?.millis.lostToEviction ?? 0) / 1000));
   const count = interrupted.length;
-  const life = count === 0 ? null : sum(attempts.map(({ spans }) => secondsOf(spans, false))) / count;
+  const life = count === 0 ? null : sum(attempts.map((one) => secondsOf(one))) / count;
   const everySeconds = quantile(ascending(saved.flatMap(({ every }) => every ?? [])), 0.5);
   return {
     saves,
@@ -54,10 +54,3 @@ export function checkpointReport(
       life === null || life === 0 ? null : expectedLoss(life, waitSeconds / saves, everySeconds ?? undefined),
   };
 }
-
-type Spans = JobHistory['attempts'][number]['spans'];
-
-const secondsOf = (spans: Spans, isTraining: boolean): number =>
-  spans
-    .filter(({ doing }) => !isTraining || doing === 'executing' || doing === 'starved')
-    .reduce((sum, { from, to }) => sum + to - from, 0) / 1000;

@@ -1,5 +1,4 @@
-import { counted } from '../base/counted.ts';
-import type { RunState } from '../journal/state.ts';
+import { describeDamage, type RunState } from '../journal/state.ts';
 import { noFacts } from '../history/log-facts.ts';
 import { columns, inSeconds, sumOver, type Amounts } from './columns.ts';
 import { ledgerOf, type AttemptRow, type Ledger } from './ledger.ts';
@@ -39,10 +38,12 @@ function runResources(jobs: readonly JobHistory[], { logged = [] }: RunContext):
   return [...measured, ...resourceReports(jobs).filter(({ name }) => !names.has(name))];
 }
 
-function notesOn({ trouble, garbled }: RunState): string[] {
+function notesOn(state: RunState): string[] {
+  const { trouble } = state;
+  const damage = describeDamage(state);
   return [
     ...(trouble === undefined ? [] : [`${trouble.message} ${trouble.fix}`]),
-    ...(garbled === 0 ? [] : [`Ignored ${counted(garbled, 'unreadable line')} of the journals.`]),
+    ...(damage === undefined ? [] : [damage]),
   ];
 }
 

@@ -3,7 +3,7 @@ import { clip, pad, textTable, widthOf, wrap } from '../base/text-table.ts';
 import { addAmounts, columns, noAmounts, slotColumns, sumOver, type Column } from './columns.ts';
 import type { RunAttempt, RunReport } from './read-run.ts';
 import type { LogReport } from './log-report.ts';
-import type { Section } from './section.ts';
+import { type Section, withoutEmptyColumns } from './section.ts';
 import { timeSummary } from './sections.ts';
 import { formatHours, formatMillis, formatShare } from './format.ts';
 
@@ -70,7 +70,10 @@ function sectionLines({ title, head, rows, bars, after: notes = [] }: Section, p
   };
   const tableOf = (shown: number, room = 0, nameWidth = Infinity) =>
     textTable(
-      [...head.slice(0, shown), { title: '' }],
+      [
+        ...head.slice(0, shown).map((column) => ({ ...column, title: printable(column.title) })),
+        { title: '' },
+      ],
       rows.map((row, index) => [
         ...row.slice(0, shown).map((cell, at) => clip(printable(cell), at === 0 ? nameWidth : Infinity)),
         ...drawn(index, room),
@@ -112,7 +115,8 @@ export function reportMarkdown(title: string, parts: readonly Section[], report?
   ].join('\n\n');
 }
 
-function sectionMarkdown({ title, head, rows, after = [] }: Section): string {
+function sectionMarkdown(section: Section): string {
+  const { title, head, rows, after = [] } = withoutEmptyColumns(section);
   const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
   const table = [
     line(head.map((column) => escapeMarkdown(column.title))),

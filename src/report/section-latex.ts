@@ -1,21 +1,25 @@
 import { printable } from '../base/printable.ts';
-import type { Section } from './section.ts';
+import { type Section, withoutEmptyColumns } from './section.ts';
 
 /** Tables for a paper, which needs `\usepackage{booktabs}`; sentences become comments. Without a final newline. */
 export function sectionsLatex(parts: readonly Section[]): string {
-  return ['% \\usepackage{booktabs}', ...parts.map(sectionLatex)].join('\n\n');
+  const tables = parts.map(sectionLatex);
+  const lacking = new Set(tables.join('\n').replaceAll(/^%.*/gm, '').match(unknownToPdf));
+  const note = '% pdfLaTeX lacks some characters; use XeLaTeX or LuaLaTeX, and a font that has them: ';
+  return [
+    '% \\usepackage{booktabs}',
+    ...(lacking.size === 0 ? [] : [note + [...lacking].join(' ')]),
+    ...tables,
+  ].join('\n\n');
 }
 
-function sectionLatex({ id, title, head, rows, after = [] }: Section): string {
-  const filled = head.map((_, index) => rows.some((row) => (row[index] ?? '') !== ''));
-  const line = (cells: readonly string[]): string =>
-    `    ${cells
-      .filter((_, index) => filled[index])
-      .map(escapeLatex)
-      .join(' & ')} \\\\`;
-  const aligned = head
-    .filter((_, index) => filled[index])
-    .map(({ align }) => (align === 'right' ? 'r' : 'l'));
+/** Without further packages; found by trial. */
+const unknownToPdf = /[«»]|[^\p{ASCII}\u00a0-\u017f‘’“”•…€™→]/gu;
+
+function sectionLatex(section: Section): string {
+  const { id, title, head, rows, after = [] } = withoutEmptyColumns(section);
+  const line = (cells: readonly string[]): string => `    ${cells.map(escapeLatex).join(' & ')} \\\\`;
+  const aligned = head.map(({ align }) => (align === 'right' ? 'r' : 'l'));
   return [
     ...after.map((text) => `% ${printable(text)}`),
     '\\begin{table}',
@@ -52,10 +56,17 @@ const marks: Record<string, string> = {
   '×': '$\\times$',
   '→': '$\\rightarrow$',
   µ: '$\\mu$',
+  '`': '\\textasciigrave{}',
+  '"': '\\texttt{\\symbol{34}}',
 };
 
-/** What plain LaTeX, with its first font encoding, would print as another character. A cell that begins with `[` would be read as an argument of the line break before it. */
+/**
+ * What plain LaTeX, with its first font encoding, would print as another character, also two of them as one. A cell that
+ * begins with `[` would be read as an argument of the line break before it.
+ */
 const escapeLatex = (text: string): string =>
   printable(text)
-    .replaceAll(/[\\~^∞–—−…<>|≤≥≈±×→µ&%$#_{}]/g, (mark) => marks[mark] ?? `\\${mark}`)
+    .replaceAll(/([-',])(?=\1)|[\\~^∞–—−…<>|≤≥≈±×→µ&%$#_{}`"]/g, (mark, twin?: string) =>
+      twin === undefined ? (marks[mark] ?? `\\${mark}`) : `${twin}{}`,
+    )
     .replace(/^\[/, '{[}');

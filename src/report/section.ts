@@ -30,6 +30,14 @@ export function sectionTable(
   return { id, title, head: heads, rows: rows.map((row) => row.map(String)), ...more };
 }
 
+/** For where a table is not made narrower by itself. The first column stays. */
+export function withoutEmptyColumns(section: Section): Section {
+  const { head, rows } = section;
+  const isKept = (_: unknown, column: number): boolean =>
+    column === 0 || rows.some((row) => (row[column] ?? '') !== '');
+  return { ...section, head: head.filter(isKept), rows: rows.map((row) => row.filter(isKept)) };
+}
+
 /** A job, its DAG node if it has one, and its log if there are several. */
 export interface JobName {
   job: string;

@@ -23,9 +23,11 @@ export function siteNames(
   return ({ site, machine }) => (named ? site : hostOf(machine)) || unknownSite;
 }
 
+/** Without `wanted`, all of its time. */
 export function secondsOf({ spans }: AttemptHistory, ...wanted: readonly Activity[]): number {
   let millis = 0;
-  for (const { doing, from, to } of spans) if (wanted.includes(doing)) millis += to - from;
+  for (const { doing, from, to } of spans)
+    if (wanted.length === 0 || wanted.includes(doing)) millis += to - from;
   return millis / 1000;
 }
 

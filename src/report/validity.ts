@@ -76,6 +76,7 @@ function suspectsOf(jobs: readonly JobHistory[]): Suspect[] {
       fewBytes,
       minBytes,
     );
+    if (seconds === undefined && bytes === undefined) return [];
     return alike.flatMap((job, index): Suspect[] => {
       const own = figures[index] ?? { bytes: undefined, seconds: 0 };
       const why = [

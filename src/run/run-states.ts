@@ -14,7 +14,7 @@ import { readPlan } from '../pool/read-plan.ts';
 /** The state of a run on any pool, from its folder alone. */
 export async function readRunState(runFolder: string): Promise<RunState> {
   const state = await loadRun(runFolder, await poolSource(runFolder));
-  return withParameters(state, await parametersOf(runFolder));
+  return withParameters(state, await readParameters(runFolder));
 }
 
 /** The same without what its attempts report themselves: much cheaper for a run of many jobs. */
@@ -27,20 +27,22 @@ export async function* followRunStates(
   runFolder: string,
   options: { clock: Clock; signal?: AbortSignal },
 ): AsyncGenerator<RunState, void, undefined> {
-  const parameters = await parametersOf(runFolder);
+  const parameters = await readParameters(runFolder);
   for await (const state of followRun(runFolder, { ...options, source: await poolSource(runFolder) }))
     yield withParameters(state, parameters);
 }
 
 /** The jobs' values of the matrix, by id; none if all are alike. */
-async function parametersOf(runFolder: string): Promise<Map<string, NonNullable<JobState['parameters']>>> {
+export async function readParameters(
+  runFolder: string,
+): Promise<Map<string, NonNullable<JobState['parameters']>>> {
   // A copy of a run may lack its plan.
   const { jobs = [] } = (await readPlan(runFolder).catch(() => undefined)) ?? {};
   const known = jobs.filter(({ parameters }) => Object.keys(parameters).length > 0);
   return new Map(known.map(({ id, parameters }) => [id, parameters]));
 }
 
-function withParameters(state: RunState, known: Awaited<ReturnType<typeof parametersOf>>): RunState {
+function withParameters(state: RunState, known: Awaited<ReturnType<typeof readParameters>>): RunState {
   if (known.size === 0) return state;
   const jobs = state.jobs.map((job) => ({ ...job, ...defined({ parameters: known.get(job.id) }) }));
   return { ...state, jobs };

@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { costInterval, medianInterval } from './bootstrap.ts';
-import { completionCurve } from './completion-curve.ts';
-import { chiSquareTail } from './distributions.ts';
-import { holm, kruskalWallis, mannWhitney } from './rank-tests.ts';
-import { neededPerSample } from './sample-size.ts';
+import { completionCurve } from './describe.ts';
+import { chiSquareTail, holm, kruskalWallis, mannWhitney, neededPerSample } from './rank-tests.ts';
 
 // The expected values are those of SciPy 1.17.1, unless a comment says otherwise.
 const isNear = (actual: number | undefined, expected: number, within = 1e-6): void => {
@@ -141,4 +139,15 @@ test('the needed number grows with the spread', () => {
   // Two normal samples with a deviation of 10, to see a difference of 10: 2 (1.96 + 0.84)² = 15.7, times π / 3.
   assert.equal(neededPerSample(samples, 0.1), 17);
   assert.equal(neededPerSample([[1], [2]], 0.1), null);
+  // However small the spread: three against three cannot show any difference.
+  assert.equal(
+    neededPerSample(
+      [
+        [1, 1, 1.001],
+        [1, 1, 1.001],
+      ],
+      0.1,
+    ),
+    4,
+  );
 });

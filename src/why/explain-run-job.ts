@@ -262,7 +262,8 @@ function evidenceOf({ entries }: RunJobRecord): Evidence[] {
   return shown.toSorted((a, b) => Math.sign(attemptOf(a) - attemptOf(b)) || 0).map(quoteEntry);
 }
 
-const isRelevant = (entry: Entry): boolean =>
+/** Whether an entry can explain how a job stands. */
+export const isRelevant = (entry: Entry): boolean =>
   entry.kind === 'attempt-ended' ||
   entry.kind === 'fault' ||
   entry.kind === 'fetch-setback' ||

@@ -17,7 +17,7 @@ export async function lintLines(
   await writeFile(file, `${lines.join('\n')}\n`);
   const now = new Date('2026-11-15T00:00:00Z');
   const known = usage === undefined ? {} : { usage };
-  return lintSubmission(surveyOnDisk({ file, env: {}, now, limits: limitsAt(pool), ...known }));
+  return lintSubmission(surveyOnDisk({ file, env: { HOME: '/' }, now, limits: limitsAt(pool), ...known }));
 }
 
 /** Submit lines within a piece of advice, which may go on in words. */

@@ -52,6 +52,7 @@ const corrected: Record<string, Corrected[]> = {
       without: /ouput/,
       right: (lines, fix) => withLines(lines, [`${/write `(\w+)`/.exec(fix)?.[1] ?? ''} = model.pt`]),
     },
+    { wrong: ['is_resumable = true'], without: /^is_resumable/, ...instead('+is_resumable = true') },
     { wrong: ['Colour = "green"'], without: /^Colour/, ...instead('+Colour = "green"') },
   ],
   'undefined-macro': [
@@ -59,6 +60,12 @@ const corrected: Record<string, Corrected[]> = {
       wrong: ['arguments = --tag $(tag)'],
       right: (lines, fix) =>
         withLines(lines, [`arguments = --tag ${/`(\$\(tag:value\))`/.exec(fix)?.[1] ?? ''}`]),
+      ad: { args: /--tag value/ },
+    },
+    {
+      wrong: ['arguments = --tag $ENV(NO_TAG)'],
+      right: (lines, fix) =>
+        withLines(lines, [`arguments = --tag ${/`(\$ENV\(NO_TAG:value\))`/.exec(fix)?.[1] ?? ''}`]),
       ad: { args: /--tag value/ },
     },
   ],

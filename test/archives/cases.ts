@@ -482,6 +482,11 @@ const bad: Case[] = [
     /lists \d+ entries, states \d+ and holds/,
     withCentral((records) => records, 1),
   ),
+  damaged(
+    'zip whose descriptor has another checksum',
+    /does not match its stated size or checksum/,
+    flip(fixture('streamed.zip'), fixture('streamed.zip').indexOf('PK\x07\x08') + 4),
+  ),
   { name: 'zip, encrypted', bytes: fixture('encrypted.zip'), fault: ['archive-kind', /encrypted/] },
   {
     name: 'xz in xz',

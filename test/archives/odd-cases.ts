@@ -246,6 +246,11 @@ const refusedOnes: Case[] = [
     fault: ['archive-damaged', /wrong position for its directory/],
   },
   {
+    name: 'zip with data in a folder',
+    bytes: makeZip({ name: 'a/', data: 'x' }),
+    fault: ['archive-damaged', /has a folder "a\/" with data/],
+  },
+  {
     name: 'zip compressed by zstd',
     bytes: makeZip({ name: 'a', data: 'x', method: 93 }),
     fault: ['archive-kind', /compressed by zstd/],

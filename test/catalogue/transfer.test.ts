@@ -93,12 +93,14 @@ describe('transfers that fail', { concurrency: 3 }, () => {
   });
 
   test('F11: six jobs meet a burst of 404s, are released and succeed', async (t) => {
-    const harness = await catalogueHarness(t, copying('jobs = 6', 'all: 404 on x.bin lasting 4s'));
+    const harness = await catalogueHarness(t, copying('jobs = 6', 'all: 404 on x.bin'));
     if (harness === undefined) return;
-    const { jobs, tally } = await harness.finish(await harness.submit());
+    const run = await harness.submit();
+    // The burst lasts until it has hit one.
+    await harness.until(run, (state) => state.jobs.some(({ attempts }) => attempts[0]?.exit === 96));
+    await harness.objects.federation.trouble.clear();
+    const { jobs, tally } = await harness.finish(run);
     assert.equal(tally.success, 6, jobs.map(endsOf).join('\n'));
-    const held = jobs.filter(({ attempts }) => attempts[0]?.exit === 96);
-    assert.ok(held.length >= 1, 'the burst hit some');
   });
 
   test('F16: jobs that HTCondor holds in transfer are released, held and released again, and succeed', async (t) => {
@@ -114,7 +116,7 @@ describe('transfers that fail', { concurrency: 3 }, () => {
     if (harness === undefined) return;
     const run = await harness.submit();
     const job = onlyJob(await harness.finish(run));
-    assert.deepEqual([job.outcome, job.attempts.length], ['success', 3], endsOf(job));
+    assert.ok(job.outcome === 'success' && job.attempts.length >= 3, endsOf(job));
     assert.match((await harness.why(run)).title, /nothing is wrong, but it took more than one attempt/);
   });
 });

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { test } from 'node:test';
 import { codesTable } from '../../scripts/codes-table.ts';
 import type { Remedy } from '../../src/codes/remedies.ts';
@@ -85,6 +87,41 @@ const worded: [code: number | undefined, subcode: number, reason: string, cause:
     "Failed to open '/home/a/7.out' as standard output: Disk quota exceeded (errno 122)",
     'access-point-full',
     /quota/,
+  ],
+  [
+    6,
+    0,
+    `${from} Failed to execute 'a.sh': invalid interpreter (/bin/zsh)`,
+    'command-missing',
+    /first line names/,
+  ],
+  [
+    6,
+    2,
+    `${from} Failed to execute 'a': (errno=2: 'No such file or directory')`,
+    'command-missing',
+    /not exist/,
+  ],
+  [
+    6,
+    8,
+    `${from} Failed to execute 'a': (errno=8: 'Exec format error')`,
+    'command-missing',
+    /another processor/,
+  ],
+  [
+    6,
+    13,
+    `${from} Failed to execute 'a': (errno=13: 'Permission denied')`,
+    'command-missing',
+    /permission denied/,
+  ],
+  [
+    34,
+    0,
+    `${from} Job has gone over disk limit: more disk space than requested`,
+    'disk-exceeded',
+    /more disk/,
   ],
   [26, 103, 'Memory usage exceeded request_memory', 'memory-exceeded', /used more memory/],
   [
@@ -242,6 +279,11 @@ test('exit codes from 86 to 120 have a meaning only in runs of Updraft', () => {
   assert.equal(exitCause({ ...ended, returnValue: 3 }, true), 'exit-code');
 });
 
-test('the table in the docs has no unfilled names', () => {
+test('the table in the docs has each row, with no unfilled names', () => {
+  const rowsOf = (text: string) => text.split('\n').filter((line) => line.startsWith('| '));
+  const page = rowsOf(readFileSync(path.join(import.meta.dirname, '../../docs/recovery.md'), 'utf8'));
+  const rows = rowsOf(codesTable());
+  const at = page.indexOf(rows[0] ?? '');
+  assert.deepEqual(page.slice(at, at + rows.length), rows);
   assert.ok(!/[{}]/.test(codesTable()));
 });

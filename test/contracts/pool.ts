@@ -103,7 +103,7 @@ export function poolContract(name: string, open: OpenPool, meet: Meet = inTempor
     const slots = await pool.slots(plan, where);
     assert.equal(slots === undefined, traits.runsHere);
     for (const { meets } of slots?.slots ?? []) assert.equal(meets.length, slots?.conditions.length);
-    assert.equal((await pool.policy(plan)).attempts, plan.spec.run.attempts);
+    assert.equal((await pool.policies(plan))[0]?.attempts, plan.spec.run.attempts);
     const limits = await pool.limits(plan);
     if (limits !== undefined) assert.notEqual(limits.title, '');
   });

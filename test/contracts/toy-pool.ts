@@ -48,7 +48,7 @@ function toyPool(start: PoolContext): Pool {
   return {
     ...records,
     limits: () => Promise.resolve(undefined),
-    policy: ({ spec, disk }) => Promise.resolve(policyOf(spec, { diskBytes: disk.bytes, backoff })),
+    policies: ({ spec, disk }) => Promise.resolve([policyOf(spec, { diskBytes: disk.bytes, backoff })]),
     examine: () => Promise.resolve('a toy, and it answers'),
     slots: () => Promise.resolve(undefined),
     render({ spec, data, environment, jobs, isRehearsal }, run, round) {

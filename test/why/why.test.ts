@@ -1,12 +1,17 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { readFileSync, truncateSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import * as report from '../../src/cli/commands/report.ts';
 import * as why from '../../src/cli/commands/why.ts';
+import { logSources } from '../../src/eventlog/log-sources.ts';
 import { Fault } from '../../src/fault/fault.ts';
 import type { Explanation } from '../../src/diagnosis/explanation.ts';
+import { readHistory } from '../../src/history/read-history.ts';
 import type { LogReport } from '../../src/report/log-report.ts';
 import { runCommand } from '../cli/run-command.ts';
+import { cliMain } from '../programs.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { eventLogs } from './render-log.ts';
 
@@ -28,6 +33,35 @@ test('a log with many jobs is explained by cause, and one of them in full', asyn
   assert.match(all.err, /updraft why transfer_queue\.log 69\.2/);
   const one = await runCommand(why, ['transfer_queue.log', '069.002.000'], { cwd: eventLogs });
   assert.match(one.out, /^69\.2 running/);
+});
+
+test('a large log is read by a process with a small heap, which replaces the first', async (t) => {
+  const folder = await temporaryFolder(t, {
+    'large.log': readFileSync(path.join(eventLogs, 'hold404.log'), 'utf8'),
+    'starts.cjs': `require('fs').appendFileSync('starts', [process.pid, ...process.execArgv].join(' ') + '\\n')`,
+  });
+  truncateSync(path.join(folder, 'large.log'), 65e6);
+  const env = { ...process.env, NODE_OPTIONS: `--require ${path.join(folder, 'starts.cjs')}` };
+  const options = { cwd: folder, env, encoding: 'utf8', stdio: 'pipe' } as const;
+  assert.match(execFileSync(process.execPath, [cliMain, 'why', 'large.log'], options), /^7\.0 held/);
+  const starts = readFileSync(path.join(folder, 'starts'), 'utf8');
+  assert.match(starts, /^(\d+)\n\1 --max-semi-space-size=\d+ --expose-gc\n$/);
+});
+
+test('of many jobs in a large log, those that succeeded at once take no memory for an explanation', async () => {
+  const read = async (isPlaceEnough: boolean) =>
+    readHistory(await logSources(['transfer_queue.log'], { cwd: eventLogs }), {
+      evidence: true,
+      isPlaceEnough,
+    });
+  const kept = async (isPlaceEnough: boolean) =>
+    (await read(isPlaceEnough)).jobs.map((job) => [job.details, job.attempts[0]?.details].map(Boolean));
+  const [all, none] = [
+    [true, true],
+    [false, false],
+  ];
+  assert.deepEqual(await kept(false), [all, all, all]);
+  assert.deepEqual(await kept(true), [none, none, all]);
 });
 
 test('why and report suggest the same memory after a hold', async () => {

@@ -3,7 +3,7 @@ import { batches, whereSet, valueOf, type Batch, type SubmitFacts } from '../sub
 import type { Found, Rule } from '../../base/finding.ts';
 import type { Assignment, ReadingProblem } from '../submission.ts';
 import { nearestCommand } from '../submit-commands.ts';
-import { isOfDag, undefinedNames } from '../undefined-names.ts';
+import { isOfDag, undefinedNames, unsetIn } from '../undefined-names.ts';
 
 const problems = ({ submission }: SubmitFacts, kinds: ReadingProblem['kind'][], fix: string): Found[] =>
   submission.problems
@@ -101,7 +101,8 @@ export const statementRules: Rule<SubmitFacts>[] = [
   {
     name: 'undefined-macro',
     level: 'warning',
-    about: 'A macro is used but not defined; HTCondor silently replaces it with nothing.',
+    about:
+      'A macro or environment variable is used but not defined; HTCondor silently replaces it with nothing, or with UNDEFINED.',
     check: undefinedMacros,
   },
   {
@@ -206,6 +207,10 @@ function quotingOf(batch: Batch): Found[] {
   });
 }
 
+/** Attributes that pools ask for; with `+` in their pages. */
+const attributesOfPools =
+  /^(is_?resumable|want_?(flocking|glidein|gpulab)|gpujoblength|jobdurationcategory|jobflavour|maxruntime|maxwalltimemins|singularity(image|bindcwd)|desired_sites|undesired_sites)$/i;
+
 function unusedNames({ submission, limits }: SubmitFacts): Found[] {
   const used = (name: string): boolean => submission.referenced.has(name.toLowerCase());
   const assigned = submission.assignments
@@ -218,7 +223,7 @@ function unusedNames({ submission, limits }: SubmitFacts): Found[] {
         !limits.commands.includes(name.toLowerCase()) &&
         !isOfDag(name),
     )
-    .map(({ name, place }, index) => {
+    .map(({ name, value, place }, index) => {
       // Comparing is slow, and nobody mistypes more names.
       const ofPools = limits.ofPools ?? {};
       const pool = ofPools[name.toLowerCase()];
@@ -226,6 +231,12 @@ function unusedNames({ submission, limits }: SubmitFacts): Found[] {
         return {
           message: `\`${name}\` is for ${pool} only: here it has no effect`,
           fix: `remove it, or check the file for ${pool}: see --pool`,
+          place,
+        };
+      if (attributesOfPools.test(name))
+        return {
+          message: `\`${name}\` is an attribute of the job, not a submit command: HTCondor ignores it without \`+\``,
+          fix: `+${name} = ${value}`,
           place,
         };
       const suggestion = index < 100 ? nearestCommand(name, Object.keys(ofPools)) : undefined;
@@ -242,11 +253,19 @@ function unusedNames({ submission, limits }: SubmitFacts): Found[] {
 }
 
 function undefinedMacros({ submission }: SubmitFacts): Found[] {
-  return undefinedNames(submission).map(({ name, place }) => ({
+  const unset = submission.assignments.flatMap(({ value, place }) =>
+    unsetIn(value, submission).map((name) => ({
+      message: `the environment variable ${name} is not set here: HTCondor replaces \`$ENV(${name})\` with the word UNDEFINED`,
+      fix: `export ${name} before you submit, or give it a default: \`$ENV(${name}:value)\``,
+      place,
+    })),
+  );
+  const names = undefinedNames(submission).map(({ name, place }) => ({
     message: `\`$(${name})\` is not defined: HTCondor replaces it with nothing`,
     fix: `define it, give it a default: \`$(${name}:value)\`, or pass it: \`condor_submit ${name}=value\` or VARS in a DAG`,
     place,
   }));
+  return [...names, ...unset];
 }
 
 function unquotedAttributes({ submission }: SubmitFacts): Found[] {

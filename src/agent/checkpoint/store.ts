@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { link, mkdir, open, rename, stat, statfs, symlink, type FileHandle } from 'node:fs/promises';
 import path from 'node:path';
 import { ensureFolder } from '../../base/ensure-folder.ts';
-import { isGone } from '../../base/error-reason.ts';
+import { fileSize, isGone } from '../../base/error-reason.ts';
 import { removeTree } from '../../base/remove-tree.ts';
 import { ignoreUnsyncable, syncFolder } from '../../base/sync-folder.ts';
 import { Fault } from '../../fault/fault.ts';
@@ -279,10 +279,7 @@ async function restoreFile(
   into: string,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const bytes = await stat(kept).then(
-    ({ size }) => size,
-    () => undefined,
-  );
+  const bytes = await fileSize(kept);
   if (bytes === undefined) return 'is missing';
   if (bytes !== file.bytes) return `has ${bytes} bytes instead of ${file.bytes}`;
   const target = path.join(into, file.path);

@@ -69,3 +69,25 @@ test('a multi-line command cannot disturb the screen', async (t) => {
   assert.doesNotMatch(out, /\u001b/);
   assert.match(out, /run +a .*b$/m);
 });
+
+test('of many kinds of jobs, what is done about a failure is common only if it is that of all', async (t) => {
+  const memory = [...Array.from({ length: 30 }, () => 1), 16];
+  const cwd = await temporaryFolder(t, {
+    'updraft.toml': `name = "many"
+[train]
+command = "t"
+outputs = ["m"]
+[resources]
+memory = "{gb} GB"
+cpus = "{cpus}"
+[run]
+matrix = { way = [${memory.map((gb, index) => `{ gb = ${gb}, cpus = ${index + 1} }`).join(', ')}] }
+`,
+  });
+  const { out } = await runCommand(plan, [], { cwd });
+  const failure = out.slice(out.indexOf('  failure'), out.indexOf('  results'));
+  assert.match(failure, /a job is given up after \d+ failed attempts/);
+  assert.doesNotMatch(failure, /out of memory/);
+  assert.match(failure, /see "differ"/);
+  assert.match(out, /cpus=1: 1 job\n[^]*out of memory: tried again with 2 GB/);
+});

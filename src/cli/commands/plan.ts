@@ -5,7 +5,6 @@ import { loadPlan } from '../../job/load-plan.ts';
 import type { Plan } from '../../job/plan.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import type { Rendering } from '../../pool/pool.ts';
-import { variantsOf } from '../../job/variants.ts';
 import type { Policy } from '../../recovery/policy.ts';
 import { earlierInterruptions } from '../../run/earlier-interruptions.ts';
 import type { Cli } from '../cli.ts';
@@ -54,17 +53,12 @@ const lineCount = (text: string): string => counted(text.trimEnd().split('\n').l
 async function policiesFor(cli: Cli, plan: Plan): Promise<Policy[]> {
   const pool = openPool(plan.spec.run.pool, cli);
   try {
-    const policies: Policy[] = [];
-    for (const one of variantsOf(plan).slice(0, maxPolicies)) policies.push(await pool.policy(one));
-    return policies;
+    return await pool.policies(plan);
   } catch (thrown) {
     if (asFault(thrown).kind !== 'pool-unreachable') throw thrown;
     return [];
   }
 }
-
-/** Of more variants than this, only the first are asked for. */
-const maxPolicies = 20;
 
 /** What the scheduler would get; without a scheduler, says why it cannot be shown. */
 async function renderingOf(cli: Cli, plan: Plan): Promise<Rendering | undefined> {

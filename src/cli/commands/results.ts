@@ -5,7 +5,6 @@ import { byImportance, isLowerBetter } from '../../base/metric-direction.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
 import { resultsFolder } from '../../job/layout.ts';
-import type { RunState } from '../../journal/state.ts';
 import { jobTable, valueNames } from '../../report/job-table.ts';
 import { readRun } from '../../report/read-run.ts';
 import { reportMarkdown, sectionText } from '../../report/report-text.ts';
@@ -20,7 +19,7 @@ import type { Cli } from '../cli.ts';
 import { findRun } from '../find-run.ts';
 import { textPage } from '../report/print-report.ts';
 import { runContext } from '../report/report-source.ts';
-import { currentState } from '../run-view/current-state.ts';
+import { currentState, printTrouble } from '../run-view/current-state.ts';
 import { nextCommands } from '../text/phrases.ts';
 
 interface Options {
@@ -63,10 +62,10 @@ function bestFirst(names: readonly string[]): string | undefined {
   return name === undefined || isLowerBetter(name) ? name : `-${name}`;
 }
 
-async function exportCurves(cli: Cli, folder: string, { jobs }: RunState, to: string): Promise<void> {
+async function exportCurves(cli: Cli, folder: string, to: string): Promise<void> {
   const { writeTensorboard } = await import('../report/write-tensorboard.ts');
   const target = path.resolve(cli.cwd, to);
-  const written = await writeTensorboard(folder, jobs, target);
+  const written = await writeTensorboard(folder, target);
   if (written === 0)
     throw new Fault('usage', 'no training of this run has reported a metric', {
       about: folder,
@@ -79,11 +78,12 @@ async function exportCurves(cli: Cli, folder: string, { jobs }: RunState, to: st
 
 async function printResults(cli: Cli, word: string | undefined, options: Options): Promise<void> {
   const run = await findRun(cli.cwd, word);
-  const state = await currentState(cli, run.folder);
   if (options.tensorboard !== undefined) {
-    await exportCurves(cli, run.folder, state, options.tensorboard);
+    await exportCurves(cli, run.folder, options.tensorboard);
     return;
   }
+  const state = await currentState(cli, run.folder);
+  printTrouble(cli, state);
   const { jobs, ledger } = readRun(run.folder, state, await runContext(run.folder, state));
   const rows = sortResults(jobTable(jobs, ledger.rows), options);
   if (options.csv) for (const line of resultsCsv(rows)) cli.out(line);

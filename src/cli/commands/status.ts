@@ -126,7 +126,7 @@ function row(job: JobState, now: number, metrics: readonly (number | undefined)[
   ];
 }
 
-function totals({ jobs, tally, garbled }: RunState): string {
+function totals({ jobs, tally }: RunState): string {
   const { total, ...parts } = { ...tally, held: 0, unknown: 0 };
   // As their rows say: a held job waits, or has finally failed.
   for (const { held, isUntold, status, outcome = 'lost' } of jobs) {
@@ -136,8 +136,7 @@ function totals({ jobs, tally, garbled }: RunState): string {
   }
   const counts = Object.entries(parts).filter(([, count]) => count > 0);
   const words = counts.map(([part, count]) => `${count} ${part}`).join(', ');
-  const lost = garbled === 0 ? '' : ` (${counted(garbled, 'garbled line')} in the journals)`;
-  return `${counted(total, 'job')}${words === '' ? '' : `, ${words}`}${lost}`;
+  return `${counted(total, 'job')}${words === '' ? '' : `, ${words}`}`;
 }
 
 /** Rows of a table whose first cell is a name; neighbours that differ only in it become one, from first to last. */

@@ -1,7 +1,9 @@
 import path from 'node:path';
+import { printable } from '../../base/printable.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
+import { wrap } from '../../base/text-table.ts';
 import { asFault, type Fault } from '../../fault/fault.ts';
-import type { RunState } from '../../journal/state.ts';
+import { describeDamage, type RunState } from '../../journal/state.ts';
 import { deleteSecrets } from '../../pool/stored-secrets.ts';
 import { openPool, poolKind } from '../../pool/open-pool.ts';
 import type { Pool } from '../../pool/pool.ts';
@@ -9,6 +11,7 @@ import { nextBatch } from '../../recovery/next-batch.ts';
 import { sweepDrafts } from '../../run/create-run.ts';
 import { readRunState } from '../../run/run-states.ts';
 import type { Cli } from '../cli.ts';
+import { textWidth } from '../text/phrases.ts';
 
 /** The state of a run from its folder, after its pool has added what only the scheduler knows. */
 export async function currentState(cli: Cli, folder: string): Promise<RunState> {
@@ -60,7 +63,10 @@ const reportSilence = (cli: Cli, { traits }: Pool, { message }: Fault): void =>
   cli.err(`updraft: ${traits.title} does not answer now: ${message}\n`);
 
 /** Prints on stderr when the state of a run may be incomplete, and why. */
-export function printTrouble(cli: Cli, { trouble }: RunState): void {
+export function printTrouble(cli: Cli, state: RunState): void {
+  const { trouble } = state;
+  const damage = describeDamage(state);
+  if (damage !== undefined) cli.err(`${wrap(printable(damage), textWidth(cli)).join('\n')}\n`);
   if (trouble === undefined) return;
   cli.err(`updraft: ${trouble.message}\n`);
   cli.err(`  fix: ${trouble.fix}\n`);

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { runCommand } from '../../../test/cli/run-command.ts';
 import { growingRun, type GrowingRun } from '../../../test/growing-run.ts';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import { Fault } from '../../fault/fault.ts';
+import { runFiles } from '../../job/layout.ts';
+import { loadPlan } from '../../job/load-plan.ts';
 import * as watch from '../commands/watch.ts';
 import type { Terminal } from '../text/terminal.ts';
 
@@ -50,6 +54,17 @@ test('without a terminal watch prints a line per change, and a good run ends wit
   );
   assert.ok(!out.includes('\x1b'));
   assert.match(err, /next:\n {2}updraft report cifar10-k3v9q1/);
+});
+
+test('without a terminal jobs of a matrix are named by their parameters', async (t) => {
+  const { cwd, growing } = await aRun(t);
+  const file = path.join(cwd, 'updraft.toml');
+  const job = 'name = "x"\n[train]\ncommand = "t {lr}"\noutputs = ["m"]\n[run]\nmatrix = { lr = [1e-4] }\n';
+  await writeFile(file, job);
+  await writeFile(path.join(growing.folder, runFiles.plan), JSON.stringify(await loadPlan(file)));
+  const watching = runCommand(watch, [], { cwd });
+  await growing.succeed('0000');
+  assert.match((await watching).out, /Z 0000 lr=0\.0001 try 1 success at node-a$/m);
 });
 
 test('with --json each change is a line with an object of the changed jobs', async (t) => {

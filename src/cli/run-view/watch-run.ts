@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { printable } from '../../base/printable.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
+import { jobLabel } from '../../job/describe-parameters.ts';
 import type { JobState, RunState } from '../../journal/state.ts';
 import { runOnEnd } from '../../pool/on-end.ts';
 import type { Pool } from '../../pool/pool.ts';
@@ -141,7 +142,7 @@ function textLine(job: JobState, at: number): string {
   const detail = [...jobFigures(job), ...jobNotes(job, at)].join(', ');
   return [
     `${time}Z`,
-    printable(job.id),
+    printable(jobLabel(job.id, job.parameters)),
     ...(attempt === undefined ? [] : [`try ${attempt.attempt}`]),
     describeState(job),
     ...(place === '' ? [] : [`at ${printable(place)}`]),

@@ -83,7 +83,7 @@ const requestLines = (plan: Plan, policy: Policy | undefined): string[] => [
 /** What all kinds of jobs have. */
 const commonLines = (plan: Plan, policies: readonly Policy[]): ReadonlySet<string> =>
   variantsOf(plan)
-    .map((one, at) => new Set(requestLines(one, policies[at] ?? policies[0])))
+    .map((one, at) => new Set(requestLines(one, policies[at])))
     .reduce((left, lines) => left.intersection(lines));
 
 /** What each kind of jobs has that the others have not. */
@@ -93,7 +93,7 @@ function variantLines(plan: Plan, policies: readonly Policy[]): string[] {
   const described = variantsOf(plan).map((one, at) => ({
     what: nameOf(one),
     jobs: one.jobs.length,
-    lines: requestLines(one, policies[at] ?? policies[0]),
+    lines: requestLines(one, policies[at]),
   }));
   const shown = described.slice(0, shownJobs).flatMap(({ what, jobs, lines }) => {
     const own = lines.filter((line) => !common.has(line)).map((line) => `  ${line.trimStart()}`);

@@ -10,14 +10,15 @@ import type { Explanation } from '../../diagnosis/explanation.ts';
 import { readEnd } from '../../dashboard/run-source.ts';
 import { jobLabel } from '../../job/describe-parameters.ts';
 import { attemptFiles, attemptFolder, runFiles } from '../../job/layout.ts';
-import { readJournal } from '../../journal/tail.ts';
+import { JournalTail, readJournal, readWhole } from '../../journal/tail.ts';
+import { isProgressLine } from '../../journal/training-curve.ts';
 import type { JobState, RunState } from '../../journal/state.ts';
 import { poolKind } from '../../pool/open-pool.ts';
 import type { PoolRecords, RunAccount } from '../../pool/pool.ts';
 import { decide, pastAttempts, type Decision } from '../../recovery/decide.ts';
 import { readPlan } from '../../pool/read-plan.ts';
 import type { Policy } from '../../recovery/policy.ts';
-import { explainRunJob, type FiledEntry } from '../../why/explain-run-job.ts';
+import { explainRunJob, type FiledEntry, isRelevant } from '../../why/explain-run-job.ts';
 import { explainStory } from '../../why/explain-story.ts';
 
 /** Journals read in parallel. */
@@ -122,10 +123,16 @@ async function agentEntries(folder: string, { id, attempts }: JobState): Promise
   return perAttempt.flat();
 }
 
-/** The entries of a journal in the run's folder. */
+/** The entries of a journal in the run's folder that explain something. */
 async function entriesIn(folder: string, file: string | undefined): Promise<FiledEntry[]> {
   if (file === undefined) return [];
-  return (await readJournal(path.join(folder, file))).entries.map((entry) => ({ file, entry }));
+  const filed: FiledEntry[] = [];
+  // Reports are nearly all of a long journal, and explain nothing: they are not even decoded.
+  const tail = new JournalTail(path.join(folder, file), (line) => !isProgressLine(line));
+  await readWhole(tail, (entries) => {
+    for (const entry of entries) if (isRelevant(entry)) filed.push({ file, entry });
+  });
+  return filed;
 }
 
 /** What the scheduler's log says about a job, if there is one. */

@@ -53,12 +53,12 @@ function verdictOf({ verdict, counts, jobs }: Board) {
   ];
 }
 
-function wrongOf({ wrong, trouble, account, garbled }: Board, labelOf: (id: string) => string) {
+function wrongOf({ wrong, trouble, account, damage }: Board, labelOf: (id: string) => string) {
   const helps = account && html('span', { class: 'fix' }, ...prose(`What helps: ${account.fix}`));
   const notes = [
     trouble === null ? null : html('p', { class: 'alarm' }, `The run cannot be read now: ${trouble}`),
     account && html('p', { class: 'alarm' }, ...prose(account.message), helps),
-    garbled === 0 ? null : html('p', {}, `Ignored ${counted(garbled, 'unreadable line')} of the journals.`),
+    damage === null ? null : html('p', {}, damage),
   ];
   if (wrong.length === 0)
     return [...notes, trouble === null && account === null ? html('p', {}, 'Nothing.') : null];

@@ -6,7 +6,7 @@ import { applyRules } from '../../base/finding.ts';
 import { identifyProcess } from '../../base/process-identity.ts';
 import type { PlanLimits } from '../../check/facts.ts';
 import { limitRules } from '../../check/rules/limits.ts';
-import { durationRule } from '../../check/rules/time.ts';
+import { durationRule } from '../../check/rules/results.ts';
 import { Fault } from '../../fault/fault.ts';
 import { runFiles } from '../../job/layout.ts';
 import { type LivePage, livePageBytes, readLivePage } from '../../job/live-page.ts';
@@ -55,9 +55,9 @@ function condorPool({ self, env, clock, pid }: PoolContext): Pool {
   return {
     ...records,
     limits: (plan) => likelyProfile(plan, env),
-    async policy(plan) {
+    async policies(plan) {
       const { backoff } = await likelyProfile(plan, env);
-      return policyOf(plan.spec, { diskBytes: plan.disk.bytes, backoff });
+      return variantsOf(plan).map(({ spec, disk }) => policyOf(spec, { diskBytes: disk.bytes, backoff }));
     },
     examine: () => examine(env),
     slots: async (plan, where) => askSlots(plan, where, await CondorTools.find(env)),

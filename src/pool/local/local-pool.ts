@@ -44,7 +44,7 @@ function localPool(context: PoolContext): Pool {
       const lacks = lacksOf(spec, await detectMachine(context.env));
       return { title: `this machine (${os.hostname()})`, wantsProject: false, lacks };
     },
-    policy: (plan) => Promise.resolve(localPolicy(plan)),
+    policies: (plan) => Promise.resolve(variantsOf(plan).map(localPolicy)),
     async examine(cwd) {
       const { bavail, bsize } = await statfs(cwd);
       return `${describe(await detectMachine(context.env))}, ${formatSize(bavail * bsize)} free here`;

@@ -6,7 +6,7 @@ import { attemptFolder } from '../../job/layout.ts';
 import type { Plan } from '../../job/plan.ts';
 import type { Entry, Outcome } from '../../journal/entry.ts';
 import { openJournal } from '../../journal/file.ts';
-import { type EntrySource, loadRun, type SourceUpdate } from '../../journal/load-run.ts';
+import { damageOf, type EntrySource, loadRun, type SourceUpdate } from '../../journal/load-run.ts';
 import { isOpen, type JobState } from '../../journal/state.ts';
 import { JournalTail } from '../../journal/tail.ts';
 import { readAttemptExit, withOutcomes } from '../attempt-exit.ts';
@@ -116,7 +116,7 @@ export function readAccounts(text: string): [id: string, row: QueueRow][] {
 
 const linesOf = (text: string): string[] => text.split('\n').filter((line) => line.trim() !== '');
 
-const maxOpenFiles = 64;
+const maxParallel = 64;
 
 /** The entries of the jobs' own journals. Reads only the run's folder; does not ask Slurm. */
 export function taskSource(runFolder: string, { jobs }: Pick<Plan, 'jobs'>): EntrySource {
@@ -125,12 +125,12 @@ export function taskSource(runFolder: string, { jobs }: Pick<Plan, 'jobs'>): Ent
   return {
     paths: tails.map(({ path }) => path),
     async read(): Promise<SourceUpdate> {
-      const grown = await mapLimited(tails, maxOpenFiles, (tail) => tail.read());
+      const grown = await mapLimited(tails, maxParallel, (tail) => tail.read());
       const reported = grown.flatMap(({ entries }) => entries);
       const entries = await Promise.all(reported.map((entry) => withAgentExit(runFolder, entry)));
       return {
         entries: withOutcomes(entries, outcomes),
-        garbled: grown.reduce((sum, { garbled }) => sum + garbled, 0),
+        damaged: damageOf(runFolder, tails),
       };
     },
   };

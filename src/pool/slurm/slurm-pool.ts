@@ -7,6 +7,7 @@ import { isThere } from '../../base/error-reason.ts';
 import { identifyProcess } from '../../base/process-identity.ts';
 import { Fault } from '../../fault/fault.ts';
 import { runFiles } from '../../job/layout.ts';
+import { variantsOf } from '../../job/variants.ts';
 import type { Plan } from '../../job/plan.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
 import { openJournal } from '../../journal/file.ts';
@@ -56,7 +57,7 @@ function slurmPool(context: PoolContext): Pool {
     ...records,
     // `check` compares a job's resources with the nodes themselves.
     limits: () => Promise.resolve(undefined),
-    policy: (plan) => Promise.resolve(slurmPolicy(plan)),
+    policies: (plan) => Promise.resolve(variantsOf(plan).map(slurmPolicy)),
     async examine() {
       const tools = await SlurmTools.find({ UPDRAFT_POOL_SECONDS: examineSeconds, ...env });
       const listed = await tools.ask('sinfo', ['-h', '-a', '-o', '%P']);

@@ -88,6 +88,9 @@ export function bytewiseHasher(): Hasher {
   };
 }
 
+/** For short records, where an object for each would cost more than its bytes. */
+export const crc32cOf = (bytes: Uint8Array): number => ~register(~0, bytes) >>> 0;
+
 const inHex = (value: number): string => (value >>> 0).toString(16).padStart(8, '0');
 
 /** Computed when first needed. */

@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises';
+import { fileSize } from '../../../base/error-reason.ts';
 import path from 'node:path';
 import type { LogEvent } from '../../../eventlog/events.ts';
 import { EventLogTail } from '../../../eventlog/tail.ts';
@@ -52,7 +52,6 @@ class EventLogSource {
   }
 
   async read(): Promise<SourceUpdate> {
-    this.#garbled = 0;
     await this.#clusters.refresh();
     this.#tail ??= await this.#openTail();
     await this.#tail.read();
@@ -61,15 +60,17 @@ class EventLogSource {
     const entries = (await isAdopted(this.#runFolder))
       ? taken.map(adoptedEntry)
       : await Promise.all(taken.map((entry) => this.#explain(entry)));
-    return { entries: withOutcomes(entries), garbled: this.#garbled, trouble: await this.#trouble() };
+    const damage = { file: condorFiles.eventLog, lines: this.#garbled };
+    return {
+      entries: withOutcomes(entries),
+      damaged: this.#garbled === 0 ? [] : [damage],
+      trouble: await this.#trouble(),
+    };
   }
 
   async #trouble(): Promise<AccountTrouble | undefined> {
     if (this.#clusters.numbers.length === 0) return undefined; // not submitted yet
-    const bytes = await stat(this.path).then(
-      ({ size }) => size,
-      () => undefined,
-    );
+    const bytes = await fileSize(this.path);
     return eventLogTrouble({
       path: this.path,
       clusters: this.#clusters.numbers,

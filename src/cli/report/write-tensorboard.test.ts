@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { eventFile } from './event-file.ts';
+import { EventFile } from './write-tensorboard.ts';
 
 /** A field of a protocol buffer: its number, and a number or bytes. */
 type Field = [number: number, value: number | Buffer];
@@ -52,23 +52,56 @@ function recordsOf(file: Buffer): Buffer[] {
   return records;
 }
 
-test('an event file has a version, then each point with its time, step and values', () => {
-  const events = [
-    { time: 1_700_000_000.5, step: 0, values: { loss: 0.5 } },
-    { time: 1_700_000_001.5, step: 123_456_789_012, values: { loss: NaN, 'val/accuracy': 0.75 } },
-  ];
-  const [version, ...points] = recordsOf(eventFile(events)).map((record) => [...fieldsOf(record)]);
+/** Time, step and values of each point; the version goes before them. */
+function pointsOf(file: EventFile): { at: unknown; step: unknown; metrics: object }[] {
+  const [version, ...points] = recordsOf(file.content).map((record) => [...fieldsOf(record)]);
   assert.deepEqual(version, [
     [1, 1_700_000_000.5],
     [3, Buffer.from('brain.Event:2')],
   ]);
-  const read = points.map((fields) => {
+  return points.map((fields) => {
     const summary = fields.find(([field]) => field === 5)?.[1] as Buffer;
     const values = [...fieldsOf(summary)].map(([, value]) => {
       const [tag, scalar] = [...fieldsOf(value as Buffer)];
       return [String(tag?.[1]), scalar?.[1]];
     });
-    return { time: fields[0]?.[1], step: fields[1]?.[1], values: Object.fromEntries(values) as object };
+    const [at, step] = [Number(fields[0]?.[1]) * 1000, fields[1]?.[1]];
+    return { at, step, metrics: Object.fromEntries(values) as object };
   });
-  assert.deepEqual(read, events);
+}
+
+test('an event file has a version, then each point with its time, step and values', () => {
+  const points = [
+    { at: 1_700_000_000_500, step: 0, metrics: { loss: 0.5 } },
+    {
+      at: 1_700_000_001_500,
+      step: 123_456_789_012,
+      metrics: { loss: NaN, [`${'größe/'.repeat(40)}α`]: 0.75 },
+    },
+    ...Array.from({ length: 3000 }, (_, index) => ({
+      at: index * 1000,
+      step: 2 ** 40 + index,
+      metrics: { loss: 1 },
+    })),
+  ];
+  const file = new EventFile(1_700_000_000_500);
+  for (const point of points) file.add(point);
+  assert.deepEqual(pointsOf(file), points);
+});
+
+test('an attempt that resumes replaces the points past its checkpoint, also by longer ones', () => {
+  const file = new EventFile(1_700_000_000_500);
+  for (const step of [1, 2, 3, 4]) file.add({ at: step, step, metrics: { loss: step } });
+  file.cutFrom(3);
+  file.add({ at: 9, step: 300, metrics: { loss: 0.5, 'val/accuracy': 0.25 } });
+  assert.deepEqual(
+    pointsOf(file).map(({ step, metrics }) => [step, metrics]),
+    [
+      [1, { loss: 1 }],
+      [2, { loss: 2 }],
+      [300, { loss: 0.5, 'val/accuracy': 0.25 }],
+    ],
+  );
+  file.add({ at: 10, step: Infinity, metrics: { loss: 1 } });
+  assert.equal(pointsOf(file).at(-1)?.step, Number.MAX_SAFE_INTEGER);
 });
