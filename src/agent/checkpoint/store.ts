@@ -214,8 +214,9 @@ async function copyAndHash(
   await using output = await open(target, 'wx', 0o600);
   const hash = createHash('sha256');
   for await (const chunk of pieces(input, signal)) {
+    const written = output.writeFile(chunk);
     hash.update(chunk);
-    await output.writeFile(chunk);
+    await written;
   }
   await finish(output);
   return hash.digest('hex');
@@ -235,8 +236,10 @@ async function linkFile(source: string, target: string): Promise<boolean> {
 async function hashFile(file: string, signal: AbortSignal): Promise<string> {
   await using input = await open(file, 'r');
   const hash = createHash('sha256');
-  for await (const chunk of pieces(input, signal)) hash.update(chunk);
-  await syncFile(input);
+  const hashed = (async () => {
+    for await (const chunk of pieces(input, signal)) hash.update(chunk);
+  })();
+  await Promise.all([hashed, syncFile(input)]);
   return hash.digest('hex');
 }
 
