@@ -586,10 +586,9 @@ class WithTorch(StreamTest):
     def test_the_same_losses_after_any_interruption_each_time_elsewhere(self) -> None:
         take = updraft.Stream._take_early
 
-        def take_and_tell(stream: updraft.Stream, loader: Any) -> Any:
+        def take_and_note(stream: updraft.Stream, loader: Any) -> Any:
             early = take(stream, loader)
-            with open("early.txt", "a") as file:
-                file.write("early\n" if early is not None else "late\n")
+            note("early" if early is not None else "late")
             return early
 
         def train(interruption: Interruption) -> list[Any]:
@@ -599,7 +598,7 @@ class WithTorch(StreamTest):
                     loader = self.loader(f"{folder}/data", decode, num_workers=workers, persistent_workers=workers > 0)
                     if os.environ["UPDRAFT_CHECKPOINT"] == "saved":
                         updraft.prefetch(loader)
-                    with mock.patch.object(updraft.Stream, "_take_early", take_and_tell):
+                    with mock.patch.object(updraft.Stream, "_take_early", take_and_note):
                         return self.learn(interruption, loader)
 
         for workers in (0, 2):
@@ -610,6 +609,5 @@ class WithTorch(StreamTest):
                 ends.insert(0, (-(-len(KEYS) // 4), signal.SIGTERM))
                 self.same_after(train, ends, f"whole-{workers}")
                 shutil.rmtree("saved")
-        with open("early.txt") as file:
-            # At the start, and after each SIGTERM; whether the hint fits what a SIGKILL has left is a matter of luck.
-            self.assertGreaterEqual(file.read().count("early"), 2)
+        # At the start, and after each SIGTERM; whether the hint fits what a SIGKILL has left is a matter of luck.
+        self.assertGreaterEqual(noted().count("early"), 2)

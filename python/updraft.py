@@ -1562,6 +1562,8 @@ class Stream:
         self._block = self._shards.block_that_fits(block) if shuffle else 1
         self._waited = 0.0
         self._early: Any = None
+        self._is_early = False
+        """In workers: whether they were started before the training."""
         self._start_file: Optional[str] = None
         if _torch() is not None:
             # Workers that persist from epoch to epoch have a copy of this object: they read where to begin.
@@ -1651,14 +1653,16 @@ class Stream:
         generators = _generators_of(loader)
         drawn = _random_now(generators, devices=False)
         _write_text(self._pause_file, "")
+        self._is_early = True
         self._early = (loader, self._start, iter(loader))
+        self._is_early = False
         _set_random(drawn, generators)
 
     def _take_early(self, loader: Any) -> Any:
         """The batches that this loader reads already; None if it reads none, or not from where it should."""
         early, self._early = self._early, None
         if early is not None:
-            os.remove(self._pause_file)
+            _remove_own(self._pause_file, os.getpid())
         return early[2] if early is not None and early[0] is loader and early[1] == self._start else None
 
     @property
@@ -1667,7 +1671,7 @@ class Stream:
         return f"{self._start_file}.pause"
 
     def _pause(self) -> None:
-        # Not forever: a loop of one's own never ends the pause.
+        # Not forever: a training that never asks for its batches should still end.
         until = time.monotonic() + 30
         while os.path.exists(self._pause_file) and not _Requests.to_leave and time.monotonic() < until:
             time.sleep(0.01)
@@ -1684,7 +1688,7 @@ class Stream:
         """What a worker reads: of every `workers` batches from `start` on, its own."""
         size = self._batch_size or 1
         sown = _torch() is not None and _torch().utils.data.get_worker_info() is not None
-        before, place, is_taken = start.before, 0, _worker()[0] is None
+        before, place, is_taken = start.before, 0, not self._is_early
         with _Reader(self._shards.stream_folder, start.epoch, self._waited) as reader:
             for number, shards in enumerate(self._blocks(start.epoch)[start.block :], start.block):
                 reader.begin(place)
@@ -1761,7 +1765,7 @@ class Stream:
 
 
 def prefetch(loader: Any) -> Any:
-    """Lets a loader of a `Stream` read its first batches, also of a resumed training, while the model is made; the loader.
+    """Lets a loader of a `Stream` read its first batch, also of a resumed training, while the model is made; the loader.
 
         loader = updraft.prefetch(DataLoader(stream, batch_size=256, num_workers=6))
 
