@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import itertools
 import json
@@ -15,8 +16,10 @@ import sys
 import tarfile
 import tempfile
 import threading
+import time
 import unittest
 from typing import Any, Callable, Iterator, Optional
+from unittest import mock
 
 import updraft
 from test_updraft import NEVER, AttemptTest, Interruption, Tape, torch, seed_all
@@ -306,10 +309,12 @@ class WithAgent(StreamTest):
         self.assertNotIn(f"train-{first}.tar", brought)
 
     def test_indexes_the_first_shards_before_it_is_read(self) -> None:
+        os.environ["UPDRAFT_CHECKPOINT"] = "saved"
+        self.addCleanup(os.environ.pop, "UPDRAFT_CHECKPOINT")
         # As the agent does.
         os.mkdir("data/.stream/at")
         with Agent("source", "data", ahead=6):
-            stream = self.stream("data").prefetch()
+            stream = updraft.prefetch(self.stream("data"))
             for thread in threading.enumerate():
                 if thread.name == "updraft-prefetch":
                     thread.join(60)
@@ -451,6 +456,22 @@ def label(sample: dict[str, Any]) -> int:
     return int(sample["cls"])
 
 
+def note(what: object) -> None:
+    with open("notes.txt", "a") as file:
+        file.write(f"{what}\n")
+
+
+def noted() -> list[str]:
+    with contextlib.suppress(FileNotFoundError), open("notes.txt") as file:
+        return file.read().splitlines()
+    return []
+
+
+def label_and_note(sample: dict[str, Any]) -> int:
+    note(label(sample))
+    return label(sample)
+
+
 @unittest.skipIf(torch is None, "this Python has no PyTorch")
 class WithTorch(StreamTest):
     def loader(self, folder: str = "source", transform: Callable[..., Any] = label, **options: Any) -> Any:
@@ -520,6 +541,31 @@ class WithTorch(StreamTest):
         with self.assertRaisesRegex(SystemExit, "the loader has batch_size=2, the checkpoint has batch_size=4"):
             next(sizes(2, 2))
 
+    def test_reads_only_the_first_batch_before_the_training_wants_it(self) -> None:
+        os.environ["UPDRAFT_CHECKPOINT"] = "saved"
+        self.addCleanup(os.environ.pop, "UPDRAFT_CHECKPOINT")
+        list_shards("source", "data")
+        pause = updraft.Stream._pause
+
+        def note_and_pause(stream: updraft.Stream) -> None:
+            note("pause")
+            pause(stream)
+
+        patched = mock.patch.object(updraft.Stream, "_pause", note_and_pause)
+        patched.start()
+        self.addCleanup(patched.stop)
+        with Agent("source", "data", ahead=7):
+            loader = updraft.prefetch(self.loader("data", label_and_note, num_workers=2))
+            deadline = time.monotonic() + 60
+            while noted().count("pause") < 2 and time.monotonic() < deadline:
+                threading.Event().wait(0.01)
+            first = [int(line) for line in noted() if line != "pause"]
+            with updraft.training() as run:
+                for _ in run.epochs(1):
+                    batches = [batch.tolist() for batch in run.batches(loader)]
+            self.assertEqual(first, batches[0])
+            self.assertEqual(sorted(sum(batches, [])), list(range(len(KEYS))))
+
     def learn(self, interruption: Interruption, loader: Any) -> list[Any]:
         seed_all()
         layers = [torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Dropout(0.3), torch.nn.Linear(16, 1)]
@@ -538,12 +584,22 @@ class WithTorch(StreamTest):
         return tape.lines
 
     def test_the_same_losses_after_any_interruption_each_time_elsewhere(self) -> None:
+        take = updraft.Stream._take_early
+
+        def take_and_note(stream: updraft.Stream, loader: Any) -> Any:
+            early = take(stream, loader)
+            note("early" if early is not None else "late")
+            return early
+
         def train(interruption: Interruption) -> list[Any]:
             with tempfile.TemporaryDirectory(dir=".") as folder:
                 list_shards("source", f"{folder}/data")
                 with Agent("source", f"{folder}/data", ahead=7):
                     loader = self.loader(f"{folder}/data", decode, num_workers=workers, persistent_workers=workers > 0)
-                    return self.learn(interruption, loader)
+                    if os.environ["UPDRAFT_CHECKPOINT"] == "saved":
+                        updraft.prefetch(loader)
+                    with mock.patch.object(updraft.Stream, "_take_early", take_and_note):
+                        return self.learn(interruption, loader)
 
         for workers in (0, 2):
             with self.subTest(workers=workers):
@@ -553,3 +609,5 @@ class WithTorch(StreamTest):
                 ends.insert(0, (-(-len(KEYS) // 4), signal.SIGTERM))
                 self.same_after(train, ends, f"whole-{workers}")
                 shutil.rmtree("saved")
+        # At the start, and after each SIGTERM; whether the hint fits what a SIGKILL has left is a matter of luck.
+        self.assertGreaterEqual(noted().count("early"), 2)

@@ -140,6 +140,9 @@ class AttemptTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.addCleanup(os.chdir, os.getcwd())
         os.chdir(folder.name)
+        # What a killed training leaves behind goes with the folder.
+        self.addCleanup(setattr, tempfile, "tempdir", tempfile.tempdir)
+        tempfile.tempdir = folder.name
 
     def attempt(self, train: Callable[..., Any], interruption: tuple[int, int], **env: str) -> tuple[int, Any]:
         """Runs the training in a process of its own: its exit code, or minus its signal, and its result."""

@@ -45,7 +45,7 @@ import zlib
 from dataclasses import dataclass, replace
 from typing import Any, Callable, Iterable, Iterator, Optional, TypeVar
 
-__all__ = ["Stream", "StreamError", "Training", "training"]
+__all__ = ["Stream", "StreamError", "Training", "prefetch", "training"]
 
 Batch = TypeVar("Batch")
 
@@ -111,6 +111,7 @@ class Training:
         self._epoch_random: Any = None
         self._begin: Any = None
         self._stream: Any = None
+        self._reading: Any = None
         self._batch_size: Optional[int] = None
         self._has_looped = True
         self._wrapped: Any = weakref.WeakKeyDictionary()
@@ -195,6 +196,7 @@ class Training:
             rest = self._sought(loader, done)
         else:
             rest = self._rest_of(loader, done)
+        self._reading = rest
         for batch in self._until_asked(rest):
             self._gradients.batch_begins()
             yield batch
@@ -235,7 +237,8 @@ class Training:
 
     def _sought(self, loader: Iterable[Batch], done: int) -> Iterator[Batch]:
         """The batches of a loader whose dataset begins where it should."""
-        iterator = iter(loader)
+        early = self._stream._take_early(loader) if isinstance(self._stream, Stream) else None
+        iterator = iter(loader) if early is None else early
         if _torch() is not None:
             # It drew a seed if its workers have just started, and none if they persist. Now one is drawn in any case.
             _set_random(self._epoch_random, [])
@@ -265,6 +268,8 @@ class Training:
         began = time.monotonic()
         is_saved = self._store.save_now(self._state)
         self._interval.waited(began, time.monotonic())
+        # Freed on the way out, it would wait for its workers to end; they are killed.
+        _unfreed.append(self._reading)
         self._attempt.leave(self._position, is_saved, self._store.saves > 0)
 
     def _until_asked(self, batches: Iterator[Batch]) -> Iterator[Batch]:
@@ -277,6 +282,8 @@ class Training:
             self._leave()
 
     def _state(self) -> dict[str, Any]:
+        if isinstance(self._stream, Stream):
+            self._stream._note_position(self._position.epoch, self._position.batch * (self._batch_size or 1))
         return {
             "format": _FORMAT,
             "position": (self._position.epoch, self._position.batch),
@@ -437,6 +444,8 @@ def _count_in(name: str) -> int:
 
 _used: set[str] = set()
 """Folders of the trainings of this process."""
+_unfreed: list[Any] = []
+"""What lives as long as this process."""
 
 
 def _exit_now(status: int) -> None:
@@ -1511,26 +1520,17 @@ class Stream:
         self._seed, self._shuffle, self._transform = seed, shuffle, transform
         self._block = self._shards.block_that_fits(block) if shuffle else 1
         self._waited = 0.0
+        self._early: Any = None
         self._start_file: Optional[str] = None
         if _torch() is not None:
             # Workers that persist from epoch to epoch have a copy of this object: they read where to begin.
             handle, self._start_file = tempfile.mkstemp(".json", "updraft-stream-")
             os.close(handle)
-            weakref.finalize(self, _remove_own, self._start_file, os.getpid())
+            for own in (self._start_file, self._pause_file):
+                weakref.finalize(self, _remove_own, own, os.getpid())
         self._begin_at(_Start())
         if not os.path.exists(self._shards.hint or ""):
             self._want(self._start)
-
-    def prefetch(self) -> Stream:
-        """Waits for the first shards and indexes them in a thread, while the training makes its model; the stream."""
-        hint = self._shards.hint
-        first = self._blocks(self._start.epoch)[self._start.block]
-        with contextlib.suppress(OSError, ValueError, KeyError):
-            wanted = _read_json(hint or "")
-            # What a resumed training begins with.
-            first = wanted["order"][: wanted["block"]]
-        threading.Thread(target=self._shards.index_soon, args=[first], name="updraft-prefetch", daemon=True).start()
-        return self
 
     def set_epoch(self, epoch: int) -> None:
         """Begins at the first sample of this epoch, counted from 0."""
@@ -1539,19 +1539,12 @@ class Stream:
 
     def updraft_seek(self, epoch: int, samples: int) -> None:
         """Begins after this many samples of the epoch. Shards before them are not read, if their sizes are known."""
-        start = _Start(epoch)
-        for shards in self._blocks(epoch):
-            before = _sum_of([self._shards.count(shard) for shard in shards], start.before)
-            if before is None or before > samples:
-                break
-            start = replace(start, block=start.block + 1, before=before)
-        self._begin_at(replace(start, samples=samples))
+        self._begin_at(self._start_after(epoch, samples))
         self._want(self._start)
 
     def state_dict(self) -> dict[str, Any]:
         """All that a reader elsewhere needs. With workers, the position is known to `run.batches` only."""
-        self._leave_hint()
-        return {
+        state = {
             "format": _FORMAT,
             "shards": self._shards.identity,
             "order": [self._seed, self._shuffle, self._block],
@@ -1559,6 +1552,8 @@ class Stream:
             "samples": self._next.samples,
             "counts": self._shards.counts_so_far(),
         }
+        self._leave_hint(state)
+        return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         if state["shards"] != self._shards.identity:
@@ -1594,6 +1589,48 @@ class Stream:
         plain = next(kind for kind in type(self).__mro__ if kind.__module__ != "updraft torch")
         return _new_stream, (plain,), self.__dict__
 
+    def _note_position(self, epoch: int, samples: int) -> None:
+        """What only a training knows if its loader has workers: they read ahead."""
+        self._next = _Start(epoch, samples)
+
+    def _read_early(self, loader: Any) -> None:
+        """Begins where the training will resume, or begin, and reads ahead in the loader's workers or in a thread."""
+        if self._shards.hint is None:
+            return
+        if os.path.exists(self._shards.hint):
+            try:
+                self.load_state_dict(_read_json(self._shards.hint)["state"])
+            except (OSError, ValueError, KeyError, TypeError, StreamError):
+                return
+        if getattr(loader, "num_workers", 0) == 0:
+            first = self._blocks(self._start.epoch)[self._start.block :][:1]
+            index = threading.Thread(target=self._shards.index_soon, args=first, name="updraft-prefetch", daemon=True)
+            return index.start()
+        # What the loader draws now it must not have drawn: the training restores, and draws, its numbers later.
+        generators = _generators_of(loader)
+        drawn = _random_now(generators, devices=False)
+        _write_text(self._pause_file, "")
+        self._early = (loader, self._start, iter(loader))
+        _set_random(drawn, generators)
+
+    def _take_early(self, loader: Any) -> Any:
+        """The batches that this loader reads already; None if it reads none, or not from where it should."""
+        early, self._early = self._early, None
+        if early is not None:
+            os.remove(self._pause_file)
+        return early[2] if early is not None and early[0] is loader and early[1] == self._start else None
+
+    @property
+    def _pause_file(self) -> str:
+        """As long as it is there, only the first batch is read: PyTorch needs the cores to start."""
+        return f"{self._start_file}.pause"
+
+    def _pause(self) -> None:
+        # Not forever: a loop of one's own never ends the pause.
+        until = time.monotonic() + 30
+        while os.path.exists(self._pause_file) and not _Requests.to_leave and time.monotonic() < until:
+            time.sleep(0.01)
+
     def _counted(self, start: _Start, samples: Iterator[Any]) -> Iterator[Any]:
         """The samples, read by the process that also saves: it knows the position, and when the epoch has ended."""
         self._next = start
@@ -1606,7 +1643,7 @@ class Stream:
         """What a worker reads: of every `workers` batches from `start` on, its own."""
         size = self._batch_size or 1
         sown = _torch() is not None and _torch().utils.data.get_worker_info() is not None
-        before, place = start.before, 0
+        before, place, is_taken = start.before, 0, _worker()[0] is None
         with _Reader(self._shards.stream_folder, start.epoch, self._waited) as reader:
             for number, shards in enumerate(self._blocks(start.epoch)[start.block :], start.block):
                 reader.begin(place)
@@ -1620,7 +1657,11 @@ class Stream:
                         random.Random(f"{self._seed} {start.epoch} {number}").shuffle(order)
                     first = max(0, start.samples - before)
                     for nth, (shard, sample) in enumerate(order[first:], before + first):
-                        if (nth - start.samples) // size % workers == worker:
+                        batch = (nth - start.samples) // size
+                        if batch % workers == worker:
+                            if batch > 0 and not is_taken:
+                                self._pause()
+                                is_taken = True
                             yield self._decoded(shard.read(sample), (self._seed, start.epoch, nth) if sown else None)
                 before, place = before + len(order), place + len(shards)
         if before == 0:
@@ -1646,6 +1687,16 @@ class Stream:
             size = min(2 * size, self._block)
         return blocks
 
+    def _start_after(self, epoch: int, samples: int) -> _Start:
+        """In the block of this sample, as far as the sizes of the shards before it are known."""
+        start = _Start(epoch, samples)
+        for shards in self._blocks(epoch):
+            before = _sum_of([self._shards.count(shard) for shard in shards], start.before)
+            if before is None or before > samples:
+                break
+            start = replace(start, block=start.block + 1, before=before)
+        return start
+
     def _begin_at(self, start: _Start) -> None:
         self._start = self._next = start
         if self._start_file is not None:
@@ -1660,14 +1711,26 @@ class Stream:
         if self._shards.stream_folder is not None:
             _write_json(os.path.join(self._shards.stream_folder, "wanted.json"), self._wanted(start))
 
-    def _leave_hint(self) -> None:
+    def _leave_hint(self, state: dict[str, Any]) -> None:
         """Leaves what a resumed training will want first beside its checkpoint: the agent brings it while Python starts."""
-        if self._shards.hint is None or self._shards.stream_folder is None:
-            return
-        places = [reader["position"] for reader in _readers(self._shards.stream_folder, self._next.epoch)]
-        wanted = self._wanted(self._start)
-        with contextlib.suppress(OSError):
-            _write_json(self._shards.hint, {**wanted, "order": wanted["order"][min(places, default=0) :]})
+        if self._shards.hint is not None:
+            wanted = self._wanted(self._start_after(state["epoch"], state["samples"]))
+            with contextlib.suppress(OSError):
+                _write_json(self._shards.hint, {**wanted, "state": state})
+
+
+def prefetch(loader: Any) -> Any:
+    """Lets a loader of a `Stream` read its first batches, also of a resumed training, while the model is made; the loader.
+
+        loader = updraft.prefetch(DataLoader(stream, batch_size=256, num_workers=6))
+
+    For `run.batches`. Without Updraft it does nothing.
+    """
+    stream = _dataset_of(loader)
+    if not isinstance(stream, Stream):
+        raise TypeError(f"updraft.prefetch needs a loader of an updraft.Stream, not of {type(stream).__name__}")
+    stream._read_early(_bare(loader))
+    return loader
 
 
 def _as_torch_dataset(kind: type) -> type:
@@ -1914,16 +1977,6 @@ class _Reader:
         self._written = time.monotonic()
         place = {"epoch": self._epoch, "position": self._place, "waited": round(self.waited, 3), "pid": os.getpid()}
         _write_json(self._file, place)
-
-
-def _readers(folder: str, epoch: int) -> list[dict[str, Any]]:
-    """What the readers of this epoch say."""
-    readers = []
-    with contextlib.suppress(FileNotFoundError):
-        for name in os.listdir(os.path.join(folder, "at")):
-            with contextlib.suppress(OSError, ValueError):
-                readers.append(_read_json(os.path.join(folder, "at", name)))
-    return [one for one in readers if one["epoch"] == epoch]
 
 
 _TAR_BLOCK = 512

@@ -40,7 +40,7 @@ def load(args, folder, classes, device, is_training):
     options = {"seed": args.seed, "shuffle": is_training}
     stream = updraft.Stream(folder, batch_size=args.batch_size, transform=decode, **options)
     return DataLoader(
-        stream.prefetch(),
+        stream,
         args.batch_size,
         num_workers=args.workers,
         # A last batch of one image would be none for batch normalization.
@@ -134,8 +134,8 @@ def main():
     print(f"PyTorch {torch.__version__} on {device}", flush=True)
     with open(args.classes) as file:
         classes = file.read().split()
-    # Before the model, so that the first shards come meanwhile.
-    training = load(args, args.train_dir, classes, device, True)
+    # Before the model, so that the first images are read meanwhile.
+    training = updraft.prefetch(load(args, args.train_dir, classes, device, True))
     validation = load(args, args.val_dir, classes, device, False)
     model = ResNet50().to(device, memory_format=torch.channels_last)
     if args.weights is not None:

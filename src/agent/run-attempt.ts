@@ -1,3 +1,4 @@
+import { succeeds } from '../base/error-reason.ts';
 import { asFault, Fault } from '../fault/fault.ts';
 import { dropClaim } from '../job/claim.ts';
 import { isFull } from '../job/full-disk.ts';
@@ -149,11 +150,7 @@ async function runToEndOrPause(
   const ready = await (paused === undefined ? startFresh(soFar, base) : resume(soFar, base, paused));
   if (ready === undefined) return;
   const { equipped, attempt, before, code } = ready;
-  const isDone = (): Promise<boolean> =>
-    checkOutputs(order.job.train.outputs, scratch, before).then(
-      () => true,
-      () => false,
-    );
+  const isDone = (): Promise<boolean> => succeeds(checkOutputs(order.job.train.outputs, scratch, before));
   const ended = await trainToEnd(attempt, soFar.saver, isDone);
   // A result counts only if the data it was trained on is complete.
   if (ended === 'paused' || ended.status === 0) await soFar.arriving?.complete();

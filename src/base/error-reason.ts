@@ -24,9 +24,18 @@ export function isGone(error: unknown): boolean {
   return code === 'ENOENT' || code === 'ENOTDIR';
 }
 
-/** Whether the path exists. */
-export const isThere = (path: string): Promise<boolean> =>
-  stat(path).then(
+/** Whether the promise is kept. */
+export const succeeds = (promise: Promise<unknown>): Promise<boolean> =>
+  promise.then(
     () => true,
     () => false,
   );
+
+/** Whether the path exists. */
+export const isThere = (path: string): Promise<boolean> => succeeds(stat(path));
+
+/** The size of a file on this machine; undefined for anything else. */
+export async function fileSize(path: string): Promise<number | undefined> {
+  const info = await stat(path).catch(() => undefined);
+  return info?.isFile() === true ? info.size : undefined;
+}

@@ -43,7 +43,7 @@ test('what follows a secret stays', () => {
 
 test('a huge word takes no longer than many short ones', () => {
   const huge = 'a'.repeat(300_000);
-  const started = performance.now();
+  const started = process.cpuUsage();
   assert.equal(fileWithoutSecrets(huge, new Map()), huge);
-  assert.ok(performance.now() - started < 5000);
+  assert.ok(process.cpuUsage(started).user < 5e6);
 });

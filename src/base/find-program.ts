@@ -1,3 +1,4 @@
+import { succeeds } from './error-reason.ts';
 import { access, constants } from 'node:fs/promises';
 import path from 'node:path';
 import type { Env } from './env.ts';
@@ -8,10 +9,7 @@ export async function findProgram(names: readonly string[], env: Env): Promise<s
   for (const name of names)
     for (const folder of folders) {
       const file = path.join(folder, name);
-      const isThere = await access(file, constants.X_OK).then(
-        () => true,
-        () => false,
-      );
+      const isThere = await succeeds(access(file, constants.X_OK));
       if (isThere) return file;
     }
   return undefined;

@@ -116,12 +116,10 @@ const fileOf = (folder: string, number: number): string => path.join(folder, `${
 export async function createExclusive(file: string, text: string): Promise<boolean> {
   const draft = `${file}.${randomBytes(6).toString('hex')}.draft`;
   try {
-    const handle = await open(draft, 'wx', 0o644);
-    try {
+    {
+      await using handle = await open(draft, 'wx', 0o644);
       await handle.writeFile(text);
       await handle.sync();
-    } finally {
-      await handle.close();
     }
     return await linkExclusive(draft, file);
   } finally {

@@ -6,10 +6,9 @@ import { downloadRules, type DownloadFacts } from './rules/downloads.ts';
 import { limitRules } from './rules/limits.ts';
 import { localPathRules, scriptFileRules, parameterRules } from './rules/scripts.ts';
 import { objectRules, tokenRules, warmRules } from './rules/objects.ts';
-import { resultRules, scriptFindings } from './rules/results.ts';
+import { resultRules, scriptFindings, timeRules } from './rules/results.ts';
 import { secretRules } from './rules/secrets.ts';
 import { slotRules } from './rules/slots.ts';
-import { timeRules } from './rules/time.ts';
 
 type AllFacts = Facts & DownloadFacts;
 

@@ -1,4 +1,4 @@
-import { compareValues } from '../base/compare-values.ts';
+import { compareValues } from '../base/text-table.ts';
 import { tickStep } from '../report/charts/axis.ts';
 import type { ParameterValue } from './page-data.ts';
 

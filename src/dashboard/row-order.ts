@@ -1,4 +1,4 @@
-import { compareValues } from '../base/compare-values.ts';
+import { compareValues } from '../base/text-table.ts';
 import { isLowerBetter } from '../base/metric-direction.ts';
 import type { BoardRow, ParameterValue } from './page-data.ts';
 

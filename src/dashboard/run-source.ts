@@ -41,16 +41,12 @@ export const canRetry = ({ isAdopted }: RunSource, { status, outcome }: JobState
 
 /** The last bytes of a file as text, without a character cut in half; a missing file is empty. */
 export async function readEnd(path: string, maxBytes: number): Promise<LogPart> {
-  const file = await open(path, 'r').catch(() => undefined);
+  await using file = await open(path, 'r').catch(() => undefined);
   if (file === undefined) return { text: '', size: 0, from: 0 };
-  try {
-    const { size } = await file.stat();
-    const from = Math.max(0, size - maxBytes);
-    const { bytesRead, buffer } = await file.read(Buffer.alloc(size - from), 0, size - from, from);
-    return logPart(buffer.subarray(0, bytesRead), size);
-  } finally {
-    await file.close();
-  }
+  const { size } = await file.stat();
+  const from = Math.max(0, size - maxBytes);
+  const { bytesRead, buffer } = await file.read(Buffer.alloc(size - from), 0, size - from, from);
+  return logPart(buffer.subarray(0, bytesRead), size);
 }
 
 /** The end of a file of `size` bytes. */

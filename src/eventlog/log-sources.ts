@@ -184,7 +184,7 @@ async function* decompressed(
     Buffer.from(first.buffer, first.byteOffset, Math.min(first.length, magicBytes)),
   );
   if (!('kind' in found) || found.kind === 'tar' || found.kind === 'zip') return yield* all;
-  const { decompress } = await import('../unpack/decompress.ts');
+  const { decompress } = await import('../unpack/open-reader.ts');
   let isSome = false;
   try {
     for await (const piece of decompress(found.kind, source.name, all)) {

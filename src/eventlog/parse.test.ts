@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { parseInPieces, plain, stamps } from '../../test/eventlogs/plain.ts';
-import { parseEventLog } from './parse.ts';
+import { parseEventLog, parseInPieces, plain, stamps } from '../../test/eventlogs/plain.ts';
 import type { LogEvent } from './events.ts';
 
 /** Ids, kinds and wholeness of the events, and the garbled parts; the same in any pieces. */

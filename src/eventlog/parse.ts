@@ -1,5 +1,4 @@
 import type { Ad } from '../classad/ad.ts';
-import { datingOf } from './dating.ts';
 import { adDetails, type Decoder, type DetailsByKind, fieldDecoder, textDetails } from './decode.ts';
 import type { Garbled, LogEvent, Zone } from './events.ts';
 import { Framer } from './framer.ts';
@@ -70,26 +69,6 @@ function headerOf(ad: Ad, number: number, stamps: StampReader): Header {
     timeAt: 0,
     timeEnd: 0,
   };
-}
-
-const beginningSize = 1024 * 1024;
-
-/** All events of a log in memory, and the parts that are not events. */
-export function parseEventLog(
-  log: Uint8Array,
-  options: StampOptions,
-): { events: LogEvent[]; garbled: Garbled[] } {
-  const events: LogEvent[] = [];
-  const garbled: Garbled[] = [];
-  const parser = createParser({
-    within: datingOf(log.subarray(0, beginningSize)).moment,
-    ...options,
-    onEvent: (event) => events.push(event),
-    onGarbled: (part) => garbled.push(part),
-  });
-  parser.feed(log);
-  parser.end();
-  return { events, garbled };
 }
 
 /** An event in text form, decoded on demand. */

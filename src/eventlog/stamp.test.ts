@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseEventLog } from './parse.ts';
 import type { StampOptions } from './stamp.ts';
+import { parseEventLog } from '../../test/eventlogs/plain.ts';
 
 const in2026 = { reference: Date.UTC(2026, 10, 15), offsetMinutes: 0 };
 

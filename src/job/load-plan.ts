@@ -1,3 +1,4 @@
+import { fileSize } from '../base/error-reason.ts';
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Env } from '../base/env.ts';
@@ -11,7 +12,7 @@ import { jobFileNames } from './layout.ts';
 import { FileProblem, listFiles, statIfExists } from './list-files.ts';
 import { makePlan, type Plan, type PlanInput, type PlannedFile, withEnvironment } from './plan.ts';
 import { checkSpec, groupPlaces, type SpecVariant } from './read-spec.ts';
-import { type DataPlaces, fileSize, resolveData, resolveToken } from './resolve-data.ts';
+import { type DataPlaces, resolveData, resolveToken } from './resolve-data.ts';
 import { resolveEnvironment } from './resolve-environment.ts';
 import {
   type KeyPath,

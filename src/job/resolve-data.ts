@@ -3,7 +3,7 @@ import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { counted } from '../base/counted.ts';
 import { defined } from '../base/defined.ts';
-import { errorReason, isGone } from '../base/error-reason.ts';
+import { errorReason, fileSize, isGone } from '../base/error-reason.ts';
 import { Fault } from '../fault/fault.ts';
 import { isLocal, isPath } from './inside.ts';
 import {
@@ -125,12 +125,6 @@ export async function resolveToken(
 
 const absolute = (file: string, { folder, home }: DataPlaces): string =>
   path.resolve(folder, home === undefined ? file : file.replace(/^~(?=\/|$)/, () => home));
-
-/** The size of a file on this machine; undefined for anything else. */
-export async function fileSize(file: string): Promise<number | undefined> {
-  const info = await stat(file).catch(() => undefined);
-  return info?.isFile() === true ? info.size : undefined;
-}
 
 /** Undefined for a URL that names another host. */
 function localPath(url: string, places: DataPlaces): string | undefined {

@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url';
 import { counted } from '../base/counted.ts';
 import { defined } from '../base/defined.ts';
 import type { Env } from '../base/env.ts';
-import { isThere } from '../base/error-reason.ts';
+import { fileSize, isThere } from '../base/error-reason.ts';
 import { findProgram } from '../base/find-program.ts';
 import { shellQuote } from '../base/shell-quote.ts';
 import type { EnvironmentFacts } from '../environment/describe-environment.ts';
@@ -14,7 +14,7 @@ import { Fault } from '../fault/fault.ts';
 import { chooseMethod } from './choose-method.ts';
 import { environmentSize, type Fallback, packName, type PlannedEnvironment } from './plan.ts';
 import { poolTraits } from './pool-traits.ts';
-import { type DataPlaces, fileSize, resolveData } from './resolve-data.ts';
+import { type DataPlaces, resolveData } from './resolve-data.ts';
 import { problemAt, type SourceFile, type SpecProblem } from './source-file.ts';
 import type { DataSource, PackSource, Spec } from './spec.ts';
 

@@ -7,7 +7,6 @@ import { Fault } from '../fault/fault.ts';
 import { describeFull, isFull } from '../job/full-disk.ts';
 import { decode, encode } from './codec.ts';
 import type { AgentBody, AgentEntry, Entry, RunBody, RunEntry } from './entry.ts';
-import { journalClock } from './journal-clock.ts';
 import { JournalTail } from './tail.ts';
 
 /** A journal open for writing. Other processes may append to the same file at the same time. */
@@ -141,4 +140,32 @@ function writeFault(path: string, error: unknown): Fault {
     fix: `make ${nodePath.dirname(path)} a folder you can write in`,
     cause: error,
   });
+}
+
+/** The clock of a journal's entries. */
+interface JournalClock {
+  now: () => number;
+  /** The anchor for the first entry, by which later processes continue the same clock. */
+  anchorAt?: (at: number) => Boot;
+}
+
+/**
+ * A clock that starts at the current time and advances evenly, even if the wall clock is set. A process that continues
+ * another's journal since the same boot continues its clock. This applies only to journals whose first entry has an
+ * anchor (`anchors`): others are read together with logs that use the wall clock.
+ */
+function journalClock(clock: Clock, entries: readonly Entry[], anchors: boolean): JournalClock {
+  const boot = clock.boot?.();
+  const anchored = entries.filter((entry) => entry.boot !== undefined);
+  const known = anchored.findLast((entry) => entry.boot?.id === boot?.id);
+  const from = clock.monotonic();
+  const start =
+    known?.boot === undefined || boot === undefined
+      ? clock.now()
+      : Date.parse(known.t) + boot.up - known.boot.up;
+  const isNew = known === undefined && (entries.length === 0 ? anchors : anchored.length > 0);
+  return {
+    now: () => Math.round(start + clock.monotonic() - from),
+    ...(isNew && boot !== undefined ? { anchorAt: (at) => ({ ...boot, up: boot.up + at - start }) } : {}),
+  };
 }

@@ -179,18 +179,14 @@ const endBytes = 4096;
 
 /** The first entry of a journal and its last ones, without what is between; empty where it is damaged. */
 export async function readJournalEnds(path: string): Promise<{ first?: Entry; last: Entry[] }> {
-  const file = await open(path, 'r');
-  try {
-    const { size } = await file.stat();
-    const at = Math.max(0, size - endBytes);
-    const end = await textAt(file, at, endBytes);
-    // What is before the first line end belongs to a longer line, and what is after the last one is not complete.
-    const lines = end.split('\n').slice(at === 0 ? 0 : 1, -1);
-    const last = lines.flatMap((line) => decodedLine(line) ?? []);
-    return { ...defined({ first: decodedLine(await firstLine(file)) }), last };
-  } finally {
-    await file.close();
-  }
+  await using file = await open(path, 'r');
+  const { size } = await file.stat();
+  const at = Math.max(0, size - endBytes);
+  const end = await textAt(file, at, endBytes);
+  // What is before the first line end belongs to a longer line, and what is after the last one is not complete.
+  const lines = end.split('\n').slice(at === 0 ? 0 : 1, -1);
+  const last = lines.flatMap((line) => decodedLine(line) ?? []);
+  return { ...defined({ first: decodedLine(await firstLine(file)) }), last };
 }
 
 /** The first entry names every job: it is short for most runs, and long for some. */

@@ -1,3 +1,4 @@
+import { succeeds } from '../base/error-reason.ts';
 import { access, constants } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
@@ -98,9 +99,4 @@ function missing(file: string, kind: Installation['kind'], root: string, arch: s
   });
 }
 
-function isAccessible(file: string, mode: number): Promise<boolean> {
-  return access(file, mode).then(
-    () => true,
-    () => false,
-  );
-}
+const isAccessible = (file: string, mode: number): Promise<boolean> => succeeds(access(file, mode));

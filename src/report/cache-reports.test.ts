@@ -2,6 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AttemptHistory, CacheShare, JobHistory } from '../history/history.ts';
 import { cacheSiteReports } from './cache-reports.ts';
+import type { GroupedReport } from './grouped-report.ts';
+import type { ReadLogs } from './read-logs.ts';
+import { groupedSections } from './report-page.ts';
 
 const share = (name: string, more: Partial<CacheShare>): CacheShare => ({
   ...{ name, bytes: 100, seconds: 10, setbacks: 0 },
@@ -28,4 +31,20 @@ test('each cache and site has its bytes, its rate, its failures, and how much wa
     ),
     ['near North 2 400 20 0 0.25', 'far South 1 50 5 0 ', 'far North 0 0  2 '],
   );
+});
+
+test('a report by cache also says which cache served which site, and no other report by groups does', () => {
+  const attempts = ['North', 'South'].map((site) => at(site, share('near', { coldBytes: 100 })));
+  const cacheSites = cacheSiteReports(
+    attempts.map((attempt) => ({ attempts: [attempt] }) as unknown as JobHistory),
+  );
+  const read = { report: { cacheSites } } as ReadLogs;
+  const idsBy = (by: string) => {
+    const grouped = { by, title: by, groups: [], measures: [], completion: [], notes: [], remedies: {} };
+    const all = { ...grouped, jobs: 0, attempts: 0, slotTotalSeconds: 0, lostSeconds: 0, logs: [] };
+    return groupedSections(read, all as unknown as GroupedReport, false).map(({ id }) => id);
+  };
+  assert.ok(idsBy('cache').includes('cache-sites'));
+  assert.ok(idsBy('method,warmth').includes('cache-sites'));
+  assert.ok(!idsBy('site').includes('cache-sites'));
 });

@@ -10,8 +10,8 @@ import {
   type GroupCost,
   type GroupCurve,
   measureGroups,
+  type MeasuredGroups,
 } from './compare/comparison.ts';
-import type { MeasuredGroups } from './compare/measured-groups.ts';
 import { knownMeasure, metricNames } from './compare/measures.ts';
 import { sampleGroups } from './compare/samples.ts';
 import { groupingOf, type Grouping } from './groupings.ts';

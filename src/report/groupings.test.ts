@@ -23,4 +23,7 @@ test('cells of a group are compared by the parameter that distinguishes them', (
     [1, 2].map((seed) => job({ url: `${method}://example.org/a/long/path.tar`, method, seed })),
   );
   assert.deepEqual(variedParameters(jobs), ['method']);
+  assert.equal(groupingOf('parameters', jobs).title, 'method');
+  assert.equal(groupingOf('site, parameter', jobs).title, 'site, method');
+  assert.throws(() => groupingOf('parameter', []), /nothing to group by is called "parameter"/);
 });

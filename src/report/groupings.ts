@@ -68,7 +68,11 @@ function warmth({ caches = [] }: AttemptHistory): string | undefined {
 
 /** What `--by` says: one grouping or parameter of the matrix, or several with commas. */
 export function groupingOf(by: string, jobs: readonly JobHistory[]): Grouping {
-  const names = by.split(',').map((name) => name.trim());
+  const parameters = parameterNames(jobs);
+  const names = by.split(',').flatMap((each) => {
+    const name = each.trim();
+    return /^parameters?$/.test(name) && !parameters.includes(name) ? variedParameters(jobs) : [name];
+  });
   const [first, ...more] = names.map((name) => oneGrouping(name, jobs));
   if (first === undefined || more.length === 0) return first ?? oneGrouping(by, jobs);
   const all = [first, ...more];

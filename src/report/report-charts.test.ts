@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseText } from '../../test/eventlogs/plain.ts';
 import { scaleTo, timeUnit } from './charts/axis.ts';
+import { completionCurves } from './charts/completion-curves.ts';
+import { stripChart } from './charts/strip-chart.ts';
 import { ledgerOf } from './ledger.ts';
 import { LogFold } from '../history/log-fold.ts';
 import { logReport } from './log-report.ts';
@@ -55,4 +57,20 @@ test('an axis ends at or above its largest value, in a readable unit', () => {
     assert.ok(place(most) <= 100.0001 && place(most) >= 35, `${most} is at ${place(most)}`);
     assert.ok(steps.length >= 3 && steps.length <= 7);
   }
+});
+
+test('groups that a chart does not draw are counted, and long names of others stay different', () => {
+  const names = Array.from({ length: 15 }, (_, index) => `text=the same text lr=${index}`);
+  const style = { id: 's', title: 't', axis: 'a', unit: timeUnit, show: String };
+  const strips = names.map((name) => ({ name, values: [{ name, value: 1 }] }));
+  const curve = { points: [{ seconds: 1, share: 1 }], censoredSeconds: [] };
+  const curves = completionCurves(
+    names.map((name) => ({ ...curve, name })),
+    'since',
+  );
+  const strip = stripChart(strips, style);
+  assert.match(strip, />the first 12 of 15</);
+  assert.match(strip, />text=the same text lr=11</);
+  assert.match(curves, />and \d+ more, not drawn</);
+  assert.doesNotMatch(stripChart(strips.slice(0, 3), style), /first 12/);
 });

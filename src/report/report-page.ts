@@ -8,7 +8,7 @@ import type { ReadLogs } from './read-logs.ts';
 import { reportCharts } from './report-charts.ts';
 import { reportHtml } from './report-html.ts';
 import type { Section } from './section.ts';
-import { sections, type SectionChoice } from './sections.ts';
+import { cacheSiteSection, sections, type SectionChoice } from './sections.ts';
 
 /** A page with more rows than this opens slowly. */
 const maxPageJobs = 1000;
@@ -28,8 +28,17 @@ export function reportPage(title: string, read: ReadLogs, choice: SectionChoice 
 /** What `report --by` writes with `--html`. */
 export function groupedPage(title: string, read: ReadLogs, by: string, all = false): string {
   const grouped = groupedReport(read, by);
-  const parts = [groupedSection(grouped, all), ...comparisonSections(grouped, all)];
-  return comparisonPage(title, grouped, read.report, parts);
+  return comparisonPage(title, grouped, read.report, groupedSections(read, grouped, all));
+}
+
+/** What `report --by` shows: caches also with the sites that they served. */
+export function groupedSections({ report }: ReadLogs, grouped: GroupedReport, all: boolean): Section[] {
+  const served = /\b(cache|warmth)\b/.test(grouped.by) ? [cacheSiteSection(report, all)] : [];
+  return [
+    groupedSection(grouped, all),
+    ...served.filter(({ rows }) => rows.length > 0),
+    ...comparisonSections(grouped, all),
+  ];
 }
 
 /** What `compare` writes with `--html`. */

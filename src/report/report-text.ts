@@ -70,7 +70,10 @@ function sectionLines({ title, head, rows, bars, after: notes = [] }: Section, p
   };
   const tableOf = (shown: number, room = 0, nameWidth = Infinity) =>
     textTable(
-      [...head.slice(0, shown), { title: '' }],
+      [
+        ...head.slice(0, shown).map((column) => ({ ...column, title: printable(column.title) })),
+        { title: '' },
+      ],
       rows.map((row, index) => [
         ...row.slice(0, shown).map((cell, at) => clip(printable(cell), at === 0 ? nameWidth : Infinity)),
         ...drawn(index, room),

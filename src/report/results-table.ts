@@ -1,6 +1,5 @@
-import { compareValues } from '../base/compare-values.ts';
+import { compareValues, widthOf } from '../base/text-table.ts';
 import { nearest } from '../base/nearest.ts';
-import { widthOf } from '../base/text-table.ts';
 import { Fault } from '../fault/fault.ts';
 import { csvLine } from './attempt-csv.ts';
 import { type JobTableRow, valueNames } from './job-table.ts';

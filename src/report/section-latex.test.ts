@@ -1,10 +1,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { reportMarkdown } from './report-text.ts';
+import { reportMarkdown, sectionText } from './report-text.ts';
 import { sectionsLatex } from './section-latex.ts';
 
 test('every character of a cell is printed as itself, or as its symbol', () => {
-  const cells = ['a_b & 5 % # $ {x}', '< 1 | > 2', '3 ≥ 2 ≤ 4', '1–2 — 3', '[x]', '∞ ± × ~ ^ \\'];
+  const cells = [
+    'a_b & 5 % # $ {x}',
+    '< 1 | > 2',
+    '3 ≥ 2 ≤ 4',
+    '1–2 — 3',
+    '[x]',
+    '∞ ± × ~ ^ \\',
+    `--a ''b'' "c" \`d`,
+  ];
   const latex = sectionsLatex([
     { id: 't', title: 'A_1 < B', head: [{ title: 'x' }], rows: cells.map((cell) => [cell]) },
   ]);
@@ -16,6 +24,7 @@ test('every character of a cell is printed as itself, or as its symbol', () => {
     String.raw`1--2 --- 3 \\`,
     String.raw`{[}x] \\`,
     String.raw`$\infty$ $\pm$ $\times$ \textasciitilde{} \textasciicircum{} \textbackslash{} \\`,
+    String.raw`-{}-a '{}'b'{}' \texttt{\symbol{34}}c\texttt{\symbol{34}} \textasciigrave{}d \\`,
   ])
     assert.ok(latex.includes(line), `${line}\n${latex}`);
 });
@@ -25,4 +34,21 @@ test('columns without any value are in no table for a paper', () => {
   const section = { id: 't', title: 't', head, rows };
   assert.match(sectionsLatex([section]), /\{ll\}\n.*\n +site & n /);
   assert.match(reportMarkdown('r', [section]), /\| site \| n \|\n\| --- \| --- \|\n\| a \| 1 \|/);
+});
+
+test('characters that pdfLaTeX cannot print are named, those of comments and accents are not', () => {
+  const latexOf = (cell: string) =>
+    sectionsLatex([
+      { id: 't', title: 't', head: [{ title: 'x' }], rows: [[cell]], after: ['Kruskal–Wallis 中'] },
+    ]);
+  assert.doesNotMatch(latexOf('Größe ł ñ → 5 € “x”'), /pdfLaTeX/);
+  assert.match(latexOf('α = 中 α 🙂'), /^% pdfLaTeX lacks .*: α 中 🙂$/m);
+});
+
+test('a heading with line breaks or control characters stays one line of text', () => {
+  const head = [{ title: '' }, { title: 'a\nb\t\u001b[31mc', align: 'right' as const }];
+  const glyphs = { done: '', running: '', failed: '', idle: '' };
+  const text = sectionText([{ id: 't', title: 't', head, rows: [['x', '1']] }], { width: 80, glyphs });
+  assert.equal(text.split('\n').length, 3);
+  assert.doesNotMatch(text, /[\t\u001b]/);
 });

@@ -3,8 +3,18 @@ import { type Section, withoutEmptyColumns } from './section.ts';
 
 /** Tables for a paper, which needs `\usepackage{booktabs}`; sentences become comments. Without a final newline. */
 export function sectionsLatex(parts: readonly Section[]): string {
-  return ['% \\usepackage{booktabs}', ...parts.map(sectionLatex)].join('\n\n');
+  const tables = parts.map(sectionLatex);
+  const lacking = new Set(tables.join('\n').replaceAll(/^%.*/gm, '').match(unknownToPdf));
+  const note = '% pdfLaTeX lacks some characters; use XeLaTeX or LuaLaTeX, and a font that has them: ';
+  return [
+    '% \\usepackage{booktabs}',
+    ...(lacking.size === 0 ? [] : [note + [...lacking].join(' ')]),
+    ...tables,
+  ].join('\n\n');
 }
+
+/** Without further packages; found by trial. */
+const unknownToPdf = /[«»]|[^\p{ASCII}\u00a0-\u017f‘’“”•…€™→]/gu;
 
 function sectionLatex(section: Section): string {
   const { id, title, head, rows, after = [] } = withoutEmptyColumns(section);
@@ -46,10 +56,17 @@ const marks: Record<string, string> = {
   '×': '$\\times$',
   '→': '$\\rightarrow$',
   µ: '$\\mu$',
+  '`': '\\textasciigrave{}',
+  '"': '\\texttt{\\symbol{34}}',
 };
 
-/** What plain LaTeX, with its first font encoding, would print as another character. A cell that begins with `[` would be read as an argument of the line break before it. */
+/**
+ * What plain LaTeX, with its first font encoding, would print as another character, also two of them as one. A cell that
+ * begins with `[` would be read as an argument of the line break before it.
+ */
 const escapeLatex = (text: string): string =>
   printable(text)
-    .replaceAll(/[\\~^∞–—−…<>|≤≥≈±×→µ&%$#_{}]/g, (mark) => marks[mark] ?? `\\${mark}`)
+    .replaceAll(/([-',])(?=\1)|[\\~^∞–—−…<>|≤≥≈±×→µ&%$#_{}`"]/g, (mark, twin?: string) =>
+      twin === undefined ? (marks[mark] ?? `\\${mark}`) : `${twin}{}`,
+    )
     .replace(/^\[/, '{[}');

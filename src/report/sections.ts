@@ -291,7 +291,7 @@ const coldNote =
   'Cold: bytes that the cache had to fetch itself first, of those with an `Age`; origins have none.';
 
 /** With a single site, the table of caches says it all. */
-function cacheSiteSection({ cacheSites }: LogReport, all: boolean): Section {
+export function cacheSiteSection({ cacheSites }: LogReport, all: boolean): Section {
   const isSeveral = new Set(cacheSites.map(({ site }) => site)).size > 1;
   const shown = all ? cacheSites : cacheSites.slice(0, maxPairs);
   const left = cacheSites.length - shown.length;

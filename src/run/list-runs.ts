@@ -1,3 +1,4 @@
+import { fileSize } from '../base/error-reason.ts';
 import { readdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { mapLimited } from '../base/map-limited.ts';
@@ -86,13 +87,7 @@ interface Kept {
 
 async function keyOf(folder: string, pool: string, journalBytes: number): Promise<string> {
   const log = poolKind(pool)?.eventLog;
-  const logBytes =
-    log === undefined
-      ? 0
-      : await stat(path.join(folder, log)).then(
-          ({ size }) => size,
-          () => 0,
-        );
+  const logBytes = log === undefined ? 0 : ((await fileSize(path.join(folder, log))) ?? 0);
   return `1 ${journalBytes} ${logBytes}`;
 }
 

@@ -1,3 +1,4 @@
+import { succeeds } from '../base/error-reason.ts';
 import { createHash } from 'node:crypto';
 import { link, mkdir, readdir, realpath, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
@@ -91,10 +92,7 @@ async function linkEarlier(
     const same = (earlier === undefined ? [] : variantsOf(earlier))
       .flatMap(({ data }) => data)
       .find((one) => one.name === name && one.here?.fingerprint === here?.fingerprint);
-    const isLinked = await link(archive, draft).then(
-      () => true,
-      () => false,
-    );
+    const isLinked = await succeeds(link(archive, draft));
     if (same?.sha256 !== undefined && isLinked) return same.sha256;
     await rm(draft, { force: true });
   }

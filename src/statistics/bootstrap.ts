@@ -1,5 +1,4 @@
 import { ascending, quantile } from './describe.ts';
-import { seededRandom } from './random.ts';
 
 /** An interval that has the true value in 95 of 100 samples. */
 export type Interval = readonly [low: number, high: number];
@@ -81,4 +80,15 @@ function ranked(counts: Uint32Array, rank: number): number {
     if (before > rank) return index;
   }
   return counts.length - 1;
+}
+
+/** Equally distributed numbers of at least 0 and below 1, the same ones for the same seed (Mulberry32). */
+export function seededRandom(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
 }

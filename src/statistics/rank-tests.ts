@@ -1,7 +1,5 @@
-import { maxResampled } from './bootstrap.ts';
-import { ascending } from './describe.ts';
-import { chiSquareTail, normalTails } from './distributions.ts';
-import { seededRandom } from './random.ts';
+import { maxResampled, seededRandom } from './bootstrap.ts';
+import { ascending, mean } from './describe.ts';
 
 /** How likely a difference like this is by chance, and how that was found. */
 export interface RankTest {
@@ -127,3 +125,78 @@ function permutationTail(ranks: readonly number[], sizes: readonly number[], obs
   }
   return asLarge / (permutations + 1);
 }
+
+/** The probability that a chi-square variable exceeds `x`. */
+export function chiSquareTail(x: number, freedom: number): number {
+  if (x <= 0) return 1;
+  const [shape, half] = [freedom / 2, x / 2];
+  return half < shape + 1 ? 1 - lowerGamma(shape, half) : upperGamma(shape, half);
+}
+
+/** The probability that a standard normal variable is further from 0 than `z`, on either side. */
+const normalTails = (z: number): number => chiSquareTail(z * z, 1);
+
+/** The regularized lower incomplete gamma function, by its series. */
+function lowerGamma(shape: number, x: number): number {
+  let term = 1 / shape;
+  let sum = term;
+  for (let step = 1; step < 1000 && term > sum * 1e-15; step++) {
+    term *= x / (shape + step);
+    sum += term;
+  }
+  return sum * Math.exp(shape * Math.log(x) - x - logGamma(shape));
+}
+
+/** The regularized upper incomplete gamma function, by its continued fraction (Lentz). */
+function upperGamma(shape: number, x: number): number {
+  let b = x + 1 - shape;
+  let c = 1e300;
+  let d = 1 / b;
+  let fraction = d;
+  for (let step = 1; step < 1000; step++) {
+    const a = -step * (step - shape);
+    b += 2;
+    d = 1 / (a * d + b);
+    c = b + a / c;
+    fraction *= c * d;
+    if (Math.abs(c * d - 1) < 1e-15) break;
+  }
+  return fraction * Math.exp(shape * Math.log(x) - x - logGamma(shape));
+}
+
+/** For positive multiples of a half, which are all that chi-square needs. */
+function logGamma(x: number): number {
+  let sum = 0;
+  let rest = x;
+  for (; rest > 1; rest -= 1) sum += Math.log(rest - 1);
+  return rest === 1 ? sum : sum + Math.log(Math.PI) / 2;
+}
+
+/** Normal quantiles for p < 0.05 on both sides, and for a power of 80 %. */
+const [confidence, power] = [1.959964, 0.841621];
+/** How much a rank test needs more than a t-test, if values are normally distributed. */
+const rankFactor = Math.PI / 3;
+
+/**
+ * How many values per sample would show a difference of this share of the mean four times out of five; null if the
+ * samples have too few values to know their spread.
+ */
+export function neededPerSample(samples: readonly (readonly number[])[], share: number): number | null {
+  const all = samples.flat();
+  const freedom = all.length - samples.length;
+  const wanted = Math.abs(mean(all) ?? 0) * share;
+  if (freedom < minFreedom || wanted === 0) return null;
+  const squares = samples.flatMap((sample) => {
+    const middle = mean(sample) ?? 0;
+    return sample.map((value) => (value - middle) ** 2);
+  });
+  const variance = squares.reduce((sum, square) => sum + square, 0) / freedom;
+  return Math.max(
+    minPerSample,
+    Math.ceil((rankFactor * 2 * (confidence + power) ** 2 * variance) / wanted ** 2),
+  );
+}
+
+const minFreedom = 4;
+/** Three against three cannot differ by more than noise in a rank test, however far apart they are. */
+const minPerSample = 4;

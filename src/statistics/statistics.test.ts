@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { costInterval, medianInterval } from './bootstrap.ts';
-import { completionCurve } from './completion-curve.ts';
-import { chiSquareTail } from './distributions.ts';
-import { holm, kruskalWallis, mannWhitney } from './rank-tests.ts';
-import { neededPerSample } from './sample-size.ts';
+import { completionCurve } from './describe.ts';
+import { chiSquareTail, holm, kruskalWallis, mannWhitney, neededPerSample } from './rank-tests.ts';
 
 // The expected values are those of SciPy 1.17.1, unless a comment says otherwise.
 const isNear = (actual: number | undefined, expected: number, within = 1e-6): void => {

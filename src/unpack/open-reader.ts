@@ -3,7 +3,7 @@ import { Fault } from '../fault/fault.ts';
 import type { ArchiveKind } from '../base/archive-kinds.ts';
 import { chunkSize, Decompressor } from './decompressor.ts';
 import type { ByteSink, EntrySink } from './entry.ts';
-import type { UnpackLimits } from './limits.ts';
+import { type UnpackLimits, defaultUnpackLimits } from './limits.ts';
 import { PullStage } from './pull-stage.ts';
 import { TarReader } from './tar-reader.ts';
 import { Unbzip2Stage } from './unbzip2.ts';
@@ -97,3 +97,34 @@ function stage(
 
 const damaged = (archive: string, what: string): Fault =>
   new Fault('archive-damaged', `${archive}: ${what}`, { about: archive });
+
+/**
+ * The decompressed bytes of a file that is compressed as an archive of this kind is; `name` names it in messages. Of a
+ * damaged file, what is before the damage comes before the fault.
+ */
+export async function* decompress(
+  kind: keyof typeof decompressors,
+  name: string,
+  pieces: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array, void, void> {
+  const done: Buffer[] = [];
+  const next: ByteSink = {
+    write: (piece) => void done.push(piece),
+    end: () => undefined,
+    destroy: () => undefined,
+  };
+  const input = decompressors[kind](name, next, defaultUnpackLimits);
+  try {
+    for await (const piece of pieces) {
+      await input.write(Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength));
+      yield* done.splice(0);
+    }
+    await input.end();
+    yield* done.splice(0);
+  } catch (error) {
+    yield* done.splice(0);
+    throw error;
+  } finally {
+    input.destroy();
+  }
+}

@@ -7,7 +7,6 @@ import type { Remedy } from '../../src/codes/remedies.ts';
 import { causeInfo, adviceFor } from '../../src/codes/causes.ts';
 import { remedyForHold, faultOfHold, codeRowOf } from '../../src/codes/codes.ts';
 import type { CodeRow } from '../../src/codes/row.ts';
-import { parseEventLog } from '../../src/eventlog/parse.ts';
 import type { LogEvent } from '../../src/eventlog/events.ts';
 import type { JobHistory } from '../../src/history/history.ts';
 import { LogFold } from '../../src/history/log-fold.ts';
@@ -21,7 +20,7 @@ import { logReport, type LogReport } from '../../src/report/log-report.ts';
 import { attemptDiagnosis } from '../../src/why/attempt-diagnosis.ts';
 import { explainStory } from '../../src/why/explain-story.ts';
 import { whatMustChange } from '../../src/why/what-must-change.ts';
-import { stamps } from '../eventlogs/plain.ts';
+import { parseEventLog, stamps } from '../eventlogs/plain.ts';
 import { examples, nameOf, removalExamples, type Example } from './examples.ts';
 
 const policy = {

@@ -8,7 +8,7 @@ import { condorHarness } from './condor-harness.ts';
 
 test("a job on a slow slot moves to another, judging by the running jobs' shared notes", async (t) => {
   const command =
-    'echo epoch 1; if [ "$UPDRAFT_JOB-$UPDRAFT_ATTEMPT" = 0003-1 ]; then sleep 120; fi; sleep 1; echo epoch 2; echo 1 > model.pt; sleep 1';
+    'echo epoch 1; if [ "$UPDRAFT_JOB-$UPDRAFT_ATTEMPT" = 0003-1 ]; then sleep 600; fi; sleep 1; echo epoch 2; echo 1 > model.pt; sleep 1';
   const harness = await condorHarness(t, {
     'updraft.toml': `
 name = "slow-slot"

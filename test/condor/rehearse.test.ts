@@ -6,10 +6,11 @@ import * as rehearse from '../../src/cli/commands/rehearse.ts';
 import { runCommand } from '../cli/run-command.ts';
 import { condorHarness } from './condor-harness.ts';
 
-/** Saves at every epoch, but never reads its checkpoint. */
+/** Saves at every epoch, but never reads its checkpoint; long enough to be evicted however busy the pool is. */
 const forgetful = `
 e=0
-while [ $e -lt 12 ]; do e=$((e + 1)); echo "epoch $e/12 loss 0.5"; sleep 1; echo $e > ckpt/epoch; done
+[ $UPDRAFT_ATTEMPT -gt 2 ] && last=12 || last=200
+while [ $e -lt $last ]; do e=$((e + 1)); echo "epoch $e/200 loss 0.5"; sleep 1; echo $e > ckpt/epoch; done
 cp data/data.bin out.txt
 `;
 

@@ -258,7 +258,9 @@ test('a sweep is sorted by what it measured, drawn, named by its parameters, and
   assert.match(await tab.read(`document.querySelector('#parallel svg').ariaLabel`), /: lr, opt, loss$/);
   assert.equal(await tab.read<number>(`document.querySelectorAll('#curves [data-rank] ').length`), 16);
   await tab.read(`document.querySelector('#curves').focus()`);
-  for (const key of ['End', 'Home', 'ArrowRight']) await tab.press(key);
+  await tab.press('End');
+  await tab.untilText('.readout', '(no valid result) loss');
+  for (const key of ['Home', 'ArrowRight']) await tab.press(key);
   await tab.untilText('.readout', '2 of 18');
   assert.match(await tab.text('.readout'), /^\d{4} lr=0\.\d+ opt=\w+ loss/);
 

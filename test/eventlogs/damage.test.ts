@@ -3,8 +3,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { parseEventLog } from '../../src/eventlog/parse.ts';
-import { parseInPieces, stamps } from './plain.ts';
+import { parseEventLog, parseInPieces, stamps } from './plain.ts';
 
 const logs = [
   'evict_vacate.log',

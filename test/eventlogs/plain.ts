@@ -1,5 +1,7 @@
-import { createParser, parseEventLog } from '../../src/eventlog/parse.ts';
+import { datingOf } from '../../src/eventlog/dating.ts';
 import type { Garbled, LogEvent } from '../../src/eventlog/events.ts';
+import { createParser } from '../../src/eventlog/parse.ts';
+import type { StampOptions } from '../../src/eventlog/stamp.ts';
 
 /** Where the fixtures' dates without a year end, and their zone: the same on every machine. */
 export const stamps = { reference: Date.UTC(2026, 10, 15), offsetMinutes: 0 };
@@ -8,6 +10,26 @@ export const stamps = { reference: Date.UTC(2026, 10, 15), offsetMinutes: 0 };
 export function plain(event: LogEvent): Record<string, unknown> {
   const { kind, number, cluster, proc, subproc, time, zone, timeText, whole, offset, text, details } = event;
   return { kind, number, cluster, proc, subproc, time, zone, timeText, whole, offset, text, details };
+}
+
+const beginningSize = 1024 * 1024;
+
+/** All events of a log in memory, and the parts that are not events. */
+export function parseEventLog(
+  log: Uint8Array,
+  options: StampOptions,
+): { events: LogEvent[]; garbled: Garbled[] } {
+  const events: LogEvent[] = [];
+  const garbled: Garbled[] = [];
+  const parser = createParser({
+    within: datingOf(log.subarray(0, beginningSize)).moment,
+    ...options,
+    onEvent: (event) => events.push(event),
+    onGarbled: (part) => garbled.push(part),
+  });
+  parser.feed(log);
+  parser.end();
+  return { events, garbled };
 }
 
 export function parseText(text: string): LogEvent[] {

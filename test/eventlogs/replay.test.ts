@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { parseEventLog } from '../../src/eventlog/parse.ts';
-import { parseInPieces, plain, stamps } from './plain.ts';
+import { parseEventLog, parseInPieces, plain, stamps } from './plain.ts';
 
 const folder = import.meta.dirname;
 const fixtures = readdirSync(folder).filter((name) => name.endsWith('.log'));

@@ -5,6 +5,8 @@ import { test, type TestContext } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { osgLog } from '../../scripts/osg-log.ts';
 import * as report from '../../src/cli/commands/report.ts';
+import { reportHtml } from '../../src/report/report-html.ts';
+import { sectionTable } from '../../src/report/section.ts';
 import type { Tab } from '../browser/chromium.ts';
 import { openChromium } from '../browser/shared-chromium.ts';
 import { runCommand } from '../cli/run-command.ts';
@@ -98,6 +100,37 @@ test('the keyboard alone skips to the report, scrolls wide tables and sorts them
       found.toSorted((a, b) => (order === 'ascending' ? a - b : b - a)),
     );
   }
+});
+
+test('the mouse sorts a table; the row of all stays last, and what has no value before it', async (t) => {
+  const browser = await openChromium(t);
+  if (browser === undefined) return;
+  const cwd = await temporaryFolder(t);
+  const rows = [
+    ['all', 'NaN', '1m01s'],
+    ['b', '2', '59s'],
+    ['c', '', '2h'],
+    ['a', '10', '1h05m'],
+    ['all', '13', '9h'],
+  ];
+  const sections = [sectionTable('s', 'S', 'what | n> | time>', rows)];
+  const html = reportHtml({ title: 'x', sections, charts: [], report: { verdict: null, notes: [] } });
+  await writeFile(path.join(cwd, 'page.html'), html);
+  const tab = await browser.open();
+  await tab.go(pathToFileURL(path.join(cwd, 'page.html')).href);
+  await tab.until(`document.querySelector('#s thead button')`);
+  const order = () =>
+    tab.read<string>(`[...document.querySelectorAll('#s tbody tr')].map((row) => row.textContent).join(' ')`);
+  const [all, none] = ['all139h', 'allNaN1m01s c2h'];
+  const clicked = async (column: number) => {
+    await tab.click(`#s thead th:nth-child(${column}) button`);
+    return order();
+  };
+  assert.equal(await clicked(2), `a101h05m b259s ${none} ${all}`);
+  assert.equal(await clicked(2), `b259s a101h05m ${none} ${all}`);
+  assert.equal(await clicked(3), `c2h a101h05m allNaN1m01s b259s ${all}`);
+  assert.equal(await clicked(1), `a101h05m allNaN1m01s b259s c2h ${all}`);
+  assert.deepEqual(tab.errors, []);
 });
 
 /** Contrast ratio by WCAG, which requires 4.5 for text and 3 for marks. */

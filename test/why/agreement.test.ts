@@ -4,9 +4,8 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { osgLog } from '../../scripts/osg-log.ts';
 import type { LogEvent } from '../../src/eventlog/events.ts';
-import { parseEventLog } from '../../src/eventlog/parse.ts';
 import { loadRun } from '../../src/journal/load-run.ts';
-import { stamps } from '../eventlogs/plain.ts';
+import { parseEventLog, stamps } from '../eventlogs/plain.ts';
 import { differences, accountsOfLog, accountsOfRun } from './agreement.ts';
 import { eventLogs } from './render-log.ts';
 

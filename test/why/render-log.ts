@@ -1,12 +1,11 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { explanationText } from '../../src/cli/commands/why.ts';
-import { parseEventLog } from '../../src/eventlog/parse.ts';
 import { explainStory } from '../../src/why/explain-story.ts';
 import type { Explanation } from '../../src/diagnosis/explanation.ts';
 import { LogFold } from '../../src/history/log-fold.ts';
 import type { RunRules } from '../../src/why/describe-action.ts';
-import { stamps } from '../eventlogs/plain.ts';
+import { parseEventLog, stamps } from '../eventlogs/plain.ts';
 
 export const eventLogs = path.join(import.meta.dirname, '../eventlogs');
 

@@ -57,7 +57,6 @@ def main():
         pixels = torch.randint(256, (3, args.image_size, args.image_size), dtype=torch.uint8)
         dataset, shuffle, args.workers = [(pixels, place) for place in range(args.batch_size)], False, 0
     elif args.files is None:
-        # Made first: what it wants is brought while the model is made.
         options = {"batch_size": args.batch_size, "transform": Decode(args.image_size), "block": args.block}
         dataset, shuffle = updraft.Stream("data", **options), None
     else:
@@ -71,11 +70,13 @@ def main():
         pin_memory=device.type == "cuda",
         worker_init_fn=one_thread,
     )
+    if isinstance(dataset, updraft.Stream):
+        updraft.prefetch(loader)
     torch.manual_seed(0)
     model = ResNet50(1000).to(device, memory_format=torch.channels_last)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, weight_decay=1e-4)
     half = device.type == "cuda" and torch.cuda.is_bf16_supported()
-    size, waited = len(dataset), 0.0
+    size, waited, is_first = len(dataset), 0.0, True
     with updraft.training(model, optimizer) as run:
         for epoch in run.epochs(args.epochs):
             asked = time.monotonic()
@@ -87,7 +88,8 @@ def main():
                 loss.backward()
                 optimizer.step()
                 run.log(loss=loss)
-                if run.batch % 5 == 0:
+                if is_first or run.batch % 5 == 0:
+                    is_first = False
                     seen = min(size, (run.batch + 1) * args.batch_size)
                     loss.item()
                     print(f"Train Epoch: {epoch + 1}/{args.epochs} [{seen}/{size}]\twaited {waited:.1f}", flush=True)

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { link, mkdir, open, rename, stat, statfs, symlink, type FileHandle } from 'node:fs/promises';
 import path from 'node:path';
 import { ensureFolder } from '../../base/ensure-folder.ts';
-import { isGone } from '../../base/error-reason.ts';
+import { fileSize, isGone } from '../../base/error-reason.ts';
 import { removeTree } from '../../base/remove-tree.ts';
 import { ignoreUnsyncable, syncFolder } from '../../base/sync-folder.ts';
 import { Fault } from '../../fault/fault.ts';
@@ -214,8 +214,9 @@ async function copyAndHash(
   await using output = await open(target, 'wx', 0o600);
   const hash = createHash('sha256');
   for await (const chunk of pieces(input, signal)) {
+    const written = output.writeFile(chunk);
     hash.update(chunk);
-    await output.writeFile(chunk);
+    await written;
   }
   await finish(output);
   return hash.digest('hex');
@@ -235,8 +236,10 @@ async function linkFile(source: string, target: string): Promise<boolean> {
 async function hashFile(file: string, signal: AbortSignal): Promise<string> {
   await using input = await open(file, 'r');
   const hash = createHash('sha256');
-  for await (const chunk of pieces(input, signal)) hash.update(chunk);
-  await syncFile(input);
+  const hashed = (async () => {
+    for await (const chunk of pieces(input, signal)) hash.update(chunk);
+  })();
+  await Promise.all([hashed, syncFile(input)]);
   return hash.digest('hex');
 }
 
@@ -279,10 +282,7 @@ async function restoreFile(
   into: string,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const bytes = await stat(kept).then(
-    ({ size }) => size,
-    () => undefined,
-  );
+  const bytes = await fileSize(kept);
   if (bytes === undefined) return 'is missing';
   if (bytes !== file.bytes) return `has ${bytes} bytes instead of ${file.bytes}`;
   const target = path.join(into, file.path);

@@ -1,5 +1,6 @@
+import { fileSize } from '../../base/error-reason.ts';
 import { randomBytes } from 'node:crypto';
-import { open, readdir, readFile, rm, stat, statfs } from 'node:fs/promises';
+import { open, readdir, readFile, rm, statfs } from 'node:fs/promises';
 import path from 'node:path';
 import { counted } from '../../base/counted.ts';
 import { defined } from '../../base/defined.ts';
@@ -245,14 +246,7 @@ async function remainingBytes({ resources, data }: WorkOrder): Promise<number> {
       .filter(({ delivered }) => delivered === undefined)
       .reduce((sum, source) => sum + (heldBytes(source) ?? 0), 0);
   const there = await Promise.all(
-    data.map(async ({ delivered }) =>
-      delivered === undefined
-        ? 0
-        : await stat(delivered).then(
-            ({ size }) => size,
-            () => 0,
-          ),
-    ),
+    data.map(async ({ delivered }) => (delivered === undefined ? 0 : ((await fileSize(delivered)) ?? 0))),
   );
   return Math.max(
     0,

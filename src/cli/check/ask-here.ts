@@ -1,6 +1,6 @@
 import { access, constants, stat, readdir, readFile, statfs } from 'node:fs/promises';
 import path from 'node:path';
-import { errorReason } from '../../base/error-reason.ts';
+import { errorReason, fileSize } from '../../base/error-reason.ts';
 import { machinePaths, type PathContext } from '../../check/code/machine-paths.ts';
 import type { JobCode } from '../../check/code/code.ts';
 import { programsOf } from '../../check/code/uses.ts';
@@ -174,14 +174,9 @@ async function lastResults(
 async function sizeOf(folder: string): Promise<{ bytes: number; files: number }> {
   const entries = await readdir(folder, { recursive: true }).catch(() => []);
   const sizes = await Promise.all(
-    entries.slice(0, maxMeasured).map((name) =>
-      stat(path.join(folder, name)).then(
-        ({ size }) => size,
-        () => 0,
-      ),
-    ),
+    entries.slice(0, maxMeasured).map((name) => fileSize(path.join(folder, name))),
   );
-  return { bytes: sizes.reduce((sum, size) => sum + size, 0), files: entries.length };
+  return { bytes: sizes.reduce<number>((sum, size = 0) => sum + size, 0), files: entries.length };
 }
 
 /** What `quota` says about the user's quota on a file system; undefined if it has none, or nobody says. */

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { osgLog } from '../../../scripts/osg-log.ts';
+import { growingRun } from '../../../test/growing-run.ts';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import { runCommand } from '../../../test/cli/run-command.ts';
 import type { GroupedReport } from '../../report/grouped-report.ts';
@@ -67,4 +68,24 @@ test('what cannot be compared is refused, with what can', async (t) => {
     /"acuracy"/,
   );
   await assert.rejects(runCommand(compare, ['osg.log', 'osg.log'], { cwd }), /named twice/);
+});
+
+test('a run without any valid result is compared by what its failures cost, not by the loss they reported', async (t) => {
+  const cwd = await temporaryFolder(t);
+  const growing = await growingRun(t, cwd, ['0000']);
+  const [job, attempt] = ['0000', 1];
+  await growing.run({ kind: 'attempt-started', job, attempt, why: 'first try' });
+  await growing.agent(
+    job,
+    attempt,
+    { kind: 'agent-started', version: '1', host: 'node-a', pid: 1, gpus: [] },
+    { kind: 'training-started', pid: 2, command: 't' },
+    { kind: 'progress', epoch: 1, loss: 0.5 },
+    { kind: 'agent-ended', outcome: 'failed', exit: 1 },
+  );
+  await growing.run({ kind: 'attempt-ended', job, attempt, outcome: 'failed', exit: 1 });
+  await growing.run({ kind: 'job-ended', job, outcome: 'failed' });
+  const { out } = await runCommand(compare, ['--by', 'machine', '--latex'], { cwd });
+  assert.match(out, /node-a & 1 & 0 & - & /);
+  assert.doesNotMatch(out, /measure-/);
 });

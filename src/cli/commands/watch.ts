@@ -1,3 +1,4 @@
+import { succeeds } from '../../base/error-reason.ts';
 import { access, constants } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { Fault } from '../../fault/fault.ts';
@@ -34,10 +35,7 @@ export function configure(command: Command, cli: Cli): void {
 /** Whoever may write to the run also keeps it going; others only look. */
 async function watch(cli: Cli, folder: string, options: { json: boolean }): Promise<RunState> {
   const before = await readRunState(folder);
-  const isOurs = await access(folder, constants.W_OK).then(
-    () => true,
-    () => false,
-  );
+  const isOurs = await succeeds(access(folder, constants.W_OK));
   if (before.endedAt === undefined && isOurs)
     return await watchKeepingGoing(cli, folder, openPool(before.pool, cli), options);
   await printUnsupervised(cli, folder, before);

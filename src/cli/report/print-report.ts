@@ -3,13 +3,11 @@ import path from 'node:path';
 import { errorReason } from '../../base/error-reason.ts';
 import { Fault } from '../../fault/fault.ts';
 import { attemptCsv } from '../../report/attempt-csv.ts';
-import { comparisonSections } from '../../report/compare/comparison-sections.ts';
 import { groupCsv, groupedReport } from '../../report/grouped-report.ts';
-import { groupedSection } from '../../report/group-section.ts';
 import { jobCsv, jobTable, type JobTableRow } from '../../report/job-table.ts';
 import type { LogReport } from '../../report/log-report.ts';
 import type { ReadLogs } from '../../report/read-logs.ts';
-import { groupedPage, reportPage } from '../../report/report-page.ts';
+import { groupedPage, groupedSections, reportPage } from '../../report/report-page.ts';
 import { reportMarkdown, reportText, type TextPage } from '../../report/report-text.ts';
 import type { Section } from '../../report/section.ts';
 import { sections, type SectionChoice } from '../../report/sections.ts';
@@ -70,12 +68,12 @@ function wholeReport(read: ReadLogs, form: ReportForm): ShownReport {
 
 function reportBy(read: ReadLogs, by: string, { all }: ReportForm): ShownReport {
   const grouped = groupedReport(read, by);
-  const section = groupedSection(grouped, all === true);
+  const parts = groupedSections(read, grouped, all === true);
   const report = { ...read.report, notes: grouped.notes };
   return {
-    title: section.title,
+    title: parts[0]?.title ?? '',
     report,
-    sections: () => [section, ...comparisonSections(grouped, all === true)],
+    sections: () => parts,
     page: (heading) => groupedPage(heading, read, by, all),
     csv: () => groupCsv(grouped),
     json: () => grouped,

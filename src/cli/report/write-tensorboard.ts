@@ -5,9 +5,9 @@ import { Fault } from '../../fault/fault.ts';
 import { jobLabel } from '../../job/describe-parameters.ts';
 import { agentJournals } from '../../journal/load-run.ts';
 import type { JobState } from '../../journal/state.ts';
-import { CurveStitcher, eachProgress } from '../../journal/training-curve.ts';
+import { CurveStitcher, eachProgress, type TrainingPoint } from '../../journal/training-curve.ts';
 import { readParameters } from '../../run/run-states.ts';
-import { EventFile } from './event-file.ts';
+import { crc32cOf } from '../../transfer/proof/crc32c.ts';
 
 /**
  * Writes the curves of a run's jobs for TensorBoard: a folder per job, named by its parameters. Written again, they
@@ -61,4 +61,93 @@ async function writeWhole(file: string, content: Buffer): Promise<void> {
       cause: error,
     });
   }
+}
+
+/**
+ * An event file of TensorBoard: records with checksums, each a protocol buffer. All is written into one buffer: a long
+ * training has tens of thousands of points, and objects for each part of each would take most of the time.
+ */
+export class EventFile {
+  #bytes = Buffer.allocUnsafe(1 << 16);
+  #end = 0;
+  /** Step and beginning of each point. */
+  readonly #points: { step: number; at: number }[] = [];
+  /** What goes before the value of each metric. */
+  readonly #prefixes = new Map<string, Buffer>();
+
+  /** In milliseconds since the epoch. */
+  readonly startedAt: number;
+
+  constructor(startedAt: number) {
+    this.startedAt = startedAt;
+    this.#record(startedAt, text(3, 'brain.Event:2'), {});
+  }
+
+  add({ at, step, metrics }: TrainingPoint): void {
+    let bytes = 0;
+    for (const name in metrics) bytes += this.#prefixOf(name).length + 4;
+    this.#points.push({ step, at: this.#end });
+    const whole = Math.min(Math.max(0, Math.round(step)), Number.MAX_SAFE_INTEGER);
+    this.#record(at, [2 * 8, ...varint(whole), 5 * 8 + 2, ...varint(bytes)], metrics, bytes);
+  }
+
+  /** Forgets points at this step or later that were added last. */
+  cutFrom(step: number): void {
+    while ((this.#points.at(-1)?.step ?? -1) >= step) this.#end = this.#points.pop()?.at ?? this.#end;
+  }
+
+  /** Valid until the next change. */
+  get content(): Buffer {
+    return this.#bytes.subarray(0, this.#end);
+  }
+
+  #prefixOf(name: string): Buffer {
+    const known = this.#prefixes.get(name);
+    if (known !== undefined) return known;
+    const tag = text(1, name);
+    const prefix = Buffer.from([1 * 8 + 2, ...varint(tag.length + 5), ...tag, 2 * 8 + 5]);
+    this.#prefixes.set(name, prefix);
+    return prefix;
+  }
+
+  /** Length, its checksum, the data (time, these fields, the metrics), and its checksum. */
+  #record(at: number, fields: readonly number[], metrics: TrainingPoint['metrics'], metricBytes = 0): void {
+    const from = this.#end;
+    const length = 9 + fields.length + metricBytes;
+    if (from + length + 16 > this.#bytes.length)
+      this.#bytes = Buffer.concat([this.#bytes], 2 * this.#bytes.length + length);
+    const bytes = this.#bytes;
+    bytes.writeUInt32LE(length, from);
+    bytes.writeUInt32LE(0, from + 4);
+    bytes.writeUInt32LE(maskedCrc(bytes.subarray(from, from + 8)), from + 8);
+    bytes[from + 12] = 1 * 8 + 1;
+    let end = bytes.writeDoubleLE(at / 1000, from + 13);
+    for (const field of fields) bytes[end++] = field;
+    for (const name in metrics) {
+      const prefix = this.#prefixOf(name);
+      bytes.set(prefix, end);
+      end = bytes.writeFloatLE(metrics[name] ?? NaN, end + prefix.length);
+    }
+    this.#end = bytes.writeUInt32LE(maskedCrc(bytes.subarray(from + 12, end)), end);
+  }
+}
+
+// The wire format of protocol buffers: the number of a field times 8 plus how it is written, then its value.
+const text = (field: number, value: string): number[] => {
+  const bytes = Buffer.from(value);
+  return [field * 8 + 2, ...varint(bytes.length), ...bytes];
+};
+
+/** Seven bits per byte, the lowest first. */
+function varint(value: number): number[] {
+  const bytes: number[] = [];
+  let rest = value;
+  for (; rest > 127; rest = Math.floor(rest / 128)) bytes.push((rest % 128) | 128);
+  return [...bytes, rest];
+}
+
+/** CRC-32C, rotated and shifted, so that a checksum of data with checksums in it is no fixed point. */
+function maskedCrc(data: Uint8Array): number {
+  const crc = crc32cOf(data);
+  return (((crc >>> 15) | (crc << 17)) + 0xa2_82_ea_d8) >>> 0;
 }

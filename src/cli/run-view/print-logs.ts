@@ -146,17 +146,13 @@ class AttemptLog {
 
   /** Shows the unseen part of the file; returns whether there is a file. */
   async printNew(): Promise<boolean> {
-    const handle = await open(this.path, 'r').catch(() => undefined);
+    await using handle = await open(this.path, 'r').catch(() => undefined);
     if (handle === undefined) return false;
-    try {
-      for (;;) {
-        const buffer = Buffer.allocUnsafe(chunkBytes);
-        const { bytesRead } = await handle.read(buffer, 0, chunkBytes, this.#offset);
-        if (bytesRead === 0) return true;
-        this.#print(buffer.subarray(0, bytesRead));
-      }
-    } finally {
-      await handle.close();
+    for (;;) {
+      const buffer = Buffer.allocUnsafe(chunkBytes);
+      const { bytesRead } = await handle.read(buffer, 0, chunkBytes, this.#offset);
+      if (bytesRead === 0) return true;
+      this.#print(buffer.subarray(0, bytesRead));
     }
   }
 

@@ -245,7 +245,9 @@ const chartBox = (id: string, name: string) =>
     'aria-label': `${name}: the arrow keys go through the jobs, the best first; Enter opens one`,
   });
 
-const labelOf = ({ id, parameters }: BoardRow) => jobLabel(id, parameters);
+/** A job that failed may have measured something before. */
+const labelOf = ({ id, parameters, tone }: BoardRow) =>
+  `${jobLabel(id, parameters)}${tone === 'bad' ? ' (no valid result)' : ''}`;
 
 /** Links that save the files of a job's results. */
 export const downloads = (id: string, files: readonly ResultFile[], hrefOf: SweepContext['hrefOf']) =>

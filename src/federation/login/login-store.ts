@@ -168,12 +168,10 @@ export class LoginStore {
     const file = path.join(this.#folder, name);
     const draft = file + draftEnd;
     try {
-      const handle = await open(draft, 'w', 0o600);
-      try {
+      {
+        await using handle = await open(draft, 'w', 0o600);
         await handle.writeFile(content);
         await handle.sync();
-      } finally {
-        await handle.close();
       }
       await rename(draft, file);
     } finally {

@@ -3,7 +3,6 @@ import { type BigIntStats, createWriteStream } from 'node:fs';
 import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { answerIssuer } from './answer-issuer.ts';
 import { answerObject, answerTrouble } from './answer-object.ts';
 import type { DigestName } from './digests.ts';
 import {
@@ -13,11 +12,14 @@ import {
   type Exchange,
   type SharedContext,
   openExchange,
+  answerJson,
 } from './exchange.ts';
 import { assertInside, listingPage, listResources, type ListedResource, uploadName } from './listing.ts';
-import { denial, fileOf, findNamespace, type Namespace } from './namespace.ts';
+import { denial, fileOf, findNamespace, type Namespace, issuerPath } from './namespace.ts';
 import { digestOf, type StoredObject, wantedDigests } from './stored-object.ts';
 import { WebServer } from './web-server.ts';
+import type { IncomingMessage } from 'node:http';
+import type { Issuer } from './issuer.ts';
 
 const verbs = 'OPTIONS, GET, HEAD, PUT, DELETE, PROPFIND';
 
@@ -224,4 +226,71 @@ function etagOf({ context }: Exchange, info: BigIntStats, method: string): strin
   if (context.traits.validators === 'none') return undefined;
   const isOther = context.traits.validators === 'get-differs' && method !== 'GET' && method !== 'PUT';
   return isOther ? `"${modified}${size}"` : `"${info.ino.toString(16)}-${modified}-${size}"`;
+}
+
+const wellKnown = '/.well-known';
+
+/** Answers requests to a namespace's issuer: metadata, keys, logins. False for any other request. */
+async function answerIssuer(exchange: Exchange): Promise<boolean> {
+  for (const { prefix, issuer } of exchange.context.namespaces) {
+    const base = issuerPath(prefix);
+    if (issuer === undefined || !exchange.path.startsWith(`${base}/`)) continue;
+    const page = exchange.path.slice(base.length);
+    if (
+      exchange.method === 'POST'
+        ? await answerPost(exchange, issuer, page)
+        : answerGet(exchange, issuer, page)
+    )
+      return true;
+  }
+  return false;
+}
+
+function answerGet({ response, query }: Exchange, issuer: Issuer, page: string): boolean {
+  if (page === `${wellKnown}/issuer.jwks`) answerJson(response, 200, issuer.jwks);
+  else if (page === `${wellKnown}/openid-configuration` || page === `${wellKnown}/oauth-authorization-server`)
+    answerJson(response, 200, issuer.metadata);
+  else if (page === '/device') {
+    // Approval is left to whoever started the federation: anyone on this machine can read this page.
+    const code = (query.get('user_code') ?? 'CODE').replaceAll(/[^\w-]/g, '');
+    response.writeHead(200, { 'Content-Type': 'text/plain' });
+    response.end(`To approve this login: updraft mini federation approve ${code}\n`);
+  } else return false;
+  return true;
+}
+
+async function answerPost({ request, response }: Exchange, issuer: Issuer, page: string): Promise<boolean> {
+  const { device, url } = issuer;
+  const text = await bodyOf(request);
+  const form = new URLSearchParams(text);
+  const client = clientOf(request, form);
+  const answer =
+    page === '/oidc-cm'
+      ? device.register((JSON.parse(text) as { client_name?: unknown }).client_name)
+      : page === '/device_authorization'
+        ? device.authorize(form, client, `${url}/device`)
+        : page === '/token'
+          ? device.token(form, client)
+          : page === '/revoke'
+            ? device.revoke(form, client)
+            : undefined;
+  if (answer === undefined) return false;
+  response.setHeader('Cache-Control', 'no-store');
+  answerJson(response, answer.status, answer.body);
+  return true;
+}
+
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  const parts: Buffer[] = [];
+  for await (const part of request as AsyncIterable<Buffer>) parts.push(part);
+  return Buffer.concat(parts).toString();
+}
+
+/** Client credentials, from HTTP Basic or the form. */
+function clientOf(request: IncomingMessage, form: URLSearchParams): { id: string; secret: string } {
+  const basic = /^Basic (\S+)$/.exec(request.headers.authorization ?? '')?.[1];
+  if (basic === undefined)
+    return { id: form.get('client_id') ?? '', secret: form.get('client_secret') ?? '' };
+  const [id = '', secret = ''] = Buffer.from(basic, 'base64').toString().split(/:(.*)/s, 2);
+  return { id: decodeURIComponent(id), secret: decodeURIComponent(secret) };
 }

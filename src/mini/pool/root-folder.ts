@@ -1,6 +1,7 @@
+import { isThere } from '../../base/error-reason.ts';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { access, appendFile, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
@@ -49,7 +50,7 @@ export async function rootFolder(build: Build): Promise<string> {
     .digest('hex')
     .slice(0, 12);
   const folder = path.join(build.cacheFolder, `pool-root-${recipe}`);
-  if (await exists(folder)) return folder;
+  if (await isThere(folder)) return folder;
   await mkdir(build.cacheFolder, { recursive: true });
   const mirror = await debianMirror();
   let failure: string | undefined;
@@ -101,12 +102,6 @@ async function debianMirror(): Promise<string> {
   }
   throw new Error('found no Debian mirror in the apt sources of this machine');
 }
-
-const exists = (file: string): Promise<boolean> =>
-  access(file).then(
-    () => true,
-    () => false,
-  );
 
 interface DebianTree {
   suite: string;

@@ -6,7 +6,7 @@ import { applyRules } from '../../base/finding.ts';
 import { identifyProcess } from '../../base/process-identity.ts';
 import type { PlanLimits } from '../../check/facts.ts';
 import { limitRules } from '../../check/rules/limits.ts';
-import { durationRule } from '../../check/rules/time.ts';
+import { durationRule } from '../../check/rules/results.ts';
 import { Fault } from '../../fault/fault.ts';
 import { runFiles } from '../../job/layout.ts';
 import { type LivePage, livePageBytes, readLivePage } from '../../job/live-page.ts';

@@ -29,28 +29,24 @@ export type StartAgent = (start: AgentStart) => Promise<AgentProcess>;
 /** Starts an agent in its own session, so that neither a closed terminal nor our exit affects it. */
 export const startAgent: StartAgent = async ({ command, env, log, cwd }) => {
   const [executable = '', ...args] = command;
-  const file = await open(log, 'a', 0o600);
-  try {
-    const child = spawn(executable, args, {
-      detached: true,
-      stdio: ['ignore', file.fd, file.fd],
-      env: { ...env },
-      cwd,
+  await using file = await open(log, 'a', 0o600);
+  const child = spawn(executable, args, {
+    detached: true,
+    stdio: ['ignore', file.fd, file.fd],
+    env: { ...env },
+    cwd,
+  });
+  const exited = new Promise<Exit>((resolve) => {
+    child.once('exit', (code, signal) => resolve({ code, signal }));
+  });
+  // A supervisor that exits must not wait for its agents.
+  child.unref();
+  await once(child, 'spawn').catch((error: unknown) => {
+    throw new Fault('pool-unreachable', `the agent ${executable} cannot be started: ${String(error)}`, {
+      fix: 'see what `updraft doctor` says about the agent, or set UPDRAFT_AGENT to an agent executable',
+      about: executable,
+      cause: error,
     });
-    const exited = new Promise<Exit>((resolve) => {
-      child.once('exit', (code, signal) => resolve({ code, signal }));
-    });
-    // A supervisor that exits must not wait for its agents.
-    child.unref();
-    await once(child, 'spawn').catch((error: unknown) => {
-      throw new Fault('pool-unreachable', `the agent ${executable} cannot be started: ${String(error)}`, {
-        fix: 'see what `updraft doctor` says about the agent, or set UPDRAFT_AGENT to an agent executable',
-        about: executable,
-        cause: error,
-      });
-    });
-    return { pid: child.pid ?? 0, exited };
-  } finally {
-    await file.close();
-  }
+  });
+  return { pid: child.pid ?? 0, exited };
 };

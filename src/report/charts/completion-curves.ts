@@ -11,7 +11,8 @@ const legendRow = 18;
 /** A step curve per group: the share with a valid result over time. A tick is a job that had not ended. */
 export function completionCurves(all: readonly GroupCurve[], axis: string): string {
   const curves = all.slice(0, groupColours.length);
-  const top = 34 + curves.length * legendRow;
+  const more = all.length - curves.length;
+  const top = 34 + (curves.length + (more > 0 ? 1 : 0)) * legendRow;
   const edges = { left: 48, right: 704, top, bottom: top + 230 };
   const times = curves.flatMap(({ points, censoredSeconds }) => [
     ...points.map(({ seconds }) => seconds),
@@ -65,6 +66,7 @@ export function completionCurves(all: readonly GroupCurve[], axis: string): stri
     horizontalAxis(along, edges, axis),
     verticalAxis(up, edges, 'with a valid result'),
     ...drawn,
+    more > 0 ? label(38, 16 + curves.length * legendRow, `and ${more} more, not drawn`) : '',
   );
 }
 

@@ -2,7 +2,7 @@ import { clip } from '../../base/text-table.ts';
 import { ascending, mean, quantile } from '../../statistics/describe.ts';
 import { horizontalAxis, scaleTo, type Unit } from './axis.ts';
 import { badColour, markColour } from './palette.ts';
-import { dots, element, escapeMarkup, label, picture } from './svg.ts';
+import { dots, element, escapeMarkup, label, nameRoom, picture } from './svg.ts';
 
 export interface Strip {
   name: string;
@@ -26,8 +26,10 @@ const maxStrips = 12;
 
 /** A row per name: every value a dot, the middle half as a box, the mean as a diamond and the median as a line. */
 export function stripChart(all: readonly Strip[], { id, title, axis, unit, show, from }: StripChart): string {
-  const strips = all.filter(({ values }) => values.length > 0).slice(0, maxStrips);
-  const edges = { left: 190, right: 696, top: 24, bottom: 24 + strips.length * rowHeight };
+  const filled = all.filter(({ values }) => values.length > 0);
+  const strips = filled.slice(0, maxStrips);
+  const { left, chars } = nameRoom(strips.map(({ name }) => name));
+  const edges = { left, right: 696, top: 24, bottom: 24 + strips.length * rowHeight };
   const max = strips.reduce(
     (all, { values }) => values.reduce((top, { value }) => Math.max(top, value), all),
     0,
@@ -40,7 +42,7 @@ export function stripChart(all: readonly Strip[], { id, title, axis, unit, show,
     const titleOf = (index: number) => `${values[index]?.name ?? ''}: ${show(values[index]?.value ?? 0)}`;
     const figures = values.map(({ value }) => value);
     return (
-      label(edges.left - 8, middle + 4, clip(name, 26), { 'text-anchor': 'end' }) +
+      label(edges.left - 8, middle + 4, clip(name, chars), { 'text-anchor': 'end' }) +
       box(ascending(figures), x, middle) +
       dots(places, markColour, titleOf) +
       marks(x(mean(figures) ?? 0), x(quantile(ascending(figures), 0.5) ?? 0), middle)
@@ -54,6 +56,7 @@ export function stripChart(all: readonly Strip[], { id, title, axis, unit, show,
     { id, title, description: described.join('; '), width, height: edges.bottom + 44 },
     horizontalAxis(scale, edges, axis),
     ...rows,
+    strips.length < filled.length ? label(8, 14, `the first ${maxStrips} of ${filled.length}`) : '',
     element('path', { d: diamond(536, 10), fill: badColour }) + label(546, 14, 'mean'),
     element('line', { x1: 600, x2: 600, y1: 3, y2: 17, stroke: 'currentColor', 'stroke-width': 2 }),
     label(606, 14, 'median'),

@@ -89,5 +89,7 @@ export function dots(places: readonly Dot[], colour: string, name: (index: numbe
 
 /** The room for names left of bars, and how many characters fit into it. */
 export function nameRoom(names: readonly string[]): { left: number; chars: number } {
-  return names.some((name) => name.length > 16) ? { left: 190, chars: 26 } : { left: 120, chars: 16 };
+  const longest = names.reduce((most, name) => Math.max(most, name.length), 0);
+  if (longest > 24) return { left: 300, chars: 40 };
+  return longest > 16 ? { left: 190, chars: 24 } : { left: 120, chars: 16 };
 }

@@ -2,7 +2,7 @@ import { completionCurves } from '../charts/completion-curves.ts';
 import { stripChart } from '../charts/strip-chart.ts';
 import type { GroupedReport } from '../grouped-report.ts';
 import type { Chart } from '../report-charts.ts';
-import type { MeasuredGroups } from './measured-groups.ts';
+import type { MeasuredGroups } from './comparison.ts';
 import { measureNamed } from './measures.ts';
 
 /** A chart with the name of its file. */

@@ -3,7 +3,7 @@ import { formatHours, formatSeconds } from '../format.ts';
 import type { ComparedGroup, GroupedReport } from '../grouped-report.ts';
 import { shortLogNames, type Section, sectionTable } from '../section.ts';
 import type { Interval } from '../../statistics/bootstrap.ts';
-import type { GroupValues, MeasuredGroups } from './measured-groups.ts';
+import type { GroupValues, MeasuredGroups } from './comparison.ts';
 import { measureNamed } from './measures.ts';
 
 /** With more groups than this, only the first are shown. */
@@ -17,12 +17,11 @@ export function comparisonSections(report: GroupedReport, all: boolean): Section
   const shown = all ? ordered : ordered.slice(0, maxGroups);
   const hidden = report.groups.length - shown.length;
   const names = new Set(shown.map(({ name }) => name));
-  return [
-    costSection(report, shown, hidden),
-    ...report.measures.map((measured) =>
-      measureSection(report, measured, (group) => names.has(group.name) && group.n > 0),
-    ),
-  ];
+  const measured = report.measures.map((one) =>
+    measureSection(report, one, (group) => names.has(group.name) && group.n > 0),
+  );
+  // Without any valid result there is no time to one.
+  return [costSection(report, shown, hidden), ...measured.filter(({ rows }) => rows.length > 0)];
 }
 
 /** As they first appear, which is the order of the matrix or of the command line. */

@@ -1,10 +1,21 @@
+import { firstFew } from '../../base/printable.ts';
 import { costInterval, medianInterval, type Interval } from '../../statistics/bootstrap.ts';
-import { completionCurve, type CompletionPoint } from '../../statistics/completion-curve.ts';
-import { ascending, mean, quantile, standardDeviation } from '../../statistics/describe.ts';
-import { holm, kruskalWallis, mannWhitney, type RankTest } from '../../statistics/rank-tests.ts';
+import {
+  completionCurve,
+  type CompletionPoint,
+  ascending,
+  mean,
+  quantile,
+  standardDeviation,
+} from '../../statistics/describe.ts';
+import {
+  holm,
+  kruskalWallis,
+  mannWhitney,
+  type RankTest,
+  neededPerSample,
+} from '../../statistics/rank-tests.ts';
 import { unknownSite } from '../sites.ts';
-import { describeDifferences, noiseLevel } from './describe-differences.ts';
-import type { GroupValues, MeasuredGroups, PairTest } from './measured-groups.ts';
 import type { Measure } from './measures.ts';
 import type { ComparedSample, SampleGroup } from './samples.ts';
 
@@ -26,12 +37,23 @@ const maxTested = 20;
 
 export function measureGroups(groups: readonly SampleGroup[], measure: Measure): MeasuredGroups {
   const described = groups.map(({ name, samples }) => describeValues(name, valuesOf(samples, measure)));
-  const tested = described.filter(({ name, n }) => name !== unknownSite && n > 1).slice(0, maxTested);
+  const several = described.filter(({ name, n }) => name !== unknownSite && n > 1);
+  const tested = several.slice(0, maxTested);
   const test = testOf(tested);
   const pairs = test === null || test.p >= noiseLevel ? [] : pairTests(tested, test);
   const { name, title, isLowerBetter } = measure;
   const measured = { name, title, isLowerBetter, groups: described, test, pairs };
-  return { ...measured, said: describeDifferences(measured, tested, measure) };
+  const said = describeDifferences(measured, tested, measure);
+  if (tested.length < several.length)
+    said.push(`Only the first ${tested.length} of ${several.length} groups were tested.`);
+  return { ...measured, said: [...said, ...leftOut(groups, measure)] };
+}
+
+/** A training that diverged has no rank, but must not be missed. */
+function leftOut(groups: readonly SampleGroup[], { isNotFinite = () => false }: Measure): string[] {
+  const counts = groups.map(({ name, samples }) => ({ name, count: samples.filter(isNotFinite).length }));
+  const odd = counts.filter(({ count }) => count > 0).map(({ name, count }) => `${name} (${count})`);
+  return odd.length === 0 ? [] : [`Left out, because NaN or infinite: ${firstFew(odd, 6)}.`];
 }
 
 const valuesOf = (samples: readonly ComparedSample[], { of }: Measure): number[] =>
@@ -109,4 +131,109 @@ export function groupCurve({ name, samples }: SampleGroup): GroupCurve {
   }));
   const open = samples.filter(({ isValid }) => isValid === null);
   return { name, points: completionCurve(lifetimes), censoredSeconds: open.map(({ seconds }) => seconds) };
+}
+
+/** Below this, chance alone seldom makes such a difference. */
+const noiseLevel = 0.05;
+const seenShare = 0.1;
+const maxPairs = 10;
+/** More than this nobody will run. */
+const maxNeeded = 10_000;
+
+/** Whether the groups differ by more than noise, in sentences. `tested` are those with at least two values. */
+function describeDifferences(
+  { test, pairs }: Pick<MeasuredGroups, 'test' | 'pairs'>,
+  tested: readonly GroupValues[],
+  measure: Measure,
+): string[] {
+  if (test === null) return [];
+  const sizes = tested.map(({ n }) => n);
+  if (minPossible(sizes) >= noiseLevel)
+    return [`Too few to compare: with ${sizes.join(' and ')}, even a complete separation may be chance.`];
+  const all =
+    tested.length === 2 ? `${tested[0]?.name} and ${tested[1]?.name}` : `the ${tested.length} groups`;
+  if (test.p >= noiseLevel)
+    return [`No difference beyond noise between ${all} (${formatP(test.p)}).${neededText(tested)}`];
+  const found = pairs.filter(({ p }) => p < noiseLevel);
+  const said = found.slice(0, maxPairs).map((pair) => describePair(pair, tested, measure));
+  if (found.length === 0)
+    return [`The groups differ (${formatP(test.p)}), but no pair of them by more than noise.`];
+  const hidden = found.length - said.length;
+  return [
+    ...said,
+    ...(hidden > 0 ? [`${hidden} more pairs differ by more than noise: --json has them.`] : []),
+    ...(pairs.length > found.length ? [othersText(pairs.filter(({ p }) => p >= noiseLevel))] : []),
+  ];
+}
+
+function othersText(pairs: readonly PairTest[]): string {
+  const names = pairs.map(({ groups: [a, b] }) => `${a} and ${b}`);
+  return `No difference beyond noise: ${firstFew(names, 4)}.`;
+}
+
+function describePair({ groups, p }: PairTest, tested: readonly GroupValues[], measure: Measure): string {
+  const [a, b] = groups.map((name) => tested.find((group) => group.name === name));
+  if (a === undefined || b === undefined) return '';
+  const [x, y] = [a.median ?? 0, b.median ?? 0];
+  const [better, worse] = x < y === measure.isLowerBetter ? [a, b] : [b, a];
+  const medians = `median ${measure.show(better.median ?? 0)} against ${measure.show(worse.median ?? 0)}`;
+  const verb = x === y ? 'differs from' : measure.phrase;
+  return `${better.name} ${verb} ${worse.name}: ${medians}; more than noise (${formatP(p)}).`;
+}
+
+function neededText(tested: readonly GroupValues[]): string {
+  const needed = neededPerSample(
+    tested.map(({ values }) => values),
+    seenShare,
+  );
+  if (needed === null || needed > maxNeeded) return '';
+  const smallest = Math.min(...tested.map(({ n }) => n));
+  if (needed <= smallest) return ` A difference of ${seenShare * 100} % would most likely have been seen.`;
+  return ` About ${needed} each would show a difference of ${seenShare * 100} %.`;
+}
+
+/** The smallest p-value that samples of these sizes can have, if they are two. */
+function minPossible(sizes: readonly number[]): number {
+  const [a = 0, b = 0, ...more] = sizes;
+  if (more.length > 0) return 0;
+  let choices = 1;
+  for (let at = 1; at <= a && choices < 1e9; at++) choices = (choices * (b + at)) / at;
+  return 2 / choices;
+}
+
+const formatP = (p: number): string => (p < 0.001 ? 'p < 0.001' : `p = ${Number(p.toPrecision(2))}`);
+
+/** The values of a group. Times are seconds; the spread is the interquartile range, `q3` − `q1`. */
+export interface GroupValues {
+  name: string;
+  n: number;
+  mean: number | null;
+  median: number | null;
+  /** The bootstrap interval of the median: 95 %, percentiles of 2,000 resamples. */
+  interval: Interval | null;
+  p95: number | null;
+  q1: number | null;
+  q3: number | null;
+  deviation: number | null;
+  values: number[];
+}
+
+/** Two groups: how likely such a difference is by chance, adjusted for the number of pairs (Holm). */
+interface PairTest {
+  groups: [string, string];
+  p: number;
+}
+
+/** One measure of all groups. */
+export interface MeasuredGroups {
+  name: string;
+  title: string;
+  isLowerBetter: boolean;
+  groups: GroupValues[];
+  /** Mann–Whitney for two groups, Kruskal–Wallis for more; null with fewer than two groups of two values. */
+  test: (RankTest & { name: 'Mann–Whitney' | 'Kruskal–Wallis' }) | null;
+  /** Only if the test of all groups found a difference. */
+  pairs: PairTest[];
+  /** What this says, in sentences. */
+  said: string[];
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { measureNamed } from './measures.ts';
+import { measureGroups } from './comparison.ts';
+import { measureNamed, metricNames } from './measures.ts';
 import type { ComparedSample } from './samples.ts';
 
 const sample: ComparedSample = {
@@ -31,4 +32,25 @@ test('speed is one of valid results, and setbacks count failures too; what is un
   assert.equal(measureNamed('setbacks').of(failed), 2);
   assert.equal(measureNamed('gpu-use').of({ ...sample, speed: {} }), null);
   assert.equal(measureNamed('setbacks').of({ ...sample, setbacks: null }), null);
+});
+
+test('values without a rank are counted where they are left out, and so are groups that are not tested', () => {
+  const withLoss = (loss: number): ComparedSample => ({ ...sample, metrics: { loss } });
+  const groups = Array.from({ length: 30 }, (_, index) => ({
+    name: `g${index}`,
+    samples: [1, 2, 3, index === 7 ? Infinity : 4].map(withLoss),
+  }));
+  groups.push({ name: 'diverged', samples: [NaN, NaN, NaN].map(withLoss) });
+  const { said, groups: measured } = measureGroups(groups, measureNamed('loss'));
+  assert.deepEqual(measured.at(-1)?.values, []);
+  assert.match(said.join('\n'), /^Only the first 20 of 30 groups were tested\.$/m);
+  assert.equal(said.at(-1), 'Left out, because NaN or infinite: g7 (1), diverged (3).');
+  assert.doesNotMatch(measureGroups(groups, measureNamed('time')).said.join('\n'), /NaN/);
+});
+
+test('without a valid result that has it, a metric is not chosen to compare by', () => {
+  const metrics = { loss: 0.5 };
+  assert.deepEqual(metricNames([{ ...sample, metrics }]), ['loss']);
+  assert.deepEqual(metricNames([{ ...sample, isValid: false, metrics }]), []);
+  assert.deepEqual(metricNames([{ ...sample, metrics: { loss: NaN } }]), []);
 });

@@ -13,90 +13,55 @@ export interface Measure {
   phrase: string;
   isLowerBetter: boolean;
   of: (sample: ComparedSample) => number | null;
+  /** Whether it has a value without a rank: NaN, or infinite. */
+  isNotFinite?: (sample: ComparedSample) => boolean;
   show: (value: number) => string;
   unit: (max: number) => Unit;
 }
 
+type Value = (sample: ComparedSample) => number | null | undefined;
+
 const ofValid =
-  (value: (sample: ComparedSample) => number | null | undefined) =>
+  (value: Value) =>
   (sample: ComparedSample): number | null =>
     sample.isValid === true ? (value(sample) ?? null) : null;
 
-const duration = { isLowerBetter: true, show: formatSeconds, unit: timeUnit };
+const duration = (name: string, title: string, phrase: string, value: Value): Measure => ({
+  ...{ name, title, phrase, isLowerBetter: true, show: formatSeconds, unit: timeUnit, of: ofValid(value) },
+});
 
-const plainUnit = (): Unit => ({ name: '', size: 1 });
-const percent = (): Unit => ({ name: '%', size: 0.01 });
+const plain = { show: formatPerSecond, unit: (): Unit => ({ name: '', size: 1 }) };
+const percent = { show: formatShare, unit: (): Unit => ({ name: '%', size: 0.01 }) };
 
 const ownMeasures: readonly Measure[] = [
+  duration('time', 'Time to a valid result', 'is faster than', ({ seconds }) => seconds),
+  duration('slot', 'Slot time of a valid result', 'takes less slot time than', (one) => one.slotSeconds),
+  duration('gpu', 'GPU time of a valid result', 'takes less GPU time than', (one) => one.gpuSeconds),
+  duration(
+    'transfer',
+    'Transfer and waiting for data',
+    'waits less for data than',
+    (one) => one.transferSeconds,
+  ),
   {
-    ...duration,
-    name: 'time',
-    title: 'Time to a valid result',
-    phrase: 'is faster than',
-    of: ofValid(({ seconds }) => seconds),
-  },
-  {
-    ...duration,
-    name: 'slot',
-    title: 'Slot time of a valid result',
-    phrase: 'takes less slot time than',
-    of: ofValid(({ slotSeconds }) => slotSeconds),
-  },
-  {
-    ...duration,
-    name: 'gpu',
-    title: 'GPU time of a valid result',
-    phrase: 'takes less GPU time than',
-    of: ofValid(({ gpuSeconds }) => gpuSeconds),
-  },
-  {
-    ...duration,
-    name: 'transfer',
-    title: 'Transfer and waiting for data',
-    phrase: 'waits less for data than',
-    of: ofValid(({ transferSeconds }) => transferSeconds),
-  },
-  {
-    name: 'useful',
-    title: 'Useful share of the slot time, failures included',
-    phrase: 'uses its slots better than',
-    isLowerBetter: false,
-    show: formatShare,
-    unit: percent,
+    ...{ ...percent, name: 'useful', title: 'Useful share of the slot time, failures included' },
+    ...{ phrase: 'uses its slots better than', isLowerBetter: false },
     of: ({ isValid, usefulShare }) => (isValid === null ? null : usefulShare),
   },
   {
-    name: 'samples',
-    title: 'Samples per second',
-    phrase: 'trains faster than',
-    isLowerBetter: false,
-    show: formatPerSecond,
-    unit: plainUnit,
-    of: ofValid(({ speed }) => speed.samplesPerSecond),
+    ...{ ...plain, name: 'samples', title: 'Samples per second', phrase: 'trains faster than' },
+    ...{ isLowerBetter: false, of: ofValid(({ speed }) => speed.samplesPerSecond) },
   },
+  duration('epoch', 'Time of an epoch', 'has shorter epochs than', ({ speed }) => speed.epochSeconds),
   {
-    ...duration,
-    name: 'epoch',
-    title: 'Time of an epoch',
-    phrase: 'has shorter epochs than',
-    of: ofValid(({ speed }) => speed.epochSeconds),
-  },
-  {
-    name: 'gpu-use',
-    title: 'Use of the GPUs while training',
-    phrase: 'uses its GPUs better than',
-    isLowerBetter: false,
-    show: formatShare,
-    unit: percent,
+    ...{ ...percent, name: 'gpu-use', title: 'Use of the GPUs while training' },
+    ...{ phrase: 'uses its GPUs better than', isLowerBetter: false },
     of: ofValid(({ speed }) => speed.gpuUse),
   },
   {
-    name: 'setbacks',
-    title: 'Servers given up, failures included',
-    phrase: 'gives up fewer servers than',
-    isLowerBetter: true,
+    ...{ ...plain, name: 'setbacks', title: 'Servers given up, failures included' },
+    ...{ phrase: 'gives up fewer servers than', isLowerBetter: true },
     show: (value) => String(Number(value.toFixed(1))),
-    unit: plainUnit,
     of: ({ isValid, setbacks }) => (isValid === null ? null : setbacks),
   },
 ];
@@ -107,9 +72,12 @@ const measureNames = (samples: readonly ComparedSample[]): string[] => [
   ...metricNames(samples),
 ];
 
-export const metricNames = (samples: readonly ComparedSample[]): string[] => [
-  ...new Set(samples.flatMap(({ metrics }) => Object.keys(metrics))),
-];
+/** Metrics that some valid result has, as a number. */
+export function metricNames(samples: readonly ComparedSample[]): string[] {
+  const valid = samples.filter(({ isValid }) => isValid === true);
+  const known = valid.flatMap(({ metrics }) => Object.entries(metrics));
+  return [...new Set(known.filter(([, value]) => Number.isFinite(value)).map(([name]) => name))];
+}
 
 /** A metric called `time` is hidden by ours; `best_accuracy` is the best value of `accuracy`. */
 export function measureNamed(name: string): Measure {
@@ -125,10 +93,10 @@ export function measureNamed(name: string): Measure {
     title: name,
     phrase: `has a ${isLower ? 'lower' : 'higher'} ${name} than`,
     isLowerBetter: isLower,
-    // A metric may be NaN, which has no rank.
     of: (sample) => (Number.isFinite(of(sample)) ? of(sample) : null),
+    isNotFinite: (sample) => of(sample) !== null && !Number.isFinite(of(sample)),
     show: (value) => String(Number(value.toPrecision(4))),
-    unit: plainUnit,
+    unit: plain.unit,
   };
 }
 

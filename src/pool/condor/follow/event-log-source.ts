@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises';
+import { fileSize } from '../../../base/error-reason.ts';
 import path from 'node:path';
 import type { LogEvent } from '../../../eventlog/events.ts';
 import { EventLogTail } from '../../../eventlog/tail.ts';
@@ -70,10 +70,7 @@ class EventLogSource {
 
   async #trouble(): Promise<AccountTrouble | undefined> {
     if (this.#clusters.numbers.length === 0) return undefined; // not submitted yet
-    const bytes = await stat(this.path).then(
-      ({ size }) => size,
-      () => undefined,
-    );
+    const bytes = await fileSize(this.path);
     return eventLogTrouble({
       path: this.path,
       clusters: this.#clusters.numbers,

@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises';
+import { fileSize } from '../../../base/error-reason.ts';
 import { fileURLToPath } from 'node:url';
 import { agentHash, deliveredName } from '../../../job/layout.ts';
 import { fetchedBy, type Plan } from '../../../job/plan.ts';
@@ -63,15 +63,11 @@ async function inputBytes(plan: Plan): Promise<number> {
   );
   const image = localImage(plan);
   const files = [...data, ...(image === undefined ? [] : [image])];
-  const sizes = await Promise.all(
-    files.map((file) =>
-      stat(file).then(
-        ({ size }) => size,
-        () => 0,
-      ),
-    ),
+  const sizes = await Promise.all(files.map(fileSize));
+  return [...plan.files.map(({ bytes }) => bytes), ...sizes].reduce<number>(
+    (sum, bytes = 0) => sum + bytes,
+    0,
   );
-  return [...plan.files.map(({ bytes }) => bytes), ...sizes].reduce((sum, bytes) => sum + bytes, 0);
 }
 
 /** What the access point sends for a plan, in lines for people. `agentBytes` finds the size of the packed agent. */

@@ -1,4 +1,4 @@
-import { access } from 'node:fs/promises';
+import { isThere } from '../../../base/error-reason.ts';
 import path from 'node:path';
 import type { Env } from '../../../base/env.ts';
 import { findProgram } from '../../../base/find-program.ts';
@@ -27,10 +27,7 @@ export class CondorTools extends SchedulerTools {
 
   /** Whether they belong to a mini pool on this machine. */
   isMini(): Promise<boolean> {
-    return access(path.join(this.folder, '.inside')).then(
-      () => true,
-      () => false,
-    );
+    return isThere(path.join(this.folder, '.inside'));
   }
 
   async version(): Promise<CondorVersion> {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { EventFile } from './event-file.ts';
+import { EventFile } from './write-tensorboard.ts';
 
 /** A field of a protocol buffer: its number, and a number or bytes. */
 type Field = [number: number, value: number | Buffer];

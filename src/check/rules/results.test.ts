@@ -3,8 +3,7 @@ import { test } from 'node:test';
 import { makeCode, someFacts } from '../../../test/check/facts.ts';
 import { applyRules } from '../../base/finding.ts';
 import type { PlanLimits } from '../facts.ts';
-import { resultRules, scriptFindings } from './results.ts';
-import { timeRules } from './time.ts';
+import { resultRules, scriptFindings, timeRules } from './results.ts';
 
 const ospool: PlanLimits = {
   title: 'the OSPool',

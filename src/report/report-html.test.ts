@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
-import { reportHtml } from './report-html.ts';
+import { reportHtml, sortScript, sortScriptHash } from './report-html.ts';
 import { sectionTable } from './section.ts';
-import { sortScript, sortScriptHash } from './sort-tables.ts';
 
 test("the page's policy allows its script, and no other", () => {
   assert.equal(sortScriptHash, `sha256-${createHash('sha256').update(sortScript).digest('base64')}`);
