@@ -167,6 +167,13 @@ test('lists that come from a program are reported, and the program is not run', 
   assert.match(problems[0] ?? '', /^not-run 1: .*list\.sh/);
 });
 
+test('a list that the command line names is unknown, not wrong', () => {
+  assert.deepEqual(read('queue 2 a, b from $(list)').problems, [
+    'missing 1: the list of items $(list) was not read',
+  ]);
+  assert.match(read('queue a from').problems.join(), /names no file/);
+});
+
 test('several queue statements keep earlier values and continue the numbering', () => {
   assert.deepEqual(argumentsOf('arguments = $(Process)-$(x)\nx = 1\nqueue 2\nx = 2\nqueue'), [
     '0-1',

@@ -75,7 +75,10 @@ const unknownItem = (variables: readonly string[]): string =>
 
 function statementOf(reader: SubmitReader, text: string, place: SourceLine): QueueStatement | undefined {
   try {
-    return parseQueue(expandMacros(text, reader.scope()).trim());
+    const expanded = expandMacros(text, reader.scope()).trim();
+    // The command line may name the list: then nothing is wrong.
+    const [macro = ''] = /\$\([\w.]+\)$/.exec(text.trim()) ?? [];
+    return parseQueue(/\bfrom$/i.test(expanded) ? `${expanded} ${macro}` : expanded);
   } catch (error) {
     if (!(error instanceof BadQueue || error instanceof CircularMacro)) throw error;
     reader.stop(`the queue statement cannot be read: ${error.message}`, place);
@@ -156,7 +159,7 @@ function itemsOfFile(reader: SubmitReader, name: string, place: SourceLine): str
   const { files } = reader.context;
   const text = files?.read(name);
   if (text === undefined) {
-    if (files?.stat(name)?.kind === 'missing')
+    if (files?.stat(name)?.kind === 'missing' && !name.startsWith('$('))
       reader.note('no-list', `the list of items ${name} does not exist: HTCondor refuses the file`, place);
     else reader.note('missing', `the list of items ${name} was not read`, place);
     return undefined;

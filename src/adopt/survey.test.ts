@@ -6,6 +6,7 @@ import { temporaryFolder } from '../../test/temporary-folder.ts';
 import { submitLimits } from '../pool/submit-limits.ts';
 import type { SubmitFacts } from './submit-facts.ts';
 import { diskFiles, surveyOnDisk } from './disk-files.ts';
+import { lintSubmission } from './lint.ts';
 import { filesMatching } from './match-files.ts';
 import { survey } from './survey.ts';
 
@@ -27,7 +28,7 @@ test('only what the file names is looked up: no folder is listed', () => {
     'queue 2',
   ].join('\n');
   const asked: string[] = [];
-  const { files } = survey({
+  const facts = survey({
     ...{ file: '/home/a/job.sub', text, env: {}, now: new Date(0), limits },
     files: {
       read: () => undefined,
@@ -39,7 +40,12 @@ test('only what the file names is looked up: no folder is listed', () => {
     },
   });
   assert.deepEqual(asked.sort(), ['.', '/', '/usr', 'data.tar', 'many', 'run.sh', 'run.sh']);
-  assert.deepEqual([...files.keys()], ['many']);
+  assert.deepEqual([...facts.files.keys()], ['many']);
+  const said = lintSubmission(facts).map(({ message }) => message);
+  assert.ok(
+    said.includes("2 jobs write `error` to /x.1: only the last one's output is kept"),
+    said.join('\n'),
+  );
 });
 
 test('patterns match as in a shell, in bounded time', async (t) => {

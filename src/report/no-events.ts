@@ -19,9 +19,12 @@ export function noEventsFault(names: readonly string[], beginning: Uint8Array): 
       about: logs,
       fix: `convert it: iconv -f UTF-16 -t UTF-8 ${file} > events.log`,
     });
+  const isScript = names.every((name) => /\.(?:py|sh|ipynb)$/.test(name));
   return new Fault('file-invalid', `no HTCondor event in ${logs}`, {
     about: logs,
-    fix: 'name the event log of the jobs (`log` in their submit file), not their output',
+    fix: isScript
+      ? 'a script is checked with the submit file that runs it: name that, or choose both on the page'
+      : 'name the event log of the jobs (`log` in their submit file), not their output',
   });
 }
 

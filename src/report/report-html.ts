@@ -170,9 +170,10 @@ svg { display: block; width: 100%; min-width: 40rem; height: auto; }
 #groups .bar { width: 6rem; min-width: 4rem; }
 @media (max-width: 40rem) {
   th, td { padding-right: .9rem; }
+  #time .bar { display: none; }
   .bar { width: 8rem; }
-  td:last-child:not(.right, .bar) { min-width: 11rem; }
-  #summary th, #time th { min-width: 8rem; width: 8rem; white-space: normal; }
+  tbody td:last-child:not(.right, .bar) { min-width: 11rem; }
+  #summary th, #time tbody th { min-width: 8rem; width: 8rem; white-space: normal; }
 }
 @media print {
   :root { color-scheme: light; --text: #000; --back: #fff; --soft: #fff; --line: #bbb; }

@@ -264,6 +264,8 @@ test('a submit file is linted with the script that was chosen with it', async (t
   assert.doesNotMatch(await tab.text('#result'), /ProjectName/);
   await pick(tab, '#pool', 'ospool');
   await tab.untilText('#findings', 'ProjectName');
+  await choose(tab, path.join(folder, 'run.sh'));
+  await tab.untilText('#result', 'a script is checked with the submit file that runs it');
   assert.deepEqual(tab.errors, []);
 });
 
@@ -412,5 +414,9 @@ test('it follows dark mode, fits a phone, and reading can be cancelled', async (
   await tab.click('#sample');
   await tab.until(`!document.querySelector('#result').hidden`);
   assert.ok((await tab.read<number>('document.documentElement.scrollWidth')) <= 390);
+  assert.ok(
+    await tab.read<boolean>(`document.querySelector('#time table').offsetWidth < 390`),
+    'all columns are seen',
+  );
   assert.deepEqual(tab.errors, []);
 });

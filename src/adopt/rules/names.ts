@@ -70,7 +70,7 @@ export const nameRules: Rule<SubmitFacts>[] = [
 
 /** The file a job writes, relative to the folder where condor_submit runs. */
 const whereTo = ({ job }: Batch, name: string): string =>
-  path.posix.join(job.commands['initialdir'] ?? '.', name);
+  path.posix.isAbsolute(name) ? name : path.posix.join(job.commands['initialdir'] ?? '.', name);
 
 function repeated(
   batch: Batch,
