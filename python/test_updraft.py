@@ -294,6 +294,22 @@ class WithoutTorch(AttemptTest):
         with self.assertRaisesRegex(TypeError, "object 1 of updraft.training has no state_dict: SystemRandom"):
             updraft.training(random.SystemRandom())
 
+    def test_dicts_and_lists_of_its_own_are_restored(self) -> None:
+        def train(interruption: Interruption) -> list[Any]:
+            best, history = {"number": -1}, []
+            with updraft.training(best, history=history, every=0) as run:
+                for epoch in run.epochs(3):
+                    for number in run.batches([3, 1, 4, 1, 5, 9, 2]):
+                        best["number"] = max(best["number"], 10 * epoch + number)
+                        history.append([run.batch, dict(best)])
+                        interruption.batch_done(run)
+            return [best, history]
+
+        self.same_after(train, SOMETIMES, "whole")
+        message = "object 2 of updraft.training is a list with a Tape; hand over models and optimizers themselves"
+        with self.assertRaisesRegex(TypeError, message):
+            updraft.training({}, [Tape()])
+
     def test_one_of_several_processes_is_refused(self) -> None:
         for name in ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE"):
             message = f"training is for one process, .* \\({name}=2: .* set.? it\\). Start the script once, with python"
@@ -417,6 +433,29 @@ class WithTorch(AttemptTest):
 
         loader = self.loader()()
         self.same_after(train, [(2, signal.SIGKILL), (2, signal.SIGTERM), (1, signal.SIGTERM), (4, signal.SIGTERM)], "whole")
+
+    def test_same_with_layers_that_are_frozen_on_the_way(self) -> None:
+        def train(interruption: Interruption) -> list[Any]:
+            seed_all()
+            model = torch.nn.Sequential(torch.nn.Linear(8, 4), torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 1))
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            losses: list[float] = []
+            with updraft.training(model, optimizer, losses, every=0) as run:
+                for epoch in run.epochs(3):
+                    model.train()
+                    for indices, images in run.batches(torch.utils.data.DataLoader(Noisy(), 4, shuffle=True)):
+                        if (epoch, run.batch) == (0, 1):
+                            model[0].requires_grad_(False)
+                            model[1].eval()
+                        optimizer.zero_grad()
+                        loss = (model(images).squeeze(1) - indices / 30).pow(2).mean()
+                        loss.backward()
+                        optimizer.step()
+                        losses.append(loss.item())
+                        interruption.batch_done(run)
+            return losses
+
+        self.same_after(train, SOMETIMES, "whole")
 
     def test_same_without_shuffling_and_batches(self) -> None:
         self.same(lambda: torch.utils.data.DataLoader(Noisy(), batch_size=None, collate_fn=alone))

@@ -67,8 +67,9 @@ def training(
     keep: Optional[int] = None,
     **named: Any,
 ) -> Training:
-    """What is to be saved and restored: anything with `state_dict` and `load_state_dict`, and generators of random
-    numbers of the training's own, of Python, NumPy or PyTorch.
+    """What is to be saved and restored: anything with `state_dict` and `load_state_dict`, generators of random numbers
+    of the training's own, of Python, NumPy or PyTorch, and its dicts and lists of plain values, such as the best result
+    so far, whose content is restored.
 
     `every` is the time between checkpoints in seconds. Without it, the time follows from how long a checkpoint takes
     and how often the training is interrupted. `keep` is the number of checkpoints in `folder`.
@@ -97,6 +98,8 @@ class Training:
         self._handed = {name: value for name, value in objects.items() if _is_generator(value)}
         self._objects = {name: value for name, value in objects.items() if name not in self._handed}
         for name, value in self._objects.items():
+            if isinstance(value, (dict, list)):
+                self._objects[name] = value = _Values(name, value)
             if not (hasattr(value, "state_dict") and hasattr(value, "load_state_dict")):
                 raise TypeError(f"{name} of updraft.training has no state_dict: {type(value).__name__}")
         self._gradients = _Gradients(self._objects)
@@ -166,7 +169,8 @@ class Training:
         many samples by itself, so nothing is read only to be dropped; its `state_dict` is saved with the position.
         """
         if self._has_looped:
-            raise RuntimeError("run.batches goes once into each epoch of run.epochs; iterate over other loaders directly")
+            once = "run.batches goes once into each epoch of run.epochs(…), which takes the place of range(…)"
+            raise RuntimeError(f"{once}; iterate over other loaders directly")
         self._has_looped = True
         self._gradients.epoch_begins()
         done = 0
@@ -251,8 +255,9 @@ class Training:
         if self._resumed is not None and done > 0:
             loaders = [] if is_drawn else [id(one) for one in self._loaders]
             _set_random(self._resumed["random"], [None if id(one) in loaders else one for one in self._generators])
-            # Once more: an epoch may clear them before its loop.
+            # Once more: an epoch may clear or change them before its loop.
             self._gradients.restore(self._resumed.get("gradients", {}))
+            self._set_modes(self._resumed)
         self._resumed = None
 
     def _between_batches(self, is_last: bool = False) -> None:
@@ -295,8 +300,17 @@ class Training:
             "lives": self._interval.lives(),
             "objects": {name: value.state_dict() for name, value in self._objects.items()},
             "generators": list(self._handed),
+            "modes": {name: _modes_of(value) for name, value in self._objects.items()},
             "gradients": self._gradients.state(),
         }
+
+    def _set_modes(self, state: dict[str, Any]) -> None:
+        for name, modes in state.get("modes", {}).items():
+            if modes is not None and modes != _modes_of(self._objects[name]):
+                for parameter, learns in zip(self._objects[name].parameters(), modes[0]):
+                    parameter.requires_grad = learns
+                for module, is_training in zip(self._objects[name].modules(), modes[1]):
+                    module.training = is_training
 
     def _resume(self, state: dict[str, Any]) -> None:
         saved = sorted([*state["objects"], *state.get("generators", [])])
@@ -315,9 +329,36 @@ class Training:
                     "Remove the folder to start over."
                 ) from error
         self._gradients.restore(state.get("gradients", {}))
+        self._set_modes(state)
         self._position = _Position(*state["position"])
         self._resumed = state
         self._attempt.resume(self._position, state["lives"])
+
+
+def _modes_of(value: Any) -> Any:
+    """What a model's `state_dict` leaves out: which parameters are frozen, and which layers are in training mode."""
+    if not (callable(getattr(value, "parameters", None)) and callable(getattr(value, "modules", None))):
+        return None
+    return [one.requires_grad for one in value.parameters()], [one.training for one in value.modules()]
+
+
+class _Values:
+    """A dict or list of the training's own. Its content is restored, so that whoever has it sees that."""
+
+    def __init__(self, name: str, values: Any) -> None:
+        for one in values.values() if isinstance(values, dict) else values:
+            if hasattr(one, "state_dict") or hasattr(one, "requires_grad"):
+                # It would be another object after a resume, which no one uses.
+                kind = f"{type(values).__name__} with a {type(one).__name__}"
+                raise TypeError(f"{name} of updraft.training is a {kind}; hand over models and optimizers themselves")
+        self._values = values
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"values": self._values}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self._values.clear()
+        (self._values.update if isinstance(self._values, dict) else self._values.extend)(state["values"])
 
 
 class _Gradients:
@@ -1521,6 +1562,8 @@ class Stream:
         self._block = self._shards.block_that_fits(block) if shuffle else 1
         self._waited = 0.0
         self._early: Any = None
+        self._is_early = False
+        """In workers: whether they were started before the training."""
         self._start_file: Optional[str] = None
         if _torch() is not None:
             # Workers that persist from epoch to epoch have a copy of this object: they read where to begin.
@@ -1610,14 +1653,16 @@ class Stream:
         generators = _generators_of(loader)
         drawn = _random_now(generators, devices=False)
         _write_text(self._pause_file, "")
+        self._is_early = True
         self._early = (loader, self._start, iter(loader))
+        self._is_early = False
         _set_random(drawn, generators)
 
     def _take_early(self, loader: Any) -> Any:
         """The batches that this loader reads already; None if it reads none, or not from where it should."""
         early, self._early = self._early, None
         if early is not None:
-            os.remove(self._pause_file)
+            _remove_own(self._pause_file, os.getpid())
         return early[2] if early is not None and early[0] is loader and early[1] == self._start else None
 
     @property
@@ -1626,7 +1671,7 @@ class Stream:
         return f"{self._start_file}.pause"
 
     def _pause(self) -> None:
-        # Not forever: a loop of one's own never ends the pause.
+        # Not forever: a training that never asks for its batches should still end.
         until = time.monotonic() + 30
         while os.path.exists(self._pause_file) and not _Requests.to_leave and time.monotonic() < until:
             time.sleep(0.01)
@@ -1643,7 +1688,7 @@ class Stream:
         """What a worker reads: of every `workers` batches from `start` on, its own."""
         size = self._batch_size or 1
         sown = _torch() is not None and _torch().utils.data.get_worker_info() is not None
-        before, place, is_taken = start.before, 0, _worker()[0] is None
+        before, place, is_taken = start.before, 0, not self._is_early
         with _Reader(self._shards.stream_folder, start.epoch, self._waited) as reader:
             for number, shards in enumerate(self._blocks(start.epoch)[start.block :], start.block):
                 reader.begin(place)
@@ -1720,7 +1765,7 @@ class Stream:
 
 
 def prefetch(loader: Any) -> Any:
-    """Lets a loader of a `Stream` read its first batches, also of a resumed training, while the model is made; the loader.
+    """Lets a loader of a `Stream` read its first batch, also of a resumed training, while the model is made; the loader.
 
         loader = updraft.prefetch(DataLoader(stream, batch_size=256, num_workers=6))
 

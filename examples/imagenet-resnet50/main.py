@@ -21,19 +21,6 @@ from images import BadData, Decode, normalize
 from resnet50 import ResNet50
 
 
-class History:
-    """The figures of each epoch, which are saved and restored with the model."""
-
-    def __init__(self):
-        self.epochs = []
-
-    def state_dict(self):
-        return {"epochs": list(self.epochs)}
-
-    def load_state_dict(self, state):
-        self.epochs = state["epochs"]
-
-
 def load(args, folder, classes, device, is_training):
     """Batches of a folder of shards, decoded in worker processes."""
     decode = Decode(classes, args.image_size, is_training)
@@ -141,18 +128,18 @@ def main():
     if args.weights is not None:
         load_weights(model, args.weights)
     optimizer = optim.SGD(model.parameters(), lr=args.lr, momentum=args.momentum, weight_decay=1e-4)
-    history = History()
+    history = []  # saved and restored with the model
     with updraft.training(model, optimizer, history) as run:
         for epoch in run.epochs(args.epochs):
             loss = train(args, run, model, device, training, optimizer)
             figures = validate(model, device, validation)
             run.log(accuracy=figures["accuracy"])
-            history.epochs.append({"epoch": epoch + 1, "loss": loss, **figures})
+            history.append({"epoch": epoch + 1, "loss": loss, **figures})
     if args.save_model:
         torch.save(model.state_dict(), "imagenet_resnet50.pt")
     with open("metrics.json", "w") as file:
-        last = history.epochs[-1]["accuracy"]
-        json.dump({"accuracy": last, "epochs": history.epochs, "device": str(device), "seed": args.seed}, file, indent=2)
+        figures = {"accuracy": history[-1]["accuracy"], "epochs": history}
+        json.dump({**figures, "device": str(device), "seed": args.seed}, file, indent=2)
 
 
 if __name__ == "__main__":

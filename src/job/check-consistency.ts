@@ -4,7 +4,7 @@ import { nearest } from '../base/nearest.ts';
 import { checkPoolSubmit } from './check-pool-submit.ts';
 import { checkCheckpoint, checkRecovery } from './check-recovery.ts';
 import { dataMethods } from './choices.ts';
-import { checkGroups, checkNames, checkNumber } from './check-matrix.ts';
+import { checkGroups, checkNames, checkNumber, checkTwins } from './check-matrix.ts';
 import { fillText, isBuiltin, parseTemplate, placeholderNames, seedName, shellContexts } from './expand.ts';
 import { filledTexts } from './fill-file.ts';
 import { isInside, isLocal, overlap, plainPath } from './inside.ts';
@@ -47,6 +47,7 @@ export function checkParameters(source: SourceFile): SpecProblem[] {
     ...tooMany,
     ...checkNames(source, matrix, hasRepeat),
     ...checkGroups(source, matrix),
+    ...checkTwins(source, matrix),
     ...(tooMany.length > 0 ? [] : checkTemplates(source, matrix, placeholderNames(matrix, hasRepeat))),
     ...checkFilled(source, placeholderNames(matrix, hasRepeat)),
   ];

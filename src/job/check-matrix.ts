@@ -74,6 +74,21 @@ export function checkGroups(source: SourceFile, matrix: Matrix): SpecProblem[] {
   });
 }
 
+/** The first entry of each list that gives its jobs what an earlier one gives, also as `1e-4` and `0.0001`. */
+export const checkTwins = (source: SourceFile, matrix: Matrix): SpecProblem[] =>
+  Object.entries(matrix).flatMap(([name, entries]) => {
+    const seen = new Map<string, number>();
+    for (const [index, entry] of entries.entries()) {
+      const given = isGroupEntry(entry) ? Object.entries(entry).map(String).sort().join('\n') : String(entry);
+      const first = seen.get(given);
+      seen.set(given, index);
+      if (first === undefined) continue;
+      const message = `is the same as entry ${first + 1}; remove it: \`repeat\` runs each combination several times`;
+      return [problemAt(source, ['run', 'matrix', name, index], message)];
+    }
+    return [];
+  });
+
 const exampleEntry = (names: readonly string[]): string =>
   `a table like { ${names.map((name) => `${name} = "…"`).join(', ')} }`;
 

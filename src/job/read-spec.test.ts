@@ -261,8 +261,18 @@ test('parameters need usable names and values, and make a sane number of jobs', 
   assertProblem('[run.matrix]\nlr = []\n', '6:6 run.matrix.lr', /at least one value/);
   assertProblem('[run.matrix]\nlr = 0.1\n', '6:6 run.matrix.lr', /expected a list of values/);
   assertProblem('[run.matrix]\nlr = [[1]]\n', '6:7 run.matrix.lr[0]', /expected a string, a number/);
+  assertProblem(
+    '[run.matrix]\nlr = [1e-4, 2, 0.0001]\n',
+    '6:16 run.matrix.lr[2]',
+    /same as entry 1; remove it: `repeat`/,
+  );
+  assertProblem(
+    '[run.matrix]\na = [{ x = 1, y = 2 }, { y = 2, x = 1 }]\n',
+    '6:24 run.matrix.a[1]',
+    /same as entry 1/,
+  );
   assertProblem('[run.matrix]\nlr = ["\\u0000"]\n', '6:7 run.matrix.lr[0]', /NUL/);
-  const many = `[${'1,'.repeat(400)}]`;
+  const many = `[${Array.from({ length: 400 }, (_, index) => index).join(',')}]`;
   assertProblem(
     `[run.matrix]\na = ${many}\nb = ${many}\n`,
     '5:6 run.matrix',
@@ -671,7 +681,7 @@ test('a group whose entries do not fit each other, or their keys, is refused wit
   assert.deepEqual(withWays('"https"'), [
     `10:${at} run.matrix.way[1]: is no table, but other entries of "way" are; expected a table like { method = "…", url = "…", keep = "…" }`,
   ]);
-  assert.deepEqual(withWays(osdf, 'matrix.url = ["x"]'), [
+  assert.deepEqual(withWays(entry('osdf', 'osdf:///a/y.tar'), 'matrix.url = ["x"]'), [
     '11:8 run.matrix.url: "url" is a parameter already; use another name',
   ]);
   assert.deepEqual(withWays(entry('https', 'osdf:///a/x.tar')), [

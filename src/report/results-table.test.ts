@@ -50,3 +50,13 @@ test('on a terminal of 80 columns, a long URL leaves room for the metrics', () =
   assert.match(text, /…\S*warm\.tar +0\.1 +success +0\.5/);
   assert.ok(text.split('\n').every((line) => line.length <= 80));
 });
+
+test('every column has a name of its own, also where a training reports what it was given', () => {
+  const metrics = { lr: 0.05, hours: 2, acc: 0.4, best_acc: 0.6 };
+  const odd = { ...row('0000', 0.1, undefined), metrics, best: { ...metrics, acc: 0.5 } };
+  const [head, line] = [...resultsCsv([odd])];
+  assert.equal(head, 'job,lr,outcome,last_lr,last_hours,acc,best_acc,hours,tries\n');
+  assert.equal(line, '0000,0.1,success,0.05,2,0.4,0.6,1,1\n');
+  const other = { ...odd, job: '0001', metrics: { ...metrics, lr: 0.01 } };
+  assert.deepEqual(names(sortResults([odd, other], { sort: 'last_lr' })), ['0001', '0000']);
+});

@@ -20,13 +20,18 @@ function resultColumns(rows: readonly JobTableRow[]): ResultColumn[] {
   };
   const differs = (name: string): boolean =>
     rows.some(({ metrics, best }) => !Object.is(metrics[name], best[name]));
+  const [given, measured] = [valueNames(rows, 'parameters'), valueNames(rows, 'metrics')];
+  // A training that reports its learning rate must not have two columns of one name.
+  const taken = new Set(['job', 'outcome', 'hours', 'tries', ...given]);
   return [
     column('job', ({ job }) => job),
-    ...valueNames(rows, 'parameters').map((name) => column(name, ({ parameters }) => parameters[name])),
+    ...given.map((name) => column(name, ({ parameters }) => parameters[name])),
     column('outcome', ({ outcome }) => (outcome === 'wrongOutput' ? 'wrong output' : outcome)),
-    ...valueNames(rows, 'metrics').map((name) => column(name, ({ metrics }) => metrics[name])),
+    ...measured.map((name) =>
+      column(taken.has(name) ? `last_${name}` : name, ({ metrics }) => metrics[name]),
+    ),
     ...valueNames(rows, 'best')
-      .filter(differs)
+      .filter((name) => differs(name) && !measured.includes(`best_${name}`))
       .map((name) => column(`best_${name}`, ({ best }) => best[name])),
     column('hours', ({ executeSeconds }) =>
       executeSeconds === null ? undefined : Number((executeSeconds / 3600).toPrecision(3)),

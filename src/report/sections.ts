@@ -296,10 +296,11 @@ export function cacheSiteSection({ cacheSites }: LogReport, all: boolean): Secti
   const shown = all ? cacheSites : cacheSites.slice(0, maxPairs);
   const left = cacheSites.length - shown.length;
   const rows = shown.map(({ name, site, fetches, bytes, bytesPerSecond, setbacks, coldShare }) => [
-    ...[name, site, fetches, formatSize(bytes), formatBytesPerSecond(bytesPerSecond), setbacks],
-    formatShare(coldShare),
+    ...[name, site, fetches, formatSize(bytes), formatShare(coldShare)],
+    ...[formatBytesPerSecond(bytesPerSecond), setbacks],
   ]);
-  const head = 'server | site | fetches> | delivered> | rate> | given up> | cold>';
+  // On a narrow page the last columns are left out.
+  const head = 'server | site | fetches> | delivered> | cold> | rate> | given up>';
   const after = left > 0 ? [`${left} more that delivered less: --all shows them.`] : [];
   return sectionTable('cache-sites', 'Which cache served which site', head, isSeveral ? rows : [], { after });
 }

@@ -1,5 +1,13 @@
 import assert from 'node:assert/strict';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import { test } from 'node:test';
+import { runCommand } from '../../../test/cli/run-command.ts';
+import { growingRun } from '../../../test/growing-run.ts';
+import { temporaryFolder } from '../../../test/temporary-folder.ts';
+import { runFiles } from '../../job/layout.ts';
+import { loadPlan } from '../../job/load-plan.ts';
+import * as results from '../commands/results.ts';
 import { EventFile } from './write-tensorboard.ts';
 
 /** A field of a protocol buffer: its number, and a number or bytes. */
@@ -104,4 +112,27 @@ test('an attempt that resumes replaces the points past its checkpoint, also by l
   );
   file.add({ at: 10, step: Infinity, metrics: { loss: 1 } });
   assert.equal(pointsOf(file).at(-1)?.step, Number.MAX_SAFE_INTEGER);
+});
+
+test('all attempts of a job are one curve, in the order of their numbers, in a folder named by its parameters', async (t) => {
+  const cwd = await temporaryFolder(t, {
+    'updraft.toml':
+      'name = "x"\n[train]\ncommand = "t {lr}"\noutputs = ["m"]\n[run]\nmatrix = { lr = [1e-4] }\n',
+  });
+  const growing = await growingRun(t, cwd, ['0000']);
+  await writeFile(path.join(growing.folder, runFiles.plan), JSON.stringify(await loadPlan(cwd)));
+  const report = (step: number, loss: number) => ({ kind: 'progress', step, loss }) as const;
+  await growing.agent('0000', 10, report(3, 0.25), report(4, 0.125));
+  await growing.agent('0000', 1, report(1, 1), report(2, 0.75), report(3, 0.625));
+  await growing.agent('0000', 2, { kind: 'heartbeat', memoryBytes: 1, quietSeconds: 0 }, report(2, 0.5));
+  const { out } = await runCommand(results, ['--tensorboard', 'curves'], { cwd });
+  assert.equal(out, `${path.join(cwd, 'curves')}\n`);
+  const folder = path.join(cwd, 'curves/0000 lr=0.0001');
+  const [name = ''] = await readdir(folder);
+  assert.match(name, /^events\.out\.tfevents\.\d{10}\.updraft$/);
+  const [, ...points] = recordsOf(await readFile(path.join(folder, name))).map((one) => [...fieldsOf(one)]);
+  assert.deepEqual(
+    points.map((fields) => fields[1]?.[1]),
+    [1, 2, 3, 4],
+  );
 });
