@@ -555,7 +555,9 @@ class WithTorch(StreamTest):
         patched.start()
         self.addCleanup(patched.stop)
         with Agent("source", "data", ahead=7):
-            loader = updraft.prefetch(self.loader("data", label_and_note, num_workers=2))
+            # A worker that is not forked would not know the patch.
+            options = {"num_workers": 2, "multiprocessing_context": "fork"}
+            loader = updraft.prefetch(self.loader("data", label_and_note, **options))
             deadline = time.monotonic() + 60
             while noted().count("pause") < 2 and time.monotonic() < deadline:
                 threading.Event().wait(0.01)
@@ -565,6 +567,35 @@ class WithTorch(StreamTest):
                     batches = [batch.tolist() for batch in run.batches(loader)]
             self.assertEqual(first, batches[0])
             self.assertEqual(sorted(sum(batches, [])), list(range(len(KEYS))))
+
+    def test_begins_where_its_checkpoint_says_and_not_the_hint(self) -> None:
+        os.environ["UPDRAFT_CHECKPOINT"] = "saved"
+        self.addCleanup(os.environ.pop, "UPDRAFT_CHECKPOINT")
+        list_shards("source", "data")
+        # Enough for one block, so that those of the hint never come.
+        with Agent("source", "data", ahead=3):
+            ahead = self.stream("data", batch_size=4)
+            ahead._note_position(1, 8)
+            ahead.state_dict()
+            for persistent in (False, True):
+                loader = updraft.prefetch(self.loader("data", num_workers=2, persistent_workers=persistent))
+                updraft._used.clear()
+                with updraft.training(folder=f"new-{persistent}") as run:
+                    for _ in run.epochs(1):
+                        batches = [batch.tolist() for batch in run.batches(loader)]
+                self.assertEqual(batches, self.batches(self.loader()))
+
+    def test_what_was_read_before_the_training_is_read_again(self) -> None:
+        os.environ["UPDRAFT_CHECKPOINT"] = "saved"
+        self.addCleanup(os.environ.pop, "UPDRAFT_CHECKPOINT")
+        list_shards("source", "data")
+        with Agent("source", "data", ahead=7):
+            loader = updraft.prefetch(self.loader("data", num_workers=2, persistent_workers=True))
+            next(loader._iterator)
+            with updraft.training() as run:
+                for _ in run.epochs(1):
+                    batches = [batch.tolist() for batch in run.batches(loader)]
+            self.assertEqual(batches, self.batches(self.loader()))
 
     def learn(self, interruption: Interruption, loader: Any) -> list[Any]:
         seed_all()

@@ -98,7 +98,7 @@ class Training:
         self._handed = {name: value for name, value in objects.items() if _is_generator(value)}
         self._objects = {name: value for name, value in objects.items() if name not in self._handed}
         for name, value in self._objects.items():
-            if isinstance(value, (dict, list)):
+            if isinstance(value, (dict, list)) and not hasattr(value, "state_dict"):
                 self._objects[name] = value = _Values(name, value)
             if not (hasattr(value, "state_dict") and hasattr(value, "load_state_dict")):
                 raise TypeError(f"{name} of updraft.training has no state_dict: {type(value).__name__}")
@@ -201,14 +201,17 @@ class Training:
         else:
             rest = self._rest_of(loader, done)
         self._reading = rest
-        for batch in self._until_asked(rest):
-            self._gradients.batch_begins()
-            yield batch
-            self._position = replace(self._position, batch=self._position.batch + 1)
-            self._progress.samples += size
-            # After the last batch, the end of the epoch is the better moment: a resumed loop would be empty.
-            if self._position.batch % accumulate == 0 and self._position.batch != length:
-                self._between_batches()
+        try:
+            for batch in self._until_asked(rest):
+                self._gradients.batch_begins()
+                yield batch
+                self._position = replace(self._position, batch=self._position.batch + 1)
+                self._progress.samples += size
+                # After the last batch, the end of the epoch is the better moment: a resumed loop would be empty.
+                if self._position.batch % accumulate == 0 and self._position.batch != length:
+                    self._between_batches()
+        finally:
+            self._reading = None
 
     def log(self, **metrics: Any) -> None:
         """Reports metrics, such as `loss` and `accuracy`, about once a second. Tensors are read only then."""
@@ -1630,7 +1633,7 @@ class Stream:
 
     def __reduce__(self) -> Any:
         plain = next(kind for kind in type(self).__mro__ if kind.__module__ != "updraft torch")
-        return _new_stream, (plain,), self.__dict__
+        return _new_stream, (plain,), {**self.__dict__, "_early": None}
 
     def _note_position(self, epoch: int, samples: int) -> None:
         """What only a training knows if its loader has workers: they read ahead."""
@@ -1638,17 +1641,18 @@ class Stream:
 
     def _read_early(self, loader: Any) -> None:
         """Begins where the training will resume, or begin, and reads ahead in the loader's workers or in a thread."""
-        if self._shards.hint is None:
+        if self._shards.stream_folder is None:
             return
-        if os.path.exists(self._shards.hint):
+        hint = self._shards.hint
+        if hint is not None and os.path.exists(hint):
             try:
-                self.load_state_dict(_read_json(self._shards.hint)["state"])
+                self.load_state_dict(_read_json(hint)["state"])
             except (OSError, ValueError, KeyError, TypeError, StreamError):
                 return
         if getattr(loader, "num_workers", 0) == 0:
-            first = self._blocks(self._start.epoch)[self._start.block :][:1]
-            index = threading.Thread(target=self._shards.index_soon, args=first, name="updraft-prefetch", daemon=True)
-            return index.start()
+            for first in self._blocks(self._start.epoch)[self._start.block :][:1]:
+                threading.Thread(target=self._shards.index_soon, args=[first], name="updraft-prefetch", daemon=True).start()
+            return
         # What the loader draws now it must not have drawn: the training restores, and draws, its numbers later.
         generators = _generators_of(loader)
         drawn = _random_now(generators, devices=False)
@@ -1661,9 +1665,13 @@ class Stream:
     def _take_early(self, loader: Any) -> Any:
         """The batches that this loader reads already; None if it reads none, or not from where it should."""
         early, self._early = self._early, None
-        if early is not None:
-            _remove_own(self._pause_file, os.getpid())
-        return early[2] if early is not None and early[0] is loader and early[1] == self._start else None
+        if early is None:
+            return None
+        _remove_own(self._pause_file, os.getpid())
+        its, start, batches = early
+        # With workers that persist, whoever else has read from the loader has read from these.
+        is_unread = getattr(batches, "_num_yielded", 0) == 0
+        return batches if its is loader and start == self._start and is_unread else None
 
     @property
     def _pause_file(self) -> str:
@@ -1690,6 +1698,8 @@ class Stream:
         sown = _torch() is not None and _torch().utils.data.get_worker_info() is not None
         before, place, is_taken = start.before, 0, not self._is_early
         with _Reader(self._shards.stream_folder, start.epoch, self._waited) as reader:
+            if self._is_early:
+                reader.is_needed = lambda: start == _Start(**_read_json(self._start_file or ""))
             for number, shards in enumerate(self._blocks(start.epoch)[start.block :], start.block):
                 reader.begin(place)
                 with contextlib.ExitStack() as files:
@@ -1992,6 +2002,8 @@ class _Reader:
         self._parent = os.getppid()
         self._written = 0.0
         self.waited = waited
+        self.is_needed: Callable[[], bool] = lambda: True
+        """Whether the training still begins where this one has."""
 
     def __enter__(self) -> _Reader:
         return self
@@ -2010,6 +2022,8 @@ class _Reader:
             raise _Leaving("asked to leave while waiting for a shard")
         if os.getppid() != self._parent:
             raise SystemExit("the training has ended")
+        if not self.is_needed():
+            raise StreamError("the training begins elsewhere")
         began = time.monotonic()
         time.sleep(0.02)
         self.waited += time.monotonic() - began

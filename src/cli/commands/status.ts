@@ -81,6 +81,7 @@ function statusText(state: RunState, width: number, now: number, onTerminal: boo
       job,
       now,
       metrics.map((name) => measured[index]?.[name]),
+      onTerminal ? maxNameWidth : Infinity,
     ),
   );
   const columns = columnsFor(metrics);
@@ -108,13 +109,13 @@ function fitted(columns: TableColumn[], rows: string[][], width: number): string
   return table.map((line) => clip(line, width));
 }
 
-function row(job: JobState, now: number, metrics: readonly (number | undefined)[]): string[] {
+function row(job: JobState, now: number, metrics: readonly (number | undefined)[], room: number): string[] {
   const attempt = latestAttempt(job);
   const fetches = attempt?.agent?.fetches ?? [];
   const { bytes, rate } = fetchTotals(fetches);
   const training: TrainingState = attempt?.agent?.training ?? { command: '' };
   return [
-    clip(printable(jobLabel(job.id, job.parameters)), maxNameWidth),
+    clip(printable(jobLabel(job.id, job.parameters)), room),
     attempt === undefined ? '' : String(attempt.attempt),
     describeState(job),
     clip(printable(displaySite(attempt)), 20),

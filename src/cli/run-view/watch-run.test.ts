@@ -8,6 +8,7 @@ import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import { Fault } from '../../fault/fault.ts';
 import { runFiles } from '../../job/layout.ts';
 import { loadPlan } from '../../job/load-plan.ts';
+import * as status from '../commands/status.ts';
 import * as watch from '../commands/watch.ts';
 import type { Terminal } from '../text/terminal.ts';
 
@@ -56,15 +57,17 @@ test('without a terminal watch prints a line per change, and a good run ends wit
   assert.match(err, /next:\n {2}updraft report cifar10-k3v9q1/);
 });
 
-test('without a terminal jobs of a matrix are named by their parameters', async (t) => {
+test('without a terminal jobs of a matrix are named by all their parameters', async (t) => {
   const { cwd, growing } = await aRun(t);
   const file = path.join(cwd, 'updraft.toml');
-  const job = 'name = "x"\n[train]\ncommand = "t {lr}"\noutputs = ["m"]\n[run]\nmatrix = { lr = [1e-4] }\n';
-  await writeFile(file, job);
+  const matrix = '[run.matrix]\nlr = [1e-4]\nschedule = ["cosine"]\noptimizer = ["adam"]\n';
+  await writeFile(file, `name = "x"\n[train]\ncommand = "t"\noutputs = ["m"]\n${matrix}`);
   await writeFile(path.join(growing.folder, runFiles.plan), JSON.stringify(await loadPlan(file)));
   const watching = runCommand(watch, [], { cwd });
   await growing.succeed('0000');
-  assert.match((await watching).out, /Z 0000 lr=0\.0001 try 1 success at node-a$/m);
+  const name = '0000 lr=0.0001 schedule=cosine optimizer=adam';
+  assert.match((await watching).out, new RegExp(`Z ${name} try 1 success at node-a$`, 'm'));
+  assert.match((await runCommand(status, [], { cwd })).out, new RegExp(`^${name} +1 +success`, 'm'));
 });
 
 test('with --json each change is a line with an object of the changed jobs', async (t) => {
