@@ -146,15 +146,8 @@ class WebDataset:
         return self.done
 
 
-class LitData:
-    def __init__(self, args):
-        from litdata import StreamingDataLoader, StreamingDataset
-
-        folder = f"local:{args.remote}" if args.remote else args.folder
-        options = {"cache_dir": args.folder, "max_cache_size": args.keep} if args.remote else {}
-        dataset = StreamingDataset(folder, shuffle=True, seed=SEED, **options)
-        collate = Collate(by_id)
-        self.loader = StreamingDataLoader(dataset, batch_size=args.batch, num_workers=args.workers, collate_fn=collate)
+class WithPosition:
+    """A loader that knows its position."""
 
     def batches(self, state):
         if state is not None:
@@ -165,7 +158,18 @@ class LitData:
         return self.loader.state_dict()
 
 
-class Mosaic:
+class LitData(WithPosition):
+    def __init__(self, args):
+        from litdata import StreamingDataLoader, StreamingDataset
+
+        folder = f"local:{args.remote}" if args.remote else args.folder
+        options = {"cache_dir": args.folder, "max_cache_size": args.keep} if args.remote else {}
+        dataset = StreamingDataset(folder, shuffle=True, seed=SEED, **options)
+        collate = Collate(by_id)
+        self.loader = StreamingDataLoader(dataset, batch_size=args.batch, num_workers=args.workers, collate_fn=collate)
+
+
+class Mosaic(WithPosition):
     def __init__(self, args):
         from streaming import StreamingDataLoader, StreamingDataset
         from streaming.base.util import clean_stale_shared_memory
@@ -176,14 +180,6 @@ class Mosaic:
         dataset = StreamingDataset(**local, **options)
         collate = Collate(by_id)
         self.loader = StreamingDataLoader(dataset, batch_size=args.batch, num_workers=args.workers, collate_fn=collate)
-
-    def batches(self, state):
-        if state is not None:
-            self.loader.load_state_dict(state)
-        yield from self.loader
-
-    def state(self):
-        return self.loader.state_dict()
 
 
 PEERS = {"updraft": Updraft, "webdataset": WebDataset, "litdata": LitData, "mosaicml-streaming": Mosaic}
