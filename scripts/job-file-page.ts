@@ -263,7 +263,7 @@ way = [
 ]
 \`\`\`
 
-- Every entry has the same keys, and none is there twice. \`""\` leaves out the key of the job file that it fills by itself: \`keep\` only applies to \`on-demand\`.
+- Every entry has the same keys, and no entry appears twice. \`""\` leaves out the key of the job file that it fills by itself: \`keep\` only applies to \`on-demand\`.
 - \`[[run.matrix.way]]\` is the same with a table for each entry.
 - \`plan\`, \`check\` and \`compare\` name combinations by the fewest parameters that distinguish them, short values first: \`method=https lr=0.1\`.
 - \`repeat = 5\` gives every combination five jobs, with the seeds 1 to 5. Combinations take turns in the queue.

@@ -4,7 +4,10 @@
 set -eu
 cd "$(dirname "$0")"
 python3 make_data.py
-trap 'updraft mini pool down; updraft mini federation down' EXIT
+# A state of its own: a mini pool or federation of yours goes on.
+XDG_STATE_HOME=$(mktemp -d)
+export XDG_STATE_HOME
+trap 'updraft mini pool down || :; updraft mini federation down || :; rm -rf "$XDG_STATE_HOME"' EXIT
 exports=$(updraft mini federation up --publish /methods=published --http --detach \
   --trouble 'caches: stall after 1MB on *.tar every 5' --trouble 'origin: reset after 2MB on set.tar every 3')
 eval "$exports"

@@ -134,8 +134,8 @@ export class ThinCurve {
 
   /** Forgets what is at this step or later. */
   cutFrom(step: number): void {
-    while ((this.#kept.at(-1)?.step ?? -1) >= step) this.#kept.pop();
-    if ((this.#last?.step ?? -1) >= step) this.#last = this.#kept.at(-1);
+    while ((this.#kept.at(-1)?.step ?? NaN) >= step) this.#kept.pop();
+    if ((this.#last?.step ?? NaN) >= step) this.#last = this.#kept.at(-1);
   }
 
   /** At most `max` points and the last, as x, y, x, y … */

@@ -121,7 +121,7 @@ test('a run of long journals is loaded as if all entries were folded in order, w
   const lines = [run.length, long.length, swapped.length + strays.length];
   assert.equal(
     describeDamage({ ...state, run: 'sweep-1' }),
-    `Ignored ${garbled.toLocaleString('en')} unreadable lines in the journals of sweep-1: ` +
+    `Ignored ${garbled.toLocaleString('en')} unreadable lines in the files of sweep-1: ` +
       ['journal.jsonl', 'jobs/0/attempt-1/agent.jsonl', 'jobs/1/attempt-1/agent.jsonl']
         .map((file, index) => `${file} line 2 (first of ${lines[index]?.toLocaleString('en')})`)
         .join(', ') +

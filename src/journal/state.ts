@@ -50,17 +50,13 @@ const maxDamaged = 3;
 /** A sentence about the unreadable lines of a run's journals; undefined if there are none. */
 export function describeDamage({ run, garbled, damaged = [] }: RunState): string | undefined {
   if (garbled === 0) return undefined;
-  const named = damaged
-    .slice(0, maxDamaged)
-    .map(({ file, lines, first }) =>
-      [
-        file,
-        ...(first === undefined ? [] : [` line ${first}`]),
-        ...(lines > 1 ? [` (first of ${lines.toLocaleString('en-US')})`] : []),
-      ].join(''),
-    );
+  const named = damaged.slice(0, maxDamaged).map(({ file, lines, first }) => {
+    const count = lines.toLocaleString('en-US');
+    if (first === undefined) return `${file} (${count})`;
+    return `${file} line ${first}${lines > 1 ? ` (first of ${count})` : ''}`;
+  });
   const more = damaged.length > maxDamaged ? ` and ${counted(damaged.length - maxDamaged, 'more file')}` : '';
-  return `Ignored ${counted(garbled, 'unreadable line')} in the journals of ${run}: ${named.join(', ')}${more}.`;
+  return `Ignored ${counted(garbled, 'unreadable line')} in the files of ${run}: ${named.join(', ')}${more}.`;
 }
 
 /** What is wrong with a file that the state comes from, and what to do about it. */

@@ -11,7 +11,7 @@ export async function eachProgress(journal: string, take: (entry: ProgressEntry)
   });
 }
 
-/** Cheap: most lines of a long journal are reports, and who wants the others need not decode them, or the reverse. */
+/** Cheap: a line that is not wanted, which may be a report or anything else, is not decoded. */
 export const isProgressLine = (line: string): boolean => line.includes('"kind":"progress"');
 
 /** Metrics at one moment of a training. */

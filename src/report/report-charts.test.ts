@@ -60,7 +60,7 @@ test('an axis ends at or above its largest value, in a readable unit', () => {
 });
 
 test('groups that a chart does not draw are counted, and long names of others stay different', () => {
-  const names = Array.from({ length: 15 }, (_, index) => `text=the same text lr=${index}`);
+  const names = Array.from({ length: 15 }, (_, index) => `text=the same text of all lr=${index}`);
   const style = { id: 's', title: 't', axis: 'a', unit: timeUnit, show: String };
   const strips = names.map((name) => ({ name, values: [{ name, value: 1 }] }));
   const curve = { points: [{ seconds: 1, share: 1 }], censoredSeconds: [] };
@@ -70,7 +70,7 @@ test('groups that a chart does not draw are counted, and long names of others st
   );
   const strip = stripChart(strips, style);
   assert.match(strip, />the first 12 of 15</);
-  assert.match(strip, />text=the same text lr=11</);
+  assert.match(strip, />text=the same text of all lr=11</);
   assert.match(curves, />and \d+ more, not drawn</);
   assert.doesNotMatch(stripChart(strips.slice(0, 3), style), /first 12/);
 });

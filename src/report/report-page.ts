@@ -32,8 +32,12 @@ export function groupedPage(title: string, read: ReadLogs, by: string, all = fal
 }
 
 /** What `report --by` shows: caches also with the sites that they served. */
-export function groupedSections({ report }: ReadLogs, grouped: GroupedReport, all: boolean): Section[] {
-  const served = /\b(cache|warmth)\b/.test(grouped.by) ? [cacheSiteSection(report, all)] : [];
+export function groupedSections({ report, jobs }: ReadLogs, grouped: GroupedReport, all: boolean): Section[] {
+  const isParameter = (name: string) =>
+    jobs.some(({ trained }) => Object.hasOwn(trained?.parameters ?? {}, name));
+  const names = grouped.by.split(',').map((name) => name.trim());
+  const isByCache = ['cache', 'warmth'].some((name) => names.includes(name) && !isParameter(name));
+  const served = isByCache ? [cacheSiteSection(report, all)] : [];
   return [
     groupedSection(grouped, all),
     ...served.filter(({ rows }) => rows.length > 0),

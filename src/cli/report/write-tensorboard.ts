@@ -93,7 +93,8 @@ export class EventFile {
 
   /** Forgets points at this step or later that were added last. */
   cutFrom(step: number): void {
-    while ((this.#points.at(-1)?.step ?? -1) >= step) this.#end = this.#points.pop()?.at ?? this.#end;
+    for (let last; (last = this.#points.at(-1)) !== undefined && last.step >= step; this.#points.pop())
+      this.#end = last.at;
   }
 
   /** Valid until the next change. */

@@ -109,6 +109,7 @@ class EventLogSource {
       onNotice: (notice) => {
         if (notice === 'rotated' || notice === 'gone') return;
         this.#change = notice;
+        this.#garbled = 0;
         this.#entries.restart();
       },
     });
