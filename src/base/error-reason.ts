@@ -24,7 +24,7 @@ export function isGone(error: unknown): boolean {
   return code === 'ENOENT' || code === 'ENOTDIR';
 }
 
-/** Whether the promise is kept. */
+/** Whether the promise is fulfilled. */
 export const succeeds = (promise: Promise<unknown>): Promise<boolean> =>
   promise.then(
     () => true,

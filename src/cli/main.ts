@@ -7,8 +7,14 @@ import { cacheFolder } from '../base/user-folders.ts';
 /** V8 keeps up to 134 MB for new objects, unless a flag at its start says less: whoever reads a large log starts again. */
 const largeBytes = 64e6;
 const heapFlags = ['--max-semi-space-size=16', '--expose-gc'];
-const isLarge = (file: string): boolean =>
-  (statSync(file, { throwIfNoEntry: false })?.size ?? 0) > largeBytes;
+function isLarge(file: string): boolean {
+  try {
+    return statSync(file).size > largeBytes;
+  } catch {
+    // No file, or one that cannot be read: the command says so.
+    return false;
+  }
+}
 const { argv, execArgv, execPath } = process;
 const isReading = argv[2] === 'report' || argv[2] === 'why';
 if (isReading && !heapFlags.some((flag) => execArgv.includes(flag)) && argv.slice(3).some(isLarge))

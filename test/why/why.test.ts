@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync, truncateSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
@@ -46,6 +46,13 @@ test('a large log is read by a process with a small heap, which replaces the fir
   assert.match(execFileSync(process.execPath, [cliMain, 'why', 'large.log'], options), /^7\.0 held/);
   const starts = readFileSync(path.join(folder, 'starts'), 'utf8');
   assert.match(starts, /^(\d+)\n\1 --max-semi-space-size=\d+ --expose-gc\n$/);
+});
+
+test('a log that cannot be reached is an error with a message, not a stack', () => {
+  const word = 'x'.repeat(300);
+  const { status, stderr } = spawnSync(process.execPath, [cliMain, 'why', word], { encoding: 'utf8' });
+  assert.notEqual(status, 0);
+  assert.doesNotMatch(stderr, /^\s+at /m);
 });
 
 test('of many jobs in a large log, those that succeeded at once take no memory for an explanation', async () => {

@@ -72,11 +72,8 @@ function packLines(pack: { url: string; sha256: string; bytes: number; manifest:
   ].join('\n');
 }
 
-interface Options {
+interface AgentOptions extends Options {
   arch: string;
-  tokenFile?: string;
-  json?: true;
-  quiet?: true;
 }
 
 export function configureAgent(command: Command, cli: Cli): void {
@@ -86,11 +83,11 @@ export function configureAgent(command: Command, cli: Cli): void {
     .option('--token-file <file>', 'read the token from this file')
     .option('--json', 'print JSON')
     .option('-q, --quiet', 'show no progress')
-    .action((url: string, options: Options) => stageAgent(cli, url, options));
+    .action((url: string, options: AgentOptions) => stageAgent(cli, url, options));
 }
 
 /** Uploads the agent under its hash: another version is another object, and runs under way keep theirs. */
-async function stageAgent(cli: Cli, url: string, options: Options): Promise<void> {
+async function stageAgent(cli: Cli, url: string, options: AgentOptions): Promise<void> {
   checkFederated(cli, url);
   const file = await packAgent(await findAgent(cli, options.arch), cli.env);
   const sha256 = await sha256Of(file);
