@@ -262,8 +262,7 @@ function evidenceOf({ entries }: RunJobRecord): Evidence[] {
   return shown.toSorted((a, b) => Math.sign(attemptOf(a) - attemptOf(b)) || 0).map(quoteEntry);
 }
 
-/** Whether an entry can explain how a job stands. */
-export const isRelevant = (entry: Entry): boolean =>
+const isRelevant = (entry: Entry): boolean =>
   entry.kind === 'attempt-ended' ||
   entry.kind === 'fault' ||
   entry.kind === 'fetch-setback' ||

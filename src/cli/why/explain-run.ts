@@ -18,7 +18,7 @@ import type { PoolRecords, RunAccount } from '../../pool/pool.ts';
 import { decide, pastAttempts, type Decision } from '../../recovery/decide.ts';
 import { readPlan } from '../../pool/read-plan.ts';
 import type { Policy } from '../../recovery/policy.ts';
-import { explainRunJob, type FiledEntry, isRelevant } from '../../why/explain-run-job.ts';
+import { explainRunJob, type FiledEntry } from '../../why/explain-run-job.ts';
 import { explainStory } from '../../why/explain-story.ts';
 
 /** Journals read in parallel. */
@@ -123,14 +123,14 @@ async function agentEntries(folder: string, { id, attempts }: JobState): Promise
   return perAttempt.flat();
 }
 
-/** The entries of a journal in the run's folder that explain something. */
+/** The entries of a journal in the run's folder, without the training's reports. */
 async function entriesIn(folder: string, file: string | undefined): Promise<FiledEntry[]> {
   if (file === undefined) return [];
   const filed: FiledEntry[] = [];
   // Reports are nearly all of a long journal, and explain nothing: they are not even decoded.
   const tail = new JournalTail(path.join(folder, file), (line) => !isProgressLine(line));
   await readWhole(tail, (entries) => {
-    for (const entry of entries) if (isRelevant(entry)) filed.push({ file, entry });
+    for (const entry of entries) filed.push({ file, entry });
   });
   return filed;
 }
