@@ -3,6 +3,7 @@ import type { Clock } from '../base/clock.ts';
 import { defined } from '../base/defined.ts';
 import { printable } from '../base/printable.ts';
 import { Fault } from '../fault/fault.ts';
+import { jobNames } from '../job/describe-parameters.ts';
 import { jobId, runFiles } from '../job/layout.ts';
 import { followRun } from '../journal/follow-run.ts';
 import { type EntrySource, loadOutline, loadRun } from '../journal/load-run.ts';
@@ -14,7 +15,7 @@ import { readPlan } from '../pool/read-plan.ts';
 /** The state of a run on any pool, from its folder alone. */
 export async function readRunState(runFolder: string): Promise<RunState> {
   const state = await loadRun(runFolder, await poolSource(runFolder));
-  return withParameters(state, await readParameters(runFolder));
+  return withNames(state, await readNames(runFolder));
 }
 
 /** The same without what its attempts report themselves: much cheaper for a run of many jobs. */
@@ -27,25 +28,25 @@ export async function* followRunStates(
   runFolder: string,
   options: { clock: Clock; signal?: AbortSignal },
 ): AsyncGenerator<RunState, void, undefined> {
-  const parameters = await readParameters(runFolder);
+  const names = await readNames(runFolder);
   for await (const state of followRun(runFolder, { ...options, source: await poolSource(runFolder) }))
-    yield withParameters(state, parameters);
+    yield withNames(state, names);
 }
 
-/** The jobs' values of the matrix, by id; none if all are alike. */
-export async function readParameters(
+/** The jobs' values of the matrix and their names, by id; none if all are alike. */
+export async function readNames(
   runFolder: string,
-): Promise<Map<string, NonNullable<JobState['parameters']>>> {
+): Promise<Map<string, Pick<JobState, 'parameters' | 'name'>>> {
   // A copy of a run may lack its plan.
   const { jobs = [] } = (await readPlan(runFolder).catch(() => undefined)) ?? {};
+  const names = jobNames(jobs);
   const known = jobs.filter(({ parameters }) => Object.keys(parameters).length > 0);
-  return new Map(known.map(({ id, parameters }) => [id, parameters]));
+  return new Map(known.map(({ id, parameters }) => [id, defined({ parameters, name: names.get(id) })]));
 }
 
-function withParameters(state: RunState, known: Awaited<ReturnType<typeof readParameters>>): RunState {
+function withNames(state: RunState, known: Awaited<ReturnType<typeof readNames>>): RunState {
   if (known.size === 0) return state;
-  const jobs = state.jobs.map((job) => ({ ...job, ...defined({ parameters: known.get(job.id) }) }));
-  return { ...state, jobs };
+  return { ...state, jobs: state.jobs.map((job) => ({ ...job, ...known.get(job.id) })) };
 }
 
 /** What the run's pool knows beyond the journals. */
