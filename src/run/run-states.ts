@@ -15,7 +15,7 @@ import { readPlan } from '../pool/read-plan.ts';
 /** The state of a run on any pool, from its folder alone. */
 export async function readRunState(runFolder: string): Promise<RunState> {
   const state = await loadRun(runFolder, await poolSource(runFolder));
-  return withNames(state, await readNames(runFolder));
+  return addNames(await readNames(runFolder))(state);
 }
 
 /** The same without what its attempts report themselves: much cheaper for a run of many jobs. */
@@ -28,9 +28,9 @@ export async function* followRunStates(
   runFolder: string,
   options: { clock: Clock; signal?: AbortSignal },
 ): AsyncGenerator<RunState, void, undefined> {
-  const names = await readNames(runFolder);
+  const complete = addNames(await readNames(runFolder));
   for await (const state of followRun(runFolder, { ...options, source: await poolSource(runFolder) }))
-    yield withNames(state, names);
+    yield complete(state);
 }
 
 /** The jobs' values of the matrix and their names, by id; none if all are alike. */
@@ -44,9 +44,15 @@ export async function readNames(
   return new Map(known.map(({ id, parameters }) => [id, defined({ parameters, name: names.get(id) })]));
 }
 
-function withNames(state: RunState, known: Awaited<ReturnType<typeof readNames>>): RunState {
-  if (known.size === 0) return state;
-  return { ...state, jobs: state.jobs.map((job) => ({ ...job, ...known.get(job.id) })) };
+/** A job that has not changed stays the same object: views print only those that have. */
+function addNames(known: Awaited<ReturnType<typeof readNames>>): (state: RunState) => RunState {
+  const completed = new WeakMap<JobState, JobState>();
+  const complete = (job: JobState): JobState => {
+    const made = completed.get(job) ?? { ...job, ...known.get(job.id) };
+    completed.set(job, made);
+    return made;
+  };
+  return (state) => (known.size === 0 ? state : { ...state, jobs: state.jobs.map(complete) });
 }
 
 /** What the run's pool knows beyond the journals. */
