@@ -56,7 +56,8 @@ function listedGpus(): Gpu[] {
   });
 }
 
-function textOf(file: string): string {
+/** What a file of the kernel says; nothing if it is gone, or another user's. */
+export function textOf(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch {

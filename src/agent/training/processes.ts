@@ -1,5 +1,6 @@
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { readdirSync, readlinkSync } from 'node:fs';
 import type { Context } from '../attempt.ts';
+import { textOf } from '../machine/machine.ts';
 
 /** The kernel's unit of CPU time: the same on every Linux that matters. */
 const ticksPerSecond = 100;
@@ -60,12 +61,4 @@ function kilobytes(pid: number): number {
   const shared = /^Pss:\s+(\d+) kB/m.exec(textOf(`/proc/${pid}/smaps_rollup`))?.[1];
   const resident = shared ?? /^VmRSS:\s+(\d+) kB/m.exec(textOf(`/proc/${pid}/status`))?.[1];
   return Number(resident ?? 0);
-}
-
-function textOf(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch {
-    return ''; // ended meanwhile, or another user's
-  }
 }
