@@ -22,6 +22,14 @@ export function submitLimits(profile: Profile = condorProfiles.htcondor): PoolLi
     ofPools: Object.fromEntries(
       Object.values(condorProfiles).flatMap(({ commands, title }) => commands.map((name) => [name, title])),
     ),
+    attributesOfPools: Object.values(condorProfiles).flatMap((one) =>
+      [
+        one.durationAttribute,
+        one.gpuDurationAttribute,
+        one.resumable,
+        ...Object.keys(one.gpuAttributes),
+      ].filter((name) => name !== undefined),
+    ),
     ...defined({
       resumable: profile.resumable,
       gpuLengths:
