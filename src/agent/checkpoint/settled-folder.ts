@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import path from 'node:path';
-import { isGone } from '../../base/error-reason.ts';
+import { isGone, tried } from '../../base/error-reason.ts';
 import { Fault } from '../../fault/fault.ts';
 import { isInside } from '../../job/inside.ts';
 
@@ -100,8 +100,8 @@ function changes(before: FolderSnapshot, after: FolderSnapshot): Set<string> {
 export function openForWriting(pids: readonly number[], folder: string): Set<string> {
   const found = new Set<string>();
   for (const pid of pids)
-    for (const descriptor of ignoreErrors(() => readdirSync(`/proc/${pid}/fd`)) ?? []) {
-      const file = ignoreErrors(() => readlinkSync(`/proc/${pid}/fd/${descriptor}`));
+    for (const descriptor of tried(() => readdirSync(`/proc/${pid}/fd`)) ?? []) {
+      const file = tried(() => readlinkSync(`/proc/${pid}/fd/${descriptor}`));
       if (file?.startsWith(folder + path.sep) === true && writes(pid, descriptor))
         found.add(path.relative(folder, file));
     }
@@ -109,19 +109,10 @@ export function openForWriting(pids: readonly number[], folder: string): Set<str
 }
 
 function writes(pid: number, descriptor: string): boolean {
-  const info = ignoreErrors(() => readFileSync(`/proc/${pid}/fdinfo/${descriptor}`, 'utf8')) ?? '';
+  const info = tried(() => readFileSync(`/proc/${pid}/fdinfo/${descriptor}`, 'utf8')) ?? '';
   const flags = Number.parseInt(/^flags:\s*([0-7]+)/m.exec(info)?.[1] ?? '0', 8);
   // The lowest two bits: 0 reads, 1 writes, 2 does both.
   return (flags & 3) !== 0;
-}
-
-/** A process may end while it is inspected, or belong to another user. */
-function ignoreErrors<T>(read: () => T): T | undefined {
-  try {
-    return read();
-  } catch {
-    return undefined;
-  }
 }
 
 interface FileState {

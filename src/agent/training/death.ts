@@ -1,4 +1,4 @@
-import { statfsSync } from 'node:fs';
+import { freeBytes } from '../../base/free-bytes.ts';
 import { Fault } from '../../fault/fault.ts';
 import { formatSize } from '../../job/units.ts';
 import {
@@ -15,12 +15,8 @@ export interface RequestedMemory {
 }
 
 export function freeSpaceIn(folder: string): DiskSpace[] {
-  try {
-    const { bavail, bsize, blocks } = statfsSync(folder);
-    return blocks === 0 ? [] : [{ folder, freeBytes: bavail * bsize }];
-  } catch {
-    return [];
-  }
+  const free = freeBytes(folder);
+  return free === undefined ? [] : [{ folder, freeBytes: free }];
 }
 
 /** Where processes share memory as files: PyTorch's data loaders pass batches there. */

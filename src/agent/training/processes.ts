@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { tried } from '../../base/error-reason.ts';
 import type { Context } from '../attempt.ts';
 
 /** The kernel's unit of CPU time: the same on every Linux that matters. */
@@ -62,10 +63,5 @@ function kilobytes(pid: number): number {
   return Number(resident ?? 0);
 }
 
-function textOf(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch {
-    return ''; // ended meanwhile, or another user's
-  }
-}
+// ended meanwhile, or another user's
+const textOf = (file: string): string => tried(() => readFileSync(file, 'utf8')) ?? '';
