@@ -14,7 +14,7 @@ import { readPlan } from '../pool/read-plan.ts';
 /** The state of a run on any pool, from its folder alone. */
 export async function readRunState(runFolder: string): Promise<RunState> {
   const state = await loadRun(runFolder, await poolSource(runFolder));
-  return withParameters(state, await readParameters(runFolder));
+  return addParameters(await readParameters(runFolder))(state);
 }
 
 /** The same without what its attempts report themselves: much cheaper for a run of many jobs. */
@@ -27,9 +27,9 @@ export async function* followRunStates(
   runFolder: string,
   options: { clock: Clock; signal?: AbortSignal },
 ): AsyncGenerator<RunState, void, undefined> {
-  const parameters = await readParameters(runFolder);
+  const complete = addParameters(await readParameters(runFolder));
   for await (const state of followRun(runFolder, { ...options, source: await poolSource(runFolder) }))
-    yield withParameters(state, parameters);
+    yield complete(state);
 }
 
 /** The jobs' values of the matrix, by id; none if all are alike. */
@@ -42,10 +42,15 @@ export async function readParameters(
   return new Map(known.map(({ id, parameters }) => [id, parameters]));
 }
 
-function withParameters(state: RunState, known: Awaited<ReturnType<typeof readParameters>>): RunState {
-  if (known.size === 0) return state;
-  const jobs = state.jobs.map((job) => ({ ...job, ...defined({ parameters: known.get(job.id) }) }));
-  return { ...state, jobs };
+/** A job that has not changed stays the same object: views print only those that have. */
+function addParameters(known: Awaited<ReturnType<typeof readParameters>>): (state: RunState) => RunState {
+  const completed = new WeakMap<JobState, JobState>();
+  const complete = (job: JobState): JobState => {
+    const made = completed.get(job) ?? { ...job, ...defined({ parameters: known.get(job.id) }) };
+    completed.set(job, made);
+    return made;
+  };
+  return (state) => (known.size === 0 ? state : { ...state, jobs: state.jobs.map(complete) });
 }
 
 /** What the run's pool knows beyond the journals. */

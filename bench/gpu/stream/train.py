@@ -90,9 +90,9 @@ def main():
                 run.log(loss=loss)
                 if is_first or run.batch % 5 == 0:
                     is_first = False
-                    seen = min(size, (run.batch + 1) * args.batch_size)
                     loss.item()
-                    print(f"Train Epoch: {epoch + 1}/{args.epochs} [{seen}/{size}]\twaited {waited:.1f}", flush=True)
+                seen = min(size, (run.batch + 1) * args.batch_size)
+                print(f"Train Epoch: {epoch + 1}/{args.epochs} [{seen}/{size}]\twaited {waited:.1f}", flush=True)
                 asked = time.monotonic()
     with open("metrics.json", "w") as file:
         json.dump({"loss": loss.item(), "waited": waited}, file)

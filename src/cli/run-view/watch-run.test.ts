@@ -57,12 +57,15 @@ test('without a terminal watch prints a line per change, and a good run ends wit
   assert.match(err, /next:\n {2}updraft report cifar10-k3v9q1/);
 });
 
+async function writeMatrix(cwd: string, folder: string, matrix: string): Promise<void> {
+  const file = path.join(cwd, 'updraft.toml');
+  await writeFile(file, `name = "x"\n[train]\ncommand = "t"\noutputs = ["m"]\n[run.matrix]\n${matrix}`);
+  await writeFile(path.join(folder, runFiles.plan), JSON.stringify(await loadPlan(file)));
+}
+
 test('without a terminal jobs of a matrix are named by all their parameters', async (t) => {
   const { cwd, growing } = await aRun(t);
-  const file = path.join(cwd, 'updraft.toml');
-  const matrix = '[run.matrix]\nlr = [1e-4]\nschedule = ["cosine"]\noptimizer = ["adam"]\n';
-  await writeFile(file, `name = "x"\n[train]\ncommand = "t"\noutputs = ["m"]\n${matrix}`);
-  await writeFile(path.join(growing.folder, runFiles.plan), JSON.stringify(await loadPlan(file)));
+  await writeMatrix(cwd, growing.folder, 'lr = [1e-4]\nschedule = ["cosine"]\noptimizer = ["adam"]\n');
   const watching = runCommand(watch, [], { cwd });
   await growing.succeed('0000');
   const name = '0000 lr=0.0001 schedule=cosine optimizer=adam';
@@ -72,15 +75,33 @@ test('without a terminal jobs of a matrix are named by all their parameters', as
 
 test('with --json each change is a line with an object of the changed jobs', async (t) => {
   const { cwd, growing } = await aRun(t, ['0000', '0001']);
+  await writeMatrix(cwd, growing.folder, 'lr = [1e-4, 1e-3]\n');
   const watching = runCommand(watch, ['--json'], { cwd });
   await growing.succeed('0000');
   await growing.succeed('0001');
   const lines = (await watching).out
     .trimEnd()
     .split('\n')
-    .map((line) => JSON.parse(line) as { tally: { success: number }; endedAt: string | null });
+    .map(
+      (line) =>
+        JSON.parse(line) as {
+          tally: { success: number };
+          endedAt: string | null;
+          jobs: { id: string; status: string; parameters: object }[];
+        },
+    );
   assert.equal(lines.at(-1)?.tally.success, 2);
   assert.notEqual(lines.at(-1)?.endedAt, null);
+  assert.deepEqual(
+    lines[0]?.jobs.map(({ parameters }) => parameters),
+    [{ lr: 1e-4 }, { lr: 1e-3 }],
+  );
+  const ended = lines.flatMap(({ jobs }) => jobs.filter(({ status }) => status === 'ended'));
+  assert.deepEqual(
+    ended.map(({ id }) => id),
+    ['0000', '0001'],
+    'each ended once, and no later line repeats it',
+  );
 });
 
 test('a run with a job that has no valid result ends the watch with exit 1 and names the next commands', async (t) => {
