@@ -3,8 +3,10 @@ import { once } from 'node:events';
 import { cp, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { defined } from '../../src/base/defined.ts';
 import { loadPlan } from '../../src/job/load-plan.ts';
 import type { Plan } from '../../src/job/plan.ts';
+import type { AgentEntry } from '../../src/journal/entry.ts';
 import { detectMachine } from '../../src/pool/local/machine.ts';
 import type { ListedShard } from '../../src/transfer/proof/shard-list.ts';
 import { markdownTable } from '../markdown-table.ts';
@@ -27,6 +29,8 @@ const { values } = parseArgs({
     rate: { type: 'string', default: '120MB/s' },
     rounds: { type: 'string', default: '3' },
     minutes: { type: 'string', default: '10' },
+    /** Evict as HTCondor does, which removes the sandbox itself. */
+    'as-condor': { type: 'boolean', default: false },
     /** Kept, and used again if it is there. */
     data: { type: 'string' },
     out: { type: 'string', default: 'stream-figures' },
@@ -102,12 +106,7 @@ async function measureSpeed(): Promise<void> {
   const seen: Seen[][] = kinds.map(() => []);
   for (let round = 0; round < Number(values.rounds); round++)
     for (const [index, [, train]] of kinds.entries()) seen[index]?.push(await train(round));
-  const middle = (runs: Seen[]): number => {
-    const sorted = runs.map(speedOf).toSorted((one, other) => one - other);
-    return (
-      ((sorted[Math.floor((runs.length - 1) / 2)] ?? NaN) + (sorted[Math.floor(runs.length / 2)] ?? NaN)) / 2
-    );
-  };
+  const middle = (runs: Seen[]): number => median(runs.map(speedOf));
   report.push(
     markdownTable(
       [
@@ -141,13 +140,13 @@ async function measureEvicted(): Promise<void> {
     const seen = attempts.at(-1) as SeenWithAgent;
     say(`evicted ${attempt}: exit ${seen.exit}, first batch ${shown(firstBatch(seen), 1)} s`);
   }
-  const wall = Date.now() - startedAt;
+  // Between attempts, the benchmark copies files and syncs the disk.
+  const wall = attempts.reduce((sum, seen) => sum + seen.endedAt - seen.startedAt, 0);
   const marks = attempts.map(({ lines }) => marksOf(lines));
   const useful = marks.reduce((sum, each) => sum + ((each.at(-1)?.at ?? 0) - (each[0]?.at ?? 0)), 0);
   const last = marks.at(-1)?.at(-1);
   const trained = last === undefined ? 0 : (last.epoch - 1) * images + last.seen;
-  const undisturbed = attempts.map((seen) => speedOf(seen));
-  const typical = undisturbed.toSorted((a, b) => a - b)[Math.floor(undisturbed.length / 2)] ?? NaN;
+  const typical = median(attempts.map(speedOf));
   report.push(
     markdownTable(
       [`evicted every ${lifeMs / 1000} s for ${shown(wall / 60_000, 1)} min`, ''],
@@ -166,7 +165,32 @@ async function measureEvicted(): Promise<void> {
         ['images/s between batches, median', shown(typical)],
       ],
     ),
+    markdownTable(['an attempt, medians', 's'], breakdown(attempts)),
   );
+}
+
+/** Where the seconds of an attempt go that are not spent on batches. */
+function breakdown(attempts: SeenWithAgent[]): string[][] {
+  const momentOf = ({ journal }: SeenWithAgent, kind: AgentEntry['kind']): number =>
+    Date.parse(journal.find((entry) => entry.kind === kind)?.t ?? '');
+  const firstMark = ({ lines }: SeenWithAgent): number => marksOf(lines)[0]?.at ?? NaN;
+  const lastMark = ({ lines }: SeenWithAgent): number => marksOf(lines).at(-1)?.at ?? NaN;
+  const parts: [string, (seen: SeenWithAgent) => number][] = [
+    ['the agent starts the training', (seen) => momentOf(seen, 'training-started') - seen.startedAt],
+    ['first batch of the training', (seen) => firstMark(seen) - momentOf(seen, 'training-started')],
+    ['last batch printed before SIGTERM', (seen) => (seen.askedAt ?? NaN) - lastMark(seen)],
+    ['SIGTERM, end of the training', (seen) => momentOf(seen, 'training-ended') - (seen.askedAt ?? NaN)],
+    ['checkpoint kept', (seen) => momentOf(seen, 'agent-ended') - momentOf(seen, 'training-ended')],
+    ['end of the agent', (seen) => seen.endedAt - momentOf(seen, 'agent-ended')],
+    ['removed by the pool, not counted', ({ removalMs }) => removalMs ?? NaN],
+  ];
+  return parts.map(([name, msOf]) => [name, shown(median(attempts.map(msOf)) / 1000, 2)]);
+}
+
+function median(values: number[]): number {
+  const sorted = values.filter(Number.isFinite).toSorted((one, other) => one - other);
+  const at = (place: number): number => sorted[Math.floor(place)] ?? NaN;
+  return (at((sorted.length - 1) / 2) + at(sorted.length / 2)) / 2;
 }
 
 async function withAgent(
@@ -177,7 +201,8 @@ async function withAgent(
   endAfterMs?: number,
 ): Promise<SeenWithAgent> {
   const plan = await planOf(`train.command=python3 train.py ${size.more} ${words}`, set);
-  const at = { folder: disk, env, attempt, ...(endAfterMs === undefined ? {} : { endAfterMs }) };
+  const asCondor = values['as-condor'] && endAfterMs !== undefined;
+  const at = { folder: disk, env, attempt, asCondor, ...defined({ endAfterMs }) };
   const seen = await trainWithAgent(workload(name), plan, path.resolve(values.agent), at);
   spawnSync('sync');
   await writeFile(path.join(values.out, `${name}-${attempt}.json`), JSON.stringify(seen.journal));

@@ -1,6 +1,9 @@
-import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { cp, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { attemptFiles, attemptFolder, runFiles } from '../../src/job/layout.ts';
+import { defined } from '../../src/base/defined.ts';
+import { removeTree } from '../../src/base/remove-tree.ts';
+import { attemptFiles, attemptFolder, runFiles, sandboxFiles } from '../../src/job/layout.ts';
 import { loadPlan } from '../../src/job/load-plan.ts';
 import type { Plan } from '../../src/job/plan.ts';
 import type { AgentEntry } from '../../src/journal/entry.ts';
@@ -25,6 +28,10 @@ export interface SeenWithAgent extends Seen {
   results: string[];
   /** What it left on the machine: files of its scratch folder, processes. */
   left: string[];
+  /** When it was asked to end; undefined if it was not. */
+  askedAt?: number;
+  /** How long the pool took to remove what the agent left to it. */
+  removalMs?: number;
 }
 
 /** The plan of the example's job file with its overrides, in a copy of the example with the files to send. */
@@ -43,32 +50,33 @@ export async function planOf(
 export const onCores = ({ cores }: Workload): string[] =>
   cores === undefined ? [] : ['taskset', '--cpu-list', cores];
 
+interface Where {
+  folder: string;
+  env: NodeJS.ProcessEnv;
+  attempt?: number;
+  endAfterMs?: number;
+  /** As HTCondor's starter: in a sandbox, which it removes itself, with the ads of job and machine. */
+  asCondor?: boolean;
+}
+
 /** Writes the work order of one attempt and runs it with the agent in a new folder, perhaps only for a while. */
 export async function trainWithAgent(
   workload: Workload,
   plan: Plan,
   agent: string,
-  at: { folder: string; env: NodeJS.ProcessEnv; attempt?: number; endAfterMs?: number },
+  at: Where,
 ): Promise<SeenWithAgent> {
-  const attempt = at.attempt ?? 1;
-  const runFolder = path.join(at.folder, `run-${workload.name}`);
-  const scratch = path.join(at.folder, `scratch-${workload.name}`);
-  const [job] = plan.jobs;
-  if (job === undefined) throw new Error(`${workload.name} has no job`);
-  const order = renderOrder(runFolder, plan, job, attempt, scratch);
-  const folder = attemptFolder(runFolder, job.id, attempt);
-  for (const one of [folder, scratch]) await mkdir(one, { recursive: true });
-  for (const file of plan.files)
-    await cp(path.join(plan.folder, file.path), path.join(runFolder, runFiles.files, file.path));
-  const orderFile = path.join(folder, attemptFiles.order);
-  await writeFile(orderFile, JSON.stringify(order, undefined, 2));
-
+  const { order, folder, scratch, words, env } = await prepare(workload, plan, at);
   const startedAt = Date.now();
-  const command = [...onCores(workload), agent, 'run', orderFile];
+  const command = [...onCores(workload), agent, ...words];
   const log = path.join(folder, attemptFiles.log);
-  const { pid, exited } = await startAgent({ command, env: at.env, log, cwd: scratch });
-  const ending =
-    at.endAfterMs === undefined ? undefined : setTimeout(() => process.kill(pid, 'SIGTERM'), at.endAfterMs);
+  const { pid, exited } = await startAgent({ command, env, log, cwd: scratch });
+  let askedAt: number | undefined;
+  const ask = (): void => {
+    askedAt = Date.now();
+    process.kill(pid, 'SIGTERM');
+  };
+  const ending = at.endAfterMs === undefined ? undefined : setTimeout(ask, at.endAfterMs);
   void exited.finally(() => clearTimeout(ending));
   const [exit, lines, cpu] = await Promise.all([
     exited.then(({ code }) => ({ code, at: Date.now() })),
@@ -79,17 +87,69 @@ export async function trainWithAgent(
     for (const name of [attemptFiles.log, attemptFiles.err])
       console.error(await readFile(path.join(folder, name), 'utf8').catch(() => ''));
   const journal = (await readFile(path.join(folder, attemptFiles.journal), 'utf8')).trim().split('\n');
-  const left = [...(await readdir(scratch)), ...(await processesOf(scratch))];
-  await rm(scratch, { recursive: true });
   return {
     startedAt,
     endedAt: exit.at,
     exit: exit.code,
     lines,
     cpu,
-    left,
     journal: journal.map((line) => JSON.parse(line) as AgentEntry),
     results: await readdir(order.resultsTo).catch(() => []),
+    ...defined({ askedAt }),
+    ...(await remove(scratch, folder, workload, at)),
+  };
+}
+
+/** Where HTCondor keeps a checkpoint between two attempts. */
+const spoolOf = ({ name }: Workload, { folder }: Where): string => path.join(folder, `spool-${name}`);
+const checkpointOf = (folder: string): string => path.join(path.dirname(folder), sandboxFiles.checkpoint);
+
+async function prepare(workload: Workload, plan: Plan, at: Where) {
+  const attempt = at.attempt ?? 1;
+  const runFolder = path.join(at.folder, `run-${workload.name}`);
+  const scratch = path.join(at.folder, `scratch-${workload.name}`);
+  const [job] = plan.jobs;
+  if (job === undefined) throw new Error(`${workload.name} has no job`);
+  const order = renderOrder(runFolder, plan, job, attempt, scratch);
+  // A sandbox has the layout of the run's folder.
+  const home = at.asCondor === true ? scratch : runFolder;
+  const folder = attemptFolder(home, job.id, attempt);
+  for (const one of [folder, scratch]) await mkdir(one, { recursive: true });
+  for (const file of plan.files)
+    await cp(path.join(plan.folder, file.path), path.join(home, runFiles.files, file.path));
+  const orderFile = path.join(folder, attemptFiles.order);
+  await writeFile(orderFile, JSON.stringify(order, undefined, 2));
+  if (at.asCondor !== true) return { order, folder, scratch, words: ['run', orderFile], env: at.env };
+  const spooled = spoolOf(workload, at);
+  if (existsSync(spooled)) await rename(spooled, checkpointOf(folder));
+  const env = { ...at.env, ...(await adsOf(scratch, attempt)) };
+  return { order, folder, scratch, words: ['sandbox', orderFile], env };
+}
+
+/** Returns what the agent left, and how long the pool took to remove it. */
+async function remove(
+  scratch: string,
+  folder: string,
+  workload: Workload,
+  at: Where,
+): Promise<Pick<SeenWithAgent, 'left' | 'removalMs'>> {
+  const isSandbox = at.asCondor === true;
+  if (isSandbox && existsSync(checkpointOf(folder)))
+    await rename(checkpointOf(folder), spoolOf(workload, at));
+  const left = [...(await readdir(scratch)), ...(await processesOf(scratch))];
+  const startedAt = Date.now();
+  await removeTree(scratch);
+  return { left, ...(isSandbox && { removalMs: Date.now() - startedAt }) };
+}
+
+/** The ads that HTCondor's starter leaves for a job, as variables that name their files. */
+async function adsOf(sandbox: string, attempt: number): Promise<NodeJS.ProcessEnv> {
+  const ads = { job: `NumShadowStarts = ${attempt}\n`, machine: 'MachineMaxVacateTime = 600\n' };
+  for (const [name, text] of Object.entries(ads)) await writeFile(path.join(sandbox, `.${name}.ad`), text);
+  return {
+    _CONDOR_SCRATCH_DIR: sandbox,
+    _CONDOR_JOB_AD: path.join(sandbox, '.job.ad'),
+    _CONDOR_MACHINE_AD: path.join(sandbox, '.machine.ad'),
   };
 }
 

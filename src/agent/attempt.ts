@@ -43,6 +43,12 @@ export interface Attempt {
   streams?: readonly DataStream[];
 }
 
+/** The attempt, also asked to end by this signal. */
+export function until(attempt: Attempt, signal: AbortSignal): Attempt {
+  const { context } = attempt;
+  return { ...attempt, context: { ...context, signal: AbortSignal.any([context.signal, signal]) } };
+}
+
 /** What a training's wait for data shows of it. */
 interface DataStream {
   /** The training can only wait for it. */

@@ -13,6 +13,10 @@ export async function endProcesses(scratch: string, context: Context): Promise<v
     await context.clock.sleep(20);
 }
 
+/** Whether the pool removes the attempt's files. */
+export const isLeftToPool = ({ poolCleans, signal }: Context): boolean =>
+  poolCleans === 'always' || (poolCleans === 'when-asked' && signal.aborted);
+
 /** How often the journal records the progress of the clean-up. */
 const reportMs = 1000;
 
@@ -28,7 +32,7 @@ export async function cleanUp(
   flush: () => Promise<boolean>,
 ): Promise<void> {
   const { clock, poolCleans } = context;
-  const leftToPool = poolCleans === 'always' || (poolCleans === 'when-asked' && context.signal.aborted);
+  const leftToPool = isLeftToPool(context);
   const stopEarly = new AbortController();
   // Where the pool does not clean up, no signal interrupts it here.
   const signal = poolCleans === 'when-asked' && !leftToPool ? context.signal : stopEarly.signal;

@@ -29,7 +29,7 @@ import {
   type Paused,
 } from './results/outputs.ts';
 import { diskFull, makeScratch } from './scratch.ts';
-import { testMachine } from './self-test/test-machine.ts';
+import { SelfTests } from './self-test/test-machine.ts';
 import { freeSpaceIn } from './training/death.ts';
 import { withAdvice } from './training/failure-advice.ts';
 import { checkpointExit, exitCodeOf, outcomeOf, trainingFault } from './training/ending.ts';
@@ -98,6 +98,7 @@ export async function runAttempt(
 /** The state of an attempt, which its end needs, however far it came. */
 interface AttemptSoFar {
   root?: string;
+  tests?: SelfTests;
   software?: SoftwareCheck;
   arriving?: ArrivingData;
   saver?: CheckpointSaver | undefined;
@@ -116,14 +117,17 @@ async function runInScratch(
   try {
     await runToEndOrPause(soFar, order, context, record, shared);
   } catch (thrown) {
+    const found = await soFar.tests?.passed().then(
+      () => thrown,
+      (failed: unknown) => failed,
+    );
     // Whatever broke because the attempt was asked to end, the request is the cause, unless the training ended by itself.
-    const cause: unknown =
-      soFar.ended === undefined && context.signal.aborted ? context.signal.reason : thrown;
-    fault = toFault(cause, order);
+    const isAsked = soFar.ended === undefined && context.signal.aborted;
+    fault = toFault(isAsked ? context.signal.reason : (found ?? thrown), order);
     record({ kind: 'fault', fault: toFaultRecord(fault) });
   }
   if (fault !== undefined) await recordFailedJob(order, shared, fault);
-  soFar.software?.stop();
+  soFar.tests?.stop();
   await soFar.arriving?.stop();
   if (soFar.isPaused) return { exit: checkpointExit, fault: undefined };
   if (soFar.root !== undefined) await endProcesses(soFar.root, context);
@@ -161,6 +165,7 @@ async function runToEndOrPause(
     return;
   }
   soFar.ended = ended;
+  await soFar.tests?.passed();
   if (ended.status !== 0) await soFar.software?.explainFailure();
   await judge(equipped, ended, ready);
   // A pool that takes its machine back now may drop the result: then the next attempt resumes.
@@ -182,19 +187,21 @@ interface ReadyAttempt {
 async function startFresh(soFar: AttemptSoFar, base: Attempt): Promise<ReadyAttempt | undefined> {
   const { order, scratch, shared } = base;
   await abortIfTooManyJobsFailed(order, shared);
-  await testMachine(base);
-  const equipped = await setUpEnvironment(base);
+  const tests = (soFar.tests = new SelfTests(base));
+  const equipped = await setUpEnvironment(tests.attempt);
   const code = await prepare(equipped);
   if (await returnKept(equipped, code)) return undefined;
-  const software = (soFar.software = await SoftwareCheck.start(equipped));
-  soFar.saver = await CheckpointSaver.open(software.attempt, code);
-  await soFar.saver?.restore();
-  await stageData(software.attempt);
-  await holdForEviction(software.attempt);
+  soFar.software = await SoftwareCheck.start(equipped, tests);
+  soFar.saver = await CheckpointSaver.open(equipped, code, () => tests.passed());
+  await stageData(equipped);
+  await holdForEviction(equipped);
   releaseMemory();
   const before = await snapshotOutputs(order.job.train.outputs, scratch);
-  soFar.arriving = await startArrivingData(software.attempt);
-  await software.handOverToTraining();
+  soFar.arriving = await startArrivingData(equipped, soFar.saver?.restore() ?? Promise.resolve());
+  soFar.software.leaveToTraining();
+  // Shards on demand come while the training starts, and the tests run beside it. Many a training would continue without
+  // its GPU, slowly: all others start on a machine that has passed.
+  if (!order.data.some(isOnDemand)) await tests.passed();
   return { equipped, attempt: soFar.arriving.attempt, before, code };
 }
 
@@ -204,7 +211,7 @@ async function resume(soFar: AttemptSoFar, base: Attempt, { before, code }: Paus
   soFar.saver = await CheckpointSaver.open(equipped, code);
   await soFar.saver?.resume();
   // Shards on demand are there as they were, and more may be asked for.
-  soFar.arriving = await startArrivingData(equipped, base.order.data.filter(isOnDemand));
+  soFar.arriving = await startArrivingData(equipped, Promise.resolve(), base.order.data.filter(isOnDemand));
   return { equipped, attempt: soFar.arriving.attempt, before, code };
 }
 

@@ -34,7 +34,7 @@ async function halfEmptyServer(t: TestContext): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-test('the journal has the self-test and its results before any data moves', async (t) => {
+test('the journal has the self-test and its results', async (t) => {
   const harness = await AgentHarness.open(t);
   const { url } = await serveBytes(t, Buffer.from('1,2,3\n'));
   const { exit, stderr } = await harness.run({ data: [{ name: 'table', url: `${url}/table.csv` }], train });
@@ -50,13 +50,11 @@ test('the journal has the self-test and its results before any data moves', asyn
   );
   assert.match(entry.checks[1]?.said ?? '', /B free in .*scratch/);
   assert.match(entry.checks[2]?.said ?? '', /^127\.0\.0\.1:\d+ has it: 6 B$/);
-  const kinds = harness.journal().map(({ kind }) => kind);
-  assert.ok(kinds.indexOf('self-test') < kinds.indexOf('fetched'));
 });
 
-test('a machine without the promised disk space is left before anything is fetched', async (t) => {
+test('a machine without the promised disk space is left while its first object arrives', async (t) => {
   const harness = await AgentHarness.open(t);
-  const { url } = await serveBytes(t, Buffer.from('x'));
+  const { url } = await serveBytes(t, Buffer.from('1,2,3\n'), 2);
   const { exit, stderr } = await harness.run({
     data: [{ url: `${url}/a.csv` }],
     resources: { ...resources, diskBytes: 1e18 },
@@ -132,12 +130,75 @@ for (const [what, scripts, given, exit, message] of [
     assert.deepEqual(harness.entries('training-started'), []);
   });
 
-test('a missing last object is found before the first is fetched', async (t) => {
+/** A job on shards that come on demand, with a fake Python that has the last word about the GPU. */
+async function runOnDemand(t: TestContext, command: string, gpuTest: string) {
+  const harness = await AgentHarness.open(t);
+  const { url } = await serveBytes(t, Buffer.from('a shard'));
+  const mark = harness.at('mark');
+  const env = await programs(harness, {
+    'nvidia-smi': 'echo "0, GPU-1, NVIDIA A100, 0"',
+    python3: `while [ ! -e ${mark} ]; do sleep 0.02; done\n${gpuTest}`,
+  });
+  const result = await harness.run(
+    {
+      train: { command: command.replaceAll('MARK', mark), checkpoint: 'checkpoints' },
+      data: [{ url: `${url}/{0..1}.tar`, method: 'on-demand' }],
+      resources: { ...resources, gpus: 1 },
+    },
+    undefined,
+    { ...env, CUDA_VISIBLE_DEVICES: '0' },
+  );
+  return { harness, ...result };
+}
+
+const brokenGpu = 'echo "cuInit: unknown error" >&2; exit 1';
+/** Waits until the process that wrote its id is gone. */
+const afterDeath = (then: string): string =>
+  `while [ -d /proc/$(cat $(dirname $0)/../mark) ]; do sleep 0.02; done\n${then}`;
+
+test('a training on shards starts beside the test of the GPU, and ends with it', async (t) => {
+  const training =
+    'trap "echo 1 > checkpoints/late; exit 85" TERM; echo 1 > checkpoints/early; echo > MARK; while :; do sleep 0.02; done';
+  const { harness, exit, stderr } = await runOnDemand(t, training, brokenGpu);
+  assert.equal(exit, 115, stderr);
+  assert.match(stderr, /torch: the GPU cannot be used from Python: cuInit: unknown error/);
+  assert.equal(harness.entries('training-ended').length, 1);
+  assert.deepEqual(harness.entries('checkpoint-saved'), [], 'what was trained there does not count');
+  assert.deepEqual(
+    harness.entries('fault').map(({ fault }) => fault.kind),
+    ['self-test-failed'],
+  );
+  assert.deepEqual(harness.leftovers(), []);
+});
+
+const dying = 'echo $$ > MARK.new; mv MARK.new MARK; echo "CUDA error: unknown error" >&2; exit 7';
+
+test('a training that the broken GPU ended before the test did is not to blame', async (t) => {
+  const { harness, exit, stderr } = await runOnDemand(t, dying, afterDeath(brokenGpu));
+  assert.equal(exit, 115, stderr);
+  assert.match(stderr, /torch: the GPU cannot be used from Python: cuInit: unknown error/);
+  assert.equal(harness.entries('training-ended')[0]?.status, 7);
+});
+
+test('a training that failed before the test of a sound GPU had ended has failed', async (t) => {
+  const { exit, stderr } = await runOnDemand(t, dying, afterDeath('echo "2.5.1|12.4|1|12"'));
+  assert.equal(exit, 7, stderr);
+});
+
+test('a result of a training that ended before a test failed does not count', async (t) => {
+  const training = 'echo 1 > model.pt; echo $$ > MARK.new; mv MARK.new MARK';
+  const { harness, exit, stderr } = await runOnDemand(t, training, afterDeath(brokenGpu));
+  assert.equal(exit, 115, stderr);
+  assert.deepEqual(harness.entries('output'), []);
+});
+
+test('a missing last object is found while the first arrives', async (t) => {
   const harness = await AgentHarness.open(t);
   const url = await halfEmptyServer(t);
+  const slow = await serveBytes(t, Buffer.from('1,2,3\n'), 2);
   const { exit, stderr } = await harness.run({
     data: [
-      { name: 'first', url: `${url}/first.csv`, into: 'first' },
+      { name: 'first', url: `${slow.url}/first.csv`, into: 'first' },
       { name: 'last', url: `${url}/missing.csv`, into: 'last' },
     ],
     train,

@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { defined } from '../../base/defined.ts';
+import { succeeds } from '../../base/error-reason.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
 import { sandboxFiles } from '../../job/layout.ts';
 import { toFaultRecord, type AgentBody } from '../../journal/entry.ts';
@@ -20,6 +21,8 @@ import { snapshotFolder, openForWriting, SettledFolder, type FolderSnapshot } fr
 import { CheckpointStore, defaultRetention, restoreGeneration } from './store.ts';
 
 const pollMs = 1000;
+/** How often it is polled while the training ends. */
+const aheadMs = 25;
 /** Saving may take this share of the time and of a core; after a failure it pauses for `retryMs`. */
 const maxTimeShare = 0.05;
 const maxCoreShare = 0.01;
@@ -36,6 +39,7 @@ export class CheckpointSaver {
   readonly #code: string;
   readonly #folder: string;
   readonly #store: CheckpointStore;
+  readonly #tested: () => Promise<void>;
   readonly #stop = new AbortController();
   #settled: SettledFolder;
   /** The checkpoint the training has: the one restored, or the last one saved. */
@@ -52,13 +56,14 @@ export class CheckpointSaver {
   #savedMs: number | undefined;
   #trouble = '';
 
-  private constructor(attempt: Attempt, folder: string, code: string) {
+  private constructor(attempt: Attempt, folder: string, code: string, tested: () => Promise<void>) {
     const { order, context } = attempt;
     const { checkpointKeep } = order.job.train;
     const travels = context.restartFolder !== undefined && checkpointKeep === undefined;
     this.#attempt = attempt;
     this.#code = code;
     this.#folder = folder;
+    this.#tested = tested;
     this.#store = new CheckpointStore(path.join(path.dirname(order.attemptFolder), sandboxFiles.checkpoint), {
       generations: checkpointKeep ?? defaultRetention.generations,
       bytes: travels ? defaultRetention.bytes : Infinity,
@@ -66,13 +71,20 @@ export class CheckpointSaver {
     this.#settled = this.#newSettled();
   }
 
-  /** Undefined when the job declares no checkpoint. `code` names the version of what the training runs. */
-  static async open(attempt: Attempt, code: string): Promise<CheckpointSaver | undefined> {
+  /**
+   * Undefined when the job declares no checkpoint. `code` names the version of what the training runs; `tested` throws
+   * if its machine is broken: what it writes there is not saved.
+   */
+  static async open(
+    attempt: Attempt,
+    code: string,
+    tested = () => Promise.resolve(),
+  ): Promise<CheckpointSaver | undefined> {
     const { order, scratch } = attempt;
     if (order.job.train.checkpoint === undefined) return undefined;
     const folder = path.join(scratch.work, order.job.train.checkpoint);
     await mkdir(folder, { recursive: true });
-    return new CheckpointSaver(attempt, folder, code);
+    return new CheckpointSaver(attempt, folder, code, tested);
   }
 
   /** Restores the latest intact checkpoint for the training, and records the damaged ones. */
@@ -143,6 +155,24 @@ export class CheckpointSaver {
     }
   }
 
+  /** Call it while the training ends: reads what it saves, so that afterwards only a link is left to make. */
+  readAhead(ended: AbortSignal): void {
+    const { clock } = this.#attempt.context;
+    const settled = this.#newSettled();
+    const read = async (): Promise<void> => {
+      while (!ended.aborted) {
+        await clock.sleep(aheadMs, ended).catch(() => undefined);
+        // Always the same moment: a file that never settles is not read.
+        const snapshot = settled.poll(0);
+        if (snapshot === undefined) continue;
+        await this.#store.readAhead(this.#folder, snapshot, this.#stop.signal);
+        settled.markSaved(snapshot);
+      }
+    };
+    const reading = Promise.all([this.#saving, read().catch(() => undefined)]);
+    this.#saving = reading.then(() => (this.#saving = undefined));
+  }
+
   /** Saves what the training left after its end; `isLast` if its folder will be removed too. */
   async saveLast(signal: AbortSignal, isLast: boolean): Promise<void> {
     const stop = (): void => this.#stop.abort(signal.reason);
@@ -194,6 +224,7 @@ export class CheckpointSaver {
 
   async #save(snapshot: FolderSnapshot, isLast: boolean): Promise<void> {
     const { order, context, record } = this.#attempt;
+    if (!(await succeeds(this.#tested()))) return;
     const began = context.clock.monotonic();
     const about = {
       attempt: order.attempt,

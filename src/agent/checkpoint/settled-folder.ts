@@ -1,8 +1,9 @@
-import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
+import { readdirSync, readlinkSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { isGone, tried } from '../../base/error-reason.ts';
 import { Fault } from '../../fault/fault.ts';
 import { isInside } from '../../job/inside.ts';
+import { textOf } from '../machine/machine.ts';
 
 /** A folder may never settle. Files that are only ever replaced by renaming are then taken after this time … */
 const maxReplacingMs = 5000;
@@ -96,20 +97,24 @@ function changes(before: FolderSnapshot, after: FolderSnapshot): Set<string> {
   return new Set([...names].filter((name) => at(before, name) !== at(after, name)));
 }
 
-/** The files in a folder that one of the processes has open for writing, by their path in it. */
+/** The files in a folder that one of the processes has open for writing, or mapped, by their path in it. */
 export function openForWriting(pids: readonly number[], folder: string): Set<string> {
   const found = new Set<string>();
-  for (const pid of pids)
+  const isInFolder = (file: string): boolean => file.startsWith(folder + path.sep);
+  for (const pid of pids) {
     for (const descriptor of tried(() => readdirSync(`/proc/${pid}/fd`)) ?? []) {
-      const file = tried(() => readlinkSync(`/proc/${pid}/fd/${descriptor}`));
-      if (file?.startsWith(folder + path.sep) === true && writes(pid, descriptor))
-        found.add(path.relative(folder, file));
+      const file = tried(() => readlinkSync(`/proc/${pid}/fd/${descriptor}`)) ?? '';
+      if (isInFolder(file) && writes(pid, descriptor)) found.add(path.relative(folder, file));
     }
+    // A write to mapped memory changes no time of the file.
+    for (const [, file = ''] of textOf(`/proc/${pid}/maps`).matchAll(/^\S+ .w.s [^/\n]*(\/.*)$/gm))
+      if (isInFolder(file)) found.add(path.relative(folder, file));
+  }
   return found;
 }
 
 function writes(pid: number, descriptor: string): boolean {
-  const info = tried(() => readFileSync(`/proc/${pid}/fdinfo/${descriptor}`, 'utf8')) ?? '';
+  const info = textOf(`/proc/${pid}/fdinfo/${descriptor}`);
   const flags = Number.parseInt(/^flags:\s*([0-7]+)/m.exec(info)?.[1] ?? '0', 8);
   // The lowest two bits: 0 reads, 1 writes, 2 does both.
   return (flags & 3) !== 0;
@@ -162,10 +167,7 @@ function addLink(root: string, name: string, { links }: FolderSnapshot): void {
     throw new Fault(
       'wrong-output',
       `${name} in the checkpoint folder is a link to ${target}, outside the folder`,
-      {
-        fix: 'put the file itself there: files outside the checkpoint folder are not saved',
-        about: name,
-      },
+      { fix: 'put the file itself there: files outside the checkpoint folder are not saved', about: name },
     );
   links.set(name, target);
 }

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
-import { cpSync, readdirSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { cpSync, readdirSync, renameSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
+import { smallDisk } from '../../../test/small-disk.ts';
 import { snapshotFolder } from './settled-folder.ts';
 import { isIntact, type CheckpointRecord } from './record.ts';
 import { CheckpointStore, type Retention } from './store.ts';
@@ -20,8 +22,48 @@ async function createStore(t: TestContext, keep: Retention) {
   };
   const numbers = async (): Promise<number[]> =>
     (await store.generations()).filter(isIntact).map(({ record }) => record.number);
-  return { folder, store, save, numbers };
+  return { folder, work, store, save, numbers };
 }
+
+const { signal } = usual;
+const last = { ...usual, isLast: true };
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+const hashOf = (record: CheckpointRecord | undefined): string | undefined =>
+  record?.files.find(({ path: name }) => name === 'model')?.sha256;
+
+test('a file that was read while the training ended is linked, unless it changed since', async (t) => {
+  const { work, store } = await createStore(t, { generations: 3, bytes: Infinity });
+  const model = path.join(work, 'model');
+  const saveLast = async (): Promise<string | undefined> =>
+    hashOf(await store.save(work, snapshotFolder(work), about, last));
+  for (const text of ['1', '2']) {
+    // As atomic writers do.
+    writeFileSync(`${work}/../part`, text);
+    renameSync(`${work}/../part`, model);
+    await store.readAhead(work, snapshotFolder(work), signal);
+    assert.equal(await saveLast(), sha256(text));
+  }
+  assert.equal(statSync(path.join(store.folder, '2/files/0000')).ino, statSync(model).ino);
+  utimesSync(model, 1, 1);
+  await store.readAhead(work, snapshotFolder(work), signal);
+  writeFileSync(model, '3');
+  assert.equal(await saveLast(), sha256('3'), 'written in place, with the same size');
+});
+
+test('what was read ahead and then vanishes, or is on another disk, is saved as it is', async (t) => {
+  const { folder, work, store, save } = await createStore(t, { generations: 3, bytes: Infinity });
+  await store.readAhead(path.join(folder, 'gone'), snapshotFolder(work), signal).catch(() => undefined);
+  assert.equal(hashOf(await save('1', last)), sha256('1'));
+  const disk = await smallDisk(t);
+  if (disk === undefined) return;
+  const far = new CheckpointStore(path.join(disk, 'store'), { generations: 3, bytes: Infinity });
+  writeFileSync(path.join(work, 'model'), '2');
+  await far.readAhead(work, snapshotFolder(work), signal);
+  assert.equal(hashOf(await far.save(work, snapshotFolder(work), about, last)), sha256('2'));
+  writeFileSync(path.join(work, 'model'), Buffer.alloc(3e6));
+  await far.readAhead(work, snapshotFolder(work), signal);
+  await assert.rejects(far.save(work, snapshotFolder(work), about, last), /the previous checkpoint is kept/);
+});
 
 test('a save that is interrupted, or whose files change, leaves nothing, and earlier checkpoints stay', async (t) => {
   const { store, save, numbers } = await createStore(t, { generations: 3, bytes: Infinity });

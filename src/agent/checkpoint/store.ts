@@ -1,12 +1,14 @@
-import { createHash } from 'node:crypto';
-import { link, mkdir, open, rename, stat, statfs, symlink, type FileHandle } from 'node:fs/promises';
+import { link, mkdir, rename, stat, symlink, type FileHandle } from 'node:fs/promises';
 import path from 'node:path';
 import { ensureFolder } from '../../base/ensure-folder.ts';
 import { fileSize, isGone } from '../../base/error-reason.ts';
 import { removeTree } from '../../base/remove-tree.ts';
+import { sha256Of } from '../../base/sha256-of.ts';
 import { ignoreUnsyncable, syncFolder } from '../../base/sync-folder.ts';
 import { Fault } from '../../fault/fault.ts';
 import { formatSize } from '../../job/units.ts';
+import { freeBytes } from '../../base/free-bytes.ts';
+import { copyAndHash } from '../results/copy-tree.ts';
 import {
   checkpointBytes,
   findGenerations,
@@ -51,6 +53,8 @@ export class CheckpointStore {
   readonly #retention: Retention;
   /** Where the latest checkpoint has the files of the training's folder, by fingerprint. */
   #copies = new Map<string, { file: string; sha256: string }>();
+  /** The SHA-256 of files that were read while the training ended, by fingerprint. */
+  readonly #read = new Map<string, string>();
   readonly #unusable = new Set<string>();
 
   constructor(folder: string, retention: Retention) {
@@ -72,14 +76,14 @@ export class CheckpointStore {
     const intact = (await this.generations()).filter(isIntact);
     const usable = intact.filter(({ folder }) => !this.#unusable.has(folder));
     await ensureFolder(this.folder);
-    const fresh = [...snapshot.files].filter(([, { fingerprint }]) => !this.#copies.has(fingerprint));
-    await assertRoom(
-      this.folder,
-      from,
-      fresh.map(([, { bytes }]) => bytes),
-      usable,
-      options.isLast,
-    );
+    const fresh = [...snapshot.files.values()].filter(({ fingerprint }) => !this.#copies.has(fingerprint));
+    const isLinked = options.isLast && (await isSameDisk(this.folder, from));
+    if (!isLinked)
+      await makeRoom(
+        this.folder,
+        fresh.reduce((sum, { bytes }) => sum + bytes, 0),
+        usable,
+      );
     const draft = path.join(this.folder, draftName);
     try {
       const files = await this.#fill(draft, from, snapshot, options);
@@ -91,6 +95,18 @@ export class CheckpointStore {
     } finally {
       await removeTree(draft);
     }
+  }
+
+  /**
+   * Reads new files of a folder that has settled. One whose fingerprint is the same when the training has ended is still
+   * what was read here: nobody had it open for writing, so a change needs a moment of its own.
+   */
+  async readAhead(from: string, { files }: FolderSnapshot, signal: AbortSignal): Promise<void> {
+    await ensureFolder(this.folder);
+    if (!(await isSameDisk(this.folder, from))) return;
+    for (const [name, { fingerprint }] of files)
+      if (!this.#copies.has(fingerprint) && !this.#read.has(fingerprint) && !hasCoarseTimes(fingerprint))
+        this.#read.set(fingerprint, await hashFile(path.join(from, name), signal));
   }
 
   /** Notes which files of a folder a saved checkpoint has already; the next save links instead of copying them. */
@@ -139,7 +155,8 @@ export class CheckpointStore {
   async #keepFile(source: string, print: string, target: string, options: SaveOptions): Promise<string> {
     const copy = this.#copies.get(print);
     if (copy !== undefined && (await linkFile(copy.file, target))) return copy.sha256;
-    if (options.isLast && (await linkFile(source, target))) return await hashFile(target, options.signal);
+    if (options.isLast && (await linkFile(source, target)))
+      return this.#read.get(print) ?? (await hashFile(target, options.signal));
     return await copyAndHash(source, target, options.signal, syncFile);
   }
 
@@ -168,23 +185,23 @@ export class CheckpointStore {
 }
 
 /**
- * Throws a Fault with the figures if what must be copied does not fit on the store's disk. Older checkpoints are
- * removed to make room, oldest first, but never the latest.
+ * Throws a Fault with the figures if this many bytes do not fit on the store's disk. Older checkpoints are removed to make
+ * room, oldest first, but never the latest.
  */
-async function assertRoom(
-  store: string,
-  from: string,
-  copied: number[],
-  kept: readonly IntactGeneration[],
-  isLast: boolean,
-): Promise<void> {
-  const isSameDisk = (await stat(store)).dev === (await stat(from)).dev;
-  const need = isLast && isSameDisk ? 0 : copied.reduce((sum, bytes) => sum + bytes, 0);
+async function makeRoom(store: string, need: number, kept: readonly IntactGeneration[]): Promise<void> {
   const older = kept.slice(1);
-  while (need > (await freeBytes(store)) && older.length > 0) await removeTree(older.pop()?.folder ?? '');
-  const free = await freeBytes(store);
+  while (need > freeIn(store) && older.length > 0) await removeTree(older.pop()?.folder ?? '');
+  const free = freeIn(store);
   if (need > free) throw noRoom(store, need, free);
 }
+
+const freeIn = (folder: string): number => freeBytes(folder) ?? Infinity;
+
+const isSameDisk = async (one: string, other: string): Promise<boolean> =>
+  (await stat(one)).dev === (await stat(other)).dev;
+
+/** Some file systems note whole seconds: a second change in the same one would go unseen. */
+const hasCoarseTimes = (fingerprint: string): boolean => fingerprint.endsWith('000000000');
 
 function noRoom(store: string, need: number, free: number): Fault {
   return new Fault(
@@ -194,33 +211,7 @@ function noRoom(store: string, need: number, free: number): Fault {
   );
 }
 
-async function freeBytes(folder: string): Promise<number> {
-  const { bavail, bsize } = await statfs(folder);
-  return bavail * bsize;
-}
-
-const chunkBytes = 1 << 20;
-
 const syncFile = (file: FileHandle): Promise<void> => file.sync().catch(ignoreUnsyncable);
-
-/** Copies a file, in pieces so that it can be stopped, and returns the SHA-256 of its bytes. */
-async function copyAndHash(
-  source: string,
-  target: string,
-  signal: AbortSignal,
-  finish: (output: FileHandle) => Promise<void>,
-): Promise<string> {
-  await using input = await open(source, 'r');
-  await using output = await open(target, 'wx', 0o600);
-  const hash = createHash('sha256');
-  for await (const chunk of pieces(input, signal)) {
-    const written = output.writeFile(chunk);
-    hash.update(chunk);
-    await written;
-  }
-  await finish(output);
-  return hash.digest('hex');
-}
 
 /** Hard-links a file that will not change again; false if the file system cannot. */
 async function linkFile(source: string, target: string): Promise<boolean> {
@@ -234,23 +225,8 @@ async function linkFile(source: string, target: string): Promise<boolean> {
 
 /** The SHA-256 of a file that is on disk when this returns. */
 async function hashFile(file: string, signal: AbortSignal): Promise<string> {
-  await using input = await open(file, 'r');
-  const hash = createHash('sha256');
-  const hashed = (async () => {
-    for await (const chunk of pieces(input, signal)) hash.update(chunk);
-  })();
-  await Promise.all([hashed, syncFile(input)]);
-  return hash.digest('hex');
-}
-
-async function* pieces(input: FileHandle, signal: AbortSignal): AsyncGenerator<Buffer> {
-  const chunk = Buffer.allocUnsafe(chunkBytes);
-  for (;;) {
-    signal.throwIfAborted();
-    const { bytesRead } = await input.read(chunk, 0, chunkBytes);
-    if (bytesRead === 0) return;
-    yield chunk.subarray(0, bytesRead);
-  }
+  const [sha256] = await Promise.all([sha256Of(file, signal), syncFolder(file)]);
+  return sha256;
 }
 
 /**
@@ -288,6 +264,6 @@ async function restoreFile(
   const target = path.join(into, file.path);
   await mkdir(path.dirname(target), { recursive: true });
   // If the machine stops, this copy is lost with the training: it need not wait for the disk.
-  const sha256 = await copyAndHash(kept, target, signal, () => Promise.resolve());
+  const sha256 = await copyAndHash(kept, target, signal);
   return sha256 === file.sha256 ? undefined : 'is damaged: its SHA-256 differs from the saved one';
 }

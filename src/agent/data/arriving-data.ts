@@ -3,7 +3,7 @@ import path from 'node:path';
 import { asFault } from '../../fault/fault.ts';
 import type { OrderedData } from '../../job/job.ts';
 import { isOnDemand } from '../../job/on-demand.ts';
-import type { Attempt } from '../attempt.ts';
+import { type Attempt, until } from '../attempt.ts';
 import type { Scratch } from '../scratch.ts';
 import { ShardStream } from './shard-stream.ts';
 import { openStaging } from './stage-data.ts';
@@ -20,29 +20,32 @@ export interface ArrivingData {
 
 /**
  * Starts to fetch the sources marked `arriving`, and those that come on demand. Returns when the first part is there,
- * and the training can ask for shards.
+ * and the training can ask for shards; what they are is found out while the checkpoint is `restored`, which names them.
  */
 export async function startArrivingData(
   attempt: Attempt,
+  restored: Promise<void>,
   sources: readonly OrderedData[] = attempt.order.data,
 ): Promise<ArrivingData> {
-  const { context, record } = attempt;
+  const { record } = attempt;
   const arriving = sources.filter((source) => source.arriving);
   const onDemand = sources.filter(isOnDemand);
-  if (arriving.length + onDemand.length === 0)
-    return { attempt, complete: () => Promise.resolve(), stop: () => Promise.resolve() };
   const [failed, stopped, ended] = [new AbortController(), new AbortController(), new AbortController()];
   const first = Promise.withResolvers<undefined>();
   let [isTraining, isDone] = [false, false];
   const fetching: Attempt = {
-    ...attempt,
-    context: { ...context, signal: AbortSignal.any([context.signal, stopped.signal]) },
+    ...until(attempt, stopped.signal),
     // Once the training runs, its phase is the attempt's.
     record: (body) => {
       if (body.kind !== 'phase' || !isTraining) record(body);
     },
   };
-  const streams = await Promise.all(onDemand.map((source) => ShardStream.open(source, fetching)));
+  const opened = onDemand.map((source) => ShardStream.open(source, fetching));
+  const [, ...streams] = await Promise.all([restored, ...opened]).catch(async (error: unknown) => {
+    stopped.abort();
+    await Promise.allSettled([restored, ...opened]);
+    throw error;
+  });
   const rest = fetchAll(arriving, fetching, () => first.resolve(undefined));
   rest.then(
     () => (isDone = true),
@@ -54,11 +57,7 @@ export async function startArrivingData(
   await Promise.race([arriving.length === 0 ? undefined : first.promise, all]);
   isTraining = true;
   return {
-    attempt: {
-      ...attempt,
-      streams,
-      context: { ...context, signal: AbortSignal.any([context.signal, failed.signal]) },
-    },
+    attempt: { ...until(attempt, failed.signal), streams },
     async complete() {
       ended.abort();
       if (!isDone) record({ kind: 'phase', phase: 'fetching' });

@@ -53,6 +53,12 @@ test('a transfer that is not needed soon ends for one that is', () => {
   assert.deepEqual(next({ ...now, arriving: new Set([5, 6]) }).remove, []);
 });
 
+test('of a training that ends, only the next two blocks stay or come', () => {
+  const now = { order: [4, 5, 2, 0, 3], keep: 9, lanes: 9, isEnding: true };
+  const { bring, remove } = next({ ...now, present: new Set([0, 1, 4]), arriving: new Set([3]) });
+  assert.deepEqual([bring, remove.toSorted()], [[5], [0, 1, 3]]);
+});
+
 test('without a wish, shards come in the order of the list, and none goes', () => {
   const now = { order: range(0, 12), block: 0 };
   assert.deepEqual(next(now).bring, [0, 1]);

@@ -13,6 +13,8 @@ export interface ShardsNow {
   arriving: ReadonlySet<number>;
   /** How many are fetched at a time. */
   lanes: number;
+  /** The training was asked to end: what it does not use soon only has to be removed. */
+  isEnding?: boolean;
 }
 
 export interface NextShards {
@@ -28,7 +30,7 @@ export interface NextShards {
  * furthest in the future, so that much of it is still there in the next epoch. What is used later only fills free space.
  */
 export function nextShards(now: ShardsNow): NextShards {
-  const { order, block, present, arriving, keep, lanes } = now;
+  const { order, block, present, arriving, keep, lanes, isEnding = false } = now;
   const nextUse = new Map<number, number>();
   for (const [place, shard] of order.entries()) if (!nextUse.has(shard)) nextUse.set(shard, place);
   const isSoon = (shard: number): boolean => (nextUse.get(shard) ?? Infinity) < 2 * block;
@@ -44,6 +46,7 @@ export function nextShards(now: ShardsNow): NextShards {
   const remove: number[] = [];
   for (const shard of nextUse.keys()) {
     if (held.has(shard)) continue;
+    if (isEnding && !isSoon(shard)) break;
     const size = sizeOf(shard);
     while (isSoon(shard) && (free === 0 || used + size > keep)) {
       const index = removable.findLastIndex((each) => free > 0 || arriving.has(each));
@@ -58,6 +61,7 @@ export function nextShards(now: ShardsNow): NextShards {
     used += size;
     free -= 1;
   }
+  if (isEnding) remove.push(...removable);
   const isAwaited = order.slice(0, block).some((shard) => !present.has(shard));
   return { bring, remove, isAwaited };
 }

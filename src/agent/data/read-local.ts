@@ -2,10 +2,9 @@ import { createHash } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import os from 'node:os';
 import { isGone } from '../../base/error-reason.ts';
+import { piecesOf } from '../../base/sha256-of.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { Fetched, FetchOptions } from '../../transfer/fetch.ts';
-
-const chunkBytes = 1 << 20;
 
 /** Reads a local file as if it were fetched: in order, interruptible, with the same checks. */
 export async function readLocal(
@@ -19,16 +18,11 @@ export async function readLocal(
   const started = clock.monotonic();
   await using input = await openLocal(file);
   const hash = createHash('sha256');
-  const chunk = Buffer.allocUnsafe(chunkBytes);
   let bytes = 0;
-  for (;;) {
-    signal?.throwIfAborted();
-    const { bytesRead } = await input.read(chunk, 0, chunkBytes, bytes);
-    if (bytesRead === 0) break;
-    const part = chunk.subarray(0, bytesRead);
-    bytes += bytesRead;
-    if (sha256 !== undefined) hash.update(part);
-    await write(part);
+  for await (const piece of piecesOf(input, signal)) {
+    bytes += piece.length;
+    if (sha256 !== undefined) hash.update(piece);
+    await write(piece);
   }
   if (expected !== undefined && bytes !== expected)
     throw new Fault('data-unexpected', `${file} has ${bytes} bytes, not ${expected}`, { about: file });

@@ -61,7 +61,6 @@ export class ReaderFiles {
   /** Lists the shards for the readers, before the training starts. */
   publish(list: object): void {
     for (const part of ['at', 'index']) mkdirSync(this.#at(part), { recursive: true });
-    this.restart();
     writeFileSync(this.#at('list.json.new'), `${JSON.stringify({ format: 1, ...list })}\n`);
     renameSync(this.#at('list.json.new'), this.#at('list.json'));
   }

@@ -6,6 +6,7 @@ import type { OrderedData } from '../../job/job.ts';
 import { keepProblem } from '../../job/on-demand.ts';
 import { formatSize } from '../../job/units.ts';
 import type { Attempt } from '../attempt.ts';
+import { isLeftToPool } from '../clean-up.ts';
 import { blockBytes, nextShards } from './next-shards.ts';
 import { ReaderFiles, type Wish } from './reader-files.ts';
 import { openShards, type TarShard } from './stage-data.ts';
@@ -76,7 +77,9 @@ export class ShardStream {
   /** Brings shards until `ended`; throws if one cannot be brought. */
   async run(ended: AbortSignal): Promise<void> {
     let seen: string | undefined;
-    ended.addEventListener('abort', () => this.#wake.abort(), { once: true });
+    this.restart();
+    for (const signal of [ended, this.#attempt.context.signal])
+      signal.addEventListener('abort', () => this.#wake.abort(), { once: true });
     this.#wake.abort();
     while (!ended.aborted && this.#fault === undefined) {
       const wish = this.#files.poll();
@@ -101,7 +104,9 @@ export class ShardStream {
     const needed = blockBytes(now);
     if (needed > keepBytes) this.#fail(blockTooLarge(this.#source, block, needed));
     const arriving = new Set(this.#arriving.keys());
-    const next = nextShards({ ...now, present: this.#present, arriving, lanes: maxShards });
+    const { context } = this.#attempt;
+    const isEnding = wish !== undefined && context.signal.aborted && !isLeftToPool(context);
+    const next = nextShards({ ...now, present: this.#present, arriving, lanes: maxShards, isEnding });
     this.#isAwaited = next.isAwaited;
     await Promise.all(next.remove.map((shard) => this.#remove(shard)));
     for (const shard of next.bring) this.#arriving.set(shard, this.#fetch(shard));

@@ -28,7 +28,7 @@ import { reachObject } from '../self-test/reach-object.ts';
 import { recordEvents } from './record-fetch.ts';
 import { locatorFor } from './object-locator.ts';
 import { readLocal } from './read-local.ts';
-import { checkSum, maxShards, stageShards } from './stage-shards.ts';
+import { checkSum, maxShards, proofs, stageShards } from './stage-shards.ts';
 
 /** The memory belongs to the training and to other jobs: bytes that arrive out of order must not take much of it. */
 const windowBytes = 32 << 20;
@@ -369,8 +369,6 @@ async function arrivalOf(
   const server = url.kind === 'plain' ? new URL(url.href).host : accessPointOf(context.env);
   return { seconds, servers: [{ server, bytes }] };
 }
-
-const proofs: Fetched['verified'][] = ['none', 'size', 'digest', 'manifest'];
 
 /** Records what was fetched: from which servers it reached the sandbox, in what time, and the stronger verification. */
 function recordFetched(

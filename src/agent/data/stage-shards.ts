@@ -7,7 +7,7 @@ import type { AgentBody } from '../../journal/entry.ts';
 import type { Fetched, FetchEvent } from '../../transfer/fetch.ts';
 import type { Manifest } from '../../transfer/proof/manifest.ts';
 import { besideList, type ListedShard, sumOf } from '../../transfer/proof/shard-list.ts';
-import type { Attempt } from '../attempt.ts';
+import { type Attempt, until } from '../attempt.ts';
 import { byServer, recordEvents } from './record-fetch.ts';
 
 /** Shards that are fetched at the same time: one slow cache then does not hold up the others. */
@@ -36,16 +36,13 @@ export async function stageShards(
   stage: (task: ShardTask) => Promise<void>,
 ): Promise<void> {
   checkSum(source, shards);
-  const { context, scratch } = attempt;
+  const { scratch } = attempt;
   const target = path.join(scratch.work, source.into);
   const into = isArriving ? target : path.join(scratch.stage, source.name);
   for (const folder of [into, path.dirname(target)]) await mkdir(folder, { recursive: true });
   const failed = new AbortController();
   const joint = joinTransfers(source.url, attempt, sumOf(shards).bytes);
-  const joined = {
-    ...attempt,
-    context: { ...context, signal: AbortSignal.any([context.signal, failed.signal]) },
-  };
+  const joined = until(attempt, failed.signal);
   let first: Fault | undefined;
   await mapLimited(shards, maxShards, async ({ manifest, files, name }) => {
     // The others are ended, too, before the first failure is reported.
@@ -73,7 +70,8 @@ export function checkSum({ url, expect }: OrderedData, shards: readonly ListedSh
   });
 }
 
-const proofs: Fetched['verified'][] = ['none', 'size', 'digest', 'manifest'];
+/** From the weakest on. */
+export const proofs: Fetched['verified'][] = ['none', 'size', 'digest', 'manifest'];
 
 /** Joins what the shards of a data set record to one transfer; `total` is undefined if some may come again. */
 export function joinTransfers(object: string, { record, context: { clock } }: Attempt, total?: number) {

@@ -52,7 +52,8 @@ function listedGpus(): Gpu[] {
   });
 }
 
-const textOf = (file: string): string => tried(() => readFileSync(file, 'utf8')) ?? '';
+/** What a file of the kernel says; nothing if it is gone, or another user's. */
+export const textOf = (file: string): string => tried(() => readFileSync(file, 'utf8')) ?? '';
 
 /** A GPU as its driver describes it. */
 export interface Gpu {

@@ -163,10 +163,7 @@ function clashesIn(requests: readonly TransferRequest[]): Map<TransferRequest, F
         new Fault(
           'url-invalid',
           `${other} and ${request.url} would both become ${path.basename(request.file)}`,
-          {
-            about: request.url,
-            fix: 'rename one of them in the federation, or fetch it within the job',
-          },
+          { about: request.url, fix: 'rename one of them in the federation, or fetch it within the job' },
         ),
       );
   }

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
-import { chmod, mkdir, open, readdir, realpath, stat, utimes } from 'node:fs/promises';
+import { chmod, mkdir, open, readdir, realpath, stat, utimes, type FileHandle } from 'node:fs/promises';
 import path from 'node:path';
 import { isGone } from '../../base/error-reason.ts';
+import { piecesOf } from '../../base/sha256-of.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { Attempt } from '../attempt.ts';
 
@@ -18,8 +19,6 @@ interface CopyOptions {
   within?: string;
   onCopied?: (copied: Copied) => void;
 }
-
-const chunkBytes = 1 << 20;
 
 /** Copies `name` (a file, or a folder with its contents) from one folder to another; links are replaced by their targets. */
 export async function copyTree(name: string, from: string, to: string, options: CopyOptions): Promise<void> {
@@ -49,7 +48,7 @@ async function copyEntry(
       await copyEntry(path.join(name, child), from, to, [...above, source], options);
   } else if (info.isFile()) {
     await mkdir(path.dirname(target), { recursive: true });
-    const sha256 = await copyFile(source, target, options.signal);
+    const sha256 = await copyAndHash(source, target, options.signal);
     await chmod(target, info.mode & 0o777);
     await utimes(target, info.atime, info.mtime);
     options.onCopied?.({ path: path.normalize(name), bytes: info.size, sha256 });
@@ -61,26 +60,23 @@ export function isWithin(file: string, folder: string): boolean {
   return file === folder || file.startsWith(folder.endsWith(path.sep) ? folder : folder + path.sep);
 }
 
-/** In pieces, so that it can be stopped; hashes the bytes as they are written. */
-async function copyFile(source: string, target: string, signal: AbortSignal): Promise<string> {
-  const hash = createHash('sha256');
+/** Copies a file, in pieces so that it can be stopped, and returns the SHA-256 of its bytes. */
+export async function copyAndHash(
+  source: string,
+  target: string,
+  signal: AbortSignal,
+  finish: (output: FileHandle) => Promise<void> = () => Promise.resolve(),
+): Promise<string> {
   await using input = await open(source, 'r');
   await using output = await open(target, 'w', 0o600);
-  const chunk = Buffer.allocUnsafe(chunkBytes);
-  for (;;) {
-    signal.throwIfAborted();
-    const { bytesRead } = await input.read(chunk, 0, chunkBytes);
-    if (bytesRead === 0) return hash.digest('hex');
-    hash.update(chunk.subarray(0, bytesRead));
-    await writeAll(output, chunk.subarray(0, bytesRead));
+  const hash = createHash('sha256');
+  for await (const piece of piecesOf(input, signal)) {
+    const written = output.writeFile(piece);
+    hash.update(piece);
+    await written;
   }
-}
-
-async function writeAll(
-  output: { write(bytes: Buffer): Promise<{ bytesWritten: number }> },
-  bytes: Buffer,
-): Promise<void> {
-  for (let done = 0; done < bytes.length;) done += (await output.write(bytes.subarray(done))).bytesWritten;
+  await finish(output);
+  return hash.digest('hex');
 }
 
 /** Copies the user's files into the work folder; returns a hash of them and the command, which identifies the code. */

@@ -59,8 +59,9 @@ print("%s|%s|%d|%d" % (version, built, count.value, driver.value // 1000))
 /** If the training's Python has PyTorch: whether it can use the GPUs that the job asks for. */
 export const checkTorch: SelfTest = async ({ order, scratch, context }) => {
   const asked = order.resources.gpus;
-  const env = trainingEnv(order, scratch, context.env);
-  const answer = await queryProgram('python3', ['-c', script], { env, cwd: scratch.tmp, timeoutMs }, context);
+  // Not one of the training's processes, which end with it.
+  const env = { ...trainingEnv(order, scratch, context.env), UPDRAFT_SCRATCH: undefined };
+  const answer = await queryProgram('python3', ['-c', script], { env, timeoutMs }, context);
   return judgeTorch(asked, answer);
 };
 

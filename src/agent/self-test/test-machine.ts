@@ -1,6 +1,7 @@
 import { fileSize } from '../../base/error-reason.ts';
 import { randomBytes } from 'node:crypto';
-import { open, readdir, readFile, rm, statfs } from 'node:fs/promises';
+import { statfsSync } from 'node:fs';
+import { open, readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { counted } from '../../base/counted.ts';
 import { defined } from '../../base/defined.ts';
@@ -14,7 +15,7 @@ import { parseObjectUrl } from '../../federation/object-url.ts';
 import type { WorkOrder, OrderedData } from '../../job/job.ts';
 import { heldBytes } from '../../job/on-demand.ts';
 import { formatSize } from '../../job/units.ts';
-import type { Attempt } from '../attempt.ts';
+import { type Attempt, until } from '../attempt.ts';
 import {
   queryNvidiaSmi,
   describeGpus,
@@ -32,21 +33,56 @@ import { locatorFor } from '../data/object-locator.ts';
 import { reachObject } from './reach-object.ts';
 
 /**
- * Tests, before anything is fetched, whether the machine has what the job needs: a slot that cannot do the work is
- * left after a moment, not after hours of transfer. All tests run at once and are recorded; the Fault names the machine.
+ * Tests of the machine and of the job's software, beside the attempt's first steps: nobody waits for them, and a slot
+ * that cannot do the work is left after a moment, not after hours of transfer.
  */
-export async function testMachine(attempt: Attempt): Promise<void> {
-  await runTests([checkClock, checkDisk, checkGpus, checkServers], attempt);
+export class SelfTests {
+  /** The attempt to continue with: asked to end if a test fails, with its fault as the reason. */
+  readonly attempt: Attempt;
+  readonly #machine: Promise<void>;
+  readonly #failed = new AbortController();
+  readonly #over = new AbortController();
+  #judged: Promise<unknown> = Promise.resolve();
+
+  /** Tests whether the machine has what the job needs. All tests run at once and are recorded. */
+  constructor(attempt: Attempt) {
+    this.attempt = until(attempt, this.#failed.signal);
+    const checks = [checkClock, checkDisk, checkGpus, checkServers];
+    this.#machine = runTests(checks, until(attempt, this.#over.signal));
+    this.begin(() => this.#machine, attempt);
+  }
+
+  /** The same for what needs the environment: whether it can use the GPUs. A broken machine is named first. */
+  testEnvironment(attempt: Attempt): void {
+    if (attempt.order.resources.gpus > 0)
+      this.begin((asked) => runTests([checkTorch], asked, this.#machine), attempt);
+  }
+
+  /** Starts a test that throws if it fails; it may end early once it is over. */
+  begin(test: (attempt: Attempt) => Promise<void>, attempt: Attempt, over = this.#over.signal): void {
+    const asked = until(attempt, AbortSignal.any([over, this.#over.signal]));
+    const judged = test(asked).catch((error: unknown) => {
+      if (!asked.context.signal.aborted) this.#failed.abort(asFault(error));
+    });
+    this.#judged = Promise.all([this.#judged, judged]);
+  }
+
+  /** Waits until all have ended, or the attempt must end; throws if one failed. */
+  async passed(): Promise<void> {
+    await this.#judged;
+    this.#failed.signal.throwIfAborted();
+  }
+
+  /** Stops testing. */
+  stop(): void {
+    this.#over.abort();
+  }
 }
 
-/** The same for what needs the environment, before data moves: whether it can use the GPUs. */
-export async function testEnvironment(attempt: Attempt): Promise<void> {
-  if (attempt.order.resources.gpus > 0) await runTests([checkTorch], attempt);
-}
-
-async function runTests(checks: SelfTest[], attempt: Attempt): Promise<void> {
-  const found = await Promise.all(checks.map((check) => runTest(check, attempt)));
-  const findings = found.flat();
+/** Records what the tests find, after an earlier test has passed. The Fault names the machine. */
+async function runTests(checks: SelfTest[], attempt: Attempt, earlier?: Promise<void>): Promise<void> {
+  const found = Promise.all(checks.map((check) => runTest(check, attempt)));
+  const findings = (await Promise.all([found, earlier]))[0].flat();
   attempt.record({ kind: 'self-test', checks: findings.map(({ name, ok, said }) => ({ name, ok, said })) });
   const bad = findings.find(({ ok }) => !ok);
   if (bad !== undefined) throw faultOf(bad, attempt);
@@ -226,9 +262,10 @@ const probeBytes = 256 << 10;
 
 /** Whether the disk keeps what is written to it, and has the space that the job was promised. */
 const checkDisk: SelfTest = async ({ order, scratch }) => {
+  // At once: soon data arrives, and takes of it.
+  const { bavail, bsize } = statfsSync(scratch.root);
   const broken = await writeAndRead(path.join(scratch.stage, 'probe'));
   if (broken !== undefined) return [broken];
-  const { bavail, bsize } = await statfs(scratch.root);
   return [judgeRoom(bavail * bsize, await remainingBytes(order), order.scratchParent)];
 };
 

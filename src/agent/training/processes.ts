@@ -1,6 +1,6 @@
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
-import { tried } from '../../base/error-reason.ts';
+import { readdirSync, readlinkSync } from 'node:fs';
 import type { Context } from '../attempt.ts';
+import { textOf } from '../machine/machine.ts';
 
 /** The kernel's unit of CPU time: the same on every Linux that matters. */
 const ticksPerSecond = 100;
@@ -62,6 +62,3 @@ function kilobytes(pid: number): number {
   const resident = shared ?? /^VmRSS:\s+(\d+) kB/m.exec(textOf(`/proc/${pid}/status`))?.[1];
   return Number(resident ?? 0);
 }
-
-// ended meanwhile, or another user's
-const textOf = (file: string): string => tried(() => readFileSync(file, 'utf8')) ?? '';

@@ -78,33 +78,28 @@ async function waitForGroup(
 }
 
 /** Asks the group to save and end, and waits until it has, or the timeout expires, or the attempt must end. */
-export async function requestSave(
-  shell: Shell,
-  { signal, clock, kill }: Context,
-  timeoutMs: number,
-): Promise<void> {
-  const [over, late] = [new AbortController(), new AbortController()];
-  void shell.ended.then(() => over.abort());
-  shell.lenient.until = late.signal;
-  kill(-shell.pid, 'SIGTERM');
-  await clock.sleep(timeoutMs, AbortSignal.any([signal, over.signal])).catch(() => undefined);
+export async function requestSave(shell: Shell, context: Context, timeoutMs: number): Promise<void> {
+  const { late } = await askToEnd(shell, context, timeoutMs, context.signal);
   // If the attempt must end meanwhile, the usual grace applies.
-  if (!signal.aborted) late.abort();
+  if (!context.signal.aborted) late.abort();
 }
 
 /** Asks the group to end, and kills it after the grace. */
-export async function stopShell(
-  shell: Shell,
-  { forceStop, clock, kill, graceMs }: Context,
-): Promise<CommandEnd> {
+export async function stopShell(shell: Shell, context: Context): Promise<CommandEnd> {
+  const { over, late } = await askToEnd(shell, context, context.graceMs(), context.forceStop);
+  late.abort();
+  if (!over.signal.aborted) context.kill(-shell.pid, 'SIGKILL');
+  return await shell.ended;
+}
+
+/** Returns when the group is `over`, or the time, or the signal aborts; it may still end by itself until it is `late`. */
+async function askToEnd(shell: Shell, { clock, kill }: Context, ms: number, signal: AbortSignal) {
   const [over, late] = [new AbortController(), new AbortController()];
   void shell.ended.then(() => over.abort());
   shell.lenient.until = late.signal;
   kill(-shell.pid, 'SIGTERM');
-  await clock.sleep(graceMs(), AbortSignal.any([forceStop, over.signal])).catch(() => undefined);
-  late.abort();
-  if (!over.signal.aborted) kill(-shell.pid, 'SIGKILL');
-  return await shell.ended;
+  await clock.sleep(ms, AbortSignal.any([signal, over.signal])).catch(() => undefined);
+  return { over, late };
 }
 
 function shellMissing(error: NodeJS.ErrnoException): Fault {

@@ -2,74 +2,47 @@ import { chmod, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { failingImport, findPython, type TriedPython } from '../../environment/find-python.ts';
-import { asFault, Fault } from '../../fault/fault.ts';
+import { Fault } from '../../fault/fault.ts';
 import type { OrderedEnvironment } from '../../job/job.ts';
 import type { Attempt } from '../attempt.ts';
-import { testEnvironment } from '../self-test/test-machine.ts';
+import type { SelfTests } from '../self-test/test-machine.ts';
 
 /**
  * Checks in the background that the software can do what the training needs: importing a library like PyTorch takes
  * seconds, and neither the data nor the training waits for it.
  */
 export class SoftwareCheck {
-  /** The attempt to continue with: it is asked to end if the software turns out broken, with the fault as the reason. */
-  readonly attempt: Attempt;
-  readonly #plain: Attempt;
-  readonly #failed = new AbortController();
+  readonly #attempt: Attempt;
   readonly #enough = new AbortController();
-  readonly #over = new AbortController();
   /** The training's `python3`; undefined if the job names no modules. */
   #python: string | undefined;
   #isProven = false;
-  /** Resolves when the GPUs were tested, whatever the result. */
-  #gpusTried: Promise<void> = Promise.resolve();
 
   private constructor(attempt: Attempt, python: string | undefined) {
-    this.#plain = attempt;
+    this.#attempt = attempt;
     this.#python = python;
-    this.attempt = until(attempt, this.#failed.signal);
   }
 
   /** Chooses the training's Python and starts; throws if no interpreter has the modules. */
-  static async start(attempt: Attempt): Promise<SoftwareCheck> {
+  static async start(attempt: Attempt, tests: SelfTests): Promise<SoftwareCheck> {
     const check = new SoftwareCheck(attempt, await choosePython(attempt));
-    check.#gpusTried = check.#watch(testEnvironment, check.#over.signal);
-    void check.#watch(
-      (each) => check.#import(each),
-      AbortSignal.any([check.#enough.signal, check.#over.signal]),
-    );
+    tests.testEnvironment(attempt);
+    tests.begin((asked) => check.#import(asked), attempt, check.#enough.signal);
     return check;
   }
 
-  /**
-   * The training is about to start, and imports the same modules: that is proof enough, and the machine is the
-   * training's. Waits for the test of the GPUs and throws if it failed: many trainings would continue without, slowly.
-   */
-  async handOverToTraining(): Promise<void> {
-    await this.#gpusTried;
-    this.attempt.context.signal.throwIfAborted();
+  /** The training is about to start, and imports the same modules: that is proof enough, and the machine is the training's. */
+  leaveToTraining(): void {
     this.#enough.abort();
   }
 
   /** After a failed training: throws if its software is the cause. */
   async explainFailure(): Promise<void> {
-    const { order, context } = this.#plain;
+    const { order, context } = this.#attempt;
     if (this.#isProven || this.#python === undefined || context.signal.aborted) return;
     const asked = failingImport(this.#python, order.environment.python, context.env, context.signal);
     const lacks = await asked.catch(() => undefined);
     if (lacks !== undefined) throw brokenPythonFault({ path: this.#python, lacks }, order.environment);
-  }
-
-  /** Stops checking. */
-  stop(): void {
-    this.#over.abort();
-  }
-
-  async #watch(prove: (attempt: Attempt) => Promise<void>, enough: AbortSignal): Promise<void> {
-    const asking = until(this.#plain, enough);
-    await prove(asking).catch((error: unknown) => {
-      if (!asking.context.signal.aborted) this.#failed.abort(asFault(error));
-    });
   }
 
   /** If the first choice cannot import the modules, tries the next interpreter that has them. */
@@ -90,12 +63,6 @@ export class SoftwareCheck {
       this.#python = await choosePython(attempt, failed);
     }
   }
-}
-
-/** The attempt, also asked to end by this signal. */
-function until(attempt: Attempt, signal: AbortSignal): Attempt {
-  const { context } = attempt;
-  return { ...attempt, context: { ...context, signal: AbortSignal.any([context.signal, signal]) } };
 }
 
 /**
@@ -145,10 +112,7 @@ function brokenPythonFault({ path: python, lacks }: TriedPython, environment: Or
   return new Fault(
     'environment-broken',
     `${python} ${where} cannot import ${lacks}, and the training failed`,
-    {
-      fix,
-      about: environment.python.join(', '),
-    },
+    { fix, about: environment.python.join(', ') },
   );
 }
 

@@ -128,6 +128,7 @@ async function train(attempt: Attempt, saver?: CheckpointSaver, saveRequestMs = 
   if (asked) await requestSave(shell, context, saveTimeoutMs);
   if (asked && context.signal.aborted) fault = context.signal.reason as Fault;
   const endedEarlyBy = over.signal.aborted ? undefined : fault;
+  if (!over.signal.aborted) saver?.readAhead(over.signal);
   const ended = over.signal.aborted ? await shell.ended : await stopShell(shell, context);
   const readings = ended.status === 0 ? {} : { readings: takeReadings(attempt, memory) };
   watch.finish(ended.status === 0);

@@ -1,9 +1,7 @@
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
+import { sha256Of } from '../../base/sha256-of.ts';
 import { apptainerDefinition, dockerfile } from '../../environment/image-recipe.ts';
 import { describeLocked, type Workspace } from '../../environment/load-workspace.ts';
 import { lockedVirtual, selectLocked } from '../../environment/pixi-lock.ts';
@@ -114,7 +112,7 @@ async function build(cli: Cli, workspace: Workspace, choice: Choice): Promise<vo
   const draft = path.join(folder, `.${name}.part`);
   try {
     await runTool(cli, apptainer, ['build', '--force', draft, names.apptainer], { cwd: folder });
-    const file = path.join(folder, hashName(name, await hashFile(draft, cli.signal)));
+    const file = path.join(folder, hashName(name, await sha256Of(draft, cli.signal)));
     await rename(draft, file);
     const shown = path.relative(cli.cwd, file);
     cli.out(environmentLines(cli, workspace, choice, [`image = ${JSON.stringify(shown)}`]));
@@ -130,10 +128,4 @@ function printNext(cli: Cli, chosen: string, areWritten: boolean): void {
     [`updraft env image${chosen} --build`, 'build the image with Apptainer'],
     ['docker build -t REGISTRY/NAME:TAG .', 'or build it with Docker, and push it'],
   ]);
-}
-
-async function hashFile(file: string, signal: AbortSignal): Promise<string> {
-  const hash = createHash('sha256');
-  await pipeline(createReadStream(file, { highWaterMark: 1 << 20 }), hash, { signal });
-  return hash.digest('hex');
 }
