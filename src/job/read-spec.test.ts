@@ -619,7 +619,10 @@ test('a filled value is checked like a written one, and the problem names its en
     ],
   );
   const part = `${good}[resources]\nmemory = "{m} GB"\n[run]\nmatrix = { m = [1, "x"] }`;
-  assert.match(problemsOf(part).join(), /^6:10 resources\.memory: is "x GB"; .* \(in the jobs with m = "x"\)$/);
+  assert.match(
+    problemsOf(part).join(),
+    /^6:10 resources\.memory: is "x GB"; .* \(in the jobs with m = "x"\)$/,
+  );
   const [unknown, ...others] = problemsOf(`${sweep}matrix = { set = ["x"], methods = ["osdf"], cpus = [2] }`);
   assert.deepEqual(others, []);
   assert.match(
