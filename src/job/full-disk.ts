@@ -1,5 +1,7 @@
-import { readFileSync, realpathSync, statfsSync } from 'node:fs';
+import { readFileSync, realpathSync } from 'node:fs';
 import path from 'node:path';
+import { tried } from '../base/error-reason.ts';
+import { freeBytes } from '../base/free-bytes.ts';
 import { Fault } from '../fault/fault.ts';
 import { formatSize } from './units.ts';
 
@@ -17,8 +19,9 @@ export function describeFull(folder: string, error: unknown, neededBytes?: numbe
   const isQuota = [error, (error as Error).cause].some(
     (one) => (one as NodeJS.ErrnoException | undefined)?.code === 'EDQUOT',
   );
+  const free = freeBytes(place);
   const figures = [
-    ...freeBytes(place).map((bytes) => `${formatSize(bytes)} free`),
+    ...(free === undefined ? [] : [`${formatSize(free)} free`]),
     ...(neededBytes === undefined ? [] : [`${formatSize(neededBytes)} needed`]),
   ];
   const what = isQuota ? 'disk quota exceeded on' : 'no space left on';
@@ -59,15 +62,6 @@ function existing(folder: string): string {
 }
 
 /** Nothing where the file system does not report it. */
-function freeBytes(place: string): number[] {
-  try {
-    const { blocks, bavail, bsize } = statfsSync(place);
-    return blocks === 0 ? [] : [bavail * bsize];
-  } catch {
-    return [];
-  }
-}
-
 /** The mount point of a path, and its kind, such as `/home (nfs4)`. */
 function mountOf(place: string): string {
   // Of several mounts on one point the last is visible.
@@ -78,10 +72,4 @@ function mountOf(place: string): string {
   return `${at} (${kind})`;
 }
 
-function readMounts(): string[] {
-  try {
-    return readFileSync('/proc/self/mounts', 'utf8').split('\n');
-  } catch {
-    return [];
-  }
-}
+const readMounts = (): string[] => tried(() => readFileSync('/proc/self/mounts', 'utf8').split('\n')) ?? [];

@@ -7,7 +7,7 @@ import { sha256Of } from '../../base/sha256-of.ts';
 import { ignoreUnsyncable, syncFolder } from '../../base/sync-folder.ts';
 import { Fault } from '../../fault/fault.ts';
 import { formatSize } from '../../job/units.ts';
-import { freeBytes } from '../../unpack/disk-fault.ts';
+import { freeBytes } from '../../base/free-bytes.ts';
 import { copyAndHash } from '../results/copy-tree.ts';
 import {
   checkpointBytes,
