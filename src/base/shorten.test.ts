@@ -27,19 +27,6 @@ test('texts are cut where they are the same', () => {
   ]);
 });
 
-test('of long labels with the same names, the values are left', () => {
-  const labels = ['bert-base-uncased', 'roberta-large-openai'].flatMap((model) =>
-    ['mrpc', 'qnli'].map((task, at) => `model.name=${model} task=${task} optim.lr=${at}e-05`),
-  );
-  assert.deepEqual(shortened(labels, 40), [
-    'bert-base-uncased mrpc 0e-05',
-    'bert-base-uncased qnli 1e-05',
-    'roberta-large-openai mrpc 0e-05',
-    'roberta-large-openai qnli 1e-05',
-  ]);
-  assert.deepEqual(shortened(labels, 20)[3], 'robe…enai qnli 1e-05');
-});
-
 test('different texts stay different, whatever they are', () => {
   fc.assert(
     fc.property(

@@ -9,7 +9,7 @@ export function shortenDistinct(width: number, texts: Iterable<string>): (text: 
   const isLong = (text: string): boolean => widthOf(text) > width;
   if (!all.some(isLong)) return String;
   let short = all;
-  for (const shorten of [lastParts, differingPart, wordByWord, middleOut, numbered]) {
+  for (const shorten of [lastParts, differingPart, middleOut, numbered]) {
     const cut = shorten(short, width);
     if (new Set(cut).size === all.length) short = cut;
     if (!short.some(isLong)) break;
@@ -55,25 +55,6 @@ function sharedStart([first = '', ...others]: readonly string[]): number {
   const words = /\s/.test(first) ? /^.*\s(?=.)/s : /^.*(?:[-_/:,=]|\.(?=\D))(?=.)/s;
   return words.exec(first.slice(0, length + 1))?.[0].length ?? 0;
 }
-
-/** Of labels such as `model=bert-base-uncased lr=0.1` the values alone, which all have in the same order, each cut. */
-function wordByWord(texts: readonly string[], width: number): string[] {
-  const rows = texts.map((text) => text.split(' '));
-  const [first = []] = rows;
-  const isTable = first.length > 1 && rows.every(({ length }) => length === first.length);
-  if (!isTable || rows.length > maxRows) return [...texts];
-  const columns = first.map((_, at) => rows.map((words) => (words[at] ?? '').replace(/^[\w.-]+=/, '')));
-  for (let room = width; ; room--) {
-    const short = columns.map((column) => column.map(shortenDistinct(room, column)));
-    const cut = rows.map((_, row) => short.map((column) => column[row]).join(' '));
-    if (room === minRoom || cut.every((text) => widthOf(text) <= width)) return cut;
-  }
-}
-
-/** More are values of jobs, not labels of a chart. */
-const maxRows = 200;
-/** Less of a value says nothing. */
-const minRoom = 4;
 
 /** Start and end of each, with the cut as near to the middle as leaves them different. */
 function middleOut(texts: readonly string[], width: number): string[] {
