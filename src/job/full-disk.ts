@@ -1,5 +1,6 @@
-import { readFileSync, realpathSync, statfsSync } from 'node:fs';
+import { readFileSync, realpathSync } from 'node:fs';
 import path from 'node:path';
+import { freeBytes } from '../base/free-bytes.ts';
 import { Fault } from '../fault/fault.ts';
 import { formatSize } from './units.ts';
 
@@ -17,8 +18,9 @@ export function describeFull(folder: string, error: unknown, neededBytes?: numbe
   const isQuota = [error, (error as Error).cause].some(
     (one) => (one as NodeJS.ErrnoException | undefined)?.code === 'EDQUOT',
   );
+  const free = freeBytes(place);
   const figures = [
-    ...freeBytes(place).map((bytes) => `${formatSize(bytes)} free`),
+    ...(free === undefined ? [] : [`${formatSize(free)} free`]),
     ...(neededBytes === undefined ? [] : [`${formatSize(neededBytes)} needed`]),
   ];
   const what = isQuota ? 'disk quota exceeded on' : 'no space left on';
@@ -56,16 +58,6 @@ function existing(folder: string): string {
     } catch {
       if (place === path.dirname(place)) return place;
     }
-}
-
-/** Nothing where the file system does not report it. */
-function freeBytes(place: string): number[] {
-  try {
-    const { blocks, bavail, bsize } = statfsSync(place);
-    return blocks === 0 ? [] : [bavail * bsize];
-  } catch {
-    return [];
-  }
 }
 
 /** The mount point of a path, and its kind, such as `/home (nfs4)`. */

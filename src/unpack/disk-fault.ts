@@ -1,5 +1,6 @@
-import { lstatSync, statfsSync, type Stats } from 'node:fs';
+import { lstatSync, type Stats } from 'node:fs';
 import { isGone } from '../base/error-reason.ts';
+import { freeBytes } from '../base/free-bytes.ts';
 import { Fault } from '../fault/fault.ts';
 
 /** A failed file operation as a Fault; other errors are returned unchanged. */
@@ -15,16 +16,6 @@ export function diskFault(error: unknown, folder: string, written: number): unkn
     about: folder,
     cause: error,
   });
-}
-
-/** Bytes a user may still write there; undefined if the file system does not report it. */
-export function freeBytes(folder: string): number | undefined {
-  try {
-    const { blocks, bavail, bsize } = statfsSync(folder);
-    return blocks === 0 ? undefined : bavail * bsize;
-  } catch {
-    return undefined;
-  }
 }
 
 export function errorCode(error: unknown): string | undefined {

@@ -1,7 +1,7 @@
 import type { ArchiveKind } from '../base/archive-kinds.ts';
+import { freeBytes } from '../base/free-bytes.ts';
 import { asFault, Fault } from '../fault/fault.ts';
 import { Budget, type Expected } from './budget.ts';
-import { freeBytes } from './disk-fault.ts';
 import { andThen, type ByteSink, type EntrySink, type MaybePromise } from './entry.ts';
 import { FileWriter } from './file-writer.ts';
 import { KindGate } from './kind-gate.ts';

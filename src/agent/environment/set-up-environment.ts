@@ -5,6 +5,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { defined } from '../../base/defined.ts';
 import type { Env } from '../../base/env.ts';
+import { freeBytes } from '../../base/free-bytes.ts';
 import { informativeLine } from '../../base/printable.ts';
 import { imageEntry } from '../../environment/image-recipe.ts';
 import { PackInspector } from '../../environment/pack-inspector.ts';
@@ -20,7 +21,6 @@ import { sizeEnvironment } from '../../environment/size-environment.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { OrderedData, OrderedWorkspace } from '../../job/job.ts';
 import { formatSize } from '../../job/units.ts';
-import { freeBytes } from '../../unpack/disk-fault.ts';
 import type { Attempt, Context } from '../attempt.ts';
 import { fetchBytes, isVerified } from '../data/stage-data.ts';
 

@@ -1,6 +1,6 @@
+import { freeBytes } from '../../base/free-bytes.ts';
 import { Fault } from '../../fault/fault.ts';
 import { formatSize } from '../../job/units.ts';
-import { freeBytes } from '../../unpack/disk-fault.ts';
 import {
   machineOutOfMemory,
   type ExitReadings,
