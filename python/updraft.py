@@ -24,6 +24,7 @@ import atexit
 import contextlib
 import copy
 import importlib
+import inspect
 import io
 import itertools
 import json
@@ -1513,8 +1514,10 @@ def _read(path: str) -> dict[str, Any]:
         with open(path, "rb") as file:
             state: dict[str, Any] = pickle.load(file)
     else:
+        # Mapped, it is copied once, to where its tensors go. The file is never changed, only removed.
+        mapped = {"mmap": True} if "mmap" in inspect.signature(_torch().load).parameters else {}
         # Our own file, whole: not all of it is tensors.
-        state = _torch().load(path, map_location="cpu", weights_only=False)
+        state = _torch().load(path, map_location="cpu", weights_only=False, **mapped)
     return state
 
 

@@ -46,16 +46,17 @@ export async function acquireLease(folder: string, self: ProcessIdentity): Promi
   }
 }
 
-/** Runs `action` while holding the folder's lease; waits while another living process holds it. */
+/** Runs `action` while holding the folder's lease; calls `wait` while another living process holds it. */
 export async function withLease<T>(
   folder: string,
   self: ProcessIdentity,
   clock: Clock,
   action: () => Promise<T>,
+  wait = () => clock.sleep(waitMs),
 ): Promise<T> {
   let lease = await acquireLease(folder, self);
   while (lease === undefined) {
-    await clock.sleep(waitMs);
+    await wait();
     lease = await acquireLease(folder, self);
   }
   try {

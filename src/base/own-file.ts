@@ -1,12 +1,7 @@
 import fs from 'node:fs';
 
-interface Owned {
-  uid: number;
-  mode: number;
-}
-
 /** Whether only this user can have written a file. Group access is fine: many systems give each user a private group. */
-export const isPrivate = ({ uid, mode }: Owned, user: number): boolean =>
+export const isPrivate = ({ uid, mode }: { uid: number; mode: number }, user: number): boolean =>
   uid === user && (mode & 0o002) === 0;
 
 /** The user as whom this process writes files; undefined without `/proc`. */

@@ -46,13 +46,6 @@ export function parseXmlAd(text: string): Ad | undefined {
 
 class NotXml extends Error {}
 
-interface Tag {
-  closing: boolean;
-  name: string;
-  argument: string;
-  empty: boolean;
-}
-
 class XmlReader {
   readonly #text: string;
   #at = 0;
@@ -92,7 +85,7 @@ class XmlReader {
     return list;
   }
 
-  #mark(): Tag {
+  #mark(): { closing: boolean; name: string; argument: string; empty: boolean } {
     tagPattern.lastIndex = this.#at;
     const match = tagPattern.exec(this.#text);
     if (!match) throw new NotXml();

@@ -92,13 +92,8 @@ function nodeFindings({ dag, outcomes }: DagFacts): Finding[] {
   return [...byLine.values()].flatMap((same) => oneFinding(same, outcomesOf));
 }
 
-interface FoundInNode {
-  outcome: NodeOutcome;
-  finding: Finding;
-}
-
 function oneFinding(
-  same: readonly FoundInNode[],
+  same: readonly { outcome: NodeOutcome; finding: Finding }[],
   outcomesOf: ReadonlyMap<NodeOutcome['group'], readonly NodeOutcome[]>,
 ): Finding[] {
   const [first] = same;

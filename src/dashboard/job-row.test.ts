@@ -39,3 +39,14 @@ test('the bar of an attempt begins with its set-up, so that the rest is at the r
     ['overhead', 5_000],
   ]);
 });
+
+test('whole commands that differ at their ends stay different on the page', () => {
+  const command = `python train.py ${'--flag '.repeat(20)}--lr `;
+  const words = { word: '', where: '', figures: [], notes: [] };
+  const shown = [0.1, 0.2].map((lr) => {
+    const waiting = { id: '0', status: 'waiting' as const, stopRequested: false, attempts: [] };
+    return jobRow({ ...waiting, parameters: { command: `${command}${lr}` } }, () => words, 0).parameters;
+  });
+  assert.notDeepEqual(shown[0], shown[1]);
+  assert.equal(String(shown[0]?.['command']).length, 60);
+});

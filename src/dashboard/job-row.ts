@@ -1,3 +1,5 @@
+import { defined } from '../base/defined.ts';
+import { startAndEnd } from '../base/shorten.ts';
 import { clip } from '../base/text-table.ts';
 import { jobMetrics } from '../journal/metrics.ts';
 import type { JobState, RunState } from '../journal/state.ts';
@@ -23,6 +25,7 @@ export function jobRow(job: JobState, describe: DescribeJob, now: number): Board
   return {
     id: job.id,
     parameters: shortParameters(job),
+    ...defined({ name: job.name }),
     metrics: finiteMetrics(job),
     state: word,
     tone: toneOf(job),
@@ -35,7 +38,7 @@ export function jobRow(job: JobState, describe: DescribeJob, now: number): Board
 
 /** A value may be a whole command; enough of it to distinguish jobs. */
 function shortParameters({ parameters = {} }: JobState): BoardRow['parameters'] {
-  const short = (value: ParameterValue) => (typeof value === 'string' ? clip(value, 60) : value);
+  const short = (value: ParameterValue) => (typeof value === 'string' ? startAndEnd(value, 60) : value);
   return Object.fromEntries(Object.entries(parameters).map(([name, value]) => [name, short(value)]));
 }
 

@@ -101,6 +101,8 @@ export interface BoardRow {
   id: string;
   /** Its values of the matrix; empty where all jobs are alike. */
   parameters: Readonly<Record<string, ParameterValue>>;
+  /** Those in which the jobs differ: `lr=0.1 seed=2`. */
+  name?: string;
   /** What it measured last. */
   metrics: Readonly<Record<string, number>>;
   state: string;

@@ -34,6 +34,8 @@ export interface Explanation {
   job: string;
   /** Its values of the matrix, if it is a job of a run that has one. */
   parameters?: Readonly<Record<string, string | number | boolean>>;
+  /** Its name among the jobs of that run: the values in which they differ. */
+  name?: string;
   /** Its node, if a DAG submitted it. */
   node?: string;
   /** Its log, if several logs were read. */

@@ -82,9 +82,7 @@ function featureOf(table: Table, lineOf: LineOf): Feature {
   const cuda = cudaOf(tableAt(table, 'system-requirements')['cuda']);
   const targets = tableAt(table, 'target');
   return {
-    ...(Array.isArray(table['platforms']) && {
-      platforms: listAt(table, 'platforms').map(String),
-    }),
+    ...(Array.isArray(table['platforms']) && { platforms: listAt(table, 'platforms').map(String) }),
     ...defined({ cuda }),
     dependencies: [
       ...dependenciesIn(table, lineOf),

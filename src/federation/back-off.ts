@@ -3,12 +3,6 @@ import type { Clock } from '../base/clock.ts';
 /** Called before each wait, with its end (milliseconds since the epoch) and the failure that caused it. */
 export type OnWait = (until: number, failed: Error) => void;
 
-interface BackOffOptions {
-  clock: Clock;
-  signal: AbortSignal | undefined;
-  onWait?: OnWait | undefined;
-}
-
 /** The result of one try: an answer, or a failure and whether waiting can help. */
 export type Try<T> =
   { done: T } | { failed: Error; retry: boolean; afterMs?: number | undefined; timeoutMs: number };
@@ -22,7 +16,7 @@ const maxBackoffMs = 30_000;
  * shorter than the server asked for.
  */
 export async function withBackOff<T>(
-  { clock, signal, onWait }: BackOffOptions,
+  { clock, signal, onWait }: { clock: Clock; signal: AbortSignal | undefined; onWait?: OnWait | undefined },
   attempt: () => Promise<Try<T>>,
 ): Promise<T> {
   const start = clock.monotonic();

@@ -68,11 +68,6 @@ export function mergedChoice(own: CacheChoice | undefined, ofAll: CacheChoice): 
   return { preferred, only, avoided: [...own.avoided, ...ofAll.avoided] };
 }
 
-interface ChosenServers {
-  servers: ObjectServer[];
-  leftOut: LeftOut[];
-}
-
 interface WantedObject {
   path: string;
   requireToken: boolean;
@@ -88,7 +83,7 @@ export function chooseServers(
   named: readonly ObjectServer[],
   choice: CacheChoice,
   object: WantedObject,
-): ChosenServers {
+): { servers: ObjectServer[]; leftOut: LeftOut[] } {
   const preferred: ObjectServer[] = [];
   const leftOut: LeftOut[] = [];
   for (const cache of choice.preferred) {

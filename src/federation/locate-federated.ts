@@ -188,10 +188,7 @@ function usableServers(
     throw new Fault(
       'servers-unreachable',
       `${url.text} needs a token, and all servers named for it speak plain http`,
-      {
-        about: url.text,
-        fix: 'ask whoever runs the federation to serve this namespace over https',
-      },
+      { about: url.text, fix: 'ask whoever runs the federation to serve this namespace over https' },
     );
   return usable.map((server) => {
     const { host, origin } = new URL(server);

@@ -36,20 +36,13 @@ export interface FederationLocator extends Locator, Discovery {
 }
 
 /** Finds objects by `osdf:`, `stash:`, `pelican:`, `https:`, `http:` and `file:` URLs. */
-export function createLocator({
-  env,
-  cwd,
-  uid,
-  clock,
-  version,
-  refusedTimeoutMs,
-  loginTokens,
-}: LocatorOptions): FederationLocator {
+export function createLocator(options: LocatorOptions): FederationLocator {
+  const { env, cwd, clock, refusedTimeoutMs } = options;
   const ca = readTrust(env);
   const wire = new ConnectionPool({ clock, ca });
   const request = createRequest(wire);
   const plainHttp = plainHttpRule(env);
-  const identity = readJobIdentity(env, cwd, version);
+  const identity = readJobIdentity(env, cwd, options.version);
   const headers = { 'User-Agent': identity.userAgent, 'X-Pelican-JobId': identity.jobId };
   let cacheChoice: CacheChoice | undefined;
   const parts: FederationParts = {
@@ -65,11 +58,8 @@ export function createLocator({
     }),
     director: createDirector({ request, clock, headers }),
     tokens: createTokens({
-      env,
-      cwd,
-      uid,
-      clock,
-      loginTokens: loginTokens?.({ request, plainHttp, ...identity }),
+      ...options,
+      loginTokens: options.loginTokens?.({ request, plainHttp, ...identity }),
     }),
     cacheChoice: () => (cacheChoice ??= readCacheChoice({ env, cwd })),
   };
@@ -97,13 +87,8 @@ function locatePlain(parts: FederationParts, url: PlainUrl, options: LocateOptio
   const requireToken = choice.tokenFile !== undefined || choice.credential !== undefined;
   const { host, pathname, origin } = new URL(url.href);
   const server: ObjectServer = { url: url.href, host, kind: 'plain' };
-  const use: TokenUse = {
-    verb: options.verb ?? 'GET',
-    path: pathname,
-    namespace: host,
-    issuers: [],
-    to: origin,
-  };
+  const verb = options.verb ?? 'GET';
+  const use: TokenUse = { verb, path: pathname, namespace: host, issuers: [], to: origin };
   return {
     url: url.text,
     servers: [server],

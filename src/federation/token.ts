@@ -192,10 +192,7 @@ function missingFault(use: TokenUse, searched: string[]): Fault {
   return new Fault(
     'token-missing',
     `${use.namespace} asks for a token and none was found; looked at: ${where}`,
-    {
-      about: use.path,
-      fix: tokenAdvice(use),
-    },
+    { about: use.path, fix: tokenAdvice(use) },
   );
 }
 

@@ -156,6 +156,8 @@ export type JobOutcome = 'success' | 'wrongOutput' | 'failed' | 'held' | 'remove
 /** Known only of a run's own jobs: the values of the matrix, and what the training measured, last and at best. */
 export interface Trained {
   parameters?: Readonly<Record<string, string | number | boolean>>;
+  /** The values in which the run's jobs differ: `lr=0.1 seed=2`. */
+  name?: string;
   metrics?: Metrics;
   best?: Metrics;
 }

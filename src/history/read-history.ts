@@ -56,12 +56,7 @@ export async function readHistory(
   const jobs = fold.finish();
   // What reading leaves behind is a third of all, and what follows needs room (`cli/main.ts` makes this possible).
   (globalThis as { gc?: () => void }).gc?.();
-  return {
-    jobs,
-    facts: fold.facts,
-    garbledBytes,
-    garbledStart: garbledStart ?? new Uint8Array(),
-  };
+  return { jobs, facts: fold.facts, garbledBytes, garbledStart: garbledStart ?? new Uint8Array() };
 }
 
 interface DatedLog {

@@ -42,7 +42,7 @@ export interface RunContext {
 export function runJobs(state: RunState, context: RunContext = {}): JobHistory[] {
   return state.jobs.map((job) => ({
     ...runJob(job, state.createdAt, context),
-    trained: defined({ parameters: job.parameters, ...jobMetrics(job) }),
+    trained: defined({ parameters: job.parameters, name: job.name, ...jobMetrics(job) }),
   }));
 }
 

@@ -5,7 +5,15 @@ import { checkPoolSubmit } from './check-pool-submit.ts';
 import { checkCheckpoint, checkRecovery } from './check-recovery.ts';
 import { dataMethods } from './choices.ts';
 import { checkGroups, checkNames, checkNumber, checkTwins } from './check-matrix.ts';
-import { fillText, isBuiltin, parseTemplate, placeholderNames, seedName, shellContexts } from './expand.ts';
+import {
+  fillText,
+  isBuiltin,
+  parameterVariable,
+  parseTemplate,
+  placeholderNames,
+  seedName,
+  shellContexts,
+} from './expand.ts';
 import { filledTexts } from './fill-file.ts';
 import { isInside, isLocal, overlap, plainPath } from './inside.ts';
 import { combinations, type Matrix } from './matrix.ts';
@@ -297,11 +305,12 @@ function templateProblems(text: string, known: string[], shell: boolean): string
 function unknownParameter(name: string, known: string[]): string {
   const close = nearest(name, known);
   const hint = close === undefined ? '' : ` (did you mean "{${close}}"?)`;
-  return `{${name}} is not a parameter; expected one of ${known.join(', ')}, a new one in [run], like matrix = { ${name} = [1, 2] }, or {{${name}}} for braces${hint}`;
+  const key = /\W/.test(name) ? `"${name}"` : name;
+  return `{${name}} is not a parameter; expected one of ${known.join(', ')}, a new one in [run], like matrix = { ${key} = [1, 2] }, or {{${name}}} for braces${hint}`;
 }
 
 function unclearPlace(name: string): string {
-  const variable = `UPDRAFT_${isBuiltin(name) ? '' : 'PARAM_'}${name.toUpperCase()}`;
+  const variable = isBuiltin(name) ? `UPDRAFT_${name.toUpperCase()}` : parameterVariable(name);
   return `{${name}} cannot be quoted safely in a substitution, here-document, comment or after a backslash; use the variable $${variable} there`;
 }
 

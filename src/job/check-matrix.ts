@@ -1,4 +1,4 @@
-import { isBuiltin, seedName } from './expand.ts';
+import { isBuiltin, parameterVariable, seedName } from './expand.ts';
 import { isGroupEntry, type Matrix, parametersOf } from './matrix.ts';
 import {
   type KeyPath,
@@ -24,7 +24,7 @@ export function checkNames(source: SourceFile, matrix: Matrix, hasRepeat: boolea
   const problems: SpecProblem[] = [];
   const variables = new Map<string, string>();
   for (const { name, at } of placesOfNames(matrix)) {
-    const same = variables.get(name.toUpperCase());
+    const same = variables.get(parameterVariable(name));
     if (isBuiltin(name))
       problems.push(
         problemAtKey(source, at, 'this name is reserved: every job has {job} and {index}; use another'),
@@ -38,10 +38,10 @@ export function checkNames(source: SourceFile, matrix: Matrix, hasRepeat: boolea
           at,
           same === name
             ? `"${name}" is a parameter already; use another name`
-            : `differs from "${same}" only in case; use another name`,
+            : `becomes the variable ${parameterVariable(name)}, as "${same}" does; use another name`,
         ),
       );
-    variables.set(name.toUpperCase(), name);
+    variables.set(parameterVariable(name), name);
   }
   return problems;
 }

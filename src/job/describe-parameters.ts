@@ -1,5 +1,13 @@
+import { shortenDistinct, shortestDistinct } from '../base/shorten.ts';
+import { widthOf } from '../base/text-table.ts';
+
+type Value = string | number | boolean;
+
 /** The values of a job's matrix, by name. */
-export type Parameters = Readonly<Record<string, string | number | boolean>>;
+export type Parameters = Readonly<Record<string, Value>>;
+
+/** The name of a parameter; Hydra's have dots: `model.optimizer.lr`. */
+export const parameterPattern = String.raw`[A-Za-z_]\w*(?:[.-]\w+)*`;
 
 /** `lr=0.1 seed=2`; empty for a job without parameters. */
 export const describeParameters = (parameters: Parameters = {}): string =>
@@ -7,11 +15,75 @@ export const describeParameters = (parameters: Parameters = {}): string =>
     .map(([name, value]) => `${name}=${value}`)
     .join(' ');
 
-/** A longer value, such as a URL or a path, would hide the others in a name. */
-export const isShortValue = (value: string | number | boolean): boolean => String(value).length <= 16;
+/** A job as people read it: its number, and its name in the run. `0003 lr=0.1 seed=2` */
+export const jobLabel = (id: string, name = ''): string => `${id} ${name}`.trimEnd();
 
-/** A job as people read it: `0003 lr=0.1 seed=2`, without values that are long or empty. */
-export function jobLabel(id: string, parameters: Parameters = {}): string {
-  const named = Object.entries(parameters).filter(([, value]) => value !== '' && isShortValue(value));
-  return [id, describeParameters(Object.fromEntries(named))].join(' ').trimEnd();
+/** A longer value, such as a URL or a path, would hide the others in a name. */
+const maxValueChars = 20;
+
+/**
+ * The names of a run's jobs, by id: the parameters in which they differ, or all those of an only job, with long values
+ * shortened so that they stay different. They follow from the plan alone, which never changes.
+ */
+export function jobNames(jobs: readonly { id: string; parameters: Parameters }[]): Map<string, string> {
+  const cells = jobs.map(({ parameters }) => parameters);
+  const names = [...new Set(cells.flatMap((cell) => Object.keys(cell)))];
+  const varied = names.filter((name) => new Set(cells.map((cell) => cell[name])).size > 1);
+  const shown = jobs.length === 1 ? names : withoutRedundant(cells, varied, longOnes(cells, varied));
+  const texts = nameCells(cells, shown);
+  return new Map(jobs.map(({ id }, at) => [id, texts[at] ?? '']));
+}
+
+/** Names cells by these parameters, those without a value left out: `data=images.tar lr=0.1`. */
+export function nameCells(cells: readonly Parameters[], names: readonly string[]): string[] {
+  const lastParts = (name: string, count: number) => name.split('.').slice(-count).join('.');
+  const shortNames = shortestDistinct(names, 4, lastParts) ?? names;
+  const columns = names.map((name, at) => {
+    const values = [...new Set(cells.map((cell) => cell[name] ?? ''))];
+    const texts = shortestDistinct(values, 8, textOf) ?? values.map(String);
+    const words = texts
+      .map(shortenDistinct(maxValueChars, texts))
+      .map((text) => (text === '' ? [] : [`${shortNames[at]}=${text}`]));
+    const wordsOf = new Map(values.map((value, index) => [value, words[index]]));
+    return cells.map((cell) => wordsOf.get(cell[name] ?? '') ?? []);
+  });
+  return cells.map((_, at) => columns.flatMap((column) => column[at] ?? []).join(' '));
+}
+
+/** A long fraction, such as a third, has at least four digits. */
+const textOf = (value: Value, size: number): string =>
+  typeof value === 'number' && !Number.isInteger(value) && String(value).length > 8
+    ? String(Number(value.toPrecision(3 + size)))
+    : String(value);
+
+/**
+ * The fewest of these parameters that distinguish all cells, in their order: what belongs together in a group needs one
+ * name only, and a short one if there is one. None if all cells are the same.
+ */
+export function distinguishingParameters(cells: readonly Parameters[], names: readonly string[]): string[] {
+  const long = longOnes(cells, names);
+  const short = names.filter((name) => !long.includes(name));
+  return withoutRedundant(cells, withoutRedundant(cells, names, long), short);
+}
+
+/** The parameters with a value too long for a name. */
+const longOnes = (cells: readonly Parameters[], names: readonly string[]): string[] =>
+  names.filter((name) => cells.some((cell) => widthOf(String(cell[name] ?? '')) > maxValueChars));
+
+/** Without those of `candidates`, the last first, that no two cells need to differ. */
+function withoutRedundant(
+  cells: readonly Parameters[],
+  names: readonly string[],
+  candidates: readonly string[],
+): string[] {
+  const distinct = (kept: readonly string[]): number =>
+    new Set(cells.map((cell) => JSON.stringify(kept.map((name) => cell[name] ?? null)))).size;
+  const all = distinct(names);
+  return candidates.reduceRight<string[]>(
+    (kept, name) => {
+      const fewer = kept.filter((one) => one !== name);
+      return distinct(fewer) === all ? fewer : kept;
+    },
+    [...names],
+  );
 }

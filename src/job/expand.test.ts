@@ -43,6 +43,16 @@ test('a matrix gives every combination `jobs` times, the last parameter changing
   assert.equal(new Set(jobs.map(({ id }) => id)).size, 8);
 });
 
+test('values of names with dots and hyphens reach the command and variables', () => {
+  const [job] = jobsOf(
+    'command = "t optim.lr={optim.lr} {batch-size}"',
+    'matrix = { "optim.lr" = [0.1], batch-size = ["8 9"] }',
+  );
+  assert.equal(job?.train.command, "t optim.lr=0.1 '8 9'");
+  assert.equal(job.train.env['UPDRAFT_PARAM_OPTIM_LR'], '0.1');
+  assert.equal(job.train.env['UPDRAFT_PARAM_BATCH_SIZE'], '8 9');
+});
+
 test('parameters reach check, outputs and variables, and the job gets its id and index', () => {
   const [, job] = jobsOf(
     'command = "t"\ncheck = "c {lr}"\nenv = { RATE = "r={lr}", FIXED = 4 }',

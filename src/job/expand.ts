@@ -1,4 +1,5 @@
 import { shellQuote } from '../base/shell-quote.ts';
+import { parameterPattern } from './describe-parameters.ts';
 import { plainPath } from './inside.ts';
 import type { Job } from './job.ts';
 import { jobId } from './layout.ts';
@@ -59,10 +60,13 @@ export function fillJob(train: Train, job: JobValues): Job {
   };
 }
 
+/** The variable with a parameter's value: `optim.lr` is in `UPDRAFT_PARAM_OPTIM_LR`. */
+export const parameterVariable = (name: string): string =>
+  `UPDRAFT_PARAM_${name.toUpperCase().replace(/\W/g, '_')}`;
+
 function jobVariables(id: string, index: number, parameters: Record<string, Scalar>): Record<string, string> {
   const own: Record<string, string> = { UPDRAFT_JOB: id, UPDRAFT_INDEX: String(index) };
-  for (const [name, value] of Object.entries(parameters))
-    own[`UPDRAFT_PARAM_${name.toUpperCase()}`] = String(value);
+  for (const [name, value] of Object.entries(parameters)) own[parameterVariable(name)] = String(value);
   return own;
 }
 
@@ -162,7 +166,10 @@ export const seedName = 'seed';
 
 export const isBuiltin = (name: string): boolean => (builtinNames as readonly string[]).includes(name);
 
-const tokenPattern = /(\$\{[^{}]*\}|[^{}$]+|\$)|(\{\{|\}\})|\{([A-Za-z_]\w*)\}|[{}]/g;
+const tokenPattern = new RegExp(
+  String.raw`(\$\{[^{}]*\}|[^{}$]+|\$)|(\{\{|\}\})|\{(${parameterPattern})\}|[{}]`,
+  'g',
+);
 
 /**
  * Splits a template at `{name}`; `{{` and `}}` are literal braces, and the shell's own `${NAME}` is kept. Any other

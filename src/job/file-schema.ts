@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { environmentSchema } from './environment-schema.ts';
+import { parameterPattern } from './describe-parameters.ts';
 import { avoidances, dataMethods, pools, profiles, secretPlaces, unpackModes } from './choices.ts';
 import {
   agentPlace,
@@ -174,7 +175,10 @@ const resources = table('a table', {
 }).describe('What a job needs.');
 
 const parameterName = () =>
-  names('a parameter: letters, digits and "_", no digit first', /^[A-Za-z_][A-Za-z0-9_]*$/);
+  names(
+    'a parameter: letters, digits and "_", no digit first; "." and "-" between them',
+    new RegExp(`^${parameterPattern}$`),
+  );
 
 /** The table [run] alone: it says how many jobs there are, with which parameters. */
 export const runSchema = table('a table', {
@@ -190,7 +194,7 @@ export const runSchema = table('a table', {
             [scalar(), z.record(parameterName(), scalar())],
             entry('a string, a number, true or false, or a table of these'),
           ),
-          entry('a list of values, like [0.1, 0.01]'),
+          entry('a list of values, like [0.1, 0.01]; a name with dots needs quotes, like "optim.lr"'),
         )
         .min(1, { error: 'is empty; a parameter needs at least one value' }),
       entry('a table of lists, like { lr = [0.1, 0.01] }'),

@@ -1,3 +1,4 @@
+import { parameterPattern } from './describe-parameters.ts';
 import { type KeyPath, valueAt } from './source-file.ts';
 import type { Scalar } from './spec.ts';
 
@@ -14,7 +15,8 @@ const filledKeys: readonly KeyPath[] = [
 ];
 
 /** `{name}`; `{{name}}` stands for itself, and other braces, as expressions have, mean nothing. */
-const placeholder = /\{\{([A-Za-z_]\w*)\}\}|\{([A-Za-z_]\w*)\}/g;
+const placeholder = new RegExp(String.raw`\{\{(${parameterPattern})\}\}|\{(${parameterPattern})\}`, 'g');
+const wholePlaceholder = new RegExp(String.raw`^\{(${parameterPattern})\}$`);
 
 /** The texts in those keys that have placeholders, with the names in them. */
 export function filledTexts(value: unknown): { at: KeyPath; names: string[] }[] {
@@ -50,7 +52,7 @@ export function fillFile(value: unknown, values: Readonly<Record<string, Scalar>
 }
 
 /** The name in a text that is nothing but its placeholder. */
-export const onlyPlaceholder = (text: string): string | undefined => /^\{([A-Za-z_]\w*)\}$/.exec(text)?.[1];
+export const onlyPlaceholder = (text: string): string | undefined => wholePlaceholder.exec(text)?.[1];
 
 function fillValue(text: string, values: Readonly<Record<string, Scalar>>): Scalar {
   const only = onlyPlaceholder(text);
@@ -97,7 +99,7 @@ function mayBeFilled(node: SchemaNode): SchemaNode {
   if (anyOf !== undefined) return { ...node, anyOf: anyOf.map(mayBeFilled) };
   if (node.type === 'string' && node.enum === undefined && node.pattern === undefined) return node;
   const { description, default: preset, ...value } = node;
-  const placeholderText = { type: 'string', pattern: String.raw`\{[A-Za-z_]\w*\}` };
+  const placeholderText = { type: 'string', pattern: String.raw`\{${parameterPattern}\}` };
   return {
     ...(description !== undefined && { description }),
     ...(preset !== undefined && { default: preset }),

@@ -254,10 +254,32 @@ test('placeholders must name a parameter, in a place where quoting is safe', () 
   assertProblem('check = "c {b}"\n', '5:9 train.check', /\{b\} is not a parameter/);
 });
 
+test('names with dots and hyphens are parameters too, and unknown ones are named', () => {
+  const run = '[run.matrix]\n"model.optimizer.lr" = [0.1]\n"batch-size" = [8]\n';
+  const command = (text: string): string => good.replace('"train"', JSON.stringify(text)) + run;
+  const fine = command('t model.optimizer.lr={model.optimizer.lr} -b {batch-size}');
+  assert.ok('spec' in checkSpec(fine, 'updraft.toml'));
+  assert.match(
+    problemsOf(command('t {model.optimiser.lr}'))[0] ?? '',
+    /^3:11 .*\{model\.optimiser\.lr\} is not a parameter.* \{ "model\.optimiser\.lr" = \[1, 2\] \}, or \{\{model\.optimiser\.lr\}\} for braces \(did you mean "\{model\.optimizer\.lr\}"\?\)$/,
+  );
+  assertProblem('[run.matrix]\noptim.lr = [1]\n', '6:1 run.matrix.optim', /a name with dots needs quotes/);
+  assertProblem(
+    '[run.matrix]\n"a.b" = [1]\na_b = [1]\n',
+    '7:1 run.matrix.a_b',
+    /UPDRAFT_PARAM_A_B, as "a\.b"/,
+  );
+  assertProblem('[resources]\nmemory = "{mem.gb} GB"\n', '6:10 resources.memory', /\{mem\.gb\} is not a/);
+});
+
 test('parameters need usable names and values, and make a sane number of jobs', () => {
   assertProblem('[run.matrix]\n"a b" = [1]\n', '6:1 run.matrix."a b"', /name for a parameter/);
   assertProblem('[run.matrix]\njob = [1]\n', '6:1 run.matrix.job', /reserved/);
-  assertProblem('[run.matrix]\nlr = [1]\nLR = [1]\n', '7:1 run.matrix.LR', /differs from "lr" only in case/);
+  assertProblem(
+    '[run.matrix]\nlr = [1]\nLR = [1]\n',
+    '7:1 run.matrix.LR',
+    /becomes the variable UPDRAFT_PARAM_LR, as "lr" does/,
+  );
   assertProblem('[run.matrix]\nlr = []\n', '6:6 run.matrix.lr', /at least one value/);
   assertProblem('[run.matrix]\nlr = 0.1\n', '6:6 run.matrix.lr', /expected a list of values/);
   assertProblem('[run.matrix]\nlr = [[1]]\n', '6:7 run.matrix.lr[0]', /expected a string, a number/);

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { nearest } from '../base/nearest.ts';
 import { yaml } from '../environment/pixi-lock.ts';
 import { Fault } from '../fault/fault.ts';
-import { distinguishingParameters } from './cell-names.ts';
+import { distinguishingParameters } from './describe-parameters.ts';
 import { checkConsistency, checkParameters, writtenMatrix } from './check-consistency.ts';
 import { type JobValues, listJobs, placeholderValues } from './expand.ts';
 import { fileSchema, runSchema } from './file-schema.ts';
@@ -166,10 +166,7 @@ function readSource(text: string, file: string): SourceFile {
       throw new Fault(
         'file-invalid',
         `${file} is not a job file: its name ends neither in .toml nor in .yaml`,
-        {
-          about: file,
-          fix: 'name it updraft.toml or updraft.yaml; updraft init writes one',
-        },
+        { about: file, fix: 'name it updraft.toml or updraft.yaml; updraft init writes one' },
       );
   }
 }

@@ -1,10 +1,8 @@
 import { createHash } from 'node:crypto';
 import { defined } from '../base/defined.ts';
-import { pickParameters, distinguishingParameters } from './cell-names.ts';
-import { describeParameters } from './describe-parameters.ts';
+import { distinguishingParameters, nameCells } from './describe-parameters.ts';
 import { placeholderValues } from './expand.ts';
 import type { Plan, PlannedData, Variant } from './plan.ts';
-import type { Scalar } from './spec.ts';
 
 /** The plan as each variant's jobs have it, with those jobs only; the plan itself, if all have the same. */
 export function variantsOf(plan: Plan): Plan[] {
@@ -67,10 +65,11 @@ export function planVariants(plans: readonly [Plan, ...Plan[]], variedBy: string
 
 /** Names the variants of a plan by what distinguishes them: `method=osdf gpus=1`. */
 export function variantNames(plan: Plan): (variant: Plan) => string {
-  const valuesOf = ({ jobs: [job] }: Plan): Record<string, Scalar> =>
-    job === undefined ? {} : placeholderValues({ ...job, index: Number(job.id) });
-  const names = distinguishingParameters(variantsOf(plan).map(valuesOf), plan.variedBy ?? []);
-  return (variant) => describeParameters(pickParameters(valuesOf(variant), names));
+  const firsts = variantsOf(plan).flatMap(({ jobs }) => jobs.slice(0, 1));
+  const cells = firsts.map((job) => placeholderValues({ ...job, index: Number(job.id) }));
+  const texts = nameCells(cells, distinguishingParameters(cells, plan.variedBy ?? []));
+  const names = new Map(firsts.map(({ id }, at) => [id, texts[at]]));
+  return ({ jobs: [job] }) => names.get(job?.id ?? '') ?? '';
 }
 
 /** What goes by one name in the run's folder, but differs, gets a number from the second on. */

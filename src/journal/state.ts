@@ -79,6 +79,8 @@ export interface JobState {
   id: string;
   /** Its values of the matrix, from the plan; the journals do not have them. */
   parameters?: Readonly<Record<string, string | number | boolean>>;
+  /** Its name among the run's jobs, from the plan too: the values in which they differ, `lr=0.1 seed=2`. */
+  name?: string;
   status: 'waiting' | 'running' | 'ended';
   outcome?: Outcome;
   /** Folder with the valid outputs. */

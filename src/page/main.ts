@@ -84,12 +84,7 @@ function readFiles({ files, unread, isCut }: FoundFiles): void {
   if (isCut) result.append(faultView(`only the first ${files.length} files were looked at`, ''));
   if (unread.length > 0) result.append(unreadView(unread));
   if (files.length > 0) ask({ ask: 'files', files, pool });
-  else
-    take({
-      is: 'fault',
-      message: 'nothing to read',
-      fix: 'choose files, or the folder, with a button',
-    });
+  else take({ is: 'fault', message: 'nothing to read', fix: 'choose files, or the folder, with a button' });
 }
 
 function show(shown: 'start' | 'progress' | 'result'): void {

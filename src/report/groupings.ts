@@ -1,7 +1,7 @@
 import { nearest } from '../base/nearest.ts';
 import { Fault } from '../fault/fault.ts';
 import type { AttemptHistory, JobHistory } from '../history/history.ts';
-import { distinguishingParameters } from '../job/cell-names.ts';
+import { distinguishingParameters } from '../job/describe-parameters.ts';
 import { seedName } from '../job/expand.ts';
 import type { GroupKey } from './groups.ts';
 import { hostOf, siteNames, unknownSite } from './sites.ts';

@@ -9,7 +9,11 @@ import { sections } from './sections.ts';
 test('rows of a run have parameters and accuracy; rows of a log do not', async () => {
   const folder = path.join(import.meta.dirname, '../../test/journals/retry-then-failure');
   const state = await loadRun(folder);
-  const sweep = state.jobs.map((job, index) => ({ ...job, parameters: { lr: 0.1 ** (index + 1) } }));
+  const sweep = state.jobs.map((job, index) => ({
+    ...job,
+    parameters: { lr: 0.1 ** (index + 1) },
+    name: `lr=${index}`,
+  }));
   const { jobs, ledger, report } = readRun(folder, { ...state, jobs: sweep });
   const rows = jobTable(jobs, ledger.rows);
   assert.deepEqual(
@@ -26,7 +30,7 @@ test('rows of a run have parameters and accuracy; rows of a log do not', async (
   );
   assert.match(first ?? '', /^0000,,success,true,.*,0\.1,1\.07,0\.61,1\.07,0\.61\n$/);
   const shown = sections(report, { jobRows: rows }).find(({ id }) => id === 'jobs');
-  assert.deepEqual(shown?.rows[0]?.slice(0, 3), ['0000', 'lr=0.1', 'success']);
+  assert.deepEqual(shown?.rows[0]?.slice(0, 3), ['0000', 'lr=0', 'success']);
   const plain = sections(report, { jobRows: jobTable(readRun(folder, state).jobs, ledger.rows) });
   assert.ok(plain.every(({ head: titles }) => titles.every(({ title }) => title !== 'parameters')));
 });

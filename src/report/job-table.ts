@@ -1,3 +1,4 @@
+import { defined } from '../base/defined.ts';
 import type { Cause } from '../codes/causes.ts';
 import type { AttemptHistory, Activity, JobHistory, Trained } from '../history/history.ts';
 import { csvLine } from './attempt-csv.ts';
@@ -82,6 +83,7 @@ function tableRow(
     epochSeconds: last?.speed?.epochSeconds ?? null,
     cause,
     parameters: trained?.parameters ?? {},
+    ...defined({ name: trained?.name }),
     loss: trained?.metrics?.['loss'] ?? null,
     accuracy: trained?.metrics?.['accuracy'] ?? null,
     metrics: trained?.metrics ?? {},

@@ -38,6 +38,7 @@ export interface JobRow {
   log: string | undefined;
   /** Its values of the matrix, if it is a job of a run that has one. */
   parameters?: Parameters;
+  name?: string;
   outcome: RowOutcome;
   cause: Cause | undefined;
   attempts: AttemptRow[];
@@ -112,6 +113,7 @@ function jobRow(job: JobHistory, doubt: boolean): JobRow {
     completionMillis: doubt ? undefined : completionOf(job),
   };
   if (job.trained?.parameters !== undefined) row.parameters = job.trained.parameters;
+  if (job.trained?.name !== undefined) row.name = job.trained.name;
   return row;
 }
 

@@ -231,11 +231,11 @@ function largestLosses(rows: readonly JobRow[]): LogReport['largestLosses'] {
   }));
 }
 
-const rowName = ({ job, node, log, parameters }: JobRow): JobName => ({
+const rowName = ({ job, node, log, parameters, name }: JobRow): JobName => ({
   job,
   node: node ?? null,
   log: log ?? null,
-  ...defined({ parameters }),
+  ...defined({ parameters, name }),
 });
 
 const largestColumn = (millis: Amounts): Column =>

@@ -81,14 +81,18 @@ test('a job that never started counts from the creation of the run', () => {
   assert.deepEqual([report.jobs.waiting, report.firstEventAt], [1, '2026-01-01T00:00:00.000Z']);
 });
 
-test('tables, charts and the CSV of attempts name jobs by their parameters', () => {
+test('tables, charts and the CSV of attempts name jobs by the parameters that differ', () => {
   const state = fold(
     runOf([
       { seconds: 10, outcome: 'success' },
       { seconds: 20, outcome: 'failed', fault: 'training-failed' },
     ]),
   );
-  const jobs = state.jobs.map((job, index) => ({ ...job, parameters: { lr: index / 10 } }));
+  const jobs = state.jobs.map((job, index) => ({
+    ...job,
+    parameters: { lr: index / 10, epochs: 90 },
+    name: `lr=${index / 10}`,
+  }));
   const { report, ledger, jobs: histories } = readRun('r', { ...state, jobs });
   const found = sections(report, { all: true });
   const rowsOf = (id: string) => found.find((section) => section.id === id)?.rows.map(([first]) => first);
@@ -96,6 +100,6 @@ test('tables, charts and the CSV of attempts name jobs by their parameters', () 
   const charts = reportCharts(histories, ledger, report);
   assert.match(charts.find(({ title }) => title === 'Attempts over time')?.svg ?? '', /1 lr=0\.1/);
   const [head, first] = [...attemptCsv(ledger)];
-  assert.match(head ?? '', /,parameters\.lr\n$/);
-  assert.match(first ?? '', /,0\n$/);
+  assert.match(head ?? '', /,parameters\.lr,parameters\.epochs\n$/);
+  assert.match(first ?? '', /,0,90\n$/);
 });

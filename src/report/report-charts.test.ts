@@ -59,6 +59,27 @@ test('an axis ends at or above its largest value, in a readable unit', () => {
   }
 });
 
+test('labels that are too long are cut where they differ least, and tooltips in full', () => {
+  const same = 'data=osdf:///chtc/staging/images-of-many-kinds.tar';
+  const names = ['bert-base-uncased', 'distilbert-base-uncased'].map(
+    (model) => `${same} model=${model} lr=0.1`,
+  );
+  const style = { id: 's', title: 't', axis: 'a', unit: timeUnit, show: String };
+  const svg = stripChart(
+    names.map((name) => ({ name, values: [{ name: 'job', value: 1 }] })),
+    style,
+  );
+  const labels = [...svg.matchAll(/<text [^>]*><title>([^<]*)<\/title>([^<]*)</g)];
+  assert.deepEqual(
+    labels.map(([, full]) => full),
+    names,
+  );
+  assert.deepEqual(
+    labels.map(([, , shown]) => shown),
+    ['…model=bert-base-uncased…', '…model=distilbert-base-uncased…'],
+  );
+});
+
 test('groups that a chart does not draw are counted, and long names of others stay different', () => {
   const names = Array.from({ length: 15 }, (_, index) => `text=the same text of all lr=${index}`);
   const style = { id: 's', title: 't', axis: 'a', unit: timeUnit, show: String };

@@ -43,8 +43,9 @@ export interface JobName {
   job: string;
   node: string | null;
   log: string | null;
-  /** For a run with a matrix: the job's values. */
+  /** For a run with a matrix: the job's values, and those in which its jobs differ: `lr=0.1 seed=2`. */
   parameters?: Parameters;
+  name?: string;
 }
 
 /** What names a job in tables and charts. */
@@ -52,7 +53,7 @@ export const jobName = ({ id, node, log, trained }: JobHistory): JobName => ({
   job: id,
   node: node ?? null,
   log: log ?? null,
-  ...defined({ parameters: trained?.parameters }),
+  ...defined({ parameters: trained?.parameters, name: trained?.name }),
 });
 
 /** The names of logs without the folder that all are in. */
@@ -66,15 +67,15 @@ export function shortLogNames(logs: readonly string[]): (log: string) => string 
   return (log) => (shared !== '' && log.startsWith(`${shared}/`) ? log.slice(shared.length + 1) : log);
 }
 
-/** How charts name a job: by its node, or its number and parameters. */
-export const rowLabel = ({ job, node, parameters }: NamedRow): string => node ?? jobLabel(job, parameters);
+/** How charts name a job: by its node, or its number and its name in the run. */
+export const rowLabel = ({ job, node, name }: NamedRow): string => node ?? jobLabel(job, name);
 export const historyLabel = ({ id, node, trained }: JobHistory): string =>
-  node ?? jobLabel(id, trained?.parameters);
+  node ?? jobLabel(id, trained?.name);
 
 interface NamedRow {
   job: string;
   node?: string | null | undefined;
-  parameters?: Parameters;
+  name?: string;
 }
 
 /** How tables name a job: by its node or number, after its log if there are several, as `updraft why` takes them. */

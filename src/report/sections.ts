@@ -1,5 +1,4 @@
 import { causeTitle } from '../codes/causes.ts';
-import { describeParameters } from '../job/describe-parameters.ts';
 import { formatSize } from '../job/units.ts';
 import { logTime } from '../history/log-facts.ts';
 import { columnLabels, lossColumns, slotColumns, sumOver, usefulColumns } from './columns.ts';
@@ -240,8 +239,8 @@ function jobSection(report: LogReport, jobs: readonly JobTableRow[], maxRows: nu
   const whole = (seconds: number | null) => (seconds === null ? '' : Math.round(seconds));
   const rows = shown.map((row) => [
     // The parameters have their own column.
-    labelOf({ ...row, parameters: {} }),
-    ...(isSweep ? [describeParameters(row.parameters)] : []),
+    labelOf({ ...row, name: '' }),
+    ...(isSweep ? [row.name ?? ''] : []),
     outcomeLabels[row.outcome] ?? row.outcome,
     row.valid === null ? '?' : row.valid ? 'yes' : 'no',
     `${row.sites.at(-1) ?? ''}${row.sites.length > 1 ? ` (+${row.sites.length - 1})` : ''}`,

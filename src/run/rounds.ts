@@ -80,10 +80,7 @@ function ownFiles(files: Record<string, string>, round: number): Record<string, 
 }
 
 function changed(plan: Plan, { memoryBytes, diskBytes, timeSeconds }: ResourceChange): Plan {
-  const resources = {
-    ...plan.spec.resources,
-    ...defined({ memoryBytes, diskBytes, timeSeconds }),
-  };
+  const resources = { ...plan.spec.resources, ...defined({ memoryBytes, diskBytes, timeSeconds }) };
   const disk = diskBytes === undefined ? plan.disk : { bytes: diskBytes, why: 'requested at a retry' };
   return { ...plan, spec: { ...plan.spec, resources }, disk };
 }

@@ -3,6 +3,7 @@ import type { Clock } from '../base/clock.ts';
 import { defined } from '../base/defined.ts';
 import { printable } from '../base/printable.ts';
 import { Fault } from '../fault/fault.ts';
+import { jobNames } from '../job/describe-parameters.ts';
 import { jobId, runFiles } from '../job/layout.ts';
 import { followRun } from '../journal/follow-run.ts';
 import { type EntrySource, loadOutline, loadRun } from '../journal/load-run.ts';
@@ -14,7 +15,7 @@ import { readPlan } from '../pool/read-plan.ts';
 /** The state of a run on any pool, from its folder alone. */
 export async function readRunState(runFolder: string): Promise<RunState> {
   const state = await loadRun(runFolder, await poolSource(runFolder));
-  return addParameters(await readParameters(runFolder))(state);
+  return addNames(await readNames(runFolder))(state);
 }
 
 /** The same without what its attempts report themselves: much cheaper for a run of many jobs. */
@@ -27,26 +28,27 @@ export async function* followRunStates(
   runFolder: string,
   options: { clock: Clock; signal?: AbortSignal },
 ): AsyncGenerator<RunState, void, undefined> {
-  const complete = addParameters(await readParameters(runFolder));
+  const complete = addNames(await readNames(runFolder));
   for await (const state of followRun(runFolder, { ...options, source: await poolSource(runFolder) }))
     yield complete(state);
 }
 
-/** The jobs' values of the matrix, by id; none if all are alike. */
-export async function readParameters(
+/** The jobs' values of the matrix and their names, by id; none if all are alike. */
+export async function readNames(
   runFolder: string,
-): Promise<Map<string, NonNullable<JobState['parameters']>>> {
+): Promise<Map<string, Pick<JobState, 'parameters' | 'name'>>> {
   // A copy of a run may lack its plan.
   const { jobs = [] } = (await readPlan(runFolder).catch(() => undefined)) ?? {};
+  const names = jobNames(jobs);
   const known = jobs.filter(({ parameters }) => Object.keys(parameters).length > 0);
-  return new Map(known.map(({ id, parameters }) => [id, parameters]));
+  return new Map(known.map(({ id, parameters }) => [id, defined({ parameters, name: names.get(id) })]));
 }
 
 /** A job that has not changed stays the same object: views print only those that have. */
-function addParameters(known: Awaited<ReturnType<typeof readParameters>>): (state: RunState) => RunState {
+function addNames(known: Awaited<ReturnType<typeof readNames>>): (state: RunState) => RunState {
   const completed = new WeakMap<JobState, JobState>();
   const complete = (job: JobState): JobState => {
-    const made = completed.get(job) ?? { ...job, ...defined({ parameters: known.get(job.id) }) };
+    const made = completed.get(job) ?? { ...job, ...known.get(job.id) };
     completed.set(job, made);
     return made;
   };

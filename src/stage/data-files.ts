@@ -87,10 +87,7 @@ export function describeFile(file: string, name: string): DataFile {
     throw new Fault(
       'file-invalid',
       `${file} is ${info.isDirectory() ? 'a link to a folder' : 'not a regular file'}`,
-      {
-        about: file,
-        fix: 'remove it from the data set, or put the files themselves there',
-      },
+      { about: file, fix: 'remove it from the data set, or put the files themselves there' },
     );
   const isExecutable = (info.mode & 0o100) !== 0;
   return { name, file, bytes: info.size, modifiedMs: info.mtimeMs, isExecutable };

@@ -276,10 +276,7 @@ async function compare(
     throw new Fault(
       'file-invalid',
       `${target} exists, and no server says whether it is ${settings.shownUrl}`,
-      {
-        about: target,
-        fix: 'try again later, choose another name, or allow overwriting',
-      },
+      { about: target, fix: 'try again later, choose another name, or allow overwriting' },
     );
   if (remote.size !== size) return undefined;
   if (remote.digest === undefined) return 'size';

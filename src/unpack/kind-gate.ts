@@ -74,9 +74,7 @@ export class KindGate implements ByteSink {
     return new Fault(
       text ? 'data-wrong' : 'archive-kind',
       `${this.#name}: is not an archive but ${other} (${bytes} bytes)`,
-      {
-        about: this.#name,
-      },
+      { about: this.#name },
     );
   }
 }

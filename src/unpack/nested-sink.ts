@@ -66,10 +66,7 @@ export class NestedSink implements EntrySink {
       throw new Fault(
         'archive-unsafe',
         `${this.#archive}: an inner archive is a sparse file with a hole of over 1 GiB`,
-        {
-          about: this.#archive,
-          fix: repackSparse,
-        },
+        { about: this.#archive, fix: repackSparse },
       );
     const zeros = this.#inner.write(Buffer.alloc(Math.min(bytes, 1 << 20)));
     return bytes <= 1 << 20 ? zeros : andThen(zeros, () => this.hole(bytes - (1 << 20)));

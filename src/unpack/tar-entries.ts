@@ -174,9 +174,7 @@ export class TarEntries {
     throw new Fault(
       'archive-unsafe',
       `${this.#archive}: the entry ${quoted(name)} would replace the folder itself`,
-      {
-        about: this.#archive,
-      },
+      { about: this.#archive },
     );
   }
 
@@ -194,9 +192,7 @@ export class TarEntries {
     throw new Fault(
       'archive-damaged',
       `${this.#archive}: the entry ${quoted(name)} has an invalid ${key}, ${quoted(value)}`,
-      {
-        about: this.#archive,
-      },
+      { about: this.#archive },
     );
   }
 

@@ -128,11 +128,7 @@ export class Unbzip2Stage implements ByteSink {
       return new Fault(
         'archive-kind',
         `${about}: has blocks written by bzip2 before 0.9.5, which Updraft does not unpack`,
-        {
-          about,
-          cause,
-          fix: 'repack: bzip2 -dc OLD.tar.bz2 | zstd > NEW.tar.zst',
-        },
+        { about, cause, fix: 'repack: bzip2 -dc OLD.tar.bz2 | zstd > NEW.tar.zst' },
       );
     return this.#damaged(
       `has a wrong checksum or bytes that cannot be decompressed before byte ${this.#queue.pushed.toLocaleString('en-US')}`,

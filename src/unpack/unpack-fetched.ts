@@ -2,12 +2,6 @@ import { Fault } from '../fault/fault.ts';
 import type { MaybePromise } from './entry.ts';
 import type { Unpacked, Unpacker } from './open-unpacker.ts';
 
-/** What verifies an object: a manifest chunk by chunk, a digest at the end. */
-interface ExpectedDigests {
-  manifest?: unknown;
-  sha256?: string;
-}
-
 /**
  * Unpacks what `fetch` delivers. An archive that is damaged although its bytes are verified was published that way: no
  * other server or machine has a better copy. To find out, the rest is fetched if a digest is known; `fetch` calls its
@@ -15,7 +9,7 @@ interface ExpectedDigests {
  */
 export async function unpackFetched<Fetched extends { verified: string }>(
   unpacker: Unpacker,
-  { manifest, sha256 }: ExpectedDigests,
+  { manifest, sha256 }: { manifest?: unknown; sha256?: string },
   fetch: (write: (chunk: Buffer) => MaybePromise, onDigest: () => void) => Promise<Fetched>,
 ): Promise<{ fetched: Fetched; unpacked: Unpacked }> {
   let hasDigest = sha256 !== undefined;

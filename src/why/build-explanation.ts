@@ -17,13 +17,7 @@ export const explained = (
   standing: JobStatus,
   { cause }: Diagnosis,
   parts: Parts,
-): Explanation => ({
-  job: id,
-  standing,
-  cause,
-  title: causeTitle(cause),
-  ...parts,
-});
+): Explanation => ({ job: id, standing, cause, title: causeTitle(cause), ...parts });
 
 /** What an attempt is or was doing. */
 export const activityText: Record<Activity, string> = {

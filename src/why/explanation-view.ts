@@ -36,8 +36,7 @@ export function viewExplanation(explanation: Explanation, verbose = false): Expl
 }
 
 /** The job that an explanation is about, as people read it. */
-export const explainedLabel = ({ job, parameters }: Explanation): string =>
-  printable(jobLabel(job, parameters));
+export const explainedLabel = ({ job, name }: Explanation): string => printable(jobLabel(job, name));
 
 /** Evidence that neither the sentences nor earlier lines contain. */
 function notSaid(evidence: readonly Evidence[], because: readonly string[]): Evidence[] {

@@ -4,7 +4,7 @@ import type { Explanation } from '../diagnosis/explanation.ts';
 import { groupExplanations } from './group-explanations.ts';
 
 const explained = (job: string, lr: number): Explanation => ({
-  ...{ job, parameters: { lr }, standing: 'failed', cause: 'exit-code', title: 'it failed' },
+  ...{ job, name: `lr=${lr}`, standing: 'failed', cause: 'exit-code', title: 'it failed' },
   ...{ because: [], evidence: [], doing: [], advice: [] },
 });
 

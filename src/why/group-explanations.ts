@@ -40,7 +40,7 @@ export function groupExplanations(explanations: Iterable<Explanation>): Explaine
     const group = groups.get(key);
     const name = log === undefined || log === latestLogs.get(key) ? node : `${log}: ${node}`;
     if (log !== undefined) latestLogs.set(key, log);
-    const label = example.parameters === undefined ? [] : [explainedLabel(example)];
+    const label = example.name === undefined ? [] : [explainedLabel(example)];
     if (group === undefined)
       groups.set(key, { standing, cause, title, jobs: [name], labels: label, example });
     else {

@@ -4,9 +4,11 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { systemClock } from '../../src/base/clock.ts';
+import { defined } from '../../src/base/defined.ts';
 import type { BoardUpdate } from '../../src/dashboard/page-data.ts';
 import { staticPage } from '../../src/dashboard/page.ts';
 import type { RunSource } from '../../src/dashboard/run-source.ts';
+import { jobNames } from '../../src/job/describe-parameters.ts';
 import { loadRun } from '../../src/journal/load-run.ts';
 import type { RunState } from '../../src/journal/state.ts';
 import type { Tab } from '../browser/chromium.ts';
@@ -221,7 +223,8 @@ const withParameters = (source: RunSource): RunSource => ({
         ...job,
         parameters: { lr: [0.1, 0.01, 0.001][index % 3] ?? 0, opt: index % 2 === 0 ? 'sgd' : 'adam' },
       }));
-      yield { ...state, jobs };
+      const names = jobNames(jobs);
+      yield { ...state, jobs: jobs.map((job) => ({ ...job, ...defined({ name: names.get(job.id) }) })) };
     }
   },
 });

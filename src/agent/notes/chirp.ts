@@ -12,17 +12,12 @@ interface Reply {
   text: string;
 }
 
-interface PendingRequest {
-  rest: Rest;
-  answer: (answer: Reply | undefined) => void;
-}
-
 /** No reply that we request is near this size; anything larger is not the protocol we know. */
 const maxBytes = 4 << 20;
 
 /** Parses a stream of chirp replies, which come in the order of the requests. */
 export class ChirpAnswers {
-  readonly #questions: PendingRequest[] = [];
+  readonly #questions: { rest: Rest; answer: (answer: Reply | undefined) => void }[] = [];
   #received = Buffer.alloc(0);
 
   /** The reply to the next request; undefined if the connection breaks first. */

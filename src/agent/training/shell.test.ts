@@ -11,7 +11,6 @@ const order = {
   attempt: 3,
   job: {
     id: '0007',
-    parameters: { 'learning-rate': 0.1 },
     train: { env: { PATH: '/mine', OMP_NUM_THREADS: '7' } },
   },
   data: [{ name: 'train.images', into: 'data/images' }],
@@ -26,9 +25,8 @@ test("the user's settings win, but the chosen Python stays first on the PATH", (
   assert.equal(env['TMPDIR'], '/s/tmp');
 });
 
-test('parameters and data folders have names a shell can use', () => {
+test('data folders have names a shell can use', () => {
   const env = trainingEnv(order, scratch, {});
-  assert.equal(env['UPDRAFT_PARAM_LEARNING_RATE'], '0.1');
   assert.equal(env['UPDRAFT_DATA_TRAIN_IMAGES'], '/s/work/data/images');
   assert.equal(env['UPDRAFT_JOB'], '0007');
 });

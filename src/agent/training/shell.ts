@@ -140,8 +140,6 @@ export function trainingEnv(order: WorkOrder, scratch: Scratch, env: Env): Recor
     reported['UPDRAFT_CHECKPOINT'] = path.join(scratch.work, job.train.checkpoint);
   for (const { name, into } of order.data)
     reported[`UPDRAFT_DATA_${upperCase(name)}`] = path.join(scratch.work, into);
-  for (const [name, value] of Object.entries(job.parameters))
-    reported[`UPDRAFT_PARAM_${upperCase(name)}`] = String(value);
   Object.assign(reported, job.train.env);
   // Last: a module of the same name that the user brings is the user's.
   reported['PYTHONPATH'] = [reported['PYTHONPATH'], scratch.python].filter(Boolean).join(':');

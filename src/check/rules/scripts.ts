@@ -3,6 +3,7 @@ import type { Found, Rule } from '../../base/finding.ts';
 import { nearest } from '../../base/nearest.ts';
 import { programsOf } from '../code/uses.ts';
 import type { CodeFacts, HereFacts, PlanFacts } from '../facts.ts';
+import { parameterVariable } from '../../job/expand.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
 import { machinePaths, type MachinePath } from '../code/machine-paths.ts';
 import { counted } from '../../base/counted.ts';
@@ -249,7 +250,7 @@ function unusedParameters({ plan, code, where }: PlanFacts & CodeFacts): Found[]
   const isUsed = (name: string): boolean =>
     plan.variedBy?.includes(name) === true ||
     templates.some((text) => text.includes(`{${name}}`)) ||
-    mentions(code, `UPDRAFT_PARAM_${name.toUpperCase()}`);
+    mentions(code, parameterVariable(name));
   return Object.entries(plan.spec.run.matrix)
     .filter(([, values]) => values.length > 1)
     .filter(([name, values]) => !parametersOf(name, values).some(isUsed))
@@ -258,7 +259,7 @@ function unusedParameters({ plan, code, where }: PlanFacts & CodeFacts): Found[]
       const [name = group] = names;
       return {
         message: `neither the command nor the files sent use the parameter ${names.map((one) => `"${one}"`).join(' or ')}: ${counted(values.length, 'identical job')}${plan.jobs.length > values.length ? ' of each kind' : ''}`,
-        fix: `pass it in the command, as in \`--${name} {${name}}\`, or read $UPDRAFT_PARAM_${name.toUpperCase()}`,
+        fix: `pass it in the command, as in \`${name.includes('.') ? `${name}=` : `--${name} `}{${name}}\`, or read $${parameterVariable(name)}`,
         place: where('run', 'matrix', group),
       };
     });

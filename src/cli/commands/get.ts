@@ -109,9 +109,7 @@ function refuseContradiction(
   throw new Fault(
     'usage',
     `pack=${pack} in the URL and ${recursive ? '--recursive' : `--unpack=${asked ?? ''}`} contradict each other`,
-    {
-      fix: 'keep one of the two',
-    },
+    { fix: 'keep one of the two' },
   );
 }
 

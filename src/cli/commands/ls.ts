@@ -26,11 +26,7 @@ export function configure(command: Command, cli: Cli): void {
 
 async function ls(cli: Cli, url: string, options: Options): Promise<void> {
   const { tokenFile } = options;
-  const how = {
-    federation: openFederation(cli),
-    signal: cli.signal,
-    ...defined({ tokenFile }),
-  };
+  const how = { federation: openFederation(cli), signal: cli.signal, ...defined({ tokenFile }) };
   const entries = options.recursive ? walkCollection(url, how) : await listCollection(url, how);
   let count = 0;
   for await (const entry of entries) {

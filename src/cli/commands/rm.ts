@@ -132,10 +132,7 @@ async function deleteFolder(url: string, how: ObjectOptions): Promise<void> {
       throw new Fault(
         'object-changed',
         `${url}: ${entry.name} was added after the folder was listed; not deleted`,
-        {
-          about: url,
-          fix: 'check it, then run the same command again',
-        },
+        { about: url, fix: 'check it, then run the same command again' },
       );
   await deleteObject(url, how);
 }

@@ -115,7 +115,7 @@ function row(job: JobState, now: number, metrics: readonly (number | undefined)[
   const { bytes, rate } = fetchTotals(fetches);
   const training: TrainingState = attempt?.agent?.training ?? { command: '' };
   return [
-    clip(printable(jobLabel(job.id, job.parameters)), room),
+    clip(printable(jobLabel(job.id, job.name)), room),
     attempt === undefined ? '' : String(attempt.attempt),
     describeState(job),
     clip(printable(displaySite(attempt)), 20),

@@ -49,9 +49,7 @@ export function configure(command: Command, cli: Cli): void {
           throw new Fault(
             'usage',
             `why takes one job, and "${printable(more[0] ?? second ?? '')}" is another`,
-            {
-              fix: 'name one job after the run or the logs, or none',
-            },
+            { fix: 'name one job after the run or the logs, or none' },
           );
         const [dag, ...otherLogs] = logs;
         if (dag !== undefined && otherLogs.length === 0 && (await isDagFile(path.resolve(cli.cwd, dag))))

@@ -116,9 +116,7 @@ async function runningFederation(cli: Cli, given: string | undefined): Promise<F
   throw new Fault(
     'servers-unreachable',
     `no mini federation is running (looked for its state in ${folder})`,
-    {
-      fix: 'updraft mini federation up --publish /demo=FOLDER --detach',
-    },
+    { fix: 'updraft mini federation up --publish /demo=FOLDER --detach' },
   );
 }
 

@@ -39,9 +39,7 @@ export async function federationUp(cli: Cli, options: UpOptions): Promise<void> 
     throw new Fault(
       'usage',
       `a mini federation is already running (process ${running.process.pid}, ${folder})`,
-      {
-        fix: 'run updraft mini federation down, or choose another folder with --state',
-      },
+      { fix: 'run updraft mini federation down, or choose another folder with --state' },
     );
   if (options.detach) showFederation(cli, await detach(cli, folder, published, options), options);
   else {
@@ -179,9 +177,7 @@ async function readPublished(cwd: string, options: UpOptions): Promise<Published
 async function readFolder(cwd: string, word: string): Promise<[string, string]> {
   const [, prefix, given] = /^((?:\/[\w.~-]+)+)=(.+)$/s.exec(word) ?? [];
   if (prefix === undefined || given === undefined || /^\/(api|\.well-known)(\/|$)|\/\.\.?(\/|$)/.test(prefix))
-    throw new Fault('usage', `--publish ${word}: expected /prefix=FOLDER`, {
-      fix: '--publish /demo=data',
-    });
+    throw new Fault('usage', `--publish ${word}: expected /prefix=FOLDER`, { fix: '--publish /demo=data' });
   const folder = path.resolve(cwd, given);
   const info = await stat(folder).catch(() => undefined);
   if (info?.isDirectory() === true) return [prefix, folder];

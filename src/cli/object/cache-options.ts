@@ -42,10 +42,7 @@ export function withCacheOptions<L extends Locator>(
       throw new Fault(
         'usage',
         `${url} has no caches: --cache ${caches[0] ?? ''} is for objects of a federation`,
-        {
-          about: url,
-          fix: 'leave out --cache, or use an osdf: or pelican: URL',
-        },
+        { about: url, fix: 'leave out --cache, or use an osdf: or pelican: URL' },
       );
     },
   };

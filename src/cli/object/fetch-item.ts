@@ -24,17 +24,11 @@ export interface FetchItemOptions extends ProofOptions {
   unpack?: UnpackerOptions['mode'] | undefined;
 }
 
-interface ReportedSetback {
-  server: string;
-  kind: string;
-  message: string;
-}
-
 /** The result for one object. */
 export interface GetResult extends GetItem {
   fetched?: Fetched;
   unpacked?: Unpacked;
-  setbacks: ReportedSetback[];
+  setbacks: { server: string; kind: string; message: string }[];
   fault?: Fault;
 }
 

@@ -37,12 +37,6 @@ interface StageRequest {
   list?: { nameOf: (sha8: string) => string; minShards: number };
 }
 
-/** What was staged. */
-interface StagedSet {
-  objects: StagedObject[];
-  list?: { name: string; sha256: string };
-}
-
 /** What staging one object needs. */
 interface Staging extends StageRequest {
   cli: Cli;
@@ -59,7 +53,7 @@ export async function stageAll(
   request: StageRequest,
   shards: AsyncIterable<Shard> | Iterable<Shard>,
   options: { json?: true; quiet?: true; report: (object: StagedObject) => string | undefined },
-): Promise<StagedSet> {
+): Promise<{ objects: StagedObject[]; list?: { name: string; sha256: string } }> {
   const scratch = await mkdtemp(path.join(cli.env['TMPDIR'] ?? os.tmpdir(), 'updraft-stage-'));
   const board = new TransferBoard(cli, boardMode(cli, options), 0);
   try {

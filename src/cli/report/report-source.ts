@@ -73,16 +73,10 @@ async function findReportRun(cli: Cli, word: string | undefined): Promise<FoundR
   }
 }
 
-/** The options that decide which results are valid. */
-interface ValidityOptions {
-  valid?: string;
-  invalid?: string;
-}
-
 export async function readSource(
   cli: Cli,
   source: ReportSource,
-  validity: ValidityOptions,
+  validity: { valid?: string; invalid?: string },
 ): Promise<ReadLogs> {
   const { valid, invalid } = validity;
   if ('several' in source) {
@@ -129,10 +123,7 @@ export async function runContext(folder: string, { pool }: RunState): Promise<Ru
   const plan = await readPlan(folder).catch(() => undefined);
   const log = poolKind(pool)?.eventLog;
   const read = log && (await readRunLog(path.join(folder, log)).catch(() => undefined));
-  return {
-    plannedFor: plan && plannedJobs(plan),
-    logged: read ? read.jobs : undefined,
-  };
+  return { plannedFor: plan && plannedJobs(plan), logged: read ? read.jobs : undefined };
 }
 
 /** What each job of the plan requests, by its variant. */

@@ -115,6 +115,21 @@ test('an attempt that resumes replaces the points past its checkpoint, also by l
   assert.equal(pointsOf(file).at(-1)?.step, Number.MAX_SAFE_INTEGER);
 });
 
+test('folders of curves are named by the parameters in which jobs differ, whatever their length', async (t) => {
+  const cwd = await temporaryFolder(t, {
+    'updraft.toml': [
+      'name = "x"\n[train]\ncommand = "t {model} {lr}"\noutputs = ["m"]',
+      '[run]\nmatrix = { model = ["bert-base-uncased", "distilbert-base-uncased"], lr = [1e-4] }\n',
+    ].join('\n'),
+  });
+  const growing = await growingRun(t, cwd, ['0000', '0001']);
+  await writeFile(path.join(growing.folder, runFiles.plan), JSON.stringify(await loadPlan(cwd)));
+  for (const job of ['0000', '0001']) await growing.agent(job, 1, { kind: 'progress', step: 1, loss: 1 });
+  await runCommand(results, ['--tensorboard', 'curves'], { cwd });
+  const folders = await readdir(path.join(cwd, 'curves'));
+  assert.deepEqual(folders.sort(), ['0000 model=bert_', '0001 model=distilbert_']);
+});
+
 test('all attempts of a job are one curve, in the order of their numbers, in a folder named by its parameters', async (t) => {
   const cwd = await temporaryFolder(t, {
     'updraft.toml':

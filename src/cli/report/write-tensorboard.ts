@@ -4,23 +4,22 @@ import { errorReason } from '../../base/error-reason.ts';
 import { Fault } from '../../fault/fault.ts';
 import { jobLabel } from '../../job/describe-parameters.ts';
 import { agentJournals } from '../../journal/load-run.ts';
-import type { JobState } from '../../journal/state.ts';
 import { CurveStitcher, eachProgress, type TrainingPoint } from '../../journal/training-curve.ts';
-import { readParameters } from '../../run/run-states.ts';
+import { readNames } from '../../run/run-states.ts';
 import { crc32cOf } from '../../transfer/proof/crc32c.ts';
 
 /**
- * Writes the curves of a run's jobs for TensorBoard: a folder per job, named by its parameters. Written again, they
+ * Writes the curves of a run's jobs for TensorBoard: a folder per job, named by the parameters in which the jobs differ. Written again, they
  * replace the earlier ones. Returns how many jobs have curves.
  */
 export async function writeTensorboard(runFolder: string, target: string): Promise<number> {
-  const parameters = await readParameters(runFolder);
+  const names = await readNames(runFolder);
   let written = 0;
   for (const [job, journals] of Map.groupBy(await agentJournals(runFolder), (one) => one.job)) {
     const curve = await readCurve(journals.toSorted((a, b) => a.attempt - b.attempt));
     if (curve === undefined) continue;
     const seconds = String(Math.floor(curve.startedAt / 1000)).padStart(10, '0');
-    const folder = path.join(target, folderName(job, parameters.get(job)));
+    const folder = path.join(target, folderName(job, names.get(job)?.name));
     await writeWhole(path.join(folder, `events.out.tfevents.${seconds}.updraft`), curve.content);
     written += 1;
   }
@@ -43,8 +42,8 @@ async function readCurve(journals: readonly { path: string }[]): Promise<EventFi
 }
 
 /** TensorBoard shows the folder's name: `0003 lr=0.1 seed=2`. */
-const folderName = (id: string, parameters: JobState['parameters']): string =>
-  jobLabel(id, parameters)
+const folderName = (id: string, name: string | undefined): string =>
+  jobLabel(id, name)
     .replaceAll(/[^\p{L}\p{N} ._=+-]/gu, '_')
     .slice(0, 120);
 

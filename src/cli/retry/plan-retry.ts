@@ -104,8 +104,7 @@ function groupLines(group: readonly PlannedRetry[], width: number): string[] {
   const [first] = group;
   if (first === undefined) return [];
   const { lack, explanation, what, isMet } = first;
-  const hasLabels =
-    group.length <= maxLabels && group.every((one) => one.explanation.parameters !== undefined);
+  const hasLabels = group.length <= maxLabels && group.every((one) => one.explanation.name !== undefined);
   const named = hasLabels
     ? group.map((one) => explainedLabel(one.explanation)).join(', ')
     : jobList(group.map(({ job }) => printable(job)));

@@ -56,5 +56,5 @@ function canaryEnd(failed: readonly JobState[]): string {
   const fault = attempt?.fault ?? attempt?.agent?.faults.at(-1);
   const said = fault === undefined ? (first?.outcome ?? '') : printable(fault.message);
   const more = others.length === 0 ? '' : ` and ${others.length} more`;
-  return `job ${printable(jobLabel(first?.id ?? '', first?.parameters))}${more} of the canary failed (${said})`;
+  return `job ${printable(jobLabel(first?.id ?? '', first?.name))}${more} of the canary failed (${said})`;
 }

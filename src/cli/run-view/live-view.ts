@@ -141,7 +141,7 @@ function jobLines(jobs: readonly JobState[], frame: Frame, room: number): string
   ];
 }
 
-const nameOf = ({ id, parameters }: JobState): string => printable(jobLabel(id, parameters));
+const nameOf = ({ id, name }: JobState): string => printable(jobLabel(id, name));
 
 /** A narrow screen needs its room for the state. */
 const nameRoom = ({ columns }: Frame): number => Math.max(20, Math.floor(columns / 4));

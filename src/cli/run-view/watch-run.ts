@@ -142,7 +142,7 @@ function textLine(job: JobState, at: number): string {
   const detail = [...jobFigures(job), ...jobNotes(job, at)].join(', ');
   return [
     `${time}Z`,
-    printable(jobLabel(job.id, job.parameters)),
+    printable(jobLabel(job.id, job.name)),
     ...(attempt === undefined ? [] : [`try ${attempt.attempt}`]),
     describeState(job),
     ...(place === '' ? [] : [`at ${printable(place)}`]),

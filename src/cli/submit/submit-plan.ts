@@ -125,11 +125,7 @@ async function resume(
   return { ...(await resumeRun(folder, pool, cli)), pool };
 }
 
-const submittedText = {
-  created: 'started',
-  continued: 'resuming',
-  finished: 'already finished:',
-} as const;
+const submittedText = { created: 'started', continued: 'resuming', finished: 'already finished:' } as const;
 
 /** A run's name is enough where `runs/` is found from here; elsewhere its path is needed. */
 function argumentFor(cwd: string, folder: string): string {

@@ -40,11 +40,11 @@ export async function explainRun(
   const policy = plan && pool?.supervisedBy?.(plan);
   const run = journal.map((entry) => ({ file: runFiles.journal, entry }));
   return mapLimited(jobs, maxParallelReads, async (job) => {
-    const parameters = defined({ parameters: job.parameters });
-    if (job.isKeptBack) return { ...explainCanaryWait(state, job.id, pool), ...parameters };
+    const named = defined({ parameters: job.parameters, name: job.name });
+    if (job.isKeptBack) return { ...explainCanaryWait(state, job.id, pool), ...named };
     const entries = await agentEntries(folder, job);
     return {
-      ...parameters,
+      ...named,
       ...explainRunJob({
         job,
         entries: [
@@ -184,7 +184,7 @@ function explainCanaryWait(
   const bad = ahead.filter(({ outcome }) => outcome !== undefined && outcome !== 'success');
   const named = bad
     .slice(0, 8)
-    .map(({ id, parameters }) => printable(jobLabel(id, parameters)))
+    .map(({ id, name }) => printable(jobLabel(id, name)))
     .join(', ');
   return {
     job,

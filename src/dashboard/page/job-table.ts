@@ -138,7 +138,7 @@ export class JobTable {
 
   /** The job as people read it. */
   labelOf(id: string): string {
-    return jobLabel(id, this.#rows.get(id)?.parameters);
+    return jobLabel(id, this.#rows.get(id)?.name);
   }
 
   /** An empty id means none. */
@@ -205,7 +205,7 @@ export class JobTable {
         ...(isChosen ? { class: 'chosen' } : {}),
       },
       html('td', { class: 'job' }, html('button', button, row.id)),
-      html('td', { class: 'parameters', title: parameters }, parameters),
+      html('td', { class: 'parameters', title: parameters }, row.name ?? ''),
       html('td', { class: 'state', 'data-tone': row.tone }, symbolOf(row.tone), row.state),
       html('td', { class: 'metric' }, measured === undefined ? '' : shortNumber(measured)),
       html('td', { class: 'attempts' }, timeline(row.bars, this.#span)),
@@ -216,8 +216,8 @@ export class JobTable {
   }
 }
 
-const searchTextOf = ({ id, parameters, state, where, note }: BoardRow) =>
-  `${id} ${describeParameters(parameters)} ${state} ${where} ${note}`.toLowerCase();
+const searchTextOf = ({ id, parameters, name = '', state, where, note }: BoardRow) =>
+  `${id} ${describeParameters(parameters)} ${name} ${state} ${where} ${note}`.toLowerCase();
 
 /** What they are sorted by comes first, if it has no column: the rest may be cut. */
 function figuresOf({ metrics, figures }: BoardRow, { of, name }: RowOrder, shown: string): string {

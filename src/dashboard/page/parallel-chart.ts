@@ -1,3 +1,4 @@
+import { shortenDistinct } from '../../base/shorten.ts';
 import { clip } from '../../base/text-table.ts';
 import { isLowerBetter } from '../../base/metric-direction.ts';
 import { axisOf, type ValueAxis } from '../axes.ts';
@@ -89,6 +90,8 @@ function labelsOf({ name, axis }: Column, { x, end, width, gap, placeY }: LabelP
   const anchor = { first: 'start', last: 'end', between: 'middle' }[end];
   const nameX = { first: 4, last: width - 4, between: x }[end];
   const room = Math.max(4, Math.floor(gap / 8));
+  const labels = axis.ticks.map(({ label }) => label);
+  const short = shortenDistinct(room, labels);
   const title = `${name}${axis.kind === 'log' ? ' (log)' : ''}`;
   const side = { x: `${isLast ? x - 6 : x + 6}`, 'text-anchor': isLast ? 'end' : 'start' };
   return svg(
@@ -100,7 +103,9 @@ function labelsOf({ name, axis }: Column, { x, end, width, gap, placeY }: LabelP
       svg('title', {}, title),
       clip(title, room + 2),
     ),
-    ...axis.ticks.map(({ at, label }) => svg('text', { ...side, y: `${placeY(at) + 4}` }, clip(label, room))),
+    ...axis.ticks.map(({ at, label }) =>
+      svg('text', { ...side, y: `${placeY(at) + 4}` }, svg('title', {}, label), short(label)),
+    ),
   );
 }
 

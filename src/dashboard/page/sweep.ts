@@ -246,8 +246,8 @@ const chartBox = (id: string, name: string) =>
   });
 
 /** A job that failed may have measured something before. */
-const labelOf = ({ id, parameters, tone }: BoardRow) =>
-  `${jobLabel(id, parameters)}${tone === 'bad' ? ' (no valid result)' : ''}`;
+const labelOf = ({ id, name, tone }: BoardRow) =>
+  `${jobLabel(id, name)}${tone === 'bad' ? ' (no valid result)' : ''}`;
 
 /** Links that save the files of a job's results. */
 export const downloads = (id: string, files: readonly ResultFile[], hrefOf: SweepContext['hrefOf']) =>

@@ -4,7 +4,7 @@ import path from 'node:path';
 import type { Clock } from '../../base/clock.ts';
 import type { Env } from '../../base/env.ts';
 import { isGone } from '../../base/error-reason.ts';
-import { acquireLease } from '../../base/lease.ts';
+import { withLease } from '../../base/lease.ts';
 import { identifySelf } from '../../base/process-identity.ts';
 import { listOf, optional, shape, text, field, Mismatch } from '../../base/shape.ts';
 import { stateFolder } from '../../base/user-folders.ts';
@@ -133,18 +133,11 @@ export class LoginStore {
     await this.#makeFolder();
     const folder = path.join(this.#folder, idOf(key) + leaseEnd);
     const start = clock.monotonic();
-    let lease = await acquireLease(folder, self);
-    while (lease === undefined) {
+    return await withLease(folder, self, clock, action, async () => {
       // The lock of a process that died on another machine is not detectable from here.
       if (clock.monotonic() - start > leaseMs) await rm(folder, { recursive: true, force: true });
       else await clock.sleep(waitMs, signal);
-      lease = await acquireLease(folder, self);
-    }
-    try {
-      return await action();
-    } finally {
-      await lease.release();
-    }
+    });
   }
 
   async #read<T>(name: string, fields: (value: unknown) => T | Mismatch): Promise<T | undefined> {

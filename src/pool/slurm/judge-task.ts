@@ -37,10 +37,7 @@ const endedStates = new Set([
 
 /** What Slurm's end states mean for jobs whose script recorded nothing. */
 const endMeanings: Record<string, { outcome: Outcome; fault: FaultRecord }> = {
-  CANCELLED: {
-    outcome: 'stopped',
-    fault: { kind: 'interrupted', message: 'it was cancelled in Slurm' },
-  },
+  CANCELLED: { outcome: 'stopped', fault: { kind: 'interrupted', message: 'it was cancelled in Slurm' } },
   TIMEOUT: timeLimit('Slurm ended it at its time limit'),
   DEADLINE: timeLimit('Slurm ended it at its deadline'),
   OUT_OF_MEMORY: {

@@ -128,10 +128,7 @@ export function taskSource(runFolder: string, { jobs }: Pick<Plan, 'jobs'>): Ent
       const grown = await mapLimited(tails, maxParallel, (tail) => tail.read());
       const reported = grown.flatMap(({ entries }) => entries);
       const entries = await Promise.all(reported.map((entry) => withAgentExit(runFolder, entry)));
-      return {
-        entries: withOutcomes(entries, outcomes),
-        damaged: damageOf(runFolder, tails),
-      };
+      return { entries: withOutcomes(entries, outcomes), damaged: damageOf(runFolder, tails) };
     },
   };
 }

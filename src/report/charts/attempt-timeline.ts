@@ -1,5 +1,4 @@
 import { counted } from '../../base/counted.ts';
-import { clip } from '../../base/text-table.ts';
 import { countJob, type Counted } from '../account.ts';
 import { columns, columnLabels } from '../columns.ts';
 import type { JobHistory } from '../../history/history.ts';
@@ -7,7 +6,7 @@ import { formatMillis } from '../format.ts';
 import { historyLabel } from '../section.ts';
 import { horizontalAxis, scaleTo, timeUnit } from './axis.ts';
 import { chartLegend, palette } from './palette.ts';
-import { element, escapeMarkup, label, nameRoom, picture } from './svg.ts';
+import { element, escapeMarkup, nameRoom, picture } from './svg.ts';
 
 const width = 720;
 const rowHeight = 20;
@@ -22,13 +21,8 @@ export function attemptTimeline(jobs: readonly JobHistory[]): string {
     rows.some(({ counted }) => counted.some((part) => part.column === column)),
   );
   const key = chartLegend(used, 4, width - 8);
-  const { left, chars } = nameRoom(jobs.map(historyLabel));
-  const edges = {
-    left,
-    right: 700,
-    top: key.height + 12,
-    bottom: key.height + 12 + rows.length * rowHeight,
-  };
+  const { left, draw } = nameRoom(jobs.map(historyLabel));
+  const edges = { left, right: 700, top: key.height + 12, bottom: key.height + 12 + rows.length * rowHeight };
   const max = Math.max(...jobs.map(({ from, to }) => (to - from) / 1000));
   const scale = scaleTo(max, edges.right - edges.left, timeUnit(max));
   const drawn = rows.map(({ job, counted }, row) => {
@@ -46,7 +40,7 @@ export function attemptTimeline(jobs: readonly JobHistory[]): string {
       return element('rect', { ...rect, fill: palette[column] }, element('title', {}, escapeMarkup(title)));
     };
     return (
-      label(edges.left - 8, y + 14, clip(historyLabel(job), chars), { 'text-anchor': 'end' }) +
+      draw(y + 14, historyLabel(job)) +
       counted.map(bar).join('') +
       starts(job, y, (time) => edges.left + scale.place(time / 1000))
     );

@@ -1,9 +1,8 @@
-import { clip } from '../../base/text-table.ts';
 import { columns, columnLabels, type Amounts, type Column } from '../columns.ts';
 import { formatMillis } from '../format.ts';
 import { horizontalAxis, scaleTo, timeUnit, type Unit } from './axis.ts';
 import { badColour, chartLegend, palette } from './palette.ts';
-import { element, escapeMarkup, label, nameRoom, picture } from './svg.ts';
+import { element, escapeMarkup, label, nameLabels, nameRoom, picture } from './svg.ts';
 
 const width = 720;
 const rowHeight = 20;
@@ -21,13 +20,8 @@ export function stackedBars(
 ): string {
   const used = columns.filter((column) => bars.some(({ seconds }) => (seconds[column] ?? 0) > 0));
   const key = chartLegend(used, 4, width - 8);
-  const { left, chars } = nameRoom(bars.map(({ name }) => name));
-  const edges = {
-    left,
-    right: 700,
-    top: key.height + 12,
-    bottom: key.height + 12 + bars.length * rowHeight,
-  };
+  const { left, draw } = nameRoom(bars.map(({ name }) => name));
+  const edges = { left, right: 700, top: key.height + 12, bottom: key.height + 12 + bars.length * rowHeight };
   const sums = bars.map(({ seconds }) => used.reduce((sum, column) => sum + (seconds[column] ?? 0), 0));
   const max = Math.max(...sums);
   const scale = scaleTo(max, edges.right - edges.left, timeUnit(max));
@@ -41,9 +35,7 @@ export function stackedBars(
       const words = `${name}: ${formatMillis((seconds[column] ?? 0) * 1000)} ${columnLabels[column]}`;
       return length === 0 ? '' : element('rect', rect, element('title', {}, escapeMarkup(words)));
     };
-    return (
-      label(edges.left - 8, y + 12, clip(name, chars), { 'text-anchor': 'end' }) + used.map(part).join('')
-    );
+    return draw(y + 12, name) + used.map(part).join('');
   });
   const [only = {}] = bars.length === 1 ? bars.map(({ seconds }) => seconds) : [];
   const parts = used.map((column) => `${formatMillis((only[column] ?? 0) * 1000)} ${columnLabels[column]}`);
@@ -65,11 +57,13 @@ export function countBars(
 ): string {
   const edges = { left: 280, right: 640, top: 8, bottom: 8 + bars.length * 26 };
   const scale = scaleTo(Math.max(...bars.map(({ count }) => count)), edges.right - edges.left, jobsUnit);
+  const names = bars.map(({ name }) => name);
+  const labelOf = nameLabels(44, names);
   const rows = bars.map(({ name, count, share }, row) => {
     const y = edges.top + row * 26 + 4;
     const length = scale.place(count);
     return (
-      label(edges.left - 8, y + 13, clip(name, 44), { 'text-anchor': 'end' }) +
+      labelOf(edges.left - 8, y + 13, name, { 'text-anchor': 'end' }) +
       element('rect', { x: edges.left, y, width: length, height: 18, fill: badColour }) +
       label(edges.left + length + 6, y + 13, `${count} (${(share * 100).toFixed(1)} %)`)
     );

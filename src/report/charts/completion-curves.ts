@@ -1,9 +1,8 @@
-import { clip } from '../../base/text-table.ts';
 import type { GroupCurve } from '../compare/comparison.ts';
 import { formatSeconds, formatShare } from '../format.ts';
 import { horizontalAxis, scaleTo, timeUnit, verticalAxis } from './axis.ts';
 import { groupColours } from './palette.ts';
-import { element, escapeMarkup, label, picture } from './svg.ts';
+import { element, escapeMarkup, label, nameLabels, picture } from './svg.ts';
 
 const width = 720;
 const legendRow = 18;
@@ -23,33 +22,24 @@ export function completionCurves(all: readonly GroupCurve[], axis: string): stri
   const up = scaleTo(1, edges.bottom - edges.top, { name: '%', size: 0.01 });
   const x = (seconds: number): number => Math.round((edges.left + along.place(seconds)) * 10) / 10;
   const y = (share: number): number => Math.round((edges.bottom - up.place(share)) * 10) / 10;
+  const names = curves.map(({ name }) => name);
+  const labelOf = nameLabels(80, names);
   const drawn = curves.map(({ name, points, censoredSeconds }, index) => {
     const colour = groupColours[index] ?? '';
     const steps = points.map(({ seconds, share }) => `H${x(seconds)}V${y(share)}`).join('');
     const shareAt = (time: number) => points.findLast(({ seconds }) => seconds <= time)?.share ?? 0;
     const ticks = censoredSeconds.map((time) => `M${x(time)} ${y(shareAt(time)) - 5}v10`).join('');
     const line = { fill: 'none', stroke: colour, 'stroke-width': 2 };
+    const dashed = { ...line, 'stroke-dasharray': dashes[index % dashes.length] };
     const rowY = 12 + index * legendRow;
     const last = points.at(-1);
     const reached = `${name}: ${formatShare(last?.share ?? 0)}`;
     return [
-      element('line', {
-        x1: 8,
-        x2: 30,
-        y1: rowY,
-        y2: rowY,
-        stroke: colour,
-        'stroke-width': 2,
-        'stroke-dasharray': dashes[index % dashes.length],
-      }),
-      label(38, rowY + 4, clip(name, 80)),
+      element('line', { x1: 8, x2: 30, y1: rowY, y2: rowY, ...dashed }),
+      labelOf(38, rowY + 4, name),
       element(
         'path',
-        {
-          d: `M${x(0)} ${y(0)}${steps}H${edges.right}`,
-          ...line,
-          'stroke-dasharray': dashes[index % dashes.length],
-        },
+        { d: `M${x(0)} ${y(0)}${steps}H${edges.right}`, ...dashed },
         element('title', {}, escapeMarkup(reached)),
       ),
       ticks === '' ? '' : element('path', { d: ticks, ...line }),

@@ -1,6 +1,6 @@
 import { clip } from '../../base/text-table.ts';
 import { markColour } from './palette.ts';
-import { element, escapeMarkup, label, picture } from './svg.ts';
+import { element, escapeMarkup, label, nameLabels, picture } from './svg.ts';
 
 interface Cell {
   row: string;
@@ -42,11 +42,10 @@ export function heatMap(cells: readonly Cell[], { id, title }: { id: string; tit
       label(x(column) + cellWidth / 2, y(row) + 32, clip(small, letters), { ...middle, 'font-size': 10 })
     );
   });
+  const [columnLabel, rowLabel] = [nameLabels(letters, columns), nameLabels(26, rows)];
   const names = [
-    ...columns.map((name) =>
-      label(x(name) + cellWidth / 2, 16, clip(name, letters), { 'text-anchor': 'middle' }),
-    ),
-    ...rows.map((name) => label(left - 8, y(name) + 24, clip(name, 26), { 'text-anchor': 'end' })),
+    ...columns.map((name) => columnLabel(x(name) + cellWidth / 2, 16, name, { 'text-anchor': 'middle' })),
+    ...rows.map((name) => rowLabel(left - 8, y(name) + 24, name, { 'text-anchor': 'end' })),
   ];
   const described = shown.map(({ row, column, text, small }) => `${row}, ${column}: ${text}, ${small}`);
   const height = 32 + rows.length * cellHeight;

@@ -1,4 +1,3 @@
-import { clip } from '../../base/text-table.ts';
 import { ascending, mean, quantile } from '../../statistics/describe.ts';
 import { horizontalAxis, scaleTo, type Unit } from './axis.ts';
 import { badColour, markColour } from './palette.ts';
@@ -28,7 +27,7 @@ const maxStrips = 12;
 export function stripChart(all: readonly Strip[], { id, title, axis, unit, show, from }: StripChart): string {
   const filled = all.filter(({ values }) => values.length > 0);
   const strips = filled.slice(0, maxStrips);
-  const { left, chars } = nameRoom(strips.map(({ name }) => name));
+  const { left, draw } = nameRoom(strips.map(({ name }) => name));
   const edges = { left, right: 696, top: 24, bottom: 24 + strips.length * rowHeight };
   const max = strips.reduce(
     (all, { values }) => values.reduce((top, { value }) => Math.max(top, value), all),
@@ -42,7 +41,7 @@ export function stripChart(all: readonly Strip[], { id, title, axis, unit, show,
     const titleOf = (index: number) => `${values[index]?.name ?? ''}: ${show(values[index]?.value ?? 0)}`;
     const figures = values.map(({ value }) => value);
     return (
-      label(edges.left - 8, middle + 4, clip(name, chars), { 'text-anchor': 'end' }) +
+      draw(middle + 4, name) +
       box(ascending(figures), x, middle) +
       dots(places, markColour, titleOf) +
       marks(x(mean(figures) ?? 0), x(quantile(ascending(figures), 0.5) ?? 0), middle)

@@ -1,4 +1,6 @@
 import { printable } from '../../base/printable.ts';
+import { shortenDistinct } from '../../base/shorten.ts';
+import { widthOf } from '../../base/text-table.ts';
 
 const marks: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
 
@@ -24,6 +26,20 @@ const short = (value: number): string => String(Math.round(value * 10) / 10);
 
 export function label(x: number, y: number, text: string, attributes: Attributes = {}): string {
   return element('text', { x, y, fill: 'currentColor', ...attributes }, escapeMarkup(text));
+}
+
+/** Draws these names in at most `width` characters: different ones stay different, and are tooltips in full. */
+export function nameLabels(width: number, names: readonly string[]) {
+  const short = shortenDistinct(width, names);
+  return (x: number, y: number, name: string, attributes: Attributes = {}): string => {
+    const title = short(name) === name ? [] : [element('title', {}, escapeMarkup(name))];
+    return element(
+      'text',
+      { x, y, fill: 'currentColor', ...attributes },
+      ...title,
+      escapeMarkup(short(name)),
+    );
+  };
 }
 
 export interface Picture {
@@ -87,9 +103,13 @@ export function dots(places: readonly Dot[], colour: string, name: (index: numbe
   });
 }
 
-/** The room for names left of bars, and how many characters fit into it. */
-export function nameRoom(names: readonly string[]): { left: number; chars: number } {
-  const longest = names.reduce((most, name) => Math.max(most, name.length), 0);
-  if (longest > 24) return { left: 300, chars: 40 };
-  return longest > 16 ? { left: 190, chars: 24 } : { left: 120, chars: 16 };
+/** The room for names left of bars, and what draws one there. */
+export function nameRoom(names: readonly string[]): {
+  left: number;
+  draw: (y: number, name: string) => string;
+} {
+  const longest = names.reduce((most, name) => Math.max(most, widthOf(name)), 0);
+  const [left, chars] = longest > 24 ? [300, 40] : longest > 16 ? [190, 24] : [120, 16];
+  const labelOf = nameLabels(chars, names);
+  return { left, draw: (y, name) => labelOf(left - 8, y, name, { 'text-anchor': 'end' }) };
 }

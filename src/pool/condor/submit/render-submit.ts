@@ -1,4 +1,4 @@
-import { jobLabel } from '../../../job/describe-parameters.ts';
+import { jobLabel, jobNames } from '../../../job/describe-parameters.ts';
 import { runFiles, sandboxFiles, submittedUrl } from '../../../job/layout.ts';
 import { fetchedBy, type Plan, type PlannedData } from '../../../job/plan.ts';
 import { variantsOf } from '../../../job/variants.ts';
@@ -257,11 +257,12 @@ function renderItems(
 ): string {
   const included = round === undefined ? undefined : new Set(round.jobs);
   const variantOf = new Map(variants.flatMap(({ jobs }, index) => jobs.map(({ id }) => [id, index])));
+  const names = jobNames(plan.jobs);
   return plan.jobs
     .filter(({ id }) => included?.has(id) ?? true)
-    .map(({ id, parameters }) => {
+    .map(({ id }) => {
       const own = columns.map(({ values }) => values[variantOf.get(id) ?? 0] ?? '');
-      return `${[id, sanitize(`job ${jobLabel(id, parameters)}`), ...own].join(separator)}\n`;
+      return `${[id, sanitize(`job ${jobLabel(id, names.get(id))}`), ...own].join(separator)}\n`;
     })
     .join('');
 }

@@ -69,7 +69,5 @@ const cannotVary = (name: string): Fault =>
   new Fault(
     'file-invalid',
     `the jobs of the matrix differ in "${name}" of the submit file, which HTCondor takes once for all jobs of a submission`,
-    {
-      fix: 'give all jobs the same there, or make a run for each value',
-    },
+    { fix: 'give all jobs the same there, or make a run for each value' },
   );

@@ -37,9 +37,7 @@ export class CondorTools extends SchedulerTools {
     throw new Fault(
       'pool-unreachable',
       `cannot find the version in the output of condor_version: ${text.trim().slice(0, 200)}`,
-      {
-        fix: `run ${this.command('condor_version')} and read its output`,
-      },
+      { fix: `run ${this.command('condor_version')} and read its output` },
     );
   }
 
