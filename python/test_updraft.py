@@ -336,6 +336,68 @@ class WithoutTorch(AttemptTest):
         self.assertGreater(seen["saves"], 0)
         self.assertGreater(seen["saveSeconds"], 0)
 
+    def test_reports_every_step_however_fast(self) -> None:
+        def train(interruption: Interruption) -> list[Any]:
+            with updraft.training(tape=Tape(), every=1000) as run:
+                for epoch in run.epochs(2):
+                    for number in run.batches(range(100)):
+                        run.log(loss=0.01 if (epoch, number) == (1, 42) else 1.0)
+                        run.log(lr=number)
+                    run.log(val_accuracy=epoch)
+            return []
+
+        self.assertEqual(self.attempt(train, NEVER, UPDRAFT_PROGRESS="progress.jsonl"), (0, []))
+        with open("progress.jsonl") as file:
+            lines = [json.loads(line) for line in file]
+        steps = [(line["epoch"], line["step"], line["lr"]) for line in lines if "loss" in line and "lr" in line]
+        self.assertGreater(len(steps), 195, "a line that is written at once has one of both")
+        self.assertEqual([(one["epoch"], one["step"]) for one in lines if one.get("loss") == 0.01], [(2, 42)])
+        found = [(one["epoch"], one["step"], one["val_accuracy"]) for one in lines if "val_accuracy" in one]
+        self.assertEqual(found, [(1, 100, 0), (2, 100, 1)])
+
+    def test_200_000_reports_are_a_small_file_with_every_extreme(self) -> None:
+        progress = updraft._Progress("progress.jsonl")
+        for batch in range(200_000):
+            progress.log(updraft._Position(0, batch), {"score": {70_001: 99, 80_001: -1}.get(batch, batch % 50)})
+        progress.flush()
+        with open("progress.jsonl") as file:
+            lines = [json.loads(line) for line in file]
+        self.assertLess(len(lines), 6000)
+        found = {line["score"]: line["step"] for line in lines if not 0 <= line["score"] < 50}
+        self.assertEqual(found, {99: 70_001, -1: 80_001})
+        self.assertEqual((lines[-1]["step"], lines[-1]["score"]), (199_999, 49))
+
+    def test_a_tensor_of_a_gpu_is_copied_now_and_read_later(self) -> None:
+        class OnGpu:
+            device, reads = unittest.mock.Mock(type="cuda"), 0
+
+            def __init__(self, value: float) -> None:
+                self.value = value
+
+            def detach(self) -> OnGpu:
+                return self
+
+            def clone(self) -> OnGpu:
+                return OnGpu(self.value)
+
+            def numel(self) -> int:
+                return 1
+
+            def __float__(self) -> float:
+                OnGpu.reads += 1
+                return self.value
+
+        progress = updraft._Progress("progress.jsonl")
+        progress.log(updraft._Position(), {"loss": 0})
+        total = OnGpu(0.0)
+        for batch in range(10):
+            total.value += 1
+            progress.log(updraft._Position(0, batch), {"loss": total})
+        self.assertEqual(OnGpu.reads, 0)
+        progress.flush()
+        with open("progress.jsonl") as file:
+            self.assertEqual([json.loads(line)["loss"] for line in file], list(range(11)))
+
     def test_saves_rarely_if_it_costs_much_and_often_if_it_is_interrupted_often(self) -> None:
         def seconds(cost: float, lives: list[float], every: Optional[float] = None) -> float:
             interval = updraft._Interval(every)

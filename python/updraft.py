@@ -215,7 +215,7 @@ class Training:
             self._reading = None
 
     def log(self, **metrics: Any) -> None:
-        """Reports metrics, such as `loss` and `accuracy`, about once a second. Tensors are read only then."""
+        """Reports metrics, such as `loss` and `accuracy`. They are written, and a GPU's are read, about once a second."""
         self._progress.log(self._position, metrics)
 
     def _rest_of(self, loader: Iterable[Batch], done: int) -> Iterator[Batch]:
@@ -694,7 +694,8 @@ class _Progress:
     def __init__(self, path: Optional[str]) -> None:
         self._path = path
         self._last = -math.inf
-        self._pending: Optional[tuple[_Position, dict[str, Any]]] = None
+        self._pending: list[tuple[dict[str, Any], dict[str, Any]]] = []
+        self._thinning = _Thinning()
         self._saves = 0.0
         self.saving: Callable[[], dict[str, float]] = dict
         self.epochs: Optional[int] = None
@@ -704,38 +705,87 @@ class _Progress:
     def log(self, position: _Position, metrics: dict[str, Any]) -> None:
         if self._path is None:
             return
-        earlier = {} if self._pending is None else self._pending[1]
-        self._pending = (position, {**earlier, **metrics})
-        if time.monotonic() - self._last >= 1:
+        samples = self.samples or None
+        counted = {"epochs": self.epochs, "step": position.batch, "steps": self.steps, "samples": samples}
+        place = {"epoch": position.epoch + 1, **counted}
+        values = {name: _number_or_copy(value) for name, value in metrics.items()}
+        earlier = self._pending[-1] if self._pending else None
+        if earlier is not None and earlier[0] == place and not earlier[1].keys() & values.keys():
+            earlier[1].update(values)
+        else:
+            self._pending.append((place, values))
+        if time.monotonic() - self._last >= 1 or len(self._pending) >= _MAX_PENDING:
             self.flush()
 
     def flush(self) -> None:
         saving = self.saving()
         saves = saving.get("saves", 0.0)
-        if self._path is None or (self._pending is None and saves == self._saves):
+        if self._path is None or (not self._pending and saves == self._saves):
             return
-        line: dict[str, Any] = {}
-        if self._pending is not None:
-            position, metrics = self._pending
-            samples = self.samples or None
-            counted = {"epochs": self.epochs, "step": position.batch, "steps": self.steps, "samples": samples}
-            line = {**_numbers(metrics), "epoch": position.epoch + 1, **counted}
+        reports = [(place, _numbers(metrics)) for place, metrics in self._pending]
+        lines: list[dict[str, Any]] = list(self._thinning.written(reports)) if reports else [{}]
         if saves != self._saves:
-            line.update(saving)
-        text = json.dumps({name: value for name, value in line.items() if value is not None}) + "\n"
+            lines[-1].update(saving)
+        texts = [json.dumps({name: value for name, value in line.items() if value is not None}) for line in lines]
         # No line is worth a training.
         with contextlib.suppress(OSError), open(self._path, "a", encoding="utf-8") as file:
-            file.write(text)
-        self._pending, self._saves = None, saves
+            file.write("\n".join(texts) + "\n")
+        self._pending, self._saves = [], saves
         self._last = time.monotonic()
+
+
+_MAX_PENDING = 1000
+_KEPT_PER_DOUBLING = 128
+
+
+class _Thinning:
+    """Which reports are written: of each metric, the first 256, then every second one up to 512, every fourth up to
+    1,024, and so on; of the others, those with a new lowest or highest value, and the last of each second.
+
+    The agent has the same rule: this one keeps the file small.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[str, int] = {}
+        self._ranges: dict[str, tuple[float, float]] = {}
+
+    def written(self, reports: list[tuple[dict[str, Any], dict[str, float]]]) -> Iterator[dict[str, Any]]:
+        kept = {len(reports) - 1}
+        chosen: dict[tuple[str, str], int] = {}
+        for at, (_, numbers) in enumerate(reports):
+            for name, value in numbers.items():
+                nth = self._seen[name] = self._seen.get(name, -1) + 1
+                if nth % (1 << max(0, (nth // _KEPT_PER_DOUBLING).bit_length() - 1)) == 0:
+                    kept.add(at)
+                low, high = self._ranges.get(name, (math.inf, -math.inf))
+                chosen[name, "last"] = at
+                if value < low:
+                    chosen[name, "low"] = at
+                if value > high:
+                    chosen[name, "high"] = at
+                self._ranges[name] = min(low, value), max(high, value)
+        for at in sorted(kept.union(chosen.values())):
+            place, numbers = reports[at]
+            yield {**numbers, **place}
+
+
+def _number_or_copy(value: Any) -> Any:
+    """Of a tensor that only waiting for its GPU could read now, a copy: the training may go on changing it."""
+    with contextlib.suppress(TypeError, ValueError, RuntimeError, AttributeError):
+        if hasattr(value, "detach"):
+            # PyTorch warns of a number that would lose its gradient.
+            value = value.detach()
+            if value.device.type != "cpu" and value.numel() == 1:
+                return value.clone()
+        return float(value)
+    return None
 
 
 def _numbers(metrics: dict[str, Any]) -> dict[str, float]:
     numbers = {}
     for name, value in metrics.items():
         with contextlib.suppress(TypeError, ValueError, RuntimeError):
-            # PyTorch warns of a number that would lose its gradient.
-            numbers[name] = float(value.detach() if hasattr(value, "detach") else value)
+            numbers[name] = float(value)
     return numbers
 
 

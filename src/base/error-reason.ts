@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 
 const reasons: Partial<Record<string, string>> = {
   EACCES: 'permission denied',
@@ -39,3 +39,18 @@ export async function fileSize(path: string): Promise<number | undefined> {
   const info = await stat(path).catch(() => undefined);
   return info?.isFile() === true ? info.size : undefined;
 }
+
+/** The value, or undefined if it cannot be had. */
+export function tried<T>(get: () => T): T | undefined {
+  try {
+    return get();
+  } catch {
+    return undefined;
+  }
+}
+
+/** What a JSON file holds; undefined if it cannot be read. */
+export const readJsonFile = async <T>(file: string): Promise<T | undefined> =>
+  (await readFile(file, 'utf8')
+    .then(JSON.parse)
+    .catch(() => undefined)) as T | undefined;

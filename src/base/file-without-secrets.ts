@@ -1,3 +1,4 @@
+import { tried } from './error-reason.ts';
 import { secretInAddress, secretInHeader, secretInQuery, secretInVariable } from './printable.ts';
 
 /** A kind of secret, and how to find it: the pattern's first group, if it has one, stays. */
@@ -119,11 +120,7 @@ export function fileWithoutSecrets(text: string, counts: SecretCounts): string {
 
 function parsed(text: string): object | undefined {
   if (!/^\s*[[{]/.test(text)) return undefined;
-  try {
-    return JSON.parse(text) as object;
-  } catch {
-    return undefined;
-  }
+  return tried(() => JSON.parse(text) as object);
 }
 
 const cleanText = (text: string, counts: SecretCounts): string =>

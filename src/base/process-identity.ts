@@ -1,3 +1,4 @@
+import { tried } from './error-reason.ts';
 import { readFileSync, readlinkSync } from 'node:fs';
 import os from 'node:os';
 
@@ -44,10 +45,4 @@ function processNamespace(): string {
   return `${boot}/${/\d+/.exec(readlinkSync('/proc/self/ns/pid'))?.[0] ?? ''}`;
 }
 
-function readOrUndefined(file: string): string | undefined {
-  try {
-    return readFileSync(file, 'latin1');
-  } catch {
-    return undefined;
-  }
-}
+const readOrUndefined = (file: string): string | undefined => tried(() => readFileSync(file, 'latin1'));

@@ -27,12 +27,11 @@ export class DagGraph {
       }
   }
 
-  childrenOf(node: number): number[] {
-    return this.#beyondJoins(node, this.#children);
-  }
-
   parentsOf(node: number): number[] {
-    return this.#beyondJoins(node, this.#parents);
+    const direct = (this.#parents[node] ?? []).flatMap((one) =>
+      this.#joins.has(one) ? (this.#parents[one] ?? []) : one,
+    );
+    return [...new Set(direct)];
   }
 
   /** Whether one of two nodes waits for the other. */
@@ -57,11 +56,6 @@ export class DagGraph {
 
   hasChildren(node: number): boolean {
     return (this.#children[node]?.length ?? 0) > 0;
-  }
-
-  #beyondJoins(node: number, next: readonly number[][]): number[] {
-    const direct = (next[node] ?? []).flatMap((one) => (this.#joins.has(one) ? (next[one] ?? []) : one));
-    return [...new Set(direct)];
   }
 
   /** A value for each node from those of its parents, each computed once; nodes of cycles have none. */

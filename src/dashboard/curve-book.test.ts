@@ -83,3 +83,29 @@ test('ten thousand points become a few, the first and the last among them', () =
   assert.deepEqual(points.slice(0, 2), [1, 1]);
   assert.deepEqual(points.slice(-2), [10_000, 0.0001]);
 });
+
+test('a peak and a dip survive in a thinned curve, in their places, unless a resumed attempt replaces them', () => {
+  const curve = new ThinCurve();
+  const valueOf = (step: number): number => (step === 3333 ? 9 : step === 7777 ? -9 : step % 3);
+  for (let step = 1; step <= 10_000; step += 1) curve.add({ step, epochs: 0, value: valueOf(step) });
+  const pairs = (): [number, number][] => {
+    const drawn = curve.drawn('steps', 60);
+    return drawn.flatMap((value, at) =>
+      at % 2 === 0 ? [[value, drawn[at + 1] ?? NaN] as [number, number]] : [],
+    );
+  };
+  const peaks = () => pairs().filter(([, value]) => Math.abs(value) === 9);
+  assert.deepEqual(peaks(), [
+    [3333, 9],
+    [7777, -9],
+  ]);
+  const steps = pairs().map(([step]) => step);
+  assert.deepEqual(
+    steps,
+    steps.toSorted((a, b) => a - b),
+  );
+  curve.cutFrom(7000);
+  assert.deepEqual(peaks(), [[3333, 9]]);
+  curve.cutFrom(3000);
+  assert.deepEqual(peaks(), []);
+});

@@ -116,15 +116,20 @@ interface ThinPoint {
   value: number;
 }
 
-/** One metric of one job. When it has too many points, every other one is dropped; the last is always kept. */
+type NthPoint = ThinPoint & { nth: number };
+
+/** One metric of one job. When it has too many points, every other one is dropped, but not an extreme nor the last. */
 export class ThinCurve {
-  #kept: ThinPoint[] = [];
-  #last: ThinPoint | undefined;
+  #kept: NthPoint[] = [];
+  #low: NthPoint | undefined;
+  #high: NthPoint | undefined;
+  #last: NthPoint | undefined;
   #every = 1;
   #seen = 0;
 
-  add(point: ThinPoint): void {
-    this.#last = point;
+  add(added: ThinPoint): void {
+    const point = (this.#last = { ...added, nth: this.#seen });
+    this.#compare(point);
     if (this.#seen % this.#every === 0) this.#kept.push(point);
     this.#seen += 1;
     if (this.#kept.length <= maxKept) return;
@@ -136,16 +141,23 @@ export class ThinCurve {
   cutFrom(step: number): void {
     while ((this.#kept.at(-1)?.step ?? NaN) >= step) this.#kept.pop();
     if ((this.#last?.step ?? NaN) >= step) this.#last = this.#kept.at(-1);
+    const left = [this.#low, this.#high, ...this.#kept].filter((point) => (point?.step ?? NaN) < step);
+    this.#low = this.#high = undefined;
+    for (const point of left) if (point !== undefined) this.#compare(point);
   }
 
-  /** At most `max` points and the last, as x, y, x, y … */
+  #compare(point: NthPoint): void {
+    if (!(point.value >= (this.#low?.value ?? Infinity))) this.#low = point;
+    if (!(point.value <= (this.#high?.value ?? -Infinity))) this.#high = point;
+  }
+
+  /** At most `max` points, the lowest, the highest and the last, as x, y, x, y … */
   drawn(unit: CurveUnit, max: number): number[] {
-    const points = everyNth(this.#kept, max);
-    if (this.#last !== undefined && points.at(-1) !== this.#last) points.push(this.#last);
-    return points.flatMap(({ step, epochs, value }) => [
-      fewDigits(unit === 'epochs' ? epochs : step),
-      fewDigits(value),
-    ]);
+    const also = [this.#low, this.#high, this.#last].filter((point) => point !== undefined);
+    const points = [...new Set([...everyNth(this.#kept, max), ...also])];
+    return points
+      .sort((a, b) => a.nth - b.nth)
+      .flatMap(({ step, epochs, value }) => [fewDigits(unit === 'epochs' ? epochs : step), fewDigits(value)]);
   }
 }
 

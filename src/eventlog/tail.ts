@@ -162,10 +162,5 @@ async function rotatedLogs(path: string, inode: number): Promise<string[]> {
   return [];
 }
 
-async function inodeOf(path: string): Promise<number | undefined> {
-  try {
-    return (await stat(path)).ino;
-  } catch {
-    return undefined;
-  }
-}
+const inodeOf = async (path: string): Promise<number | undefined> =>
+  (await stat(path).catch(() => undefined))?.ino;

@@ -1,5 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
+import { tried } from '../base/error-reason.ts';
 import type { Env } from '../base/env.ts';
 import { Fault } from '../fault/fault.ts';
 import { avoidedList, noChoice, pelicanList } from './cache-choice.ts';
@@ -101,10 +102,4 @@ function fromYaml(text: string, file: string): CacheList | undefined {
 }
 
 /** The text of a file; empty if it cannot be read. */
-export function readText(file: string): string {
-  try {
-    return fs.readFileSync(file, 'utf8');
-  } catch {
-    return '';
-  }
-}
+export const readText = (file: string): string => tried(() => fs.readFileSync(file, 'utf8')) ?? '';

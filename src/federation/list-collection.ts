@@ -6,16 +6,11 @@ import type { Located, ObjectServer } from './located.ts';
 import { requestObject, requestWithRetries, statusFault, type ObjectOptions } from './object-request.ts';
 
 /** An entry of a collection. */
-export interface CollectionEntry {
+export interface CollectionEntry extends Omit<DavResource, 'path'> {
   /** Its URL, in the same form as the collection's. */
   url: string;
   /** Decoded path below the requested collection; never leads out of it. */
   name: string;
-  isCollection: boolean;
-  size?: number;
-  etag?: string;
-  /** Milliseconds since the epoch. */
-  modified?: number;
 }
 
 /** The entries of a collection, by name; an object lists as itself. */

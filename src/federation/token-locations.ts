@@ -1,5 +1,6 @@
 import { lstat, readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
+import { tried } from '../base/error-reason.ts';
 import type { Env } from '../base/env.ts';
 import { isPrivate } from '../base/own-file.ts';
 
@@ -121,11 +122,6 @@ function tokenIn(text: string): string | undefined {
 }
 
 function accessToken(json: string): string | undefined {
-  try {
-    const value: unknown = JSON.parse(json);
-    const token = (value as { access_token?: unknown } | null)?.access_token;
-    return typeof token === 'string' ? token : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = tried(() => JSON.parse(json) as { access_token?: unknown } | null);
+  return typeof value?.access_token === 'string' ? value.access_token : undefined;
 }

@@ -1,5 +1,6 @@
 import { readFileSync, realpathSync } from 'node:fs';
 import path from 'node:path';
+import { tried } from '../base/error-reason.ts';
 import { freeBytes } from '../base/free-bytes.ts';
 import { Fault } from '../fault/fault.ts';
 import { formatSize } from './units.ts';
@@ -70,10 +71,4 @@ function mountOf(place: string): string {
   return `${at} (${kind})`;
 }
 
-function readMounts(): string[] {
-  try {
-    return readFileSync('/proc/self/mounts', 'utf8').split('\n');
-  } catch {
-    return [];
-  }
-}
+const readMounts = (): string[] => tried(() => readFileSync('/proc/self/mounts', 'utf8').split('\n')) ?? [];

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { counted } from '../base/counted.ts';
 import { defined } from '../base/defined.ts';
-import { errorReason, fileSize, isGone } from '../base/error-reason.ts';
+import { errorReason, fileSize, isGone, tried } from '../base/error-reason.ts';
 import { Fault } from '../fault/fault.ts';
 import { isLocal, isPath } from './inside.ts';
 import {
@@ -129,9 +129,5 @@ const absolute = (file: string, { folder, home }: DataPlaces): string =>
 /** Undefined for a URL that names another host. */
 function localPath(url: string, places: DataPlaces): string | undefined {
   if (isPath(url)) return absolute(url, places);
-  try {
-    return path.resolve(fileURLToPath(url));
-  } catch {
-    return undefined;
-  }
+  return tried(() => path.resolve(fileURLToPath(url)));
 }

@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url';
 import { counted } from '../base/counted.ts';
 import { defined } from '../base/defined.ts';
 import type { Env } from '../base/env.ts';
-import { fileSize, isThere } from '../base/error-reason.ts';
+import { fileSize, isThere, tried } from '../base/error-reason.ts';
 import { findProgram } from '../base/find-program.ts';
 import { shellQuote } from '../base/shell-quote.ts';
 import type { EnvironmentFacts } from '../environment/describe-environment.ts';
@@ -109,13 +109,8 @@ function cpuOnGpu(
   return `"${name}" has a CPU build of PyTorch ${version}, and the job requests ${counted(resources.gpus, 'GPU')}; ${other}`;
 }
 
-function isForGpus(workspace: Workspace, environment: string, platform: string): boolean {
-  try {
-    return describeLocked(workspace, environment, platform).torch?.build === 'gpu';
-  } catch {
-    return false;
-  }
-}
+const isForGpus = (workspace: Workspace, environment: string, platform: string): boolean =>
+  tried(() => describeLocked(workspace, environment, platform).torch?.build === 'gpu') ?? false;
 
 /** The archive as a data source: a path beside the job file becomes a file:// URL. */
 async function resolvePack(

@@ -19,6 +19,7 @@ import {
   leftOutReasons,
   outcomes,
   phases,
+  progressFields,
   type AgentBody,
   type AgentEntry,
   type Entry,
@@ -86,6 +87,9 @@ const runShapes: Shapes<RunBody> = {
   'run-ended': { succeeded: number, failed: number },
 };
 
+const position = { epoch: optional(number), step: optional(number) };
+type ProgressShape = Fields<Partial<Record<(typeof progressFields)[number], number>>>;
+
 const agentShapes: Shapes<AgentBody> = {
   'agent-started': {
     version: text,
@@ -120,19 +124,9 @@ const agentShapes: Shapes<AgentBody> = {
   'environment-ready': { how: text, seconds: number, bytes: number },
   'training-started': { pid: number, command: text },
   progress: {
-    epoch: optional(number),
-    epochs: optional(number),
+    ...(Object.fromEntries(progressFields.map((name) => [name, optional(number)])) as ProgressShape),
     done: optional(number),
-    step: optional(number),
-    steps: optional(number),
-    loss: optional(number),
-    accuracy: optional(number),
     metrics: optional(recordOf(number)),
-    waited: optional(number),
-    saves: optional(number),
-    saveSeconds: optional(number),
-    saveEvery: optional(number),
-    samples: optional(number),
   },
   'first-epoch': { seconds: number, said: optional(text) },
   heartbeat: { memoryBytes: number, quietSeconds: number, gpuPercent: optional(number) },
@@ -142,17 +136,11 @@ const agentShapes: Shapes<AgentBody> = {
     bytes: number,
     sha256: text,
     seconds: optional(number),
-    epoch: optional(number),
-    step: optional(number),
+    ...position,
   },
-  'checkpoint-restored': {
-    savedBy: number,
-    epoch: optional(number),
-    step: optional(number),
-    otherCode: optional(bool),
-  },
+  'checkpoint-restored': { savedBy: number, ...position, otherCode: optional(bool) },
   'checkpoint-refused': { reason: text },
-  'resume-checked': { movedOn: bool, epoch: optional(number), step: optional(number) },
+  'resume-checked': { movedOn: bool, ...position },
   'agent-paused': {},
   'training-ended': { status: nullable(number), signal: optional(text) },
   output: { path: text, bytes: number, sha256: text },

@@ -107,34 +107,23 @@ export const progressFields = [
   'steps',
   'loss',
   'accuracy',
+  // Seconds it has waited for data since it started.
   'waited',
+  // Samples, such as images, that it has used since it started.
   'samples',
+  // Checkpoints it has written since it started, and the seconds it waited for them.
   'saves',
   'saveSeconds',
+  // Seconds between two checkpoints, as it chose them last.
   'saveEvery',
 ] as const;
 
 /** The progress that a training reports. */
-export interface Progress {
-  epoch?: number;
-  epochs?: number;
+export interface Progress extends Partial<Record<(typeof progressFields)[number], number>> {
   /** How many epochs are done, where the training reports an epoch at its end. */
   done?: number;
-  step?: number;
-  steps?: number;
-  loss?: number;
-  accuracy?: number;
   /** What else it measures, such as `val_accuracy`. */
   metrics?: Record<string, number>;
-  /** Seconds it has waited for data since it started. */
-  waited?: number;
-  /** Checkpoints it has written since it started, and the seconds it waited for them. */
-  saves?: number;
-  saveSeconds?: number;
-  /** Seconds between two checkpoints, as it chose them last. */
-  saveEvery?: number;
-  /** Samples, such as images, that it has used since it started. */
-  samples?: number;
 }
 
 /** A request that is too small for what the attempt needs, in bytes or seconds. */

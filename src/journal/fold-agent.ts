@@ -298,7 +298,8 @@ function setPace(training: TrainingState, entry: ProgressEntry, now: number): vo
   const pace: TrainingPace = (training.pace ??= {});
   if (done !== undefined) {
     const from = (pace.epochsFrom ??= { done, at });
-    if (done - from.done >= minEpochs) pace.epochSeconds = secondsFrom(from.at) / (done - from.done);
+    const seconds = secondsFrom(from.at);
+    if (seconds > 0 && done - from.done >= minEpochs) pace.epochSeconds = seconds / (done - from.done);
   }
   if (samples !== undefined) {
     const from = (pace.samplesFrom ??= { samples, at });

@@ -1,5 +1,5 @@
-import { fileSize } from '../base/error-reason.ts';
-import { readdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { fileSize, readJsonFile } from '../base/error-reason.ts';
+import { readdir, rename, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { mapLimited } from '../base/map-limited.ts';
 import { runFiles } from '../job/layout.ts';
@@ -91,13 +91,8 @@ async function keyOf(folder: string, pool: string, journalBytes: number): Promis
   return `1 ${journalBytes} ${logBytes}`;
 }
 
-async function readSummary(folder: string): Promise<Kept | undefined> {
-  try {
-    return JSON.parse(await readFile(path.join(folder, runFiles.summary), 'utf8')) as Kept;
-  } catch {
-    return undefined;
-  }
-}
+const readSummary = (folder: string): Promise<Kept | undefined> =>
+  readJsonFile<Kept>(path.join(folder, runFiles.summary));
 
 /** A folder that cannot be written to is read again next time. */
 async function writeSummary(folder: string, kept: Kept): Promise<void> {

@@ -1,4 +1,5 @@
 import { createReadStream } from 'node:fs';
+import type { Stats } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { Fault } from '../fault/fault.ts';
 import { withBackOff, type Try } from '../federation/back-off.ts';
@@ -71,13 +72,15 @@ export async function putObject(file: string, url: string, options: PutOptions):
   }
 }
 
-async function sizeOf(file: string): Promise<number> {
-  const info = await stat(file).catch((error: unknown) => {
-    throw new Fault('file-invalid', `${file} cannot be read: ${(error as Error).message}`, {
-      about: file,
-      cause: error,
-    });
+/** What is known of a file here; throws a Fault if it cannot be read. */
+export const statFile = (file: string): Promise<Stats> =>
+  stat(file).catch((cause: unknown) => {
+    const message = `${file} cannot be read: ${(cause as Error).message}`;
+    throw new Fault('file-invalid', message, { about: file, cause });
   });
+
+async function sizeOf(file: string): Promise<number> {
+  const info = await statFile(file);
   if (!info.isFile()) throw new Fault('file-invalid', `${file} is not a plain file`, { about: file });
   return info.size;
 }

@@ -1,6 +1,6 @@
 import { readdirSync, readlinkSync, statSync } from 'node:fs';
 import path from 'node:path';
-import { isGone } from '../../base/error-reason.ts';
+import { isGone, tried } from '../../base/error-reason.ts';
 import { Fault } from '../../fault/fault.ts';
 import { isInside } from '../../job/inside.ts';
 import { textOf } from '../machine/machine.ts';
@@ -102,8 +102,8 @@ export function openForWriting(pids: readonly number[], folder: string): Set<str
   const found = new Set<string>();
   const isInFolder = (file: string): boolean => file.startsWith(folder + path.sep);
   for (const pid of pids) {
-    for (const descriptor of ignoreErrors(() => readdirSync(`/proc/${pid}/fd`)) ?? []) {
-      const file = ignoreErrors(() => readlinkSync(`/proc/${pid}/fd/${descriptor}`)) ?? '';
+    for (const descriptor of tried(() => readdirSync(`/proc/${pid}/fd`)) ?? []) {
+      const file = tried(() => readlinkSync(`/proc/${pid}/fd/${descriptor}`)) ?? '';
       if (isInFolder(file) && writes(pid, descriptor)) found.add(path.relative(folder, file));
     }
     // A write to mapped memory changes no time of the file.
@@ -118,15 +118,6 @@ function writes(pid: number, descriptor: string): boolean {
   const flags = Number.parseInt(/^flags:\s*([0-7]+)/m.exec(info)?.[1] ?? '0', 8);
   // The lowest two bits: 0 reads, 1 writes, 2 does both.
   return (flags & 3) !== 0;
-}
-
-/** A process may end while it is inspected, or belong to another user. */
-function ignoreErrors<T>(read: () => T): T | undefined {
-  try {
-    return read();
-  } catch {
-    return undefined;
-  }
 }
 
 interface FileState {

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { tried } from '../../base/error-reason.ts';
 import type { Env } from '../../base/env.ts';
 import { attributeOf, Expression, type Ad } from '../../classad/ad.ts';
 import { parseAdLines } from '../../classad/parse.ts';
@@ -76,10 +77,5 @@ function numberAttribute(ad: Ad, name: string): number | undefined {
 }
 
 /** The ad in the file that a variable names; empty if there is none. */
-export function readAd(env: Env, variable: '_CONDOR_JOB_AD' | '_CONDOR_MACHINE_AD'): Ad {
-  try {
-    return parseAdLines(readFileSync(env[variable] ?? '', 'utf8').split('\n'));
-  } catch {
-    return {};
-  }
-}
+export const readAd = (env: Env, variable: '_CONDOR_JOB_AD' | '_CONDOR_MACHINE_AD'): Ad =>
+  tried(() => parseAdLines(readFileSync(env[variable] ?? '', 'utf8').split('\n'))) ?? {};

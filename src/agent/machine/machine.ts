@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { tried } from '../../base/error-reason.ts';
 import { defined } from '../../base/defined.ts';
 import type { Env } from '../../base/env.ts';
 import { assignedIn, gpuModelsIn } from '../../classad/gpus.ts';
@@ -40,12 +41,7 @@ const driverFolder = '/proc/driver/nvidia';
 
 /** The machine's GPUs as the driver lists them in files, in the order of `nvidia-smi`. */
 function listedGpus(): Gpu[] {
-  let names: string[];
-  try {
-    names = readdirSync(path.join(driverFolder, 'gpus')).sort();
-  } catch {
-    return [];
-  }
+  const names = tried(() => readdirSync(path.join(driverFolder, 'gpus')).sort()) ?? [];
   const driver = /\s(\d{3}[\d.]+)\s/.exec(textOf(path.join(driverFolder, 'version')))?.[1];
   return names.map((folder, index) => {
     const text = textOf(path.join(driverFolder, 'gpus', folder, 'information'));
@@ -57,13 +53,7 @@ function listedGpus(): Gpu[] {
 }
 
 /** What a file of the kernel says; nothing if it is gone, or another user's. */
-export function textOf(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch {
-    return '';
-  }
-}
+export const textOf = (file: string): string => tried(() => readFileSync(file, 'utf8')) ?? '';
 
 /** A GPU as its driver describes it. */
 export interface Gpu {

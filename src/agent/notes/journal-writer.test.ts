@@ -2,7 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AgentBody } from '../../journal/entry.ts';
 import type { Journal } from '../../journal/file.ts';
-import { JournalWriter } from './journal-writer.ts';
+import { ManualClock } from '../../../test/agent/manual-clock.ts';
+import type { WorkOrder } from '../../job/job.ts';
+import { decodeLive } from '../../journal/codec.ts';
+import type { Chirp } from './chirp.ts';
+import { JournalWriter, liveRecorder } from './journal-writer.ts';
 
 class SmallDisk implements Journal<AgentBody> {
   full = false;
@@ -10,19 +14,24 @@ class SmallDisk implements Journal<AgentBody> {
 
   readonly at: number[] = [];
   #now = 0;
+  readonly #step: number;
 
-  /** Each call takes a second. */
+  /** Each call of `now` takes a second. */
+  constructor(step = 1000) {
+    this.#step = step;
+  }
+
   now(): number {
-    return (this.#now += 1000);
+    return (this.#now += this.#step);
   }
 
   append(): Promise<void> {
     return Promise.reject(new Error('an entry has the time at which it was recorded'));
   }
 
-  appendAt(at: number, body: AgentBody): Promise<void> {
+  appendAt(at: number, ...bodies: AgentBody[]): Promise<void> {
     if (this.full) return Promise.reject(new Error('no room'));
-    this.written.push(body.kind);
+    this.written.push(...bodies.map(({ kind }) => kind));
     this.at.push(at);
     return Promise.resolve();
   }
@@ -62,6 +71,34 @@ test('a disk that stays full for hours does not fill the memory with heartbeats'
   assert.equal(await notes.close(), true);
   assert.ok(disk.written.length < 200);
   assert.equal(disk.written.at(-1), 'agent-ended');
+});
+
+test('a burst of reports is written whole, and together', async () => {
+  const disk = new SmallDisk(0);
+  const notes = new JournalWriter(disk);
+  for (let step = 0; step < 1500; step++) notes.record({ kind: 'progress', step });
+  notes.record({ kind: 'phase', phase: 'returning' });
+  assert.equal(await notes.close(), true);
+  assert.equal(disk.written.length, 1501);
+  assert.equal(disk.written.at(-1), 'phase');
+  assert.equal(disk.at.length, 2, 'calls');
+});
+
+test('the pool sees the best so far, and not only what was best when it was sent', async () => {
+  const clock = new ManualClock();
+  const sent: string[] = [];
+  const chirp = { log: (text: string) => void sent.push(text) } as unknown as Chirp;
+  const record = liveRecorder(
+    { job: { id: '0000' }, attempt: 1, liveSeconds: 60 } as WorkOrder,
+    chirp,
+    clock,
+  );
+  for (const [second, loss] of [3, 2, 0.5, 4, 2].entries()) {
+    record({ kind: 'progress', step: second, loss });
+    await clock.pass(20_000);
+  }
+  const seen = sent.map((line) => decodeLive(line)).map((entry) => entry?.kind === 'progress' && entry.loss);
+  assert.deepEqual(seen, [3, 0.5, 4]);
 });
 
 test('close reports an incomplete journal', async () => {

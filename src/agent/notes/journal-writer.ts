@@ -4,14 +4,19 @@ import { liveMark } from '../../job/layout.ts';
 import { encode } from '../../journal/codec.ts';
 import type { AgentBody } from '../../journal/entry.ts';
 import type { Journal } from '../../journal/file.ts';
+import { Reports } from '../training/reports.ts';
 import type { Chirp } from './chirp.ts';
 
 /** Writes one entry to the attempt's journal; the caller need not wait or handle failures. */
 export type Recorder = (body: AgentBody) => void;
 
-/** With this many entries waiting for space, progress entries are dropped. */
-const maxQueued = 100;
-const droppable = new Set<AgentBody['kind']>(['heartbeat', 'progress', 'fetch-progress', 'clean-progress']);
+/** With this many entries waiting for space, others of the kind are dropped. Reports come in bursts. */
+const maxQueued = new Map<AgentBody['kind'], number>([
+  ['heartbeat', 100],
+  ['fetch-progress', 100],
+  ['clean-progress', 100],
+  ['progress', 10_000],
+]);
 
 /**
  * The agent's side of the attempt's journal. A full disk must neither stop the clean-up nor hide how the attempt
@@ -27,7 +32,7 @@ export class JournalWriter {
   }
 
   readonly record: Recorder = (body) => {
-    if (droppable.has(body.kind) && this.#waiting.length >= maxQueued) return;
+    if (this.#waiting.length >= (maxQueued.get(body.kind) ?? Infinity)) return;
     // The time it happened, whenever it is written.
     this.#waiting.push({ body, at: this.#journal.now() });
     this.#turn = this.#turn.then(() => this.#writeWaiting());
@@ -49,17 +54,23 @@ export class JournalWriter {
 
   async #writeWaiting(): Promise<void> {
     for (let next = this.#waiting[0]; next !== undefined; next = this.#waiting[0]) {
+      const { at } = next;
+      // Reports of one moment go to disk together.
+      const other = this.#waiting.findIndex(
+        (one, nth) => nth > 0 && (one.at !== at || one.body.kind !== 'progress'),
+      );
+      const together = this.#waiting.slice(0, other < 0 ? Infinity : other);
       try {
-        await this.#journal.appendAt(next.at, next.body);
+        await this.#journal.appendAt(at, ...together.map(({ body }) => body));
       } catch {
         return;
       }
-      this.#waiting.shift();
+      this.#waiting.splice(0, together.length);
     }
   }
 }
 
-/** Entries sent to the event log at once; of `throttled` ones, only the latest per interval. */
+/** Entries sent to the event log at once; of `throttled` ones, only one per interval, of reports also the extremes. */
 const immediate = new Set<AgentBody['kind']>([
   'agent-started',
   'phase',
@@ -85,16 +96,22 @@ const throttled = new Set<AgentBody['kind']>([
 export function liveRecorder(order: WorkOrder, chirp: Chirp, clock: Clock): Recorder {
   const intervalMs = (order.liveSeconds ?? 60) * 1000;
   const sentAt = new Map<string, number>();
+  const reports = new Reports(0);
   // The count must continue after a pause and a restart of the agent.
   let seq = Math.floor(clock.now() / 1000);
+  const send = (body: AgentBody): void => {
+    const t = new Date(clock.now()).toISOString();
+    const { job, attempt } = order;
+    chirp.log(`${liveMark}${encode({ v: 1, t, seq: seq++, job: job.id, attempt, ...body })}`);
+  };
   return (body) => {
+    if (body.kind === 'progress') reports.add(body);
     if (throttled.has(body.kind)) {
       const now = clock.monotonic();
       if (now - (sentAt.get(body.kind) ?? -Infinity) < intervalMs) return;
       sentAt.set(body.kind, now);
     } else if (!immediate.has(body.kind)) return;
-    const t = new Date(clock.now()).toISOString();
-    const { job, attempt } = order;
-    chirp.log(`${liveMark}${encode({ v: 1, t, seq: seq++, job: job.id, attempt, ...body })}`);
+    if (body.kind === 'progress') for (const report of reports.take()) send({ kind: 'progress', ...report });
+    else send(body);
   };
 }

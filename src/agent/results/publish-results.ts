@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { ensureFolder } from '../../base/ensure-folder.ts';
-import { isGone } from '../../base/error-reason.ts';
+import { isGone, readJsonFile } from '../../base/error-reason.ts';
 import { removeTree } from '../../base/remove-tree.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { WorkOrder } from '../../job/job.ts';
@@ -83,10 +83,5 @@ const siblingPath = (folder: string, what: string): string =>
   path.join(path.dirname(folder), `.${path.basename(folder)}.${what}-${randomBytes(6).toString('hex')}`);
 
 /** Whose results a folder holds, if any. */
-export async function readOwner(folder: string): Promise<Owner | undefined> {
-  try {
-    return JSON.parse(await readFile(path.join(folder, ownerFile), 'utf8')) as Owner;
-  } catch {
-    return undefined;
-  }
-}
+export const readOwner = (folder: string): Promise<Owner | undefined> =>
+  readJsonFile<Owner>(path.join(folder, ownerFile));

@@ -1,3 +1,4 @@
+import { tried } from '../../base/error-reason.ts';
 import type { Progress } from '../../journal/entry.ts';
 
 /** Fewer timings than this do not make a norm. */
@@ -70,12 +71,8 @@ export function parseTiming(text: string | undefined): EpochTiming | undefined {
 }
 
 function parsed(text: string | undefined): unknown[] {
-  try {
-    const value: unknown = JSON.parse(text ?? '');
-    return Array.isArray(value) ? (value as unknown[]) : [];
-  } catch {
-    return [];
-  }
+  const value = tried(() => JSON.parse(text ?? '') as unknown);
+  return Array.isArray(value) ? (value as unknown[]) : [];
 }
 
 const isDuration = (value: unknown): value is number =>

@@ -25,11 +25,21 @@ test('returns each line once, when it is complete', (t) => {
 
 test('of a flood of output only the end is read', (t) => {
   const file = logFile(t);
-  const tail = new LogTail(file);
+  const tail = new LogTail(file, false, 60_000);
   writeFileSync(file, `${'x'.repeat(1_000_000)}\nlast\n`);
   const { lines } = tail.read();
   assert.equal(lines.at(-1), 'last');
   assert.ok(lines.join('').length < 70_000);
+});
+
+test('what comes faster than it is read is read part by part', (t) => {
+  const file = logFile(t);
+  const tail = new LogTail(file);
+  writeFileSync(file, 'ä line of 20 bytes!\n'.repeat(1_000_000));
+  let lines = 0;
+  for (let part = tail.read(); part.grown; part = tail.read())
+    lines += part.lines.filter((line) => line === 'ä line of 20 bytes!').length;
+  assert.equal(lines, 1_000_000);
 });
 
 test('a truncated log is read from its start', (t) => {

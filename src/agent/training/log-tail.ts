@@ -1,20 +1,29 @@
 import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
 import path from 'node:path';
+import { StringDecoder } from 'node:string_decoder';
 import type { WorkOrder } from '../../job/job.ts';
 import { attemptFiles } from '../../job/layout.ts';
 
-/** More than this between two polls is skipped: only the latest lines matter for progress. */
-const maxReadBytes = 64 * 1024;
+/** What is read at once: more would keep the agent from its other work. */
+const maxRead = 8 << 20;
+/** Who is behind by more than this skips the rest: to read it would take seconds. */
+const maxBehind = 256 << 20;
+/** Of a file whose end alone matters. */
+const endBytes = 64 * 1024;
 
-/** Returns the complete lines that a growing text file gained since the last poll; `\r` ends a line too. */
+/** Returns the complete lines that a growing text file gained, part by part; `\r` ends a line too. */
 export class LogTail {
   readonly #file: string;
+  readonly #skipAfter: number;
+  /** A character may end in the next part. */
+  readonly #decoder = new StringDecoder();
   #offset: number;
   #rest = '';
 
   /** `skipExisting`: skips what the file holds already. */
-  constructor(file: string, skipExisting = false) {
+  constructor(file: string, skipExisting = false, skipAfter = maxBehind) {
     this.#file = file;
+    this.#skipAfter = skipAfter;
     this.#offset = skipExisting ? (statSync(file, { throwIfNoEntry: false })?.size ?? 0) : 0;
   }
 
@@ -23,7 +32,7 @@ export class LogTail {
     const text = this.#newText();
     if (text === '') return { lines: [], grown: false };
     const lines = (this.#rest + text).split(/[\r\n]+/);
-    this.#rest = (lines.pop() ?? '').slice(-maxReadBytes);
+    this.#rest = (lines.pop() ?? '').slice(-endBytes);
     return { lines: lines.filter((line) => line !== ''), grown: true };
   }
 
@@ -42,12 +51,12 @@ export class LogTail {
     try {
       const { size } = fstatSync(file);
       if (size < this.#offset) this.#offset = 0;
-      const from = Math.max(this.#offset, size - maxReadBytes);
+      const from = Math.max(this.#offset, size - this.#skipAfter);
       if (from > this.#offset) this.#rest = '';
-      const bytes = Buffer.allocUnsafe(size - from);
+      const bytes = Buffer.allocUnsafe(Math.min(maxRead, size - from));
       const read = readSync(file, bytes, 0, bytes.length, from);
       this.#offset = from + read;
-      return bytes.toString('utf8', 0, read);
+      return this.#decoder.write(bytes.subarray(0, read));
     } finally {
       closeSync(file);
     }
@@ -59,7 +68,7 @@ const maxErrorLines = 12;
 
 /** The last lines that the training wrote to stderr: they usually say why it failed. */
 export function lastErrorLines(order: WorkOrder): string[] {
-  const tail = new LogTail(path.join(order.attemptFolder, attemptFiles.err));
+  const tail = new LogTail(path.join(order.attemptFolder, attemptFiles.err), false, endBytes);
   const lines = [...tail.read().lines, tail.rest()].map((line) => line.trim()).filter((line) => line !== '');
   return lines.slice(-maxErrorLines).map((line) => line.slice(0, 300));
 }

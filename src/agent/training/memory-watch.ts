@@ -1,3 +1,4 @@
+import { tried } from '../../base/error-reason.ts';
 import { closeSync, constants, openSync, readFileSync, readSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -169,11 +170,8 @@ function memoryLimits(folder: string, read: KernelFiles['read']): number[] {
 
 const kernelFiles: KernelFiles = {
   read(file) {
-    try {
-      return readFileSync(file, 'utf8');
-    } catch {
-      return ''; // not there, not ours to read, or gone
-    }
+    // not there, not ours to read, or gone
+    return tried(() => readFileSync(file, 'utf8')) ?? '';
   },
   kernelLines,
   uptime: () => os.uptime(),

@@ -1,3 +1,4 @@
+import { tried } from '../../base/error-reason.ts';
 import { progressFields, type Progress } from '../../journal/entry.ts';
 
 const numeral = String.raw`([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|nan|[-+]?inf(?:inity)?)\b`;
@@ -74,13 +75,9 @@ export const maxMetrics = 32;
 
 /** One line of the file that `$UPDRAFT_PROGRESS` names: a JSON object with any of the fields; other numbers are metrics. */
 export function progressOfRecord(line: string): Progress {
-  let value: unknown;
-  try {
-    // Python writes NaN and Infinity, which are not JSON.
-    value = JSON.parse(line.replace(/:\s*(-?)(NaN|Infinity)\b/g, ': "$1$2"'));
-  } catch {
-    return {};
-  }
+  // Python writes NaN and Infinity, which are not JSON.
+  const text = line.replace(/:\s*(-?)(NaN|Infinity)\b/g, ': "$1$2"');
+  const value = tried(() => JSON.parse(text) as unknown);
   if (typeof value !== 'object' || value === null) return {};
   const fields = value as Record<string, unknown>;
   const found: Progress = {};

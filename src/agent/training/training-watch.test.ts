@@ -33,7 +33,7 @@ function makeWatch(t: TestContext) {
   return { watch: new TrainingWatch(attempt), clock, reported, print, folder };
 }
 
-test('progress is recorded at most once a second, and none is lost', async (t) => {
+test('progress is recorded once a second, each report where it belongs', async (t) => {
   const { watch, clock, reported, print } = makeWatch(t);
   print('epoch=1 loss=3\n');
   watch.poll();
@@ -49,10 +49,61 @@ test('progress is recorded at most once a second, and none is lost', async (t) =
     reported.filter(({ kind }) => kind === 'progress'),
     [
       { kind: 'progress', epoch: 1, done: 1, loss: 3 },
-      { kind: 'progress', epoch: 3, done: 2, loss: 2 },
+      { kind: 'progress', epoch: 2, done: 2, loss: 2 },
+      { kind: 'progress', epoch: 3 },
       { kind: 'progress', accuracy: 0.5 },
     ],
   );
+});
+
+const reportsOf = (reported: readonly AgentBody[]) =>
+  reported.filter((body): body is Extract<AgentBody, { kind: 'progress' }> => body.kind === 'progress');
+
+test('a hundred reports right before the end are all recorded, whether printed or in the file', (t) => {
+  for (const how of ['printed', 'recorded']) {
+    const { watch, reported, print, folder } = makeWatch(t);
+    const steps = Array.from({ length: 100 }, (_, index) => ({
+      step: index + 1,
+      loss: index === 41 ? 0.01 : 1,
+    }));
+    if (how === 'printed') print(steps.map(({ step, loss }) => `step ${step} loss ${loss}\n`).join(''));
+    else {
+      const lines = steps.map((one) => `${JSON.stringify(one)}\n`).join('');
+      appendFileSync(path.join(folder, 'progress.jsonl'), lines);
+    }
+    watch.finish(true);
+    assert.deepEqual(
+      reportsOf(reported).map(({ step, loss }) => ({ step, loss })),
+      steps,
+      how,
+    );
+  }
+});
+
+test('of a training of 1,000 steps a second every extreme and the last step are recorded', async (t) => {
+  const { watch, clock, reported, folder } = makeWatch(t);
+  const peaks = new Map([
+    [3333, 99],
+    [44_444, 100],
+    [59_999, 101],
+  ]);
+  for (let step = 1; step <= 60_000;) {
+    const lines: string[] = [];
+    for (const end = step + 500; step < end; step += 1)
+      lines.push(JSON.stringify({ step, score: peaks.get(step) ?? (step * 7) % 50 }));
+    appendFileSync(path.join(folder, 'progress.jsonl'), `${lines.join('\n')}\n`);
+    await clock.pass(500);
+    watch.poll();
+  }
+  watch.finish(true);
+  const found = reportsOf(reported);
+  for (const [step, score] of peaks)
+    assert.ok(
+      found.some((one) => one.step === step && one.metrics?.['score'] === score),
+      `step ${step}`,
+    );
+  assert.deepEqual([found.at(-1)?.step, found.at(-1)?.metrics], [60_000, { score: (60_000 * 7) % 50 }]);
+  assert.ok(found.length < 5000, `${found.length} entries`);
 });
 
 test('what a training records counts, not what it prints beside it', (t) => {

@@ -1,5 +1,6 @@
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
+import { tried } from '../../base/error-reason.ts';
 import type { Clock } from '../../base/clock.ts';
 import { defined } from '../../base/defined.ts';
 import { Fault } from '../../fault/fault.ts';
@@ -15,8 +16,9 @@ import { GpuMeter } from './gpu-meter.ts';
 import { LiveCopy } from './live-copy.ts';
 import { LogTail } from './log-tail.ts';
 import { attemptProcesses, cpuSecondsOf, memoryOf } from './processes.ts';
-import { mergeProgress, MetricNames, progressOfLine, progressOfRecord } from './progress.ts';
+import { MetricNames, progressOfLine, progressOfRecord } from './progress.ts';
 import { hangFault, type QuietPeriod, quietLimit } from './quiet.ts';
+import { Reports } from './reports.ts';
 import { LogRedactor } from './secrets.ts';
 
 /** `nvidia-smi` costs a tenth of a second of CPU, and more on a machine with many GPUs. */
@@ -189,7 +191,7 @@ export class TrainingWatch {
   readonly #wait = new DataWait();
   readonly #memory: Throttled<number>;
   #session: number | undefined;
-  #unreported: Progress = {};
+  readonly #reports = new Reports();
   #reportedAt = -Infinity;
   #beatAt: number;
   #aliveAt: number;
@@ -242,7 +244,7 @@ export class TrainingWatch {
     if (now - this.#reportedAt >= progressMs) this.#report();
     if (now - this.#beatAt < heartbeatMs) return;
     this.#beatAt = now;
-    this.#unreported = mergeProgress([this.#unreported, this.#wait.takeUpdate()]);
+    this.#reports.add(this.#wait.takeUpdate());
     void this.#gpus?.poll(gpuPollMs);
     this.#beat();
   }
@@ -283,13 +285,9 @@ export class TrainingWatch {
   /** The training has ended: reads its last lines, including one without a line end. */
   finish(succeeded: boolean): void {
     this.#redactor.redact();
-    this.#take(this.#records, this.#ofRecord);
-    this.#add([this.#ofRecord(this.#records.rest())]);
-    for (const log of this.#logs) {
-      this.#take(log, this.#ofLine);
-      this.#add([this.#ofLine(log.rest())]);
-    }
-    this.#unreported = mergeProgress([this.#unreported, this.#wait.takeUpdate()]);
+    this.#takeAll(this.#records, this.#ofRecord);
+    for (const log of this.#logs) this.#takeAll(log, this.#ofLine);
+    this.#reports.add(this.#wait.takeUpdate());
     for (const copy of this.#copies) copy.copy(this.#redactor.seen(copy.log));
     this.#report();
     if (succeeded) this.#slow.finish();
@@ -313,25 +311,30 @@ export class TrainingWatch {
     return Object.fromEntries(Object.entries(found).filter(([name]) => !this.#recorded.has(name)));
   };
 
-  #take(tail: LogTail, parse: (line: string) => Progress): void {
+  /** False if nothing is new. */
+  #take(tail: LogTail, parse: (line: string) => Progress): boolean {
     const { lines, grown } = tail.read();
     if (grown) this.#aliveAt = this.#clock.monotonic();
-    this.#add(lines.map(parse));
+    for (const line of lines) this.#add(parse(line));
+    return grown;
   }
 
-  #add(parts: Progress[]): void {
-    this.#unreported = mergeProgress([this.#unreported, ...parts.map((part) => this.#metrics.admit(part))]);
-    for (const part of parts) {
-      this.#slow.onProgress(part);
-      this.#wait.onProgress(part);
-    }
+  #takeAll(tail: LogTail, parse: (line: string) => Progress): void {
+    // A process that outlives the training may write on and on.
+    for (let parts = 0; parts < 100 && this.#take(tail, parse);) parts += 1;
+    this.#add(parse(tail.rest()));
+  }
+
+  #add(report: Progress): void {
+    this.#reports.add(this.#metrics.admit(report));
+    this.#slow.onProgress(report);
+    this.#wait.onProgress(report);
   }
 
   #report(): void {
-    if (Object.keys(this.#unreported).length === 0) return;
-    this.#record({ kind: 'progress', ...this.#unreported });
-    this.#unreported = {};
-    this.#reportedAt = this.#clock.monotonic();
+    const reports = this.#reports.take();
+    for (const report of reports) this.#record({ kind: 'progress', ...report });
+    if (reports.length > 0) this.#reportedAt = this.#clock.monotonic();
   }
 }
 
@@ -339,11 +342,7 @@ export class TrainingWatch {
 function startsFresh({ order, scratch }: Attempt): boolean {
   const { checkpoint } = order.job.train;
   if (checkpoint === undefined) return true;
-  try {
-    return readdirSync(path.join(scratch.work, checkpoint)).length === 0;
-  } catch {
-    return true;
-  }
+  return tried(() => readdirSync(path.join(scratch.work, checkpoint)).length === 0) ?? true;
 }
 
 /** A value that is costly to read: reading it takes at most a share of the time. */

@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { tried } from '../../base/error-reason.ts';
 import { splitArguments } from '../../adopt/split-arguments.ts';
 import {
   type Batch,
@@ -94,13 +95,7 @@ function commandOf(batch: Batch): CommandText[] {
 }
 
 /** The lint reports invalid quoting. */
-function wordsOf(text: string): string[] {
-  try {
-    return splitArguments(text);
-  } catch {
-    return [];
-  }
-}
+const wordsOf = (text: string): string[] => tried(() => splitArguments(text)) ?? [];
 
 /** The scripts that are sent with the job; they arrive under their base names. */
 async function sentTexts(folder: string, all: readonly Batch[]): Promise<(SentText & { source: string })[]> {

@@ -1,9 +1,9 @@
-import { readdir, stat } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { defined } from '../../base/defined.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
 import type { FederationLocator } from '../../federation/locator.ts';
-import { type Put, putObject } from '../../transfer/put-object.ts';
+import { type Put, putObject, statFile } from '../../transfer/put-object.ts';
 import { fetchToFile } from '../../transfer/fetch-to-file.ts';
 import type { Cli } from '../cli.ts';
 import { below, hasScheme } from './access.ts';
@@ -108,7 +108,7 @@ export async function listUploads(
   for (const name of names) {
     const file = path.resolve(cli.cwd, name);
     const to = isFolder ? below(url, path.basename(file)) : url;
-    if (!(await isDirectory(file))) items.push({ file, url: to });
+    if (!(await statFile(file)).isDirectory()) items.push({ file, url: to });
     else if (recursive) items.push(...(await filesBelow(file, to)));
     else
       throw new Fault('usage', `${name} is a folder`, {
@@ -130,14 +130,4 @@ export async function walkFolder(folder: string): Promise<string[]> {
     .filter((entry) => !entry.isDirectory())
     .map((entry) => path.relative(folder, path.join(entry.parentPath, entry.name)))
     .sort();
-}
-
-async function isDirectory(file: string): Promise<boolean> {
-  const info = await stat(file).catch((error: unknown) => {
-    throw new Fault('file-invalid', `${file} cannot be read: ${(error as Error).message}`, {
-      about: file,
-      cause: error,
-    });
-  });
-  return info.isDirectory();
 }

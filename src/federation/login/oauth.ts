@@ -1,3 +1,4 @@
+import { tried } from '../../base/error-reason.ts';
 import { createRedact } from '../../base/redact.ts';
 import { defined } from '../../base/defined.ts';
 import { Fault } from '../../fault/fault.ts';
@@ -184,12 +185,8 @@ export const nonEmptyString = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined;
 
 function parse(body: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(body);
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = tried(() => JSON.parse(body) as unknown);
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
 }
 
 /** Logging in at this issuer is impossible from here. */

@@ -3,6 +3,7 @@ import { copyFile, mkdir, readdir, readFile, readlink, writeFile } from 'node:fs
 import path from 'node:path';
 import type { Clock } from '../../base/clock.ts';
 import type { Env } from '../../base/env.ts';
+import { readJsonFile } from '../../base/error-reason.ts';
 import { identifyProcess, livenessOf, type ProcessIdentity } from '../../base/process-identity.ts';
 import { ensureFolder } from '../../base/ensure-folder.ts';
 import { removeTree } from '../../base/remove-tree.ts';
@@ -196,13 +197,8 @@ async function clear(context: AttemptContext, folder: string): Promise<void> {
 }
 
 /** The attempt's work order; undefined if its writer died while writing it: then it started nothing. */
-async function readOrder(folder: string): Promise<WorkOrder | undefined> {
-  try {
-    return JSON.parse(await readFile(path.join(folder, attemptFiles.order), 'utf8')) as WorkOrder;
-  } catch {
-    return undefined;
-  }
-}
+const readOrder = (folder: string): Promise<WorkOrder | undefined> =>
+  readJsonFile<WorkOrder>(path.join(folder, attemptFiles.order));
 
 /** In the folder of the run, which has a folder for its jobs. */
 async function makeAttemptFolder(folder: string): Promise<void> {

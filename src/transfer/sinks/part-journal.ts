@@ -1,4 +1,5 @@
 import fs from 'node:fs';
+import { tried } from '../../base/error-reason.ts';
 import type { Clock } from '../../base/clock.ts';
 import { fileUser, isPrivate } from '../../base/own-file.ts';
 import type { Identity } from '../engine/check-response.ts';
@@ -56,13 +57,8 @@ function writeJournal(target: string, { url, identity, done }: PartJournal, flus
   });
 }
 
-function bootId(): string | undefined {
-  try {
-    return fs.readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
-  } catch {
-    return undefined;
-  }
-}
+const bootId = (): string | undefined =>
+  tried(() => fs.readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim());
 
 function isJournal(value: Partial<StoredJournal>): value is StoredJournal {
   const { url, identity, done, flushed } = value;

@@ -1,5 +1,5 @@
-import { readFile } from 'node:fs/promises';
 import path from 'node:path';
+import { readJsonFile } from '../../../base/error-reason.ts';
 import type { Plan } from '../../../job/plan.ts';
 import { variantsOf } from '../../../job/variants.ts';
 import { type Policy, policyOf } from '../../../recovery/policy.ts';
@@ -39,14 +39,8 @@ export function policyOfJob({ variants, ...policy }: RunPolicy, job: string): Po
 }
 
 /** The policy from which a run's rules were rendered; undefined for a run without, such as an adopted one. */
-export async function writtenPolicy(runFolder: string): Promise<RunPolicy | undefined> {
-  try {
-    const text = await readFile(path.join(runFolder, condorFiles.policy), 'utf8');
-    return JSON.parse(text) as RunPolicy;
-  } catch {
-    return undefined;
-  }
-}
+export const writtenPolicy = (runFolder: string): Promise<RunPolicy | undefined> =>
+  readJsonFile<RunPolicy>(path.join(runFolder, condorFiles.policy));
 
 /** The policy of a run, or the one of its plan if none was written. */
 export async function readPolicy(runFolder: string, { spec, disk }: Plan): Promise<RunPolicy> {
