@@ -25,9 +25,8 @@ export interface Journal<Body> {
 type Stamp = { v: 1; t: string; seq: number; boot?: Boot };
 
 /** Opens or creates the journal of a run; `anchors` if no scheduler's log has the times as well. */
-export function openJournal(path: string, clock: Clock, anchors = false): Promise<Journal<RunBody>> {
-  return openFile<RunBody>(path, clock, anchors, (body, stamp) => ({ ...stamp, ...body }) satisfies RunEntry);
-}
+export const openJournal = (path: string, clock: Clock, anchors = false): Promise<Journal<RunBody>> =>
+  openFile<RunBody>(path, clock, anchors, (body, stamp) => ({ ...stamp, ...body }) satisfies RunEntry);
 
 /** Opens or creates the journal of an attempt. */
 export function openAgentJournal(

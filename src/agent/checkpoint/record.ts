@@ -24,9 +24,7 @@ const difference = (a: number | undefined, b: number | undefined): number | unde
   a === undefined || b === undefined ? undefined : a - b;
 
 /** The part of something that is a position. */
-export function positionIn({ epoch, step }: Position): Position {
-  return { ...defined({ epoch, step }) };
-}
+export const positionIn = ({ epoch, step }: Position): Position => ({ ...defined({ epoch, step }) });
 
 /** One file of a checkpoint, stored under its index in the list: changing names must not pile up files. */
 export interface CheckpointFile {

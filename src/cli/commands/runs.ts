@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { counted } from '../../base/counted.ts';
 import { printable } from '../../base/printable.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
-import { textTable } from '../../base/text-table.ts';
+import { textTable } from '../../base/fit-table.ts';
 import { Fault } from '../../fault/fault.ts';
 import { formatSize } from '../../job/units.ts';
 import { formatMillis } from '../../report/format.ts';

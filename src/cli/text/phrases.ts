@@ -1,3 +1,5 @@
+import type { Command } from 'commander';
+import { shellQuote } from '../../base/shell-quote.ts';
 import { wrap } from '../../base/text-table.ts';
 import type { Cli } from '../cli.ts';
 import { withCommandName } from './command-name.ts';
@@ -22,14 +24,43 @@ export function commandLines(
   const isNarrow = commands.some(([, what]) => longest + what.length + 4 > width);
   return commands.flatMap(([command, what]) =>
     isNarrow
-      ? [`  ${command}`, ...wrap(what, width, '      ', '      ')]
+      ? [...brokenCommand(command, width), ...wrap(what, width, '      ', '      ')]
       : [`  ${command.padEnd(longest)}  ${what}`],
   );
 }
 
-/** The width for text on stdout: wide enough for a sentence, narrow enough to read. Pipes get unwrapped lines. */
-export const textWidth = ({ outIsTerminal, columns }: Cli): number =>
-  outIsTerminal ? Math.max(40, Math.min(columns, 100)) : Number.POSITIVE_INFINITY;
+/** A command that a shell still takes as one: too long a line ends with a backslash. */
+function brokenCommand(command: string, width: number): string[] {
+  const lines = [' '];
+  for (const word of command.match(/(?:--[\w-]+ (?!-))?(?:'[^']*'|\\.|\S)+/g) ?? []) {
+    const line = `${lines.at(-1)} ${word}`;
+    // The last word needs no room for a backslash.
+    const room = command.endsWith(word) ? width : width - 2;
+    if (line.length <= room || lines.at(-1) === ' ') lines[lines.length - 1] = line;
+    else lines.push(`    ${word}`);
+  }
+  return lines.map((line, at) => (at < lines.length - 1 ? `${line} \\` : line));
+}
+
+/** The options that a command was given, as words of a command line: what comes next is about the same. */
+export const givenOptions = (command: Command): string =>
+  command.options
+    .filter((option) => command.getOptionValueSource(option.attributeName()) === 'cli')
+    .map((option) => {
+      const value: unknown = command.getOptionValue(option.attributeName());
+      return [
+        option.long,
+        ...(value === true ? [] : [value].flat().map((one) => shellQuote(String(one)))),
+      ].join(' ');
+    })
+    .join(' ');
+
+/** The width of stdout. A file or a pipe has none: nothing is wrapped, cut or left out there. */
+export const outWidth = ({ outIsTerminal, columns }: Cli): number => (outIsTerminal ? columns : Infinity);
+
+/** The same for sentences: wide enough for one, narrow enough to read. */
+export const textWidth = (cli: Cli): number =>
+  cli.outIsTerminal ? Math.max(40, Math.min(cli.columns, 100)) : Infinity;
 
 /** Lines of text beside the label they belong to. */
 export function labelledText(rows: readonly (readonly [string, readonly string[]])[], width: number): string {
