@@ -47,10 +47,8 @@ export const givenOptions = (command: Command): string =>
     .filter((option) => command.getOptionValueSource(option.attributeName()) === 'cli')
     .map((option) => {
       const value: unknown = command.getOptionValue(option.attributeName());
-      return [
-        option.long,
-        ...(value === true ? [] : [value].flat().map((one) => shellQuote(String(one)))),
-      ].join(' ');
+      const words = value === true ? [] : [value].flat().map((one) => shellQuote(String(one)));
+      return [option.long, ...words].join(' ');
     })
     .join(' ');
 
