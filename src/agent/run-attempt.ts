@@ -1,6 +1,7 @@
 import { succeeds } from '../base/error-reason.ts';
-import type { Fault } from '../fault/fault.ts';
+import { asFault, Fault } from '../fault/fault.ts';
 import { dropClaim } from '../job/claim.ts';
+import { isFull } from '../job/full-disk.ts';
 import type { WorkOrder } from '../job/job.ts';
 import { isOnDemand } from '../job/on-demand.ts';
 import { toFaultRecord } from '../journal/entry.ts';
@@ -8,7 +9,7 @@ import type { Attempt, Context } from './attempt.ts';
 import { CheckpointSaver } from './checkpoint/checkpoint-saver.ts';
 import { cleanUp, endProcesses } from './clean-up.ts';
 import { startArrivingData, type ArrivingData } from './data/arriving-data.ts';
-import { releaseMemory } from './data/release-memory.ts';
+import { releaseMemory } from '../base/release-memory.ts';
 import { stageData } from './data/stage-data.ts';
 import { setUpEnvironment } from './environment/set-up-environment.ts';
 import { describeMachine } from './machine/machine.ts';
@@ -27,8 +28,8 @@ import {
   type OutputSnapshot,
   type Paused,
 } from './results/outputs.ts';
-import { faultIn, makeScratch } from './scratch.ts';
-import { SelfTests, startsUntested } from './self-test/test-machine.ts';
+import { diskFull, makeScratch } from './scratch.ts';
+import { SelfTests } from './self-test/test-machine.ts';
 import { freeSpaceIn } from './training/death.ts';
 import { withAdvice } from './training/failure-advice.ts';
 import { checkpointExit, exitCodeOf, outcomeOf, trainingFault } from './training/ending.ts';
@@ -198,8 +199,9 @@ async function startFresh(soFar: AttemptSoFar, base: Attempt): Promise<ReadyAtte
   const before = await snapshotOutputs(order.job.train.outputs, scratch);
   soFar.arriving = await startArrivingData(equipped, soFar.saver?.restore() ?? Promise.resolve());
   soFar.software.leaveToTraining();
-  // Many a training would continue without its GPU, slowly.
-  if (!startsUntested(equipped)) await tests.passed();
+  // Shards on demand come while the training starts, and the tests run beside it. Many a training would continue without
+  // its GPU, slowly: all others start on a machine that has passed.
+  if (!order.data.some(isOnDemand)) await tests.passed();
   return { equipped, attempt: soFar.arriving.attempt, before, code };
 }
 
@@ -244,8 +246,10 @@ async function judge(
   }
 }
 
-const toFault = (thrown: unknown, order: WorkOrder): Fault =>
-  faultIn((thrown as NodeJS.ErrnoException).path ?? fullest(order), thrown);
+function toFault(thrown: unknown, order: WorkOrder): Fault {
+  if (thrown instanceof Fault || !isFull(thrown)) return asFault(thrown);
+  return diskFull((thrown as NodeJS.ErrnoException).path ?? fullest(order), thrown);
+}
 
 /** Not every error names its file: of the two disks that an attempt writes to, the one with less space. */
 function fullest({ scratchParent, attemptFolder }: WorkOrder): string {

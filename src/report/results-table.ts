@@ -93,20 +93,31 @@ export function resultsSection(
   const [given, measured] = [valueNames(rows, 'parameters'), valueNames(rows, 'metrics')];
   const sortedBy = sort?.replace(/^-/, '');
   const key = sortedBy ?? byImportance(measured)[0];
-  const [first, second] = all;
+  const [first] = all;
   const isSame = (name: string): boolean =>
+    all.length > 1 &&
+    name !== key &&
     all.every(({ parameters }) => parameters[name] === first?.parameters[name]);
-  const same = second === undefined ? [] : given.filter((name) => name !== key && isSame(name));
+  const same = given.filter(isSame);
   const order = (name: string): number =>
     name === 'job' || given.includes(name) ? 0 : name === sortedBy ? 1 : name === 'outcome' ? 2 : 3;
   const columns = resultColumns(rows)
     .filter(({ name, of }) => !same.includes(name) && rows.some((row) => (of(row) ?? '') !== ''))
     .toSorted((a, b) => order(a.name) - order(b.name));
-  const ranks: Record<string, number> = { job: 0, outcome: 1, hours: 4, tries: 4, [key ?? 'job']: 0 };
+  const rank = (name: string): number =>
+    name === 'job' || name === key
+      ? 0
+      : name === 'outcome'
+        ? 1
+        : given.includes(name)
+          ? 2
+          : name === 'hours' || name === 'tries'
+            ? 4
+            : 3;
   const head = columns.map(({ name, isNumber }) => ({
     title: name,
     ...(isNumber ? { align: 'right' as const } : {}),
-    rank: ranks[name] ?? (given.includes(name) ? 2 : 3),
+    rank: rank(name),
     ...(given.includes(name) ? { minWidth: minParameterWidth } : {}),
   }));
   const said = same.map((name) => `${name}=${first?.parameters[name]}`).join(', ');
