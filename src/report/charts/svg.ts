@@ -32,13 +32,9 @@ export function nameLabels(width: number, names: readonly string[]) {
   const cut = fitNames(names, width);
   const short = (name: string): string => cut[names.indexOf(name)] ?? name;
   return (x: number, y: number, name: string, attributes: Attributes = {}): string => {
-    const title = short(name) === name ? [] : [element('title', {}, escapeMarkup(name))];
-    return element(
-      'text',
-      { x, y, fill: 'currentColor', ...attributes },
-      ...title,
-      escapeMarkup(short(name)),
-    );
+    const title = short(name) === name ? '' : element('title', {}, escapeMarkup(name));
+    const place = { x, y, fill: 'currentColor', ...attributes };
+    return element('text', place, title, escapeMarkup(short(name)));
   };
 }
 
