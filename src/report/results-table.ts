@@ -1,4 +1,4 @@
-import { compareValues, widthOf } from '../base/text-table.ts';
+import { compareValues, numberOf, widthOf } from '../base/text-table.ts';
 import { nearest } from '../base/nearest.ts';
 import { Fault } from '../fault/fault.ts';
 import { csvLine } from './attempt-csv.ts';
@@ -16,7 +16,8 @@ interface ResultColumn {
 function resultColumns(rows: readonly JobTableRow[]): ResultColumn[] {
   const column = (name: string, of: ResultColumn['of']): ResultColumn => {
     const values = rows.map(of).filter((value) => value !== undefined);
-    return { name, of, isNumber: values.length > 0 && values.every((value) => typeof value === 'number') };
+    const isNumber = (value: unknown): boolean => typeof value === 'number' || numberOf(value) !== undefined;
+    return { name, of, isNumber: name !== 'job' && values.length > 0 && values.every(isNumber) };
   };
   const differs = (name: string): boolean =>
     rows.some(({ metrics, best }) => !Object.is(metrics[name], best[name]));
@@ -33,9 +34,7 @@ function resultColumns(rows: readonly JobTableRow[]): ResultColumn[] {
     ...valueNames(rows, 'best')
       .filter((name) => differs(name) && !measured.includes(`best_${name}`))
       .map((name) => column(`best_${name}`, ({ best }) => best[name])),
-    column('hours', ({ executeSeconds }) =>
-      executeSeconds === null ? undefined : Number((executeSeconds / 3600).toPrecision(3)),
-    ),
+    column('hours', ({ executeSeconds }) => (executeSeconds === null ? undefined : executeSeconds / 3600)),
     column('tries', ({ attempts }) => attempts),
   ];
 }
@@ -93,7 +92,7 @@ export function resultsSection(rows: readonly JobTableRow[], sort = ''): Section
     'results',
     'Results',
     head,
-    rows.map((row) => columns.map(({ of }) => shown(of(row)))),
+    rows.map((row) => columns.map(({ name, of }) => shown(of(row), name === 'hours' ? 3 : 4))),
   );
 }
 
@@ -111,9 +110,9 @@ export function shortResults(section: Section): Section {
   return { ...section, rows: section.rows.map((row) => row.map(cut)) };
 }
 
-const shown = (value: string | number | boolean | undefined): string => {
+const shown = (value: string | number | boolean | undefined, digits: number): string => {
   if (typeof value !== 'number') return String(value ?? '');
-  return Number.isFinite(value) ? String(Number(value.toPrecision(4))) : String(value);
+  return Number.isFinite(value) ? String(Number(value.toPrecision(digits))) : String(value);
 };
 
 /** The same with all digits, for other programs. */
