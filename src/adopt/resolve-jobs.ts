@@ -178,9 +178,8 @@ export interface QueueStatement {
 export class BadQueue extends Error {}
 
 /** The rest of a line that is a queue statement; undefined for every other line. */
-export function queueArguments(line: string): string | undefined {
-  return /^queue(?:\s+(.*))?$/is.exec(line)?.[1] ?? (/^queue$/i.test(line) ? '' : undefined);
-}
+export const queueArguments = (line: string): string | undefined =>
+  /^queue(?:\s+(.*))?$/is.exec(line)?.[1] ?? (/^queue$/i.test(line) ? '' : undefined);
 
 /** Reads what follows the word `queue`; macros are already expanded. */
 export function parseQueue(text: string): QueueStatement {

@@ -19,9 +19,7 @@ const closing = /^(fi|done|esac|\})$/;
 const header = /^(for|select|case|function)$/;
 
 /** The simple commands of a shell script in their order, without those inside `$(…)`. */
-export function shellCommands(script: string): ShellCommand[] {
-  return new CommandReader().read(script);
-}
+export const shellCommands = (script: string): ShellCommand[] => new CommandReader().read(script);
 
 class CommandReader {
   readonly #commands: ShellCommand[] = [];

@@ -13,9 +13,8 @@ const brackets: Record<string, string> = { '(': ')', '{': '}', '`': '`' };
  * The words and operators of a shell script, in one pass: continued lines are joined, comments and here-documents left
  * out; quotes, substitutions, arrays and arithmetic belong to their word.
  */
-export function shellTokens(script: string): ShellToken[] {
-  return new Scanner(script.replaceAll('\r\n', '\n')).scan();
-}
+export const shellTokens = (script: string): ShellToken[] =>
+  new Scanner(script.replaceAll('\r\n', '\n')).scan();
 
 class Scanner {
   readonly #text: string;

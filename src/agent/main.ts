@@ -208,10 +208,7 @@ async function main(args: string[]): Promise<number> {
     return await runShared(file, more);
   else if (command === 'next' && file !== undefined && more.length === 4) await next(file, more);
   else if (command === 'software' && file !== undefined && more.length === 0) await software(file);
-  else
-    throw new Fault('usage', `unknown arguments: ${args.join(' ')}`, {
-      fix: 'see updraft-agent --help',
-    });
+  else throw new Fault('usage', `unknown arguments: ${args.join(' ')}`, { fix: 'see updraft-agent --help' });
   return 0;
 }
 

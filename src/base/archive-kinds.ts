@@ -13,9 +13,7 @@ export type ArchiveKind = keyof typeof endings;
 export const archiveKinds = Object.keys(endings) as ArchiveKind[];
 
 /** The kind of archive by its name, if it can be unpacked. */
-export function archiveKind(name: string): ArchiveKind | undefined {
-  return splitArchiveName(name)?.kind;
-}
+export const archiveKind = (name: string): ArchiveKind | undefined => splitArchiveName(name)?.kind;
 
 /** A name without its archive ending, and the kind of that ending. */
 export function splitArchiveName(name: string): { stem: string; kind: ArchiveKind } | undefined {

@@ -27,6 +27,4 @@ export function editDistance(from: string, to: string): number {
   return at(row, to.length);
 }
 
-function at(row: number[], index: number): number {
-  return row[index] ?? Infinity;
-}
+const at = (row: number[], index: number): number => row[index] ?? Infinity;

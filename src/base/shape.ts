@@ -5,9 +5,7 @@
 export type Field<T> = (value: unknown) => T | Mismatch;
 
 /** One field for every key of T; optional keys need `optional`. */
-export type Fields<T> = {
-  [K in keyof T]-?: Field<T[K] | (object extends Pick<T, K> ? undefined : never)>;
-};
+export type Fields<T> = { [K in keyof T]-?: Field<T[K] | (object extends Pick<T, K> ? undefined : never)> };
 
 /** What was expected, and what was found instead. */
 export class Mismatch {

@@ -1,17 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { clip, textTable, wrapLines } from './text-table.ts';
-
-test('columns are aligned, and columns that are empty in every row are left out', () => {
-  const columns = [{ title: 'job' }, { title: 'empty' }, { title: 'n', align: 'right' as const }];
-  assert.deepEqual(
-    textTable(columns, [
-      ['größe', '', '7'],
-      ['b', '', '100'],
-    ]),
-    ['job      n', 'größe    7', 'b      100'],
-  );
-});
+import { clip, wrapLines } from './text-table.ts';
 
 test('cut text ends with an ellipsis, and characters are not split', () => {
   assert.deepEqual(

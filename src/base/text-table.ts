@@ -6,6 +6,9 @@ export interface TableColumn {
 /** The width of a text on a terminal, counting one per code point. */
 export const widthOf = (text: string): number => Array.from(text).length;
 
+export const longestOf = (texts: readonly string[]): number =>
+  texts.reduce((max, text) => Math.max(max, widthOf(text)), 0);
+
 /** The text in at most `width` characters; cut text ends with an ellipsis. */
 export function clip(text: string, width: number): string {
   const chars = Array.from(text);
@@ -58,23 +61,6 @@ function unbrokenWords(text: string, room: number): string[] {
     }
   }
   return words;
-}
-
-/** The lines of a table, titles first; columns that are empty in every row are left out. */
-export function textTable(columns: readonly TableColumn[], rows: readonly (readonly string[])[]): string[] {
-  const shown = columns
-    .map((column, index) => ({
-      ...column,
-      index,
-      width: rows.reduce((max, row) => Math.max(max, widthOf(row[index] ?? '')), widthOf(column.title)),
-    }))
-    .filter(({ index }) => rows.some((row) => (row[index] ?? '') !== ''));
-  const line = (cell: (index: number, title: string) => string) =>
-    shown
-      .map(({ index, title, width, align }) => pad(cell(index, title), width, align))
-      .join('  ')
-      .trimEnd();
-  return [line((_index, title) => title), ...rows.map((row) => line((index) => row[index] ?? ''))];
 }
 
 /** A number, or a text that is one, such as `1e-05` of a job file. */

@@ -26,9 +26,8 @@ export const codeRows: readonly CodeRow[] = [
   ...evictions,
 ];
 
-export function codeRowOf(said: ReportedReason): CodeRow | undefined {
-  return codeRows.find(matchesRow(withCurrentCodes(said)));
-}
+export const codeRowOf = (said: ReportedReason): CodeRow | undefined =>
+  codeRows.find(matchesRow(withCurrentCodes(said)));
 
 /**
  * Translates into current codes where the words are clearer than the code: a failing shadow gives words without a code,

@@ -48,6 +48,4 @@ export type DagCommand = {
 }[keyof Commands];
 
 /** The command without its place. */
-export type CommandBody = {
-  [Kind in keyof Commands]: { kind: Kind } & Commands[Kind];
-}[keyof Commands];
+export type CommandBody = { [Kind in keyof Commands]: { kind: Kind } & Commands[Kind] }[keyof Commands];

@@ -23,9 +23,8 @@ export function axisOf(values: readonly ParameterValue[]): ValueAxis {
 }
 
 /** The axis of a curve's values: round numbers, a logarithm only where one that diverged would flatten the rest. */
-export function curveAxis(low: number, high: number): ValueAxis {
-  return low > 0 && high / low >= 100 ? logAxis([low, high]) : linearAxis([low, high]);
-}
+export const curveAxis = (low: number, high: number): ValueAxis =>
+  low > 0 && high / low >= 100 ? logAxis([low, high]) : linearAxis([low, high]);
 
 function categoryAxis(values: readonly ParameterValue[]): ValueAxis {
   const last = Math.max(1, values.length - 1);

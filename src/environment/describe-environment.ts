@@ -135,10 +135,7 @@ const rules: Rule[] = [
         ? `the wheel of PyTorch ${version} for CUDA ${cuda}`
         : undefined,
   },
-  {
-    capability: 7,
-    because: (_, __, cudnn) => (atLeast(cudnn, '9.11') ? `cuDNN ${cudnn ?? ''}` : undefined),
-  },
+  { capability: 7, because: (_, __, cudnn) => (atLeast(cudnn, '9.11') ? `cuDNN ${cudnn ?? ''}` : undefined) },
   { capability: 5, because: (_, cuda) => (atLeast(cuda, '12') ? `CUDA ${cuda}` : undefined) },
   { capability: 3.7, because: (_, cuda) => (atLeast(cuda, '11') ? `CUDA ${cuda}` : undefined) },
 ];

@@ -73,10 +73,7 @@ export function adResources(ad: Ad): Resource[] {
   );
 }
 
-export function string(value: AdValue): string | undefined {
-  return typeof value === 'string' ? value : undefined;
-}
+export const string = (value: AdValue): string | undefined => (typeof value === 'string' ? value : undefined);
 
-export function number(value: AdValue): number | undefined {
-  return typeof value === 'number' && !Number.isNaN(value) ? value : undefined;
-}
+export const number = (value: AdValue): number | undefined =>
+  typeof value === 'number' && !Number.isNaN(value) ? value : undefined;

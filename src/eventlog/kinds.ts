@@ -55,6 +55,4 @@ export type EventKind = keyof typeof eventNumbers | 'unknown';
 const byNumber: EventKind[] = [];
 for (const [kind, number] of Object.entries(eventNumbers)) byNumber[number] = kind as EventKind;
 
-export function kindOf(number: number): EventKind {
-  return byNumber[number] ?? 'unknown';
-}
+export const kindOf = (number: number): EventKind => byNumber[number] ?? 'unknown';

@@ -34,16 +34,8 @@ export const kinds = {
     retry: 'elsewhere',
     what: 'Something outside the job killed the training, apparently not for memory or disk.',
   },
-  'gpu-memory': {
-    exit: 88,
-    retry: 'elsewhere',
-    what: 'The training ran out of GPU memory.',
-  },
-  'expect-wrong': {
-    exit: 89,
-    retry: 'never',
-    what: 'The data is right, but `expect` is not.',
-  },
+  'gpu-memory': { exit: 88, retry: 'elsewhere', what: 'The training ran out of GPU memory.' },
+  'expect-wrong': { exit: 89, retry: 'never', what: 'The data is right, but `expect` is not.' },
   'discovery-failed': { exit: 90, retry: 'elsewhere', what: 'There is no federation at that host.' },
   'director-unreachable': { exit: 91, retry: 'same', what: "The federation's director does not answer." },
   'servers-unreachable': {
@@ -97,11 +89,7 @@ export const kinds = {
   'wrong-output': { exit: 112, retry: 'never', what: 'The training exited without a valid result.' },
   evicted: { exit: 113, retry: 'elsewhere', what: 'The pool took the slot back.' },
   'time-limit': { exit: 114, retry: 'never', what: 'The attempt reached its time limit.' },
-  'self-test-failed': {
-    exit: 115,
-    retry: 'elsewhere',
-    what: 'The machine lacks something the job needs.',
-  },
+  'self-test-failed': { exit: 115, retry: 'elsewhere', what: 'The machine lacks something the job needs.' },
   'environment-broken': { exit: 116, retry: 'elsewhere', what: 'The software environment cannot be used.' },
   'order-invalid': { exit: 117, retry: 'never', what: 'The agent cannot read its work order.' },
   'slow-slot': {

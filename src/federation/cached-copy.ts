@@ -47,6 +47,5 @@ export async function askCopy(located: Located, server: ObjectServer, how: WireO
   }
 }
 
-function ageOf({ headers }: ControlAnswer): number | undefined {
-  return headers['age'] === undefined ? undefined : Number(headers['age']);
-}
+const ageOf = ({ headers }: ControlAnswer): number | undefined =>
+  headers['age'] === undefined ? undefined : Number(headers['age']);

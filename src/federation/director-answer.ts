@@ -261,6 +261,4 @@ function reasonOf(question: Question, reply: ControlAnswer, object: string): [Fa
   }
 }
 
-function errorTextOf(reply: ControlAnswer): string {
-  return errorText(reply.body) || 'no explanation';
-}
+const errorTextOf = (reply: ControlAnswer): string => errorText(reply.body) || 'no explanation';

@@ -98,9 +98,8 @@ export function createDirector(options: DirectorOptions): Director {
 }
 
 /** What the answer covers: its namespace, or only the object if it names none that contains the object. */
-function scopeOf({ answer, path }: KnownAnswer): string {
-  return answer.namespace !== undefined && isUnder(path, answer.namespace) ? answer.namespace : path;
-}
+const scopeOf = ({ answer, path }: KnownAnswer): string =>
+  answer.namespace !== undefined && isUnder(path, answer.namespace) ? answer.namespace : path;
 
 function answerTo(question: Question, known: KnownAnswer): DirectorAnswer | undefined {
   return isUnder(question.path, scopeOf(known))

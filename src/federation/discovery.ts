@@ -154,9 +154,8 @@ export type PlainHttpRule = (host: string) => boolean;
  * Federations use https only. For tests and demonstrations on one machine, `UPDRAFT_FEDERATION_HTTP=1` allows plain
  * http, with tokens, to hosts on the loopback interface and no others.
  */
-export function plainHttpRule(env: Env): PlainHttpRule {
-  return env['UPDRAFT_FEDERATION_HTTP'] === '1' ? isLoopback : () => false;
-}
+export const plainHttpRule = (env: Env): PlainHttpRule =>
+  env['UPDRAFT_FEDERATION_HTTP'] === '1' ? isLoopback : () => false;
 
 function isLoopback(host: string): boolean {
   const name = new URL(`http://${host}`).hostname;

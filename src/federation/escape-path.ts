@@ -19,9 +19,7 @@ export function escapePath(text: string): string {
 }
 
 /** The path as a person reads it; bytes that are not UTF-8 become U+FFFD. */
-export function unescapePath(text: string): string {
-  return unescapeBytes(text).toString('utf8');
-}
+export const unescapePath = (text: string): string => unescapeBytes(text).toString('utf8');
 
 function unescapeBytes(text: string): Buffer {
   const bytes = Buffer.from(text, 'utf8');
@@ -37,6 +35,5 @@ function unescapeBytes(text: string): Buffer {
 }
 
 /** Whether a path is the prefix or below it, by whole components. The empty prefix, the root, covers everything. */
-export function isUnder(path: string, prefix: string): boolean {
-  return path === prefix || path.startsWith(`${prefix}/`);
-}
+export const isUnder = (path: string, prefix: string): boolean =>
+  path === prefix || path.startsWith(`${prefix}/`);

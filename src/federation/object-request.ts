@@ -84,9 +84,8 @@ export function afterSilence(object: string, error: unknown, timeoutMs: number):
 }
 
 /** A server that does not answer, as a Fault about the object. */
-export function noAnswerFault(object: string, error: NoAnswer): Fault {
-  return new Fault('servers-unreachable', `${object}: ${error.message}`, { about: object, cause: error });
-}
+export const noAnswerFault = (object: string, error: NoAnswer): Fault =>
+  new Fault('servers-unreachable', `${object}: ${error.message}`, { about: object, cause: error });
 
 interface StatusContext {
   /** The object, as the user named it. */

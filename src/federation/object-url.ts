@@ -165,9 +165,8 @@ function invalid(text: string, what: string, fix?: string): Fault {
   return new Fault('url-invalid', `${about} ${what}`, { about, fix });
 }
 
-function passwordInUrl(text: string): Fault {
-  return invalid(text, 'has a user name or password in it', 'remove it and use a token file instead');
-}
+const passwordInUrl = (text: string): Fault =>
+  invalid(text, 'has a user name or password in it', 'remove it and use a token file instead');
 
 function noScheme(text: string): Fault {
   const fix = text.startsWith('/')

@@ -159,9 +159,8 @@ export async function askDigests(
 }
 
 /** The fault to report: a 404 that is not final says least. */
-function worse(before: Fault | undefined, now: Fault): Fault {
-  return before === undefined || before.kind === 'object-missing' ? now : before;
-}
+const worse = (before: Fault | undefined, now: Fault): Fault =>
+  before === undefined || before.kind === 'object-missing' ? now : before;
 
 /** Caches remember a 404 for a while after the object appears, and a new one may not know the whole federation yet. */
 function uncertainFault({ url }: Located): Fault {

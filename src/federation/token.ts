@@ -180,10 +180,7 @@ function expiredFault(use: TokenUse, { place, claims, why }: Candidate): Fault {
   return new Fault(
     'token-expired',
     `the token for ${use.namespace} from ${place} expired at ${when}${ended}`,
-    {
-      about: place,
-      fix: isLogin ? tokenAdvice(use) : `put a new one into ${place}: ${newToken(use)}`,
-    },
+    { about: place, fix: isLogin ? tokenAdvice(use) : `put a new one into ${place}: ${newToken(use)}` },
   );
 }
 

@@ -4,9 +4,8 @@ import type { Activity, AttemptHistory, Ending, JobHistory, Span } from './histo
 const byItself: ReadonlySet<Ending> = new Set(['success', 'wrong-output', 'failed', 'requeued']);
 const afterTheEnd = new Set(['output-failed', 'output-too-big', 'output-missing', 'job-policy']);
 
-function endedByItself({ ending, cause = 'unknown' }: AttemptHistory): boolean {
-  return byItself.has(ending) || ((ending === 'held' || ending === 'evicted') && afterTheEnd.has(cause));
-}
+const endedByItself = ({ ending, cause = 'unknown' }: AttemptHistory): boolean =>
+  byItself.has(ending) || ((ending === 'held' || ending === 'evicted') && afterTheEnd.has(cause));
 
 export const hasExecuted = ({ spans }: AttemptHistory): boolean =>
   spans.some(({ doing }) => doing === 'executing');

@@ -35,6 +35,5 @@ export function errorText(body: string): string {
 }
 
 /** A string field of a JSON object that may have been cut off. */
-function jsonText(text: string, name: string): string | undefined {
-  return new RegExp(`"${name}"\\s*:\\s*"((?:[^"\\\\]|\\\\.)*)"`).exec(text)?.[1];
-}
+const jsonText = (text: string, name: string): string | undefined =>
+  new RegExp(`"${name}"\\s*:\\s*"((?:[^"\\\\]|\\\\.)*)"`).exec(text)?.[1];

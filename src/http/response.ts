@@ -62,9 +62,7 @@ function parseFields(lines: readonly string[]): Map<string, string> {
   return headers;
 }
 
-function quote(text: string): string {
-  return JSON.stringify(text.slice(0, 80));
-}
+const quote = (text: string): string => JSON.stringify(text.slice(0, 80));
 
 interface Step {
   /** Where to continue in the chunk. */

@@ -60,9 +60,7 @@ function certificatesIn(folder: string): string[] {
   return found;
 }
 
-function certificatesOf(file: string): string[] {
-  return fs.readFileSync(file, 'latin1').match(certificate) ?? [];
-}
+const certificatesOf = (file: string): string[] => fs.readFileSync(file, 'latin1').match(certificate) ?? [];
 
 function noCertificate(variable: string, place: string): Fault {
   return new Fault('file-invalid', `${variable}=${place} contains no PEM certificate`, {

@@ -75,9 +75,10 @@ function checkSingle(source: SourceFile): SpecProblem[] {
 }
 
 /** Where the settings of checkpoints and limits contradict each other. */
-export function checkCheckpoint(source: SourceFile): SpecProblem[] {
-  return [...checkAlone(source), ...checkLimits(source)];
-}
+export const checkCheckpoint = (source: SourceFile): SpecProblem[] => [
+  ...checkAlone(source),
+  ...checkLimits(source),
+];
 
 function checkAlone(source: SourceFile): SpecProblem[] {
   if (valueAt(source.value, ['train', 'checkpoint']) !== undefined) return [];

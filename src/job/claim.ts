@@ -13,9 +13,8 @@ import { attemptFiles } from './layout.ts';
 export type Claim = ProcessIdentity | { void: string };
 
 /** True for the one caller that made the claim; false when the attempt has one already. */
-export function makeClaim(attemptFolder: string, claim: Claim): Promise<boolean> {
-  return createExclusive(path.join(attemptFolder, attemptFiles.claim), `${JSON.stringify(claim)}\n`);
-}
+export const makeClaim = (attemptFolder: string, claim: Claim): Promise<boolean> =>
+  createExclusive(path.join(attemptFolder, attemptFiles.claim), `${JSON.stringify(claim)}\n`);
 
 /** Drops this agent's claim, so that the agent started next in the same folder can claim the attempt. */
 export async function dropClaim(attemptFolder: string): Promise<void> {

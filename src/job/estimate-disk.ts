@@ -57,8 +57,5 @@ function onDisk(source: DataSource, packed: number | undefined): { bytes: number
   // A stream is unpacked without a copy on disk; a file from the plugin stays until it is unpacked.
   const archive = method === 'osdf' || method === 'native' ? packed : 0;
   const unpacked = growth === 1 ? 'unpacked' : `unpacked, assumed ${growth} times ${formatSize(packed)}`;
-  return {
-    bytes: packed * growth + archive,
-    why: archive > 0 ? `${unpacked}, plus its archive` : unpacked,
-  };
+  return { bytes: packed * growth + archive, why: archive > 0 ? `${unpacked}, plus its archive` : unpacked };
 }

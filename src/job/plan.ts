@@ -176,11 +176,7 @@ export function withEnvironment(
   const { cuda, capability } = facts?.needs ?? {};
   const gpu = { ...defined({ cuda, capability }), ...resources.gpu };
   const memoryBytes = setsMemory ? resources.memoryBytes : Math.max(resources.memoryBytes, size?.memory ?? 0);
-  return {
-    ...resources,
-    memoryBytes,
-    ...(resources.gpus > 0 && Object.keys(gpu).length > 0 && { gpu }),
-  };
+  return { ...resources, memoryBytes, ...(resources.gpus > 0 && Object.keys(gpu).length > 0 && { gpu }) };
 }
 
 /** The environment for a work order; `place` says where the archive is on the worker. */

@@ -39,9 +39,8 @@ export async function findSecrets({ spec, folder }: Plan, env: Env): Promise<Sec
 }
 
 /** Bytes as the value of a variable; undefined if they cannot be one. */
-function textIn(bytes: Buffer): string | undefined {
-  return isUtf8(bytes) && !bytes.includes(0) ? bytes.toString('utf8') : undefined;
-}
+const textIn = (bytes: Buffer): string | undefined =>
+  isUtf8(bytes) && !bytes.includes(0) ? bytes.toString('utf8') : undefined;
 
 export const secretFix = (from: string): string =>
   `put the secret into ${from}, or name its place in [train.secrets]: { from = "env" } or { from = "file", path = "…" }`;

@@ -190,12 +190,7 @@ export class RunFold {
     // A job that had ended was not waiting until it was retried.
     const waited = known?.status !== 'ended';
     const waitingSince = !waited ? undefined : before === undefined ? this.#run.createdAt : before.endedAt;
-    this.#changeAttempt(job, attempt, (old) => ({
-      ...old,
-      why,
-      startedAt: t,
-      ...defined({ waitingSince }),
-    }));
+    this.#changeAttempt(job, attempt, (old) => ({ ...old, why, startedAt: t, ...defined({ waitingSince }) }));
     this.#changeJob(job, (old) => ({ ...again(old), status: 'running' }));
   }
 
@@ -292,10 +287,7 @@ function phaseOf(agent: AgentState | undefined, pool: PoolAccount | undefined): 
 function inPool(old: AttemptState, entry: Extract<RunEntry, { kind: 'attempt-phase' }>): AttemptState {
   const { phase, host, site, t } = entry;
   const before = old.pool ?? noAccount(phase, t);
-  const pool = {
-    ...closed(before, phase, t),
-    ...defined({ host, site }),
-  };
+  const pool = { ...closed(before, phase, t), ...defined({ host, site }) };
   return { ...old, pool, phase: phaseOf(old.agent, pool) };
 }
 

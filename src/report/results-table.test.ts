@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JobTableRow } from './job-table.ts';
 import { sectionText } from './report-text.ts';
-import { resultsCsv, resultsSection, shortResults, sortResults } from './results-table.ts';
+import { resultsCsv, resultsSection, sortResults } from './results-table.ts';
 
 const row = (job: string, lr: number, accuracy: number | undefined, best = accuracy): JobTableRow => ({
   ...{ job, node: null, log: null, outcome: 'success', valid: true, sites: [], attempts: 1 },
@@ -30,7 +30,7 @@ test('results are sorted by any column; jobs without a value come last', () => {
 });
 
 test('the table has parameters, then what it is sorted by, and the best where it is not the last', () => {
-  const { head, rows: cells } = resultsSection(rows.slice(0, 1), '-best_accuracy');
+  const { head, rows: cells } = resultsSection(rows.slice(0, 1), { sort: '-best_accuracy' });
   assert.deepEqual(
     head.map(({ title }) => title),
     ['job', 'lr', 'best_accuracy', 'outcome', 'accuracy', 'hours', 'tries'],
@@ -41,15 +41,49 @@ test('the table has parameters, then what it is sorted by, and the best where it
   assert.deepEqual(lines, ['job,lr,outcome,accuracy,hours,tries\n', line]);
 });
 
+const glyphs = { done: '#', running: '+', failed: 'x', idle: '.' };
+
 test('on a terminal of 80 columns, a long URL leaves room for the metrics', () => {
   const urls = ['cold', 'warm'].map((kind) => `osdf:///ospool/ap40/data/ann/images/train-2026-${kind}.tar`);
-  const long = urls.map((url, index) => ({ ...row(`000${index}`, 0.1, 0.5), parameters: { url, lr: 0.1 } }));
-  const text = sectionText([shortResults(resultsSection(long))], {
-    width: 80,
-    glyphs: { done: '#', running: '+', failed: 'x', idle: '.' },
-  });
-  assert.match(text, /…\S*warm\.tar +0\.1 +success +0\.5/);
+  const long = urls.map((url, index) => ({
+    ...row(`000${index}`, 0.1, 0.5),
+    parameters: { url, lr: index },
+  }));
+  const text = sectionText([resultsSection(long)], { width: 80, glyphs });
+  assert.match(text, /warm\.tar +1 +success +0\.5/);
   assert.ok(text.split('\n').every((line) => line.length <= 80));
+  assert.ok(sectionText([resultsSection(long)], { width: Infinity, glyphs }).includes(urls[0] ?? '?'));
+});
+
+test('the column sorted by stays beside long parameters, and what is left out is named completely', () => {
+  const jobs = Array.from({ length: 8 }, (_, index) => ({
+    ...row(`000${index}`, 0, 0.5),
+    parameters: {
+      dataset_archive_location: 'osdf:///ospool/ap40/data/ann/glue.tar',
+      encoder_backbone_architecture: `timm-efficientnet-b4-noisy-student-${index % 4}`,
+      decoder_channels_per_stage: `256,128,64,32,${index % 2}`,
+      augmentation_policy_name: index < 4 ? 'albumentations-heavy' : 'albumentations-light',
+      random_seed: 20260101 + index,
+    },
+    metrics: { loss: 0.25, accuracy: 0.5, mean_intersection_over_union: 0.123456 },
+  }));
+  const textAt = (width: number, sort?: string) =>
+    sectionText([resultsSection(jobs.slice(0, 5), { sort, all: jobs })], { width, glyphs });
+  const total = resultsSection(jobs).head.length;
+  for (const width of [60, 80, 120, 200, Infinity])
+    for (const name of ['accuracy', 'loss']) {
+      const text = textAt(width, `-${name}`);
+      const [table = '', notes = ''] = text.replaceAll(/\n {4}(?! )/g, ' ').split('  Same in all: ');
+      assert.match(table, new RegExp(`\\b${name}\\b`));
+      assert.match(notes, /^dataset_archive_location=osdf:\/\/\/ospool\/ap40\/data\/ann\/glue\.tar\.$/m);
+      assert.ok(text.split('\n').every((line) => line.length <= Math.max(width, 68)));
+      const [, hidden] = /Not shown at this width: ([^]*)\. To see all: a wider/.exec(notes) ?? [];
+      const shown = table.trimEnd().split('\n').at(-1)?.trim().split(/ {2,}/) ?? [];
+      assert.equal(shown.length + (hidden?.split(',').length ?? 0), total, text);
+      assert.equal(hidden === undefined, width >= 120);
+    }
+  // What was given is not rounded, what was measured is.
+  assert.match(textAt(Infinity), / 20260104 +success +0\.25 +0\.5 +0\.1235 /);
 });
 
 test('every column has a name of its own, also where a training reports what it was given', () => {

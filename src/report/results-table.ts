@@ -1,9 +1,10 @@
-import { compareValues, numberOf, widthOf } from '../base/text-table.ts';
+import { byImportance } from '../base/metric-direction.ts';
 import { nearest } from '../base/nearest.ts';
+import { compareValues, numberOf } from '../base/text-table.ts';
 import { Fault } from '../fault/fault.ts';
 import { csvLine } from './attempt-csv.ts';
 import { type JobTableRow, valueNames } from './job-table.ts';
-import { type Section, sectionTable } from './section.ts';
+import type { Section } from './section.ts';
 
 /** A column of the results: what it is called, and its value for a job. */
 interface ResultColumn {
@@ -80,40 +81,49 @@ function noColumn(name: string, names: string[]): Fault {
   });
 }
 
-/** The results as a table of text, Markdown or HTML; what they are sorted by is never left out on a narrow page. */
-export function resultsSection(rows: readonly JobTableRow[], sort = ''): Section {
-  const filled = resultColumns(rows).filter(({ of }) => rows.some((row) => (of(row) ?? '') !== ''));
-  const [name, isFirst] = [sort.replace(/^-/, ''), new Set(['job', ...valueNames(rows, 'parameters')])];
-  const rank = (column: ResultColumn): number =>
-    isFirst.has(column.name) ? 0 : column.name === name ? 1 : column.name === 'outcome' ? 2 : 3;
-  const columns = filled.toSorted((a, b) => rank(a) - rank(b));
-  const head = columns.map(({ name, isNumber }) => `${name}${isNumber ? '>' : ''}`).join(' | ');
-  return sectionTable(
-    'results',
-    'Results',
-    head,
-    rows.map((row) => columns.map(({ name, of }) => shown(of(row), name === 'hours' ? 3 : 4))),
-  );
+/**
+ * The results as a table of text, Markdown or HTML: `rows` of `all` the jobs. Parameters that are the same in all jobs
+ * are a sentence. On a narrow page, what the rows are sorted by, or most likely decides, stays longest.
+ */
+export function resultsSection(
+  rows: readonly JobTableRow[],
+  { sort, all = rows }: { sort?: string | undefined; all?: readonly JobTableRow[] } = {},
+): Section {
+  const [given, measured] = [valueNames(rows, 'parameters'), valueNames(rows, 'metrics')];
+  const sortedBy = sort?.replace(/^-/, '');
+  const key = sortedBy ?? byImportance(measured)[0];
+  const [first, second] = all;
+  const isSame = (name: string): boolean =>
+    all.every(({ parameters }) => parameters[name] === first?.parameters[name]);
+  const same = second === undefined ? [] : given.filter((name) => name !== key && isSame(name));
+  const order = (name: string): number =>
+    name === 'job' || given.includes(name) ? 0 : name === sortedBy ? 1 : name === 'outcome' ? 2 : 3;
+  const columns = resultColumns(rows)
+    .filter(({ name, of }) => !same.includes(name) && rows.some((row) => (of(row) ?? '') !== ''))
+    .toSorted((a, b) => order(a.name) - order(b.name));
+  const ranks: Record<string, number> = { job: 0, outcome: 1, hours: 4, tries: 4, [key ?? 'job']: 0 };
+  const head = columns.map(({ name, isNumber }) => ({
+    title: name,
+    ...(isNumber ? { align: 'right' as const } : {}),
+    rank: ranks[name] ?? (given.includes(name) ? 2 : 3),
+    ...(given.includes(name) ? { minWidth: minParameterWidth } : {}),
+  }));
+  const said = same.map((name) => `${name}=${first?.parameters[name]}`).join(', ');
+  return {
+    ...{ id: 'results', title: 'Results', head },
+    rows: rows.map((row) => columns.map(({ name, of }) => shown(of(row), given.includes(name)))),
+    after: said === '' ? [] : [`Same in all: ${said}.`],
+  };
 }
 
-/** A longer value, such as a URL, would leave no room for metrics on a terminal. */
-const maxCellChars = 20;
+/** Values differ in less room than other words need. */
+const minParameterWidth = 10;
 
-/** The same for a terminal: of long values only their ends, which differ. */
-export function shortResults(section: Section): Section {
-  const cut = (cell: string, column: number): string =>
-    column === 0 || widthOf(cell) <= maxCellChars
-      ? cell
-      : `…${Array.from(cell)
-          .slice(1 - maxCellChars)
-          .join('')}`;
-  return { ...section, rows: section.rows.map((row) => row.map(cut)) };
-}
-
-const shown = (value: string | number | boolean | undefined, digits: number): string => {
-  if (typeof value !== 'number') return String(value ?? '');
-  return Number.isFinite(value) ? String(Number(value.toPrecision(digits))) : String(value);
-};
+/** What was given is shown as it was. */
+const shown = (value: string | number | boolean | undefined, isGiven: boolean): string =>
+  typeof value !== 'number' || isGiven || Number.isInteger(value) || !Number.isFinite(value)
+    ? String(value ?? '')
+    : String(Number(value.toPrecision(4)));
 
 /** The same with all digits, for other programs. */
 export function* resultsCsv(rows: readonly JobTableRow[]): Generator<string> {

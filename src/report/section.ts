@@ -1,4 +1,5 @@
 import { defined } from '../base/defined.ts';
+import type { FitColumn } from '../base/fit-table.ts';
 import type { JobHistory } from '../history/history.ts';
 import { jobLabel, type Parameters } from '../job/describe-parameters.ts';
 
@@ -6,7 +7,7 @@ import { jobLabel, type Parameters } from '../job/describe-parameters.ts';
 export interface Section {
   id: string;
   title: string;
-  head: { title: string; align?: 'right' }[];
+  head: (FitColumn & { align?: 'right' })[];
   /** Plain text, not yet escaped. */
   rows: string[][];
   /** A share per row, drawn as a bar. */

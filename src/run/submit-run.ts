@@ -120,9 +120,8 @@ async function describeEnd(folder: string, unchanged: string): Promise<string> {
 }
 
 /** Only batches that leave jobs behind; if the first one takes all, there is no canary. */
-function batchesFor({ jobs }: Plan, batches: number[] | undefined): number[] | undefined {
-  return batches !== undefined && (batches[0] ?? 0) < jobs.length ? batches : undefined;
-}
+const batchesFor = ({ jobs }: Plan, batches: number[] | undefined): number[] | undefined =>
+  batches !== undefined && (batches[0] ?? 0) < jobs.length ? batches : undefined;
 
 const firstBatch = ({ jobs }: Plan, size: number): Round => ({
   number: 1,

@@ -85,17 +85,14 @@ function tarHeader({ name, bytes, isExecutable }: Pick<DataFile, 'name' | 'bytes
 }
 
 /** Zeros up to the next block. */
-function padding(bytes: number): Buffer {
-  return Buffer.alloc((blockSize - (bytes % blockSize)) % blockSize);
-}
+const padding = (bytes: number): Buffer => Buffer.alloc((blockSize - (bytes % blockSize)) % blockSize);
 
 /** Two blocks of zeros end an archive. */
 const tarEnd = Buffer.alloc(2 * blockSize);
 
 /** Bytes a file takes in a tar. */
-function entryBytes(file: DataFile): number {
-  return tarHeader(file).length + file.bytes + padding(file.bytes).length;
-}
+const entryBytes = (file: DataFile): number =>
+  tarHeader(file).length + file.bytes + padding(file.bytes).length;
 
 type Header = Record<'name' | 'type', string> & Record<'bytes' | 'mode', number>;
 

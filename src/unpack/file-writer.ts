@@ -306,6 +306,4 @@ export class FileWriter implements EntrySink {
 }
 
 /** Some file systems refuse extreme times; these limits work on the common ones. */
-function saneTime(seconds: number): number {
-  return Math.min(Math.max(seconds, -(2 ** 31)), 2 ** 33);
-}
+const saneTime = (seconds: number): number => Math.min(Math.max(seconds, -(2 ** 31)), 2 ** 33);

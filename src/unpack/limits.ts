@@ -32,9 +32,6 @@ export function checkRatio(archive: string, bytesIn: number, bytesOut: number, l
     'archive-unsafe',
     `${archive}: ${bytesIn.toLocaleString('en-US')} compressed bytes expanded to more than ` +
       `${bytesOut.toLocaleString('en-US')}, over ${limits.ratio} to 1. This looks like a decompression bomb`,
-    {
-      about: archive,
-      fix: 'check the archive where it was made; pack data this repetitive in another way',
-    },
+    { about: archive, fix: 'check the archive where it was made; pack data this repetitive in another way' },
   );
 }

@@ -112,6 +112,4 @@ export class PullStage implements ByteSink {
   }
 }
 
-function mayEnd(want: ByteRequest | Promise<void>): boolean {
-  return 'mayEnd' in want;
-}
+const mayEnd = (want: ByteRequest | Promise<void>): boolean => 'mayEnd' in want;

@@ -30,10 +30,7 @@ export class UnxzStage implements ByteSink {
     this.#next = next;
     this.#limits = limits;
     const packed = new ReadableStream<Uint8Array>(
-      {
-        start: (source) => void (this.#source = source),
-        pull: () => this.#hungry.resolve(undefined),
-      },
+      { start: (source) => void (this.#source = source), pull: () => this.#hungry.resolve(undefined) },
       { highWaterMark: 0 },
     );
     this.#unpacked = new xz.XzReadableStream(packed).getReader();

@@ -181,6 +181,5 @@ export class ZipReader {
   }
 }
 
-function fingerprint({ name, method }: ZipEntry, { crc, packed, unpacked }: ZipData): number {
-  return crc32(`${method}:${crc}:${packed}:${unpacked}:${name ?? ''}`);
-}
+const fingerprint = ({ name, method }: ZipEntry, { crc, packed, unpacked }: ZipData): number =>
+  crc32(`${method}:${crc}:${packed}:${unpacked}:${name ?? ''}`);

@@ -38,17 +38,13 @@ export interface CentralEntry extends ZipEntry {
 }
 
 /** How many bytes follow the fixed part. */
-export function localRest(fixed: Buffer): number {
-  return fixed.readUInt16LE(22) + fixed.readUInt16LE(24);
-}
+export const localRest = (fixed: Buffer): number => fixed.readUInt16LE(22) + fixed.readUInt16LE(24);
 
-export function centralRest(fixed: Buffer): number {
-  return fixed.readUInt16LE(24) + fixed.readUInt16LE(26) + fixed.readUInt16LE(28);
-}
+export const centralRest = (fixed: Buffer): number =>
+  fixed.readUInt16LE(24) + fixed.readUInt16LE(26) + fixed.readUInt16LE(28);
 
-export function parseLocal(fixed: Buffer, rest: Buffer): ZipEntry {
-  return parseCommon(fixed, 2, rest, fixed.readUInt16LE(22), fixed.readUInt16LE(24));
-}
+export const parseLocal = (fixed: Buffer, rest: Buffer): ZipEntry =>
+  parseCommon(fixed, 2, rest, fixed.readUInt16LE(22), fixed.readUInt16LE(24));
 
 export function parseCentral(fixed: Buffer, rest: Buffer): CentralEntry {
   const [nameSize, extraSize] = [fixed.readUInt16LE(24), fixed.readUInt16LE(26)];
@@ -66,9 +62,8 @@ export function parseCentral(fixed: Buffer, rest: Buffer): CentralEntry {
 }
 
 /** A 64-bit number; inexact beyond 2^53, where it only needs to be huge. */
-export function big(bytes: Buffer, at: number): number {
-  return bytes.readUInt32LE(at) + bytes.readUInt32LE(at + 4) * 2 ** 32;
-}
+export const big = (bytes: Buffer, at: number): number =>
+  bytes.readUInt32LE(at) + bytes.readUInt32LE(at + 4) * 2 ** 32;
 
 /** `at` is the offset of the flags; what follows them is the same in both kinds of header. */
 function parseCommon(fixed: Buffer, at: number, rest: Buffer, nameSize: number, extraSize: number): ZipEntry {

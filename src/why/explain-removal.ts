@@ -77,10 +77,7 @@ function beforeRemoval(story: JobHistory, wasHeld: boolean): Before {
   if (last === undefined && first === latest)
     return { because: ['The log has no other event of this job.'], evidence: [] };
   if (last === undefined)
-    return {
-      because: [`It had not started${waited === '' ? '' : ` after ${waited}`}.`],
-      evidence: [first],
-    };
+    return { because: [`It had not started${waited === '' ? '' : ` after ${waited}`}.`], evidence: [first] };
   const streaks = streaksOf(story.attempts);
   const past = describeStreaks(streaks);
   const diagnosis = streaks.at(-1)?.diagnosis;

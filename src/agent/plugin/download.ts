@@ -128,10 +128,7 @@ async function downloadCollection(
     const fetching = async (): Promise<TransferInfo> => {
       signal.throwIfAborted();
       await mkdir(path.dirname(file), { recursive: true });
-      return await fetchToFile(entry.url, file, {
-        ...observe(endpoints, options, clock),
-        overwrite: true,
-      });
+      return await fetchToFile(entry.url, file, { ...observe(endpoints, options, clock), overwrite: true });
     };
     const result = await fetching().catch(asFault);
     if (!(result instanceof Fault)) endpoints.push(...deliverers(result, clock));

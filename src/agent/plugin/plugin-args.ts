@@ -12,9 +12,8 @@ const flags = ['-classad', '-infile', '-outfile', '-upload'];
 const names = /^(updraft|osdf|stash|pelican|pelican_xfer)_plugin/;
 
 /** Whether HTCondor calls the agent as its plugin: by its arguments or by the program's name. */
-export function isPluginCall(program: string, args: readonly string[]): boolean {
-  return names.test(path.basename(program)) || args.some((arg) => flags.includes(arg));
-}
+export const isPluginCall = (program: string, args: readonly string[]): boolean =>
+  names.test(path.basename(program)) || args.some((arg) => flags.includes(arg));
 
 /** Parses the plugin's command line as HTCondor writes it. */
 export function parseArgs(args: readonly string[]): TransferArgs | { kind: 'classad' | 'version' } {

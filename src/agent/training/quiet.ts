@@ -26,9 +26,8 @@ export function quietLimit(quiet: QuietPeriod, asked: number | undefined): numbe
   return asked ?? idleLimitSeconds;
 }
 
-function isBusy({ seconds, cpuSeconds, gpuPercent = 0 }: QuietPeriod): boolean {
-  return cpuSeconds > seconds * idleShare || gpuPercent > idlePercent;
-}
+const isBusy = ({ seconds, cpuSeconds, gpuPercent = 0 }: QuietPeriod): boolean =>
+  cpuSeconds > seconds * idleShare || gpuPercent > idlePercent;
 
 /** The training hangs: what was seen, and where. */
 export function hangFault(job: string, host: string, quiet: QuietPeriod): Fault {

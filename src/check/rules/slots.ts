@@ -23,11 +23,7 @@ export function analyseSlots({ conditions, slots }: SlotFacts): {
     meets.every((holds, index) => holds || index === but);
   const matching = slots.filter((slot) => fits(slot)).length;
   const costs = conditions
-    .map(({ words }, index) => ({
-      index,
-      words,
-      without: slots.filter((slot) => fits(slot, index)).length,
-    }))
+    .map(({ words }, index) => ({ index, words, without: slots.filter((slot) => fits(slot, index)).length }))
     .filter(({ without }) => without > matching)
     .sort((a, b) => b.without - a.without);
   return {

@@ -5,7 +5,7 @@ import { printable } from '../../base/printable.ts';
 import { Pseudonyms } from '../../base/pseudonyms.ts';
 import { createRedact } from '../../base/redact.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
-import { textTable } from '../../base/text-table.ts';
+import { textTable } from '../../base/fit-table.ts';
 import { fileWithoutSecrets, type SecretCounts } from '../../base/file-without-secrets.ts';
 import { logFile } from '../../eventlog/log-sources.ts';
 import type { LogSource } from '../../eventlog/scan-log.ts';
@@ -63,7 +63,7 @@ async function bundle(cli: Cli, words: readonly string[], options: BundleOptions
       : namedBundleFiles([...source.logs, ...others])),
     ...madeFiles({
       ...reportTexts(cli, name, read),
-      ...(options.doctor ? { 'doctor.txt': doctorText(await examine(cli), pageWidth) } : {}),
+      ...(options.doctor ? { 'doctor.txt': doctorText(await examine(cli), 100) } : {}),
       'versions.txt': versionsText(cli),
     }),
   ];
@@ -120,13 +120,12 @@ async function sourceOf(
 const madeFiles = (texts: Record<string, string>): BundleFile[] =>
   Object.entries(texts).map(([name, text]) => ({ name, read: () => Promise.resolve(text) }));
 
-const pageWidth = 100;
-
 function reportTexts(cli: Cli, name: string, read: ReadLogs): Record<string, string> {
   const { report, jobs, ledger } = read;
   const parts = sections(report, { jobRows: jobTable(jobs, ledger.rows) });
   return {
-    'report.txt': `${reportText(report, parts, { ...textPage(cli), width: pageWidth })}\n`,
+    // A name that is cut could not be replaced.
+    'report.txt': `${reportText(report, parts, { ...textPage(cli), width: Infinity })}\n`,
     'report.json': JSON.stringify(report),
     'report.html': reportPage(`Where the time went: ${name}`, read),
   };

@@ -21,7 +21,7 @@ import {
   separateSources,
   sourceName,
 } from '../report/report-source.ts';
-import { nextCommands } from '../text/phrases.ts';
+import { givenOptions, nextCommands } from '../text/phrases.ts';
 
 interface Options {
   by?: string;
@@ -69,9 +69,8 @@ export function configure(command: Command, cli: Cli): void {
       const grouped = groupedReport(read, by, metrics);
       await printComparison(cli, source, read, grouped, options);
       if (Object.keys(options).some((option) => forms.includes(option))) return;
-      const named = words.map(shellQuote).join(' ');
-      const again = ['updraft compare', named, options.by === undefined ? '' : `--by ${shellQuote(by)}`];
-      const base = again.filter((part) => part !== '').join(' ');
+      const again = ['updraft compare', ...words.map(shellQuote), givenOptions(command)];
+      const base = again.join(' ').trimEnd();
       nextCommands(cli, [
         [`${base} --latex`, 'the tables for a paper'],
         [`${base} --svg charts`, 'charts as SVG files'],
@@ -106,7 +105,7 @@ async function printComparison(
   else if (options.svg !== undefined) await writeCharts(cli, options.svg, grouped);
   else if (options.html !== undefined)
     await writePage(cli, options.html, comparisonPage(heading, grouped, report, parts()));
-  else cli.out(`${sectionText(parts(), textPage(cli))}\n`);
+  else cli.out(`${sectionText(parts(), textPage(cli, '`--by PARAMETER`, `--csv`, '))}\n`);
 }
 
 async function writeCharts(cli: Cli, folder: string, grouped: GroupedReport): Promise<void> {

@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { counted } from '../../base/counted.ts';
 import { findProgram } from '../../base/find-program.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
-import { textTable } from '../../base/text-table.ts';
+import { textTable } from '../../base/fit-table.ts';
 import { describeEnvironment, type EnvironmentFacts } from '../../environment/describe-environment.ts';
 import { describeLocked, notLocked, type Workspace } from '../../environment/load-workspace.ts';
 import { inspectPack } from '../../environment/pack-inspector.ts';
@@ -56,10 +56,7 @@ async function check(cli: Cli, word: string): Promise<void> {
     throw new Fault(
       'file-invalid',
       `${workspace.lockFile} does not match ${workspace.manifestFile}: ${missing}`,
-      {
-        about: workspace.lockFile,
-        fix: 'update the lock: updraft env lock',
-      },
+      { about: workspace.lockFile, fix: 'update the lock: updraft env lock' },
     );
   let checked = 0;
   for (const [name, { platforms }] of workspace.lock.environments)

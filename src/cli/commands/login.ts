@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { counted } from '../../base/counted.ts';
-import { textTable } from '../../base/text-table.ts';
+import { textTable } from '../../base/fit-table.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
 import { type StoredLogin, LoginStore } from '../../federation/login/login-store.ts';
 import { formatDuration } from '../../job/units.ts';

@@ -192,6 +192,5 @@ function configureUp(command: Command, cli: Cli): void {
     .action((options: UpOptions) => federationUp(cli, options));
 }
 
-function common(command: Command): Command {
-  return command.option('--state <folder>', 'where it keeps its state').option('--json', 'print JSON');
-}
+const common = (command: Command): Command =>
+  command.option('--state <folder>', 'where it keeps its state').option('--json', 'print JSON');

@@ -11,7 +11,7 @@ import { readSource, reportSource, runContext, sourceName } from '../report/repo
 import { type ReportForm, printReport, sectionChoice, textPage } from '../report/print-report.ts';
 import { failureCommands } from '../run-view/after-failure.ts';
 import { currentState } from '../run-view/current-state.ts';
-import { nextCommands } from '../text/phrases.ts';
+import { givenOptions, nextCommands } from '../text/phrases.ts';
 
 interface Flags extends ReportForm {
   mail?: true;
@@ -59,7 +59,7 @@ export function configure(command: Command, cli: Cli): void {
     .action(async (words: string[], flags: Flags) => {
       const source = await reportSource(cli, words);
       const isPlain = Object.keys(flags).every((flag) => plainFlags.has(flag));
-      if ('run' in source && isPlain) return printRun(cli, source.run, flags);
+      if ('run' in source && isPlain) return printRun(cli, source.run, flags, givenOptions(command));
       const read = await readSource(cli, source, flags);
       if (flags.mail === true) {
         printMails(cli, sourceName(source), read, flags);
@@ -87,7 +87,7 @@ function printMails(cli: Cli, name: string, read: ReadLogs, { json }: Flags): vo
   cli.out(`${json === true ? JSON.stringify(mails) : mailsText(mails, read.jobs.length)}\n`);
 }
 
-async function printRun(cli: Cli, run: FoundRun, form: ReportForm): Promise<void> {
+async function printRun(cli: Cli, run: FoundRun, form: ReportForm, given: string): Promise<void> {
   const state = await currentState(cli, run.folder);
   const context = await runContext(run.folder, state);
   const report = runReport(run.folder, state, context);
@@ -96,10 +96,11 @@ async function printRun(cli: Cli, run: FoundRun, form: ReportForm): Promise<void
     return;
   }
   cli.out(`${runText(report, sections(report, sectionChoice(form, report.jobRows)), textPage(cli))}\n`);
+  const named = `${run.argument} ${given}`.trimEnd();
   nextCommands(cli, [
     ...(await failureCommands(state, run)),
     [`updraft status ${run.argument}`, 'the state of each job'],
-    [`updraft report ${run.argument} --html report.html`, 'where the time went, with charts'],
-    [`updraft report ${run.argument} --json`, 'the figures as JSON'],
+    [`updraft report ${named} --html report.html`, 'where the time went, with charts'],
+    [`updraft report ${named} --json`, 'the figures as JSON'],
   ]);
 }

@@ -8,13 +8,7 @@ import { resultsFolder } from '../../job/layout.ts';
 import { jobTable, valueNames } from '../../report/job-table.ts';
 import { readRun } from '../../report/read-run.ts';
 import { reportMarkdown, sectionText } from '../../report/report-text.ts';
-import {
-  resultsCsv,
-  resultsJson,
-  resultsSection,
-  shortResults,
-  sortResults,
-} from '../../report/results-table.ts';
+import { resultsCsv, resultsJson, resultsSection, sortResults } from '../../report/results-table.ts';
 import type { Cli } from '../cli.ts';
 import { findRun } from '../find-run.ts';
 import { textPage } from '../report/print-report.ts';
@@ -85,13 +79,14 @@ async function printResults(cli: Cli, word: string | undefined, options: Options
   const state = await currentState(cli, run.folder);
   printTrouble(cli, state);
   const { jobs, ledger } = readRun(run.folder, state, await runContext(run.folder, state));
-  const rows = sortResults(jobTable(jobs, ledger.rows), options);
+  const all = jobTable(jobs, ledger.rows);
+  const rows = sortResults(all, options);
+  const section = () => resultsSection(rows, { sort: options.sort, all });
   if (options.csv) for (const line of resultsCsv(rows)) cli.out(line);
   else if (options.json) cli.out(`${JSON.stringify(resultsJson(rows))}\n`);
-  else if (options.markdown)
-    cli.out(`${reportMarkdown(`Results of ${state.run}`, [resultsSection(rows, options.sort)])}\n`);
+  else if (options.markdown) cli.out(`${reportMarkdown(`Results of ${state.run}`, [section()])}\n`);
   else {
-    cli.out(`${sectionText([shortResults(resultsSection(rows, options.sort))], textPage(cli))}\n`);
+    cli.out(`${sectionText([section()], textPage(cli, '`--csv`, '))}\n`);
     if (valueNames(rows, 'metrics').length === 0) cli.err('no training has reported a metric yet\n');
     const first = rows.find(({ valid }) => valid === true)?.job;
     const best = first && path.relative(cli.cwd, resultsFolder(run.folder, first));

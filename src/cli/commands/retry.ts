@@ -111,6 +111,10 @@ function printRetry(
   }
 }
 
-function asJson({ job, lack, what, isMet, explanation: { cause, title, because } }: PlannedRetry): object {
-  return { job, lack, cause, title, because, mustChange: what, changeIsMade: isMet };
-}
+const asJson = ({
+  job,
+  lack,
+  what,
+  isMet,
+  explanation: { cause, title, because },
+}: PlannedRetry): object => ({ job, lack, cause, title, because, mustChange: what, changeIsMade: isMet });

@@ -1,11 +1,14 @@
 import type { Command } from 'commander';
 import { counted } from '../../base/counted.ts';
+import { type FitColumn, fitTable } from '../../base/fit-table.ts';
+import { byImportance } from '../../base/metric-direction.ts';
 import { printable } from '../../base/printable.ts';
-import { clip, type TableColumn, textTable, widthOf, wrap } from '../../base/text-table.ts';
+import { wrap } from '../../base/text-table.ts';
 import { jobLabel } from '../../job/describe-parameters.ts';
 import { formatSize } from '../../job/units.ts';
 import { jobMetrics } from '../../journal/metrics.ts';
 import type { JobState, RunState, TrainingState } from '../../journal/state.ts';
+import { hiddenNote } from '../../report/report-text.ts';
 import type { Cli } from '../cli.ts';
 import { findRun } from '../find-run.ts';
 import { failureCommands } from '../run-view/after-failure.ts';
@@ -19,7 +22,7 @@ import {
   formatEpoch,
   formatLoss,
 } from '../run-view/describe-job.ts';
-import { nextCommands } from '../text/phrases.ts';
+import { nextCommands, outWidth } from '../text/phrases.ts';
 
 export function configure(command: Command, cli: Cli): void {
   command
@@ -32,7 +35,7 @@ export function configure(command: Command, cli: Cli): void {
         cli.out(`${JSON.stringify({ folder: run.folder, ...state })}\n`);
         return;
       }
-      cli.out(`${statusText(state, cli.columns, cli.clock.now(), cli.outIsTerminal)}\n`);
+      cli.out(`${statusText(state, outWidth(cli), cli.clock.now())}\n`);
       printTrouble(cli, state);
       await printUnsupervised(cli, run.folder, state);
       nextCommands(cli, [
@@ -53,72 +56,51 @@ export function configure(command: Command, cli: Cli): void {
 /** More jobs than anyone reads line by line. */
 const foldAbove = 40;
 
-const right = (title: string) => ({ title, align: 'right' as const });
-/** The columns for jobs that report these metrics. */
-const columnsFor = (metrics: readonly string[]): TableColumn[] => [
-  { title: 'JOB' },
-  right('TRY'),
-  { title: 'STATE' },
-  { title: 'WHERE' },
-  right('BYTES'),
-  right('RATE'),
-  right('EPOCH'),
-  ...metrics.map((name) => right(name.toUpperCase())),
-  { title: 'NOTE' },
-];
-/** More have room in `updraft results`. */
-const maxMetrics = 4;
-const minNoteWidth = 24;
-const maxNameWidth = 32;
+/** The columns for jobs that report these metrics; the one that most likely decides stays longest. */
+function columnsFor(metrics: readonly string[]): FitColumn[] {
+  const right = (title: string, rank: number) => ({ title, align: 'right' as const, rank });
+  const [deciding] = byImportance(metrics);
+  return [
+    { title: 'JOB' },
+    right('TRY', 2),
+    { title: 'STATE', rank: 0 },
+    { title: 'WHERE', rank: 3 },
+    right('BYTES', 7),
+    right('RATE', 8),
+    right('EPOCH', 5),
+    ...metrics.map((name) => right(name.toUpperCase(), name === deciding ? 4 : 6)),
+    { title: 'NOTE', rank: 1 },
+  ];
+}
 
 /** A line per job; on a terminal, no wider than that, with similar jobs folded into one line. */
-function statusText(state: RunState, width: number, now: number, onTerminal: boolean): string {
+function statusText(state: RunState, width: number, now: number): string {
   const title = `run ${printable(state.run)}, pool ${printable(state.pool)}: ${totals(state)}`;
   const measured = state.jobs.map((job) => jobMetrics(job).metrics);
-  const metrics = [...new Set(measured.flatMap((one) => Object.keys(one)))].slice(0, maxMetrics);
+  const metrics = [...new Set(measured.flatMap((one) => Object.keys(one)))];
   const rows = state.jobs.map((job, index) =>
     row(
       job,
       now,
       metrics.map((name) => measured[index]?.[name]),
-      onTerminal ? maxNameWidth : Infinity,
     ),
   );
-  const columns = columnsFor(metrics);
-  if (!onTerminal) return [title, '', ...textTable(columns, rows)].join('\n');
-  const table = fitted(columns, rows.length > foldAbove ? foldSimilar(rows) : rows, width);
-  return [...wrap(title, width, '', '  '), '', ...table].join('\n');
+  const isFolded = Number.isFinite(width) && rows.length > foldAbove;
+  const table = fitTable(columnsFor(metrics), isFolded ? foldSimilar(rows) : rows, width);
+  const notes = hiddenNote(table.hidden).flatMap((note) => ['', ...wrap(note, width)]);
+  return [...wrap(title, width, '', '  '), '', ...table.head, ...table.rows, ...notes].join('\n');
 }
 
-function fitted(columns: TableColumn[], rows: string[][], width: number): string[] {
-  let table = textTable(columns, rows);
-  const left = new Set<string>();
-  const noteWidth = Math.min(minNoteWidth, Math.max(0, ...rows.map((cells) => widthOf(cells.at(-1) ?? ''))));
-  // What to drop on a narrow terminal, in this order, to make room for the notes.
-  const titles = columns.map(({ title }) => title);
-  const metrics = titles.slice(titles.indexOf('EPOCH') + 1, -1).reverse();
-  for (const name of ['RATE', 'BYTES', ...metrics, 'EPOCH']) {
-    if ((table[0] ?? '').indexOf('NOTE') + noteWidth <= width) break;
-    left.add(name);
-    // A column that is empty in every row is not shown.
-    const fewer = rows.map((cells) =>
-      cells.map((cell, at) => (left.has(columns[at]?.title ?? '') ? '' : cell)),
-    );
-    table = textTable(columns, fewer);
-  }
-  return table.map((line) => clip(line, width));
-}
-
-function row(job: JobState, now: number, metrics: readonly (number | undefined)[], room: number): string[] {
+function row(job: JobState, now: number, metrics: readonly (number | undefined)[]): string[] {
   const attempt = latestAttempt(job);
   const fetches = attempt?.agent?.fetches ?? [];
   const { bytes, rate } = fetchTotals(fetches);
   const training: TrainingState = attempt?.agent?.training ?? { command: '' };
   return [
-    clip(printable(jobLabel(job.id, job.name)), room),
+    printable(jobLabel(job.id, job.name)),
     attempt === undefined ? '' : String(attempt.attempt),
     describeState(job),
-    clip(printable(displaySite(attempt)), 20),
+    printable(displaySite(attempt)),
     fetches.length === 0 ? '' : formatSize(bytes),
     rate > 0 ? `${formatSize(rate)}/s` : '',
     formatEpoch(training),
@@ -140,7 +122,7 @@ function totals({ jobs, tally }: RunState): string {
   return `${counted(total, 'job')}${words === '' ? '' : `, ${words}`}`;
 }
 
-/** Rows of a table whose first cell is a name; neighbours that differ only in it become one, from first to last. */
+/** Rows of a table that begin with a job; neighbours that differ only in it become one, from the first to the last. */
 export function foldSimilar(rows: readonly string[][]): string[][] {
   const folded: { first: string; last: string; rest: string[]; key: string }[] = [];
   for (const [name = '', ...rest] of rows) {
@@ -149,5 +131,9 @@ export function foldSimilar(rows: readonly string[][]): string[][] {
     if (before?.key === key) before.last = name;
     else folded.push({ first: name, last: name, rest, key });
   }
-  return folded.map(({ first, last, rest }) => [first === last ? first : `${first} to ${last}`, ...rest]);
+  const idOf = (name: string): string => name.split(' ', 1)[0] ?? '';
+  return folded.map(({ first, last, rest }) => [
+    first === last ? first : `${idOf(first)} to ${idOf(last)}`,
+    ...rest,
+  ]);
 }

@@ -75,9 +75,7 @@ async function whyReason(cli: Cli, words: string, other: string | undefined, vie
     throw new Fault(
       'usage',
       other === undefined ? 'the hold reason is empty' : '--reason takes no run and no log',
-      {
-        fix: "paste the reason alone, in quotes: updraft why --reason 'Transfer input files failure …'",
-      },
+      { fix: "paste the reason alone, in quotes: updraft why --reason 'Transfer input files failure …'" },
     );
   show(cli, [explainReason(reason)], view, {});
 }

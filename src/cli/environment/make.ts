@@ -60,9 +60,7 @@ async function chooseSource(cli: Cli, word: string | undefined): Promise<Softwar
   throw new Fault(
     'usage',
     'nothing here describes the software, and no virtual or conda environment is active',
-    {
-      fix: 'name it: updraft env make requirements.txt (pip freeze > requirements.txt writes one)',
-    },
+    { fix: 'name it: updraft env make requirements.txt (pip freeze > requirements.txt writes one)' },
   );
 }
 

@@ -30,9 +30,7 @@ export function objectName(text: string, env: Env): string {
 }
 
 /** Whether an argument is a URL; `C:` and the like are not a scheme, but a mistyped one may be. */
-export function hasScheme(word: string): boolean {
-  return /^[A-Za-z][A-Za-z0-9+._-]+:/.test(word);
-}
+export const hasScheme = (word: string): boolean => /^[A-Za-z][A-Za-z0-9+._-]+:/.test(word);
 
 /** A URL one level down, the name escaped to be taken literally. */
 export function below(url: string, name: string): string {

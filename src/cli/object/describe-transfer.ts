@@ -13,9 +13,7 @@ const proofs: Record<Verification, string> = {
   none: 'not verified: no server gave a size or digest',
 };
 
-export function describeVerified(verified: Verification): string {
-  return proofs[verified];
-}
+export const describeVerified = (verified: Verification): string => proofs[verified];
 
 /** `1.2 GB in 3.1s (390 MB/s)`; the rate counts only the bytes that moved. */
 export function describeAmount(bytes: number, seconds: number, moved = bytes): string {
@@ -161,6 +159,4 @@ function timeLeft(bytes: number, rate: number): string {
 }
 
 /** `98 MB/s` */
-export function formatRate(bytesPerSecond: number): string {
-  return `${formatSize(Math.round(bytesPerSecond))}/s`;
-}
+export const formatRate = (bytesPerSecond: number): string => `${formatSize(Math.round(bytesPerSecond))}/s`;

@@ -74,9 +74,12 @@ function resultJson({ url, target, fetched, unpacked, setbacks, fault }: GetResu
   return { url, target, bytes, seconds, rate, verified, servers, leftOut, setbacks, unpacked };
 }
 
-export function faultJson({ kind, message, fix, info }: Fault): object {
-  return { kind, message, fix, exit: info.exit };
-}
+export const faultJson = ({ kind, message, fix, info }: Fault): object => ({
+  kind,
+  message,
+  fix,
+  exit: info.exit,
+});
 
 export function printTransferFault(board: Pick<TransferBoard, 'say'>, name: string, fault: Fault): void {
   board.say(`${name} FAILED: ${printable(fault.message)}`);
@@ -107,9 +110,7 @@ export function throwWorstFault(
 const lastingKinds = new Set<FaultKind>(['object-missing', 'token-expired', 'scratch-unusable']);
 
 /** Whether running the same command again may help. */
-function retryMayHelp({ kind, info }: Fault): boolean {
-  return info.retry !== 'never' && !lastingKinds.has(kind);
-}
+const retryMayHelp = ({ kind, info }: Fault): boolean => info.retry !== 'never' && !lastingKinds.has(kind);
 
 /** The shortest path from here, safe on a terminal: servers choose names. */
 export function displayPath(cli: Cli, file: string): string {

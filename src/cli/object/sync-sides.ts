@@ -32,9 +32,7 @@ export async function readSides(
     throw new Fault(
       'usage',
       `${source || '""'} and ${target || '""'} are both ${from ? 'URLs' : 'on this machine'}`,
-      {
-        fix: from ? 'copy through a folder on this machine' : 'one of them must be a URL: osdf:///PATH',
-      },
+      { fix: from ? 'copy through a folder on this machine' : 'one of them must be a URL: osdf:///PATH' },
     );
   if (from && ['', '/'].includes(target.trim()))
     throw new Fault('usage', `${JSON.stringify(target)} is not a folder to synchronise`, {
@@ -96,9 +94,8 @@ async function sideOf(file: string): Promise<Side | undefined> {
 }
 
 /** What the origin says about an object; the times of caches mean nothing. */
-function said({ size, modified, kind }: Partial<OriginFacts> = {}): Side {
-  return defined({ size, modified: kind === 'origin' ? modified : undefined });
-}
+const said = ({ size, modified, kind }: Partial<OriginFacts> = {}): Side =>
+  defined({ size, modified: kind === 'origin' ? modified : undefined });
 
 async function orMissing<T>(asked: Promise<T>): Promise<T | 'missing'> {
   try {

@@ -13,6 +13,7 @@ import type { Section } from '../../report/section.ts';
 import { sections, type SectionChoice } from '../../report/sections.ts';
 import type { Cli } from '../cli.ts';
 import { glyphsFor } from '../text/glyphs.ts';
+import { outWidth } from '../text/phrases.ts';
 
 /** How to show a report. */
 export interface ReportForm {
@@ -85,10 +86,9 @@ export function sectionChoice(form: ReportForm, jobRows: readonly JobTableRow[])
   return { all, jobRows, ...(jobs ? { maxRows: jobRows.length } : {}) };
 }
 
-/** A file or a pipe has no width. */
-export const textPage = (cli: Cli): TextPage => ({
-  width: cli.outIsTerminal ? cli.columns : 160,
-  glyphs: glyphsFor(cli.env),
+/** The page for stdout; `all` names the options that show what does not fit. */
+export const textPage = (cli: Cli, all = ''): TextPage => ({
+  ...{ width: outWidth(cli), glyphs: glyphsFor(cli.env), all },
 });
 
 /** Writes a page to a file that the user named. */

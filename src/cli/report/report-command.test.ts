@@ -184,10 +184,10 @@ test('a narrow report names the columns that it leaves out, and cuts no bar', as
   const { out } = await runCommand(report, ['osg.log', '--jobs'], { cwd, outIsTerminal: true });
   assert.match(
     out,
-    /including\s+everything\s+between\.\n  Not shown at this width: transfer, last, stalls, holds, evicted, tries\.\n/,
+    /including\s+everything\s+between\.\n  Not shown at this width: stalls, holds, evicted, tries\. To see all: a wider\s+terminal, or `\| less -S`\.\n/,
   );
-  // Only the names of machines are cut, from their ends.
-  assert.doesNotMatch(out.replaceAll(/^  ep-\S+…(?= +\d)/gm, ''), /…/);
+  // Only the names of machines and sites are cut, from their ends.
+  assert.doesNotMatch(out.replaceAll(/ (?:ep|CHTC|PDX|GP)-\S+…(?= +\d|…| \(\+1\))/g, ''), /…/);
   assert.ok(out.split('\n').every((line) => line.length <= 80));
 });
 

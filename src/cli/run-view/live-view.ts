@@ -1,6 +1,7 @@
 import { styleText } from 'node:util';
 import { printable } from '../../base/printable.ts';
-import { clip, pad } from '../../base/text-table.ts';
+import { fitNames } from '../../base/fit-table.ts';
+import { clip, pad, widthOf } from '../../base/text-table.ts';
 import { jobLabel } from '../../job/describe-parameters.ts';
 import type { JobState, RunState } from '../../journal/state.ts';
 import { formatMillis } from '../../report/format.ts';
@@ -121,9 +122,11 @@ function jobLines(jobs: readonly JobState[], frame: Frame, room: number): string
   const sorted = jobs.toSorted((a, b) => order[groupOf(a)] - order[groupOf(b)]);
   const all = sorted.length + 1 <= room;
   const shown = all ? sorted : sorted.slice(0, Math.max(0, room - 2));
+  // A job keeps its name when others leave the screen.
+  const names = fitNames(sorted.slice(0, Math.max(maxNamed, shown.length)).map(nameOf), nameRoom(frame));
   const widths = {
-    id: Math.min(nameRoom(frame), Math.max(3, ...shown.map((job) => nameOf(job).length))),
-    bar: frame.columns >= 120 ? 20 : 10,
+    id: Math.max(3, ...names.map(widthOf)),
+    bar: frame.columns >= 120 ? 20 : frame.columns >= 72 ? 10 : 0,
     place: frame.columns >= 110 ? placeWidth(shown) : 0,
   };
   const title = [
@@ -136,21 +139,25 @@ function jobLines(jobs: readonly JobState[], frame: Frame, room: number): string
   const more = all ? [] : [`… and ${sorted.length - shown.length} more: updraft status lists them all`];
   return [
     bold(clip(title.trimEnd(), frame.columns), frame.color),
-    ...shown.map((job) => jobLine(job, widths, frame)),
+    ...shown.map((job, at) => jobLine(job, names[at] ?? '', widths, frame)),
     ...more.map((line) => clip(line, frame.columns)),
   ];
 }
 
 const nameOf = ({ id, name }: JobState): string => printable(jobLabel(id, name));
 
+/** Names are made with every change: those of more jobs than this would take too long. */
+const maxNamed = 1000;
+
 /** A narrow screen needs its room for the state. */
-const nameRoom = ({ columns }: Frame): number => Math.max(20, Math.floor(columns / 4));
+const nameRoom = ({ columns }: Frame): number => Math.max(20, Math.floor(columns * 0.3));
 
 const placeWidth = (jobs: readonly JobState[]): number =>
   Math.min(24, Math.max(5, ...jobs.map((job) => displaySite(latestAttempt(job)).length)));
 
 function jobLine(
   job: JobState,
+  name: string,
   widths: { id: number; bar: number; place: number },
   { columns, now, color, glyphs }: Frame,
 ): string {
@@ -158,11 +165,7 @@ function jobLine(
   const attempt = latestAttempt(job);
   const running = job.status === 'running' && attempt !== undefined;
   const share = word === 'success' ? 1 : running ? shareDone(attempt) : undefined;
-  const start = [
-    pad(clip(nameOf(job), widths.id), widths.id),
-    pad(String(attempt?.attempt ?? ''), 3, 'right'),
-    '',
-  ].join(' ');
+  const start = [pad(name, widths.id), pad(String(attempt?.attempt ?? ''), 3, 'right'), ''].join(' ');
   const bar = share === undefined ? pad('', widths.bar + 6) : progressBar(share, widths.bar, glyphs);
   const place =
     widths.place > 0 ? ` ${pad(clip(printable(displaySite(attempt)), widths.place), widths.place)}` : '';

@@ -51,3 +51,16 @@ test('where the command is a path, the columns of the next commands stay even', 
   const { err } = await runCommand({ configure }, ['--'], { cwd: '/', name: '/opt/updraft' });
   assert.equal(err, '\nnext:\n  /opt/updraft status  how far it is\n  tar -xzf a.tar.gz    unpack it\n');
 });
+
+test('a command that is too long for the terminal is broken so that a shell takes it as one', async () => {
+  const command =
+    "updraft compare --by encoder_backbone,seed --metric dice --valid 'bytes>1M && seconds>600' --latex";
+  const configure = (_: unknown, cli: Cli): void => nextCommands(cli, [[command, 'the tables']]);
+  const { err } = await runCommand({ configure }, ['--'], { cwd: '/', columns: 50, errIsTerminal: true });
+  assert.deepEqual(err.split('\n').slice(2, -1), [
+    '  updraft compare --by encoder_backbone,seed \\',
+    '    --metric dice \\',
+    "    --valid 'bytes>1M && seconds>600' --latex",
+    '      the tables',
+  ]);
+});

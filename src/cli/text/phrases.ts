@@ -1,3 +1,5 @@
+import type { Command } from 'commander';
+import { shellQuote } from '../../base/shell-quote.ts';
 import { wrap } from '../../base/text-table.ts';
 import type { Cli } from '../cli.ts';
 import { withCommandName } from './command-name.ts';
@@ -8,9 +10,8 @@ export type NextCommand = readonly [command: string, what: string] | false | und
 /** Ends a command with the commands that the user may want next, on stderr. */
 export function nextCommands(cli: Cli, mayFit: readonly NextCommand[]): void {
   const next = mayFit.filter((one) => one !== false && one !== undefined);
-  const width = cli.errIsTerminal ? cli.columns : Number.POSITIVE_INFINITY;
   const named = next.map(([command, what]) => [withCommandName(command, cli.name), what] as const);
-  cli.err(`\nnext:\n${commandLines(named, width).join('\n')}\n`);
+  cli.err(`\nnext:\n${commandLines(named, errWidth(cli)).join('\n')}\n`);
 }
 
 /** Command lines with what each does: beside it, or below it where one would be too wide. */
@@ -22,14 +23,42 @@ export function commandLines(
   const isNarrow = commands.some(([, what]) => longest + what.length + 4 > width);
   return commands.flatMap(([command, what]) =>
     isNarrow
-      ? [`  ${command}`, ...wrap(what, width, '      ', '      ')]
+      ? [...brokenCommand(command, width), ...wrap(what, width, '      ', '      ')]
       : [`  ${command.padEnd(longest)}  ${what}`],
   );
 }
 
-/** The width for text on stdout: wide enough for a sentence, narrow enough to read. Pipes get unwrapped lines. */
-export const textWidth = ({ outIsTerminal, columns }: Cli): number =>
-  outIsTerminal ? Math.max(40, Math.min(columns, 100)) : Number.POSITIVE_INFINITY;
+/** A command that a shell still takes as one: too long a line ends with a backslash. */
+function brokenCommand(command: string, width: number): string[] {
+  const lines = [' '];
+  for (const word of command.match(/(?:--[\w-]+ (?!-))?(?:'[^']*'|\\.|\S)+/g) ?? []) {
+    const line = `${lines.at(-1)} ${word}`;
+    // The last word needs no room for a backslash.
+    const room = command.endsWith(word) ? width : width - 2;
+    if (line.length <= room || lines.at(-1) === ' ') lines[lines.length - 1] = line;
+    else lines.push(`    ${word}`);
+  }
+  return lines.map((line, at) => (at < lines.length - 1 ? `${line} \\` : line));
+}
+
+/** The options that a command was given, as words of a command line: what comes next is about the same. */
+export const givenOptions = (command: Command): string =>
+  command.options
+    .filter((option) => command.getOptionValueSource(option.attributeName()) === 'cli')
+    .map((option) => {
+      const value: unknown = command.getOptionValue(option.attributeName());
+      const words = value === true ? [] : [value].flat().map((one) => shellQuote(String(one)));
+      return [option.long, ...words].join(' ');
+    })
+    .join(' ');
+
+/** The width of stdout, or of stderr. A file or a pipe has none: nothing is wrapped, cut or left out there. */
+export const outWidth = ({ outIsTerminal, columns }: Cli): number => (outIsTerminal ? columns : Infinity);
+export const errWidth = ({ errIsTerminal, columns }: Cli): number => (errIsTerminal ? columns : Infinity);
+
+/** The same for sentences on stdout: wide enough for one, narrow enough to read. */
+export const textWidth = (cli: Cli, width = outWidth(cli)): number =>
+  width === Infinity ? width : Math.max(40, Math.min(width, 100));
 
 /** Lines of text beside the label they belong to. */
 export function labelledText(rows: readonly (readonly [string, readonly string[]])[], width: number): string {

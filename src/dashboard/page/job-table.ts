@@ -199,11 +199,7 @@ export class JobTable {
     const button = { type: 'button', class: 'link', click: open, 'aria-pressed': String(isChosen) };
     return html(
       'tr',
-      {
-        'aria-rowindex': String(index + 2),
-        'data-job': row.id,
-        ...(isChosen ? { class: 'chosen' } : {}),
-      },
+      { 'aria-rowindex': String(index + 2), 'data-job': row.id, ...(isChosen ? { class: 'chosen' } : {}) },
       html('td', { class: 'job' }, html('button', button, row.id)),
       html('td', { class: 'parameters', title: parameters }, row.name ?? ''),
       html('td', { class: 'state', 'data-tone': row.tone }, symbolOf(row.tone), row.state),

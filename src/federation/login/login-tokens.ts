@@ -54,9 +54,8 @@ export function createLoginTokens(context: LoginTokensContext): LoginTokens {
   };
 }
 
-function marginOf({ obtained, expires = Infinity }: StoredLogin): number {
-  return Math.min(marginMs, (expires - obtained) / 4);
-}
+const marginOf = ({ obtained, expires = Infinity }: StoredLogin): number =>
+  Math.min(marginMs, (expires - obtained) / 4);
 
 const expiresSoon = ({ expires = Infinity }: StoredLogin, now: number, marginMs: number): boolean =>
   expires - now < marginMs;

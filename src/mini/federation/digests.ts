@@ -3,9 +3,7 @@ import { createHash } from 'node:crypto';
 const hashNames = { md5: 'md5', sha: 'sha1', 'sha-256': 'sha256' } as const;
 export type DigestName = keyof typeof hashNames | 'crc32c';
 
-export function isDigestName(name: string): name is DigestName {
-  return name === 'crc32c' || name in hashNames;
-}
+export const isDigestName = (name: string): name is DigestName => name === 'crc32c' || name in hashNames;
 
 /** Several digests of the same bytes at once. */
 export class Digester {

@@ -167,9 +167,7 @@ function issuing(namespaces: Namespace[], asked: string | undefined): Namespace 
   throw new Error(`no tokens are issued for ${prefix ?? 'any namespace here'}`);
 }
 
-function addressOf({ name, url, httpUrl }: WebServer): ServerAddress {
-  return { name, url, httpUrl };
-}
+const addressOf = ({ name, url, httpUrl }: WebServer): ServerAddress => ({ name, url, httpUrl });
 
 /** The running servers of one federation. */
 interface Servers {

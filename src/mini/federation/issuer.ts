@@ -114,10 +114,7 @@ export function decodeClaims(token: string): Claims | undefined {
   }
 }
 
-function part(value: object): string {
-  return Buffer.from(JSON.stringify(value)).toString('base64url');
-}
+const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 
-function signature(text: string, key: KeyObject): Buffer {
-  return sign('sha256', Buffer.from(text), { key, dsaEncoding: 'ieee-p1363' });
-}
+const signature = (text: string, key: KeyObject): Buffer =>
+  sign('sha256', Buffer.from(text), { key, dsaEncoding: 'ieee-p1363' });

@@ -38,13 +38,9 @@ export async function assertInside(namespace: Namespace, file: string): Promise<
 }
 
 /** Name of a partial upload, beside the file it will become. */
-export function uploadName(mark: string): string {
-  return `.${mark}.upload`;
-}
+export const uploadName = (mark: string): string => `.${mark}.upload`;
 
-function isUpload(name: string): boolean {
-  return name.startsWith('.') && name.endsWith('.upload');
-}
+const isUpload = (name: string): boolean => name.startsWith('.') && name.endsWith('.upload');
 
 /** Body of a 207 answer. */
 export function multistatus(resources: ListedResource[]): string {

@@ -22,9 +22,7 @@ export interface Namespace extends Required<NamespaceOptions> {
 }
 
 /** Path of a namespace's issuer at the origin. */
-export function issuerPath(prefix: string): string {
-  return `/api/v1.0/issuer/ns${prefix}`;
-}
+export const issuerPath = (prefix: string): string => `/api/v1.0/issuer/ns${prefix}`;
 
 /** The namespace that holds this object path: the one with the longest prefix. */
 export function findNamespace(namespaces: Namespace[], objectPath: string): Namespace | undefined {
@@ -34,14 +32,12 @@ export function findNamespace(namespaces: Namespace[], objectPath: string): Name
 }
 
 /** Number of path components below the namespace's prefix. */
-export function depthBelow(namespace: Namespace, objectPath: string): number {
-  return objectPath.slice(namespace.prefix.length).split('/').filter(Boolean).length;
-}
+export const depthBelow = (namespace: Namespace, objectPath: string): number =>
+  objectPath.slice(namespace.prefix.length).split('/').filter(Boolean).length;
 
 /** The file of a decoded object path. */
-export function fileOf(namespace: Namespace, objectPath: string): string {
-  return path.join(namespace.folder, ...objectPath.slice(namespace.prefix.length).split('/'));
-}
+export const fileOf = (namespace: Namespace, objectPath: string): string =>
+  path.join(namespace.folder, ...objectPath.slice(namespace.prefix.length).split('/'));
 
 /** The object path in a URL's path; undefined if malformed or if it climbs out of the folder. */
 export function decodePath(urlPath: string): string | undefined {

@@ -30,9 +30,7 @@ export interface SharedFederation {
   stop(): Promise<void>;
 }
 
-function stateFile(folder: string): string {
-  return path.join(folder, 'federation.json');
-}
+const stateFile = (folder: string): string => path.join(folder, 'federation.json');
 
 /** The federation of this state folder, if its process is alive. */
 export async function findFederation(folder: string): Promise<FederationState | undefined> {

@@ -145,6 +145,4 @@ async function listenAgain(server: Server, port: number): Promise<void> {
   }
 }
 
-function portsOf({ localPort, remotePort }: Socket): string {
-  return `${localPort ?? 0}-${remotePort ?? 0}`;
-}
+const portsOf = ({ localPort, remotePort }: Socket): string => `${localPort ?? 0}-${remotePort ?? 0}`;

@@ -8,13 +8,9 @@ function derValue(tag: number, ...contents: Uint8Array[]): Buffer {
   return Buffer.concat([Buffer.from([tag]), lengthBytes(body.length), body]);
 }
 
-function derSequence(...items: Uint8Array[]): Buffer {
-  return derValue(0x30, ...items);
-}
+const derSequence = (...items: Uint8Array[]): Buffer => derValue(0x30, ...items);
 
-function derSet(...items: Uint8Array[]): Buffer {
-  return derValue(0x31, ...items);
-}
+const derSet = (...items: Uint8Array[]): Buffer => derValue(0x31, ...items);
 
 /** A non-negative integer from its big-endian bytes. */
 function derInteger(bytes: Uint8Array): Buffer {
@@ -25,22 +21,15 @@ function derInteger(bytes: Uint8Array): Buffer {
   return derValue(0x02, padding, significant);
 }
 
-function derBoolean(value: boolean): Buffer {
-  return derValue(0x01, Buffer.from([value ? 0xff : 0]));
-}
+const derBoolean = (value: boolean): Buffer => derValue(0x01, Buffer.from([value ? 0xff : 0]));
 
-function derOctetString(bytes: Uint8Array): Buffer {
-  return derValue(0x04, bytes);
-}
+const derOctetString = (bytes: Uint8Array): Buffer => derValue(0x04, bytes);
 
 /** `unusedBits` of the last byte do not belong to the string. */
-function derBitString(bytes: Uint8Array, unusedBits = 0): Buffer {
-  return derValue(0x03, Buffer.from([unusedBits]), bytes);
-}
+const derBitString = (bytes: Uint8Array, unusedBits = 0): Buffer =>
+  derValue(0x03, Buffer.from([unusedBits]), bytes);
 
-function derUtf8(text: string): Buffer {
-  return derValue(0x0c, Buffer.from(text, 'utf8'));
-}
+const derUtf8 = (text: string): Buffer => derValue(0x0c, Buffer.from(text, 'utf8'));
 
 /** An object identifier from its dotted form, such as `2.5.4.3`. */
 function derOid(dotted: string): Buffer {
@@ -175,13 +164,11 @@ function ipv6Bytes(host: string): Buffer {
   return Buffer.from(all.flatMap((group) => [group >> 8, group & 0xff]));
 }
 
-function commonName(text: string): Buffer {
-  return derSequence(derSet(derSequence(derOid('2.5.4.3'), derUtf8(text))));
-}
+const commonName = (text: string): Buffer =>
+  derSequence(derSet(derSequence(derOid('2.5.4.3'), derUtf8(text))));
 
-function extension(oid: string, value: Buffer, critical = false): Buffer {
-  return derSequence(derOid(oid), ...(critical ? [derBoolean(true)] : []), derOctetString(value));
-}
+const extension = (oid: string, value: Buffer, critical = false): Buffer =>
+  derSequence(derOid(oid), ...(critical ? [derBoolean(true)] : []), derOctetString(value));
 
 /** SHA-1 of the public point, which is the last 65 bytes of a P-256 key in SPKI form. */
 function keyIdentifier(key: KeyObject): Buffer {
@@ -189,6 +176,4 @@ function keyIdentifier(key: KeyObject): Buffer {
   return createHash('sha1').update(spki.subarray(-65)).digest();
 }
 
-function pemKey(key: KeyObject): string {
-  return key.export({ type: 'pkcs8', format: 'pem' }).toString();
-}
+const pemKey = (key: KeyObject): string => key.export({ type: 'pkcs8', format: 'pem' }).toString();

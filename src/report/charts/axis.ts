@@ -29,9 +29,8 @@ export function timeUnit(seconds: number): Unit {
   return seconds >= 120 ? { name: 'minutes', size: 60 } : { name: 'seconds', size: 1 };
 }
 
-export function rateUnit(bytesPerSecond: number): Unit {
-  return bytesPerSecond >= 1e6 ? { name: 'MB/s', size: 1e6 } : { name: 'kB/s', size: 1000 };
-}
+export const rateUnit = (bytesPerSecond: number): Unit =>
+  bytesPerSecond >= 1e6 ? { name: 'MB/s', size: 1e6 } : { name: 'kB/s', size: 1000 };
 
 /** A measure from 0, or `min`, to at least `max`, along `length` pixels. */
 export interface Scale {

@@ -86,12 +86,14 @@ export function sideBySideSection(report: GroupedReport): Section[] {
   const used = slotColumns.filter((column) => groups.some(({ slotSeconds }) => slotSeconds[column] > 0));
   const each = (group: ComparedGroup, seconds: number) =>
     group.n === 0 || seconds === 0 ? '-' : formatSeconds(seconds / group.n);
-  const rows = used.map((column) => [
-    columnLabels[column],
-    ...groups.map((group) => each(group, group.slotSeconds[column])),
+  const rows = groups.map((group) => [
+    nameOf(report)(group.name),
+    ...[...used.map((column) => group.slotSeconds[column]), sumOver(group.slotSeconds, slotColumns)].map(
+      (seconds) => each(group, seconds),
+    ),
   ]);
-  const all = ['all', ...groups.map((group) => each(group, sumOver(group.slotSeconds, slotColumns)))];
   const title = `Where the time on slots went, per ${report.isByJob ? 'job' : 'attempt'}`;
-  const heads = groups.map(({ name }) => ({ title: nameOf(report)(name), align: 'right' as const }));
-  return [{ id: 'time', title, head: [{ title: '' }, ...heads], rows: [...rows, all] }];
+  const head = [report.title, ...used.map((column) => `${columnLabels[column]}>`), 'all>'].join(' | ');
+  const section = sectionTable('time', title, head, rows);
+  return [{ ...section, head: section.head.with(-1, { title: 'all', align: 'right', rank: 0 }) }];
 }

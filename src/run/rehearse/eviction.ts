@@ -25,10 +25,7 @@ export function reachedPoint({ agent }: AttemptState): ReachedPoint {
     ? fetches.reduce((sum, fetch) => sum + (fetch.total ?? 0), 0)
     : undefined;
   const { epoch, step }: Partial<TrainingState> = agent?.training ?? {};
-  return {
-    bytes: fetches.reduce((sum, { bytes }) => sum + bytes, 0),
-    ...defined({ total, epoch, step }),
-  };
+  return { bytes: fetches.reduce((sum, { bytes }) => sum + bytes, 0), ...defined({ total, epoch, step }) };
 }
 
 /** Whether the attempt is transferring data, and has some of it. */

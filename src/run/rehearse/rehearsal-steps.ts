@@ -30,9 +30,12 @@ export interface RehearsalRecord {
 }
 
 /** What a rehearsal has shown. Pure. */
-export function rehearsalSteps(record: RehearsalRecord): RehearsalStep[] {
-  return [...transferSteps(record), ...trainingSteps(record), cleaned(record), valid(record)];
-}
+export const rehearsalSteps = (record: RehearsalRecord): RehearsalStep[] => [
+  ...transferSteps(record),
+  ...trainingSteps(record),
+  cleaned(record),
+  valid(record),
+];
 
 const shown = (name: string, said: string): RehearsalStep => ({ name, result: 'shown', said });
 const failed = (name: string, said: string, fix: string): RehearsalStep => ({

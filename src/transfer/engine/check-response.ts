@@ -13,14 +13,11 @@ export interface Identity {
   modified: number | undefined;
 }
 
-export function hasValidator({ etag, modified }: Identity): boolean {
-  return etag !== undefined || modified !== undefined;
-}
+export const hasValidator = ({ etag, modified }: Identity): boolean =>
+  etag !== undefined || modified !== undefined;
 
 /** Without these, no later attempt could resume from what this one fetches. */
-export function lacksIdentity(known: Identity): boolean {
-  return known.size === undefined || !hasValidator(known);
-}
+export const lacksIdentity = (known: Identity): boolean => known.size === undefined || !hasValidator(known);
 
 /** Fills in from the origin what the servers leave open. */
 export function completed(known: Identity, origin: OriginFacts): Identity {
@@ -30,9 +27,8 @@ export function completed(known: Identity, origin: OriginFacts): Identity {
 }
 
 /** Whether the origin itself gives another size. */
-export function contradicts({ size, kind }: OriginFacts, known: Identity): boolean {
-  return kind !== 'cache' && (size ?? known.size) !== (known.size ?? size);
-}
+export const contradicts = ({ size, kind }: OriginFacts, known: Identity): boolean =>
+  kind !== 'cache' && (size ?? known.size) !== (known.size ?? size);
 
 export interface Expectation {
   /** The object's URL without secrets. */
@@ -193,9 +189,8 @@ function isSame(answer: Version, known: Version): boolean {
   return sameTag || (known.modified !== undefined && known.modified === answer.modified);
 }
 
-function differs(etag: string | undefined, known: string | undefined): boolean {
-  return etag !== undefined && known !== undefined && etag !== known;
-}
+const differs = (etag: string | undefined, known: string | undefined): boolean =>
+  etag !== undefined && known !== undefined && etag !== known;
 
 /** The server gives no modification time, as XRootD never does: then the origin's decides. */
 function isSameAtOrigin({ modified }: Version, { origin }: Expectation, known: Identity): boolean {

@@ -98,9 +98,8 @@ async function askRange(
 /** If they lack the object and may not fetch it, Go caches answer 504, XRootD 500. */
 const isColdAnswer = ({ status }: ResponseHead): boolean => status === 504 || status === 500;
 
-function noCopy({ server: { host } }: Source): Setback {
-  return new Setback('cold', new Fault('object-missing', `${host} has no copy of it yet`));
-}
+const noCopy = ({ server: { host } }: Source): Setback =>
+  new Setback('cold', new Fault('object-missing', `${host} has no copy of it yet`));
 
 function expectationFor({ segment, source }: Fetcher) {
   const name = new URL(source.server.url).pathname.split('/').at(-1) ?? '';

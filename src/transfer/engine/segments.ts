@@ -250,9 +250,7 @@ function without<R extends Range>(ranges: readonly R[], gone: Range): R[] {
   );
 }
 
-function roundUp(offset: number, grain: number): number {
-  return Math.ceil(offset / grain) * grain;
-}
+const roundUp = (offset: number, grain: number): number => Math.ceil(offset / grain) * grain;
 
 /** Smaller remainders come from one server. */
 const minSharedBytes = 32 << 20;
@@ -275,6 +273,5 @@ export function mayWiden({ sent, missing, rate }: Flow): boolean {
 }
 
 /** The size of one request: a few seconds' worth, so that requests cost little and a server can be dropped quickly. */
-export function segmentBytes(rate: number): number {
-  return Math.min(maxSegmentBytes, Math.max(minSegmentBytes, rate * segmentSeconds));
-}
+export const segmentBytes = (rate: number): number =>
+  Math.min(maxSegmentBytes, Math.max(minSegmentBytes, rate * segmentSeconds));

@@ -82,10 +82,7 @@ export function foldingHasher({ page, run, historyBytes, wordBytes, step }: Fold
 
 export function bytewiseHasher(): Hasher {
   let state = ~0;
-  return {
-    update: (chunk) => void (state = register(state, chunk)),
-    hex: () => inHex(~state),
-  };
+  return { update: (chunk) => void (state = register(state, chunk)), hex: () => inHex(~state) };
 }
 
 /** For short records, where an object for each would cost more than its bytes. */

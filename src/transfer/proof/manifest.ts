@@ -52,9 +52,12 @@ export function readJson(text: string, name: string): unknown {
 }
 
 /** The manifest without its key, safe to publish. */
-export function withoutKey({ bytes, chunkBytes, sha256, chunks }: Manifest): Manifest {
-  return { bytes, chunkBytes, sha256, chunks };
-}
+export const withoutKey = ({ bytes, chunkBytes, sha256, chunks }: Manifest): Manifest => ({
+  bytes,
+  chunkBytes,
+  sha256,
+  chunks,
+});
 
 /** Why a value is not a manifest, or undefined if it is one. */
 export function manifestProblem(value: unknown): string | undefined {
@@ -85,17 +88,14 @@ export function chunkRange(manifest: Manifest, index: number): { start: number; 
   return { start, end: Math.min(manifest.bytes, start + manifest.chunkBytes) };
 }
 
-function isCount(value: unknown): value is number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
-}
+const isCount = (value: unknown): value is number =>
+  typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 
-function isTag(value: unknown): value is string {
-  return typeof value === 'string' && value.length === keyDigits && /^[0-9a-f]+$/.test(value);
-}
+const isTag = (value: unknown): value is string =>
+  typeof value === 'string' && value.length === keyDigits && /^[0-9a-f]+$/.test(value);
 
-function isSha256(value: unknown): value is string {
-  return typeof value === 'string' && /^[0-9a-f]{64}$/.test(value);
-}
+const isSha256 = (value: unknown): value is string =>
+  typeof value === 'string' && /^[0-9a-f]{64}$/.test(value);
 
 /** The check of one chunk: a hash to feed in order, and its expected value. */
 export interface ChunkProof {

@@ -23,9 +23,8 @@ export interface FileHash {
   hex(): string;
 }
 
-export function fileHash(algorithm: Algorithm): FileHash {
-  return algorithm === 'crc32c' ? new PiecesCrc() : new OrderedHash(algorithm);
-}
+export const fileHash = (algorithm: Algorithm): FileHash =>
+  algorithm === 'crc32c' ? new PiecesCrc() : new OrderedHash(algorithm);
 
 interface Piece {
   start: number;

@@ -76,9 +76,8 @@ function sandboxData(source: PlannedData): OrderedData {
   };
 }
 
-function sandboxName(source: PlannedData): string {
-  return source.method === 'native' ? path.posix.basename(nativeName(source)) : deliveredName(source.url);
-}
+const sandboxName = (source: PlannedData): string =>
+  source.method === 'native' ? path.posix.basename(nativeName(source)) : deliveredName(source.url);
 
 /** Links under our own names: the user's may contain what a submit file cannot. */
 export const nativeName = (source: PlannedData): string => `${condorFiles.inputs}/data.${markedName(source)}`;

@@ -53,9 +53,7 @@ export async function openShell(
     throw new Fault(
       'pool-unreachable',
       `the shell exited with ${code ?? 'a signal'}: see HTCondor's messages above`,
-      {
-        fix: 'try again, or add `requirements` in [run]: some machines do not allow interactive jobs',
-      },
+      { fix: 'try again, or add `requirements` in [run]: some machines do not allow interactive jobs' },
     );
   } finally {
     await rm(folder, { recursive: true, force: true });
