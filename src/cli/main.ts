@@ -20,7 +20,8 @@ function bytesAt(name: string): number {
   }
 }
 const { argv, execArgv, execPath } = process;
-const isReading = /^(?:report|why)$/.test(argv[2] ?? '') && !execArgv.some((flag) => heapFlags.includes(flag));
+const isReading =
+  /^(?:report|why)$/.test(argv[2] ?? '') && !execArgv.some((flag) => heapFlags.includes(flag));
 if (isReading && argv.slice(3).reduce((sum, word) => sum + bytesAt(word), 0) > largeBytes)
   process.execve?.(execPath, [execPath, ...heapFlags, ...execArgv, ...argv.slice(1)]);
 
