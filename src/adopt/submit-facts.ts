@@ -114,14 +114,11 @@ export interface PoolLimits {
 
 const factors: Record<string, number> = { k: 2 ** 10, m: 2 ** 20, g: 2 ** 30, t: 2 ** 40 };
 
-/** An amount as `request_memory` and `request_disk` take it; undefined for an expression. */
-interface Quantity {
-  bytes: number;
-  hasUnit: boolean;
-}
-
 /** Reads an amount as HTCondor does; what follows a comma is for later attempts. */
-export function parseQuantity(text: string, plainUnit: 'k' | 'm'): Quantity | undefined {
+export function parseQuantity(
+  text: string,
+  plainUnit: 'k' | 'm',
+): { bytes: number; hasUnit: boolean } | undefined {
   const match = /^\s*(\d+(?:\.\d*)?)\s*(?:([kmgt])b?)?\s*(?:,|$)/i.exec(text);
   if (match === null) return undefined;
   const unit = match[2]?.toLowerCase();

@@ -8,7 +8,7 @@ import type { Attempt, Context } from './attempt.ts';
 import { CheckpointSaver } from './checkpoint/checkpoint-saver.ts';
 import { cleanUp, endProcesses } from './clean-up.ts';
 import { startArrivingData, type ArrivingData } from './data/arriving-data.ts';
-import { releaseMemory } from './data/release-memory.ts';
+import { releaseMemory } from '../base/release-memory.ts';
 import { stageData } from './data/stage-data.ts';
 import { setUpEnvironment } from './environment/set-up-environment.ts';
 import { describeMachine } from './machine/machine.ts';

@@ -26,7 +26,8 @@ export function setAttribute(ad: Ad, name: string, value: AdValue): void {
 
 export function attributeOf(ad: Ad, name: string): AdValue {
   const wanted = name.toLowerCase();
-  return Object.entries(ad).find(([each]) => each.toLowerCase() === wanted)?.[1];
+  for (const each in ad) if (each.length === wanted.length && each.toLowerCase() === wanted) return ad[each];
+  return undefined;
 }
 
 /** A number that HTCondor must read as a real, even if it is an integer. */
@@ -56,6 +57,5 @@ function formatValue(value: AdValue): string {
 }
 
 /** HTCondor's strings cannot contain a NUL; it becomes a space. */
-function escapeChar(mark: string): string {
-  return escapes[mark] ?? `\\${(mark.charCodeAt(0) || 0x20).toString(8).padStart(3, '0')}`;
-}
+const escapeChar = (mark: string): string =>
+  escapes[mark] ?? `\\${(mark.charCodeAt(0) || 0x20).toString(8).padStart(3, '0')}`;

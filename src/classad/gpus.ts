@@ -11,10 +11,11 @@ export function assignedIn(attributes: Ad): string[] | undefined {
  * they say which it has, else all that they describe.
  */
 export function gpuModelsIn(attributes: Ad): string[] {
+  const names = Object.keys(attributes).filter((name) => /^(?:GPU|CUDA)/i.test(name));
+  if (names.length === 0) return [];
   const own = assignedIn(attributes)?.map((name) => name.replaceAll('-', '_'));
   const [all, assigned] = [new Set<string>(), new Set<string>()];
-  for (const name of Object.keys(attributes)) {
-    if (!/^(?:GPU|CUDA)/i.test(name)) continue;
+  for (const name of names) {
     const value = attributes[name];
     const model = isAd(value) ? value['DeviceName'] : /DeviceName\d*$/i.test(name) ? value : undefined;
     if (typeof model !== 'string' || model === '' || model.startsWith('$$(')) continue;

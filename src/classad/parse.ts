@@ -38,19 +38,22 @@ export function parseAdValue(text: string, syntax: Syntax = 'new'): AdValue {
 export function parseAdLines(lines: readonly string[]): Ad {
   const ad: Ad = {};
   for (const line of lines) {
-    const [, name, text, figure, value] = adLine.exec(line) ?? [];
-    if (name !== undefined)
-      setAttribute(
-        ad,
-        name,
-        text ?? (figure === undefined ? parseAdValue(value ?? '', 'old') : Number(figure)),
-      );
+    const sign = line.indexOf('=');
+    const name = line.slice(0, Math.max(sign, 0)).trim();
+    if (lineName.test(name)) setAttribute(ad, name, lineValue(line.slice(sign + 1).trim()));
   }
   return ad;
 }
 
+const lineName = /^[A-Za-z_][\w.]*$/;
+const figure = /^-?\d+(?:\.\d+)?$/;
+
 /** Most values are a string without escapes, or a number. */
-const adLine = /^\s*([A-Za-z_][\w.]*)\s*=\s*(?:"([^"\\]*)"\s*$|(-?\d+(?:\.\d+)?)\s*$|(.*)$)/s;
+function lineValue(text: string): AdValue {
+  if (figure.test(text)) return Number(text);
+  const isPlain = text.length > 1 && text.startsWith('"') && text.indexOf('"', 1) === text.length - 1;
+  return isPlain && !text.includes('\\') ? text.slice(1, -1) : parseAdValue(text, 'old');
+}
 
 class Reader {
   readonly #text: string;

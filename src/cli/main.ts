@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs';
+import { readdirSync, statSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import path from 'node:path';
 import process from 'node:process';
@@ -7,17 +7,22 @@ import { cacheFolder } from '../base/user-folders.ts';
 /** V8 keeps up to 134 MB for new objects, unless a flag at its start says less: whoever reads a large log starts again. */
 const largeBytes = 64e6;
 const heapFlags = ['--max-semi-space-size=16', '--expose-gc'];
-function isLarge(file: string): boolean {
+/** The size of a file, or of the files in a folder. A pipe may have any. */
+function bytesAt(name: string): number {
   try {
-    return statSync(file).size > largeBytes;
+    const facts = statSync(name);
+    if (!facts.isDirectory()) return facts.isFIFO() ? Infinity : facts.size;
+    const files = readdirSync(name).map((file) => statSync(path.join(name, file), { throwIfNoEntry: false }));
+    return files.reduce((sum, file) => sum + (file?.size ?? 0), 0);
   } catch {
-    // No file, or one that cannot be read: the command says so.
-    return false;
+    // Nothing that can be read: the command says so.
+    return name === '-' ? Infinity : 0;
   }
 }
 const { argv, execArgv, execPath } = process;
-const isReading = argv[2] === 'report' || argv[2] === 'why';
-if (isReading && !heapFlags.some((flag) => execArgv.includes(flag)) && argv.slice(3).some(isLarge))
+const isReading =
+  /^(?:report|why)$/.test(argv[2] ?? '') && !execArgv.some((flag) => heapFlags.includes(flag));
+if (isReading && argv.slice(3).reduce((sum, word) => sum + bytesAt(word), 0) > largeBytes)
   process.execve?.(execPath, [execPath, ...heapFlags, ...execArgv, ...argv.slice(1)]);
 
 // First of all: with cached compilation the program starts in half the time. Never in a shared folder, where others

@@ -117,15 +117,12 @@ export function causeOfReason(said: ReportedReason): Cause {
   return codeRowOf(own?.said ?? said)?.cause ?? 'unknown';
 }
 
-/** A fault as it is in journals. */
-interface HoldFault {
-  kind: FaultKind;
-  message: string;
-  fix?: string;
-}
-
 /** What went wrong when HTCondor held or evicted a job, and what its owner can do. */
-export function faultOfHold(code: number, subcode: number, reason: string): HoldFault {
+export function faultOfHold(
+  code: number,
+  subcode: number,
+  reason: string,
+): { kind: FaultKind; message: string; fix?: string } {
   const said = { code, subcode, reason };
   const own = readPolicyHold(said);
   const message = isEmpty(reason)

@@ -4,13 +4,15 @@ import { parseAdLines } from '../classad/parse.ts';
 import { adBytes, adResources, adSubmit, adTermination, adUsages, number, string } from './ad-body.ts';
 import type { EndedByItself } from './details.ts';
 import type { EventKind } from './kinds.ts';
-import { ownCopy } from './log-text.ts';
+import { remembering } from './log-text.ts';
 import {
   readTransferredBytes,
+  countOf,
   endedByItself,
   evictionReason,
   find,
   findNumber,
+  linesWith,
   paragraph,
   resourcesOf,
   submitOf,
@@ -62,6 +64,12 @@ const textField = (pattern: RegExp, ...names: string[]): Decoder<string | undefi
   ad: (ad) => firstOf(names, (name) => string(ad[name])),
 });
 
+/** The same, for one that many events have: only lines with these words are looked at. */
+const textAfter = (words: string, pattern: RegExp, name: string): Decoder<string | undefined> => ({
+  ...textField(pattern, name),
+  text: (body) => find(linesWith(words, body), pattern),
+});
+
 /** A text: by pattern from the first line, or from the attribute. */
 const titleText = (pattern: RegExp, name: string): Decoder<string | undefined> => ({
   text: ({ title }) => pattern.exec(title)?.[1],
@@ -71,6 +79,12 @@ const titleText = (pattern: RegExp, name: string): Decoder<string | undefined> =
 const numberField = (pattern: RegExp, ...names: string[]): Decoder<number | undefined> => ({
   text: ({ lines }) => findNumber(lines, pattern),
   ad: (ad) => firstOf(names, (name) => number(ad[name])),
+});
+
+/** The figure of a line like `47  -  MemoryUsage of job (MB)`. */
+const countField = (words: string, name: string): Decoder<number | undefined> => ({
+  text: (body) => countOf(body, words),
+  ad: (ad) => number(ad[name]),
 });
 
 const titleNumber = (pattern: RegExp, name: string): Decoder<number | undefined> => ({
@@ -129,7 +143,7 @@ const requeued = matches(/\(0\) Job terminated and was requeued/, 'TerminatedAnd
 
 const execute = {
   host: titleText(/on host: (.*\S)/, 'ExecuteHost'),
-  slot: textField(/^\s*SlotName: (.*\S)/, 'SlotName'),
+  slot: textAfter('SlotName: ', /^\s*SlotName: (.*\S)/, 'SlotName'),
   /** Resources of the slot, and what the pool or job adds, such as `GLIDEIN_ResourceName`. */
   attributes: {
     text: ({ lines }: TextBody) => parseAdLines(lines),
@@ -186,21 +200,13 @@ interface TransferMoment {
   step?: (typeof steps)[keyof typeof steps];
 }
 
-/** A log has few different ones, millions of times. */
-const moments = new Map<string, TransferMoment>();
-const maxMoments = 100;
-
-function transferMoment(title: string): TransferMoment {
-  const known = moments.get(title);
-  if (known !== undefined) return known;
+const transferMoment = remembering((title): TransferMoment => {
   const [, step, direction] = transferTitle.exec(title) ?? [];
-  const moment = defined({
+  return defined({
     direction: direction as TransferMoment['direction'],
     step: steps[step as keyof typeof steps],
   });
-  if (moments.size < maxMoments) moments.set(ownCopy(title), moment);
-  return moment;
-}
+});
 const completion = /\t(Complete|Incomplete|Paused|Error)(?: (-?\d+))?\s*$/;
 
 type Completion = 'complete' | 'incomplete' | 'paused' | 'error';
@@ -233,7 +239,7 @@ const decoders = {
   }),
   checkpointed: fields({
     usages,
-    sentBytes: numberField(/^\s*(\d+) {2}- {2}Run Bytes Sent By Job For Checkpoint/, 'SentBytes'),
+    sentBytes: countField('Run Bytes Sent By Job For Checkpoint', 'SentBytes'),
   }),
   evicted: fields({
     checkpointed: matches(/\(1\) Job was checkpointed/, 'Checkpointed'),
@@ -259,9 +265,9 @@ const decoders = {
   terminated: fields(terminated),
   'image-size': fields({
     imageSizeKb: titleNumber(/: (-?\d+)/, 'Size'),
-    memoryUsageMb: numberField(/^\s*(\d+) {2}- {2}MemoryUsage/, 'MemoryUsage'),
-    residentSetSizeKb: numberField(/^\s*(\d+) {2}- {2}ResidentSetSize/, 'ResidentSetSize'),
-    proportionalSetSizeKb: numberField(/^\s*(\d+) {2}- {2}ProportionalSetSize/, 'ProportionalSetSize'),
+    memoryUsageMb: countField('MemoryUsage', 'MemoryUsage'),
+    residentSetSizeKb: countField('ResidentSetSize', 'ResidentSetSize'),
+    proportionalSetSizeKb: countField('ProportionalSetSize', 'ProportionalSetSize'),
   }),
   'shadow-exception': fields({ message: orEmpty(rest(/^\s*\d+ {2}- {2}Run Bytes/, 'Message')), bytes }),
   generic: fields({ text: { text: wholeText, ad: (ad) => (string(ad.Info) ?? '').trimEnd() } }),
@@ -359,7 +365,7 @@ const decoders = {
       ad: (ad) => (['queued', 'started', 'finished'] as const)[transferStep(ad) % 3],
     },
     queueSeconds: numberField(/Seconds spent in queue: (\d+)/, 'QueueingDelay'),
-    host: textField(/Transferring to host: (.*\S)/, 'Host'),
+    host: textAfter('to host: ', /Transferring to host: (.*\S)/, 'Host'),
   }),
   'reserve-space': dataReuse,
   'release-space': dataReuse,

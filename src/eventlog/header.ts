@@ -1,5 +1,6 @@
-import { isDigit, type StampReader } from './stamp.ts';
 import type { Zone } from './events.ts';
+import { isDigit } from './log-text.ts';
+import type { StampReader } from './stamp.ts';
 
 /** The first line of a text event: `NNN (CCC.PPP.SSS) DATE TIME title`. */
 export interface Header {
@@ -14,6 +15,12 @@ export interface Header {
   timeEnd: number;
 }
 
+export const emptyHeader = (): Header => ({
+  ...{ number: 0, cluster: 0, proc: 0, subproc: 0 },
+  // A figure that is no integer, so that engines keep the time in place.
+  ...{ time: NaN, zone: 'unknown', timeAt: 0, timeEnd: 0 },
+});
+
 /** Reads the headers of one log. Made once: a log has millions of them. */
 export class HeaderReader {
   readonly #stamps: StampReader;
@@ -23,29 +30,27 @@ export class HeaderReader {
     this.#stamps = stamps;
   }
 
-  /** The header that begins at `at`, whose line ends at `end`; undefined if there is none. */
-  read(bytes: Uint8Array, at: number, end: number): Header | undefined {
-    if (!looksLikeHeader(bytes, at)) return undefined;
+  /** Reads the header that begins at `at`, whose line ends at `end`; false if there is none. */
+  read(bytes: Uint8Array, at: number, end: number, into: Header): boolean {
+    if (!looksLikeHeader(bytes, at)) return false;
     const cluster = this.#integer(bytes, at + 5, 0x2e);
     const proc = this.#integer(bytes, this.#id.end, 0x2e);
     const subproc = this.#integer(bytes, this.#id.end, 0x29);
     let timeAt = this.#id.end;
-    if (Number.isNaN(cluster + proc + subproc) || bytes[timeAt] !== 0x20) return undefined;
+    if (Number.isNaN(cluster + proc + subproc) || bytes[timeAt] !== 0x20) return false;
     while (bytes[timeAt] === 0x20) timeAt += 1;
     const timeEnd = this.#stamps.read(bytes, timeAt);
-    if (timeEnd === -1 || timeEnd > end) return undefined;
-    if (timeEnd < end && bytes[timeEnd] !== 0x20 && bytes[timeEnd] !== 0x0d) return undefined;
-    const number = digit(bytes, at) * 100 + digit(bytes, at + 1) * 10 + digit(bytes, at + 2);
-    return {
-      number,
-      cluster,
-      proc,
-      subproc,
-      time: this.#stamps.time,
-      zone: this.#stamps.zone,
-      timeAt,
-      timeEnd,
-    };
+    if (timeEnd === -1 || timeEnd > end) return false;
+    if (timeEnd < end && bytes[timeEnd] !== 0x20 && bytes[timeEnd] !== 0x0d) return false;
+    into.number = digit(bytes, at) * 100 + digit(bytes, at + 1) * 10 + digit(bytes, at + 2);
+    into.cluster = cluster;
+    into.proc = proc;
+    into.subproc = subproc;
+    into.time = this.#stamps.time;
+    into.zone = this.#stamps.zone;
+    into.timeAt = timeAt;
+    into.timeEnd = timeEnd;
+    return true;
   }
 
   /** Reads an integer that ends with `mark`; sets `#id.end` to the byte after it. */
@@ -73,6 +78,4 @@ export function looksLikeHeader(bytes: Uint8Array, at: number): boolean {
   );
 }
 
-function digit(bytes: Uint8Array, at: number): number {
-  return (bytes[at] ?? 0) - 0x30;
-}
+const digit = (bytes: Uint8Array, at: number): number => (bytes[at] ?? 0) - 0x30;

@@ -30,6 +30,16 @@ export function decodeText(bytes: Uint8Array, start: number, end: number): strin
 /** A copy that keeps nothing else alive: engines represent a part of a string by a reference to the whole. */
 export const ownCopy = (text: string): string => ` ${text}`.slice(1);
 
+/** Keeps what a function makes of the first texts: a log has few different ones, a million times. */
+export function remembering<T>(make: (text: string) => T, max = 1000): (text: string) => T {
+  const known = new Map<string, T>();
+  const keep = (text: string, made = make(text)): T => {
+    if (known.size < max) known.set(text, made);
+    return made;
+  };
+  return (text) => known.get(text) ?? keep(ownCopy(text));
+}
+
 function asciiText(bytes: Uint8Array): string | undefined {
   try {
     const text = utf8.decode(bytes);
@@ -46,6 +56,9 @@ function decodePart(part: Uint8Array): string {
     return latin1Text(part, 0, part.length);
   }
 }
+
+export const isDigit = (byte: number | undefined): boolean =>
+  byte !== undefined && byte >= 0x30 && byte <= 0x39;
 
 /** As many characters as can be arguments of a function in every engine. */
 const pieceSize = 8192;

@@ -13,6 +13,8 @@ export interface ParserOptions extends StampOptions {
   onEvent: (event: LogEvent) => void;
   /** Called for each part that is not an event, in order with the events. */
   onGarbled?: ((part: Garbled) => void) | undefined;
+  /** Whether nobody keeps an event: then one object is all of them in turn. */
+  isPassing?: boolean | undefined;
 }
 
 /** Reads a log in pieces; reports each event as soon as it is complete. */
@@ -29,10 +31,13 @@ export interface Parser {
 /** A parser for one log in any of HTCondor's formats: text, JSON, XML, or a mixture. Nothing in a log makes it throw. */
 export function createParser(options: ParserOptions): Parser {
   const stamps = new StampReader(options);
-  const { onEvent, onGarbled } = options;
+  const { onEvent, onGarbled, isPassing = false } = options;
+  let event = new TextEvent();
   return new Framer(new HeaderReader(stamps), {
     text: (bytes, start, end, header, whole, offset) => {
-      onEvent(new TextEvent(bytes, start, end, header, whole, offset) as LogEvent);
+      if (!isPassing) event = new TextEvent();
+      event.set(bytes, start, end, header, whole, offset);
+      onEvent(event as LogEvent);
     },
     ad: (form, bytes, start, end, offset) => {
       const text = decodeText(bytes, start, end);
@@ -40,7 +45,9 @@ export function createParser(options: ParserOptions): Parser {
       const number = ad?.EventTypeNumber;
       if (ad === undefined || typeof number !== 'number') return false;
       const header = headerOf(ad, number, stamps);
-      onEvent(new AdEvent(bytes, start, end, header, ad, offset) as LogEvent);
+      const found = new AdEvent(ad);
+      found.set(bytes, start, end, header, true, offset);
+      onEvent(found as LogEvent);
       return true;
     },
     garbled: (bytes, offset) => {
@@ -71,32 +78,34 @@ function headerOf(ad: Ad, number: number, stamps: StampReader): Header {
   };
 }
 
+const noBytes = new Uint8Array();
+
 /** An event in text form, decoded on demand. */
 class TextEvent {
-  readonly kind: EventKind;
-  readonly number: number;
-  readonly cluster: number;
-  readonly proc: number;
-  readonly subproc: number;
-  readonly time: number | undefined;
-  readonly zone: Zone;
-  readonly whole: boolean;
-  readonly offset: number;
-  readonly #bytes: Uint8Array;
-  readonly #start: number;
-  readonly #end: number;
-  readonly #timeAt: number;
-  readonly #timeEnd: number;
+  kind: EventKind = 'unknown';
+  number = 0;
+  cluster = 0;
+  proc = 0;
+  subproc = 0;
+  zone: Zone = 'unknown';
+  whole = true;
+  offset = 0;
+  #time = NaN;
+  #bytes: Uint8Array = noBytes;
+  #start = 0;
+  #end = 0;
+  #timeAt = 0;
+  #timeEnd = 0;
   #body: TextBody | undefined;
   #details: DetailsByKind[EventKind] | undefined;
 
-  constructor(bytes: Uint8Array, start: number, end: number, header: Header, whole: boolean, offset: number) {
+  set(bytes: Uint8Array, start: number, end: number, header: Header, whole: boolean, offset: number): void {
     this.kind = kindOf(header.number);
     this.number = header.number;
     this.cluster = header.cluster;
     this.proc = header.proc;
     this.subproc = header.subproc;
-    this.time = Number.isNaN(header.time) ? undefined : header.time;
+    this.#time = header.time;
     this.zone = header.zone;
     this.whole = whole;
     this.offset = offset;
@@ -105,6 +114,12 @@ class TextEvent {
     this.#end = end;
     this.#timeAt = header.timeAt;
     this.#timeEnd = header.timeEnd;
+    this.#body = undefined;
+    this.#details = undefined;
+  }
+
+  get time(): number | undefined {
+    return Number.isNaN(this.#time) ? undefined : this.#time;
   }
 
   get timeText(): string {
@@ -141,8 +156,8 @@ class TextEvent {
 class AdEvent extends TextEvent {
   readonly #ad: Ad;
 
-  constructor(bytes: Uint8Array, start: number, end: number, header: Header, ad: Ad, offset: number) {
-    super(bytes, start, end, header, true, offset);
+  constructor(ad: Ad) {
+    super();
     this.#ad = ad;
   }
 
@@ -160,6 +175,5 @@ class AdEvent extends TextEvent {
 }
 
 /** A missing number is -1, as in the text form. */
-function integerOf(value: Ad[string]): number {
-  return typeof value === 'number' && Number.isInteger(value) ? value : -1;
-}
+const integerOf = (value: Ad[string]): number =>
+  typeof value === 'number' && Number.isInteger(value) ? value : -1;

@@ -69,7 +69,7 @@ export async function openLog(
   const dating = datingOf(piece.done === true ? new Uint8Array() : piece.value);
   const parser = createParser({
     ...{ reference: source.writtenAt, within: dating.moment ?? within },
-    ...{ offsetMinutes, onGarbled, onEvent },
+    ...{ offsetMinutes, onGarbled, onEvent, isPassing },
   });
   let isFirst = true;
   const rooms = isPassing ? new TwoRooms() : undefined;

@@ -1,4 +1,5 @@
 import type { Zone } from './events.ts';
+import { isDigit } from './log-text.ts';
 
 export interface StampOptions {
   /** Minutes east of UTC for times that name no zone; without it, this machine's local time. */
@@ -143,9 +144,6 @@ function twoDigits(bytes: Uint8Array, at: number): number {
   const ones = (bytes[at + 1] ?? 0) - 0x30;
   return tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9 ? tens * 10 + ones : NaN;
 }
-
-export const isDigit = (byte: number | undefined): boolean =>
-  byte !== undefined && byte >= 0x30 && byte <= 0x39;
 
 function daysOf(year: number, month: number): number {
   if (month === 2) return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28;

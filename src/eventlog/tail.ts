@@ -133,14 +133,11 @@ export async function followEventLog(path: string, options: FollowOptions): Prom
   }
 }
 
-async function unlessMissing<T>(operation: Promise<T>): Promise<T | undefined> {
-  try {
-    return await operation;
-  } catch (error) {
-    if (isGone(error)) return undefined;
-    throw error;
-  }
-}
+const unlessMissing = <T>(operation: Promise<T>): Promise<T | undefined> =>
+  operation.catch((error: unknown) => {
+    if (!isGone(error)) throw error;
+    return undefined;
+  });
 
 /** More than any pool keeps. */
 const maxRotations = 100;

@@ -10,7 +10,7 @@ import type {
   Usage,
   Usages,
 } from './details.ts';
-import { ownCopy } from './log-text.ts';
+import { isDigit, ownCopy, remembering } from './log-text.ts';
 
 /** What follows the time of an event: the rest of its first line, and the other lines. */
 export class TextBody {
@@ -42,7 +42,7 @@ function linesAfterFirst(text: string): string[] {
 }
 
 /** The lines after the first that contain a word. Most lines of an event are of no interest: they are not even split. */
-function linesWith(word: string, { text }: TextBody): string[] {
+export function linesWith(word: string, { text }: TextBody): string[] {
   const lines: string[] = [];
   let end = text.indexOf('\n');
   while (end !== -1) {
@@ -101,15 +101,21 @@ export function usagesOf(lines: readonly string[]): Usages {
   return usages;
 }
 
-export function readTransferredBytes(body: TextBody): TransferredBytes {
-  const bytes: TransferredBytes = {};
-  for (const line of linesWith('Bytes ', body)) {
-    const match = /^\s*(\d+(?:\.\d+)?) {2}- {2}(Run|Total) Bytes (Sent|Received) By/.exec(line);
-    if (match)
-      bytes[`${match[2] === 'Run' ? 'run' : 'total'}${match[3] as 'Sent' | 'Received'}`] = Number(match[1]);
-  }
-  return bytes;
+/** The figure of a line like `47  -  MemoryUsage of job (MB)`. */
+export function countOf({ text }: TextBody, words: string): number | undefined {
+  const end = text.indexOf(words, text.indexOf('\n')) - 5;
+  if (!text.startsWith('  -  ', end) || !isDigit(text.charCodeAt(end - 1))) return undefined;
+  const figure = figureAt(text, text.lastIndexOf('\n', end) + 1, end);
+  return figure !== undefined && figure >= 0 ? figure : undefined;
 }
+
+export const readTransferredBytes = (body: TextBody): TransferredBytes =>
+  defined({
+    runSent: countOf(body, 'Run Bytes Sent By'),
+    runReceived: countOf(body, 'Run Bytes Received By'),
+    totalSent: countOf(body, 'Total Bytes Sent By'),
+    totalReceived: countOf(body, 'Total Bytes Received By'),
+  });
 
 export function terminationOf(body: TextBody): Termination | undefined {
   for (const line of linesWith('ormal termination (', body)) {
@@ -143,9 +149,7 @@ export function endedByItself(body: TextBody): EndedByItself | undefined {
   return undefined;
 }
 
-function isTableHead(line: string): boolean {
-  return /^\s*Partitionable Resources\s*:/.test(line);
-}
+const isTableHead = (line: string): boolean => /^\s*Partitionable Resources\s*:/.test(line);
 
 /** The rows of the table of resources. Any cell may be empty, so rows are cut where the columns of the head end. */
 export function resourcesOf(body: TextBody): Resource[] {
@@ -158,55 +162,80 @@ export function resourcesOf(body: TextBody): Resource[] {
     const start = end + 1;
     end = text.indexOf('\n', start);
     if (end === -1) end = text.length;
-    const row = text.slice(start, end);
-    const colon = row.search(/\s:/);
-    const label = row.slice(0, Math.max(colon, 0)).trim();
+    let colon = text.indexOf(':', start + 1);
+    while (colon !== -1 && colon < end && !isBlank(text.charCodeAt(colon - 1)))
+      colon = text.indexOf(':', colon + 1);
+    const label = colon === -1 || colon > end ? '' : text.slice(start, colon).trim();
     if (label === '') break;
-    resources.push(resourceOf(label, cut(row.slice(colon + 2), edges)));
+    resources.push(resourceOf(label, text, colon + 1, end, edges));
   }
   return resources;
 }
 
 /** Where the cells of the first columns end, counted from the colon. */
-interface Edges {
-  usage: number;
-  request: number;
-  allocated: number;
-}
-
-function edgesOf(head: string): Edges {
+const edgesOf = remembering((head): number[] => {
   const cells = head.slice(head.search(/\s:/) + 2);
   const endOf = (name: string): number => cells.indexOf(name) + name.length;
   const request = endOf('Request');
   const allocated = cells.includes('Allocated') ? endOf('Allocated') : request;
-  return { usage: endOf('Usage'), request, allocated: Math.max(allocated, request) };
-}
+  return [endOf('Usage'), request, Math.max(allocated, request)];
+});
 
-const blank = /\s/;
-
-function cut(cells: string, { usage, request, allocated }: Edges): string[] {
-  const first = cells.slice(0, usage).trim();
-  const second = cells.slice(usage, request).trim();
-  const third = cells.slice(request, allocated).trim();
-  if (!blank.test(first) && !blank.test(second) && !blank.test(third))
-    return [first, second, third, cells.slice(allocated).trim()];
-  // An editor has replaced spaces by tabs: the positions are lost, the order is not.
-  return cells.trim().split(/\s+/);
-}
-
-function resourceOf(label: string, [usage, request, allocated, assigned]: string[]): Resource {
-  const match = label.endsWith(')') ? /^(.*?)\s*\(([^)]*)\)$/.exec(label) : null;
-  const resource: Resource = { name: match?.[1] ?? label };
-  if (match?.[2] !== undefined) resource.unit = match[2];
-  if (isFigure(usage)) resource.usage = Number(usage);
-  if (isFigure(request)) resource.request = Number(request);
-  if (isFigure(allocated)) resource.allocated = Number(allocated);
-  if (assigned !== undefined && assigned !== '') resource.assigned = assigned.replaceAll(/^"|"$/g, '');
+function resourceOf(label: string, text: string, from: number, to: number, edges: number[]): Resource {
+  let cells = edges.map((end, at) => figureAt(text, from + (edges[at - 1] ?? 0), Math.min(from + end, to)));
+  let assigned = text.slice(from + (edges[2] ?? 0), to).trim();
+  if (cells.includes(undefined)) {
+    // An editor has replaced spaces by tabs: the positions are lost, the order is not.
+    const words = text.slice(from, to).trim().split(/\s+/);
+    [cells, assigned = ''] = [words.slice(0, 3).map(Number), words[3]];
+  }
+  const [usage = NaN, request = NaN, allocated = NaN] = cells;
+  const { name, unit } = columnOf(label);
+  const isFull = assigned === '' && Number.isFinite(usage + request + allocated);
+  // An object that does not grow takes a third of the memory.
+  if (isFull)
+    return unit === undefined
+      ? { name, usage, request, allocated }
+      : { name, unit, usage, request, allocated };
+  const resource: Resource = { name };
+  if (unit !== undefined) resource.unit = unit;
+  if (Number.isFinite(usage)) resource.usage = usage;
+  if (Number.isFinite(request)) resource.request = request;
+  if (Number.isFinite(allocated)) resource.allocated = allocated;
+  if (assigned !== '') resource.assigned = assigned.replaceAll(/^"|"$/g, '');
   return resource;
 }
 
-const isFigure = (cell: string | undefined): boolean =>
-  cell !== undefined && cell !== '' && Number.isFinite(Number(cell));
+/** What stands before the colon. */
+const columnOf = remembering((label): Pick<Resource, 'name' | 'unit'> => {
+  const [, name = label, unit] = /^(.*?)\s*\(([^)]*)\)$/.exec(label) ?? [];
+  return defined({ name, unit });
+});
+
+/** The only word of a part as a figure: NaN if it is none, or there is no word; undefined if there are more. */
+function figureAt(text: string, from: number, to: number): number | undefined {
+  let start = from;
+  while (start < to && isBlank(text.charCodeAt(start))) start += 1;
+  let end = start;
+  let value = 0;
+  let scale = 0;
+  for (let code; end < to && !isBlank((code = text.charCodeAt(end))); end++) {
+    if (code === 0x2e && scale === 0) scale = 1;
+    else {
+      value = value * 10 + (isDigit(code) ? code - 0x30 : NaN);
+      scale *= 10;
+    }
+  }
+  for (let at = end; at < to; at++) if (!isBlank(text.charCodeAt(at))) return undefined;
+  if (start === end) return NaN;
+  // Most figures are short, and need no string of their own.
+  const isShort = value < 1e15 && isDigit(text.charCodeAt(start));
+  return isShort ? value / (scale || 1) : Number(text.slice(start, end));
+}
+
+/** Whether a character is `\s`. */
+const isBlank = (code: number): boolean =>
+  code === 0x20 || (code >= 0x09 && code <= 0x0d) || (code >= 0xa0 && /\s/.test(String.fromCharCode(code)));
 
 export function submitOf({ title, lines }: TextBody): SubmitDetails {
   const details: SubmitDetails = defined({ host: find([title], /from host: (.*\S)/), notes: [] });

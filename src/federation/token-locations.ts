@@ -14,25 +14,16 @@ interface TokenFile {
   isShared?: true;
 }
 
-interface SearchContext {
-  env: Env;
-  cwd: string;
-  uid: number;
-}
-
-interface Choice {
-  tokenFile?: string;
-  credential?: string;
-  onlyNamed?: boolean;
-}
-
 /**
  * Where to look, in order: the file the user named; the credential the URL names; `BEARER_TOKEN`;
  * `BEARER_TOKEN_FILE`; `$XDG_RUNTIME_DIR/bt_u<uid>`; `/tmp/bt_u<uid>`; the file `TOKEN` names; HTCondor's
  * credentials (`scitokens.use`, then all others by name). A credential named in the URL goes before the
  * environment because the user chose it for this very object.
  */
-export async function tokenLocations(context: SearchContext, choice: Choice): Promise<TokenLocation[]> {
+export async function tokenLocations(
+  context: { env: Env; cwd: string; uid: number },
+  choice: { tokenFile?: string; credential?: string; onlyNamed?: boolean },
+): Promise<TokenLocation[]> {
   const { env, cwd, uid } = context;
   const inCwd = (file: string): string => path.resolve(cwd, file);
   if (choice.tokenFile !== undefined) return [{ file: inCwd(choice.tokenFile), isNamed: true }];

@@ -257,15 +257,13 @@ function evicted(job: JobFold, details: EvictedDetails): void {
   job.end(takenAway(job), cause, endOf('vacated', details, undefined, resources));
 }
 
-interface UsageFigures {
-  bytes: { runReceived?: number; runSent?: number };
-  resources: readonly Resource[];
-}
-
 /** Keeps only rows with a measured use: a log may have a million jobs. */
-function recordUsage(attempt: AttemptHistory, { bytes, resources }: UsageFigures): void {
+function recordUsage(
+  attempt: AttemptHistory,
+  { bytes, resources }: { bytes: { runReceived?: number; runSent?: number }; resources: readonly Resource[] },
+): void {
   const rows = resources.filter(({ usage, request }) => usage !== undefined && request !== undefined);
-  attempt.resources = sameTable(rows.map(internRow));
+  attempt.resources = tableOf(rows);
   if (bytes.runReceived !== undefined) attempt.receivedBytes = bytes.runReceived;
   if (bytes.runSent !== undefined) attempt.sentBytes = bytes.runSent;
 }
@@ -286,9 +284,12 @@ function internRow({ name, unit = '', usage = 0, request = 0 }: Resource): UsedR
 let latestTable: readonly UsedResource[] = [];
 
 /** Attempts that follow each other often have the same rows: then one list is enough. */
-function sameTable(rows: readonly UsedResource[]): readonly UsedResource[] {
-  const isSame = rows.length === latestTable.length && rows.every((row, at) => row === latestTable[at]);
-  if (!isSame) latestTable = rows;
+function tableOf(rows: readonly Resource[]): readonly UsedResource[] {
+  const isSame = ({ name, unit = '', usage, request }: Resource, at: number): boolean => {
+    const other = latestTable[at];
+    return name === other?.name && unit === other.unit && usage === other.usage && request === other.request;
+  };
+  if (rows.length !== latestTable.length || !rows.every(isSame)) latestTable = rows.map(internRow);
   return latestTable;
 }
 

@@ -44,7 +44,7 @@ export interface FoldContext {
 const none: readonly never[] = [];
 /** A copy has no spare capacity. */
 const plus = <T>(list: readonly T[], one: T): readonly T[] =>
-  list.length === 0 ? [one] : list.concat([one]);
+  list.length === 0 ? [one] : list.length === 1 ? [list[0] as T, one] : list.concat([one]);
 
 const maxReasonChars = 600;
 /** Longest reason that is kept for an explanation: a container may print pages into one. */

@@ -143,11 +143,12 @@ export class LogFold {
     facts.events += 1;
     if (!event.whole) facts.cut += 1;
     if (event.kind === 'file-transfer') facts.hasTransfers = true;
-    if (event.time === undefined) return;
+    const { time } = event;
+    if (time === undefined) return;
     if (facts.firstTime === undefined) nameZone(facts, event);
     else if (facts.zone === undefined && event.kind === 'terminated') inferZone(facts, event);
-    facts.firstTime = Math.min(facts.firstTime ?? event.time, event.time);
-    facts.lastTime = Math.max(facts.lastTime ?? event.time, event.time);
+    if (time < (facts.firstTime ?? Infinity)) facts.firstTime = time;
+    if (time > (facts.lastTime ?? -Infinity)) facts.lastTime = time;
   }
 
   #find(event: LogEvent, at: number | undefined): KnownJobId {

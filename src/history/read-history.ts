@@ -1,3 +1,4 @@
+import { releaseMemory } from '../base/release-memory.ts';
 import type { LogEvent } from '../eventlog/events.ts';
 import { beginningOf, scanLog, type LogBeginning, type LogSource } from '../eventlog/scan-log.ts';
 import type { JobHistory } from './history.ts';
@@ -54,8 +55,8 @@ export async function readHistory(
     if (isYearless && moment === undefined && !isKnown) fold.facts.guessedYear = true;
   }
   const jobs = fold.finish();
-  // What reading leaves behind is a third of all, and what follows needs room (`cli/main.ts` makes this possible).
-  (globalThis as { gc?: () => void }).gc?.();
+  // What reading leaves behind is a third of all, and what follows needs room.
+  if (jobs.length > 10_000) releaseMemory();
   return { jobs, facts: fold.facts, garbledBytes, garbledStart: garbledStart ?? new Uint8Array() };
 }
 

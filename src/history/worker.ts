@@ -1,7 +1,7 @@
 import type { Ad } from '../classad/ad.ts';
 import { gpuModelsIn } from '../classad/gpus.ts';
 import { siteIn } from '../classad/site.ts';
-import { ownCopy } from '../eventlog/log-text.ts';
+import { remembering } from '../eventlog/log-text.ts';
 
 /** The site in an event's attributes, or an empty string. */
 export const siteOf = (attributes: Ad): string => intern(siteIn(attributes) ?? '');
@@ -28,14 +28,5 @@ export function machineInReason(reason: string): string {
   return name.includes('@') ? machineOf(name, undefined) : intern(name);
 }
 
-const interned = new Map<string, string>();
-const maxInterned = 100_000;
-
 /** Keeps one copy of a string that many jobs have, such as the name of a site. */
-export function intern(text: string): string {
-  const same = interned.get(text);
-  if (same !== undefined) return same;
-  const own = ownCopy(text);
-  if (interned.size < maxInterned) interned.set(own, own);
-  return own;
-}
+export const intern = remembering((text) => text, 100_000);

@@ -64,7 +64,10 @@ async function loadFrom(
     (entry): entry is RunEntry => !isAgentEntry(entry),
   );
   const folding = new RunFold();
-  for (const one of merge<AgentEntry | FoldedAgent>(runEntries, agents))
+  for (const one of merge<AgentEntry | { job: string; attempt: number; seq: number; agent: AgentState }>(
+    runEntries,
+    agents,
+  ))
     if ('agent' in one) folding.setAgent(one.job, one.attempt, one.agent);
     else folding.add(one);
   for (const { job, attempt, tail: read } of attempts)
@@ -78,14 +81,6 @@ export const damageOf = (runFolder: string, tails: readonly JournalTail[]): Dama
   tails.flatMap(({ path: file, damage }) =>
     damage === undefined ? [] : [{ file: path.relative(runFolder, file), ...damage }],
   );
-
-/** An agent's entries, folded: it stands for all of them. */
-interface FoldedAgent {
-  job: string;
-  attempt: number;
-  seq: number;
-  agent: AgentState;
-}
 
 interface ReadAttempt {
   job: string;

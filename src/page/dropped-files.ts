@@ -18,18 +18,15 @@ export function chosenFiles(list: FileList | null): FoundFiles {
   return { files, unread: [], isCut: all.length > maxFiles };
 }
 
-/** Not in every browser. */
-interface HandleItem {
-  getAsFileSystemHandle?: () => Promise<FileSystemHandle | null>;
-}
-
 /** Everything in a drop, folders included. Items are empty after the event, so each is asked before the first `await`. */
 export async function droppedFiles({ items }: DataTransfer): Promise<FoundFiles> {
   const taken = [...items].map((item) => {
     const entry = item.webkitGetAsEntry();
     // On a page from `file:`, Chromium opens no entry. A file is there without it, a folder has a handle.
     if (entry?.isDirectory !== true) return item.getAsFile();
-    const handle = (item as HandleItem).getAsFileSystemHandle?.().catch(() => null);
+    const handle = (item as { getAsFileSystemHandle?: () => Promise<FileSystemHandle | null> })
+      .getAsFileSystemHandle?.()
+      .catch(() => null);
     return { entry: entry as FileSystemDirectoryEntry, handle };
   });
   const found: FoundFiles = { files: [], unread: [], isCut: false };

@@ -65,6 +65,8 @@ function countWaits(waits: readonly Span<Wait>[], isFirst: boolean, count: Count
 function savedColumn(job: JobHistory, index: number): Column {
   const { outcome, attempts } = job;
   if (outcome === 'failed' || outcome === 'removed' || outcome === 'wrongOutput') return lostWith(job);
+  if (index === attempts.length - 1)
+    return outcome === 'success' ? computeColumn(attempts[index]) : 'underWay';
   // Another cluster of the same node starts fresh.
   const isSame = ({ id }: AttemptHistory) => id === attempts[index]?.id;
   const later = attempts.slice(index + 1);

@@ -58,23 +58,24 @@ export function groupReports(
   const tallies = new Map<string, Tally>();
   const tallyOf = (name: string | undefined): Tally | undefined => {
     if (name === undefined) return undefined;
-    const tally = tallies.get(name) ?? new Tally();
-    tallies.set(name, tally);
+    let tally = tallies.get(name);
+    if (tally === undefined) tallies.set(name, (tally = new Tally()));
     return tally;
   };
-  jobs.forEach((job, index) => {
+  const [keyOfJob, keyOfAttempt] = 'job' in key ? [key.job, undefined] : [undefined, key.attempt];
+  for (const [index, job] of jobs.entries()) {
     const row = rows[index];
-    if (row === undefined) return;
-    const whole = 'job' in key ? tallyOf(key.job(job)) : undefined;
+    if (row === undefined) continue;
+    const whole = keyOfJob && tallyOf(keyOfJob(job));
     whole?.addJob(job, row);
-    job.attempts.forEach((attempt, at) => {
+    for (const [at, attempt] of job.attempts.entries()) {
       const own = row.attempts[at];
-      const tally = 'attempt' in key ? tallyOf(key.attempt(attempt, job)) : whole;
-      if (own === undefined || tally === undefined) return;
+      const tally = keyOfAttempt === undefined ? whole : tallyOf(keyOfAttempt(attempt, job));
+      if (own === undefined || tally === undefined) continue;
       tally.addAttempt(job, attempt, own);
       if (tally !== whole) addAmounts(tally.sum, own.millis);
-    });
-  });
+    }
+  }
   return [...tallies]
     .map(([name, tally]) => tally.report(name, hasTransfers))
     .sort((a, b) => b.lostSeconds - a.lostSeconds || b.attempts - a.attempts || a.name.localeCompare(b.name));

@@ -57,7 +57,7 @@ function tableRow(
   const inputs = attempts.flatMap(({ spans }) => spans.filter(isInput));
   const [first, end] = [inputs[0], inputs.at(-1)];
   const lastTransfer = attempts.findLast(({ spans }) => spans.some(isInput));
-  const seconds = (attempt: AttemptHistory | undefined, ...wanted: Activity[]) =>
+  const seconds = (attempt: AttemptHistory | undefined, ...wanted: [Activity, Activity]) =>
     attempt?.spans.some(({ doing }) => wanted.includes(doing)) === true
       ? secondsOf(attempt, ...wanted)
       : null;

@@ -21,7 +21,8 @@ import { resultsSection } from './results-table.ts';
 import { avoidLine } from './verdict.ts';
 
 /** More jobs are only listed with --jobs. */
-const maxJobs = 20;
+/** Of more jobs, rows are shown only on request. */
+export const maxJobs = 20;
 const maxMachines = 10;
 const maxPairs = 20;
 

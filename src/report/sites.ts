@@ -24,10 +24,10 @@ export function siteNames(
 }
 
 /** Without `wanted`, all of its time. */
-export function secondsOf({ spans }: AttemptHistory, ...wanted: readonly Activity[]): number {
+export function secondsOf({ spans }: AttemptHistory, wanted?: Activity, orElse?: Activity): number {
   let millis = 0;
   for (const { doing, from, to } of spans)
-    if (wanted.length === 0 || wanted.includes(doing)) millis += to - from;
+    if (wanted === undefined || doing === wanted || doing === orElse) millis += to - from;
   return millis / 1000;
 }
 
@@ -37,7 +37,9 @@ export const lostMillis = ({ millis }: { millis: Amounts }): number => sumOver(m
 /** Bytes per second of an attempt's input, if known. */
 export function transferRate(attempt: AttemptHistory): number[] {
   const { receivedBytes = 0 } = attempt;
-  if (receivedBytes < minRateBytes) return [];
+  if (receivedBytes < minRateBytes) return noRate;
   const seconds = secondsOf(attempt, 'input');
-  return seconds === 0 ? [] : [receivedBytes / seconds];
+  return seconds === 0 ? noRate : [receivedBytes / seconds];
 }
+
+const noRate: number[] = [];

@@ -11,7 +11,7 @@ export const maxResampled = 2000;
 const normal95 = 1.959964;
 
 /** The percentile bootstrap interval of the median; null for fewer than two values. The same values give the same interval. */
-export function medianInterval(sorted: readonly number[]): Interval | null {
+export function medianInterval(sorted: ArrayLike<number>): Interval | null {
   const size = sorted.length;
   if (size < 2) return null;
   if (size > maxResampled) return orderInterval(sorted);
@@ -50,7 +50,7 @@ function percentiles(statistic: () => number): Interval {
   return [quantile(found, 0.025) ?? 0, quantile(found, 0.975) ?? 0];
 }
 
-function orderInterval(sorted: readonly number[]): Interval {
+function orderInterval(sorted: ArrayLike<number>): Interval {
   const reach = (normal95 * Math.sqrt(sorted.length)) / 2;
   const at = (rank: number): number => sorted[Math.round(rank)] ?? 0;
   return [at(sorted.length / 2 - reach), at(sorted.length / 2 + reach)];

@@ -1,20 +1,25 @@
 /** Linear interpolation, the default of NumPy and R; null without values. */
-export function quantile(sorted: readonly number[], share: number): number | null {
+export function quantile(sorted: ArrayLike<number>, share: number): number | null {
   const place = (sorted.length - 1) * share;
   const [low, high] = [sorted[Math.floor(place)], sorted[Math.ceil(place)]];
   if (low === undefined || high === undefined) return null;
   return low + (high - low) * (place - Math.floor(place));
 }
 
-export function mean(values: readonly number[]): number | null {
-  return values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length;
+export const mean = (values: ArrayLike<number>): number | null =>
+  values.length === 0 ? null : sumOf(values, (value) => value) / values.length;
+
+function sumOf(values: ArrayLike<number>, part: (value: number) => number): number {
+  let sum = 0;
+  for (let at = 0; at < values.length; at++) sum += part(values[at] ?? 0);
+  return sum;
 }
 
 /** Of a sample; null for fewer than two values. */
-export function standardDeviation(values: readonly number[]): number | null {
+export function standardDeviation(values: ArrayLike<number>): number | null {
   const middle = mean(values);
   if (middle === null || values.length < 2) return null;
-  const squares = values.reduce((sum, value) => sum + (value - middle) ** 2, 0);
+  const squares = sumOf(values, (value) => (value - middle) ** 2);
   return Math.sqrt(squares / (values.length - 1));
 }
 
@@ -26,25 +31,20 @@ export function largest<T>(
   above = -Infinity,
 ): { item: T; value: number }[] {
   const found: { item: T; value: number }[] = [];
+  let least = 0;
   for (const item of items) {
     const value = valueOf(item);
-    const isAmong = found.length < count || (value ?? 0) > (found.at(-1)?.value ?? 0);
-    if (value === undefined || !(value > above) || !isAmong) continue;
+    if (value === undefined || !(value > above) || (found.length >= count && value <= least)) continue;
     const at = found.findIndex((other) => other.value < value);
     found.splice(at === -1 ? found.length : at, 0, { item, value });
     if (found.length > count) found.pop();
+    least = found.at(-1)?.value ?? 0;
   }
   return found;
 }
 
-/** Through an array of plain numbers: a comparison for each pair costs ten times as much, and boxes every number. */
-export const ascending = (values: readonly number[]): number[] => Array.from(new Float64Array(values).sort());
-
-/** How long something took, or how long it was observed without an end. */
-interface Lifetime {
-  seconds: number;
-  isDone: boolean;
-}
+/** An array of plain numbers: a comparison for each pair costs ten times as much, and boxes every number. */
+export const ascending = (values: readonly number[]): Float64Array => new Float64Array(values).sort();
 
 /** From `seconds` on, this share is done. */
 export interface CompletionPoint {
@@ -53,7 +53,9 @@ export interface CompletionPoint {
 }
 
 /** The Kaplan–Meier estimate of the share that is done by a time: those without an end count until they were last seen. */
-export function completionCurve(lifetimes: readonly Lifetime[]): CompletionPoint[] {
+export function completionCurve(
+  lifetimes: readonly { seconds: number; isDone: boolean }[],
+): CompletionPoint[] {
   const sorted = lifetimes.toSorted((a, b) => a.seconds - b.seconds);
   const points: CompletionPoint[] = [];
   let left = 1;

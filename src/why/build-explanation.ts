@@ -5,18 +5,11 @@ import type { Activity, JobHistory } from '../history/history.ts';
 import { detailsOf } from './past-attempts.ts';
 import { releasesByRule, times, type RunRules } from './describe-action.ts';
 
-interface Parts {
-  because: string[];
-  evidence: Evidence[];
-  doing: string[];
-  advice: string[];
-}
-
 export const explained = (
   { id }: JobHistory,
   standing: JobStatus,
   { cause }: Diagnosis,
-  parts: Parts,
+  parts: { because: string[]; evidence: Evidence[]; doing: string[]; advice: string[] },
 ): Explanation => ({ job: id, standing, cause, title: causeTitle(cause), ...parts });
 
 /** What an attempt is or was doing. */

@@ -29,16 +29,14 @@ export const worthAddingRules: Rule<SubmitFacts>[] = [
   },
 ];
 
-interface MissingLine {
-  lacks: (batch: Batch, facts: SubmitFacts) => boolean;
-  line: (batch: Batch, facts: SubmitFacts) => string;
-  why: string;
-}
-
 const lacks = (batch: Batch, ...names: string[]): boolean =>
   names.every((name) => valueOf(batch, name) === undefined);
 
-const lines: MissingLine[] = [
+const lines: {
+  lacks: (batch: Batch, facts: SubmitFacts) => boolean;
+  line: (batch: Batch, facts: SubmitFacts) => string;
+  why: string;
+}[] = [
   {
     lacks: (batch) => lacks(batch, 'request_memory') || lacks(batch, 'request_disk'),
     line: (batch) =>

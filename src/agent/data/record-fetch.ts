@@ -4,7 +4,7 @@ import type { Fault } from '../../fault/fault.ts';
 import { toFaultRecord } from '../../journal/entry.ts';
 import type { FetchEvent } from '../../transfer/fetch.ts';
 import type { Recorder } from '../notes/journal-writer.ts';
-import { releaseMemory } from './release-memory.ts';
+import { releaseMemory } from '../../base/release-memory.ts';
 
 const progressMs = 1000;
 

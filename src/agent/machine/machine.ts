@@ -120,12 +120,6 @@ export type ProgramOutput =
   | { kind: 'silent' }
   | { kind: 'ended'; status: number | null; stdout: string; stderr: string };
 
-interface ProgramOptions {
-  env: Record<string, string | undefined>;
-  cwd?: string;
-  timeoutMs: number;
-}
-
 const maxChars = 64 * 1024;
 
 /**
@@ -135,7 +129,7 @@ const maxChars = 64 * 1024;
 export async function queryProgram(
   program: string,
   args: string[],
-  { env, cwd = '/', timeoutMs }: ProgramOptions,
+  { env, cwd = '/', timeoutMs }: { env: Record<string, string | undefined>; cwd?: string; timeoutMs: number },
   { clock, signal }: Pick<Context, 'clock' | 'signal'>,
 ): Promise<ProgramOutput> {
   signal.throwIfAborted();

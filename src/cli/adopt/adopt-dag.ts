@@ -15,16 +15,13 @@ import { jobList, nextCommands, textWidth } from '../text/phrases.ts';
 import { surveyDagFile } from './dag-file.ts';
 import { findingsText } from './findings-text.ts';
 
-/** The options of `adopt` that matter for a DAG. */
-interface DagOptions {
-  json?: true;
-  submit?: true;
-  withPlugin?: true;
-  pool?: ProfileName;
-}
-
 /** Prints what is wrong with a DAG and its nodes' submit files, and what its rescue file would run again. */
-export async function adoptDag(cli: Cli, file: string, argument: string, options: DagOptions): Promise<void> {
+export async function adoptDag(
+  cli: Cli,
+  file: string,
+  argument: string,
+  options: { json?: true; submit?: true; withPlugin?: true; pool?: ProfileName },
+): Promise<void> {
   if (options.submit === true || options.withPlugin === true)
     throw new Fault('usage', 'Updraft does not submit DAGs', { fix: `condor_submit_dag ${argument}` });
   const facts = await surveyDagFile(cli, file, options.pool);

@@ -130,15 +130,11 @@ async function chooseTemplate(cli: Cli): Promise<string> {
   }
 }
 
-interface Start {
-  target: string;
-  fileName: string;
-  template: string;
-  text: string;
-}
-
 /** Writes the job file and the scripts it names, prints each, and returns those that are missing. */
-async function writeAll(cli: Cli, { target, fileName, template, text }: Start): Promise<string[]> {
+async function writeAll(
+  cli: Cli,
+  { target, fileName, template, text }: { target: string; fileName: string; template: string; text: string },
+): Promise<string[]> {
   const shown = (name: string): string => path.relative(cli.cwd, path.join(target, name));
   const missing: string[] = [];
   try {

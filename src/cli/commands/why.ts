@@ -77,6 +77,11 @@ async function whyReason(cli: Cli, words: string, other: string | undefined, vie
       other === undefined ? 'the hold reason is empty' : '--reason takes no run and no log',
       { fix: "paste the reason alone, in quotes: updraft why --reason 'Transfer input files failure …'" },
     );
+  const events = reason.match(/^\d{3} \(\d+\.\d+\.\d+\) /gm) ?? [];
+  if (events.length > 1 && !events.some((event) => event.startsWith('012')))
+    throw new Fault('usage', `this is a log of ${events.length} events, and none of them is a hold`, {
+      fix: 'explain its jobs: updraft why my.log, or - instead of the name to read it from stdin',
+    });
   show(cli, [explainReason(reason)], view, {});
 }
 

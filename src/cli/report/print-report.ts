@@ -10,7 +10,7 @@ import type { ReadLogs } from '../../report/read-logs.ts';
 import { groupedPage, groupedSections, reportPage } from '../../report/report-page.ts';
 import { reportMarkdown, reportText, type TextPage } from '../../report/report-text.ts';
 import type { Section } from '../../report/section.ts';
-import { sections, type SectionChoice } from '../../report/sections.ts';
+import { maxJobs, sections, type SectionChoice } from '../../report/sections.ts';
 import type { Cli } from '../cli.ts';
 import { glyphsFor } from '../text/glyphs.ts';
 import { outWidth } from '../text/phrases.ts';
@@ -59,7 +59,8 @@ function wholeReport(read: ReadLogs, form: ReportForm): ShownReport {
   return {
     title: 'Where the time went',
     report,
-    sections: () => sections(report, sectionChoice(form, rows())),
+    sections: () =>
+      sections(report, sectionChoice(form, form.jobs === true || jobs.length <= maxJobs ? rows() : [])),
     page: (heading) =>
       reportPage(heading, read, { all, ...(form.jobs === true ? { maxRows: jobs.length } : {}) }),
     csv: () => (form.jobs === true ? jobCsv(rows()) : attemptCsv(ledger)),

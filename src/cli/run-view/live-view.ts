@@ -91,16 +91,14 @@ function counts(state: RunState, { columns, color, glyphs }: Frame): string[] {
   return [bold(clip(top, columns), color), `${clip(bottom, columns)}${segments(parts, room, color)}`];
 }
 
-interface Segment {
-  mark: string;
-  jobs: number;
-  style: Style;
-}
-
 type Style = 'green' | 'red' | 'cyan' | 'yellow' | 'dim' | 'bold';
 
 /** Parts in proportion, rounded so that they fill the bar and no part vanishes. */
-function segments(parts: readonly Segment[], room: number, color: boolean): string {
+function segments(
+  parts: readonly { mark: string; jobs: number; style: Style }[],
+  room: number,
+  color: boolean,
+): string {
   if (room < 8) return '';
   const total = Math.max(
     1,

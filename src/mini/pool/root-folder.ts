@@ -36,15 +36,13 @@ const jobPackages = [
 /** The pool's only user, whoever started it. */
 export const poolUser = { name: 'researcher', uid: 1000 };
 
-interface Build {
+/** A Debian root folder with HTCondor and what jobs need: built once, then reused. */
+export async function rootFolder(build: {
   cacheFolder: string;
   clock?: Clock;
   say: Say;
   signal: AbortSignal;
-}
-
-/** A Debian root folder with HTCondor and what jobs need: built once, then reused. */
-export async function rootFolder(build: Build): Promise<string> {
+}): Promise<string> {
   const recipe = createHash('sha256')
     .update(JSON.stringify([suites, slurm, xrootd, jobPackages, poolUser]))
     .digest('hex')

@@ -63,7 +63,7 @@ export function stripChart(all: readonly Strip[], { id, title, axis, unit, show,
 }
 
 /** From the first to the third quartile. */
-function box(sorted: readonly number[], x: (value: number) => number, middle: number): string {
+function box(sorted: ArrayLike<number>, x: (value: number) => number, middle: number): string {
   const [low, high] = [x(quantile(sorted, 0.25) ?? 0), x(quantile(sorted, 0.75) ?? 0)];
   if (sorted.length < minBoxed) return '';
   const size = { x: low, y: middle - 17, width: high - low, height: 34 };

@@ -24,9 +24,8 @@ export function element(name: string, attributes: Attributes, ...children: strin
 /** Tenths of a pixel are enough. */
 const short = (value: number): string => String(Math.round(value * 10) / 10);
 
-export function label(x: number, y: number, text: string, attributes: Attributes = {}): string {
-  return element('text', { x, y, fill: 'currentColor', ...attributes }, escapeMarkup(text));
-}
+export const label = (x: number, y: number, text: string, attributes: Attributes = {}): string =>
+  element('text', { x, y, fill: 'currentColor', ...attributes }, escapeMarkup(text));
 
 /** Draws these names in at most `width` characters: different ones stay different, and are tooltips in full. */
 export function nameLabels(width: number, names: readonly string[]) {
