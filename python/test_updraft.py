@@ -519,6 +519,49 @@ class WithTorch(AttemptTest):
 
         self.same_after(train, SOMETIMES, "whole")
 
+    def test_same_with_parameters_that_an_optimizer_gets_on_the_way(self) -> None:
+        def train(interruption: Interruption) -> list[Any]:
+            seed_all()
+            model = torch.nn.Sequential(torch.nn.Linear(8, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
+            model[0].requires_grad_(False)
+            optimizer = torch.optim.SGD(model[2].parameters(), lr=0.1, momentum=0.9)
+            scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1, gamma=0.5)
+            losses: list[float] = []
+            with updraft.training(model, optimizer, scheduler, losses, every=0) as run:
+                for epoch in run.epochs(3):
+                    if epoch == 1:
+                        model[0].requires_grad_(True)
+                        optimizer.add_param_group({"params": model[0].parameters(), "lr": 0.01})
+                    for indices, images in run.batches(torch.utils.data.DataLoader(Noisy(), 4, shuffle=True)):
+                        optimizer.zero_grad()
+                        loss = (model(images).squeeze(1) - indices / 30).pow(2).mean()
+                        loss.backward()
+                        optimizer.step()
+                        losses.append(loss.item())
+                        interruption.batch_done(run)
+                    scheduler.step()
+            return losses + [group["lr"] for group in optimizer.param_groups]
+
+        # Before, in and after the epoch in which they come, 8 batches each.
+        self.same_after(train, [(3, signal.SIGKILL), (7, signal.SIGTERM), (2, signal.SIGKILL), (6, signal.SIGTERM)], "whole")
+
+    def test_parameters_of_a_model_that_was_not_handed_over_are_named(self) -> None:
+        def train(interruption: Interruption) -> list[Any]:
+            head, other = torch.nn.Linear(2, 1), torch.nn.Linear(2, 1)
+            optimizer = torch.optim.SGD(head.parameters(), lr=0.1)
+            with updraft.training(head, optimizer, every=0) as run:
+                for epoch in run.epochs(2):
+                    if epoch == 0:
+                        optimizer.add_param_group({"params": other.parameters()})
+                    for _ in run.batches(range(4)):
+                        interruption.batch_done(run)
+            return []
+
+        self.attempt(train, (6, signal.SIGKILL))
+        head = torch.nn.Linear(2, 1)
+        with self.assertRaisesRegex(SystemExit, "has 2 parameter groups, and there are 1; hand over the model of"):
+            updraft.training(head, torch.optim.SGD(head.parameters(), lr=0.1)).__enter__()
+
     def test_same_without_shuffling_and_batches(self) -> None:
         self.same(lambda: torch.utils.data.DataLoader(Noisy(), batch_size=None, collate_fn=alone))
 

@@ -303,10 +303,50 @@ class Training:
             "stream": self._stream.state_dict() if hasattr(self._stream, "state_dict") else None,
             "lives": self._interval.lives(),
             "objects": {name: value.state_dict() for name, value in self._objects.items()},
+            "groups": {name: self._groups_of(value) for name, value in self._objects.items()},
             "generators": list(self._handed),
             "modes": {name: _modes_of(value) for name, value in self._objects.items()},
             "gradients": self._gradients.state(),
         }
+
+    def _parameters(self) -> Iterator[tuple[tuple[str, int], Any]]:
+        """Those of the models, each by the model's name and its place there."""
+        for name, value in self._objects.items():
+            if _modes_of(value) is not None:
+                yield from (((name, place), one) for place, one in enumerate(value.parameters()))
+
+    def _groups_of(self, optimizer: Any) -> list[Any]:
+        """Which parameters an optimizer's groups have: its `state_dict` has only their number."""
+        places = {id(one): place for place, one in self._parameters()}
+        groups = getattr(optimizer, "param_groups", [])
+        return [[places.get(id(one)) for one in group["params"]] for group in groups]
+
+    def _add_groups(self, optimizer: Any, saved: list[Any]) -> None:
+        """Groups that the training has added since it began. An epoch that adds them again when it is resumed may."""
+        known = len(getattr(optimizer, "param_groups", []))
+        if not 0 < known < len(saved):
+            return
+        parameters = dict(self._parameters())
+        added = []
+        for group in saved[known:]:
+            if None in group:
+                hint = "hand over the model of the parameters that add_param_group was given"
+                raise ValueError(f"the checkpoint has {len(saved)} parameter groups, and there are {known}; {hint}")
+            added.append([parameters[place] for place in group])
+            optimizer.add_param_group({"params": added[-1]})
+        add = optimizer.add_param_group
+
+        def add_once(group: dict[str, Any]) -> None:
+            params = group["params"]
+            params = [params] if hasattr(params, "requires_grad") else list(params)
+            ours = {id(one) for one in params}
+            again = next((one for one in added if {id(each) for each in one} == ours), None)
+            if again is None:
+                add({**group, "params": params})
+            else:
+                added[:] = [one for one in added if one is not again]
+
+        optimizer.add_param_group = add_once
 
     def _set_modes(self, state: dict[str, Any]) -> None:
         for name, modes in state.get("modes", {}).items():
@@ -326,6 +366,7 @@ class Training:
             )
         for name, value in self._objects.items():
             try:
+                self._add_groups(value, state.get("groups", {}).get(name, []))
                 value.load_state_dict(state["objects"][name])
             except Exception as error:
                 raise SystemExit(

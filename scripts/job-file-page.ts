@@ -224,7 +224,7 @@ function section(table: string, { description, properties = {}, required = [] }:
 /** How a matrix fills more than commands. */
 const differingJobs = `## Jobs that differ
 
-A matrix fills more than the command: \`{name}\` in \`[train]\`, \`[data.NAME]\`, \`[environment]\`, \`[resources]\` or \`run.requirements\` is replaced by each job's own value before the file is checked, so methods, sites and machines can be compared in one run. A value that is nothing but a placeholder keeps its type: \`cpus = "{cpus}"\` is a number.
+A matrix fills more than the command: \`{name}\` in \`[train]\`, \`[data.NAME]\`, \`[environment]\`, \`[resources]\` or \`run.requirements\` is replaced by each job's own value before the file is checked, so methods, sites and machines can be compared in one run. A value that is nothing but a placeholder keeps its type: \`cpus = "{cpus}"\` is a number. In commands, variables, tables and names, numbers are as you wrote them: \`1.0\`, \`1e-05\`.
 
 \`\`\`toml
 name = "methods"

@@ -1,6 +1,6 @@
 import { type Dirent, opendirSync, readFileSync, type Stats, statSync } from 'node:fs';
 import path from 'node:path';
-import { errorReason } from '../base/error-reason.ts';
+import { errorReason, tried } from '../base/error-reason.ts';
 import { Fault } from '../fault/fault.ts';
 import type { FileFact, ListedName, SubmitFiles } from './submit-files.ts';
 import type { SubmitFacts } from './submit-facts.ts';
@@ -71,13 +71,7 @@ const unreadable = (file: string, reason: string, cause?: unknown): Fault =>
   });
 
 /** Undefined where nothing is there, access is denied, or the name is not a valid path. */
-function statOf(file: string): Stats | undefined {
-  try {
-    return statSync(file);
-  } catch {
-    return undefined;
-  }
-}
+const statOf = (file: string): Stats | undefined => tried(() => statSync(file));
 
 function factOf(found: Stats | undefined): FileFact {
   if (found === undefined) return { kind: 'missing', bytes: 0 };
@@ -89,11 +83,7 @@ function factOf(found: Stats | undefined): FileFact {
 function textOf(file: string): string | undefined {
   const found = statOf(file);
   if (found?.isFile() !== true || found.size > maxTextBytes) return undefined;
-  try {
-    return readFileSync(file, 'utf8');
-  } catch {
-    return undefined;
-  }
+  return tried(() => readFileSync(file, 'utf8'));
 }
 
 /** Empty where it is not a folder or cannot be read, as a pattern then matches nothing. */

@@ -1,7 +1,6 @@
 import { succeeds } from '../base/error-reason.ts';
-import { asFault, Fault } from '../fault/fault.ts';
+import type { Fault } from '../fault/fault.ts';
 import { dropClaim } from '../job/claim.ts';
-import { isFull } from '../job/full-disk.ts';
 import type { WorkOrder } from '../job/job.ts';
 import { isOnDemand } from '../job/on-demand.ts';
 import { toFaultRecord } from '../journal/entry.ts';
@@ -28,8 +27,8 @@ import {
   type OutputSnapshot,
   type Paused,
 } from './results/outputs.ts';
-import { diskFull, makeScratch } from './scratch.ts';
-import { SelfTests } from './self-test/test-machine.ts';
+import { faultIn, makeScratch } from './scratch.ts';
+import { SelfTests, startsUntested } from './self-test/test-machine.ts';
 import { freeSpaceIn } from './training/death.ts';
 import { withAdvice } from './training/failure-advice.ts';
 import { checkpointExit, exitCodeOf, outcomeOf, trainingFault } from './training/ending.ts';
@@ -199,9 +198,8 @@ async function startFresh(soFar: AttemptSoFar, base: Attempt): Promise<ReadyAtte
   const before = await snapshotOutputs(order.job.train.outputs, scratch);
   soFar.arriving = await startArrivingData(equipped, soFar.saver?.restore() ?? Promise.resolve());
   soFar.software.leaveToTraining();
-  // Shards on demand come while the training starts, and the tests run beside it. Many a training would continue without
-  // its GPU, slowly: all others start on a machine that has passed.
-  if (!order.data.some(isOnDemand)) await tests.passed();
+  // Many a training would continue without its GPU, slowly.
+  if (!startsUntested(equipped)) await tests.passed();
   return { equipped, attempt: soFar.arriving.attempt, before, code };
 }
 
@@ -246,10 +244,8 @@ async function judge(
   }
 }
 
-function toFault(thrown: unknown, order: WorkOrder): Fault {
-  if (thrown instanceof Fault || !isFull(thrown)) return asFault(thrown);
-  return diskFull((thrown as NodeJS.ErrnoException).path ?? fullest(order), thrown);
-}
+const toFault = (thrown: unknown, order: WorkOrder): Fault =>
+  faultIn((thrown as NodeJS.ErrnoException).path ?? fullest(order), thrown);
 
 /** Not every error names its file: of the two disks that an attempt writes to, the one with less space. */
 function fullest({ scratchParent, attemptFolder }: WorkOrder): string {

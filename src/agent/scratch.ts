@@ -8,7 +8,7 @@ import {
   readFileSync,
 } from 'node:fs';
 import path from 'node:path';
-import { Fault } from '../fault/fault.ts';
+import { asFault, Fault } from '../fault/fault.ts';
 import { describeFull, isFull } from '../job/full-disk.ts';
 import type { WorkOrder } from '../job/job.ts';
 
@@ -74,6 +74,10 @@ function unusable(parent: string, error: unknown): Fault {
     cause: error,
   });
 }
+
+/** Anything thrown, as a Fault; if a disk is full, of that in this folder. */
+export const faultIn = (folder: string, thrown: unknown): Fault =>
+  !(thrown instanceof Fault) && isFull(thrown) ? diskFull(folder, thrown) : asFault(thrown);
 
 /** Names the full disk and its size. */
 export function diskFull(folder: string, cause: unknown): Fault {

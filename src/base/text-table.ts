@@ -63,8 +63,15 @@ function unbrokenWords(text: string, room: number): string[] {
   return words;
 }
 
+/** A number, or a text that is one, such as `1e-05` of a job file. */
+export function numberOf(value: unknown): number | undefined {
+  if (typeof value === 'string' && /^[-+]?\.?\d/.test(value)) return numberOf(Number(value));
+  return typeof value === 'number' && !Number.isNaN(value) ? value : undefined;
+}
+
 /** The order of two cells of a table: numbers by size, text as people sort it (`v2` before `v10`). */
 export function compareValues(a: unknown, b: unknown): number {
-  if (typeof a === 'number' && typeof b === 'number') return a - b;
+  const [first, second] = [numberOf(a), numberOf(b)];
+  if (first !== undefined && second !== undefined) return first - second;
   return String(a).localeCompare(String(b), 'en', { numeric: true });
 }

@@ -20,12 +20,9 @@ function bytesAt(name: string): number {
   }
 }
 const { argv, execArgv, execPath } = process;
-const isReading = argv[2] === 'report' || argv[2] === 'why';
-if (
-  isReading &&
-  !heapFlags.some((flag) => execArgv.includes(flag)) &&
-  argv.slice(3).reduce((sum, word) => sum + bytesAt(word), 0) > largeBytes
-)
+const isReading =
+  /^(?:report|why)$/.test(argv[2] ?? '') && !execArgv.some((flag) => heapFlags.includes(flag));
+if (isReading && argv.slice(3).reduce((sum, word) => sum + bytesAt(word), 0) > largeBytes)
   process.execve?.(execPath, [execPath, ...heapFlags, ...execArgv, ...argv.slice(1)]);
 
 // First of all: with cached compilation the program starts in half the time. Never in a shared folder, where others

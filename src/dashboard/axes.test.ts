@@ -52,3 +52,12 @@ test('labels have no long rows of zeros', () => {
     '-3',
   ]);
 });
+
+test('numbers that a job file writes in its own way are numbers on an axis', () => {
+  const axis = axisOf(['1e-05', 0.001, '1.0e-1']);
+  assert.equal(axis.kind, 'log');
+  assert.deepEqual(
+    axis.ticks.map(({ at }) => Math.round(at * 100) / 100),
+    [0, 0.5, 1],
+  );
+});

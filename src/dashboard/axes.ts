@@ -1,4 +1,4 @@
-import { compareValues } from '../base/text-table.ts';
+import { compareValues, numberOf } from '../base/text-table.ts';
 import { tickStep } from '../report/charts/axis.ts';
 import type { ParameterValue } from './page-data.ts';
 
@@ -15,7 +15,7 @@ const maxLabels = 8;
 /** The axis of a parameter or metric: its own values if they are few, a logarithm if they span decades. */
 export function axisOf(values: readonly ParameterValue[]): ValueAxis {
   const distinct = [...new Set(values)].sort(compareValues);
-  const numbers = distinct.filter((value) => typeof value === 'number');
+  const numbers = distinct.flatMap((value) => numberOf(value) ?? []);
   if (numbers.length < distinct.length || numbers.length === 0) return categoryAxis(distinct);
   const axis = isLogarithmic(numbers) ? logAxis(numbers) : linearAxis(numbers);
   if (numbers.length > maxLabels) return axis;

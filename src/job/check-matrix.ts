@@ -1,5 +1,7 @@
+import { numberOf } from '../base/text-table.ts';
 import { isBuiltin, parameterVariable, seedName } from './expand.ts';
 import { isGroupEntry, type Matrix, parametersOf } from './matrix.ts';
+import type { Scalar } from './spec.ts';
 import {
   type KeyPath,
   problemAt,
@@ -74,12 +76,17 @@ export function checkGroups(source: SourceFile, matrix: Matrix): SpecProblem[] {
   });
 }
 
+/** The same for `1`, `"1"`, `1.0` and `1e0`, but not for long numbers that differ in their last digits. */
+const comparable = (value: Scalar): string =>
+  String(Number.isSafeInteger(Math.trunc(numberOf(value) ?? NaN)) ? numberOf(value) : value);
+
 /** The first entry of each list that gives its jobs what an earlier one gives, also as `1e-4` and `0.0001`. */
 export const checkTwins = (source: SourceFile, matrix: Matrix): SpecProblem[] =>
   Object.entries(matrix).flatMap(([name, entries]) => {
     const seen = new Map<string, number>();
     for (const [index, entry] of entries.entries()) {
-      const given = isGroupEntry(entry) ? Object.entries(entry).map(String).sort().join('\n') : String(entry);
+      const values = isGroupEntry(entry) ? Object.entries(entry).sort() : [[name, entry] as const];
+      const given = JSON.stringify(values.map(([key, value]) => [key, comparable(value)]));
       const first = seen.get(given);
       seen.set(given, index);
       if (first === undefined) continue;

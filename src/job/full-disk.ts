@@ -61,7 +61,6 @@ function existing(folder: string): string {
     }
 }
 
-/** Nothing where the file system does not report it. */
 /** The mount point of a path, and its kind, such as `/home (nfs4)`. */
 function mountOf(place: string): string {
   // Of several mounts on one point the last is visible.

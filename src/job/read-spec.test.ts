@@ -721,3 +721,36 @@ test('a group whose entries do not fit each other, or their keys, is refused wit
     '7:1 run.matrix.a[1]: has no "x", which other entries of "a" have; add it, or x = "" to leave out the key that {x} fills',
   ]);
 });
+
+test('numbers of a matrix reach the jobs as they were written', () => {
+  const toml = `name = "x"
+train = { command = "t {lr} {seed} {w}", outputs = ["m"], env = { SCALE = 0.50 } }
+[run.matrix]
+lr = [0.0, 1.0, 1e-05, 0.5, 3, 1_000, 0x10, +2]
+seed = [9007199254740993, 9007199254740992]
+case = [{ w = 2.50 }]
+`;
+  const yaml = `name: x
+train: { command: "t {lr} {seed} {w}", outputs: [m], env: { SCALE: 0.50 } }
+run:
+  matrix:
+    lr: [0.0, 1.0, 1e-05, 0.5, 3, "1000", 0x10, 2]
+    seed: [9007199254740993, 9007199254740992]
+    case: [{ w: 2.50 }]
+`;
+  for (const [text, file] of [
+    [toml, 'updraft.toml'],
+    [yaml, 'updraft.yaml'],
+  ] as const) {
+    const { run, train } = readSpec(text, file);
+    const { matrix } = run;
+    assert.equal(train.env['SCALE'], '0.50');
+    const rates = matrix['lr'] ?? [];
+    assert.deepEqual(rates.map(String), ['0.0', '1.0', '1e-05', '0.5', '3', '1000', '16', '2'], file);
+    assert.deepEqual(rates.slice(3, 5), [0.5, 3]);
+    assert.deepEqual(
+      [matrix['seed'], matrix['case']],
+      [['9007199254740993', 9007199254740992], [{ w: '2.50' }]],
+    );
+  }
+});

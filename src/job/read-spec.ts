@@ -22,6 +22,7 @@ import {
   SpecFault,
   type SpecProblem,
   valueAt,
+  withWritten,
 } from './source-file.ts';
 import type { Spec } from './spec.ts';
 
@@ -197,7 +198,7 @@ function readYaml(text: string, file: string): SourceFile {
   recordPlaces(document.contents, [], places, placeOf);
   const readable = document.errors.every((error) => error.code === 'DUPLICATE_KEY');
   try {
-    return { file, value: readable ? (document.toJS() ?? {}) : undefined, places, problems };
+    return withWritten({ file, value: readable ? (document.toJS() ?? {}) : undefined, places, problems });
   } catch (error) {
     const message = notYaml(error instanceof Error ? error.message : String(error));
     return { file, value: undefined, places, problems: [{ file, line: 1, column: 1, key: '', message }] };
@@ -220,14 +221,19 @@ function recordPlaces(
       const inner = [...path, String(key.value)];
       const at = placeOf(key.range[0]);
       const range = isNode(value) && !isMap(value) ? value.range : undefined;
-      places.set(placeKey(inner), { key: at, value: range ? placeOf(range[0]) : at });
+      const text = isScalar(value) ? value.source : undefined;
+      places.set(placeKey(inner), { key: at, value: range ? placeOf(range[0]) : at, text });
       recordPlaces(value, inner, places, placeOf);
     }
   if (!isSeq(node)) return;
   for (const [index, item] of node.items.entries()) {
     if (!isNode(item) || !item.range) continue;
     const at = placeOf(item.range[0]);
-    places.set(placeKey([...path, index]), { key: at, value: at });
+    places.set(placeKey([...path, index]), {
+      key: at,
+      value: at,
+      text: isScalar(item) ? item.source : undefined,
+    });
     recordPlaces(item, [...path, index], places, placeOf);
   }
 }

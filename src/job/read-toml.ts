@@ -1,6 +1,7 @@
 import { getStaticTOMLValue, ParseError, parseTOML, type AST } from 'toml-eslint-parser';
 import {
   placeKey,
+  withWritten,
   type KeyPath,
   type TextPosition,
   type SourceFile,
@@ -19,7 +20,7 @@ export function readToml(text: string, file: string): SourceFile {
     problems.push({ file, ...proto[1].key, key: '__proto__', message: 'this name cannot be used as a key' });
     return { file, value: undefined, places, problems };
   }
-  return { file, value: getStaticTOMLValue(tree), places, problems };
+  return withWritten({ file, value: getStaticTOMLValue(tree), places, problems });
 }
 
 /**
@@ -135,7 +136,8 @@ function recordPlaces(
 
 function recordValue(node: AST.TOMLContentNode, path: KeyPath, places: SourceFile['places']): void {
   const value = start(node);
-  places.set(placeKey(path), { key: places.get(placeKey(path))?.key ?? value, value });
+  const text = 'number' in node ? node.number : undefined;
+  places.set(placeKey(path), { key: places.get(placeKey(path))?.key ?? value, value, text });
   if (node.type === 'TOMLInlineTable') for (const inner of node.body) recordPlaces(inner, path, places);
   if (node.type !== 'TOMLArray') return;
   for (const [index, element] of node.elements.entries()) recordValue(element, [...path, index], places);

@@ -25,7 +25,8 @@ export interface SpecProblem extends TextPosition {
 export interface SourceFile {
   file: string;
   value: unknown;
-  places: Map<string, { key: TextPosition; value: TextPosition }>;
+  /** `text`: a number as it was written. */
+  places: Map<string, { key: TextPosition; value: TextPosition; text?: string | undefined }>;
   /** Syntax errors; `value` is undefined if nothing could be read. */
   problems: SpecProblem[];
 }
@@ -104,6 +105,34 @@ export const valueAt = (value: unknown, path: KeyPath): unknown =>
     if (Array.isArray(inner)) return inner[Number(key)] as unknown;
     return isTable(inner) && Object.hasOwn(inner, key) ? inner[String(key)] : undefined;
   }, value);
+
+/** Where numbers become texts of a command, and what they are is the training's affair. */
+const textKeys: readonly KeyPath[] = [
+  ['run', 'matrix'],
+  ['train', 'env'],
+];
+
+/** The file with numbers as they were written, where JavaScript would write others: `0.0`, `1e-05`, or more digits. */
+export function withWritten(source: SourceFile): SourceFile {
+  const written = (value: number, text = String(value)): string | number => {
+    const plain = text.replaceAll('_', '').replace(/^\+/, '');
+    const isOther = plain !== String(value) && !(/^-?0[box]/.test(plain) && Number.isSafeInteger(value));
+    return isOther && Number.isFinite(value) ? plain : value;
+  };
+  const change = (table: Table | unknown[], path: KeyPath): void => {
+    for (const [key, inner] of Object.entries(table)) {
+      const at = [...path, key];
+      if (typeof inner === 'object' && inner !== null) change(inner as Table, at);
+      else if (typeof inner === 'number')
+        (table as Table)[key] = written(inner, source.places.get(placeKey(at))?.text);
+    }
+  };
+  for (const path of textKeys) {
+    const table = valueAt(source.value, path);
+    if (isTable(table)) change(table, path);
+  }
+  return source;
+}
 
 /** The entries of the table at a path; none if it is not a table. */
 export function entriesAt(value: unknown, path: KeyPath): [string, unknown][] {

@@ -2,7 +2,7 @@ import { open, type FileHandle } from 'node:fs/promises';
 import nodePath from 'node:path';
 import type { Boot, Clock } from '../base/clock.ts';
 import { defined } from '../base/defined.ts';
-import { ignoreUnsyncable, syncFolder } from '../base/sync-folder.ts';
+import { ignoreUnsyncable, syncPath } from '../base/sync-path.ts';
 import { Fault } from '../fault/fault.ts';
 import { describeFull, isFull } from '../job/full-disk.ts';
 import { decode, encode } from './codec.ts';
@@ -55,7 +55,7 @@ async function openFile<Body>(
   const before = await writer.catchUp().catch(() => []);
   const { now, anchorAt } = journalClock(clock, before, anchors);
   let anchor = anchorAt;
-  let last: Promise<void> = syncFolder(nodePath.dirname(path));
+  let last: Promise<void> = syncPath(nodePath.dirname(path));
   const close = async () => {
     await last.catch(() => undefined);
     await file.close();

@@ -36,8 +36,9 @@ test('the table has parameters, then what it is sorted by, and the best where it
     ['job', 'lr', 'best_accuracy', 'outcome', 'accuracy', 'hours', 'tries'],
   );
   assert.deepEqual(cells, [['0000', '0.1', '0.75', 'success', '0.5', '1', '1']]);
-  const lines = [...resultsCsv([row('0002', 0.001, 0.625)])];
-  assert.deepEqual(lines, ['job,lr,outcome,accuracy,hours,tries\n', '0002,0.001,success,0.625,1,1\n']);
+  const lines = [...resultsCsv([{ ...row('0002', 0.001, 0.625), executeSeconds: 5000.1 }])];
+  const line = `0002,0.001,success,0.625,${5000.1 / 3600},1\n`;
+  assert.deepEqual(lines, ['job,lr,outcome,accuracy,hours,tries\n', line]);
 });
 
 const glyphs = { done: '#', running: '+', failed: 'x', idle: '.' };

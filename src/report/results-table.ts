@@ -1,6 +1,6 @@
 import { byImportance } from '../base/metric-direction.ts';
 import { nearest } from '../base/nearest.ts';
-import { compareValues } from '../base/text-table.ts';
+import { compareValues, numberOf } from '../base/text-table.ts';
 import { Fault } from '../fault/fault.ts';
 import { csvLine } from './attempt-csv.ts';
 import { type JobTableRow, valueNames } from './job-table.ts';
@@ -17,7 +17,8 @@ interface ResultColumn {
 function resultColumns(rows: readonly JobTableRow[]): ResultColumn[] {
   const column = (name: string, of: ResultColumn['of']): ResultColumn => {
     const values = rows.map(of).filter((value) => value !== undefined);
-    return { name, of, isNumber: values.length > 0 && values.every((value) => typeof value === 'number') };
+    const isNumber = (value: unknown): boolean => typeof value === 'number' || numberOf(value) !== undefined;
+    return { name, of, isNumber: name !== 'job' && values.length > 0 && values.every(isNumber) };
   };
   const differs = (name: string): boolean =>
     rows.some(({ metrics, best }) => !Object.is(metrics[name], best[name]));
@@ -34,9 +35,7 @@ function resultColumns(rows: readonly JobTableRow[]): ResultColumn[] {
     ...valueNames(rows, 'best')
       .filter((name) => differs(name) && !measured.includes(`best_${name}`))
       .map((name) => column(`best_${name}`, ({ best }) => best[name])),
-    column('hours', ({ executeSeconds }) =>
-      executeSeconds === null ? undefined : Number((executeSeconds / 3600).toPrecision(3)),
-    ),
+    column('hours', ({ executeSeconds }) => (executeSeconds === null ? undefined : executeSeconds / 3600)),
     column('tries', ({ attempts }) => attempts),
   ];
 }
@@ -93,31 +92,20 @@ export function resultsSection(
   const [given, measured] = [valueNames(rows, 'parameters'), valueNames(rows, 'metrics')];
   const sortedBy = sort?.replace(/^-/, '');
   const key = sortedBy ?? byImportance(measured)[0];
-  const [first] = all;
+  const [first, second] = all;
   const isSame = (name: string): boolean =>
-    all.length > 1 &&
-    name !== key &&
     all.every(({ parameters }) => parameters[name] === first?.parameters[name]);
-  const same = given.filter(isSame);
+  const same = second === undefined ? [] : given.filter((name) => name !== key && isSame(name));
   const order = (name: string): number =>
     name === 'job' || given.includes(name) ? 0 : name === sortedBy ? 1 : name === 'outcome' ? 2 : 3;
   const columns = resultColumns(rows)
     .filter(({ name, of }) => !same.includes(name) && rows.some((row) => (of(row) ?? '') !== ''))
     .toSorted((a, b) => order(a.name) - order(b.name));
-  const rank = (name: string): number =>
-    name === 'job' || name === key
-      ? 0
-      : name === 'outcome'
-        ? 1
-        : given.includes(name)
-          ? 2
-          : name === 'hours' || name === 'tries'
-            ? 4
-            : 3;
+  const ranks: Record<string, number> = { job: 0, outcome: 1, hours: 4, tries: 4, [key ?? 'job']: 0 };
   const head = columns.map(({ name, isNumber }) => ({
     title: name,
     ...(isNumber ? { align: 'right' as const } : {}),
-    rank: rank(name),
+    rank: ranks[name] ?? (given.includes(name) ? 2 : 3),
     ...(given.includes(name) ? { minWidth: minParameterWidth } : {}),
   }));
   const said = same.map((name) => `${name}=${first?.parameters[name]}`).join(', ');

@@ -18,6 +18,7 @@ import {
 } from 'node:fs';
 import path from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { tried } from '../base/error-reason.ts';
 import { Fault } from '../fault/fault.ts';
 import type { Budget } from './budget.ts';
 import { diskFault, errorCode, lstatIfExists } from './disk-fault.ts';
@@ -181,12 +182,8 @@ export class FileWriter implements EntrySink {
   /** Whether this archive or the target folder has a folder at that path, with no link on the way. */
   #isFolder(relative: string): boolean {
     return [this.#root, this.#into].some((root) => {
-      try {
-        const full = path.join(realpathSync(root), relative);
-        return realpathSync(full) === full && lstatSync(full).isDirectory();
-      } catch {
-        return false;
-      }
+      const full = tried(() => path.join(realpathSync(root), relative));
+      return tried(() => full === realpathSync(full ?? '') && lstatSync(full).isDirectory()) === true;
     });
   }
 

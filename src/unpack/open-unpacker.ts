@@ -1,5 +1,5 @@
-import { freeBytes } from '../base/free-bytes.ts';
 import type { ArchiveKind } from '../base/archive-kinds.ts';
+import { freeBytes } from '../base/free-bytes.ts';
 import { asFault, Fault } from '../fault/fault.ts';
 import { Budget, type Expected } from './budget.ts';
 import { andThen, type ByteSink, type EntrySink, type MaybePromise } from './entry.ts';

@@ -192,6 +192,13 @@ test('a result of a training that ended before a test failed does not count', as
   assert.deepEqual(harness.entries('output'), []);
 });
 
+test('a GPU that only one process may use is tested when its training has failed', async (t) => {
+  const later = `if [ "$3" = beside ]; then echo "2.5.1|12.4|1|12"; else ${brokenGpu}; fi`;
+  const { exit, stderr } = await runOnDemand(t, dying, later);
+  assert.equal(exit, 115, stderr);
+  assert.match(stderr, /torch: the GPU cannot be used from Python: cuInit: unknown error/);
+});
+
 test('a missing last object is found while the first arrives', async (t) => {
   const harness = await AgentHarness.open(t);
   const url = await halfEmptyServer(t);

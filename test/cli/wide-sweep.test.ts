@@ -5,6 +5,7 @@ import { type TestContext, test } from 'node:test';
 import * as compare from '../../src/cli/commands/compare.ts';
 import * as report from '../../src/cli/commands/report.ts';
 import * as results from '../../src/cli/commands/results.ts';
+import * as runs from '../../src/cli/commands/runs.ts';
 import * as status from '../../src/cli/commands/status.ts';
 import { liveView } from '../../src/cli/run-view/live-view.ts';
 import { glyphsFor } from '../../src/cli/text/glyphs.ts';
@@ -134,4 +135,16 @@ test('the next commands of a report repeat its options', async (t) => {
   const { cwd } = await wideSweep(t);
   const { err } = await runCommand(report, ['--jobs', '--all'], { cwd });
   assert.match(err, /updraft report sweep-k3v9q1 --jobs --all --html report\.html /);
+});
+
+test('a list of runs has their whole names on any terminal', async (t) => {
+  const cwd = await temporaryFolder(t);
+  const name = 'segmentation-benchmark-of-many-encoders-k3v9q1';
+  const growing = await growingRun(t, cwd, ['0000'], name);
+  await growing.succeed('0000');
+  const { out } = await runCommand(runs, [], onTerminal(cwd, 60));
+  assert.match(
+    out,
+    new RegExp(`^RUN +STATE\n${name} +success\nNot shown at this width: POOL, JOBS, STARTED\\.`),
+  );
 });

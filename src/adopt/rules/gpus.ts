@@ -37,13 +37,10 @@ export const gpuRules: Rule<SubmitFacts>[] = [
   },
 ];
 
-const gpuConditions = [
-  'gpus_minimum_capability',
-  'gpus_minimum_memory',
-  'gpus_minimum_runtime',
-  'gpus_maximum_capability',
-  'require_gpus',
-];
+const gpuConditions =
+  'gpus_minimum_capability gpus_minimum_memory gpus_minimum_runtime gpus_maximum_capability require_gpus'.split(
+    ' ',
+  );
 
 export const wantsGpu = (batch: Batch): boolean => {
   const asked = valueOf(batch, 'request_gpus');

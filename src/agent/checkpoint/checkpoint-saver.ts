@@ -2,13 +2,11 @@ import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { defined } from '../../base/defined.ts';
 import { succeeds } from '../../base/error-reason.ts';
-import { asFault, Fault } from '../../fault/fault.ts';
 import { sandboxFiles } from '../../job/layout.ts';
 import { toFaultRecord, type AgentBody } from '../../journal/entry.ts';
 import type { Attempt } from '../attempt.ts';
 import { attemptProcesses } from '../training/processes.ts';
-import { isFull } from '../../job/full-disk.ts';
-import { diskFull } from '../scratch.ts';
+import { faultIn } from '../scratch.ts';
 import {
   checkpointBytes,
   isIntact,
@@ -67,6 +65,7 @@ export class CheckpointSaver {
     this.#store = new CheckpointStore(path.join(path.dirname(order.attemptFolder), sandboxFiles.checkpoint), {
       generations: checkpointKeep ?? defaultRetention.generations,
       bytes: travels ? defaultRetention.bytes : Infinity,
+      isBrief: context.poolCleans === 'always',
     });
     this.#settled = this.#newSettled();
   }
@@ -255,7 +254,7 @@ export class CheckpointSaver {
   #reportTrouble(thrown: unknown): void {
     const { record, context } = this.#attempt;
     this.#nextPollMs = context.clock.monotonic() + retryMs;
-    const fault = toFault(thrown, this.#store.folder);
+    const fault = faultIn(this.#store.folder, thrown);
     if (fault.message === this.#trouble) return;
     this.#trouble = fault.message;
     record({ kind: 'fault', fault: toFaultRecord(fault) });
@@ -269,10 +268,6 @@ export class CheckpointSaver {
     const { root } = this.#attempt.scratch;
     return new SettledFolder(this.#folder, () => openForWriting(attemptProcesses(root), this.#folder));
   }
-}
-
-function toFault(thrown: unknown, store: string): Fault {
-  return !(thrown instanceof Fault) && isFull(thrown) ? diskFull(store, thrown) : asFault(thrown);
 }
 
 /** How long to wait after a save that took `tookMs`; unchanged files cost no work. */

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { open, readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { defined } from '../../base/defined.ts';
 import { isGone } from '../../base/error-reason.ts';
-import { ignoreUnsyncable, syncFolder } from '../../base/sync-folder.ts';
+import { syncPath } from '../../base/sync-path.ts';
 import { isInside } from '../../job/inside.ts';
 
 /** How far a training is, as it reports. */
@@ -77,13 +77,11 @@ export function makeRecord(
   return { version: 1, number, ...about, ...lists, sha256: digestOf(lists) };
 }
 
-/** Writes the record of a checkpoint whose files are in place; afterwards all of it is on disk. */
-export async function writeRecord(folder: string, record: CheckpointRecord): Promise<void> {
-  await using file = await open(path.join(folder, recordFile), 'wx', 0o600);
-  await file.writeFile(`${JSON.stringify(record, undefined, 2)}\n`);
-  await file.sync().catch(ignoreUnsyncable);
-  await syncFolder(path.join(folder, path.dirname(fileName(0))));
-  await syncFolder(folder);
+/** Writes the record of a checkpoint whose files are in place; afterwards all of it is on disk, by `sync`. */
+export async function writeRecord(folder: string, record: CheckpointRecord, sync = syncPath): Promise<void> {
+  const file = path.join(folder, recordFile);
+  await writeFile(file, `${JSON.stringify(record, undefined, 2)}\n`, { flag: 'wx', mode: 0o600 });
+  await Promise.all([file, path.join(folder, path.dirname(fileName(0))), folder].map(sync));
 }
 
 /** Reads the record of a saved checkpoint; throws an error that says what is wrong with it. */

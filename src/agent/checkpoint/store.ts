@@ -1,13 +1,13 @@
-import { link, mkdir, rename, stat, symlink, type FileHandle } from 'node:fs/promises';
+import { constants, copyFile, link, mkdir, rename, stat, symlink } from 'node:fs/promises';
 import path from 'node:path';
 import { ensureFolder } from '../../base/ensure-folder.ts';
 import { fileSize, isGone } from '../../base/error-reason.ts';
+import { freeBytes } from '../../base/free-bytes.ts';
 import { removeTree } from '../../base/remove-tree.ts';
 import { sha256Of } from '../../base/sha256-of.ts';
-import { ignoreUnsyncable, syncFolder } from '../../base/sync-folder.ts';
+import { syncPath } from '../../base/sync-path.ts';
 import { Fault } from '../../fault/fault.ts';
 import { formatSize } from '../../job/units.ts';
-import { freeBytes } from '../../base/free-bytes.ts';
 import { copyAndHash } from '../results/copy-tree.ts';
 import {
   checkpointBytes,
@@ -29,6 +29,8 @@ export interface Retention {
   generations: number;
   /** Older ones are removed while all together are bigger than this. */
   bytes: number;
+  /** They are lost with the machine, in a sandbox, and need not wait for its disk. */
+  isBrief?: boolean;
 }
 
 /** Unless the user sets a number; the size counts only where checkpoints travel with the job. */
@@ -51,6 +53,7 @@ const draftName = '.draft';
 export class CheckpointStore {
   readonly folder: string;
   readonly #retention: Retention;
+  readonly #sync: typeof syncPath;
   /** Where the latest checkpoint has the files of the training's folder, by fingerprint. */
   #copies = new Map<string, { file: string; sha256: string }>();
   /** The SHA-256 of files that were read while the training ended, by fingerprint. */
@@ -60,6 +63,7 @@ export class CheckpointStore {
   constructor(folder: string, retention: Retention) {
     this.folder = folder;
     this.#retention = retention;
+    this.#sync = retention.isBrief === true ? () => Promise.resolve() : syncPath;
   }
 
   generations(): Promise<Generation[]> {
@@ -106,7 +110,7 @@ export class CheckpointStore {
     if (!(await isSameDisk(this.folder, from))) return;
     for (const [name, { fingerprint }] of files)
       if (!this.#copies.has(fingerprint) && !this.#read.has(fingerprint) && !hasCoarseTimes(fingerprint))
-        this.#read.set(fingerprint, await hashFile(path.join(from, name), signal));
+        this.#read.set(fingerprint, await this.#hash(path.join(from, name), signal));
   }
 
   /** Notes which files of a folder a saved checkpoint has already; the next save links instead of copying them. */
@@ -156,16 +160,24 @@ export class CheckpointStore {
     const copy = this.#copies.get(print);
     if (copy !== undefined && (await linkFile(copy.file, target))) return copy.sha256;
     if (options.isLast && (await linkFile(source, target)))
-      return this.#read.get(print) ?? (await hashFile(target, options.signal));
-    return await copyAndHash(source, target, options.signal, syncFile);
+      return this.#read.get(print) ?? (await this.#hash(target, options.signal));
+    const sha256 = await copyAndHash(source, target, options.signal);
+    await this.#sync(target);
+    return sha256;
+  }
+
+  /** The SHA-256 of a file that is on disk when this returns. */
+  async #hash(file: string, signal: AbortSignal): Promise<string> {
+    const [sha256] = await Promise.all([sha256Of(file, signal), this.#sync(file)]);
+    return sha256;
   }
 
   async #publish(draft: string, record: CheckpointRecord, snapshot: FolderSnapshot): Promise<void> {
-    await writeRecord(draft, record);
+    await writeRecord(draft, record, this.#sync);
     const folder = path.join(this.folder, String(record.number % (this.#retention.generations + 1)));
     await removeTree(folder);
     await rename(draft, folder);
-    await syncFolder(this.folder);
+    await this.#sync(this.folder);
     this.#unusable.delete(folder);
     this.adopt({ folder, record }, snapshot);
     await this.#prune();
@@ -211,8 +223,6 @@ function noRoom(store: string, need: number, free: number): Fault {
   );
 }
 
-const syncFile = (file: FileHandle): Promise<void> => file.sync().catch(ignoreUnsyncable);
-
 /** Hard-links a file that will not change again; false if the file system cannot. */
 async function linkFile(source: string, target: string): Promise<boolean> {
   try {
@@ -221,12 +231,6 @@ async function linkFile(source: string, target: string): Promise<boolean> {
   } catch {
     return false;
   }
-}
-
-/** The SHA-256 of a file that is on disk when this returns. */
-async function hashFile(file: string, signal: AbortSignal): Promise<string> {
-  const [sha256] = await Promise.all([sha256Of(file, signal), syncFolder(file)]);
-  return sha256;
 }
 
 /**
@@ -264,6 +268,9 @@ async function restoreFile(
   const target = path.join(into, file.path);
   await mkdir(path.dirname(target), { recursive: true });
   // If the machine stops, this copy is lost with the training: it need not wait for the disk.
-  const sha256 = await copyAndHash(kept, target, signal);
+  const [sha256] = await Promise.all([
+    sha256Of(kept, signal),
+    copyFile(kept, target, constants.COPYFILE_FICLONE),
+  ]);
   return sha256 === file.sha256 ? undefined : 'is damaged: its SHA-256 differs from the saved one';
 }

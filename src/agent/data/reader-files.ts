@@ -154,16 +154,11 @@ function versionOf(file: string): string {
   return info === undefined ? '' : `${info.ino} ${info.mtimeNs}`;
 }
 
-const readers = (folder: string): string[] => {
-  return tried(() => readdirSync(folder).filter((name) => /^[^.].*\.json$/.test(name))) ?? [];
-};
+const readers = (folder: string): string[] =>
+  tried(() => readdirSync(folder).filter((name) => /^[^.].*\.json$/.test(name))) ?? [];
 
 /** A file that is gone, or that is none of ours, says nothing. */
 function readJsonFile<T>(file: string, read: Field<T>): T | undefined {
-  try {
-    const value = read(JSON.parse(readFileSync(file, 'utf8')));
-    return value instanceof Mismatch ? undefined : value;
-  } catch {
-    return undefined;
-  }
+  const value = tried(() => read(JSON.parse(readFileSync(file, 'utf8'))));
+  return value instanceof Mismatch ? undefined : value;
 }

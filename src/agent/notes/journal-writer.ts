@@ -70,27 +70,12 @@ export class JournalWriter {
   }
 }
 
+const kinds = (words: string): ReadonlySet<string> => new Set(words.split(' '));
 /** Entries sent to the event log at once; of `throttled` ones, only one per interval, of reports also the extremes. */
-const immediate = new Set<AgentBody['kind']>([
-  'agent-started',
-  'phase',
-  'fetch-setback',
-  'fault',
-  'training-started',
-  'checkpoint-restored',
-  'checkpoint-refused',
-  'resume-checked',
-  'agent-paused',
-  'request-short',
-]);
-const throttled = new Set<AgentBody['kind']>([
-  'fetch-progress',
-  'fetched',
-  'progress',
-  'heartbeat',
-  'checkpoint-saved',
-  'clean-progress',
-]);
+const immediate = kinds(
+  'agent-started phase fetch-setback fault training-started checkpoint-restored checkpoint-refused resume-checked agent-paused request-short',
+);
+const throttled = kinds('fetch-progress fetched progress heartbeat checkpoint-saved clean-progress');
 
 /** Entries that the access point sees while the attempt runs: the journal itself returns only at the end. */
 export function liveRecorder(order: WorkOrder, chirp: Chirp, clock: Clock): Recorder {

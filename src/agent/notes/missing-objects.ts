@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { tried } from '../../base/error-reason.ts';
 import type { Clock } from '../../base/clock.ts';
 import { remedyForKind } from '../../codes/remedies.ts';
 import { Fault } from '../../fault/fault.ts';
@@ -88,12 +89,8 @@ const noteName = (object: string): string =>
   `${noteFolders.brakes}/${createHash('sha256').update(object).digest('hex').slice(0, 16)}`;
 
 function parse(text: string | undefined): MissingMark | undefined {
-  try {
-    const { until, misses } = JSON.parse(text ?? 'null') as Partial<MissingMark>;
-    return typeof until === 'number' && typeof misses === 'number' ? { until, misses } : undefined;
-  } catch {
-    return undefined;
-  }
+  const { until, misses } = tried(() => JSON.parse(text ?? '') as Partial<MissingMark> | null) ?? {};
+  return typeof until === 'number' && typeof misses === 'number' ? { until, misses } : undefined;
 }
 
 /** Ends the attempt if enough jobs have failed for good that the run is given up. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { chmod, mkdir, open, readdir, realpath, stat, utimes, type FileHandle } from 'node:fs/promises';
+import { chmod, mkdir, open, readdir, realpath, stat, utimes } from 'node:fs/promises';
 import path from 'node:path';
 import { isGone } from '../../base/error-reason.ts';
 import { piecesOf } from '../../base/sha256-of.ts';
@@ -61,12 +61,7 @@ export function isWithin(file: string, folder: string): boolean {
 }
 
 /** Copies a file, in pieces so that it can be stopped, and returns the SHA-256 of its bytes. */
-export async function copyAndHash(
-  source: string,
-  target: string,
-  signal: AbortSignal,
-  finish: (output: FileHandle) => Promise<void> = () => Promise.resolve(),
-): Promise<string> {
+export async function copyAndHash(source: string, target: string, signal: AbortSignal): Promise<string> {
   await using input = await open(source, 'r');
   await using output = await open(target, 'w', 0o600);
   const hash = createHash('sha256');
@@ -75,7 +70,6 @@ export async function copyAndHash(
     hash.update(piece);
     await written;
   }
-  await finish(output);
   return hash.digest('hex');
 }
 

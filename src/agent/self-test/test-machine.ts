@@ -13,7 +13,7 @@ import { createLocator } from '../../federation/locator.ts';
 import type { ObjectOptions } from '../../federation/object-request.ts';
 import { parseObjectUrl } from '../../federation/object-url.ts';
 import type { WorkOrder, OrderedData } from '../../job/job.ts';
-import { heldBytes } from '../../job/on-demand.ts';
+import { heldBytes, isOnDemand } from '../../job/on-demand.ts';
 import { formatSize } from '../../job/units.ts';
 import { type Attempt, until } from '../attempt.ts';
 import {
@@ -54,8 +54,8 @@ export class SelfTests {
 
   /** The same for what needs the environment: whether it can use the GPUs. A broken machine is named first. */
   testEnvironment(attempt: Attempt): void {
-    if (attempt.order.resources.gpus > 0)
-      this.begin((asked) => runTests([checkTorch], asked, this.#machine), attempt);
+    const check = checkTorch(startsUntested(attempt) ? 'beside' : 'before');
+    this.begin((asked) => runTests([check], asked, this.#machine), attempt);
   }
 
   /** Starts a test that throws if it fails; it may end early once it is over. */
@@ -79,10 +79,19 @@ export class SelfTests {
   }
 }
 
+/** Whether a training starts before its machine has passed: shards on demand come while it starts. */
+export const startsUntested = ({ order }: Pick<Attempt, 'order'>): boolean => order.data.some(isOnDemand);
+
+/** After a training that started untested has failed: throws if a GPU is the cause. */
+export async function testGpusAgain(attempt: Attempt): Promise<void> {
+  if (startsUntested(attempt)) await runTests([checkTorch('after')], attempt);
+}
+
 /** Records what the tests find, after an earlier test has passed. The Fault names the machine. */
 async function runTests(checks: SelfTest[], attempt: Attempt, earlier?: Promise<void>): Promise<void> {
   const found = Promise.all(checks.map((check) => runTest(check, attempt)));
   const findings = (await Promise.all([found, earlier]))[0].flat();
+  if (findings.length === 0) return;
   attempt.record({ kind: 'self-test', checks: findings.map(({ name, ok, said }) => ({ name, ok, said })) });
   const bad = findings.find(({ ok }) => !ok);
   if (bad !== undefined) throw faultOf(bad, attempt);

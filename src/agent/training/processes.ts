@@ -1,4 +1,5 @@
 import { readdirSync, readlinkSync } from 'node:fs';
+import { tried } from '../../base/error-reason.ts';
 import type { Context } from '../attempt.ts';
 import { textOf } from '../machine/machine.ts';
 
@@ -49,12 +50,8 @@ function belongs(pid: number, scratch: string, session: number | undefined): boo
 }
 
 function worksIn(pid: number, folder: string): boolean {
-  try {
-    const cwd = readlinkSync(`/proc/${pid}/cwd`);
-    return cwd === folder || cwd.startsWith(`${folder}/`);
-  } catch {
-    return false;
-  }
+  const cwd = tried(() => readlinkSync(`/proc/${pid}/cwd`)) ?? '';
+  return cwd === folder || cwd.startsWith(`${folder}/`);
 }
 
 function kilobytes(pid: number): number {

@@ -24,7 +24,7 @@ import { findRun, type FoundRun } from '../find-run.ts';
 import { whileRefreshing } from '../run-view/current-state.ts';
 import { jobFigures, jobNotes, describeState, latestAttempt, displaySite } from '../run-view/describe-job.ts';
 import { integerOption } from '../submit/options.ts';
-import { commandLines, nextCommands } from '../text/phrases.ts';
+import { commandLines, errWidth, nextCommands } from '../text/phrases.ts';
 import { explainRun } from '../why/explain-run.ts';
 
 interface Options {
@@ -88,7 +88,7 @@ async function refuseOnAccessPoint(cli: Cli, run: FoundRun | undefined): Promise
       [`updraft dashboard --ssh ${shellQuote(`${facts.hostname}:${folder}`)}`, 'the live page'],
       [`ssh -L 8123:127.0.0.1:8123 ${facts.hostname}`, 'a tunnel, if the staff agrees'],
     ],
-    cli.errIsTerminal ? cli.columns : Number.POSITIVE_INFINITY,
+    errWidth(cli),
   );
   // Not renamed: this machine's path of Updraft means nothing there.
   drawErr(cli, safeOutput(`\non your own machine:\n${elsewhere.join('\n')}\n`, false));

@@ -4,16 +4,17 @@ import type { Command } from 'commander';
 import { counted } from '../../base/counted.ts';
 import { printable } from '../../base/printable.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
-import { textTable } from '../../base/fit-table.ts';
+import { fitTable } from '../../base/fit-table.ts';
 import { Fault } from '../../fault/fault.ts';
 import { formatSize } from '../../job/units.ts';
 import { formatMillis } from '../../report/format.ts';
 import { listRuns, type RunSummary } from '../../run/list-runs.ts';
 import { archiveRun, assertRemovable, removeRun } from '../../run/remove-run.ts';
+import { hiddenNote } from '../../report/report-text.ts';
 import type { Cli } from '../cli.ts';
 import { findRunsFolder } from '../find-run.ts';
 import { confirmDeletion } from '../object/confirm-deletion.ts';
-import { nextCommands } from '../text/phrases.ts';
+import { nextCommands, outWidth } from '../text/phrases.ts';
 
 export function configure(command: Command, cli: Cli): void {
   command
@@ -52,7 +53,8 @@ async function list(cli: Cli, json: boolean): Promise<void> {
     return;
   }
   const rows = runs.map((run) => rowOf(run, cli.clock.now()));
-  cli.out(`${textTable(columns, rows).join('\n')}\n`);
+  const table = fitTable(columns, rows, outWidth(cli));
+  cli.out(`${[...table.head, ...table.rows, ...hiddenNote(table.hidden)].join('\n')}\n`);
   for (const { file, bytes } of archives)
     cli.out(`archived: ${printable(path.basename(file))} (${formatSize(bytes)})\n`);
   const [first] = archives;
@@ -68,8 +70,9 @@ async function list(cli: Cli, json: boolean): Promise<void> {
 }
 
 const columns = [
-  { title: 'RUN' },
-  { title: 'POOL' },
+  // Other commands take it, as it is.
+  { title: 'RUN', minWidth: Infinity },
+  { title: 'POOL', rank: 2 },
   { title: 'STATE' },
   { title: 'JOBS', align: 'right' as const },
   { title: 'STARTED', align: 'right' as const },

@@ -9,7 +9,7 @@ import { poolTraits } from '../../job/pool-traits.ts';
 import type { PoolName } from '../../job/spec.ts';
 import type { Cli } from '../cli.ts';
 import { jobFileArgument } from '../job-file-argument.ts';
-import { labelledText, nextCommands } from '../text/phrases.ts';
+import { errWidth, labelledText, nextCommands, textWidth } from '../text/phrases.ts';
 import type { Guess } from './choose-values.ts';
 import { draftJob, type JobDraft } from './draft-job.ts';
 import { readProject } from './read-project.ts';
@@ -76,7 +76,7 @@ async function refuseUnreadable(file: string): Promise<void> {
 const maxShown = 12;
 
 function describe(cli: Cli, draft: JobDraft, read: readonly string[]): string {
-  const width = cli.errIsTerminal ? Math.max(40, Math.min(cli.columns, 100)) : Number.POSITIVE_INFINITY;
+  const width = textWidth(cli, errWidth(cli));
   const rows = (guesses: readonly Guess[]): string =>
     labelledText(
       guesses.map(({ what, why }) => [what, [why]] as const),

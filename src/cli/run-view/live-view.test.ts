@@ -93,6 +93,11 @@ test('a fetching job shows its try, share, bytes, rate, time left and cache in 8
   assert.match(line ?? '', /^0000 +2 fetching +█+·+ +25 % 50\/200 MB {2}10 MB\/s {2}ETA 15s {2}cache-1/);
 });
 
+test('in 60 columns figures take the room of the bar', () => {
+  const line = liveView(fetching(1), frame(60)).find((text) => text.startsWith('0000'));
+  assert.match(line ?? '', /^0000 +2 fetching +25 % 50\/200 MB {2}10 MB\/s {2}ETA 15s/);
+});
+
 test('in 80 columns a job without figures shows where it is', () => {
   const state = fetching(1);
   const [job] = state.jobs;

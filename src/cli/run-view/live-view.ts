@@ -124,7 +124,7 @@ function jobLines(jobs: readonly JobState[], frame: Frame, room: number): string
   const names = fitNames(sorted.slice(0, Math.max(maxNamed, shown.length)).map(nameOf), nameRoom(frame));
   const widths = {
     id: Math.max(3, ...names.map(widthOf)),
-    bar: frame.columns >= 120 ? 20 : 10,
+    bar: frame.columns >= 120 ? 20 : frame.columns >= 72 ? 10 : 0,
     place: frame.columns >= 110 ? placeWidth(shown) : 0,
   };
   const title = [

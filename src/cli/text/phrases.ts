@@ -10,9 +10,8 @@ export type NextCommand = readonly [command: string, what: string] | false | und
 /** Ends a command with the commands that the user may want next, on stderr. */
 export function nextCommands(cli: Cli, mayFit: readonly NextCommand[]): void {
   const next = mayFit.filter((one) => one !== false && one !== undefined);
-  const width = cli.errIsTerminal ? cli.columns : Number.POSITIVE_INFINITY;
   const named = next.map(([command, what]) => [withCommandName(command, cli.name), what] as const);
-  cli.err(`\nnext:\n${commandLines(named, width).join('\n')}\n`);
+  cli.err(`\nnext:\n${commandLines(named, errWidth(cli)).join('\n')}\n`);
 }
 
 /** Command lines with what each does: beside it, or below it where one would be too wide. */
@@ -48,19 +47,18 @@ export const givenOptions = (command: Command): string =>
     .filter((option) => command.getOptionValueSource(option.attributeName()) === 'cli')
     .map((option) => {
       const value: unknown = command.getOptionValue(option.attributeName());
-      return [
-        option.long,
-        ...(value === true ? [] : [value].flat().map((one) => shellQuote(String(one)))),
-      ].join(' ');
+      const words = value === true ? [] : [value].flat().map((one) => shellQuote(String(one)));
+      return [option.long, ...words].join(' ');
     })
     .join(' ');
 
-/** The width of stdout. A file or a pipe has none: nothing is wrapped, cut or left out there. */
+/** The width of stdout, or of stderr. A file or a pipe has none: nothing is wrapped, cut or left out there. */
 export const outWidth = ({ outIsTerminal, columns }: Cli): number => (outIsTerminal ? columns : Infinity);
+export const errWidth = ({ errIsTerminal, columns }: Cli): number => (errIsTerminal ? columns : Infinity);
 
-/** The same for sentences: wide enough for one, narrow enough to read. */
-export const textWidth = (cli: Cli): number =>
-  cli.outIsTerminal ? Math.max(40, Math.min(cli.columns, 100)) : Infinity;
+/** The same for sentences on stdout: wide enough for one, narrow enough to read. */
+export const textWidth = (cli: Cli, width = outWidth(cli)): number =>
+  width === Infinity ? width : Math.max(40, Math.min(width, 100));
 
 /** Lines of text beside the label they belong to. */
 export function labelledText(rows: readonly (readonly [string, readonly string[]])[], width: number): string {

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import path from 'node:path';
+import { tried } from '../../base/error-reason.ts';
 import type { Issuer } from './issuer.ts';
 
 /** A folder to publish, and how. */
@@ -40,12 +41,7 @@ export const fileOf = (namespace: Namespace, objectPath: string): string =>
 
 /** The object path in a URL's path; undefined if malformed or if it climbs out of the folder. */
 export function decodePath(urlPath: string): string | undefined {
-  let decoded: string;
-  try {
-    decoded = decodeURIComponent(urlPath);
-  } catch {
-    return undefined;
-  }
+  const decoded = tried(() => decodeURIComponent(urlPath)) ?? '';
   const parts = decoded.split('/');
   if (!decoded.startsWith('/') || decoded.includes('\0') || parts.includes('..') || parts.includes('.'))
     return undefined;

@@ -4,6 +4,7 @@ import { chmod, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs
 import path from 'node:path';
 import { promisify } from 'node:util';
 import type { Clock } from '../../base/clock.ts';
+import { readJsonFile } from '../../base/error-reason.ts';
 import { identifyProcess, livenessOf, type ProcessIdentity } from '../../base/process-identity.ts';
 import {
   condorConfig,
@@ -52,13 +53,9 @@ const stateFile = (home: string): string => path.join(home, 'state.json');
 
 /** The running pool of this folder, if any. */
 export async function runningPool(home: string): Promise<MiniPoolState | undefined> {
-  try {
-    const state = JSON.parse(await readFile(stateFile(home), 'utf8')) as MiniPoolState;
-    return livenessOf(state.keeper) === 'alive' ? state : undefined;
-  } catch {
-    // Never started, or killed while writing it: then the pool did not come up.
-    return undefined;
-  }
+  // Without one it was never started, or killed while writing it: then the pool did not come up.
+  const state = await readJsonFile<MiniPoolState>(stateFile(home));
+  return state !== undefined && livenessOf(state.keeper) === 'alive' ? state : undefined;
 }
 
 /** Starts a real HTCondor with one startd per site and waits until every site has advertised its slots. */

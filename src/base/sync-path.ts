@@ -1,9 +1,9 @@
 import { open } from 'node:fs/promises';
 
-/** Syncs the names in a folder to disk, so that files survive a crash of the machine. */
-export async function syncFolder(path: string): Promise<void> {
-  await using folder = await open(path, 'r');
-  await folder.sync().catch(ignoreUnsyncable);
+/** Syncs a file, or the names in a folder, to disk: it survives a crash of the machine. */
+export async function syncPath(path: string): Promise<void> {
+  await using handle = await open(path, 'r');
+  await handle.sync().catch(ignoreUnsyncable);
 }
 
 /** Some network file systems and devices cannot sync. */
