@@ -68,7 +68,7 @@ test('without a terminal jobs of a matrix are named by all their parameters', as
   await writeMatrix(cwd, growing.folder, 'lr = [1e-4]\nschedule = ["cosine"]\noptimizer = ["adam"]\n');
   const watching = runCommand(watch, [], { cwd });
   await growing.succeed('0000');
-  const name = '0000 lr=0.0001 schedule=cosine optimizer=adam';
+  const name = '0000 lr=1e-4 schedule=cosine optimizer=adam';
   assert.match((await watching).out, new RegExp(`Z ${name} try 1 success at node-a$`, 'm'));
   assert.match((await runCommand(status, [], { cwd })).out, new RegExp(`^${name} +1 +success`, 'm'));
 });
