@@ -5,6 +5,7 @@ import path from 'node:path';
 import { after, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { systemClock } from '../src/base/clock.ts';
+import { isThere } from '../src/base/error-reason.ts';
 import { withLease } from '../src/base/lease.ts';
 import { identifyProcess } from '../src/base/process-identity.ts';
 import { insideHome, sites } from '../src/mini/pool/condor-config.ts';
@@ -81,11 +82,7 @@ export const agentOnWorkers = (pool: MiniPoolState, built: string): Promise<stri
 async function placeAgent(poolHome: string, built: string): Promise<string> {
   const program = path.join(poolHome, 'run/updraft-agent');
   const script = path.join(poolHome, 'agent');
-  const isThere = await access(script).then(
-    () => true,
-    () => false,
-  );
-  if (isThere) return script;
+  if (await isThere(script)) return script;
   // Test files run at the same time: each file appears whole.
   const drafts = [program, script].map((file) => `${file}-${process.pid}`);
   await copyFile(built, drafts[0]!);

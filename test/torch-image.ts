@@ -1,7 +1,8 @@
 import { execFile } from 'node:child_process';
-import { access, mkdir, rename, rm } from 'node:fs/promises';
+import { mkdir, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import { isThere } from '../src/base/error-reason.ts';
 import type { MiniPoolState } from '../src/mini/pool/pool.ts';
 
 const run = promisify(execFile);
@@ -9,11 +10,7 @@ const run = promisify(execFile);
 /** An image with PyTorch, made from the pool's root folder and kept beside it; uncompressed, to save time. */
 export async function torchImage({ root, bin }: MiniPoolState): Promise<string> {
   const image = `${root}.sif`;
-  const isMade = await access(image).then(
-    () => true,
-    () => false,
-  );
-  if (isMade) return image;
+  if (await isThere(image)) return image;
   const draft = `${root}.image-${process.pid}`;
   try {
     await mkdir(draft);

@@ -1,9 +1,10 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { cp, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { defined } from '../../src/base/defined.ts';
+import { isThere } from '../../src/base/error-reason.ts';
 import { loadPlan } from '../../src/job/load-plan.ts';
 import type { Plan } from '../../src/job/plan.ts';
 import type { AgentEntry } from '../../src/journal/entry.ts';
@@ -242,11 +243,7 @@ async function planOf(command: string, set: string[]): Promise<Plan> {
 async function makeShards(folder: string): Promise<Dataset & { bytes: number }> {
   const [published, unpacked] = [path.join(folder, 'shards'), path.join(folder, 'files')];
   const list = path.join(published, 'train.shards.json');
-  const isThere = await stat(list).then(
-    () => true,
-    () => false,
-  );
-  if (!isThere) {
+  if (!(await isThere(list))) {
     const words = [`--count=${size.count}`, `--per-shard=${size.perShard}`, `--side=${size.side}`];
     const maker = spawn('python3', ['bench/gpu/stream/make_shards.py', published, unpacked, ...words], {
       stdio: 'inherit',

@@ -104,6 +104,8 @@ export interface PoolLimits {
   gpuAttributes: Readonly<Record<string, string>>;
   /** Commands that pools have added, in lower case, and the title of the pool. */
   ofPools?: Readonly<Record<string, string>>;
+  /** Attributes that pools with a profile ask for. */
+  attributesOfPools?: readonly string[];
   /** The attribute for how long a job with a GPU may run, and its values. */
   gpuLengths?: { attribute: string; names: readonly string[] };
   /** An attribute that gives jobs with checkpoints more machines. */

@@ -110,3 +110,17 @@ test('a pipe or device instead of a file is refused, not read', async (t) => {
   symlinkSync('/dev/zero', path.join(folder, 'job.sub'));
   assert.throws(() => surveyOf(folder), /cannot be read: it is not a regular file/);
 });
+
+test('an attribute that a pool asks for, without its plus sign, is named as one', () => {
+  const known = limits.attributesOfPools ?? [];
+  assert.deepEqual([...known].sort(), ['GPUJobLength', 'JobDurationCategory', 'WantGPULab', 'is_resumable']);
+  const names = [...known, 'want_gpulab', 'Want_Flocking', 'DESIRED_Sites', 'SingularityBindCWD'];
+  const text = ['executable = run.sh', ...names.map((name) => `${name} = x`), 'queue'].join('\n');
+  const files = { read: () => undefined, stat: () => undefined, list: () => undefined };
+  const facts = survey({ file: '/home/a/job.sub', text, files, env: {}, now: new Date(0), limits });
+  const fixes = lintSubmission(facts).filter(({ message }) => message.includes('is an attribute of the job'));
+  assert.deepEqual(
+    fixes.map(({ fix }) => fix),
+    names.map((name) => `+${name} = x`),
+  );
+});

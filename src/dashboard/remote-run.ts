@@ -3,6 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import type { Clock } from '../base/clock.ts';
 import type { Env } from '../base/env.ts';
+import { succeeds } from '../base/error-reason.ts';
 import { shellQuote } from '../base/shell-quote.ts';
 import { asFault, Fault } from '../fault/fault.ts';
 import { attemptFiles, runFiles } from '../job/layout.ts';
@@ -94,11 +95,7 @@ class MirrorLoop {
   async #run(mirror: RemoteMirror, clock: Clock, signal: AbortSignal): Promise<void> {
     for (let failures = 0; ;) {
       const wait = Math.min(maxPollMs, pollMs * 2 ** failures);
-      const isOver = await clock.sleep(wait, signal).then(
-        () => false,
-        () => true,
-      );
-      if (isOver) return;
+      if (!(await succeeds(clock.sleep(wait, signal)))) return;
       try {
         await mirror.update();
         if (failures > 0) this.#broken = new AbortController();

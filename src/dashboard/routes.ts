@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { Clock } from '../base/clock.ts';
+import { succeeds } from '../base/error-reason.ts';
 import { printableLines } from '../base/printable.ts';
 import { asFault, Fault } from '../fault/fault.ts';
 import { attemptFiles, attemptFolder } from '../job/layout.ts';
@@ -252,11 +253,7 @@ export async function keepAlive(
   signal: AbortSignal,
 ): Promise<void> {
   for (;;) {
-    const isOver = await clock.sleep(heartbeatMillis, signal).then(
-      () => false,
-      () => true,
-    );
-    if (isOver) return;
+    if (!(await succeeds(clock.sleep(heartbeatMillis, signal)))) return;
     for (const hub of hubs) hub.refresh();
     for (const stream of streams) stream.sendHeartbeat();
   }

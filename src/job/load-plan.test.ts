@@ -162,6 +162,17 @@ test('a file:// object must exist', async (t) => {
   }
 });
 
+test('what an entry of the matrix names and this machine lacks is reported at that entry', async (t) => {
+  const folder = await temporaryFolder(t, {
+    'updraft.toml': `${job('[]')}[data.d]\nurl = "{url}"\n[run.matrix]\nurl = [\n  "here.tar",\n  "gone.tar",\n]\n`,
+    'here.tar': 'x',
+  });
+  await assert.rejects(loadPlan('.', { cwd: folder }), {
+    message:
+      /^updraft\.toml:11:3: run\.matrix\.url\[1\]: .*gone\.tar does not exist.* \(it fills data\.d\.url\)/,
+  });
+});
+
 test('what an entry of a group names and this machine lacks is reported at that entry', async (t) => {
   const folder = await temporaryFolder(t, {
     'updraft.toml': `${job('[]')}[data.d]

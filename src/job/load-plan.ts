@@ -11,7 +11,7 @@ import { type Layer, layerOfSetting } from './layers.ts';
 import { jobFileNames } from './layout.ts';
 import { FileProblem, listFiles, statIfExists } from './list-files.ts';
 import { makePlan, type Plan, type PlanInput, type PlannedFile, withEnvironment } from './plan.ts';
-import { checkSpec, groupPlaces, type SpecVariant } from './read-spec.ts';
+import { checkSpec, matrixPlaces, type SpecVariant } from './read-spec.ts';
 import { type DataPlaces, resolveData, resolveToken } from './resolve-data.ts';
 import { resolveEnvironment } from './resolve-environment.ts';
 import {
@@ -58,16 +58,16 @@ export async function loadJobFile(
   const problems: SpecProblem[] = [];
   const { env = {}, tokenFor } = options;
   const places = { folder, home: env['HOME'], tokenFor, env };
-  const inGroup = groupPlaces(source);
+  const inMatrix = matrixPlaces(source);
   const files = await collectFiles(variants, folder, (at, message, job) => {
     const problem = problemAt(source, at, message);
-    problems.push(inGroup(problem, job) ?? problem);
+    problems.push(inMatrix(problem, job) ?? problem);
   });
   const resolve = resolver(source, places);
   const inputs = await mapLimited(variants, maxParallel, async ({ spec, jobs }) => {
     const own: SpecProblem[] = [];
     const resolved = await resolve(spec, own);
-    problems.push(...own.map((problem) => inGroup(problem, jobs[0]) ?? problem));
+    problems.push(...own.map((problem) => inMatrix(problem, jobs[0]) ?? problem));
     return { ...resolved, jobs };
   });
   if (problems.length > 0) throw new SpecFault(problems);

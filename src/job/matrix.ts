@@ -31,20 +31,20 @@ export function combinations(matrix: Matrix): Record<string, Scalar>[] {
   );
 }
 
-/** Where the matrix has the value that a job has of a parameter of a group: the group and the entry's position. */
-export function groupEntryOf(
+/** Where the matrix has the value that a job has of a parameter: the key or group, the position, the key of a group. */
+export function entryPath(
   matrix: Matrix,
   parameter: string,
   values: Readonly<Record<string, Scalar>>,
-): { group: string; at: number } | undefined {
-  for (const [group, entries] of Object.entries(matrix)) {
-    const at = entries.findIndex(
-      (entry) =>
-        isGroupEntry(entry) &&
-        Object.hasOwn(entry, parameter) &&
-        Object.entries(entry).every(([name, value]) => values[name] === value),
+): (string | number)[] | undefined {
+  for (const [key, entries] of Object.entries(matrix)) {
+    const at = entries.findIndex((entry) =>
+      isGroupEntry(entry)
+        ? Object.hasOwn(entry, parameter) &&
+          Object.entries(entry).every(([name, value]) => values[name] === value)
+        : key === parameter && values[key] === entry,
     );
-    if (at >= 0) return { group, at };
+    if (at >= 0) return [key, at, ...(isGroupEntry(entries[at]) ? [parameter] : [])];
   }
   return undefined;
 }

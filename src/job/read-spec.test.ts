@@ -610,13 +610,18 @@ test('a matrix fills data, resources and requirements, and a lone placeholder ke
   ]);
 });
 
-test('a filled value is checked like a written one, and the problem names its jobs', () => {
+test('a filled value is checked like a written one, and the problem names its entry or its jobs', () => {
   assert.deepEqual(
     problemsOf(`${sweep}matrix = { set = ["x"], method = ["osdf", "https", "strem"], cpus = [2] }`),
     [
-      '7:10 data.d.method: "https" cannot fetch an object in a federation; expected "osdf" or "stream" or "auto" (in the jobs with method = "https")',
-      '7:10 data.d.method: is "strem"; expected one of "auto", "native", "https", "osdf", "stream", "on-demand" (did you mean "stream"?) (in the jobs with method = "strem")',
+      '13:43 run.matrix.method[1]: "https" cannot fetch an object in a federation; expected "osdf" or "stream" or "auto" (it fills data.d.method)',
+      '13:52 run.matrix.method[2]: is "strem"; expected one of "auto", "native", "https", "osdf", "stream", "on-demand" (did you mean "stream"?) (it fills data.d.method)',
     ],
+  );
+  const part = `${good}[resources]\nmemory = "{m} GB"\n[run]\nmatrix = { m = [1, "x"] }`;
+  assert.match(
+    problemsOf(part).join(),
+    /^6:10 resources\.memory: is "x GB"; .* \(in the jobs with m = "x"\)$/,
   );
   const [unknown, ...others] = problemsOf(`${sweep}matrix = { set = ["x"], methods = ["osdf"], cpus = [2] }`);
   assert.deepEqual(others, []);

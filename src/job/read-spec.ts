@@ -9,7 +9,7 @@ import { type JobValues, listJobs, placeholderValues } from './expand.ts';
 import { fileSchema, runSchema } from './file-schema.ts';
 import { fillFile, filledTexts, onlyPlaceholder } from './fill-file.ts';
 import { type Layer, overlay } from './layers.ts';
-import { groupEntryOf } from './matrix.ts';
+import { entryPath } from './matrix.ts';
 import { readToml } from './read-toml.ts';
 import {
   type KeyPath,
@@ -113,10 +113,10 @@ function variantProblems(
   variedBy: readonly string[],
 ): SpecProblem[] {
   const found = new Map<string, { problem: SpecProblem; job: JobValues | undefined; times: number }>();
-  const inGroup = groupPlaces(source);
+  const inMatrix = matrixPlaces(source);
   for (const { problems, jobs } of readings)
     for (const general of problems) {
-      const problem = inGroup(general, jobs[0]) ?? general;
+      const problem = inMatrix(general, jobs[0]) ?? general;
       const { line, column, key, message } = problem;
       const same = JSON.stringify([line, column, key, message]);
       const known = found.get(same);
@@ -134,8 +134,8 @@ function variantProblems(
   });
 }
 
-/** Finds the entry of a group that has the value with a problem, where that fills a key by itself. */
-export function groupPlaces(
+/** Finds the entry of the matrix that has the value with a problem, where that fills a key by itself. */
+export function matrixPlaces(
   source: SourceFile,
 ): (problem: SpecProblem, job: JobValues | undefined) => SpecProblem | undefined {
   const matrix = writtenMatrix(source);
@@ -147,9 +147,8 @@ export function groupPlaces(
   );
   return ({ key, message }, job) => {
     const name = filledBy.get(key);
-    const entry = name && job && groupEntryOf(matrix, name, placeholderValues(job));
-    if (!entry) return undefined;
-    return problemAt(source, ['run', 'matrix', entry.group, entry.at, name], `${message} (it fills ${key})`);
+    const entry = name && job && entryPath(matrix, name, placeholderValues(job));
+    return entry ? problemAt(source, ['run', 'matrix', ...entry], `${message} (it fills ${key})`) : undefined;
   };
 }
 

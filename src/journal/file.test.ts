@@ -8,6 +8,7 @@ import { createInterface } from 'node:readline';
 import { test, type TestContext } from 'node:test';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
+import { succeeds } from '../base/error-reason.ts';
 import { Fault } from '../fault/fault.ts';
 import { encode } from './codec.ts';
 import type { Entry, RunBody } from './entry.ts';
@@ -173,11 +174,7 @@ test('a writer that is killed loses no entry whose append had resolved', async (
 });
 
 test('a full disk is a fault with the path and a fix', async (t) => {
-  const full = await access('/dev/full', constants.W_OK).then(
-    () => true,
-    () => false,
-  );
-  if (!full) {
+  if (!(await succeeds(access('/dev/full', constants.W_OK)))) {
     t.skip('this machine has no /dev/full');
     return;
   }

@@ -8,18 +8,17 @@ const entries = (...reported: [attempt: number, progress: Progress][]): Progress
     ...{ v: 1, t: new Date(seq * 1000).toISOString(), seq, job: '0000', attempt, kind: 'progress' },
     ...progress,
   }));
-/** The attempts as one curve, as the writer of event files has it. */
-function stitched(list: ProgressEntry[]): TrainingPoint[] {
+
+function taken(list: ProgressEntry[]): { point: TrainingPoint; isFirst: boolean }[] {
   const stitcher = new CurveStitcher();
-  return list.reduce<TrainingPoint[]>((points, entry) => {
-    const { point, isFirst } = stitcher.take(entry) ?? {};
-    if (point === undefined) return points;
-    return [...points.filter(({ step }) => !isFirst || step < point.step), point];
-  }, []);
+  return list.flatMap((entry) => stitcher.take(entry) ?? []);
 }
 
-const steps = (list: ProgressEntry[]): [number, number | undefined][] =>
-  stitched(list).map(({ step, metrics }) => [step, metrics['loss']]);
+/** Step and loss of each point; `first` voids the earlier ones at its step or later. */
+const steps = (list: ProgressEntry[]): unknown[] =>
+  taken(list).map(({ point: { step, metrics }, isFirst }) =>
+    isFirst ? [step, metrics['loss'], 'first'] : [step, metrics['loss']],
+  );
 
 test('steps count through all epochs, and a figure of an epoch is at its end', () => {
   const list = entries(
@@ -27,14 +26,15 @@ test('steps count through all epochs, and a figure of an epoch is at its end', (
     [1, { epoch: 1, metrics: { val_loss: 4 } }],
     [1, { epoch: 2, step: 5, steps: 10, loss: 2 }],
   );
-  assert.deepEqual(stitched(list), [
+  const points = taken(list).map(({ point }) => point);
+  assert.deepEqual(points, [
     { step: 5, epochs: 0.5, at: 0, metrics: { loss: 3 } },
     { step: 10, epochs: 1, at: 1000, metrics: { val_loss: 4 } },
     { step: 15, epochs: 1.5, at: 2000, metrics: { loss: 2 } },
   ]);
 });
 
-test('an attempt that resumes replaces what an earlier one did past its checkpoint', () => {
+test('the first point of an attempt voids what an earlier one did past its checkpoint', () => {
   const list = entries(
     [1, { epoch: 1, loss: 4 }],
     [1, { epoch: 2, loss: 3 }],
@@ -43,19 +43,20 @@ test('an attempt that resumes replaces what an earlier one did past its checkpoi
     [2, { epoch: 4, loss: 1 }],
   );
   assert.deepEqual(steps(list), [
-    [1, 4],
+    [1, 4, 'first'],
     [2, 3],
-    [3, 2],
+    [3, 9],
+    [3, 2, 'first'],
     [4, 1],
   ]);
   assert.deepEqual(steps(entries([1, { loss: 4 }], [1, { loss: 3 }], [2, { loss: 2 }])), [
-    [1, 4],
+    [1, 4, 'first'],
     [2, 3],
-    [3, 2],
+    [3, 2, 'first'],
   ]);
 });
 
-test('an attempt that first reports only its epoch still replaces what was past its checkpoint', () => {
+test('an attempt that first reports only its epoch still voids what was past its checkpoint', () => {
   const list = entries(
     [1, { epoch: 1, loss: 4 }],
     [1, { epoch: 2, loss: 9 }],
@@ -63,8 +64,9 @@ test('an attempt that first reports only its epoch still replaces what was past 
     [2, { epoch: 2, loss: 3 }],
   );
   assert.deepEqual(steps(list), [
-    [1, 4],
-    [2, 3],
+    [1, 4, 'first'],
+    [2, 9],
+    [2, 3, 'first'],
   ]);
 });
 
@@ -76,9 +78,10 @@ test('parts of an epoch are places of their own: an attempt that resumes within 
     [2, { epoch: 2.1, loss: 2 }],
   );
   assert.deepEqual(steps(list), [
-    [1.6, 4],
+    [1.6, 4, 'first'],
     [2, 3],
-    [2.1, 2],
+    [2.2, 9],
+    [2.1, 2, 'first'],
   ]);
 });
 

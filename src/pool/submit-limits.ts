@@ -22,6 +22,7 @@ export function submitLimits(profile: Profile = condorProfiles.htcondor): PoolLi
     ofPools: Object.fromEntries(
       Object.values(condorProfiles).flatMap(({ commands, title }) => commands.map((name) => [name, title])),
     ),
+    attributesOfPools: Object.values(condorProfiles).flatMap(attributesOf),
     ...defined({
       resumable: profile.resumable,
       gpuLengths:
@@ -31,6 +32,11 @@ export function submitLimits(profile: Profile = condorProfiles.htcondor): PoolLi
     }),
   };
 }
+
+const attributesOf = (one: Profile): string[] =>
+  [one.durationAttribute, one.gpuDurationAttribute, one.resumable, ...Object.keys(one.gpuAttributes)].filter(
+    (name) => name !== undefined,
+  );
 
 /** The same for a pool by its name. */
 export const limitsAt = (name: Profile['name']): PoolLimits => submitLimits(condorProfiles[name]);

@@ -59,7 +59,7 @@ test('an axis ends at or above its largest value, in a readable unit', () => {
   }
 });
 
-test('labels that are too long are cut where they differ least, and tooltips in full', () => {
+test('labels that are too long keep what differs, as in tables, and are tooltips in full', () => {
   const same = 'data=osdf:///chtc/staging/images-of-many-kinds.tar';
   const names = ['bert-base-uncased', 'distilbert-base-uncased'].map(
     (model) => `${same} model=${model} lr=0.1`,
@@ -76,7 +76,7 @@ test('labels that are too long are cut where they differ least, and tooltips in 
   );
   assert.deepEqual(
     labels.map(([, , shown]) => shown),
-    ['…model=bert-base-uncased…', '…model=distilbert-base-uncased…'],
+    ['osdf:///chtc/sta… bert-base-uncased 0.1', 'osdf:///chtc/sta… distilbert-base-u… 0.1'],
   );
 });
 

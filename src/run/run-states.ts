@@ -34,11 +34,9 @@ export async function* followRunStates(
 }
 
 /** The jobs' values of the matrix and their names, by id; none if all are alike. */
-export async function readNames(
-  runFolder: string,
-): Promise<Map<string, Pick<JobState, 'parameters' | 'name'>>> {
+export async function readNames(folder: string): Promise<Map<string, Pick<JobState, 'parameters' | 'name'>>> {
   // A copy of a run may lack its plan.
-  const { jobs = [] } = (await readPlan(runFolder).catch(() => undefined)) ?? {};
+  const { jobs = [] } = (await readPlan(folder).catch(() => undefined)) ?? {};
   const names = jobNames(jobs);
   const known = jobs.filter(({ parameters }) => Object.keys(parameters).length > 0);
   return new Map(known.map(({ id, parameters }) => [id, defined({ parameters, name: names.get(id) })]));

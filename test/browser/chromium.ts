@@ -1,9 +1,10 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { access, mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
+import { isThere } from '../../src/base/error-reason.ts';
 
 /** How long a test waits for what it expects to see: generous, for busy machines. */
 const timeoutMs = 180_000;
@@ -30,13 +31,7 @@ export async function findChromium(): Promise<string | undefined> {
     for (const folder of (process.env['PATH'] ?? '').split(path.delimiter))
       for (const name of ['chromium', 'chromium-browser', 'google-chrome']) {
         const file = path.join(folder, name);
-        if (
-          await access(file).then(
-            () => true,
-            () => false,
-          )
-        )
-          return file;
+        if (await isThere(file)) return file;
       }
     return undefined;
   };

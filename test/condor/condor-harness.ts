@@ -1,11 +1,12 @@
 import { execFile } from 'node:child_process';
-import { access, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import type { TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { systemClock } from '../../src/base/clock.ts';
 import type { Env } from '../../src/base/env.ts';
+import { isThere } from '../../src/base/error-reason.ts';
 import { loadPlan } from '../../src/job/load-plan.ts';
 import type { JobState, RunState } from '../../src/journal/state.ts';
 import { condorProfiles } from '../../src/pool/condor/submit/profiles.ts';
@@ -43,11 +44,7 @@ export async function condorHarness(
   { inside = '.', env: more = {}, sends = false }: { inside?: string; env?: Env; sends?: boolean } = {},
 ): Promise<CondorHarness | undefined> {
   const built = process.env['UPDRAFT_AGENT'] ?? path.join(root, `dist/updraft-agent-linux-${os.arch()}`);
-  const isBuilt = await access(built).then(
-    () => true,
-    () => false,
-  );
-  if (!isBuilt) {
+  if (!(await isThere(built))) {
     t.skip(`the agent is not built: ${built} is missing`);
     return undefined;
   }

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
-import { access, cp, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { systemClock } from '../../src/base/clock.ts';
 import type { Env } from '../../src/base/env.ts';
+import { isThere } from '../../src/base/error-reason.ts';
 import { planText } from '../../src/cli/submit/plan-text.ts';
 import { attemptFiles, attemptFolder } from '../../src/job/layout.ts';
 import { loadPlan } from '../../src/job/load-plan.ts';
@@ -316,9 +317,3 @@ async function whatHappened(
   const said = (await Promise.all(output)).map((text) => text.slice(-4000)).join('');
   return `${last?.outcome ?? 'held'} ${JSON.stringify(last?.fault ?? held ?? {})}\n${said}`;
 }
-
-const isThere = (file: string): Promise<boolean> =>
-  access(file).then(
-    () => true,
-    () => false,
-  );

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { access } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
+import { isThere } from '../../src/base/error-reason.ts';
 import { cutScenario } from '../../bench/osg/cut-scenario.ts';
 import { runReplay } from '../../bench/osg/run-replay.ts';
 import { osgScenario } from '../../bench/osg/scenario.ts';
@@ -13,12 +13,7 @@ const numbersOf = (valid: Iterable<number> = []): number[] => [...valid].sort((a
 
 test('of ten published jobs, one per kind of trouble, the same succeed as in the study, and with Updraft all', async (t) => {
   const agent = process.env['UPDRAFT_AGENT'] ?? path.resolve(`dist/updraft-agent-linux-${os.arch()}`);
-  if (
-    !(await access(agent).then(
-      () => true,
-      () => false,
-    ))
-  ) {
+  if (!(await isThere(agent))) {
     t.skip(`the agent is not built: ${agent} is missing`);
     return;
   }

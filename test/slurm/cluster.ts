@@ -8,6 +8,7 @@ import path from 'node:path';
 import { after, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { systemClock } from '../../src/base/clock.ts';
+import { succeeds } from '../../src/base/error-reason.ts';
 import { identifyProcess, livenessOf, type ProcessIdentity } from '../../src/base/process-identity.ts';
 import { enterRootScript, enterCommand } from '../../src/mini/pool/namespaces.ts';
 import { poolUser } from '../../src/mini/pool/root-folder.ts';
@@ -44,11 +45,8 @@ async function start(): Promise<Cluster | { lacks: string }> {
   const root = await poolRoot();
   if ('lacks' in root) return root;
   // A link whose target exists only inside.
-  const isThere = await lstat(path.join(root.folder, 'usr/sbin/slurmctld')).then(
-    () => true,
-    () => false,
-  );
-  if (!isThere) return { lacks: `${root.folder} has no slurmctld` };
+  if (!(await succeeds(lstat(path.join(root.folder, 'usr/sbin/slurmctld')))))
+    return { lacks: `${root.folder} has no slurmctld` };
   const home = await mkdtemp(path.join(os.tmpdir(), 'updraft-slurm-'));
   endings.push(() => rm(home, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }));
   await writeHome(home);

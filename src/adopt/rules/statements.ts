@@ -207,9 +207,12 @@ function quotingOf(batch: Batch): Found[] {
   });
 }
 
-/** Attributes that pools ask for; with `+` in their pages. */
-const attributesOfPools =
-  /^(is_?resumable|want_?(flocking|glidein|gpulab)|gpujoblength|jobdurationcategory|jobflavour|maxruntime|maxwalltimemins|singularity(image|bindcwd)|desired_sites|undesired_sites)$/i;
+/** Attributes that pools without a profile ask for; with `+` in their pages. */
+const otherAttributes =
+  /^(want(flocking|glidein)|jobflavour|maxruntime|maxwalltimemins|singularity(image|bindcwd)|(un)?desiredsites)$/;
+
+/** The same attribute, however it is written: `WantGPULab`, `want_gpulab`. */
+const plainName = (name: string): string => name.toLowerCase().replaceAll('_', '');
 
 function unusedNames({ submission, limits }: SubmitFacts): Found[] {
   const used = (name: string): boolean => submission.referenced.has(name.toLowerCase());
@@ -233,7 +236,8 @@ function unusedNames({ submission, limits }: SubmitFacts): Found[] {
           fix: `remove it, or check the file for ${pool}: see --pool`,
           place,
         };
-      if (attributesOfPools.test(name))
+      const plain = plainName(name);
+      if (otherAttributes.test(plain) || limits.attributesOfPools?.some((one) => plainName(one) === plain))
         return {
           message: `\`${name}\` is an attribute of the job, not a submit command: HTCondor ignores it without \`+\``,
           fix: `+${name} = ${value}`,

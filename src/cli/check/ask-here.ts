@@ -1,6 +1,6 @@
 import { access, constants, stat, readdir, readFile, statfs } from 'node:fs/promises';
 import path from 'node:path';
-import { errorReason, fileSize } from '../../base/error-reason.ts';
+import { errorReason, fileSize, isThere } from '../../base/error-reason.ts';
 import { machinePaths, type PathContext } from '../../check/code/machine-paths.ts';
 import type { JobCode } from '../../check/code/code.ts';
 import { programsOf } from '../../check/code/uses.ts';
@@ -83,10 +83,7 @@ const pythonOf = ({ folder, spec, environment }: Plan, { files, commands }: JobC
 
 async function folderOf(cli: Cli, plan: Plan, isQuick: boolean): Promise<FolderFact> {
   const runs = path.join(plan.folder, runsFolder);
-  const place = await stat(runs).then(
-    () => runs,
-    () => plan.folder,
-  );
+  const place = (await isThere(runs)) ? runs : plan.folder;
   const unwritable = await access(place, constants.W_OK | constants.X_OK).then(
     () => undefined,
     (error: unknown) => errorReason(error),

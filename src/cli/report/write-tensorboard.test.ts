@@ -143,7 +143,7 @@ test('all attempts of a job are one curve, in the order of their numbers, in a f
   await growing.agent('0000', 2, { kind: 'heartbeat', memoryBytes: 1, quietSeconds: 0 }, report(2, 0.5));
   const { out } = await runCommand(results, ['--tensorboard', 'curves'], { cwd });
   assert.equal(out, `${path.join(cwd, 'curves')}\n`);
-  const folder = path.join(cwd, 'curves/0000 lr=0.0001');
+  const folder = path.join(cwd, 'curves/0000 lr=1e-4');
   const [name = ''] = await readdir(folder);
   assert.match(name, /^events\.out\.tfevents\.\d{10}\.updraft$/);
   const [, ...points] = recordsOf(await readFile(path.join(folder, name))).map((one) => [...fieldsOf(one)]);

@@ -1,5 +1,5 @@
 import { printable } from '../../base/printable.ts';
-import { shortenDistinct } from '../../base/shorten.ts';
+import { fitNames } from '../../base/fit-table.ts';
 import { widthOf } from '../../base/text-table.ts';
 
 const marks: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
@@ -29,15 +29,12 @@ export const label = (x: number, y: number, text: string, attributes: Attributes
 
 /** Draws these names in at most `width` characters: different ones stay different, and are tooltips in full. */
 export function nameLabels(width: number, names: readonly string[]) {
-  const short = shortenDistinct(width, names);
+  const cut = fitNames(names, width);
+  const short = (name: string): string => cut[names.indexOf(name)] ?? name;
   return (x: number, y: number, name: string, attributes: Attributes = {}): string => {
-    const title = short(name) === name ? [] : [element('title', {}, escapeMarkup(name))];
-    return element(
-      'text',
-      { x, y, fill: 'currentColor', ...attributes },
-      ...title,
-      escapeMarkup(short(name)),
-    );
+    const title = short(name) === name ? '' : element('title', {}, escapeMarkup(name));
+    const place = { x, y, fill: 'currentColor', ...attributes };
+    return element('text', place, title, escapeMarkup(short(name)));
   };
 }
 

@@ -2,6 +2,7 @@ import { rehearsalPrefix } from '../list-runs.ts';
 import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock } from '../../base/clock.ts';
+import { succeeds } from '../../base/error-reason.ts';
 import type { WorkOrder } from '../../job/job.ts';
 import { attemptFiles, attemptFolder } from '../../job/layout.ts';
 import { isOnDemand } from '../../job/on-demand.ts';
@@ -71,11 +72,8 @@ export async function rehearse(folder: string, pool: Pool, context: RehearsalCon
     reportRecovery(evictions, attempt, context);
     const during = nextEviction(evictions, attempt);
     if (during === undefined) continue;
-    const isDone = await pool.evict(folder, attempt.job).then(
-      () => true,
-      () => false, // it has ended meanwhile
-    );
-    if (!isDone) continue;
+    const isDone = await succeeds(pool.evict(folder, attempt.job));
+    if (!isDone) continue; // it has ended meanwhile
     evictions.push({
       during,
       attempt: attempt.attempt,
