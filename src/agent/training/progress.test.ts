@@ -60,11 +60,18 @@ test('the latest value of each field wins', () => {
   assert.deepEqual(mergeProgress([{ epoch: 1, loss: 3 }, {}, { loss: 2 }]), { epoch: 1, loss: 2 });
 });
 
+test('any name of a metric is made safe, but one that is too long', () => {
+  const odd = { 'Val RMSE': 1, 'F1 (macro)': 2, 'mAP@0.5:0.95': 3, 'Präzision %': 4, '-x': 5, _t: 6, '?': 7 };
+  assert.deepEqual(progressOfRecord(JSON.stringify({ ...odd, ['x'.repeat(61)]: 8 })), {
+    metrics: { Val_RMSE: 1, F1_macro: 2, 'mAP@0.5:0.95': 3, 'Präzision_%': 4, x: 5, _t: 6 },
+  });
+});
+
 test('other numbers of a record are metrics, as long as their names are few and plain', () => {
   assert.deepEqual(progressOfRecord('{"epoch": 1, "val_f1": 0.5, "note": "x", "a b": 1, "grad": NaN}'), {
     epoch: 1,
     done: 1,
-    metrics: { val_f1: 0.5, grad: NaN },
+    metrics: { val_f1: 0.5, a_b: 1, grad: NaN },
   });
   assert.deepEqual(mergeProgress([{ metrics: { a: 1, b: 1 } }, { loss: 1 }, { metrics: { b: 2 } }]), {
     loss: 1,

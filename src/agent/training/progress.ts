@@ -67,8 +67,9 @@ function withDone(found: Progress): Progress {
 const isOwnField = (name: string): name is (typeof progressFields)[number] =>
   (progressFields as readonly string[]).includes(name);
 
-/** Names of other metrics: short, and safe in tables and file names. */
-const metricName = /^[A-Za-z_][\w./-]{0,39}$/;
+/** Names of other metrics, as any table or file can carry them: `F1 (macro)` → `F1_macro`. */
+const safeName = (name: string): string =>
+  name.replaceAll(/[^\p{L}\p{N}_./@%:+-]+/gu, '_').replaceAll(/^[./@%:+-]+|(?<=.)_+$/g, '');
 
 /** More different names than this are not metrics, but counters or layers; the first ones count. */
 export const maxMetrics = 32;
@@ -79,14 +80,13 @@ export function progressOfRecord(line: string): Progress {
   const text = line.replace(/:\s*(-?)(NaN|Infinity)\b/g, ': "$1$2"');
   const value = tried(() => JSON.parse(text) as unknown);
   if (typeof value !== 'object' || value === null) return {};
-  const fields = value as Record<string, unknown>;
   const found: Progress = {};
   const metrics: Record<string, number> = {};
-  for (const [name, field] of Object.entries(fields)) {
+  for (const [name, field] of Object.entries(value as Record<string, unknown>)) {
     const isNumber = typeof field === 'number' || field === 'NaN' || /^-?Infinity$/.test(String(field));
     if (!isNumber) continue;
     if (isOwnField(name)) found[name] = Number(field);
-    else if (metricName.test(name)) metrics[name] = Number(field);
+    else if (/^(?=.*\p{L}).{1,60}$/u.test(safeName(name))) metrics[safeName(name)] = Number(field);
   }
   if (Object.keys(metrics).length > 0) found.metrics = metrics;
   return withDone(found);
