@@ -83,3 +83,53 @@ test('names lose the keys that they share to the title, then parts of their word
   assert.deepEqual(fitNames(names, 26), ['0000 dist… 0.0001 20260101', '0001 micr… 0.0001 42']);
   assert.equal(fitNames(names, 100), names);
 });
+
+test('numbers that do not fit make lines longer, and a name is whole where it must be', () => {
+  const columns = [{ title: 'job' }, right('loss', 0), right('accuracy', 0)];
+  const rows = ['0.734375', '0.734999'].map((value) => ['0000', '0.123456', value]);
+  assert.deepEqual(fitTable(columns, rows, 16).rows, [
+    '0000  0.123456  0.734375',
+    '0000  0.123456  0.734999',
+  ]);
+  const name = 'segmentation-benchmark-of-many-encoders-k3v9q1';
+  const runs = [{ title: 'RUN', minWidth: Infinity }, { title: 'STATE', rank: 0 }, { title: 'NOTE' }];
+  assert.deepEqual(fitTable(runs, [[name, 'success', '']], 40).rows, [`${name}  success`]);
+  const [line = ''] = fitTable(runs, [[name, 'success', 'a note']], 40).rows;
+  assert.ok(line.startsWith(`${name}  success`), line);
+});
+
+test('names without room for all their words keep those in which they differ most', () => {
+  const seeds = ['20260101', '20260102', '20260103'];
+  const names = seeds.map((seed) => `lr=0.00001 wd=0.00001 seed=${seed}`);
+  assert.deepEqual(
+    fitNames(names, 20),
+    seeds.map((seed) => `… 0.00001 ${seed}`),
+  );
+  const cells = seeds.flatMap((seed) => ['0.00001', '0.00002'].map((lr) => `${lr} ${seed}`));
+  const cut = fitNames(cells, 12);
+  assert.equal(new Set(cut).size, cells.length);
+  assert.deepEqual(fitNames(['0.734375', '0.734999'], 5), ['0.734375', '0.734999']);
+});
+
+test('names of rows keep their values, also those with spaces, before other columns stay', () => {
+  const names = ['sgd', 'an "odd" one'].flatMap((opt, at) =>
+    ['-1', '-0.5'].map(
+      (momentum, more) => `000${2 * at + more} lr=0.0001 wd=0.0004 opt=${opt} momentum=${momentum}`,
+    ),
+  );
+  const columns = [
+    { title: 'JOB' },
+    right('TRY', 2),
+    { title: 'STATE', rank: 0 },
+    { title: 'WHERE', rank: 3 },
+  ];
+  const { rows, hidden } = fitTable(
+    [...columns, right('LOSS', 5)],
+    names.map((name) => [name, '1', 'success', 'node-with-a-name', '0.12345678']),
+    60,
+  );
+  assert.deepEqual(hidden, ['WHERE', 'LOSS']);
+  const shown = rows.map((row) => row.slice(5).split('  ')[0]);
+  assert.deepEqual(shown.slice(0, 2), ['0.0001 0.0004 sgd -1', '0.0001 0.0004 sgd -0.5']);
+  assert.equal(new Set(shown).size, 4, rows.join('\n'));
+});

@@ -36,10 +36,13 @@ const gap = 2;
 const maxTitleLines = { whole: 3, cut: 6 };
 /** Names of rows, sentences and other words are not cut below these widths, where a column has no own. */
 const minWidths = { name: 20, sentence: 24, word: 16 };
+/** Names of rows keep their values before other columns stay, up to this share of the page. */
+const maxNameShare = 0.5;
 
 /**
  * A table of at most `width` characters. Long titles are folded first, then words are cut so that different ones stay
- * different, then columns are left out. Numbers are never cut. Columns that are empty in every row are no part of it.
+ * different, then columns are left out. Numbers are never cut: where they do not fit, lines are longer. Columns that are
+ * empty in every row are no part of it.
  */
 export function fitTable(
   columns: readonly FitColumn[],
@@ -125,16 +128,21 @@ function withoutKeys(column: Laid): Laid {
   const title = keys.every((name) => column.title.includes(name))
     ? column.title
     : [column.title, ...keys].filter((name) => name !== '').join(', ');
-  const texts = column.texts.map((text) => text.replaceAll(/(?<=^| )[^ =]+=/g, ''));
+  // The spaces of a value do not separate it.
+  const texts = column.texts.map((text) => {
+    const [id = '', ...values] = text.split(/(?<=^| )[^ =]+=/);
+    return id + values.map((value) => value.trim().replaceAll(' ', '\u00a0')).join(' ');
+  });
   return lay({ ...column, title }, texts, 0);
 }
 
 /** Takes from the widest words until all fit, or none may be narrower. */
 function cutWords(columns: readonly Laid[], width: number): Laid[] {
-  const floors = columns.map(({ align, title, isSentence, textWidth, minWidth }, at) => {
+  const floors = columns.map(({ align, title, texts, isSentence, textWidth, minWidth }, at) => {
     if (align === 'right') return Infinity;
     const usual = minWidths[at === 0 ? 'name' : isSentence ? 'sentence' : 'word'];
-    const floor = Math.min(textWidth, minWidth ?? usual);
+    const ofNames = at === 0 ? Math.min(narrowestWidth(texts), Math.floor(width * maxNameShare)) : 0;
+    const floor = Math.min(textWidth, minWidth ?? Math.max(usual, ofNames));
     return Math.max(floor, longestOf(foldTitle(title, floor, maxTitleLines.cut)));
   });
   const widths = columns.map((column) => column.width);
@@ -158,32 +166,81 @@ function takeFromWidest(widths: number[], floors: readonly number[], excess: num
   }
 }
 
-/** Names of at most `width` characters. Different ones stay different, and those of several words keep each of them. */
-export function fitNames(names: readonly string[], width: number): readonly string[] {
-  if (longestOf(names) <= width) return names;
-  const { texts, textWidth } = withoutKeys(lay({ title: '', isSentence: false }, names));
-  return textWidth <= width ? texts : cutNames(texts, width);
+/** Names of at most `width` characters, if numbers leave them room. Different ones stay different. */
+export const fitNames = (names: readonly string[], width: number): readonly string[] =>
+  fitNameColumn('', names, width, width).texts;
+
+/** A column of names of at most `width` characters, or of up to `max`, if they need those to keep each of their words. */
+export function fitNameColumn(
+  title: string,
+  names: readonly string[],
+  width: number,
+  max: number,
+): Pick<Laid, 'head' | 'texts' | 'width'> {
+  const whole = lay({ title, isSentence: false }, names, 0);
+  if (whole.textWidth <= width) return whole;
+  const plain = withoutKeys(whole);
+  const room = Math.max(width, Math.min(narrowestWidth(plain.texts), max));
+  const texts = plain.textWidth <= room ? plain.texts : cutNames(plain.texts, room);
+  return lay(plain, texts.map(plainSpaces), room, maxTitleLines.cut);
 }
 
-/** A word keeps its beginning where that distinguishes it; numbers are not cut. */
+const plainSpaces = (text: string): string => text.replaceAll('\u00a0', ' ');
+
+/**
+ * Names of several words keep each of them if they can, then those in which the names differ most. A word keeps its
+ * beginning where that distinguishes it; numbers are not cut.
+ */
 function cutNames(names: readonly string[], width: number): string[] {
-  const rows = names.map((name) => name.split(' '));
-  const count = rows.reduce((max, { length }) => Math.max(max, length), 0);
-  if (count < 2) return cutDistinct(names, width);
-  const words = Array.from({ length: count }, (_, at) => [...new Set(rows.map((row) => row[at] ?? ''))]);
-  const widths = words.map(longestOf);
-  const floors = words.map((texts) => (texts.every(isFigure) ? Infinity : minWordWidth));
-  takeFromWidest(widths, floors, widths.reduce((sum, one) => sum + one + 1, -1) - width);
+  const { rows, words, widths, floors } = wordsOf(names);
+  if (words.length < 2) return names.every(isFigure) ? [...names] : cutDistinct(names, width);
+  takeFromWidest(widths, floors, widthOfWords(widths) - width);
+  const leftOut = fewestValues(words, widths, width);
   const cuts = words.map((texts, at) => {
-    const cut = cutDistinct(texts, widths[at] ?? 0);
+    const cut = leftOut.has(at) ? texts.map(() => '…') : cutDistinct(texts, widths[at] ?? 0);
     return new Map(texts.map((text, index) => [text, cut[index]]));
   });
-  return rows.map((row) => clip(row.map((word, at) => cuts[at]?.get(word) ?? word).join(' '), width));
+  const cut = rows.map((row) => row.map((word, at) => cuts[at]?.get(word) ?? word).join(' '));
+  const isGood = longestOf(cut) <= width && new Set(cut).size === new Set(names).size;
+  return isGood ? cut : names.map(shortenDistinct(width, names));
+}
+
+/** The words of names, the different ones at each place, how wide they are, and how narrow they may be. */
+function wordsOf(names: readonly string[]): {
+  rows: string[][];
+  words: string[][];
+  widths: number[];
+  floors: number[];
+} {
+  const rows = names.map((name) => name.split(' '));
+  const count = rows.reduce((max, { length }) => Math.max(max, length), 0);
+  const words = Array.from({ length: count }, (_, at) => [...new Set(rows.map((row) => row[at] ?? ''))]);
+  const floors = words.map((texts) => (texts.every(isFigure) ? Infinity : minWordWidth));
+  return { rows, words, widths: words.map(longestOf), floors };
+}
+
+const widthOfWords = (widths: readonly number[]): number => widths.reduce((sum, one) => sum + one + 1, -1);
+
+/** What names need to keep each of their words. */
+function narrowestWidth(names: readonly string[]): number {
+  const { widths, floors } = wordsOf(names);
+  return widthOfWords(
+    widths.map((width, at) => (floors[at] === Infinity ? width : Math.min(width, minWordWidth))),
+  );
+}
+
+/** The places whose words are left out, of the fewest different words first, until the others fit. */
+function fewestValues(words: readonly string[][], widths: readonly number[], width: number): Set<number> {
+  const leftOut = new Set<number>();
+  const excess = (): number => widthOfWords(widths.map((one, at) => (leftOut.has(at) ? 1 : one))) - width;
+  const order = words.map((_, at) => at).sort((a, b) => (words[a]?.length ?? 0) - (words[b]?.length ?? 0));
+  for (const at of order) if (excess() > 0) leftOut.add(at);
+  return leftOut;
 }
 
 /** Less of a word says nothing. */
 const minWordWidth = 5;
-const isFigure = (word: string): boolean => word === '' || (word !== ' ' && !Number.isNaN(Number(word)));
+const isFigure = (word: string): boolean => word === '' || !Number.isNaN(Number(word));
 
 function cutDistinct(texts: readonly string[], width: number): string[] {
   const clipped = texts.map((text) => clip(text, width));
@@ -191,14 +248,13 @@ function cutDistinct(texts: readonly string[], width: number): string[] {
 }
 
 function linesOf(columns: readonly Laid[], count: number, width: number): Pick<FittedTable, 'head' | 'rows'> {
-  const line = (textOf: (column: Laid) => string | undefined): string =>
-    clip(
-      columns
-        .map((column) => pad(textOf(column) ?? '', column.width, column.align))
-        .join(' '.repeat(gap))
-        .trimEnd(),
-      width,
-    );
+  const line = (textOf: (column: Laid) => string | undefined): string => {
+    const cells = columns.map((column) => pad(textOf(column) ?? '', column.width, column.align));
+    const whole = plainSpaces(cells.join(' '.repeat(gap)).trimEnd());
+    // Only a sentence may lose its end.
+    const before = widthOfAll(columns.filter(({ isSentence }) => !isSentence)) + gap;
+    return columns.at(-1)?.isSentence === true ? clip(whole, Math.max(width, before + 1)).trimEnd() : whole;
+  };
   const height = Math.max(0, ...columns.map(({ head }) => head.length));
   return {
     head: Array.from({ length: height }, (_, at) => line(({ head }) => head[at - height + head.length])),

@@ -75,10 +75,9 @@ function checkSingle(source: SourceFile): SpecProblem[] {
 }
 
 /** Where the settings of checkpoints and limits contradict each other. */
-export const checkCheckpoint = (source: SourceFile): SpecProblem[] => [
-  ...checkAlone(source),
-  ...checkLimits(source),
-];
+export function checkCheckpoint(source: SourceFile): SpecProblem[] {
+  return [...checkAlone(source), ...checkLimits(source)];
+}
 
 function checkAlone(source: SourceFile): SpecProblem[] {
   if (valueAt(source.value, ['train', 'checkpoint']) !== undefined) return [];

@@ -11,7 +11,8 @@ test('a job is named by the parameters in which the jobs of its run differ', () 
     'lr=0.1',
     'lr=0.2',
   ]);
-  assert.deepEqual(namesOf({ keep: '', seed: 2 }, { keep: '1 GB', seed: 2 }), ['', 'keep=1 GB']);
+  assert.deepEqual(namesOf({ keep: '', seed: 2 }, { keep: '1 GB', seed: 2 }), ["keep=''", 'keep=1 GB']);
+  assert.deepEqual(namesOf({ seed: 2 }, { keep: '1 GB', seed: 2 }), ['', 'keep=1 GB']);
   assert.deepEqual(namesOf({}, {}), ['', '']);
   assert.equal(jobLabel('0003', 'lr=0.1'), '0003 lr=0.1');
   assert.equal(jobLabel('0003'), '0003');

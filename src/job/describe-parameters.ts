@@ -9,10 +9,13 @@ export type Parameters = Readonly<Record<string, Value>>;
 /** The name of a parameter; Hydra's have dots: `model.optimizer.lr`. */
 export const parameterPattern = String.raw`[A-Za-z_]\w*(?:[.-]\w+)*`;
 
+/** A value as people read it; an empty text as `''`. */
+export const showValue = (value: Value): string => (value === '' ? "''" : String(value));
+
 /** `lr=0.1 seed=2`; empty for a job without parameters. */
 export const describeParameters = (parameters: Parameters = {}): string =>
   Object.entries(parameters)
-    .map(([name, value]) => `${name}=${value}`)
+    .map(([name, value]) => `${name}=${showValue(value)}`)
     .join(' ');
 
 /** A job as people read it: its number, and its name in the run. `0003 lr=0.1 seed=2` */
@@ -39,13 +42,13 @@ export function nameCells(cells: readonly Parameters[], names: readonly string[]
   const lastParts = (name: string, count: number) => name.split('.').slice(-count).join('.');
   const shortNames = shortestDistinct(names, 4, lastParts) ?? names;
   const columns = names.map((name, at) => {
-    const values = [...new Set(cells.map((cell) => cell[name] ?? ''))];
-    const texts = shortestDistinct(values, 8, textOf) ?? values.map(String);
-    const words = texts
-      .map(shortenDistinct(maxValueChars, texts))
-      .map((text) => (text === '' ? [] : [`${shortNames[at]}=${text}`]));
-    const wordsOf = new Map(values.map((value, index) => [value, words[index]]));
-    return cells.map((cell) => wordsOf.get(cell[name] ?? '') ?? []);
+    const values = [...new Set(cells.flatMap((cell) => cell[name] ?? []))];
+    const texts = shortestDistinct(values, 8, textOf) ?? values.map(showValue);
+    const words = texts.map(shortenDistinct(maxValueChars, texts)).map((text) => `${shortNames[at]}=${text}`);
+    const wordOf = new Map<Value | undefined, string | undefined>(
+      values.map((value, index) => [value, words[index]]),
+    );
+    return cells.map((cell) => wordOf.get(cell[name]) ?? []);
   });
   return cells.map((_, at) => columns.flatMap((column) => column[at] ?? []).join(' '));
 }
@@ -54,7 +57,7 @@ export function nameCells(cells: readonly Parameters[], names: readonly string[]
 const textOf = (value: Value, size: number): string =>
   typeof value === 'number' && !Number.isInteger(value) && String(value).length > 8
     ? String(Number(value.toPrecision(3 + size)))
-    : String(value);
+    : showValue(value);
 
 /**
  * The fewest of these parameters that distinguish all cells, in their order: what belongs together in a group needs one

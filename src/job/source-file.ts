@@ -45,12 +45,9 @@ export function showKey(path: KeyPath): string {
 const bareOrQuoted = (part: string): string => (/^[\w-]+$/.test(part) ? part : JSON.stringify(part));
 
 /** A problem of the value at `path`, or, if that is absent, of the nearest table that should contain it. */
-export const problemAt = (source: SourceFile, path: KeyPath, message: string): SpecProblem => ({
-  file: source.file,
-  ...valuePlace(source, path),
-  key: showKey(path),
-  message,
-});
+export function problemAt(source: SourceFile, path: KeyPath, message: string): SpecProblem {
+  return { file: source.file, ...valuePlace(source, path), key: showKey(path), message };
+}
 
 /** A problem of the key itself, such as an unknown one. */
 export function problemAtKey(source: SourceFile, path: KeyPath, message: string): SpecProblem {

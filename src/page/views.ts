@@ -130,10 +130,9 @@ const labelled = (label: string, content: HTMLElement[]): HTMLElement[] =>
   content.length === 0 ? [] : [html('h3', {}, label), ...content];
 
 /** What `why` prints for one job, or for each that has the name. */
-export const whyView = (views: readonly ExplanationView[], command: string): HTMLElement[] => [
-  ...views.flatMap(explanationView),
-  commandView(command),
-];
+export function whyView(views: readonly ExplanationView[], command: string): HTMLElement[] {
+  return [...views.flatMap(explanationView), commandView(command)];
+}
 
 const explanationView = ({ headline, why, traceback, log, now, fix }: ExplanationView): HTMLElement[] => [
   html('h2', {}, headline),

@@ -70,7 +70,7 @@ export function groupedSection(report: GroupedReport, all: boolean): Section {
     `${formatHours(report.slotTotalSeconds)} on slots`,
     `${formatHours(lostSeconds)} lost`,
   ];
-  return groupSection({ id: 'groups', title: `Loss by ${title}`, column: title }, shown, all, {
+  return groupSection({ id: 'groups', title: `Lost time by ${title}`, column: title }, shown, all, {
     ...(lostSeconds > 0 && { bars: groups.map((group) => group.lostSeconds / lostSeconds) }),
     after: [
       `All: ${together.join(', ')}.`,

@@ -1,7 +1,7 @@
 import { nearest } from '../base/nearest.ts';
 import { Fault } from '../fault/fault.ts';
 import type { AttemptHistory, JobHistory } from '../history/history.ts';
-import { distinguishingParameters } from '../job/describe-parameters.ts';
+import { distinguishingParameters, showValue } from '../job/describe-parameters.ts';
 import { seedName } from '../job/expand.ts';
 import type { GroupKey } from './groups.ts';
 import { hostOf, siteNames, unknownSite } from './sites.ts';
@@ -102,7 +102,7 @@ const parameterGrouping = (name: string): Grouping => ({
   key: () => ({
     job: ({ trained }) => {
       const value = trained?.parameters?.[name];
-      return value === undefined ? undefined : String(value);
+      return value === undefined ? undefined : showValue(value);
     },
   }),
 });

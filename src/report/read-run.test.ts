@@ -4,7 +4,8 @@ import type { Entry, Outcome, RunBody } from '../journal/entry.ts';
 import { fold } from '../journal/fold.ts';
 import type { FaultKind } from '../fault/kinds.ts';
 import { attemptCsv } from './attempt-csv.ts';
-import { readRun } from './read-run.ts';
+import { readRun, runReport } from './read-run.ts';
+import { runText } from './report-text.ts';
 import { reportCharts } from './report-charts.ts';
 import { sections } from './sections.ts';
 
@@ -99,6 +100,13 @@ test('tables, charts and the CSV of attempts name jobs by the parameters that di
   assert.deepEqual(rowsOf('slowest'), ['0 lr=0']);
   const charts = reportCharts(histories, ledger, report);
   assert.match(charts.find(({ title }) => title === 'Attempts over time')?.svg ?? '', /1 lr=0\.1/);
+  const whole = runReport('r', { ...state, jobs });
+  const [row] = whole.attemptRows;
+  // So little is not nothing.
+  row!.seconds.queued = 0.01;
+  const glyphs = { done: '#', running: '+', failed: 'x', idle: '.' };
+  const text = runText(whole, [], { width: Infinity, glyphs });
+  assert.match(text, /^ {2}0 lr=0 +1 +success +0\.0s +10s +10s\n {2}1 lr=0\.1 +1 +failed /m);
   const [head, first] = [...attemptCsv(ledger)];
   assert.match(head ?? '', /,parameters\.lr,parameters\.epochs\n$/);
   assert.match(first ?? '', /,0,90\n$/);

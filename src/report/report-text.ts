@@ -10,9 +10,9 @@ import {
   slotColumns,
   sumOver,
 } from './columns.ts';
-import type { RunAttempt, RunReport } from './read-run.ts';
+import type { RunReport } from './read-run.ts';
 import type { LogReport } from './log-report.ts';
-import { type Section, sectionTable, withoutEmptyColumns } from './section.ts';
+import { rowLabel, type Section, sectionTable, withoutEmptyColumns } from './section.ts';
 import { timeSummary } from './sections.ts';
 import { formatHours, formatMillis, formatShare } from './format.ts';
 
@@ -143,7 +143,7 @@ export function runText(report: RunReport, parts: readonly Section[], page: Text
     `run ${printable(run)} (${printable(name)}, pool ${printable(pool)})`,
     '',
     ...openingText(report, page),
-    sectionText([...parts, ...(isShown ? [attemptSection(attemptRows, page.width)] : [])], page),
+    sectionText([...parts, ...(isShown ? [attemptSection(report, page.width)] : [])], page),
     ...noteLines(report, page),
   ].join('\n');
 }
@@ -152,7 +152,9 @@ export function runText(report: RunReport, parts: readonly Section[], page: Text
  * A row per attempt and the sum. If not all columns fit, the smallest are combined as `other`, so that rows still add
  * up.
  */
-function attemptSection(attempts: readonly RunAttempt[], width: number): Section {
+function attemptSection(report: RunReport, width: number): Section {
+  const { attemptRows: attempts, jobRows } = report;
+  const labels = new Map(jobRows.map((row) => [row.job, rowLabel(row)]));
   const sum = noAmounts();
   for (const { seconds } of attempts) addAmounts(sum, seconds);
   const used = [...columns.slice(slotColumns.length), ...slotColumns].filter((column) => sum[column] > 0);
@@ -163,9 +165,12 @@ function attemptSection(attempts: readonly RunAttempt[], width: number): Section
     const parts = [...shown.map((column) => [column]), ...(least.length === 0 ? [] : [least])];
     const titles = shown.map((column) => columnLabels[column]).concat(least.length === 0 ? [] : 'other');
     const cells = (seconds: Amounts) =>
-      [...parts, columns].map((part) => formatMillis(sumOver(seconds, part) * 1000).replace(/^0\.0s$/, '-'));
+      [...parts, columns].map((part) => {
+        const sum = sumOver(seconds, part);
+        return sum === 0 ? '-' : formatMillis(sum * 1000);
+      });
     const rows = attempts.map(({ job, attempt, ending, machine, site, seconds }) => [
-      ...[job, attempt, ending, site === '' ? machine : site],
+      ...[labels.get(job) ?? job, attempt, ending, site === '' ? machine : site],
       ...cells(seconds),
     ]);
     const head = `job | try> | end | where | ${[...titles, 'total'].map((title) => `${title}>`).join(' | ')}`;

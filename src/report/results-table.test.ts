@@ -95,3 +95,23 @@ test('every column has a name of its own, also where a training reports what it 
   const other = { ...odd, job: '0001', metrics: { ...metrics, lr: 0.01 } };
   assert.deepEqual(names(sortResults([odd, other], { sort: 'last_lr' })), ['0001', '0000']);
 });
+
+test('the columns of CSV do not depend on how many rows are shown', () => {
+  const [head] = resultsCsv(rows);
+  const [best] = sortResults(rows, { sort: '-accuracy', top: 1 });
+  assert.deepEqual([...resultsCsv([best!], rows)][0], head);
+  assert.match(head ?? '', /,best_accuracy,/);
+});
+
+test('an empty value is shown as such, a missing one is blank', () => {
+  const given = [{ aug: '' }, { aug: 'flip' }, {}];
+  const jobs = given.map((parameters, at) => ({ ...row(`000${at}`, 0, 0.5), parameters: { ...parameters } }));
+  const { rows: cells, after } = resultsSection(jobs);
+  assert.deepEqual(
+    cells.map(([, aug]) => aug),
+    ["''", 'flip', ''],
+  );
+  assert.deepEqual(after, []);
+  const same = [0, 1].map((seed) => ({ ...row(`000${seed}`, 0, 0.5), parameters: { aug: '', seed } }));
+  assert.deepEqual(resultsSection(same).after, ["Same in all: aug=''."]);
+});

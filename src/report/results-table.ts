@@ -2,6 +2,7 @@ import { byImportance } from '../base/metric-direction.ts';
 import { nearest } from '../base/nearest.ts';
 import { compareValues, numberOf } from '../base/text-table.ts';
 import { Fault } from '../fault/fault.ts';
+import { showValue } from '../job/describe-parameters.ts';
 import { csvLine } from './attempt-csv.ts';
 import { type JobTableRow, valueNames } from './job-table.ts';
 import type { Section } from './section.ts';
@@ -99,7 +100,7 @@ export function resultsSection(
   const order = (name: string): number =>
     name === 'job' || given.includes(name) ? 0 : name === sortedBy ? 1 : name === 'outcome' ? 2 : 3;
   const columns = resultColumns(rows)
-    .filter(({ name, of }) => !same.includes(name) && rows.some((row) => (of(row) ?? '') !== ''))
+    .filter(({ name, of }) => !same.includes(name) && rows.some((row) => of(row) !== undefined))
     .toSorted((a, b) => order(a.name) - order(b.name));
   const ranks: Record<string, number> = { job: 0, outcome: 1, hours: 4, tries: 4, [key ?? 'job']: 0 };
   const head = columns.map(({ name, isNumber }) => ({
@@ -108,9 +109,11 @@ export function resultsSection(
     rank: ranks[name] ?? (given.includes(name) ? 2 : 3),
     ...(given.includes(name) ? { minWidth: minParameterWidth } : {}),
   }));
-  const said = same.map((name) => `${name}=${first?.parameters[name]}`).join(', ');
+  const said = same.map((name) => `${name}=${showValue(first?.parameters[name] ?? '')}`).join(', ');
   return {
-    ...{ id: 'results', title: 'Results', head },
+    id: 'results',
+    title: 'Results',
+    head,
     rows: rows.map((row) => columns.map(({ name, of }) => shown(of(row), given.includes(name)))),
     after: said === '' ? [] : [`Same in all: ${said}.`],
   };
@@ -120,14 +123,16 @@ export function resultsSection(
 const minParameterWidth = 10;
 
 /** What was given is shown as it was. */
-const shown = (value: string | number | boolean | undefined, isGiven: boolean): string =>
-  typeof value !== 'number' || isGiven || Number.isInteger(value) || !Number.isFinite(value)
-    ? String(value ?? '')
+function shown(value: string | number | boolean | undefined, isGiven: boolean): string {
+  if (value === undefined) return '';
+  return typeof value !== 'number' || isGiven || Number.isInteger(value) || !Number.isFinite(value)
+    ? showValue(value)
     : String(Number(value.toPrecision(4)));
+}
 
-/** The same with all digits, for other programs. */
-export function* resultsCsv(rows: readonly JobTableRow[]): Generator<string> {
-  const columns = resultColumns(rows);
+/** The same with all digits, for other programs: `rows` of `all` the jobs, which have the same columns. */
+export function* resultsCsv(rows: readonly JobTableRow[], all = rows): Generator<string> {
+  const columns = resultColumns(all);
   yield csvLine(columns.map(({ name }) => name));
   for (const row of rows) yield csvLine(columns.map(({ of }) => String(of(row) ?? '')));
 }

@@ -20,7 +20,6 @@ import {
 import { resultsSection } from './results-table.ts';
 import { avoidLine } from './verdict.ts';
 
-/** More jobs are only listed with --jobs. */
 /** Of more jobs, rows are shown only on request. */
 export const maxJobs = 20;
 const maxMachines = 10;

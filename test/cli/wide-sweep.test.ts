@@ -124,11 +124,27 @@ test('on 60 and 80 columns status and watch give jobs different names', async (t
     assertFits(`${out}\n${screen}`, columns);
     assert.match(out, /Not shown at this width: [^]*F1\.\sTo\s+see/);
     for (const text of [out, screen]) {
-      const names = linesOf(text, /^\d{4} /).map((line) => line.slice(5, 20));
+      const names = linesOf(text, /^\d{4} /).map((line) =>
+        line.slice(5).replace(/ +1 +success.*| {2}.*/, ''),
+      );
       assert.equal(names.length, 16);
-      assert.ok(new Set(names).size >= 8, names.join('\n'));
+      assert.equal(new Set(names).size, 16, names.join('\n'));
     }
   }
+});
+
+test('a report with --jobs has the table of results', async (t) => {
+  const { cwd } = await wideSweep(t);
+  const { out } = await runCommand(report, ['--jobs'], { cwd });
+  assert.match(out, /\nResults\n {2}job +model_name_or_path +learning_rate +seed +outcome .*f1.*\n {2}0000 /);
+});
+
+test('the note of a comparison offers only options that were not given', async (t) => {
+  const { cwd } = await wideSweep(t);
+  const noteOf = async (...args: string[]): Promise<string> =>
+    (await runCommand(compare, args, onTerminal(cwd, 40))).out.replaceAll(/\s+/g, ' ');
+  assert.match(await noteOf(), /To see all: `--by PARAMETER`, `--csv`, a wider/);
+  assert.match(await noteOf('--by', 'seed'), /To see all: `--csv`, a wider/);
 });
 
 test('the next commands of a report repeat its options', async (t) => {

@@ -105,7 +105,10 @@ async function printComparison(
   else if (options.svg !== undefined) await writeCharts(cli, options.svg, grouped);
   else if (options.html !== undefined)
     await writePage(cli, options.html, comparisonPage(heading, grouped, report, parts()));
-  else cli.out(`${sectionText(parts(), textPage(cli, '`--by PARAMETER`, `--csv`, '))}\n`);
+  else
+    cli.out(
+      `${sectionText(parts(), textPage(cli, options.by === undefined ? '`--by PARAMETER`, `--csv`, ' : '`--csv`, '))}\n`,
+    );
 }
 
 async function writeCharts(cli: Cli, folder: string, grouped: GroupedReport): Promise<void> {

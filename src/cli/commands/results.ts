@@ -82,7 +82,7 @@ async function printResults(cli: Cli, word: string | undefined, options: Options
   const all = jobTable(jobs, ledger.rows);
   const rows = sortResults(all, options);
   const section = () => resultsSection(rows, { sort: options.sort, all });
-  if (options.csv) for (const line of resultsCsv(rows)) cli.out(line);
+  if (options.csv) for (const line of resultsCsv(rows, all)) cli.out(line);
   else if (options.json) cli.out(`${JSON.stringify(resultsJson(rows))}\n`);
   else if (options.markdown) cli.out(`${reportMarkdown(`Results of ${state.run}`, [section()])}\n`);
   else {

@@ -111,10 +111,6 @@ function printRetry(
   }
 }
 
-const asJson = ({
-  job,
-  lack,
-  what,
-  isMet,
-  explanation: { cause, title, because },
-}: PlannedRetry): object => ({ job, lack, cause, title, because, mustChange: what, changeIsMade: isMet });
+function asJson({ job, lack, what, isMet, explanation: { cause, title, because } }: PlannedRetry): object {
+  return { job, lack, cause, title, because, mustChange: what, changeIsMade: isMet };
+}

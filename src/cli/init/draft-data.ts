@@ -99,18 +99,20 @@ async function fromLiterals(project: Project, choice: DataChoice, isFetched: boo
   }
 }
 
-/** A folder for several tables is one table; a folder below another belongs to it. */
-function isNew(choice: DataChoice, table: DraftData): boolean {
-  const isKnown = choice.tables.some(({ into }) => table.into === into || table.into.startsWith(`${into}/`));
-  return table.into !== '.' && !isKnown && choice.tables.push(table) > 0;
+/** Whether the table is new, and was added: a folder for several is one, a folder below another belongs to it. */
+function addTable({ tables }: DataChoice, table: DraftData): boolean {
+  const isKnown = tables.some(({ into }) => table.into === into || table.into.startsWith(`${into}/`));
+  if (table.into === '.' || isKnown) return false;
+  tables.push(table);
+  return true;
 }
 
 function add(choice: DataChoice, table: DraftData): void {
-  if (isNew(choice, table)) choice.guesses.push({ what: `data ${table.url ?? ''}`, why: table.why });
+  if (addTable(choice, table)) choice.guesses.push({ what: `data ${table.url ?? ''}`, why: table.why });
 }
 
 function needed(choice: DataChoice, table: DraftData): void {
-  if (!isNew(choice, table)) return;
+  if (!addTable(choice, table)) return;
   choice.open.push({
     what: `[data.${table.name}] url`,
     why: `where ${table.into} comes from, ${table.why}: a folder or archive here, or a URL`,

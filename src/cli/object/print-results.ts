@@ -74,12 +74,9 @@ function resultJson({ url, target, fetched, unpacked, setbacks, fault }: GetResu
   return { url, target, bytes, seconds, rate, verified, servers, leftOut, setbacks, unpacked };
 }
 
-export const faultJson = ({ kind, message, fix, info }: Fault): object => ({
-  kind,
-  message,
-  fix,
-  exit: info.exit,
-});
+export function faultJson({ kind, message, fix, info }: Fault): object {
+  return { kind, message, fix, exit: info.exit };
+}
 
 export function printTransferFault(board: Pick<TransferBoard, 'say'>, name: string, fault: Fault): void {
   board.say(`${name} FAILED: ${printable(fault.message)}`);

@@ -89,7 +89,9 @@ export function sectionChoice(form: ReportForm, jobRows: readonly JobTableRow[])
 
 /** The page for stdout; `all` names the options that show what does not fit. */
 export const textPage = (cli: Cli, all = ''): TextPage => ({
-  ...{ width: outWidth(cli), glyphs: glyphsFor(cli.env), all },
+  width: outWidth(cli),
+  glyphs: glyphsFor(cli.env),
+  all,
 });
 
 /** Writes a page to a file that the user named. */

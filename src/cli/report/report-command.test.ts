@@ -195,7 +195,7 @@ test('--by shows groups in every form, and jobs of several logs are named with t
   const failing = submit(0, '002.000.000') + execute(10, '002.000.000').replace('alias=ep', 'alias=bad');
   const cwd = await temporaryFolder(t, { 'a.log': whole, 'b.log': failing });
   const { out, err } = await runCommand(report, ['a.log', 'b.log', '--by', 'log'], { cwd });
-  assert.match(out, /Loss by log\n.*\n  a\.log +1 +1 +1 .*\n  b\.log +1 +1 +0 /);
+  assert.match(out, /Lost time by log\n.*\n  a\.log +1 +1 +1 .*\n  b\.log +1 +1 +0 /);
   assert.match(out, /All: 2 jobs, 2 attempts, 1m40s on slots, 0\.0s lost\./);
   assert.equal(err, '');
   const { out: json } = await runCommand(report, ['a.log', 'b.log', '--by', 'machine', '--json'], { cwd });
@@ -205,7 +205,7 @@ test('--by shows groups in every form, and jobs of several logs are named with t
   assert.match(csv, /^owner,jobs,attempts,success,.*\nunknown,1,1,1,100,1,0,,100,/);
   await runCommand(report, ['a.log', '--by', 'gpu', '--html', 'gpu.html'], { cwd });
   const page = await readFile(path.join(cwd, 'gpu.html'), 'utf8');
-  assert.match(page, /<h1>Loss by GPU model: a\.log<\/h1>/);
+  assert.match(page, /<h1>Lost time by GPU model: a\.log<\/h1>/);
   assert.match(page, /does not name the GPU model of 1 attempt\./);
   const { out: both } = await runCommand(report, ['a.log', 'b.log', '--jobs'], { cwd });
   assert.match(both, /\n  a\.log 1\.0 +success .*\n  b\.log 2\.0 +running /);
@@ -224,7 +224,7 @@ test('several runs and logs are one report, and groups of it', async (t) => {
   ) as LogReport;
   assert.deepEqual([jobs.total, logs], [5, words]);
   const { out } = await runCommand(report, [...words, '--by', 'run'], { cwd });
-  assert.match(out, /Loss by run\n(?:.*\n)*  retry-then-failure +2 /);
+  assert.match(out, /Lost time by run\n(?:.*\n)*  retry-then-failure +2 /);
   assert.match(out, /What a valid result costs, by run\n/);
 });
 

@@ -63,14 +63,18 @@ async function writeMatrix(cwd: string, folder: string, matrix: string): Promise
   await writeFile(path.join(folder, runFiles.plan), JSON.stringify(await loadPlan(file)));
 }
 
-test('without a terminal jobs of a matrix are named by all their parameters', async (t) => {
-  const { cwd, growing } = await aRun(t);
-  await writeMatrix(cwd, growing.folder, 'lr = [1e-4]\nschedule = ["cosine"]\noptimizer = ["adam"]\n');
+test('without a terminal jobs of a matrix are named by the parameters in which they differ', async (t) => {
+  const { cwd, growing } = await aRun(t, ['0000', '0001']);
+  await writeMatrix(cwd, growing.folder, 'lr = [1e-4, 1e-3]\nschedule = ["cosine"]\noptimizer = ["adam"]\n');
   const watching = runCommand(watch, [], { cwd });
   await growing.succeed('0000');
-  const name = '0000 lr=1e-4 schedule=cosine optimizer=adam';
-  assert.match((await watching).out, new RegExp(`Z ${name} try 1 success at node-a$`, 'm'));
-  assert.match((await runCommand(status, [], { cwd })).out, new RegExp(`^${name} +1 +success`, 'm'));
+  await growing.succeed('0001');
+  const { out } = await watching;
+  const { out: listed } = await runCommand(status, [], { cwd });
+  for (const name of ['0000 lr=1e-4', '0001 lr=1e-3']) {
+    assert.match(out, new RegExp(`Z ${name} try 1 success at node-a$`, 'm'));
+    assert.match(listed, new RegExp(`^${name} +1 +success`, 'm'));
+  }
 });
 
 test('with --json each change is a line with an object of the changed jobs', async (t) => {

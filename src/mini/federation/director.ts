@@ -175,9 +175,9 @@ function answerDiscovery({ response, server }: Exchange): void {
   });
 }
 
-const federationKeys = ({ namespaces }: SharedContext): object => ({
-  keys: namespaces.flatMap(({ issuer }) => (issuer === undefined ? [] : issuer.jwks.keys)),
-});
+function federationKeys({ namespaces }: SharedContext): object {
+  return { keys: namespaces.flatMap(({ issuer }) => (issuer === undefined ? [] : issuer.jwks.keys)) };
+}
 
 function describeNamespace(namespace: Namespace, { origin }: Directory): object {
   const { prefix, listings, writable, issuer } = namespace;

@@ -110,8 +110,6 @@ const modes: Record<ServerModel, Partial<Traits>> = {
 };
 
 /** The traits of a model, with a test's overrides. */
-export const traitsOf = (like: ServerModel | undefined, overrides: Partial<Traits> = {}): Traits => ({
-  ...plain,
-  ...(like === undefined ? {} : modes[like]),
-  ...overrides,
-});
+export function traitsOf(like: ServerModel | undefined, overrides: Partial<Traits> = {}): Traits {
+  return { ...plain, ...(like === undefined ? {} : modes[like]), ...overrides };
+}

@@ -30,12 +30,9 @@ export interface RehearsalRecord {
 }
 
 /** What a rehearsal has shown. Pure. */
-export const rehearsalSteps = (record: RehearsalRecord): RehearsalStep[] => [
-  ...transferSteps(record),
-  ...trainingSteps(record),
-  cleaned(record),
-  valid(record),
-];
+export function rehearsalSteps(record: RehearsalRecord): RehearsalStep[] {
+  return [...transferSteps(record), ...trainingSteps(record), cleaned(record), valid(record)];
+}
 
 const shown = (name: string, said: string): RehearsalStep => ({ name, result: 'shown', said });
 const failed = (name: string, said: string, fix: string): RehearsalStep => ({

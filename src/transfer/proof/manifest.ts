@@ -52,12 +52,9 @@ export function readJson(text: string, name: string): unknown {
 }
 
 /** The manifest without its key, safe to publish. */
-export const withoutKey = ({ bytes, chunkBytes, sha256, chunks }: Manifest): Manifest => ({
-  bytes,
-  chunkBytes,
-  sha256,
-  chunks,
-});
+export function withoutKey({ bytes, chunkBytes, sha256, chunks }: Manifest): Manifest {
+  return { bytes, chunkBytes, sha256, chunks };
+}
 
 /** Why a value is not a manifest, or undefined if it is one. */
 export function manifestProblem(value: unknown): string | undefined {
