@@ -27,7 +27,7 @@ test('rows of a run have parameters and accuracy; rows of a log do not', async (
   const [head, first] = [...jobCsv(rows)];
   assert.match(
     head ?? '',
-    /,cause,loss,accuracy,log,parameters\.lr,metrics\.loss,metrics\.accuracy,best\.loss,best\.accuracy\n$/,
+    /,cause,loss,accuracy,log,executeTotalSeconds,parameters\.lr,metrics\.loss,metrics\.accuracy,best\.loss,best\.accuracy\n$/,
   );
   assert.match(first ?? '', /^0000,,success,true,.*,0\.1,1\.07,0\.61,1\.07,0\.61\n$/);
   const shown = sections(report, { jobRows: rows }).find(({ id }) => id === 'jobs');
