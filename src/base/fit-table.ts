@@ -192,7 +192,8 @@ const plainSpaces = (text: string): string => text.replaceAll('\u00a0', ' ');
  * beginning where that distinguishes it; numbers are not cut.
  */
 function cutNames(names: readonly string[], width: number): string[] {
-  const { rows, words, widths, floors } = wordsOf(names);
+  const rows = names.map((name) => name.split(' '));
+  const { words, widths, floors } = wordsOf(rows);
   if (words.length < 2) return names.every(isFigure) ? [...names] : cutDistinct(names, width);
   takeFromWidest(widths, floors, widthOfWords(widths) - width);
   const leftOut = fewestValues(words, widths, width);
@@ -205,29 +206,21 @@ function cutNames(names: readonly string[], width: number): string[] {
   return isGood ? cut : names.map(shortenDistinct(width, names));
 }
 
-/** The words of names, the different ones at each place, how wide they are, and how narrow they may be. */
-function wordsOf(names: readonly string[]): {
-  rows: string[][];
-  words: string[][];
-  widths: number[];
-  floors: number[];
-} {
-  const rows = names.map((name) => name.split(' '));
+/** The different words at each place of names, how wide they are, and how narrow they may be. */
+function wordsOf(rows: readonly string[][]): { words: string[][]; widths: number[]; floors: number[] } {
   const count = rows.reduce((max, { length }) => Math.max(max, length), 0);
   const words = Array.from({ length: count }, (_, at) => [...new Set(rows.map((row) => row[at] ?? ''))]);
-  const floors = words.map((texts) => (texts.every(isFigure) ? Infinity : minWordWidth));
-  return { rows, words, widths: words.map(longestOf), floors };
+  const widths = words.map(longestOf);
+  const floorOf = (width: number, at: number): number =>
+    words[at]?.every(isFigure) === true ? width : Math.min(width, minWordWidth);
+  return { words, widths, floors: widths.map(floorOf) };
 }
 
 const widthOfWords = (widths: readonly number[]): number => widths.reduce((sum, one) => sum + one + 1, -1);
 
 /** What names need to keep each of their words. */
-function narrowestWidth(names: readonly string[]): number {
-  const { widths, floors } = wordsOf(names);
-  return widthOfWords(
-    widths.map((width, at) => (floors[at] === Infinity ? width : Math.min(width, minWordWidth))),
-  );
-}
+const narrowestWidth = (names: readonly string[]): number =>
+  widthOfWords(wordsOf(names.map((name) => name.split(' '))).floors);
 
 /** The places whose words are left out, of the fewest different words first, until the others fit. */
 function fewestValues(words: readonly string[][], widths: readonly number[], width: number): Set<number> {

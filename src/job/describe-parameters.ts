@@ -77,9 +77,7 @@ export function nameCells(cells: readonly Parameters[], names: readonly string[]
     const values = [...new Set(cells.flatMap((cell) => cell[name] ?? []))];
     const texts = shortestDistinct(values, 8, textOf) ?? values.map(showValue);
     const words = texts.map(shortenDistinct(maxValueChars, texts)).map((text) => `${shortNames[at]}=${text}`);
-    const wordOf = new Map<Value | undefined, string | undefined>(
-      values.map((value, index) => [value, words[index]]),
-    );
+    const wordOf = new Map(values.map((value, index) => [value as Value | undefined, words[index]]));
     return cells.map((cell) => wordOf.get(cell[name]) ?? []);
   });
   return cells.map((_, at) => columns.flatMap((column) => column[at] ?? []).join(' '));

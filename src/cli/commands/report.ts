@@ -100,10 +100,6 @@ async function printRun(cli: Cli, run: FoundRun, form: ReportForm, given: string
   nextCommands(cli, [
     ...(await failureCommands(state, run)),
     [`updraft status ${run.argument}`, 'the state of each job'],
-    report.jobRows.some(({ metrics }) => Object.keys(metrics).length > 0) && [
-      `updraft results ${run.argument}`,
-      'parameters and metrics of every job',
-    ],
     [`updraft report ${named} --html report.html`, 'where the time went, with charts'],
     [`updraft report ${named} --json`, 'the figures as JSON'],
   ]);

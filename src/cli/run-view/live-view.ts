@@ -121,14 +121,9 @@ function jobLines(jobs: readonly JobState[], frame: Frame, room: number, noteRow
   const { columns, color } = frame;
   const sorted = jobs.toSorted((a, b) => order[groupOf(a)] - order[groupOf(b)]);
   // A job keeps its name when others leave the screen.
-  const names = fitNameColumn(
-    'JOB',
-    sorted.slice(0, Math.max(maxNamed, room)).map(nameOf),
-    nameRoom(frame),
-    Math.floor(columns / 2),
-  );
-  const heads = room < minRowsOfTitles ? ['JOB'] : names.head;
-  const left = room - heads.length - noteRows;
+  const named = sorted.slice(0, Math.max(maxNamed, room)).map(nameOf);
+  const names = fitNameColumn('JOB', named, nameRoom(frame), Math.floor(columns / 2));
+  const left = room - names.head.length - noteRows;
   const all = sorted.length <= left;
   const shown = all ? sorted : sorted.slice(0, Math.max(0, left - 1));
   const widths = widthsFor(Math.max(3, names.width), shown, frame);
@@ -144,21 +139,14 @@ function jobLines(jobs: readonly JobState[], frame: Frame, room: number, noteRow
   const more = all ? [] : [`… and ${sorted.length - shown.length} more: updraft status lists them all`];
   const notes = hidden.length === 0 ? [] : [`Not shown at this width: ${hidden.join(', ')}`];
   return [
-    ...heads.slice(0, -1).map((line) => bold(clip(line, columns), color)),
-    bold(clip(`${pad(heads.at(-1) ?? '', widths.id)} ${title}`.trimEnd(), columns), color),
+    ...names.head.slice(0, -1).map((line) => bold(clip(line, columns), color)),
+    bold(clip(`${pad(names.head.at(-1) ?? '', widths.id)} ${title}`.trimEnd(), columns), color),
     ...lines.map(({ text }) => text),
     ...[...more, ...notes].map((line) => clip(line, columns)),
   ];
 }
 
-/** A lower screen needs its rows for jobs. */
-const minRowsOfTitles = 12;
-
-interface Widths {
-  id: number;
-  bar: number;
-  place: number;
-}
+type Widths = Record<'id' | 'bar' | 'place', number>;
 
 /** Figures are worth more than a bar. */
 function widthsFor(id: number, jobs: readonly JobState[], { columns }: Frame): Widths {
@@ -219,8 +207,7 @@ function fitDetail(
   let kept = [...words];
   const hidden: string[] = [];
   const metrics = words.flatMap((word) => metricIn(word) ?? []);
-  const isMetric = (name: string): boolean => name !== 'epoch' && name !== 'ETA';
-  const order = byImportance(metrics.filter(isMetric)).reverse();
+  const order = byImportance(metrics.filter((name) => !['epoch', 'ETA'].includes(name))).reverse();
   // What has ended needs its epoch least.
   for (const name of isTraining ? order : [...metrics.filter((one) => one === 'epoch'), ...order]) {
     if (widthOf(kept.join('  ')) <= room) break;
