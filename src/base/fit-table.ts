@@ -34,10 +34,8 @@ interface Laid extends FitColumn {
 const gap = 2;
 /** Of a title over whole texts, and over texts that are cut. */
 const maxTitleLines = { whole: 3, cut: 6 };
-/** Names of rows, sentences and other words are not cut below these widths, where a column has no own. */
+/** Names of rows, sentences and other words are not cut below these widths. Names may take half of the page. */
 const minWidths = { name: 20, sentence: 24, word: 16 };
-/** Names of rows keep their values before other columns stay, up to this share of the page. */
-const maxNameShare = 0.5;
 
 /**
  * A table of at most `width` characters. Long titles are folded first, then words are cut so that different ones stay
@@ -141,7 +139,7 @@ function cutWords(columns: readonly Laid[], width: number): Laid[] {
   const floors = columns.map(({ align, title, texts, isSentence, textWidth, minWidth }, at) => {
     if (align === 'right') return Infinity;
     const usual = minWidths[at === 0 ? 'name' : isSentence ? 'sentence' : 'word'];
-    const ofNames = at === 0 ? Math.min(narrowestWidth(texts), Math.floor(width * maxNameShare)) : 0;
+    const ofNames = at === 0 ? Math.min(narrowestWidth(texts), Math.floor(width / 2)) : 0;
     const floor = Math.min(textWidth, minWidth ?? Math.max(usual, ofNames));
     return Math.max(floor, longestOf(foldTitle(title, floor, maxTitleLines.cut)));
   });
@@ -167,22 +165,10 @@ function takeFromWidest(widths: number[], floors: readonly number[], excess: num
 }
 
 /** Names of at most `width` characters, if numbers leave them room. Different ones stay different. */
-export const fitNames = (names: readonly string[], width: number): readonly string[] =>
-  fitNameColumn('', names, width, width).texts;
-
-/** A column of names of at most `width` characters, or of up to `max`, if they need those to keep each of their words. */
-export function fitNameColumn(
-  title: string,
-  names: readonly string[],
-  width: number,
-  max: number,
-): Pick<Laid, 'head' | 'texts' | 'width'> {
-  const whole = lay({ title, isSentence: false }, names, 0);
-  if (whole.textWidth <= width) return whole;
-  const plain = withoutKeys(whole);
-  const room = Math.max(width, Math.min(narrowestWidth(plain.texts), max));
-  const texts = plain.textWidth <= room ? plain.texts : cutNames(plain.texts, room);
-  return lay(plain, texts.map(plainSpaces), room, maxTitleLines.cut);
+export function fitNames(names: readonly string[], width: number): readonly string[] {
+  if (longestOf(names) <= width) return names;
+  const { texts, textWidth } = withoutKeys(lay({ title: '', isSentence: false }, names));
+  return (textWidth <= width ? texts : cutNames(texts, width)).map(plainSpaces);
 }
 
 const plainSpaces = (text: string): string => text.replaceAll('\u00a0', ' ');

@@ -1,7 +1,6 @@
 import { styleText } from 'node:util';
-import { byImportance } from '../../base/metric-direction.ts';
 import { printable } from '../../base/printable.ts';
-import { fitNameColumn } from '../../base/fit-table.ts';
+import { fitNames } from '../../base/fit-table.ts';
 import { clip, pad, widthOf } from '../../base/text-table.ts';
 import { jobLabel } from '../../job/describe-parameters.ts';
 import type { JobState, RunState } from '../../journal/state.ts';
@@ -117,47 +116,31 @@ function segments(
 /** Active jobs first, then failed, waiting, and done. */
 const order: Record<Group, number> = { run: 0, output: 0, input: 0, failed: 1, idle: 2, done: 3 };
 
-function jobLines(jobs: readonly JobState[], frame: Frame, room: number, noteRows = 0): string[] {
-  const { columns, color } = frame;
+function jobLines(jobs: readonly JobState[], frame: Frame, room: number): string[] {
   const sorted = jobs.toSorted((a, b) => order[groupOf(a)] - order[groupOf(b)]);
+  const all = sorted.length + 1 <= room;
+  const shown = all ? sorted : sorted.slice(0, Math.max(0, room - 2));
   // A job keeps its name when others leave the screen.
-  const named = sorted.slice(0, Math.max(maxNamed, room)).map(nameOf);
-  const names = fitNameColumn('JOB', named, nameRoom(frame), Math.floor(columns / 2));
-  const left = room - names.head.length - noteRows;
-  const all = sorted.length <= left;
-  const shown = all ? sorted : sorted.slice(0, Math.max(0, left - 1));
-  const widths = widthsFor(Math.max(3, names.width), shown, frame);
+  const names = fitNames(sorted.slice(0, Math.max(maxNamed, shown.length)).map(nameOf), nameRoom(frame));
+  const widths = {
+    id: Math.max(3, ...names.map(widthOf)),
+    bar: frame.columns >= 120 ? 20 : frame.columns >= 72 ? 10 : 0,
+    place: frame.columns >= 110 ? placeWidth(shown) : 0,
+  };
   const title = [
+    pad('JOB', widths.id),
     'TRY',
     pad('STATE', 12),
     pad('', widths.bar + 6),
     ...(widths.place > 0 ? [pad('WHERE', widths.place)] : []),
   ].join(' ');
-  const lines = shown.map((job, at) => jobLine(job, names.texts[at] ?? '', widths, frame));
-  const hidden = [...new Set(lines.flatMap((line) => line.hidden))];
-  if (hidden.length > 0 && noteRows === 0) return jobLines(jobs, frame, room, 1);
   const more = all ? [] : [`… and ${sorted.length - shown.length} more: updraft status lists them all`];
-  const notes = hidden.length === 0 ? [] : [`Not shown at this width: ${hidden.join(', ')}`];
   return [
-    ...names.head.slice(0, -1).map((line) => bold(clip(line, columns), color)),
-    bold(clip(`${pad(names.head.at(-1) ?? '', widths.id)} ${title}`.trimEnd(), columns), color),
-    ...lines.map(({ text }) => text),
-    ...[...more, ...notes].map((line) => clip(line, columns)),
+    bold(clip(title.trimEnd(), frame.columns), frame.color),
+    ...shown.map((job, at) => jobLine(job, names[at] ?? '', widths, frame)),
+    ...more.map((line) => clip(line, frame.columns)),
   ];
 }
-
-type Widths = Record<'id' | 'bar' | 'place', number>;
-
-/** Figures are worth more than a bar. */
-function widthsFor(id: number, jobs: readonly JobState[], { columns }: Frame): Widths {
-  const place = columns >= 110 ? placeWidth(jobs) : 0;
-  const bar = columns >= 120 ? 20 : columns >= 72 ? 10 : 0;
-  return { id, place, bar: columns - id - stateWidth - place - bar < minFigures ? 0 : bar };
-}
-
-/** Of try, state and share. */
-const stateWidth = 24;
-const minFigures = 40;
 
 const nameOf = ({ id, name }: JobState): string => printable(jobLabel(id, name));
 
@@ -173,9 +156,9 @@ const placeWidth = (jobs: readonly JobState[]): number =>
 function jobLine(
   job: JobState,
   name: string,
-  widths: Widths,
+  widths: { id: number; bar: number; place: number },
   { columns, now, color, glyphs }: Frame,
-): { text: string; hidden: string[] } {
+): string {
   const word = describeState(job);
   const attempt = latestAttempt(job);
   const running = job.status === 'running' && attempt !== undefined;
@@ -188,33 +171,13 @@ function jobLine(
   // Without its own column, the site follows the epoch, or fills the room that a transfer's figures leave.
   const site = widths.place > 0 || !running ? undefined : (attempt.agent?.site ?? attempt.pool?.site);
   const [figures, notes] = [jobFigures(job), jobNotes(job, now)];
-  // A narrow screen has no room for the last: the time left matters more than loss and accuracy.
+  // A narrow screen cuts the end: the time left matters more than loss and accuracy.
   const first = figures.splice(0, word === 'training' ? 1 : figures.length);
   const words = [...first, ...notes.splice(0, 1), ...figures, ...notes];
   if (site !== undefined) words.splice(word === 'training' ? 1 : words.length, 0, printable(site));
-  const { detail, hidden } = fitDetail(words, columns - used, word === 'training');
+  const detail = clip(words.join('  '), columns - used);
   const state = paint(pad(word, 13), styles[groupOf(job)], color);
-  return { text: clipPlain(`${start}${state}${bar}${place} ${detail}`, columns, used), hidden };
-}
-
-/** Figures stay whole, those of the most important metrics longest; other words may lose their end. */
-function fitDetail(
-  words: readonly string[],
-  room: number,
-  isTraining: boolean,
-): { detail: string; hidden: string[] } {
-  const metricIn = (word: string): string | undefined => /^(\D\S*) (?:-?[\d.]|NaN|-?Inf)/.exec(word)?.[1];
-  let kept = [...words];
-  const hidden: string[] = [];
-  const metrics = words.flatMap((word) => metricIn(word) ?? []);
-  const order = byImportance(metrics.filter((name) => !['epoch', 'ETA'].includes(name))).reverse();
-  // What has ended needs its epoch least.
-  for (const name of isTraining ? order : [...metrics.filter((one) => one === 'epoch'), ...order]) {
-    if (widthOf(kept.join('  ')) <= room) break;
-    kept = kept.filter((word) => metricIn(word) !== name);
-    hidden.push(name);
-  }
-  return { detail: clip(kept.join('  '), room), hidden };
+  return clipPlain(`${start}${state}${bar}${place} ${detail}`, columns, used);
 }
 
 /** A screen too narrow even for the fixed part gets what fits, without colours. */
